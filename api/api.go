@@ -1,0 +1,10 @@
+// Package api holds the contracts of the system as files, and carries them in the binary: the HTTP API, the channels,
+// and the schema of each event. The code is checked against these files, not the other way round.
+package api
+
+import "embed"
+
+// Files are openapi.yaml, asyncapi.yaml, requests.http and events/, under those names.
+//
+//go:embed openapi.yaml asyncapi.yaml requests.http events/*.json events/examples/*.json
+var Files embed.FS

@@ -1,0 +1,67 @@
+package api_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/contract/contracttest"
+)
+
+// Where the codes of the Customer API are declared: constants of a type named Code.
+var codeFiles = []string{
+	"../internal/web/codes.go",
+	"../internal/domain/errors.go",
+	"../internal/customer/problems.go",
+}
+
+func TestDocumentedCodesAreTheOnesInTheCode(t *testing.T) {
+	t.Parallel()
+	var declared []string
+	for _, file := range codeFiles {
+		codes := declaredCodes(t, file)
+		require.NotEmpty(t, codes, file)
+		declared = append(declared, codes...)
+	}
+	documented := slices.Collect(maps.Keys(contracttest.ProblemStatuses(t)))
+	require.ElementsMatch(t, declared, documented)
+}
+
+func declaredCodes(t *testing.T, file string) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	var codes []string
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		spec, ok := node.(*ast.ValueSpec)
+		if !ok || !isCodeType(spec.Type) {
+			return true
+		}
+		for _, value := range spec.Values {
+			if literal, ok := value.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				code, err := strconv.Unquote(literal.Value)
+				require.NoError(t, err)
+				codes = append(codes, code)
+			}
+		}
+		return true
+	})
+	return codes
+}
+
+func isCodeType(expression ast.Expr) bool {
+	switch named := expression.(type) {
+	case *ast.Ident:
+		return named.Name == "Code"
+	case *ast.SelectorExpr:
+		return strings.HasSuffix(named.Sel.Name, "Code")
+	}
+	return false
+}

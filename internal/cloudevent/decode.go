@@ -1,0 +1,195 @@
+package cloudevent
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+)
+
+// Code names one way in which a record is not an event. The names are stable: dead letters are grouped by them.
+type Code string
+
+// The codes of a [DecodeError].
+const (
+	CodeMissingID       Code = "missing_id"
+	CodeInvalidID       Code = "invalid_id" // too long, or not printable UTF-8
+	CodeMissingType     Code = "missing_type"
+	CodeMissingSource   Code = "missing_source"
+	CodeMissingKey      Code = "missing_key"
+	CodeKeyMismatch     Code = "key_mismatch" // the record key is not the subject
+	CodeInvalidHeader   Code = "invalid_header"
+	CodeInvalidTime     Code = "invalid_time"
+	CodeInvalidVersion  Code = "invalid_version"
+	CodeUnsupportedSpec Code = "unsupported_spec_version"
+	CodeStructuredMode  Code = "structured_mode"
+	CodeEmptyValue      Code = "empty_value"
+	CodeUnreadable      Code = "unreadable" // damaged on the log, see [Origin]
+)
+
+// A DecodeError says why a record is not an event. It is permanent: the same bytes will never decode.
+type DecodeError struct {
+	Code   Code
+	Detail string
+}
+
+func (e *DecodeError) Error() string { return fmt.Sprintf("decode event: %s: %s", e.Code, e.Detail) }
+
+// ErrorCode is the code as text: the name under which a dead letter is filed.
+func (e *DecodeError) ErrorCode() string { return string(e.Code) }
+
+// Earliest and latest business times that are believed. A producer's clock outside them is a defect, and PostgreSQL
+// could not partition by such a time.
+var (
+	earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// FromMessage reads the envelope back from a Watermill message. The payload is not looked at, apart from being there:
+// whether it fits its schema is the contract's business.
+//
+// The error is always a [*DecodeError]. The event is returned even then, filled as far as it could be read, so that
+// a dead letter can say what it knows.
+func FromMessage(m *message.Message) (Event, error) {
+	e := Event{
+		ID:         m.UUID,
+		Source:     m.Metadata[HeaderSource],
+		Type:       m.Metadata[HeaderType],
+		Subject:    m.Metadata[HeaderSubject],
+		DataSchema: m.Metadata[HeaderDataSchema],
+		Data:       m.Payload,
+	}
+	for name, value := range m.Metadata {
+		if !isAttribute(name) {
+			if e.Extensions == nil {
+				e.Extensions = make(map[string]string, 2)
+			}
+			e.Extensions[name] = value
+		}
+	}
+	timeErr := e.readTime(m.Metadata[HeaderTime])
+	versionErr := e.readVersion(m.Metadata[HeaderVersion])
+	return e, firstError(
+		checkReadable(m),
+		e.checkIdentity(),
+		checkMode(m.Metadata),
+		e.checkAttributes(m.Metadata[KeyMetadata]),
+		timeErr,
+		versionErr,
+		e.checkValue(),
+	)
+}
+
+func checkReadable(m *message.Message) *DecodeError {
+	origin, ok := m.Context().Value(originKey{}).(*Origin)
+	if !ok || origin.Unreadable == nil {
+		return nil
+	}
+	detail := fmt.Sprintf("offsets %d to %d: %v", origin.Offset, origin.LastOffset, origin.Unreadable)
+	return &DecodeError{Code: CodeUnreadable, Detail: detail}
+}
+
+// firstError returns the first non-nil error in the order in which a reader would want to hear of them.
+func firstError(errs ...*DecodeError) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isAttribute(name string) bool {
+	switch name {
+	case HeaderID, HeaderSource, HeaderType, HeaderSpecVersion, HeaderTime, HeaderSubject, HeaderVersion,
+		HeaderDataSchema, HeaderContentType, KeyMetadata:
+		return true
+	}
+	return false
+}
+
+// ValidID reports whether an inbox can remember the id: not empty, at most [MaxIDLength] bytes, valid UTF-8 and free
+// of control characters, which PostgreSQL (NUL) or a terminal would refuse.
+func ValidID(id string) error {
+	switch {
+	case id == "":
+		return &DecodeError{CodeMissingID, "the record carries no event id"}
+	case len(id) > MaxIDLength:
+		return &DecodeError{CodeInvalidID, fmt.Sprintf("%d bytes, at most %d", len(id), MaxIDLength)}
+	case !utf8.ValidString(id), strings.ContainsFunc(id, isControl):
+		return &DecodeError{CodeInvalidID, "not printable UTF-8"}
+	}
+	return nil
+}
+
+func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
+
+func (e *Event) checkIdentity() *DecodeError {
+	decodeErr, _ := errors.AsType[*DecodeError](ValidID(e.ID))
+	return decodeErr
+}
+
+func checkMode(metadata message.Metadata) *DecodeError {
+	if strings.HasPrefix(metadata[HeaderContentType], "application/cloudevents") {
+		return &DecodeError{CodeStructuredMode, "only the binary content mode is supported"}
+	}
+	if v := metadata[HeaderSpecVersion]; v != SpecVersion {
+		return &DecodeError{CodeUnsupportedSpec, fmt.Sprintf("%q, want %q", v, SpecVersion)}
+	}
+	for name, value := range metadata {
+		// NUL is valid UTF-8, but no text column of PostgreSQL takes it.
+		if !utf8.ValidString(name) || !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+			return &DecodeError{CodeInvalidHeader, fmt.Sprintf("header %q is not text", name)}
+		}
+	}
+	return nil
+}
+
+func (e *Event) checkAttributes(key string) *DecodeError {
+	switch {
+	case e.Type == "":
+		return &DecodeError{CodeMissingType, "no ce_type"}
+	case e.Source == "":
+		return &DecodeError{CodeMissingSource, "no ce_source"}
+	case key == "" || e.Subject == "":
+		return &DecodeError{CodeMissingKey, "no record key or no ce_subject"}
+	case key != e.Subject:
+		return &DecodeError{CodeKeyMismatch, "the record key is not ce_subject"}
+	}
+	return nil
+}
+
+func (e *Event) readTime(text string) *DecodeError {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return &DecodeError{CodeInvalidTime, "ce_time is not RFC 3339"}
+	}
+	if t.Before(earliest) || !t.Before(latest) {
+		return &DecodeError{CodeInvalidTime, "ce_time is outside the years 2000 to 2199"}
+	}
+	e.Time = t.UTC()
+	return nil
+}
+
+func (e *Event) readVersion(text string) *DecodeError {
+	if text == "" {
+		return nil
+	}
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || v < 1 {
+		return &DecodeError{CodeInvalidVersion, "ce_aggregateversion is not a positive number"}
+	}
+	e.Version = v
+	return nil
+}
+
+func (e *Event) checkValue() *DecodeError {
+	if len(e.Data) == 0 {
+		return &DecodeError{CodeEmptyValue, "the record has no value"}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package cloudevent
+
+import (
+	"context"
+	"time"
+)
+
+// Origin is where a message was read from, and the record exactly as it lay there, so that a dead letter can keep
+// what no decoder understood.
+type Origin struct {
+	Group     string
+	Topic     string
+	Partition int32
+	Offset    int64
+	Time      time.Time // the record's own timestamp
+	Key       []byte
+	Headers   []Header // in their order, duplicates included
+
+	// Unreadable says why the records from Offset to LastOffset could not be read: their batch is damaged on the log.
+	// The message stands for all of them and is empty. It is nil for every message that was read.
+	Unreadable error
+	LastOffset int64
+}
+
+// Header is one record header, byte for byte.
+type Header struct {
+	Name  string
+	Value []byte
+}
+
+type originKey struct{}
+
+// WithOrigin returns a context that carries where its message came from. A subscriber calls it.
+func WithOrigin(ctx context.Context, o Origin) context.Context {
+	return &OriginContext{Context: ctx, Origin: o}
+}
+
+// OriginFrom returns what [WithOrigin] put there; ok is false for a message that no broker delivered.
+func OriginFrom(ctx context.Context) (o Origin, ok bool) {
+	found, ok := ctx.Value(originKey{}).(*Origin)
+	if !ok {
+		return Origin{}, false
+	}
+	return *found, true
+}
+
+// OriginContext is what [WithOrigin] returns. A subscriber that hands out batches keeps a slice of them, which costs no
+// allocation per message.
+type OriginContext struct {
+	context.Context
+	Origin Origin
+}
+
+// Value implements [context.Context].
+func (c *OriginContext) Value(key any) any {
+	if key == (originKey{}) {
+		return &c.Origin
+	}
+	return c.Context.Value(key)
+}

@@ -1,0 +1,179 @@
+package contract_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/domain"
+)
+
+const userID = "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"
+
+var at = time.Date(2026, 11, 20, 9, 30, 0, 123456000, time.UTC)
+
+func load(t testing.TB) *contract.Contract {
+	t.Helper()
+	c, err := contract.Load()
+	require.NoError(t, err)
+	return c
+}
+
+func registered(data string) cloudevent.Event {
+	return cloudevent.Event{Type: contract.UserRegistered.Type, Subject: userID, Data: []byte(data)}
+}
+
+// payload is a valid UserRegistered in which a member's JSON value is replaced, or added.
+func payload(member, value string) string {
+	members := map[string]string{
+		"user_id": `"` + userID + `"`, "email": `"ada@example.org"`, "name": `"Ada"`,
+		"registered_at": `"2026-11-20T09:30:00Z"`,
+	}
+	members[member] = value
+	var parts []string
+	for name, text := range members {
+		if text != "" {
+			parts = append(parts, `"`+name+`":`+text)
+		}
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+func TestValidateAccepts(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for name, data := range map[string]string{
+		"plain":                  payload("name", `"Ada"`),
+		"unknown member":         payload("nickname", `"Countess"`),
+		"nested unknown member":  payload("more", `{"a":[1,{"b":null}],"c":true}`),
+		"large unknown number":   payload("count", `1e400000`),
+		"integer beyond int64":   payload("count", `9223372036854775808`),
+		"surrounding blanks":     " \n" + payload("name", `"Ada"`) + "\t ",
+		"escaped backslash-u":    payload("name", `"\\u0000"`),
+		"paired surrogates":      payload("name", `"\ud83d\udc69"`),
+		"200 characters":         payload("name", `"`+strings.Repeat("é", 200)+`"`),
+		"offset and nanoseconds": payload("registered_at", `"2026-11-20T09:30:00.123456789+05:30"`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.NoError(t, c.Validate(registered(data)))
+			_, err := contract.Decode[domain.UserRegistered](registered(data))
+			require.NoError(t, err, "what fits the schema must fit the struct")
+		})
+	}
+}
+
+func TestValidateRefuses(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	const secret = "s3cret"
+	for name, test := range map[string]struct {
+		data string
+		code contract.Code
+	}{
+		"empty":                    {"", contract.CodeInvalidJSON},
+		"blanks":                   {" \n", contract.CodeInvalidJSON},
+		"not JSON":                 {secret, contract.CodeInvalidJSON},
+		"truncated":                {`{"name":"` + secret, contract.CodeInvalidJSON},
+		"two values":               {payload("name", `"x"`) + payload("name", `"x"`), contract.CodeInvalidJSON},
+		"trailing text":            {payload("name", `"x"`) + secret, contract.CodeInvalidJSON},
+		"byte order mark":          {"\ufeff" + payload("name", `"x"`), contract.CodeInvalidJSON},
+		"member twice":             {payload("x", `1,"x":2`), contract.CodeInvalidJSON},
+		"member twice, nested":     {payload("x", `{"`+secret+`":1,"`+secret+`":2}`), contract.CodeInvalidJSON},
+		"member twice, escaped":    {payload("x", `1,"\u0078":2`), contract.CodeInvalidJSON},
+		"invalid UTF-8":            {payload("name", "\"\xff"+secret+`"`), contract.CodeInvalidJSON},
+		"overlong UTF-8":           {payload("name", "\"\xc0\x80\""), contract.CodeInvalidJSON},
+		"lone surrogate":           {payload("name", `"\ud800"`), contract.CodeInvalidJSON},
+		"NUL":                      {payload("name", `"a\u0000b"`), contract.CodeInvalidJSON},
+		"NUL in an ignored member": {payload("x", `["\u0000"]`), contract.CodeInvalidJSON},
+		"NUL in a member's name":   {payload(`x\u0000`, `1`), contract.CodeInvalidJSON},
+		"nested arrays":            {payload("x", strings.Repeat("[", 20_000)), contract.CodeInvalidJSON},
+		"nested objects":           {payload("x", strings.Repeat(`{"a":`, 20_000)), contract.CodeInvalidJSON},
+		"NaN":                      {payload("x", `NaN`), contract.CodeInvalidJSON},
+		"null":                     {`null`, contract.CodeSchemaViolation},
+		"array":                    {`[]`, contract.CodeSchemaViolation},
+		"text":                     {`"` + secret + `"`, contract.CodeSchemaViolation},
+		"number":                   {`1e400000`, contract.CodeSchemaViolation},
+		"no members":               {`{}`, contract.CodeSchemaViolation},
+		"name missing":             {payload("name", ""), contract.CodeSchemaViolation},
+		"name in another case":     {strings.Replace(payload("x", "1"), `"name"`, `"Name"`, 1), contract.CodeSchemaViolation},
+		"name null":                {payload("name", `null`), contract.CodeSchemaViolation},
+		"name empty":               {payload("name", `""`), contract.CodeSchemaViolation},
+		"name too long":            {payload("name", `"`+strings.Repeat("x", 201)+`"`), contract.CodeSchemaViolation},
+		"name a number":            {payload("name", `1e400000`), contract.CodeSchemaViolation},
+		"name an object":           {payload("name", `{"`+secret+`":"`+secret+`"}`), contract.CodeSchemaViolation},
+		"email not one":            {payload("email", `"`+secret+`"`), contract.CodeSchemaViolation},
+		"id in upper case":         {payload("user_id", `"`+strings.ToUpper(userID)+`"`), contract.CodeSchemaViolation},
+		"id as urn":                {payload("user_id", `"urn:uuid:`+userID+`"`), contract.CodeSchemaViolation},
+		"30 February":              {payload("registered_at", `"2026-02-30T00:00:00Z"`), contract.CodeSchemaViolation},
+		"no zone":                  {payload("registered_at", `"2026-02-03T00:00:00"`), contract.CodeSchemaViolation},
+		"leap second":              {payload("registered_at", `"2016-12-31T23:59:60Z"`), contract.CodeSchemaViolation},
+		"lower-case z":             {payload("registered_at", `"2026-02-03t00:00:00z"`), contract.CodeSchemaViolation},
+		"one digit of an hour":     {payload("registered_at", `"2026-02-03T1:00:00Z"`), contract.CodeSchemaViolation},
+		"comma":                    {payload("registered_at", `"2026-02-03T01:00:00,5Z"`), contract.CodeSchemaViolation},
+		"offset of a day":          {payload("registered_at", `"2026-02-03T01:00:00+24:00"`), contract.CodeSchemaViolation},
+		"infinity":                 {payload("registered_at", `"infinity"`), contract.CodeSchemaViolation},
+		"year 294277":              {payload("registered_at", `"294277-01-01T00:00:00Z"`), contract.CodeSchemaViolation},
+		"another user": {
+			payload("user_id", `"01980a5c-52d4-7c3b-9a44-0d6f3f1f2a11"`), contract.CodeSubjectMismatch,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := c.Validate(registered(test.data))
+			var broken *contract.Error
+			require.ErrorAs(t, err, &broken)
+			require.Equal(t, test.code, broken.Code, broken.Detail)
+			require.True(t, broken.Permanent())
+			require.Equal(t, string(test.code), broken.ErrorCode())
+			require.NotContains(t, err.Error(), secret, "the error repeats the payload")
+		})
+	}
+}
+
+func TestValidateRefusesAnUnknownType(t *testing.T) {
+	t.Parallel()
+	event := registered(payload("x", "1"))
+	event.Type = "com.example.customer.user-registered.v2"
+	var broken *contract.Error
+	require.ErrorAs(t, load(t).Validate(event), &broken)
+	require.Equal(t, contract.CodeUnknownType, broken.Code)
+}
+
+func TestValidateNamesThePlaces(t *testing.T) {
+	t.Parallel()
+	data := `{"user_id":7,"email":"x","name":"Ada"}`
+	err := load(t).Validate(registered(data))
+	require.EqualError(t, err, "check event: schema_violation: / required, /email format, /user_id type")
+}
+
+func TestDecodeRefusesWhatDoesNotFitTheStruct(t *testing.T) {
+	t.Parallel()
+	_, err := contract.Decode[domain.UserRegistered](registered(`{"name":{}}`))
+	var broken *contract.Error
+	require.ErrorAs(t, err, &broken)
+	require.Equal(t, contract.CodeInvalidJSON, broken.Code)
+}
+
+func TestEncodeRefusesWhatIsNoEvent(t *testing.T) {
+	t.Parallel()
+	_, _, err := contract.Encode(struct{ Name string }{"Ada"})
+	require.ErrorContains(t, err, "is not an event")
+	_, _, err = contract.Encode(domain.UserRenamed{UserID: userID, Name: "\xff", RenamedAt: at})
+	require.ErrorContains(t, err, "encode event com.example.customer.user-renamed.v1")
+	require.NotContains(t, err.Error(), "\xff")
+}
+
+// encoding/json would take NAME for name, and the last one wins: a member that no schema has seen would be stored.
+func TestDecodeComparesNamesLetterByLetter(t *testing.T) {
+	t.Parallel()
+	event := registered(payload("NAME", `"Eve\u0007"`))
+	require.NoError(t, load(t).Validate(event), "an unknown member is allowed")
+	read, err := contract.Decode[domain.UserRegistered](event)
+	require.NoError(t, err)
+	require.EqualValues(t, "Ada", read.Name)
+}

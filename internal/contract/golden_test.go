@@ -1,0 +1,223 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"example.com/twinbox/api"
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/domain"
+)
+
+// codecs reads an example into the struct of its event and writes it again.
+var codecs = map[string]func(cloudevent.Event) (contract.Definition, []byte, error){
+	contract.UserRegistered.Type:        roundTrip[domain.UserRegistered],
+	contract.UserRenamed.Type:           roundTrip[domain.UserRenamed],
+	contract.EmailVerified.Type:         roundTrip[domain.EmailVerified],
+	contract.VerificationEmailSent.Type: roundTrip[domain.VerificationEmailSent],
+}
+
+func roundTrip[T any](e cloudevent.Event) (contract.Definition, []byte, error) {
+	event, err := contract.Decode[T](e)
+	if err != nil {
+		return contract.Definition{}, nil, err
+	}
+	return contract.Encode(event)
+}
+
+func example(t testing.TB, d contract.Definition) cloudevent.Event {
+	t.Helper()
+	data, err := api.Files.ReadFile("events/examples/" + path.Base(d.File))
+	require.NoError(t, err)
+	return cloudevent.Event{Type: d.Type, Source: d.Source, Subject: userID, DataSchema: d.SchemaURI, Data: data}
+}
+
+// An example that stops passing is an old record that a new consumer cannot read, or a new record that old consumers
+// cannot: examples are added, never changed.
+func TestExamplesFitSchemaAndStructBothWays(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for _, d := range contract.All() {
+		t.Run(d.Type, func(t *testing.T) {
+			t.Parallel()
+			event := example(t, d)
+			require.NoError(t, c.Validate(event))
+			definition, data, err := codecs[d.Type](event)
+			require.NoError(t, err)
+			require.Equal(t, d, definition)
+			require.JSONEq(t, string(event.Data), string(data), "reading and writing an example changes it")
+
+			var declared struct {
+				Properties map[string]any `json:"properties"`
+				Required   []string       `json:"required"`
+			}
+			readJSON(t, d.File, &declared)
+			var written map[string]any
+			require.NoError(t, json.Unmarshal(data, &written))
+			require.Equal(t, sortedKeys(declared.Properties), sortedKeys(written), "struct and schema differ in members")
+		})
+	}
+}
+
+func TestEveryDefinitionHasItsFiles(t *testing.T) {
+	t.Parallel()
+	var schemas []string
+	for _, d := range contract.All() {
+		schemas = append(schemas, path.Base(d.File))
+		var schema struct {
+			ID string `json:"$id"`
+		}
+		readJSON(t, d.File, &schema)
+		require.Equal(t, d.SchemaURI, schema.ID)
+		require.Contains(t, codecs, d.Type)
+	}
+	require.ElementsMatch(t, schemas, files(t, "events"))
+	require.ElementsMatch(t, schemas, files(t, "events/examples"))
+}
+
+type asyncDocument struct {
+	Channels map[string]struct {
+		Address  string         `yaml:"address"`
+		Messages map[string]ref `yaml:"messages"`
+	} `yaml:"channels"`
+	Operations map[string]struct {
+		Action  string `yaml:"action"`
+		Channel ref    `yaml:"channel"`
+	} `yaml:"operations"`
+	Components struct {
+		Messages map[string]struct {
+			Name    string `yaml:"name"`
+			Payload struct {
+				Schema ref `yaml:"schema"`
+			} `yaml:"payload"`
+		} `yaml:"messages"`
+		Traits map[string]struct {
+			Headers struct {
+				Required   []string       `yaml:"required"`
+				Properties map[string]any `yaml:"properties"`
+			} `yaml:"headers"`
+		} `yaml:"messageTraits"`
+	} `yaml:"components"`
+}
+
+type ref struct {
+	Ref string `yaml:"$ref"`
+}
+
+func asyncAPI(t *testing.T) asyncDocument {
+	t.Helper()
+	data, err := api.Files.ReadFile("asyncapi.yaml")
+	require.NoError(t, err)
+	var document asyncDocument
+	require.NoError(t, yaml.Unmarshal(data, &document))
+	return document
+}
+
+func TestAsyncAPIDescribesTheDefinitions(t *testing.T) {
+	t.Parallel()
+	document := asyncAPI(t)
+	want := map[string][]string{}
+	for _, d := range contract.All() {
+		want[d.Topic] = append(want[d.Topic], d.Type+" ./"+d.File)
+	}
+	got := map[string][]string{}
+	for name, channel := range document.Channels {
+		require.Equal(t, name, channel.Address)
+		for key, message := range channel.Messages {
+			require.Equal(t, "#/components/messages/"+key, message.Ref)
+			described, found := document.Components.Messages[key]
+			require.True(t, found, key)
+			got[channel.Address] = append(got[channel.Address], described.Name+" "+described.Payload.Schema.Ref)
+		}
+	}
+	require.ElementsMatch(t, slices.Collect(maps.Keys(want)), slices.Collect(maps.Keys(got)))
+	for topic := range want {
+		require.ElementsMatch(t, want[topic], got[topic], topic)
+	}
+}
+
+func TestAsyncAPIHasOneSenderPerChannel(t *testing.T) {
+	t.Parallel()
+	document := asyncAPI(t)
+	senders, receivers := map[string]int{}, map[string]int{}
+	for _, operation := range document.Operations {
+		switch operation.Action {
+		case "send":
+			senders[operation.Channel.Ref]++
+		case "receive":
+			receivers[operation.Channel.Ref]++
+		default:
+			require.Fail(t, "unknown action", operation.Action)
+		}
+	}
+	for name := range document.Channels {
+		require.Equal(t, 1, senders["#/channels/"+name], name)
+		require.NotZero(t, receivers["#/channels/"+name], name)
+	}
+}
+
+func TestAsyncAPIDescribesTheHeaders(t *testing.T) {
+	t.Parallel()
+	trait := asyncAPI(t).Components.Traits["CloudEvent"].Headers
+	event := example(t, contract.UserRegistered)
+	event.ID, event.Time, event.Version = "id", at, 1
+	event.Extensions = map[string]string{cloudevent.HeaderTraceParent: "00", cloudevent.HeaderTraceState: "a=b"}
+	headers := event.Message().Metadata
+	delete(headers, cloudevent.KeyMetadata) // the record key
+	headers[cloudevent.HeaderID] = event.ID // the message's UUID until the marshaler writes it
+	require.ElementsMatch(t, slices.Collect(maps.Keys(headers)), slices.Collect(maps.Keys(trait.Properties)))
+	for _, name := range trait.Required {
+		require.Contains(t, headers, name)
+	}
+}
+
+func readJSON(t *testing.T, name string, into any) {
+	t.Helper()
+	data, err := api.Files.ReadFile(name)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, into))
+}
+
+func files(t *testing.T, folder string) []string {
+	t.Helper()
+	entries, err := fs.ReadDir(api.Files, folder)
+	require.NoError(t, err)
+	var names []string
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	return names
+}
+
+func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
+
+// The names on the wire are written out once more: a change of how they are derived would be a change of the contract.
+func TestNamesOnTheWire(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, contract.Definition{
+		Type:      "com.example.customer.user-registered.v1",
+		Topic:     "customer.users.v1",
+		Source:    "/twinbox/customer",
+		SchemaURI: "https://example.com/twinbox/events/user-registered.v1.json",
+		File:      "events/user-registered.v1.json",
+	}, contract.UserRegistered)
+	require.Equal(t, "com.example.customer.user-renamed.v1", contract.UserRenamed.Type)
+	require.Equal(t, "com.example.customer.email-verified.v1", contract.EmailVerified.Type)
+	require.Equal(t, contract.Definition{
+		Type:      "com.example.notification.verification-email-sent.v1",
+		Topic:     "notification.mails.v1",
+		Source:    "/twinbox/notification",
+		SchemaURI: "https://example.com/twinbox/events/verification-email-sent.v1.json",
+		File:      "events/verification-email-sent.v1.json",
+	}, contract.VerificationEmailSent)
+}

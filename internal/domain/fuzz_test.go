@@ -1,0 +1,51 @@
+package domain_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/domain"
+)
+
+// A name that was parsed is one visible line of valid UTF-8, and parses to itself.
+func FuzzParseName(f *testing.F) {
+	for _, seed := range []string{"Ada", " Ada ", "", "\u200b", "Ada\n", "\xff", "क्\u200dष", strings.Repeat("x", 201)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		name, err := domain.ParseName(text)
+		if err != nil {
+			requireCode(t, domain.CodeInvalidName, err)
+			return
+		}
+		require.True(t, utf8.ValidString(string(name)))
+		require.NotContains(t, string(name), "\n")
+		require.NotEmpty(t, strings.TrimSpace(string(name)))
+		again, err := domain.ParseName(string(name))
+		require.NoError(t, err)
+		require.Equal(t, name, again)
+	})
+}
+
+// Nobody but the holder of the secret makes a token that verifies, whatever it is made of.
+func FuzzParseClaim(f *testing.F) {
+	good, err := key.Sign(ada, adaAt, noon)
+	require.NoError(f, err)
+	f.Add(good)
+	f.Add(strings.Repeat("A", len(good)))
+	f.Add("")
+	f.Fuzz(func(t *testing.T, token string) {
+		claim, err := domain.ParseClaim(token)
+		if err == nil {
+			err = key.Verify(claim, adaAt, noon.Add(-1))
+		}
+		if token == good {
+			require.NoError(t, err)
+			return
+		}
+		requireCode(t, domain.CodeTokenInvalid, err)
+	})
+}

@@ -1,0 +1,149 @@
+package domain_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/domain"
+)
+
+func TestParseEmailAccepts(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]domain.Email{
+		"ada@example.org":                                  "ada@example.org",
+		"Ada.Lovelace+news@Mail.Example.ORG":               "Ada.Lovelace+news@mail.example.org",
+		"o'neil@example.org":                               "o'neil@example.org",
+		strings.Repeat("a", 64) + "@example.org":           domain.Email(strings.Repeat("a", 64) + "@example.org"),
+		"a@" + strings.Repeat("b", 63) + ".xn--p1ai":       domain.Email("a@" + strings.Repeat("b", 63) + ".xn--p1ai"),
+		"a@1-2.3com.org":                                   "a@1-2.3com.org",
+		strings.Repeat("a", 64) + "@" + longHost(254-64-1): domain.Email(strings.Repeat("a", 64) + "@" + longHost(254-64-1)),
+	} {
+		got, err := domain.ParseEmail(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got)
+	}
+}
+
+// longHost is a valid host name of n bytes.
+func longHost(n int) string {
+	host := strings.Repeat(strings.Repeat("h", 60)+".", n/61)
+	return host + strings.Repeat("z", n-len(host))
+}
+
+func TestParseEmailRefuses(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"empty":                  "",
+		"blank":                  " ",
+		"no at":                  "ada.example.org",
+		"display name":           "Ada <ada@example.org>",
+		"angle brackets":         "<ada@example.org>",
+		"comment":                "ada@example.org (Ada)",
+		"two addresses":          "ada@example.org,eve@example.org",
+		"two ats":                "ada@eve@example.org",
+		"leading blank":          " ada@example.org",
+		"trailing blank":         "ada@example.org ",
+		"trailing dot":           "ada@example.org.",
+		"dotless domain":         "ada@localhost",
+		"empty label":            "ada@example..org",
+		"hyphen first":           "ada@-example.org",
+		"hyphen last":            "ada@example-.org",
+		"underscore in domain":   "ada@ex_ample.org",
+		"numeric top level":      "ada@10.0.0.1",
+		"address literal":        "ada@[10.0.0.1]",
+		"quoted local part":      `"ada l"@example.org`,
+		"dot first":              ".ada@example.org",
+		"two dots":               "a..da@example.org",
+		"no local part":          "@example.org",
+		"header injection":       "ada@example.org\r\nBcc: eve@example.org",
+		"escaped injection":      "ada@example.org%0d%0aBcc:eve@example.org",
+		"nul":                    "ada\x00@example.org",
+		"delete character":       "ada\x7f@example.org",
+		"international local":    "ädä@example.org",
+		"international domain":   "ada@exämple.org",
+		"invalid UTF-8":          "ada\xff@example.org",
+		"local part of 65 bytes": strings.Repeat("a", 65) + "@example.org",
+		"label of 64 bytes":      "a@" + strings.Repeat("b", 64) + ".org",
+		"255 bytes":              strings.Repeat("a", 64) + "@" + longHost(255-64-1),
+		"ten megabytes":          strings.Repeat("a", 10<<20) + "@example.org",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := domain.ParseEmail(text)
+			requireCode(t, domain.CodeInvalidEmail, err)
+		})
+	}
+}
+
+func TestEmailKeyFoldsCase(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "ada@example.org", domain.Email("ADA@example.org").Key())
+}
+
+func FuzzParseEmail(f *testing.F) {
+	f.Add("ada@example.org")
+	f.Add("Ada <ada@example.org>\r\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		email, err := domain.ParseEmail(text)
+		if err != nil {
+			return
+		}
+		again, err := domain.ParseEmail(string(email))
+		require.NoError(t, err, "what was parsed parses")
+		require.Equal(t, email, again)
+		require.NotContains(t, string(email), "\n")
+	})
+}
+
+func TestParseNameAccepts(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]domain.Name{
+		"Ada":                       "Ada",
+		"  Ada Lovelace \t":         "Ada Lovelace",
+		"Ænne 李小龙 محمد":             "Ænne 李小龙 محمد",
+		"क्\u200dष":                 "क्\u200dष", // a zero-width joiner that the script needs
+		"<script>alert(1)</script>": "<script>alert(1)</script>",
+		"{{.Secret}}":               "{{.Secret}}",
+		"Robert'); DROP TABLE--":    "Robert'); DROP TABLE--",
+		strings.Repeat("ü", 200):    domain.Name(strings.Repeat("ü", 200)),
+	} {
+		got, err := domain.ParseName(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got)
+	}
+}
+
+func TestParseNameRefuses(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"empty":               "",
+		"blanks":              " \t\u00a0\u2003",
+		"201 characters":      strings.Repeat("ü", 201),
+		"line break":          "Ada\nLovelace",
+		"nul":                 "Ada\x00",
+		"escape":              "\x1b[31mAda",
+		"line separator":      "Ada\u2028Lovelace",
+		"invalid UTF-8":       "Ada\xff",
+		"replacement":         "Ada\ufffd",
+		"invisible":           "\u200b\u200d",
+		"blank and invisible": "\u200b \u2060",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := domain.ParseName(text)
+			requireCode(t, domain.CodeInvalidName, err)
+		})
+	}
+}
+
+func TestErrorsAreComparedByCode(t *testing.T) {
+	t.Parallel()
+	err := error(&domain.Error{Code: domain.CodeEmailTaken, Field: "email", Message: "is taken"})
+	require.ErrorIs(t, err, &domain.Error{Code: domain.CodeEmailTaken})
+	require.NotErrorIs(t, err, &domain.Error{Code: domain.CodeInvalidEmail})
+	require.Equal(t, "email_taken: email: is taken", err.Error())
+	err = &domain.Error{Code: domain.CodeUserNotFound, Message: "no such user"}
+	require.Equal(t, "user_not_found: no such user", err.Error())
+}

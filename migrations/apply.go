@@ -1,0 +1,110 @@
+package migrations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+)
+
+// Applied is one migration that a call of [Apply] ran.
+type Applied struct {
+	Set      string
+	Version  int64
+	File     string
+	Duration time.Duration
+}
+
+// Apply brings the database up to the sets, in their order, and returns what it ran, in order, also beside an error.
+// Each file runs in one transaction unless it says otherwise; a failed one leaves those before it applied.
+//
+// It may be called at any time by any number of processes: one works, the others wait until their context ends and
+// then find nothing to do. A database that is ahead of this binary is left alone: see [Check].
+//
+// No error repeats the dsn, which may hold a password.
+func Apply(ctx context.Context, dsn string, sets ...Set) (applied []Applied, err error) {
+	cfg, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, ErrInvalidDSN // its own text repeats the dsn
+	}
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connect to migrate: %w", err)
+	}
+	defer func() { // ends the session, and with it the lock, whatever happened to the context
+		err = errors.Join(err, closeConn(ctx, conn))
+	}()
+	if err := lock(ctx, conn); err != nil {
+		return nil, fmt.Errorf("take migration lock: %w", err)
+	}
+	for _, set := range sets {
+		done, err := applySet(ctx, cfg, set)
+		applied = append(applied, done...)
+		if err != nil {
+			return applied, fmt.Errorf("migrate %s: %w", set.Name, err)
+		}
+	}
+	return applied, nil
+}
+
+// lockID is this project's advisory lock; any number that no other user of the database takes.
+const lockID = 0x7477696e626f78 // "twinbox"
+
+const tryLockSQL = `select pg_try_advisory_lock($1)`
+
+const lockPoll = 20 * time.Millisecond
+
+// lock polls instead of waiting inside the server: a session that waits for the lock in a statement holds a snapshot,
+// and a "create index concurrently" of the one that has the lock would wait for that snapshot, for ever.
+func lock(ctx context.Context, conn *pgx.Conn) error {
+	tick := time.NewTicker(lockPoll)
+	defer tick.Stop()
+	for {
+		var locked bool
+		if err := conn.QueryRow(ctx, tryLockSQL, int64(lockID)).Scan(&locked); err != nil || locked {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+const closeTimeout = 5 * time.Second
+
+func closeConn(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	return conn.Close(ctx)
+}
+
+func applySet(ctx context.Context, cfg *pgx.ConnConfig, set Set) (applied []Applied, err error) {
+	db := stdlib.OpenDB(*cfg)
+	defer func() { err = errors.Join(err, db.Close()) }()
+
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, set.FS,
+		goose.WithTableName(set.table()), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	if errors.Is(err, goose.ErrNoMigrations) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	results, err := provider.Up(ctx)
+	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
+		results = partial.Applied
+	}
+	for _, result := range results {
+		applied = append(applied, Applied{
+			Set: set.Name, Version: result.Source.Version, File: path.Base(result.Source.Path), Duration: result.Duration,
+		})
+	}
+	return applied, err
+}

@@ -1,0 +1,175 @@
+package migrations_test
+
+import (
+	"context"
+	"io/fs"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/migrations"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// set makes a set of files numbered from 1.
+func set(name string, statements ...string) migrations.Set {
+	files := fstest.MapFS{}
+	for i, statement := range statements {
+		file := string([]byte{'0', '0', '0', byte('1' + i)}) + "_step.sql"
+		files[file] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + statement + "\n")}
+	}
+	return migrations.Set{Name: name, FS: files}
+}
+
+func TestApplyRunsEachFileOnce(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	one := set("one", `create table a (n int);`)
+	two := set("two", `create table b (n int);`, `alter table b add m int;`)
+
+	applied, err := migrations.Apply(t.Context(), pgtest.DSN(pool), one, two)
+	require.NoError(t, err)
+	for i := range applied {
+		require.Positive(t, applied[i].Duration)
+		applied[i].Duration = 0
+	}
+	require.Equal(t, []migrations.Applied{
+		{Set: "one", Version: 1, File: "0001_step.sql"},
+		{Set: "two", Version: 1, File: "0001_step.sql"},
+		{Set: "two", Version: 2, File: "0002_step.sql"},
+	}, applied)
+
+	applied, err = migrations.Apply(t.Context(), pgtest.DSN(pool), one, two)
+	require.NoError(t, err)
+	require.Empty(t, applied)
+}
+
+func TestApplyConcurrently(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	slow := set("slow", `select pg_sleep(0.2); create table a (n int);`, `create table b (n int);`)
+
+	const callers = 5
+	counts := make([]int, callers)
+	var group errgroup.Group
+	for i := range callers {
+		group.Go(func() error {
+			applied, err := migrations.Apply(t.Context(), pgtest.DSN(pool), slow)
+			counts[i] = len(applied)
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+	total := 0
+	for _, count := range counts {
+		total += count
+	}
+	require.Equal(t, 2, total, "one caller works, the others find nothing to do")
+}
+
+// A waiting caller must not hold a snapshot: a concurrent index build waits for all of them.
+func TestApplyBuildsIndexesConcurrentlyWhileOthersWait(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	index := set("ix", `create table a (n int);`)
+	index.FS.(fstest.MapFS)["0002_index.sql"] = &fstest.MapFile{
+		Data: []byte("-- +goose NO TRANSACTION\n-- +goose Up\ncreate index concurrently a_n on a (n);\n"),
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	for range 4 {
+		group.Go(func() error {
+			_, err := migrations.Apply(ctx, pgtest.DSN(pool), index)
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+}
+
+func TestApplyWaitsNoLongerThanItsContext(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	conn, err := pgx.Connect(t.Context(), pgtest.DSN(pool))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close(t.Context())) }()
+	_, err = conn.Exec(t.Context(), `select pg_advisory_lock($1)`, int64(0x7477696e626f78))
+	require.NoError(t, err)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	applied, err := migrations.Apply(ctx, pgtest.DSN(pool), set("one", `create table a (n int);`))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "take migration lock")
+	require.Empty(t, applied)
+}
+
+func TestApplyKeepsWhatSucceeded(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	broken := set("broken", `create table a (n int);`, `create table b (n int); select 1/0;`, `create table c (n int);`)
+
+	applied, err := migrations.Apply(t.Context(), pgtest.DSN(pool), broken)
+	var sqlErr *pgconn.PgError
+	require.ErrorAs(t, err, &sqlErr)
+	require.Equal(t, "22012", sqlErr.Code)
+	require.ErrorContains(t, err, "migrate broken")
+	require.Len(t, applied, 1)
+
+	var a, b bool
+	require.NoError(t, pool.QueryRow(t.Context(),
+		`select to_regclass('a') is not null, to_regclass('b') is not null`).Scan(&a, &b))
+	require.True(t, a)
+	require.False(t, b, "a failed file leaves nothing")
+}
+
+func TestApplyNeverRepeatsTheDSN(t *testing.T) {
+	t.Parallel()
+	for name, dsn := range map[string]string{
+		"bad port":       "postgres://u:s3cret-word@127.0.0.1:nope/db",
+		"bad escape":     "postgres://u:s3cret-word%zz@127.0.0.1/db",
+		"bad option":     "host=127.0.0.1 password=s3cret-word sslmode=perhaps",
+		"nobody listens": "postgres://u:s3cret-word@127.0.0.1:1/db?connect_timeout=1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := migrations.Apply(t.Context(), dsn, migrations.Inbox)
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), "s3cret-word")
+		})
+	}
+}
+
+// The files of every set are numbered 1, 2, 3 ... so that two branches that both added one collide in the merge.
+func TestFilesAreNumberedWithoutGaps(t *testing.T) {
+	t.Parallel()
+	all := []migrations.Set{migrations.Outbox, migrations.Inbox, migrations.Customer, migrations.Notification}
+	for _, set := range all {
+		names, err := fs.Glob(set.FS, "*.sql")
+		require.NoError(t, err)
+		for i, name := range names {
+			require.Regexp(t, `^\d{4}_[a-z_]+\.sql$`, name)
+			require.Equal(t, byte('1'+i), name[3], "%s/%s", set.Name, name)
+		}
+	}
+}
+
+func TestServicesSchemasApply(t *testing.T) {
+	t.Parallel()
+	for name, sets := range map[string][]migrations.Set{
+		"customer": migrations.ForCustomer(), "notification": migrations.ForNotification(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := pgtest.New(t, sets...)
+			require.NoError(t, migrations.Check(t.Context(), pool, sets...))
+		})
+	}
+}

@@ -1,0 +1,98 @@
+// Package kafkatest gives tests a Kafka that speaks the real protocol: an in-process broker per test, or a real one.
+//
+// The variable TWINBOX_TEST_KAFKA chooses, for the whole test binary:
+//
+//	unset        a fresh in-process broker for each call of [Brokers]; nothing to set up
+//	host:port    that broker, shared by all tests; every test uses topics and groups of its own
+//	real         a real Apache Kafka, started once per test binary (needs java and mvn; their absence is fatal)
+//
+// Fault injection needs the in-process broker: [Fake] starts one whatever the variable says.
+package kafkatest
+
+import (
+	"flag"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"go.uber.org/goleak"
+)
+
+// Variable chooses the broker; see the package documentation.
+const Variable = "TWINBOX_TEST_KAFKA"
+
+// Patience is how long a helper waits for the broker before it fails the test.
+const Patience = 30 * time.Second
+
+// Main runs the tests, stops the real broker if one was started, looks for leaked goroutines and exits. Use it as
+//
+//	func TestMain(m *testing.M) { kafkatest.Main(m) }
+//
+// Tests with a broker wait more than they compute, so at least eight run side by side unless -parallel says otherwise.
+func Main(m *testing.M) {
+	_ = flag.Set("test.parallel", strconv.Itoa(max(8, runtime.GOMAXPROCS(0)))) // the command line is parsed later
+	code := m.Run()
+	stopReal()
+	if code == 0 {
+		if err := goleak.Find(LeakOptions()...); err != nil {
+			_, _ = os.Stderr.WriteString("goroutines left behind: " + err.Error() + "\n")
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// LeakOptions lists the goroutines that a Kafka client leaves running by design: one ticker of its metrics library,
+// started once per process. For packages whose TestMain is another one.
+func LeakOptions() []goleak.Option {
+	return []goleak.Option{goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick")}
+}
+
+// Brokers returns the addresses of a broker for this test: its own in-process one, or the one that [Variable] names.
+func Brokers(t testing.TB) []string {
+	t.Helper()
+	switch choice := os.Getenv(Variable); choice {
+	case "":
+		_, addrs := Fake(t)
+		return addrs
+	case "real":
+		return []string{startReal(t)}
+	default:
+		return strings.Split(choice, ",")
+	}
+}
+
+// IsReal reports whether [Brokers] returns a real Kafka, for the few tests whose figures differ there.
+func IsReal() bool { return os.Getenv(Variable) != "" }
+
+// Fake starts an in-process broker with one node, closed at the end of the test. Its cluster takes scripted faults.
+// Group sessions may be as short as 100 ms, so that a dead member is noticed within a test's patience.
+func Fake(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, []string) {
+	t.Helper()
+	defaults := []kfake.Opt{kfake.NumBrokers(1), kfake.GroupMinSessionTimeout(100 * time.Millisecond)}
+	cluster, err := kfake.NewCluster(append(defaults, opts...)...)
+	require.NoError(t, err, "start in-process broker")
+	t.Cleanup(cluster.Close)
+	return cluster, cluster.ListenAddrs()
+}
+
+// Group returns a consumer group name that no other test uses.
+func Group(t testing.TB) string { return unique(t) }
+
+// unique is the test's name, made safe for Kafka (letters, digits, dot, dash, underscore), plus a random part.
+func unique(t testing.TB) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
+			return r
+		}
+		return '.'
+	}, t.Name())
+	return name[:min(len(name), 120)] + "." + uuid.NewString()[:8]
+}

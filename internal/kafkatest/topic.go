@@ -1,0 +1,110 @@
+package kafkatest
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/stretchr/testify/require"
+)
+
+// Topic creates a topic that no other test uses and waits until each of its partitions has a leader.
+func Topic(t testing.TB, brokers []string, partitions int32) string {
+	t.Helper()
+	name := unique(t)
+	admin, err := sarama.NewClusterAdmin(brokers, config())
+	require.NoError(t, err, "connect to broker")
+	defer func() { require.NoError(t, admin.Close()) }()
+	detail := &sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: 1}
+	require.NoError(t, admin.CreateTopic(name, detail, false), "create topic")
+	require.Eventually(t, func() bool {
+		topics, err := admin.DescribeTopics([]string{name})
+		return err == nil && len(topics) == 1 && int32(len(topics[0].Partitions)) == partitions &&
+			!slices.ContainsFunc(topics[0].Partitions, func(p *sarama.PartitionMetadata) bool { return p.Leader < 0 })
+	}, Patience, 10*time.Millisecond, "topic has no leader")
+	return name
+}
+
+// ReadAll waits until the topic holds at least n records, then returns everything it holds at that moment, ordered by
+// partition and offset. More than n means that more were written: a test that counts sees duplicates.
+func ReadAll(t testing.TB, brokers []string, topic string, n int) []*sarama.ConsumerMessage {
+	t.Helper()
+	client, err := sarama.NewClient(brokers, config())
+	require.NoError(t, err, "connect to broker")
+	defer func() { require.NoError(t, client.Close()) }()
+	ends := waitForRecords(t, client, topic, n)
+	consumer, err := sarama.NewConsumerFromClient(client)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, consumer.Close()) }()
+
+	var records []*sarama.ConsumerMessage
+	for partition, end := range ends {
+		records = append(records, readPartition(t, consumer, topic, partition, end)...)
+	}
+	slices.SortFunc(records, func(a, b *sarama.ConsumerMessage) int {
+		return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset))
+	})
+	return records
+}
+
+// waitForRecords returns, per partition that is not empty, the offset after its last record.
+func waitForRecords(t testing.TB, client sarama.Client, topic string, n int) map[int32]int64 {
+	t.Helper()
+	partitions, err := client.Partitions(topic)
+	require.NoError(t, err, "list partitions")
+	deadline := time.Now().Add(Patience)
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		var total int64
+		ends := map[int32]int64{}
+		for _, partition := range partitions {
+			oldest, err := client.GetOffset(topic, partition, sarama.OffsetOldest)
+			require.NoError(t, err, "read oldest offset")
+			newest, err := client.GetOffset(topic, partition, sarama.OffsetNewest)
+			require.NoError(t, err, "read newest offset")
+			if newest > oldest {
+				ends[partition] = newest
+			}
+			total += newest - oldest
+		}
+		if total >= int64(n) {
+			return ends
+		}
+		require.True(t, time.Now().Before(deadline), "%d of %d records after %s", total, n, Patience)
+		<-ticker.C
+	}
+}
+
+func readPartition(
+	t testing.TB, c sarama.Consumer, topic string, partition int32, end int64,
+) []*sarama.ConsumerMessage {
+	t.Helper()
+	reader, err := c.ConsumePartition(topic, partition, sarama.OffsetOldest)
+	require.NoError(t, err, "read partition")
+	defer func() { require.NoError(t, reader.Close()) }()
+	timeout := time.After(Patience)
+	var records []*sarama.ConsumerMessage
+	for {
+		select {
+		case record := <-reader.Messages():
+			records = append(records, record)
+			if record.Offset >= end-1 {
+				return records
+			}
+		case <-timeout:
+			require.FailNow(t, "partition not readable to its end", "partition %d, %d records", partition, len(records))
+		}
+	}
+}
+
+// config reads everything, from the beginning, without the settings under test in package kafka.
+func config() *sarama.Config {
+	cfg := sarama.NewConfig()
+	cfg.ClientID = "kafkatest"
+	cfg.Version = sarama.V3_6_0_0
+	cfg.Consumer.MaxWaitTime = 20 * time.Millisecond
+	return cfg
+}

@@ -1,0 +1,99 @@
+// Package broker runs a Kafka-protocol broker inside this process, for `make run` and for tests.
+//
+// It is a development broker: one copy of the data, one goroutine, no replication. The services reach it over TCP like
+// any other Kafka, so nothing in them knows that it is there.
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"syscall"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// Config says where the broker listens and where it keeps its data.
+type Config struct {
+	// Addr is host:port; it is also the address that clients are told. Port 0 takes a free one. Default 127.0.0.1:0.
+	Addr string
+	// Dir keeps topics, records and committed offsets between runs. It survives the death of the process, not a power
+	// cut. Two brokers must not share it: a fixed port is what keeps a second one out. Default "": memory only.
+	Dir string
+	// Log receives the broker's warnings and errors. Default: none.
+	Log *slog.Logger
+}
+
+// Broker is a running broker. [Broker.Close] must be called: it writes what a later start needs.
+type Broker struct {
+	cluster *kfake.Cluster
+	addr    string
+	close   sync.Once
+}
+
+// ErrAddressInUse is returned by [Start] when something else listens on the address; often it is another run of the
+// same program.
+var ErrAddressInUse = errors.New("address already in use")
+
+// Start listens, loads what [Config.Dir] holds and serves until Close. ctx bounds the start alone.
+//
+// Topics are not created on demand: a record sent to a topic that nobody created is an error here as in production.
+func Start(ctx context.Context, cfg Config) (*Broker, error) {
+	addr := cfg.Addr
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	// The listener is opened before any data is loaded, so a second broker fails here and touches nothing.
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("start broker on %s: %w", addr, ErrAddressInUse)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start broker: %w", err)
+	}
+	cluster, err := kfake.NewCluster(options(cfg, listener)...)
+	if err != nil {
+		_ = listener.Close()
+		return nil, fmt.Errorf("load broker data: %w", err)
+	}
+	return &Broker{cluster: cluster, addr: listener.Addr().String()}, nil
+}
+
+func options(cfg Config, listener net.Listener) []kfake.Opt {
+	opts := []kfake.Opt{
+		kfake.NumBrokers(1),
+		kfake.ClusterID("twinbox-local"),
+		kfake.ListenFn(func(string, string) (net.Listener, error) { return listener, nil }),
+	}
+	if cfg.Dir != "" {
+		opts = append(opts, kfake.DataDir(cfg.Dir))
+	}
+	if cfg.Log != nil {
+		opts = append(opts, kfake.WithLogger(logAdapter{cfg.Log}))
+	}
+	return opts
+}
+
+// Addr returns host:port with the port that was really taken.
+func (b *Broker) Addr() string { return b.addr }
+
+// Close stops serving and, with a data folder, saves the broker's state. Calling it again does nothing.
+func (b *Broker) Close() error {
+	b.close.Do(b.cluster.Close)
+	return nil
+}
+
+// logAdapter passes on what a person should see; the rest is one line per request.
+type logAdapter struct{ log *slog.Logger }
+
+func (a logAdapter) Logf(level kfake.LogLevel, format string, args ...any) {
+	switch level {
+	case kfake.LogLevelError:
+		a.log.Error("broker error", "detail", fmt.Sprintf(format, args...))
+	case kfake.LogLevelWarn:
+		a.log.Warn("broker warning", "detail", fmt.Sprintf(format, args...))
+	}
+}

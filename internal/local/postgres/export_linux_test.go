@@ -1,0 +1,4 @@
+package postgres
+
+// NamespaceAllowed is for tests of both ways of root.
+var NamespaceAllowed = namespaceAllowed

@@ -1,0 +1,90 @@
+package postgres_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/local/postgres"
+)
+
+// startParent starts such a program and returns when its server is up.
+func startParent(t *testing.T, dir string) *osexec.Cmd {
+	t.Helper()
+	parent := osexec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), parentVariable+"="+dir)
+	out, err := parent.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, parent.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "ready\n", line)
+	return parent
+}
+
+func TestServerEndsWithAKilledParent(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(folder(t), "data")
+	for range 3 {
+		parent := startParent(t, dir)
+		pid := postmasterPID(t, dir)
+		require.NoError(t, parent.Process.Kill())
+		require.Error(t, parent.Wait())
+		require.Eventually(t, func() bool { return gone(pid) }, 10*time.Second, 10*time.Millisecond)
+	}
+	server := startServer(t, postgres.Config{Dir: dir})
+	require.Equal(t, 1, query[int](t, server, `select 1`))
+}
+
+// A start right after the kill meets a server that is still stopping, or has not even been told yet.
+func TestStartWaitsForTheServerOfAKilledParent(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(folder(t), "data")
+	parent := startParent(t, dir)
+	socket := socketDir(t, dir)
+	require.NoError(t, parent.Process.Kill())
+	server := startServer(t, postgres.Config{Dir: dir})
+	require.Equal(t, 1, query[int](t, server, `select 1`))
+	require.Error(t, parent.Wait())
+	require.NoDirExists(t, socket, "the folder that the killed program left")
+}
+
+// socketDir takes the folder out of the command line that the server left.
+func socketDir(t *testing.T, dir string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, "postmaster.opts"))
+	require.NoError(t, err)
+	_, after, found := strings.Cut(string(content), `"-k" "`)
+	require.True(t, found)
+	socket, _, _ := strings.Cut(after, `"`)
+	return socket
+}
+
+// gone reports whether a process has ended. Without an init process to collect it, it stays as a zombie.
+func gone(pid int) bool {
+	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return true
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(stat), ") Z ")
+}
+
+func postmasterPID(t *testing.T, dir string) int {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, "postmaster.pid"))
+	require.NoError(t, err)
+	first, _, _ := strings.Cut(string(content), "\n")
+	pid, err := strconv.Atoi(first)
+	require.NoError(t, err)
+	return pid
+}

@@ -1,0 +1,141 @@
+package local_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/local"
+)
+
+// childVariable makes this test binary a program that runs a house in the folder until SIGINT.
+const childVariable = "TWINBOX_TEST_HOUSE"
+
+func runChild(dir string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := local.Run(ctx, local.Config{
+		Dir: dir, Err: os.Stderr, Ready: func(at local.Addresses) { fmt.Println(at.CustomerAPI) },
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// child is a house in a process of its own.
+type child struct {
+	cmd      *exec.Cmd
+	api      string
+	postgres int // process id
+}
+
+func startChild(t *testing.T, dir string) child {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childVariable+"="+dir)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // a failed test must not leave a house behind; after a good one it is gone
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		require.ErrorIs(t, err, io.EOF)
+		require.NoError(t, cmd.Wait(), "the child said why")
+	}
+	return child{cmd: cmd, api: strings.TrimSpace(line), postgres: postmaster(t, dir)}
+}
+
+func postmaster(t *testing.T, dir string) int {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, "postgres", "postmaster.pid"))
+	require.NoError(t, err)
+	first, _, _ := strings.Cut(string(content), "\n")
+	pid, err := strconv.Atoi(first)
+	require.NoError(t, err)
+	return pid
+}
+
+// gone reports whether a process has ended. Where no init process collects it, it stays as a zombie.
+func gone(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err == nil {
+		return strings.Contains(string(stat), ") Z ")
+	}
+	return syscall.Kill(pid, 0) != nil
+}
+
+func TestInterruptLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	house := startChild(t, dir)
+	require.NoError(t, house.cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, house.cmd.Wait(), "a clean stop ends with 0")
+	require.True(t, gone(house.postgres), "PostgreSQL ended before the house did")
+	require.NoFileExists(t, filepath.Join(dir, "postgres", "postmaster.pid"))
+}
+
+func TestKillLeavesNothingAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/proc"); err != nil {
+		return // only Linux ends a child with its parent
+	}
+	dir := folder(t)
+	house := startChild(t, dir)
+	require.Equal(t, 201, signUp(t, local.Addresses{CustomerAPI: house.api}, "ada@example.org"))
+	require.NoError(t, house.cmd.Process.Kill())
+	require.Error(t, house.cmd.Wait())
+	require.Eventually(t, func() bool { return gone(house.postgres) }, 10*time.Second, 10*time.Millisecond)
+
+	again := startChild(t, dir)
+	require.Equal(t, 409, signUp(t, local.Addresses{CustomerAPI: again.api}, "ADA@example.org"), "she is still there")
+	require.NoError(t, again.cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, again.cmd.Wait())
+}
+
+func TestSecondProcessIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	house := startChild(t, dir)
+	second := exec.Command(os.Args[0])
+	second.Env = append(os.Environ(), childVariable+"="+dir)
+	out, err := second.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, 1, second.ProcessState.ExitCode())
+	require.Contains(t, string(out), fmt.Sprintf("already runs on %s (process %d)", dir, house.cmd.Process.Pid))
+	require.False(t, gone(house.postgres), "the first is not disturbed")
+	require.NoError(t, house.cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, house.cmd.Wait())
+}
+
+// A database that dies takes the house with it: services that wait for it for ever would look alive.
+func TestHouseEndsWithItsDatabase(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- local.Run(t.Context(), local.Config{Dir: dir, Ready: func(local.Addresses) { close(ready) }})
+	}()
+	<-ready
+	require.NoError(t, syscall.Kill(postmaster(t, dir), syscall.SIGQUIT))
+	require.ErrorContains(t, <-ended, "postgresql: ended by itself")
+
+	require.NoError(t, start(t, local.Config{Dir: dir}).stop(), "the next start recovers")
+}

@@ -1,0 +1,41 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.com/twinbox/internal/service"
+)
+
+const (
+	readyPoll    = 20 * time.Millisecond
+	readyTimeout = 30 * time.Second
+)
+
+// awaitReady asks both services until they say that they are ready: from then on a sign-up comes out as a mail.
+func (h *house) awaitReady(ctx context.Context) error {
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	timeout := time.After(readyTimeout)
+	for {
+		var report bytes.Buffer
+		err := errors.Join(
+			service.Healthcheck(ctx, h.at.CustomerAdmin, &report),
+			service.Healthcheck(ctx, h.at.NotificationAdmin, &report))
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-h.ended:
+			return errPartEnded
+		case <-timeout:
+			return fmt.Errorf("await readiness: still not ready after %s: %w\n%s", readyTimeout, err, report.String())
+		}
+	}
+}

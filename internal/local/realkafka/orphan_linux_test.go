@@ -1,0 +1,56 @@
+package realkafka
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestHelperProcess is not a test: it is the process that the next test kills.
+func TestHelperProcess(t *testing.T) {
+	dir := os.Getenv("REALKAFKA_HELPER_DIR")
+	if dir == "" {
+		t.Skip("run by TestKafkaEndsWithAKilledParent")
+	}
+	server, err := Start(context.Background(), Config{Dir: dir})
+	require.NoError(t, err)
+	fmt.Println("\npid", server.process.cmd.Process.Pid)
+	<-server.Done()
+}
+
+func TestKafkaEndsWithAKilledParent(t *testing.T) {
+	if os.Getenv("TWINBOX_TEST_KAFKA") != "real" {
+		t.Skip("TWINBOX_TEST_KAFKA is not \"real\"")
+	}
+	parent := exec.Command(os.Args[0], "-test.run", "^TestHelperProcess$")
+	parent.Env = append(os.Environ(), "REALKAFKA_HELPER_DIR="+filepath.Join(t.TempDir(), "kafka"))
+	output, err := parent.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, parent.Start())
+	var pid int
+	for lines := bufio.NewScanner(output); pid == 0 && lines.Scan(); {
+		_, _ = fmt.Sscanf(lines.Text(), "pid %d", &pid)
+	}
+	require.NoError(t, parent.Process.Kill())
+	_ = parent.Wait() // killed
+	require.NotZero(t, pid)
+	require.Eventually(t, func() bool { return !isRunning(pid) }, 30*time.Second, 50*time.Millisecond)
+}
+
+// isRunning: a zombie that nobody waits for is not running.
+func isRunning(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(state, "Z")
+}

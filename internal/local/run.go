@@ -1,0 +1,61 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// drainTimeout is how long the whole stop may take: each service's own drain and the end of the parts.
+const drainTimeout = 45 * time.Second
+
+// Run starts the house, shows the summary and runs until ctx is cancelled or something fails. It then stops
+// everything in order, services first and PostgreSQL last, and leaves no process behind.
+//
+// Before anything starts it returns a [RunningError], every [PortError] at once, or what is wrong with the settings.
+// A process that dies without a chance to stop leaves no PostgreSQL behind on Linux, and the next Run recovers.
+func Run(ctx context.Context, cfg Config) (err error) {
+	began := time.Now()
+	cfg = cfg.withDefaults()
+	if _, err := configure(cfg, placeholders(cfg), placeholderSecret); err != nil {
+		return err
+	}
+	f, err := openFolder(cfg.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.lock.Release()) }()
+	if err := checkPorts(ctx, cfg.listeners()); err != nil {
+		return err
+	}
+	logs := &logs{show: cfg.Err}
+	defer func() { err = errors.Join(err, logs.close()) }()
+	log, err := logs.fileLogger(f, "house") // what it says of failures is also what Run returns
+	if err != nil {
+		return err
+	}
+
+	h := newHouse(ctx, cfg, f, logs, log)
+	err = h.start(ctx)
+	switch {
+	case ctx.Err() != nil || errors.Is(err, errPartEnded): // the group knows and stops
+	case err != nil:
+		h.run("start", func(context.Context) error { return err })
+	default:
+		log.InfoContext(ctx, "ready", "took", time.Since(began))
+		summary{at: h.at, dir: cfg.Dir, took: time.Since(began), colour: cfg.Colour}.write(cfg.Out)
+		cfg.Ready(h.at)
+	}
+	return h.group.Wait()
+}
+
+// placeholderSecret and placeholders stand for what is not known yet, so that wrong settings are found first.
+const placeholderSecret = "0123456789abcdef0123456789abcdef"
+
+func placeholders(cfg Config) Addresses {
+	const database = "postgres://localhost/placeholder"
+	return Addresses{
+		CustomerAPI: cfg.CustomerAPI, KafkaBrokers: "127.0.0.1:9092", SMTP: "127.0.0.1:1025",
+		CustomerDB: database, NotificationDB: database,
+	}
+}

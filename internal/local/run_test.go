@@ -1,0 +1,248 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/local"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childVariable); dir != "" {
+		os.Exit(runChild(dir))
+	}
+	// One goroutine that the Kafka client's metrics library keeps for the process.
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"))
+}
+
+// screen is what a house shows.
+type screen struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// folder gives a folder that the account of a database of root may pass through; a test's own is closed.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "twinbox-test-")
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o711))
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return filepath.Join(dir, "state")
+}
+
+// running is a house in this process.
+type running struct {
+	at   local.Addresses
+	out  *screen
+	err  *screen
+	stop func() error
+}
+
+// start runs a house until stop or the end of the test.
+func start(t *testing.T, cfg local.Config) *running {
+	t.Helper()
+	r := &running{out: &screen{}, err: &screen{}}
+	ready := make(chan local.Addresses, 1)
+	cfg.Out, cfg.Err, cfg.Ready = r.out, r.err, func(at local.Addresses) { ready <- at }
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- local.Run(ctx, cfg) }()
+	r.stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	t.Cleanup(func() { require.NoError(t, r.stop()) })
+	select {
+	case r.at = <-ready:
+	case err := <-ended:
+		ended <- err
+		require.NoError(t, err)
+	}
+	return r
+}
+
+func signUp(t *testing.T, at local.Addresses, email string) int {
+	t.Helper()
+	body := strings.NewReader(`{"email":"` + email + `","name":"Ada"}`)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+at.CustomerAPI+"/v1/signups", body)
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Idempotency-Key", `"`+email+`"`)
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode
+}
+
+func TestHouse(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	first := start(t, local.Config{Dir: dir})
+	require.Equal(t, http.StatusCreated, signUp(t, first.at, "ada@example.org"))
+
+	out := first.out.String()
+	require.Contains(t, out, "curl -XPOST "+first.at.CustomerAPI+`/v1/signups -H 'content-type: application/json' `+
+		`-H 'Idempotency-Key: "k1"' -d '{"email":"ada@example.org","name":"Ada"}'`)
+	require.Contains(t, out, "http://"+first.at.Mailbox)
+	require.NotContains(t, out, "\x1b[", "no colours unless allowed")
+
+	err := local.Run(t.Context(), local.Config{Dir: dir})
+	var alreadyRuns *local.RunningError
+	require.ErrorAs(t, err, &alreadyRuns)
+	require.Equal(t, os.Getpid(), alreadyRuns.PID)
+	require.ErrorContains(t, err, "already runs")
+	require.NoError(t, first.stop())
+	require.Empty(t, first.err.String(), "a good run has nothing to warn of")
+
+	second := start(t, local.Config{Dir: dir})
+	require.Equal(t, http.StatusConflict, signUp(t, second.at, "ADA@example.org"), "the data is still there")
+}
+
+func TestStateOfTheFolder(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	require.NoError(t, start(t, local.Config{Dir: dir}).stop())
+	secret, err := os.ReadFile(filepath.Join(dir, "verification-secret"))
+	require.NoError(t, err)
+	require.Len(t, strings.TrimSpace(string(secret)), 64)
+	info, err := os.Stat(filepath.Join(dir, "verification-secret"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	require.NoError(t, start(t, local.Config{Dir: dir}).stop())
+	again, err := os.ReadFile(filepath.Join(dir, "verification-secret"))
+	require.NoError(t, err)
+	require.Equal(t, secret, again, "links in mails stay good")
+	for _, part := range []string{"house", "customer", "notification", "broker", "mailbox", "postgres"} {
+		log, err := os.ReadFile(filepath.Join(dir, part+".log"))
+		require.NoError(t, err)
+		require.NotContains(t, string(log), strings.TrimSpace(string(secret)))
+		require.NotContains(t, string(log), "ada@example.org")
+	}
+}
+
+func TestBusyPortsAreAllNamed(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, taken.Close()) }()
+	addr := taken.Addr().String()
+	dir := folder(t)
+
+	err = local.Run(t.Context(), local.Config{Dir: dir, CustomerAPI: addr, Mailbox: addr, Kafka: "256.0.0.1:1"})
+	var port *local.PortError
+	require.ErrorAs(t, err, &port)
+	require.ErrorContains(t, err, "Customer API: "+addr+" is in use")
+	require.ErrorContains(t, err, "--customer-addr or TWINBOX_CUSTOMER_ADDR")
+	require.ErrorContains(t, err, "--mailbox-addr")
+	require.ErrorContains(t, err, "--kafka-addr")
+	require.NoDirExists(t, filepath.Join(dir, "postgres"), "nothing was started")
+}
+
+func TestOneAddressForTwo(t *testing.T) {
+	t.Parallel()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := free.Addr().String()
+	require.NoError(t, free.Close())
+	err = local.Run(t.Context(), local.Config{Dir: folder(t), CustomerAdmin: addr, NotificationAdmin: addr})
+	require.ErrorContains(t, err, "Notification admin: "+addr)
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		setting, want string
+	}{
+		"unknown":       {"OUTBOX_POL=1s", "neither service reads it"},
+		"no value":      {"OUTBOX_POLL", "NAME=VALUE"},
+		"an address":    {"DATABASE_URL=postgres://elsewhere/db", "this program sets it"},
+		"a bad value":   {"OUTBOX_POLL=often", "OUTBOX_POLL"},
+		"a cross check": {"MAIL_LEASE=1s", "MAIL_LEASE"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t)
+			err := local.Run(t.Context(), local.Config{Dir: dir, Settings: []string{test.setting}})
+			require.ErrorContains(t, err, test.want)
+			var coded interface{ ExitCode() int }
+			require.ErrorAs(t, err, &coded)
+			require.Equal(t, 2, coded.ExitCode())
+			require.NoDirExists(t, dir)
+		})
+	}
+}
+
+func TestSettingsReachTheServices(t *testing.T) {
+	t.Parallel()
+	house := start(t, local.Config{Dir: folder(t), Settings: []string{"RATE_LIMIT=1", "MAIL_LEASE=90s"}})
+	require.Equal(t, http.StatusCreated, signUp(t, house.at, "one@example.org"))
+	require.Equal(t, http.StatusTooManyRequests, signUp(t, house.at, "two@example.org"))
+}
+
+func TestStartThatIsCancelled(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{0, 10 * time.Millisecond, 200 * time.Millisecond, 700 * time.Millisecond} {
+		t.Run(after.String(), func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), after)
+			defer cancel()
+			err := local.Run(ctx, local.Config{Dir: folder(t)})
+			if err != nil {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			}
+		})
+	}
+}
+
+func TestStartThatFails(t *testing.T) {
+	t.Parallel()
+	t.Run("no PostgreSQL in the folder named", func(t *testing.T) {
+		t.Parallel()
+		err := local.Run(t.Context(), local.Config{Dir: folder(t), PGBin: t.TempDir()})
+		require.ErrorIs(t, err, os.ErrNotExist)
+	})
+	t.Run("a file in place of the folder", func(t *testing.T) {
+		t.Parallel()
+		file := filepath.Join(t.TempDir(), "file")
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		require.Error(t, local.Run(t.Context(), local.Config{Dir: file}))
+	})
+	t.Run("a mailbox that others could read", func(t *testing.T) {
+		t.Parallel()
+		err := local.Run(t.Context(), local.Config{Dir: folder(t), Mailbox: "0.0.0.0:0"})
+		require.ErrorContains(t, err, "not a loopback address")
+	})
+	t.Run("a configuration problem", func(t *testing.T) {
+		t.Parallel()
+		err := local.Run(t.Context(), local.Config{Dir: folder(t), KafkaBrokers: "no port"})
+		_, found := errors.AsType[*config.Error](err)
+		require.True(t, found, "%v", err)
+	})
+}

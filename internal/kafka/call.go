@@ -1,0 +1,186 @@
+package kafka
+
+import (
+	"fmt"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/cloudevent"
+)
+
+// call is one call of Publish on its way: its records, and what is known of each.
+type call struct {
+	topic    string
+	deadline time.Time
+	records  []record
+	blocked  map[string]int // keys of which a record failed alone, and its index; owned by the sender
+
+	mu      sync.Mutex
+	settled int
+	expired bool // Publish has returned: nothing more of it may be sent
+	failed  map[int]error
+	acked   []bool
+	done    chan struct{} // closed when every record is settled
+}
+
+// record is one message in the form in which it is sent.
+type record struct {
+	call  *call
+	index int
+	key   string // "": no key
+	size  int
+	data  sarama.Record
+}
+
+// newCall encodes the messages and settles at once those that cannot be sent at all.
+func newCall(topic string, msgs []*message.Message, deadline time.Time, maxBytes int) *call {
+	c := &call{
+		topic:    topic,
+		deadline: deadline,
+		records:  make([]record, len(msgs)),
+		acked:    make([]bool, len(msgs)),
+		done:     make(chan struct{}),
+	}
+	c.encode(msgs)
+	if !validTopic(topic) {
+		err := &RecordError{Err: fmt.Errorf("%w: %q", ErrInvalidTopic, topic), permanent: true}
+		for i := range c.records {
+			c.fail(&c.records[i], err)
+		}
+		return c
+	}
+	for i := range c.records {
+		if r := &c.records[i]; r.size+batchOverhead > maxBytes {
+			c.fail(r, &RecordError{
+				Err: fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, r.size+batchOverhead, maxBytes), permanent: true,
+			})
+			c.block(r)
+		}
+	}
+	return c
+}
+
+// encode lays all records out in four allocations, whatever their number.
+func (c *call) encode(msgs []*message.Message) {
+	headers, bytes := 0, 0
+	for _, msg := range msgs {
+		bytes += len(msg.Metadata[cloudevent.KeyMetadata])
+		eachHeader(msg, func(name, value string) {
+			headers++
+			bytes += len(name) + len(value)
+		})
+	}
+	arena := make([]byte, 0, bytes)
+	copyOf := func(s string) []byte {
+		start := len(arena)
+		arena = append(arena, s...)
+		return arena[start:len(arena):len(arena)]
+	}
+	pairs := make([]sarama.RecordHeader, 0, headers)
+	pointers := make([]*sarama.RecordHeader, 0, headers)
+	for i, msg := range msgs {
+		r := &c.records[i]
+		r.call, r.index, r.key = c, i, msg.Metadata[cloudevent.KeyMetadata]
+		r.size = recordOverhead + len(r.key) + len(msg.Payload)
+		first := len(pointers)
+		eachHeader(msg, func(name, value string) {
+			pairs = append(pairs, sarama.RecordHeader{Key: copyOf(name), Value: copyOf(value)})
+			pointers = append(pointers, &pairs[len(pairs)-1])
+			r.size += headerOverhead + len(name) + len(value)
+		})
+		r.data = sarama.Record{Value: msg.Payload, Headers: pointers[first:len(pointers):len(pointers)]}
+		if r.key != "" {
+			r.data.Key = copyOf(r.key)
+		}
+	}
+}
+
+// A topic name as the broker checks it.
+var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+
+func validTopic(name string) bool { return topicName.MatchString(name) && name != "." && name != ".." }
+
+// block holds back the records of the same key behind this one; a record without a key has none.
+func (c *call) block(r *record) {
+	if r.key == "" {
+		return
+	}
+	if c.blocked == nil {
+		c.blocked = make(map[string]int)
+	}
+	if first, ok := c.blocked[r.key]; !ok || r.index < first {
+		c.blocked[r.key] = r.index
+	}
+}
+
+func (c *call) isBlocked(r *record) bool {
+	first, ok := c.blocked[r.key]
+	return ok && r.index > first
+}
+
+func (c *call) ack(r *record) { c.settle(r.index, nil) }
+
+func (c *call) fail(r *record, err *RecordError) { c.settle(r.index, err) }
+
+func (c *call) settle(index int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.expired {
+		return // Publish has already returned what was known
+	}
+	if err == nil {
+		c.acked[index] = true
+	} else {
+		c.setFailed(index, err)
+	}
+	if c.settled++; c.settled == len(c.records) {
+		close(c.done)
+	}
+}
+
+func (c *call) setFailed(index int, err error) {
+	if c.failed == nil {
+		c.failed = make(map[int]error)
+	}
+	c.failed[index] = err
+}
+
+// isSettled reports whether the record failed before it was ever sent.
+func (c *call) isSettled(index int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.acked[index] || c.failed[index] != nil
+}
+
+func (c *call) isExpired() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.expired
+}
+
+// result is called once every record is settled, or the call has expired.
+func (c *call) result() error {
+	if len(c.failed) == 0 {
+		return nil
+	}
+	return &PublishError{Topic: c.topic, Failed: c.failed}
+}
+
+// expire ends the call early. What is not acknowledged failed with cause; if the call was taken by the sender, its
+// outcome is unknown.
+func (c *call) expire(cause error, taken bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expired = true
+	err := &RecordError{Err: cause, unknown: taken}
+	for i, acked := range c.acked {
+		if !acked && c.failed[i] == nil {
+			c.setFailed(i, err)
+		}
+	}
+	return c.result()
+}

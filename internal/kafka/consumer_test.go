@@ -1,0 +1,426 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafkatest"
+)
+
+// running is a consumer with its hooks on channels.
+type running struct {
+	*kafka.Consumer
+	assigned chan change
+	lost     chan int32
+	stop     context.CancelFunc
+	ended    chan error
+}
+
+func batches(brokers []string, group string) kafka.ConsumerConfig {
+	return kafka.ConsumerConfig{GroupConfig: fastGroup(brokers, group)}
+}
+
+// consume runs a consumer until the test ends, if it does not end by itself.
+func consume(t testing.TB, cfg kafka.ConsumerConfig, topic string, handle kafka.Handler) *running {
+	t.Helper()
+	r := &running{assigned: make(chan change, 1000), lost: make(chan int32, 1000), ended: make(chan error, 1)}
+	cfg.Hooks = kafka.Hooks{
+		Assigned: func(_ string, p int32, offset int64) { r.assigned <- change{p, offset} },
+		Lost:     func(_ string, p int32) { r.lost <- p },
+	}
+	var err error
+	r.Consumer, err = kafka.NewConsumer(cfg, handle, quiet)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	r.stop = cancel
+	var done sync.WaitGroup
+	done.Go(func() { r.ended <- r.Run(ctx, topic) })
+	t.Cleanup(func() {
+		cancel()
+		done.Wait()
+	})
+	return r
+}
+
+// call is one call of a handler: the test sees the batch and decides the result.
+type call struct {
+	ctx   context.Context
+	batch []*message.Message
+	reply chan<- result
+}
+
+type result struct {
+	handled int
+	err     error
+}
+
+func (c call) ids() []string { return idsOf(c.batch) }
+
+// byHand is a handler whose calls arrive on a channel.
+func byHand() (kafka.Handler, <-chan call) {
+	calls := make(chan call)
+	return func(ctx context.Context, batch []*message.Message) (int, error) {
+		reply := make(chan result, 1)
+		select {
+		case calls <- call{ctx, batch, reply}:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+		select {
+		case r := <-reply:
+			return r.handled, r.err
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}, calls
+}
+
+func TestABatchIsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, ids := published(t, brokers, 1)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.Batch = 4
+	handle, calls := byHand()
+	consume(t, cfg, topic, handle)
+
+	first := receive(t, calls)
+	require.Equal(t, ids, first.ids(), "one message is a batch: nothing is waited for")
+	more := events(11, "a")[1:]
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, more...))
+	require.Eventually(t, func() bool { return len(kafkatest.ReadAll(t, brokers, topic, 11)) == 11 },
+		kafkatest.Patience, time.Millisecond)
+	silentCalls(t, calls) // and the rest of them has been fetched meanwhile
+	first.reply <- result{1, nil}
+	for _, want := range [][]string{idsOf(more[:4]), idsOf(more[4:8]), idsOf(more[8:])} {
+		next := receive(t, calls)
+		require.Equal(t, want, next.ids())
+		next.reply <- result{len(want), nil}
+	}
+}
+
+func silentCalls(t testing.TB, calls <-chan call) {
+	t.Helper()
+	select {
+	case c := <-calls:
+		require.FailNow(t, "handler called", "with %v", c.ids())
+	case <-time.After(300 * time.Millisecond):
+	}
+}
+
+func TestWhatIsNotHandledComesAgainInOrder(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, ids := published(t, brokers, 6)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.Batch = 4
+	handle, calls := byHand()
+	r := consume(t, cfg, topic, handle)
+
+	var seen []string
+	var batch call
+	for len(seen) < 4 { // what the first fetch brought
+		batch = receive(t, calls)
+		if len(seen) == 0 && len(batch.batch) == 4 {
+			break
+		}
+		require.Equal(t, ids[len(seen):len(seen)+len(batch.batch)], batch.ids())
+		seen = append(seen, batch.ids()...)
+		batch.reply <- result{len(batch.batch), nil}
+	}
+	require.Equal(t, ids[:4], batch.ids())
+	batch.batch[1].Metadata["changed"] = "by a handler"
+	batch.reply <- result{1, errors.New("the second one fails")}
+
+	batch = receive(t, calls)
+	require.Equal(t, ids[1:5], batch.ids(), "the rest, then newer ones")
+	require.NotContains(t, batch.batch[0].Metadata, "changed")
+	require.Eventually(t, func() bool { return committed(t, brokers, cfg.Group, topic) == 1 },
+		kafkatest.Patience, 5*time.Millisecond)
+	for range 3 {
+		batch.reply <- result{0, errors.New("and again")}
+		batch = receive(t, calls)
+		require.Equal(t, ids[1:5], batch.ids())
+	}
+	batch.reply <- result{2, nil} // without an error the rest comes again all the same
+	batch = receive(t, calls)
+	require.Equal(t, ids[3:], batch.ids())
+	batch.reply <- result{99, nil}
+	silentCalls(t, calls)
+	r.stop()
+	require.NoError(t, receive(t, r.ended))
+	require.EqualValues(t, 6, committed(t, brokers, cfg.Group, topic))
+}
+
+func TestABatchIsBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	msgs := events(6, "a")
+	for i, size := range []int{100, 100, 5000, 100, 100, 100} {
+		msgs[i].Payload = make([]byte, size)
+	}
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, msgs...))
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.MaxBytes = 1000
+	var sizes []int
+	done := make(chan struct{})
+	seen := 0
+	consume(t, cfg, topic, func(_ context.Context, batch []*message.Message) (int, error) {
+		sum := 0
+		for _, m := range batch {
+			sum += len(m.Payload)
+		}
+		if len(batch) > 1 {
+			sizes = append(sizes, sum)
+		}
+		if seen += len(batch); seen == len(msgs) {
+			close(done)
+		}
+		return len(batch), nil
+	})
+	receive(t, closing(done))
+	for _, size := range sizes {
+		require.LessOrEqual(t, size, cfg.MaxBytes)
+	}
+}
+
+// closing turns the end of a channel into a value.
+func closing(done <-chan struct{}) <-chan struct{} {
+	value := make(chan struct{}, 1)
+	go func() {
+		<-done
+		value <- struct{}{}
+	}()
+	return value
+}
+
+func TestABatchCarriesOriginsAndTheCallersValues(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, _ := published(t, brokers, 3)
+	type key struct{}
+	cfg := batches(brokers, kafkatest.Group(t))
+	handle, calls := byHand()
+	consumer, err := kafka.NewConsumer(cfg, handle, quiet)
+	require.NoError(t, err)
+	require.ErrorContains(t, consumer.Healthy(t.Context()), "not started")
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
+	ended := make(chan error, 1)
+	go func() { ended <- consumer.Run(ctx, topic) }()
+
+	offset := int64(0)
+	for offset < 3 {
+		batch := receive(t, calls)
+		require.Equal(t, "value", batch.ctx.Value(key{}))
+		for _, msg := range batch.batch {
+			require.Equal(t, "value", msg.Context().Value(key{}))
+			origin, ok := cloudevent.OriginFrom(msg.Context())
+			require.True(t, ok)
+			require.Equal(t, offset, origin.Offset)
+			require.Equal(t, offset, origin.LastOffset)
+			require.NoError(t, origin.Unreadable)
+			require.Equal(t, cfg.Group, origin.Group)
+			require.Equal(t, "ce_id", origin.Headers[0].Name)
+			require.Equal(t, "a", msg.Metadata[cloudevent.KeyMetadata])
+			decoded, err := cloudevent.FromMessage(msg)
+			require.NoError(t, err)
+			offset++
+			require.Equal(t, offset, decoded.Version)
+		}
+		batch.reply <- result{len(batch.batch), nil}
+	}
+	require.NoError(t, consumer.Healthy(t.Context()))
+	require.ErrorContains(t, consumer.Run(ctx, topic), "runs already")
+	cancel()
+	require.NoError(t, receive(t, ended))
+}
+
+func TestRunNamesWhatItCannotConsume(t *testing.T) {
+	t.Parallel()
+	consumer, err := kafka.NewConsumer(batches([]string{"a:1"}, "g"), nil, nil)
+	require.NoError(t, err)
+	require.ErrorContains(t, consumer.Run(t.Context()), "no topic")
+	require.ErrorIs(t, consumer.Run(t.Context(), "a b"), kafka.ErrInvalidTopic)
+}
+
+func TestRunDrainsAndCommitsWhatTheHandlerStillDoes(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, ids := published(t, brokers, 3)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.Batch = 1
+	handle, calls := byHand()
+	r := consume(t, cfg, topic, handle)
+	working := receive(t, calls)
+	r.stop()
+	silentCalls(t, calls)
+	require.NoError(t, working.ctx.Err(), "a handler may finish")
+	require.Empty(t, r.ended)
+	working.reply <- result{1, nil}
+	require.NoError(t, receive(t, r.ended))
+	require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic))
+
+	r = consume(t, cfg, topic, handle)
+	require.Equal(t, ids[1:2], receive(t, calls).ids())
+	require.NoError(t, r.Healthy(t.Context()))
+}
+
+func TestRunDoesNotWaitForAHandlerThatIgnoresItsContext(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, _ := published(t, brokers, 1)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.DrainTimeout = 50 * time.Millisecond
+	called, release, returned := make(chan context.Context, 1), make(chan struct{}), make(chan struct{})
+	r := consume(t, cfg, topic, func(ctx context.Context, batch []*message.Message) (int, error) {
+		defer close(returned)
+		called <- ctx
+		<-release
+		return len(batch), nil
+	})
+	ctx := receive(t, called)
+	r.stop()
+	require.NoError(t, receive(t, r.ended))
+	require.ErrorContains(t, context.Cause(ctx), "partition lost")
+	close(release)
+	receive(t, closing(returned))
+	require.Negative(t, committed(t, brokers, cfg.Group, topic), "it came too late")
+}
+
+// TestConsumersChurn: consumers come and go while others work, and now and then a batch fails in the middle. Nothing is
+// lost, and per key the first occurrences are in order.
+func TestConsumersChurn(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 6)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.Batch = 20
+	msgs := events(1200, keys(30)...)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	record := &record{byKey: map[string][]string{}, want: len(msgs), all: make(chan struct{}), seen: map[string]bool{}}
+	handle := func(_ context.Context, batch []*message.Message) (int, error) {
+		for i, msg := range batch {
+			if i > 0 && len(msg.UUID)%7 == i%7 {
+				return i, errors.New("in the middle")
+			}
+			record.add(msg)
+		}
+		return len(batch), nil
+	}
+	keeper := consume(t, cfg, topic, handle)
+	receive(t, keeper.assigned)
+	for round := range 5 {
+		guest := consume(t, cfg, topic, handle)
+		require.NoError(t, publisher.Publish(topic, msgs[round*240:(round+1)*240]...))
+		receive(t, guest.assigned)
+		guest.stop()
+		require.NoError(t, receive(t, guest.ended))
+	}
+	receive(t, record.all)
+	keeper.stop()
+	require.NoError(t, receive(t, keeper.ended))
+	requireOrder(t, msgs, record.byKey)
+}
+
+// TestALostPartitionCancelsTheBatch: the next owner gets what the last one had not finished.
+func TestALostPartitionCancelsTheBatch(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, _ := fill(t, brokers, 40)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.DrainTimeout = 100 * time.Millisecond
+	handle, calls := byHand()
+	first := consume(t, cfg, topic, handle)
+	working := map[int32]call{}
+	for range 2 {
+		c := receive(t, calls)
+		working[partitionOf(t, c.batch[0])] = c
+	}
+	otherHandle, otherCalls := byHand()
+	second := consume(t, cfg, topic, otherHandle)
+	taken := receive(t, second.assigned)
+	require.Negative(t, taken.offset)
+	require.ErrorContains(t, receive(t, afterDone(working[taken.partition].batch[0].Context())), "partition lost")
+	require.NoError(t, working[1-taken.partition].ctx.Err(), "the kept partition is not disturbed")
+	require.Equal(t, working[taken.partition].ids()[0], receive(t, otherCalls).ids()[0])
+	require.NoError(t, first.Healthy(t.Context()))
+}
+
+func TestConsumerStopsForAnOffsetThatIsGone(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, _ := published(t, brokers, 5)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.Batch = 1
+	handle, calls := byHand()
+	r := consume(t, cfg, topic, handle)
+	receive(t, calls).reply <- result{1, nil}
+	receive(t, calls)
+	r.stop()
+	require.NoError(t, receive(t, r.ended))
+	deleteRecords(t, brokers, topic, 4)
+	r = consume(t, cfg, topic, handle)
+	err := receive(t, r.ended)
+	require.ErrorAs(t, err, new(*kafka.OffsetError))
+	require.ErrorIs(t, r.Healthy(t.Context()), err)
+}
+
+func ExampleConsumer() {
+	cfg := kafka.ConsumerConfig{
+		GroupConfig: kafka.GroupConfig{
+			Config: kafka.Config{Brokers: []string{"localhost:9092"}},
+			Group:  "prod.notification",
+		},
+		Batch: 100,
+	}
+	handle := func(_ context.Context, batch []*message.Message) (handled int, err error) {
+		for i, msg := range batch {
+			if len(msg.Payload) == 0 {
+				return i, errors.New("empty") // this one and those behind it come again
+			}
+		}
+		return len(batch), nil
+	}
+	_, err := kafka.NewConsumer(cfg, handle, nil) // then consumer.Run(ctx, "customer.users.v1")
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+// TestAStuckPartitionDoesNotHoldUpTheOthers: its backlog fills every buffer, while another's messages pass.
+func TestAStuckPartitionDoesNotHoldUpTheOthers(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 2)
+	backlog := make([]string, 5000)
+	toPartition(t, brokers, topic, 0, backlog...)
+	cfg := batches(brokers, kafkatest.Group(t))
+	stuck, seen := make(chan struct{}, 1), make(chan time.Time, 1)
+	consume(t, cfg, topic, func(ctx context.Context, batch []*message.Message) (int, error) {
+		if origin, _ := cloudevent.OriginFrom(batch[0].Context()); origin.Partition == 0 {
+			stuck <- struct{}{}
+			<-ctx.Done()
+			return 0, ctx.Err()
+		}
+		seen <- time.Now()
+		return len(batch), nil
+	})
+	receive(t, stuck)
+	var slowest time.Duration
+	for range 20 {
+		sent := time.Now()
+		toPartition(t, brokers, topic, 1, "x")
+		slowest = max(slowest, receive(t, seen).Sub(sent))
+	}
+	t.Logf("slowest of 20 messages beside a stuck partition: %s", slowest.Round(time.Millisecond))
+	require.Less(t, slowest, 3*time.Second)
+}

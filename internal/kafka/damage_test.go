@@ -1,0 +1,327 @@
+package kafka_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafkatest"
+)
+
+// rotten flips a byte of every answer that holds its word: what a disk does, after the broker has checked the batch.
+type rotten struct{ word string }
+
+func (r rotten) listen(network, address string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(context.Background(), network, address)
+	return rottenListener{listener, r}, err
+}
+
+type rottenListener struct {
+	net.Listener
+	rotten
+}
+
+func (l rottenListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return rottenConn{conn, l.rotten}, err
+}
+
+type rottenConn struct {
+	net.Conn
+	rotten
+}
+
+func (c rottenConn) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(c.word)) {
+		p = bytes.ReplaceAll(p, []byte(c.word), []byte(strings.ToUpper(c.word)))
+	}
+	return c.Conn.Write(p)
+}
+
+// toPartition publishes one batch of records, uncompressed, straight to a partition.
+func toPartition(t testing.TB, brokers []string, topic string, partition int32, values ...string) {
+	t.Helper()
+	producer := rawProducer(t, brokers, func(cfg *sarama.Config) {
+		cfg.Producer.Partitioner = sarama.NewManualPartitioner
+		cfg.Producer.Compression = sarama.CompressionNone
+		cfg.Producer.Flush.Messages = len(values)
+	})
+	records := make([]*sarama.ProducerMessage, len(values))
+	for i, value := range values {
+		records[i] = &sarama.ProducerMessage{Topic: topic, Partition: partition, Value: sarama.StringEncoder(value)}
+	}
+	require.NoError(t, producer.SendMessages(records))
+}
+
+// got is a message as these tests look at it.
+type got struct {
+	partition    int32
+	offset, last int64
+	value        string
+	unreadable   error
+}
+
+func collect(into chan<- got) kafka.Handler {
+	return func(_ context.Context, batch []*message.Message) (int, error) {
+		for _, msg := range batch {
+			o, _ := cloudevent.OriginFrom(msg.Context())
+			into <- got{o.Partition, o.Offset, o.LastOffset, string(msg.Payload), o.Unreadable}
+		}
+		return len(batch), nil
+	}
+}
+
+// TestADamagedBatchIsHandedOverAsAGap: its checksum is wrong, so sarama fails the whole answer of the broker, for all
+// partitions in it, again and again. What lies before and behind the batch arrives, and so does the other partition.
+func TestADamagedBatchIsHandedOverAsAGap(t *testing.T) {
+	t.Parallel()
+	_, brokers := kafkatest.Fake(t, kfake.ListenFn(rotten{"rotten apple"}.listen))
+	topic := kafkatest.Topic(t, brokers, 2)
+	toPartition(t, brokers, topic, 0, "0", "1", "2")
+	toPartition(t, brokers, topic, 0, "3", "rotten apple", "5")
+	toPartition(t, brokers, topic, 0, "rotten apple")
+	toPartition(t, brokers, topic, 0, "7", "8")
+	toPartition(t, brokers, topic, 0, "rotten apple")
+	toPartition(t, brokers, topic, 1, "a", "b")
+	cfg := batches(brokers, kafkatest.Group(t))
+	seen := make(chan got, 100)
+	r := consume(t, cfg, topic, collect(seen))
+
+	var here, there []got
+	for len(here) < 7 || len(there) < 2 {
+		if m := receive(t, seen); m.partition == 0 {
+			here = append(here, m)
+		} else {
+			there = append(there, m)
+		}
+	}
+	require.Equal(t, []got{{1, 0, 0, "a", nil}, {1, 1, 1, "b", nil}}, there)
+	for _, gap := range []int{3, 6} {
+		require.ErrorContains(t, here[gap].unreadable, "CRC")
+		here[gap].unreadable = nil
+	}
+	require.Equal(t, []got{
+		{0, 0, 0, "0", nil},
+		{0, 1, 1, "1", nil},
+		{0, 2, 2, "2", nil},
+		{0, 3, 6, "", nil}, // two batches, one behind the other, are one gap
+		{0, 7, 7, "7", nil},
+		{0, 8, 8, "8", nil},
+		{0, 9, 9, "", nil},
+	}, here)
+
+	toPartition(t, brokers, topic, 0, "10")
+	require.Equal(t, got{0, 10, 10, "10", nil}, receive(t, seen), "and it goes on as usual")
+	require.NoError(t, r.Healthy(t.Context()))
+	r.stop()
+	require.NoError(t, receive(t, r.ended))
+	require.EqualValues(t, 11, committed(t, brokers, cfg.Group, topic))
+}
+
+// TestAGapIsHandledLikeARecord: it comes again until it is dealt with, and the other partition does not wait for it.
+func TestAGapIsHandledLikeARecord(t *testing.T) {
+	t.Parallel()
+	_, brokers := kafkatest.Fake(t, kfake.ListenFn(rotten{"rotten apple"}.listen))
+	topic := kafkatest.Topic(t, brokers, 2)
+	toPartition(t, brokers, topic, 0, "rotten apple", "1")
+	cfg := batches(brokers, kafkatest.Group(t))
+	seen, refuse := make(chan got, 100), make(chan struct{})
+	consume(t, cfg, topic, func(ctx context.Context, batch []*message.Message) (int, error) {
+		o, _ := cloudevent.OriginFrom(batch[0].Context())
+		if o.Unreadable != nil {
+			select {
+			case <-refuse:
+			default:
+				seen <- got{partition: -1}
+				return 0, errors.New("not now")
+			}
+		}
+		return collect(seen)(ctx, batch)
+	})
+	for range 3 {
+		require.EqualValues(t, -1, receive(t, seen).partition)
+	}
+	toPartition(t, brokers, topic, 1, "a")
+	for receive(t, seen).value != "a" {
+	}
+	close(refuse)
+	toPartition(t, brokers, topic, 0, "2")
+	for {
+		m := receive(t, seen)
+		if m.unreadable != nil {
+			require.EqualValues(t, 1, m.last)
+		}
+		if m.value == "2" {
+			return
+		}
+	}
+}
+
+// TestADecompressionBombStopsNothing: the broker takes it, since it is small; unpacked, it would fill the memory.
+func TestADecompressionBombStopsNothing(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	toPartition(t, brokers, topic, 0, "0")
+	bomb := rawProducer(t, brokers, func(cfg *sarama.Config) {
+		cfg.Producer.Compression = sarama.CompressionZSTD
+		cfg.Producer.MaxMessageBytes = 80 << 20
+	})
+	_, _, err := bomb.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: sarama.ByteEncoder(make([]byte, 65<<20))})
+	require.NoError(t, err)
+	toPartition(t, brokers, topic, 0, "2")
+	seen := make(chan got, 100)
+	consume(t, batches(brokers, kafkatest.Group(t)), topic, collect(seen))
+	require.Equal(t, got{0, 0, 0, "0", nil}, receive(t, seen))
+	gap := receive(t, seen)
+	require.EqualValues(t, 1, gap.offset)
+	require.ErrorIs(t, gap.unreadable, sarama.ErrDecompressedBatchTooLarge)
+	require.Equal(t, got{0, 2, 2, "2", nil}, receive(t, seen))
+}
+
+// TestASubscriberHandsGapsOverToo: the same engine, the other face.
+func TestASubscriberHandsGapsOverToo(t *testing.T) {
+	t.Parallel()
+	_, brokers := kafkatest.Fake(t, kfake.ListenFn(rotten{"rotten apple"}.listen))
+	topic := kafkatest.Topic(t, brokers, 1)
+	toPartition(t, brokers, topic, 0, "rotten apple")
+	toPartition(t, brokers, topic, 0, "1")
+	l := listen(t, fast(brokers, kafkatest.Group(t)), topic)
+	gap := receive(t, l.messages)
+	origin, _ := cloudevent.OriginFrom(gap.Context())
+	require.Error(t, origin.Unreadable)
+	gap.Ack()
+	next := receive(t, l.messages)
+	require.Equal(t, "1", string(next.Payload))
+	next.Ack()
+}
+
+// TestAnOpenTransactionIsNoStall: the log ends with what nobody may read yet, behind control records that nobody sees.
+func TestAnOpenTransactionIsNoStall(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	producer := rawProducer(t, brokers, func(cfg *sarama.Config) { cfg.Producer.Transaction.ID = kafkatest.Group(t) })
+	send := func(end func() error) {
+		require.NoError(t, producer.BeginTxn())
+		_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("x")})
+		require.NoError(t, err)
+		if end != nil {
+			require.NoError(t, end())
+		}
+	}
+	send(producer.CommitTxn)
+	send(producer.AbortTxn)
+	send(nil)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.UnhealthyAfter, cfg.StopAfter = 400*time.Millisecond, 500*time.Millisecond
+	seen := make(chan got, 100)
+	r := consume(t, cfg, topic, collect(seen))
+	require.EqualValues(t, 0, receive(t, seen).offset)
+	select {
+	case err := <-r.ended:
+		require.NoError(t, err, "ended by itself")
+	case <-time.After(1500 * time.Millisecond):
+	}
+	require.NoError(t, r.Healthy(t.Context()))
+	require.NoError(t, producer.CommitTxn())
+	require.EqualValues(t, 4, receive(t, seen).offset)
+}
+
+// mute answers sarama's own fetches of the topic with nothing, as if all were read. The look at the log asks for one
+// byte, which tells it apart.
+func mute(cluster *kfake.Cluster) {
+	cluster.ControlKey(int16(kmsg.Fetch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		req := kreq.(*kmsg.FetchRequest)
+		if req.Topics[0].Partitions[0].PartitionMaxBytes == 1 {
+			return nil, nil, false
+		}
+		resp := req.ResponseKind().(*kmsg.FetchResponse)
+		for _, t := range req.Topics {
+			topic := kmsg.NewFetchResponseTopic()
+			topic.Topic = t.Topic
+			for _, p := range t.Partitions {
+				partition := kmsg.NewFetchResponseTopicPartition()
+				partition.Partition, partition.RecordBatches = p.Partition, []byte{}
+				topic.Partitions = append(topic.Partitions, partition)
+			}
+			resp.Topics = append(resp.Topics, topic)
+		}
+		return resp, nil, true
+	})
+}
+
+// TestAPartitionThatIsSilentlyNotReadStopsTheConsumer: first it is unhealthy by name, then Run ends.
+func TestAPartitionThatIsSilentlyNotReadStopsTheConsumer(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic, _ := published(t, brokers, 1)
+	mute(cluster)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.UnhealthyAfter, cfg.StopAfter = 200*time.Millisecond, time.Second
+	r := consume(t, cfg, topic, collect(make(chan got, 1)))
+	var unhealthy error
+	require.Eventually(t, func() bool {
+		unhealthy = r.Healthy(t.Context())
+		var stall *kafka.StallError
+		return errors.As(unhealthy, &stall) && len(r.ended) == 0
+	}, kafkatest.Patience, 5*time.Millisecond)
+	require.ErrorContains(t, unhealthy, topic+"/0")
+	require.ErrorContains(t, unhealthy, "offset 0 can be read")
+	var stall *kafka.StallError
+	require.ErrorAs(t, receive(t, r.ended), &stall)
+	require.Greater(t, stall.For, time.Second)
+}
+
+// TestAHandlerThatDoesNotReturnStopsTheConsumer: within its limit it is progress, behind it a stall.
+func TestAHandlerThatDoesNotReturnStopsTheConsumer(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, _ := published(t, brokers, 1)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.HandlerLimit, cfg.UnhealthyAfter, cfg.StopAfter = time.Second, 100*time.Millisecond, 600*time.Millisecond
+	cfg.DrainTimeout = 50 * time.Millisecond
+	handle, calls := byHand()
+	r := consume(t, cfg, topic, handle)
+	began := time.Now()
+	working := receive(t, calls)
+	require.NoError(t, r.Healthy(t.Context()))
+	err := receive(t, r.ended)
+	require.ErrorAs(t, err, new(*kafka.StallError))
+	require.ErrorContains(t, err, "the handler has not returned")
+	require.Greater(t, time.Since(began), time.Second)
+	require.Error(t, working.ctx.Err())
+}
+
+// TestAHandlerThatKeepsFailingIsUnhealthyAndGoesOn: what it needs is down, and a restart would not help.
+func TestAHandlerThatKeepsFailingIsUnhealthyAndGoesOn(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, _ := published(t, brokers, 1)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.UnhealthyAfter, cfg.StopAfter, cfg.MaxNackBackoff = 100*time.Millisecond, 200*time.Millisecond, 20*time.Millisecond
+	handle, calls := byHand()
+	r := consume(t, cfg, topic, handle)
+	down := errors.New("database is down")
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); {
+		receive(t, calls).reply <- result{0, down}
+	}
+	last := receive(t, calls)
+	require.ErrorIs(t, r.Healthy(t.Context()), down)
+	require.Empty(t, r.ended)
+	last.reply <- result{1, nil}
+	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, kafkatest.Patience, time.Millisecond)
+}

@@ -1,0 +1,70 @@
+// Package kafka connects Watermill to Kafka with the settings and the order that the rest of the house relies on.
+//
+// [Publisher] sends the messages of one call as one batch, reports each record, and never lets a later record of a key
+// overtake an earlier one that failed. [Consumer] calls a handler with what is there of a partition, in order, and
+// commits only what was handled without a gap; [Subscriber] is the same with a channel in place of the handler, for
+// Watermill's Router. Both tell whoever handles a message through its context when the partition is gone. [Marshaler]
+// maps a message to a record: CloudEvents 1.0, binary mode. [Config], [GroupConfig], [SubscriberConfig] and
+// [ConsumerConfig] hold every setting, each with what happens without it. The package knows no business word.
+//
+// # Why the publisher does not use sarama's producers
+//
+// It uses sarama's client, its connections and its record encoding, but not AsyncProducer or SyncProducer, because
+// neither can keep the order of a key through a failure. They cut a call into batches as records trickle in (the first
+// request often carries a single record), and when the first batch of a partition is refused for good, the next one,
+// already queued, is sent anyway: event 7 lies on the log, event 6 does not, and sending 6 again puts it behind 7.
+// Here, one goroutine sends at most one batch of a partition at a time and builds the next one only when the fate of
+// the last is known. It is also what makes a call cost as few requests as possible: one per broker, unless a
+// partition's share exceeds the batch size.
+//
+// # Why the order of a key survives
+//
+// Records of a key share a partition. Within a partition, in one call:
+//
+//  1. A batch is appended whole or not at all, with its records in order. Until it is acknowledged it is sent again
+//     unchanged, with the same producer id, epoch and sequence, so the broker recognises a repetition: an answer that
+//     was lost or late costs no duplicate.
+//  2. The next batch is built only after the last was acknowledged, or after the broker refused it without appending.
+//     A refusal that belongs to one record (too large, invalid) is narrowed down to that record by halving the batch;
+//     the later records of its key in the call are then failed unsent, the other keys go on.
+//  3. Any other failure fails the batch and everything behind it in the partition; nothing behind it is sent.
+//
+// So whatever is on the log of a key is a prefix of the call, and sending the failed records again, in order, completes
+// it. Across calls the one thing left is a batch given up with an unknown outcome: the broker may still append it
+// later. Before anything else is sent, the producer epoch is raised. From the first batch that a partition sees under
+// the new epoch it refuses the old one, so the late batch lands before it (a duplicate, in order) or never. Only when
+// the broker has forgotten the producer id, or this process dies, is there no such fence: then the late batch may lie
+// on the log a second time, behind later records. The first occurrences of a key are in order even so.
+//
+// # How a partition is read
+//
+// sarama's consumer group brings the membership, its fetching the records. For each partition, a worker takes what is
+// there, hands it over, marks the handled beginning, and waits a while before it hands over the rest. Beside it, the
+// goroutine that sarama gives to the claim waits for the end: when the partition goes to another member, when the
+// session is lost, when the process stops. Then nothing more is handed over, the handler under way gets its time, its
+// context is cancelled, and it gets the same time again. What it acknowledges meanwhile is committed, as long as the
+// group waits for this member. The other partitions are not disturbed: the group rebalances cooperatively.
+//
+// # What nobody can read, and what nobody delivers
+//
+// sarama asks a broker for all partitions at once. A batch that it cannot decode (a checksum that is wrong, a
+// decompression that exceeds 64 MiB) fails the whole answer, and all partitions of that broker are asked for again, and
+// fail again, for ever; a batch whose records end early is taken for an answer cut short and asked for again without
+// any error. So a partition for which sarama reports errors, or for which nothing comes, looks for itself, on a
+// connection of its own, at the one batch that lies next:
+//
+//   - Nothing is there, or nothing that anybody is shown: all is well.
+//   - A batch that cannot be read, three times in a row: it is handed over as one message that names its offsets and
+//     the reason ([cloudevent.Origin.Unreadable]), so that it ends in the dead letters like other bad records, and the
+//     partition goes on. Losing the records of the batch was the disk's doing; stopping the partition behind it
+//     would take the others' as well. Until it is acknowledged, sarama reads the other partitions without this one;
+//     then a new session starts behind it.
+//   - Records: while sarama fails, they are taken past it, since the bad batch may be another partition's. When it
+//     reports nothing and delivers nothing, the partition is stalled: Healthy fails and names it, and after
+//     [GroupConfig.StopAfter] the membership ends with a [StallError], so that the process is started again. A handler
+//     that does not return within [ConsumerConfig.HandlerLimit] is a stall too. One that returns errors is not: what
+//     it needs is down, and would be after a restart; Healthy says so.
+//
+// A committed offset that is gone ends the membership with an [OffsetError], because any other offset would lose or
+// repeat without a word.
+package kafka

@@ -1,0 +1,147 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+// GroupConfig is a [Config] plus a membership in a consumer group: what [Subscriber] and [Consumer] have in common. The
+// zero value of every field but Brokers and Group means its default.
+type GroupConfig struct {
+	Config
+	// Group is the consumer group. Required. It should name the environment, so that two of them never share offsets.
+	Group string
+	// InstanceID is the name of this member for as long as its process is restarted in its place (group.instance.id):
+	// after a crash the successor takes its partitions at once instead of after SessionTimeout. It must differ between
+	// processes that run at the same time; a member whose name another one takes stops with a [FencedError]. A member
+	// that closes leaves the group as it would without. Default "": the broker invents a name for each start.
+	InstanceID string
+	// SessionTimeout is how long a dead member keeps its partitions. Default 10 s.
+	SessionTimeout time.Duration
+	// HeartbeatInterval is how soon a member hears of a rebalance; at most a third of SessionTimeout. Default 1 s.
+	HeartbeatInterval time.Duration
+	// RebalanceTimeout is how long the group waits for a member to let a partition go. Default 30 s.
+	RebalanceTimeout time.Duration
+	// CommitInterval is how often acknowledged offsets are committed: a crash repeats as much. Default 1 s.
+	CommitInterval time.Duration
+	// DrainTimeout is how long a handler under way may still finish when its partition is handed over or the member
+	// closes; then its context is cancelled, and it gets the same time again to return. Default 5 s.
+	DrainTimeout time.Duration
+	// NackBackoff is the wait before what was not acknowledged is handed over again; it doubles up to MaxNackBackoff
+	// for as long as nothing is. Defaults 100 ms and 5 s.
+	NackBackoff, MaxNackBackoff time.Duration
+	// ReconnectBackoff is the wait after the first failed attempt to consume; it doubles up to MaxReconnectBackoff,
+	// with jitter. Defaults 200 ms and 10 s.
+	ReconnectBackoff, MaxReconnectBackoff time.Duration
+	// UnhealthyAfter is how long Healthy overlooks that nothing is consumed, or that a partition makes no progress
+	// although there is something to read. Default 30 s.
+	UnhealthyAfter time.Duration
+	// StopAfter is how long a partition may be stalled, a running handler aside, before the member stops with a
+	// [StallError], so that whoever supervises the process starts it again. Default 5 min.
+	StopAfter time.Duration
+	// Hooks are called on the way. Default: none.
+	Hooks Hooks
+}
+
+// Hooks tell a caller what happens. They run on the member's goroutines and must not block; nil ones are skipped.
+type Hooks struct {
+	// Assigned is called when a partition starts to be read, from offset; it is negative when the group has committed
+	// none, and the oldest record comes first.
+	Assigned func(topic string, partition int32, offset int64)
+	// Lost is called when a partition is no longer read and none of its messages is being waited for.
+	Lost func(topic string, partition int32)
+	// Stopped is called once when a member ends for good although nobody closed it, with the reason.
+	Stopped func(err error)
+}
+
+// WithDefaults returns the configuration that is really used.
+func (c GroupConfig) WithDefaults() GroupConfig {
+	c.Config = c.Config.WithDefaults()
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&c.SessionTimeout, 10 * time.Second},
+		{&c.HeartbeatInterval, time.Second},
+		{&c.RebalanceTimeout, 30 * time.Second},
+		{&c.CommitInterval, time.Second},
+		{&c.DrainTimeout, 5 * time.Second},
+		{&c.NackBackoff, 100 * time.Millisecond},
+		{&c.MaxNackBackoff, 5 * time.Second},
+		{&c.ReconnectBackoff, 200 * time.Millisecond},
+		{&c.MaxReconnectBackoff, 10 * time.Second},
+		{&c.UnhealthyAfter, 30 * time.Second},
+		{&c.StopAfter, 5 * time.Minute},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	return c
+}
+
+// Validate reports every problem at once, without connecting anywhere.
+func (c GroupConfig) Validate() error {
+	c = c.WithDefaults()
+	problems := []error{c.Config.Validate()}
+	if c.Group == "" {
+		problems = append(problems, errors.New("group: a consumer group is needed"))
+	}
+	if c.HeartbeatInterval*3 > c.SessionTimeout {
+		problems = append(problems, fmt.Errorf("heartbeat interval %s is more than a third of the session timeout %s",
+			c.HeartbeatInterval, c.SessionTimeout))
+	}
+	if c.DrainTimeout*2 >= c.RebalanceTimeout {
+		problems = append(problems, fmt.Errorf("rebalance timeout %s does not exceed twice the drain timeout %s",
+			c.RebalanceTimeout, c.DrainTimeout))
+	}
+	problems = append(problems, positive("session timeout", c.SessionTimeout),
+		positive("heartbeat interval", c.HeartbeatInterval), positive("rebalance timeout", c.RebalanceTimeout),
+		positive("commit interval", c.CommitInterval), positive("drain timeout", c.DrainTimeout),
+		positive("nack backoff", c.NackBackoff), positive("reconnect backoff", c.ReconnectBackoff),
+		positive("unhealthy after", c.UnhealthyAfter), positive("stop after", c.StopAfter))
+	return errors.Join(problems...)
+}
+
+// Consumer returns the settings under which records are read; [Subscriber] and [Consumer] follow them.
+//
+//	setting                  value          what happens otherwise
+//	Offsets.Initial          oldest         what was published before the group's first start is never seen
+//	ResetInvalidOffsets      false          an offset that is gone jumps to the oldest or newest: silent loss
+//	IsolationLevel           read committed records of aborted transactions are delivered
+//	Offsets.AutoCommit       marked offsets only, every CommitInterval; a mark follows the ack, so a
+//	                         crash repeats a second's records and loses none
+//	GroupStrategies          cooperative-sticky   every rebalance stops every partition of every member
+//	Session.Timeout          10 s           45 s (Kafka's own) without an owner after a crash
+//	Heartbeat.Interval       1 s            a joiner waits 3 s for the others to notice
+//	Rebalance.Timeout        30 s           shorter than a handler's drain: the member is thrown out
+//	Net.ReadTimeout          above Rebalance.Timeout   joining a group, which may take that long, fails
+//	Return.Errors            true           errors go to sarama's own logger, which is nobody's
+//	Fetch.Min, MaxWaitTime   1 byte, 250 ms a quiet topic delays its next record, or closing takes longer
+//	Retry.Backoff            250 ms         2 s without records after a leader moves
+func (c GroupConfig) Consumer() *sarama.Config {
+	c = c.WithDefaults()
+	cfg := c.base()
+	cfg.Net.ReadTimeout = c.RebalanceTimeout + c.RequestTimeout
+	cfg.Consumer.Offsets.Initial = sarama.OffsetOldest
+	cfg.Consumer.Offsets.AutoCommit.Enable = true
+	cfg.Consumer.Offsets.AutoCommit.Interval = c.CommitInterval
+	cfg.Consumer.IsolationLevel = sarama.ReadCommitted
+	cfg.Consumer.Return.Errors = true
+	cfg.Consumer.Fetch.Min = 1
+	cfg.Consumer.MaxWaitTime = 250 * time.Millisecond
+	cfg.Consumer.Retry.Backoff = 250 * time.Millisecond
+	cfg.Consumer.Group.ResetInvalidOffsets = false
+	cfg.Consumer.Group.InstanceId = c.InstanceID
+	cfg.Consumer.Group.Session.Timeout = c.SessionTimeout
+	cfg.Consumer.Group.Heartbeat.Interval = c.HeartbeatInterval
+	cfg.Consumer.Group.Rebalance.Timeout = c.RebalanceTimeout
+	cfg.Consumer.Group.Rebalance.Retry.Backoff = 500 * time.Millisecond
+	cfg.Consumer.Group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{
+		sarama.NewBalanceStrategyCooperativeSticky(),
+	}
+	return cfg
+}

@@ -1,0 +1,110 @@
+package kafka
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+// Upper bounds of what the record format adds: per batch (its header), per record and per header (their varints).
+const (
+	batchOverhead  = 61
+	recordOverhead = 5*binary.MaxVarintLen32 + binary.MaxVarintLen64 + 1
+	headerOverhead = 2 * binary.MaxVarintLen32
+)
+
+type topicPartition struct {
+	topic     string
+	partition int32
+}
+
+// lane is the queue of one partition during a round. At most one batch of it is on its way at any time.
+type lane struct {
+	topicPartition
+	queue []*record // in order, not yet in a batch
+
+	batch    []*record
+	request  *sarama.RecordBatch // of batch; sent again unchanged until its fate is known
+	unknown  bool                // an attempt of it may have been appended
+	limit    int                 // records per batch while a bad one is being isolated; 0: no limit
+	attempts int
+	since    time.Time // of the first failed attempt of this batch
+	retryAt  time.Time
+}
+
+// fill takes the next batch from the queue: as many records as fit, in order, without those whose call is over or whose
+// key is held back. It reports whether there is anything to send.
+func (l *lane) fill(maxBytes int) bool {
+	if l.request != nil {
+		return true
+	}
+	size, taken := batchOverhead, 0
+	for _, r := range l.queue {
+		if !sendable(r) {
+			taken++
+			continue
+		}
+		if len(l.batch) > 0 && (size+r.size > maxBytes || l.limit > 0 && len(l.batch) == l.limit) {
+			break
+		}
+		size += r.size
+		l.batch = append(l.batch, r)
+		taken++
+	}
+	l.queue = l.queue[taken:]
+	return len(l.batch) > 0
+}
+
+func sendable(r *record) bool {
+	if r.call.isExpired() {
+		return false
+	}
+	if r.call.isBlocked(r) {
+		r.call.fail(r, &RecordError{Err: ErrNotSent})
+		return false
+	}
+	return true
+}
+
+// seal turns the batch into the form in which it stays until its fate is known.
+func (l *lane) seal(id sequence, cfg *sarama.Config, now time.Time) {
+	records := make([]*sarama.Record, len(l.batch))
+	for i, r := range l.batch {
+		r.data.OffsetDelta = int64(i)
+		records[i] = &r.data
+	}
+	now = now.Truncate(time.Millisecond)
+	l.request = &sarama.RecordBatch{
+		Version:          2,
+		Codec:            cfg.Producer.Compression,
+		CompressionLevel: cfg.Producer.CompressionLevel,
+		LastOffsetDelta:  int32(len(records) - 1),
+		FirstTimestamp:   now,
+		MaxTimestamp:     now,
+		ProducerID:       id.producer,
+		ProducerEpoch:    id.epoch,
+		FirstSequence:    id.first,
+		Records:          records,
+	}
+}
+
+// clear forgets the batch, whose fate is now known.
+func (l *lane) clear() {
+	l.batch, l.request = nil, nil
+	l.unknown, l.attempts, l.since, l.retryAt = false, 0, time.Time{}, time.Time{}
+}
+
+// unfill puts the batch, which was refused whole, back in front of the queue.
+func (l *lane) unfill() {
+	l.queue = append(l.batch, l.queue...)
+	l.clear()
+}
+
+func (l *lane) size() int {
+	total := batchOverhead
+	for _, r := range l.batch {
+		total += r.size
+	}
+	return total
+}

@@ -1,0 +1,124 @@
+package kafka
+
+import (
+	"errors"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+// work takes records and has them delivered, until the partition is to be let go or has to be read anew.
+func (p *partition) work() {
+	looks := time.NewTicker(p.member.cfg.lookEvery())
+	defer looks.Stop()
+	for p.take(looks.C) {
+		batch := p.batch()
+		p.progress.begin()
+		handled, err := p.member.cfg.deliver(p, batch)
+		handled = max(0, min(handled, len(batch)))
+		p.acknowledge(handled)
+		if handled == len(batch) {
+			err = nil
+		} else if err == nil {
+			err = errIncomplete
+		}
+		p.progress.end(handled, err)
+		if p.damaged && len(p.pending) == 0 {
+			return // what is behind the gap is read from the committed offset on, by a new session
+		}
+		if err != nil && !p.backOff(err) {
+			return
+		}
+	}
+}
+
+// errIncomplete is the error of a handler that has none and leaves something undone.
+var errIncomplete = errors.New("not all messages were handled")
+
+// take waits until something is pending, and adds what else is there; false when the partition is to be let go.
+func (p *partition) take(looks <-chan time.Time) bool {
+	for len(p.pending) == 0 {
+		select {
+		case m, ok := <-p.claim.Messages():
+			if !ok {
+				return false
+			}
+			p.add(m)
+		case <-p.leaving:
+			return false
+		case <-p.suspects:
+			p.suspicion++
+			p.look()
+		case <-looks:
+			p.look()
+		}
+	}
+	for len(p.pending) < p.member.cfg.batch && !p.damaged {
+		select {
+		case m, ok := <-p.claim.Messages():
+			if !ok {
+				return false
+			}
+			p.add(m)
+			continue
+		default:
+		}
+		break
+	}
+	return !isClosed(p.leaving)
+}
+
+// add appends a record, unless it was already read past sarama.
+func (p *partition) add(m *sarama.ConsumerMessage) {
+	if m.Offset < p.next {
+		return
+	}
+	p.next, p.suspicion = m.Offset+1, 0
+	p.pending = append(p.pending, readable(m))
+	p.progress.received()
+}
+
+// batch is as much of what is pending as one call may get.
+func (p *partition) batch() []entry {
+	n := min(len(p.pending), p.member.cfg.batch)
+	if p.member.cfg.maxBytes == 0 {
+		return p.pending[:n]
+	}
+	size := 0
+	for i, r := range p.pending[:n] {
+		if size += r.size(); size > p.member.cfg.maxBytes && i > 0 {
+			return p.pending[:i]
+		}
+	}
+	return p.pending[:n]
+}
+
+// acknowledge marks the first n pending records as done and forgets them.
+func (p *partition) acknowledge(n int) {
+	if n == 0 {
+		p.tries++
+		return
+	}
+	p.tries = 1
+	p.mark(p.pending[n-1].last + 1)
+	left := copy(p.pending, p.pending[n:])
+	clear(p.pending[left:])
+	p.pending = p.pending[:left]
+}
+
+// backOff waits before what is left is handed over again; false when the partition is to be let go.
+func (p *partition) backOff(err error) bool {
+	cfg := p.member.cfg
+	wait := min(cfg.NackBackoff<<min(p.tries-1, 16), cfg.MaxNackBackoff)
+	if p.tries == 1 && !errors.Is(err, errNacked) {
+		p.log.Warn("handle messages, trying again", "offset", p.pending[0].Offset, "error", err)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-p.leaving:
+		return false
+	}
+}

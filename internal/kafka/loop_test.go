@@ -1,0 +1,193 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// fakeSession is a session and a claim without a broker: n records, then silence.
+type fakeSession struct {
+	sarama.ConsumerGroupSession
+	records chan *sarama.ConsumerMessage
+	marked  []int64
+}
+
+func newFakeSession(n int) *fakeSession {
+	s := &fakeSession{records: make(chan *sarama.ConsumerMessage, n)}
+	for i := range n {
+		s.records <- &sarama.ConsumerMessage{Topic: "t", Offset: int64(i), Value: make([]byte, i%7)}
+	}
+	return s
+}
+
+func (s *fakeSession) MarkOffset(_ string, _ int32, offset int64, _ string) {
+	s.marked = append(s.marked, offset)
+}
+func (s *fakeSession) Context() context.Context                 { return context.Background() }
+func (s *fakeSession) Topic() string                            { return "t" }
+func (s *fakeSession) Partition() int32                         { return 0 }
+func (s *fakeSession) InitialOffset() int64                     { return 0 }
+func (s *fakeSession) HighWaterMarkOffset() int64               { return 0 }
+func (s *fakeSession) Messages() <-chan *sarama.ConsumerMessage { return s.records }
+
+func quick(batch, maxBytes int) memberConfig {
+	cfg := memberConfig{GroupConfig: GroupConfig{
+		NackBackoff: time.Microsecond, MaxNackBackoff: time.Microsecond, UnhealthyAfter: time.Hour,
+	}}
+	cfg.batch, cfg.maxBytes = batch, maxBytes
+	return cfg
+}
+
+// TestLoop: whatever a handler answers, no batch is too large, offsets are marked for the handled prefix alone, a call
+// begins where the last one stopped, and in the end everything was handled.
+func TestLoop(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		total := rapid.IntRange(1, 60).Draw(t, "records")
+		cfg := quick(rapid.IntRange(1, 12).Draw(t, "batch"), rapid.SampledFrom([]int{0, 1, 10, 1000}).Draw(t, "bytes"))
+		session, next := newFakeSession(total), int64(0)
+		var marks []int64
+		cfg.deliver = func(p *partition, batch []entry) (int, error) {
+			require.LessOrEqual(t, len(batch), cfg.batch)
+			size := 0
+			for i, r := range batch {
+				require.Equal(t, next+int64(i), r.Offset)
+				size += r.size()
+			}
+			require.True(t, cfg.maxBytes == 0 || size <= cfg.maxBytes || len(batch) == 1)
+			require.Equal(t, marks, session.marked)
+			handled := rapid.IntRange(0, len(batch)).Draw(t, "handled")
+			if handled > 0 {
+				next += int64(handled)
+				marks = append(marks, next)
+			}
+			if next == int64(total) {
+				close(p.leaving)
+			}
+			if rapid.Bool().Draw(t, "fails") {
+				return handled, errors.New("no")
+			}
+			return handled, nil
+		}
+		m := newMember(context.Background(), cfg, orDiscard(nil))
+		defer m.cancel()
+		newPartition(m, session, session).work()
+		require.Equal(t, int64(total), next)
+		require.Equal(t, marks, session.marked)
+	})
+}
+
+// TestFeeder drives the Subscriber's side with any order of acks and nacks. What counts as handled never passes an
+// unacknowledged message, and it returns only when everything that is out is settled.
+func TestFeeder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		total := rapid.IntRange(1, 6).Draw(t, "batch")
+		output := make(chan *message.Message)
+		m := newMember(context.Background(), quick(total, 0), orDiscard(nil))
+		defer m.cancel()
+		session := newFakeSession(total)
+		p := newPartition(m, session, session)
+		var batch []entry
+		for range total {
+			batch = append(batch, readable(<-session.records))
+		}
+		type result struct {
+			handled int
+			err     error
+		}
+		results := make(chan result, 1)
+		go func() {
+			handled, err := feeder{"g", output}.deliver(p, batch)
+			results <- result{handled, err}
+		}()
+		var out []*message.Message
+		acked := map[int]bool{}
+		nacked := false
+		for {
+			var open []int
+			for i, msg := range out {
+				if !isClosed(msg.Acked()) && !isClosed(msg.Nacked()) {
+					open = append(open, i)
+				}
+			}
+			if len(open) > 0 && (nacked || len(out) == total || rapid.Bool().Draw(t, "settle")) {
+				i := rapid.SampledFrom(open).Draw(t, "message")
+				if acked[i] = rapid.IntRange(0, 3).Draw(t, "ack") > 0; acked[i] {
+					out[i].Ack()
+				} else {
+					out[i].Nack()
+					nacked = true
+				}
+				continue
+			}
+			select {
+			case msg := <-output:
+				out = append(out, msg)
+				continue
+			case r := <-results:
+				for i := range r.handled {
+					require.True(t, acked[i])
+				}
+				require.Equal(t, r.err == nil, r.handled == total)
+				require.Empty(t, open)
+			}
+			return
+		}
+	})
+}
+
+// TestALookTakesUpWhereSaramaStands: what was read past sarama is dropped when sarama delivers it after all.
+func TestALookTakesUpWhereSaramaStands(t *testing.T) {
+	t.Parallel()
+	m := newMember(context.Background(), quick(10, 0), orDiscard(nil))
+	defer m.cancel()
+	session := newFakeSession(6)
+	p := newPartition(m, session, session)
+	p.add(&sarama.ConsumerMessage{Offset: 0})
+	p.add(&sarama.ConsumerMessage{Offset: 1})
+	require.True(t, p.take(nil))
+	offsets := make([]int64, len(p.pending))
+	for i, r := range p.pending {
+		offsets[i] = r.Offset
+	}
+	require.Equal(t, []int64{0, 1, 2, 3, 4, 5}, slices.Compact(offsets))
+	require.Len(t, offsets, 6)
+}
+
+func TestExtractLeavesOutWhatNobodyIsShown(t *testing.T) {
+	t.Parallel()
+	at := topicPartition{"t", 0}
+	batch := func(change func(*sarama.RecordBatch)) *sarama.FetchResponseBlock {
+		b := &sarama.RecordBatch{
+			FirstOffset: 10, LastOffsetDelta: 2, ProducerID: 7, IsTransactional: true,
+			Records: []*sarama.Record{{}, {OffsetDelta: 1}, {OffsetDelta: 2}},
+		}
+		change(b)
+		return &sarama.FetchResponseBlock{RecordsSet: []*sarama.Records{{RecordBatch: b}}}
+	}
+	plain := extract(at, 11, batch(func(*sarama.RecordBatch) {}))
+	require.Len(t, plain.records, 2)
+	require.EqualValues(t, 11, plain.records[0].Offset)
+	require.EqualValues(t, 13, plain.next)
+
+	control := extract(at, 10, batch(func(b *sarama.RecordBatch) { b.Control = true }))
+	require.Equal(t, found{from: 10, next: 13}, control)
+
+	for first, shown := range map[int64]int{10: 0, 3: 0, 13: 3} {
+		block := batch(func(*sarama.RecordBatch) {})
+		block.AbortedTransactions = []*sarama.AbortedTransaction{{ProducerID: 7, FirstOffset: first}}
+		require.Len(t, extract(at, 10, block).records, shown, "a transaction that began at %d", first)
+	}
+	cut := extract(at, 10, batch(func(b *sarama.RecordBatch) { b.PartialTrailingRecord = true }))
+	require.Equal(t, found{from: 10, next: 13, damage: errTruncated}, cut)
+	require.Equal(t, found{from: 10, next: 10}, extract(at, 10, &sarama.FetchResponseBlock{}))
+}

@@ -1,0 +1,232 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+// memberConfig is what a face of the package makes of its own configuration.
+type memberConfig struct {
+	GroupConfig
+	topics       []string
+	batch        int           // records in one call of deliver
+	maxBytes     int           // of one call; 0: no bound
+	handlerLimit time.Duration // of one call; 0: a call may take for ever
+	// deliver hands the records over and returns how many of them, from the first on, are dealt with. It returns soon
+	// after the partition's context has ended, and hands out nothing after partition.leaving was closed.
+	deliver func(p *partition, batch []entry) (handled int, err error)
+}
+
+// settings are sarama's for this member. Its channel of records holds the next batch while one is handled.
+func (c memberConfig) settings() *sarama.Config {
+	cfg := c.Consumer()
+	cfg.ChannelBufferSize = max(cfg.ChannelBufferSize, 2*c.batch)
+	return cfg
+}
+
+// stable is how long a session must have lasted for the next attempt to follow without a growing wait.
+const stable = 5 * time.Second
+
+// member is one member of the consumer group, through as many connections and sessions as it takes.
+type member struct {
+	cfg    memberConfig
+	log    *slog.Logger
+	values context.Context // the caller's; its values go into every message, its end does not
+	ctx    context.Context // ends when the membership shall
+	cancel context.CancelFunc
+	done   chan struct{}
+	status *status
+
+	mu         sync.Mutex
+	group      sarama.ConsumerGroup        // of the present connection
+	reader     *batchReader                // of the same
+	session    sarama.ConsumerGroupSession // the last one
+	partitions map[topicPartition]*partition
+}
+
+func newMember(ctx context.Context, cfg memberConfig, log *slog.Logger) *member {
+	m := &member{
+		cfg:        cfg,
+		log:        log,
+		values:     context.WithoutCancel(ctx),
+		done:       make(chan struct{}),
+		status:     &status{topics: cfg.topics, log: log, since: time.Now()},
+		partitions: make(map[topicPartition]*partition),
+	}
+	m.ctx, m.cancel = context.WithCancel(ctx)
+	return m
+}
+
+// run consumes until the member's context ends, connecting again after every failure.
+func (m *member) run() {
+	defer close(m.done)
+	defer m.cancel()
+	stopClosing := context.AfterFunc(m.ctx, m.status.close)
+	defer stopClosing()
+	for failures := 0; m.ctx.Err() == nil; failures++ {
+		started := time.Now()
+		if err := m.consume(); err != nil {
+			m.status.trouble(err)
+		}
+		m.status.left()
+		if time.Since(started) > stable {
+			failures = 0
+		}
+		m.pause(failures)
+	}
+	m.leave()
+}
+
+// pause waits before the next attempt: exponential, with jitter so that members do not come back in step.
+func (m *member) pause(failures int) {
+	wait := min(m.cfg.ReconnectBackoff<<min(failures, 16), m.cfg.MaxReconnectBackoff)
+	timer := time.NewTimer(wait/2 + rand.N(wait))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-m.ctx.Done():
+	}
+}
+
+// consume is one connection to the group, for as many sessions as it lasts.
+func (m *member) consume() error {
+	cfg := m.cfg.settings()
+	watch(cfg, m.assigned)
+	group, err := sarama.NewConsumerGroup(m.cfg.Brokers, m.cfg.Group, cfg)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	reader := &batchReader{cfg: m.cfg.GroupConfig}
+	m.mu.Lock()
+	m.group, m.reader = group, reader
+	m.mu.Unlock()
+	var reports sync.WaitGroup
+	reports.Go(func() {
+		for err := range group.Errors() {
+			m.report(err)
+		}
+	})
+	for m.ctx.Err() == nil && err == nil {
+		began := time.Now()
+		err = group.Consume(m.ctx, m.cfg.topics, m)
+		m.status.left()
+		if err == nil && time.Since(began) < stable {
+			break // a session that ends at once is a failure that sarama does not call one
+		}
+	}
+	closeErr := errors.Join(group.Close(), reader.close())
+	reports.Wait()
+	if errors.Is(err, sarama.ErrFencedInstancedId) {
+		m.report(err)
+	}
+	if m.ctx.Err() != nil {
+		return nil
+	}
+	return errors.Join(err, closeErr)
+}
+
+// report receives what sarama does not return: errors of single partitions, of heartbeats and of commits.
+func (m *member) report(err error) {
+	var at *sarama.ConsumerError
+	isPartition := errors.As(err, &at)
+	switch {
+	case errors.Is(err, sarama.ErrFencedInstancedId):
+		m.stop(&FencedError{Group: m.cfg.Group, InstanceID: m.cfg.InstanceID})
+	case errors.Is(err, sarama.ErrOffsetOutOfRange) && isPartition:
+		m.stop(&OffsetError{Group: m.cfg.Group, Topic: at.Topic, Partition: at.Partition, Err: at.Err})
+	default:
+		m.status.trouble(err)
+	}
+	if isPartition {
+		m.suspect(topicPartition{at.Topic, at.Partition})
+	}
+}
+
+// stop ends the membership for good.
+func (m *member) stop(err error) {
+	if m.status.stop(err) && m.cfg.Hooks.Stopped != nil {
+		m.cfg.Hooks.Stopped(err)
+	}
+	m.cancel()
+}
+
+// suspect makes a partition look for itself at what sarama could not read.
+func (m *member) suspect(at topicPartition) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.partitions[at]; p != nil {
+		p.suspect()
+	}
+}
+
+// pauseReading makes sarama leave a partition out of its requests, for as long as its session lasts.
+func (m *member) pauseReading(at topicPartition) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.group.Pause(map[string][]int32{at.topic: {at.partition}})
+}
+
+// assigned is called by the balance strategy, before sarama acts on the assignment.
+func (m *member) assigned(topics map[string][]int32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for at, p := range m.partitions {
+		if !slices.Contains(topics[at.topic], at.partition) {
+			p.revoke()
+		}
+	}
+}
+
+// healthy joins what the membership and the partitions have to say.
+func (m *member) healthy() error {
+	problems := []error{m.status.healthy(m.cfg.UnhealthyAfter)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, p := range m.partitions {
+		problems = append(problems, p.healthy())
+	}
+	return errors.Join(problems...)
+}
+
+// Setup implements [sarama.ConsumerGroupHandler].
+func (m *member) Setup(session sarama.ConsumerGroupSession) error {
+	m.mu.Lock()
+	m.session = session
+	m.mu.Unlock()
+	m.status.joined()
+	return nil
+}
+
+// Cleanup implements [sarama.ConsumerGroupHandler].
+func (*member) Cleanup(sarama.ConsumerGroupSession) error { return nil }
+
+// ConsumeClaim implements [sarama.ConsumerGroupHandler]: it reads one partition until it is gone.
+func (m *member) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
+	m.mu.Lock()
+	p := newPartition(m, session, claim)
+	m.partitions[p.at] = p
+	m.mu.Unlock()
+	if hook := m.cfg.Hooks.Assigned; hook != nil {
+		hook(p.at.topic, p.at.partition, claim.InitialOffset())
+	}
+	p.log.Debug("partition assigned", "offset", claim.InitialOffset())
+
+	p.run()
+
+	p.log.Debug("partition lost")
+	m.mu.Lock()
+	delete(m.partitions, p.at)
+	m.mu.Unlock()
+	if hook := m.cfg.Hooks.Lost; hook != nil {
+		hook(p.at.topic, p.at.partition)
+	}
+	return nil
+}

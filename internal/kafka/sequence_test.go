@@ -1,0 +1,20 @@
+package kafka
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSequencesEndBeforeTheyWrap(t *testing.T) {
+	t.Parallel()
+	tp := topicPartition{"t", 0}
+	ids := sequences{producer: 7, epoch: 32766, known: true, next: map[topicPartition]int32{tp: maxSequence - 1}}
+	require.False(t, ids.used(tp, 1))
+	require.True(t, ids.used(tp, 1))
+	ids.raise()
+	require.Equal(t, sequence{producer: 7, epoch: 32767, first: 0}, ids.at(tp))
+	require.True(t, ids.known)
+	ids.raise()
+	require.False(t, ids.known, "the epochs are used up: another producer id is needed")
+}

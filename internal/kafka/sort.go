@@ -1,0 +1,106 @@
+package kafka
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+// sort puts the records of the calls into lanes, keeping their order.
+func (s *sender) sort(calls []*call) map[topicPartition]*lane {
+	lanes := make(map[topicPartition]*lane)
+	s.spread++
+	for _, c := range calls {
+		partitions, err := s.client.Partitions(c.topic)
+		if err == nil && len(partitions) == 0 {
+			err = sarama.ErrLeaderNotAvailable
+		}
+		if err != nil {
+			failAll(c, topicError(err))
+			continue
+		}
+		partition := s.partitioner(c.topic)
+		for i := range c.records {
+			r := &c.records[i]
+			if c.isSettled(i) {
+				continue
+			}
+			tp := topicPartition{c.topic, partition(r, partitions)}
+			if lanes[tp] == nil {
+				lanes[tp] = &lane{topicPartition: tp}
+			}
+			lanes[tp].queue = append(lanes[tp].queue, r)
+		}
+	}
+	return lanes
+}
+
+// topicError says what it means that a topic's partitions are not known.
+func topicError(err error) *RecordError {
+	var answer sarama.KError
+	if asKError(err, &answer) && judge(answer) == badTopic {
+		return &RecordError{Err: fmt.Errorf("look up partitions: %w", err), permanent: true}
+	}
+	return &RecordError{Err: fmt.Errorf("look up partitions: %w", err)}
+}
+
+// keyEncoder hands a key to sarama's partitioner without an allocation per record.
+type keyEncoder []byte
+
+func (k *keyEncoder) Encode() ([]byte, error) { return *k, nil }
+func (k *keyEncoder) Length() int             { return len(*k) }
+
+// partitioner returns where records of the topic belong: by the hash of their key, as Java clients do it. Records
+// without a key stay together within a round, so that they share a batch, and move on with the next.
+func (s *sender) partitioner(topic string) func(*record, []int32) int32 {
+	byHash := s.partitioners[topic]
+	if byHash == nil {
+		byHash = s.sarama.Producer.Partitioner(topic)
+		s.partitioners[topic] = byHash
+	}
+	var key keyEncoder
+	question := &sarama.ProducerMessage{Topic: topic, Key: &key}
+	return func(r *record, partitions []int32) int32 {
+		n := int32(len(partitions))
+		if r.key == "" {
+			return partitions[s.spread%n]
+		}
+		key = r.data.Key
+		choice, err := byHash.Partition(question, n)
+		if err != nil {
+			panic(err) // murmur2 has no error of its own, and the encoder returns none
+		}
+		return partitions[choice]
+	}
+}
+
+// ready returns the lanes that have something to send now; if there is none, wake is when the next one will, and zero
+// when the round is over.
+func (s *sender) ready(lanes map[topicPartition]*lane, now time.Time) (ready []*lane, wake time.Time) {
+	closing := s.isClosing()
+	total := 0
+	for tp, l := range lanes {
+		switch {
+		case l.retryAt.After(now) && !closing:
+			if wake.IsZero() || l.retryAt.Before(wake) {
+				wake = l.retryAt
+			}
+		case !l.fill(s.maxBytes(tp.topic)):
+			delete(lanes, tp)
+		case total > 0 && total+l.size() > maxRequestBytes:
+			wake = now // the request is full; this lane goes with the next
+		default:
+			total += l.size()
+			ready = append(ready, l)
+		}
+	}
+	return ready, wake
+}
+
+func (s *sender) maxBytes(topic string) int {
+	if limit, ok := s.caps[topic]; ok {
+		return limit
+	}
+	return s.cfg.MaxMessageBytes
+}

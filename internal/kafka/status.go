@@ -1,0 +1,91 @@
+package kafka
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+)
+
+// status is what a member says about itself: one log line per change, and the answer for a readiness check.
+type status struct {
+	topics []string
+	log    *slog.Logger
+
+	mu        sync.Mutex
+	consuming bool
+	since     time.Time // of the last change of consuming
+	last      string    // the trouble last logged
+	stopped   error
+	closed    bool
+}
+
+func (s *status) joined() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.consuming {
+		s.consuming, s.since, s.last = true, time.Now(), ""
+		s.log.Info("consuming")
+	}
+}
+
+func (s *status) left() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.consuming {
+		s.consuming, s.since = false, time.Now()
+	}
+}
+
+// trouble logs an error unless it is the one that was logged last: a broker that is down for an hour is one line.
+func (s *status) trouble(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if text := err.Error(); text != s.last && s.stopped == nil && !s.closed {
+		s.last = text
+		s.log.Warn("consume failed, trying again", "error", err)
+	}
+}
+
+// stop records why the member ends for good; it reports whether this is the first reason.
+func (s *status) stop(err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped != nil || s.closed {
+		return false
+	}
+	s.stopped = err
+	s.log.Error("consuming stopped", "error", err)
+	return true
+}
+
+// close says that the end is intended.
+func (s *status) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+}
+
+// reason is why the member ended for good; nil when that was intended.
+func (s *status) reason() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopped
+}
+
+func (s *status) healthy(patience time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.stopped != nil:
+		return s.stopped
+	case s.closed, s.consuming:
+		return nil
+	}
+	if away := time.Since(s.since); away > patience {
+		return fmt.Errorf("consume %s: not a member of the group for %s: %s", strings.Join(s.topics, ", "),
+			away.Round(time.Second), s.last)
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+package kafka
+
+import (
+	"context"
+	"testing"
+
+	"github.com/IBM/sarama"
+	"github.com/stretchr/testify/require"
+)
+
+// TestStrategyTellsOfRevocations: a partition whose handler is busy, which reads no records, still learns that it goes.
+func TestStrategyTellsOfRevocations(t *testing.T) {
+	t.Parallel()
+	var told map[string][]int32
+	cfg := GroupConfig{Config: Config{Brokers: []string{"a:1"}}, Group: "g"}.Consumer()
+	watch(cfg, func(topics map[string][]int32) { told = topics })
+	require.NoError(t, cfg.Validate(), "sarama still knows it for a cooperative strategy")
+	strategy, ok := cfg.Consumer.Group.Rebalance.GroupStrategies[0].(sarama.OnAssignmentBalanceStrategy)
+	require.True(t, ok)
+	require.Equal(t, sarama.CooperativeStickyBalanceStrategyName, strategy.Name())
+	strategy.OnAssignment(&sarama.ConsumerGroupMemberAssignment{Topics: map[string][]int32{"t": {1}}}, 1)
+	require.Equal(t, map[string][]int32{"t": {1}}, told)
+
+	m := newMember(context.Background(), memberConfig{topics: []string{"t"}}, orDiscard(nil))
+	defer m.cancel()
+	kept, gone := &partition{}, &partition{}
+	var revoked []string
+	kept.revoke = func() { revoked = append(revoked, "kept") }
+	gone.revoke = func() { revoked = append(revoked, "gone") }
+	m.partitions[topicPartition{"t", 1}], m.partitions[topicPartition{"t", 2}] = kept, gone
+	m.assigned(told)
+	require.Equal(t, []string{"gone"}, revoked)
+}

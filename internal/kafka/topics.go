@@ -1,0 +1,130 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+// Topic is a topic as it should be.
+type Topic struct {
+	Name       string
+	Partitions int32
+	// Retention is how long records are kept; negative: for ever; 0: the broker's default.
+	Retention time.Duration
+	// ReplicationFactor; 0 is 1, which only a development cluster should have.
+	ReplicationFactor int16
+}
+
+// A PartitionCountError says that a topic exists with another number of partitions. Adding partitions would move keys
+// to other partitions and break their order, so it is not done; removing them is impossible.
+type PartitionCountError struct {
+	Topic      string
+	Want, Have int32
+}
+
+func (e *PartitionCountError) Error() string {
+	return fmt.Sprintf("topic %s has %d partitions, want %d", e.Topic, e.Have, e.Want)
+}
+
+// EnsureTopics creates the topics that do not exist and waits until each partition has a leader. Existing topics are
+// left as they are, retention included; one with another number of partitions is a [*PartitionCountError]. Every topic
+// is tried, and all errors are reported. Calling it from several processes at once is fine.
+func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return fmt.Errorf("configure topics: %w", err)
+	}
+	admin, err := sarama.NewClusterAdmin(cfg.Brokers, cfg.admin())
+	if err != nil {
+		return fmt.Errorf("connect to brokers: %w", err)
+	}
+	var problems []error
+	for _, topic := range topics {
+		if err := ensure(ctx, admin, topic); err != nil {
+			problems = append(problems, fmt.Errorf("ensure topic: %w", err))
+		}
+	}
+	return errors.Join(append(problems, admin.Close())...)
+}
+
+func ensure(ctx context.Context, admin sarama.ClusterAdmin, topic Topic) error {
+	if !validTopic(topic.Name) {
+		return fmt.Errorf("%w: %q", ErrInvalidTopic, topic.Name)
+	}
+	detail := &sarama.TopicDetail{
+		NumPartitions:     topic.Partitions,
+		ReplicationFactor: max(topic.ReplicationFactor, 1),
+		ConfigEntries:     map[string]*string{},
+	}
+	if topic.Retention != 0 {
+		ms := "-1"
+		if topic.Retention > 0 {
+			ms = strconv.FormatInt(topic.Retention.Milliseconds(), 10)
+		}
+		detail.ConfigEntries[retentionSetting] = &ms
+	}
+	err := admin.CreateTopic(topic.Name, detail, false)
+	if err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists) {
+		return fmt.Errorf("create %s: %w", topic.Name, err)
+	}
+	return awaitLeaders(ctx, admin, topic)
+}
+
+// awaitLeaders polls, since nothing tells when a new topic's metadata has reached every broker.
+func awaitLeaders(ctx context.Context, admin sarama.ClusterAdmin, topic Topic) error {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		found, err := admin.DescribeTopics([]string{topic.Name})
+		if err == nil && len(found) == 1 && found[0].Err == sarama.ErrNoError {
+			have := found[0].Partitions
+			if int32(len(have)) != topic.Partitions {
+				return &PartitionCountError{Topic: topic.Name, Want: topic.Partitions, Have: int32(len(have))}
+			}
+			if !slices.ContainsFunc(have, func(p *sarama.PartitionMetadata) bool { return p.Leader < 0 }) {
+				return nil
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the leaders of %s: %w", topic.Name, ctx.Err())
+		}
+	}
+}
+
+// admin returns the settings of short-lived clients. They read the metadata in full: that is how sarama learns which
+// broker is the controller.
+func (c Config) admin() *sarama.Config {
+	cfg := c.base()
+	cfg.Metadata.Full = true
+	return cfg
+}
+
+// Ping asks any broker for the cluster's metadata. It returns by the deadline of ctx, or after the request timeout.
+func Ping(ctx context.Context, cfg Config) error {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return fmt.Errorf("configure ping: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("ping brokers: %w", err)
+	}
+	settings := cfg.within(ctx).admin()
+	settings.Metadata.Retry.Max = 0
+	client, err := sarama.NewClient(cfg.Brokers, settings)
+	if err != nil {
+		return fmt.Errorf("ping brokers: %w", err)
+	}
+	_, err = client.RefreshController()
+	if err != nil {
+		err = fmt.Errorf("ping brokers: %w", err)
+	}
+	return errors.Join(err, client.Close())
+}

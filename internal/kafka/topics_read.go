@@ -1,0 +1,123 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+// PartitionCounts asks how many partitions the topics have. A topic that does not exist is missing in the answer. It
+// returns by the deadline of ctx, or after a few request timeouts.
+func PartitionCounts(ctx context.Context, cfg Config, topics ...string) (map[string]int32, error) {
+	counts := make(map[string]int32, len(topics))
+	if len(topics) == 0 {
+		return counts, nil // to the broker, none means all
+	}
+	err := askCluster(ctx, cfg, func(admin sarama.ClusterAdmin) error {
+		found, err := admin.DescribeTopics(topics)
+		for _, topic := range found {
+			if topic.Err == sarama.ErrUnknownTopicOrPartition {
+				continue
+			}
+			if topic.Err != sarama.ErrNoError {
+				return fmt.Errorf("describe %s: %w", topic.Name, topic.Err)
+			}
+			counts[topic.Name] = int32(len(topic.Partitions))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask for partitions: %w", err)
+	}
+	return counts, nil
+}
+
+// TopicRetention asks how long the broker keeps the records of the topics, as it is configured now, whoever created
+// them; negative: for ever, as in a topic that is only compacted. A topic that does not exist is missing in the answer.
+// It returns by the deadline of ctx, or after a few request timeouts.
+//
+// A record may outlive it: the broker drops whole segments, and never the active one.
+func TopicRetention(ctx context.Context, cfg Config, topics ...string) (map[string]time.Duration, error) {
+	kept := make(map[string]time.Duration, len(topics))
+	if len(topics) == 0 {
+		return kept, nil
+	}
+	err := askCluster(ctx, cfg, func(admin sarama.ClusterAdmin) error {
+		wanted := make([]*sarama.ConfigResource, len(topics))
+		for i, topic := range topics {
+			wanted[i] = &sarama.ConfigResource{
+				Type: sarama.TopicResource, Name: topic, ConfigNames: []string{retentionSetting, cleanupSetting},
+			}
+		}
+		found, err := admin.DescribeConfigs(wanted, sarama.DescribeConfigsOptions{})
+		for _, topic := range found {
+			if topic.ErrorCode == sarama.ErrUnknownTopicOrPartition {
+				continue
+			}
+			if topic.ErrorCode != sarama.ErrNoError {
+				return fmt.Errorf("describe %s: %w", topic.Name, topic.ErrorCode)
+			}
+			if kept[topic.Name], err = retentionOf(topic.Configs); err != nil {
+				return fmt.Errorf("read settings of %s: %w", topic.Name, err)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask for retention: %w", err)
+	}
+	return kept, nil
+}
+
+const (
+	retentionSetting = "retention.ms"
+	cleanupSetting   = "cleanup.policy"
+)
+
+func retentionOf(settings []sarama.ConfigEntry) (time.Duration, error) {
+	value := map[string]string{}
+	for _, setting := range settings {
+		value[setting.Name] = setting.Value
+	}
+	ms, err := strconv.ParseInt(value[retentionSetting], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("parse %s: %w", retentionSetting, err)
+	}
+	if ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) || value[cleanupSetting] == "compact" {
+		return -1, nil
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// askCluster opens a short-lived connection for a question.
+func askCluster(ctx context.Context, cfg Config, ask func(sarama.ClusterAdmin) error) error {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return fmt.Errorf("configure: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	settings := cfg.within(ctx).admin()
+	settings.Metadata.Retry.Max = 0
+	settings.Admin.Retry.Max = 0
+	admin, err := sarama.NewClusterAdmin(cfg.Brokers, settings)
+	if err != nil {
+		return fmt.Errorf("connect to brokers: %w", err)
+	}
+	return errors.Join(ask(admin), admin.Close())
+}
+
+// within shortens the request timeout so that each broker gets its share of the time that is left.
+func (c Config) within(ctx context.Context) Config {
+	if deadline, ok := ctx.Deadline(); ok {
+		share := time.Until(deadline) / time.Duration(len(c.Brokers))
+		c.RequestTimeout = max(min(c.RequestTimeout, share), time.Millisecond)
+	}
+	return c
+}

@@ -1,0 +1,116 @@
+package kafka_test
+
+import (
+	"context"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafkatest"
+)
+
+func TestEnsureTopicsIsIdempotent(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	cfg := kafka.Config{Brokers: brokers}
+	name := kafkatest.Group(t)
+	topics := []kafka.Topic{
+		{Name: name + ".a", Partitions: 3, Retention: 36 * time.Hour},
+		{Name: name + ".b", Partitions: 1, Retention: -1},
+		{Name: name + ".c", Partitions: 2},
+	}
+	var callers sync.WaitGroup
+	errs := make([]error, 4)
+	for i := range errs {
+		callers.Go(func() { errs[i] = kafka.EnsureTopics(t.Context(), cfg, topics...) })
+	}
+	callers.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	kept, err := kafka.TopicRetention(t.Context(), cfg, name+".a", name+".b", name+".c", name+".missing")
+	require.NoError(t, err)
+	require.Equal(t, map[string]time.Duration{name + ".a": 36 * time.Hour, name + ".b": -1, name + ".c": 168 * time.Hour},
+		kept, "the last one is the broker's default")
+	counts, err := kafka.PartitionCounts(t.Context(), cfg, name+".a", name+".b", name+".missing")
+	require.NoError(t, err)
+	require.Equal(t, map[string]int32{name + ".a": 3, name + ".b": 1}, counts)
+	require.NoError(t, newPublisher(t, cfg).Publish(name+".c", event("a", 1)), "ready at once")
+}
+
+func TestWhatIsOnlyCompactedIsKeptForEver(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	cfg := sarama.NewConfig()
+	cfg.Version = sarama.V3_6_0_0
+	admin, err := sarama.NewClusterAdmin(brokers, cfg)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, admin.Close()) }()
+	want := map[string]time.Duration{}
+	for policy, kept := range map[string]time.Duration{"compact": -1, "compact,delete": time.Minute} {
+		name, ms := kafkatest.Group(t), "60000"
+		want[name] = kept
+		require.NoError(t, admin.CreateTopic(name, &sarama.TopicDetail{
+			NumPartitions: 1, ReplicationFactor: 1,
+			ConfigEntries: map[string]*string{"retention.ms": &ms, "cleanup.policy": &policy},
+		}, false))
+	}
+	kept, err := kafka.TopicRetention(t.Context(), kafka.Config{Brokers: brokers}, slices.Collect(maps.Keys(want))...)
+	require.NoError(t, err)
+	require.Equal(t, want, kept)
+}
+
+func TestQuestionsAboutTopicsEndWithTheirContext(t *testing.T) {
+	t.Parallel()
+	mute, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0") // it takes connections and never answers
+	require.NoError(t, err)
+	defer func() { require.NoError(t, mute.Close()) }()
+	cfg := kafka.Config{Brokers: []string{mute.Addr().String()}}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err = kafka.TopicRetention(ctx, cfg, "t")
+	require.Error(t, err)
+	_, err = kafka.PartitionCounts(ctx, cfg, "t")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Less(t, time.Since(began), 3*time.Second)
+}
+
+func TestAnotherPartitionCountIsATypedError(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	cfg := kafka.Config{Brokers: brokers}
+	name, other := kafkatest.Group(t), kafkatest.Group(t)
+	require.NoError(t, kafka.EnsureTopics(t.Context(), cfg, kafka.Topic{Name: name, Partitions: 3}))
+
+	err := kafka.EnsureTopics(t.Context(), cfg, kafka.Topic{Name: name, Partitions: 6},
+		kafka.Topic{Name: "in valid", Partitions: 1}, kafka.Topic{Name: other, Partitions: 1})
+	var mismatch *kafka.PartitionCountError
+	require.ErrorAs(t, err, &mismatch)
+	require.Equal(t, kafka.PartitionCountError{Topic: name, Want: 6, Have: 3}, *mismatch)
+	require.ErrorIs(t, err, kafka.ErrInvalidTopic)
+	require.NoError(t, newPublisher(t, cfg).Publish(other, event("a", 1)), "the others are created")
+}
+
+func TestPing(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	require.NoError(t, kafka.Ping(t.Context(), kafka.Config{Brokers: brokers}))
+
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	require.Error(t, kafka.Ping(ctx, kafka.Config{Brokers: []string{"127.0.0.1:1"}}))
+	require.Less(t, time.Since(began), 2*time.Second)
+	cancel()
+	require.ErrorIs(t, kafka.Ping(ctx, kafka.Config{Brokers: brokers}), context.Canceled)
+	require.Error(t, kafka.Ping(t.Context(), kafka.Config{}))
+	require.Error(t, kafka.EnsureTopics(t.Context(), kafka.Config{Brokers: []string{"127.0.0.1:1"}}))
+}

@@ -1,0 +1,115 @@
+package kafka_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill"
+	stock "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafkatest"
+)
+
+// What the tests of this file show is why the package exists, see docs/adr/0040-own-kafka-client-edges.md. When one of
+// them fails, sarama or watermill-kafka has learned something, and a part of this package may be superfluous.
+
+// TestUsualWaySaramaSendsPastAFailedBatch: one key, several batches, one of the first is refused for good. The next
+// ones are sent all the same: whoever sends the refused one again puts it behind them.
+func TestUsualWaySaramaSendsPastAFailedBatch(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	producer := rawProducer(t, brokers, func(cfg *sarama.Config) {
+		cfg.Producer.MaxMessageBytes = 3000
+		cfg.Producer.Flush.Messages, cfg.Producer.Flush.MaxMessages = 10, 10
+	})
+	batches := 0
+	cluster.Fault(kfake.Fault{
+		Keys: produce, Topic: topic, Err: kerr.PolicyViolation,
+		When: func(kmsg.Request) bool { batches++; return batches == 2 },
+	})
+	msgs := events(100, "a")
+	records := make([]*sarama.ProducerMessage, len(msgs))
+	for i, msg := range msgs {
+		records[i], _ = kafka.Marshaler{}.Marshal(topic, msg)
+	}
+	var failed sarama.ProducerErrors
+	require.ErrorAs(t, producer.SendMessages(records), &failed)
+
+	written := logOf(t, brokers, topic, len(msgs)-len(failed))["a"]
+	require.Len(t, written, len(msgs)-10, "a batch is missing")
+	require.Contains(t, written, "a-100", "and the last one is on the log")
+}
+
+// stockSubscriber is watermill-kafka's, with the settings of ours.
+func stockSubscriber(t *testing.T, cfg kafka.SubscriberConfig, topic string) <-chan *message.Message {
+	t.Helper()
+	subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
+		Brokers: cfg.Brokers, ConsumerGroup: cfg.Group, Unmarshaler: kafka.Marshaler{},
+		NackResendSleep: 10 * time.Millisecond, ReconnectRetrySleep: 50 * time.Millisecond,
+		OverwriteSaramaConfig: cfg.Consumer(),
+	}, watermill.NopLogger{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, subscriber.Close()) })
+	messages, err := subscriber.Subscribe(t.Context(), topic)
+	require.NoError(t, err)
+	return messages
+}
+
+// TestUsualWayADamagedBatchBlocksItsBroker: watermill-kafka's subscriber delivers nothing of the partition any more,
+// neither what lies before the batch nor what lies behind it, and says nothing.
+func TestUsualWayADamagedBatchBlocksItsBroker(t *testing.T) {
+	t.Parallel()
+	_, brokers := kafkatest.Fake(t, kfake.ListenFn(rotten{"rotten apple"}.listen))
+	topic := kafkatest.Topic(t, brokers, 1)
+	toPartition(t, brokers, topic, 0, "before")
+	toPartition(t, brokers, topic, 0, "rotten apple")
+	toPartition(t, brokers, topic, 0, "behind")
+	messages := stockSubscriber(t, fast(brokers, kafkatest.Group(t)), topic)
+	select {
+	case msg := <-messages:
+		require.FailNow(t, "delivered", "%s", msg.Payload)
+	case <-time.After(2 * time.Second):
+	}
+}
+
+// TestUsualWayANackLoopOutlivesItsPartition: watermill-kafka's subscriber hands a nacked message over and over to a
+// handler whose partition another member has meanwhile got, together with the message.
+func TestUsualWayANackLoopOutlivesItsPartition(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic, _ := published(t, brokers, 1)
+	cfg := fast(brokers, kafkatest.Group(t))
+	first := stockSubscriber(t, cfg, topic)
+	var nacks atomic.Int64
+	nacked := make(chan struct{}, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for msg := range first {
+			nacks.Add(1)
+			msg.Nack()
+			select {
+			case nacked <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	t.Cleanup(func() { <-done })
+	receive(t, nacked)
+
+	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.UnknownMemberID, Count: 1})
+	msg := receive(t, stockSubscriber(t, cfg, topic))
+	before := nacks.Load()
+	require.Eventually(t, func() bool { return nacks.Load() > before+20 }, kafkatest.Patience, time.Millisecond,
+		"two handlers have one message")
+	msg.Ack()
+}

@@ -1,0 +1,182 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+)
+
+// How long TestChaos goes on. `make test-long` asks for more.
+var chaosFor = flag.Duration("outbox.chaos", 2*time.Second, "how long to torture the relay")
+
+// TestChaos lets writers of all habits run against relays that come and go, whose sessions are ended, on a broker that
+// fails in parts, as a whole, before and after it took the records. In the end everything that was committed is on the
+// wire, nothing else, and per key the first occurrences are in order.
+func TestChaos(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	c := &chaos{T: t, o: o, pool: pool, ledger: l}
+	l.follow(c.misbehave)
+
+	ctx, cancel := context.WithTimeout(t.Context(), *chaosFor)
+	defer cancel()
+	var group errgroup.Group
+	for w := range 6 {
+		rng := rand.New(rand.NewPCG(seed, uint64(w)))
+		group.Go(func() error { return c.write(ctx, rng) })
+	}
+	for n := range 2 {
+		rng := rand.New(rand.NewPCG(seed, 100+uint64(n)))
+		group.Go(func() error { return c.comeAndGo(ctx, rng) })
+	}
+	group.Go(func() error { return c.endSessions(ctx) })
+	require.NoError(t, group.Wait())
+
+	l.follow(nil)
+	_, err := pool.Exec(t.Context(), releaseAllSQL)
+	require.NoError(t, err)
+	startRelay(t, testRelayConfig(t, pool, l))
+	committed := int(number(t, pool, `select count(*) from outbox`))
+	wire := l.awaitDistinct(t, committed)
+	requireAll(t, pool, wire)
+	t.Logf("%d events, %d records, %d relays, %d sessions ended, %d calls failed", committed, len(wire), c.relays.Load(),
+		c.ended.Load(), c.failed.Load())
+	// A run in which nothing went wrong proves nothing.
+	require.Positive(t, c.relays.Load())
+	require.Positive(t, c.ended.Load())
+	require.Positive(t, c.failed.Load())
+	require.Greater(t, len(wire), committed)
+}
+
+const releaseAllSQL = `update outbox_parked set retry_at = clock_timestamp()`
+
+type chaos struct {
+	*testing.T
+	o      *Outbox
+	pool   *pgxpool.Pool
+	ledger *ledger
+
+	relays, ended, failed atomic.Int64
+}
+
+var errUndo = errors.New("undo")
+
+// write runs transactions: short and long, with ids taken early, savepoints, several keys, some undone.
+func (c *chaos) write(ctx context.Context, rng *rand.Rand) error {
+	for ctx.Err() == nil {
+		err := pgx.BeginFunc(c.Context(), c.pool, func(tx pgx.Tx) error {
+			if rng.IntN(3) == 0 {
+				if _, err := tx.Exec(c.Context(), `select pg_current_xact_id()`); err != nil {
+					return err
+				}
+				c.dawdle(ctx, rng)
+			}
+			if err := c.add(tx, rng, 1); err != nil {
+				return err
+			}
+			if rng.IntN(4) == 0 {
+				undo := []error{nil, errUndo}[rng.IntN(2)]
+				err := pgx.BeginFunc(c.Context(), tx, func(inner pgx.Tx) error {
+					return errors.Join(c.add(inner, rng, 2), undo)
+				})
+				if err != nil && !errors.Is(err, errUndo) {
+					return err
+				}
+			}
+			c.dawdle(ctx, rng)
+			if rng.IntN(10) == 0 {
+				return errUndo
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errUndo) {
+			return fmt.Errorf("write: %w", err)
+		}
+		c.o.Committed()
+	}
+	return nil
+}
+
+// add takes keys of a group: a transaction that adds twice goes through the groups in order, so that none deadlocks.
+func (c *chaos) add(tx pgx.Tx, rng *rand.Rand, group int) error {
+	events := make([]Event, 1+rng.IntN(3))
+	for i := range events {
+		events[i] = event(fmt.Sprintf("k%d-%d", group, rng.IntN(6)))
+	}
+	_, err := c.o.Add(c.Context(), tx, events...)
+	return err
+}
+
+func (c *chaos) dawdle(ctx context.Context, rng *rand.Rand) {
+	if rng.IntN(5) == 0 {
+		sleep(ctx, time.Duration(rng.IntN(60))*time.Millisecond)
+	}
+}
+
+// comeAndGo runs relays for a short time each. There are two at any time, and one of them leads.
+func (c *chaos) comeAndGo(ctx context.Context, rng *rand.Rand) error {
+	for ctx.Err() == nil {
+		cfg := testRelayConfig(c.T, c.pool, c.ledger)
+		cfg.BatchSize, cfg.Lease, cfg.PublishTimeout = 1+rng.IntN(20), 200*time.Millisecond, 100*time.Millisecond
+		cfg.Attempts = 1 + rng.IntN(3)
+		r, err := NewRelay(cfg)
+		if err != nil {
+			return err
+		}
+		life, cancel := context.WithTimeout(ctx, time.Duration(20+rng.IntN(400))*time.Millisecond)
+		err = r.Run(life)
+		cancel()
+		if err != nil {
+			return err
+		}
+		c.relays.Add(1)
+	}
+	return nil
+}
+
+// endSessions also plays the operator who releases what is parked.
+func (c *chaos) endSessions(ctx context.Context) error {
+	for sleep(ctx, 150*time.Millisecond) {
+		if _, err := c.pool.Exec(c.Context(), releaseAllSQL); err != nil {
+			return err
+		}
+		tag, err := c.pool.Exec(c.Context(), `select pg_terminate_backend(pid) from pg_stat_activity
+			where application_name = 'outbox relay' and datname = current_database()`)
+		if err != nil {
+			return err
+		}
+		c.ended.Add(tag.RowsAffected())
+	}
+	return nil
+}
+
+// misbehave is the broker: one call in four goes wrong in one way or another.
+func (c *chaos) misbehave(call int, topic string, msgs []*message.Message) error {
+	if call%4 != 0 {
+		return nil
+	}
+	c.failed.Add(1)
+	switch call / 4 % 4 {
+	case 0:
+		return errors.New("no broker")
+	case 1: // taken, but nobody is told
+		c.ledger.take(topic, msgs)
+		return errors.New("no answer")
+	case 2:
+		return &partialError{map[int]error{len(msgs) / 2: errors.New("one partition")}}
+	}
+	return &partialError{map[int]error{0: &permanentError{"not this time"}}}
+}

@@ -1,0 +1,139 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// RelayConfig of a relay. DSN (or Connect) and Publisher are required; zero means default.
+type RelayConfig struct {
+	// DSN of the database: its primary, reached directly, not through a pooler of transactions.
+	DSN string
+	// Connect opens connections instead of DSN.
+	Connect func(context.Context) (*pgx.Conn, error)
+
+	// Publisher takes the events, a page at a time and a topic per call. Its nil means: durably taken, in the order of
+	// the call. An error may say more than that all failed: see [FailedIndexes] and [Permanent]. If it has a method
+	// PublishContext(context.Context, string, ...*message.Message) error, that is called instead of Publish.
+	Publisher message.Publisher
+	// Topics, if set, says how many partitions the topics have. Counts are recorded when first seen; another count
+	// later keeps the relay from starting, because it would send keys to other partitions, past their own events.
+	Topics func(context.Context) (map[string]int32, error)
+
+	// Wake is [Outbox.Wake], or nil where nothing is written in this process.
+	Wake <-chan struct{}
+	// Listen makes the relay wait for the notifications of other processes' [Notifier], on a second connection.
+	Listen bool
+	// PollMin and PollMax bound the pause between polls: it doubles from the one to the other while nothing is found.
+	// Default 5 ms and 250 ms.
+	PollMin, PollMax time.Duration
+
+	// Name is what the cursor row shows of a leader. Default host and process id.
+	Name string
+	// Lease is for how long a leader leads after its last statement. Default 15 s.
+	Lease time.Duration
+	// PublishTimeout limits a call of Publish. It must be shorter than the lease. Default 10 s.
+	PublishTimeout time.Duration
+
+	// BatchSize limits a page, in events. Default 1,000.
+	BatchSize int
+	// BatchBytes limits the payloads of a page. Default 8 MiB.
+	BatchBytes int
+
+	// RetryMin and RetryMax bound the pause before a failed record is sent again. Default 50 ms and 5 s.
+	RetryMin, RetryMax time.Duration
+	// ParkedRetryMax bounds the pause before a key that was set aside is tried again. A try takes as long as the
+	// publisher takes to fail, and the others wait for it. Default 15 s.
+	ParkedRetryMax time.Duration
+	// Attempts is how often a record is sent before its key is set aside so that others can go on. Default 3.
+	Attempts int
+	// Patience is how long a page of which nothing is taken is tried again before its keys are set aside: the broker is
+	// probably down, and then nobody is held up. A tenth of it if others are taken. Default 5 s.
+	Patience time.Duration
+
+	// PartitionSize is the range of a new partition, in positions. Default 1,000,000.
+	PartitionSize int64
+	// PartitionsAhead is how many whole partitions lie ahead of the writers: their room if no relay runs. Default 4.
+	PartitionsAhead int
+	// Retention is how long a wholly published partition is kept, for [Republish]. Default 72 h.
+	Retention time.Duration
+	// MaintainEvery is the pause between looks at the partitions. Default 10 s.
+	MaintainEvery time.Duration
+
+	// MaxSilence is how long nothing may move before [Relay.Healthy] says so. Default 30 s.
+	MaxSilence time.Duration
+	// Log is where the relay tells what happens to it. Default nowhere.
+	Log *slog.Logger
+	// Registerer takes the metrics; metrics.go lists them. Optional.
+	Registerer prometheus.Registerer
+}
+
+func orDefault[T comparable](value *T, fallback T) {
+	var zero T
+	if *value == zero {
+		*value = fallback
+	}
+}
+
+func (c RelayConfig) withDefaults() RelayConfig {
+	orDefault(&c.PollMin, 5*time.Millisecond)
+	orDefault(&c.PollMax, 250*time.Millisecond)
+	orDefault(&c.Lease, 15*time.Second)
+	orDefault(&c.PublishTimeout, 10*time.Second)
+	orDefault(&c.BatchSize, 1000)
+	orDefault(&c.BatchBytes, 8<<20)
+	orDefault(&c.RetryMin, 50*time.Millisecond)
+	orDefault(&c.RetryMax, 5*time.Second)
+	orDefault(&c.ParkedRetryMax, 15*time.Second)
+	orDefault(&c.Attempts, 3)
+	orDefault(&c.Patience, 5*time.Second)
+	orDefault(&c.PartitionSize, 1_000_000)
+	orDefault(&c.PartitionsAhead, 4)
+	orDefault(&c.Retention, 72*time.Hour)
+	orDefault(&c.MaintainEvery, 10*time.Second)
+	orDefault(&c.MaxSilence, 30*time.Second)
+	orDefault(&c.Log, slog.New(slog.DiscardHandler))
+	if c.Name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "unknown"
+		}
+		c.Name = fmt.Sprintf("%s/%d", host, os.Getpid())
+	}
+	if c.Connect == nil && c.DSN != "" {
+		dsn := c.DSN
+		c.Connect = func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, dsn) }
+	}
+	return c
+}
+
+func (c RelayConfig) validate() error {
+	var l checklist
+	l.refuse(c.Connect == nil, "database", "neither DSN nor Connect is set")
+	l.refuse(c.Publisher == nil, "publisher", "no publisher")
+	l.refuse(c.PublishTimeout < 0 || c.Lease <= c.PublishTimeout, "publish_timeout",
+		fmt.Sprintf("%s is not shorter than the lease of %s", c.PublishTimeout, c.Lease))
+	l.refuse(c.PollMin < 0 || c.PollMax < c.PollMin || c.PollMax > c.Lease/3, "poll",
+		fmt.Sprintf("%s to %s is not a range up to a third of the lease of %s", c.PollMin, c.PollMax, c.Lease))
+	l.refuse(c.RetryMin < 0 || c.RetryMax < c.RetryMin || c.ParkedRetryMax < c.RetryMin, "retry",
+		fmt.Sprintf("%s to %s is not a range", c.RetryMin, c.RetryMax))
+	l.refuse(c.BatchSize < 1 || c.BatchSize > maxBatchSize, "batch_size",
+		fmt.Sprintf("%d is not within 1 to %d", c.BatchSize, maxBatchSize))
+	l.refuse(c.BatchBytes < 1, "batch_bytes", "not positive")
+	l.refuse(c.Attempts < 1 || c.Patience < 0, "attempts", "attempts or patience is not positive")
+	l.refuse(c.PartitionSize < 1 || c.PartitionsAhead < 1 || c.MaintainEvery < 0, "partitions",
+		"size, number ahead or interval is not positive")
+	l.refuse(c.Retention < time.Minute, "retention", fmt.Sprintf("%s is shorter than a minute", c.Retention))
+	l.refuse(c.MaxSilence <= c.PublishTimeout, "max_silence",
+		fmt.Sprintf("%s is not longer than the publish timeout of %s", c.MaxSilence, c.PublishTimeout))
+	return l.err()
+}
+
+const maxBatchSize = 100_000

@@ -1,0 +1,187 @@
+package outbox
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/fault"
+)
+
+const (
+	crashEvents = 20 // over 5 keys, in pages of 6: 6, 6, 6, 2
+	crashPage   = 6
+)
+
+// crashPoint is a place at which a relay process kills itself, the nth time it gets there.
+type crashPoint struct {
+	name string
+	nth  int
+	// wire duplicates that the point allows: exactly this many, or from so many to so many where the page behind the one
+	// that is being recorded may be in the air
+	least, most int
+	fail        []string // keys that fail once, so that something is parked
+	prepare     string   // SQL before the process starts
+	runOn       bool     // the point comes after everything is published
+}
+
+const (
+	restored  = `update outbox_cursor set sysid = 1`
+	leased    = `update outbox_cursor set lease_until = clock_timestamp() + interval '300 ms'`
+	published = `insert into outbox_partition select upper, '2000-01-01' from generate_series(9, 17, 8) as upper`
+)
+
+// Every crash point of the relay. A test keeps the list complete.
+var crashPoints = []crashPoint{
+	{name: "relay.follow", nth: 1, prepare: leased},
+	{name: "relay.acquire.before", nth: 1},
+	{name: "relay.acquire.after", nth: 1},
+	{name: "relay.rebase.before", nth: 1, prepare: restored},
+	{name: "relay.rebase.in_tx", nth: 1, prepare: restored},
+	{name: "relay.rebase.after", nth: 1, prepare: restored},
+	{name: "relay.renew.before", nth: 1},
+	{name: "relay.partition.before_create", nth: 1},
+	{name: "relay.partition.before_drop", nth: 1, prepare: published, runOn: true},
+	{name: "relay.poll.before", nth: 1},
+	{name: "relay.poll.after", nth: 1},
+	{name: "relay.page.before", nth: 1},
+	{name: "relay.page.after", nth: 1},
+	{name: "relay.store.before", nth: 1},
+	{name: "relay.store.after", nth: 1},
+	{name: "relay.publish.before", nth: 1},
+	{name: "relay.publish.after", nth: 1, least: crashPage, most: crashPage},
+	{name: "relay.publish.before", nth: 2, least: 0, most: crashPage},
+	{name: "relay.publish.after", nth: 4, least: 2, most: crashPage + 2},
+	{name: "relay.page.before", nth: 3, least: 0, most: 2 * crashPage},
+	{name: "relay.advance.before", nth: 1, least: crashPage, most: 2 * crashPage},
+	{name: "relay.advance.after", nth: 1, least: 0, most: crashPage},
+	{name: "relay.advance.before", nth: 3, least: crashPage, most: crashPage + 2},
+	{name: "relay.finish.before", nth: 1, least: 2, most: 2},
+	{name: "relay.finish.after", nth: 1},
+	{name: "relay.change.in_tx", nth: 1, fail: []string{"k3"}, least: crashPage - 1, most: 2*crashPage - 1},
+	{name: "relay.forget.before", nth: 1, fail: []string{"k3"}, least: 1, most: 4},
+	{name: "relay.forget.in_tx", nth: 1, fail: []string{"k3"}, least: 1, most: 4},
+	{name: "relay.forget.after", nth: 1, fail: []string{"k3"}},
+	{name: "relay.release.before", nth: 1},
+}
+
+// A relay process is killed at every point, and another one goes on: nothing is lost, first occurrences are in order,
+// and exactly those records are sent again that were taken and not yet recorded.
+func TestRelayCrashesEverywhere(t *testing.T) {
+	t.Parallel()
+	require.True(t, fault.Enabled, "build with -tags faults")
+	for _, p := range crashPoints {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			crash(t, p)
+		})
+	}
+}
+
+func crash(t *testing.T, p crashPoint) {
+	t.Helper()
+	o, pool := newOutbox(t), newDatabase(t)
+	smallPartitions(t, pool)
+	addMany(t, o, pool, crashEvents, 5)
+	if p.prepare != "" {
+		_, err := pool.Exec(t.Context(), p.prepare)
+		require.NoError(t, err)
+	}
+	path, dsn := wirePath(t), pool.Config().ConnString()
+	until := crashEvents
+	if p.runOn {
+		until = 0
+	}
+	first := startChild(t, childConfig{
+		DSN: dsn, Wire: path, Point: p.name, Nth: p.nth, Fail: p.fail, Until: until,
+	})
+	first.await(t)
+	require.False(t, first.ProcessState.Exited(), "it was killed at the point: %s", first.ProcessState)
+
+	before, err := readWire(path)
+	require.NoError(t, err)
+	allowed := unrecorded(t, pool, before)
+	require.GreaterOrEqual(t, allowed, p.least)
+	require.LessOrEqual(t, allowed, p.most)
+
+	second := startChild(t, childConfig{DSN: dsn, Wire: path})
+	awaitCaughtUp(t, pool)
+	require.NoError(t, second.Process.Kill())
+	second.await(t)
+	wire, err := readWire(path)
+	require.NoError(t, err)
+	if p.runOn { // partitions are gone, and with them what requireAll compares with
+		requireOrder(t, wire)
+		require.Equal(t, crashEvents, distinct(wire))
+	} else {
+		requireAll(t, pool, wire)
+	}
+	require.Equal(t, allowed, len(wire)-crashEvents, "wire duplicates")
+}
+
+// awaitCaughtUp waits until everything is recorded as published.
+func awaitCaughtUp(t testing.TB, pool *pgxpool.Pool) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return number(t, pool, `select count(*) from outbox_cursor c where win is null and old_done is null
+			and head = (select last_value from outbox_position_seq)
+			and not exists (select from outbox_held)`) == 1
+	}, testTimeout, 5*time.Millisecond, "the backlog is published")
+}
+
+// smallPartitions replaces the partitions by those a relay with the child's configuration makes.
+func smallPartitions(t testing.TB, pool *pgxpool.Pool) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `drop table outbox_1, outbox_1000001, outbox_2000001, outbox_3000001`)
+	require.NoError(t, err)
+	r := newSession(t, pool, 1)
+	cfg := childRelayConfig(newLedger())
+	cfg.Connect = dial(t, pool)
+	relay, err := NewRelay(cfg)
+	require.NoError(t, err)
+	l := &leader{Relay: relay, conn: r.conn, term: r.term, reader: r}
+	require.NoError(t, l.maintain(t.Context()))
+	require.NoError(t, r.term.release(t.Context(), r.conn))
+}
+
+// unrecorded counts the records on the wire that the database does not know to be published; and it must know of none
+// that is not on the wire.
+func unrecorded(t testing.TB, pool *pgxpool.Pool, wire []entry) (n int) {
+	t.Helper()
+	recorded := query[string](t, pool, `select o.event_id::text from outbox o, outbox_cursor c
+		where not exists (select from outbox_held h where h.position = o.position)
+		and case when c.old_done is not null then o.position <= c.old_pos
+			else pg_visible_in_snapshot(o.xid, c.done) and o.position <= c.head
+			or coalesce(pg_visible_in_snapshot(o.xid, c.win) and o.position <= c.win_pos, false) end`)
+	taken := map[string]bool{}
+	for _, e := range wire {
+		taken[e.id] = true
+		if !slices.Contains(recorded, e.id) {
+			n++
+		}
+	}
+	for _, id := range recorded {
+		require.True(t, taken[id], "recorded before it was taken")
+	}
+	return n
+}
+
+func TestCrashPointsAreAllListed(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	call := regexp.MustCompile(`fault\.Here\("([^"]+)"\)`)
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range call.FindAllStringSubmatch(string(source), -1) {
+			require.True(t, slices.ContainsFunc(crashPoints, func(p crashPoint) bool { return p.name == m[1] }), m[1])
+		}
+	}
+}

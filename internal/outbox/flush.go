@@ -1,0 +1,177 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/fault"
+)
+
+const flushEvery = 500 * time.Millisecond
+
+const nowSQL = `select clock_timestamp()`
+
+// dueSQL reads the held rows of the keys that were due at a time, each key's from its first on.
+const dueSQL = `
+select ` + columns + `
+from public.outbox_parked k
+join public.outbox_held h on h.topic = k.topic and h.key = k.key
+join public.outbox o on o.position = h.position
+where k.retry_at <= $1
+order by h.position
+limit $2`
+
+func (l *leader) flushDue() bool {
+	return len(l.parked) > 0 && time.Since(l.flushed) >= min(flushEvery, l.cfg.ParkedRetryMax)
+}
+
+// flush publishes the held rows of keys that are due, once each: a key that fails again waits longer than before.
+func (l *leader) flush(ctx context.Context) error {
+	if !l.flushDue() {
+		return nil
+	}
+	l.flushed = time.Now()
+	var now time.Time
+	for {
+		var p page
+		err := withTimeout(ctx, func(ctx context.Context) error {
+			if now.IsZero() {
+				if err := l.conn.QueryRow(ctx, nowSQL).Scan(&now); err != nil {
+					return fmt.Errorf("read clock: %w", err)
+				}
+			}
+			rows, err := l.conn.Query(ctx, dueSQL, binaryResults, now, l.pages.limit)
+			if err != nil {
+				return fmt.Errorf("read held rows: %w", err)
+			}
+			p, err = l.pages.collect(rows)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if len(p.records) == 0 {
+			return withTimeout(ctx, func(ctx context.Context) error { return l.forgetEmpty(ctx, now) })
+		}
+		taken, err := l.flushPage(ctx, p, now)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		if taken == 0 { // what they wait for is still down: the rest of them need not be tried one page after another
+			return withTimeout(ctx, func(ctx context.Context) error { return l.postpone(ctx, now) })
+		}
+	}
+}
+
+const postponeSQL = `
+update public.outbox_parked set retry_at = clock_timestamp() + $2 * interval '1 microsecond'
+where retry_at <= $1 and not permanent
+    and exists (select from public.outbox_cursor where name = $3 and epoch = $4)`
+
+// postpone puts off all keys that were due at a time and have not been tried.
+func (l *leader) postpone(ctx context.Context, now time.Time) error {
+	_, err := l.conn.Exec(ctx, postponeSQL, now, l.cfg.ParkedRetryMax.Microseconds(), cursorName, l.term.epoch)
+	if err != nil {
+		return fmt.Errorf("postpone parked keys: %w", err)
+	}
+	return nil
+}
+
+// flushPage sends a page of held rows and records what became of each, in a transaction that the epoch guards.
+func (l *leader) flushPage(ctx context.Context, p page, now time.Time) (int, error) {
+	var f *flight
+	var out outcome
+	due := slices.DeleteFunc(slices.Clone(p.records), func(r record) bool { return l.resumed[r.receipt()] })
+	if len(due) > 0 {
+		if err := l.secure(ctx); err != nil {
+			return 0, err
+		}
+		f = l.sender.launch(ctx, due)
+		if err := f.wait(); err != nil {
+			return 0, err
+		}
+	}
+	failed := map[int64]bool{}
+	for _, x := range l.collect(f) {
+		failed[x.position] = true
+		if !errors.Is(x.err, errBehind) {
+			l.park(x, isPermanent(x.err), 1, &out)
+		}
+	}
+	taken := slices.DeleteFunc(slices.Clone(p.records), func(r record) bool { return failed[r.position] })
+	err := withTimeout(ctx, func(ctx context.Context) error { return l.forget(ctx, taken, out, now) })
+	return len(taken), err
+}
+
+const emptySQL = `
+select exists (select from public.outbox_parked k where retry_at <= $1
+    and not exists (select from public.outbox_held h where h.topic = k.topic and h.key = k.key))`
+
+// forgetEmpty releases keys whose last held row was discarded.
+func (l *leader) forgetEmpty(ctx context.Context, now time.Time) error {
+	var some bool
+	if err := l.conn.QueryRow(ctx, emptySQL, now).Scan(&some); err != nil {
+		return fmt.Errorf("find empty parked keys: %w", err)
+	}
+	if !some {
+		return nil
+	}
+	return l.forget(ctx, nil, outcome{}, now)
+}
+
+const forgetSQL = `
+delete from public.outbox_held h
+using unnest($1::text[], $2::text[], $3::bigint[]) as x (topic, key, position)
+where h.topic = x.topic and h.key = x.key and h.position = x.position`
+
+const unparkSQL = `
+delete from public.outbox_parked k
+where retry_at <= $1 and not exists (select from public.outbox_held h where h.topic = k.topic and h.key = k.key)
+returning topic, key`
+
+// forget deletes held rows that were taken, and parked keys of which none is left.
+func (l *leader) forget(ctx context.Context, taken []record, out outcome, now time.Time) error {
+	fault.Here("relay.forget.before")
+	var freed []keyName
+	err := pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) error {
+		if err := l.term.renew(ctx, tx); err != nil {
+			return err
+		}
+		if err := writeParked(ctx, tx, out.parked); err != nil {
+			return err
+		}
+		topics, keys, positions := columnsOf(taken)
+		if _, err := tx.Exec(ctx, forgetSQL, topics, keys, positions); err != nil {
+			return fmt.Errorf("delete held rows: %w", err)
+		}
+		rows, err := tx.Query(ctx, unparkSQL, now)
+		if err != nil {
+			return fmt.Errorf("delete parked keys: %w", err)
+		}
+		freed, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (name keyName, err error) {
+			return name, row.Scan(&name.topic, &name.key)
+		})
+		fault.Here("relay.forget.in_tx")
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("forget held rows: %w", err)
+	}
+	fault.Here("relay.forget.after")
+	l.logParked(out.parked)
+	for _, name := range freed {
+		delete(l.parked, name)
+		l.log.Info("key released", "topic", name.topic)
+	}
+	if len(taken) > 0 {
+		l.takenLast = time.Now()
+	}
+	l.recent.clear()
+	l.metrics.parkedKeys.Set(float64(len(l.parked)))
+	return nil
+}

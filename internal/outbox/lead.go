@@ -1,0 +1,144 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// leader is one term of leadership on one session. One goroutine runs it; only the calls of Publish have their own.
+type leader struct {
+	*Relay
+	conn    *pgx.Conn
+	term    *term
+	reader  *reader
+	parked  parkedKeys
+	resumed map[receipt]bool // taken in an earlier session of this process
+
+	topicsKnown bool      // and have the partitions they had
+	maintained  time.Time // partitions were looked at
+	flushed     time.Time // parked keys were looked at
+	parkedLast  time.Time // a key was set aside
+	takenLast   time.Time // a record was taken
+}
+
+// lead publishes until something fails or ctx ends. All statements run detached from ctx: a stop waits for the few
+// milliseconds that a page takes, and then nothing has to be sent twice.
+func (r *Relay) lead(ctx context.Context, conn *pgx.Conn, t *term) error {
+	l := &leader{Relay: r, conn: conn, term: t, resumed: r.recent.set()}
+	err := withTimeout(ctx, func(ctx context.Context) (err error) {
+		if l.reader, err = newReader(ctx, conn, t, r.pages); err != nil {
+			return err
+		}
+		l.parked, err = loadParked(ctx, conn)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	l.metrics.parkedKeys.Set(float64(len(l.parked)))
+	if l.reader.sysid != l.reader.here {
+		if err := l.rebase(ctx); err != nil {
+			return err
+		}
+	}
+	if err := l.tend(ctx); err != nil {
+		return err
+	}
+	if l.reader.old != nil {
+		if err := l.publishLeftover(ctx); err != nil {
+			return err
+		}
+	}
+	return l.loop(ctx)
+}
+
+// loop is the relay at work: parked keys that are due, a window, a pause if there was none.
+func (l *leader) loop(ctx context.Context) error {
+	for pause := l.cfg.PollMin; ctx.Err() == nil; {
+		if err := l.flush(ctx); err != nil {
+			return err
+		}
+		found, err := l.window(ctx)
+		if err != nil {
+			return err
+		}
+		if err := l.tend(ctx); err != nil {
+			return err
+		}
+		if found {
+			pause = l.cfg.PollMin
+			continue
+		}
+		l.health.well(stateLeading)
+		if l.idle(ctx, pause) {
+			pause = l.cfg.PollMin
+		} else {
+			pause = min(2*pause, l.cfg.PollMax)
+		}
+	}
+	return ctx.Err()
+}
+
+// idle reports whether it was ended by a signal.
+func (l *leader) idle(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-l.cfg.Wake:
+		return true
+	case <-l.heard:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// tend keeps what has to be kept up whatever else happens, also while a broker is down: the lease, the partitions.
+func (l *leader) tend(ctx context.Context) error {
+	return withTimeout(ctx, func(ctx context.Context) error {
+		if l.term.left() < l.cfg.Lease*2/3 {
+			if err := l.term.renew(ctx, l.conn); err != nil {
+				return err
+			}
+		}
+		if time.Since(l.maintained) < l.cfg.MaintainEvery {
+			return nil
+		}
+		l.maintained = time.Now()
+		if !l.topicsKnown {
+			if err := l.checkTopics(ctx); err != nil {
+				return err
+			}
+		}
+		err := l.maintain(ctx)
+		if err == nil || errors.Is(err, errDeposed) || l.conn.IsClosed() {
+			return err
+		}
+		// There is room ahead for a while, and somebody may hold a lock or have taken a right away: publishing goes on.
+		l.metrics.neglected.Inc()
+		l.log.Error("partitions not maintained", "error", err)
+		return nil
+	})
+}
+
+// rebase waits for a moment without writers. Nothing is published before.
+func (l *leader) rebase(ctx context.Context) error {
+	l.log.Warn("outbox was restored into another cluster", "from", l.reader.sysid, "to", l.reader.here)
+	for {
+		err := withTimeout(ctx, l.reader.rebase)
+		if err == nil || !isBusy(err) {
+			return err
+		}
+		l.log.Warn("rebase has to wait for writers", "error", err)
+		if !sleep(ctx, jitter(l.cfg.RetryMax)) {
+			return ctx.Err()
+		}
+		if err := withTimeout(ctx, func(ctx context.Context) error { return l.term.renew(ctx, l.conn) }); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package outbox
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+)
+
+// values reads all metrics, those with labels summed up.
+func values(t testing.TB, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	list := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			list[f.GetName()] += m.GetGauge().GetValue() + m.GetCounter().GetValue() +
+				float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return list
+}
+
+func TestMetricsTellWhatHappens(t *testing.T) {
+	t.Parallel()
+	registry, pool, l := prometheus.NewRegistry(), newDatabase(t), newLedger()
+	o, err := New(Config{Source: "/test", Registerer: registry})
+	require.NoError(t, err)
+	cfg := testRelayConfig(t, pool, l)
+	cfg.Registerer, cfg.Patience = registry, time.Minute
+	startRelay(t, cfg)
+	until := func(name string, is func(float64) bool) {
+		t.Helper()
+		require.Eventually(t, func() bool { return is(values(t, registry)[name]) }, testTimeout, tick, name)
+	}
+
+	until("outbox_relay_leader", func(v float64) bool { return v == 1 })
+	until("outbox_relay_position_room", func(v float64) bool { return v >= 4_000_000 })
+	l.follow(refuseKeys(&permanentError{"no"}, "bad"))
+	commit(t, o, pool, event("bad"), event("a"), event("a"))
+	until("outbox_relay_published_total", func(v float64) bool { return v == 2 })
+	until("outbox_relay_parked_keys", func(v float64) bool { return v == 1 })
+	until("outbox_relay_lag_events", func(v float64) bool { return v == 0 })
+
+	l.follow(func(int, string, []*message.Message) error { return errors.New("no broker") })
+	old := event("a")
+	old.OccurredAt = time.Now().Add(-time.Hour)
+	commit(t, o, pool, old, event("b"))
+	until("outbox_relay_lag_events", func(v float64) bool { return v == 2 })
+	until("outbox_relay_oldest_unpublished_seconds", func(v float64) bool { return v >= 3600 })
+	l.follow(nil)
+	until("outbox_relay_oldest_unpublished_seconds", func(v float64) bool { return v == 0 })
+
+	got := values(t, registry)
+	require.Equal(t, 5.0, got["outbox_events_added_total"])
+	require.Equal(t, 4.0, got["outbox_relay_published_total"])
+	require.Equal(t, 1.0, got["outbox_relay_epoch"])
+	require.Equal(t, 1.0, got["outbox_relay_parkings_total"])
+	require.GreaterOrEqual(t, got["outbox_relay_failures_total"], 3.0)
+	require.Equal(t, got["outbox_relay_publish_seconds"], got["outbox_relay_batch_events"])
+
+	_, err = New(Config{Registerer: registry})
+	require.ErrorContains(t, err, "register outbox metrics")
+}

@@ -1,0 +1,58 @@
+package outbox
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+)
+
+// countingDB counts notifications.
+type countingDB struct {
+	*pgxpool.Pool
+	sent atomic.Int32
+}
+
+func (d *countingDB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	d.sent.Add(1)
+	return d.Pool.Exec(ctx, sql, args...)
+}
+
+// A process without a relay tells another process's relay, which does not poll to speak of.
+func TestNotifierWakesAnotherProcess(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	cfg := testRelayConfig(t, pool, l)
+	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, 19*time.Second, 20*time.Second, 90*time.Second
+	r := startRelay(t, cfg)
+	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return number(t, pool, `select count(*) from pg_stat_activity where datname = current_database()
+			and query like 'listen%'`) == 1
+	}, testTimeout, time.Millisecond)
+
+	db := &countingDB{Pool: pool}
+	ctx, cancel := context.WithCancel(t.Context())
+	var group errgroup.Group
+	n := &Notifier{Wake: o.Wake(), DB: db, Every: 50 * time.Millisecond}
+	group.Go(func() error { return n.Run(ctx) })
+	began := time.Now()
+	for i := range 100 {
+		commit(t, o, pool, event("k"))
+		o.Committed()
+		if i == 0 {
+			l.awaitDistinct(t, 1)
+		}
+	}
+	l.awaitDistinct(t, 100)
+	took := time.Since(began)
+	require.Less(t, took, 10*time.Second)
+	require.LessOrEqual(t, time.Duration(db.sent.Load()-1)*n.Every, took+n.Every, "at most one per interval")
+	cancel()
+	require.NoError(t, group.Wait())
+}

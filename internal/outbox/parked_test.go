@@ -1,0 +1,192 @@
+package outbox
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+)
+
+// refuseKeys is a script that refuses the keys' records, per record, and takes the rest.
+func refuseKeys(err error, keys ...string) func(int, string, []*message.Message) error {
+	return func(_ int, _ string, msgs []*message.Message) error {
+		failed := map[int]error{}
+		for i, m := range msgs {
+			for _, key := range keys {
+				if m.Metadata[cloudevent.KeyMetadata] == key {
+					failed[i] = err
+				}
+			}
+		}
+		if len(failed) == 0 {
+			return nil
+		}
+		return &partialError{failed}
+	}
+}
+
+func awaitParked(t testing.TB, db DB, held int64) ParkedKey {
+	t.Helper()
+	var keys []ParkedKey
+	require.Eventually(t, func() bool {
+		var err error
+		keys, err = Parked(t.Context(), db, 10)
+		return err == nil && len(keys) == 1 && keys[0].Held == held
+	}, testTimeout, 2*time.Millisecond, "one parked key with %d held rows", held)
+	return keys[0]
+}
+
+func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	l.follow(refuseKeys(&permanentError{"too large"}, "bad"))
+	commit(t, o, pool, event("bad"), event("good"), event("bad"), event("good"))
+	cfg := testRelayConfig(t, pool, l)
+	r := startRelay(t, cfg)
+	l.awaitDistinct(t, 2)
+	key := awaitParked(t, pool, 2)
+	require.Equal(t, ParkedKey{
+		Topic: testTopic, Key: "bad", Reason: "too large", Permanent: true, Attempts: 1, ParkedAt: key.ParkedAt,
+		Held: 2, Position: 1,
+	}, key)
+
+	commit(t, o, pool, event("bad"), event("good"))
+	l.awaitDistinct(t, 3)
+	awaitParked(t, pool, 3)
+	require.Eventually(t, func() bool {
+		return number(t, pool, `select (win is null and head = 6)::int::bigint from outbox_cursor`) == 1
+	}, testTimeout, 2*time.Millisecond, "the parked key keeps no window open")
+
+	r.stop()
+	startRelay(t, cfg)
+	commit(t, o, pool, event("bad"), event("good"))
+	l.awaitDistinct(t, 4)
+	awaitParked(t, pool, 4)
+
+	require.NoError(t, Release(t.Context(), pool, testTopic, "bad"), "in vain: it fails again")
+	require.Eventually(t, func() bool { return awaitParked(t, pool, 4).Attempts > 1 }, testTimeout, 2*time.Millisecond)
+
+	l.follow(nil)
+	require.NoError(t, Release(t.Context(), pool, testTopic, "bad"))
+	l.awaitDistinct(t, 8)
+	commit(t, o, pool, event("bad"))
+	wire := l.awaitDistinct(t, 9)
+	requireAll(t, pool, wire)
+	require.Eventually(t, func() bool {
+		return number(t, pool, `select count(*) from outbox_parked`)+number(t, pool, `select count(*) from outbox_held`) == 0
+	}, testTimeout, 2*time.Millisecond)
+	require.ErrorIs(t, Release(t.Context(), pool, testTopic, "bad"), ErrNotParked)
+}
+
+func TestDiscardGivesUpOneRecord(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	added := commit(t, o, pool, event("bad"), event("bad"), event("bad"))
+	l.follow(func(_ int, _ string, msgs []*message.Message) error {
+		for i, m := range msgs {
+			if m.UUID == added[0].ID {
+				return &partialError{map[int]error{i: &permanentError{"poison"}}}
+			}
+		}
+		return nil
+	})
+	startRelay(t, testRelayConfig(t, pool, l))
+	awaitParked(t, pool, 3)
+	require.ErrorIs(t, Discard(t.Context(), pool, testTopic, "bad", 77), ErrNotParked)
+	require.NoError(t, Discard(t.Context(), pool, testTopic, "bad", added[0].Position))
+	wire := l.await(t, "the rest of the key", func(wire []entry) bool { return len(wire) == 2 })
+	require.Equal(t, []int64{2, 3}, []int64{wire[0].version, wire[1].version})
+}
+
+// A key whose only held row is given up is a key like any other again.
+func TestDiscardOfTheLastRowReleasesTheKey(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	l.follow(refuseKeys(&permanentError{"poison"}, "bad"))
+	added := commit(t, o, pool, event("bad"))
+	startRelay(t, testRelayConfig(t, pool, l))
+	awaitParked(t, pool, 1)
+	l.follow(nil)
+	require.NoError(t, Discard(t.Context(), pool, testTopic, "bad", added[0].Position))
+	require.Eventually(t, func() bool { return number(t, pool, `select count(*) from outbox_parked`) == 0 },
+		testTimeout, tick)
+	commit(t, o, pool, event("bad"))
+	l.awaitDistinct(t, 1)
+}
+
+func TestAPublisherThatRefusesTheWholeCallIsAskedOneByOne(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	l.follow(func(_ int, _ string, msgs []*message.Message) error {
+		for _, m := range msgs {
+			if m.Metadata[cloudevent.KeyMetadata] == "bad" {
+				return &permanentError{"one of them is forbidden"}
+			}
+		}
+		return nil
+	})
+	commit(t, o, pool, event("a"), event("bad"), event("a"), event("bad"), event("b"))
+	startRelay(t, testRelayConfig(t, pool, l))
+	wire := l.awaitDistinct(t, 3)
+	require.Len(t, wire, 3)
+	awaitParked(t, pool, 2)
+}
+
+// One partition refuses: its keys are set aside after a while, the others go on, and it is tried again unasked.
+func TestARefusingPartitionHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	l.follow(refuseKeys(errors.New("no leader for partition"), "k1", "k4"))
+	startRelay(t, testRelayConfig(t, pool, l))
+	for i := range 10 {
+		addMany(t, o, pool, 60, 6)
+		l.await(t, "the other keys", func(wire []entry) bool { return distinct(wire) >= 40*(i+1) })
+	}
+	wire, _ := l.snapshot()
+	require.Equal(t, 400, distinct(wire))
+	require.Equal(t, int64(2), number(t, pool, `select count(*) from outbox_parked where not permanent`))
+	l.follow(nil)
+	requireAll(t, pool, l.awaitDistinct(t, 600))
+}
+
+// A key that keeps failing gets no second chance before its time, and its rows are never sent out of order even if the
+// relay restarts between attempts.
+func TestParkedKeysSurviveRestarts(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	calls := 0
+	l.follow(func(_ int, _ string, msgs []*message.Message) error {
+		failed := map[int]error{}
+		for i, m := range msgs {
+			if calls++; calls%3 == 0 && m.Metadata[cloudevent.KeyMetadata] != "k0" {
+				failed[i] = errors.New("now and then")
+			}
+		}
+		if len(failed) > 0 {
+			return &partialError{failed}
+		}
+		return nil
+	})
+	cfg := testRelayConfig(t, pool, l)
+	cfg.Attempts, cfg.BatchSize = 1, 7
+	for i := range 6 {
+		r := startRelay(t, cfg)
+		addMany(t, o, pool, 30, 5)
+		l.await(t, "some more", func(wire []entry) bool { return distinct(wire) > 20*i })
+		r.stop()
+	}
+	l.follow(nil)
+	startRelay(t, cfg)
+	requireAll(t, pool, l.awaitDistinct(t, 180))
+}
+
+func TestReasonsAreText(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "a\ufffdb", reasonOf(fmt.Errorf("a\xffb")))
+	require.LessOrEqual(t, len([]rune(reasonOf(errors.New(string(make([]byte, 10_000)))))), maxReasonBytes)
+}

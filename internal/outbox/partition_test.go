@@ -1,0 +1,130 @@
+package outbox
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+)
+
+func newLeader(t testing.TB, pool *pgxpool.Pool, cfg RelayConfig) *leader {
+	t.Helper()
+	r := newSession(t, pool, 10)
+	relay, err := NewRelay(cfg)
+	require.NoError(t, err)
+	return &leader{Relay: relay, conn: r.conn, term: r.term, reader: r, parked: parkedKeys{}}
+}
+
+func uppers(t testing.TB, l *leader) (list []int64) {
+	t.Helper()
+	partitions, err := l.partitions(t.Context())
+	require.NoError(t, err)
+	for _, p := range partitions {
+		list = append(list, p.upper)
+	}
+	return list
+}
+
+// readPast reads everything and goes on until the reader knows that no transaction can hide below the landmark. Other
+// tests' transactions on the same server are waited for.
+func readPast(t testing.TB, l *leader, published int64) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		read(t, l.reader)
+		return l.reader.marks.below(l.reader.done.xmin) >= published
+	}, testTimeout, 5*time.Millisecond)
+}
+
+func TestPartitionsAreCreatedAhead(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	smallPartitions(t, pool) // of 8
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.PartitionSize, cfg.PartitionsAhead = 8, 4
+	l := newLeader(t, pool, cfg)
+	require.Equal(t, []int64{9, 17, 25, 33}, uppers(t, l))
+	for range 40 {
+		commit(t, o, pool, event("k"))
+		require.NoError(t, l.maintain(t.Context()))
+	}
+	require.Equal(t, []int64{57, 65, 73}, uppers(t, l)[6:])
+	require.Len(t, read(t, l.reader), 40)
+}
+
+// Creating a partition must not wait for writers, nor they for it.
+func TestPartitionsAreCreatedBesideWriters(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	writer := begin(t, pool)
+	addIn(t, o, writer, "k")
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.PartitionsAhead = 6
+	l := newLeader(t, pool, cfg)
+	require.NoError(t, l.maintain(t.Context()))
+	require.Len(t, uppers(t, l), 7)
+	addIn(t, o, writer, "k")
+	require.NoError(t, writer.Commit(t.Context()))
+}
+
+func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	smallPartitions(t, pool)
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.PartitionSize, cfg.PartitionsAhead = 8, 4
+	l := newLeader(t, pool, cfg)
+	expire := func() {
+		t.Helper()
+		_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
+		require.NoError(t, err)
+		require.NoError(t, l.maintain(t.Context()))
+	}
+
+	slow := begin(t, pool)
+	addIn(t, o, slow, "slow") // position 1, in the first partition
+	addMany(t, o, pool, 25, 3)
+	require.Len(t, read(t, l.reader), 25)
+	require.NoError(t, l.maintain(t.Context()))
+	expire()
+	require.Equal(t, int64(9), uppers(t, l)[0], "a row of it is not committed yet")
+
+	require.NoError(t, slow.Commit(t.Context()))
+	readPast(t, l, 26)
+	_, err := pool.Exec(t.Context(), `insert into outbox_held values ('t', 'k', 12)`)
+	require.NoError(t, err)
+	require.NoError(t, l.maintain(t.Context()))
+	require.Equal(t, int64(9), uppers(t, l)[0], "published, but not for long enough")
+
+	expire()
+	require.Equal(t, []int64{17, 33}, uppers(t, l)[:2], "apart from the one with a held row")
+
+	_, err = pool.Exec(t.Context(), `delete from outbox_held`)
+	require.NoError(t, err)
+	l.reader.old = &leftover{}
+	expire()
+	require.Equal(t, int64(17), uppers(t, l)[0], "nothing is dropped while a restore is being published")
+	l.reader.old = nil
+
+	busy := begin(t, pool)
+	addIn(t, o, busy, "busy")
+	expire()
+	require.Equal(t, int64(17), uppers(t, l)[0], "nobody is made to wait for long")
+	require.NoError(t, busy.Commit(t.Context()))
+	expire()
+	require.Equal(t, int64(33), uppers(t, l)[0])
+	require.Zero(t, number(t, pool, `select count(*) from outbox_partition`))
+	readPast(t, l, 27)
+}
+
+func TestAStaleLeaderDropsNothing(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
+	newSession(t, pool, 10)
+	partitions, err := l.partitions(t.Context())
+	require.NoError(t, err)
+	require.ErrorIs(t, l.dropPartition(t.Context(), partitions[0]), errDeposed)
+	require.ErrorIs(t, l.createPartition(t.Context(), 4_000_001, 5_000_001), errDeposed)
+	require.Len(t, uppers(t, l), 4)
+}

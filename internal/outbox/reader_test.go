@@ -1,0 +1,258 @@
+package outbox
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/pgtest"
+)
+
+// dial opens a relay's session on the pool's database, not one of the pool's own.
+func dial(t testing.TB, pool *pgxpool.Pool) func(context.Context) (*pgx.Conn, error) {
+	t.Helper()
+	return func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, pgtest.DSN(pool)) }
+}
+
+// newSession gives a reader that leads. Whoever led before is deposed, as if its lease had run out.
+func newSession(t testing.TB, pool *pgxpool.Pool, pageSize int) *reader {
+	t.Helper()
+	conn, err := connect(t.Context(), dial(t, pool))
+	require.NoError(t, err)
+	t.Cleanup(func() { closeSession(context.Background(), conn) })
+	_, err = pool.Exec(t.Context(), `update outbox_cursor set lease_until = 'epoch'`)
+	require.NoError(t, err)
+	term, err := acquire(t.Context(), conn, "test", time.Minute, neverLed)
+	require.NoError(t, err)
+	require.NotNil(t, term)
+	r, err := newReader(t.Context(), conn, term, newPager(pageSize, 1<<20))
+	require.NoError(t, err)
+	return r
+}
+
+// round publishes one window into seen and closes it. It reports whether there was one with rows.
+func (r *reader) round(ctx context.Context, seen func(record)) (bool, error) {
+	w, err := r.poll(ctx)
+	if w == nil || err != nil {
+		return false, err
+	}
+	p, err := r.page(ctx, w, w.pos)
+	if err != nil {
+		return false, err
+	}
+	if len(p.records) == 0 && r.win != w {
+		r.skip(w)
+		return false, nil
+	}
+	if err := r.store(ctx, w); err != nil {
+		return false, err
+	}
+	for {
+		for _, rec := range p.records {
+			seen(rec)
+		}
+		if !p.more {
+			return true, r.finish(ctx, nil)
+		}
+		if err := r.advance(ctx, p.last(), nil); err != nil {
+			return false, err
+		}
+		if p, err = r.page(ctx, w, w.pos); err != nil {
+			return false, err
+		}
+	}
+}
+
+// read runs rounds until there is nothing new and returns the positions in the order of reading.
+func read(t testing.TB, r *reader) []int64 {
+	t.Helper()
+	var positions []int64
+	for {
+		more, err := r.round(t.Context(), func(rec record) { positions = append(positions, rec.position) })
+		require.NoError(t, err)
+		if !more {
+			return positions
+		}
+	}
+}
+
+func TestReaderReadsCommittedRowsOnceInOrder(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{1, 2, 3, 100} {
+		o, pool := newOutbox(t), newDatabase(t)
+		r := newSession(t, pool, size)
+		require.Empty(t, read(t, r))
+		commit(t, o, pool, event("a"), event("b"), event("a"))
+		commit(t, o, pool, event("b"), event("c"))
+		require.Equal(t, []int64{1, 2, 3, 4, 5}, read(t, r))
+		require.Empty(t, read(t, r))
+		commit(t, o, pool, event("a"))
+		require.Equal(t, []int64{6}, read(t, newSession(t, pool, size)), "another session goes on")
+	}
+}
+
+func TestReaderWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	r := newSession(t, pool, 10)
+	long := begin(t, pool)
+	_, err := o.Add(t.Context(), long, event("slow"))
+	require.NoError(t, err)
+	commit(t, o, pool, event("fast"))
+	require.Equal(t, []int64{2}, read(t, r), "a higher position goes out while a lower one is open")
+	commit(t, o, pool, event("fast"))
+	require.Equal(t, []int64{3}, read(t, r))
+	require.NoError(t, long.Commit(t.Context()))
+	require.Equal(t, []int64{1}, read(t, r), "and the lower one when it commits, however late")
+	require.Empty(t, read(t, r))
+}
+
+// An id taken long before the row is inserted puts the row far above what its transaction's age suggests; a savepoint's
+// id is not the row's.
+func TestReaderSeesEarlyTransactionsAndSavepoints(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	r := newSession(t, pool, 10)
+	early := begin(t, pool)
+	_, err := early.Exec(t.Context(), `select pg_current_xact_id()`)
+	require.NoError(t, err)
+	for range 5 {
+		commit(t, o, pool, event("k"))
+		require.Len(t, read(t, r), 1)
+	}
+	point, err := early.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = o.Add(t.Context(), point, event("kept"))
+	require.NoError(t, err)
+	require.NoError(t, point.Commit(t.Context()))
+	point, err = early.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = o.Add(t.Context(), point, event("undone"))
+	require.NoError(t, err)
+	require.NoError(t, point.Rollback(t.Context()))
+	require.Empty(t, read(t, r))
+	require.NoError(t, early.Commit(t.Context()))
+	require.Equal(t, []int64{6}, read(t, r))
+}
+
+func TestReaderGoesOnInsideAWindow(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	for range 6 {
+		commit(t, o, pool, event("k"))
+	}
+	first := newSession(t, pool, 2)
+	w, err := first.poll(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, first.store(t.Context(), w))
+	require.NoError(t, first.advance(t.Context(), 2, nil))
+	commit(t, o, pool, event("k"))
+
+	second := newSession(t, pool, 2)
+	require.NotNil(t, second.win)
+	require.Equal(t, w.text, second.win.text, "the window is the stored one, without the row that came later")
+	require.Equal(t, []int64{3, 4, 5, 6, 7}, read(t, second))
+	require.ErrorIs(t, first.advance(t.Context(), 4, nil), errDeposed)
+	require.ErrorIs(t, first.finish(t.Context(), nil), errDeposed)
+	require.ErrorIs(t, first.term.renew(t.Context(), first.conn), errDeposed)
+	require.Empty(t, read(t, newSession(t, pool, 2)))
+}
+
+// Before the successor has changed anything but the epoch, the epoch alone must keep the predecessor out.
+func TestAStaleReaderChangesNothing(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	commit(t, o, pool, event("k"))
+	storing, moving := newSession(t, pool, 2), newSession(t, pool, 2)
+	w, err := storing.poll(t.Context())
+	require.NoError(t, err)
+	require.ErrorIs(t, storing.store(t.Context(), w), errDeposed)
+	restoreHere(t, pool)
+	require.ErrorIs(t, storing.rebase(t.Context()), errDeposed)
+
+	w, err = moving.poll(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, moving.store(t.Context(), w))
+	heir := newSession(t, pool, 2)
+	require.ErrorIs(t, moving.advance(t.Context(), 1, nil), errDeposed)
+	require.ErrorIs(t, moving.finish(t.Context(), nil), errDeposed)
+
+	require.NoError(t, heir.rebase(t.Context()))
+	last := newSession(t, pool, 2)
+	require.NotNil(t, last.old)
+	require.ErrorIs(t, heir.leftoverAdvance(t.Context(), 1, nil), errDeposed)
+	require.ErrorIs(t, heir.leftoverFinish(t.Context(), nil), errDeposed)
+	require.Equal(t, []int64{1}, readLeftover(t, last, -1))
+}
+
+func TestReaderNoticesAChangeItWasNotToldOf(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	commit(t, o, pool, event("k"))
+	r := newSession(t, pool, 2)
+	w, err := r.poll(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.store(t.Context(), w))
+	_, err = pool.Exec(t.Context(), `update outbox_cursor set generation = generation + 1`)
+	require.NoError(t, err)
+	require.ErrorIs(t, r.finish(t.Context(), nil), errDiverged)
+}
+
+func TestReaderRefusesAServerThatWentBack(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	commit(t, o, pool, event("k"))
+	_, err := pool.Exec(t.Context(), `update outbox_cursor set done = '4000000000:4000000000:'`)
+	require.NoError(t, err)
+	_, err = newSession(t, pool, 2).poll(t.Context())
+	require.ErrorIs(t, err, errWentBack)
+}
+
+func TestPagesAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	for range 9 {
+		e := event("k")
+		e.Data = make([]byte, 10_000)
+		commit(t, o, pool, e)
+	}
+	r := newSession(t, pool, 100)
+	r.pages.maxBytes = 25_000
+	w, err := r.poll(t.Context())
+	require.NoError(t, err)
+	p, err := r.page(t.Context(), w, 0)
+	require.NoError(t, err)
+	require.Len(t, p.records, 3, "one row more than fits, at most")
+	require.True(t, p.more)
+	require.Equal(t, 3, r.pages.limit)
+	require.Len(t, read(t, r), 9)
+}
+
+func TestPageRebuildsTheEvent(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	e := event("k\"ü")
+	e.ID, e.DataSchema, e.Version = "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "https://example.com/s", 1
+	e.OccurredAt = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	e.Extensions = map[string]string{"traceparent": "00-\"\\", "tracestate": ""}
+	plain := event("l")
+	plain.OccurredAt = e.OccurredAt
+	added := commit(t, o, pool, e, plain)
+	e.Source, plain.Source = "/test", "/test"
+	plain.ID, plain.Version = added[1].ID, 1
+	r := newSession(t, pool, 10)
+	var got []record
+	_, err := r.round(t.Context(), func(rec record) { got = append(got, rec) })
+	require.NoError(t, err)
+	for i, want := range []Event{e, plain} {
+		m := want.envelope().Message()
+		require.Equal(t, m.UUID, got[i].message.UUID)
+		require.Equal(t, m.Metadata, got[i].message.Metadata)
+		require.Equal(t, m.Payload, got[i].message.Payload)
+		require.Equal(t, keyName{want.Topic, want.Key}, got[i].name())
+	}
+}

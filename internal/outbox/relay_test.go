@@ -1,0 +1,264 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+)
+
+const testTimeout = 30 * time.Second
+
+func deadline(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+type testWriter struct{ t testing.TB }
+
+func (w testWriter) Write(b []byte) (int, error) {
+	w.t.Log(string(b[:len(b)-1]))
+	return len(b), nil
+}
+
+// testRelayConfig is quick to lose patience and to try again.
+func testRelayConfig(t testing.TB, pool *pgxpool.Pool, p message.Publisher) RelayConfig {
+	t.Helper()
+	return RelayConfig{
+		Connect: dial(t, pool), Publisher: p, Name: "test",
+		PollMin: time.Millisecond, PollMax: 10 * time.Millisecond,
+		Lease: 3 * time.Second, PublishTimeout: 2 * time.Second, MaxSilence: 3 * time.Second,
+		RetryMin: 2 * time.Millisecond, RetryMax: 20 * time.Millisecond,
+		ParkedRetryMax: 20 * time.Millisecond, Patience: 50 * time.Millisecond,
+	}
+}
+
+// running is a relay in this process.
+type running struct {
+	*Relay
+	stop func() // and wait
+}
+
+func startRelay(t testing.TB, cfg RelayConfig) running {
+	t.Helper()
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.NewTextHandler(testWriter{t}, nil))
+	}
+	r, err := NewRelay(cfg)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	result := make(chan error, 1)
+	go func() { result <- r.Run(ctx) }()
+	stopped := false
+	stop := func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		select {
+		case err := <-result:
+			require.NoError(t, err)
+		case <-time.After(testTimeout):
+			require.FailNow(t, "the relay does not stop")
+		}
+	}
+	t.Cleanup(stop)
+	return running{r, stop}
+}
+
+// addMany commits n events over the keys, several transactions, and returns how many.
+func addMany(t testing.TB, o *Outbox, pool *pgxpool.Pool, n, keys int) {
+	t.Helper()
+	var events []Event
+	for i := range n {
+		events = append(events, event(fmt.Sprintf("k%d", i%keys)))
+		if len(events) == 50 || i == n-1 {
+			commit(t, o, pool, events...)
+			events = nil
+		}
+	}
+}
+
+func TestRelayPublishesInOrder(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	addMany(t, o, pool, 500, 7)
+	cfg := testRelayConfig(t, pool, l)
+	cfg.BatchSize = 64
+	r := startRelay(t, cfg)
+	l.awaitDistinct(t, 500)
+	addMany(t, o, pool, 300, 7)
+	wire := l.awaitDistinct(t, 800)
+	r.stop()
+	requireAll(t, pool, wire)
+	require.Len(t, wire, 800, "without a fault nothing is sent twice")
+
+	addMany(t, o, pool, 10, 7)
+	startRelay(t, cfg)
+	wire = l.awaitDistinct(t, 810)
+	require.Len(t, wire, 810, "nor after a clean stop")
+}
+
+func TestRelayWakesUpAfterACommit(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	cfg := testRelayConfig(t, pool, l)
+	cfg.Wake, cfg.PollMin, cfg.PollMax, cfg.Lease = o.Wake(), 19*time.Second, 20*time.Second, 90*time.Second
+	r := startRelay(t, cfg)
+	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
+	for i := range 5 {
+		commit(t, o, pool, event("k"))
+		began := time.Now()
+		o.Committed()
+		l.awaitDistinct(t, i+1)
+		require.Less(t, time.Since(began), 5*time.Second)
+	}
+}
+
+func TestRelaySendsEachTopicItsOwn(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	events := make([]Event, 30)
+	for i := range events {
+		events[i] = event("k")
+		events[i].Topic = fmt.Sprintf("topic.%d", i%3)
+	}
+	commit(t, o, pool, events...)
+	startRelay(t, testRelayConfig(t, pool, l))
+	wire := l.awaitDistinct(t, 30)
+	requireAll(t, pool, wire)
+	require.Equal(t, 3, l.callCount())
+}
+
+func TestAWindowIsStoredBeforeItsFirstRecordIsSent(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	stored := make(chan int64, 1)
+	l.follow(func(call int, _ string, _ []*message.Message) error {
+		if call == 1 {
+			stored <- number(t, pool, `select count(*) from outbox_cursor where win is not null and win_pos = 0`)
+		}
+		return nil
+	})
+	commit(t, o, pool, event("k"))
+	startRelay(t, testRelayConfig(t, pool, l))
+	require.Equal(t, int64(1), <-stored)
+}
+
+// A key's later records wait behind its first failure, other keys go on, and all are in order in the end.
+func TestRelayKeepsOrderThroughPartialFailures(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	l.follow(func(call int, _ string, msgs []*message.Message) error {
+		failed := map[int]error{}
+		key := map[string]bool{}
+		for i, m := range msgs {
+			name := m.Metadata[cloudevent.KeyMetadata]
+			if (i*7+call)%5 == 0 || key[name] {
+				failed[i], key[name] = errors.New("not now"), true
+			}
+		}
+		if len(failed) == 0 {
+			return nil
+		}
+		return &partialError{failed}
+	})
+	addMany(t, o, pool, 400, 9)
+	cfg := testRelayConfig(t, pool, l)
+	cfg.BatchSize = 50
+	startRelay(t, cfg)
+	requireAll(t, pool, l.awaitDistinct(t, 400))
+}
+
+func TestRelayOutlivesABrokerThatIsDown(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]bool{"refuses": false, "fails after appending": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+			l.after = after
+			l.follow(func(call int, _ string, _ []*message.Message) error {
+				if call <= 12 {
+					return errors.New("no broker")
+				}
+				return nil
+			})
+			addMany(t, o, pool, 100, 5)
+			cfg := testRelayConfig(t, pool, l)
+			cfg.BatchSize, cfg.Patience = 30, time.Minute
+			startRelay(t, cfg)
+			wire := l.await(t, "the end of the outage", func(wire []entry) bool {
+				return distinct(wire) == 100 && l.callCount() > 12
+			})
+			requireAll(t, pool, wire)
+			keys, err := Parked(t.Context(), pool, 10)
+			require.NoError(t, err)
+			require.Empty(t, keys, "waiting held up nobody")
+		})
+	}
+}
+
+func TestRelayIsUnhealthyWhenNothingMoves(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	l.follow(func(int, string, []*message.Message) error { return errors.New("no broker") })
+	cfg := testRelayConfig(t, pool, l)
+	cfg.Patience, cfg.PublishTimeout, cfg.MaxSilence = time.Minute, 100*time.Millisecond, 200*time.Millisecond
+	r := startRelay(t, cfg)
+	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
+	require.NoError(t, r.Healthy(t.Context()))
+	commit(t, o, pool, event("k"))
+	require.Eventually(t, func() bool { return r.Healthy(t.Context()) != nil }, testTimeout, 5*time.Millisecond)
+	require.ErrorContains(t, r.Healthy(t.Context()), "no broker")
+	l.follow(nil)
+	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, 5*time.Millisecond)
+	r.stop()
+	require.ErrorContains(t, r.Healthy(t.Context()), "does not run")
+}
+
+// A publisher that answers after its timeout is waited for; meanwhile nothing is sent, and what it took late is not
+// sent again by the same process.
+func TestRelayWaitsForALatePublisher(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	release := make(chan struct{})
+	l.follow(func(call int, _ string, _ []*message.Message) error {
+		if call == 1 {
+			<-release
+		}
+		return nil
+	})
+	addMany(t, o, pool, 20, 3)
+	cfg := testRelayConfig(t, pool, l)
+	cfg.PublishTimeout, cfg.Lease = 30*time.Millisecond, 100*time.Millisecond
+	cfg.BatchSize = 10
+	r := startRelay(t, cfg)
+	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil && r.lastError() != nil }, testTimeout,
+		time.Millisecond)
+	require.ErrorIs(t, r.lastError(), errPublishTimeout)
+	require.Equal(t, 1, l.callCount())
+	close(release)
+	wire := l.awaitDistinct(t, 20)
+	requireAll(t, pool, wire)
+	require.Len(t, wire, 20)
+}
+
+func (r *Relay) lastError() error {
+	r.health.mu.Lock()
+	defer r.health.mu.Unlock()
+	return r.health.err
+}
+
+func (r *Relay) leads() bool { return testutil.ToFloat64(r.metrics.leader) == 1 }

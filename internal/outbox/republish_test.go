@@ -1,0 +1,87 @@
+package outbox
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+)
+
+func TestRepublishSendsOnlyWhatWasPublished(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	old := event("a")
+	old.OccurredAt = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	added := commit(t, o, pool, old, event("b"), event("a"))
+	slow := begin(t, pool)
+	addIn(t, o, slow, "slow") // position 4
+	commit(t, o, pool, event("c"))
+	r := newSession(t, pool, 2)
+	require.Equal(t, []int64{1, 2, 3, 5}, read(t, r))
+	commit(t, o, pool, event("a"), event("b"), event("c")) // 6 to 8
+	require.NoError(t, slow.Commit(t.Context()))
+	w, err := r.poll(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.store(t.Context(), w))
+	require.NoError(t, r.advance(t.Context(), 6, nil)) // 4 and 6 are out, 7 and 8 are not
+	_, err = pool.Exec(t.Context(), `insert into outbox_held values ($1, 'b', 2)`, testTopic)
+	require.NoError(t, err)
+
+	for _, c := range []struct {
+		name string
+		Selection
+		want []int64
+	}{
+		{"all", Selection{From: 1}, []int64{1, 3, 4, 5, 6}},
+		{"from", Selection{From: 4}, []int64{4, 5, 6}},
+		{"range", Selection{From: 2, To: 5}, []int64{3, 4, 5}},
+		{"until", Selection{Until: old.OccurredAt.Add(time.Hour)}, []int64{1}},
+		{"since", Selection{Since: old.OccurredAt.Add(time.Hour)}, []int64{3, 4, 5, 6}},
+		{"ids", Selection{IDs: []string{added[2].ID, added[0].ID, added[1].ID}}, []int64{1, 3}},
+		{"no ids", Selection{IDs: []string{}}, nil},
+		{"key", Selection{Key: "a", Topic: testTopic}, []int64{1, 3, 6}},
+		{"another topic", Selection{Topic: "other"}, nil},
+	} {
+		l := newLedger()
+		n, err := Republish(t.Context(), pool, l, c.Selection)
+		require.NoError(t, err, c.name)
+		require.Equal(t, len(c.want), n, c.name)
+		var got []int64
+		for _, e := range l.wire {
+			got = append(got, number(t, pool, `select position from outbox where event_id = $1`, e.id))
+		}
+		require.Equal(t, c.want, got, c.name)
+	}
+}
+
+func TestRepublishAfterARestore(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	addMany(t, o, pool, 5, 2)
+	require.Len(t, read(t, newSession(t, pool, 10)), 5)
+	_, err := pool.Exec(t.Context(), `update outbox set xid = '4000000000'`) // as if of a cluster that was far ahead
+	require.NoError(t, err)
+	restoreHere(t, pool)
+	_, err = Republish(t.Context(), pool, newLedger(), Selection{From: 1})
+	require.ErrorIs(t, err, ErrRestoring)
+	readRestored(t, newSession(t, pool, 10))
+	n, err := Republish(t.Context(), pool, newLedger(), Selection{From: 1})
+	require.NoError(t, err)
+	require.Equal(t, 5, n)
+}
+
+func TestRepublishErrors(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	_, err := Republish(t.Context(), pool, l, Selection{})
+	require.ErrorIs(t, err, ErrEmptySelection)
+	addMany(t, o, pool, 5, 2)
+	read(t, newSession(t, pool, 10))
+	down := errors.New("no broker")
+	l.follow(func(int, string, []*message.Message) error { return down })
+	n, err := Republish(t.Context(), pool, l, Selection{From: 1})
+	require.ErrorIs(t, err, down)
+	require.Zero(t, n)
+}

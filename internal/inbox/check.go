@@ -1,0 +1,131 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Requirements are the settings outside the inbox that its promise rests on.
+type Requirements struct {
+	// Retention is how long the inbox remembers; see [JanitorConfig].
+	Retention time.Duration
+	// Topics are the topics consumed, and TopicRetention asks the broker how long one keeps records: its own setting,
+	// not the one it was created with. Negative means for ever.
+	Topics         []string
+	TopicRetention func(ctx context.Context, topic string) (time.Duration, error)
+	// Slack is how long beyond its topic's retention an event may still come: retries and parking, the replay window,
+	// and the broker's own delay in deleting what has expired (segment.ms).
+	Slack time.Duration
+	// HandlerTimeout must be shorter than RebalanceTimeout: a rebalance does not wait longer than that.
+	HandlerTimeout, RebalanceTimeout time.Duration
+	// Groups are the consumer groups, whose names must carry Environment.
+	Groups      []string
+	Environment string
+	// FromOldest says that a group without committed offsets starts at the oldest record.
+	FromOldest bool
+}
+
+// Stable codes of a [Violation].
+const (
+	CheckRetention      = "retention_too_short"
+	CheckTopicRetention = "topic_retention_unknown"
+	CheckTimeout        = "handler_timeout_too_long"
+	CheckGroup          = "group_without_environment"
+	CheckOffset         = "offset_not_oldest"
+)
+
+// A Violation is one requirement that does not hold.
+type Violation struct {
+	Code   string
+	Detail string
+	Err    error // what kept the check from finding out; usually nil
+}
+
+// A RequirementError has every violation that [Requirements.Check] found.
+type RequirementError struct{ Violations []Violation }
+
+func (e *RequirementError) Error() string {
+	parts := make([]string, len(e.Violations))
+	for i, v := range e.Violations {
+		parts[i] = v.Code + ": " + v.Detail
+	}
+	return "inbox requirements: " + strings.Join(parts, "; ")
+}
+
+// Unwrap gives the errors that kept a check from finding out, so that the caller can tell an unreachable broker, which
+// is worth another try, from a wrong setting, which is not.
+func (e *RequirementError) Unwrap() []error {
+	var errs []error
+	for _, v := range e.Violations {
+		if v.Err != nil {
+			errs = append(errs, v.Err)
+		}
+	}
+	return errs
+}
+
+// Known reports a violation that asking again would not change.
+func (e *RequirementError) Known() bool {
+	return slices.ContainsFunc(e.Violations, func(v Violation) bool { return v.Err == nil })
+}
+
+// Check finds every requirement that does not hold and returns them as one [*RequirementError], or nil.
+func (r Requirements) Check(ctx context.Context) error {
+	var violations []Violation
+	demand := func(holds bool, code, format string, args ...any) {
+		if !holds {
+			violations = append(violations, Violation{Code: code, Detail: fmt.Sprintf(format, args...)})
+		}
+	}
+	demand(r.FromOldest, CheckOffset, "a new group would miss the records that are there already")
+	demand(r.HandlerTimeout < r.RebalanceTimeout, CheckTimeout,
+		"a handler may run %s, a rebalance waits %s", r.HandlerTimeout, r.RebalanceTimeout)
+	for _, group := range r.Groups {
+		demand(r.Environment != "" && contains(group, r.Environment), CheckGroup,
+			"%q does not name the environment %q: two environments would share its work", group, r.Environment)
+	}
+	reach, err := r.Redelivery(ctx)
+	switch {
+	case err != nil:
+		violations = append(violations, Violation{CheckTopicRetention, err.Error(), err})
+	default:
+		demand(r.Retention > reach, CheckRetention,
+			"the inbox forgets after %s, an event may come again after %s", r.Retention, reach)
+	}
+	if len(violations) == 0 {
+		return nil
+	}
+	return &RequirementError{violations}
+}
+
+// contains looks for the environment as a whole part of the group's name, so that "prod" is not found in "reproduce".
+func contains(group, environment string) bool {
+	parts := func(s string) []string {
+		return strings.FieldsFunc(s, func(r rune) bool { return r == '.' || r == '_' || r == '-' })
+	}
+	return strings.Contains("\x00"+strings.Join(parts(group), "\x00")+"\x00",
+		"\x00"+strings.Join(parts(environment), "\x00")+"\x00")
+}
+
+const forever = time.Duration(1<<63 - 1)
+
+// Redelivery is how far back an event of the topics may be delivered again; it is made for [JanitorConfig].
+func (r Requirements) Redelivery(ctx context.Context) (time.Duration, error) {
+	var reach time.Duration
+	var errs []error
+	for _, topic := range r.Topics {
+		kept, err := r.TopicRetention(ctx, topic)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("read retention of %s: %w", topic, err))
+		}
+		if kept < 0 || kept > forever-r.Slack {
+			return forever, errors.Join(errs...)
+		}
+		reach = max(reach, kept+r.Slack)
+	}
+	return reach, errors.Join(errs...)
+}

@@ -1,0 +1,225 @@
+//go:build faults
+
+package inbox_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/pgtest"
+)
+
+// points are all crash points of the inbox, in the order in which an event meets them.
+var points = []string{
+	"received", "beginning", "recorded", "handling", "handled", "committing", "committed", "burying", "buried",
+}
+
+// traffic is what a partition holds: keys in turn, an id that comes back with another payload, a redelivery.
+func traffic(n int) []cloudevent.Event {
+	var events []cloudevent.Event
+	for i := range n {
+		events = append(events, v(fmt.Sprintf("key-%d", i%3), int64(i/3+1)))
+	}
+	events = append(events, payload(events[0], `{"value":"other"}`), events[1])
+	return events
+}
+
+// The process is killed at every crash point, with one and with many events per transaction, and started again: each
+// event has one effect, in the order of its key, and the one that is to be given up is given up once.
+func TestAProcessThatDiesAtEachPoint(t *testing.T) {
+	t.Parallel()
+	for _, batch := range []int{1, 5} {
+		for _, point := range points {
+			t.Run(fmt.Sprintf("%s/%d", point, batch), func(t *testing.T) {
+				t.Parallel()
+				b := setup(t)
+				job := b.job(traffic(12))
+				job.Batch = batch
+				armed := job
+				armed.CrashAt, armed.CrashHit = "inbox.test."+point, 2
+				if point == "burying" || point == "buried" {
+					armed.CrashHit = 1
+				}
+				require.Equal(t, "signal: killed", spawn(t, armed).wait().Error())
+				require.NoError(t, spawn(t, job).wait())
+				b.requireOnceInOrder(t, 12)
+				require.Equal(t, []string{"id_conflict"}, b.list(t, `select code from dead_letter`))
+				require.Zero(t, b.count(t, `select count(*) from inbox_attempt`))
+				require.Zero(t, b.count(t, `select count(*) from inbox_owner`), "the last one stopped cleanly")
+			})
+		}
+	}
+}
+
+// requireOnceInOrder checks the ledger, which has no constraint that could have helped.
+func (b *bundle) requireOnceInOrder(t *testing.T, effects int) {
+	t.Helper()
+	require.Equal(t, effects, b.count(t, `select count(*) from ledger`))
+	require.Equal(t, effects, b.count(t, `select count(distinct event_id) from ledger`))
+	require.Zero(t, b.count(t, `select count(*) from (
+		select version, lag(version) over (partition by key order by n) as before from ledger) l
+		where before >= version`), "in order per key")
+}
+
+// Ten processes get the same events at the same moment.
+func TestTenProcessesWithTheSameEvents(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	job := b.job(traffic(12))
+	job.Batch, job.AwaitStart, job.Attempts = 4, true, 1 // so that one death counted wrongly is seen
+	b.exec(t, `insert into inbox_owner (consumer, topic, partition, owner, in_flight)
+		values ('test', 'topic-1', 0, 'somebody who died', 6)`)
+	children := make([]*child, 10)
+	for i := range children {
+		children[i] = spawn(t, job)
+	}
+	for _, c := range children {
+		<-c.said("ready")
+	}
+	for _, c := range children {
+		require.NoError(t, c.stdin.Close())
+	}
+	for _, c := range children {
+		require.NoError(t, c.wait())
+	}
+	b.requireOnceInOrder(t, 12)
+	require.Equal(t, 1, b.count(t, `select count(*) from dead_letter`))
+}
+
+// An owner is stopped in the middle of a transaction, for longer than its successor's patience, and goes on when that
+// one is at work on the same events.
+func TestAnOwnerThatWasStopped(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"recorded", "handled", "committing"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			job := b.job(traffic(12))
+			job.Batch, job.Timeout = 4, 300*time.Millisecond
+			first := job
+			first.CrashAt, first.CrashHit, first.Stop = "inbox.test."+point, 2, true
+			stopped := spawn(t, first)
+			<-stopped.said("stopping")
+			second := spawn(t, job)
+			require.Eventually(t, func() bool {
+				return b.count(t, `select xact_rollback from pg_stat_database where datname = current_database()`) > 1
+			}, waitLimit, pollEvery, "the successor gives up waiting, and tries again")
+			require.NoError(t, stopped.cmd.Process.Signal(syscall.SIGCONT))
+			require.NoError(t, stopped.wait())
+			require.NoError(t, second.wait())
+			b.requireOnceInOrder(t, 12)
+			require.Equal(t, 1, b.count(t, `select count(*) from dead_letter`), "nothing healthy among them")
+		})
+	}
+}
+
+// A record that kills the process reaches the dead letters after as many attempts as any other failure, those around it
+// are applied, and none of it costs anything while nobody dies.
+func TestARecordThatKillsTheProcess(t *testing.T) {
+	t.Parallel()
+	for _, batch := range []int{1, 5} {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			job := b.job(traffic(12))
+			job.Batch, job.Attempts = batch, 3
+			clean := b.job(traffic(3))
+			clean.Batch = batch
+			require.NoError(t, spawn(t, clean).wait())
+			require.Zero(t, b.count(t, `select pg_relation_size('inbox_attempt')`), "never written")
+			b.exec(t, `truncate ledger, dead_letter, inbox, inbox_watermark`)
+
+			job.KillFor = job.Events[7].ID
+			deaths := 0
+			for ; deaths < 20; deaths++ {
+				if spawn(t, job).wait() == nil {
+					break
+				}
+			}
+			require.Equal(t, 1+3, deaths, "once unsuspected, then attempt by attempt")
+			b.requireOnceInOrder(t, 11)
+			require.Equal(t, []string{"process_died 3"}, b.list(t,
+				`select code || ' ' || attempts from dead_letter where event_id = $1`, job.KillFor))
+			require.Equal(t, 2, b.count(t, `select count(*) from dead_letter`))
+			require.Zero(t, b.count(t, `select count(*) from inbox_attempt`))
+			require.NoError(t, spawn(t, job).wait(), "and it stays there")
+			require.Equal(t, 2, b.count(t, `select count(*) from dead_letter`))
+		})
+	}
+}
+
+// A janitor that is killed anywhere leaves an inbox that still knows what it says it knows, and the next one goes on.
+func TestAJanitorThatDies(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{
+		"create.before", "create.in_tx", "horizon.before", "horizon.after", "drop.before", "drop.after",
+	} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.split(t, 4)
+			b.exec(t, `drop table inbox_`+today().AddDate(0, 0, 7).Format("20060102"))
+			in := b.inbox(t)
+			ids := []string{
+				idAt(today().AddDate(0, 0, -4)), idAt(today().AddDate(0, 0, -1)), idAt(today().AddDate(0, 0, 7)), "foreign",
+			}
+			process := func() (outcomes []inbox.Outcome) {
+				for _, id := range ids {
+					o, _ := in.Process(t.Context(), id, b.note(id))
+					outcomes = append(outcomes, o)
+				}
+				return outcomes
+			}
+			process()
+			b.exec(t, `update inbox_janitor set due_at = 'epoch'`)
+			job := job{DSN: pgtest.DSN(b.pool), Tidy: true, CrashAt: "janitor." + point, CrashHit: 1}
+			require.Equal(t, "signal: killed", spawn(t, job).wait().Error())
+			require.NotContains(t, process(), inbox.Applied)
+			job.CrashAt = ""
+			require.NoError(t, spawn(t, job).wait())
+			require.Equal(t, []inbox.Outcome{
+				inbox.Expired, inbox.Duplicate, inbox.Duplicate, inbox.Duplicate,
+			}, process())
+			require.Equal(t, 1+8+2, b.partitions(t))
+			require.Equal(t, 4, b.count(t, `select count(*) from ledger`))
+		})
+	}
+}
+
+func (b *bundle) job(events []cloudevent.Event) job {
+	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
+	defer cancel()
+	_, err := b.pool.Exec(ctx, `alter table ledger add column if not exists key text,
+		add column if not exists version bigint`)
+	if err != nil {
+		panic(err)
+	}
+	return job{DSN: pgtest.DSN(b.pool), Events: events, Batch: 1, Attempts: 5, Timeout: 10 * time.Second}
+}
+
+// lockedBuffer may be read while a process still writes to it.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

@@ -1,0 +1,132 @@
+package inbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/fault"
+)
+
+// forget moves the horizon and drops what lies wholly before it.
+func (t *tidying) forget(ctx context.Context) error {
+	if allowed, err := t.mayForget(ctx); err != nil || !allowed {
+		t.round.Refused = true
+		t.metrics.refused.Set(1)
+		return err
+	}
+	t.metrics.refused.Set(0)
+	horizon, err := t.moveHorizon(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.dropDays(ctx, horizon); err != nil {
+		return err
+	}
+	return t.deleteRows(ctx, horizon)
+}
+
+// mayForget is the horizon guard.
+func (t *tidying) mayForget(ctx context.Context) (bool, error) {
+	if t.cfg.Redelivery == nil {
+		return true, nil
+	}
+	reach, err := t.cfg.Redelivery(ctx)
+	if err != nil {
+		return false, fmt.Errorf("ask how far back events may come again: %w", err)
+	}
+	if t.cfg.Retention > reach {
+		return true, nil
+	}
+	t.log.ErrorContext(ctx, "inbox forgets nothing: events may come again for longer than it is to remember them",
+		"retention", t.cfg.Retention, "redelivery", reach)
+	return false, nil
+}
+
+// The horizon moves to the beginning of a day, never back, and not over a parked record, which has yet to be replayed.
+// It is committed before anything is dropped: an event that is recorded after that and passes the horizon has its
+// partition still.
+const moveHorizon = `
+update public.inbox_horizon
+set remembers_from = greatest(remembers_from, least(
+    date_trunc('day', (clock_timestamp() - $1 * interval '1 microsecond') at time zone 'UTC') at time zone 'UTC',
+    (select date_trunc('day', min(i.event_time) at time zone 'UTC') at time zone 'UTC'
+        from public.dead_letter d join public.inbox i using (consumer, event_id)
+        where d.state = 'parked' and i.event_time >= '2000-01-01 00:00:00+00')))
+returning remembers_from`
+
+func (t *tidying) moveHorizon(ctx context.Context) (horizon time.Time, err error) {
+	fault.Here("janitor.horizon.before")
+	err = t.change(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, moveHorizon, t.cfg.Retention.Microseconds()).Scan(&horizon)
+	})
+	if err != nil {
+		return horizon, fmt.Errorf("move inbox horizon: %w", err)
+	}
+	fault.Here("janitor.horizon.after")
+	return horizon, nil
+}
+
+// dropDays drops partitions, oldest first. Dropping waits for the transactions that write to the inbox and keeps new
+// ones out meanwhile; where that takes too long it is put off.
+func (t *tidying) dropDays(ctx context.Context, horizon time.Time) error {
+	days, err := t.days(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range days {
+		if p.upper.After(horizon) || t.round.Dropped == maxDrops {
+			return nil
+		}
+		fault.Here("janitor.drop.before")
+		err := t.change(ctx, func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, `drop table `+pgx.Identifier{"public", p.name}.Sanitize())
+			return err
+		})
+		if busy(err) {
+			t.log.WarnContext(ctx, "inbox partition not dropped, the inbox is in use", "from", p.lower)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("drop inbox partition from %s: %w", p.lower.Format(time.DateOnly), err)
+		}
+		fault.Here("janitor.drop.after")
+		t.round.Dropped++
+		t.log.InfoContext(ctx, "inbox partition dropped", "from", p.lower, "to", p.upper)
+	}
+	return nil
+}
+
+// A foreign id has no time of its own; it was processed after its record was written, so what was processed before the
+// horizon is from before it. An id that is parked stays.
+const deleteForeign = `
+delete from public.inbox_foreign where ctid in (
+    select i.ctid from public.inbox_foreign i
+    where i.processed_at < $1 and not exists (select from public.dead_letter d
+        where d.state = 'parked' and d.consumer = i.consumer and d.event_id = i.event_id)
+    limit $2)`
+
+const deleteMisplaced = `
+delete from public.inbox_future where ctid in (select ctid from public.inbox_future where event_time < $1 limit $2)`
+
+const deleteAttempts = `
+delete from public.inbox_attempt where ctid in (select ctid from public.inbox_attempt where last_at < $1 limit $2)`
+
+// deleteRows forgets what no dropped partition takes along.
+func (t *tidying) deleteRows(ctx context.Context, horizon time.Time) error {
+	for _, sql := range []string{deleteForeign, deleteMisplaced, deleteAttempts} {
+		for range maxChunks {
+			tag, err := t.cfg.Pool.Exec(ctx, sql, horizon, chunkRows)
+			if err != nil {
+				return fmt.Errorf("forget inbox rows: %w", err)
+			}
+			t.round.Forgotten += int(tag.RowsAffected())
+			if tag.RowsAffected() < chunkRows {
+				break
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/go-json-experiment/json"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/cloudevent"
+)
+
+// Mux sends each event type to its typed handler. Register everything with [Handle] before the first message.
+type Mux struct {
+	handlers map[string]func(context.Context, pgx.Tx, cloudevent.Event) error
+}
+
+// NewMux returns a Mux without handlers.
+func NewMux() *Mux {
+	return &Mux{handlers: make(map[string]func(context.Context, pgx.Tx, cloudevent.Event) error)}
+}
+
+// Handle registers fn for an event type. fn gets the transaction in which the event's id was just recorded: what it
+// writes there is committed with the id or not at all. It must not commit, roll back or keep tx, and it reads the
+// payload as a T, in which unknown fields are ignored: newer producers may add some. Names are compared letter by
+// letter, as the schema compares them: encoding/json would let an unchecked "NAME" overwrite a checked "name".
+//
+// Handle panics when the type has a handler already, which is a mistake in the program.
+func Handle[T any](
+	m *Mux, eventType string, fn func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data T) error,
+) {
+	if _, taken := m.handlers[eventType]; taken {
+		panic("inbox: two handlers for " + eventType)
+	}
+	m.handlers[eventType] = func(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
+		var data T
+		if err := json.Unmarshal(event.Data, &data); err != nil {
+			return &codedError{CodePayload, Permanent(fmt.Errorf("decode %s: %w", eventType, err))}
+		}
+		return fn(ctx, tx, event, data)
+	}
+}
+
+// Accepts reports whether there is a handler for the type; it is made for [Config.Accepts].
+func (m *Mux) Accepts(eventType string) bool {
+	_, ok := m.handlers[eventType]
+	return ok
+}
+
+// HandlerFunc is the Watermill handler. It works under [Inbox.Middleware] alone, which supplies the transaction.
+func (m *Mux) HandlerFunc(msg *message.Message) error {
+	d, ok := msg.Context().Value(deliveryKey{}).(delivery)
+	if !ok {
+		return errors.New("inbox: no transaction in the message: is the middleware installed?")
+	}
+	return m.handlers[d.event.Type](msg.Context(), d.tx, d.event)
+}
+
+// Produce is [Mux.HandlerFunc] in the form that middlewares wrap. It produces nothing.
+func (m *Mux) Produce(msg *message.Message) ([]*message.Message, error) {
+	return nil, m.HandlerFunc(msg)
+}
+
+// delivery travels from the middleware to the Mux inside the message, because a Watermill handler sees nothing else.
+// It is the one value that does; business code gets its tx as an argument.
+type delivery struct {
+	tx    pgx.Tx
+	event cloudevent.Event
+}
+
+type deliveryKey struct{}
+
+// codedError gives an error the stable code under which its dead letter is filed.
+type codedError struct {
+	code string
+	err  error
+}
+
+func (e *codedError) Error() string     { return e.err.Error() }
+func (e *codedError) Unwrap() error     { return e.err }
+func (e *codedError) ErrorCode() string { return e.code }

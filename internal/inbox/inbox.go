@@ -1,0 +1,151 @@
+package inbox
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/twinbox/internal/cloudevent"
+)
+
+// Config says whose inbox it is and how patient it is. Consumer and Pool are required.
+type Config struct {
+	// Consumer names who has seen an event, such as "notification.mails": the first half of the inbox key. Two
+	// consumers of one database each see every event once. Renaming a consumer makes it forget.
+	Consumer string
+	// Pool is the database of the handlers' writes. Its sessions must be READ COMMITTED, PostgreSQL's default.
+	Pool *pgxpool.Pool
+	// Accepts says which event types there are handlers for; others are acknowledged and counted as ignored.
+	// Default: all.
+	Accepts func(eventType string) bool
+	// Validate checks an accepted event against its contract before a transaction is opened. Its errors are
+	// permanent. Default: no check.
+	Validate func(cloudevent.Event) error
+	// Versioned skips events whose version the key has reached already (outcome stale). It costs one more statement
+	// per event; handlers that overwrite state want it.
+	Versioned bool
+	// OnGap is what a versioned consumer does with an event whose predecessor it has not applied. Default: GapAllow.
+	OnGap GapPolicy
+	// GapWait is for how long GapWait waits before it parks; the partition waits too. Default: 5 s.
+	GapWait time.Duration
+	// Batch is how many events of a partition may share a transaction; see [Inbox.BatchMiddleware]. Default: 200.
+	Batch int
+	// OnConflict is what an id that comes back with another payload means. Default: ConflictError.
+	OnConflict ConflictMode
+	// MaxAttempts bounds the attempts that fail for an unknown reason. Default: 5.
+	MaxAttempts int
+	// HandlerTimeout bounds one attempt, transaction included, of one event or of a batch. It must be shorter than the
+	// consumer group's rebalance timeout. Default: 10 s.
+	HandlerTimeout time.Duration
+	// RetryMin and RetryMax bound the pause between attempts: it starts at RetryMin, doubles, and carries jitter.
+	// Default: 1 s and 30 s.
+	RetryMin, RetryMax time.Duration
+	// OnOutcome is called after each delivery, once its transaction has ended, in the goroutine that handled it: to
+	// wake whoever works on what was just committed. It must not block. Default: nothing.
+	OnOutcome func(cloudevent.Event, Outcome)
+	// Log receives one line per outcome other than applied and per failed attempt; never a payload.
+	// Default: slog.Default().
+	Log *slog.Logger
+	// Registerer receives the metrics. Default: none.
+	Registerer prometheus.Registerer
+}
+
+func (c Config) withDefaults() Config {
+	if c.Accepts == nil {
+		c.Accepts = func(string) bool { return true }
+	}
+	if c.Validate == nil {
+		c.Validate = func(cloudevent.Event) error { return nil }
+	}
+	if c.OnConflict == "" {
+		c.OnConflict = ConflictError
+	}
+	if c.OnGap == "" {
+		c.OnGap = GapAllow
+	}
+	if c.GapWait == 0 {
+		c.GapWait = 5 * time.Second
+	}
+	if c.Batch == 0 {
+		c.Batch = 200
+	}
+	if c.MaxAttempts == 0 {
+		c.MaxAttempts = 5
+	}
+	if c.HandlerTimeout == 0 {
+		c.HandlerTimeout = 10 * time.Second
+	}
+	if c.RetryMin == 0 {
+		c.RetryMin = time.Second
+	}
+	if c.RetryMax == 0 {
+		c.RetryMax = 30 * time.Second
+	}
+	if c.OnOutcome == nil {
+		c.OnOutcome = func(cloudevent.Event, Outcome) {}
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return c
+}
+
+// validate reports every mistake at once.
+func (c Config) validate() error {
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("inbox: "+format, args...)) }
+	if c.Consumer == "" {
+		wrong("consumer is missing")
+	}
+	if c.Pool == nil {
+		wrong("pool is missing")
+	}
+	if c.OnConflict != ConflictError && c.OnConflict != ConflictWarn {
+		wrong("conflict mode %q is neither error nor warn", c.OnConflict)
+	}
+	if c.OnGap != GapAllow && c.OnGap != GapWait && c.OnGap != GapPark {
+		wrong("gap policy %q is none of allow, wait, park", c.OnGap)
+	}
+	if c.Batch < 1 || c.GapWait < 0 {
+		wrong("batch %d, gap wait %s: want at least 1 and not negative", c.Batch, c.GapWait)
+	}
+	if c.MaxAttempts < 1 {
+		wrong("max attempts is %d, want at least 1", c.MaxAttempts)
+	}
+	if c.HandlerTimeout < 0 || c.RetryMin < 0 || c.RetryMax < c.RetryMin {
+		wrong("handler timeout %s, retry %s to %s: want positive and in order", c.HandlerTimeout, c.RetryMin, c.RetryMax)
+	}
+	return errors.Join(errs...)
+}
+
+// Inbox is one consumer's memory. It is safe for concurrent use.
+type Inbox struct {
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	limit   atomic.Int64 // of a batch: what time has shown to be possible
+	claims  claims
+}
+
+// New checks the configuration and opens nothing: the tables must be there (migrations/inbox), the database need not
+// be up yet.
+func New(cfg Config) (*Inbox, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	in := &Inbox{
+		cfg:     cfg,
+		log:     cfg.Log.With("consumer", cfg.Consumer),
+		metrics: newMetrics(cfg.Registerer, cfg.Consumer),
+		claims:  claims{owner: rand.Text(), taken: make(map[lane]*claim)},
+	}
+	in.limit.Store(int64(cfg.Batch))
+	return in, nil
+}

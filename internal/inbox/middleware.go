@@ -1,0 +1,186 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/failure"
+)
+
+var errPublishes = errors.New("handler returned messages to publish: write them to the outbox in its transaction")
+
+// Middleware makes next run once per event, inside the inbox transaction. It returns nil, which acknowledges the
+// message, for every final outcome, dead letters included. It returns an error only when the message's context has
+// ended: the process is stopping or the partition is gone, nothing was committed, and the event will come again.
+//
+// It does its own retrying, because an attempt is a transaction: install it as the innermost middleware and no Retry or
+// PoisonQueue around it. Messages that next returns for publishing are refused: they would leave after the commit and
+// be lost by a crash in between; the outbox is for them.
+func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
+	return func(msg *message.Message) ([]*message.Message, error) {
+		return nil, in.single(msg, next)
+	}
+}
+
+// single brings one message to its final outcome, or to Failed when its context ends first.
+func (in *Inbox) single(msg *message.Message, next message.HandlerFunc) error {
+	started := time.Now()
+	claim, err := in.take(msg)
+	if err != nil {
+		return err
+	}
+	try, err := in.examine(msg, claim)
+	if err != nil {
+		return err
+	}
+	defer try.end()
+	it := in.newItem(msg, next)
+	it.suspect = try.counted
+	err = in.alone(it, try)
+	try.settled = it.outcome != Failed
+	in.done(it, started, err)
+	return err
+}
+
+// newItem reads the message. The item's outcome is Applied when a transaction has to say more.
+func (in *Inbox) newItem(msg *message.Message, next message.HandlerFunc) *item {
+	in.crash("received")
+	it := &item{ctx: msg.Context(), msg: msg, outcome: Applied}
+	it.origin, _ = cloudevent.OriginFrom(it.ctx)
+	it.event, it.wrong = cloudevent.FromMessage(msg)
+	if it.wrong == nil && !in.cfg.Accepts(it.event.Type) {
+		it.outcome = Ignored
+		return it
+	}
+	if it.wrong == nil {
+		it.wrong = in.cfg.Validate(it.event)
+	}
+	if it.wrong != nil {
+		it.wrong, it.outcome = failure.AsPermanent(it.wrong), Failed
+		return it
+	}
+	it.entry = newEntry(it.event, it.origin)
+	it.handle = func(ctx context.Context, tx pgx.Tx) error { return in.run(ctx, tx, it, next) }
+	return it
+}
+
+// run calls the Watermill handler with the transaction in the message, and takes it out again.
+func (in *Inbox) run(ctx context.Context, tx pgx.Tx, it *item, next message.HandlerFunc) error {
+	defer it.msg.SetContext(it.ctx)
+	it.msg.SetContext(context.WithValue(ctx, deliveryKey{}, delivery{tx, it.event}))
+	produced, err := next(it.msg)
+	if err == nil && len(produced) > 0 {
+		err = &codedError{CodePublishes, Permanent(errPublishes)}
+	}
+	return err
+}
+
+func (in *Inbox) alone(it *item, try *attempt) error {
+	if it.outcome == Ignored {
+		return nil
+	}
+	l := it.letter()
+	if try.spent > 0 {
+		l.attempts, l.first = try.spent-1, try.since
+		it.wrong = &codedError{CodeProcessDied, failure.AsPermanent(errDied)}
+	}
+	if it.wrong != nil {
+		it.outcome = Failed
+		l.failed(it.wrong, time.Now())
+		return in.giveUp(it, l)
+	}
+	return in.persist(it, l)
+}
+
+// persist tries until there is a final outcome.
+func (in *Inbox) persist(it *item, l *letter) error {
+	retry, started := newRetry(in.cfg), time.Now()
+	for {
+		err := in.apply(it.ctx, []*item{it})
+		if err == nil {
+			return in.settle(it)
+		}
+		if it.ctx.Err() != nil {
+			return fmt.Errorf("handle event: %w", context.Cause(it.ctx))
+		}
+		if errors.Is(err, errGap) {
+			it.waited = time.Since(started) >= in.cfg.GapWait
+			if err := pause(it.ctx, min(in.cfg.RetryMin, in.cfg.GapWait)); err != nil {
+				return err
+			}
+			continue
+		}
+		l.failed(err, time.Now())
+		again := retry.after(err)
+		in.metrics.retries.WithLabelValues(string(again.class)).Inc()
+		if !again.worthwhile {
+			return in.giveUp(it, l)
+		}
+		in.log.WarnContext(it.ctx, "attempt failed", "event_id", it.event.ID, "event_type", it.event.Type,
+			"attempt", l.attempts, "class", again.class, "retry_in", again.pause, "error", err)
+		if err := pause(it.ctx, again.pause); err != nil {
+			return err
+		}
+	}
+}
+
+// settle writes the dead letter of an outcome that wants one.
+func (in *Inbox) settle(it *item) error {
+	var reason error
+	switch {
+	case it.outcome == Conflict && in.cfg.OnConflict == ConflictError:
+		reason = &codedError{CodeConflict, failure.AsPermanent(errConflict)}
+	case it.outcome == Expired:
+		reason = &codedError{CodeTooOld, failure.AsPermanent(ErrExpired)}
+	default:
+		return nil
+	}
+	l := it.letter()
+	l.failed(reason, time.Now())
+	return in.giveUp(it, l)
+}
+
+// done tells everybody who wants to know.
+func (in *Inbox) done(it *item, started time.Time, err error) {
+	observe(in, it.outcome, started)
+	if it.outcome != Failed && it.outcome != Ignored && !it.event.Time.IsZero() {
+		in.metrics.lag.Set(time.Since(it.event.Time).Seconds())
+	}
+	in.report(it, err)
+	in.cfg.OnOutcome(it.event, it.outcome)
+}
+
+// report logs what somebody may want to know about; an applied event is not news.
+func (in *Inbox) report(it *item, err error) {
+	level := slog.LevelInfo
+	if it.outcome == Conflict && in.cfg.OnConflict == ConflictError {
+		return // giveUp has said why
+	}
+	switch it.outcome {
+	case Applied, Ignored:
+		level = slog.LevelDebug
+	case Conflict, Gap, Parked, Failed:
+		level = slog.LevelWarn
+	case Dead, Expired:
+		return // giveUp has said why
+	case Duplicate, Stale, waits:
+	}
+	if !in.log.Enabled(it.ctx, level) {
+		return
+	}
+	attrs := []any{"outcome", it.outcome, "event_id", it.event.ID, "event_type", it.event.Type}
+	if it.origin.Topic != "" {
+		attrs = append(attrs, "topic", it.origin.Topic, "partition", it.origin.Partition, "offset", it.origin.Offset)
+	}
+	if err != nil {
+		attrs = append(attrs, "error", err)
+	}
+	in.log.Log(it.ctx, level, "event settled", attrs...)
+}

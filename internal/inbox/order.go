@@ -1,0 +1,176 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/failure"
+)
+
+// GapPolicy says what a versioned consumer does with an event whose predecessor it has not applied.
+type GapPolicy string
+
+const (
+	// GapAllow applies it: right where each event carries the whole state. The default.
+	GapAllow GapPolicy = "allow"
+	// GapWait tries again for GapWait, in which another owner of the partition or a replay may apply the predecessor,
+	// and then parks. The partition waits meanwhile.
+	GapWait GapPolicy = "wait"
+	// GapPark parks the event at once: right where an event says only what changed.
+	GapPark GapPolicy = "park"
+)
+
+var (
+	errGap    = errors.New("an earlier version of the key is missing")
+	errBehind = errors.New("an earlier event of the key is parked")
+	errMoved  = failure.AsTransient(errors.New("another transaction applied an event of the key meanwhile"))
+)
+
+// decide keeps the order of the keys: of the items that are new it finds those that must not run now. It follows the
+// items in order, so that an event sees what the ones before it in the same batch change.
+func (in *Inbox) decide(ctx context.Context, tx pgx.Tx, items []*item, s *state) error {
+	var moved moves
+	var parked []*item
+	for i, it := range items {
+		if it.outcome != Applied {
+			continue
+		}
+		if it.outcome = in.follow(it, s, &moved); it.outcome == waits {
+			return &itemError{i, errGap}
+		}
+		if it.outcome == Parked || it.outcome == Gap {
+			parked = append(parked, it)
+		}
+	}
+	if len(parked) > 0 {
+		if err := in.park(ctx, tx, parked); err != nil {
+			return err
+		}
+	}
+	return in.advance(ctx, tx, &moved)
+}
+
+// waits is the outcome of an event that may still be in order when it is tried again. It never leaves the package.
+const waits Outcome = "waits"
+
+// follow finds the event's place behind what its key has seen.
+func (in *Inbox) follow(it *item, s *state, moved *moves) Outcome {
+	key, version := it.event.Subject, it.event.Version
+	if first, blocked := s.parked[key]; blocked && (version == 0 || version > first) {
+		return Parked
+	}
+	if !in.cfg.Versioned || version == 0 {
+		return Applied
+	}
+	known := s.watermarks[key]
+	switch {
+	case version <= known:
+		return Stale
+	case version == known+1 || in.cfg.OnGap == GapAllow:
+		moved.note(key, known, version)
+		s.watermarks = with(s.watermarks, key, version)
+		return Applied
+	case in.cfg.OnGap == GapWait && !it.waited:
+		return waits
+	}
+	s.parked = with(s.parked, key, version)
+	return Gap
+}
+
+func with(m map[string]int64, key string, number int64) map[string]int64 {
+	if m == nil {
+		m = make(map[string]int64)
+	}
+	m[key] = number
+	return m
+}
+
+// moves are the watermarks that a transaction changes.
+type moves struct {
+	index    map[string]int
+	keys     []string
+	from, to []int64
+}
+
+func (m *moves) note(key string, from, to int64) {
+	if i, known := m.index[key]; known {
+		m.to[i] = to
+		return
+	}
+	if m.index == nil {
+		m.index = make(map[string]int)
+	}
+	m.index[key] = len(m.keys)
+	m.keys, m.from, m.to = append(m.keys, key), append(m.from, from), append(m.to, to)
+}
+
+// The rows are locked in the order of their keys, so that two of these cannot wait for each other. A watermark that is
+// no longer what the decision rested on is left alone, and the count says so.
+const advanceWatermarks = `
+insert into public.inbox_watermark as w (consumer, key, version)
+select $1, m.key, m.upto from unnest($2::text[], $3::bigint[]) as m (key, upto) order by m.key
+on conflict (consumer, key) do update set version = excluded.version
+where (w.key, w.version) in (select * from unnest($2::text[], $4::bigint[]))`
+
+const advanceWatermark = `
+insert into public.inbox_watermark as w (consumer, key, version) values ($1, $2, $3)
+on conflict (consumer, key) do update set version = excluded.version where w.version = $4`
+
+// advance takes the keys' rows before any handler runs, so that transactions on one key take turns. It is queued: it
+// travels with the handlers' own writes.
+func (in *Inbox) advance(ctx context.Context, tx pgx.Tx, m *moves) error {
+	if len(m.keys) == 0 {
+		return nil
+	}
+	want := int64(len(m.keys))
+	all := func(rows int64) error {
+		if rows != want {
+			return errMoved
+		}
+		return nil
+	}
+	var err error
+	if want == 1 {
+		err = QueueRows(ctx, tx, all, advanceWatermark, in.cfg.Consumer, m.keys[0], m.to[0], m.from[0])
+	} else {
+		err = QueueRows(ctx, tx, all, advanceWatermarks, in.cfg.Consumer, m.keys, m.to, m.from)
+	}
+	if err != nil {
+		return fmt.Errorf("advance watermarks: %w", err)
+	}
+	return nil
+}
+
+const markParked = `
+update public.inbox set metadata = metadata || jsonb_build_object('outcome', p.outcome)
+from unnest($2::text[], $3::timestamptz[], $4::text[]) as p (id, place, outcome)
+where consumer = $1 and event_id = p.id and event_time = p.place`
+
+// park files the records in order. Their inbox rows stay: a redelivery is a duplicate, and what takes a parked record
+// up again knows it by its dead letter.
+func (in *Inbox) park(ctx context.Context, tx pgx.Tx, items []*item) error {
+	var ids, outcomes []string
+	var places []time.Time
+	for _, it := range items {
+		ids, places = append(ids, it.entry.id), append(places, it.entry.place)
+		outcomes = append(outcomes, string(it.outcome))
+		l := it.letter()
+		l.state = stateParked
+		reason := &codedError{CodeGap, errGap}
+		if it.outcome == Parked {
+			reason = &codedError{CodeParked, errBehind}
+		}
+		l.failed(reason, time.Now())
+		if err := in.file(ctx, tx, l); err != nil {
+			return err
+		}
+	}
+	if err := Queue(ctx, tx, markParked, in.cfg.Consumer, ids, places, outcomes); err != nil {
+		return fmt.Errorf("mark parked events: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package inbox
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Queue is tx.Exec for a write whose answer the handler does not need. It is sent with others in one round trip:
+// before the next statement that does need an answer, and at the latest before the commit. So a handler still sees what
+// it and the handlers before it queued, and an error of the write still rolls the event back; it is only not seen here.
+//
+// On a transaction that is not the inbox's own (a savepoint, a test's) the write happens at once. Arguments must stay
+// as they are until the handler's transaction ends.
+func Queue(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
+	return QueueRows(ctx, tx, nil, sql, args...)
+}
+
+// QueueRows is [Queue] with a check: rows gets the number of rows that the write affected, and its error counts as the
+// handler's.
+func QueueRows(ctx context.Context, tx pgx.Tx, rows func(int64) error, sql string, args ...any) error {
+	if w, ok := tx.(*work); ok {
+		w.queue = append(w.queue, queued{item: w.item, sql: sql, args: args, rows: rows})
+		return nil
+	}
+	tag, err := tx.Exec(ctx, sql, args...)
+	if err == nil && rows != nil {
+		err = rows(tag.RowsAffected())
+	}
+	return err
+}
+
+type queued struct {
+	item int // whose handler queued it
+	sql  string
+	args []any
+	rows func(int64) error
+}
+
+// itemError says which event of a batch failed.
+type itemError struct {
+	item int
+	err  error
+}
+
+func (e *itemError) Error() string { return e.err.Error() }
+func (e *itemError) Unwrap() error { return e.err }
+
+const noItem = -1 // the inbox's own statements are no event's
+
+// flush sends what is queued. A failure is kept, because what follows may not look at it: the transaction is broken
+// then, or the check of its rows failed, and the engine commits neither.
+func (w *work) flush(ctx context.Context) {
+	if len(w.queue) > 0 && w.err == nil {
+		w.err = w.send(ctx, false)
+	}
+}
+
+// send sends the queue, and behind it the commit if asked to: after a failed statement the server skips the rest.
+func (w *work) send(ctx context.Context, commit bool) (err error) {
+	queue := w.queue
+	w.queue = nil
+	batch := &pgx.Batch{}
+	for _, q := range queue {
+		batch.Queue(q.sql, q.args...)
+	}
+	if commit {
+		batch.Queue(commitSQL)
+	}
+	results := w.SendBatch(ctx, batch)
+	defer func() {
+		if closeErr := results.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	for _, q := range queue {
+		tag, err := results.Exec()
+		if err == nil && q.rows != nil {
+			err = q.rows(tag.RowsAffected())
+		}
+		if err != nil {
+			return &itemError{q.item, err}
+		}
+	}
+	if commit {
+		return committed(results.Exec())
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package inbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A twin that is being processed in another transaction makes this statement wait for its end: if it commits, there
+// is no row to insert; if it rolls back, there is. REPEATABLE READ would turn the first case into an error. What the
+// inbox does not remember is not inserted either: whether it was processed cannot be known.
+const insertEntries = `
+insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
+select $1, e.id, e.place, e.type, e.hash, e.metadata::jsonb
+from unnest($2::text[], $3::timestamptz[], $4::timestamptz[], $5::text[], $6::bytea[], $7::text[])
+    as e (id, place, at, type, hash, metadata)
+where e.at >= (select remembers_from from public.inbox_horizon)
+on conflict do nothing
+returning event_id`
+
+const selectParked = `
+select convert_from(key, 'UTF8'), min(version) from public.dead_letter
+where consumer = $1 and state = 'parked' and key = any ($2)
+group by key`
+
+const selectWatermarks = `select key, version from public.inbox_watermark where consumer = $1 and key = any ($2)`
+
+const selectHashes = `
+select i.event_id, i.payload_hash from unnest($2::text[], $3::timestamptz[]) as e (id, place)
+join public.inbox i on i.consumer = $1 and i.event_id = e.id and i.event_time = e.place`
+
+// state is what the database said about the events and keys of a transaction.
+type state struct {
+	inserted   map[string]bool
+	parked     map[string]int64 // key -> lowest parked version, 0 for one without
+	watermarks map[string]int64
+	hashes     map[string][]byte // of the ids that were there already
+}
+
+// record inserts the inbox rows of the items, in one round trip, and gives each item its outcome: Applied for those
+// whose handler is to run. The keys' states are read by later statements than the insert, since that one may have
+// waited: a snapshot from before would not show what the twin committed.
+func (in *Inbox) record(ctx context.Context, tx pgx.Tx, items []*item) error {
+	unique := items
+	if len(items) > 1 {
+		unique = firsts(items)
+	}
+	s, err := in.ask(ctx, tx, unique)
+	if err != nil {
+		return err
+	}
+	if len(s.inserted) < len(unique) {
+		if err := in.askHashes(ctx, tx, unique, s); err != nil {
+			return err
+		}
+	}
+	for _, it := range items {
+		it.outcome = it.verdict(s)
+	}
+	return in.decide(ctx, tx, items, s)
+}
+
+// firsts leaves out an id's second occurrence in the batch.
+func firsts(items []*item) []*item {
+	seen := make(map[string]bool, len(items))
+	unique := make([]*item, 0, len(items))
+	for _, it := range items {
+		if !seen[it.entry.id] {
+			seen[it.entry.id] = true
+			unique = append(unique, it)
+		}
+	}
+	return unique
+}
+
+func (in *Inbox) ask(ctx context.Context, tx pgx.Tx, items []*item) (*state, error) {
+	if len(items) == 1 {
+		return in.askOne(ctx, tx, items[0])
+	}
+	s := &state{inserted: make(map[string]bool, len(items))}
+	batch := &pgx.Batch{}
+	if err := in.queueInsert(batch, items, s); err != nil {
+		return nil, err
+	}
+	keys := subjects(items)
+	if len(keys) > 0 {
+		names := make([][]byte, len(keys))
+		for i, key := range keys {
+			names[i] = []byte(key)
+		}
+		s.parked = make(map[string]int64)
+		batch.Queue(selectParked, in.cfg.Consumer, names).Query(collect(s.parked))
+	}
+	if in.cfg.Versioned && len(keys) > 0 {
+		s.watermarks = make(map[string]int64, len(keys))
+		batch.Queue(selectWatermarks, in.cfg.Consumer, keys).Query(collect(s.watermarks))
+	}
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, fmt.Errorf("insert inbox rows: %w", routed(err))
+	}
+	return s, nil
+}
+
+func (in *Inbox) queueInsert(batch *pgx.Batch, items []*item, s *state) error {
+	n := len(items)
+	ids, types, origins := make([]string, n), make([]string, n), make([]string, n)
+	places, times, hashes := make([]time.Time, n), make([]time.Time, n), make([][]byte, n)
+	for i, it := range items {
+		encoded, err := it.entry.origin.encode()
+		if err != nil {
+			return err
+		}
+		ids[i], types[i], origins[i] = it.entry.id, it.entry.typ, encoded
+		places[i], times[i], hashes[i] = it.entry.place, it.entry.at, it.entry.hash
+	}
+	batch.Queue(insertEntries, in.cfg.Consumer, ids, places, times, types, hashes, origins).
+		Query(func(rows pgx.Rows) error {
+			var id string
+			_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+				s.inserted[id] = true
+				return nil
+			})
+			return err
+		})
+	return nil
+}
+
+// collect reads rows of a text and a number into the map.
+func collect(into map[string]int64) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		var name string
+		var number int64
+		_, err := pgx.ForEachRow(rows, []any{&name, &number}, func() error {
+			into[name] = number
+			return nil
+		})
+		return err
+	}
+}
+
+func (in *Inbox) askHashes(ctx context.Context, tx pgx.Tx, items []*item, s *state) error {
+	if len(items) == 1 {
+		return in.askHash(ctx, tx, items[0], s)
+	}
+	var ids []string
+	var places []time.Time
+	for _, it := range items {
+		if !s.inserted[it.entry.id] {
+			ids, places = append(ids, it.entry.id), append(places, it.entry.place)
+		}
+	}
+	rows, err := tx.Query(ctx, selectHashes, in.cfg.Consumer, ids, places)
+	if err != nil {
+		return fmt.Errorf("read inbox rows: %w", err)
+	}
+	s.hashes = make(map[string][]byte, len(ids))
+	var id string
+	var hash []byte
+	_, err = pgx.ForEachRow(rows, []any{&id, &hash}, func() error {
+		s.hashes[id] = bytes.Clone(hash)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read inbox rows: %w", err)
+	}
+	return nil
+}
+
+// verdict says what the id alone says. An id that came twice in the batch is new the first time.
+func (it *item) verdict(s *state) Outcome {
+	hash, known := s.hashes[it.entry.id]
+	switch {
+	case s.inserted[it.entry.id]:
+		delete(s.inserted, it.entry.id)
+		if s.hashes == nil {
+			s.hashes = make(map[string][]byte)
+		}
+		s.hashes[it.entry.id] = it.entry.hash
+		return Applied
+	case !known:
+		return Expired // neither inserted nor there: the horizon kept it out
+	case !bytes.Equal(hash, it.entry.hash):
+		return Conflict
+	}
+	return Duplicate
+}
+
+// subjects are the keys of the items, each once.
+func subjects(items []*item) []string {
+	if len(items) == 1 {
+		if key := items[0].event.Subject; key != "" {
+			return []string{key}
+		}
+		return nil
+	}
+	seen := make(map[string]bool, len(items))
+	var keys []string
+	for _, it := range items {
+		if key := it.event.Subject; key != "" && !seen[key] {
+			seen[key] = true
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}

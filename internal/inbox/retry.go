@@ -1,0 +1,61 @@
+package inbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"example.com/twinbox/internal/failure"
+)
+
+// retry decides, failure by failure, whether and when one event is tried again.
+type retry struct {
+	policy   backoff.BackOff
+	attempts int // that failed for an unknown reason
+	limit    int
+}
+
+type verdict struct {
+	class      failure.Class
+	worthwhile bool
+	pause      time.Duration
+}
+
+func newRetry(cfg Config) *retry {
+	policy := backoff.NewExponentialBackOff()
+	policy.InitialInterval, policy.MaxInterval, policy.Multiplier = cfg.RetryMin, cfg.RetryMax, 2
+	policy.RandomizationFactor = 0.2
+	return &retry{policy: policy, limit: cfg.MaxAttempts}
+}
+
+// after sorts the error of the attempt that has just failed. Only unknown failures use up attempts: an hour without a
+// database must not be what kills the event that came in its last second.
+func (r *retry) after(err error) verdict {
+	class := failure.Classify(err)
+	if class == failure.Cancelled {
+		// The delivery's own context is alive, so it was some context of the handler's.
+		class = failure.Unknown
+	}
+	if class == failure.Unknown {
+		r.attempts++
+	}
+	return verdict{
+		class:      class,
+		worthwhile: class == failure.Transient || class == failure.Unknown && r.attempts < r.limit,
+		pause:      r.policy.NextBackOff(),
+	}
+}
+
+// pause waits, or returns early with the reason when the delivery is over.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for retry: %w", context.Cause(ctx))
+	}
+}

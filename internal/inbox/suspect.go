@@ -1,0 +1,257 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/cloudevent"
+)
+
+// lane is a partition of a topic.
+type lane struct {
+	topic     string
+	partition int32
+}
+
+// claims are the partitions that this inbox has taken. Who takes one leaves a row; who stops cleanly removes it. So a
+// row that is found there says that its owner ended in the middle of something, perhaps because of it.
+type claims struct {
+	owner string
+	mu    sync.Mutex
+	taken map[lane]*claim
+}
+
+// claim is one partition. Its messages come one after another, so nothing in it is guarded.
+type claim struct {
+	suspects int // events that may have ended the last owner and have not yet proved harmless
+}
+
+// Inserting reports the row that was there before: a statement does not see what it writes itself.
+const takeLane = `
+insert into public.inbox_owner as o (consumer, topic, partition, owner, in_flight) values ($1, $2, $3, $4, $5)
+on conflict (consumer, topic, partition) do update
+set owner = excluded.owner, in_flight = greatest(o.in_flight, excluded.in_flight), since = clock_timestamp()
+returning coalesce((select p.in_flight from public.inbox_owner p
+    where p.consumer = $1 and p.topic = $2 and p.partition = $3), 0)`
+
+// take notes, with a partition's first message, that its events are now this process's. It costs nothing after that.
+func (in *Inbox) take(msg *message.Message) (*claim, error) {
+	origin, known := cloudevent.OriginFrom(msg.Context())
+	if !known {
+		return nil, nil
+	}
+	at := lane{origin.Topic, origin.Partition}
+	in.claims.mu.Lock()
+	c := in.claims.taken[at]
+	in.claims.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	c = &claim{}
+	err := in.insist(msg.Context(), "take partition", func(ctx context.Context) error {
+		return in.cfg.Pool.QueryRow(ctx, takeLane, in.cfg.Consumer, at.topic, at.partition, in.claims.owner,
+			in.cfg.Batch).Scan(&c.suspects)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.suspects > 0 {
+		in.log.WarnContext(msg.Context(), "the last owner of the partition did not stop cleanly: its events run one by one",
+			"topic", at.topic, "partition", at.partition, "suspects", c.suspects)
+	}
+	in.claims.mu.Lock()
+	defer in.claims.mu.Unlock()
+	in.claims.taken[at] = c
+	return c, nil
+}
+
+const leaveLane = `
+delete from public.inbox_owner where consumer = $1 and topic = $2 and partition = $3 and owner = $4`
+
+// Leave says that a partition's events are no longer this process's and that none of them is under way. Without it the
+// next owner runs its first events one by one, as after a crash.
+func (in *Inbox) Leave(ctx context.Context, topic string, partition int32) error {
+	in.claims.mu.Lock()
+	delete(in.claims.taken, lane{topic, partition})
+	in.claims.mu.Unlock()
+	_, err := in.cfg.Pool.Exec(ctx, leaveLane, in.cfg.Consumer, topic, partition, in.claims.owner)
+	if err != nil {
+		return fmt.Errorf("leave partition: %w", err)
+	}
+	return nil
+}
+
+const leaveAll = `delete from public.inbox_owner where consumer = $1 and owner = $2`
+
+// Close is [Inbox.Leave] for every partition. Call it when the last delivery has ended.
+func (in *Inbox) Close(ctx context.Context) error {
+	in.claims.mu.Lock()
+	clear(in.claims.taken)
+	in.claims.mu.Unlock()
+	if _, err := in.cfg.Pool.Exec(ctx, leaveAll, in.cfg.Consumer, in.claims.owner); err != nil {
+		return fmt.Errorf("leave partitions: %w", err)
+	}
+	return nil
+}
+
+// attempt is one run of an event that may have ended a process.
+type attempt struct {
+	claim   *claim
+	alive   pgx.Tx    // holds the record while the process lives
+	record  []any     // consumer, topic, partition, offset
+	counted bool      // it has a row in inbox_attempt
+	spent   int       // > 0: attempts that ended the process, as many as there may be
+	since   time.Time // of the first
+	settled bool      // it has a final outcome: the event is harmless
+}
+
+// suspectTurn lets one suspect of the process run at a time: of two at once, nobody could tell which one ended it.
+var suspectTurn = make(chan struct{}, 1)
+
+const uncountAttempt = `
+update public.inbox_attempt set attempts = attempts - 1
+where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4`
+
+// end lets the record go. An attempt that was broken off was no death, so it is taken back. Where that fails the
+// connection is closed, and the lock with it; the event is left with one attempt less.
+func (a *attempt) end() {
+	if a.alive == nil {
+		return
+	}
+	defer func() { <-suspectTurn }()
+	ctx, cancel := context.WithTimeout(context.Background(), rollbackLimit)
+	defer cancel()
+	if a.counted && a.settled {
+		a.claim.suspects--
+	}
+	if a.counted && !a.settled {
+		_, _ = a.alive.Exec(ctx, uncountAttempt, a.record...)
+	}
+	_ = a.alive.Commit(ctx)
+}
+
+// holdRecord is a lock that lives as long as the process that handles the record, and no longer.
+const holdRecord = `
+select pg_advisory_xact_lock(hashtextextended(concat_ws('/', $1::text, $2::text, $3::int, $4::bigint), 0))`
+
+const countAttempt = `
+insert into public.inbox_attempt as a (consumer, topic, partition, record_offset, attempts, last_at)
+values ($1, $2, $3, $4, 1, clock_timestamp())
+on conflict (consumer, topic, partition, record_offset) do update
+set attempts = a.attempts + 1, last_at = excluded.last_at
+returning attempts, last_at`
+
+// examine counts the attempt before anything is done with a suspect, and commits the count: the process may not live
+// to do it later. Events that were processed are no suspects: they proved harmless.
+//
+// A count must mean a death. Several owners that overlap would each count the same event while all of them live, so
+// each holds the record while it handles it: whoever gets to count knows that the one who counted before has ended,
+// and if that was not by dying the event is processed or its count removed.
+func (in *Inbox) examine(msg *message.Message, c *claim) (a *attempt, err error) {
+	a = &attempt{claim: c}
+	if c == nil || c.suspects <= 0 {
+		return a, nil
+	}
+	if known, err := in.known(msg); err != nil || known {
+		return a, err
+	}
+	ctx := msg.Context()
+	select {
+	case suspectTurn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for turn: %w", context.Cause(ctx))
+	}
+	origin, _ := cloudevent.OriginFrom(ctx)
+	a.record = []any{in.cfg.Consumer, origin.Topic, origin.Partition, origin.Offset}
+	if a.alive, err = in.hold(ctx, a.record); err != nil {
+		<-suspectTurn
+		return nil, err
+	}
+	known, err := in.known(msg) // now that whoever held it before is done
+	if err == nil && !known {
+		err = in.insist(ctx, "count attempt", func(ctx context.Context) error {
+			return in.cfg.Pool.QueryRow(ctx, countAttempt, a.record...).Scan(&a.spent, &a.since)
+		})
+		a.counted = err == nil
+	}
+	if err != nil {
+		a.end()
+		return nil, err
+	}
+	if a.spent--; a.spent < in.cfg.MaxAttempts {
+		a.spent = 0
+	}
+	return a, nil
+}
+
+// known says whether the message's id is recorded.
+func (in *Inbox) known(msg *message.Message) (known bool, err error) {
+	if cloudevent.ValidID(msg.UUID) != nil {
+		return false, nil
+	}
+	err = in.insist(msg.Context(), "read inbox row", func(ctx context.Context) error {
+		return in.cfg.Pool.QueryRow(ctx, selectProcessed, in.cfg.Consumer, msg.UUID, place(msg.UUID)).Scan(&known)
+	})
+	return known, err
+}
+
+// hold waits until nobody else handles the record and keeps the lock in a transaction of its own.
+func (in *Inbox) hold(ctx context.Context, record []any) (held pgx.Tx, err error) {
+	err = in.insist(ctx, "hold record", func(limited context.Context) error {
+		tx, err := in.cfg.Pool.Begin(limited)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(limited, holdRecord, record...); err != nil {
+			return errors.Join(err, tx.Rollback(context.WithoutCancel(ctx)))
+		}
+		held = tx
+		return nil
+	})
+	return held, err
+}
+
+const forgetAttempts = `
+delete from public.inbox_attempt
+where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4`
+
+// forgive removes the counts of suspects that come to an end in this transaction.
+func (in *Inbox) forgive(ctx context.Context, tx pgx.Tx, items []*item) error {
+	for _, it := range items {
+		if !it.suspect {
+			continue
+		}
+		err := Queue(ctx, tx, forgetAttempts, in.cfg.Consumer, it.origin.Topic, it.origin.Partition, it.origin.Offset)
+		if err != nil {
+			return fmt.Errorf("forget attempts: %w", err)
+		}
+	}
+	return nil
+}
+
+// insist repeats a statement of the inbox's own until it works or the delivery is over.
+func (in *Inbox) insist(ctx context.Context, what string, do func(context.Context) error) error {
+	retry := newRetry(in.cfg)
+	for {
+		limited, cancel := context.WithTimeout(ctx, in.cfg.HandlerTimeout)
+		err := do(limited)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", what, errors.Join(context.Cause(ctx), err))
+		}
+		wait := retry.policy.NextBackOff()
+		in.log.WarnContext(ctx, "inbox statement failed", "what", what, "retry_in", wait, "error", err)
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}

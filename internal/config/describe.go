@@ -1,0 +1,122 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// A Setting describes one variable of a config and the value it has. Value never shows a secret.
+type Setting struct {
+	Variable string
+	Type     string // duration, integer, bool, text, list or secret
+	Value    string
+	Default  string
+	Required bool
+	Secret   bool
+	Limits   string // for people: "1s to 5m", "debug, info, warn, error", "postgres"
+	Doc      string
+}
+
+// Describe lists the settings of a config in the order of its fields. It takes the struct or a pointer to it; a zero
+// config describes the variables alone.
+func Describe(cfg any) []Setting {
+	// A copy that can be addressed: fields of a struct passed by value cannot be parsed into by the check of tags.
+	source := reflect.Indirect(reflect.ValueOf(cfg))
+	target := reflect.New(source.Type())
+	target.Elem().Set(source)
+	list := fields(target, "")
+	settings := make([]Setting, len(list))
+	for i := range list {
+		f := &list[i]
+		settings[i] = Setting{
+			Variable: f.variable,
+			Type:     f.typeName(),
+			Value:    f.show(),
+			Default:  f.fallback,
+			Required: f.required,
+			Secret:   f.secret(),
+			Limits:   f.limits(),
+			Doc:      f.doc,
+		}
+	}
+	return settings
+}
+
+// LogValue returns the settings as one group for slog, secrets masked.
+func LogValue(cfg any) slog.Value {
+	settings := Describe(cfg)
+	attrs := make([]slog.Attr, len(settings))
+	for i, s := range settings {
+		attrs[i] = slog.String(s.Variable, s.Value)
+	}
+	return slog.GroupValue(attrs...)
+}
+
+func (f *field) typeName() string {
+	switch {
+	case f.secret():
+		return "secret"
+	case f.value.Type() == durationType:
+		return "duration"
+	case f.value.CanInt():
+		return "integer"
+	case f.value.Kind() == reflect.Bool:
+		return "bool"
+	case f.value.Kind() == reflect.Slice:
+		return "list"
+	}
+	return "text"
+}
+
+func (f *field) show() string {
+	switch value := f.value.Interface().(type) {
+	case Secret:
+		if f.format == FormatPostgres {
+			return MaskURL(value.Reveal())
+		}
+		return value.String()
+	case []string:
+		return strings.Join(value, ",")
+	case time.Duration:
+		return showDuration(value)
+	default:
+		return fmt.Sprint(value)
+	}
+}
+
+func (f *field) limits() string {
+	var parts []string
+	switch {
+	case f.min != "" && f.max != "":
+		parts = append(parts, f.min+" to "+f.max)
+	case f.min != "":
+		parts = append(parts, "from "+f.min)
+	case f.max != "":
+		parts = append(parts, "up to "+f.max)
+	}
+	if len(parts) > 0 && f.value.Kind() == reflect.String {
+		parts[0] += " bytes"
+	}
+	if len(f.oneOf) > 0 {
+		parts = append(parts, strings.Join(f.oneOf, ", "))
+	}
+	if f.format != "" {
+		parts = append(parts, string(f.format))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// showDuration writes 48h where Duration.String writes 48h0m0s.
+func showDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

@@ -1,0 +1,65 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Code names a kind of problem. The names are stable: scripts and tests may compare them.
+type Code string
+
+// The codes of a [Problem].
+const (
+	CodeMissing          Code = "missing"           // required and not set
+	CodeEmpty            Code = "empty"             // set to nothing
+	CodeSurroundingSpace Code = "surrounding_space" // blanks, tabs, CR or LF around the value
+	CodeQuoted           Code = "quoted"            // quotes around the value: the shell's or the file's, left in
+	CodeNotText          Code = "not_text"          // control characters or invalid UTF-8
+	CodeUnknown          Code = "unknown_variable"  // one of our prefixes, but nobody reads it
+	CodeInvalidDuration  Code = "invalid_duration"
+	CodeInvalidInteger   Code = "invalid_integer"
+	CodeInvalidBool      Code = "invalid_bool"
+	CodeOutOfRange       Code = "out_of_range"
+	CodeTooShort         Code = "too_short"
+	CodeTooLong          Code = "too_long"
+	CodeNotAllowed       Code = "not_allowed" // none of the words allowed
+	CodeInvalidAddress   Code = "invalid_address"
+	CodeInvalidURL       Code = "invalid_url"
+	CodeInvalidMail      Code = "invalid_mail_address"
+	CodeInvalidName      Code = "invalid_name"
+	CodeInvalidPostgres  Code = "invalid_postgres_url"
+	CodeEmptyEntry       Code = "empty_entry"
+	CodeDuplicateEntry   Code = "duplicate_entry"
+	CodeBothSet          Code = "both_set" // X and X_FILE
+	CodeFileUnreadable   Code = "file_unreadable"
+	CodeFileNotRegular   Code = "file_not_regular"
+	CodeFileTooLarge     Code = "file_too_large"
+	CodeConflict         Code = "conflict" // two settings that cannot hold together; for cross checks
+)
+
+// A Problem is one thing wrong with one variable. Detail never holds the value of a secret.
+type Problem struct {
+	Variable string
+	Code     Code
+	Detail   string
+}
+
+func (p Problem) String() string { return fmt.Sprintf("%s: %s: %s", p.Variable, p.Code, p.Detail) }
+
+// An Error is everything that is wrong with an environment, in the order of the config's fields.
+type Error struct {
+	Problems []Problem
+}
+
+// Error lists every problem on a line of its own.
+func (e *Error) Error() string {
+	lines := make([]string, 0, len(e.Problems)+1)
+	lines = append(lines, fmt.Sprintf("read configuration: %d problem(s)", len(e.Problems)))
+	for _, p := range e.Problems {
+		lines = append(lines, "  "+p.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// ExitCode is the status with which a process ends that cannot use its configuration.
+func (e *Error) ExitCode() int { return 2 }

@@ -1,0 +1,123 @@
+package eventing
+
+import (
+	"crypto/tls"
+	"fmt"
+	"time"
+
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/kafka"
+)
+
+// Config is the part of a service's configuration that is the same in all of them. Embed it.
+type Config struct {
+	DatabaseURL config.Secret `env:"DATABASE_URL,required" format:"postgres" doc:"the service's own database, on its primary and without a transaction pooler in between"`
+	Environment string        `env:"ENVIRONMENT" envDefault:"local" format:"name" doc:"part of the consumer groups' names, so that two environments on one broker do not share work"`
+	Pool        PoolConfig    `envPrefix:"DATABASE_"`
+	Kafka       KafkaConfig   `envPrefix:"KAFKA_"`
+	Outbox      OutboxConfig  `envPrefix:"OUTBOX_"`
+	Inbox       InboxConfig   `envPrefix:"INBOX_"`
+}
+
+// PoolConfig is how a service uses its database.
+type PoolConfig struct {
+	MaxConns         int           `env:"MAX_CONNECTIONS" envDefault:"20" min:"4" max:"1000" doc:"connections of the pool; the relay has one more of its own"`
+	ConnectTimeout   time.Duration `env:"CONNECT_TIMEOUT" envDefault:"5s" min:"100ms" max:"1m" doc:"for opening a connection"`
+	StatementTimeout time.Duration `env:"STATEMENT_TIMEOUT" envDefault:"30s" min:"100ms" max:"1h" doc:"for one statement, enforced by the server"`
+	IdleTimeout      time.Duration `env:"IDLE_IN_TRANSACTION_TIMEOUT" envDefault:"1m" min:"1s" max:"1h" doc:"how long a transaction may do nothing before the server ends it"`
+}
+
+// KafkaConfig is where the broker is and how to treat it.
+type KafkaConfig struct {
+	Brokers           []string      `env:"BROKERS,required" format:"brokers" doc:"first brokers to ask, separated by commas"`
+	PublishTimeout    time.Duration `env:"PUBLISH_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one batch of the relay, retries included; must be shorter than OUTBOX_LEASE"`
+	SessionTimeout    time.Duration `env:"SESSION_TIMEOUT" envDefault:"10s" min:"500ms" max:"5m" doc:"silence after which the group takes a consumer for dead"`
+	RebalanceTimeout  time.Duration `env:"REBALANCE_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a rebalance waits for a consumer; must outlast INBOX_HANDLER_TIMEOUT"`
+	InstanceID        string        `env:"INSTANCE_ID" doc:"name that this process keeps when it is restarted in its place, different in each process that runs at the same time (a pod of a stateful set has one): after a crash the next start takes its partitions at once instead of after KAFKA_SESSION_TIMEOUT; empty: none"`
+	TLS               bool          `env:"TLS" envDefault:"false" doc:"encrypt connections to the broker"`
+	Username          string        `env:"USERNAME" doc:"SASL PLAIN user; empty: no login"`
+	Password          config.Secret `env:"PASSWORD" doc:"its password"`
+	Partitions        int32         `env:"TOPIC_PARTITIONS" envDefault:"6" min:"1" max:"1000" doc:"of a topic that the topics command creates; never change it later: keys would move"`
+	ReplicationFactor int32         `env:"TOPIC_REPLICATION_FACTOR" envDefault:"1" min:"1" max:"9" doc:"of a topic that the topics command creates; 3 in production"`
+	Retention         time.Duration `env:"TOPIC_RETENTION" envDefault:"168h" min:"1m" max:"87600h" doc:"of a topic that the topics command creates"`
+}
+
+// OutboxConfig is how events leave.
+type OutboxConfig struct {
+	BatchSize     int           `env:"BATCH" envDefault:"1000" min:"1" max:"100000" doc:"events per call to the broker"`
+	Poll          time.Duration `env:"POLL" envDefault:"250ms" min:"5ms" max:"1m" doc:"longest pause between two looks at the table, at most a third of OUTBOX_LEASE; commits of the own process wake the relay at once"`
+	Lease         time.Duration `env:"LEASE" envDefault:"15s" min:"500ms" max:"10m" doc:"how long the leading relay leads without renewal; takeover takes as long"`
+	Retention     time.Duration `env:"RETENTION" envDefault:"72h" min:"1m" max:"87600h" doc:"how long published events are kept"`
+	MaxSilence    time.Duration `env:"MAX_SILENCE" envDefault:"30s" min:"1s" max:"24h" doc:"how long unpublished events may wait without any progress before /readyz fails"`
+	MaxEventBytes int           `env:"MAX_EVENT_BYTES" envDefault:"900000" min:"1024" max:"1000000" doc:"of one event with its headers; below the broker's message.max.bytes"`
+}
+
+// InboxConfig is how events are taken in.
+type InboxConfig struct {
+	Retention       time.Duration `env:"RETENTION" envDefault:"240h" min:"1h" max:"87600h" doc:"how long an event is remembered, counted from its own time; must exceed the topics' retention plus INBOX_REPLAY_WINDOW"`
+	ReplayWindow    time.Duration `env:"REPLAY_WINDOW" envDefault:"48h" min:"0s" max:"87600h" doc:"how long beyond its topic's retention an event may still come: retries, parked keys, replays, the broker's delay in deleting"`
+	JanitorInterval time.Duration `env:"JANITOR_INTERVAL" envDefault:"1h" min:"1s" max:"24h" doc:"between two rounds that make partitions ahead and drop what is forgotten"`
+	Batch           int           `env:"BATCH" envDefault:"200" min:"1" max:"10000" doc:"events of a partition that may share a transaction"`
+	GapWait         time.Duration `env:"GAP_WAIT" envDefault:"5s" min:"0s" max:"5m" doc:"how long a consumer that waits for a missing version waits before it parks the key"`
+	HandlerTimeout  time.Duration `env:"HANDLER_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one attempt of an event or a batch, transaction included"`
+	MaxAttempts     int           `env:"MAX_ATTEMPTS" envDefault:"5" min:"1" max:"1000" doc:"attempts that fail for an unknown reason before the event is given up"`
+	RetryMin        time.Duration `env:"RETRY_MIN" envDefault:"1s" min:"1ms" max:"1h" doc:"pause after the first failed attempt; doubles each time"`
+	RetryMax        time.Duration `env:"RETRY_MAX" envDefault:"30s" min:"1ms" max:"1h" doc:"longest pause between attempts"`
+	OnConflict      string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event id that comes back with another payload is dead-lettered (error) or only logged (warn)"`
+}
+
+// Problems is the part of the cross checks that is the same in every service.
+func (c Config) Problems() []config.Problem {
+	var problems []config.Problem
+	demand := func(holds bool, variable, format string, args ...any) {
+		if !holds {
+			problems = append(problems, config.Problem{
+				Variable: variable, Code: config.CodeConflict, Detail: fmt.Sprintf(format, args...),
+			})
+		}
+	}
+	demand(c.Kafka.PublishTimeout < c.Outbox.Lease, "OUTBOX_LEASE",
+		"%s: a batch may take KAFKA_PUBLISH_TIMEOUT (%s) and must end before the lease does",
+		c.Outbox.Lease, c.Kafka.PublishTimeout)
+	demand(c.Outbox.Poll <= c.Outbox.Lease/3, "OUTBOX_POLL",
+		"%s is more than a third of OUTBOX_LEASE (%s): a leader must look often enough to keep its lease",
+		c.Outbox.Poll, c.Outbox.Lease)
+	demand(c.Inbox.HandlerTimeout < c.Kafka.RebalanceTimeout, "INBOX_HANDLER_TIMEOUT",
+		"%s: a rebalance waits KAFKA_REBALANCE_TIMEOUT (%s) for a handler and then gives its partition away",
+		c.Inbox.HandlerTimeout, c.Kafka.RebalanceTimeout)
+	demand(c.Inbox.Retention > c.Kafka.Retention+c.Inbox.ReplayWindow, "INBOX_RETENTION",
+		"%s: an event may come again after KAFKA_TOPIC_RETENTION (%s) and INBOX_REPLAY_WINDOW (%s)",
+		c.Inbox.Retention, c.Kafka.Retention, c.Inbox.ReplayWindow)
+	demand(c.Inbox.RetryMin <= c.Inbox.RetryMax, "INBOX_RETRY_MAX",
+		"%s is shorter than INBOX_RETRY_MIN (%s)", c.Inbox.RetryMax, c.Inbox.RetryMin)
+	demand((c.Kafka.Username == "") == (c.Kafka.Password == ""), "KAFKA_PASSWORD",
+		"user name and password are set together or not at all")
+	demand(c.Kafka.Password == "" || c.Kafka.TLS, "KAFKA_TLS", "a password is sent over TLS only")
+	return problems
+}
+
+// Client is the configuration of a Kafka client of the service.
+func (c Config) Client(service string) kafka.Config {
+	client := kafka.Config{
+		Brokers: c.Kafka.Brokers, ClientID: service, PublishTimeout: c.Kafka.PublishTimeout,
+		User: c.Kafka.Username, Password: string(c.Kafka.Password),
+	}
+	if c.Kafka.TLS {
+		client.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return client
+}
+
+// Topics is a topic of each name, as the topics command creates them.
+func (c Config) Topics(names ...string) []kafka.Topic {
+	topics := make([]kafka.Topic, len(names))
+	for i, name := range names {
+		topics[i] = kafka.Topic{
+			Name:              name,
+			Partitions:        c.Kafka.Partitions,
+			ReplicationFactor: int16(c.Kafka.ReplicationFactor),
+			Retention:         c.Kafka.Retention,
+		}
+	}
+	return topics
+}

@@ -1,0 +1,136 @@
+package eventing
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service"
+)
+
+// Consumer is one reader of one topic, with a consumer group and an inbox of its own.
+type Consumer struct {
+	// Name is the inbox's name of the consumer and, with the environment before it, the name of its group. Changing it
+	// makes the consumer start over.
+	Name     string
+	Topic    string
+	Handlers *inbox.Mux
+	// Versioned skips events whose version their key has passed; see [inbox.Config].
+	Versioned bool
+	// OnGap is what a versioned consumer does with an event whose predecessor is missing; see [inbox.Config].
+	OnGap inbox.GapPolicy
+	// OnOutcome is called after each delivery; see [inbox.Config]. Optional.
+	OnOutcome func(cloudevent.Event, inbox.Outcome)
+}
+
+// consumer is a Consumer that has been set up.
+type consumer struct {
+	Consumer
+	group   string
+	records *kafka.Consumer
+	inbox   *inbox.Inbox
+	leaving sync.WaitGroup // partitions that were lost
+}
+
+// Consume sets a consumer up. It runs from [Node.StartConsumers] on.
+func (n *Node) Consume(c Consumer) error {
+	cfg := n.setup.Config
+	box, err := inbox.New(inbox.Config{
+		Consumer:       c.Name,
+		Pool:           n.Pool,
+		Accepts:        c.Handlers.Accepts,
+		Validate:       n.setup.Validate,
+		Versioned:      c.Versioned,
+		OnGap:          c.OnGap,
+		GapWait:        cfg.Inbox.GapWait,
+		Batch:          cfg.Inbox.Batch,
+		OnConflict:     inbox.ConflictMode(cfg.Inbox.OnConflict),
+		MaxAttempts:    cfg.Inbox.MaxAttempts,
+		HandlerTimeout: cfg.Inbox.HandlerTimeout,
+		RetryMin:       cfg.Inbox.RetryMin,
+		RetryMax:       cfg.Inbox.RetryMax,
+		OnOutcome:      c.OnOutcome,
+		Log:            n.setup.Log,
+		Registerer:     n.setup.Admin.Registry(),
+	})
+	if err != nil {
+		return fmt.Errorf("open inbox of %s: %w", c.Name, err)
+	}
+	kc := &consumer{Consumer: c, group: cfg.Environment + "." + c.Name, inbox: box}
+	kc.records, err = kafka.NewConsumer(kafka.ConsumerConfig{
+		GroupConfig: kafka.GroupConfig{
+			Config:            cfg.Client(n.setup.Service),
+			Group:             kc.group,
+			InstanceID:        cfg.Kafka.InstanceID,
+			SessionTimeout:    cfg.Kafka.SessionTimeout,
+			HeartbeatInterval: min(time.Second, cfg.Kafka.SessionTimeout/3),
+			RebalanceTimeout:  cfg.Kafka.RebalanceTimeout,
+			DrainTimeout:      cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
+			Hooks:             kafka.Hooks{Lost: func(topic string, partition int32) { kc.lost(topic, partition, n.setup.Log) }},
+		},
+		Batch:        cfg.Inbox.Batch,
+		HandlerLimit: max(5*time.Minute, time.Duration(cfg.Inbox.Batch)*cfg.Inbox.HandlerTimeout),
+	}, kafka.Handler(box.BatchMiddleware(c.Handlers.Produce)), n.setup.Log)
+	if err != nil {
+		return fmt.Errorf("open consumer %s: %w", c.Name, err)
+	}
+	n.consumers = append(n.consumers, kc)
+	n.setup.Admin.Check("consumer "+c.Name, kc.records.Healthy)
+	return nil
+}
+
+// StartConsumers starts every consumer and what tidies their inbox. Stopping one lets the delivery under way end and
+// commits its offset.
+func (n *Node) StartConsumers(g *service.Group) {
+	if len(n.consumers) > 0 {
+		g.Go("inbox janitor", func(ctx context.Context) error {
+			janitor, err := n.newJanitor()
+			if err != nil {
+				return err
+			}
+			return janitor.Run(ctx)
+		})
+	}
+	for _, c := range n.consumers {
+		g.Go("consumer "+c.Name, func(ctx context.Context) error {
+			together, ctx := errgroup.WithContext(ctx)
+			together.Go(func() error { return n.awaitRequirements(ctx, c) })
+			together.Go(func() error { return c.records.Run(ctx, c.Topic) })
+			err := together.Wait()
+			c.leave(ctx, n.setup.Log)
+			return err
+		})
+	}
+}
+
+const leaveTimeout = 2 * time.Second
+
+// lost says that a partition went in good order, so that its next owner suspects no event. The subscriber does not wait
+// for it.
+func (c *consumer) lost(topic string, partition int32, log *slog.Logger) {
+	c.leaving.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+		defer cancel()
+		if err := c.inbox.Leave(ctx, topic, partition); err != nil {
+			log.WarnContext(ctx, "partition not left", "consumer", c.Name, "partition", partition, "error", err)
+		}
+	})
+}
+
+// leave says the same of every partition when the consumer has stopped. Where it fails the next owner is slower at
+// first, which is no reason to end with an error.
+func (c *consumer) leave(ctx context.Context, log *slog.Logger) {
+	c.leaving.Wait()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	if err := c.inbox.Close(ctx); err != nil {
+		log.WarnContext(ctx, "inbox not closed", "consumer", c.Name, "error", err)
+	}
+}

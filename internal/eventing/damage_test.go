@@ -1,0 +1,69 @@
+package eventing_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/eventing"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafkatest"
+	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/internal/service"
+)
+
+// A batch on the log that nobody can unpack ends in the dead letters, and the events behind it are handled.
+func TestADamagedBatchEndsInTheDeadLetters(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t, sets...)
+	brokers := kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1")
+	topic := kafkatest.Group(t)
+	ensureTopic(t, cfg, topic)
+	settings := kafka.Config{Brokers: brokers}.Producer()
+	settings.Producer.Compression, settings.Producer.MaxMessageBytes = sarama.CompressionZSTD, 80<<20
+	producer, err := sarama.NewSyncProducer(brokers, settings)
+	require.NoError(t, err)
+	bomb := sarama.ByteEncoder(make([]byte, 65<<20)) // a few kilobytes on the log
+	_, _, err = producer.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: bomb})
+	require.NoError(t, err)
+	require.NoError(t, producer.Close())
+	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
+	require.NoError(t, err)
+	require.NoError(t, publisher.Publish(topic, cloudevent.Event{
+		ID: "behind", Source: "/test", Type: "test.pinged.v1", Subject: "k", Version: 1, Time: time.Now(),
+		Data: []byte(`{"n":1}`),
+	}.Message()))
+	require.NoError(t, publisher.Close())
+
+	b := open(t, cfg)
+	handled, mux := make(chan int, 10), inbox.NewMux()
+	inbox.Handle(mux, "test.pinged.v1", func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+		handled <- data.N
+		return nil
+	})
+	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.damage", Topic: topic, Handlers: mux}))
+	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
+		b.node.StartConsumers(group)
+	})
+	select {
+	case n := <-handled:
+		require.Equal(t, 1, n)
+	case <-time.After(patience):
+		require.FailNow(t, "the event behind the batch did not come")
+	}
+	var code, reason string
+	require.NoError(t, pool.QueryRow(t.Context(), `select code, error from public.dead_letter where topic = $1`, topic).
+		Scan(&code, &reason))
+	require.Equal(t, "unreadable", code)
+	require.Contains(t, reason, "offsets 0 to 0")
+	b.stop()
+	require.NoError(t, <-ended)
+}

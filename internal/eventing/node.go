@@ -1,0 +1,115 @@
+package eventing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/migrations"
+)
+
+// Setup is what a node needs to know. All fields are required.
+type Setup struct {
+	Service    string // names the service towards database and broker
+	Config     Config
+	Migrations []migrations.Set
+	Topics     []kafka.Topic                // that it writes to
+	Validate   func(cloudevent.Event) error // the contract, on both sides
+	Admin      *service.Admin               // receives checks and metrics
+	Log        *slog.Logger
+}
+
+// Node is one service's events: what it writes and what it consumes.
+type Node struct {
+	Pool   *pgxpool.Pool
+	Outbox *outbox.Outbox
+
+	setup     Setup
+	publisher *kafka.Publisher
+	relay     *outbox.Relay
+	consumers []*consumer
+}
+
+// Open prepares the node and connects to nothing.
+func Open(ctx context.Context, setup Setup) (node *Node, err error) {
+	n := &Node{setup: setup}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Close())
+		}
+	}()
+	if n.Pool, err = openPool(ctx, setup.Config, setup.Service); err != nil {
+		return nil, err
+	}
+	n.Outbox, err = outbox.New(outbox.Config{
+		MaxEventBytes: setup.Config.Outbox.MaxEventBytes,
+		Validate:      setup.Validate,
+		Registerer:    setup.Admin.Registry(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open outbox: %w", err)
+	}
+	client := setup.Config.Client(setup.Service)
+	client.RetryFor = min(retryFor, client.PublishTimeout/2)
+	if n.publisher, err = kafka.NewPublisher(client, setup.Log); err != nil {
+		return nil, fmt.Errorf("open publisher: %w", err)
+	}
+	if n.relay, err = newRelay(n, setup); err != nil {
+		return nil, fmt.Errorf("open relay: %w", err)
+	}
+	setup.Admin.Check("database", n.Pool.Ping)
+	setup.Admin.Check("relay", n.relay.Healthy)
+	return n, nil
+}
+
+// retryFor is how long the publisher insists on a partition by itself. It is short because the relay, too, tries again,
+// and in the meantime publishes what goes to the other partitions.
+const retryFor = 500 * time.Millisecond
+
+func newRelay(n *Node, setup Setup) (*outbox.Relay, error) {
+	cfg := setup.Config.Outbox
+	return outbox.NewRelay(outbox.RelayConfig{
+		DSN:            string(setup.Config.DatabaseURL),
+		Publisher:      n.publisher,
+		Wake:           n.Outbox.Wake(),
+		BatchSize:      cfg.BatchSize,
+		PollMax:        cfg.Poll,
+		Lease:          cfg.Lease,
+		PublishTimeout: setup.Config.Kafka.PublishTimeout,
+		Retention:      cfg.Retention,
+		MaxSilence:     cfg.MaxSilence,
+		Topics:         setup.partitionCounts,
+		Log:            setup.Log,
+		Registerer:     setup.Admin.Registry(),
+	})
+}
+
+// partitionCounts lets the relay refuse a topic whose number of partitions is not the one its keys were spread over.
+func (s Setup) partitionCounts(ctx context.Context) (map[string]int32, error) {
+	names := make([]string, len(s.Topics))
+	for i, topic := range s.Topics {
+		names[i] = topic.Name
+	}
+	return kafka.PartitionCounts(ctx, s.Config.Client(s.Service), names...)
+}
+
+// Close closes the pool and the publisher. [Node.Run] does it; call it when Run is not reached.
+func (n *Node) Close() error {
+	if n.Pool != nil {
+		n.Pool.Close()
+	}
+	if n.publisher != nil {
+		if err := n.publisher.Close(); err != nil {
+			return fmt.Errorf("close publisher: %w", err)
+		}
+	}
+	return nil
+}

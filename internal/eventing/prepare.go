@@ -1,0 +1,35 @@
+package eventing
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/migrations"
+)
+
+// Migrate brings the service's database to the schema of this build and says on out what it applied, also when it
+// fails on the way: what was applied stays.
+func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.Set) error {
+	applied, err := migrations.Apply(ctx, c.DatabaseURL.Reveal(), sets...)
+	for _, one := range applied {
+		_, _ = fmt.Fprintf(out, "applied %s/%s\n", one.Set, one.File)
+	}
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	_, err = fmt.Fprintf(out, "%d migrations applied, the schema is up to date\n", len(applied))
+	return err
+}
+
+// EnsureTopics creates the topics that are not there and says on out which there are.
+func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
+	if err := kafka.EnsureTopics(ctx, c.Client(service), topics...); err != nil {
+		return fmt.Errorf("ensure topics: %w", err)
+	}
+	for _, topic := range topics {
+		_, _ = fmt.Fprintf(out, "%s: %d partitions, kept %s\n", topic.Name, topic.Partitions, topic.Retention)
+	}
+	return nil
+}

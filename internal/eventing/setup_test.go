@@ -1,0 +1,92 @@
+package eventing_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/eventing"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafkatest"
+	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/migrations"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
+
+var sets = []migrations.Set{migrations.Outbox, migrations.Inbox}
+
+// load reads a config from its variables, as a service does.
+func load(t *testing.T, environ ...string) (eventing.Config, error) {
+	t.Helper()
+	var cfg struct{ eventing.Config }
+	err := config.Load(environ, &cfg)
+	return cfg.Config, err
+}
+
+// environ is a complete environment on addresses that answer.
+func environ(t *testing.T, dsn, broker string, more ...string) eventing.Config {
+	t.Helper()
+	cfg, err := load(t, append([]string{
+		"DATABASE_URL=" + dsn, "KAFKA_BROKERS=" + broker, "KAFKA_SESSION_TIMEOUT=1s", "OUTBOX_LEASE=2s",
+		"KAFKA_PUBLISH_TIMEOUT=1s", "ENVIRONMENT=" + "t" + kafkaSafe(t),
+	}, more...)...)
+	require.NoError(t, err)
+	return cfg
+}
+
+// kafkaSafe names the test's consumer groups.
+func kafkaSafe(t *testing.T) string {
+	t.Helper()
+	name := kafkatest.Group(t)
+	return name[len(name)-8:]
+}
+
+// bundle is a node before anything runs.
+type bundle struct {
+	node  *eventing.Node
+	admin *service.Admin
+	group *service.Group
+	stop  context.CancelFunc
+	ctx   context.Context
+}
+
+func open(t *testing.T, cfg eventing.Config, topics ...kafka.Topic) *bundle {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	t.Cleanup(stop)
+	group := service.NewGroup(ctx, log, 10*time.Second)
+	admin := service.NewAdmin(service.AdminConfig{Log: log, Draining: group.Draining()})
+	node, err := eventing.Open(ctx, eventing.Setup{
+		Service: "test", Config: cfg, Migrations: sets, Topics: topics, Admin: admin, Log: log,
+		Validate: func(cloudevent.Event) error { return nil },
+	})
+	require.NoError(t, err)
+	return &bundle{node: node, admin: admin, group: group, stop: stop, ctx: ctx}
+}
+
+// run runs the node in the background. listening gets the bound addresses once; ended gets Run's result.
+func (b *bundle) run(
+	at eventing.Listeners, start func(*service.Group, net.Listener),
+) (listening chan service.Listening, ended chan error) {
+	listening, ended = make(chan service.Listening, 1), make(chan error, 1)
+	host := service.Host{
+		Log:   slog.New(slog.DiscardHandler),
+		Ready: func(l service.Listening) { listening <- l },
+	}
+	go func() { ended <- b.node.Run(b.ctx, b.group, at, host, start) }()
+	return listening, ended
+}
+
+func ensureTopic(t *testing.T, cfg eventing.Config, name string) {
+	t.Helper()
+	require.NoError(t, kafka.EnsureTopics(t.Context(), cfg.Client("test"), cfg.Topics(name)...))
+}

@@ -1,0 +1,135 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The states of a readiness report and of a single check.
+const (
+	StatusReady    = "ready"
+	StatusNotReady = "not_ready"
+	StatusDraining = "draining"
+	StatusOK       = "ok"
+	StatusFailing  = "failing"
+)
+
+// A Readiness is the body of /readyz.
+type Readiness struct {
+	Status string        `json:"status"`
+	Checks []CheckResult `json:"checks"`
+}
+
+// A CheckResult is what one readiness check said. Reason is empty when it passed.
+type CheckResult struct {
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+	Millis int64  `json:"millis"`
+}
+
+type readiness struct {
+	timeout  time.Duration
+	draining <-chan struct{}
+
+	mu     sync.Mutex
+	checks []*check
+}
+
+type check struct {
+	name string
+	run  func(ctx context.Context) error
+	busy chan struct{} // holds one token while the check runs
+}
+
+func (r *readiness) add(name string, run func(ctx context.Context) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.checks = append(r.checks, &check{name: name, run: run, busy: make(chan struct{}, 1)})
+}
+
+// ServeHTTP runs the checks side by side, also while draining: whoever looks at that moment wants to know.
+func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	report := r.report(req.Context())
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if report.Status != StatusReady {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(report)
+}
+
+func (r *readiness) report(ctx context.Context) Readiness {
+	r.mu.Lock()
+	checks := r.checks
+	r.mu.Unlock()
+	report := Readiness{Status: StatusReady, Checks: make([]CheckResult, len(checks))}
+	var all sync.WaitGroup
+	for i, c := range checks {
+		all.Go(func() { report.Checks[i] = c.result(ctx, r.timeout) })
+	}
+	all.Wait()
+	for _, result := range report.Checks {
+		if result.Status != StatusOK {
+			report.Status = StatusNotReady
+		}
+	}
+	select {
+	case <-r.draining:
+		report.Status = StatusDraining
+	default:
+	}
+	return report
+}
+
+var errStillRunning = errors.New("still running since an earlier request")
+
+func (c *check) result(ctx context.Context, timeout time.Duration) CheckResult {
+	began := time.Now()
+	err := c.bounded(ctx, timeout)
+	result := CheckResult{Name: c.name, Status: StatusOK, Millis: time.Since(began).Milliseconds()}
+	if err != nil {
+		result.Status, result.Reason = StatusFailing, oneLine(err.Error())
+	}
+	return result
+}
+
+// bounded runs the check in a goroutine of its own, which outlives the answer when the check ignores its context. The
+// token keeps such checks from piling up, one for every probe.
+func (c *check) bounded(ctx context.Context, timeout time.Duration) error {
+	select {
+	case c.busy <- struct{}{}:
+	default:
+		return errStillRunning
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errors.New("no answer within "+timeout.String()))
+	ended := make(chan error, 1)
+	go func() {
+		defer cancel()
+		defer func() { <-c.busy }()
+		ended <- protect(ctx, c.run)
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// oneLine shortens an error's text to what fits a line of a terminal or of an alert.
+func oneLine(text string) string {
+	const longest = 200
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + "..."
+	}
+	return text
+}

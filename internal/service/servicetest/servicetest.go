@@ -1,0 +1,165 @@
+// Package servicetest runs a service's command line in a test, as its main would: arguments and environment in, output
+// and exit code out.
+package servicetest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Run is the run function of a command under cmd/.
+type Run func(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int
+
+// Command runs one command to its end.
+func (run Run) Command(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, environ, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// Serving is a service while it runs.
+type Serving struct {
+	API, Admin string // as bound
+	Stop       func() (code int)
+}
+
+// Serve starts the service and returns when it says that it listens.
+func (run Run) Serve(t *testing.T, environ []string) Serving {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	logs, stderr := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, nil, environ, io.Discard, stderr)
+		_ = stderr.Close()
+	}()
+	s := Serving{Stop: func() int { cancel(); return <-ended }}
+	lines := bufio.NewScanner(logs)
+	for lines.Scan() {
+		var line struct{ Msg, API, Admin string }
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &line), lines.Text())
+		if line.Msg == "listening" {
+			s.API, s.Admin = line.API, line.Admin
+			break
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, logs) }()
+	if s.Admin == "" {
+		require.FailNow(t, "the service ended before it listened", "exit code %d", <-ended)
+	}
+	return s
+}
+
+// Status is the status of a GET.
+func Status(t *testing.T, url string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	require.NoError(t, err)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode
+}
+
+// Trap is an address that tells of every connection.
+func Trap(t *testing.T) (addr string, connected <-chan struct{}) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	calls := make(chan struct{}, 100)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			calls <- struct{}{}
+			_ = conn.Close()
+		}
+	}()
+	return listener.Addr().String(), calls
+}
+
+// Life goes through a service's commands in the order in which an operator meets them: serve is refused on an empty
+// database, migrate and topics may be repeated, then the service serves, is healthy, and stops cleanly. The
+// environment is complete, with an empty database and port 0. while is called between start and stop.
+func (run Run) Life(t *testing.T, environ []string, migration, topic string, while func(Serving)) {
+	t.Helper()
+	code, _, stderr := run.Command(t, environ, "serve")
+	require.Equal(t, 1, code, "a schema that does not fit is said at once")
+	require.Contains(t, stderr, "schema")
+
+	code, stdout, stderr := run.Command(t, environ, "migrate")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, "applied "+migration)
+	code, stdout, _ = run.Command(t, environ, "migrate")
+	require.Zero(t, code)
+	require.Equal(t, "0 migrations applied, the schema is up to date\n", stdout)
+
+	for range 2 {
+		code, stdout, stderr = run.Command(t, environ, "topics")
+		require.Zero(t, code, stderr)
+		require.Contains(t, stdout, topic+": 6 partitions")
+	}
+
+	serving := run.Serve(t, environ)
+	require.Equal(t, http.StatusOK, Status(t, "http://"+serving.Admin+"/livez"))
+	require.Equal(t, http.StatusOK, Status(t, "http://"+serving.Admin+"/metrics"))
+	while(serving)
+	healthy := func() bool {
+		code, _, _ := run.Command(t, append(environ, "ADMIN_ADDR="+serving.Admin), "healthcheck")
+		return code == 0
+	}
+	require.Eventually(t, healthy, 30*time.Second, 20*time.Millisecond)
+	require.Zero(t, serving.Stop())
+	require.False(t, healthy(), "nobody answers any more")
+}
+
+// Refuses checks that every command but healthcheck refuses a broken environment with exit code 2: each problem on a
+// line of its own, and no other, nothing on stdout, and the secret nowhere.
+func (run Run) Refuses(t *testing.T, environ, problems []string, secret string) {
+	t.Helper()
+	for _, command := range []string{"serve", "migrate", "topics", "config"} {
+		code, stdout, stderr := run.Command(t, environ, command)
+		require.Equal(t, 2, code, command)
+		for _, problem := range problems {
+			require.Contains(t, stderr, "\n  "+problem, command)
+		}
+		require.Equal(t, len(problems)+1, strings.Count(stderr, "\n"), stderr)
+		require.Empty(t, stdout)
+		require.NotContains(t, stderr, secret)
+	}
+}
+
+// FailsAlone checks that the commands that need others fail with exit code 1 when nobody answers at addr, to which the
+// environment points, and keep the secret.
+func (run Run) FailsAlone(t *testing.T, environ []string, secret string) {
+	t.Helper()
+	for _, name := range []string{"migrate", "topics", "healthcheck"} {
+		code, _, stderr := run.Command(t, environ, name)
+		require.Equal(t, 1, code, name)
+		require.NotContains(t, stderr, secret, name)
+	}
+}
+
+// Nobody is an address at which nobody listens.
+func Nobody(t *testing.T) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener.Addr().String()
+}

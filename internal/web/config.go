@@ -1,0 +1,62 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// Config bounds what one request may take. Zero values mean the defaults, except where 0 is said to mean off.
+type Config struct {
+	// MapError translates the errors of a service, of its rules and of its database. It returns nil for an error it
+	// does not know. Default: knows none.
+	MapError func(error) *Error
+	// MaxBodyBytes is the longest body that [Decode] reads. Default 64 KiB.
+	MaxBodyBytes int64
+	// RequestTimeout is how long a handler may take, body included, before its context ends. Default 5 s.
+	RequestTimeout time.Duration
+	// RateLimit is how many requests one client may make per RateWindow, as a sliding window; a client is an IPv4
+	// address or an IPv6 /64. Per instance, in memory. 0 means off.
+	RateLimit int
+	// RateWindow belongs to RateLimit. Default 1 min.
+	RateWindow time.Duration
+	// TrustedProxies are the networks (CIDR) whose X-Forwarded-For is believed when the client is told apart by its
+	// address. Default: nobody's, the client is the peer of the connection.
+	TrustedProxies []string
+}
+
+// WithDefaults returns the configuration with its zero values replaced.
+func (c Config) WithDefaults() Config {
+	if c.MapError == nil {
+		c.MapError = func(error) *Error { return nil }
+	}
+	setDefault(&c.MaxBodyBytes, 64<<10)
+	setDefault(&c.RequestTimeout, 5*time.Second)
+	setDefault(&c.RateWindow, time.Minute)
+	return c
+}
+
+// Validate reports every value that cannot work.
+func (c Config) Validate() error {
+	var errs []error
+	if c.MaxBodyBytes < 0 || c.RequestTimeout < 0 || c.RateLimit < 0 || c.RateWindow < 0 {
+		errs = append(errs, errors.New("check web limits: a limit is negative"))
+	}
+	if c.RateLimit > 0 && c.RateWindow != 0 && c.RateWindow < time.Second {
+		errs = append(errs, errors.New("check web limits: the rate window is shorter than 1 s"))
+	}
+	for _, network := range c.TrustedProxies {
+		if _, err := netip.ParsePrefix(network); err != nil {
+			errs = append(errs, fmt.Errorf("check trusted proxies: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func setDefault[T comparable](value *T, def T) {
+	var zero T
+	if *value == zero {
+		*value = def
+	}
+}

@@ -1,0 +1,137 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/go-chi/httprate"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// contentPolicy lets a page bring its own style and nothing else.
+const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+
+// begin names the request and sets the headers of every answer. Nothing is stored by caches or shown in frames unless
+// a handler says otherwise.
+func begin(config Config, log *slog.Logger) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			x := newExchange(config, log)
+			header := w.Header()
+			header.Set("X-Request-Id", x.id)
+			header.Set("X-Content-Type-Options", "nosniff")
+			header.Set("Content-Security-Policy", contentPolicy)
+			header.Set("Referrer-Policy", "no-referrer") // a token in a query must not travel on
+			header.Set("Cache-Control", "no-store")
+			next.ServeHTTP(w, r.WithContext(x.in(r.Context())))
+		})
+	}
+}
+
+// logged writes one line per request: no address, no body, and the route instead of the path and its query, which may
+// hold an id or a token.
+func logged(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		recorder := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		defer func() { logRequest(r, recorder, time.Since(start)) }()
+		next.ServeHTTP(recorder, r)
+	})
+}
+
+func logRequest(r *http.Request, answer middleware.WrapResponseWriter, took time.Duration) {
+	ctx, x := r.Context(), exchangeOf(r)
+	attributes := []slog.Attr{
+		slog.String("request_id", x.id),
+		slog.String("method", methodLabel(r.Method)),
+		slog.String("route", chi.RouteContext(ctx).RoutePattern()),
+		slog.Int("status", answer.Status()),
+		slog.Int("bytes", answer.BytesWritten()),
+		slog.Duration("duration", took),
+	}
+	if span := trace.SpanContextFromContext(ctx); span.HasTraceID() {
+		attributes = append(attributes, slog.String("trace_id", span.TraceID().String()))
+	}
+	if x.code != "" {
+		attributes = append(attributes, slog.String("code", string(x.code)))
+	}
+	level := slog.LevelInfo
+	if answer.Status() >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) {
+		level = slog.LevelError
+		attributes = append(attributes, slog.Any("error", x.cause))
+	}
+	x.log.LogAttrs(ctx, level, "request", attributes...)
+}
+
+// methodLabel keeps what a client made up out of logs.
+func methodLabel(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions, http.MethodTrace, http.MethodConnect:
+		return method
+	}
+	return "_OTHER"
+}
+
+// recovered turns a panic into a 500, or cuts the connection when the answer has begun: half an answer must not look
+// whole.
+func recovered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		defer func() {
+			reason := recover()
+			if reason == nil {
+				return
+			}
+			if reason == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked with, never wrapped
+				panic(reason)
+			}
+			x := exchangeOf(r)
+			x.log.ErrorContext(r.Context(), "panic in handler", slog.String("request_id", x.id),
+				slog.String("panic", fmt.Sprint(reason)), slog.String("stack", string(debug.Stack())))
+			if answer.Status() != 0 {
+				panic(http.ErrAbortHandler)
+			}
+			WriteProblem(answer, r, fmt.Errorf("panic in handler: %v", reason))
+		}()
+		next.ServeHTTP(answer, r)
+	})
+}
+
+// limited refuses what one client asks beyond its share.
+func limited(config Config) func(http.Handler) http.Handler {
+	if config.RateLimit == 0 {
+		return func(next http.Handler) http.Handler { return next }
+	}
+	client := middleware.ClientIPFromRemoteAddr
+	if len(config.TrustedProxies) > 0 {
+		client = middleware.ClientIPFromXFF(config.TrustedProxies...)
+	}
+	limit := httprate.LimitBy(config.RateLimit, config.RateWindow,
+		func(r *http.Request) (string, error) {
+			return httprate.CanonicalizeIP(middleware.GetClientIP(r.Context())), nil
+		},
+		httprate.WithResponseHeaders(httprate.ResponseHeaders{}),
+		httprate.WithLimitHandler(func(w http.ResponseWriter, r *http.Request) {
+			WriteProblem(w, r, refuseFor(config.RateWindow, CodeRateLimited, "Too many requests from this client."))
+		}))
+	return func(next http.Handler) http.Handler { return client(limit(next)) }
+}
+
+// deadline ends the context of a request that takes too long. The handler answers, through [WriteProblem].
+func deadline(timeout time.Duration) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithTimeout(r.Context(), timeout)
+			defer cancel()
+			next.ServeHTTP(w, r.WithContext(ctx))
+		})
+	}
+}

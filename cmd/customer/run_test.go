@@ -1,0 +1,82 @@
+package main
+
+import (
+	"crypto/rand"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/kafkatest"
+	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/internal/service/servicetest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
+
+var program servicetest.Run = run
+
+// environment is what the service needs, on free ports, and more on top.
+func environment(t *testing.T, more ...string) []string {
+	t.Helper()
+	return append([]string{
+		"DATABASE_URL=" + pgtest.DSN(pgtest.New(t)), // empty: migrating is part of the test
+		"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0],
+		"VERIFICATION_SECRET=0123456789abcdef0123456789abcdef",
+		"ENVIRONMENT=" + strings.ToLower(rand.Text()), // consumer groups of its own, on a shared broker too
+		"HTTP_ADDR=127.0.0.1:0",
+		"ADMIN_ADDR=127.0.0.1:0",
+		"TZ=Garbage", "LC_ALL=tr_TR", // nobody's business
+	}, more...)
+}
+
+func TestMigrateTopicsServe(t *testing.T) {
+	t.Parallel()
+	program.Life(t, environment(t), "customer/0001_", "customer.users.v1", func(s servicetest.Serving) {
+		require.Equal(t, http.StatusNotFound, servicetest.Status(t, "http://"+s.API+"/nothing"))
+	})
+}
+
+func TestABrokenEnvironmentIsRefusedAsAWhole(t *testing.T) {
+	t.Parallel()
+	addr, connected := servicetest.Trap(t)
+	program.Refuses(t, []string{ // one problem per line
+		"DATABASE_URL=postgres://u:hunter2@" + addr + "/customer?sslmode=maybe",
+		"KAFKA_BROKERS=" + addr + ",",
+		"VERIFICATION_SECRET=hunter2",
+		"HTTP_ADDR=8080",
+		"ADMIN_ADDR=localhost",
+		"LOG_LEVEL=loud",
+		"SHUTDOWN_TIMEOUT=5",
+		"OUTBOX_BATCH=1e3",
+		"OUTBOX_LEASE=1s", // shorter than the default KAFKA_PUBLISH_TIMEOUT: a cross check
+		"KAFKA_TLS=yes",
+		"INBOX_BATCHES=5",
+	}, []string{
+		"DATABASE_URL: invalid_postgres_url", "KAFKA_BROKERS: empty_entry", "VERIFICATION_SECRET: too_short",
+		"HTTP_ADDR: invalid_address", "ADMIN_ADDR: invalid_address", "LOG_LEVEL: not_allowed",
+		"SHUTDOWN_TIMEOUT: invalid_duration", "OUTBOX_BATCH: invalid_integer", "OUTBOX_LEASE: conflict",
+		"KAFKA_TLS: invalid_bool", "INBOX_BATCHES: unknown_variable",
+	}, "hunter2")
+	program.Refuses(t, nil, []string{
+		"DATABASE_URL: missing: required", "KAFKA_BROKERS: missing: required", "VERIFICATION_SECRET: missing: required",
+	}, "hunter2")
+	require.Empty(t, connected, "nothing was dialled")
+}
+
+func TestAPortInUseIsNamed(t *testing.T) {
+	t.Parallel()
+	addr, _ := servicetest.Trap(t)
+	code, _, stderr := program.Command(t, environment(t, "ADMIN_ADDR="+addr), "serve")
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "address already in use")
+	require.Contains(t, stderr, "admin listener")
+}
+
+func TestWithoutDatabaseAndBrokerTheCommandsFail(t *testing.T) {
+	t.Parallel()
+	nobody := servicetest.Nobody(t)
+	program.FailsAlone(t, environment(t,
+		"KAFKA_BROKERS="+nobody, "DATABASE_URL=postgres://u:hunter2@"+nobody+"/customer"), "hunter2")
+}

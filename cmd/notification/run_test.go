@@ -1,0 +1,56 @@
+package main
+
+import (
+	"crypto/rand"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/kafkatest"
+	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/internal/service/servicetest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
+
+var program servicetest.Run = run
+
+func TestMigrateTopicsServe(t *testing.T) {
+	t.Parallel()
+	environ := []string{
+		"DATABASE_URL=" + pgtest.DSN(pgtest.New(t)), // empty: migrating is part of the test
+		"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0],
+		"VERIFICATION_SECRET=0123456789abcdef0123456789abcdef",
+		"ENVIRONMENT=" + strings.ToLower(rand.Text()),
+		"SMTP_ADDR=" + servicetest.Nobody(t), // there is no mail to send
+		"ADMIN_ADDR=127.0.0.1:0",
+	}
+	program.Life(t, environ, "notification/0001_", "notification.mails.v1", func(s servicetest.Serving) {
+		require.Empty(t, s.API)
+	})
+}
+
+func TestABrokenEnvironmentIsRefusedAsAWhole(t *testing.T) {
+	t.Parallel()
+	addr, connected := servicetest.Trap(t)
+	program.Refuses(t, []string{ // one problem per line
+		"DATABASE_URL=postgres://u:hunter2@" + addr + "/notification?sslmode=maybe",
+		"KAFKA_BROKERS=" + addr + ",",
+		"VERIFICATION_SECRET=hunter2",
+		"SMTP_ADDR=mail",
+		"MAIL_FROM=nobody",
+		"MAIL_LEASE=1s", // shorter than the default SMTP_TIMEOUT: a cross check
+		"PUBLIC_URL=ftp://example.org",
+		"MAIL_WORKER=5",
+	}, []string{
+		"DATABASE_URL: invalid_postgres_url", "KAFKA_BROKERS: empty_entry", "VERIFICATION_SECRET: too_short",
+		"SMTP_ADDR: invalid_address", "MAIL_FROM: invalid_mail_address", "MAIL_LEASE: conflict",
+		"PUBLIC_URL: invalid_url", "MAIL_WORKER: unknown_variable",
+	}, "hunter2")
+	program.Refuses(t, nil, []string{
+		"DATABASE_URL: missing: required", "KAFKA_BROKERS: missing: required",
+		"VERIFICATION_SECRET: missing: required", "SMTP_ADDR: missing: required",
+	}, "hunter2")
+	require.Empty(t, connected, "nothing was dialled")
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"example.com/twinbox/internal/local"
+	"example.com/twinbox/internal/local/realkafka"
+)
+
+// KafkaCommand is "twinbox kafka".
+type KafkaCommand struct {
+	Addr string `help:"Where the broker listens. Port 0 takes a free one." default:"127.0.0.1:9092"`
+	Data string `help:"Folder of its data, kept between runs." default:".twinbox/kafka-real"`
+}
+
+// Run runs Kafka until the context ends. That the process ends by itself is an error.
+func (c *KafkaCommand) Run(ctx context.Context, to streams) error {
+	ctx, stop := local.WithGoRun(ctx)
+	defer stop()
+	server, err := realkafka.Start(ctx, realkafka.Config{
+		Addr: c.Addr,
+		Dir:  c.Data,
+		Progress: func(what string) {
+			_, _ = fmt.Fprintln(to.err, what+" ...")
+		},
+	})
+	if err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(to.out, "Apache Kafka %s on %s, data in %s; Ctrl-C stops it.\n", realkafka.Version, server.Addr(),
+		c.Data)
+	_, _ = fmt.Fprintf(to.out, "Use it: go run ./cmd/twinbox run --kafka-brokers %s\n", server.Addr())
+	select {
+	case <-ctx.Done():
+	case <-server.Done():
+		err = errors.New("kafka ended by itself; see kafka.log in its data folder")
+	}
+	return errors.Join(err, server.Stop())
+}

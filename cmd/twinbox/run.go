@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"example.com/twinbox/internal/local"
+	"example.com/twinbox/internal/service"
+)
+
+// RunCommand is "twinbox run".
+type RunCommand struct {
+	Dir string `help:"Folder of all state; one process at a time." default:".twinbox"`
+
+	CustomerAddr          string `help:"Customer API. Port 0 takes a free one, here and below." default:"127.0.0.1:8080"`
+	CustomerAdminAddr     string `help:"Customer's /livez, /readyz, /metrics." default:"127.0.0.1:8081"`
+	NotificationAdminAddr string `help:"Notification's /livez, /readyz, /metrics." default:"127.0.0.1:8082"`
+	MailboxAddr           string `help:"Page with the mails, loopback only." default:"127.0.0.1:8025"`
+	SMTPAddr              string `help:"Where mails are taken, loopback only." name:"smtp-addr" default:"127.0.0.1:1025"`
+	KafkaAddr             string `help:"Kafka broker." default:"127.0.0.1:9092"`
+
+	KafkaBrokers  string   `help:"Use a Kafka elsewhere instead: its brokers." placeholder:"HOST:PORT,..."`
+	PGBin         string   `help:"Folder of initdb and postgres. Default: what is installed, else what is fetched." name:"pg-bin" env:"PG_BIN,TWINBOX_PG_BIN" placeholder:"DIR"`
+	FetchPostgres bool     `help:"Fetch PostgreSQL even where it is installed."`
+	Set           []string `help:"Variable of the services; may be repeated." sep:"none" placeholder:"NAME=VALUE"`
+}
+
+// Run runs the house until the context ends.
+func (c *RunCommand) Run(ctx context.Context, to streams) error {
+	ctx, stop := local.WithGoRun(ctx)
+	defer stop()
+	service.StartTracing()
+	return local.Run(ctx, local.Config{
+		Dir:         c.Dir,
+		CustomerAPI: c.CustomerAddr, CustomerAdmin: c.CustomerAdminAddr, NotificationAdmin: c.NotificationAdminAddr,
+		Mailbox: c.MailboxAddr, SMTP: c.SMTPAddr, Kafka: c.KafkaAddr, KafkaBrokers: c.KafkaBrokers,
+		PGBin: c.PGBin, FetchPostgres: c.FetchPostgres, Settings: c.Set,
+		Out: to.out, Err: to.err, Colour: isTerminal(to.out),
+	})
+}
+
+// isTerminal reports whether a person with a screen that knows colours reads the output.
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,114 @@
+package customer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/eventing"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/web"
+	"example.com/twinbox/migrations"
+)
+
+const name = "customer"
+
+// Topics are the topics this service writes to.
+func (c Config) Topics() []kafka.Topic { return c.Config.Topics(contract.TopicUsers) }
+
+// Run is the service, from its configuration to the end of ctx and the drain after it. It stops in the reverse of the
+// order in which it starts: no new request, no new record, then the relay passes on what those still wrote.
+func Run(ctx context.Context, cfg Config, host service.Host) error {
+	group := service.NewGroup(ctx, host.Log, cfg.DrainFor)
+	admin := service.NewAdmin(service.AdminConfig{Log: host.Log, Draining: group.Draining()})
+	app, err := open(ctx, cfg, host, admin)
+	if err != nil {
+		return err
+	}
+	return app.node.Run(ctx, group, eventing.Listeners{Admin: cfg.AdminAddr, API: cfg.HTTPAddr}, host, app.start)
+}
+
+// app is the service, set up and not started.
+type app struct {
+	cfg      Config
+	node     *eventing.Node
+	commands *Commands
+	server   *web.Server
+}
+
+func open(ctx context.Context, cfg Config, host service.Host, admin *service.Admin) (*app, error) {
+	events, err := contract.Load()
+	if err != nil {
+		return nil, fmt.Errorf("load contract: %w", err)
+	}
+	node, err := eventing.Open(ctx, eventing.Setup{
+		Service: name, Config: cfg.Config, Topics: cfg.Topics(), Migrations: migrations.ForCustomer(),
+		Validate: events.Validate, Admin: admin, Log: host.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a := &app{cfg: cfg, node: node, commands: &Commands{
+		pool:    node.Pool,
+		outbox:  node.Outbox,
+		links:   domain.VerificationKey(cfg.VerificationSecret),
+		keysFor: cfg.IdempotencyTTL,
+		timeout: cfg.RequestTimeout,
+	}}
+	if err := errors.Join(a.consume(), a.serveHTTP(host)); err != nil {
+		return nil, errors.Join(err, node.Close())
+	}
+	return a, nil
+}
+
+// consume names what the read side is built from.
+func (a *app) consume() error {
+	return errors.Join(
+		a.node.Consume(eventing.Consumer{
+			Name: "customer.profile", Topic: contract.TopicUsers, Handlers: ProfileEvents(), Versioned: true,
+		}),
+		a.node.Consume(eventing.Consumer{
+			Name: "customer.mail", Topic: contract.TopicMails, Handlers: MailEvents(),
+		}),
+	)
+}
+
+func (a *app) serveHTTP(host service.Host) error {
+	handler, err := newHandler(&api{commands: a.commands, profiles: a.node.Pool}, a.cfg, host.Log)
+	if err != nil {
+		return err
+	}
+	a.server = web.NewServer(web.ServerConfig{
+		WriteTimeout: a.cfg.RequestTimeout + 5*time.Second,
+		DrainTimeout: a.cfg.DrainFor / 2,
+	}, handler, host.Log)
+	return nil
+}
+
+// start starts what writes and consumes, in the order in which they need each other.
+func (a *app) start(group *service.Group, api net.Listener) {
+	group.Go("idempotency keys", a.forgetKeys)
+	a.node.StartConsumers(group)
+	group.Go("http", func(ctx context.Context) error { return a.server.Serve(ctx, api) })
+}
+
+// forgetKeys deletes expired idempotency keys now and every hour.
+func (a *app) forgetKeys(ctx context.Context) error {
+	hourly := time.NewTicker(time.Hour)
+	defer hourly.Stop()
+	for {
+		if err := a.commands.forgetKeys(ctx); err != nil && ctx.Err() == nil {
+			a.node.Log().WarnContext(ctx, "expired idempotency keys not deleted", "error", err)
+		}
+		select {
+		case <-hourly.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

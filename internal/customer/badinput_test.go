@@ -1,0 +1,139 @@
+package customer
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/contract/contracttest"
+	"example.com/twinbox/internal/customer/openapi"
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/web"
+)
+
+// Every mistake of a client is a 4xx with a stable code, and leaves no row and no event.
+func TestBadSignupsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	good := `{"email":"ada@example.org","name":"Ada"}`
+	long := strings.Repeat("a", 10<<20)
+	for name, row := range map[string]struct {
+		body    string
+		headers []string
+		status  int
+		code    string
+	}{
+		"no body":           {"", nil, 400, "body_missing"},
+		"blanks":            {"  \n", nil, 400, "body_missing"},
+		"null":              {"null", nil, 400, "not_an_object"},
+		"array":             {"[]", nil, 400, "not_an_object"},
+		"string":            {`"x"`, nil, 400, "not_an_object"},
+		"number":            {"1", nil, 400, "not_an_object"},
+		"not JSON":          {"email=ada", nil, 400, "malformed_json"},
+		"truncated":         {good[:20], nil, 400, "malformed_json"},
+		"two values":        {good + good, nil, 400, "malformed_json"},
+		"duplicate member":  {`{"email":"a@b.org","email":"ada@example.org","name":"Ada"}`, nil, 400, "duplicate_member"},
+		"other case":        {`{"Email":"ada@example.org","name":"Ada"}`, nil, 400, "unknown_member"},
+		"unknown member":    {`{"email":"ada@example.org","name":"Ada","admin":true}`, nil, 400, "unknown_member"},
+		"email missing":     {`{"name":"Ada"}`, nil, 400, "missing_member"},
+		"email null":        {`{"email":null,"name":"Ada"}`, nil, 400, "wrong_type"},
+		"email a number":    {`{"email":1,"name":"Ada"}`, nil, 400, "wrong_type"},
+		"name an object":    {`{"email":"ada@example.org","name":{}}`, nil, 400, "wrong_type"},
+		"nested 20000 deep": {strings.Repeat("[", 20000), nil, 400, "malformed_json"},
+		"ten megabytes":     {`{"email":"` + long + `","name":"Ada"}`, nil, 413, "body_too_large"},
+		"lone surrogate":    {`{"email":"ada@example.org","name":"\ud800"}`, nil, 400, "malformed_json"},
+		"invalid UTF-8":     {"{\"email\":\"ada@example.org\",\"name\":\"\xff\"}", nil, 400, "malformed_json"},
+		"byte order mark":   {"\ufeff" + good, nil, 400, "malformed_json"},
+		"header injection":  {`{"email":"ada@example.org\r\nBcc: e@b.org","name":"Ada"}`, nil, 422, "invalid_email"},
+		"display name":      {`{"email":"Ada <ada@example.org>","name":"Ada"}`, nil, 422, "invalid_email"},
+		"two addresses":     {`{"email":"a@example.org,b@example.org","name":"Ada"}`, nil, 422, "invalid_email"},
+		"dotless":           {`{"email":"ada@localhost","name":"Ada"}`, nil, 422, "invalid_email"},
+		"name of blanks":    {`{"email":"ada@example.org","name":"  "}`, nil, 422, "invalid_name"},
+		"name with NUL":     {`{"email":"ada@example.org","name":"A\u0000"}`, nil, 422, "invalid_name"},
+		"both wrong":        {`{"email":"x","name":""}`, nil, 422, "invalid_email"},
+		"no content type":   {good, []string{"Content-Type", ""}, 415, "unsupported_media_type"},
+		"plain text":        {good, []string{"Content-Type", "text/plain"}, 415, "unsupported_media_type"},
+		"utf-16": {
+			good, []string{"Content-Type", "application/json; charset=utf-16"}, 415, "unsupported_media_type",
+		},
+		"compressed": {good, []string{"Content-Encoding", "gzip"}, 415, "unsupported_content_encoding"},
+		"key empty":  {good, []string{"Idempotency-Key", `""`}, 400, "idempotency_key_invalid"},
+		"key of 256 characters": {
+			good, []string{"Idempotency-Key", strings.Repeat("k", 256)}, 400, "idempotency_key_invalid",
+		},
+		"key not ASCII": {good, []string{"Idempotency-Key", "schlüssel"}, 400, "idempotency_key_invalid"},
+	} {
+		headers := append([]string{"Idempotency-Key", "k1"}, row.headers...)
+		a := b.do(t, http.MethodPost, "/v1/signups", row.body, headers...)
+		require.Equal(t, row.status, a.status, "%s: %s", name, a.body)
+		require.Equal(t, row.code, a.code(t), name)
+	}
+	a := b.do(t, http.MethodPost, "/v1/signups", good)
+	require.Equal(t, 400, a.status)
+	require.Equal(t, "idempotency_key_missing", a.code(t))
+	require.Equal(t, [3]int{}, b.stored(t))
+}
+
+func TestBadCustomerIDs(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"
+	for _, alias := range []string{
+		"urn:uuid:" + id, "%7B" + id + "%7D", strings.ToUpper(id), strings.ReplaceAll(id, "-", ""),
+		"00000000-0000-0000-0000-000000000000", "42", "..%2f", "%00",
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodPatch} {
+			a := b.do(t, method, "/v1/customers/"+alias, `{"name":"Eve","expected_version":1}`)
+			require.Equal(t, http.StatusBadRequest, a.status, alias)
+			require.Equal(t, "invalid_user_id", a.code(t), alias)
+		}
+	}
+	a := b.do(t, http.MethodPatch, "/v1/customers/"+id, `{"name":"Eve","expected_version":1}`)
+	require.Equal(t, http.StatusNotFound, a.status)
+	require.Equal(t, "user_not_found", a.code(t))
+}
+
+func TestBadRenames(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.registered(t)
+	for name, row := range map[string]struct{ body, code string }{
+		"no version":        {`{"name":"Eve"}`, "missing_member"},
+		"version text":      {`{"name":"Eve","expected_version":"1"}`, "wrong_type"},
+		"version fraction":  {`{"name":"Eve","expected_version":1.0}`, "wrong_type"},
+		"version exponent":  {`{"name":"Eve","expected_version":1e3}`, "wrong_type"},
+		"version overflows": {`{"name":"Eve","expected_version":9223372036854775808}`, "wrong_type"},
+		"version NaN":       {`{"name":"Eve","expected_version":NaN}`, "malformed_json"},
+		"name empty":        {`{"name":"","expected_version":1}`, "invalid_name"},
+	} {
+		a := b.do(t, http.MethodPatch, "/v1/customers/"+string(id), row.body)
+		require.Equal(t, row.code, a.code(t), name)
+	}
+	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
+}
+
+func TestOtherPathsAndMethodsAreProblems(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.Equal(t, "not_found", b.do(t, http.MethodGet, "/v2", "").code(t))
+	a := b.do(t, http.MethodDelete, "/v1/signups", "")
+	require.Equal(t, "method_not_allowed", a.code(t))
+	require.Equal(t, "POST, OPTIONS", a.header.Get("Allow"))
+}
+
+// The documented codes and those that can be answered are the same.
+func TestEveryCodeIsDocumented(t *testing.T) {
+	t.Parallel()
+	for _, code := range []web.Code{codeKeyInFlight, codeKeyReused, codeOutcomeUnknown} {
+		require.True(t, openapi.ProblemCode(code).Valid(), code)
+	}
+	documented := contracttest.ProblemStatuses(t)
+	for code, status := range statuses {
+		require.Equal(t, documented[string(code)], status, code)
+		answer := mapError(&domain.Error{Code: code, Field: "x", Message: "y"})
+		require.Equal(t, web.Code(code), answer.Code)
+	}
+	require.Nil(t, mapError(&domain.Error{Code: "new_rule"}), "a rule without status is a defect, not a 4xx")
+}

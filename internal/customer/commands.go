@@ -1,0 +1,74 @@
+package customer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/outbox"
+)
+
+// Commands is the write side: everything that may happen to a user, each in one transaction.
+type Commands struct {
+	pool   *pgxpool.Pool
+	outbox *outbox.Outbox
+	links  domain.VerificationKey
+	// keysFor is how long an answer is kept for retries under its idempotency key.
+	keysFor time.Duration
+	// timeout bounds a command from its first statement to its commit.
+	timeout time.Duration
+}
+
+// errOutcomeUnknown is what a caller gets when the connection was lost around the commit: the command may have
+// happened or not. Repeating it is safe, under the same idempotency key or the same expected version.
+var errOutcomeUnknown = errors.New("the connection was lost at the commit: the outcome is unknown")
+
+// transaction runs fn in one transaction of its own, whatever becomes of the request: a client that hangs up in the
+// middle must not decide whether a commit goes through. It wakes the relay afterwards.
+func (c *Commands) transaction(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+	defer cancel()
+	committing := false
+	err := pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		err := fn(ctx, tx)
+		committing = err == nil
+		return err
+	})
+	if err != nil && committing {
+		return fmt.Errorf("%w: %w", errOutcomeUnknown, err)
+	}
+	if err == nil {
+		c.outbox.Committed()
+	}
+	return err
+}
+
+// emit appends the event of a user that this transaction has locked and brought to version.
+func (c *Commands) emit(ctx context.Context, tx pgx.Tx, user domain.User, at time.Time, event any) error {
+	appended, err := contract.NewEvent(ctx, event, string(user.ID), user.Version, at)
+	if err != nil {
+		return err
+	}
+	if _, err := c.outbox.Add(ctx, tx, appended); err != nil {
+		return fmt.Errorf("add to outbox: %w", err)
+	}
+	return nil
+}
+
+// now is the business time of a command, in the microseconds that PostgreSQL keeps.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+func newUserID() (domain.UserID, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", fmt.Errorf("make user id: %w", err)
+	}
+	return domain.UserID(id.String()), nil
+}

@@ -1,0 +1,119 @@
+package customer
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/customer/openapi"
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/web"
+)
+
+// A commit that fails is neither a yes nor a no to the client. The trigger runs at the commit, after everything else
+// has gone well.
+func TestAFailedCommitIsAnUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, err := b.pool.Exec(t.Context(), `
+		create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+		create constraint trigger refuse after insert on users deferrable initially deferred
+		for each row execute function refuse()`)
+	require.NoError(t, err)
+	a := b.signUp(t, "k1", "ada@example.org", "Ada")
+	require.Equal(t, http.StatusServiceUnavailable, a.status)
+	require.Equal(t, "outcome_unknown", a.code(t))
+	require.NotEmpty(t, a.header.Get("Retry-After"))
+	require.Equal(t, [3]int{}, b.stored(t))
+
+	_, err = b.pool.Exec(t.Context(), `drop trigger refuse on users`)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").status, "the key is still usable")
+}
+
+// A lock that somebody holds makes a command wait, and its time run out: no row, no event, and a 503.
+func TestACommandThatWaitsTooLongGivesUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.registered(t)
+	holder, err := b.pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, holder.Rollback(t.Context())) }()
+	_, err = holder.Exec(t.Context(), `select from users where id = $1 for update`, string(id))
+	require.NoError(t, err)
+	b.commands.timeout = 200 * time.Millisecond
+	a := b.rename(t, id, "Countess", 1)
+	require.Equal(t, http.StatusServiceUnavailable, a.status, string(a.body))
+	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
+}
+
+func TestWhatTheServiceAnswersToItsErrors(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		err    error
+		status int
+		code   web.Code
+	}{
+		"key in flight":   {errKeyInFlight, http.StatusConflict, codeKeyInFlight},
+		"key reused":      {errKeyReused, http.StatusUnprocessableEntity, codeKeyReused},
+		"outcome unknown": {errOutcomeUnknown, http.StatusServiceUnavailable, codeOutcomeUnknown},
+		"database down":   {&pgconn.PgError{Code: "57P01"}, http.StatusServiceUnavailable, web.CodeUnavailable},
+		"email taken": {
+			&domain.Error{Code: domain.CodeEmailTaken, Field: "email", Message: "m"}, http.StatusConflict, "email_taken",
+		},
+	} {
+		answer := mapError(row.err)
+		require.NotNil(t, answer, name)
+		require.Equal(t, row.status, answer.Status, name)
+		require.Equal(t, row.code, answer.Code, name)
+	}
+	for name, err := range map[string]error{
+		"a defect":        errors.New("x"),
+		"a constraint":    &pgconn.PgError{Code: "23514"},
+		"a missing table": &pgconn.PgError{Code: "42P01"},
+	} {
+		require.Nil(t, mapError(err), name)
+	}
+}
+
+func TestWhatTheGeneratedCodeFindsWrong(t *testing.T) {
+	t.Parallel()
+	const key = "Idempotency-Key"
+	for _, row := range []struct {
+		err       error
+		code      web.Code
+		parameter string
+	}{
+		{&openapi.RequiredHeaderError{ParamName: key}, web.CodeIdempotencyKeyMissing, key},
+		{&openapi.RequiredHeaderError{ParamName: "Other"}, web.CodeMissingParameter, "Other"},
+		{&openapi.RequiredParamError{ParamName: "token"}, web.CodeMissingParameter, "token"},
+		{&openapi.TooManyValuesForParamError{ParamName: key, Count: 2}, web.CodeIdempotencyKeyInvalid, key},
+		{&openapi.TooManyValuesForParamError{ParamName: "token", Count: 2}, web.CodeInvalidParameter, "token"},
+		{&openapi.InvalidParamFormatError{ParamName: key}, web.CodeIdempotencyKeyInvalid, key},
+		{&openapi.InvalidParamFormatError{ParamName: "id"}, web.CodeInvalidParameter, "id"},
+		{errors.New("another"), web.CodeInvalidParameter, "query"},
+	} {
+		var answer *web.Error
+		require.ErrorAs(t, parameterError(row.err), &answer)
+		require.Equal(t, http.StatusBadRequest, answer.Status)
+		require.Equal(t, row.code, answer.Code)
+		require.Equal(t, row.parameter, answer.Fields[0].Parameter)
+	}
+}
+
+func TestInvalidInputIsAnsweredTogether(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, invalidInput(nil, nil))
+	_, emailErr := domain.ParseEmail("x")
+	_, nameErr := domain.ParseName("")
+	var answer *web.Error
+	require.ErrorAs(t, invalidInput(emailErr, nameErr), &answer)
+	require.Equal(t, web.Code("invalid_email"), answer.Code, "the first one's")
+	require.Len(t, answer.Fields, 2)
+	require.Equal(t, "#/email", answer.Fields[0].Pointer)
+	require.Equal(t, "#/name", answer.Fields[1].Pointer)
+}

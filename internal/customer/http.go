@@ -1,0 +1,181 @@
+package customer
+
+import (
+	_ "embed"
+	"html/template"
+	"log/slog"
+	"net/http"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/internal/customer/openapi"
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/internal/web"
+)
+
+// api answers the Customer API. A handler reads and checks, calls one command or one query, and answers.
+type api struct {
+	commands *Commands
+	profiles *pgxpool.Pool
+}
+
+var _ openapi.ServerInterface = (*api)(nil)
+
+// newHandler puts the API behind the edge: limits, log, traces, problems.
+func newHandler(a *api, cfg Config, log *slog.Logger) (http.Handler, error) {
+	router, err := web.NewRouter(web.Config{
+		MapError:       mapError,
+		RequestTimeout: cfg.RequestTimeout,
+		RateLimit:      cfg.RateLimit,
+	}, log)
+	if err != nil {
+		return nil, err
+	}
+	return openapi.HandlerWithOptions(a, openapi.ChiServerOptions{
+		BaseRouter: router,
+		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
+			web.WriteProblem(w, r, parameterError(err))
+		},
+	}), nil
+}
+
+// CreateSignup answers POST /v1/signups.
+func (a *api) CreateSignup(w http.ResponseWriter, r *http.Request, _ openapi.CreateSignupParams) {
+	key, err := web.IdempotencyKey(r)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	body, err := web.Decode[openapi.SignupRequest](w, r)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	email, emailErr := domain.ParseEmail(body.Email)
+	name, nameErr := domain.ParseName(body.Name)
+	if err := invalidInput(emailErr, nameErr); err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	fault.Here("customer.signup.decoded")
+	answer, err := a.commands.SignUp(r.Context(), key, email, name)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(answer.Status)
+	_, _ = w.Write(answer.Body) // a client that is gone will ask again under its key
+	fault.Here("customer.signup.answered")
+}
+
+// GetCustomer answers GET /v1/customers/{id}.
+func (a *api) GetCustomer(w http.ResponseWriter, r *http.Request, id openapi.CustomerID) {
+	userID, err := domain.ParseUserID(id)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	p, err := readProfile(r.Context(), a.profiles, userID)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	if web.NotModified(w, r, p.etag()) {
+		return
+	}
+	web.WriteJSON(w, r, http.StatusOK, openapi.Customer{
+		UserId:                  string(p.ID),
+		Email:                   string(p.Email),
+		Name:                    string(p.Name),
+		Status:                  openapi.Status(p.Status),
+		Version:                 p.Version,
+		VerificationEmailSentAt: p.MailSentAt,
+	})
+}
+
+// etag tells apart what one version can look like: that the mail is out is another aggregate's event.
+func (p Profile) etag() string {
+	if p.MailSentAt != nil {
+		return web.ETag(p.Version, "mailed")
+	}
+	return web.ETag(p.Version, "")
+}
+
+// HeadCustomer answers HEAD /v1/customers/{id}; net/http drops the body.
+func (a *api) HeadCustomer(w http.ResponseWriter, r *http.Request, id openapi.CustomerID) {
+	a.GetCustomer(w, r, id)
+}
+
+// RenameCustomer answers PATCH /v1/customers/{id}.
+func (a *api) RenameCustomer(w http.ResponseWriter, r *http.Request, id openapi.CustomerID) {
+	userID, err := domain.ParseUserID(id)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	body, err := web.Decode[openapi.RenameRequest](w, r)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	if err := web.CheckIfMatch(r, body.ExpectedVersion); err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	name, err := domain.ParseName(body.Name)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	user, err := a.commands.Rename(r.Context(), userID, name, body.ExpectedVersion)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	w.Header().Set("ETag", web.ETag(user.Version, ""))
+	web.WriteJSON(w, r, http.StatusOK, openapi.RenameResponse{
+		UserId: string(user.ID), Name: string(user.Name), Version: user.Version,
+	})
+}
+
+// CreateVerification answers POST /v1/verifications.
+func (a *api) CreateVerification(w http.ResponseWriter, r *http.Request) {
+	body, err := web.Decode[openapi.VerificationRequest](w, r)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	user, err := a.commands.Verify(r.Context(), body.Token)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	web.WriteJSON(w, r, http.StatusOK, openapi.VerificationResponse{
+		UserId: string(user.ID), Status: openapi.Status(user.Status), Version: user.Version,
+	})
+}
+
+//go:embed verified.html
+var verifiedHTML string
+
+var verifiedPage = template.Must(template.New("verified").Parse(verifiedHTML))
+
+// FollowVerificationLink answers GET /v1/verifications?token=, the link in the mail: it verifies and shows a page.
+// That a GET changes something is deliberate; see docs/adr/0020-verification-link.md.
+func (a *api) FollowVerificationLink(
+	w http.ResponseWriter, r *http.Request, params openapi.FollowVerificationLinkParams,
+) {
+	user, err := a.commands.Verify(r.Context(), params.Token)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Referrer-Policy", "no-referrer") // the address of this page holds the token
+	_ = verifiedPage.Execute(w, user)
+}

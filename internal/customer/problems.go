@@ -1,0 +1,132 @@
+package customer
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"example.com/twinbox/internal/customer/openapi"
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/web"
+)
+
+// Codes of this API beyond those of package web and of the domain's rules.
+const (
+	codeKeyInFlight    web.Code = "idempotency_key_in_flight"
+	codeKeyReused      web.Code = "idempotency_key_reused"
+	codeOutcomeUnknown web.Code = "outcome_unknown"
+)
+
+// statuses gives each broken rule its HTTP status. A code that is missing here would be a defect: 500.
+var statuses = map[domain.Code]int{
+	domain.CodeInvalidUserID:   http.StatusBadRequest,
+	domain.CodeTokenInvalid:    http.StatusUnprocessableEntity,
+	domain.CodeUserNotFound:    http.StatusNotFound,
+	domain.CodeEmailTaken:      http.StatusConflict,
+	domain.CodeVersionMismatch: http.StatusConflict,
+	domain.CodeTokenExpired:    http.StatusGone,
+	domain.CodeInvalidEmail:    http.StatusUnprocessableEntity,
+	domain.CodeInvalidName:     http.StatusUnprocessableEntity,
+}
+
+// retrySoon is what a client should wait when waiting is all it can do.
+const retrySoon = time.Second
+
+// mapError says what each error of the service is to a client. nil means that it is not the client's to know.
+func mapError(err error) *web.Error {
+	var broken *domain.Error
+	switch {
+	case errors.As(err, &broken):
+		return ruleError(broken)
+	case errors.Is(err, errKeyInFlight):
+		problem := web.ParameterError(http.StatusConflict, codeKeyInFlight, "Idempotency-Key",
+			"is in use by a request under way")
+		problem.RetryAfter = retrySoon
+		return problem
+	case errors.Is(err, errKeyReused):
+		return web.ParameterError(http.StatusUnprocessableEntity, codeKeyReused, "Idempotency-Key",
+			"was used for another request")
+	case errors.Is(err, errOutcomeUnknown):
+		return &web.Error{
+			Status: http.StatusServiceUnavailable, Code: codeOutcomeUnknown, RetryAfter: retrySoon, Cause: err,
+			Detail: "The request may or may not have taken effect. Repeat it as it was to find out.",
+		}
+	case failure.Classify(err) == failure.Transient:
+		return &web.Error{
+			Status: http.StatusServiceUnavailable, Code: web.CodeUnavailable, RetryAfter: retrySoon, Cause: err,
+			Detail: "The service cannot reach its database. Nothing has changed.",
+		}
+	}
+	return nil
+}
+
+// ruleError answers a broken rule. A rule about a field of the body points at it.
+func ruleError(broken *domain.Error) *web.Error {
+	status, known := statuses[broken.Code]
+	if !known {
+		return nil
+	}
+	answer := &web.Error{
+		Status: status, Code: web.Code(broken.Code), Detail: "The " + broken.Field + " " + broken.Message + ".",
+	}
+	field := web.Field{Code: web.Code(broken.Code), Detail: broken.Message}
+	if broken.Field == "id" {
+		field.Parameter = broken.Field
+	} else {
+		field.Pointer = "#/" + broken.Field
+	}
+	answer.Fields = []web.Field{field}
+	return answer
+}
+
+// invalidInput joins what is wrong with several fields into one answer, which has the first one's code.
+func invalidInput(errs ...error) error {
+	var first *web.Error
+	for _, err := range errs {
+		var broken *domain.Error
+		if !errors.As(err, &broken) {
+			continue
+		}
+		answer := ruleError(broken)
+		if first == nil {
+			first = answer
+			continue
+		}
+		first.Fields = append(first.Fields, answer.Fields...)
+	}
+	if first == nil {
+		return nil
+	}
+	return first
+}
+
+// parameterError translates what the generated code finds wrong with a parameter.
+func parameterError(err error) error {
+	var header *openapi.RequiredHeaderError
+	var param *openapi.RequiredParamError
+	var format *openapi.InvalidParamFormatError
+	var many *openapi.TooManyValuesForParamError
+	switch {
+	case errors.As(err, &header):
+		return web.ParameterError(http.StatusBadRequest, codeIfKey(header.ParamName, web.CodeIdempotencyKeyMissing,
+			web.CodeMissingParameter), header.ParamName, "is missing")
+	case errors.As(err, &param):
+		return web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, param.ParamName, "is missing")
+	case errors.As(err, &many):
+		return web.ParameterError(http.StatusBadRequest, codeIfKey(many.ParamName, web.CodeIdempotencyKeyInvalid,
+			web.CodeInvalidParameter), many.ParamName, "is there more than once")
+	case errors.As(err, &format):
+		return web.ParameterError(http.StatusBadRequest, codeIfKey(format.ParamName, web.CodeIdempotencyKeyInvalid,
+			web.CodeInvalidParameter), format.ParamName, "is malformed")
+	}
+	return web.ParameterError(http.StatusBadRequest, web.CodeInvalidParameter, "query", "is malformed")
+}
+
+// codeIfKey gives the idempotency key codes of its own.
+func codeIfKey(parameter string, key, other web.Code) web.Code {
+	if parameter == "Idempotency-Key" {
+		return key
+	}
+	return other
+}

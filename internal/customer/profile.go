@@ -1,0 +1,103 @@
+package customer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/inbox"
+)
+
+// Profile is a customer as the events tell it.
+type Profile struct {
+	domain.User
+	MailSentAt *time.Time // when a mail server took the verification mail over; nil until the event says so
+}
+
+// ProfileEvents handles the service's own events: they build the profile.
+func ProfileEvents() *inbox.Mux {
+	mux := inbox.NewMux()
+	inbox.Handle(mux, contract.UserRegistered.Type, createProfile)
+	inbox.Handle(mux, contract.UserRenamed.Type, renameProfile)
+	inbox.Handle(mux, contract.EmailVerified.Type, verifyProfile)
+	return mux
+}
+
+// MailEvents handles Notification's events: they say what became of the mail.
+func MailEvents() *inbox.Mux {
+	mux := inbox.NewMux()
+	inbox.Handle(mux, contract.VerificationEmailSent.Type, noteVerificationMail)
+	return mux
+}
+
+// Plain insert: the inbox row in the same transaction is what makes it happen once, and a second profile of one user
+// would be a defect to hear of.
+const insertProfile = `
+insert into profile (user_id, email, name, status, version) values ($1, $2, $3, $4, $5)`
+
+func createProfile(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.UserRegistered) error {
+	return inbox.Queue(ctx, tx, insertProfile,
+		data.UserID, data.Email, data.Name, domain.StatusPending, event.Version)
+}
+
+const updateProfileName = `
+update profile set name = $2, version = $3, updated_at = clock_timestamp() where user_id = $1 and version < $3`
+
+func renameProfile(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.UserRenamed) error {
+	return changeProfile(ctx, tx, updateProfileName, data.UserID, data.Name, event.Version)
+}
+
+const updateProfileStatus = `
+update profile set status = $2, version = $3, updated_at = clock_timestamp() where user_id = $1 and version < $3`
+
+func verifyProfile(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.EmailVerified) error {
+	return changeProfile(ctx, tx, updateProfileStatus, data.UserID, domain.StatusVerified, event.Version)
+}
+
+var errNoProfile = errors.New("no profile below this version: an earlier event of the user is missing")
+
+// changeProfile runs an update that must hit the profile at an earlier version.
+func changeProfile(ctx context.Context, tx pgx.Tx, sql string, id domain.UserID, value any, version int64) error {
+	return inbox.QueueRows(ctx, tx, func(rows int64) error {
+		if rows == 0 {
+			return errNoProfile
+		}
+		return nil
+	}, sql, id, value, version)
+}
+
+// The first mail counts: a second one (resent by an operator) does not move the time.
+const insertVerificationMail = `
+insert into verification_mail (user_id, mail_id, sent_at) values ($1, $2, $3) on conflict (user_id) do nothing`
+
+func noteVerificationMail(
+	ctx context.Context, tx pgx.Tx, _ cloudevent.Event, data domain.VerificationEmailSent,
+) error {
+	return inbox.Queue(ctx, tx, insertVerificationMail, data.UserID, data.MailID, data.SentAt)
+}
+
+const selectProfile = `
+select p.user_id, p.email, p.name, p.status, p.version, m.sent_at
+from profile p left join verification_mail m using (user_id)
+where p.user_id = $1`
+
+// readProfile answers from the read side alone: a user whose event has not come back yet is not there.
+func readProfile(ctx context.Context, pool *pgxpool.Pool, id domain.UserID) (Profile, error) {
+	var p Profile
+	err := pool.QueryRow(ctx, selectProfile, id).
+		Scan(&p.ID, &p.Email, &p.Name, &p.Status, &p.Version, &p.MailSentAt)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return p, &domain.Error{Code: domain.CodeUserNotFound, Field: "id", Message: "names no customer"}
+	case err != nil:
+		return p, fmt.Errorf("read profile: %w", err)
+	}
+	return p, nil
+}

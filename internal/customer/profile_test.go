@@ -1,0 +1,106 @@
+package customer
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/inbox"
+)
+
+// consume hands the service one event, as its consumer would, and returns what became of it.
+func (b *bundle) consume(t *testing.T, mux *inbox.Mux, event any, id domain.UserID, version int64) inbox.Outcome {
+	t.Helper()
+	definition, data, err := contract.Encode(event)
+	require.NoError(t, err)
+	var outcome inbox.Outcome
+	in, err := inbox.New(inbox.Config{
+		Consumer: "test", Pool: b.pool, Accepts: mux.Accepts, Versioned: true, MaxAttempts: 1,
+		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcome = o },
+	})
+	require.NoError(t, err)
+	msg := cloudevent.Event{
+		ID: uuid.Must(uuid.NewV7()).String(), Source: definition.Source, Type: definition.Type, Subject: string(id),
+		Time: now(), Version: version, Data: data,
+	}.Message()
+	msg.SetContext(t.Context())
+	_, err = in.Middleware(func(m *message.Message) ([]*message.Message, error) { return nil, mux.HandlerFunc(m) })(msg)
+	require.NoError(t, err)
+	return outcome
+}
+
+const someone = domain.UserID("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")
+
+func TestTheProfileFollowsTheEvents(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	path := "/v1/customers/" + string(someone)
+	a := b.do(t, http.MethodGet, path, "")
+	require.Equal(t, http.StatusNotFound, a.status)
+	require.Equal(t, "user_not_found", a.code(t))
+
+	sentAt := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	// The other topic may be faster: the mail is known before the customer is.
+	require.Equal(t, inbox.Applied, b.consume(t, MailEvents(),
+		domain.VerificationEmailSent{UserID: someone, MailID: "m1", SentAt: sentAt}, someone, 0))
+	require.Equal(t, http.StatusNotFound, b.do(t, http.MethodGet, path, "").status)
+
+	steps := []struct {
+		event any
+		want  map[string]any
+	}{
+		{
+			domain.UserRegistered{UserID: someone, Email: "ada@example.org", Name: "Ada", RegisteredAt: sentAt},
+			map[string]any{"name": "Ada", "status": "pending_verification", "version": float64(1)},
+		},
+		{
+			domain.UserRenamed{UserID: someone, Name: "Countess", RenamedAt: sentAt},
+			map[string]any{"name": "Countess", "status": "pending_verification", "version": float64(2)},
+		},
+		{
+			domain.EmailVerified{UserID: someone, Email: "ada@example.org", VerifiedAt: sentAt},
+			map[string]any{"name": "Countess", "status": "verified", "version": float64(3)},
+		},
+	}
+	for i, step := range steps {
+		require.Equal(t, inbox.Applied, b.consume(t, ProfileEvents(), step.event, someone, int64(i+1)))
+		a := b.do(t, http.MethodGet, path, "")
+		require.Equal(t, http.StatusOK, a.status)
+		step.want["user_id"], step.want["email"] = string(someone), "ada@example.org"
+		step.want["verification_email_sent_at"] = "2026-01-02T03:04:05Z"
+		require.Equal(t, step.want, a.json(t))
+		etag := a.header.Get("ETag")
+		require.Equal(t, http.StatusNotModified, b.do(t, http.MethodGet, path, "", "If-None-Match", etag).status)
+		require.Equal(t, http.StatusOK, b.do(t, http.MethodHead, path, "").status)
+	}
+}
+
+func TestTheETagChangesWithWhatIsShown(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	path := "/v1/customers/" + string(someone)
+	require.Equal(t, inbox.Applied, b.consume(t, ProfileEvents(),
+		domain.UserRegistered{UserID: someone, Email: "ada@example.org", Name: "Ada", RegisteredAt: now()}, someone, 1))
+	before := b.do(t, http.MethodGet, path, "")
+	require.Nil(t, before.json(t)["verification_email_sent_at"])
+	require.Equal(t, inbox.Applied, b.consume(t, MailEvents(),
+		domain.VerificationEmailSent{UserID: someone, MailID: "m1", SentAt: now()}, someone, 0))
+	after := b.do(t, http.MethodGet, path, "", "If-None-Match", before.header.Get("ETag"))
+	require.Equal(t, http.StatusOK, after.status)
+	require.NotEqual(t, before.header.Get("ETag"), after.header.Get("ETag"))
+}
+
+func TestAChangeWithoutItsProfileIsGivenUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	require.Equal(t, inbox.Dead, b.consume(t, ProfileEvents(),
+		domain.UserRenamed{UserID: someone, Name: "Ada", RenamedAt: now()}, someone, 2))
+	require.Equal(t, 1, b.count(t, `select count(*) from dead_letter`))
+}

@@ -1,0 +1,76 @@
+package customer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/customer/openapi"
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/fault"
+)
+
+// signUpScope separates the idempotency keys of this command from those of others to come.
+const signUpScope = "signup"
+
+// SignUp stores a new user, the answer under its idempotency key and UserRegistered, all or nothing.
+//
+// The same key with the same command returns the same answer again without doing anything; with another command it
+// returns errKeyReused, and errKeyInFlight while the first is still running. An address that is taken is a
+// [domain.CodeEmailTaken], and the key stays free.
+func (c *Commands) SignUp(ctx context.Context, key string, email domain.Email, name domain.Name) (Answer, error) {
+	fingerprint := sha256.Sum256([]byte(string(email) + "\x00" + string(name)))
+	var answer Answer
+	err := c.transaction(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		given, found, err := claimKey(ctx, tx, signUpScope, key, fingerprint[:])
+		if err != nil || found {
+			answer = given
+			return err
+		}
+		user, err := c.register(ctx, tx, email, name)
+		if err != nil {
+			return err
+		}
+		if answer, err = signedUp(user); err != nil {
+			return err
+		}
+		return storeAnswer(ctx, tx, signUpScope, key, fingerprint[:], answer, c.keysFor)
+	})
+	if err != nil {
+		return Answer{}, err
+	}
+	fault.Here("customer.signup.committed")
+	return answer, nil
+}
+
+func (c *Commands) register(
+	ctx context.Context, tx pgx.Tx, email domain.Email, name domain.Name,
+) (domain.User, error) {
+	id, err := newUserID()
+	if err != nil {
+		return domain.User{}, err
+	}
+	at := now()
+	user, registered := domain.Register(id, email, name, at)
+	if err := insert(ctx, tx, user); err != nil {
+		return domain.User{}, err
+	}
+	return user, c.emit(ctx, tx, user, at, registered)
+}
+
+func signedUp(user domain.User) (Answer, error) {
+	body, err := json.Marshal(openapi.SignupResponse{
+		UserId:  string(user.ID),
+		Email:   string(user.Email),
+		Status:  openapi.Status(user.Status),
+		Version: user.Version,
+	})
+	if err != nil {
+		return Answer{}, fmt.Errorf("encode signup answer: %w", err)
+	}
+	return Answer{Status: http.StatusCreated, Body: body}, nil
+}

@@ -1,0 +1,181 @@
+package customer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/domain"
+)
+
+func TestASignupIsOneUserOneEventOneAnswer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	a := b.signUp(t, `"k1"`, "Ada@Example.org", " Ada ")
+	require.Equal(t, http.StatusCreated, a.status, string(a.body))
+	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
+	document := a.json(t)
+	id := document["user_id"].(string)
+	require.Equal(t, map[string]any{
+		"user_id": id, "email": "Ada@example.org", "status": "pending_verification", "version": float64(1),
+	}, document)
+
+	var eventType, topic, key string
+	var version int64
+	var payload []byte
+	require.NoError(t, b.pool.QueryRow(t.Context(), `select event_type, topic, key, version, payload from outbox`).
+		Scan(&eventType, &topic, &key, &version, &payload))
+	require.Equal(t, contract.UserRegistered.Type, eventType)
+	require.Equal(t, contract.TopicUsers, topic)
+	require.Equal(t, id, key)
+	require.EqualValues(t, 1, version)
+	var data domain.UserRegistered
+	require.NoError(t, json.Unmarshal(payload, &data))
+	require.Equal(t, domain.UserRegistered{
+		UserID: domain.UserID(id), Email: "Ada@example.org", Name: "Ada", RegisteredAt: data.RegisteredAt,
+	}, data)
+}
+
+func TestTheSameKeyGivesTheSameAnswer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first := b.signUp(t, `"k1"`, "ada@example.org", "Ada")
+	for _, key := range []string{`"k1"`, `k1`} {
+		again := b.signUp(t, key, "ada@example.org", "Ada")
+		require.Equal(t, first.status, again.status)
+		require.Equal(t, string(first.body), string(again.body))
+	}
+	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
+}
+
+func TestTheSameKeyForAnotherRequestIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.registered(t)
+	for _, other := range [][2]string{{"eve@example.org", "Ada"}, {"ada@example.org", "Eve"}} {
+		a := b.signUp(t, "k1", other[0], other[1])
+		require.Equal(t, http.StatusUnprocessableEntity, a.status)
+		require.Equal(t, "idempotency_key_reused", a.code(t))
+	}
+	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
+}
+
+func TestAKeyInFlightIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	inside, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- pgx.BeginFunc(context.WithoutCancel(t.Context()), b.pool, func(tx pgx.Tx) error {
+			_, _, err := claimKey(context.Background(), tx, signUpScope, "k1", []byte("x"))
+			close(inside)
+			<-release
+			return err
+		})
+	}()
+	<-inside
+	a := b.signUp(t, "k1", "ada@example.org", "Ada")
+	require.Equal(t, http.StatusConflict, a.status)
+	require.Equal(t, "idempotency_key_in_flight", a.code(t))
+	require.NotEmpty(t, a.header.Get("Retry-After"))
+	close(release)
+	require.NoError(t, <-done)
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").status, "the key is free again")
+}
+
+func TestAnExpiredKeyIsForgotten(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.registered(t)
+	_, err := b.pool.Exec(t.Context(), `update idempotency_key set expires_at = clock_timestamp() - interval '1 s'`)
+	require.NoError(t, err)
+	a := b.signUp(t, "k1", "eve@example.org", "Eve")
+	require.Equal(t, http.StatusCreated, a.status)
+	require.Equal(t, [3]int{2, 2, 1}, b.stored(t), "the old answer was overwritten")
+
+	_, err = b.pool.Exec(t.Context(), `update idempotency_key set expires_at = clock_timestamp() - interval '1 s'`)
+	require.NoError(t, err)
+	require.NoError(t, b.commands.forgetKeys(t.Context()))
+	require.Equal(t, [3]int{2, 2, 0}, b.stored(t))
+}
+
+func TestATakenAddressIsRefusedInAnySpelling(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.registered(t)
+	for i, email := range []string{"ada@example.org", "ADA@EXAMPLE.ORG"} {
+		a := b.signUp(t, fmt.Sprint("other", i), email, "Eve")
+		require.Equal(t, http.StatusConflict, a.status)
+		require.Equal(t, "email_taken", a.code(t))
+	}
+	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
+}
+
+func TestOfTwinSignupsOneWins(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const twins = 8
+	statuses := make(chan int, twins)
+	var all sync.WaitGroup
+	for i := range twins {
+		all.Go(func() { statuses <- b.signUp(t, fmt.Sprint("k", i), "ada@example.org", "Ada").status })
+	}
+	all.Wait()
+	close(statuses)
+	seen := map[int]int{}
+	for status := range statuses {
+		seen[status]++
+	}
+	require.Equal(t, map[int]int{http.StatusCreated: 1, http.StatusConflict: twins - 1}, seen)
+	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
+}
+
+func TestAClientThatHangsUpDoesNotUndoTheCommit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	_, err := b.commands.SignUp(ctx, "k1", "ada@example.org", "Ada")
+	require.NoError(t, err)
+	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
+}
+
+// Whatever the transaction fails at, there is neither a user without an event nor an event without a user.
+func TestASignupThatFailsLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, table := range []string{"users", "outbox", "outbox_key", "idempotency_key"} {
+		t.Run(table, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			_, err := b.pool.Exec(t.Context(), fmt.Sprintf(`
+				create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+				create trigger refuse before insert on %s for each row execute function refuse()`, table))
+			require.NoError(t, err)
+			a := b.signUp(t, "k1", "ada@example.org", "Ada")
+			require.Equal(t, http.StatusInternalServerError, a.status)
+			require.Equal(t, "internal", a.code(t))
+			require.NotContains(t, string(a.body), "refused", "nothing of the cause")
+			require.Equal(t, [3]int{}, b.stored(t))
+		})
+	}
+}
+
+func TestWithoutItsDatabaseTheServiceSaysSo(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	dead, err := pgxpool.New(t.Context(), "postgres://nobody@127.0.0.1:1/none?connect_timeout=1")
+	require.NoError(t, err)
+	t.Cleanup(dead.Close)
+	b.commands.pool = dead
+	a := b.signUp(t, "k1", "ada@example.org", "Ada")
+	require.Equal(t, http.StatusServiceUnavailable, a.status, string(a.body))
+	require.Equal(t, "unavailable", a.code(t))
+	require.NotEmpty(t, a.header.Get("Retry-After"))
+}

@@ -1,0 +1,51 @@
+package customer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/fault"
+)
+
+// Verify marks the user's address as theirs and emits EmailVerified. A token may be used again: the user is verified
+// already and nothing happens.
+//
+// Every token that is not good is the same [domain.CodeTokenInvalid], whether its user exists or not; a good one that
+// is too old is a [domain.CodeTokenExpired].
+func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error) {
+	claim, err := domain.ParseClaim(token)
+	if err != nil {
+		return domain.User{}, err
+	}
+	var user domain.User
+	err = c.transaction(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		locked, err := lock(ctx, tx, claim.UserID)
+		if errors.Is(err, &domain.Error{Code: domain.CodeUserNotFound}) {
+			return &domain.Error{Code: domain.CodeTokenInvalid, Field: "token", Message: "is not a valid verification token"}
+		}
+		if err != nil {
+			return err
+		}
+		at := now()
+		if err := c.links.Verify(claim, locked.Email, at); err != nil {
+			return err
+		}
+		verified, event, changed := locked.VerifyEmail(at)
+		user = verified
+		if !changed {
+			return nil
+		}
+		if err := update(ctx, tx, verified); err != nil {
+			return err
+		}
+		return c.emit(ctx, tx, verified, at, event)
+	})
+	if err != nil {
+		return domain.User{}, err
+	}
+	fault.Here("customer.verify.committed")
+	return user, nil
+}

@@ -1,0 +1,60 @@
+package notification
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/eventing"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/migrations"
+)
+
+const name = "notification"
+
+// Topics are the topics this service writes to.
+func (c Config) Topics() []kafka.Topic { return c.Config.Topics(contract.TopicMails) }
+
+// Run is the service, from its configuration to the end of ctx and the drain after it. It stops in the reverse of the
+// order in which it starts: no new record, then the mails under way are sent, then the relay passes on what they wrote.
+func Run(ctx context.Context, cfg Config, host service.Host) error {
+	group := service.NewGroup(ctx, host.Log, cfg.DrainFor)
+	admin := service.NewAdmin(service.AdminConfig{Log: host.Log, Draining: group.Draining()})
+	events, err := contract.Load()
+	if err != nil {
+		return fmt.Errorf("load contract: %w", err)
+	}
+	node, err := eventing.Open(ctx, eventing.Setup{
+		Service: name, Config: cfg.Config, Topics: cfg.Topics(), Migrations: migrations.ForNotification(),
+		Validate: events.Validate, Admin: admin, Log: host.Log,
+	})
+	if err != nil {
+		return err
+	}
+	sender := newSender(cfg.Mail,
+		&list{pool: node.Pool, outbox: node.Outbox, lease: cfg.Mail.Lease},
+		Writer{Links: cfg.links(), PublicURL: cfg.PublicURL, LinksFor: cfg.LinksFor, Host: cfg.messageIDHost()},
+		&smtpSender{cfg: cfg.SMTP, from: cfg.MailFrom},
+		host.Log, admin.Registry())
+	err = node.Consume(eventing.Consumer{
+		Name: "notification.users", Topic: contract.TopicUsers, Handlers: UserEvents(), Versioned: true,
+		OnOutcome: func(event cloudevent.Event, outcome inbox.Outcome) {
+			if outcome == inbox.Applied && event.Type == contract.UserRegistered.Type {
+				sender.Wake()
+			}
+		},
+	})
+	if err != nil {
+		return errors.Join(err, node.Close())
+	}
+	return node.Run(ctx, group, eventing.Listeners{Admin: cfg.AdminAddr}, host,
+		func(group *service.Group, _ net.Listener) {
+			group.Go("mail sender", sender.Run)
+			node.StartConsumers(group)
+		})
+}

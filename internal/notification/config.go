@@ -1,0 +1,61 @@
+package notification
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/eventing"
+)
+
+// Config is everything that Notification reads from its environment.
+type Config struct {
+	AdminAddr string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8082" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
+	LogLevel  string        `env:"LOG_LEVEL" envDefault:"info" oneof:"debug info warn error" doc:"least severe log lines to write"`
+	LogFormat string        `env:"LOG_FORMAT" envDefault:"json" oneof:"text json" doc:"form of the log lines"`
+	DrainFor  time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"25s" min:"1s" max:"10m" doc:"how long work under way may take after the first signal"`
+
+	VerificationSecret config.Secret `env:"VERIFICATION_SECRET,required" min:"32" max:"4096" doc:"signs verification links; the same as Customer's"`
+	PublicURL          string        `env:"PUBLIC_URL" envDefault:"http://127.0.0.1:8080" format:"url" doc:"where people reach the Customer API: the beginning of links in mails"`
+	LinksFor           time.Duration `env:"VERIFICATION_LINK_TTL" envDefault:"48h" min:"1m" max:"8760h" doc:"how long a link works from when it is sent"`
+
+	SMTP     SMTPConfig   `envPrefix:"SMTP_"`
+	MailFrom string       `env:"MAIL_FROM" envDefault:"Twinbox <no-reply@example.com>" format:"mail" doc:"sender of every mail"`
+	Mail     SenderConfig `envPrefix:"MAIL_"`
+
+	eventing.Config
+}
+
+// margin is what a lease must have left after the longest submission: for the statements around it.
+const margin = 5 * time.Second
+
+// Validate checks what no single variable can.
+func (c Config) Validate() []config.Problem {
+	problems := append(c.Problems(), c.SMTP.problems()...)
+	add := func(variable, format string, args ...any) {
+		problems = append(problems, config.Problem{
+			Variable: variable, Code: config.CodeConflict, Detail: fmt.Sprintf(format, args...),
+		})
+	}
+	if c.Mail.Lease < c.SMTP.Timeout+margin {
+		add("MAIL_LEASE", "%s: a mail may take SMTP_TIMEOUT (%s) and its lease must outlast that by %s",
+			c.Mail.Lease, c.SMTP.Timeout, margin)
+	}
+	if c.Mail.RetryMax < c.Mail.RetryMin {
+		add("MAIL_RETRY_MAX", "%s is shorter than MAIL_RETRY_MIN (%s)", c.Mail.RetryMax, c.Mail.RetryMin)
+	}
+	if c.DrainFor < c.SMTP.Timeout {
+		add("SHUTDOWN_TIMEOUT", "%s: a mail under way may take SMTP_TIMEOUT (%s)", c.DrainFor, c.SMTP.Timeout)
+	}
+	return problems
+}
+
+func (c Config) links() domain.VerificationKey { return domain.VerificationKey(c.VerificationSecret) }
+
+// messageIDHost is the domain of MAIL_FROM.
+func (c Config) messageIDHost() string {
+	_, host, _ := strings.Cut(strings.TrimRight(c.MailFrom, "> "), "@")
+	return host
+}

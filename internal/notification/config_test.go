@@ -1,0 +1,47 @@
+package notification
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/config"
+)
+
+func environ(extra ...string) []string {
+	return append([]string{
+		"DATABASE_URL=postgres://u:hunter2@127.0.0.1:1/n", "KAFKA_BROKERS=127.0.0.1:1", "SMTP_ADDR=127.0.0.1:1",
+		"VERIFICATION_SECRET=0123456789abcdef0123456789abcdef",
+	}, extra...)
+}
+
+func TestTheDefaultsHoldTogether(t *testing.T) {
+	t.Parallel()
+	var cfg Config
+	require.NoError(t, config.Load(environ(), &cfg))
+	require.Equal(t, "example.com", cfg.messageIDHost())
+	require.Equal(t, int32(6), cfg.Topics()[0].Partitions)
+}
+
+func TestCrossChecksAreReportedAllAtOnce(t *testing.T) {
+	t.Parallel()
+	var cfg Config
+	err := config.Load(environ(
+		"MAIL_LEASE=10s", "SMTP_TIMEOUT=20s", "MAIL_RETRY_MIN=10s", "MAIL_RETRY_MAX=1s", "SHUTDOWN_TIMEOUT=5s",
+		"SMTP_USERNAME=u", "SMTP_PASSWORD=hunter2", "OUTBOX_LEASE=5s", "OUTBOX_POLL=5s", "INBOX_HANDLER_TIMEOUT=1m",
+		"INBOX_RETRY_MIN=10s", "INBOX_RETRY_MAX=1s", "KAFKA_PASSWORD=hunter2",
+	), &cfg)
+	var all *config.Error
+	require.True(t, errors.As(err, &all))
+	var variables []string
+	for _, p := range all.Problems {
+		require.Equal(t, config.CodeConflict, p.Code)
+		variables = append(variables, p.Variable)
+	}
+	require.ElementsMatch(t, []string{
+		"MAIL_LEASE", "MAIL_RETRY_MAX", "SHUTDOWN_TIMEOUT", "SMTP_TLS", "OUTBOX_LEASE", "OUTBOX_POLL",
+		"INBOX_HANDLER_TIMEOUT", "INBOX_RETRY_MAX", "KAFKA_PASSWORD", "KAFKA_TLS",
+	}, variables)
+	require.NotContains(t, err.Error(), "hunter2")
+}

@@ -1,0 +1,66 @@
+package notification
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/inbox"
+)
+
+// UserEvents handles Customer's events: contacts, and the mail that a new one is owed.
+func UserEvents() *inbox.Mux {
+	mux := inbox.NewMux()
+	inbox.Handle(mux, contract.UserRegistered.Type, welcome)
+	inbox.Handle(mux, contract.UserRenamed.Type, renameContact)
+	inbox.Handle(mux, contract.EmailVerified.Type, verifyContact)
+	return mux
+}
+
+const insertContact = `insert into contact (user_id, email, name, version) values ($1, $2, $3, $4)`
+
+const insertMail = `
+insert into mail (id, event_id, template, user_id, recipient, name) values ($1, $2, $3, $4, $5, $6)`
+
+// welcome stores the contact and the mail as a row. Sending here would announce what may still be rolled back, and
+// sending after the commit without a row would be forgotten by a crash in between.
+func welcome(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.UserRegistered) error {
+	mailID, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("make mail id: %w", err)
+	}
+	return errors.Join(
+		inbox.Queue(ctx, tx, insertContact, data.UserID, data.Email, data.Name, event.Version),
+		inbox.Queue(ctx, tx, insertMail,
+			mailID, event.ID, templateVerification, data.UserID, data.Email, data.Name),
+	)
+}
+
+const updateContactName = `
+update contact set name = $2, version = $3, updated_at = clock_timestamp() where user_id = $1 and version < $3`
+
+func renameContact(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.UserRenamed) error {
+	return inbox.QueueRows(ctx, tx, changed, updateContactName, data.UserID, data.Name, event.Version)
+}
+
+const updateContactVerified = `
+update contact set verified = true, version = $2, updated_at = clock_timestamp() where user_id = $1 and version < $2`
+
+func verifyContact(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.EmailVerified) error {
+	return inbox.QueueRows(ctx, tx, changed, updateContactVerified, data.UserID, event.Version)
+}
+
+var errNoContact = errors.New("no contact below this version: an earlier event of the user is missing")
+
+func changed(rows int64) error {
+	if rows == 0 {
+		return errNoContact
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package notification
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/inbox"
+)
+
+func TestTheContactFollowsTheEvents(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	require.Equal(t, inbox.Applied, b.register(t))
+	require.Equal(t, inbox.Applied, b.consume(t,
+		domain.UserRenamed{UserID: someone, Name: "Countess", RenamedAt: time.Now().UTC()}, 2))
+	require.Equal(t, inbox.Applied, b.consume(t,
+		domain.EmailVerified{UserID: someone, Email: "ada@example.org", VerifiedAt: time.Now().UTC()}, 3))
+	require.Equal(t, 1, b.count(t, `select count(*) from contact where user_id = $1 and email = 'ada@example.org'
+		and name = 'Countess' and verified and version = 3`, string(someone)))
+	require.Equal(t, 1, b.count(t, `select count(*) from mail where state = 'pending' and name = 'Ada'`))
+}
+
+func TestAChangeWithoutItsContactIsGivenUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	require.Equal(t, inbox.Dead, b.consume(t,
+		domain.UserRenamed{UserID: someone, Name: "Ada", RenamedAt: time.Now().UTC()}, 2))
+	require.Equal(t, inbox.Dead, b.consume(t,
+		domain.EmailVerified{UserID: someone, Email: "ada@example.org", VerifiedAt: time.Now().UTC()}, 3))
+}
+
+func TestAContactAndItsMailAreOneTransaction(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	_, err := b.pool.Exec(t.Context(), `
+		create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+		create trigger refuse before insert on mail for each row execute function refuse()`)
+	require.NoError(t, err)
+	require.Equal(t, inbox.Dead, b.register(t))
+	require.Zero(t, b.count(t, `select count(*) from contact`))
+}

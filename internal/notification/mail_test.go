@@ -1,0 +1,82 @@
+package notification
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/domain"
+)
+
+var (
+	testWriter = Writer{
+		Links: testKey, PublicURL: "https://twinbox.example.org", LinksFor: 36 * time.Hour, Host: "example.org",
+	}
+	writtenAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+)
+
+func testMail() Mail {
+	return Mail{
+		ID: uuid.MustParse("0190a1b2-c3d4-7e5f-8a9b-000000000001"), Template: templateVerification,
+		UserID: someone, Recipient: "ada@example.org", Name: "Ada",
+	}
+}
+
+func TestTheLetterSaysWhoWhereAndUntilWhen(t *testing.T) {
+	t.Parallel()
+	letter, err := testWriter.Write(testMail(), writtenAt)
+	require.NoError(t, err)
+	require.Equal(t, "0190a1b2-c3d4-7e5f-8a9b-000000000001@example.org", letter.MessageID)
+	require.Equal(t, domain.Email("ada@example.org"), letter.To)
+	require.True(t, strings.HasPrefix(letter.Text, "Hello Ada,\n"), letter.Text)
+	require.Contains(t, letter.Text, "3 January 2026, 15:04 UTC")
+
+	pattern := regexp.MustCompile(`https://twinbox\.example\.org/v1/verifications\?token=(\S+)`)
+	link := pattern.FindStringSubmatch(letter.Text)
+	require.Len(t, link, 2)
+	require.NotContains(t, link[0], "ada", "no address in a link")
+	claim, err := domain.ParseClaim(link[1])
+	require.NoError(t, err)
+	require.Equal(t, someone, claim.UserID)
+	require.Equal(t, writtenAt.Add(36*time.Hour), claim.Expires)
+	require.NoError(t, testKey.Verify(claim, "ada@example.org", writtenAt))
+}
+
+func TestEveryAttemptIsTheSameMessageWithAFreshLink(t *testing.T) {
+	t.Parallel()
+	first, err := testWriter.Write(testMail(), writtenAt)
+	require.NoError(t, err)
+	second, err := testWriter.Write(testMail(), writtenAt.Add(time.Hour))
+	require.NoError(t, err)
+	require.Equal(t, first.MessageID, second.MessageID)
+	require.NotEqual(t, first.Text, second.Text, "the link lives from when it is sent")
+}
+
+func TestALetterThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	unknown := testMail()
+	unknown.Template = "birthday"
+	_, err := testWriter.Write(unknown, writtenAt)
+	require.ErrorContains(t, err, `no template "birthday"`)
+
+	broken := testMail()
+	broken.UserID = "nobody"
+	_, err = testWriter.Write(broken, writtenAt)
+	require.ErrorContains(t, err, "sign link")
+}
+
+func TestAMailWithoutATemplateFailsForGood(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	b.register(t)
+	_, err := b.pool.Exec(t.Context(), `update mail set template = 'birthday'`)
+	require.NoError(t, err)
+	b.start(t)
+	b.awaitState(t, "failed")
+	require.Empty(t, b.box.Messages())
+	require.Equal(t, 1, b.count(t, `select count(*) from mail where error like '%no template%'`))
+}

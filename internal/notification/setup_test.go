@@ -1,0 +1,119 @@
+package notification
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/local/mailbox"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/migrations"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+const someone = domain.UserID("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")
+
+var testKey = domain.VerificationKey(strings.Repeat("k", domain.MinSecretBytes))
+
+// bundle is the service without its broker: a mail list on a database of its own, and a mail server.
+type bundle struct {
+	pool   *pgxpool.Pool
+	box    *mailbox.Mailbox
+	list   *list
+	sender *Sender
+}
+
+func setup(t *testing.T, reply func(stage, from, to string) error) *bundle {
+	t.Helper()
+	pool := pgtest.New(t, migrations.ForNotification()...)
+	box, err := mailbox.Start(t.Context(), mailbox.Config{Reply: reply})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, box.Close()) })
+	events, err := contract.Load()
+	require.NoError(t, err)
+	out, err := outbox.New(outbox.Config{Validate: events.Validate})
+	require.NoError(t, err)
+	l := &list{pool: pool, outbox: out, lease: time.Minute}
+	sender := newSender(
+		SenderConfig{
+			Workers: 2, Lease: time.Minute, Poll: 10 * time.Millisecond, MaxAttempts: 3,
+			RetryMin: time.Millisecond, RetryMax: 4 * time.Millisecond,
+		}, l,
+		Writer{Links: testKey, PublicURL: "http://127.0.0.1:8080", LinksFor: time.Hour, Host: "example.com"},
+		&smtpSender{
+			cfg:  SMTPConfig{Addr: box.SMTPAddr(), TLS: "none", Timeout: 5 * time.Second},
+			from: "Twinbox <no-reply@example.com>",
+		},
+		slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	return &bundle{pool: pool, box: box, list: l, sender: sender}
+}
+
+// start runs the sender until the test ends.
+func (b *bundle) start(t *testing.T) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- b.sender.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-done)
+	})
+}
+
+// register consumes a UserRegistered, which puts a mail on the list.
+func (b *bundle) register(t *testing.T) inbox.Outcome {
+	t.Helper()
+	return b.consume(t, domain.UserRegistered{
+		UserID: someone, Email: "ada@example.org", Name: "Ada", RegisteredAt: time.Now().UTC(),
+	}, 1)
+}
+
+func (b *bundle) consume(t *testing.T, event any, version int64) inbox.Outcome {
+	t.Helper()
+	definition, data, err := contract.Encode(event)
+	require.NoError(t, err)
+	mux := UserEvents()
+	var outcome inbox.Outcome
+	in, err := inbox.New(inbox.Config{
+		Consumer: "test", Pool: b.pool, Accepts: mux.Accepts, MaxAttempts: 1,
+		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcome = o },
+		Log:       slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	msg := cloudevent.Event{
+		ID: uuid.Must(uuid.NewV7()).String(), Source: definition.Source, Type: definition.Type,
+		Subject: string(someone), Time: time.Now().UTC(), Version: version, Data: data,
+	}.Message()
+	msg.SetContext(t.Context())
+	_, err = in.Middleware(func(m *message.Message) ([]*message.Message, error) { return nil, mux.HandlerFunc(m) })(msg)
+	require.NoError(t, err)
+	return outcome
+}
+
+func (b *bundle) count(t *testing.T, sql string, args ...any) (n int) {
+	t.Helper()
+	require.NoError(t, b.pool.QueryRow(t.Context(), sql, args...).Scan(&n))
+	return n
+}
+
+// awaitState waits until the one mail is in the state.
+func (b *bundle) awaitState(t *testing.T, state string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return b.count(t, `select count(*) from mail where state = $1`, state) == 1
+	}, 10*time.Second, 5*time.Millisecond, "mail never %s", state)
+}

@@ -1,0 +1,159 @@
+package notification
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/wneessen/go-mail"
+
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/local/mailbox"
+)
+
+func newSMTP(t *testing.T, cfg mailbox.Config, change func(*SMTPConfig)) (*smtpSender, *mailbox.Mailbox) {
+	t.Helper()
+	box, err := mailbox.Start(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, box.Close()) })
+	smtp := SMTPConfig{Addr: box.SMTPAddr(), TLS: "none", Timeout: 5 * time.Second}
+	if change != nil {
+		change(&smtp)
+	}
+	return &smtpSender{cfg: smtp, from: "Twinbox <no-reply@example.com>"}, box
+}
+
+var letter = Letter{
+	MessageID: "1@example.com", To: "ada@example.org",
+	Subject: "Grüße\r\nBcc: eve@example.org", Text: "Hello.\n.\nA lone dot.\n",
+}
+
+func ready(context.Context) error { return nil }
+
+// submitted hands the letter over and returns the verdict, "" when the server took it.
+func submitted(ctx context.Context, s *smtpSender, beforeData func(context.Context) error) (verdict, error) {
+	err := s.submit(ctx, letter, beforeData)
+	if submitErr, ok := errors.AsType[*SubmitError](err); ok {
+		return submitErr.verdict, err
+	}
+	return "", err
+}
+
+func TestALetterArrivesAsWritten(t *testing.T) {
+	t.Parallel()
+	s, box := newSMTP(t, mailbox.Config{}, nil)
+	v, err := submitted(t.Context(), s, ready)
+	require.NoError(t, err)
+	require.Empty(t, v)
+	messages, err := box.Await(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, []string{"ada@example.org"}, messages[0].To, "a line break in the subject adds nobody")
+	require.Equal(t, "1@example.com", messages[0].MessageID)
+	require.Contains(t, messages[0].Text, "\n.\nA lone dot.")
+}
+
+func TestNothingIsSentBeforeTheSenderIsReady(t *testing.T) {
+	t.Parallel()
+	s, box := newSMTP(t, mailbox.Config{}, nil)
+	notReady := errors.New("the claim is gone")
+	v, err := submitted(t.Context(), s, func(context.Context) error { return notReady })
+	require.ErrorIs(t, err, notReady)
+	require.Empty(t, v, "no verdict on a mail that was not submitted")
+	require.Empty(t, box.Messages())
+}
+
+func TestWhatCannotConnectIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*SMTPConfig){
+		"nobody listens":             func(c *SMTPConfig) { c.Addr = "127.0.0.1:1" },
+		"STARTTLS is not offered":    func(c *SMTPConfig) { c.TLS = "starttls" },
+		"the server speaks no TLS":   func(c *SMTPConfig) { c.TLS, c.Timeout = "tls", time.Second },
+		"no such host":               func(c *SMTPConfig) { c.Addr = "mail.invalid:25" },
+		"an account, and no login":   func(c *SMTPConfig) { c.Username, c.Password = "u", "hunter2" },
+		"a port that is not one":     func(c *SMTPConfig) { c.Addr = "127.0.0.1:smtp" },
+		"an address without a port":  func(c *SMTPConfig) { c.Addr = "127.0.0.1" },
+		"a host that mail cannot be": func(c *SMTPConfig) { c.Addr = ":25" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, box := newSMTP(t, mailbox.Config{}, change)
+			v, err := submitted(t.Context(), s, func(context.Context) error {
+				t.Error("submitting, though nothing was sent")
+				return nil
+			})
+			require.Equal(t, again, v, "%v", err)
+			require.NotContains(t, err.Error(), "hunter2")
+			require.Empty(t, box.Messages())
+		})
+	}
+}
+
+func TestAServerThatStallsAfterTheContentLeavesDoubt(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	s, _ := newSMTP(t, mailbox.Config{Reply: func(stage, _, _ string) error {
+		if stage == "kept" {
+			<-release
+		}
+		return nil
+	}}, func(c *SMTPConfig) { c.Timeout = 300 * time.Millisecond })
+	defer close(release)
+	v, err := submitted(t.Context(), s, ready)
+	require.Error(t, err)
+	require.Equal(t, unclear, v)
+}
+
+func TestALetterThatCannotBeWrittenIsRefused(t *testing.T) {
+	t.Parallel()
+	s, _ := newSMTP(t, mailbox.Config{}, nil)
+	s.from = "nobody"
+	v, err := submitted(t.Context(), s, ready)
+	require.Equal(t, refused, v, "%v", err)
+}
+
+// The verdict depends on how far the letter got: the server has nothing before the final dot, and after it only its
+// answer says what it has.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		err  error
+		want verdict
+	}{
+		"sender not answered":    {&mail.SendError{Reason: mail.ErrSMTPMailFrom}, again},
+		"recipient not answered": {&mail.SendError{Reason: mail.ErrSMTPRcptTo}, again},
+		"content cut":            {&mail.SendError{Reason: mail.ErrWriteContent}, again},
+		"dot not answered":       {&mail.SendError{Reason: mail.ErrSMTPDataClose}, unclear},
+		"wrapped":                {fmt.Errorf("send: %w", &mail.SendError{Reason: mail.ErrSMTPDataClose}), unclear},
+		"anything else":          {errors.New("no idea"), unclear},
+	} {
+		require.Equal(t, row.want, judge(row.err), name)
+	}
+}
+
+func TestSMTPCrossChecks(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		cfg  SMTPConfig
+		want []string
+	}{
+		"no login":               {SMTPConfig{TLS: "none"}, nil},
+		"login over TLS":         {SMTPConfig{TLS: "tls", Username: "u", Password: "p"}, nil},
+		"login over STARTTLS":    {SMTPConfig{TLS: "starttls", Username: "u", Password: "p"}, nil},
+		"login in the clear":     {SMTPConfig{TLS: "none", Username: "u", Password: "p"}, []string{"SMTP_TLS"}},
+		"login if TLS is there":  {SMTPConfig{TLS: "opportunistic", Username: "u", Password: "p"}, []string{"SMTP_TLS"}},
+		"user without password":  {SMTPConfig{TLS: "tls", Username: "u"}, []string{"SMTP_PASSWORD"}},
+		"password without user":  {SMTPConfig{TLS: "tls", Password: "p"}, []string{"SMTP_PASSWORD"}},
+		"password, and no TLS":   {SMTPConfig{TLS: "none", Password: "p"}, []string{"SMTP_PASSWORD", "SMTP_TLS"}},
+		"nothing of it is asked": {SMTPConfig{TLS: "opportunistic"}, nil},
+	} {
+		var variables []string
+		for _, p := range row.cfg.problems() {
+			require.Equal(t, config.CodeConflict, p.Code)
+			variables = append(variables, p.Variable)
+		}
+		require.Equal(t, row.want, variables, name)
+	}
+}

@@ -1,0 +1,121 @@
+// Package docs_test keeps the written pages true: their links lead somewhere, and the commands they name exist.
+package docs_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../../.."
+
+// pages lists the Markdown files of the tree.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var list []string
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != root:
+			return fs.SkipDir
+		case filepath.Ext(path) == ".md":
+			list = append(list, path)
+		}
+		return nil
+	}))
+	require.Contains(t, list, filepath.Join(root, "README.md"))
+	return list
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(content)
+}
+
+var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	for _, page := range pages(t) {
+		for _, match := range link.FindAllStringSubmatch(read(t, page), -1) {
+			if strings.Contains(match[1], "://") || strings.HasPrefix(match[1], "mailto:") {
+				continue
+			}
+			_, err := os.Stat(filepath.Join(filepath.Dir(page), match[1]))
+			require.NoError(t, err, "%s links to %s", page, match[1])
+		}
+	}
+}
+
+var (
+	target  = regexp.MustCompile(`(?m)^([a-z-]+):.*?## (.+)$`)
+	command = regexp.MustCompile("(?m)(?:`|^)make ([a-z][a-z -]*)")
+	program = regexp.MustCompile(`(?:go|\(GO\)) run \./([a-z/]+)`)
+)
+
+func targets(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, match := range target.FindAllStringSubmatch(read(t, filepath.Join(root, "Makefile")), -1) {
+		found[match[1]] = match[2]
+	}
+	return found
+}
+
+func TestCommandsExist(t *testing.T) {
+	t.Parallel()
+	known := targets(t)
+	for _, page := range pages(t) {
+		text := read(t, page)
+		for _, match := range command.FindAllStringSubmatch(text, -1) {
+			for name := range strings.FieldsSeq(match[1]) {
+				require.Contains(t, known, name, "%s names make %s", page, name)
+			}
+		}
+		for _, match := range program.FindAllStringSubmatch(text+read(t, filepath.Join(root, "Makefile")), -1) {
+			_, err := os.Stat(filepath.Join(root, match[1]))
+			require.NoError(t, err, "%s runs %s", page, match[1])
+		}
+	}
+}
+
+func TestMakefile_HelpListsEveryTarget(t *testing.T) {
+	t.Parallel()
+	text := read(t, filepath.Join(root, "Makefile"))
+	phony := regexp.MustCompile(`(?m)^\.PHONY: (.+)$`).FindStringSubmatch(text)
+	require.NotNil(t, phony)
+	documented := targets(t)
+	for name := range strings.FieldsSeq(phony[1]) {
+		require.Contains(t, documented, name)
+	}
+	require.Len(t, strings.Fields(phony[1]), len(documented))
+
+	help := exec.CommandContext(t.Context(), "make")
+	help.Dir = root
+	output, err := help.Output()
+	require.NoError(t, err)
+	for name, what := range documented {
+		require.Regexp(t, `(?m)^  make `+name+` +`+regexp.QuoteMeta(what)+`$`, string(output))
+	}
+}
+
+// The workflow must do nothing that .ci/run does not do.
+func TestWorkflowCallsTheScript(t *testing.T) {
+	t.Parallel()
+	workflow := read(t, filepath.Join(root, ".github/workflows/ci.yml"))
+	runs := regexp.MustCompile(`(?m)^\s+(?:- )?run: (.+)$`).FindAllStringSubmatch(workflow, -1)
+	require.Len(t, runs, 1)
+	require.Equal(t, "bash .ci/run", runs[0][1])
+	for _, uses := range regexp.MustCompile(`uses: (\S+)`).FindAllStringSubmatch(workflow, -1) {
+		require.Regexp(t, `@[0-9a-f]{40}$`, uses[1], "a tag can be moved, a commit cannot")
+	}
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../../.."
+
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	for before, after := range map[string]string{
+		`module m.org/a`:                        `module new.org/b/c`,
+		"import \"m.org/a\"\n":                  "import \"new.org/b/c\"\n",
+		`import "m.org/a/internal/x"`:           `import "new.org/b/c/internal/x"`,
+		`pkg: m.org/a/internal/x$`:              `pkg: new.org/b/c/internal/x$`,
+		`(m.org/a.T).Close`:                     `(new.org/b/c.T).Close`,
+		`-X=m.org/a/x.V=1`:                      `-X=new.org/b/c/x.V=1`,
+		`m.org/a m.org/a m.org/a`:               `new.org/b/c new.org/b/c new.org/b/c`,
+		`https://m.org/a/events/x.json`:         `https://m.org/a/events/x.json`,
+		`m.org/ab m.org/a-b m.org/a_b xm.org/a`: `m.org/ab m.org/a-b m.org/a_b xm.org/a`,
+		`sub.m.org/a mxorg/a`:                   `sub.m.org/a mxorg/a`,
+		"m.org/a\x00":                           "m.org/a\x00",
+	} {
+		require.Equal(t, after, string(replace([]byte(before), "m.org/a", "new.org/b/c")))
+	}
+}
+
+func TestRename_RefusesWhatIsNoPath(t *testing.T) {
+	t.Parallel()
+	for _, module := range []string{
+		"", "/a", "a/", "a//b", "https://github.com/a/b", "github.com/a b", "GitHub.com/a", "a/../b", "./a", "a/b.", "a\n",
+	} {
+		_, err := rename(t.TempDir(), module)
+		require.ErrorContains(t, err, "not a module path", module)
+	}
+	_, err := rename(t.TempDir(), "github.com/a/b")
+	require.ErrorContains(t, err, "read module")
+}
+
+// The whole tree is copied and renamed. That every import then parses and no old path is left is what a full build
+// would need a minute to say; the packages built stand for the rest.
+func TestRename_TheTree(t *testing.T) {
+	t.Parallel()
+	dir := copyTree(t)
+	old, err := currentModule(dir)
+	require.NoError(t, err)
+	const module = "github.com/acme/shop.v2"
+
+	changed, err := rename(dir, module)
+	require.NoError(t, err)
+	require.NotEmpty(t, changed)
+	for _, name := range []string{"go.mod", "tools.mod", "golangci-lint.mod", ".golangci.yml"} {
+		require.Contains(t, changed, filepath.Join(dir, name))
+	}
+	imports := 0
+	walkGo(t, dir, func(path string) {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		require.NoError(t, err)
+		for _, spec := range file.Imports {
+			require.False(t, strings.HasPrefix(spec.Path.Value, `"`+old), "%s imports %s", path, spec.Path.Value)
+			if strings.HasPrefix(spec.Path.Value, `"`+module+"/") {
+				imports++
+			}
+		}
+	})
+	require.Greater(t, imports, 50)
+
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", t.TempDir(), "./internal/domain", "./internal/config",
+		"./internal/tools/rename")
+	build.Dir = dir
+	output, err := build.CombinedOutput()
+	require.NoError(t, err, string(output))
+
+	again, err := rename(dir, module)
+	require.NoError(t, err)
+	require.Empty(t, again, "the second time there is nothing left to do")
+}
+
+func copyTree(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(dir, strings.TrimPrefix(path, root))
+		switch {
+		case entry.IsDir() && skipped[entry.Name()]:
+			return fs.SkipDir
+		case entry.IsDir():
+			return os.MkdirAll(target, 0o755)
+		case !entry.Type().IsRegular():
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, 0o644)
+	}))
+	return dir
+}
+
+func walkGo(t *testing.T, dir string, visit func(path string)) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".go") {
+			visit(path)
+		}
+		return err
+	}))
+}

@@ -1,0 +1,162 @@
+package e2e
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/customer"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafkatest"
+	"example.com/twinbox/internal/local/mailbox"
+	"example.com/twinbox/internal/notification"
+	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/internal/service"
+	"example.com/twinbox/migrations"
+)
+
+// house is everything around the two services, which outlives them: databases, broker, mail server.
+type house struct {
+	customerDB, notificationDB *pgxpool.Pool
+	box                        *mailbox.Mailbox
+	brokers                    []string
+	customerEnv                []string
+	notificationEnv            []string
+}
+
+// newHouse builds an empty house. On a shared broker the topics are made anew, so such tests do not run side by side.
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	brokers := kafkatest.Brokers(t)
+	h := &house{
+		brokers:        brokers,
+		customerDB:     pgtest.New(t, migrations.ForCustomer()...),
+		notificationDB: pgtest.New(t, migrations.ForNotification()...),
+	}
+	var err error
+	h.box, err = mailbox.Start(t.Context(), mailbox.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, h.box.Close()) })
+	common := []string{
+		"ENVIRONMENT=" + environment(t),
+		"KAFKA_BROKERS=" + brokers[0],
+		"KAFKA_PUBLISH_TIMEOUT=1s",
+		"KAFKA_SESSION_TIMEOUT=" + sessionTimeout(),
+		"OUTBOX_LEASE=2s",
+		"OUTBOX_POLL=50ms",
+		"INBOX_RETRY_MIN=10ms",
+		"VERIFICATION_SECRET=0123456789abcdef0123456789abcdef",
+		"ADMIN_ADDR=127.0.0.1:0",
+		"LOG_LEVEL=warn",
+	}
+	h.customerEnv = append([]string{
+		"DATABASE_URL=" + pgtest.DSN(h.customerDB), "HTTP_ADDR=" + freePort(t),
+	}, common...)
+	h.notificationEnv = append([]string{
+		"DATABASE_URL=" + pgtest.DSN(h.notificationDB), "SMTP_ADDR=" + h.box.SMTPAddr(), "SMTP_TLS=none",
+		"SMTP_TIMEOUT=1s", "MAIL_LEASE=6s", "MAIL_POLL=50ms",
+	}, common...)
+	h.makeTopics(t, brokers)
+	return h
+}
+
+// sessionTimeout is how long the group keeps the place of a consumer that was killed: a second where the broker is
+// ours, else the least that a broker allows by default.
+func sessionTimeout() string {
+	if choice := os.Getenv(kafkatest.Variable); choice == "" || choice == "real" {
+		return "1s"
+	}
+	return "6s"
+}
+
+func (h *house) makeTopics(t *testing.T, brokers []string) {
+	t.Helper()
+	var c customer.Config
+	var n notification.Config
+	require.NoError(t, config.Load(h.customerEnv, &c))
+	require.NoError(t, config.Load(h.notificationEnv, &n))
+	if kafkatest.IsReal() {
+		dropTopics(t, brokers)
+	}
+	topics := append(c.Topics(), n.Topics()...)
+	// A topic that is being deleted cannot be made again at once.
+	require.EventuallyWithT(t, func(collect *assertCollect) {
+		require.NoError(collect, kafka.EnsureTopics(t.Context(), c.Client("e2e"), topics...))
+	}, kafkatest.Patience, 100*time.Millisecond)
+}
+
+func dropTopics(t *testing.T, brokers []string) {
+	t.Helper()
+	cfg := sarama.NewConfig()
+	cfg.Version = sarama.V3_6_0_0
+	admin, err := sarama.NewClusterAdmin(brokers, cfg)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, admin.Close()) }()
+	for _, topic := range []string{contract.TopicUsers, contract.TopicMails} {
+		if err := admin.DeleteTopic(topic); err != nil {
+			require.ErrorIs(t, err, sarama.ErrUnknownTopicOrPartition)
+		}
+	}
+}
+
+// The two services.
+const (
+	customerService     = "customer"
+	notificationService = "notification"
+)
+
+// run is one service until ctx ends. ready is called once it listens.
+func run(ctx context.Context, name string, environ []string, ready func()) error {
+	host := service.Host{
+		Log:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})).With("service", name),
+		Ready: func(service.Listening) { ready() },
+	}
+	if name == customerService {
+		var cfg customer.Config
+		if err := config.Load(environ, &cfg); err != nil {
+			return err
+		}
+		return customer.Run(ctx, cfg, host)
+	}
+	var cfg notification.Config
+	if err := config.Load(environ, &cfg); err != nil {
+		return err
+	}
+	return notification.Run(ctx, cfg, host)
+}
+
+func (h *house) environ(name string) []string {
+	if name == customerService {
+		return h.customerEnv
+	}
+	return h.notificationEnv
+}
+
+// start runs a service in this process. Call what it returns to stop it, which must go well.
+func (h *house) start(t *testing.T, name string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended, ready := make(chan error, 1), make(chan struct{})
+	go func() { ended <- run(ctx, name, h.environ(name), func() { close(ready) }) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-ended, "a clean stop of %s", name)
+	})
+	select {
+	case <-ready:
+		t.Cleanup(stop)
+	case err := <-ended:
+		cancel()
+		require.NoError(t, err, "start %s", name)
+	}
+	return stop
+}

@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/kafkatest"
+)
+
+// The whole path: sign up, get one mail, follow its link, and both services know.
+func TestTheStory(t *testing.T) {
+	parallel(t)
+	h := newHouse(t)
+	stops := []func(){h.start(t, customerService), h.start(t, notificationService)}
+
+	h.tell(t)
+
+	again := h.client().signUp(t)
+	require.Equal(t, "pending_verification", again.Body["status"], "a retry gets the first answer, word for word")
+	for _, stop := range stops {
+		stop()
+	}
+	h.requireTold(t)
+}
+
+// tell goes through the story as a person would, repeating what gets no answer.
+func (h *house) tell(t *testing.T) {
+	t.Helper()
+	person := h.client()
+	signedUp := person.signUp(t)
+	id, ok := signedUp.Body["user_id"].(string)
+	require.True(t, ok, signedUp.raw)
+	path := "/v1/customers/" + id
+	profile := person.insist(t, http.StatusOK, http.MethodGet, path, "", nil)
+	require.Equal(t, "Ada", profile.Body["name"])
+
+	messages, err := h.box.Await(t.Context(), 1)
+	require.NoError(t, err)
+	require.Len(t, messages[0].Links, 1)
+	link, err := url.Parse(messages[0].Links[0])
+	require.NoError(t, err)
+	person.insist(t, http.StatusOK, http.MethodGet, link.RequestURI(), "", nil)
+
+	require.Eventually(t, func() bool {
+		answer, err := person.try(t.Context(), http.MethodGet, path, "", nil)
+		return err == nil && answer.Status == http.StatusOK &&
+			answer.Body["status"] == "verified" && answer.Body["verification_email_sent_at"] != nil
+	}, patience, pollEvery, "profile never verified with its mail sent")
+	require.Eventually(t, func() bool {
+		return count(t, h.notificationDB, `select count(*) from contact where verified`) == 1
+	}, patience, pollEvery, "contact never verified")
+}
+
+// requireTold is what must be true at the end, whatever died on the way: everything is there, once.
+func (h *house) requireTold(t *testing.T) {
+	t.Helper()
+	for _, row := range []struct {
+		db   *pgxpool.Pool
+		sql  string
+		want int
+	}{
+		{h.customerDB, `select count(*) from users where status = 'verified' and version = 2`, 1},
+		{h.customerDB, `select count(*) from users`, 1},
+		{h.customerDB, `select count(*) from outbox`, 2},
+		{h.customerDB, `select count(*) from profile where status = 'verified' and version = 2`, 1},
+		{h.customerDB, `select count(*) from profile`, 1},
+		{h.customerDB, `select count(*) from verification_mail`, 1},
+		{h.customerDB, `select count(*) from inbox where consumer = 'customer.profile'`, 2},
+		{h.customerDB, `select count(*) from inbox where consumer = 'customer.mail'`, 1},
+		{h.customerDB, `select count(*) from dead_letter`, 0},
+		{h.notificationDB, `select count(*) from contact where verified and version = 2`, 1},
+		{h.notificationDB, `select count(*) from mail where state = 'sent'`, 1},
+		{h.notificationDB, `select count(*) from mail`, 1},
+		{h.notificationDB, `select count(*) from outbox`, 1},
+		{h.notificationDB, `select count(*) from inbox where consumer = 'notification.users'`, 2},
+		{h.notificationDB, `select count(*) from dead_letter`, 0},
+	} {
+		require.Equal(t, row.want, count(t, row.db, row.sql), row.sql)
+	}
+	require.Len(t, h.box.Messages(), 1, "one mail")
+}
+
+func count(t *testing.T, db *pgxpool.Pool, sql string) (n int) {
+	t.Helper()
+	require.NoError(t, db.QueryRow(context.WithoutCancel(t.Context()), sql).Scan(&n), sql)
+	return n
+}
+
+// parallel runs the test beside others, unless they would share the topics of one broker.
+func parallel(t *testing.T) {
+	t.Helper()
+	if !kafkatest.IsReal() {
+		t.Parallel()
+	}
+}

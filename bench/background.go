@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// background is a function that runs beside the measurement and is waited for.
+type background struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
+}
+
+func inBackground(ctx context.Context, run func(context.Context) error) *background {
+	ctx, cancel := context.WithCancel(ctx)
+	b := &background{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(b.done)
+		b.err = run(ctx)
+	}()
+	return b
+}
+
+var errEndedEarly = errors.New("the relay ended by itself")
+
+// during runs do, which is cut short if the background ends first.
+func (b *background) during(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		select {
+		case <-b.done:
+			cancel(errors.Join(errEndedEarly, b.err))
+		case <-stop:
+		}
+	}()
+	return do(ctx)
+}
+
+// stop ends it, waits and returns its error. A relay that does not stop is an error, not a benchmark that hangs.
+func (b *background) stop() error {
+	b.cancel()
+	timer := time.NewTimer(stopTimeout)
+	defer timer.Stop()
+	select {
+	case <-b.done:
+		return b.err
+	case <-timer.C:
+		return fmt.Errorf("the relay did not stop within %s", stopTimeout)
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/outbox"
+)
+
+const (
+	payloadBytes = 300
+	backlogKeys  = 500
+	eventType    = "com.example.bench.member-registered.v1"
+	eventSource  = "/twinbox/bench"
+)
+
+// occurredAt is the business time of every event: what is measured is not what the clock costs.
+var occurredAt = time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
+
+// corpus makes the events of a run, the same for every variant. An event is known by its number, which its id ends in.
+type corpus struct {
+	topic string
+	keys  int // 0: a key of its own for each event, as for signups
+}
+
+func (c corpus) key(n int) string {
+	if c.keys > 0 {
+		n %= c.keys
+	}
+	return eventID(n)
+}
+
+func (c corpus) event(n int) outbox.Event {
+	return outbox.Event{
+		ID: eventID(n), Source: eventSource, Type: eventType, Topic: c.topic, Key: c.key(n), OccurredAt: occurredAt,
+		Data: payload(n),
+	}
+}
+
+// message is what the event looks like on its way to the broker, whoever carries it.
+func (c corpus) message(n int) *message.Message {
+	e := c.event(n)
+	version := int64(1)
+	if c.keys > 0 {
+		version = int64(n/c.keys) + 1
+	}
+	return cloudevent.Event{
+		ID: e.ID, Source: e.Source, Type: e.Type, Subject: e.Key, Time: e.OccurredAt, Version: version, Data: e.Data,
+	}.Message()
+}
+
+// payload is a JSON document of payloadBytes bytes.
+func payload(n int) []byte {
+	doc := fmt.Sprintf(`{"number":%d,"email":"member-%d@example.org","name":"Ada Lovelace","note":"`, n, n)
+	return []byte(doc + strings.Repeat("x", payloadBytes-len(doc)-2) + `"}`)
+}
+
+// eventID is a UUIDv7 whose last eight bytes are the event's number.
+func eventID(n int) string {
+	id := uuid.UUID{0: 0x01, 1: 0x9b, 6: 0x70}
+	binary.BigEndian.PutUint64(id[8:], uint64(n)|1<<63)
+	return id.String()
+}
+
+var errForeignID = errors.New("not an event of this benchmark")
+
+// numberOf is the inverse of eventID. It allocates nothing: it runs for each record inside the timed part.
+func numberOf(id string) (int, error) {
+	if len(id) != 36 {
+		return 0, errForeignID
+	}
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return 0, errForeignID
+	}
+	return int(binary.BigEndian.Uint64(parsed[8:]) &^ (1 << 63)), nil
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// step is one thing that a benchmark does. Its weight is about how many seconds it takes, for the bar.
+type step struct {
+	name   string
+	weight float64
+	run    func(context.Context) error
+	spare  bool // another round of something measured before: left out when time is short
+}
+
+// stepTimeout bounds each step: a benchmark that hangs says where.
+const stepTimeout = 10 * time.Minute
+
+// runSteps runs them in order and stops at the first error. When the budget is used up, spare steps are left out; zero
+// is no budget.
+func runSteps(ctx context.Context, to streams, steps []step, budget time.Duration) error {
+	p := newProgress(to, steps)
+	defer p.end()
+	for _, s := range steps {
+		if s.spare && budget > 0 && time.Since(p.began) > budget {
+			p.done += s.weight
+			continue
+		}
+		p.show(s)
+		if err := runStep(ctx, s); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		p.done += s.weight
+	}
+	return nil
+}
+
+func runStep(ctx context.Context, s step) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, stepTimeout, fmt.Errorf("took longer than %s", stepTimeout))
+	defer cancel()
+	return s.run(ctx)
+}
+
+// progress is a bar on a terminal and a line per step elsewhere.
+type progress struct {
+	out         io.Writer
+	terminal    bool
+	began       time.Time
+	total, done float64
+}
+
+func newProgress(to streams, steps []step) *progress {
+	p := &progress{out: to.err, terminal: to.terminal, began: time.Now()}
+	for _, s := range steps {
+		p.total += s.weight
+	}
+	return p
+}
+
+const barWidth = 30
+
+func (p *progress) show(s step) {
+	share := 0.0
+	if p.total > 0 {
+		share = min(p.done/p.total, 1)
+	}
+	took := time.Since(p.began).Round(time.Second)
+	if !p.terminal {
+		_, _ = fmt.Fprintf(p.out, "%3.0f %% %6s  %s\n", 100*share, took, s.name)
+		return
+	}
+	filled := int(share * barWidth)
+	bar := strings.Repeat("█", filled) + strings.Repeat("░", barWidth-filled)
+	_, _ = fmt.Fprintf(p.out, "\r%s %3.0f %% %6s  %s\x1b[K", bar, 100*share, took, s.name)
+}
+
+// end takes the bar away: the table follows.
+func (p *progress) end() {
+	if p.terminal {
+		_, _ = fmt.Fprint(p.out, "\r\x1b[K")
+	}
+}

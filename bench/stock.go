@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill"
+	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
+	wsql "github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql"
+	"github.com/ThreeDotsLabs/watermill/components/forwarder"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"example.com/twinbox/internal/cloudevent"
+)
+
+// stock is Watermill's outbox as its documentation puts it together: the Forwarder's publisher around watermill-sql's
+// inside the caller's transaction; and a Forwarder that reads with watermill-sql's subscriber and publishes with
+// watermill-kafka's. Default schema, default offsets, default batch of 100. Where a default would promise less than
+// ours, or would only make it look bad, it gets the better setting, here:
+//
+//   - the writer's statement goes over the same pgx connection as ours, not through database/sql, which is slower;
+//   - the Kafka producer waits for all replicas and is idempotent, with one request at a time, and sets a key;
+//   - nothing is logged.
+type stock struct {
+	db      *database
+	sqlDB   *sql.DB
+	poll    time.Duration // 0: watermill-sql's default of one second
+	counter statementCounter
+}
+
+const (
+	stockQueue    = "events" // the Forwarder's topic: table watermill_events
+	stockConsumer = "forwarder"
+)
+
+var stockSchema = wsql.DefaultPostgreSQLSchema{}
+
+func newStock(db *database, poll time.Duration) (*stock, error) {
+	s := &stock{db: db, poll: poll}
+	cfg, err := s.counter.connConfig(db.dsn)
+	if err != nil {
+		return nil, err
+	}
+	s.sqlDB = stdlib.OpenDB(*cfg)
+	subscriber, err := s.subscriber()
+	if err == nil {
+		err = subscriber.SubscribeInitialize(stockQueue)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create stock tables: %w", err), s.sqlDB.Close())
+	}
+	s.counter.n.Store(0)
+	return s, nil
+}
+
+func (s *stock) subscriber() (*wsql.Subscriber, error) {
+	return wsql.NewSubscriber(s.sqlDB, wsql.SubscriberConfig{
+		ConsumerGroup:    stockConsumer,
+		PollInterval:     s.poll,
+		SchemaAdapter:    stockSchema,
+		OffsetsAdapter:   wsql.DefaultPostgreSQLOffsetsAdapter{},
+		InitializeSchema: true,
+	}, watermill.NopLogger{})
+}
+
+func (s *stock) write(ctx context.Context, tx pgx.Tx, c corpus, numbers ...int) error {
+	inTx, err := wsql.NewPublisher(pgxExecutor{ctx: ctx, tx: tx},
+		wsql.PublisherConfig{SchemaAdapter: stockSchema}, watermill.NopLogger{})
+	if err != nil {
+		return err
+	}
+	msgs := make([]*message.Message, len(numbers))
+	for i, n := range numbers {
+		msgs[i] = c.message(n)
+	}
+	enveloping := forwarder.NewPublisher(inTx, forwarder.PublisherConfig{ForwarderTopic: stockQueue})
+	return enveloping.Publish(c.topic, msgs...)
+}
+
+func (*stock) committed() {}
+
+func (s *stock) relay(ctx context.Context, p message.Publisher) error {
+	subscriber, err := s.subscriber()
+	if err != nil {
+		return err
+	}
+	fwd, err := forwarder.NewForwarder(subscriber, p, watermill.NopLogger{},
+		forwarder.Config{ForwarderTopic: stockQueue, CloseTimeout: stopTimeout})
+	if err != nil {
+		return err
+	}
+	// The router has one way to stop that does not race with its start: Close, once it runs. So ctx is kept from it.
+	done := make(chan error, 1)
+	go func() { done <- fwd.Run(context.WithoutCancel(ctx)) }()
+	select {
+	case <-fwd.Running():
+	case err := <-done:
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		err = fwd.Close() // and the subscriber with it
+		return errors.Join(err, <-done)
+	case err := <-done:
+		return errors.Join(errEndedEarly, err)
+	}
+}
+
+func (*stock) publisher(brokers []string) (message.Publisher, error) {
+	cfg := wkafka.DefaultSaramaSyncPublisherConfig()
+	cfg.Version = sarama.V3_6_0_0
+	cfg.Producer.RequiredAcks = sarama.WaitForAll
+	cfg.Producer.Idempotent = true
+	cfg.Net.MaxOpenRequests = 1
+	return wkafka.NewPublisher(wkafka.PublisherConfig{
+		Brokers: brokers,
+		Marshaler: wkafka.NewWithPartitioningMarshaler(func(_ string, msg *message.Message) (string, error) {
+			return msg.Metadata.Get(cloudevent.KeyMetadata), nil
+		}),
+		OverwriteSaramaConfig: cfg,
+	}, watermill.NopLogger{})
+}
+
+const stockRecordedSQL = `
+select exists (select from watermill_offsets_events
+    where offset_acked >= (select coalesce(max("offset"), 0) from watermill_events))`
+
+func (s *stock) recorded(ctx context.Context) error { return s.db.await(ctx, stockRecordedSQL) }
+
+func (s *stock) statements() int64 { return s.counter.n.Load() }
+
+func (s *stock) close() error { return s.sqlDB.Close() }
+
+// pgxExecutor lets watermill-sql's publisher, which knows database/sql, write through a pgx transaction.
+type pgxExecutor struct {
+	wsql.ContextExecutor                 // nil: the publisher calls ExecContext alone
+	ctx                  context.Context // the publisher passes Background
+	tx                   pgx.Tx
+}
+
+// ExecContext runs the insert under the transaction's context.
+func (e pgxExecutor) ExecContext(_ context.Context, query string, args ...any) (sql.Result, error) {
+	tag, err := e.tx.Exec(e.ctx, query, args...)
+	return rowCount(tag.RowsAffected()), err
+}
+
+type rowCount int64
+
+func (r rowCount) RowsAffected() (int64, error) { return int64(r), nil }
+func (rowCount) LastInsertId() (int64, error)   { return 0, errors.ErrUnsupported }

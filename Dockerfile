@@ -1,0 +1,26 @@
+# syntax=docker/dockerfile:1
+# One image per service: docker build --target customer . (or notification)
+ARG GO_VERSION=1.26
+
+FROM --platform=$BUILDPLATFORM golang:${GO_VERSION}-trixie AS build
+ARG TARGETOS TARGETARCH
+ENV CGO_ENABLED=0 GOCACHE=/cache/build GOMODCACHE=/cache/mod
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/cache go mod download
+COPY . .
+RUN --mount=type=cache,target=/cache \
+    GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -o /out/ ./cmd/customer ./cmd/notification
+
+# No shell, no package manager, not root. The health check is a command of the binary, as nothing else is there to ask.
+FROM gcr.io/distroless/static-debian13:nonroot AS customer
+COPY --from=build /out/customer /customer
+EXPOSE 8080 8081
+HEALTHCHECK --interval=5s --timeout=6s --start-period=20s --retries=3 CMD ["/customer", "healthcheck"]
+ENTRYPOINT ["/customer"]
+
+FROM gcr.io/distroless/static-debian13:nonroot AS notification
+COPY --from=build /out/notification /notification
+EXPOSE 8082
+HEALTHCHECK --interval=5s --timeout=6s --start-period=20s --retries=3 CMD ["/notification", "healthcheck"]
+ENTRYPOINT ["/notification"]

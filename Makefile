@@ -1,0 +1,80 @@
+# Every target is one command that may be pasted; bare `make` lists them.
+# From nothing but Go: run, test, lint, generate, bench. With Docker: up, down.
+
+GO      ?= go
+TOOL     = CGO_ENABLED=0 $(GO) tool -modfile=tools.mod
+LINT     = CGO_ENABLED=0 $(GO) tool -modfile=golangci-lint.mod golangci-lint
+COMPOSE ?= docker compose
+SERVICE ?= customer
+
+# The race detector needs a C compiler. Without one the tests run, without the detector, and say so.
+RACE     = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
+TESTFLAGS ?=
+GO_TEST  = $(if $(RACE),,echo "note: no C compiler found, testing without the race detector";) \
+	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -tags faults $(TESTFLAGS)
+
+GENERATED = find . -name '*.gen.go' -not -path './.twinbox/*' -exec sha256sum {} + | LC_ALL=C sort
+
+.DEFAULT_GOAL := help
+.PHONY: help run up down reset test test-long test-kafka kafka lint fmt vet generate verify migrate rename bench clean
+
+help: ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: ## the whole system in one process, without Docker; Ctrl-C stops it, .twinbox/ keeps its data
+	$(GO) run ./cmd/twinbox run $(ARGS)
+
+up: ## the whole system in containers: Kafka, PostgreSQL, Mailpit and both services
+	$(COMPOSE) up --build --wait
+
+down: ## stop the containers; their data stays
+	$(COMPOSE) down --remove-orphans
+
+reset: ## throw away all local data: .twinbox/ and the containers' volumes
+	rm -rf .twinbox
+	@if command -v docker >/dev/null 2>&1; then $(COMPOSE) down --volumes --remove-orphans || true; fi
+
+test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to set up
+	@$(GO_TEST) -timeout 5m ./...
+
+test-long: ## the outbox's campaigns: random schedules, restores and ten minutes of chaos
+	@$(GO_TEST) -count=1 -timeout 40m ./internal/outbox -run 'Chaos|Random|UsualWays' \
+		-rapid.checks=2000 -outbox.chaos=10m -outbox.figures=10s
+
+test-kafka: ## the Kafka and end-to-end tests against a real Apache Kafka, started without Docker
+	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m ./internal/kafka/... ./internal/e2e/...
+
+kafka: ## a real Apache Kafka in the foreground, to try things by hand
+	$(GO) run ./cmd/twinbox kafka $(ARGS)
+
+lint: ## golangci-lint with the rules of .golangci.yml
+	$(LINT) run ./...
+
+fmt: ## format the Go files
+	$(LINT) fmt ./...
+
+vet: ## go vet, with and without the crash points
+	$(GO) vet ./...
+	$(GO) vet -tags faults ./...
+
+generate: ## write the generated code anew
+	$(GO) generate ./...
+
+verify: ## fail when generated code, go.mod or go.sum are not what they should be
+	@before=$$($(GENERATED)); $(GO) generate ./...; after=$$($(GENERATED)); \
+	if [ "$$before" != "$$after" ]; then echo "generated code was stale; commit what make generate wrote"; exit 1; fi
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+migrate: ## bring a database up to date: make migrate SERVICE=notification, settings from the environment
+	$(GO) run ./cmd/$(SERVICE) migrate
+
+rename: ## give the module your own path: make rename MODULE=github.com/you/name
+	$(GO) run ./internal/tools/rename "$(MODULE)"
+
+bench: ## measure: make bench WHAT=relay
+	$(GO) run ./bench $(or $(WHAT),relay) $(ARGS)
+
+clean: ## remove what was built
+	rm -rf bin coverage*
+	$(GO) clean -testcache

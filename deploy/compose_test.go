@@ -1,0 +1,214 @@
+// Package deploy_test checks docker-compose.yml and Dockerfile against the code, without Docker: what it finds would
+// otherwise be found by whoever runs `make up` first.
+package deploy_test
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/customer"
+	"example.com/twinbox/internal/notification"
+)
+
+const root = ".."
+
+// compose loads docker-compose.yml with the variables given and nothing from the environment.
+func compose(t *testing.T, env ...string) *types.Project {
+	t.Helper()
+	options, err := cli.NewProjectOptions([]string{filepath.Join(root, "docker-compose.yml")},
+		cli.WithEnv(env), cli.WithProfiles([]string{"*"}))
+	require.NoError(t, err)
+	project, err := options.LoadProject(t.Context())
+	require.NoError(t, err)
+	return project
+}
+
+// environ is what the container of a service finds in its environment.
+func environ(service types.ServiceConfig) []string {
+	var list []string
+	for name, value := range service.Environment {
+		if value != nil {
+			list = append(list, name+"="+*value)
+		}
+	}
+	return list
+}
+
+// ours are the services built here, with the config that each of their commands reads.
+func ours(project *types.Project) map[string]any {
+	configs := map[string]any{}
+	for name, service := range project.Services {
+		switch {
+		case service.Build == nil:
+		case service.Build.Target == "customer":
+			configs[name] = new(customer.Config)
+		case service.Build.Target == "notification":
+			configs[name] = new(notification.Config)
+		}
+	}
+	return configs
+}
+
+func TestCompose_EnvironmentLoads(t *testing.T) {
+	t.Parallel()
+	project := compose(t)
+	require.Len(t, ours(project), 6, "two services, with migrate and topics each")
+	for name, cfg := range ours(project) {
+		require.NoError(t, config.Load(environ(project.Services[name]), cfg), name)
+	}
+}
+
+// A loader refuses unknown variables only under its own prefixes. Here every variable must be one that is read.
+func TestCompose_SetsNothingThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	project := compose(t)
+	for name, cfg := range ours(project) {
+		var known []string
+		for _, setting := range config.Describe(cfg) {
+			known = append(known, setting.Variable)
+			if setting.Required {
+				require.Contains(t, project.Services[name].Environment, setting.Variable, name)
+			}
+		}
+		for variable := range project.Services[name].Environment {
+			require.Contains(t, known, variable, name)
+		}
+	}
+}
+
+func TestCompose_ServicesShareSecretAndBroker(t *testing.T) {
+	t.Parallel()
+	project := compose(t)
+	one, other := project.Services["customer"].Environment, project.Services["notification"].Environment
+	for _, variable := range []string{"VERIFICATION_SECRET", "KAFKA_BROKERS", "ENVIRONMENT"} {
+		require.Equal(t, one[variable], other[variable], variable)
+	}
+	require.NotEqual(t, one["DATABASE_URL"], other["DATABASE_URL"])
+}
+
+func TestCompose_Ports(t *testing.T) {
+	t.Parallel()
+	project := compose(t)
+	published := map[string]string{}
+	for name, service := range project.Services {
+		for _, port := range service.Ports {
+			require.Equal(t, "127.0.0.1", port.HostIP, "%s publishes on loopback only", name)
+			require.Empty(t, published[port.Published], "port %s of %s", port.Published, name)
+			published[port.Published] = name
+		}
+		require.Empty(t, service.ContainerName, "%s: a fixed name clashes with a second copy", name)
+	}
+	require.Equal(t, "customer", published["8080"])
+	require.Equal(t, "customer", published["8081"])
+	require.Equal(t, "notification", published["8082"])
+	require.Equal(t, "mailpit", published["8025"])
+	require.Equal(t, "kafka", published["9092"])
+
+	moved := compose(t, "CUSTOMER_PORT=9080", "KAFKA_PORT=19999", "POSTGRES_PORT=15432", "MAILBOX_PORT=18025")
+	require.Equal(t, "9080", moved.Services["customer"].Ports[0].Published)
+	require.Contains(t, *moved.Services["kafka"].Environment["KAFKA_ADVERTISED_LISTENERS"], "localhost:19999",
+		"a broker that moved must say so, or clients on the host are sent to the old port")
+}
+
+func TestCompose_DependenciesAreConditions(t *testing.T) {
+	t.Parallel()
+	project := compose(t)
+	for name, service := range project.Services {
+		for target, dependency := range service.DependsOn {
+			require.Contains(t, project.Services, target)
+			switch dependency.Condition {
+			case types.ServiceConditionHealthy:
+				require.True(t, hasHealthcheck(project.Services[target]), "%s waits for the health of %s", name, target)
+			case types.ServiceConditionCompletedSuccessfully:
+				require.Equal(t, "no", project.Services[target].Restart, "%s waits for the end of %s", name, target)
+			default:
+				require.Fail(t, "depends_on without a condition that means ready", "%s on %s", name, target)
+			}
+		}
+	}
+	for _, name := range []string{"customer", "notification"} {
+		require.True(t, hasHealthcheck(project.Services[name]), name)
+		needs := []string{
+			"postgres", "kafka", "customer-migrate", "notification-migrate", "customer-topics", "notification-topics",
+		}
+		require.Subset(t, waitsFor(project, name, nil), needs, name)
+	}
+}
+
+func hasHealthcheck(service types.ServiceConfig) bool {
+	return service.HealthCheck != nil && !service.HealthCheck.Disable && len(service.HealthCheck.Test) > 1
+}
+
+// waitsFor lists everything that must be there before the service starts.
+func waitsFor(project *types.Project, name string, seen []string) []string {
+	for target := range project.Services[name].DependsOn {
+		if !slices.Contains(seen, target) {
+			seen = waitsFor(project, target, append(seen, target))
+		}
+	}
+	return seen
+}
+
+func TestCompose_ImagesArePinned(t *testing.T) {
+	t.Parallel()
+	for name, service := range compose(t).Services {
+		_, tag, tagged := strings.Cut(path.Base(service.Image), ":")
+		require.True(t, tagged, "%s: %s", name, service.Image)
+		require.NotContains(t, []string{"latest", "edge", "main"}, tag, name)
+		require.NotContains(t, service.Image, "bitnami/", name)
+	}
+}
+
+func TestCompose_Volumes(t *testing.T) {
+	t.Parallel()
+	project := compose(t)
+	mounts := map[string]string{}
+	for name, service := range project.Services {
+		for _, volume := range service.Volumes {
+			if volume.Type == types.VolumeTypeVolume {
+				mounts[volume.Source] = name + ":" + volume.Target
+				continue
+			}
+			require.True(t, volume.ReadOnly, "%s: a bind mount is for reading", name)
+			_, err := os.Stat(volume.Source)
+			require.NoError(t, err, name)
+		}
+	}
+	require.Equal(t, map[string]string{
+		"postgres": "postgres:/var/lib/postgresql",
+		"kafka":    "kafka:" + *project.Services["kafka"].Environment["KAFKA_LOG_DIRS"],
+	}, mounts)
+	require.Len(t, project.Volumes, len(mounts), "every volume declared is used")
+}
+
+func TestCompose_ServicesAreConfined(t *testing.T) {
+	t.Parallel()
+	project := compose(t)
+	for name, cfg := range ours(project) {
+		service := project.Services[name]
+		require.True(t, service.ReadOnly, name)
+		require.Equal(t, []string{"ALL"}, service.CapDrop, name)
+		require.Contains(t, service.SecurityOpt, "no-new-privileges:true", name)
+		if service.Restart == "no" {
+			continue
+		}
+		require.NoError(t, config.Load(environ(service), cfg))
+		for _, setting := range config.Describe(cfg) {
+			if setting.Variable == "SHUTDOWN_TIMEOUT" {
+				drain, err := time.ParseDuration(setting.Value)
+				require.NoError(t, err)
+				require.Greater(t, time.Duration(*service.StopGracePeriod), drain, "%s: the kill must not cut the drain", name)
+			}
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package deploy_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, name))
+	require.NoError(t, err)
+	return string(content)
+}
+
+// find returns the first group of the pattern's only match.
+func find(t *testing.T, text, pattern string) string {
+	t.Helper()
+	matches := regexp.MustCompile(`(?m)`+pattern).FindAllStringSubmatch(text, -1)
+	require.Len(t, matches, 1, pattern)
+	return matches[0][1]
+}
+
+// An image with an older Go than go.mod asks for fails in the middle of the build.
+func TestGoVersionIsOne(t *testing.T) {
+	t.Parallel()
+	want := find(t, read(t, "go.mod"), `^go (\d+\.\d+)(\.\d+)?$`)
+	require.Equal(t, want, find(t, read(t, "Dockerfile"), `^ARG GO_VERSION=(\d+\.\d+)`))
+	require.Equal(t, want, find(t, read(t, ".github/workflows/ci.yml"), `go-version: "(\d+\.\d+)"`))
+	for _, tools := range []string{"tools.mod", "golangci-lint.mod"} {
+		require.Equal(t, want, find(t, read(t, tools), `^go (\d+\.\d+)(\.\d+)?$`), tools)
+	}
+}
+
+var copied = regexp.MustCompile(`(?m)^COPY (?:--from=build )?(.+) (\S+)$`)
+
+func TestDockerfile_CopiesWhatExists(t *testing.T) {
+	t.Parallel()
+	for _, line := range copied.FindAllStringSubmatch(read(t, "Dockerfile"), -1) {
+		for source := range strings.FieldsSeq(line[1]) {
+			if command, built := strings.CutPrefix(source, "/out/"); built {
+				source = filepath.Join("cmd", command, "main.go")
+			}
+			_, err := os.Stat(filepath.Join(root, source))
+			require.NoError(t, err, line[0])
+		}
+	}
+}
+
+// The stages are the build targets that compose names; each starts and checks the one binary it has.
+func TestDockerfile_StagesRunTheirCommand(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, stage := range strings.Split(read(t, "Dockerfile"), "\nFROM ")[1:] {
+		first, body, _ := strings.Cut(stage, "\n")
+		name := find(t, first, ` AS (\w+)$`)
+		if name == "build" {
+			continue
+		}
+		names = append(names, name)
+		require.Contains(t, body, "COPY --from=build /out/"+name+" /"+name+"\n")
+		require.Contains(t, body, `ENTRYPOINT ["/`+name+`"]`)
+		require.Contains(t, body, `CMD ["/`+name+`", "healthcheck"]`)
+		require.Contains(t, read(t, "Dockerfile"), "./cmd/"+name)
+	}
+	require.Equal(t, []string{"customer", "notification"}, names)
+	for name, service := range compose(t).Services {
+		if service.Build != nil {
+			require.True(t, slices.Contains(names, service.Build.Target), name)
+		}
+	}
+}
+
+func TestInitSQL_MakesTheDatabasesOfCompose(t *testing.T) {
+	t.Parallel()
+	sql := read(t, "deploy/postgres/init.sql")
+	for _, name := range []string{"customer", "notification"} {
+		url := *compose(t).Services[name].Environment["DATABASE_URL"]
+		require.Equal(t, "postgres://"+name+":"+name+"@postgres:5432/"+name+"?sslmode=disable", url)
+		require.Contains(t, sql, "create role "+name+" login password '"+name+"';")
+		require.Contains(t, sql, "create database "+name+" owner "+name+";")
+		require.Contains(t, sql, "revoke connect on database "+name+" from public;")
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/outbox"
@@ -111,15 +110,8 @@ func (l *list) sent(ctx context.Context, m Mail, at time.Time) error {
 		case tag.RowsAffected() == 0:
 			return fmt.Errorf("record mail sent: %w", errClaimLost)
 		}
-		event, err := contract.NewEvent(ctx,
-			domain.VerificationEmailSent{UserID: m.UserID, MailID: m.ID.String(), SentAt: at}, string(m.UserID), 0, at)
-		if err != nil {
-			return err
-		}
-		if _, err := l.outbox.Add(ctx, tx, event); err != nil {
-			return fmt.Errorf("add to outbox: %w", err)
-		}
-		return nil
+		return announce(ctx, tx, l.outbox,
+			domain.VerificationEmailSent{UserID: m.UserID, MailID: m.ID.String(), SentAt: at})
 	})
 	if err != nil {
 		return err

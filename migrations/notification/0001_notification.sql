@@ -33,6 +33,19 @@ comment on column mail.state is 'submitting is set right before the mail server 
 comment on column mail.lease_token is 'Repeated by every statement that moves the row on: a sender that lost its lease changes nothing.';
 comment on column mail.lease_until is 'On the database''s clock: senders'' clocks may differ.';
 
+create table mail_action (
+    id         bigint generated always as identity primary key,
+    mail_id    uuid        not null references mail,
+    action     text        not null check (action in ('retry', 'mark_sent')),
+    from_state text        not null,
+    by         text        not null,
+    reason     text        not null,
+    at         timestamptz not null default clock_timestamp()
+);
+create index mail_action_mail on mail_action (mail_id);
+comment on table mail_action is 'What operators did to mails, who and why: written in the transaction of the change.';
+
 -- +goose Down
+drop table mail_action;
 drop table mail;
 drop table contact;

@@ -1,0 +1,109 @@
+package notification
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/outbox"
+)
+
+// Mails is the mail list as an operator sees it: what is on it, and what to do about the mails that no sender will
+// touch again by itself. Every change leaves a row in mail_action, in its own transaction.
+type Mails struct {
+	pool   *pgxpool.Pool
+	outbox *outbox.Outbox
+}
+
+// NewMails gives the list in the pool's database.
+func NewMails(pool *pgxpool.Pool, out *outbox.Outbox) *Mails { return &Mails{pool: pool, outbox: out} }
+
+// MailState is where a mail is on its way.
+type MailState string
+
+// The states of a mail. Sent, failed and uncertain are left only by an operator's word.
+const (
+	MailPending    MailState = "pending"    // waits for a sender, or for its next attempt
+	MailClaimed    MailState = "claimed"    // a sender has it; the mail server has not
+	MailSubmitting MailState = "submitting" // the mail server may have it
+	MailSent       MailState = "sent"       // the mail server took it, or an operator says so
+	MailFailed     MailState = "failed"     // the mail server refused it for good, or too often
+	MailUncertain  MailState = "uncertain"  // nobody knows whether the mail server took it
+)
+
+// MailFilter chooses mails; a zero field chooses all.
+type MailFilter struct {
+	State    MailState
+	UserID   domain.UserID
+	EventID  string
+	From, To time.Time // listed at From or later and before To
+
+	// WithRecipient asks for the addresses, which are personal data and left out otherwise.
+	WithRecipient bool
+	// Limit is the most to return. Default 100, at most 1000.
+	Limit int
+	// After is the last mail of the page before.
+	After uuid.UUID
+}
+
+// MailView is one mail on the list, without its content.
+type MailView struct {
+	ID        uuid.UUID     `json:"id"`
+	State     MailState     `json:"state"`
+	EventID   string        `json:"event_id"`
+	Template  string        `json:"template"`
+	UserID    domain.UserID `json:"user_id"`
+	Recipient domain.Email  `json:"recipient,omitempty"` // when asked for
+	Attempts  int           `json:"attempts"`
+	Error     string        `json:"error,omitempty"` // of the last attempt
+	CreatedAt time.Time     `json:"created_at"`
+	DueAt     time.Time     `json:"due_at"` // of a pending mail: not before
+	SentAt    *time.Time    `json:"sent_at,omitempty"`
+}
+
+const (
+	defaultMailLimit = 100
+	maxMailLimit     = 1000
+)
+
+const listMails = `
+select id, state, event_id, template, user_id, case when $6 then recipient else '' end, attempts, coalesce(error, ''),
+       created_at, due_at, sent_at
+from mail
+where ($1 = '' or state = $1) and ($2 = '' or user_id::text = $2) and ($3 = '' or event_id = $3)
+  and ($4::timestamptz is null or created_at >= $4) and ($5::timestamptz is null or created_at < $5)
+  and id > $7
+order by id limit $8`
+
+// List returns a page of the mails that the filter chooses, in the order in which they were listed.
+func (m *Mails) List(ctx context.Context, f MailFilter) ([]MailView, error) {
+	limit := f.Limit
+	if limit <= 0 {
+		limit = defaultMailLimit
+	}
+	rows, err := m.pool.Query(ctx, listMails, f.State, f.UserID, f.EventID, orNull(f.From), orNull(f.To),
+		f.WithRecipient, f.After, min(limit, maxMailLimit))
+	if err != nil {
+		return nil, fmt.Errorf("list mails: %w", err)
+	}
+	views, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (v MailView, err error) {
+		return v, row.Scan(&v.ID, &v.State, &v.EventID, &v.Template, &v.UserID, &v.Recipient, &v.Attempts, &v.Error,
+			&v.CreatedAt, &v.DueAt, &v.SentAt)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list mails: %w", err)
+	}
+	return views, nil
+}
+
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

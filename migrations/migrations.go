@@ -17,11 +17,12 @@ type Set struct {
 	FS fs.FS
 }
 
-//go:embed all:outbox all:inbox all:customer all:notification
+//go:embed all:audit all:outbox all:inbox all:customer all:notification
 var files embed.FS
 
 // The sets, each one folder.
 var (
+	Audit        = folder("audit")
 	Outbox       = folder("outbox")
 	Inbox        = folder("inbox")
 	Customer     = folder("customer")
@@ -29,10 +30,10 @@ var (
 )
 
 // ForCustomer lists what the Customer service's database consists of, in the order of application.
-func ForCustomer() []Set { return []Set{Outbox, Inbox, Customer} }
+func ForCustomer() []Set { return []Set{Audit, Outbox, Inbox, Customer} }
 
 // ForNotification lists what the Notification service's database consists of, in the order of application.
-func ForNotification() []Set { return []Set{Outbox, Inbox, Notification} }
+func ForNotification() []Set { return []Set{Audit, Outbox, Inbox, Notification} }
 
 func folder(name string) Set {
 	sub, err := fs.Sub(files, name)

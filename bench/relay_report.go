@@ -1,21 +1,10 @@
 package main
 
-import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"time"
-)
+import "time"
 
 // relayReport is bench/results/relay.json.
 type relayReport struct {
-	Benchmark string `json:"benchmark"`
-	Quick     bool   `json:"quick"`
-	Taken     string `json:"taken"` // day
-	Seconds   int    `json:"seconds"`
-	Rounds    int    `json:"rounds"`
+	heading
 
 	// OursOverStock is against stock's better case, the smaller backlog; OursOverStockSame against the same backlog.
 	OursOverStock     number `json:"ours_over_stock"`
@@ -28,10 +17,7 @@ type relayReport struct {
 	SignupRatio8      number `json:"signup_ratio_8"`
 	SingleRatio8      number `json:"single_insert_ratio_8"`
 
-	Goals   []goal    `json:"goals"`
-	Machine facts     `json:"machine"`
-	Plan    relayPlan `json:"plan"`
-	Groups  []*group  `json:"groups"`
+	evidence
 }
 
 func (b *relayBench) report(f facts, quick bool, took time.Duration) *relayReport {
@@ -54,38 +40,12 @@ func (b *relayBench) report(f facts, quick bool, took time.Duration) *relayRepor
 	same := summarise(ratio("drain.ours", "drain.stock.same"))
 	of := func(i int) number { return goals[i].Median }
 	return &relayReport{
-		Benchmark: "relay", Quick: quick, Taken: time.Now().UTC().Format(time.DateOnly),
-		Seconds: int(took.Seconds()), Rounds: b.plan.Rounds,
+		heading:       newHeading("relay", quick, took, b.plan.Rounds),
 		OursOverStock: of(0), OursOverStockSame: same.Median, OursOverCeiling: of(1), P50: of(2), P99: of(3),
 		HistoryRatio: of(4), ForeignTxRatio: of(5),
 		SignupRatio8: of(6), SingleRatio8: summarise(ratio("single.8.ours", "single.8.bare")).Median,
-		Goals: goals, Machine: f, Plan: b.plan, Groups: b.sheet.measured(),
+		evidence: evidence{Goals: goals, Machine: f, Plan: b.plan, Groups: b.sheet.measured()},
 	}
 }
 
-// write puts name.json and name.svg into the folder.
-func (r *relayReport) write(dir, name string, out io.Writer) error {
-	doc, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode result: %w", err)
-	}
-	for suffix, content := range map[string][]byte{".json": append(doc, '\n'), ".svg": r.picture()} {
-		if err := os.WriteFile(filepath.Join(dir, name+suffix), content, 0o644); err != nil {
-			return fmt.Errorf("write result: %w", err)
-		}
-	}
-	_, err = fmt.Fprintf(out, "\nwritten: %s and %s.svg\n", filepath.Join(dir, name+".json"), name)
-	return err
-}
-
-// isFullResult reports whether the folder holds the result of a run that was not quick.
-func isFullResult(dir, name string) bool {
-	content, err := os.ReadFile(filepath.Join(dir, name+".json"))
-	if err != nil {
-		return false
-	}
-	var r struct {
-		Quick bool `json:"quick"`
-	}
-	return json.Unmarshal(content, &r) == nil && !r.Quick
-}
+func (r *relayReport) parts() (heading, evidence) { return r.heading, r.evidence }

@@ -29,10 +29,10 @@ func TestRelayBenchmarkMeasuresEverything(t *testing.T) {
 	dir, out := t.TempDir(), t.TempDir()
 	var progress bytes.Buffer
 	to := streams{out: new(bytes.Buffer), err: &progress}
-	c := RelayCommand{Dir: dir, Out: out, Profile: filepath.Join(out, "profiles")}
+	c := RelayCommand{options: options{Dir: dir, Out: out, Profile: filepath.Join(out, "profiles")}}
 	report, err := c.measure(t.Context(), to, smokePlan)
 	require.NoError(t, err, progress.String())
-	require.NoError(t, c.save(report, to))
+	require.NoError(t, c.save(report, true, to))
 
 	for _, g := range newSheet(relayGroups()...).groups {
 		for _, f := range g.Figures {
@@ -86,7 +86,7 @@ func TestCtrlCStopsEverything(t *testing.T) {
 		}
 		return len(p), nil
 	})}
-	_, err := (&RelayCommand{Dir: dir}).measure(ctx, to, smokePlan)
+	_, err := (&RelayCommand{options: options{Dir: dir}}).measure(ctx, to, smokePlan)
 	require.ErrorContains(t, err, "signups 1/1: signup, bare, 1 clients: interrupt")
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)

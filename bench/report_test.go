@@ -39,7 +39,7 @@ func sampleReport(quick bool) *relayReport {
 func TestTableFitsAHundredColumns(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	require.NoError(t, sampleReport(true).table(&out))
+	require.NoError(t, printTable(&out, sampleReport(true)))
 	for line := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 100, line)
 	}
@@ -72,7 +72,7 @@ func TestPictureEscapesText(t *testing.T) {
 func TestResultHoldsWhatOthersRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	require.NoError(t, sampleReport(true).write(dir, "relay", io.Discard))
+	require.NoError(t, writeReport(sampleReport(true), dir, "relay", io.Discard))
 	content, err := os.ReadFile(filepath.Join(dir, "relay.json"))
 	require.NoError(t, err)
 	var result map[string]any
@@ -96,9 +96,9 @@ func TestQuickRunDoesNotReplaceAFullResult(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.False(t, isFullResult(dir, "relay"), "there is none")
-	require.NoError(t, sampleReport(true).write(dir, "relay", io.Discard))
+	require.NoError(t, writeReport(sampleReport(true), dir, "relay", io.Discard))
 	require.False(t, isFullResult(dir, "relay"))
-	require.NoError(t, sampleReport(false).write(dir, "relay", io.Discard))
+	require.NoError(t, writeReport(sampleReport(false), dir, "relay", io.Discard))
 	require.True(t, isFullResult(dir, "relay"))
 }
 

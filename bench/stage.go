@@ -112,14 +112,20 @@ func (s *stage) close() error {
 	return errors.Join(problems...)
 }
 
+// template names a database that others are copies of.
 const template = "bench_template"
 
-// buildTemplate makes the database that all others are copies of: the tables of the Customer service.
+// buildTemplate makes the one of most measurements: the tables of the Customer service without an inbox.
 func (s *stage) buildTemplate(ctx context.Context) error {
-	if _, err := s.admin.Exec(ctx, "create database "+template); err != nil {
+	return s.migrate(ctx, template, migrations.Outbox, migrations.Customer)
+}
+
+// migrate makes a database with the tables of the sets.
+func (s *stage) migrate(ctx context.Context, name string, sets ...migrations.Set) error {
+	if _, err := s.admin.Exec(ctx, "create database "+name); err != nil {
 		return fmt.Errorf("create template: %w", err)
 	}
-	_, err := migrations.Apply(ctx, s.server.DSN(template), migrations.Outbox, migrations.Customer)
+	_, err := migrations.Apply(ctx, s.server.DSN(name), sets...)
 	return err
 }
 
@@ -134,7 +140,10 @@ type database struct {
 const maxConns = 33
 
 // newDatabase makes an empty one, so that no measurement inherits another's dead rows.
-func (s *stage) newDatabase(ctx context.Context) (*database, error) {
+func (s *stage) newDatabase(ctx context.Context) (*database, error) { return s.copyOf(ctx, template) }
+
+// copyOf makes a database that is a copy of the one named.
+func (s *stage) copyOf(ctx context.Context, template string) (*database, error) {
 	s.made++
 	d := &database{name: fmt.Sprintf("bench_%d", s.made)}
 	d.dsn = s.server.DSN(d.name)

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -15,21 +14,6 @@ const (
 	labelWidth = 51
 	valueWidth = 11
 )
-
-// table prints goals and figures for a person.
-func (r *relayReport) table(w io.Writer) error {
-	var t bytes.Buffer
-	if r.Quick {
-		t.WriteString("QUICK RUN: a smaller version of the benchmark, too short to quote.\n\n")
-	}
-	writeGoals(&t, r.Goals)
-	for _, g := range r.Groups {
-		writeGroup(&t, g)
-	}
-	writeFacts(&t, r)
-	_, err := w.Write(t.Bytes())
-	return err
-}
 
 func writeGoals(t *bytes.Buffer, goals []goal) {
 	fmt.Fprintf(t, "%-*s%*s  %s\n", labelWidth, "GOALS", valueWidth, "median", "goal")
@@ -58,10 +42,9 @@ func writeGroup(t *bytes.Buffer, g *group) {
 	}
 }
 
-func writeFacts(t *bytes.Buffer, r *relayReport) {
-	m := r.Machine
-	fmt.Fprintf(t, "\n%d rounds, %d s; %d cores, %s, %s, PostgreSQL %s, broker %s\n", r.Rounds, r.Seconds, m.Cores, m.OS,
-		m.Go, m.PostgreSQL, m.Broker)
+func writeFacts(t *bytes.Buffer, head heading, m facts) {
+	fmt.Fprintf(t, "\n%d rounds, %d s; %d cores, %s, %s, PostgreSQL %s, broker %s\n", head.Rounds, head.Seconds, m.Cores,
+		m.OS, m.Go, m.PostgreSQL, m.Broker)
 	names := make([]string, 0, len(m.Settings))
 	for name, value := range m.Settings {
 		names = append(names, name+"="+value)

@@ -104,7 +104,7 @@ func TestAnOwnerThatWasStopped(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			job := b.job(traffic(12))
-			job.Batch, job.Timeout = 4, 300*time.Millisecond
+			job.Batch, job.Timeout = 4, time.Second
 			first := job
 			first.CrashAt, first.CrashHit, first.Stop = "inbox.test."+point, 2, true
 			stopped := spawn(t, first)

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	waitLimit = 10 * time.Second
+	waitLimit = 30 * time.Second
 	pollEvery = 2 * time.Millisecond
 )
 

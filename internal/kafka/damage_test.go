@@ -226,27 +226,31 @@ func TestAnOpenTransactionIsNoStall(t *testing.T) {
 	send(producer.AbortTxn)
 	send(nil)
 	cfg := batches(brokers, kafkatest.Group(t))
-	cfg.UnhealthyAfter, cfg.StopAfter = 400*time.Millisecond, 500*time.Millisecond
+	clock := watched(&cfg)
 	seen := make(chan got, 100)
 	r := consume(t, cfg, topic, collect(seen))
 	require.EqualValues(t, 0, receive(t, seen).offset)
-	select {
-	case err := <-r.ended:
-		require.NoError(t, err, "ended by itself")
-	case <-time.After(1500 * time.Millisecond):
+	for range 30 { // a record that it took for readable would be older than StopAfter by the next look
+		clock.pass(t, cfg.StopAfter+time.Second)
+		require.NoError(t, r.Healthy(t.Context()))
 	}
-	require.NoError(t, r.Healthy(t.Context()))
+	require.Empty(t, r.ended)
 	require.NoError(t, producer.CommitTxn())
 	require.EqualValues(t, 4, receive(t, seen).offset)
 }
 
 // mute answers sarama's own fetches of the topic with nothing, as if all were read. The look at the log asks for one
-// byte, which tells it apart.
-func mute(cluster *kfake.Cluster) {
+// byte, which tells it apart, and is announced on the channel.
+func mute(cluster *kfake.Cluster) (looks <-chan struct{}) {
+	looked := make(chan struct{}, 1000)
 	cluster.ControlKey(int16(kmsg.Fetch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
 		req := kreq.(*kmsg.FetchRequest)
 		if req.Topics[0].Partitions[0].PartitionMaxBytes == 1 {
+			select {
+			case looked <- struct{}{}:
+			default:
+			}
 			return nil, nil, false
 		}
 		resp := req.ResponseKind().(*kmsg.FetchResponse)
@@ -262,6 +266,7 @@ func mute(cluster *kfake.Cluster) {
 		}
 		return resp, nil, true
 	})
+	return looked
 }
 
 // TestAPartitionThatIsSilentlyNotReadStopsTheConsumer: first it is unhealthy by name, then Run ends.
@@ -269,21 +274,23 @@ func TestAPartitionThatIsSilentlyNotReadStopsTheConsumer(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	topic, _ := published(t, brokers, 1)
-	mute(cluster)
+	looks := mute(cluster)
 	cfg := batches(brokers, kafkatest.Group(t))
-	cfg.UnhealthyAfter, cfg.StopAfter = 200*time.Millisecond, time.Second
+	clock := watched(&cfg)
 	r := consume(t, cfg, topic, collect(make(chan got, 1)))
-	var unhealthy error
-	require.Eventually(t, func() bool {
-		unhealthy = r.Healthy(t.Context())
-		var stall *kafka.StallError
-		return errors.As(unhealthy, &stall) && len(r.ended) == 0
-	}, kafkatest.Patience, 5*time.Millisecond)
+	for range 3 { // what the first one found is noted when the next one begins
+		receive(t, looks)
+	}
+	clock.pass(t, cfg.UnhealthyAfter+time.Second)
+	unhealthy := r.Healthy(t.Context())
+	require.ErrorAs(t, unhealthy, new(*kafka.StallError))
 	require.ErrorContains(t, unhealthy, topic+"/0")
 	require.ErrorContains(t, unhealthy, "offset 0 can be read")
+	require.Empty(t, r.ended)
+	clock.add(cfg.StopAfter)
 	var stall *kafka.StallError
 	require.ErrorAs(t, receive(t, r.ended), &stall)
-	require.Greater(t, stall.For, time.Second)
+	require.Equal(t, cfg.UnhealthyAfter+time.Second+cfg.StopAfter, stall.For)
 }
 
 // TestAHandlerThatDoesNotReturnStopsTheConsumer: within its limit it is progress, behind it a stall.
@@ -292,17 +299,20 @@ func TestAHandlerThatDoesNotReturnStopsTheConsumer(t *testing.T) {
 	brokers := kafkatest.Brokers(t)
 	topic, _ := published(t, brokers, 1)
 	cfg := batches(brokers, kafkatest.Group(t))
-	cfg.HandlerLimit, cfg.UnhealthyAfter, cfg.StopAfter = time.Second, 100*time.Millisecond, 600*time.Millisecond
-	cfg.DrainTimeout = 50 * time.Millisecond
+	cfg.HandlerLimit, cfg.DrainTimeout = time.Hour, 50*time.Millisecond
+	clock := watched(&cfg)
 	handle, calls := byHand()
 	r := consume(t, cfg, topic, handle)
-	began := time.Now()
 	working := receive(t, calls)
+	clock.pass(t, cfg.HandlerLimit)
 	require.NoError(t, r.Healthy(t.Context()))
+	clock.pass(t, cfg.StopAfter)
+	require.ErrorContains(t, r.Healthy(t.Context()), "the handler has not returned for 1h5m0s")
+	require.Empty(t, r.ended)
+	clock.add(time.Second)
 	err := receive(t, r.ended)
 	require.ErrorAs(t, err, new(*kafka.StallError))
 	require.ErrorContains(t, err, "the handler has not returned")
-	require.Greater(t, time.Since(began), time.Second)
 	require.Error(t, working.ctx.Err())
 }
 
@@ -312,12 +322,15 @@ func TestAHandlerThatKeepsFailingIsUnhealthyAndGoesOn(t *testing.T) {
 	brokers := kafkatest.Brokers(t)
 	topic, _ := published(t, brokers, 1)
 	cfg := batches(brokers, kafkatest.Group(t))
-	cfg.UnhealthyAfter, cfg.StopAfter, cfg.MaxNackBackoff = 100*time.Millisecond, 200*time.Millisecond, 20*time.Millisecond
+	cfg.HandlerLimit, cfg.MaxNackBackoff = time.Hour, 20*time.Millisecond
+	clock := watched(&cfg)
 	handle, calls := byHand()
 	r := consume(t, cfg, topic, handle)
 	down := errors.New("database is down")
-	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); {
-		receive(t, calls).reply <- result{0, down}
+	for range 10 {
+		working := receive(t, calls)
+		clock.pass(t, cfg.StopAfter)
+		working.reply <- result{0, down}
 	}
 	last := receive(t, calls)
 	require.ErrorIs(t, r.Healthy(t.Context()), down)

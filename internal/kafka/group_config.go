@@ -42,6 +42,11 @@ type GroupConfig struct {
 	// StopAfter is how long a partition may be stalled, a running handler aside, before the member stops with a
 	// [StallError], so that whoever supervises the process starts it again. Default 5 min.
 	StopAfter time.Duration
+	// LookEvery is how often a partition is watched for that, and how often one without records looks whether there are
+	// some. Default a quarter of UnhealthyAfter.
+	LookEvery time.Duration
+	// Now is the clock of UnhealthyAfter, StopAfter and [ConsumerConfig.HandlerLimit]. Default time.Now.
+	Now func() time.Time
 	// Hooks are called on the way. Default: none.
 	Hooks Hooks
 }
@@ -80,6 +85,12 @@ func (c GroupConfig) WithDefaults() GroupConfig {
 			*d.field = d.value
 		}
 	}
+	if c.LookEvery == 0 {
+		c.LookEvery = max(c.UnhealthyAfter/4, time.Millisecond)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	return c
 }
 
@@ -102,7 +113,8 @@ func (c GroupConfig) Validate() error {
 		positive("heartbeat interval", c.HeartbeatInterval), positive("rebalance timeout", c.RebalanceTimeout),
 		positive("commit interval", c.CommitInterval), positive("drain timeout", c.DrainTimeout),
 		positive("nack backoff", c.NackBackoff), positive("reconnect backoff", c.ReconnectBackoff),
-		positive("unhealthy after", c.UnhealthyAfter), positive("stop after", c.StopAfter))
+		positive("unhealthy after", c.UnhealthyAfter), positive("stop after", c.StopAfter),
+		positive("look every", c.LookEvery))
 	return errors.Join(problems...)
 }
 

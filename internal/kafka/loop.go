@@ -9,7 +9,7 @@ import (
 
 // work takes records and has them delivered, until the partition is to be let go or has to be read anew.
 func (p *partition) work() {
-	looks := time.NewTicker(p.member.cfg.lookEvery())
+	looks := time.NewTicker(p.member.cfg.LookEvery)
 	defer looks.Stop()
 	for p.take(looks.C) {
 		batch := p.batch()

@@ -41,7 +41,7 @@ func (s *fakeSession) Messages() <-chan *sarama.ConsumerMessage { return s.recor
 func quick(batch, maxBytes int) memberConfig {
 	cfg := memberConfig{GroupConfig: GroupConfig{
 		NackBackoff: time.Microsecond, MaxNackBackoff: time.Microsecond, UnhealthyAfter: time.Hour,
-	}}
+	}.WithDefaults()}
 	cfg.batch, cfg.maxBytes = batch, maxBytes
 	return cfg
 }

@@ -58,7 +58,7 @@ func newMember(ctx context.Context, cfg memberConfig, log *slog.Logger) *member 
 		log:        log,
 		values:     context.WithoutCancel(ctx),
 		done:       make(chan struct{}),
-		status:     &status{topics: cfg.topics, log: log, since: time.Now()},
+		status:     &status{topics: cfg.topics, now: cfg.Now, log: log, since: cfg.Now()},
 		partitions: make(map[topicPartition]*partition),
 	}
 	m.ctx, m.cancel = context.WithCancel(ctx)

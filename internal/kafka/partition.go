@@ -56,6 +56,7 @@ func newPartition(m *member, session sarama.ConsumerGroupSession, claim sarama.C
 		leaving:  make(chan struct{}),
 		suspects: make(chan struct{}, 1),
 		next:     claim.InitialOffset(),
+		progress: progress{now: m.cfg.Now},
 	}
 	p.revoke = sync.OnceFunc(func() { close(p.revoked) })
 	p.ctx, p.cancel = context.WithCancelCause(m.values)
@@ -95,7 +96,7 @@ func (p *partition) awaitRevocation() {
 
 // wait returns when the partition is to be let go, and watches the worker until then.
 func (p *partition) wait(finished <-chan struct{}) {
-	ticker := time.NewTicker(p.member.cfg.lookEvery())
+	ticker := time.NewTicker(p.member.cfg.LookEvery)
 	defer ticker.Stop()
 	for {
 		select {

@@ -8,6 +8,7 @@ import (
 
 // progress is what the worker of a partition has got done, for those who watch it.
 type progress struct {
+	now      func() time.Time
 	mu       sync.Mutex
 	handling time.Time // since when the present call runs; zero: none does
 	failing  time.Time // since when calls have acknowledged nothing; zero: they do
@@ -19,7 +20,7 @@ type progress struct {
 func (p *progress) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.handling = time.Now()
+	p.handling = p.now()
 }
 
 func (p *progress) end(handled int, err error) {
@@ -29,7 +30,7 @@ func (p *progress) end(handled int, err error) {
 	case err == nil:
 		p.failing, p.failure = time.Time{}, nil
 	case handled > 0 || p.failing.IsZero():
-		p.failing, p.failure = time.Now(), err
+		p.failing, p.failure = p.now(), err
 	default:
 		p.failure = err
 	}
@@ -47,46 +48,45 @@ func (p *progress) waiting(offset int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.unread.IsZero() {
-		p.unread, p.unreadAt = time.Now(), offset
+		p.unread, p.unreadAt = p.now(), offset
 	}
 }
 
-// stalled says since when the partition has been stuck, and with what; zero when it is not.
-func (p *progress) stalled(handlerLimit time.Duration) (since time.Time, reason string) {
+// stalled says for how long the partition has been stuck by now, and with what; zero when it is not.
+func (p *progress) stalled(now time.Time, handlerLimit time.Duration) (time.Duration, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if limit := p.handling.Add(handlerLimit); handlerLimit > 0 && !p.handling.IsZero() && time.Now().After(limit) {
-		return limit, fmt.Sprintf("the handler has not returned for %s", time.Since(p.handling).Round(time.Millisecond))
+	if handlerLimit > 0 && !p.handling.IsZero() && now.Sub(p.handling) > handlerLimit {
+		running := now.Sub(p.handling)
+		return running - handlerLimit, fmt.Sprintf("the handler has not returned for %s", running.Round(time.Millisecond))
 	}
 	if !p.unread.IsZero() {
-		return p.unread, fmt.Sprintf("offset %d can be read, but the client does not deliver it", p.unreadAt)
+		return now.Sub(p.unread), fmt.Sprintf("offset %d can be read, but the client does not deliver it", p.unreadAt)
 	}
-	return time.Time{}, ""
+	return 0, ""
 }
 
-// failed says since when the handler has been failing, and with what; zero when it is not.
-func (p *progress) failed() (since time.Time, err error) {
+// failed says for how long the handler has been failing by now, and with what; nil when it is not.
+func (p *progress) failed(now time.Time) (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.failing, p.failure
+	return now.Sub(p.failing), p.failure
 }
 
-// lookEvery is how often a partition without records looks whether there are some.
-func (c GroupConfig) lookEvery() time.Duration { return max(c.UnhealthyAfter/4, time.Millisecond) }
-
-func (p *partition) stall() *StallError {
-	since, reason := p.progress.stalled(p.member.cfg.handlerLimit)
-	if since.IsZero() {
+func (p *partition) stall(now time.Time) *StallError {
+	stuck, reason := p.progress.stalled(now, p.member.cfg.handlerLimit)
+	if stuck <= 0 {
 		return nil
 	}
 	return &StallError{
-		Group: p.member.cfg.Group, Topic: p.at.topic, Partition: p.at.partition, For: time.Since(since), Reason: reason,
+		Group: p.member.cfg.Group, Topic: p.at.topic, Partition: p.at.partition, For: stuck, Reason: reason,
 	}
 }
 
 // stopIfStalled ends the whole membership: the process is to be started again.
 func (p *partition) stopIfStalled() {
-	if stall := p.stall(); stall != nil && stall.For > p.member.cfg.StopAfter {
+	now := p.member.cfg.Now()
+	if stall := p.stall(now); stall != nil && stall.For > p.member.cfg.StopAfter {
 		p.member.stop(stall)
 	}
 }
@@ -94,13 +94,13 @@ func (p *partition) stopIfStalled() {
 // healthy reports a stall, and a handler that keeps failing. The latter never ends the membership: most likely what the
 // handler needs is down, and starting again would not help.
 func (p *partition) healthy() error {
-	patience := p.member.cfg.UnhealthyAfter
-	if stall := p.stall(); stall != nil && stall.For > patience {
+	now, patience := p.member.cfg.Now(), p.member.cfg.UnhealthyAfter
+	if stall := p.stall(now); stall != nil && stall.For > patience {
 		return stall
 	}
-	if since, err := p.progress.failed(); !since.IsZero() && time.Since(since) > patience {
+	if failing, err := p.progress.failed(now); err != nil && failing > patience {
 		return fmt.Errorf("consume %s/%d: the handler has been failing for %s: %w", p.at.topic, p.at.partition,
-			time.Since(since).Round(time.Millisecond), err)
+			failing.Round(time.Millisecond), err)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func TestNothingIsLostOrInvertedWhateverTheBrokerAnswers(t *testing.T) {
 			topic := kafkatest.Topic(t, brokers, 3)
 			publisher := newPublisher(t, kafka.Config{
 				Brokers: brokers, MaxMessageBytes: 4000,
-				PublishTimeout: 250 * time.Millisecond, RetryFor: 120 * time.Millisecond,
+				PublishTimeout: 2 * time.Second, RetryFor: 120 * time.Millisecond,
 			})
 			msgs := events(1500, keys(25)...)
 			pending, failedCalls := msgs, 0

@@ -28,7 +28,7 @@ func TestAHandlerMayFinishDuringARebalance(t *testing.T) {
 	brokers := kafkatest.Brokers(t)
 	topic, msgs := fill(t, brokers, 40)
 	cfg := fast(brokers, kafkatest.Group(t))
-	cfg.DrainTimeout = 5 * time.Second
+	cfg.DrainTimeout, cfg.RebalanceTimeout = kafkatest.Patience, 3*kafkatest.Patience
 	first := listen(t, cfg, topic)
 	working := map[int32]*message.Message{}
 	for range 2 { // one of each partition

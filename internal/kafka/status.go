@@ -11,6 +11,7 @@ import (
 // status is what a member says about itself: one log line per change, and the answer for a readiness check.
 type status struct {
 	topics []string
+	now    func() time.Time
 	log    *slog.Logger
 
 	mu        sync.Mutex
@@ -25,7 +26,7 @@ func (s *status) joined() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.consuming {
-		s.consuming, s.since, s.last = true, time.Now(), ""
+		s.consuming, s.since, s.last = true, s.now(), ""
 		s.log.Info("consuming")
 	}
 }
@@ -34,7 +35,7 @@ func (s *status) left() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.consuming {
-		s.consuming, s.since = false, time.Now()
+		s.consuming, s.since = false, s.now()
 	}
 }
 
@@ -83,7 +84,7 @@ func (s *status) healthy(patience time.Duration) error {
 	case s.closed, s.consuming:
 		return nil
 	}
-	if away := time.Since(s.since); away > patience {
+	if away := s.now().Sub(s.since); away > patience {
 		return fmt.Errorf("consume %s: not a member of the group for %s: %s", strings.Join(s.topics, ", "),
 			away.Round(time.Second), s.last)
 	}

@@ -21,7 +21,8 @@ func TestStrategyTellsOfRevocations(t *testing.T) {
 	strategy.OnAssignment(&sarama.ConsumerGroupMemberAssignment{Topics: map[string][]int32{"t": {1}}}, 1)
 	require.Equal(t, map[string][]int32{"t": {1}}, told)
 
-	m := newMember(context.Background(), memberConfig{topics: []string{"t"}}, orDiscard(nil))
+	member := memberConfig{GroupConfig: GroupConfig{}.WithDefaults(), topics: []string{"t"}}
+	m := newMember(context.Background(), member, orDiscard(nil))
 	defer m.cancel()
 	kept, gone := &partition{}, &partition{}
 	var revoked []string

@@ -169,10 +169,9 @@ func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 	messages, err := subscriber.Subscribe(t.Context(), topic)
 	require.NoError(t, err)
 
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	require.ErrorIs(t, joins.Wait(ctx, 12), context.DeadlineExceeded, "at most a handful in two seconds")
-	require.Greater(t, joins.Hits(), 2)
+	began := time.Now()
+	require.NoError(t, joins.Wait(t.Context(), 5))
+	require.Greater(t, time.Since(began), (50+100+200+400)/2*time.Millisecond, "the waits between them, less the jitter")
 	require.ErrorContains(t, subscriber.Healthy(t.Context()), "not a member of the group")
 	require.Equal(t, []string{"consume failed, trying again"}, log.all())
 
@@ -203,13 +202,11 @@ func TestALostSessionCancelsHandlersAtOnce(t *testing.T) {
 	cluster, brokers := kafkatest.Fake(t)
 	topic, ids := published(t, brokers, 2)
 	cfg := fast(brokers, kafkatest.Group(t))
-	cfg.DrainTimeout = 10 * time.Second
+	cfg.DrainTimeout, cfg.RebalanceTimeout = 4*kafkatest.Patience, 10*kafkatest.Patience
 	l := listen(t, cfg, topic)
 	working := receive(t, l.messages)
-	began := time.Now()
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.UnknownMemberID})
 	require.ErrorContains(t, receive(t, afterDone(working.Context())), "partition lost")
-	require.Less(t, time.Since(began), 3*time.Second)
 	working.Nack()
 	require.Equal(t, ids, read(t, l, 2), "it comes again to whoever owns the partition next")
 }

@@ -36,7 +36,7 @@ func fastGroup(brokers []string, group string) kafka.GroupConfig {
 	return kafka.GroupConfig{
 		Config:            kafka.Config{Brokers: brokers},
 		Group:             group,
-		SessionTimeout:    6 * time.Second,
+		SessionTimeout:    kafkatest.Patience,
 		HeartbeatInterval: 50 * time.Millisecond,
 		CommitInterval:    50 * time.Millisecond,
 		DrainTimeout:      2 * time.Second,

@@ -75,12 +75,10 @@ func TestQuestionsAboutTopicsEndWithTheirContext(t *testing.T) {
 	cfg := kafka.Config{Brokers: []string{mute.Addr().String()}}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	began := time.Now()
 	_, err = kafka.TopicRetention(ctx, cfg, "t")
 	require.Error(t, err)
 	_, err = kafka.PartitionCounts(ctx, cfg, "t")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Less(t, time.Since(began), 3*time.Second)
 }
 
 func TestAnotherPartitionCountIsATypedError(t *testing.T) {
@@ -106,9 +104,7 @@ func TestPing(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	began := time.Now()
 	require.Error(t, kafka.Ping(ctx, kafka.Config{Brokers: []string{"127.0.0.1:1"}}))
-	require.Less(t, time.Since(began), 2*time.Second)
 	cancel()
 	require.ErrorIs(t, kafka.Ping(ctx, kafka.Config{Brokers: brokers}), context.Canceled)
 	require.Error(t, kafka.Ping(t.Context(), kafka.Config{}))

@@ -88,6 +88,7 @@ func TestUsualWayANackLoopOutlivesItsPartition(t *testing.T) {
 	cluster, brokers := kafkatest.Fake(t)
 	topic, _ := published(t, brokers, 1)
 	cfg := fast(brokers, kafkatest.Group(t))
+	cfg.SessionTimeout = 6 * time.Second // for so long the first member's place is kept
 	first := stockSubscriber(t, cfg, topic)
 	var nacks atomic.Int64
 	nacked := make(chan struct{}, 1)

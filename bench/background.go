@@ -24,7 +24,7 @@ func inBackground(ctx context.Context, run func(context.Context) error) *backgro
 	return b
 }
 
-var errEndedEarly = errors.New("the relay ended by itself")
+var errEndedEarly = errors.New("what runs beside the measurement ended by itself")
 
 // during runs do, which is cut short if the background ends first.
 func (b *background) during(ctx context.Context, do func(context.Context) error) error {
@@ -42,7 +42,7 @@ func (b *background) during(ctx context.Context, do func(context.Context) error)
 	return do(ctx)
 }
 
-// stop ends it, waits and returns its error. A relay that does not stop is an error, not a benchmark that hangs.
+// stop ends it, waits and returns its error. What does not stop is an error, not a benchmark that hangs.
 func (b *background) stop() error {
 	b.cancel()
 	timer := time.NewTimer(stopTimeout)
@@ -51,6 +51,6 @@ func (b *background) stop() error {
 	case <-b.done:
 		return b.err
 	case <-timer.C:
-		return fmt.Errorf("the relay did not stop within %s", stopTimeout)
+		return fmt.Errorf("what runs beside the measurement did not stop within %s", stopTimeout)
 	}
 }

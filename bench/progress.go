@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,6 +15,32 @@ type step struct {
 	weight float64
 	run    func(context.Context) error
 	spare  bool // another round of something measured before: left out when time is short
+}
+
+// interleave lays out the rounds of a measurement: its variants take turns, and another one begins each round.
+func interleave(name string, rounds int, stepsOf func(round int) []step) []step {
+	var all []step
+	for round := range rounds {
+		turn := stepsOf(round)
+		for i := range turn {
+			s := turn[(i+round)%len(turn)]
+			s.spare = round > 0
+			s.name = fmt.Sprintf("%s %d/%d: %s", name, round+1, rounds, s.name)
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// onceFirst moves spare steps to the end: everything once before anything twice.
+func onceFirst(steps []step) {
+	order := func(s step) int {
+		if s.spare {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(steps, func(x, y step) int { return order(x) - order(y) })
 }
 
 // stepTimeout bounds each step: a benchmark that hangs says where.

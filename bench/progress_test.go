@@ -51,9 +51,8 @@ func TestBarIsDrawnOverItselfOnATerminal(t *testing.T) {
 
 func TestVariantsTakeTurnsInBeingFirst(t *testing.T) {
 	t.Parallel()
-	b := &relayBench{plan: relayPlan{Rounds: 3}}
 	var names []string
-	for _, s := range b.interleave("x", func(int) []step { return []step{{name: "a"}, {name: "b"}} }) {
+	for _, s := range interleave("x", 3, func(int) []step { return []step{{name: "a"}, {name: "b"}} }) {
 		names = append(names, s.name)
 	}
 	require.Equal(t, []string{"x 1/3: a", "x 1/3: b", "x 2/3: b", "x 2/3: a", "x 3/3: a", "x 3/3: b"}, names)

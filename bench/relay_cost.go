@@ -68,7 +68,7 @@ func (b *relayBench) alone(
 	if err := fill(ctx, db, v, corpus{topic: "bench-alone", keys: backlogKeys}, events); err != nil {
 		return err
 	}
-	if err := b.settle(ctx); err != nil {
+	if err := b.stage.settle(ctx); err != nil {
 		return err
 	}
 	mallocs := countMallocs()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -91,7 +90,7 @@ func (b *relayBench) drain(
 		return d, err
 	}
 	defer func() { err = errors.Join(err, publisher.Close()) }()
-	if err := b.settle(ctx); err != nil {
+	if err := b.stage.settle(ctx); err != nil {
 		return d, err
 	}
 	if d, err = b.timeDrain(ctx, v, newLedger(publisher, events), profile); err != nil {
@@ -132,12 +131,6 @@ func (b *relayBench) timeDrain(ctx context.Context, v variant, l *ledger, profil
 	}, err
 }
 
-// settle brings the machine to the same state before each timed part.
-func (b *relayBench) settle(ctx context.Context) error {
-	runtime.GC()
-	return b.stage.checkpoint(ctx)
-}
-
 // fillBatch is how many events of a backlog share a transaction.
 const fillBatch = 100
 
@@ -174,7 +167,7 @@ func (b *relayBench) ceiling(ctx context.Context, events int, profile string) (r
 	for i := range messages {
 		messages[i] = c.message(i)
 	}
-	if err := b.settle(ctx); err != nil {
+	if err := b.stage.settle(ctx); err != nil {
 		return 0, err
 	}
 	l := newLedger(publisher, events)

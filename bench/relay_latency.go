@@ -67,7 +67,7 @@ func (b *relayBench) latency(
 	if len(due) == 0 {
 		return nil
 	}
-	if err := b.settle(ctx); err != nil {
+	if err := b.stage.settle(ctx); err != nil {
 		return err
 	}
 	l := newLedger(publisher, len(due))

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // pictured are the groups of the picture: speed and latency. What an event costs is in the table.
 var pictured = []string{"drain.", "signup.", "latency.", "history."}
@@ -12,17 +9,13 @@ var pictured = []string{"drain.", "signup.", "latency.", "history."}
 func (r *relayReport) picture() []byte {
 	c := chart{
 		title: "Outbox relay: ours, Watermill's own, and the ceiling",
-		note: fmt.Sprintf("median of %d rounds, lines from minimum to maximum; %d cores, PostgreSQL %s, broker %s", r.Rounds,
-			r.Machine.Cores, r.Machine.PostgreSQL, r.Machine.Broker),
+		note:  pictureNote(r.heading, r.Machine),
 		tiles: []tile{
 			{format(r.OursOverStock) + " x", "drain rate over stock"},
 			{percent(r.OursOverCeiling), "of the ceiling"},
 			{format(r.P50) + " / " + format(r.P99) + " ms", "commit to ack p50 / p99 at 1,000/s"},
 			{percent(r.SignupRatio8), "of the signups/s without outbox"},
 		},
-	}
-	if r.Quick {
-		c.note = "QUICK RUN, too short to quote; " + c.note
 	}
 	for _, g := range r.Groups {
 		if p := panelOf(g); len(p.bars) > 0 {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -70,42 +69,20 @@ func (b *relayBench) steps(only []string) []step {
 		}
 		switch part {
 		case "drain":
-			all = append(all, b.interleave(part, b.drainSteps)...)
+			all = append(all, interleave(part, b.plan.Rounds, b.drainSteps)...)
 		case "signups":
-			all = append(all, b.interleave(part, b.signupSteps)...)
+			all = append(all, interleave(part, b.plan.Rounds, b.signupSteps)...)
 		case "latency":
-			all = append(all, b.interleave(part, b.latencySteps)...)
+			all = append(all, interleave(part, b.plan.Rounds, b.latencySteps)...)
 		case "history":
 			all = append(all, b.loadSteps()...)
-			all = append(all, b.interleave(part, b.historySteps)...)
+			all = append(all, interleave(part, b.plan.Rounds, b.historySteps)...)
 		case "cost":
-			all = append(all, b.interleave(part, b.costSteps)...)
+			all = append(all, interleave(part, b.plan.Rounds, b.costSteps)...)
 		}
 	}
-	if b.plan.Budget > 0 { // everything once before anything twice
-		slices.SortStableFunc(all, func(x, y step) int { return order(x.spare) - order(y.spare) })
-	}
-	return all
-}
-
-func order(spare bool) int {
-	if spare {
-		return 1
-	}
-	return 0
-}
-
-// interleave lays out the rounds of a measurement.
-func (b *relayBench) interleave(name string, stepsOf func(round int) []step) []step {
-	var all []step
-	for round := range b.plan.Rounds {
-		turn := stepsOf(round)
-		for i := range turn {
-			s := turn[(i+round)%len(turn)]
-			s.spare = round > 0
-			s.name = fmt.Sprintf("%s %d/%d: %s", name, round+1, b.plan.Rounds, s.name)
-			all = append(all, s)
-		}
+	if b.plan.Budget > 0 {
+		onceFirst(all)
 	}
 	return all
 }

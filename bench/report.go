@@ -56,6 +56,16 @@ func printTable(w io.Writer, r report) error {
 	return err
 }
 
+// pictureNote is the line below a picture's title.
+func pictureNote(h heading, m facts) string {
+	note := fmt.Sprintf("median of %d rounds, lines from minimum to maximum; %d cores, PostgreSQL %s, broker %s", h.Rounds,
+		m.Cores, m.PostgreSQL, m.Broker)
+	if h.Quick {
+		return "QUICK RUN, too short to quote; " + note
+	}
+	return note
+}
+
 // writeReport puts name.json and name.svg into the folder.
 func writeReport(r report, dir, name string, out io.Writer) error {
 	doc, err := json.MarshalIndent(r, "", "  ")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -183,6 +184,12 @@ func (s *stage) checkpoint(ctx context.Context) error {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	return nil
+}
+
+// settle brings the machine to the same state before each timed part.
+func (s *stage) settle(ctx context.Context) error {
+	runtime.GC()
+	return s.checkpoint(ctx)
 }
 
 const walSQL = `select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint`

@@ -45,7 +45,9 @@ func readerConfig() *sarama.Config {
 }
 
 // topic makes a new one and waits for its leaders.
-func (k *kafkaAdmin) topic(ctx context.Context) (string, error) {
+func (k *kafkaAdmin) topic(ctx context.Context) (string, error) { return k.topicOf(ctx, partitions) }
+
+func (k *kafkaAdmin) topicOf(ctx context.Context, partitions int32) (string, error) {
 	k.made++
 	name := fmt.Sprintf("%s-%d", k.prefix, k.made)
 	return name, kafka.EnsureTopics(ctx, kafka.Config{Brokers: k.brokers}, kafka.Topic{Name: name, Partitions: partitions})

@@ -1,0 +1,112 @@
+package failure
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// A Verdict is what is known of an error: its class, and a code for logs and metrics that stays the same from release
+// to release: sql_40001, kafka_6, smtp_550, net_ECONNREFUSED, marked_permanent, or CodeUnknown.
+type Verdict struct {
+	Class Class
+	Code  string
+}
+
+// CodeUnknown is the code of an error that no row of the table knows.
+const CodeUnknown = "unknown"
+
+var noRow = Verdict{Unknown, CodeUnknown}
+
+// Classify is the class of [Examine].
+func Classify(err error) Class { return Examine(err).Class }
+
+// Examine sorts err. An error that no row knows is [Unknown]; nil is not an error and must not be passed.
+//
+// The outermost error that anything is known of decides, so whoever marks an error has the last word. Of several errors
+// joined each is sorted by itself, and the answer is the first of: cancelled, transient, permanent, known to be
+// unknown. So a refused row whose rollback met a lost connection comes again, and is refused again then: nothing is
+// dead-lettered as long as any part of what happened may have been the surroundings' fault.
+//
+// A deadline is not a cancellation: it is Unknown, because an event whose handler always runs out of time must reach
+// the dead letters in the end. Only where it ended an attempt to connect it is Transient.
+func Examine(err error) Verdict {
+	for at := err; at != nil; {
+		if found, known := examineNode(at); known {
+			return found
+		}
+		switch wrapper := at.(type) { //nolint:errorlint // the walk itself
+		case interface{ Unwrap() error }:
+			at = wrapper.Unwrap()
+		case interface{ Unwrap() []error }:
+			return strongest(wrapper.Unwrap())
+		default:
+			at = nil
+		}
+	}
+	if pgconn.SafeToRetry(err) && err.Error() != connBusy {
+		return rowOf("postgres_not_sent")
+	}
+	return noRow
+}
+
+// examineNode looks at one error of a chain and at nothing below it, except where what is below gives a better code.
+func examineNode(err error) (Verdict, bool) {
+	switch known := err.(type) { //nolint:errorlint // Examine unwraps
+	case *mark:
+		return rowOf("marked_" + string(known.class)), true
+	case *pgconn.ConnectError:
+		return around(known.Unwrap(), "postgres_connect"), true
+	case *net.OpError:
+		if known.Op == "dial" {
+			return around(known.Err, "net_dial"), true
+		}
+		return around(known.Err, "net_io"), true
+	case interface{ Permanent() bool }:
+		if known.Permanent() {
+			return rowOf("says_permanent"), true
+		}
+	case interface{ OutcomeUnknown() bool }:
+		if known.OutcomeUnknown() {
+			return rowOf("outcome_unknown"), true
+		}
+	}
+	return look(codesOf(err))
+}
+
+// around sorts an error that can be nobody's fault but the connection's. What is inside gives the code if it is as
+// transient, and the class only if it is a cancellation.
+func around(inside error, code string) Verdict {
+	if inside == nil {
+		return rowOf(code)
+	}
+	if errors.Is(inside, context.Canceled) { // package net has a cancellation of its own
+		return rowOf("context_canceled")
+	}
+	if v := Examine(inside); v.Class == Transient {
+		return v
+	}
+	return rowOf(code)
+}
+
+// precedence is that of joined errors: what lets the event come again goes before what gives it up.
+var precedence = []Class{Cancelled, Transient, Permanent, Unknown}
+
+func strongest(parts []error) Verdict {
+	best := noRow
+	rank := len(precedence)
+	for _, part := range parts {
+		if part == nil {
+			continue
+		}
+		v := Examine(part)
+		for i, class := range precedence {
+			if v.Class == class && (i < rank || i == rank && best.Code == CodeUnknown) {
+				best, rank = v, i
+			}
+		}
+	}
+	return best
+}

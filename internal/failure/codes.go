@@ -1,0 +1,120 @@
+package failure
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/textproto"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/puddle/v2"
+)
+
+// sentinels are errors that are compared, with the codes of their rows.
+var sentinels = []struct {
+	err  error
+	code string
+}{
+	{context.Canceled, "context_canceled"},
+	{context.DeadlineExceeded, "context_deadline"},
+	{io.EOF, "net_eof"},
+	{io.ErrUnexpectedEOF, "net_eof"},
+	{io.ErrClosedPipe, "net_closed"},
+	{net.ErrClosed, "net_closed"},
+	{pgconn.ErrConnClosed, "postgres_conn_closed"},
+	{puddle.ErrClosedPool, "postgres_pool_closed"},
+	{pgx.ErrTxClosed, "postgres_tx_closed"},
+	{pgx.ErrTxCommitRollback, "postgres_commit_rolled_back"},
+	{sarama.ErrOutOfBrokers, "kafka_out_of_brokers"},
+	{sarama.ErrBrokerNotFound, "kafka_broker_not_found"},
+	{sarama.ErrNotConnected, "kafka_not_connected"},
+	{sarama.ErrAlreadyConnected, "kafka_already_connected"},
+	{sarama.ErrClosedClient, "kafka_client_closed"},
+	{sarama.ErrShuttingDown, "kafka_client_closed"},
+	{sarama.ErrIncompleteResponse, "kafka_incomplete_response"},
+	{sarama.ErrInsufficientData, "kafka_incomplete_response"},
+	{sarama.ErrControllerNotAvailable, "kafka_no_controller"},
+	{sarama.ErrConsumerRetriesExhausted, "kafka_retries_exhausted"},
+	{sarama.ErrConsumerOffsetNotAdvanced, "kafka_damaged"},
+	{sarama.ErrDecompressedBatchTooLarge, "kafka_damaged"},
+	{sarama.ErrMessageTooLarge, "kafka_fetch_too_large"},
+	{sarama.ErrInvalidPartition, "kafka_no_partition"},
+}
+
+// codesOf names one error, from the particular to the family. Nothing: there can be no row.
+func codesOf(err error) []string {
+	for _, known := range sentinels {
+		if err == known.err { //nolint:errorlint // Examine unwraps
+			return []string{known.code}
+		}
+	}
+	switch known := err.(type) { //nolint:errorlint // Examine unwraps
+	case *pgconn.PgError:
+		return []string{"sql_" + known.Code, "sql_" + known.Code[:min(2, len(known.Code))]}
+	case sarama.KError:
+		return []string{"kafka_" + strconv.Itoa(int(known))}
+	case sarama.PacketDecodingError:
+		return []string{"kafka_damaged"}
+	case syscall.Errno:
+		return []string{"net_" + errnoNames[known]}
+	case *net.DNSError:
+		return []string{dnsCode(known)}
+	case *textproto.Error:
+		first, _, _ := strings.Cut(known.Msg, " ")
+		return smtpCodes(known.Code, first)
+	case interface {
+		ErrorCode() int
+		EnhancedStatusCode() string
+	}:
+		return smtpCodes(known.ErrorCode(), known.EnhancedStatusCode())
+	case net.Error:
+		if known.Timeout() {
+			return []string{"net_timeout"}
+		}
+	}
+	return tlsCodes(err)
+}
+
+func dnsCode(err *net.DNSError) string {
+	switch {
+	case err.IsNotFound:
+		return "dns_not_found"
+	case err.IsTimeout:
+		return "dns_timeout"
+	}
+	return "dns_failed"
+}
+
+func tlsCodes(err error) []string {
+	switch err.(type) { //nolint:errorlint // Examine unwraps
+	case *tls.CertificateVerificationError, x509.UnknownAuthorityError, x509.HostnameError, x509.CertificateInvalidError:
+		return []string{"tls_certificate"}
+	case tls.AlertError, tls.RecordHeaderError:
+		return []string{"tls_handshake"}
+	}
+	return nil
+}
+
+// smtpCodes names a mail server's answer by its enhanced status code (RFC 3463) where it has one, which says more than
+// the three digits.
+func smtpCodes(code int, enhanced string) []string {
+	if code < 100 || code > 599 {
+		return nil
+	}
+	var codes []string
+	if enhancedCode.MatchString(enhanced) {
+		codes = append(codes, "smtp_"+enhanced, "smtp_"+enhanced[:strings.LastIndex(enhanced, ".")])
+	}
+	digits := strconv.Itoa(code)
+	return append(codes, "smtp_"+digits, "smtp_"+digits[:1])
+}
+
+var enhancedCode = regexp.MustCompile(`^[245]\.\d{1,3}\.\d{1,3}$`)

@@ -1,0 +1,89 @@
+package failure_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// Errors as pgx makes them, of a server that is there.
+func TestOnARealConnection(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	conn, err := pgx.Connect(t.Context(), pgtest.DSN(pool))
+	require.NoError(t, err)
+	verdict := func(err error) failure.Verdict {
+		require.Error(t, err)
+		return failure.Examine(err)
+	}
+
+	rows, err := conn.Query(t.Context(), `select 1`)
+	require.NoError(t, err)
+	_, busy := conn.Exec(t.Context(), `select 2`)
+	rows.Close()
+	require.Equal(t, failure.Unknown, verdict(busy).Class, "a handler that shares its connection: %v", busy)
+
+	late, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	<-late.Done()
+	_, err = conn.Exec(late, `select 3`)
+	require.True(t, pgconn.SafeToRetry(err), "the case that looks like a lost connection and is a handler out of time")
+	require.Equal(t, "context_deadline", verdict(err).Code)
+
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = conn.Exec(short, `select pg_sleep(60)`)
+	require.True(t, pgconn.Timeout(err))
+	require.Equal(t, "context_deadline", verdict(err).Code)
+
+	_, err = conn.Exec(t.Context(), `select 4`) // pgx closed it after the timeout
+	require.Equal(t, failure.Verdict{Class: failure.Transient, Code: "postgres_conn_closed"}, verdict(err))
+
+	other, err := pgx.Connect(t.Context(), pgtest.DSN(pool))
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), `select pg_terminate_backend($1)`, other.PgConn().PID())
+	require.NoError(t, err)
+	_, err = other.Exec(t.Context(), `select 5`)
+	require.Equal(t, failure.Transient, verdict(err).Class, "%v", err)
+
+	closed, err := pgxpool.New(t.Context(), pgtest.DSN(pool))
+	require.NoError(t, err)
+	closed.Close()
+	require.Equal(t, "postgres_pool_closed", verdict(closed.Ping(t.Context())).Code)
+}
+
+// And of one that is not, or lets nobody in.
+func TestNoConnection(t *testing.T) {
+	t.Parallel()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := listener.Addr().String()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = pgx.Connect(ctx, "postgres://u@"+addr+"/d") // it takes the connection and says nothing
+	require.Equal(t, failure.Transient, failure.Classify(err), "%v", err)
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = pgx.Connect(cancelled, "postgres://u@"+addr+"/d")
+	require.Equal(t, failure.Cancelled, failure.Classify(err), "%v", err)
+	require.NoError(t, listener.Close())
+	_, err = pgx.Connect(t.Context(), "postgres://u@"+addr+"/d")
+	require.Equal(t, "net_ECONNREFUSED", failure.Examine(err).Code)
+
+	_, err = pgx.Connect(t.Context(), pgtest.DSN(pgtest.New(t))+"&application_name=x&dbname=missing")
+	var refusal *pgconn.PgError
+	require.True(t, errors.As(err, &refusal))
+	require.Equal(t, failure.Verdict{Class: failure.Transient, Code: "sql_3D000"}, failure.Examine(err))
+}

@@ -32,7 +32,7 @@ type KafkaConfig struct {
 	Brokers           []string      `env:"BROKERS,required" format:"brokers" doc:"first brokers to ask, separated by commas"`
 	PublishTimeout    time.Duration `env:"PUBLISH_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one batch of the relay, retries included; must be shorter than OUTBOX_LEASE"`
 	SessionTimeout    time.Duration `env:"SESSION_TIMEOUT" envDefault:"10s" min:"500ms" max:"5m" doc:"silence after which the group takes a consumer for dead"`
-	RebalanceTimeout  time.Duration `env:"REBALANCE_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a rebalance waits for a consumer; must outlast INBOX_HANDLER_TIMEOUT"`
+	RebalanceTimeout  time.Duration `env:"REBALANCE_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a rebalance waits for a consumer; must outlast INBOX_HANDLER_TIMEOUT twice"`
 	InstanceID        string        `env:"INSTANCE_ID" doc:"name that this process keeps when it is restarted in its place, different in each process that runs at the same time (a pod of a stateful set has one): after a crash the next start takes its partitions at once instead of after KAFKA_SESSION_TIMEOUT; empty: none"`
 	TLS               bool          `env:"TLS" envDefault:"false" doc:"encrypt connections to the broker"`
 	Username          string        `env:"USERNAME" doc:"SASL PLAIN user; empty: no login"`
@@ -58,7 +58,7 @@ type InboxConfig struct {
 	ReplayWindow    time.Duration `env:"REPLAY_WINDOW" envDefault:"48h" min:"0s" max:"87600h" doc:"how long beyond its topic's retention an event may still come: retries, parked keys, replays, the broker's delay in deleting"`
 	JanitorInterval time.Duration `env:"JANITOR_INTERVAL" envDefault:"1h" min:"1s" max:"24h" doc:"between two rounds that make partitions ahead and drop what is forgotten"`
 	Batch           int           `env:"BATCH" envDefault:"200" min:"1" max:"10000" doc:"events of a partition that may share a transaction"`
-	GapWait         time.Duration `env:"GAP_WAIT" envDefault:"5s" min:"0s" max:"5m" doc:"how long a consumer that waits for a missing version waits before it parks the key"`
+	GapWait         time.Duration `env:"GAP_WAIT" envDefault:"5s" min:"1ms" max:"5m" doc:"how long a handler that waits for a missing version waits before it parks the key"`
 	HandlerTimeout  time.Duration `env:"HANDLER_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one attempt of an event or a batch, transaction included"`
 	MaxAttempts     int           `env:"MAX_ATTEMPTS" envDefault:"5" min:"1" max:"1000" doc:"attempts that fail for an unknown reason before the event is given up"`
 	RetryMin        time.Duration `env:"RETRY_MIN" envDefault:"1s" min:"1ms" max:"1h" doc:"pause after the first failed attempt; doubles each time"`
@@ -82,8 +82,8 @@ func (c Config) Problems() []config.Problem {
 	demand(c.Outbox.Poll <= c.Outbox.Lease/3, "OUTBOX_POLL",
 		"%s is more than a third of OUTBOX_LEASE (%s): a leader must look often enough to keep its lease",
 		c.Outbox.Poll, c.Outbox.Lease)
-	demand(c.Inbox.HandlerTimeout < c.Kafka.RebalanceTimeout, "INBOX_HANDLER_TIMEOUT",
-		"%s: a rebalance waits KAFKA_REBALANCE_TIMEOUT (%s) for a handler and then gives its partition away",
+	demand(2*c.Inbox.HandlerTimeout < c.Kafka.RebalanceTimeout, "INBOX_HANDLER_TIMEOUT",
+		"%s: a rebalance waits KAFKA_REBALANCE_TIMEOUT (%s), in which a handler may end and, cancelled, end again",
 		c.Inbox.HandlerTimeout, c.Kafka.RebalanceTimeout)
 	demand(c.Inbox.Retention > c.Kafka.Retention+c.Inbox.ReplayWindow, "INBOX_RETENTION",
 		"%s: an event may come again after KAFKA_TOPIC_RETENTION (%s) and INBOX_REPLAY_WINDOW (%s)",

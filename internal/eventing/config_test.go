@@ -32,7 +32,8 @@ func TestEachCrossCheckNamesItsVariable(t *testing.T) {
 	}{
 		"publishing outlasts the lease":  {[]string{"OUTBOX_LEASE=9s"}, []string{"OUTBOX_LEASE"}},
 		"polling outlasts the lease":     {[]string{"OUTBOX_LEASE=15s", "OUTBOX_POLL=6s"}, []string{"OUTBOX_POLL"}},
-		"a handler outlasts a rebalance": {[]string{"INBOX_HANDLER_TIMEOUT=30s"}, []string{"INBOX_HANDLER_TIMEOUT"}},
+		"a handler outlasts a rebalance": {[]string{"INBOX_HANDLER_TIMEOUT=15s"}, []string{"INBOX_HANDLER_TIMEOUT"}},
+		"a handler within a rebalance":   {[]string{"INBOX_HANDLER_TIMEOUT=14s"}, nil},
 		"forgotten before it is gone":    {[]string{"INBOX_RETENTION=216h"}, []string{"INBOX_RETENTION"}},
 		"retries the wrong way round":    {[]string{"INBOX_RETRY_MIN=2s", "INBOX_RETRY_MAX=1s"}, []string{"INBOX_RETRY_MAX"}},
 		"a user without password":        {[]string{"KAFKA_USERNAME=u"}, []string{"KAFKA_PASSWORD"}},

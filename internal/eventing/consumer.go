@@ -24,7 +24,8 @@ type Consumer struct {
 	Handlers *inbox.Mux
 	// Versioned skips events whose version their key has passed; see [inbox.Config].
 	Versioned bool
-	// OnGap is what a versioned consumer does with an event whose predecessor is missing; see [inbox.Config].
+	// OnGap is what a versioned consumer does with an event whose predecessor is missing, where its handler was not
+	// registered with a policy of its own; see [inbox.Config].
 	OnGap inbox.GapPolicy
 	// OnOutcome is called after each delivery; see [inbox.Config]. Optional.
 	OnOutcome func(cloudevent.Event, inbox.Outcome)
@@ -49,6 +50,8 @@ func (n *Node) Consume(c Consumer) error {
 		Validate:       n.setup.Validate,
 		Versioned:      c.Versioned,
 		OnGap:          c.OnGap,
+		OnGapOf:        c.Handlers.OnGap,
+		OnRetry:        kafka.Retrying,
 		GapWait:        cfg.Inbox.GapWait,
 		Batch:          cfg.Inbox.Batch,
 		OnConflict:     inbox.ConflictMode(cfg.Inbox.OnConflict),
@@ -73,10 +76,13 @@ func (n *Node) Consume(c Consumer) error {
 			HeartbeatInterval: min(time.Second, cfg.Kafka.SessionTimeout/3),
 			RebalanceTimeout:  cfg.Kafka.RebalanceTimeout,
 			DrainTimeout:      cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
-			Hooks:             kafka.Hooks{Lost: func(topic string, partition int32) { kc.lost(topic, partition, n.setup.Log) }},
+			Hooks: kafka.Hooks{Lost: func(topic string, partition int32, idle bool) {
+				kc.lost(topic, partition, idle, n.setup.Log)
+			}},
 		},
-		Batch:        cfg.Inbox.Batch,
-		HandlerLimit: max(5*time.Minute, time.Duration(cfg.Inbox.Batch)*cfg.Inbox.HandlerTimeout),
+		Batch: cfg.Inbox.Batch,
+		// One by one, each with its whole time, and then the longest pause: more is between no two signs of life.
+		HandlerLimit: max(5*time.Minute, time.Duration(cfg.Inbox.Batch)*cfg.Inbox.HandlerTimeout) + 2*cfg.Inbox.RetryMax,
 	}, kafka.Handler(box.BatchMiddleware(c.Handlers.Produce)), n.setup.Log)
 	if err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
@@ -112,9 +118,14 @@ func (n *Node) StartConsumers(g *service.Group) {
 
 const leaveTimeout = 2 * time.Second
 
-// lost says that a partition went in good order, so that its next owner suspects no event. The subscriber does not wait
-// for it.
-func (c *consumer) lost(topic string, partition int32, log *slog.Logger) {
+// lost says that a partition went in good order, so that its next owner suspects no event; unless a handler was left at
+// work. The subscriber does not wait for it.
+func (c *consumer) lost(topic string, partition int32, idle bool, log *slog.Logger) {
+	if !idle {
+		c.inbox.Abandon(topic, partition)
+		log.Warn("partition left with a handler still at work", "consumer", c.Name, "partition", partition)
+		return
+	}
 	c.leaving.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 		defer cancel()

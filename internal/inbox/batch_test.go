@@ -264,6 +264,48 @@ func TestSuspicionLastsAsLongAsItMust(t *testing.T) {
 	require.Equal(t, 6, b.count(t, `select count(*) from ledger`))
 }
 
+// A partition that is left with work under way is no clean end, even when the process that left it ends cleanly.
+func TestAnAbandonedPartitionStaysSuspicious(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cfg.Batch = 1
+	in, handle := b.handle(t, effect)
+	_, err := handle(t.Context(), records(t, t.Context(), v("key-1", 1)))
+	require.NoError(t, err)
+	in.Abandon("topic-1", 2)
+	require.NoError(t, in.Close(t.Context()))
+	require.Equal(t, 1, b.count(t, `select in_flight from inbox_owner`))
+	_, err = handle(t.Context(), records(t, t.Context(), v("key-1", 2)))
+	require.NoError(t, err, "the same process may get it back")
+	require.NoError(t, in.Close(t.Context()))
+	require.Zero(t, b.count(t, `select count(*) from inbox_owner`))
+}
+
+// Of two handlers of one consumer, one parks what skips ahead and the other, by the consumer's default, applies it.
+func TestTheGapPolicyIsTheHandlers(t *testing.T) {
+	t.Parallel()
+	const otherType = "com.example.other.v1"
+	for _, batch := range []int{1, 200} {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			mux := inbox.NewMux()
+			inbox.Handle(mux, testType, effect, inbox.OnGap(inbox.GapPark))
+			inbox.Handle(mux, otherType, effect)
+			require.Panics(t, func() { inbox.Handle(mux, "x", effect, inbox.OnGap("sometimes")) })
+			b.cfg.Versioned, b.cfg.Batch, b.cfg.OnGapOf = true, batch, mux.OnGap
+			var outcomes []inbox.Outcome
+			b.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+			events := []cloudevent.Event{v("a", 2), v("b", 2), v("b", 1)}
+			events[1].Type, events[2].Type = otherType, otherType
+			_, err := b.inbox(t).BatchMiddleware(mux.Produce)(t.Context(), records(t, t.Context(), events...))
+			require.NoError(t, err)
+			require.Equal(t, []inbox.Outcome{inbox.Gap, inbox.Applied, inbox.Stale}, outcomes)
+			require.Equal(t, []string{"a"}, b.list(t, `select convert_from(key, 'UTF8') from dead_letter`))
+		})
+	}
+}
+
 // A suspect whose handling is broken off, as often as it may be, has ended no process.
 func TestAnAttemptThatIsBrokenOffIsNoDeath(t *testing.T) {
 	t.Parallel()

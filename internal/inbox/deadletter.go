@@ -110,7 +110,7 @@ func (in *Inbox) giveUp(it *item, l *letter) error {
 		}
 		wait := retry.policy.NextBackOff()
 		in.log.ErrorContext(it.ctx, "dead letter not written", "event_id", l.id, "retry_in", wait, "error", err)
-		if err := pause(it.ctx, wait); err != nil {
+		if err := in.again(it.ctx, err, wait); err != nil {
 			return err
 		}
 	}

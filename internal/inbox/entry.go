@@ -29,13 +29,17 @@ type metadata struct {
 	Offset        int64   `json:"offset"`
 	CorrelationID string  `json:"correlation_id,omitempty"`
 	Outcome       Outcome `json:"outcome,omitempty"`
+	// ProcessingTime is when, by this process's clock, the transaction took the event up: next to processed_at, the
+	// database's clock, it shows a clock that is wrong.
+	ProcessingTime time.Time `json:"processing_time"`
 
-	bare bool // nothing of it is known
+	bare bool // nothing else of it is known
 }
 
 func (m metadata) encode() (string, error) {
+	m.ProcessingTime = time.Now().UTC()
 	if m.bare {
-		return "{}", nil
+		return `{"processing_time":"` + m.ProcessingTime.Format(time.RFC3339Nano) + `"}`, nil
 	}
 	encoded, err := json.Marshal(m)
 	if err != nil {

@@ -14,33 +14,54 @@ import (
 
 // Mux sends each event type to its typed handler. Register everything with [Handle] before the first message.
 type Mux struct {
-	handlers map[string]func(context.Context, pgx.Tx, cloudevent.Event) error
+	handlers map[string]registration
+}
+
+type registration struct {
+	handle func(context.Context, pgx.Tx, cloudevent.Event) error
+	onGap  GapPolicy
 }
 
 // NewMux returns a Mux without handlers.
 func NewMux() *Mux {
-	return &Mux{handlers: make(map[string]func(context.Context, pgx.Tx, cloudevent.Event) error)}
+	return &Mux{handlers: make(map[string]registration)}
 }
+
+// Option changes what [Handle] registers.
+type Option func(*registration)
+
+// OnGap is the handler's own policy for an event whose predecessor its key has not applied, in a versioned consumer.
+// Without it the consumer's applies; see [Config.OnGap].
+func OnGap(policy GapPolicy) Option { return func(r *registration) { r.onGap = policy } }
 
 // Handle registers fn for an event type. fn gets the transaction in which the event's id was just recorded: what it
 // writes there is committed with the id or not at all. It must not commit, roll back or keep tx, and it reads the
 // payload as a T, in which unknown fields are ignored: newer producers may add some. Names are compared letter by
 // letter, as the schema compares them: encoding/json would let an unchecked "NAME" overwrite a checked "name".
 //
-// Handle panics when the type has a handler already, which is a mistake in the program.
+// Handle panics when the type has a handler already or an option has no meaning: mistakes in the program.
 func Handle[T any](
 	m *Mux, eventType string, fn func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data T) error,
+	options ...Option,
 ) {
 	if _, taken := m.handlers[eventType]; taken {
 		panic("inbox: two handlers for " + eventType)
 	}
-	m.handlers[eventType] = func(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
+	var r registration
+	for _, option := range options {
+		option(&r)
+	}
+	if r.onGap != "" && !r.onGap.valid() {
+		panic(fmt.Sprintf("inbox: handler for %s: gap policy %q", eventType, r.onGap))
+	}
+	r.handle = func(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
 		var data T
 		if err := json.Unmarshal(event.Data, &data); err != nil {
 			return &codedError{CodePayload, Permanent(fmt.Errorf("decode %s: %w", eventType, err))}
 		}
 		return fn(ctx, tx, event, data)
 	}
+	m.handlers[eventType] = r
 }
 
 // Accepts reports whether there is a handler for the type; it is made for [Config.Accepts].
@@ -49,13 +70,16 @@ func (m *Mux) Accepts(eventType string) bool {
 	return ok
 }
 
+// OnGap is the policy that the type's handler was registered with, "" without one; it is made for [Config.OnGapOf].
+func (m *Mux) OnGap(eventType string) GapPolicy { return m.handlers[eventType].onGap }
+
 // HandlerFunc is the Watermill handler. It works under [Inbox.Middleware] alone, which supplies the transaction.
 func (m *Mux) HandlerFunc(msg *message.Message) error {
 	d, ok := msg.Context().Value(deliveryKey{}).(delivery)
 	if !ok {
 		return errors.New("inbox: no transaction in the message: is the middleware installed?")
 	}
-	return m.handlers[d.event.Type](msg.Context(), d.tx, d.event)
+	return m.handlers[d.event.Type].handle(msg.Context(), d.tx, d.event)
 }
 
 // Produce is [Mux.HandlerFunc] in the form that middlewares wrap. It produces nothing.

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -30,9 +31,13 @@ type Config struct {
 	// Versioned skips events whose version the key has reached already (outcome stale). It costs one more statement
 	// per event; handlers that overwrite state want it.
 	Versioned bool
-	// OnGap is what a versioned consumer does with an event whose predecessor it has not applied. Default: GapAllow.
+	// OnGap is what a versioned consumer does with an event whose predecessor it has not applied, unless OnGapOf says
+	// otherwise. Default: GapAllow.
 	OnGap GapPolicy
-	// GapWait is for how long GapWait waits before it parks; the partition waits too. Default: 5 s.
+	// OnGapOf is the policy of single event types; "" stands for OnGap. [Mux.OnGap] is made for it. Default: none.
+	OnGapOf func(eventType string) GapPolicy
+	// GapWait is for how long GapWait waits before it parks; the partition waits too. Default, and 0: 5 s. Who does not
+	// want to wait parks, with GapPark.
 	GapWait time.Duration
 	// Batch is how many events of a partition may share a transaction; see [Inbox.BatchMiddleware]. Default: 200.
 	Batch int
@@ -49,6 +54,10 @@ type Config struct {
 	// OnOutcome is called after each delivery, once its transaction has ended, in the goroutine that handled it: to
 	// wake whoever works on what was just committed. It must not block. Default: nothing.
 	OnOutcome func(cloudevent.Event, Outcome)
+	// OnRetry is called before each pause in which a delivery waits: with the failure of the attempt that will be
+	// repeated, or with nil when it waits for its predecessor. ctx is the delivery's. It must not block.
+	// Default: nothing.
+	OnRetry func(ctx context.Context, err error)
 	// Log receives one line per outcome other than applied and per failed attempt; never a payload.
 	// Default: slog.Default().
 	Log *slog.Logger
@@ -68,6 +77,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.OnGap == "" {
 		c.OnGap = GapAllow
+	}
+	if c.OnGapOf == nil {
+		c.OnGapOf = func(string) GapPolicy { return "" }
 	}
 	if c.GapWait == 0 {
 		c.GapWait = 5 * time.Second
@@ -90,6 +102,9 @@ func (c Config) withDefaults() Config {
 	if c.OnOutcome == nil {
 		c.OnOutcome = func(cloudevent.Event, Outcome) {}
 	}
+	if c.OnRetry == nil {
+		c.OnRetry = func(context.Context, error) {}
+	}
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
@@ -109,7 +124,7 @@ func (c Config) validate() error {
 	if c.OnConflict != ConflictError && c.OnConflict != ConflictWarn {
 		wrong("conflict mode %q is neither error nor warn", c.OnConflict)
 	}
-	if c.OnGap != GapAllow && c.OnGap != GapWait && c.OnGap != GapPark {
+	if !c.OnGap.valid() {
 		wrong("gap policy %q is none of allow, wait, park", c.OnGap)
 	}
 	if c.Batch < 1 || c.GapWait < 0 {

@@ -112,7 +112,7 @@ func (in *Inbox) persist(it *item, l *letter) error {
 		}
 		if errors.Is(err, errGap) {
 			it.waited = time.Since(started) >= in.cfg.GapWait
-			if err := pause(it.ctx, min(in.cfg.RetryMin, in.cfg.GapWait)); err != nil {
+			if err := in.again(it.ctx, nil, min(in.cfg.RetryMin, in.cfg.GapWait)); err != nil {
 				return err
 			}
 			continue
@@ -125,7 +125,7 @@ func (in *Inbox) persist(it *item, l *letter) error {
 		}
 		in.log.WarnContext(it.ctx, "attempt failed", "event_id", it.event.ID, "event_type", it.event.Type,
 			"attempt", l.attempts, "class", again.class, "retry_in", again.pause, "error", err)
-		if err := pause(it.ctx, again.pause); err != nil {
+		if err := in.again(it.ctx, err, again.pause); err != nil {
 			return err
 		}
 	}

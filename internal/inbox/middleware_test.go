@@ -40,12 +40,21 @@ func TestTheInboxRowSaysWhereTheRecordLay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e := newEvent()
+	e.Extensions = map[string]string{"ce_correlationid": "trace-me"}
 	require.NoError(t, b.deliver(t, record(t, e, 42), effect))
 	var metadata []byte
 	var at time.Time
 	require.NoError(t, b.pool.QueryRow(t.Context(),
 		`select metadata, event_time from inbox where consumer = 'test' and event_id = $1`, e.ID).Scan(&metadata, &at))
-	require.JSONEq(t, `{"group":"local.test","topic":"topic-1","partition":2,"offset":42}`, string(metadata))
+	var got map[string]any
+	require.NoError(t, json.Unmarshal(metadata, &got))
+	began, err := time.Parse(time.RFC3339Nano, got["processing_time"].(string))
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), began, time.Minute)
+	delete(got, "processing_time")
+	require.Equal(t, map[string]any{
+		"group": "local.test", "topic": "topic-1", "partition": 2., "offset": 42., "correlation_id": "trace-me",
+	}, got)
 	require.WithinDuration(t, time.Now(), at, time.Minute, "a UUIDv7's own time, not ce_time")
 }
 

@@ -24,6 +24,16 @@ const (
 	GapPark GapPolicy = "park"
 )
 
+func (p GapPolicy) valid() bool { return p == GapAllow || p == GapWait || p == GapPark }
+
+// onGap is the policy for the event's type.
+func (in *Inbox) onGap(it *item) GapPolicy {
+	if own := in.cfg.OnGapOf(it.event.Type); own != "" {
+		return own
+	}
+	return in.cfg.OnGap
+}
+
 var (
 	errGap    = errors.New("an earlier version of the key is missing")
 	errBehind = errors.New("an earlier event of the key is parked")
@@ -67,14 +77,14 @@ func (in *Inbox) follow(it *item, s *state, moved *moves) Outcome {
 		return Applied
 	}
 	known := s.watermarks[key]
-	switch {
+	switch policy := in.onGap(it); {
 	case version <= known:
 		return Stale
-	case version == known+1 || in.cfg.OnGap == GapAllow:
+	case version == known+1 || policy == GapAllow:
 		moved.note(key, known, version)
 		s.watermarks = with(s.watermarks, key, version)
 		return Applied
-	case in.cfg.OnGap == GapWait && !it.waited:
+	case policy == GapWait && !it.waited:
 		return waits
 	}
 	s.parked = with(s.parked, key, version)

@@ -48,6 +48,12 @@ func (r *retry) after(err error) verdict {
 	}
 }
 
+// again reports the failure of an attempt and waits for the next one.
+func (in *Inbox) again(ctx context.Context, failure error, wait time.Duration) error {
+	in.cfg.OnRetry(ctx, failure)
+	return pause(ctx, wait)
+}
+
 // pause waits, or returns early with the reason when the delivery is over.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)

@@ -87,14 +87,30 @@ func (in *Inbox) Leave(ctx context.Context, topic string, partition int32) error
 	return nil
 }
 
-const leaveAll = `delete from public.inbox_owner where consumer = $1 and owner = $2`
+// Abandon says that a partition's events are no longer this process's, but that some may still be under way. Its row
+// stays: whoever takes the partition next runs its first events one by one, as after a crash.
+func (in *Inbox) Abandon(topic string, partition int32) {
+	in.claims.mu.Lock()
+	defer in.claims.mu.Unlock()
+	delete(in.claims.taken, lane{topic, partition})
+}
 
-// Close is [Inbox.Leave] for every partition. Call it when the last delivery has ended.
+const leaveAll = `
+delete from public.inbox_owner
+where consumer = $1 and owner = $2 and (topic, partition) in (select * from unnest($3::text[], $4::int[]))`
+
+// Close is [Inbox.Leave] for every partition that is neither left nor abandoned. Call it when the last delivery has
+// ended.
 func (in *Inbox) Close(ctx context.Context) error {
 	in.claims.mu.Lock()
+	var topics []string
+	var partitions []int32
+	for at := range in.claims.taken {
+		topics, partitions = append(topics, at.topic), append(partitions, at.partition)
+	}
 	clear(in.claims.taken)
 	in.claims.mu.Unlock()
-	if _, err := in.cfg.Pool.Exec(ctx, leaveAll, in.cfg.Consumer, in.claims.owner); err != nil {
+	if _, err := in.cfg.Pool.Exec(ctx, leaveAll, in.cfg.Consumer, in.claims.owner, topics, partitions); err != nil {
 		return fmt.Errorf("leave partitions: %w", err)
 	}
 	return nil
@@ -250,7 +266,7 @@ func (in *Inbox) insist(ctx context.Context, what string, do func(context.Contex
 		}
 		wait := retry.policy.NextBackOff()
 		in.log.WarnContext(ctx, "inbox statement failed", "what", what, "retry_in", wait, "error", err)
-		if err := pause(ctx, wait); err != nil {
+		if err := in.again(ctx, err, wait); err != nil {
 			return err
 		}
 	}

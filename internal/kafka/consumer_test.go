@@ -21,6 +21,7 @@ type running struct {
 	*kafka.Consumer
 	assigned chan change
 	lost     chan int32
+	busy     chan int32 // lost with a handler at work
 	stop     context.CancelFunc
 	ended    chan error
 }
@@ -32,10 +33,17 @@ func batches(brokers []string, group string) kafka.ConsumerConfig {
 // consume runs a consumer until the test ends, if it does not end by itself.
 func consume(t testing.TB, cfg kafka.ConsumerConfig, topic string, handle kafka.Handler) *running {
 	t.Helper()
-	r := &running{assigned: make(chan change, 1000), lost: make(chan int32, 1000), ended: make(chan error, 1)}
+	r := &running{
+		assigned: make(chan change, 1000), lost: make(chan int32, 1000), busy: make(chan int32, 1000),
+		ended: make(chan error, 1),
+	}
 	cfg.Hooks = kafka.Hooks{
 		Assigned: func(_ string, p int32, offset int64) { r.assigned <- change{p, offset} },
-		Lost:     func(_ string, p int32) { r.lost <- p },
+		Lost: func(_ string, p int32, idle bool) {
+			if r.lost <- p; !idle {
+				r.busy <- p
+			}
+		},
 	}
 	var err error
 	r.Consumer, err = kafka.NewConsumer(cfg, handle, quiet)
@@ -268,6 +276,7 @@ func TestRunDrainsAndCommitsWhatTheHandlerStillDoes(t *testing.T) {
 	require.Empty(t, r.ended)
 	working.reply <- result{1, nil}
 	require.NoError(t, receive(t, r.ended))
+	require.Empty(t, r.busy)
 	require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic))
 
 	r = consume(t, cfg, topic, handle)
@@ -292,6 +301,7 @@ func TestRunDoesNotWaitForAHandlerThatIgnoresItsContext(t *testing.T) {
 	r.stop()
 	require.NoError(t, receive(t, r.ended))
 	require.ErrorContains(t, context.Cause(ctx), "partition lost")
+	require.Len(t, r.busy, 1, "and says that it is still at work")
 	close(release)
 	receive(t, closing(returned))
 	require.Negative(t, committed(t, brokers, cfg.Group, topic), "it came too late")

@@ -46,6 +46,7 @@ func (f feeder) deliver(p *partition, batch []entry) (handled int, err error) {
 			return d.settled, errNacked
 		}
 		if err := d.step(); err != nil {
+			p.busy.Store(!d.allSettled())
 			return d.settled, err
 		}
 	}

@@ -56,8 +56,9 @@ type Hooks struct {
 	// Assigned is called when a partition starts to be read, from offset; it is negative when the group has committed
 	// none, and the oldest record comes first.
 	Assigned func(topic string, partition int32, offset int64)
-	// Lost is called when a partition is no longer read and none of its messages is being waited for.
-	Lost func(topic string, partition int32)
+	// Lost is called when a partition is no longer read and none of its messages is being waited for. idle says that
+	// none is being worked on either; it is false when the member went on without a handler that had not come to its end.
+	Lost func(topic string, partition int32, idle bool)
 	// Stopped is called once when a member ends for good although nobody closed it, with the reason.
 	Stopped func(err error)
 }

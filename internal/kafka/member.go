@@ -226,7 +226,7 @@ func (m *member) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.
 	delete(m.partitions, p.at)
 	m.mu.Unlock()
 	if hook := m.cfg.Hooks.Lost; hook != nil {
-		hook(p.at.topic, p.at.partition)
+		hook(p.at.topic, p.at.partition, !p.busy.Load())
 	}
 	return nil
 }

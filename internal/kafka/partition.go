@@ -32,6 +32,7 @@ type partition struct {
 	revoke  func()
 	leaving chan struct{} // nothing more is to be handed out
 	left    atomic.Bool   // the group no longer waits for this member: nothing is marked any more
+	busy    atomic.Bool   // when it is left, messages are still being worked on
 
 	progress progress
 	suspects chan struct{} // sarama could not read something that may be here
@@ -59,7 +60,7 @@ func newPartition(m *member, session sarama.ConsumerGroupSession, claim sarama.C
 		progress: progress{now: m.cfg.Now},
 	}
 	p.revoke = sync.OnceFunc(func() { close(p.revoked) })
-	p.ctx, p.cancel = context.WithCancelCause(m.values)
+	p.ctx, p.cancel = context.WithCancelCause(context.WithValue(m.values, progressKey{}, &p.progress))
 	return p
 }
 
@@ -118,7 +119,9 @@ func (p *partition) wait(finished <-chan struct{}) {
 func (p *partition) drain(finished <-chan struct{}) {
 	if p.isLost() || !p.await(finished) {
 		p.cancel(errPartitionLost)
-		p.await(finished)
+		if !p.await(finished) {
+			p.busy.Store(true)
+		}
 	}
 }
 

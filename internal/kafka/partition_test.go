@@ -148,6 +148,7 @@ func TestCloseWaitsForTheHandlerAndCommitsItsAck(t *testing.T) {
 	require.Empty(t, closed)
 	working.Ack()
 	require.NoError(t, receive(t, closed))
+	require.Empty(t, l.busy)
 	_, open := <-l.messages
 	require.False(t, open)
 	require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic))
@@ -165,6 +166,7 @@ func TestCloseDoesNotWaitForEver(t *testing.T) {
 	done := afterDone(stuck.Context())
 	require.NoError(t, l.Close())
 	require.ErrorContains(t, receive(t, done), "partition lost")
+	require.Len(t, l.busy, 1, "its handler may still be at work")
 	stuck.Ack() // too late
 	require.Equal(t, ids, read(t, listen(t, cfg, topic), 1))
 }

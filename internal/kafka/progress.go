@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -35,6 +36,33 @@ func (p *progress) end(handled int, err error) {
 		p.failure = err
 	}
 	p.handling = time.Time{}
+}
+
+type progressKey struct{}
+
+// Retrying says from inside a [Handler] that its call goes on: an attempt has failed with err and follows again after a
+// pause, or, with a nil err, it waits for something that is no failure. ctx is the handler's or a message's; another
+// one is ignored. The call gets [ConsumerConfig.HandlerLimit] anew, so that no outage, however long, stops the member;
+// with failures for longer than [GroupConfig.UnhealthyAfter] the partition is unhealthy until a call ends well.
+func Retrying(ctx context.Context, err error) {
+	if p, ok := ctx.Value(progressKey{}).(*progress); ok {
+		p.retrying(err)
+	}
+}
+
+func (p *progress) retrying(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.handling.IsZero() {
+		return
+	}
+	p.handling = p.now()
+	if err != nil {
+		if p.failing.IsZero() {
+			p.failing = p.handling
+		}
+		p.failure = err
+	}
 }
 
 func (p *progress) received() {

@@ -24,6 +24,7 @@ type listener struct {
 	messages <-chan *message.Message
 	assigned chan change
 	lost     chan int32
+	busy     chan int32 // lost with a message that was not settled
 	stopped  chan error
 }
 
@@ -47,11 +48,18 @@ func fastGroup(brokers []string, group string) kafka.GroupConfig {
 
 func listen(t testing.TB, cfg kafka.SubscriberConfig, topic string) *listener {
 	t.Helper()
-	l := &listener{assigned: make(chan change, 1000), lost: make(chan int32, 1000), stopped: make(chan error, 1)}
+	l := &listener{
+		assigned: make(chan change, 1000), lost: make(chan int32, 1000), busy: make(chan int32, 1000),
+		stopped: make(chan error, 1),
+	}
 	cfg.Hooks = kafka.Hooks{
 		Assigned: func(_ string, p int32, offset int64) { l.assigned <- change{p, offset} },
-		Lost:     func(_ string, p int32) { l.lost <- p },
-		Stopped:  func(err error) { l.stopped <- err },
+		Lost: func(_ string, p int32, idle bool) {
+			if l.lost <- p; !idle {
+				l.busy <- p
+			}
+		},
+		Stopped: func(err error) { l.stopped <- err },
 	}
 	var err error
 	l.Subscriber, err = kafka.NewSubscriber(cfg, quiet)

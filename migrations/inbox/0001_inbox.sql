@@ -15,7 +15,7 @@ comment on table public.inbox is 'One row per event and consumer, written in the
 comment on column public.inbox.event_id is 'Text, not uuid: a consumer accepts ids of any producer.';
 comment on column public.inbox.event_time is 'A function of the id alone, so that one id has one place: the time inside a UUIDv7, else 1970-01-01.';
 comment on column public.inbox.payload_hash is 'SHA-256 of the payload: tells a redelivery from another event that took the same id.';
-comment on column public.inbox.metadata is 'Where the record lay (group, topic, partition, offset), its correlation id, and its outcome where that is not applied.';
+comment on column public.inbox.metadata is 'Where the record lay (group, topic, partition, offset), its correlation id, when its transaction began by the clock of the process (processing_time), and its outcome where that is not applied.';
 
 -- The partitions beside the days. Without a DEFAULT an event from the future could not be recorded at all; with a
 -- partition per far day one wrong clock could make thousands of them.

@@ -28,14 +28,17 @@ const restoringSQL = `
 select old_done is not null or sysid is distinct from (select system_identifier from pg_control_system())
 from public.outbox_cursor where name = $1`
 
+// isPublished is true of a row o that the cursor c has passed. A held row is passed too, and not published.
+const isPublished = `(o.position <= c.base or pg_visible_in_snapshot(o.xid, c.done)
+        or coalesce(o.position <= c.win_pos and pg_visible_in_snapshot(o.xid, c.win), false))`
+
 // republishSQL takes only rows that were published: of others it would send a later one before an earlier one.
 const republishSQL = `
 select ` + columns + `
 from public.outbox o
 cross join public.outbox_cursor c
 where c.name = $1 and o.position > $2 and o.position <= $3
-    and (o.position <= c.base or pg_visible_in_snapshot(o.xid, c.done)
-        or coalesce(o.position <= c.win_pos and pg_visible_in_snapshot(o.xid, c.win), false))
+    and ` + isPublished + `
     and ($4::timestamptz is null or o.occurred_at >= $4) and ($5::timestamptz is null or o.occurred_at < $5)
     and ($6::text[] is null or o.event_id = any($6::text[]::uuid[]))
     and ($7 = '' or o.topic = $7) and ($8 = '' or o.key = $8)

@@ -1,0 +1,68 @@
+package outbox
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestStatusCountsWhatWaits(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	s, err := ReadStatus(t.Context(), pool)
+	require.NoError(t, err)
+	require.Equal(t, Status{LeaseUntil: s.LeaseUntil}, s, "nothing was ever written or led")
+
+	slow := begin(t, pool)
+	addIn(t, o, slow, "slow") // position 1, not committed
+	commit(t, o, pool, event("a"), event("b"))
+	s, err = ReadStatus(t.Context(), pool)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, s.Waiting, "what is not committed does not wait yet")
+	require.NotNil(t, s.OldestWaiting)
+	require.EqualValues(t, 3, s.Head)
+
+	r := newSession(t, pool, 2)
+	require.Equal(t, []int64{2, 3}, read(t, r))
+	commit(t, o, pool, event("c"))
+	require.NoError(t, slow.Commit(t.Context()))
+	s, err = ReadStatus(t.Context(), pool)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, s.Waiting, "the late one lies below what is published and still waits")
+
+	require.Equal(t, []int64{1, 4}, read(t, r))
+	_, err = pool.Exec(t.Context(), `insert into outbox_held values ($1, 'a', 2)`, testTopic)
+	require.NoError(t, err)
+	s, err = ReadStatus(t.Context(), pool)
+	require.NoError(t, err)
+	require.Zero(t, s.Waiting)
+	require.Nil(t, s.OldestWaiting)
+	require.EqualValues(t, 1, s.HeldEvents)
+}
+
+func TestTailSaysWhatBecameOfAnEvent(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	added := commit(t, o, pool, event("a"), event("b"), event("a"))
+	require.Len(t, read(t, newSession(t, pool, 10)), 3)
+	_, err := pool.Exec(t.Context(), `insert into outbox_held values ($1, 'b', 2)`, testTopic)
+	require.NoError(t, err)
+	commit(t, o, pool, event("c"))
+
+	entries, err := ReadTail(t.Context(), pool, Tail{Limit: 3, Payload: true})
+	require.NoError(t, err)
+	var states []string
+	for _, e := range entries {
+		states = append(states, e.State)
+	}
+	require.Equal(t, []string{"held", "published", "waiting"}, states)
+	require.Equal(t, added[1].ID, entries[0].EventID)
+	require.Equal(t, `{"n":1}`, string(entries[0].Payload))
+	require.Equal(t, 7, entries[0].Bytes)
+
+	entries, err = ReadTail(t.Context(), pool, Tail{Limit: 10, Topic: testTopic, Key: "a", Type: "test.happened.v1"})
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+	require.EqualValues(t, 2, entries[1].Version)
+	require.Nil(t, entries[1].Payload)
+}

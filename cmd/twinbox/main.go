@@ -3,8 +3,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -19,6 +17,8 @@ import (
 type Commands struct {
 	Run   RunCommand   `cmd:"" help:"Run the whole system: services, PostgreSQL, Kafka broker, mailbox."`
 	Kafka KafkaCommand `cmd:"" help:"Run a real Apache Kafka, one node, until it is stopped. Needs java and, once, mvn."`
+
+	Outbox OutboxCommands `cmd:"" help:"Operate the outboxes: what is published, what waits."`
 }
 
 func main() {
@@ -34,41 +34,48 @@ func main() {
 // run runs one command and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	exit := -1
+	to := streams{in: os.Stdin, out: stdout, err: stderr}
 	parser, err := kong.New(&Commands{},
 		kong.Name("twinbox"),
-		kong.Description("Two services with outbox and inbox. Every flag is also a variable, TWINBOX_*."),
+		kong.Description("Two services with outbox and inbox. Settings are also variables, TWINBOX_*; the help names them. "+
+			"Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 refused, 5 partly done."),
 		kong.UsageOnError(),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { exit = code }),
 		kong.DefaultEnvars("TWINBOX"),
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(streams{stdout, stderr}),
+		kong.Bind(to),
 	)
 	if err != nil {
-		return fail(stderr, err)
+		return report(to, args, err)
 	}
 	command, err := parser.Parse(args)
 	if exit >= 0 { // --help
 		return exit
 	}
 	if err != nil {
-		_ = fail(stderr, err)
-		return service.ExitUsage
+		return report(to, args, usage(err.Error()))
+	}
+	if err := checkRepeated(command); err != nil {
+		return report(to, args, err)
 	}
 	if err := command.Run(); err != nil {
-		return fail(stderr, err)
+		return report(to, args, err)
 	}
 	return service.ExitOK
 }
 
-func fail(stderr io.Writer, err error) int {
-	_, _ = fmt.Fprintln(stderr, "twinbox:", err)
-	var coded interface{ ExitCode() int }
-	if errors.As(err, &coded) {
-		return coded.ExitCode()
+// checkRepeated refuses a flag that is given twice and takes one value: the first one would be ignored in silence.
+func checkRepeated(command *kong.Context) error {
+	seen := map[*kong.Flag]bool{}
+	for _, element := range command.Path {
+		if element.Flag == nil || element.Flag.IsCumulative() {
+			continue
+		}
+		if seen[element.Flag] {
+			return usage("--" + element.Flag.Name + " is given twice")
+		}
+		seen[element.Flag] = true
 	}
-	return service.ExitFailure
+	return nil
 }
-
-// streams are where a command writes.
-type streams struct{ out, err io.Writer }

@@ -36,6 +36,9 @@ func (n *Node) Run(
 func (n *Node) open(
 	ctx context.Context, group *service.Group, at Listeners, start func(*service.Group, net.Listener),
 ) (bound service.Listening, err error) {
+	if err := n.offerOperations(); err != nil {
+		return bound, err
+	}
 	admin, err := listen(ctx, at.Admin)
 	if err != nil {
 		return bound, fmt.Errorf("open admin listener: %w", err)

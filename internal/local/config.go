@@ -2,6 +2,8 @@ package local
 
 import (
 	"io"
+
+	"example.com/twinbox/internal/config"
 )
 
 // Config describes one house. The zero value needs Dir alone and listens on free ports.
@@ -31,10 +33,11 @@ type Config struct {
 
 // Addresses says where the parts of a running house are.
 type Addresses struct {
-	CustomerAPI, CustomerAdmin, NotificationAdmin string // host:port
-	Mailbox, SMTP                                 string // host:port
-	KafkaBrokers                                  string // host:port, separated by commas
-	CustomerDB, NotificationDB                    string // URLs for the superuser
+	CustomerAPI, CustomerAdmin, NotificationAdmin string        // host:port
+	Mailbox, SMTP                                 string        // host:port
+	KafkaBrokers                                  string        // host:port, separated by commas
+	CustomerDB, NotificationDB                    string        // URLs for the superuser
+	AdminToken                                    config.Secret // of both services' operations, another one at each start
 }
 
 func (c Config) withDefaults() Config {

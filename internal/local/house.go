@@ -56,7 +56,7 @@ func (h *house) start(ctx context.Context) error {
 		return err
 	}
 	h.at = parts.addresses(h.cfg)
-	h.at.CustomerAPI = h.cfg.CustomerAPI
+	h.at.CustomerAPI, h.at.AdminToken = h.cfg.CustomerAPI, newToken()
 	configs, err := configure(h.cfg, h.at, secret)
 	if err != nil {
 		return err
@@ -83,6 +83,9 @@ func (h *house) start(ctx context.Context) error {
 		return err
 	}
 	h.at.NotificationAdmin = bound.Admin
+	if err := h.writeOperators(); err != nil {
+		return err
+	}
 	return h.awaitReady(ctx)
 }
 

@@ -46,7 +46,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		summary{at: h.at, dir: cfg.Dir, took: time.Since(began), colour: cfg.Colour}.write(cfg.Out)
 		cfg.Ready(h.at)
 	}
-	return h.group.Wait()
+	return errors.Join(h.group.Wait(), h.removeOperators())
 }
 
 // placeholderSecret and placeholders stand for what is not known yet, so that wrong settings are found first.
@@ -56,6 +56,6 @@ func placeholders(cfg Config) Addresses {
 	const database = "postgres://localhost/placeholder"
 	return Addresses{
 		CustomerAPI: cfg.CustomerAPI, KafkaBrokers: "127.0.0.1:9092", SMTP: "127.0.0.1:1025",
-		CustomerDB: database, NotificationDB: database,
+		CustomerDB: database, NotificationDB: database, AdminToken: placeholderSecret,
 	}
 }

@@ -42,10 +42,12 @@ func configure(cfg Config, at Addresses, secret string) (services, error) {
 	var s services
 	customerEnv := map[string]string{
 		"DATABASE_URL": at.CustomerDB, "HTTP_ADDR": cfg.CustomerAPI, "ADMIN_ADDR": cfg.CustomerAdmin,
+		"ADMIN_TOKEN":   at.AdminToken.Reveal(),
 		"KAFKA_BROKERS": at.KafkaBrokers, "VERIFICATION_SECRET": secret,
 	}
 	notificationEnv := map[string]string{
 		"DATABASE_URL": at.NotificationDB, "ADMIN_ADDR": cfg.NotificationAdmin,
+		"ADMIN_TOKEN":   at.AdminToken.Reveal(),
 		"KAFKA_BROKERS": at.KafkaBrokers, "VERIFICATION_SECRET": secret,
 		"SMTP_ADDR": at.SMTP, "PUBLIC_URL": "http://" + reachable(at.CustomerAPI),
 	}

@@ -52,6 +52,14 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	_, _ = w.Write(body) // the client may be gone; there is nobody else to tell
 }
 
+// ProblemOf is what [WriteProblem] would answer, for an answer that has begun and has to say it in its own form.
+func ProblemOf(r *http.Request, err error) Problem {
+	x := exchangeOf(r)
+	answer := x.translate(r.Context(), err)
+	x.code, x.cause = answer.Code, err
+	return x.problem(r.Context(), answer)
+}
+
 func (x *exchange) problem(ctx context.Context, e *Error) Problem {
 	detail := e.Detail
 	if detail == "" {

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/internal/service"
+)
+
+// effect says what a change did, or would do, with the count and the service.
+type effect struct{ done, would string }
+
+// effects is the sum over the services.
+type effects struct {
+	DryRun   bool                       `json:"dry_run"`
+	Count    int64                      `json:"count"`
+	Failed   int64                      `json:"failed"`
+	Services map[string]adminapi.Result `json:"services"`
+}
+
+func (e *effects) add(name string, r adminapi.Result) {
+	if e.Services == nil {
+		e.Services = map[string]adminapi.Result{}
+	}
+	e.DryRun, e.Count, e.Failed = r.DryRun, e.Count+r.Count, e.Failed+r.Failed
+	e.Services[name] = r
+}
+
+// inTurn makes a change in one service after the other, shows progress, and says what came of it. The first service
+// that fails ends it; if another one had done something by then, the whole is partly done.
+func inTurn(
+	ctx context.Context, to streams, o Operator, services []*client.Service, what effect,
+	change func(s *client.Service, progress func(int64)) (adminapi.Result, error),
+) error {
+	var sum effects
+	for _, s := range services {
+		p := to.progress(s.Name)
+		result, err := change(s, p.show)
+		p.end()
+		if err = cmp.Or(ctx.Err(), err); err != nil {
+			if sum.Count > 0 && !sum.DryRun {
+				return both(sum.write(to, o, what), &partialError{err})
+			}
+			return err
+		}
+		sum.add(s.Name, result)
+	}
+	return sum.write(to, o, what)
+}
+
+// whoHasIt makes a change in the one service that knows the thing.
+func whoHasIt(
+	_ context.Context, to streams, o Operator, services []*client.Service, what effect,
+	change func(s *client.Service) (adminapi.Result, error),
+) error {
+	var sum effects
+	var errs []error
+	for _, s := range services {
+		result, err := change(s)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		sum.add(s.Name, result)
+	}
+	if len(sum.Services) > 0 {
+		return sum.write(to, o, what) // that the other service does not know it is as it should be
+	}
+	for _, err := range errs {
+		if exitCode(err) != exitNotFound { // a service that could not be asked may be the one
+			return err
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// write says it, and ends with 5 when something was tried and is not done.
+func (e *effects) write(to streams, o Operator, what effect) error {
+	var failed error
+	if e.Failed > 0 {
+		failed = &partialError{fmt.Errorf("%d of %d are not done", e.Failed, e.Failed+e.Count)}
+	}
+	if o.JSON {
+		return both(writeJSON(to.out, e), failed)
+	}
+	format := what.done
+	if e.DryRun {
+		format = what.would
+	}
+	for _, name := range serviceNames {
+		result, asked := e.Services[name]
+		if !asked || result.Count == 0 && e.Count > 0 {
+			continue
+		}
+		if err := to.say(format, result.Count, name); err != nil {
+			return err
+		}
+	}
+	if e.DryRun && e.Count > 0 {
+		return to.say("Nothing was changed. To do it, add: --yes --reason \"why\"")
+	}
+	return failed
+}
+
+// both joins the error of writing with the one of what was to be written, of which the second decides the exit code.
+func both(writing, asking error) error {
+	if asking == nil || exitCode(writing) != service.ExitOK {
+		return cmp.Or(writing, asking)
+	}
+	return asking
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/local"
+)
+
+const patience = 30 * time.Second
+
+// TestMain stops the house that tests share, if one of them started it.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := sharedHouse.stop(); err != nil {
+		_, _ = os.Stderr.WriteString(err.Error() + "\n")
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// house is a system in this process, as "twinbox run" starts it.
+type house struct {
+	start  func() error
+	parent string
+	dir    string
+	at     local.Addresses
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+var sharedHouse = newHouse()
+
+func newHouse(settings ...string) *house {
+	h := &house{ended: make(chan error, 1)}
+	h.start = sync.OnceValue(func() error { return h.open(settings) })
+	return h
+}
+
+func (h *house) open(settings []string) (err error) {
+	if h.parent, err = os.MkdirTemp("", "twinbox-test-"); err != nil {
+		return err
+	}
+	if err := os.Chmod(h.parent, 0o711); err != nil { // a folder of one's own is closed to the account of root's database
+		return err
+	}
+	h.dir = filepath.Join(h.parent, "state")
+	ctx, cancel := context.WithCancel(context.Background())
+	h.cancel = cancel
+	ready := make(chan local.Addresses, 1)
+	go func() {
+		h.ended <- local.Run(ctx, local.Config{
+			Dir: h.dir, Settings: settings, Ready: func(at local.Addresses) { ready <- at },
+		})
+	}()
+	select {
+	case h.at = <-ready:
+		return nil
+	case err := <-h.ended:
+		h.ended <- err
+		return err
+	}
+}
+
+func (h *house) stop() error {
+	if h.cancel == nil {
+		return nil
+	}
+	h.cancel()
+	return errors.Join(<-h.ended, os.RemoveAll(h.parent))
+}
+
+// shared is the house that tests share. They sign up people of their own and look at nothing else.
+func shared(t *testing.T) *house {
+	t.Helper()
+	require.NoError(t, sharedHouse.start())
+	return sharedHouse
+}
+
+// result is what a command line came to.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+func (h *house) twinbox(t *testing.T, args ...string) result {
+	t.Helper()
+	return twinbox(t, append(args, "--dir", h.dir)...)
+}
+
+func twinbox(t *testing.T, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), args, &stdout, &stderr)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// json decodes the one document on stdout.
+func (r result) json(t *testing.T, into any) {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(r.stdout))
+	require.NoError(t, decoder.Decode(into), r.stdout)
+	require.False(t, decoder.More(), "one document: %s", r.stdout)
+}
+
+// signUp signs somebody up and returns their id.
+func (h *house) signUp(t *testing.T, email string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+h.at.CustomerAPI+"/v1/signups",
+		strings.NewReader(`{"email":"`+email+`","name":"Ada"}`))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Idempotency-Key", `"`+email+`"`)
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	var user struct {
+		ID string `json:"user_id"`
+	}
+	require.Equal(t, http.StatusCreated, response.StatusCode)
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&user))
+	return user.ID
+}

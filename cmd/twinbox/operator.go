@@ -1,0 +1,132 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/internal/local"
+)
+
+// Operator is what every command that operates a running system takes: where it is, and how to answer.
+type Operator struct {
+	Dir               string `help:"Folder of the system that \"twinbox run\" started, asked where no address is given." default:".twinbox"`
+	CustomerAdmin     string `help:"Customer's admin listener." placeholder:"HOST:PORT"`
+	NotificationAdmin string `help:"Notification's admin listener." placeholder:"HOST:PORT"`
+	TokenFile         string `help:"File with the token of these listeners. Default: the variable TWINBOX_ADMIN_TOKEN." placeholder:"FILE"`
+	Service           string `help:"Ask this service alone." enum:",customer,notification" default:"" env:"-" placeholder:"NAME"`
+	JSON              bool   `help:"Answer with one JSON document, errors included." name:"json" env:"-"`
+}
+
+// serviceNames are the services there are, in the order of every output.
+var serviceNames = []string{"customer", "notification"}
+
+// tokenVariable holds the token. It is no flag: a process's flags are everybody's to read.
+const tokenVariable = "TWINBOX_ADMIN_TOKEN"
+
+// connect finds the services. It asks none of them yet.
+func (o *Operator) connect() ([]*client.Service, error) {
+	addresses, token, err := o.find()
+	if err != nil {
+		return nil, err
+	}
+	var services []*client.Service
+	for _, name := range serviceNames {
+		if addresses[name] == "" || o.Service != "" && o.Service != name {
+			continue
+		}
+		s, err := client.New(name, addresses[name], token)
+		if err != nil {
+			return nil, usage(err.Error())
+		}
+		services = append(services, s)
+	}
+	if len(services) == 0 {
+		return nil, usage(fmt.Sprintf("the address of %s is not known; give it with --%s-admin", o.Service, o.Service))
+	}
+	return services, nil
+}
+
+func (o *Operator) find() (addresses map[string]string, token string, err error) {
+	if o.CustomerAdmin == "" && o.NotificationAdmin == "" {
+		house, err := local.ReadOperators(o.Dir)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, "", fmt.Errorf("no system runs in %s; start one with \"make run\", or say where it is with "+
+				"--customer-admin, --notification-admin and --token-file", o.Dir)
+		}
+		return house.Services, house.Token, err
+	}
+	addresses = map[string]string{"customer": o.CustomerAdmin, "notification": o.NotificationAdmin}
+	if o.TokenFile == "" {
+		if token := os.Getenv(tokenVariable); token != "" {
+			return addresses, token, nil
+		}
+		return nil, "", usage("no token: give --token-file or set " + tokenVariable)
+	}
+	content, err := os.ReadFile(o.TokenFile)
+	if err != nil {
+		return nil, "", usage("read token file: " + err.Error())
+	}
+	return addresses, strings.TrimSpace(string(content)), nil
+}
+
+// answerOf is what one service said.
+type answerOf[T any] struct {
+	service *client.Service
+	value   T
+}
+
+// ask asks all services at once and returns the answers in their order. One that does not answer is an error beside the
+// others' answers.
+func ask[T any](
+	ctx context.Context, services []*client.Service, call func(ctx context.Context, s *client.Service) (T, error),
+) ([]answerOf[T], error) {
+	answers, errs := make([]*answerOf[T], len(services)), make([]error, len(services))
+	var all errgroup.Group
+	for i, s := range services {
+		all.Go(func() error {
+			value, err := call(ctx, s)
+			if err == nil {
+				answers[i] = &answerOf[T]{s, value}
+			}
+			errs[i] = err
+			return nil
+		})
+	}
+	_ = all.Wait()
+	var given []answerOf[T]
+	for _, a := range answers {
+		if a != nil {
+			given = append(given, *a)
+		}
+	}
+	err := errors.Join(errs...)
+	if err != nil && len(given) > 0 {
+		err = &partialError{err}
+	}
+	return given, err
+}
+
+// Change is what every command that changes something takes beside that.
+type Change struct {
+	Yes    bool   `help:"Do it. Without this the command says what it would do and changes nothing." env:"-"`
+	Reason string `help:"Why, for the audit; needed with --yes." env:"-" placeholder:"TEXT"`
+	By     string `help:"Who, for the audit. Default: the user of this process." env:"-" placeholder:"NAME"`
+}
+
+func (c *Change) check() error {
+	if c.Yes && strings.TrimSpace(c.Reason) == "" {
+		return usage("--yes needs --reason: the audit says why things were changed")
+	}
+	return nil
+}
+
+// who and why fill what a dry run may leave out.
+func (c *Change) who() string { return cmp.Or(c.By, systemUser()) }
+func (c *Change) why() string { return cmp.Or(c.Reason, "dry run") }

@@ -1,0 +1,9 @@
+package main
+
+// OutboxCommands are "twinbox outbox ...".
+type OutboxCommands struct {
+	Status    OutboxStatus    `cmd:"" help:"How far each service's events are published, and which keys are parked."`
+	Tail      OutboxTail      `cmd:"" help:"The newest events and what became of them."`
+	Republish OutboxRepublish `cmd:"" help:"Send published events again, with the same ids; consumers skip what they have."`
+	Release   OutboxRelease   `cmd:"" help:"Let the relay try a parked key's events again."`
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"net/http"
+
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/admin/client"
+)
+
+// OutboxRelease is "twinbox outbox release".
+type OutboxRelease struct {
+	Operator `embed:""`
+	Change   `embed:""`
+
+	Topic string `help:"Topic of the key." required:"" env:"-"`
+	Key   string `help:"The key." required:"" env:"-"`
+	Drop  int64  `help:"Give up the held event at this position first, for one that no broker will take: it is never published." env:"-" placeholder:"POSITION"`
+}
+
+// Run finds the service that has parked the key and asks it.
+func (c *OutboxRelease) Run(ctx context.Context, to streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	services, err := c.connect()
+	if err != nil {
+		return err
+	}
+	what := effect{done: "Released %d key of %s.", would: "Would release %d key of %s."}
+	if c.Drop != 0 {
+		what = effect{done: "Dropped %d event of %s.", would: "Would drop %d event of %s."}
+	}
+	return whoHasIt(ctx, to, c.Operator, services, what, func(s *client.Service) (adminapi.Result, error) {
+		return client.Call[adminapi.Result](s, func(api *adminapi.Client) (*http.Response, error) {
+			return api.ReleaseOutboxKey(ctx, adminapi.ReleaseRequest{
+				By: c.who(), Reason: c.why(), DryRun: !c.Yes, Topic: c.Topic, Key: c.Key, Drop: set(c.Drop),
+			})
+		})
+	})
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/admin/client"
+)
+
+// OutboxRepublish is "twinbox outbox republish".
+type OutboxRepublish struct {
+	Operator `embed:""`
+	Change   `embed:""`
+
+	From  int64     `help:"First position. Positions are a service's own: give --service too." env:"-" placeholder:"N"`
+	To    int64     `help:"Last position." env:"-" placeholder:"N"`
+	Since time.Time `help:"Events from this time on, RFC 3339." env:"-" placeholder:"TIME"`
+	Until time.Time `help:"Events before this time, RFC 3339." env:"-" placeholder:"TIME"`
+	ID    []string  `help:"Event id; may be repeated." name:"id" env:"-" placeholder:"UUID"`
+	Topic string    `help:"Of this topic." env:"-"`
+	Key   string    `help:"Of this key." env:"-"`
+}
+
+// Run asks every service to republish what it has of the selection.
+func (c *OutboxRepublish) Run(ctx context.Context, to streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	services, err := c.connect()
+	if err != nil {
+		return err
+	}
+	if (c.From != 0 || c.To != 0) && len(services) > 1 {
+		return usage("positions are a service's own: give --service too")
+	}
+	what := effect{done: "Republished %d events of %s.", would: "Would republish %d events of %s."}
+	request := func(api *adminapi.Client) (*http.Response, error) { return api.RepublishOutbox(ctx, c.request()) }
+	return inTurn(ctx, to, c.Operator, services, what,
+		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
+			return client.Stream(s, progress, request)
+		})
+}
+
+func (c *OutboxRepublish) request() adminapi.RepublishRequest {
+	request := adminapi.RepublishRequest{
+		By: c.who(), Reason: c.why(), DryRun: !c.Yes, From: set(c.From), To: set(c.To), Topic: set(c.Topic), Key: set(c.Key),
+	}
+	if !c.Since.IsZero() {
+		request.Since = &c.Since
+	}
+	if !c.Until.IsZero() {
+		request.Until = &c.Until
+	}
+	if len(c.ID) > 0 {
+		request.EventIds = &c.ID
+	}
+	return request
+}
+
+func (c *OutboxRepublish) check() error {
+	switch {
+	case c.From == 0 && c.To == 0 && c.Since.IsZero() && c.Until.IsZero() && len(c.ID) == 0 &&
+		c.Topic == "" && c.Key == "":
+		return usage("nothing selected: give --from, --to, --since, --until, --id, --topic or --key")
+	case !c.Until.IsZero() && !c.Since.Before(c.Until):
+		return usage(fmt.Sprintf("--until %s is not after --since %s", moment(c.Until), moment(c.Since)))
+	}
+	return c.Change.check()
+}

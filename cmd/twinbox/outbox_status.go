@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/admin/client"
+)
+
+// OutboxStatus is "twinbox outbox status".
+type OutboxStatus struct {
+	Operator `embed:""`
+}
+
+// Run asks every service.
+func (c *OutboxStatus) Run(ctx context.Context, to streams) error {
+	services, err := c.connect()
+	if err != nil {
+		return err
+	}
+	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.OutboxStatus, error) {
+		return client.Call[adminapi.OutboxStatus](s, func(api *adminapi.Client) (*http.Response, error) {
+			return api.GetOutboxStatus(ctx)
+		})
+	})
+	if len(answers) == 0 {
+		return err
+	}
+	if c.JSON {
+		document := map[string]any{}
+		for _, a := range answers {
+			document[a.service.Name] = a.value
+		}
+		return both(writeJSON(to.out, document), err)
+	}
+	return both(c.write(to, answers), err)
+}
+
+func (c *OutboxStatus) write(to streams, answers []answerOf[adminapi.OutboxStatus]) error {
+	status := table{columns: []string{"SERVICE", "RELAY", "EPOCH", "HEAD", "WAITING", "OLDEST", "PARKED KEYS", "HELD"}}
+	parked := table{columns: []string{"SERVICE", "TOPIC", "KEY", "POSITION", "HELD", "PARKED", "NEXT TRY", "REASON"}}
+	for _, a := range answers {
+		s := a.value
+		status.add(a.service.Name, relayOf(s), s.Epoch, s.Head, waitingOf(s), momentOf(s.OldestWaiting),
+			len(s.Parked), s.Held)
+		for _, p := range s.Parked {
+			next := "on release"
+			if p.RetryAt != nil {
+				next = moment(*p.RetryAt)
+			}
+			parked.add(a.service.Name, p.Topic, p.Key, p.Position, p.Held, moment(p.ParkedAt), next, p.Reason)
+		}
+	}
+	if err := status.write(to.out, to.width()); err != nil {
+		return err
+	}
+	if len(parked.rows) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintln(to.out); err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	return parked.write(to.out, to.width())
+}
+
+func relayOf(s adminapi.OutboxStatus) string {
+	switch {
+	case s.Restoring:
+		return "restoring"
+	case s.Leading:
+		return "leading"
+	}
+	return "nobody leads"
+}
+
+func waitingOf(s adminapi.OutboxStatus) string {
+	if s.WaitingMore {
+		return fmt.Sprintf("%d or more", s.Waiting)
+	}
+	return fmt.Sprint(s.Waiting)
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/admin/adminapi"
+)
+
+type tailDocument struct {
+	Items []tailed `json:"items"`
+}
+
+// tail waits until the key has so many published events.
+func (h *house) tail(t *testing.T, key string, want int) []tailed {
+	t.Helper()
+	var document tailDocument
+	require.Eventually(t, func() bool {
+		document = tailDocument{}
+		h.twinbox(t, "outbox", "tail", "--key", key, "--json").json(t, &document)
+		published := 0
+		for _, e := range document.Items {
+			if e.State == adminapi.Published {
+				published++
+			}
+		}
+		return published >= want
+	}, patience, 20*time.Millisecond, "published events of %s", key)
+	return document.Items
+}
+
+func TestOutboxStatusAndTail(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	id := h.signUp(t, "tail@example.org")
+	events := h.tail(t, id, 2)
+	require.Equal(t, "customer", events[0].Service)
+	require.Equal(t, "notification", events[1].Service)
+	require.Nil(t, events[0].Payload, "no payload unless asked for")
+
+	table := h.twinbox(t, "outbox", "tail", "--key", id)
+	require.Zero(t, table.code, table.stderr)
+	require.Contains(t, table.stdout, "SERVICE")
+	require.Contains(t, table.stdout, events[0].EventId)
+	require.NotContains(t, table.stdout, "tail@example.org")
+	require.Contains(t, h.twinbox(t, "outbox", "tail", "--key", id, "--payload").stdout, "tail@example.org")
+
+	status := h.twinbox(t, "outbox", "status")
+	require.Zero(t, status.code, status.stderr)
+	require.Regexp(t, `customer +leading`, status.stdout)
+	var document map[string]adminapi.OutboxStatus
+	h.twinbox(t, "outbox", "status", "--json").json(t, &document)
+	require.True(t, document["notification"].Leading)
+
+	one := h.twinbox(t, "outbox", "status", "--service", "customer")
+	require.NotContains(t, one.stdout, "notification")
+}
+
+func TestOutboxRepublish(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	id := h.signUp(t, "republish@example.org")
+	h.tail(t, id, 2)
+
+	dry := h.twinbox(t, "outbox", "republish", "--key", id)
+	require.Zero(t, dry.code, dry.stderr)
+	require.Equal(t, "Would republish 1 events of customer.\nWould republish 1 events of notification.\n"+
+		"Nothing was changed. To do it, add: --yes --reason \"why\"\n", dry.stdout)
+	done := h.twinbox(t, "outbox", "republish", "--key", id, "--yes", "--reason", "a test", "--by", "ada", "--json")
+	require.Zero(t, done.code, done.stderr)
+	var sum effects
+	done.json(t, &sum)
+	require.EqualValues(t, 2, sum.Count)
+	require.False(t, sum.DryRun)
+
+	none := h.twinbox(t, "outbox", "republish", "--key", "nobody")
+	require.Zero(t, none.code, "nothing to do is no failure: %s", none.stderr)
+	require.Contains(t, none.stdout, "0 events")
+}
+
+func TestOutboxRelease(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	unknown := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", "nobody")
+	require.Equal(t, exitNotFound, unknown.code)
+	require.Contains(t, unknown.stderr, "not_parked")
+
+	h.exec(t, h.at.CustomerDB, `insert into public.outbox_parked (topic, key, reason, permanent) `+
+		`values ('customer.users.v1', 'parked-key', 'a test', true)`)
+	dry := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", "parked-key")
+	require.Zero(t, dry.code, dry.stderr)
+	require.Contains(t, dry.stdout, "Would release 1 key of customer.")
+	require.Contains(t, h.twinbox(t, "outbox", "status").stdout, "on release")
+	done := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", "parked-key",
+		"--yes", "--reason", "a test")
+	require.Zero(t, done.code, done.stderr)
+	require.Equal(t, "Released 1 key of customer.\n", done.stdout)
+}
+
+// exec changes a database of the house behind its back.
+func (h *house) exec(t *testing.T, dsn, sql string, args ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close(context.WithoutCancel(t.Context()))) }()
+	_, err = conn.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+}

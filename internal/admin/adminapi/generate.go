@@ -1,0 +1,7 @@
+// Package adminapi holds the types, the routes and the client of the operations, generated from api/admin.yaml.
+//
+// Bodies of requests are left to [web.Decode], which is stricter than any generated decoder.
+package adminapi
+
+//go:generate env CGO_ENABLED=0 go tool -modfile=../../../tools.mod oapi-codegen -config ../../../api/admin-oapi.yaml -o adminapi.gen.go ../../../api/admin.yaml
+//go:generate env CGO_ENABLED=0 go tool -modfile=../../../tools.mod gofumpt -w adminapi.gen.go

@@ -1,0 +1,145 @@
+// Package client calls the operations of a service's admin listener; see package admin.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"example.com/twinbox/internal/admin/adminapi"
+)
+
+// Service is one service's operations. It may be used by any number of goroutines.
+type Service struct {
+	Name, Addr string
+	api        *adminapi.Client
+}
+
+// connectTimeout is how long an address may take to begin its answer.
+const connectTimeout = 15 * time.Second
+
+// New makes a client of the admin listener at addr, host:port or a URL. It connects to nothing yet.
+func New(name, addr, token string) (*Service, error) {
+	base := strings.TrimSuffix(addr, "/")
+	if !strings.Contains(base, "://") {
+		base = "http://" + base
+	}
+	transport := &http.Transport{ // without a proxy: it must not hear of the token
+		DisableKeepAlives: true, ResponseHeaderTimeout: connectTimeout,
+	}
+	api, err := adminapi.NewClient(base,
+		adminapi.WithHTTPClient(&http.Client{Transport: transport}),
+		adminapi.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+			r.Header.Set("Authorization", "Bearer "+token)
+			return nil
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("read address of %s: %w", name, err)
+	}
+	return &Service{Name: name, Addr: addr, api: api}, nil
+}
+
+// A ProblemError is a service's answer that it did not do what it was asked.
+type ProblemError struct {
+	Service string
+	Problem adminapi.Problem
+}
+
+func (e *ProblemError) Error() string {
+	return fmt.Sprintf("%s: %s (%s)", e.Service, e.Problem.Detail, e.Problem.Code)
+}
+
+// An UnreachableError says that nobody answered.
+type UnreachableError struct {
+	Service, Addr string
+	Err           error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("%s: nobody answers at %s: %v", e.Service, e.Addr, e.Err)
+}
+
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// ErrCutOff says that a long operation's answer ended before its result. What was done until then stays done.
+var ErrCutOff = errors.New("the answer was cut off; what was done until then stays done")
+
+// maxAnswerBytes bounds what one answer may take in memory.
+const maxAnswerBytes = 64 << 20
+
+// Call makes a call whose answer is one JSON document.
+func Call[T any](s *Service, do func(api *adminapi.Client) (*http.Response, error)) (T, error) {
+	var value T
+	body, err := s.open(do)
+	if err != nil {
+		return value, err
+	}
+	defer body.Close()
+	if err := json.NewDecoder(io.LimitReader(body, maxAnswerBytes)).Decode(&value); err != nil {
+		return value, fmt.Errorf("%s: read answer: %w", s.Name, err)
+	}
+	return value, nil
+}
+
+// Stream makes a call whose answer is JSON lines, and tells progress what is done so far.
+func Stream(
+	s *Service, progress func(done int64), do func(api *adminapi.Client) (*http.Response, error),
+) (adminapi.Result, error) {
+	body, err := s.open(do)
+	if err != nil {
+		return adminapi.Result{}, err
+	}
+	defer body.Close()
+	decoder := json.NewDecoder(body)
+	for {
+		var line adminapi.Line
+		err := decoder.Decode(&line)
+		switch {
+		case err != nil:
+			return adminapi.Result{}, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
+		case line.Problem != nil:
+			return adminapi.Result{}, &ProblemError{Service: s.Name, Problem: *line.Problem}
+		case line.Result != nil:
+			return *line.Result, nil
+		case line.Done != nil:
+			progress(*line.Done)
+		}
+	}
+}
+
+// Open makes a call and gives its body, for answers that are neither.
+func (s *Service) open(do func(api *adminapi.Client) (*http.Response, error)) (io.ReadCloser, error) {
+	response, err := do(s.api)
+	if err != nil {
+		return nil, &UnreachableError{Service: s.Name, Addr: s.Addr, Err: cause(err)}
+	}
+	if response.StatusCode == http.StatusOK {
+		return response.Body, nil
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return nil, &UnreachableError{Service: s.Name, Addr: s.Addr, Err: err}
+	}
+	problem := adminapi.Problem{}
+	if json.NewDecoder(bytes.NewReader(body)).Decode(&problem) != nil || problem.Code == "" {
+		return nil, &UnreachableError{
+			Service: s.Name, Addr: s.Addr, Err: fmt.Errorf("the answer (%s) is not of an admin listener", response.Status),
+		}
+	}
+	return nil, &ProblemError{Service: s.Name, Problem: problem}
+}
+
+// cause takes the URL off a client's error: the address is said already.
+func cause(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}

@@ -1,0 +1,95 @@
+package admin
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/web"
+)
+
+// The codes of this API beyond those of package web.
+const (
+	codeOff          web.Code = "operations_off"
+	codeUnauthorized web.Code = "unauthorized"
+	codeNotParked    web.Code = "not_parked"
+	codeNoSelection  web.Code = "nothing_selected"
+	codeRestoring    web.Code = "restoring"
+	codeInvalid      web.Code = "invalid_value"
+)
+
+var (
+	errOff = &web.Error{
+		Status: http.StatusForbidden, Code: codeOff,
+		Detail: "This service was started without ADMIN_TOKEN, so nobody may operate it.",
+	}
+	errUnauthorized = &web.Error{
+		Status: http.StatusUnauthorized, Code: codeUnauthorized,
+		Detail: "The bearer token is missing or is not this service's ADMIN_TOKEN.",
+	}
+)
+
+// sentinels are errors of the packages below, and what a caller is told.
+var sentinels = []struct {
+	err    error
+	status int
+	code   web.Code
+	detail string
+}{
+	{outbox.ErrNotParked, http.StatusNotFound, codeNotParked, "This key, or this event, is not parked (any more)."},
+	{
+		outbox.ErrEmptySelection, http.StatusUnprocessableEntity, codeNoSelection,
+		"Nothing is selected: give at least one bound, such as a position, a time or a key.",
+	},
+	{
+		outbox.ErrRestoring, http.StatusConflict, codeRestoring,
+		"The outbox was restored and the relay still publishes what the restore left; ask again when that is done.",
+	},
+}
+
+// mapError says what an error of the packages below is to a caller. nil means a defect.
+func mapError(err error) *web.Error {
+	for _, s := range sentinels {
+		if errors.Is(err, s.err) {
+			return &web.Error{Status: s.status, Code: s.code, Detail: s.detail, Cause: err}
+		}
+	}
+	if failure.Classify(err) == failure.Transient {
+		return &web.Error{
+			Status: http.StatusServiceUnavailable, Code: web.CodeUnavailable, RetryAfter: time.Second, Cause: err,
+			Detail: "The service cannot reach its database or its broker.",
+		}
+	}
+	return nil
+}
+
+// parameterError translates what the generated code finds wrong with a parameter.
+func parameterError(err error) error {
+	var param *adminapi.RequiredParamError
+	var format *adminapi.InvalidParamFormatError
+	var many *adminapi.TooManyValuesForParamError
+	switch {
+	case errors.As(err, &param):
+		return web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, param.ParamName, "is missing")
+	case errors.As(err, &many):
+		return invalidParameter(many.ParamName, "is there more than once")
+	case errors.As(err, &format):
+		return invalidParameter(format.ParamName, "is malformed")
+	}
+	return invalidParameter("query", "is malformed")
+}
+
+func invalidParameter(name, detail string) error {
+	return web.ParameterError(http.StatusBadRequest, web.CodeInvalidParameter, name, detail)
+}
+
+// invalid says that a member of the body has a value that cannot be used.
+func invalid(member, detail string) error {
+	return &web.Error{
+		Status: http.StatusUnprocessableEntity, Code: codeInvalid, Detail: "The member " + member + " " + detail + ".",
+		Fields: []web.Field{{Code: codeInvalid, Pointer: "#/" + member, Detail: detail}},
+	}
+}

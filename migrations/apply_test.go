@@ -150,7 +150,9 @@ func TestApplyNeverRepeatsTheDSN(t *testing.T) {
 // The files of every set are numbered 1, 2, 3 ... so that two branches that both added one collide in the merge.
 func TestFilesAreNumberedWithoutGaps(t *testing.T) {
 	t.Parallel()
-	all := []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Customer, migrations.Notification}
+	all := []migrations.Set{
+		migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Lease, migrations.Customer, migrations.Notification,
+	}
 	for _, set := range all {
 		names, err := fs.Glob(set.FS, "*.sql")
 		require.NoError(t, err)

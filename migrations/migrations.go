@@ -17,7 +17,7 @@ type Set struct {
 	FS fs.FS
 }
 
-//go:embed all:audit all:outbox all:inbox all:customer all:notification
+//go:embed all:audit all:outbox all:inbox all:lease all:customer all:notification
 var files embed.FS
 
 // The sets, each one folder.
@@ -25,6 +25,7 @@ var (
 	Audit        = folder("audit")
 	Outbox       = folder("outbox")
 	Inbox        = folder("inbox")
+	Lease        = folder("lease")
 	Customer     = folder("customer")
 	Notification = folder("notification")
 )
@@ -33,7 +34,7 @@ var (
 func ForCustomer() []Set { return []Set{Audit, Outbox, Inbox, Customer} }
 
 // ForNotification lists what the Notification service's database consists of, in the order of application.
-func ForNotification() []Set { return []Set{Audit, Outbox, Inbox, Notification} }
+func ForNotification() []Set { return []Set{Audit, Outbox, Inbox, Lease, Notification} }
 
 func folder(name string) Set {
 	sub, err := fs.Sub(files, name)

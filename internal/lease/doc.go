@@ -1,0 +1,38 @@
+// Package lease carries out effects that no SQL transaction can hold: a mail, a payment, a call to somebody's API.
+//
+//	statement.go  the intent, a row in the transaction that records the event
+//	leases.go     what may be done with the row, and by whom
+//	runner.go     workers that do it
+//	settle.go     what is left for a person to decide
+//
+// The row goes
+//
+//	pending -> claimed -> submitting -> done | failed | uncertain
+//
+// and back to pending from claimed and submitting when the attempt certainly had no effect. [Claim.Begin] marks it
+// submitting, in a commit of its own, right before the irreversible step.
+//
+// # Guarantees
+//
+// One process at a time holds a row's lease, as far as the rows can say: every claim has a new token, every statement
+// that moves a claimed row on repeats it, and one with an old token changes nothing and gets a [*StaleError]. All
+// decisions are made on the database's clock (clock_timestamp, not the transaction's start); no process's clock counts.
+//
+// A lease that ends before Begin is taken over by whoever claims next: the effect has not begun. One that ends after it
+// is uncertain, because the effect may have happened. Under the policy "park" it stays so until a person decides: the
+// effect happens at most once per intent. Under "resend" it is tried again: it happens at least once, unless it is
+// refused for good, and at most once more than the row's count of doubts.
+//
+// Begin demands a lease that has not ended, renews it, and does not return with success when the local (monotonic)
+// clock says that less of it is left than the effect may take. So a process that is stopped and woken up after its lease
+// begins nothing.
+//
+// # Not guaranteed
+//
+// Nothing outside can be fenced by a row: a process that is stopped for longer than its lease between the return of
+// Begin and the effect still has its effect when it wakes up. Under park that is the only attempt there is. Under resend
+// there may be a second one beside it; the row's doubts count it. Give the effect a deadline shorter than the lease, on
+// the connection itself, and that window closes but for the packets under way.
+//
+// There is no order between intents, and rows that are done stay in the table.
+package lease

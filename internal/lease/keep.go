@@ -1,0 +1,119 @@
+package lease
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// held is the claims of a runner, waiting for a worker or with one.
+type held struct {
+	mu     sync.Mutex
+	claims map[*Claim]context.CancelCauseFunc
+}
+
+// add gives the context of the claim's attempt.
+func (h *held) add(ctx context.Context, c *Claim) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.claims[c] = cancel
+	return ctx
+}
+
+func (h *held) drop(c *Claim) { h.end(c, nil) }
+
+func (h *held) end(c *Claim, cause error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if cancel := h.claims[c]; cancel != nil {
+		cancel(cause)
+		delete(h.claims, c)
+	}
+}
+
+func (h *held) all() []*Claim {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Keys(h.claims))
+}
+
+// beat renews the leases of everything that is held, in one statement, and ends the attempts whose lease is lost.
+func (r *Runner) beat(ctx context.Context) {
+	tick := time.NewTicker(r.leases.settings.Heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		claims := r.held.all()
+		if len(claims) == 0 {
+			continue
+		}
+		asked, cancel := context.WithTimeout(ctx, r.leases.settings.Heartbeat)
+		lost, err := r.leases.Heartbeat(asked, claims...)
+		cancel()
+		r.contact.heard(ctx, err)
+		for _, c := range lost { // or finished a moment ago: then this changes nothing
+			r.held.end(c, errLost)
+		}
+	}
+}
+
+// contact says once that the database does not answer, and once that it does again, however many ask how often.
+type contact struct {
+	log *slog.Logger
+	cut atomic.Bool
+}
+
+func (k *contact) heard(ctx context.Context, err error) {
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && k.cut.CompareAndSwap(false, true):
+		k.log.WarnContext(ctx, "leases cannot be reached", "error", err)
+	case err == nil && k.cut.CompareAndSwap(true, false):
+		k.log.InfoContext(ctx, "leases are back")
+	}
+}
+
+// circuit slows a runner down while the other side of its effect cannot be reached.
+type circuit struct {
+	mu       sync.Mutex
+	failures int
+	wait     time.Duration
+}
+
+// probeMax is the longest pause between two attempts to reach the other side, and so the delay after its return.
+const probeMax = 2 * time.Second
+
+func (k *circuit) heard(result string, first time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch result {
+	case "stale": // says nothing about the other side
+	case "unavailable":
+		k.failures++
+		k.wait = min(max(k.wait*2, first), probeMax)
+	default:
+		k.failures, k.wait = 0, 0
+	}
+}
+
+func (k *circuit) pause() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.wait
+}
+
+// isNews reports whether the last failure was the first of a row.
+func (k *circuit) isNews() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.failures == 1
+}

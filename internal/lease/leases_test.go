@@ -1,0 +1,276 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+)
+
+func requireStale(t *testing.T, err error) {
+	t.Helper()
+	var stale *StaleError
+	require.ErrorAs(t, err, &stale)
+	require.Equal(t, "e1", stale.EventID)
+}
+
+func TestAnIntentIsPartOfItsTransaction(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Settings{})
+	err := pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		require.NoError(t, Add(t.Context(), tx, "test", "e1"))
+		return errors.New("rolled back")
+	})
+	require.Error(t, err)
+	claims, err := b.leases.Claim(t.Context(), 10)
+	require.NoError(t, err)
+	require.Empty(t, claims)
+
+	b.add(t, "e1")
+	err = pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error { return Add(t.Context(), tx, "test", "e1") })
+	require.ErrorContains(t, err, "lease_pkey", "one intent per handler and event")
+}
+
+// Whoever has lost a lease changes nothing, whatever it does and whenever it does it.
+func TestAStaleClaimChangesNothing(t *testing.T) {
+	t.Parallel()
+	for name, successor := range map[string]func(t *testing.T, b *bundle){
+		"taken over": func(t *testing.T, b *bundle) { b.claim(t) },
+		"begun by another": func(t *testing.T, b *bundle) {
+			require.NoError(t, b.claim(t).Begin(t.Context()))
+		},
+		"done by another": func(t *testing.T, b *bundle) {
+			c := b.claim(t)
+			require.NoError(t, c.Begin(t.Context()))
+			require.NoError(t, c.Done(t.Context(), nil))
+		},
+		"put back by another": func(t *testing.T, b *bundle) {
+			require.NoError(t, b.claim(t).Retry(t.Context(), "later", 0))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, Settings{})
+			b.add(t, "e1")
+			first := b.claim(t)
+			b.expire(t)
+			successor(t, b)
+			before := b.count(t, `select hashtext(lease::text) from lease`)
+
+			ctx := t.Context()
+			requireStale(t, first.Begin(ctx))
+			requireStale(t, first.Retry(ctx, "x", 0))
+			requireStale(t, first.Release(ctx, "x", 0))
+			requireStale(t, first.Failed(ctx, "x"))
+			requireStale(t, first.Uncertain(ctx, "x"))
+			requireStale(t, first.Done(ctx, func(context.Context, pgx.Tx, time.Time) error {
+				t.Error("the event of an effect that was not recorded")
+				return nil
+			}))
+			lost, err := b.leases.Heartbeat(ctx, first)
+			require.NoError(t, err)
+			require.Equal(t, []*Claim{first}, lost)
+			require.Equal(t, before, b.count(t, `select hashtext(lease::text) from lease`))
+			require.EqualValues(t, 6, testutil.ToFloat64(b.leases.metrics.stale))
+			require.EqualValues(t, 1, testutil.ToFloat64(b.leases.metrics.takeovers))
+		})
+	}
+}
+
+func TestALeaseThatEndedBeginsNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Settings{})
+	b.add(t, "e1")
+	c := b.claim(t)
+	b.expire(t)
+	requireStale(t, c.Begin(t.Context()))
+	require.Equal(t, Claimed, b.state(t, "e1"))
+}
+
+// The heartbeat keeps a claim that waits longer than its lease; without one it would be another's.
+func TestAHeartbeatKeepsALease(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Settings{})
+	b.add(t, "e1")
+	c := b.claim(t)
+	b.expire(t)
+	lost, err := b.leases.Heartbeat(t.Context(), c)
+	require.NoError(t, err)
+	require.Empty(t, lost)
+	claims, err := b.leases.Claim(t.Context(), 1)
+	require.NoError(t, err)
+	require.Empty(t, claims)
+	require.NoError(t, c.Begin(t.Context()))
+}
+
+func TestWhatMayHaveHappenedIsUpToThePolicy(t *testing.T) {
+	t.Parallel()
+	for policy, want := range map[string]State{Park: Uncertain, Resend: Pending} {
+		for name, doubt := range map[string]func(t *testing.T, b *bundle, c *Claim){
+			"its claimant vanished": func(t *testing.T, b *bundle, _ *Claim) {
+				b.expire(t)
+				swept, err := b.leases.Sweep(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, []Swept{{"e1", want}}, swept)
+			},
+			"its claimant says so": func(t *testing.T, _ *bundle, c *Claim) {
+				require.NoError(t, c.Uncertain(t.Context(), "no answer"))
+			},
+		} {
+			t.Run(policy+", "+name, func(t *testing.T) {
+				t.Parallel()
+				b := setup(t, Settings{OnUncertain: policy, MaxAttempts: 2})
+				b.add(t, "e1")
+				c := b.claim(t)
+				swept, err := b.leases.Sweep(t.Context())
+				require.NoError(t, err)
+				require.Empty(t, swept, "not begun is not in doubt")
+				require.NoError(t, c.Begin(t.Context()))
+				doubt(t, b, c)
+				require.Equal(t, want, b.state(t, "e1"))
+				require.Equal(t, 1, b.count(t, `select doubts from lease`))
+				requireStale(t, c.Done(t.Context(), nil))
+			})
+		}
+	}
+}
+
+func TestResendingEndsWithTheAttempts(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Settings{OnUncertain: Resend, MaxAttempts: 2})
+	b.add(t, "e1")
+	for _, want := range []State{Pending, Uncertain} {
+		b.exec(t, `update lease set due_at = clock_timestamp()`)
+		c := b.claim(t)
+		require.NoError(t, c.Begin(t.Context()))
+		require.NoError(t, c.Uncertain(t.Context(), "no answer"))
+		require.Equal(t, want, b.state(t, "e1"))
+	}
+	require.Equal(t, 2, b.count(t, `select doubts from lease`))
+}
+
+func TestDoneIsRecordedOnceWithItsEvent(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Settings{})
+	b.exec(t, `create table said (at timestamptz)`)
+	b.add(t, "e1")
+	c := b.claim(t)
+	say := func(ctx context.Context, tx pgx.Tx, at time.Time) error {
+		_, err := tx.Exec(ctx, `insert into said values ($1)`, at)
+		return err
+	}
+	requireStale(t, c.Done(t.Context(), say)) // not begun
+	require.NoError(t, c.Begin(t.Context()))
+	refused := errors.New("no room in the outbox")
+	err := c.Done(t.Context(), func(context.Context, pgx.Tx, time.Time) error { return refused })
+	require.ErrorIs(t, err, refused)
+	require.Equal(t, Submitting, b.state(t, "e1"), "together or not at all")
+	require.NoError(t, c.Done(t.Context(), say))
+	require.NoError(t, c.Done(t.Context(), say), "the answer to the first was lost")
+	require.Equal(t, 1, b.count(t, `select count(*) from said join lease on ended_at = at and state = 'done'`))
+}
+
+// Ten thousand rows that are not due, and one lease that has ended: it is found, and found at once.
+func TestFreshRowsDoNotHideOneThatIsDue(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Settings{})
+	b.exec(t, `insert into lease (handler, event_id, state, token, due_at)
+		select 'test', 'fresh-' || n, (array['pending', 'claimed', 'submitting'])[1 + n % 3], gen_random_uuid(),
+		       clock_timestamp() + interval '1 h' from generate_series(1, 10000) n`)
+	b.exec(t, `insert into lease (handler, event_id, state, token, due_at) values
+		('test', 'e1', 'claimed', gen_random_uuid(), clock_timestamp() - interval '1 s'),
+		('test', 'e2', 'submitting', gen_random_uuid(), clock_timestamp() - interval '1 s')`)
+	b.exec(t, `analyze lease`)
+	for sql, args := range map[string][]any{
+		claimRows: {"test", 1, "00000000-0000-0000-0000-000000000000", 60.0},
+		sweepRows: {"test", 1000, false, 50},
+	} {
+		require.Less(t, b.rowsRead(t, sql, args...), 50.0, "the clock is compared in the index")
+	}
+	require.Equal(t, "e1", b.claim(t).EventID)
+	swept, err := b.leases.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []Swept{{"e2", Uncertain}}, swept)
+}
+
+// rowsRead says how many rows the nodes of the statement's plan looked at, and takes its effects back.
+func (b *bundle) rowsRead(t *testing.T, sql string, args ...any) (read float64) {
+	t.Helper()
+	tx, err := b.pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
+	var plans []map[string]any
+	require.NoError(t, tx.QueryRow(t.Context(), `explain (analyze, format json) `+sql, args...).Scan(&plans))
+	var walk func(node map[string]any)
+	walk = func(node map[string]any) {
+		for _, key := range []string{"Actual Rows", "Rows Removed by Filter", "Rows Removed by Index Recheck"} {
+			if n, ok := node[key].(float64); ok {
+				read += n
+			}
+		}
+		children, _ := node["Plans"].([]any)
+		for _, child := range children {
+			walk(child.(map[string]any))
+		}
+	}
+	walk(plans[0]["Plan"].(map[string]any))
+	return read
+}
+
+func TestReopenAndSettle(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Settings{})
+	b.add(t, "e1", "e2", "e3")
+	for range 3 {
+		c := b.claim(t)
+		require.NoError(t, c.Begin(t.Context()))
+		if c.EventID == "e3" {
+			require.NoError(t, c.Failed(t.Context(), "refused"))
+			continue
+		}
+		require.NoError(t, c.Uncertain(t.Context(), "no answer"))
+	}
+	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		settled, err := Settle(t.Context(), tx, "test", []string{"e1", "e3", "e4"})
+		require.NoError(t, err)
+		require.Len(t, settled, 1)
+		require.Equal(t, "e1", settled[0].EventID)
+		reopened, err := Reopen(t.Context(), tx, "test", []string{"e1", "e2", "e3"})
+		require.NoError(t, err)
+		require.ElementsMatch(t, []string{"e2", "e3"}, reopened)
+		return nil
+	}))
+	require.Equal(t, Done, b.state(t, "e1"))
+	require.Equal(t, 1, b.claim(t).Attempt)
+}
+
+func TestSettingsThatCannotHold(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Settings{})
+	for name, cfg := range map[string]Config{
+		"heartbeat too slow":      {Settings: Settings{Lease: time.Second, Heartbeat: time.Second}},
+		"pauses the wrong way":    {Settings: Settings{RetryMin: time.Minute, RetryMax: time.Second}},
+		"no such policy":          {Settings: Settings{OnUncertain: "hope"}},
+		"effect outlives a lease": {Settings: Settings{Lease: time.Second}, Timeout: time.Second},
+	} {
+		cfg.Handler, cfg.Pool = "test", b.pool
+		_, err := New(cfg)
+		require.Error(t, err, name)
+	}
+	_, err := New(Config{Pool: b.pool})
+	require.Error(t, err)
+}
+
+func TestPausesDoubleUpToTheirLimit(t *testing.T) {
+	t.Parallel()
+	s := Settings{RetryMin: time.Second, RetryMax: 5 * time.Second}
+	var pauses []time.Duration
+	for attempt := range 5 {
+		pauses = append(pauses, s.pause(attempt+1))
+	}
+	require.Equal(t, []time.Duration{1e9, 2e9, 4e9, 5e9, 5e9}, pauses)
+}

@@ -1,0 +1,225 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/failure"
+)
+
+var quick = Settings{Poll: 10 * time.Millisecond, MaxAttempts: 3, RetryMin: 10 * time.Millisecond, RetryMax: 20 * time.Millisecond}
+
+// Where and how an effect fails decides what becomes of its row.
+func TestTheEffectsErrorDecides(t *testing.T) {
+	t.Parallel()
+	no := errors.New("no")
+	for name, row := range map[string]struct {
+		before, after error // Begin
+		panics        bool
+		want          State
+		attempts      int
+	}{
+		"done":                        {want: Done, attempts: 1},
+		"fails before it begins":      {before: no, want: Failed, attempts: 3},
+		"refused before it begins":    {before: failure.AsPermanent(no), want: Failed, attempts: 1},
+		"breaks off":                  {after: no, want: Uncertain, attempts: 1},
+		"breaks off for good":         {after: failure.AsPermanent(no), want: Uncertain, attempts: 1},
+		"the connection is cut":       {after: failure.AsTransient(no), want: Uncertain, attempts: 1},
+		"certainly not, for now":      {after: Undone(no), want: Failed, attempts: 3},
+		"certainly not, and for good": {after: Undone(failure.AsPermanent(no)), want: Failed, attempts: 1},
+		"panics":                      {panics: true, want: Uncertain, attempts: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, quick)
+			b.add(t, "e1")
+			b.run(t, b.leases, Effect{Do: func(ctx context.Context, c *Claim) error {
+				if row.before != nil {
+					return row.before
+				}
+				if err := c.Begin(ctx); err != nil {
+					return err
+				}
+				if row.panics {
+					panic("at the worst moment")
+				}
+				return row.after
+			}})
+			b.await(t, "e1", row.want)
+			require.Equal(t, row.attempts, b.count(t, `select attempts from lease`))
+		})
+	}
+}
+
+// While nobody answers at the other end no row is given up.
+func TestAnUnreachableOtherSideUsesUpNoAttempt(t *testing.T) {
+	t.Parallel()
+	settings := quick
+	settings.MaxAttempts = 1
+	b := setup(t, settings)
+	b.add(t, "e1", "e2")
+	asked, back := make(chan struct{}), make(chan struct{})
+	b.run(t, b.leases, Effect{Do: func(ctx context.Context, c *Claim) error {
+		select {
+		case <-back:
+			return c.Begin(ctx)
+		case asked <- struct{}{}:
+			return failure.AsTransient(errors.New("nobody listens"))
+		}
+	}})
+	for range 6 { // more often than there are attempts
+		<-asked
+	}
+	close(back)
+	b.await(t, "e1", Done)
+	b.await(t, "e2", Done)
+	require.Equal(t, 2, b.count(t, `select count(*) from lease where attempts = 1`))
+}
+
+// An effect that takes longer than its lease keeps it by heartbeats: nobody takes over, and it happens once.
+func TestAnEffectMayOutliveItsLease(t *testing.T) {
+	t.Parallel()
+	settings := quick
+	settings.Lease = 600 * time.Millisecond
+	b := setup(t, settings)
+	b.add(t, "e1")
+	started, finish := make(chan struct{}, 10), make(chan struct{})
+	effect := Effect{Timeout: patience, Do: func(ctx context.Context, c *Claim) error {
+		if err := c.Begin(ctx); err != nil {
+			return err
+		}
+		started <- struct{}{}
+		<-finish
+		return nil
+	}}
+	b.run(t, b.leases, effect)
+	<-started
+	b.run(t, b.open(t, settings), effect) // another process, watching
+	first := b.due(t)
+	require.Eventually(t, func() bool { return b.due(t).Sub(first) > 3*settings.Lease }, patience, 10*time.Millisecond,
+		"renewed again and again")
+	close(finish)
+	b.await(t, "e1", Done)
+	require.Equal(t, 1, b.count(t, `select attempts from lease`))
+	require.Empty(t, started)
+}
+
+func (b *bundle) due(t *testing.T) (at time.Time) {
+	t.Helper()
+	require.NoError(t, b.pool.QueryRow(t.Context(), `select due_at from lease`).Scan(&at))
+	return at
+}
+
+// A lease that is lost ends the attempt that has not begun.
+func TestALostLeaseEndsTheAttempt(t *testing.T) {
+	t.Parallel()
+	settings := quick
+	settings.Lease, settings.Heartbeat = time.Minute, 10*time.Millisecond
+	b := setup(t, settings)
+	b.add(t, "e1")
+	inside, ended := make(chan struct{}), make(chan error)
+	b.run(t, b.leases, Effect{Do: func(ctx context.Context, c *Claim) error {
+		close(inside)
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return c.Begin(context.WithoutCancel(ctx))
+	}})
+	<-inside
+	b.exec(t, `update lease set token = gen_random_uuid()`)
+	require.ErrorIs(t, <-ended, errLost)
+	require.Eventually(t, func() bool { return testutil.ToFloat64(b.leases.metrics.attempts.WithLabelValues("stale")) == 1 },
+		patience, 5*time.Millisecond)
+	require.Equal(t, Claimed, b.state(t, "e1"))
+}
+
+// Shutdown finishes what has begun and gives back, uncounted, what no worker has taken.
+func TestShutdownFinishesOneAndGivesBackTheOthers(t *testing.T) {
+	t.Parallel()
+	settings := quick
+	settings.Workers, settings.Batch = 1, 10
+	b := setup(t, settings)
+	b.add(t, "e1", "e2", "e3")
+	inside, finish := make(chan string, 3), make(chan struct{})
+	stop := b.run(t, b.leases, Effect{Do: func(ctx context.Context, c *Claim) error {
+		if err := c.Begin(ctx); err != nil {
+			return err
+		}
+		inside <- c.EventID
+		<-finish
+		return ctx.Err()
+	}})
+	event := <-inside
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); stop() }()
+	require.Eventually(t, func() bool {
+		return b.count(t, `select count(*) from lease where state = 'pending' and attempts = 0`) == 2
+	}, patience, 5*time.Millisecond)
+	close(finish)
+	<-stopped
+	require.Equal(t, Done, b.state(t, event))
+}
+
+// An effect whose record fails is recorded as soon as that is possible, and once.
+func TestTheRecordInsists(t *testing.T) {
+	t.Parallel()
+	b := setup(t, quick)
+	b.add(t, "e1")
+	tries := 0
+	committed := make(chan struct{})
+	b.run(t, b.leases, Effect{
+		Do: func(ctx context.Context, c *Claim) error { return c.Begin(ctx) },
+		Done: func(context.Context, pgx.Tx, *Claim, time.Time) error {
+			if tries++; tries < 3 {
+				return errors.New("the database went away")
+			}
+			return nil
+		},
+		Committed: func(*Claim) { close(committed) },
+	})
+	<-committed
+	b.await(t, "e1", Done)
+	require.Equal(t, 1, b.count(t, `select attempts from lease`))
+}
+
+func TestMetricsCountTheOpenRows(t *testing.T) {
+	t.Parallel()
+	b := setup(t, quick)
+	registry := prometheus.NewRegistry()
+	_, err := New(Config{Handler: "test", Pool: b.pool, Registerer: registry})
+	require.NoError(t, err)
+	b.add(t, "e1", "e2")
+	b.exec(t, `update lease set added_at = added_at - interval '1 h'`)
+	require.NoError(t, b.claim(t).Begin(t.Context()))
+	b.expire(t)
+	_, err = b.leases.Sweep(t.Context())
+	require.NoError(t, err)
+	values := map[string]float64{}
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range m.GetLabel() {
+				if label.GetName() == "state" {
+					name += " " + label.GetValue()
+				}
+			}
+			values[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	require.EqualValues(t, 1, values["lease_rows pending"])
+	require.EqualValues(t, 1, values["lease_rows uncertain"])
+	require.Contains(t, values, "lease_rows failed", "a state without rows is 0, not absent")
+	require.Greater(t, values["lease_oldest_pending_seconds"], 3600.0)
+
+	b.pool.Close()
+	_, err = registry.Gather()
+	require.NoError(t, err, "the other metrics are there without the database")
+}

@@ -1,0 +1,103 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// State is where a row is on its way.
+type State string
+
+// The states of a row. Done, failed and uncertain are left only by a person's word.
+const (
+	Pending    State = "pending"
+	Claimed    State = "claimed"
+	Submitting State = "submitting"
+	Done       State = "done"
+	Failed     State = "failed"
+	Uncertain  State = "uncertain"
+)
+
+// Swept is a row whose claimant vanished after it had begun.
+type Swept struct {
+	EventID string
+	State   State // what it is now
+}
+
+const sweepRows = `
+with ended as (
+    select event_id from lease
+    where handler = $1 and state = 'submitting' and due_at <= (select clock_timestamp())
+    order by due_at limit $2 for update skip locked
+)
+update lease
+set doubts = doubts + 1, token = null, error = 'its claimant vanished after it had begun',
+    state = case when $3 and attempts < $4 then 'pending' else 'uncertain' end,
+    ended_at = case when $3 and attempts < $4 then null else clock_timestamp() end,
+    due_at = clock_timestamp()
+where handler = $1 and event_id = any (array(select event_id from ended))
+returning event_id, state`
+
+// sweepPage bounds one statement; the next sweep takes the rest.
+const sweepPage = 1000
+
+// Sweep ends the leases that ran out after the effect had begun: the rows are uncertain, or pending again where the
+// policy says so. It touches no others, and moves rows of its own handler only.
+func (l *Leases) Sweep(ctx context.Context) ([]Swept, error) {
+	rows, err := l.pool.Query(ctx, sweepRows, l.handler, sweepPage, l.settings.OnUncertain == Resend, l.settings.MaxAttempts)
+	if err != nil {
+		return nil, fmt.Errorf("sweep leases: %w", err)
+	}
+	swept, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Swept])
+	if err != nil {
+		return nil, fmt.Errorf("sweep leases: %w", err)
+	}
+	l.metrics.takeovers.Add(float64(len(swept)))
+	return swept, nil
+}
+
+const reopenRows = `
+update lease set state = 'pending', attempts = 0, due_at = clock_timestamp(), token = null, ended_at = null
+where handler = $1 and event_id = any($2) and state in ('failed', 'uncertain')
+returning event_id`
+
+// Reopen puts failed and uncertain rows back, due at once and with a fresh count of attempts, and returns their events.
+// Of an uncertain one it is the caller who accepts that the effect may happen twice.
+func Reopen(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) ([]string, error) {
+	rows, err := tx.Query(ctx, reopenRows, handler, eventIDs)
+	if err != nil {
+		return nil, fmt.Errorf("reopen leases: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("reopen leases: %w", err)
+	}
+	return ids, nil
+}
+
+// Settled is a row that somebody knows to be done.
+type Settled struct {
+	EventID string
+	At      time.Time // the database's clock
+}
+
+const settleRows = `
+update lease set state = 'done', ended_at = clock_timestamp(), token = null, error = null
+where handler = $1 and event_id = any($2) and state = 'uncertain'
+returning event_id, ended_at`
+
+// Settle records of uncertain rows that their effect has happened, and returns them.
+func Settle(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) ([]Settled, error) {
+	rows, err := tx.Query(ctx, settleRows, handler, eventIDs)
+	if err != nil {
+		return nil, fmt.Errorf("settle leases: %w", err)
+	}
+	settled, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Settled])
+	if err != nil {
+		return nil, fmt.Errorf("settle leases: %w", err)
+	}
+	return settled, nil
+}

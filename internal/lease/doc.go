@@ -1,9 +1,10 @@
 // Package lease carries out effects that no SQL transaction can hold: a mail, a payment, a call to somebody's API.
 //
-//	statement.go  the intent, a row in the transaction that records the event
-//	leases.go     what may be done with the row, and by whom
-//	runner.go     workers that do it
-//	settle.go     what is left for a person to decide
+//	intent.go              the intent, a row in the transaction that records the event
+//	leases.go claim.go     who has the row, and what only they may do with it
+//	runner.go record.go    workers that carry effects out, and how an attempt ends
+//	keep.go                heartbeats, and going slow while nobody answers
+//	settle.go              what a vanished claimant left, and what a person decides
 //
 // The row goes
 //
@@ -24,15 +25,15 @@
 // refused for good, and at most once more than the row's count of doubts.
 //
 // Begin demands a lease that has not ended, renews it, and does not return with success when the local (monotonic)
-// clock says that less of it is left than the effect may take. So a process that is stopped and woken up after its lease
-// begins nothing.
+// clock says that less of it is left than the effect may take. So a process that is stopped and woken up after its
+// lease begins nothing.
 //
 // # Not guaranteed
 //
 // Nothing outside can be fenced by a row: a process that is stopped for longer than its lease between the return of
-// Begin and the effect still has its effect when it wakes up. Under park that is the only attempt there is. Under resend
-// there may be a second one beside it; the row's doubts count it. Give the effect a deadline shorter than the lease, on
-// the connection itself, and that window closes but for the packets under way.
+// Begin and the effect still has its effect when it wakes up. Under park that is the only attempt there is. Under
+// resend there may be a second one beside it; the row's doubts count it. Give the effect a deadline shorter than the
+// lease, on the connection itself, and that window closes but for the packets under way.
 //
 // There is no order between intents, and rows that are done stay in the table.
 package lease

@@ -60,8 +60,8 @@ type Claim struct {
 
 // SKIP LOCKED lets several processes claim side by side; there is no order between rows. A lease that ended before the
 // effect began is as good as none. The clock stands in a subquery because an index can be searched for its result, not
-// for a volatile function: ten thousand rows that are not due cost nothing. The array makes the update look the rows up,
-// however many the planner expects.
+// for a volatile function: ten thousand rows that are not due cost nothing. The array makes the update look the rows
+// up, however many the planner expects.
 const claimRows = `
 with ended as (
     select event_id from lease

@@ -85,8 +85,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 
 // count counts an attempt by its result, which is stale when its end could not be recorded for that reason.
 func (m *metrics) count(result string, recorded error) {
-	var stale *StaleError
-	if errors.As(recorded, &stale) {
+	if _, stale := errors.AsType[*StaleError](recorded); stale {
 		result = "stale"
 	}
 	m.attempts.WithLabelValues(result).Inc()

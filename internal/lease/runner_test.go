@@ -14,7 +14,9 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-var quick = Settings{Poll: 10 * time.Millisecond, MaxAttempts: 3, RetryMin: 10 * time.Millisecond, RetryMax: 20 * time.Millisecond}
+var quick = Settings{
+	Poll: 10 * time.Millisecond, MaxAttempts: 3, RetryMin: 10 * time.Millisecond, RetryMax: 20 * time.Millisecond,
+}
 
 // Where and how an effect fails decides what becomes of its row.
 func TestTheEffectsErrorDecides(t *testing.T) {
@@ -134,8 +136,8 @@ func TestALostLeaseEndsTheAttempt(t *testing.T) {
 	<-inside
 	b.exec(t, `update lease set token = gen_random_uuid()`)
 	require.ErrorIs(t, <-ended, errLost)
-	require.Eventually(t, func() bool { return testutil.ToFloat64(b.leases.metrics.attempts.WithLabelValues("stale")) == 1 },
-		patience, 5*time.Millisecond)
+	counted := b.leases.metrics.attempts.WithLabelValues("stale")
+	require.Eventually(t, func() bool { return testutil.ToFloat64(counted) == 1 }, patience, 5*time.Millisecond)
 	require.Equal(t, Claimed, b.state(t, "e1"))
 }
 

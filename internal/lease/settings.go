@@ -59,7 +59,8 @@ func (s Settings) validate() error {
 	}
 	demand(s.Workers > 0 && s.Batch > 0 && s.MaxAttempts > 0, "workers, batch and attempts must be positive")
 	demand(s.Lease > 0 && s.Poll > 0 && s.RetryMin > 0, "lease, poll and pauses must be positive")
-	demand(s.Heartbeat > 0 && s.Heartbeat <= s.Lease/2, "heartbeat %s is not within half of the lease %s", s.Heartbeat, s.Lease)
+	demand(s.Heartbeat > 0 && s.Heartbeat <= s.Lease/2,
+		"heartbeat %s is not within half of the lease %s", s.Heartbeat, s.Lease)
 	demand(s.RetryMin <= s.RetryMax, "longest pause %s is shorter than the first %s", s.RetryMax, s.RetryMin)
 	demand(s.OnUncertain == Park || s.OnUncertain == Resend, "unknown policy %q", s.OnUncertain)
 	return errors.Join(problems...)

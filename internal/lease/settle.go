@@ -47,7 +47,8 @@ const sweepPage = 1000
 // Sweep ends the leases that ran out after the effect had begun: the rows are uncertain, or pending again where the
 // policy says so. It touches no others, and moves rows of its own handler only.
 func (l *Leases) Sweep(ctx context.Context) ([]Swept, error) {
-	rows, err := l.pool.Query(ctx, sweepRows, l.handler, sweepPage, l.settings.OnUncertain == Resend, l.settings.MaxAttempts)
+	rows, err := l.pool.Query(ctx, sweepRows, l.handler, sweepPage,
+		l.settings.OnUncertain == Resend, l.settings.MaxAttempts)
 	if err != nil {
 		return nil, fmt.Errorf("sweep leases: %w", err)
 	}

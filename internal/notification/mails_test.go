@@ -68,7 +68,8 @@ func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
 	_, err := mails.Retry(t.Context(), uncertain, "ada", " ")
 	require.ErrorIs(t, err, ErrNoAuthor)
 
-	n, err := mails.Retry(t.Context(), []uuid.UUID{uncertain[0], uncertain[0], sent[0], nobody}, "ada", "asked the provider")
+	n, err := mails.Retry(t.Context(),
+		[]uuid.UUID{uncertain[0], uncertain[0], sent[0], nobody}, "ada", "asked the provider")
 	require.Equal(t, 1, n)
 	var left *NotSettledError
 	require.ErrorAs(t, err, &left)

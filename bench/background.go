@@ -54,3 +54,24 @@ func (b *background) stop() error {
 		return fmt.Errorf("what runs beside the measurement did not stop within %s", stopTimeout)
 	}
 }
+
+// runRouter runs one of Watermill's routers until ctx ends. It has one way to stop that does not race with its start:
+// Close, once it runs. So ctx is kept from it.
+func runRouter(
+	ctx context.Context, run func(context.Context) error, running <-chan struct{}, closeIt func() error,
+) error {
+	done := make(chan error, 1)
+	go func() { done <- run(context.WithoutCancel(ctx)) }()
+	select {
+	case <-running:
+	case err := <-done:
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		err := closeIt() // and the subscriber with it
+		return errors.Join(err, <-done)
+	case err := <-done:
+		return errors.Join(errEndedEarly, err)
+	}
+}

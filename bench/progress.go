@@ -56,8 +56,9 @@ func runSteps(ctx context.Context, to streams, steps []step, budget time.Duratio
 			p.done += s.weight
 			continue
 		}
-		p.show(s)
-		if err := runStep(ctx, s); err != nil {
+		p.show(s.name)
+		telling := context.WithValue(ctx, tellKey{}, func(what string) { p.show(s.name + ": " + what) })
+		if err := runStep(telling, s); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		p.done += s.weight
@@ -72,6 +73,15 @@ func runStep(ctx context.Context, s step) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stepTimeout, fmt.Errorf("took longer than %s", stepTimeout))
 	defer cancel()
 	return s.run(ctx)
+}
+
+type tellKey struct{}
+
+// tell says what a long step is at.
+func tell(ctx context.Context, format string, args ...any) {
+	if show, ok := ctx.Value(tellKey{}).(func(string)); ok {
+		show(fmt.Sprintf(format, args...))
+	}
 }
 
 // progress is a bar on a terminal and a line per step elsewhere.
@@ -92,19 +102,19 @@ func newProgress(to streams, steps []step) *progress {
 
 const barWidth = 30
 
-func (p *progress) show(s step) {
+func (p *progress) show(name string) {
 	share := 0.0
 	if p.total > 0 {
 		share = min(p.done/p.total, 1)
 	}
 	took := time.Since(p.began).Round(time.Second)
 	if !p.terminal {
-		_, _ = fmt.Fprintf(p.out, "%3.0f %% %6s  %s\n", 100*share, took, s.name)
+		_, _ = fmt.Fprintf(p.out, "%3.0f %% %6s  %s\n", 100*share, took, name)
 		return
 	}
 	filled := int(share * barWidth)
 	bar := strings.Repeat("█", filled) + strings.Repeat("░", barWidth-filled)
-	_, _ = fmt.Fprintf(p.out, "\r%s %3.0f %% %6s  %s\x1b[K", bar, 100*share, took, s.name)
+	_, _ = fmt.Fprintf(p.out, "\r%s %3.0f %% %6s  %s\x1b[K", bar, 100*share, took, name)
 }
 
 // end takes the bar away: the table follows.

@@ -42,7 +42,7 @@ func TestBarIsDrawnOverItselfOnATerminal(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(streams{err: &out, terminal: true}, []step{{name: "a", weight: 3}, {name: "b", weight: 1}})
 	p.done = 3
-	p.show(step{name: "b"})
+	p.show("b")
 	require.Equal(t, "\r██████████████████████░░░░░░░░  75 %     0s  b\x1b[K", out.String())
 	out.Reset()
 	p.end()

@@ -70,17 +70,22 @@ func (s *stock) subscriber() (*wsql.Subscriber, error) {
 }
 
 func (s *stock) write(ctx context.Context, tx pgx.Tx, c corpus, numbers ...int) error {
+	msgs := make([]*message.Message, len(numbers))
+	for i, n := range numbers {
+		msgs[i] = c.message(n)
+	}
+	return s.add(ctx, tx, c.topic, msgs...)
+}
+
+// add puts messages into the caller's transaction.
+func (*stock) add(ctx context.Context, tx pgx.Tx, topic string, msgs ...*message.Message) error {
 	inTx, err := wsql.NewPublisher(pgxExecutor{ctx: ctx, tx: tx},
 		wsql.PublisherConfig{SchemaAdapter: stockSchema}, watermill.NopLogger{})
 	if err != nil {
 		return err
 	}
-	msgs := make([]*message.Message, len(numbers))
-	for i, n := range numbers {
-		msgs[i] = c.message(n)
-	}
 	enveloping := forwarder.NewPublisher(inTx, forwarder.PublisherConfig{ForwarderTopic: stockQueue})
-	return enveloping.Publish(c.topic, msgs...)
+	return enveloping.Publish(topic, msgs...)
 }
 
 func (*stock) committed() {}
@@ -95,21 +100,7 @@ func (s *stock) relay(ctx context.Context, p message.Publisher) error {
 	if err != nil {
 		return err
 	}
-	// The router has one way to stop that does not race with its start: Close, once it runs. So ctx is kept from it.
-	done := make(chan error, 1)
-	go func() { done <- fwd.Run(context.WithoutCancel(ctx)) }()
-	select {
-	case <-fwd.Running():
-	case err := <-done:
-		return err
-	}
-	select {
-	case <-ctx.Done():
-		err = fwd.Close() // and the subscriber with it
-		return errors.Join(err, <-done)
-	case err := <-done:
-		return errors.Join(errEndedEarly, err)
-	}
+	return runRouter(ctx, fwd.Run, fwd.Running(), fwd.Close)
 }
 
 func (*stock) publisher(brokers []string) (message.Publisher, error) {

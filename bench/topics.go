@@ -24,6 +24,7 @@ type kafkaAdmin struct {
 	admin   sarama.ClusterAdmin
 	prefix  string
 	made    int
+	claimed []string
 }
 
 func newKafkaAdmin(brokers []string) (*kafkaAdmin, error) {
@@ -66,7 +67,54 @@ func (k *kafkaAdmin) remove(topic string) error {
 	return nil
 }
 
-func (k *kafkaAdmin) close() error { return k.admin.Close() }
+// claim makes topics that must have their own names, and takes them away at the end. Those that exist are somebody's.
+func (k *kafkaAdmin) claim(ctx context.Context, names ...string) error {
+	taken, err := kafka.PartitionCounts(ctx, kafka.Config{Brokers: k.brokers}, names...)
+	if err != nil {
+		return err
+	}
+	for name := range taken {
+		return fmt.Errorf("topic %s exists: this benchmark empties it, so it takes only a broker without", name)
+	}
+	for _, name := range names {
+		topic := kafka.Topic{Name: name, Partitions: partitions, Retention: claimedRetention}
+		if err := kafka.EnsureTopics(ctx, kafka.Config{Brokers: k.brokers}, topic); err != nil {
+			return err
+		}
+		k.claimed = append(k.claimed, name)
+	}
+	return nil
+}
+
+// claimedRetention is the services' default.
+const claimedRetention = 7 * 24 * time.Hour
+
+// empty deletes a topic's records, so that a new consumer group does not begin with those of the last run.
+func (k *kafkaAdmin) empty(topic string) error {
+	client, err := sarama.NewClient(k.brokers, readerConfig())
+	if err != nil {
+		return fmt.Errorf("connect to brokers: %w", err)
+	}
+	defer func() { _ = client.Close() }()
+	ends := map[int32]int64{}
+	for p := range int32(partitions) {
+		if ends[p], err = client.GetOffset(topic, p, sarama.OffsetNewest); err != nil {
+			return fmt.Errorf("find end of topic: %w", err)
+		}
+	}
+	if err := k.admin.DeleteRecords(topic, ends); err != nil {
+		return fmt.Errorf("empty topic: %w", err)
+	}
+	return nil
+}
+
+func (k *kafkaAdmin) close() error {
+	var problems []error
+	for _, name := range k.claimed {
+		problems = append(problems, k.remove(name))
+	}
+	return errors.Join(append(problems, k.admin.Close())...)
+}
 
 // verify reads the whole topic and fails unless every event of the run is there and each key's events arrived first in
 // order. Duplicates are allowed, as they are to a relay.

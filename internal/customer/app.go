@@ -53,13 +53,13 @@ func open(ctx context.Context, cfg Config, host service.Host, admin *service.Adm
 	if err != nil {
 		return nil, err
 	}
-	a := &app{cfg: cfg, node: node, commands: &Commands{
-		pool:    node.Pool,
-		outbox:  node.Outbox,
-		links:   domain.VerificationKey(cfg.VerificationSecret),
-		keysFor: cfg.IdempotencyTTL,
-		timeout: cfg.RequestTimeout,
-	}}
+	a := &app{cfg: cfg, node: node, commands: NewCommands(CommandsConfig{
+		Pool:    node.Pool,
+		Outbox:  node.Outbox,
+		Links:   domain.VerificationKey(cfg.VerificationSecret),
+		KeysFor: cfg.IdempotencyTTL,
+		Timeout: cfg.RequestTimeout,
+	})}
 	if err := errors.Join(a.consume(), a.serveHTTP(host)); err != nil {
 		return nil, errors.Join(err, node.Close())
 	}

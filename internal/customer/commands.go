@@ -20,10 +20,27 @@ type Commands struct {
 	pool   *pgxpool.Pool
 	outbox *outbox.Outbox
 	links  domain.VerificationKey
-	// keysFor is how long an answer is kept for retries under its idempotency key.
-	keysFor time.Duration
-	// timeout bounds a command from its first statement to its commit.
-	timeout time.Duration
+
+	keysFor, timeout time.Duration // see CommandsConfig
+}
+
+// CommandsConfig is what commands need. All fields are required.
+type CommandsConfig struct {
+	Pool   *pgxpool.Pool
+	Outbox *outbox.Outbox
+	// Links checks the links of verification mails.
+	Links domain.VerificationKey
+	// KeysFor is how long an answer is kept for retries under its idempotency key.
+	KeysFor time.Duration
+	// Timeout bounds a command from its first statement to its commit.
+	Timeout time.Duration
+}
+
+// NewCommands returns the commands without an API in front of them.
+func NewCommands(cfg CommandsConfig) *Commands {
+	return &Commands{
+		pool: cfg.Pool, outbox: cfg.Outbox, links: cfg.Links, keysFor: cfg.KeysFor, timeout: cfg.Timeout,
+	}
 }
 
 // errOutcomeUnknown is what a caller gets when the connection was lost around the commit: the command may have

@@ -38,9 +38,9 @@ func setup(t *testing.T) *bundle {
 	require.NoError(t, err)
 	box, err := outbox.New(outbox.Config{Validate: events.Validate})
 	require.NoError(t, err)
-	commands := &Commands{
-		pool: pool, outbox: box, links: testKey, keysFor: time.Hour, timeout: 10 * time.Second,
-	}
+	commands := NewCommands(CommandsConfig{
+		Pool: pool, Outbox: box, Links: testKey, KeysFor: time.Hour, Timeout: 10 * time.Second,
+	})
 	handler, err := newHandler(&api{commands: commands, profiles: pool}, Config{RequestTimeout: 10 * time.Second},
 		slog.New(slog.DiscardHandler))
 	require.NoError(t, err)

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/domain"
+)
+
+func TestCountFindsWhatIsMissingAndWhatIsThereTwice(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	st, err := openStage(ctx, options{Dir: t.TempDir()}.stage(streams{err: new(bytes.Buffer)}, false))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, st.close()) })
+	b := &pathBench{stage: st}
+	require.NoError(t, b.prepare(ctx))
+	var cfg lineConfig
+	cfg.customer, err = st.copyOf(ctx, customerTemplate)
+	require.NoError(t, err)
+	cfg.notification, err = st.copyOf(ctx, notificationTemplate)
+	require.NoError(t, err)
+
+	a := newArrivals()
+	sign := func(user string) {
+		exec(t, cfg.customer, insertUserSQL, user, user, user, "Ada", "pending_verification", 1, occurredAt)
+		exec(t, cfg.notification, contactSQL, user, "ada@example.org", "Ada", 1)
+		exec(t, cfg.notification, mailSQL, uuid.NewString(), "event of "+user, "verification", user, "ada@example.org", "Ada")
+		a.note(domain.UserID(user))
+	}
+	sign(eventID(1))
+	sign(eventID(2))
+	require.NoError(t, verifyPath(ctx, cfg, a))
+
+	for name, damage := range map[string]struct{ do, undo, says string }{
+		"a mail is missing": {
+			"update mail set user_id = gen_random_uuid() where user_id = $1",
+			"update mail set user_id = $1 where user_id not in (select user_id from contact)", "in mail",
+		},
+		"a mail is there twice": {
+			"insert into mail (id, event_id, template, user_id, recipient, name) " +
+				"select gen_random_uuid(), 'another', template, user_id, recipient, name from mail where user_id = $1",
+			"delete from mail where event_id = 'another' and user_id = $1", "3 rows of 2 users in mail",
+		},
+		"two mails of one event": {
+			"update mail set event_id = (select min(event_id) from mail), recipient = 'other' where user_id = $1",
+			"update mail set event_id = 'event of ' || $1::text where user_id = $1::uuid", "mails of 1 events",
+		},
+	} {
+		exec(t, cfg.notification, damage.do, eventID(2))
+		require.ErrorContains(t, verifyPath(ctx, cfg, a), damage.says, name)
+		exec(t, cfg.notification, damage.undo, eventID(2))
+		require.NoError(t, verifyPath(ctx, cfg, a), name)
+	}
+	a.note(domain.UserID(eventID(1)))
+	require.ErrorContains(t, verifyPath(ctx, cfg, a), "1 of them twice")
+}
+
+func exec(t *testing.T, db *database, sql string, args ...any) {
+	t.Helper()
+	_, err := db.Exec(context.WithoutCancel(t.Context()), sql, args...)
+	require.NoError(t, err, sql)
+}

@@ -3,25 +3,19 @@
 package inbox_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
-	"sync"
-	"syscall"
-	"testing"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/crashtest"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox"
 )
@@ -41,24 +35,10 @@ type job struct {
 	AwaitStart bool   // say "ready" and begin when stdin ends
 }
 
-const childVariable = "TWINBOX_INBOX_CHILD"
-
-func init() {
-	if told := os.Getenv(childVariable); told != "" {
-		if err := consume(told); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-}
+func init() { crashtest.Child(consume) }
 
 // consume is the process's side.
-func consume(told string) error {
-	var j job
-	if err := json.Unmarshal([]byte(told), &j); err != nil {
-		return err
-	}
+func consume(j job) error {
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, j.DSN)
 	if err != nil {
@@ -71,7 +51,8 @@ func consume(told string) error {
 	in, err := inbox.New(inbox.Config{
 		Consumer: "test", Pool: pool, Batch: j.Batch, MaxAttempts: j.Attempts, HandlerTimeout: j.Timeout, Versioned: true,
 		RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
-		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Log:       slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { fmt.Println(o) },
 	})
 	if err != nil {
 		return err
@@ -91,7 +72,7 @@ func consume(told string) error {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
 		if e.ID == j.KillFor {
-			kill()
+			crashtest.Die()
 		}
 		return inbox.Queue(ctx, tx, `insert into ledger (event_id, key, version) values ($1, $2, $3)`,
 			e.ID, e.Subject, e.Version)
@@ -128,75 +109,9 @@ func (j job) tidy(ctx context.Context, pool *pgxpool.Pool) error {
 }
 
 func (j job) crash() {
-	if !j.Stop {
-		kill()
+	if j.Stop {
+		crashtest.Freeze()
+	} else {
+		crashtest.Die()
 	}
-	fmt.Println("stopping")
-	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-}
-
-// kill ends the process with no deferred call, no flush, no goodbye.
-func kill() {
-	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	select {}
-}
-
-// child is such a process, seen from the test.
-type child struct {
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	stderr *lockedBuffer
-	ended  chan struct{}
-	err    error
-
-	mu    sync.Mutex
-	lines map[string]chan struct{}
-}
-
-func spawn(t *testing.T, j job) *child {
-	t.Helper()
-	told, err := json.Marshal(j)
-	require.NoError(t, err)
-	c := &child{
-		cmd: exec.Command(os.Args[0], "-test.run=^$"), stderr: &lockedBuffer{}, ended: make(chan struct{}),
-		lines: map[string]chan struct{}{},
-	}
-	c.cmd.Env = append(os.Environ(), childVariable+"="+string(told))
-	c.cmd.Stderr = c.stderr
-	c.stdin, err = c.cmd.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := c.cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, c.cmd.Start())
-	go func() {
-		defer close(c.ended)
-		scanner := bufio.NewScanner(stdout)
-		for scanner.Scan() {
-			close(c.said(scanner.Text()))
-		}
-		c.err = c.cmd.Wait()
-	}()
-	t.Cleanup(func() {
-		_ = c.cmd.Process.Kill()
-		<-c.ended
-		if t.Failed() {
-			t.Logf("stderr of the child:\n%s", c.stderr)
-		}
-	})
-	return c
-}
-
-// said is closed when the process prints the line.
-func (c *child) said(line string) chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.lines[line] == nil {
-		c.lines[line] = make(chan struct{})
-	}
-	return c.lines[line]
-}
-
-func (c *child) wait() error {
-	<-c.ended
-	return c.err
 }

@@ -3,10 +3,8 @@
 package inbox_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/crashtest"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/pgtest"
 )
@@ -49,8 +48,8 @@ func TestAProcessThatDiesAtEachPoint(t *testing.T) {
 				if point == "burying" || point == "buried" {
 					armed.CrashHit = 1
 				}
-				require.Equal(t, "signal: killed", spawn(t, armed).wait().Error())
-				require.NoError(t, spawn(t, job).wait())
+				require.Equal(t, crashtest.Killed, crashtest.Start(t, armed).Wait(t).Error())
+				require.NoError(t, crashtest.Start(t, job).Wait(t))
 				b.requireOnceInOrder(t, 12)
 				require.Equal(t, []string{"id_conflict"}, b.list(t, `select code from dead_letter`))
 				require.Zero(t, b.count(t, `select count(*) from inbox_attempt`))
@@ -78,19 +77,32 @@ func TestTenProcessesWithTheSameEvents(t *testing.T) {
 	job.Batch, job.AwaitStart, job.Attempts = 4, true, 1 // so that one death counted wrongly is seen
 	b.exec(t, `insert into inbox_owner (consumer, topic, partition, owner, in_flight)
 		values ('test', 'topic-1', 0, 'somebody who died', 6)`)
-	children := make([]*child, 10)
+	children := make([]*crashtest.Process, 10)
 	for i := range children {
-		children[i] = spawn(t, job)
+		children[i] = crashtest.Start(t, job)
 	}
 	for _, c := range children {
-		<-c.said("ready")
+		c.Await(t, 1, "ready")
 	}
+	held, err := b.pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = held.Exec(t.Context(), `lock table inbox in share row exclusive mode`)
+	require.NoError(t, err)
 	for _, c := range children {
-		require.NoError(t, c.stdin.Close())
+		c.CloseInput()
 	}
+	require.Eventually(t, func() bool {
+		return b.count(t, `select count(*) from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock'`) >= len(children)
+	}, waitLimit, pollEvery, "all of them hold the same event")
+	require.NoError(t, held.Commit(t.Context()))
+	applied, duplicates := 0, 0
 	for _, c := range children {
-		require.NoError(t, c.wait())
+		require.NoError(t, c.Wait(t))
+		applied, duplicates = applied+c.Count("applied"), duplicates+c.Count("duplicate")
 	}
+	require.Equal(t, 12, applied)
+	require.Greater(t, duplicates, len(children), "they did not take turns")
 	b.requireOnceInOrder(t, 12)
 	require.Equal(t, 1, b.count(t, `select count(*) from dead_letter`))
 }
@@ -107,15 +119,15 @@ func TestAnOwnerThatWasStopped(t *testing.T) {
 			job.Batch, job.Timeout = 4, time.Second
 			first := job
 			first.CrashAt, first.CrashHit, first.Stop = "inbox.test."+point, 2, true
-			stopped := spawn(t, first)
-			<-stopped.said("stopping")
-			second := spawn(t, job)
+			stopped := crashtest.Start(t, first)
+			stopped.Await(t, 1, crashtest.Frozen)
+			second := crashtest.Start(t, job)
 			require.Eventually(t, func() bool {
 				return b.count(t, `select xact_rollback from pg_stat_database where datname = current_database()`) > 1
 			}, waitLimit, pollEvery, "the successor gives up waiting, and tries again")
-			require.NoError(t, stopped.cmd.Process.Signal(syscall.SIGCONT))
-			require.NoError(t, stopped.wait())
-			require.NoError(t, second.wait())
+			stopped.Signal(syscall.SIGCONT)
+			require.NoError(t, stopped.Wait(t))
+			require.NoError(t, second.Wait(t))
 			b.requireOnceInOrder(t, 12)
 			require.Equal(t, 1, b.count(t, `select count(*) from dead_letter`), "nothing healthy among them")
 		})
@@ -134,14 +146,14 @@ func TestARecordThatKillsTheProcess(t *testing.T) {
 			job.Batch, job.Attempts = batch, 3
 			clean := b.job(traffic(3))
 			clean.Batch = batch
-			require.NoError(t, spawn(t, clean).wait())
+			require.NoError(t, crashtest.Start(t, clean).Wait(t))
 			require.Zero(t, b.count(t, `select pg_relation_size('inbox_attempt')`), "never written")
 			b.exec(t, `truncate ledger, dead_letter, inbox, inbox_watermark`)
 
 			job.KillFor = job.Events[7].ID
 			deaths := 0
 			for ; deaths < 20; deaths++ {
-				if spawn(t, job).wait() == nil {
+				if crashtest.Start(t, job).Wait(t) == nil {
 					break
 				}
 			}
@@ -151,7 +163,7 @@ func TestARecordThatKillsTheProcess(t *testing.T) {
 				`select code || ' ' || attempts from dead_letter where event_id = $1`, job.KillFor))
 			require.Equal(t, 2, b.count(t, `select count(*) from dead_letter`))
 			require.Zero(t, b.count(t, `select count(*) from inbox_attempt`))
-			require.NoError(t, spawn(t, job).wait(), "and it stays there")
+			require.NoError(t, crashtest.Start(t, job).Wait(t), "and it stays there")
 			require.Equal(t, 2, b.count(t, `select count(*) from dead_letter`))
 		})
 	}
@@ -182,10 +194,10 @@ func TestAJanitorThatDies(t *testing.T) {
 			process()
 			b.exec(t, `update inbox_janitor set due_at = 'epoch'`)
 			job := job{DSN: pgtest.DSN(b.pool), Tidy: true, CrashAt: "janitor." + point, CrashHit: 1}
-			require.Equal(t, "signal: killed", spawn(t, job).wait().Error())
+			require.Equal(t, crashtest.Killed, crashtest.Start(t, job).Wait(t).Error())
 			require.NotContains(t, process(), inbox.Applied)
 			job.CrashAt = ""
-			require.NoError(t, spawn(t, job).wait())
+			require.NoError(t, crashtest.Start(t, job).Wait(t))
 			require.Equal(t, []inbox.Outcome{
 				inbox.Expired, inbox.Duplicate, inbox.Duplicate, inbox.Duplicate,
 			}, process())
@@ -204,22 +216,4 @@ func (b *bundle) job(events []cloudevent.Event) job {
 		panic(err)
 	}
 	return job{DSN: pgtest.DSN(b.pool), Events: events, Batch: 1, Attempts: 5, Timeout: 10 * time.Second}
-}
-
-// lockedBuffer may be read while a process still writes to it.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"example.com/twinbox/internal/fault"
 )
 
 // work takes records and has them delivered, until the partition is to be let go or has to be read anew.
@@ -13,6 +15,7 @@ func (p *partition) work() {
 	defer looks.Stop()
 	for p.take(looks.C) {
 		batch := p.batch()
+		fault.Here("kafka.taken")
 		p.progress.begin()
 		handled, err := p.member.cfg.deliver(p, batch)
 		handled = max(0, min(handled, len(batch)))

@@ -174,4 +174,5 @@ func (p *partition) mark(offset int64) {
 	if !p.left.Load() {
 		p.session.MarkOffset(p.at.topic, p.at.partition, offset, "")
 	}
+	fault.Here("kafka.after_mark")
 }

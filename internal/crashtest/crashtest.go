@@ -1,0 +1,54 @@
+// Package crashtest runs a part of a test in a process of its own, which can be killed or frozen at any point: the test
+// binary calls itself. What the process does is a function of the test package, what it is told a value of its own:
+//
+//	func init() { crashtest.Child(play) }            // in the process, play(role) runs instead of the tests
+//
+//	p := crashtest.Start(t, role{CrashAt: "..."})    // in the test
+//	require.Equal(t, crashtest.Killed, p.Wait(t).Error())
+package crashtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// Killed is the error of a process that died by [Die].
+const Killed = "signal: killed"
+
+const variable = "TWINBOX_TEST_CHILD"
+
+// Child makes this process a child when it was started as one: it plays its role and exits, with status 1 for an error.
+// Call it from an init function of the test package, before anything else happens.
+func Child[T any](play func(role T) error) {
+	told, isChild := os.LookupEnv(variable)
+	if !isChild {
+		return
+	}
+	var role T
+	err := json.Unmarshal([]byte(told), &role)
+	if err == nil {
+		err = play(role)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Die ends the process with no deferred call, no flush, no goodbye.
+func Die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {} // dead, only not yet
+}
+
+// Frozen is the line that [Freeze] prints.
+const Frozen = "frozen"
+
+// Freeze stops the process until it gets a SIGCONT; then it goes on as if nothing had happened.
+func Freeze() {
+	_, _ = fmt.Fprintln(os.Stdout, Frozen)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+}

@@ -1,0 +1,138 @@
+package crashtest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Patience is how long a test waits for a process before it fails.
+const Patience = time.Minute
+
+// Process is a child, seen from the test. It is killed at the end of the test if it still runs; when the test fails,
+// what it wrote to standard error is in the test's log.
+type Process struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+	ended chan struct{}
+	err   error // how it ended; read after ended
+
+	mu    sync.Mutex
+	lines []string
+	more  chan struct{} // closed with the next line
+	log   strings.Builder
+}
+
+// Start starts a process with its role, which must survive JSON.
+func Start(t testing.TB, role any) *Process {
+	t.Helper()
+	told, err := json.Marshal(role)
+	require.NoError(t, err)
+	path, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path, "-test.run=^$") // the cleanup below ends it
+	p := &Process{cmd: cmd, ended: make(chan struct{}), more: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), variable+"="+string(told))
+	p.cmd.Stderr = (*stderr)(p)
+	p.stdin, err = p.cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := p.cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.cmd.Start())
+	go func() {
+		defer close(p.ended)
+		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
+			p.add(scanner.Text())
+		}
+		p.err = p.cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+		if t.Failed() {
+			t.Logf("stderr of process %d:\n%s", p.cmd.Process.Pid, &p.log)
+		}
+	})
+	return p
+}
+
+type stderr Process
+
+func (w *stderr) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.Write(text)
+}
+
+func (p *Process) add(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines = append(p.lines, line)
+	close(p.more)
+	p.more = make(chan struct{})
+}
+
+// Count is how many of the lines that the process has printed begin with prefix.
+func (p *Process) Count(prefix string) int {
+	n, _ := p.count(prefix)
+	return n
+}
+
+func (p *Process) count(prefix string) (n int, more <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, line := range p.lines {
+		if strings.HasPrefix(line, prefix) {
+			n++
+		}
+	}
+	return n, p.more
+}
+
+// Await returns when the process has printed n lines that begin with prefix. The test fails when it ends before, or
+// after [Patience].
+func (p *Process) Await(t testing.TB, n int, prefix string) {
+	t.Helper()
+	timeout := time.After(Patience)
+	for {
+		have, more := p.count(prefix)
+		if have >= n {
+			return
+		}
+		select {
+		case <-more:
+		case <-p.ended:
+			have, _ = p.count(prefix)
+			require.GreaterOrEqual(t, have, n, "the process ended (%v) before it said %q so often", p.err, prefix)
+		case <-timeout:
+			require.FailNow(t, "the process is silent", "%q %d times of %d", prefix, have, n)
+		}
+	}
+}
+
+// Signal sends a signal; to a process that has ended, nothing happens.
+func (p *Process) Signal(signal os.Signal) { _ = p.cmd.Process.Signal(signal) }
+
+// CloseInput ends the process's standard input, which it may be waiting for.
+func (p *Process) CloseInput() { _ = p.stdin.Close() }
+
+// Wait returns how the process ended. The test fails after [Patience].
+func (p *Process) Wait(t testing.TB) error {
+	t.Helper()
+	select {
+	case <-p.ended:
+		return p.err
+	case <-time.After(Patience):
+		require.FailNow(t, "the process does not end")
+		return nil
+	}
+}

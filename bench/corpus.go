@@ -45,7 +45,10 @@ func (c corpus) event(n int) outbox.Event {
 }
 
 // message is what the event looks like on its way to the broker, whoever carries it.
-func (c corpus) message(n int) *message.Message {
+func (c corpus) message(n int) *message.Message { return c.envelope(n).Message() }
+
+// envelope is the event as ours hands it to the publisher.
+func (c corpus) envelope(n int) cloudevent.Event {
 	e := c.event(n)
 	version := int64(1)
 	if c.keys > 0 {
@@ -53,7 +56,7 @@ func (c corpus) message(n int) *message.Message {
 	}
 	return cloudevent.Event{
 		ID: e.ID, Source: e.Source, Type: e.Type, Subject: e.Key, Time: e.OccurredAt, Version: version, Data: e.Data,
-	}.Message()
+	}
 }
 
 // payload is a JSON document of payloadBytes bytes.

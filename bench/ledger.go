@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/outbox"
 )
 
 // ledger notes when the broker acknowledged each event of a run. It wraps the publisher under test: an event is
@@ -36,24 +39,44 @@ func newLedger(p message.Publisher, events int) *ledger {
 // Publish hands the call on.
 func (l *ledger) Publish(topic string, msgs ...*message.Message) error {
 	err := l.Publisher.Publish(topic, msgs...)
-	l.note(msgs, err)
+	l.note(len(msgs), func(i int) string { return msgs[i].UUID }, err)
 	return err
 }
 
 // PublishContext hands the call on, with its context if the publisher under test takes one.
 func (l *ledger) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
-	p, ok := l.Publisher.(interface {
-		PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error
-	})
+	p, ok := l.Publisher.(outbox.ContextPublisher)
 	if !ok {
 		return l.Publish(topic, msgs...)
 	}
 	err := p.PublishContext(ctx, topic, msgs...)
-	l.note(msgs, err)
+	l.note(len(msgs), func(i int) string { return msgs[i].UUID }, err)
 	return err
 }
 
-func (l *ledger) note(msgs []*message.Message, err error) {
+// eventLedger is a ledger over a publisher that takes events as they are.
+type eventLedger struct {
+	*ledger
+	publisher outbox.EventPublisher
+}
+
+// relayed is the ledger with the faces that the publisher under test has.
+func (l *ledger) relayed() message.Publisher {
+	if p, ok := l.Publisher.(outbox.EventPublisher); ok {
+		return eventLedger{l, p}
+	}
+	return l
+}
+
+// PublishEvents hands the call on.
+func (l eventLedger) PublishEvents(ctx context.Context, topic string, events ...*cloudevent.Event) error {
+	err := l.publisher.PublishEvents(ctx, topic, events...)
+	l.note(len(events), func(i int) string { return events[i].ID }, err)
+	return err
+}
+
+// note takes the result of a call with so many events.
+func (l *ledger) note(count int, id func(i int) string, err error) {
 	now := max(time.Since(l.began), 1)
 	var partial interface{ FailedIndexes() map[int]error }
 	if err != nil && !errors.As(err, &partial) {
@@ -61,13 +84,13 @@ func (l *ledger) note(msgs []*message.Message, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, msg := range msgs {
+	for i := range count {
 		if partial != nil && partial.FailedIndexes()[i] != nil {
 			continue
 		}
-		n, err := numberOf(msg.UUID)
+		n, err := numberOf(id(i))
 		if err != nil || n >= len(l.at) {
-			l.err = fmt.Errorf("acknowledged message %q: %w", msg.UUID, errForeignID)
+			l.err = fmt.Errorf("acknowledged message %q: %w", id(i), errForeignID)
 			continue
 		}
 		if l.at[n] != 0 {
@@ -114,5 +137,6 @@ func (l *ledger) times() []time.Duration {
 // accepting is a publisher that takes everything at once: what remains is the cost of whoever calls it.
 type accepting struct{}
 
-func (accepting) Publish(string, ...*message.Message) error { return nil }
-func (accepting) Close() error                              { return nil }
+func (accepting) Publish(string, ...*message.Message) error                         { return nil }
+func (accepting) PublishEvents(context.Context, string, ...*cloudevent.Event) error { return nil }
+func (accepting) Close() error                                                      { return nil }

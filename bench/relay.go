@@ -9,7 +9,8 @@ import (
 // RelayCommand is "bench relay".
 type RelayCommand struct {
 	options
-	Only []string `help:"Measure these parts alone: ${enum}. Results are then written only with --out." enum:"drain,signups,latency,history,cost" placeholder:"PART,..."`
+	NoStock bool     `help:"Leave out what measures the stock relay, for work on ours. Results are then written only with --out."`
+	Only    []string `help:"Measure these parts alone: ${enum}. Results are then written only with --out." enum:"drain,signups,latency,history,cost" placeholder:"PART,..."`
 }
 
 // Run measures, prints the table and writes the results.
@@ -22,6 +23,7 @@ func (c *RelayCommand) Run(ctx context.Context, to streams) error {
 	if plan.Rounds, err = c.rounds(plan.Rounds); err != nil {
 		return err
 	}
+	plan.NoStock = c.NoStock
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	report, err := c.measure(ctx, to, plan)
@@ -31,7 +33,7 @@ func (c *RelayCommand) Run(ctx context.Context, to streams) error {
 	if err := printTable(to.out, report); err != nil {
 		return err
 	}
-	return c.save(report, len(c.Only) == 0, to)
+	return c.save(report, len(c.Only) == 0 && !c.NoStock, to)
 }
 
 func (c *RelayCommand) measure(ctx context.Context, to streams, plan relayPlan) (report *relayReport, err error) {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/outbox"
 )
 
 // drainSteps empties a backlog with stock, with ours, and from memory. Stock's query sorts what is left for each of its
@@ -112,7 +114,7 @@ func (b *relayBench) timeDrain(ctx context.Context, v variant, l *ledger, profil
 		return d, err
 	}
 	l.began = time.Now()
-	relay := inBackground(ctx, func(ctx context.Context) error { return v.relay(ctx, l) })
+	relay := inBackground(ctx, func(ctx context.Context) error { return v.relay(ctx, l.relayed()) })
 	err = relay.during(ctx, l.wait)
 	err = errors.Join(err, stopProfile())
 	if err == nil {
@@ -163,9 +165,10 @@ func (b *relayBench) ceiling(ctx context.Context, events int, profile string) (r
 	}
 	defer func() { err = errors.Join(err, publisher.Close()) }()
 	c := corpus{topic: topic, keys: backlogKeys}
-	messages := make([]*message.Message, events)
-	for i := range messages {
-		messages[i] = c.message(i)
+	list := make([]*cloudevent.Event, events)
+	for i := range list {
+		e := c.envelope(i)
+		list[i] = &e
 	}
 	if err := b.stage.settle(ctx); err != nil {
 		return 0, err
@@ -175,8 +178,9 @@ func (b *relayBench) ceiling(ctx context.Context, events int, profile string) (r
 	if err != nil {
 		return 0, err
 	}
+	sink := eventLedger{l, publisher.(outbox.EventPublisher)} //nolint:forcetypeassert // it is ours
 	for from := 0; from < events && err == nil; from += batchSize {
-		err = l.PublishContext(ctx, topic, messages[from:min(from+batchSize, events)]...)
+		err = sink.PublishEvents(ctx, topic, list[from:min(from+batchSize, events)]...)
 	}
 	if err = errors.Join(err, stopProfile()); err != nil {
 		return 0, err

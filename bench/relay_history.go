@@ -149,7 +149,7 @@ func (b *relayBench) stall(ctx context.Context) error {
 			return err
 		}
 		l := newLedger(accepting{}, b.plan.StockBacklog)
-		relay := inBackground(ctx, func(ctx context.Context) error { return v.relay(ctx, l) })
+		relay := inBackground(ctx, func(ctx context.Context) error { return v.relay(ctx, l.relayed()) })
 		watch, cancel := context.WithTimeout(ctx, b.plan.StallFor)
 		defer cancel()
 		_ = l.wait(watch) // the time is over, or all are out: both are counted below

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -25,8 +26,9 @@ type relayPlan struct {
 	StallFor     time.Duration // how long stock is watched beside a foreign transaction
 
 	Budget        time.Duration `json:",omitempty"` // after which further rounds are left out
-	KeepDatabases bool          `json:"-"`          // until the end
-	NoSync        bool          `json:"-"`          // fsync off, for tests
+	NoStock       bool          `json:",omitempty"`
+	KeepDatabases bool          `json:"-"` // until the end
+	NoSync        bool          `json:"-"` // fsync off, for tests
 }
 
 var fullPlan = relayPlan{
@@ -80,6 +82,9 @@ func (b *relayBench) steps(only []string) []step {
 		case "cost":
 			all = append(all, interleave(part, b.plan.Rounds, b.costSteps)...)
 		}
+	}
+	if b.plan.NoStock {
+		all = slices.DeleteFunc(all, func(s step) bool { return strings.Contains(s.name, "stock") })
 	}
 	if b.plan.Budget > 0 {
 		onceFirst(all)

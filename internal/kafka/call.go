@@ -7,9 +7,6 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-	"github.com/ThreeDotsLabs/watermill/message"
-
-	"example.com/twinbox/internal/cloudevent"
 )
 
 // call is one call of Publish on its way: its records, and what is known of each.
@@ -36,16 +33,18 @@ type record struct {
 	data  sarama.Record
 }
 
-// newCall encodes the messages and settles at once those that cannot be sent at all.
-func newCall(topic string, msgs []*message.Message, deadline time.Time, maxBytes int) *call {
+// newCall settles at once those records that cannot be sent at all.
+func newCall(topic string, records []record, deadline time.Time, maxBytes int) *call {
 	c := &call{
 		topic:    topic,
 		deadline: deadline,
-		records:  make([]record, len(msgs)),
-		acked:    make([]bool, len(msgs)),
+		records:  records,
+		acked:    make([]bool, len(records)),
 		done:     make(chan struct{}),
 	}
-	c.encode(msgs)
+	for i := range records {
+		records[i].call, records[i].index = c, i
+	}
 	if !validTopic(topic) {
 		err := &RecordError{Err: fmt.Errorf("%w: %q", ErrInvalidTopic, topic), permanent: true}
 		for i := range c.records {
@@ -62,41 +61,6 @@ func newCall(topic string, msgs []*message.Message, deadline time.Time, maxBytes
 		}
 	}
 	return c
-}
-
-// encode lays all records out in four allocations, whatever their number.
-func (c *call) encode(msgs []*message.Message) {
-	headers, bytes := 0, 0
-	for _, msg := range msgs {
-		bytes += len(msg.Metadata[cloudevent.KeyMetadata])
-		eachHeader(msg, func(name, value string) {
-			headers++
-			bytes += len(name) + len(value)
-		})
-	}
-	arena := make([]byte, 0, bytes)
-	copyOf := func(s string) []byte {
-		start := len(arena)
-		arena = append(arena, s...)
-		return arena[start:len(arena):len(arena)]
-	}
-	pairs := make([]sarama.RecordHeader, 0, headers)
-	pointers := make([]*sarama.RecordHeader, 0, headers)
-	for i, msg := range msgs {
-		r := &c.records[i]
-		r.call, r.index, r.key = c, i, msg.Metadata[cloudevent.KeyMetadata]
-		r.size = recordOverhead + len(r.key) + len(msg.Payload)
-		first := len(pointers)
-		eachHeader(msg, func(name, value string) {
-			pairs = append(pairs, sarama.RecordHeader{Key: copyOf(name), Value: copyOf(value)})
-			pointers = append(pointers, &pairs[len(pairs)-1])
-			r.size += headerOverhead + len(name) + len(value)
-		})
-		r.data = sarama.Record{Value: msg.Payload, Headers: pointers[first:len(pointers):len(pointers)]}
-		if r.key != "" {
-			r.data.Key = copyOf(r.key)
-		}
-	}
 }
 
 // A topic name as the broker checks it.

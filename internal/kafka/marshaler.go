@@ -64,7 +64,7 @@ func eachHeader(msg *message.Message, write func(name, value string)) {
 	}
 	others := make([]string, 0, left)
 	for name := range msg.Metadata {
-		if name != cloudevent.KeyMetadata && name != cloudevent.HeaderID && !slices.Contains(attributes, name) {
+		if isExtra(name) {
 			others = append(others, name)
 		}
 	}
@@ -72,6 +72,11 @@ func eachHeader(msg *message.Message, write func(name, value string)) {
 	for _, name := range others {
 		write(name, msg.Metadata[name])
 	}
+}
+
+// isExtra reports whether a header is neither the id, nor the key, nor one of the attributes.
+func isExtra(name string) bool {
+	return name != cloudevent.KeyMetadata && name != cloudevent.HeaderID && !slices.Contains(attributes, name)
 }
 
 // Unmarshal never fails: whatever the record is, a message comes out, and the handler decides. Of a header that occurs

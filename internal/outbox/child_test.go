@@ -49,6 +49,8 @@ type childConfig struct {
 	Fail  []string // keys that fail once
 	Slow  bool     // the broker takes its time, so that a crash during a call is one
 	Lease time.Duration
+	// Unrecorded is MaxUnrecorded; 0: two pages.
+	Unrecorded int
 }
 
 // playRelay is the process.
@@ -79,6 +81,9 @@ func playRelay(text string) error {
 	}
 	cfg := childRelayConfig(broker)
 	cfg.DSN = c.DSN
+	if c.Unrecorded > 0 {
+		cfg.MaxUnrecorded = c.Unrecorded
+	}
 	if c.Lease > 0 {
 		cfg.Lease, cfg.PublishTimeout = c.Lease, c.Lease/2
 	}
@@ -92,7 +97,8 @@ func playRelay(text string) error {
 
 func childRelayConfig(p message.Publisher) RelayConfig {
 	return RelayConfig{
-		Publisher: p, BatchSize: 6, PollMin: time.Millisecond, PollMax: 5 * time.Millisecond,
+		Publisher: p, BatchSize: crashPage, MaxUnrecorded: 2 * crashPage, RecordEvery: time.Hour,
+		PollMin: time.Millisecond, PollMax: 5 * time.Millisecond,
 		Lease: 600 * time.Millisecond, PublishTimeout: 400 * time.Millisecond, MaxSilence: time.Second,
 		RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
 		ParkedRetryMax: 10 * time.Millisecond, Attempts: 1, Patience: time.Millisecond,

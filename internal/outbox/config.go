@@ -20,8 +20,8 @@ type RelayConfig struct {
 	Connect func(context.Context) (*pgx.Conn, error)
 
 	// Publisher takes the events, a page at a time and a topic per call. Its nil means: durably taken, in the order of
-	// the call. An error may say more than that all failed: see [FailedIndexes] and [Permanent]. If it has a method
-	// PublishContext(context.Context, string, ...*message.Message) error, that is called instead of Publish.
+	// the call. An error may say more than that all failed: see [FailedIndexes] and [Permanent]. If it is an
+	// [EventPublisher] or a [ContextPublisher], that is called instead of Publish.
 	Publisher message.Publisher
 	// Topics, if set, says how many partitions the topics have. Counts are recorded when first seen; another count
 	// later keeps the relay from starting, because it would send keys to other partitions, past their own events.
@@ -44,8 +44,15 @@ type RelayConfig struct {
 
 	// BatchSize limits a page, in events. Default 1,000.
 	BatchSize int
-	// BatchBytes limits the payloads of a page. Default 8 MiB.
+	// BatchBytes limits the payloads of a page, of which four are in memory at most. Default 8 MiB.
 	BatchBytes int
+
+	// RecordEvery is how long events that were taken wait to be recorded as published while more are being sent; at the
+	// end of a backlog they do not wait. Default 100 ms.
+	RecordEvery time.Duration
+	// MaxUnrecorded limits the events that were taken, or are in the air, and are not recorded: a crash sends that many
+	// again. Less than two pages counts as two pages. Default 10,000.
+	MaxUnrecorded int
 
 	// RetryMin and RetryMax bound the pause before a failed record is sent again. Default 50 ms and 5 s.
 	RetryMin, RetryMax time.Duration
@@ -89,6 +96,8 @@ func (c RelayConfig) withDefaults() RelayConfig {
 	orDefault(&c.PublishTimeout, 10*time.Second)
 	orDefault(&c.BatchSize, 1000)
 	orDefault(&c.BatchBytes, 8<<20)
+	orDefault(&c.RecordEvery, 100*time.Millisecond)
+	orDefault(&c.MaxUnrecorded, 10_000)
 	orDefault(&c.RetryMin, 50*time.Millisecond)
 	orDefault(&c.RetryMax, 5*time.Second)
 	orDefault(&c.ParkedRetryMax, 15*time.Second)
@@ -127,6 +136,8 @@ func (c RelayConfig) validate() error {
 	l.refuse(c.BatchSize < 1 || c.BatchSize > maxBatchSize, "batch_size",
 		fmt.Sprintf("%d is not within 1 to %d", c.BatchSize, maxBatchSize))
 	l.refuse(c.BatchBytes < 1, "batch_bytes", "not positive")
+	l.refuse(c.RecordEvery < 0 || c.MaxUnrecorded < 1 || c.MaxUnrecorded > maxBatchSize, "unrecorded",
+		fmt.Sprintf("%s and %d are not a time and 1 to %d events", c.RecordEvery, c.MaxUnrecorded, maxBatchSize))
 	l.refuse(c.Attempts < 1 || c.Patience < 0, "attempts", "attempts or patience is not positive")
 	l.refuse(c.PartitionSize < 1 || c.PartitionsAhead < 1 || c.MaintainEvery < 0, "partitions",
 		"size, number ahead or interval is not positive")

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,6 +29,7 @@ type crashPoint struct {
 	least, most int
 	fail        []string // keys that fail once, so that something is parked
 	prepare     string   // SQL before the process starts
+	unrecorded  int      // RelayConfig.MaxUnrecorded; 0: two pages, so that each is recorded while the next is in the air
 	runOn       bool     // the point comes after everything is published
 }
 
@@ -64,6 +66,17 @@ var crashPoints = []crashPoint{
 	{name: "relay.advance.before", nth: 3, least: crashPage, most: crashPage + 2},
 	{name: "relay.finish.before", nth: 1, least: 2, most: 2},
 	{name: "relay.finish.after", nth: 1},
+	// Three pages: the first two are recorded together while the third is in the air, the last two with the window.
+	{name: "relay.advance.before", nth: 1, unrecorded: 18, least: 12, most: 18},
+	{name: "relay.advance.after", nth: 1, unrecorded: 18, least: 0, most: 6},
+	{name: "relay.publish.before", nth: 3, unrecorded: 18, least: 0, most: 12},
+	{name: "relay.publish.after", nth: 4, unrecorded: 18, least: 8, most: 8},
+	{name: "relay.finish.before", nth: 1, unrecorded: 18, least: 8, most: 8},
+	// All of them: nothing is recorded before the window's end.
+	{name: "relay.publish.before", nth: 3, unrecorded: crashEvents + crashPage, least: 12, most: 12},
+	{name: "relay.publish.after", nth: 3, unrecorded: crashEvents + crashPage, least: 18, most: 18},
+	{name: "relay.finish.before", nth: 1, unrecorded: crashEvents + crashPage, least: crashEvents, most: crashEvents},
+	{name: "relay.finish.after", nth: 1, unrecorded: crashEvents + crashPage},
 	{name: "relay.change.in_tx", nth: 1, fail: []string{"k3"}, least: crashPage - 1, most: 2*crashPage - 1},
 	{name: "relay.forget.before", nth: 1, fail: []string{"k3"}, least: 1, most: 4},
 	{name: "relay.forget.in_tx", nth: 1, fail: []string{"k3"}, least: 1, most: 4},
@@ -77,7 +90,7 @@ func TestRelayCrashesEverywhere(t *testing.T) {
 	t.Parallel()
 	require.True(t, fault.Enabled, "build with -tags faults")
 	for _, p := range crashPoints {
-		t.Run(p.name, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s %d, %d unrecorded", p.name, p.nth, p.unrecorded), func(t *testing.T) {
 			t.Parallel()
 			crash(t, p)
 		})
@@ -99,7 +112,7 @@ func crash(t *testing.T, p crashPoint) {
 		until = 0
 	}
 	first := startChild(t, childConfig{
-		DSN: dsn, Wire: path, Point: p.name, Nth: p.nth, Fail: p.fail, Until: until,
+		DSN: dsn, Wire: path, Point: p.name, Nth: p.nth, Fail: p.fail, Until: until, Unrecorded: p.unrecorded,
 	})
 	first.await(t)
 	require.False(t, first.ProcessState.Exited(), "it was killed at the point: %s", first.ProcessState)

@@ -6,7 +6,9 @@
 //	snapshot.go marks.go reader.go      which rows are to be published, and what is remembered of it
 //	cursor.go rebase.go session.go      the stored state, a restored database, what a server must be like
 //	relay.go lease.go lead.go           who publishes
-//	drain.go send.go settle.go          a window's pages, a call of Publish, what to do when it fails
+//	drain.go ahead.go                   a window's pages, read ahead of their sending
+//	face.go send.go call.go settle.go   a call of Publish, what to do when it fails
+//	recent.go                           what a broken session need not send again
 //	parked.go flush.go release.go       what cannot be published
 //	partition.go republish.go           the past
 //
@@ -29,7 +31,7 @@
 //	page     rows above some position, visible in C, not in done     in the order of positions
 //	store    win := C, win_pos := where the page began               before the first row is sent
 //	(send)
-//	advance  win_pos := last position taken                          after the broker has taken the page
+//	advance  win_pos := last position taken                          after the broker has taken it
 //	finish   done := win, and a landmark                             after the last page
 //
 // # Why nothing is lost, doubled or invented
@@ -83,7 +85,11 @@
 //
 // # What it does not do
 //
-// No exactly-once on the wire: a crash between the broker's answer and the next advance sends up to two pages again.
-// Consumers skip by event id. No order across keys. No protection against who writes to the table by hand: supplying
-// xid or position, inserting into a partition, setval, or applying another server's changes into it.
+// No exactly-once on the wire: a crash sends again what was taken since the last advance, and consumers skip by event
+// id. How much that is has a limit: [RelayConfig.MaxUnrecorded] events (10,000), the page in the air included, and
+// while a backlog is drained an advance every [RelayConfig.RecordEvery] (100 ms); at its end, and with small windows
+// always, everything is recorded at once. A session that breaks costs no duplicates: the process remembers.
+//
+// No order across keys. No protection against who writes to the table by hand: supplying xid or position, inserting
+// into a partition, setval, or applying another server's changes into it.
 package outbox

@@ -52,7 +52,7 @@ func (l *leader) window(ctx context.Context) (found bool, err error) {
 		w *window
 		p page
 	)
-	err = withTimeout(ctx, func(ctx context.Context) error {
+	err = l.onConn(ctx, func(ctx context.Context) error {
 		if w, err = l.reader.poll(ctx); w == nil || err != nil {
 			return err
 		}
@@ -73,58 +73,67 @@ func (l *leader) window(ctx context.Context) (found bool, err error) {
 		l.metrics.caughtUp()
 		return false, nil
 	}
+	l.recorded = time.Now()
 	return true, l.publish(ctx, windowSource{l.reader, w}, p)
 }
 
 func (l *leader) publishLeftover(ctx context.Context) error {
 	src := leftoverSource{l.reader}
-	p, err := src.read(ctx, l.reader.old.pos)
+	var p page
+	err := l.onConn(ctx, func(ctx context.Context) (err error) {
+		p, err = src.read(ctx, l.reader.old.pos)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	return l.publish(ctx, src, p)
 }
 
-// publish sends a source page by page. While a page is in the air, the one before it is recorded and the one behind it
-// is read; a page is recorded after it was taken, never before.
+// publish sends a source page by page. While a page is in the air, those behind it are read, and what was taken before
+// it is recorded if that is due. Nothing is recorded before it was taken.
 func (l *leader) publish(ctx context.Context, src source, p page) error {
-	var before outcome // taken, not yet recorded
+	ahead := l.readAhead(ctx, src, p)
+	defer ahead.stop()
+	var taken outcome // not yet recorded
 	for len(p.records) > 0 {
-		l.metrics.pending(l.reader.sequenceHead, p.records[0])
-		if err := l.between(ctx, src, &before); err != nil {
+		l.metrics.pending(l.reader.sequenceHead, &p.records[0])
+		if err := l.between(ctx, src, &taken); err != nil {
 			return err
 		}
 		f, out := l.launch(ctx, p.records)
-		next, err := l.meanwhile(ctx, src, before, p)
-		if err != nil {
-			l.collect(f) // what has landed by now need not be sent again
-			return err
+		if l.recordingDue(taken, len(p.records)) {
+			if err := l.advance(ctx, src, &taken); err != nil {
+				l.collect(f) // what has landed by now need not be sent again
+				return err
+			}
 		}
 		if err := l.settle(ctx, f, &out); err != nil {
 			return err
 		}
-		before, p = out, next
-		if ctx.Err() != nil && len(p.records) > 0 { // a stop in the middle of a large window
-			return withTimeout(ctx, func(ctx context.Context) error { return l.advance(ctx, src, before) })
+		taken.add(out)
+		if ctx.Err() != nil && p.more { // a stop in the middle of a large window
+			return l.advance(ctx, src, &taken)
+		}
+		var err error
+		if p, err = ahead.next(); err != nil {
+			return err
 		}
 	}
-	return withTimeout(ctx, func(ctx context.Context) error {
-		return l.record(func(also func(pgx.Tx) error) error { return src.finish(ctx, also) }, before)
-	})
+	return l.record(ctx, src.finish, taken)
 }
 
 // between is what has to be done between two pages: a window can be long, and the lease, the partitions and the parked
 // keys that are due do not wait for its end. Held rows are written down before any of them may be sent.
-func (l *leader) between(ctx context.Context, src source, before *outcome) error {
+func (l *leader) between(ctx context.Context, src source, taken *outcome) error {
 	if err := l.tend(ctx); err != nil {
 		return err
 	}
 	if l.flushDue() {
-		if before.pos > 0 {
-			if err := withTimeout(ctx, func(ctx context.Context) error { return l.advance(ctx, src, *before) }); err != nil {
+		if taken.events > 0 {
+			if err := l.advance(ctx, src, taken); err != nil {
 				return err
 			}
-			*before = outcome{}
 		}
 		if err := l.flush(ctx); err != nil {
 			return err
@@ -133,25 +142,29 @@ func (l *leader) between(ctx context.Context, src source, before *outcome) error
 	return l.secure(ctx)
 }
 
-// advance records a page that is through.
-func (l *leader) advance(ctx context.Context, src source, out outcome) error {
-	return l.record(func(also func(pgx.Tx) error) error { return src.advance(ctx, out.pos, also) }, out)
+// recordingDue decides whether what was taken is to be recorded while so many more are in the air. A commit per page
+// would cost more than reading it. What waits is what a crash sends again, so there is a limit to it, in time and in
+// events. What was set aside is written down at once, and so is what an earlier session has taken: if sessions keep
+// breaking, each must get further than the last.
+func (l *leader) recordingDue(taken outcome, inTheAir int) bool {
+	switch {
+	case taken.events == 0:
+		return false
+	case taken.resumed || len(taken.parked)+len(taken.held) > 0:
+		return true
+	case taken.events+inTheAir+l.cfg.BatchSize > l.cfg.MaxUnrecorded:
+		return true // the next page could exceed it
+	}
+	return time.Since(l.recorded) >= l.cfg.RecordEvery
 }
 
-// meanwhile is what is done while a page is in the air.
-func (l *leader) meanwhile(ctx context.Context, src source, before outcome, p page) (next page, err error) {
-	err = withTimeout(ctx, func(ctx context.Context) error {
-		if before.pos > 0 {
-			if err := l.advance(ctx, src, before); err != nil {
-				return err
-			}
-		}
-		if p.more {
-			next, err = src.read(ctx, p.last())
-		}
-		return err
-	})
-	return next, err
+// advance records what was taken, and that nothing is left to be recorded.
+func (l *leader) advance(ctx context.Context, src source, taken *outcome) error {
+	err := l.record(ctx, func(ctx context.Context, also func(pgx.Tx) error) error {
+		return src.advance(ctx, taken.pos, also)
+	}, *taken)
+	*taken = outcome{}
+	return err
 }
 
 // secure makes sure that the lease outlasts the flight to come.
@@ -159,7 +172,7 @@ func (l *leader) secure(ctx context.Context) error {
 	if l.term.left() >= l.deadline() {
 		return nil
 	}
-	err := withTimeout(ctx, func(ctx context.Context) error { return l.term.renew(ctx, l.conn) })
+	err := l.onConn(ctx, func(ctx context.Context) error { return l.term.renew(ctx, l.conn) })
 	if err == nil && l.term.left() < l.deadline() {
 		err = fmt.Errorf("renew lease: took too long, %s of %s left", l.term.left(), l.cfg.Lease)
 	}
@@ -173,7 +186,7 @@ func (r *Relay) deadline() time.Duration {
 
 // launch sends the page's records, apart from those of parked keys and those that were taken in an earlier session.
 func (l *leader) launch(ctx context.Context, records []record) (*flight, outcome) {
-	out := outcome{pos: records[len(records)-1].position}
+	out := outcome{pos: records[len(records)-1].position, events: len(records)}
 	if len(l.parked) == 0 && len(l.resumed) == 0 {
 		return l.sender.launch(ctx, records), out
 	}
@@ -182,7 +195,9 @@ func (l *leader) launch(ctx context.Context, records []record) (*flight, outcome
 		switch {
 		case l.parked.has(r.name()):
 			out.held = append(out.held, r)
-		case !l.resumed[r.receipt()]:
+		case l.resumed[r.receipt()]:
+			out.resumed = true
+		default:
 			due = append(due, r)
 		}
 	}

@@ -211,7 +211,7 @@ func (w *way) byClaim(ctx context.Context, pool *pgxpool.Pool) error {
 func (w *way) byWindow(ctx context.Context, r *reader) error {
 	for more := true; sleep(ctx, 2*time.Millisecond) || more; {
 		var err error
-		more, err = r.round(context.WithoutCancel(ctx), func(rec record) { w.take(entryOf(rec.topic, rec.message)) })
+		more, err = r.round(context.WithoutCancel(ctx), func(rec record) { w.take(entryOf(rec.topic, rec.event.Message())) })
 		if err != nil {
 			return err
 		}

@@ -39,31 +39,31 @@ func (l *leader) flush(ctx context.Context) error {
 	var now time.Time
 	for {
 		var p page
-		err := withTimeout(ctx, func(ctx context.Context) error {
+		err := l.onConn(ctx, func(ctx context.Context) error {
 			if now.IsZero() {
 				if err := l.conn.QueryRow(ctx, nowSQL).Scan(&now); err != nil {
 					return fmt.Errorf("read clock: %w", err)
 				}
 			}
-			rows, err := l.conn.Query(ctx, dueSQL, binaryResults, now, l.pages.limit)
+			rows, err := l.conn.Query(ctx, dueSQL, binaryResults, now, l.heldPages.limit)
 			if err != nil {
 				return fmt.Errorf("read held rows: %w", err)
 			}
-			p, err = l.pages.collect(rows)
+			p, err = l.heldPages.collect(rows)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		if len(p.records) == 0 {
-			return withTimeout(ctx, func(ctx context.Context) error { return l.forgetEmpty(ctx, now) })
+			return l.onConn(ctx, func(ctx context.Context) error { return l.forgetEmpty(ctx, now) })
 		}
 		taken, err := l.flushPage(ctx, p, now)
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
 		if taken == 0 { // what they wait for is still down: the rest of them need not be tried one page after another
-			return withTimeout(ctx, func(ctx context.Context) error { return l.postpone(ctx, now) })
+			return l.onConn(ctx, func(ctx context.Context) error { return l.postpone(ctx, now) })
 		}
 	}
 }
@@ -104,7 +104,7 @@ func (l *leader) flushPage(ctx context.Context, p page, now time.Time) (int, err
 		}
 	}
 	taken := slices.DeleteFunc(slices.Clone(p.records), func(r record) bool { return failed[r.position] })
-	err := withTimeout(ctx, func(ctx context.Context) error { return l.forget(ctx, taken, out, now) })
+	err := l.onConn(ctx, func(ctx context.Context) error { return l.forget(ctx, taken, out, now) })
 	return len(taken), err
 }
 
@@ -171,7 +171,11 @@ func (l *leader) forget(ctx context.Context, taken []record, out outcome, now ti
 	if len(taken) > 0 {
 		l.takenLast = time.Now()
 	}
-	l.recent.clear()
+	gone := map[int64]bool{}
+	for _, r := range taken {
+		gone[r.position] = true
+	}
+	l.recent.forget(func(x receipt) bool { return gone[x.position] })
 	l.metrics.parkedKeys.Set(float64(len(l.parked)))
 	return nil
 }

@@ -3,21 +3,26 @@ package outbox
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// leader is one term of leadership on one session. One goroutine runs it; only the calls of Publish have their own.
+// leader is one term of leadership on one session. One goroutine runs it; only the calls of Publish and the reading
+// ahead have their own.
 type leader struct {
 	*Relay
-	conn    *pgx.Conn
-	term    *term
-	reader  *reader
-	parked  parkedKeys
-	resumed map[receipt]bool // taken in an earlier session of this process
+	turn      sync.Mutex // whose turn it is on the connection: this goroutine's or that of the one who reads ahead
+	conn      *pgx.Conn
+	term      *term
+	reader    *reader
+	heldPages *pager
+	parked    parkedKeys
+	resumed   map[receipt]bool // taken in an earlier session of this process
 
 	topicsKnown bool      // and have the partitions they had
+	recorded    time.Time // the cursor was moved, or a window opened
 	maintained  time.Time // partitions were looked at
 	flushed     time.Time // parked keys were looked at
 	parkedLast  time.Time // a key was set aside
@@ -27,8 +32,10 @@ type leader struct {
 // lead publishes until something fails or ctx ends. All statements run detached from ctx: a stop waits for the few
 // milliseconds that a page takes, and then nothing has to be sent twice.
 func (r *Relay) lead(ctx context.Context, conn *pgx.Conn, t *term) error {
-	l := &leader{Relay: r, conn: conn, term: t, resumed: r.recent.set()}
-	err := withTimeout(ctx, func(ctx context.Context) (err error) {
+	l := &leader{
+		Relay: r, conn: conn, term: t, heldPages: newPager(r.cfg.BatchSize, r.cfg.BatchBytes), resumed: r.recent.set(),
+	}
+	err := l.onConn(ctx, func(ctx context.Context) (err error) {
 		if l.reader, err = newReader(ctx, conn, t, r.pages); err != nil {
 			return err
 		}
@@ -53,6 +60,13 @@ func (r *Relay) lead(ctx context.Context, conn *pgx.Conn, t *term) error {
 		}
 	}
 	return l.loop(ctx)
+}
+
+// onConn runs statements when it is their turn on the connection, and not cut off by a shutdown.
+func (l *leader) onConn(ctx context.Context, do func(context.Context) error) error {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	return withTimeout(ctx, do)
 }
 
 // loop is the relay at work: parked keys that are due, a window, a pause if there was none.
@@ -99,7 +113,7 @@ func (l *leader) idle(ctx context.Context, pause time.Duration) bool {
 
 // tend keeps what has to be kept up whatever else happens, also while a broker is down: the lease, the partitions.
 func (l *leader) tend(ctx context.Context) error {
-	return withTimeout(ctx, func(ctx context.Context) error {
+	return l.onConn(ctx, func(ctx context.Context) error {
 		if l.term.left() < l.cfg.Lease*2/3 {
 			if err := l.term.renew(ctx, l.conn); err != nil {
 				return err
@@ -129,7 +143,7 @@ func (l *leader) tend(ctx context.Context) error {
 func (l *leader) rebase(ctx context.Context) error {
 	l.log.Warn("outbox was restored into another cluster", "from", l.reader.sysid, "to", l.reader.here)
 	for {
-		err := withTimeout(ctx, l.reader.rebase)
+		err := l.onConn(ctx, l.reader.rebase)
 		if err == nil || !isBusy(err) {
 			return err
 		}
@@ -137,7 +151,7 @@ func (l *leader) rebase(ctx context.Context) error {
 		if !sleep(ctx, jitter(l.cfg.RetryMax)) {
 			return ctx.Err()
 		}
-		if err := withTimeout(ctx, func(ctx context.Context) error { return l.term.renew(ctx, l.conn) }); err != nil {
+		if err := l.onConn(ctx, func(ctx context.Context) error { return l.term.renew(ctx, l.conn) }); err != nil {
 			return err
 		}
 	}

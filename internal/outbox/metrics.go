@@ -121,9 +121,9 @@ func (m *relayMetrics) caughtUp() {
 	m.oldestAt.Store(0)
 }
 
-func (m *relayMetrics) pending(head int64, first record) {
+func (m *relayMetrics) pending(head int64, first *record) {
 	m.lag.Set(float64(max(1, head-first.position+1)))
-	m.oldestAt.Store(first.occurredAt.UnixMicro())
+	m.oldestAt.Store(first.event.Time.UnixMicro())
 }
 
 // observe counts what became of a flight.

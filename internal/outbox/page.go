@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/cloudevent"
@@ -18,14 +17,13 @@ const columns = `o.position, o.event_id, o.event_type, o.source, o.topic, o.key,
 
 // record is one row, ready to be sent.
 type record struct {
-	position   int64
-	id         [16]byte
-	topic, key string
-	occurredAt time.Time
-	message    *message.Message
+	position int64
+	id       [16]byte
+	topic    string
+	event    cloudevent.Event
 }
 
-func (r *record) name() keyName { return keyName{r.topic, r.key} }
+func (r *record) name() keyName { return keyName{r.topic, r.event.Subject} }
 
 // keyName is what order is kept for.
 type keyName struct{ topic, key string }
@@ -56,7 +54,6 @@ type pager struct {
 // row is a row before its page is complete: where its text ends in the page's.
 type row struct {
 	record
-	event             cloudevent.Event
 	idEnd, keyEnd     int
 	dataFrom, dataEnd int
 }
@@ -109,7 +106,6 @@ func (p *pager) scan(v [][]byte) error {
 	r.event.Version = int64(binary.BigEndian.Uint64(v[6]))
 	r.event.DataSchema = p.intern(v[7])
 	r.event.Time = timeOf(v[8])
-	r.occurredAt = r.event.Time
 	if len(v[9]) > 1 { // null for most; the first byte is the format's version
 		var err error
 		if r.event.Extensions, err = decodeHeaders(v[9][1:]); err != nil {
@@ -132,11 +128,9 @@ func (p *pager) build() []record {
 	from := 0
 	for i := range p.rows {
 		r := &p.rows[i]
-		r.event.ID, r.key = text[from:r.idEnd], text[r.idEnd:r.keyEnd]
+		r.event.ID, r.event.Subject = text[from:r.idEnd], text[r.idEnd:r.keyEnd]
 		from = r.keyEnd
-		r.event.Subject = r.key
 		r.event.Data = p.data[r.dataFrom:r.dataEnd:r.dataEnd]
-		r.message = r.event.Message()
 		records[i] = r.record
 	}
 	return records

@@ -46,11 +46,19 @@ func loadParked(ctx context.Context, conn *pgx.Conn) (parkedKeys, error) {
 	return parked, nil
 }
 
-// outcome is what became of a page that is through.
+// outcome is what became of the rows of a page that is through, or of several.
 type outcome struct {
-	pos    int64 // its last position
-	parked []parking
-	held   []record
+	pos     int64 // the last position
+	events  int
+	resumed bool // some were taken in an earlier session
+	parked  []parking
+	held    []record
+}
+
+// add is for the next page.
+func (o *outcome) add(next outcome) {
+	o.pos, o.events, o.resumed = next.pos, o.events+next.events, o.resumed || next.resumed
+	o.parked, o.held = append(o.parked, next.parked...), append(o.held, next.held...)
 }
 
 // parking is a key that is parked, or parked again.
@@ -100,16 +108,19 @@ func reasonOf(err error) string {
 
 // record runs a change of the cursor together with what is to be written down, if anything, and then forgets what need
 // not be remembered any more.
-func (l *leader) record(change func(also func(pgx.Tx) error) error, out outcome) error {
+func (l *leader) record(
+	ctx context.Context, change func(ctx context.Context, also func(pgx.Tx) error) error, out outcome,
+) error {
 	var also func(pgx.Tx) error
 	if len(out.parked)+len(out.held) > 0 {
 		also = func(tx pgx.Tx) error { return writeOutcome(tx, out) }
 	}
-	if err := change(also); err != nil {
+	if err := l.onConn(ctx, func(ctx context.Context) error { return change(ctx, also) }); err != nil {
 		return err
 	}
+	l.recorded = time.Now()
 	l.logParked(out.parked)
-	l.recent.clear()
+	l.recent.forget(func(x receipt) bool { return x.position <= out.pos })
 	l.metrics.parkedKeys.Set(float64(len(l.parked)))
 	return nil
 }
@@ -165,7 +176,7 @@ func columnsOf(records []record) (topics, keys []string, positions []int64) {
 	topics, keys = make([]string, len(records)), make([]string, len(records))
 	positions = make([]int64, len(records))
 	for i, r := range records {
-		topics[i], keys[i], positions[i] = r.topic, r.key, r.position
+		topics[i], keys[i], positions[i] = r.topic, r.event.Subject, r.position
 	}
 	return topics, keys, positions
 }

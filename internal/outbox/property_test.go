@@ -203,7 +203,7 @@ func (s *schedule) endPrepared(*rapid.T) {
 
 func (s *schedule) seen(rec record) {
 	s.taken[rec.position]++
-	s.wire = append(s.wire, entryOf(rec.topic, rec.message))
+	s.wire = append(s.wire, entryOf(rec.topic, rec.event.Message()))
 }
 
 func (s *schedule) round(*rapid.T) {

@@ -250,9 +250,9 @@ func TestPageRebuildsTheEvent(t *testing.T) {
 	require.NoError(t, err)
 	for i, want := range []Event{e, plain} {
 		m := want.envelope().Message()
-		require.Equal(t, m.UUID, got[i].message.UUID)
-		require.Equal(t, m.Metadata, got[i].message.Metadata)
-		require.Equal(t, m.Payload, got[i].message.Payload)
+		require.Equal(t, m.UUID, got[i].event.Message().UUID)
+		require.Equal(t, m.Metadata, got[i].event.Message().Metadata)
+		require.Equal(t, m.Payload, got[i].event.Message().Payload)
 		require.Equal(t, keyName{want.Topic, want.Key}, got[i].name())
 	}
 }

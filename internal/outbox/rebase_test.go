@@ -186,7 +186,7 @@ func liveOn(rt *rapid.T, t *testing.T, r *reader, pages int) (wire []entry) {
 
 func appendWire(wire []entry, records []record) []entry {
 	for _, rec := range records {
-		wire = append(wire, entryOf(rec.topic, rec.message))
+		wire = append(wire, entryOf(rec.topic, rec.event.Message()))
 	}
 	return wire
 }

@@ -66,10 +66,10 @@ func Republish(ctx context.Context, db DB, publisher message.Publisher, s Select
 			return sent, err
 		}
 		for _, c := range callsOf(p.records) {
-			if err := publish(ctx, publisher, c.topic, c.messages); err != nil {
+			if err := publish(ctx, publisher, c.topic, c.events); err != nil {
 				return sent, fmt.Errorf("republish to %s: %w", c.topic, err)
 			}
-			sent += len(c.messages)
+			sent += len(c.events)
 		}
 		above = p.last()
 	}

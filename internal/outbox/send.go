@@ -4,32 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/internal/fault"
 )
-
-// FailedIndexes is what a publisher's error has if it knows which messages of the call failed: their indexes and why.
-// All others are taken. A key's later messages in the call must not have been taken before its first failed one.
-type FailedIndexes interface {
-	error
-	FailedIndexes() map[int]error
-}
-
-// Permanent is what an error has that another attempt cannot cure: the message is too large, the topic forbidden. An
-// error of a whole call that is permanent makes the relay send the messages one by one, to find whose fault it is.
-type Permanent interface {
-	error
-	Permanent() bool
-}
-
-func isPermanent(err error) bool {
-	var p Permanent
-	return errors.As(err, &p) && p.Permanent()
-}
 
 // sender makes the calls of Publish. It has at most one flight in the air.
 type sender struct {
@@ -160,125 +140,4 @@ func (f *flight) holdBack() {
 			failed[name] = true
 		}
 	}
-}
-
-// call is one call of Publish.
-type call struct {
-	topic    string
-	messages []*message.Message
-	records  []record
-	index    []int // of the messages in the flight
-}
-
-// callsOf groups the records by topic.
-func callsOf(records []record) []*call {
-	var calls []*call
-	for i := range records {
-		r := &records[i]
-		at := slices.IndexFunc(calls, func(c *call) bool { return c.topic == r.topic })
-		if at < 0 {
-			at = len(calls)
-			size := len(records) - i
-			calls = append(calls, &call{
-				topic: r.topic, records: records,
-				messages: make([]*message.Message, 0, size), index: make([]int, 0, size),
-			})
-		}
-		calls[at].messages = append(calls[at].messages, r.message)
-		calls[at].index = append(calls[at].index, i)
-	}
-	return calls
-}
-
-// send publishes and writes the results of its own records.
-func (c *call) send(ctx context.Context, p message.Publisher, results []error) {
-	err := publish(ctx, p, c.topic, c.messages)
-	if err == nil {
-		return
-	}
-	var partial FailedIndexes
-	switch {
-	case errors.As(err, &partial):
-		for i, why := range partial.FailedIndexes() {
-			if i >= 0 && i < len(c.index) {
-				results[c.index[i]] = cmpErr(why, err)
-			}
-		}
-	case isPermanent(err) && len(c.messages) > 1:
-		c.sendOneByOne(ctx, p, results)
-	default:
-		for _, i := range c.index {
-			results[i] = err
-		}
-	}
-}
-
-// sendOneByOne finds the messages that the publisher refuses. What an earlier call of it has taken is taken again.
-func (c *call) sendOneByOne(ctx context.Context, p message.Publisher, results []error) {
-	failed := map[keyName]bool{}
-	for i, m := range c.messages {
-		name := c.records[c.index[i]].name()
-		if failed[name] {
-			results[c.index[i]] = errBehind
-			continue
-		}
-		if err := publish(ctx, p, c.topic, []*message.Message{m}); err != nil {
-			results[c.index[i]] = err
-			failed[name] = true
-		}
-	}
-}
-
-func cmpErr(err, fallback error) error {
-	if err == nil {
-		return fallback
-	}
-	return err
-}
-
-func publish(ctx context.Context, p message.Publisher, topic string, msgs []*message.Message) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if p, ok := p.(interface {
-		PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error
-	}); ok {
-		return p.PublishContext(ctx, topic, msgs...)
-	}
-	return p.Publish(topic, msgs...)
-}
-
-// recent is what was taken and is not yet recorded. It outlives the session: a page that has to be read again because
-// the database went away is not sent again. Ids are kept with the positions, since a database that was set back gives a
-// position to another event.
-type recent struct {
-	rows []receipt
-}
-
-type receipt struct {
-	position int64
-	id       [16]byte
-}
-
-func (r *record) receipt() receipt { return receipt{r.position, r.id} }
-
-// add forgets rather than grow without bound if nothing gets recorded: that costs duplicates, nothing else.
-func (m *recent) add(r *record) {
-	if len(m.rows) < maxBatchSize {
-		m.rows = append(m.rows, r.receipt())
-	}
-}
-
-func (m *recent) clear() { m.rows = m.rows[:0] }
-
-// set is for the next session, which asks it of every row.
-func (m *recent) set() map[receipt]bool {
-	if len(m.rows) == 0 {
-		return nil
-	}
-	set := make(map[receipt]bool, len(m.rows))
-	for _, r := range m.rows {
-		set[r] = true
-	}
-	return set
 }

@@ -7,12 +7,14 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
 )
 
 func records(keys ...string) []record {
 	list := make([]record, len(keys))
 	for i, key := range keys {
-		list[i] = record{position: int64(i + 1), topic: testTopic, key: key, message: message.NewMessage(key, nil)}
+		list[i] = record{position: int64(i + 1), topic: testTopic, event: cloudevent.Event{ID: key, Subject: key}}
 	}
 	return list
 }

@@ -44,11 +44,14 @@ func Die() {
 	select {} // dead, only not yet
 }
 
-// Frozen is the line that [Freeze] prints.
+// Frozen is the line that [Freeze] prints before it stops the process.
 const Frozen = "frozen"
 
-// Freeze stops the process until it gets a SIGCONT; then it goes on as if nothing had happened.
+const thawed = "thawed"
+
+// Freeze stops the process until [Process.Thaw]; then it goes on as if nothing had happened.
 func Freeze() {
 	_, _ = fmt.Fprintln(os.Stdout, Frozen)
 	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	_, _ = fmt.Fprintln(os.Stdout, thawed)
 }

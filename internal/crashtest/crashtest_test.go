@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,6 +54,6 @@ func TestAFrozenProcessGoesOn(t *testing.T) {
 	t.Parallel()
 	p := crashtest.Start(t, role{"freeze"})
 	p.Await(t, 1, crashtest.Frozen)
-	p.Signal(syscall.SIGCONT)
+	p.Thaw(t)
 	require.NoError(t, p.Wait(t))
 }

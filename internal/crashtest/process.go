@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -121,6 +122,15 @@ func (p *Process) Await(t testing.TB, n int, prefix string) {
 
 // Signal sends a signal; to a process that has ended, nothing happens.
 func (p *Process) Signal(signal os.Signal) { _ = p.cmd.Process.Signal(signal) }
+
+// Thaw lets a process go on that is frozen, or about to be: the signal is sent until one arrived behind the stop.
+func (p *Process) Thaw(t testing.TB) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		p.Signal(syscall.SIGCONT)
+		return p.Count(thawed) > 0
+	}, Patience, 5*time.Millisecond, "the process does not go on")
+}
 
 // CloseInput ends the process's standard input, which it may be waiting for.
 func (p *Process) CloseInput() { _ = p.stdin.Close() }

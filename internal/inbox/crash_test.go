@@ -5,7 +5,6 @@ package inbox_test
 import (
 	"context"
 	"fmt"
-	"syscall"
 	"testing"
 	"time"
 
@@ -125,7 +124,7 @@ func TestAnOwnerThatWasStopped(t *testing.T) {
 			require.Eventually(t, func() bool {
 				return b.count(t, `select xact_rollback from pg_stat_database where datname = current_database()`) > 1
 			}, waitLimit, pollEvery, "the successor gives up waiting, and tries again")
-			stopped.Signal(syscall.SIGCONT)
+			stopped.Thaw(t)
 			require.NoError(t, stopped.Wait(t))
 			require.NoError(t, second.Wait(t))
 			b.requireOnceInOrder(t, 12)

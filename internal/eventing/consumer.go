@@ -52,6 +52,7 @@ func (n *Node) Consume(c Consumer) error {
 		OnGap:          c.OnGap,
 		OnGapOf:        c.Handlers.OnGap,
 		OnRetry:        kafka.Retrying,
+		Wait:           n.dependencies.wait,
 		GapWait:        cfg.Inbox.GapWait,
 		Batch:          cfg.Inbox.Batch,
 		OnConflict:     inbox.ConflictMode(cfg.Inbox.OnConflict),
@@ -69,13 +70,14 @@ func (n *Node) Consume(c Consumer) error {
 	kc := &consumer{Consumer: c, group: cfg.Environment + "." + c.Name, inbox: box}
 	kc.records, err = kafka.NewConsumer(kafka.ConsumerConfig{
 		GroupConfig: kafka.GroupConfig{
-			Config:            cfg.Client(n.setup.Service),
-			Group:             kc.group,
-			InstanceID:        cfg.Kafka.InstanceID,
-			SessionTimeout:    cfg.Kafka.SessionTimeout,
-			HeartbeatInterval: min(time.Second, cfg.Kafka.SessionTimeout/3),
-			RebalanceTimeout:  cfg.Kafka.RebalanceTimeout,
-			DrainTimeout:      cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
+			Config:              cfg.Client(n.setup.Service),
+			Group:               kc.group,
+			InstanceID:          cfg.Kafka.InstanceID,
+			SessionTimeout:      cfg.Kafka.SessionTimeout,
+			MaxReconnectBackoff: 2 * time.Second, // a broker that is back is not kept waiting
+			HeartbeatInterval:   min(time.Second, cfg.Kafka.SessionTimeout/3),
+			RebalanceTimeout:    cfg.Kafka.RebalanceTimeout,
+			DrainTimeout:        cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
 			Hooks: kafka.Hooks{Lost: func(topic string, partition int32, idle bool) {
 				kc.lost(topic, partition, idle, n.setup.Log)
 			}},
@@ -88,7 +90,7 @@ func (n *Node) Consume(c Consumer) error {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
 	}
 	n.consumers = append(n.consumers, kc)
-	n.setup.Admin.Check("consumer "+c.Name, kc.records.Healthy)
+	n.setup.Admin.Check("consumer "+c.Name, n.dependencies.behind(kc.records.Healthy))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/cloudevent"
@@ -32,21 +33,32 @@ type Node struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
 
-	setup     Setup
-	publisher *kafka.Publisher
-	relay     *outbox.Relay
-	consumers []*consumer
+	setup        Setup
+	dependencies dependencies
+	publisher    *kafka.Publisher
+	relay        *outbox.Relay
+	consumers    []*consumer
 }
 
 // Open prepares the node and connects to nothing.
 func Open(ctx context.Context, setup Setup) (node *Node, err error) {
-	n := &Node{setup: setup}
+	n := &Node{}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
 		}
 	}()
-	if n.Pool, err = openPool(ctx, setup.Config, setup.Service); err != nil {
+	pool, err := poolConfig(setup.Config, setup.Service)
+	if err != nil {
+		return nil, err
+	}
+	n.dependencies, err = newDependencies(setup, probeDatabase(pool.ConnConfig), func() { n.Pool.Reset() })
+	if err != nil {
+		return nil, fmt.Errorf("open circuits: %w", err)
+	}
+	setup.Log = n.dependencies.log(setup.Log)
+	n.setup = setup
+	if n.Pool, err = n.openPool(ctx, pool); err != nil {
 		return nil, err
 	}
 	n.Outbox, err = outbox.New(outbox.Config{
@@ -65,8 +77,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if n.relay, err = newRelay(n, setup); err != nil {
 		return nil, fmt.Errorf("open relay: %w", err)
 	}
-	setup.Admin.Check("database", n.Pool.Ping)
-	setup.Admin.Check("relay", n.relay.Healthy)
+	n.dependencies.check(setup.Admin)
+	setup.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))
 	return n, nil
 }
 
@@ -77,7 +89,7 @@ const retryFor = 500 * time.Millisecond
 func newRelay(n *Node, setup Setup) (*outbox.Relay, error) {
 	cfg := setup.Config.Outbox
 	return outbox.NewRelay(outbox.RelayConfig{
-		DSN:            string(setup.Config.DatabaseURL),
+		Connect:        n.connectRelay,
 		Publisher:      n.publisher,
 		Wake:           n.Outbox.Wake(),
 		BatchSize:      cfg.BatchSize,
@@ -90,6 +102,16 @@ func newRelay(n *Node, setup Setup) (*outbox.Relay, error) {
 		Log:            setup.Log,
 		Registerer:     setup.Admin.Registry(),
 	})
+}
+
+// connectRelay waits until the database is there, so that the relay is back with it and not when its own pause ends.
+func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
+	if err := n.dependencies.database.Await(ctx); err != nil {
+		return nil, err
+	}
+	conn, err := pgx.Connect(ctx, n.setup.Config.DatabaseURL.Reveal())
+	n.dependencies.database.Report(err)
+	return conn, err
 }
 
 // partitionCounts lets the relay refuse a topic whose number of partitions is not the one its keys were spread over.

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// openPool prepares a pool. It connects to nothing: a database that is down keeps a service waiting, not crashing.
-func openPool(ctx context.Context, cfg Config, service string) (*pgxpool.Pool, error) {
+// poolConfig reads how to connect. It connects to nothing.
+func poolConfig(cfg Config, service string) (*pgxpool.Config, error) {
 	pool, err := pgxpool.ParseConfig(string(cfg.DatabaseURL))
 	if err != nil {
 		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL") // pgx's own text may repeat the password
@@ -23,11 +24,46 @@ func openPool(ctx context.Context, cfg Config, service string) (*pgxpool.Pool, e
 	params["idle_in_transaction_session_timeout"] = milliseconds(cfg.Pool.IdleTimeout)
 	// The promises rest on it: the inbox waits for a twin's commit, which REPEATABLE READ turns into an error.
 	params["default_transaction_isolation"] = "read committed"
-	opened, err := pgxpool.NewWithConfig(ctx, pool)
+	return pool, nil
+}
+
+// openPool prepares a pool. A database that is down keeps a service waiting, not crashing.
+//
+// While the circuit knows that it is down the pool opens no connection and says so at once: a request is answered 503
+// in a moment and not after its timeout. An attempt that fails is reported to the circuit.
+func (n *Node) openPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool, error) {
+	cfg.BeforeConnect = func(context.Context, *pgx.ConnConfig) error { return n.dependencies.database.Err() }
+	cfg.ConnConfig.Tracer = connectTracer{n.dependencies.database.Report}
+	opened, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open pool: %w", err)
 	}
 	return opened, nil
+}
+
+// connectTracer hears of every connection that could not be made.
+type connectTracer struct{ report func(error) }
+
+// TraceConnectStart implements [pgx.ConnectTracer].
+func (connectTracer) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {
+	return ctx
+}
+
+// TraceConnectEnd implements [pgx.ConnectTracer].
+func (c connectTracer) TraceConnectEnd(_ context.Context, data pgx.TraceConnectEndData) {
+	c.report(data.Err)
+}
+
+// TraceQueryStart implements [pgx.QueryTracer], without which pgx takes no tracer.
+func (connectTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+
+// TraceQueryEnd implements [pgx.QueryTracer]: a statement that lost its connection is reported too.
+func (c connectTracer) TraceQueryEnd(_ context.Context, conn *pgx.Conn, data pgx.TraceQueryEndData) {
+	if data.Err != nil && conn.IsClosed() {
+		c.report(data.Err)
+	}
 }
 
 func milliseconds(d interface{ Milliseconds() int64 }) string {

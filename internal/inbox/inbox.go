@@ -58,6 +58,10 @@ type Config struct {
 	// repeated, or with nil when it waits for its predecessor. ctx is the delivery's. It must not block.
 	// Default: nothing.
 	OnRetry func(ctx context.Context, err error)
+	// Wait is how a delivery waits for its next attempt, after the failure given (nil: for its predecessor): for d, or
+	// less if what it waits for is back earlier, or more while it is known to be gone. It returns an error only when
+	// ctx has ended. Default: a timer.
+	Wait func(ctx context.Context, failure error, d time.Duration) error
 	// Log receives one line per outcome other than applied and per failed attempt; never a payload.
 	// Default: slog.Default().
 	Log *slog.Logger
@@ -104,6 +108,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.OnRetry == nil {
 		c.OnRetry = func(context.Context, error) {}
+	}
+	if c.Wait == nil {
+		c.Wait = func(ctx context.Context, _ error, d time.Duration) error { return pause(ctx, d) }
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()

@@ -51,7 +51,7 @@ func (r *retry) after(err error) verdict {
 // again reports the failure of an attempt and waits for the next one.
 func (in *Inbox) again(ctx context.Context, failure error, wait time.Duration) error {
 	in.cfg.OnRetry(ctx, failure)
-	return pause(ctx, wait)
+	return in.cfg.Wait(ctx, failure, wait)
 }
 
 // pause waits, or returns early with the reason when the delivery is over.

@@ -17,7 +17,16 @@ const (
 	StatusDraining = "draining"
 	StatusOK       = "ok"
 	StatusFailing  = "failing"
+	StatusWaiting  = "waiting"
 )
+
+// Waiting is what a check returns that cannot pass because another one, of that name, does not: the report then shows
+// it as waiting and gives the reason at the other one alone.
+func Waiting(check string) error { return waitingError(check) }
+
+type waitingError string
+
+func (w waitingError) Error() string { return "for " + string(w) }
 
 // A Readiness is the body of /readyz.
 type Readiness struct {
@@ -97,6 +106,9 @@ func (c *check) result(ctx context.Context, timeout time.Duration) CheckResult {
 	result := CheckResult{Name: c.name, Status: StatusOK, Millis: time.Since(began).Milliseconds()}
 	if err != nil {
 		result.Status, result.Reason = StatusFailing, oneLine(err.Error())
+	}
+	if _, waits := errors.AsType[waitingError](err); waits {
+		result.Status = StatusWaiting
 	}
 	return result
 }

@@ -1,0 +1,186 @@
+// Package circuit is what a process knows about a server that it depends on: that it is up, or that it has been down
+// since when and why. Everything that uses the server shares one [Circuit]: whoever meets an error reports it, one
+// probe finds out whether the server is really gone, one log line says so, and one says when it is back. Whoever waits
+// is woken at that moment, so no backoff that grew during the outage delays the recovery.
+//
+// A circuit stops nobody. It knows no business and no protocol: the probe does.
+package circuit
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/twinbox/internal/failure"
+)
+
+// Config of a circuit. Name and Probe are required; zero means default.
+type Config struct {
+	// Name of the server in log lines, metrics and readiness: "database".
+	Name string
+	// Probe asks the server for something small, over a connection that it opens for it: one of a pool may be busy, or
+	// dead without knowing.
+	Probe func(ctx context.Context) error
+	// Timeout of a probe. Default 2 s.
+	Timeout time.Duration
+	// Every is the pause between probes while the server is up and nobody complains. Default 5 s.
+	Every time.Duration
+	// RetryMin and RetryMax bound the pause between probes while it is down; it doubles, with jitter. RetryMax is how
+	// late a recovery may be noticed. Default 50 ms and 1 s.
+	RetryMin, RetryMax time.Duration
+	// OnUp is called when the server is back, before anybody is woken: to drop connections that died. Optional.
+	OnUp func()
+	// Log gets one line when the server goes and one when it is back. Default nowhere.
+	Log *slog.Logger
+	// Registerer takes the metrics dependency_up and dependency_outages_total. Optional.
+	Registerer prometheus.Registerer
+}
+
+func (c Config) withDefaults() Config {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&c.Timeout, 2 * time.Second},
+		{&c.Every, 5 * time.Second},
+		{&c.RetryMin, 50 * time.Millisecond},
+		{&c.RetryMax, time.Second},
+	} {
+		if *d.field <= 0 {
+			*d.field = d.value
+		}
+	}
+	if c.OnUp == nil {
+		c.OnUp = func() {}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Circuit is up until a probe has failed. Safe for concurrent use.
+type Circuit struct {
+	cfg     Config
+	metrics *metrics
+	asked   chan struct{} // somebody wants a probe now
+
+	mu        sync.Mutex
+	suspected bool // an error was reported and no probe has answered since
+	down      *DownError
+	settled   chan struct{} // closed when the server is up and beyond suspicion
+	back      chan struct{} // closed when it comes back; a new one for each outage
+}
+
+// New returns a circuit that takes the server for up. [Circuit.Run] does the work.
+func New(cfg Config) (*Circuit, error) {
+	c := &Circuit{
+		cfg: cfg.withDefaults(), asked: make(chan struct{}, 1), metrics: newMetrics(cfg.Name),
+		settled: closed(), back: make(chan struct{}),
+	}
+	if cfg.Registerer != nil {
+		if err := c.metrics.register(cfg.Registerer); err != nil {
+			return nil, fmt.Errorf("register metrics of %s: %w", cfg.Name, err)
+		}
+	}
+	return c, nil
+}
+
+func closed() chan struct{} {
+	ch := make(chan struct{})
+	close(ch)
+	return ch
+}
+
+// Run probes until ctx ends, and then returns nil. While it does not run, nothing changes.
+func (c *Circuit) Run(ctx context.Context) error {
+	for retry := c.cfg.RetryMin; ; {
+		err := c.probe(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		c.judge(ctx, err)
+		wait, asked := c.cfg.Every, c.asked
+		if err == nil {
+			retry = c.cfg.RetryMin
+		} else {
+			wait, asked = retry/2+rand.N(retry/2+1), nil // who asks now knows nothing new
+			retry = min(2*retry, c.cfg.RetryMax)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-asked:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+func (c *Circuit) probe(ctx context.Context) error {
+	cause := fmt.Errorf("no answer within %s", c.cfg.Timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, cause)
+	defer cancel()
+	err := c.cfg.Probe(ctx)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return err
+}
+
+// judge draws the conclusion from a probe.
+func (c *Circuit) judge(ctx context.Context, err error) {
+	if err == nil {
+		c.rise(ctx)
+		return
+	}
+	c.mu.Lock()
+	first := c.down == nil
+	since := time.Now()
+	if !first {
+		since = c.down.Since
+	}
+	c.down = &DownError{Name: c.cfg.Name, Since: since, Err: err}
+	c.suspect()
+	c.mu.Unlock()
+	if first {
+		c.metrics.fell()
+		c.cfg.Log.ErrorContext(ctx, "dependency is down", "dependency", c.cfg.Name,
+			"code", failure.Examine(err).Code, "error", err)
+	}
+}
+
+func (c *Circuit) rise(ctx context.Context) {
+	c.mu.Lock()
+	was := c.down
+	c.mu.Unlock()
+	if was != nil {
+		c.cfg.OnUp()
+		c.metrics.rose()
+		c.cfg.Log.InfoContext(ctx, "dependency is back", "dependency", c.cfg.Name,
+			"after", time.Since(was.Since).Round(time.Millisecond))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.down = nil
+	if c.suspected {
+		c.suspected = false
+		close(c.settled)
+	}
+	if was != nil {
+		close(c.back)
+		c.back = make(chan struct{})
+	}
+}
+
+// suspect is called with the lock held.
+func (c *Circuit) suspect() {
+	if !c.suspected {
+		c.suspected, c.settled = true, make(chan struct{})
+	}
+}

@@ -1,0 +1,99 @@
+package circuit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"example.com/twinbox/internal/failure"
+)
+
+// DownError is why the server cannot be used. It is transient whatever the probe met.
+type DownError struct {
+	Name  string
+	Since time.Time
+	Err   error // of the last probe
+}
+
+func (e *DownError) Error() string { return fmt.Sprintf("%s is down: %v", e.Name, e.Err) }
+
+// Unwrap returns what the last probe met.
+func (e *DownError) Unwrap() error { return failure.AsTransient(e.Err) }
+
+// Report says that a use of the server has failed in a way that may be the server's fault. It never blocks: the next
+// probe begins at once, and only that one decides.
+func (c *Circuit) Report(err error) {
+	if err == nil || !Suspicious(err) {
+		return
+	}
+	c.mu.Lock()
+	c.suspect()
+	c.mu.Unlock()
+	select {
+	case c.asked <- struct{}{}:
+	default:
+	}
+}
+
+// Suspicious reports whether an error may mean that a server is down: it is transient, and it is not the server itself
+// who speaks, fit and well, of locks and conflicts.
+func Suspicious(err error) bool {
+	v := failure.Examine(err)
+	return v.Class == failure.Transient && !inUse[v.Code]
+}
+
+// inUse are the codes of a server that works.
+var inUse = map[string]bool{
+	"marked_transient": true, "outcome_unknown": true,
+	"sql_40001": true, "sql_40P01": true, "sql_40003": true, "sql_55P03": true, "sql_55006": true, "sql_72000": true,
+	"sql_26000": true,
+}
+
+// Err is nil while the server is up, as far as is known, and a [*DownError] while it is down. It asks nobody.
+func (c *Circuit) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.down == nil {
+		return nil
+	}
+	return c.down
+}
+
+// Down reports whether Err is not nil.
+func (c *Circuit) Down() bool { return c.Err() != nil }
+
+// Await returns nil when the server is up: at once if nothing else is known, after the next probe if an error was
+// reported, after its return if it is down. It returns the cause of ctx's end if that comes first.
+func (c *Circuit) Await(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		settled, suspected := c.settled, c.suspected
+		c.mu.Unlock()
+		if !suspected {
+			return nil
+		}
+		select {
+		case <-settled:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w", c.cfg.Name, context.Cause(ctx))
+		}
+	}
+}
+
+// Pause waits for d, or less: it returns as soon as the server comes back from an outage. It returns the cause of ctx's
+// end if that comes first.
+func (c *Circuit) Pause(ctx context.Context, d time.Duration) error {
+	c.mu.Lock()
+	back := c.back
+	c.mu.Unlock()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-back:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("pause: %w", context.Cause(ctx))
+	}
+}

@@ -1,0 +1,99 @@
+package eventing
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/circuit"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service"
+)
+
+// dependencies are the servers without which the node is not ready, one circuit each. What the node runs waits on
+// them, so an outage of any length is two log lines, and its end is everybody's at once.
+type dependencies struct{ database, broker *circuit.Circuit }
+
+func newDependencies(setup Setup, probeDatabase func(context.Context) error, resetPool func()) (dependencies, error) {
+	var d dependencies
+	var err error
+	d.database, err = circuit.New(circuit.Config{
+		Name: "database", Probe: probeDatabase, OnUp: resetPool,
+		Log: setup.Log, Registerer: setup.Admin.Registry(),
+	})
+	if err != nil {
+		return d, err
+	}
+	client := setup.Config.Client(setup.Service)
+	d.broker, err = circuit.New(circuit.Config{
+		Name: "broker", Probe: func(ctx context.Context) error { return kafka.Ping(ctx, client) },
+		Log: setup.Log, Registerer: setup.Admin.Registry(),
+	})
+	return d, err
+}
+
+// start keeps both circuits up to date until the group has stopped everything that uses them.
+func (d dependencies) start(group *service.Group) {
+	group.Go("database circuit", d.database.Run)
+	group.Go("broker circuit", d.broker.Run)
+}
+
+// check adds the dependencies to the readiness report.
+func (d dependencies) check(admin *service.Admin) {
+	admin.Check("database", func(context.Context) error { return d.database.Err() })
+	admin.Check("broker", func(context.Context) error { return d.broker.Err() })
+}
+
+// behind is a check of something that cannot work while a dependency is down. Then it says only that it waits, so that
+// the report names an outage once.
+func (d dependencies) behind(check func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		switch {
+		case d.database.Down():
+			return service.Waiting("database")
+		case d.broker.Down():
+			return service.Waiting("broker")
+		}
+		return check(ctx)
+	}
+}
+
+// wait is how deliveries wait for their next attempt: at most as long as asked for, but not before the database is
+// there, and no longer than it takes to come back.
+func (d dependencies) wait(ctx context.Context, failure error, pause time.Duration) error {
+	d.database.Report(failure)
+	if err := d.database.Pause(ctx, pause); err != nil {
+		return err
+	}
+	return d.database.Await(ctx)
+}
+
+// log is the service's log without the lines that say again what a circuit says once.
+func (d dependencies) log(log *slog.Logger) *slog.Logger {
+	return slog.New(quiet{Handler: log.Handler(), report: func(err error) {
+		d.database.Report(err)
+		d.broker.Report(err)
+	}})
+}
+
+// probeDatabase opens a connection of its own and asks for an answer.
+func probeDatabase(cfg *pgx.ConnConfig) func(context.Context) error {
+	cfg = cfg.Copy()
+	cfg.Tracer = nil
+	return func(ctx context.Context) error {
+		conn, err := pgx.ConnectConfig(ctx, cfg)
+		if err != nil {
+			return fmt.Errorf("connect: %w", err)
+		}
+		err = conn.Ping(ctx)
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		_ = conn.Close(closing) // its answer is in already
+		return err
+	}
+}
+
+const closeTimeout = time.Second

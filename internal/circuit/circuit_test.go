@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
@@ -115,7 +116,7 @@ func TestABlipIsNoOutage(t *testing.T) {
 		require.Equal(t, before+1, s.probes.Load())
 		for _, fit := range []error{
 			nil, &pgconn.PgError{Code: "40P01"}, &pgconn.PgError{Code: "23505"}, errors.New("of the handler"),
-			context.Canceled, context.DeadlineExceeded,
+			context.Canceled, context.DeadlineExceeded, sarama.ErrNotLeaderForPartition,
 		} {
 			c.Report(fit)
 			synctest.Wait()

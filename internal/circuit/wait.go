@@ -3,6 +3,7 @@ package circuit
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"example.com/twinbox/internal/failure"
@@ -36,17 +37,29 @@ func (c *Circuit) Report(err error) {
 }
 
 // Suspicious reports whether an error may mean that a server is down: it is transient, and it is not the server itself
-// who speaks, fit and well, of locks and conflicts.
+// who speaks, fit and well, of locks, conflicts and leaders.
 func Suspicious(err error) bool {
 	v := failure.Examine(err)
-	return v.Class == failure.Transient && !inUse[v.Code]
+	if v.Class != failure.Transient {
+		return false
+	}
+	for _, prefix := range fit {
+		if strings.HasPrefix(v.Code, prefix) {
+			return false
+		}
+	}
+	number, isBroker := strings.CutPrefix(v.Code, "kafka_")
+	return !isBroker || strings.Trim(number, "0123456789") != ""
 }
 
-// inUse are the codes of a server that works.
-var inUse = map[string]bool{
-	"marked_transient": true, "outcome_unknown": true,
-	"sql_40001": true, "sql_40P01": true, "sql_40003": true, "sql_55P03": true, "sql_55006": true, "sql_72000": true,
-	"sql_26000": true,
+// fit are the codes of a database that works.
+var fit = []string{"marked_transient", "sql_26", "sql_40", "sql_55", "sql_72"}
+
+// Unsettled reports whether the server is down, or may be: an error was reported and no probe has answered since.
+func (c *Circuit) Unsettled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.suspected
 }
 
 // Err is nil while the server is up, as far as is known, and a [*DownError] while it is down. It asks nobody.

@@ -36,10 +36,15 @@ type house struct {
 // newHouse builds an empty house. On a shared broker the topics are made anew, so such tests do not run side by side.
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	brokers := kafkatest.Brokers(t)
+	return newHouseOn(t, kafkatest.Brokers(t), pgtest.New(t, migrations.ForCustomer()...))
+}
+
+// newHouseOn builds it on a broker and a database for Customer that the test may take away.
+func newHouseOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more ...string) *house {
+	t.Helper()
 	h := &house{
 		brokers:        brokers,
-		customerDB:     pgtest.New(t, migrations.ForCustomer()...),
+		customerDB:     customerDB,
 		notificationDB: pgtest.New(t, migrations.ForNotification()...),
 	}
 	var err error
@@ -58,6 +63,7 @@ func newHouse(t *testing.T) *house {
 		"ADMIN_ADDR=127.0.0.1:0",
 		"LOG_LEVEL=warn",
 	}
+	common = append(common, more...)
 	h.customerEnv = append([]string{
 		"DATABASE_URL=" + pgtest.DSN(h.customerDB), "HTTP_ADDR=" + freePort(t),
 	}, common...)
@@ -120,18 +126,7 @@ func run(ctx context.Context, name string, environ []string, ready func()) error
 		Log:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})).With("service", name),
 		Ready: func(service.Listening) { ready() },
 	}
-	if name == customerService {
-		var cfg customer.Config
-		if err := config.Load(environ, &cfg); err != nil {
-			return err
-		}
-		return customer.Run(ctx, cfg, host)
-	}
-	var cfg notification.Config
-	if err := config.Load(environ, &cfg); err != nil {
-		return err
-	}
-	return notification.Run(ctx, cfg, host)
+	return serve(ctx, name, environ, host)
 }
 
 func (h *house) environ(name string) []string {

@@ -3,7 +3,6 @@ package eventing
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -71,13 +70,13 @@ func (d dependencies) wait(ctx context.Context, failure error, pause time.Durati
 	return d.database.Await(ctx)
 }
 
-// log is the service's log without the lines that say again what a circuit says once.
-func (d dependencies) log(log *slog.Logger) *slog.Logger {
-	return slog.New(quiet{Handler: log.Handler(), report: func(err error) {
-		d.database.Report(err)
-		d.broker.Report(err)
-	}})
+// report tells both circuits: a lost connection does not say which server it led to.
+func (d dependencies) report(err error) {
+	d.database.Report(err)
+	d.broker.Report(err)
 }
+
+func (d dependencies) unsettled() bool { return d.database.Unsettled() || d.broker.Unsettled() }
 
 // probeDatabase opens a connection of its own and asks for an answer.
 func probeDatabase(cfg *pgx.ConnConfig) func(context.Context) error {

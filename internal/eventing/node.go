@@ -56,7 +56,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open circuits: %w", err)
 	}
-	setup.Log = n.dependencies.log(setup.Log)
+	setup.Log = slog.New(quiet{setup.Log.Handler(), n.dependencies})
 	n.setup = setup
 	if n.Pool, err = n.openPool(ctx, pool); err != nil {
 		return nil, err
@@ -91,6 +91,7 @@ func newRelay(n *Node, setup Setup) (*outbox.Relay, error) {
 	return outbox.NewRelay(outbox.RelayConfig{
 		Connect:        n.connectRelay,
 		Publisher:      n.publisher,
+		Destination:    n.dependencies.broker,
 		Wake:           n.Outbox.Wake(),
 		BatchSize:      cfg.BatchSize,
 		PollMax:        cfg.Poll,

@@ -7,12 +7,12 @@ import (
 	"example.com/twinbox/internal/circuit"
 )
 
-// quiet passes log lines on, except warnings about a server that may be down: those it reports, and lowers to debug.
-// The report is followed by a probe, and if the server is really down the circuit says so, once. Otherwise relay, mail
-// sender and each consumer of each partition would say it with every attempt.
+// quiet passes log lines on. A warning about a server that may be down is also a report to the circuits, and while one
+// of them is down or about to find out, such warnings are lowered to debug: the circuit says it once, where relay, mail
+// sender and the consumers of all partitions would say it with every attempt.
 type quiet struct {
 	slog.Handler
-	report func(error)
+	dependencies
 }
 
 // Handle implements [slog.Handler].
@@ -28,20 +28,25 @@ func (q quiet) Handle(ctx context.Context, record slog.Record) error {
 		}
 		return found == nil
 	})
-	if found != nil {
-		q.report(found)
+	if found == nil {
+		return q.Handler.Handle(ctx, record)
+	}
+	if q.unsettled() {
 		record.Level = slog.LevelDebug
-		if !q.Enabled(ctx, record.Level) {
-			return nil
-		}
+	}
+	q.report(found)
+	if !q.Enabled(ctx, record.Level) {
+		return nil
 	}
 	return q.Handler.Handle(ctx, record)
 }
 
 // WithAttrs implements [slog.Handler].
 func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return quiet{q.Handler.WithAttrs(attrs), q.report}
+	return quiet{q.Handler.WithAttrs(attrs), q.dependencies}
 }
 
 // WithGroup implements [slog.Handler].
-func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name), q.report} }
+func (q quiet) WithGroup(name string) slog.Handler {
+	return quiet{q.Handler.WithGroup(name), q.dependencies}
+}

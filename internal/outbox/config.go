@@ -23,6 +23,9 @@ type RelayConfig struct {
 	// the call. An error may say more than that all failed: see [FailedIndexes] and [Permanent]. If it is an
 	// [EventPublisher] or a [ContextPublisher], that is called instead of Publish.
 	Publisher message.Publisher
+	// Destination, if set, is what is known of the publisher's server: while it is down no key is set aside for its
+	// sake, and a pause ends when it is back.
+	Destination Destination
 	// Topics, if set, says how many partitions the topics have. Counts are recorded when first seen; another count
 	// later keeps the relay from starting, because it would send keys to other partitions, past their own events.
 	Topics func(context.Context) (map[string]int32, error)
@@ -108,6 +111,9 @@ func (c RelayConfig) withDefaults() RelayConfig {
 	orDefault(&c.Retention, 72*time.Hour)
 	orDefault(&c.MaintainEvery, 10*time.Second)
 	orDefault(&c.MaxSilence, 30*time.Second)
+	if c.Destination == nil {
+		c.Destination = noDestination{}
+	}
 	orDefault(&c.Log, slog.New(slog.DiscardHandler))
 	if c.Name == "" {
 		host, err := os.Hostname()

@@ -25,7 +25,8 @@ func (l *leader) settle(ctx context.Context, f *flight, out *outcome) error {
 			return nil
 		}
 		l.health.failed(again[0].err)
-		if l.lostPatience(attempt, time.Since(began), taken) {
+		l.cfg.Destination.Report(again[0].err)
+		if !l.cfg.Destination.Down() && l.lostPatience(attempt, time.Since(began), taken) {
 			l.parkFailing(again, attempt, out)
 			return nil
 		}
@@ -56,8 +57,8 @@ func (l *leader) backOff(ctx context.Context, attempt int, again []failure) erro
 		pause = min(l.cfg.RetryMin<<(attempt-1), l.cfg.RetryMax)
 	}
 	l.log.Warn("publish failed", "events", len(again), "attempt", attempt, "error", again[0].err)
-	if !sleep(ctx, jitter(pause)) {
-		return ctx.Err()
+	if err := l.cfg.Destination.Pause(ctx, jitter(pause)); err != nil {
+		return err
 	}
 	if err := l.tend(ctx); err != nil {
 		return err

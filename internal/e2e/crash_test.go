@@ -81,7 +81,7 @@ func TestAMailWhoseFateNobodyKnowsIsParked(t *testing.T) {
 	require.Len(t, h.box.Messages(), 1)
 	survivor := h.spawn(t, notificationService, "")
 	require.Eventually(t, func() bool {
-		return count(t, h.notificationDB, `select count(*) from mail where state = 'uncertain'`) == 1
+		return count(t, h.notificationDB, `select count(*) from lease where state = 'uncertain'`) == 1
 	}, patience, pollEvery)
 	require.NoError(t, survivor.stop(), survivor.stderr)
 	require.Len(t, h.box.Messages(), 1)

@@ -74,7 +74,7 @@ func (h *house) requireTold(t *testing.T) {
 		{h.customerDB, `select count(*) from inbox where consumer = 'customer.mail'`, 1},
 		{h.customerDB, `select count(*) from dead_letter`, 0},
 		{h.notificationDB, `select count(*) from contact where verified and version = 2`, 1},
-		{h.notificationDB, `select count(*) from mail where state = 'sent'`, 1},
+		{h.notificationDB, `select count(*) from lease where state = 'done'`, 1},
 		{h.notificationDB, `select count(*) from mail`, 1},
 		{h.notificationDB, `select count(*) from outbox`, 1},
 		{h.notificationDB, `select count(*) from inbox where consumer = 'notification.users'`, 2},

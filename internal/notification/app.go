@@ -36,11 +36,14 @@ func Run(ctx context.Context, cfg Config, host service.Host) error {
 	if err != nil {
 		return err
 	}
-	sender := newSender(cfg.Mail,
-		&list{pool: node.Pool, outbox: node.Outbox, lease: cfg.Mail.Lease},
-		Writer{Links: cfg.links(), PublicURL: cfg.PublicURL, LinksFor: cfg.LinksFor, Host: cfg.messageIDHost()},
-		&smtpSender{cfg: cfg.SMTP, from: cfg.MailFrom},
-		host.Log, admin.Registry())
+	sender, err := newSender(senderSetup{
+		settings: cfg.Mail, pool: node.Pool, outbox: node.Outbox, log: host.Log, registerer: admin.Registry(),
+		writer: Writer{Links: cfg.links(), PublicURL: cfg.PublicURL, LinksFor: cfg.LinksFor, Host: cfg.messageIDHost()},
+		smtp:   &smtpSender{cfg: cfg.SMTP, from: cfg.MailFrom},
+	})
+	if err != nil {
+		return errors.Join(err, node.Close())
+	}
 	err = node.Consume(eventing.Consumer{
 		Name: "notification.users", Topic: contract.TopicUsers, Handlers: UserEvents(), Versioned: true,
 		OnOutcome: func(event cloudevent.Event, outcome inbox.Outcome) {

@@ -8,6 +8,7 @@ import (
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/eventing"
+	"example.com/twinbox/internal/lease"
 )
 
 // Config is everything that Notification reads from its environment.
@@ -21,9 +22,9 @@ type Config struct {
 	PublicURL          string        `env:"PUBLIC_URL" envDefault:"http://127.0.0.1:8080" format:"url" doc:"where people reach the Customer API: the beginning of links in mails"`
 	LinksFor           time.Duration `env:"VERIFICATION_LINK_TTL" envDefault:"48h" min:"1m" max:"8760h" doc:"how long a link works from when it is sent"`
 
-	SMTP     SMTPConfig   `envPrefix:"SMTP_"`
-	MailFrom string       `env:"MAIL_FROM" envDefault:"Twinbox <no-reply@example.com>" format:"mail" doc:"sender of every mail"`
-	Mail     SenderConfig `envPrefix:"MAIL_"`
+	SMTP     SMTPConfig     `envPrefix:"SMTP_"`
+	MailFrom string         `env:"MAIL_FROM" envDefault:"Twinbox <no-reply@example.com>" format:"mail" doc:"sender of every mail"`
+	Mail     lease.Settings `envPrefix:"MAIL_"`
 
 	eventing.Config
 }
@@ -42,6 +43,10 @@ func (c Config) Validate() []config.Problem {
 	if c.Mail.Lease < c.SMTP.Timeout+margin {
 		add("MAIL_LEASE", "%s: a mail may take SMTP_TIMEOUT (%s) and its lease must outlast that by %s",
 			c.Mail.Lease, c.SMTP.Timeout, margin)
+	}
+	if c.Mail.Heartbeat > c.Mail.Lease/2 {
+		add("MAIL_HEARTBEAT", "%s is more than half of MAIL_LEASE (%s): a heartbeat that is late must not cost the lease",
+			c.Mail.Heartbeat, c.Mail.Lease)
 	}
 	if c.Mail.RetryMax < c.Mail.RetryMin {
 		add("MAIL_RETRY_MAX", "%s is shorter than MAIL_RETRY_MIN (%s)", c.Mail.RetryMax, c.Mail.RetryMin)

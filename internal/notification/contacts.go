@@ -12,6 +12,7 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/lease"
 )
 
 // UserEvents handles Customer's events: contacts, and the mail that a new one is owed.
@@ -26,19 +27,21 @@ func UserEvents() *inbox.Mux {
 const insertContact = `insert into contact (user_id, email, name, version) values ($1, $2, $3, $4)`
 
 const insertMail = `
-insert into mail (id, event_id, template, user_id, recipient, name) values ($1, $2, $3, $4, $5, $6)`
+insert into mail (id, event_id, template, user_id, recipient) values ($1, $2, $3, $4, $5)`
 
-// welcome stores the contact and the mail as a row. Sending here would announce what may still be rolled back, and
+// welcome stores the contact, and the mail as a row with a lease for whoever will send it. Sending here would announce what may still be rolled back, and
 // sending after the commit without a row would be forgotten by a crash in between.
 func welcome(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.UserRegistered) error {
 	mailID, err := uuid.NewV7()
 	if err != nil {
 		return fmt.Errorf("make mail id: %w", err)
 	}
+	intent, args := lease.Intent(handlerVerification, event.ID)
 	return errors.Join(
 		inbox.Queue(ctx, tx, insertContact, data.UserID, data.Email, data.Name, event.Version),
 		inbox.Queue(ctx, tx, insertMail,
-			mailID, event.ID, templateVerification, data.UserID, data.Email, data.Name),
+			mailID, event.ID, templateVerification, data.UserID, data.Email),
+		inbox.Queue(ctx, tx, intent, args...),
 	)
 }
 

@@ -20,7 +20,7 @@ func TestTheContactFollowsTheEvents(t *testing.T) {
 		domain.EmailVerified{UserID: someone, Email: "ada@example.org", VerifiedAt: time.Now().UTC()}, 3))
 	require.Equal(t, 1, b.count(t, `select count(*) from contact where user_id = $1 and email = 'ada@example.org'
 		and name = 'Countess' and verified and version = 3`, string(someone)))
-	require.Equal(t, 1, b.count(t, `select count(*) from mail where state = 'pending' and name = 'Ada'`))
+	require.Equal(t, 1, b.count(t, `select count(*) from mail join lease using (event_id) where state = 'pending'`))
 }
 
 func TestAChangeWithoutItsContactIsGivenUp(t *testing.T) {

@@ -1,28 +1,50 @@
 package notification
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/failure"
 )
 
 const templateVerification = "verification"
 
-// Mail is a row of the list, as its claimant sees it.
+// handlerVerification names the leases of verification mails.
+const handlerVerification = "mail." + templateVerification
+
+// Mail is what is to be sent to whom.
 type Mail struct {
 	ID        uuid.UUID
-	EventID   string
-	Template  string
 	UserID    domain.UserID
 	Recipient domain.Email
 	Name      domain.Name
-	Attempts  int
+}
 
-	token uuid.UUID // of the claim; every statement that moves the row on repeats it
+const readMail = `
+select mail.id, mail.user_id, contact.email, contact.name
+from mail join contact using (user_id) where mail.event_id = $1 and mail.template = $2`
+
+var errNobody = errors.New("read mail: there is no such mail, or nobody to send it to")
+
+// readVerification reads the mail that an event owes when it is about to be sent, so that it goes to the address and
+// the name that the contact has now. A contact that is gone gets no mail.
+func readVerification(ctx context.Context, pool *pgxpool.Pool, eventID string) (m Mail, err error) {
+	err = pool.QueryRow(ctx, readMail, eventID, templateVerification).Scan(&m.ID, &m.UserID, &m.Recipient, &m.Name)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return m, failure.AsPermanent(errNobody)
+	case err != nil:
+		return m, fmt.Errorf("read mail: %w", err)
+	}
+	return m, nil
 }
 
 // Letter is a mail written out, ready for SMTP.
@@ -31,6 +53,7 @@ type Letter struct {
 	To        domain.Email
 	Subject   string
 	Text      string
+	WrittenAt time.Time
 }
 
 // Writer writes letters.
@@ -44,9 +67,6 @@ type Writer struct {
 // Write makes the letter of a mail. The link is signed here and not when the mail was put on the list: it lives from
 // when it is sent, and no database holds it.
 func (w Writer) Write(m Mail, now time.Time) (Letter, error) {
-	if m.Template != templateVerification {
-		return Letter{}, fmt.Errorf("write mail: no template %q", m.Template)
-	}
 	expires := now.Add(w.LinksFor)
 	token, err := w.Links.Sign(m.UserID, m.Recipient, expires)
 	if err != nil {
@@ -63,5 +83,6 @@ func (w Writer) Write(m Mail, now time.Time) (Letter, error) {
 		To:        m.Recipient,
 		Subject:   "Please confirm your address",
 		Text:      text.String(),
+		WrittenAt: now,
 	}, nil
 }

@@ -21,7 +21,7 @@ var (
 
 func testMail() Mail {
 	return Mail{
-		ID: uuid.MustParse("0190a1b2-c3d4-7e5f-8a9b-000000000001"), Template: templateVerification,
+		ID:     uuid.MustParse("0190a1b2-c3d4-7e5f-8a9b-000000000001"),
 		UserID: someone, Recipient: "ada@example.org", Name: "Ada",
 	}
 }
@@ -58,25 +58,44 @@ func TestEveryAttemptIsTheSameMessageWithAFreshLink(t *testing.T) {
 
 func TestALetterThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	unknown := testMail()
-	unknown.Template = "birthday"
-	_, err := testWriter.Write(unknown, writtenAt)
-	require.ErrorContains(t, err, `no template "birthday"`)
-
 	broken := testMail()
 	broken.UserID = "nobody"
-	_, err = testWriter.Write(broken, writtenAt)
+	_, err := testWriter.Write(broken, writtenAt)
 	require.ErrorContains(t, err, "sign link")
 }
 
-func TestAMailWithoutATemplateFailsForGood(t *testing.T) {
+// What the contact is when the mail is sent counts, not what it was when the mail was listed.
+func TestAMailGoesToTheContactAsItIsBySending(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
 	b.register(t)
-	_, err := b.pool.Exec(t.Context(), `update mail set template = 'birthday'`)
+	_, err := b.pool.Exec(t.Context(), `update contact set email = 'countess@example.org', name = 'Countess'`)
+	require.NoError(t, err)
+	b.start(t)
+	messages, err := b.box.Await(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, []string{"countess@example.org"}, messages[0].To)
+	require.Contains(t, messages[0].Text, "Hello Countess,")
+}
+
+func TestAContactThatIsGoneGetsNoMail(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	b.register(t)
+	_, err := b.pool.Exec(t.Context(), `delete from contact`)
 	require.NoError(t, err)
 	b.start(t)
 	b.awaitState(t, "failed")
 	require.Empty(t, b.box.Messages())
-	require.Equal(t, 1, b.count(t, `select count(*) from mail where error like '%no template%'`))
+	require.Equal(t, 1, b.count(t, `select count(*) from lease where error like '%nobody to send it to%' and attempts = 1`))
+}
+
+// The letter is dated by the claim, which has the database's clock.
+func TestEveryLetterHasTheClaimsDate(t *testing.T) {
+	t.Parallel()
+	letter, err := testWriter.Write(testMail(), writtenAt)
+	require.NoError(t, err)
+	written, err := (&smtpSender{from: "no-reply@example.com"}).compose(letter)
+	require.NoError(t, err)
+	require.Equal(t, []string{"Fri, 02 Jan 2026 03:04:05 +0000"}, written.msg.GetGenHeader("Date"))
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Mails is the mail list as an operator sees it: what is on it, and what to do about the mails that no sender will
-// touch again by itself. Every change leaves a row in mail_action, in its own transaction.
+// touch again by itself. Every change leaves an action of kind mail in internal/audit's table, in its own transaction.
 type Mails struct {
 	pool   *pgxpool.Pool
 	outbox *outbox.Outbox
@@ -60,6 +60,7 @@ type MailView struct {
 	UserID    domain.UserID `json:"user_id"`
 	Recipient domain.Email  `json:"recipient,omitempty"` // when asked for
 	Attempts  int           `json:"attempts"`
+	Doubts    int           `json:"doubts"`          // attempts of which nobody knows whether the server took the mail
 	Error     string        `json:"error,omitempty"` // of the last attempt
 	CreatedAt time.Time     `json:"created_at"`
 	DueAt     time.Time     `json:"due_at"` // of a pending mail: not before
@@ -71,14 +72,17 @@ const (
 	maxMailLimit     = 1000
 )
 
+// A mail that is sent is one whose lease is done.
 const listMails = `
-select id, state, event_id, template, user_id, case when $6 then recipient else '' end, attempts, coalesce(error, ''),
-       created_at, due_at, sent_at
-from mail
-where ($1 = '' or state = $1) and ($2 = '' or user_id::text = $2) and ($3 = '' or event_id = $3)
+select mail.id, case lease.state when 'done' then 'sent' else lease.state end, mail.event_id, template, user_id,
+       case when $6 then recipient else '' end, attempts, doubts, coalesce(error, ''), created_at, due_at,
+       case lease.state when 'done' then ended_at end
+from mail join lease on lease.event_id = mail.event_id and lease.handler = 'mail.' || mail.template
+where ($1 = '' or lease.state = case $1 when 'sent' then 'done' else $1 end)
+  and ($2 = '' or user_id = nullif($2, '')::uuid) and ($3 = '' or mail.event_id = $3)
   and ($4::timestamptz is null or created_at >= $4) and ($5::timestamptz is null or created_at < $5)
-  and id > $7
-order by id limit $8`
+  and mail.id > $7
+order by mail.id limit $8`
 
 // List returns a page of the mails that the filter chooses, in the order in which they were listed.
 func (m *Mails) List(ctx context.Context, f MailFilter) ([]MailView, error) {
@@ -92,8 +96,8 @@ func (m *Mails) List(ctx context.Context, f MailFilter) ([]MailView, error) {
 		return nil, fmt.Errorf("list mails: %w", err)
 	}
 	views, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (v MailView, err error) {
-		return v, row.Scan(&v.ID, &v.State, &v.EventID, &v.Template, &v.UserID, &v.Recipient, &v.Attempts, &v.Error,
-			&v.CreatedAt, &v.DueAt, &v.SentAt)
+		return v, row.Scan(&v.ID, &v.State, &v.EventID, &v.Template, &v.UserID, &v.Recipient, &v.Attempts,
+			&v.Doubts, &v.Error, &v.CreatedAt, &v.DueAt, &v.SentAt)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list mails: %w", err)

@@ -1,25 +1,42 @@
 package notification
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/audit"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/lease"
 )
 
-// put lists n mails in the state, one second apart, and returns their ids in order.
+// owe lists a mail to a contact of its own.
+func (b *bundle) owe(t *testing.T, id uuid.UUID, email string) {
+	t.Helper()
+	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		user := uuid.Must(uuid.NewV7())
+		_, contactErr := tx.Exec(t.Context(), insertContact, user, email, "Somebody", 1)
+		_, mailErr := tx.Exec(t.Context(), insertMail, id, id.String(), templateVerification, user, email)
+		return errors.Join(contactErr, mailErr, lease.Add(t.Context(), tx, handlerVerification, id.String()))
+	}))
+}
+
+// put lists n mails in the state and returns their ids in order.
 func (b *bundle) put(t *testing.T, state MailState, n int) []uuid.UUID {
 	t.Helper()
 	ids := make([]uuid.UUID, n)
 	for i := range ids {
 		ids[i] = uuid.Must(uuid.NewV7())
-		_, err := b.pool.Exec(t.Context(), insertMail, ids[i], ids[i].String(), templateVerification,
-			uuid.Must(uuid.NewV7()), "somebody@example.org", "Somebody")
-		require.NoError(t, err)
-		_, err = b.pool.Exec(t.Context(), `update mail set state = $2, attempts = 3 where id = $1`, ids[i], state)
+		b.owe(t, ids[i], "somebody@example.org")
+		if state == MailSent {
+			state = "done"
+		}
+		_, err := b.pool.Exec(t.Context(), `update lease set state = $2, attempts = 3,
+			ended_at = case $2 when 'pending' then null else clock_timestamp() end where event_id = $1`, ids[i].String(), state)
 		require.NoError(t, err)
 	}
 	return ids
@@ -36,7 +53,7 @@ func viewed(views []MailView) []uuid.UUID {
 func TestMailsAreListedByPageAndFilter(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
-	mails := NewMails(b.pool, b.list.outbox)
+	mails := NewMails(b.pool, b.outbox)
 	uncertain, failed := b.put(t, MailUncertain, 3), b.put(t, MailFailed, 2)
 	list := func(f MailFilter) []MailView {
 		views, err := mails.List(t.Context(), f)
@@ -61,7 +78,7 @@ func TestMailsAreListedByPageAndFilter(t *testing.T) {
 func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
-	mails := NewMails(b.pool, b.list.outbox)
+	mails := NewMails(b.pool, b.outbox)
 	uncertain, sent := b.put(t, MailUncertain, 1), b.put(t, MailSent, 1)
 	nobody := uuid.Must(uuid.NewV7())
 
@@ -76,8 +93,11 @@ func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
 	require.Equal(t, &NotSettledError{
 		Missing: []uuid.UUID{nobody}, Refused: map[uuid.UUID]MailState{sent[0]: MailSent},
 	}, left)
-	require.Equal(t, 1, b.count(t, `select count(*) from mail_action
-		where action = 'retry' and from_state = 'uncertain' and by = 'ada' and reason = 'asked the provider'`))
+	actions, err := audit.Of(t.Context(), b.pool, "mail", uncertain[0].String())
+	require.NoError(t, err)
+	require.Len(t, actions, 1)
+	require.Equal(t, []string{"ada", "retry", "asked the provider", "uncertain", "pending"},
+		[]string{actions[0].By, actions[0].Verb, actions[0].Reason, actions[0].Before, actions[0].After})
 
 	n, err = mails.Retry(t.Context(), uncertain, "ada", "again")
 	require.Zero(t, n, "a second call changes nothing")
@@ -92,15 +112,18 @@ func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
 func TestMarkSentSaysSoLikeASender(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
-	mails := NewMails(b.pool, b.list.outbox)
+	mails := NewMails(b.pool, b.outbox)
 	uncertain := b.put(t, MailUncertain, 2)
 	n, err := mails.MarkSent(t.Context(), uncertain, "ada", "it is in the provider's log")
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	require.Equal(t, 2, b.count(t, `select count(*) from outbox where event_type = $1`,
 		contract.VerificationEmailSent.Type))
-	require.Equal(t, 2, b.count(t, `select count(*) from mail where state = 'sent' and sent_at is not null`))
-	require.Equal(t, 2, b.count(t, `select count(*) from mail_action where action = 'mark_sent'`))
+	views, err := mails.List(t.Context(), MailFilter{State: MailSent})
+	require.NoError(t, err)
+	require.Equal(t, uncertain, viewed(views))
+	require.NotNil(t, views[0].SentAt)
+	require.Equal(t, 2, b.count(t, `select count(*) from operator_action where verb = 'mark_sent' and kind = 'mail'`))
 	b.start(t)
 	b.put(t, MailPending, 1)
 	_, err = b.box.Await(t.Context(), 1)

@@ -1,9 +1,6 @@
 package notification
 
 import (
-	"bytes"
-	"errors"
-	"log/slog"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -25,7 +22,7 @@ func TestAMailIsSentOnceAndSaysSo(t *testing.T) {
 	b.sender.Wake()
 	messages, err := b.box.Await(t.Context(), 1)
 	require.NoError(t, err)
-	b.awaitState(t, "sent")
+	b.awaitState(t, "done")
 
 	m := messages[0]
 	require.Equal(t, []string{"ada@example.org"}, m.To)
@@ -78,11 +75,11 @@ func TestTheServersAnswerDecides(t *testing.T) {
 			b.register(t)
 			b.start(t)
 			b.awaitState(t, row.state)
-			require.Equal(t, row.attempts, b.count(t, `select attempts from mail`))
+			require.Equal(t, row.attempts, b.count(t, `select attempts from lease`))
 			require.Len(t, b.box.Messages(), row.mails)
 			require.Zero(t, b.count(t, `select count(*) from outbox`), "nothing is announced")
 			var reason string
-			require.NoError(t, b.pool.QueryRow(t.Context(), `select error from mail`).Scan(&reason))
+			require.NoError(t, b.pool.QueryRow(t.Context(), `select error from lease`).Scan(&reason))
 			require.Contains(t, reason, row.reason)
 			require.NotContains(t, reason, "ada@", "no address in what is stored and logged")
 		})
@@ -100,78 +97,26 @@ func TestATemporaryRefusalIsTriedAgain(t *testing.T) {
 	})
 	b.register(t)
 	b.start(t)
-	b.awaitState(t, "sent")
+	b.awaitState(t, "done")
 	require.Len(t, b.box.Messages(), 1)
-	require.Equal(t, 3, b.count(t, `select attempts from mail`))
+	require.Equal(t, 3, b.count(t, `select attempts from lease`))
 }
 
 func TestAServerThatIsDownCostsNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
-	b.sender.cfg.MaxAttempts = 1000
-	addr := b.sender.smtp.cfg.Addr
-	b.sender.smtp.cfg.Addr = "127.0.0.1:1"
 	b.register(t)
-	require.True(t, b.sender.next(t.Context()))
-	require.Equal(t, 1, b.count(t, `select count(*) from mail where state = 'pending' and error like '%connect%'`))
-	b.sender.smtp.cfg.Addr = addr
+	down := *b
+	down.sender = b.newSender(t, func(s *senderSetup) { s.smtp.cfg.Addr = "127.0.0.1:1" })
+	t.Run("down", func(t *testing.T) {
+		down.start(t)
+		require.Eventually(t, func() bool {
+			return b.count(t, `select count(*) from lease where error like '%connect%'`) == 1
+		}, patience, 5*time.Millisecond)
+	})
+	require.Equal(t, 1, b.count(t, `select count(*) from lease where state = 'pending' and attempts = 0`))
 	b.start(t)
-	b.awaitState(t, "sent")
-}
-
-func TestAClaimThatExpiredIsTakenOver(t *testing.T) {
-	t.Parallel()
-	b := setup(t, nil)
-	b.register(t)
-	first, ok, err := b.list.claim(t.Context())
-	require.NoError(t, err)
-	require.True(t, ok)
-	_, ok, err = b.list.claim(t.Context())
-	require.NoError(t, err)
-	require.False(t, ok, "claimed is claimed")
-
-	_, err = b.pool.Exec(t.Context(), `update mail set lease_until = clock_timestamp() - interval '1 s'`)
-	require.NoError(t, err)
-	second, ok, err := b.list.claim(t.Context())
-	require.NoError(t, err)
-	require.True(t, ok)
-	require.Equal(t, first.ID, second.ID)
-
-	// The first sender wakes up. Nothing it does changes anything.
-	ctx := t.Context()
-	require.ErrorIs(t, b.list.submitting(ctx, first, time.Second), errClaimLost)
-	require.ErrorIs(t, b.list.release(ctx, first, "x", 0), errClaimLost)
-	require.ErrorIs(t, b.list.fail(ctx, first, "x"), errClaimLost)
-	require.ErrorIs(t, b.list.doubt(ctx, first, "x"), errClaimLost)
-	require.ErrorIs(t, b.list.sent(ctx, first, time.Now()), errClaimLost)
-	require.NoError(t, b.list.submitting(ctx, second, time.Second))
-	require.NoError(t, b.list.sent(ctx, second, time.Now()))
-	require.Equal(t, 1, b.count(t, `select count(*) from outbox`))
-}
-
-func TestALeaseTooShortForTheSendIsNotUsed(t *testing.T) {
-	t.Parallel()
-	b := setup(t, nil)
-	b.register(t)
-	m, _, err := b.list.claim(t.Context())
-	require.NoError(t, err)
-	require.ErrorIs(t, b.list.submitting(t.Context(), m, 2*time.Minute), errClaimLost)
-	require.Equal(t, 1, b.count(t, `select count(*) from mail where state = 'claimed'`))
-}
-
-func TestASenderThatVanishedWhileSubmittingLeavesDoubt(t *testing.T) {
-	t.Parallel()
-	b := setup(t, nil)
-	b.register(t)
-	m, _, err := b.list.claim(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, b.list.submitting(t.Context(), m, time.Second))
-	_, err = b.pool.Exec(t.Context(), `update mail set lease_until = clock_timestamp() - interval '1 s'`)
-	require.NoError(t, err)
-	b.start(t)
-	b.awaitState(t, "uncertain")
-	require.Empty(t, b.box.Messages(), "never sent again by itself")
-	require.ErrorIs(t, b.list.sent(t.Context(), m, time.Now()), errClaimLost)
+	b.awaitState(t, "done")
 }
 
 func TestShutdownFinishesTheMailUnderWay(t *testing.T) {
@@ -190,29 +135,5 @@ func TestShutdownFinishesTheMailUnderWay(t *testing.T) {
 		<-inside
 		close(release)
 	})
-	require.Equal(t, 1, b.count(t, `select count(*) from mail where state = 'sent'`))
-}
-
-func TestALostDatabaseIsSaidOnce(t *testing.T) {
-	t.Parallel()
-	var log bytes.Buffer
-	s := &Sender{log: slog.New(slog.NewTextHandler(&log, nil))}
-	for range 3 {
-		s.heard(t.Context(), errors.New("gone"))
-	}
-	for range 3 {
-		s.heard(t.Context(), nil)
-	}
-	require.Equal(t, 1, strings.Count(log.String(), "cannot be reached"))
-	require.Equal(t, 1, strings.Count(log.String(), "is back"))
-}
-
-func TestPausesDoubleUpToTheirLimit(t *testing.T) {
-	t.Parallel()
-	s := &Sender{cfg: SenderConfig{RetryMin: time.Second, RetryMax: 5 * time.Second}}
-	var pauses []time.Duration
-	for attempt := range 5 {
-		pauses = append(pauses, s.pause(attempt+1))
-	}
-	require.Equal(t, []time.Duration{1e9, 2e9, 4e9, 5e9, 5e9}, pauses)
+	require.Equal(t, 1, b.count(t, `select count(*) from lease where state = 'done'`))
 }

@@ -17,21 +17,15 @@ func TestManySendersSendEachMailOnce(t *testing.T) {
 	const mails = 60
 	b := setup(t, nil)
 	for i := range mails {
-		id := uuid.Must(uuid.NewV7())
-		_, err := b.pool.Exec(t.Context(), insertMail, id, id.String(), templateVerification,
-			uuid.Must(uuid.NewV7()), fmt.Sprintf("user%d@example.org", i), "Somebody")
-		require.NoError(t, err)
+		b.owe(t, uuid.Must(uuid.NewV7()), fmt.Sprintf("user%d@example.org", i))
 	}
 	other := *b
-	other.sender = &Sender{
-		cfg: b.sender.cfg, list: b.list, writer: b.sender.writer, smtp: b.sender.smtp, log: b.sender.log,
-		mails: b.sender.mails, wake: make(chan struct{}, 1),
-	}
+	other.sender = b.newSender(t, nil)
 	b.start(t)
 	other.start(t)
 	require.Eventually(t, func() bool {
-		return b.count(t, `select count(*) from mail where state = 'sent' and attempts = 1`) == mails
-	}, 20*time.Second, 10*time.Millisecond)
+		return b.count(t, `select count(*) from lease where state = 'done' and attempts = 1`) == mails
+	}, patience, 10*time.Millisecond)
 
 	seen := map[string]int{}
 	for _, m := range b.box.Messages() {

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/lease"
 )
 
 // ErrNoAuthor is returned by [Mails.Retry] and [Mails.MarkSent] for an action without a name or a reason.
@@ -34,33 +32,27 @@ func (e *NotSettledError) Error() string {
 //
 // It returns how many it put back; a [*NotSettledError] says which it did not. Calling it again changes nothing.
 func (m *Mails) Retry(ctx context.Context, ids []uuid.UUID, by, reason string) (n int, err error) {
-	return m.settle(ctx, ids, action{name: "retry", by: by, reason: reason, from: []MailState{MailUncertain, MailFailed}},
-		func(ctx context.Context, tx pgx.Tx, found []uuid.UUID) error {
-			_, err := tx.Exec(ctx, retryMails, found)
+	return m.settle(ctx, ids, action{
+		verb: "retry", by: by, reason: reason, from: []MailState{MailUncertain, MailFailed}, to: MailPending,
+	},
+		func(ctx context.Context, tx pgx.Tx, events []string) error {
+			_, err := lease.Reopen(ctx, tx, handlerVerification, events)
 			return err
 		})
 }
 
-const retryMails = `
-update mail set state = 'pending', attempts = 0, due_at = clock_timestamp(), lease_token = null, lease_until = null
-where id = any($1)`
-
 // MarkSent settles uncertain mails of which the operator knows that the server took them: sent, and said so by the same
 // VerificationEmailSent that a sender would have written. It returns what [Mails.Retry] does.
 func (m *Mails) MarkSent(ctx context.Context, ids []uuid.UUID, by, reason string) (n int, err error) {
-	n, err = m.settle(ctx, ids, action{name: "mark_sent", by: by, reason: reason, from: []MailState{MailUncertain}},
-		func(ctx context.Context, tx pgx.Tx, found []uuid.UUID) error {
-			rows, err := tx.Query(ctx, markMailsSent, found)
+	n, err = m.settle(ctx, ids, action{
+		verb: "mark_sent", by: by, reason: reason, from: []MailState{MailUncertain}, to: MailSent,
+	},
+		func(ctx context.Context, tx pgx.Tx, events []string) error {
+			settled, err := lease.Settle(ctx, tx, handlerVerification, events)
 			if err != nil {
 				return err
 			}
-			sent, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e domain.VerificationEmailSent, err error) {
-				return e, row.Scan(&e.MailID, &e.UserID, &e.SentAt)
-			})
-			if err != nil {
-				return err
-			}
-			return announce(ctx, tx, m.outbox, sent...)
+			return announceSent(ctx, tx, m.outbox, settled...)
 		})
 	if n > 0 {
 		m.outbox.Committed()
@@ -68,92 +60,81 @@ func (m *Mails) MarkSent(ctx context.Context, ids []uuid.UUID, by, reason string
 	return n, err
 }
 
-const markMailsSent = `
-update mail set state = 'sent', sent_at = clock_timestamp(), lease_token = null, lease_until = null, error = null
-where id = any($1) returning id::text, user_id, sent_at`
-
-// announce adds what the world is told of mails that were sent.
-func announce(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...domain.VerificationEmailSent) error {
-	events := make([]outbox.Event, len(sent))
-	for i, e := range sent {
-		e.SentAt = e.SentAt.UTC().Truncate(time.Microsecond)
-		event, err := contract.NewEvent(ctx, e, string(e.UserID), 0, e.SentAt)
-		if err != nil {
-			return err
-		}
-		events[i] = event
-	}
-	if _, err := out.Add(ctx, tx, events...); err != nil {
-		return fmt.Errorf("add to outbox: %w", err)
-	}
-	return nil
-}
-
 // action is something an operator does to mails.
 type action struct {
-	name, by, reason string
+	verb, by, reason string
 	from             []MailState // the states in which it means something
+	to               MailState
 }
-
-const lockMails = `select id, state from mail where id = any($1) order by id for update`
-
-const recordAction = `
-insert into mail_action (mail_id, action, from_state, by, reason)
-select id, $2, state, $3, $4 from mail where id = any($1)`
 
 // settle does one thing to all mails that are in a state for it, in one transaction with the rows that say so.
 func (m *Mails) settle(
-	ctx context.Context, ids []uuid.UUID, a action, change func(context.Context, pgx.Tx, []uuid.UUID) error,
+	ctx context.Context, ids []uuid.UUID, a action, change func(ctx context.Context, tx pgx.Tx, events []string) error,
 ) (n int, err error) {
 	if strings.TrimSpace(a.by) == "" || strings.TrimSpace(a.reason) == "" {
 		return 0, ErrNoAuthor
 	}
-	var found []uuid.UUID
+	var found []lockedMail
 	var left *NotSettledError
 	err = pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
 		if found, left, err = lock(ctx, tx, ids, a.from); err != nil || len(found) == 0 {
 			return err
 		}
-		if _, err := tx.Exec(ctx, recordAction, found, a.name, a.by, a.reason); err != nil {
-			return fmt.Errorf("record action: %w", err)
+		events, actions := make([]string, len(found)), make([]audit.Action, len(found))
+		for i, mail := range found {
+			events[i] = mail.EventID
+			actions[i] = audit.Action{
+				By: a.by, Verb: a.verb, Kind: "mail", Subject: mail.ID.String(), Reason: a.reason,
+				Before: string(mail.State), After: string(a.to),
+			}
 		}
-		return change(ctx, tx, found)
+		return errors.Join(change(ctx, tx, events), audit.Record(ctx, tx, actions...))
 	})
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%s mails: %w", a.name, err)
+		return 0, fmt.Errorf("%s mails: %w", a.verb, err)
 	case left != nil:
 		return len(found), left
 	}
 	return len(found), nil
 }
 
+type lockedMail struct {
+	ID      uuid.UUID
+	EventID string
+	State   MailState
+}
+
+const lockMails = `
+select mail.id, mail.event_id, case lease.state when 'done' then 'sent' else lease.state end
+from mail join lease on lease.event_id = mail.event_id and lease.handler = 'mail.' || mail.template
+where mail.id = any($1) order by mail.id for update of lease`
+
 // lock locks the mails and sorts out those that are not in one of the states.
-func lock(ctx context.Context, tx pgx.Tx, ids []uuid.UUID, from []MailState) ([]uuid.UUID, *NotSettledError, error) {
+func lock(
+	ctx context.Context, tx pgx.Tx, ids []uuid.UUID, from []MailState,
+) (found []lockedMail, left *NotSettledError, err error) {
 	rows, err := tx.Query(ctx, lockMails, ids)
 	if err != nil {
 		return nil, nil, fmt.Errorf("lock mails: %w", err)
 	}
-	states := map[uuid.UUID]MailState{}
-	var id uuid.UUID
-	var state MailState
-	if _, err := pgx.ForEachRow(rows, []any{&id, &state}, func() error {
-		states[id] = state
-		return nil
-	}); err != nil {
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[lockedMail])
+	if err != nil {
 		return nil, nil, fmt.Errorf("lock mails: %w", err)
 	}
-	var found []uuid.UUID
-	left := &NotSettledError{Refused: map[uuid.UUID]MailState{}}
+	left = &NotSettledError{Refused: map[uuid.UUID]MailState{}}
+	known := map[uuid.UUID]bool{}
+	for _, mail := range all {
+		known[mail.ID] = true
+		if slices.Contains(from, mail.State) {
+			found = append(found, mail)
+		} else {
+			left.Refused[mail.ID] = mail.State
+		}
+	}
 	for _, id := range ids {
-		state, known := states[id]
-		switch {
-		case !known:
+		if !known[id] {
 			left.Missing = append(left.Missing, id)
-		case !slices.Contains(from, state):
-			left.Refused[id] = state
-		case !slices.Contains(found, id):
-			found = append(found, id)
 		}
 	}
 	if len(left.Missing) == 0 && len(left.Refused) == 0 {

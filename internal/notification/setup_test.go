@@ -17,6 +17,7 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/local/mailbox"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/pgtest"
@@ -25,6 +26,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
+const patience = 30 * time.Second
+
 const someone = domain.UserID("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")
 
 var testKey = domain.VerificationKey(strings.Repeat("k", domain.MinSecretBytes))
@@ -32,8 +35,8 @@ var testKey = domain.VerificationKey(strings.Repeat("k", domain.MinSecretBytes))
 // bundle is the service without its broker: a mail list on a database of its own, and a mail server.
 type bundle struct {
 	pool   *pgxpool.Pool
+	outbox *outbox.Outbox
 	box    *mailbox.Mailbox
-	list   *list
 	sender *Sender
 }
 
@@ -43,23 +46,46 @@ func setup(t *testing.T, reply func(stage, from, to string) error) *bundle {
 	box, err := mailbox.Start(t.Context(), mailbox.Config{Reply: reply})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, box.Close()) })
+	b := &bundle{pool: pool, box: box, outbox: newOutbox(t)}
+	b.sender = b.newSender(t, nil)
+	return b
+}
+
+func newOutbox(t *testing.T) *outbox.Outbox {
+	t.Helper()
 	events, err := contract.Load()
 	require.NoError(t, err)
 	out, err := outbox.New(outbox.Config{Validate: events.Validate})
 	require.NoError(t, err)
-	l := &list{pool: pool, outbox: out, lease: time.Minute}
-	sender := newSender(
-		SenderConfig{
-			Workers: 2, Lease: time.Minute, Poll: 10 * time.Millisecond, MaxAttempts: 3,
-			RetryMin: time.Millisecond, RetryMax: 4 * time.Millisecond,
-		}, l,
-		Writer{Links: testKey, PublicURL: "http://127.0.0.1:8080", LinksFor: time.Hour, Host: "example.com"},
-		&smtpSender{
-			cfg:  SMTPConfig{Addr: box.SMTPAddr(), TLS: "none", Timeout: 5 * time.Second},
+	return out
+}
+
+// quick are settings under which nobody waits but for leases.
+var quick = lease.Settings{
+	Workers: 2, Lease: time.Minute, Poll: 10 * time.Millisecond, MaxAttempts: 3,
+	RetryMin: time.Millisecond, RetryMax: 4 * time.Millisecond,
+}
+
+func (b *bundle) newSender(t *testing.T, change func(*senderSetup)) *Sender {
+	t.Helper()
+	setup := newSetup(b.pool, b.outbox, b.box.SMTPAddr())
+	if change != nil {
+		change(&setup)
+	}
+	sender, err := newSender(setup)
+	require.NoError(t, err)
+	return sender
+}
+
+func newSetup(pool *pgxpool.Pool, out *outbox.Outbox, smtpAddr string) senderSetup {
+	return senderSetup{
+		settings: quick, pool: pool, outbox: out, log: slog.New(slog.DiscardHandler), registerer: prometheus.NewRegistry(),
+		writer: Writer{Links: testKey, PublicURL: "http://127.0.0.1:8080", LinksFor: time.Hour, Host: "example.com"},
+		smtp: &smtpSender{
+			cfg:  SMTPConfig{Addr: smtpAddr, TLS: "none", Timeout: 5 * time.Second},
 			from: "Twinbox <no-reply@example.com>",
 		},
-		slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-	return &bundle{pool: pool, box: box, list: l, sender: sender}
+	}
 }
 
 // start runs the sender until the test ends.
@@ -114,6 +140,6 @@ func (b *bundle) count(t *testing.T, sql string, args ...any) (n int) {
 func (b *bundle) awaitState(t *testing.T, state string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		return b.count(t, `select count(*) from mail where state = $1`, state) == 1
-	}, 10*time.Second, 5*time.Millisecond, "mail never %s", state)
+		return b.count(t, `select count(*) from lease where state = $1`, state) == 1
+	}, patience, 5*time.Millisecond, "mail never %s", state)
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
 
 	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/fault"
 )
 
 // SMTPConfig says how mails leave.
@@ -20,7 +22,7 @@ type SMTPConfig struct {
 	TLS      string        `env:"TLS" envDefault:"opportunistic" oneof:"none opportunistic starttls tls" doc:"none: never; opportunistic: STARTTLS where offered; starttls: required; tls: from the first byte"`
 	Username string        `env:"USERNAME" doc:"account at the mail server; empty: no login"`
 	Password config.Secret `env:"PASSWORD" doc:"its password"`
-	Timeout  time.Duration `env:"TIMEOUT" envDefault:"20s" min:"100ms" max:"10m" doc:"for one mail, from dialling to the server's answer"`
+	Timeout  time.Duration `env:"TIMEOUT" envDefault:"20s" min:"100ms" max:"10m" doc:"for one mail, from dialling to the server's answer; at most a third of it for each of dialling, the greeting, and TLS with login"`
 }
 
 func (c SMTPConfig) problems() []config.Problem {
@@ -37,84 +39,108 @@ func (c SMTPConfig) problems() []config.Problem {
 	return problems
 }
 
-// verdict is what a failed attempt means for the mail.
-type verdict string
-
-const (
-	again   verdict = "again"   // the server certainly does not have it: try again later
-	refused verdict = "refused" // the server will never take it
-	unclear verdict = "unclear" // the connection was lost when the server may have had it all
-)
-
-// SubmitError is a failed attempt to hand a letter over. Its text goes to the log and to the mail's row, so it says
-// the stage and the codes and leaves out the server's words, which like to repeat the address.
-type SubmitError struct {
-	verdict verdict
-	err     error
-}
-
-func (e *SubmitError) Error() string {
-	var sendErr *mail.SendError
-	switch {
-	case !errors.As(e.err, &sendErr):
-		return fmt.Sprintf("submit mail: %v", e.err)
-	case sendErr.ErrorCode() == 0:
-		return fmt.Sprintf("submit mail: %s: no answer", sendErr.Reason)
-	}
-	return strings.TrimSpace(fmt.Sprintf("submit mail: %s: %d %s",
-		sendErr.Reason, sendErr.ErrorCode(), sendErr.EnhancedStatusCode()))
-}
-
-func (e *SubmitError) Unwrap() error { return e.err }
-
-// smtpSender hands letters over to one mail server, one connection each.
+// smtpSender hands letters over to one mail server, one connection and one recipient each: a connection that the
+// server has spoiled spoils nobody else's mail, and no answer is about two people.
 type smtpSender struct {
 	cfg  SMTPConfig
 	from string
 }
 
-// submit hands one letter over. beforeData is called when the connection stands and nothing of the letter has been
-// sent; its error ends the attempt and is returned as it is. Every other error is a [*SubmitError].
-func (s *smtpSender) submit(ctx context.Context, letter Letter, beforeData func(context.Context) error) error {
+// submit hands one letter over. begin is called when the server has agreed to everything that can be agreed on without
+// the letter, right before DATA; its error ends the attempt and is returned as it is. Every other error is marked with
+// what it means for the mail, see [lease.Effect].
+func (s *smtpSender) submit(ctx context.Context, letter Letter, begin func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	msg, err := s.compose(letter)
+	written, err := s.compose(letter)
 	if err != nil {
-		return &SubmitError{refused, err}
+		return failure.AsPermanent(err)
 	}
-	client, err := s.client()
+	conn, err := s.connect(ctx)
 	if err != nil {
-		return &SubmitError{again, err}
+		return failure.AsTransient(&SubmitError{Stage: stageConnect, err: err})
 	}
-	if err := client.DialWithContext(ctx); err != nil {
-		return &SubmitError{again, fmt.Errorf("connect: %w", err)}
+	defer hangUp(conn)
+	if err := conn.Mail(written.from); err != nil {
+		return answered(stageMail, err)
 	}
-	defer func() { _ = client.Close() }() // QUIT; the verdict is in already
-	if err := beforeData(ctx); err != nil {
+	if err := conn.Rcpt(written.to); err != nil {
+		return answered(stageRcpt, err)
+	}
+	if err := begin(ctx); err != nil {
 		return err
 	}
-	if err := client.Send(msg); err != nil {
-		return &SubmitError{judge(err), err}
+	fault.Here("notification.mail.submitting")
+	return handOver(conn, written.msg)
+}
+
+// handOver is the irreversible step. Until the final dot the server has nothing; after it, its answer says what it has
+// and silence says nothing.
+func handOver(conn *smtp.Client, msg *mail.Msg) error {
+	fault.Here("notification.mail.data")
+	data, err := conn.Data()
+	if err != nil {
+		return answered(stageData, err)
 	}
+	if _, err := msg.WriteTo(data); err != nil {
+		_ = conn.Close() // and not QUIT, which would end the content with a dot
+		return answered(stageContent, err)
+	}
+	closer, ok := data.(*smtp.DataCloser)
+	if !ok {
+		return &SubmitError{Stage: stageDot, err: errors.New("the mail library writes content in another way")}
+	}
+	if err := closer.WriteCloser.Close(); err != nil {
+		return &SubmitError{Stage: stageDot, err: err}
+	}
+	fault.Here("notification.mail.dot")
+	if _, _, err := conn.Text.ReadResponse(accepted); err != nil {
+		return answered(stageDot, err)
+	}
+	fault.Here("notification.mail.accepted")
 	return nil
 }
 
-func (s *smtpSender) compose(letter Letter) (*mail.Msg, error) {
+// accepted is the first digit of a yes.
+const accepted = 2
+
+// hangUp says goodbye and does not wait for the answer: the outcome has to be recorded.
+func hangUp(conn *smtp.Client) {
+	_ = conn.Text.PrintfLine("QUIT")
+	_ = conn.Close()
+}
+
+// composed is a letter as the mail library has it, and its envelope.
+type composed struct {
+	msg      *mail.Msg
+	from, to string // in angle brackets
+}
+
+func (s *smtpSender) compose(letter Letter) (c composed, err error) {
 	msg := mail.NewMsg()
 	if err := msg.From(s.from); err != nil {
-		return nil, fmt.Errorf("compose from: %w", err)
+		return c, fmt.Errorf("compose from: %w", err)
 	}
 	if err := msg.To(string(letter.To)); err != nil {
-		return nil, errors.New("compose to: not an address the mail library takes")
+		return c, errors.New("compose to: not an address the mail library takes")
 	}
 	msg.Subject(letter.Subject)
 	msg.SetMessageIDWithValue(letter.MessageID)
-	msg.SetDate()
+	msg.SetDateWithValue(letter.WrittenAt)
 	msg.SetBodyString(mail.TypeTextPlain, letter.Text)
-	return msg, nil
+	from, err := msg.GetSender(false)
+	if err != nil {
+		return c, fmt.Errorf("compose from: %w", err)
+	}
+	to, err := msg.GetRecipients()
+	if err != nil || len(to) != 1 {
+		return c, errors.New("compose to: not one recipient")
+	}
+	return composed{msg, from, to[0]}, nil
 }
 
-func (s *smtpSender) client() (*mail.Client, error) {
+// connect opens a connection and brings it to where the first mail may be sent: TLS and login included.
+func (s *smtpSender) connect(ctx context.Context) (*smtp.Client, error) {
 	host, portText, err := net.SplitHostPort(s.cfg.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("mail server address: %w", err)
@@ -127,7 +153,7 @@ func (s *smtpSender) client() (*mail.Client, error) {
 		"none": mail.NoTLS, "opportunistic": mail.TLSOpportunistic, "starttls": mail.TLSMandatory, "tls": mail.NoTLS,
 	}
 	options := []mail.Option{
-		mail.WithPort(port), mail.WithTLSPolicy(policies[s.cfg.TLS]), mail.WithTimeout(s.cfg.Timeout),
+		mail.WithPort(port), mail.WithTLSPolicy(policies[s.cfg.TLS]), mail.WithTimeout(s.cfg.Timeout / connectSteps),
 	}
 	if s.cfg.TLS == "tls" {
 		options = append(options, mail.WithSSL())
@@ -136,23 +162,19 @@ func (s *smtpSender) client() (*mail.Client, error) {
 		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.cfg.Username),
 			mail.WithPassword(string(s.cfg.Password)))
 	}
-	return mail.NewClient(host, options...)
+	client, err := mail.NewClient(host, options...)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := client.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// One deadline for the rest, on the connection itself: a process that is stopped and woken up finds it over.
+	until, _ := ctx.Deadline()
+	return conn, conn.UpdateDeadline(time.Until(until))
 }
 
-// judge reads from where and how an attempt failed what the server can have of the letter. Before the final dot it has
-// nothing; after it, an answer from the server is final, and silence is not.
-func judge(err error) verdict {
-	var sendErr *mail.SendError
-	if !errors.As(err, &sendErr) {
-		return unclear
-	}
-	switch code := sendErr.ErrorCode(); {
-	case code >= 500 && code < 600:
-		return refused
-	case code >= 400 && code < 500:
-		return again
-	case sendErr.Reason == mail.ErrSMTPDataClose:
-		return unclear
-	}
-	return again
-}
+// connectSteps is how often the mail library starts its timeout anew while it connects: for the connection, for the
+// greeting, and for the rest.
+const connectSteps = 3

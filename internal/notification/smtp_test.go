@@ -3,14 +3,13 @@ package notification
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/wneessen/go-mail"
 
 	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/local/mailbox"
 )
 
@@ -33,21 +32,10 @@ var letter = Letter{
 
 func ready(context.Context) error { return nil }
 
-// submitted hands the letter over and returns the verdict, "" when the server took it.
-func submitted(ctx context.Context, s *smtpSender, beforeData func(context.Context) error) (verdict, error) {
-	err := s.submit(ctx, letter, beforeData)
-	if submitErr, ok := errors.AsType[*SubmitError](err); ok {
-		return submitErr.verdict, err
-	}
-	return "", err
-}
-
 func TestALetterArrivesAsWritten(t *testing.T) {
 	t.Parallel()
 	s, box := newSMTP(t, mailbox.Config{}, nil)
-	v, err := submitted(t.Context(), s, ready)
-	require.NoError(t, err)
-	require.Empty(t, v)
+	require.NoError(t, s.submit(t.Context(), letter, ready))
 	messages, err := box.Await(t.Context(), 1)
 	require.NoError(t, err)
 	require.Equal(t, []string{"ada@example.org"}, messages[0].To, "a line break in the subject adds nobody")
@@ -59,9 +47,7 @@ func TestNothingIsSentBeforeTheSenderIsReady(t *testing.T) {
 	t.Parallel()
 	s, box := newSMTP(t, mailbox.Config{}, nil)
 	notReady := errors.New("the claim is gone")
-	v, err := submitted(t.Context(), s, func(context.Context) error { return notReady })
-	require.ErrorIs(t, err, notReady)
-	require.Empty(t, v, "no verdict on a mail that was not submitted")
+	require.Equal(t, notReady, s.submit(t.Context(), letter, func(context.Context) error { return notReady }))
 	require.Empty(t, box.Messages())
 }
 
@@ -80,57 +66,22 @@ func TestWhatCannotConnectIsTriedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, box := newSMTP(t, mailbox.Config{}, change)
-			v, err := submitted(t.Context(), s, func(context.Context) error {
+			err := s.submit(t.Context(), letter, func(context.Context) error {
 				t.Error("submitting, though nothing was sent")
 				return nil
 			})
-			require.Equal(t, again, v, "%v", err)
+			require.Equal(t, failure.Transient, failure.Classify(err), "%v", err)
 			require.NotContains(t, err.Error(), "hunter2")
 			require.Empty(t, box.Messages())
 		})
 	}
 }
 
-func TestAServerThatStallsAfterTheContentLeavesDoubt(t *testing.T) {
-	t.Parallel()
-	release := make(chan struct{})
-	s, _ := newSMTP(t, mailbox.Config{Reply: func(stage, _, _ string) error {
-		if stage == "kept" {
-			<-release
-		}
-		return nil
-	}}, func(c *SMTPConfig) { c.Timeout = 300 * time.Millisecond })
-	defer close(release)
-	v, err := submitted(t.Context(), s, ready)
-	require.Error(t, err)
-	require.Equal(t, unclear, v)
-}
-
 func TestALetterThatCannotBeWrittenIsRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := newSMTP(t, mailbox.Config{}, nil)
 	s.from = "nobody"
-	v, err := submitted(t.Context(), s, ready)
-	require.Equal(t, refused, v, "%v", err)
-}
-
-// The verdict depends on how far the letter got: the server has nothing before the final dot, and after it only its
-// answer says what it has.
-func TestJudge(t *testing.T) {
-	t.Parallel()
-	for name, row := range map[string]struct {
-		err  error
-		want verdict
-	}{
-		"sender not answered":    {&mail.SendError{Reason: mail.ErrSMTPMailFrom}, again},
-		"recipient not answered": {&mail.SendError{Reason: mail.ErrSMTPRcptTo}, again},
-		"content cut":            {&mail.SendError{Reason: mail.ErrWriteContent}, again},
-		"dot not answered":       {&mail.SendError{Reason: mail.ErrSMTPDataClose}, unclear},
-		"wrapped":                {fmt.Errorf("send: %w", &mail.SendError{Reason: mail.ErrSMTPDataClose}), unclear},
-		"anything else":          {errors.New("no idea"), unclear},
-	} {
-		require.Equal(t, row.want, judge(row.err), name)
-	}
+	require.Equal(t, failure.Permanent, failure.Classify(s.submit(t.Context(), letter, ready)))
 }
 
 func TestSMTPCrossChecks(t *testing.T) {

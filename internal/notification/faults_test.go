@@ -1,0 +1,177 @@
+package notification
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/smtptest"
+)
+
+// facing gives the bundle a sender that faces a mail server with the script.
+func facing(t *testing.T, script smtptest.Script, change func(*senderSetup)) (*bundle, *smtptest.Server) {
+	t.Helper()
+	b := setup(t, nil)
+	server := smtptest.Start(t, script)
+	b.sender = b.newSender(t, func(s *senderSetup) {
+		s.smtp.cfg.Addr = server.Addr()
+		if change != nil {
+			change(s)
+		}
+	})
+	return b, server
+}
+
+// What the server does, and how far it let the letter come, decides what becomes of the mail.
+func TestEveryFaultAtEveryStage(t *testing.T) {
+	t.Parallel()
+	type fate struct {
+		state    lease.State
+		attempts int
+		taken    int
+	}
+	refused := fate{lease.Failed, 1, 0}     // for good
+	givenUp := fate{lease.Failed, 3, 0}     // for now, three times
+	unreached := fate{lease.Pending, 0, 0}  // nobody's attempt
+	unknown := fate{lease.Uncertain, 1, 0}  // and not taken, which nobody knows
+	twofold := fate{lease.Uncertain, 1, 1}  // and taken, which nobody knows
+	accepted := fate{lease.Done, 1, 1}      // although the answer is an odd one
+	answers := map[string]map[string]fate{} // stage, answer
+	conversation := []smtptest.Stage{smtptest.From, smtptest.To, smtptest.Data, smtptest.Dot}
+	for _, at := range conversation {
+		answers[string(at)] = map[string]fate{
+			"421 4.3.2 closing": givenUp, "450 4.2.0 busy": givenUp, "451 4.7.1 greylisted": givenUp, "451 later": givenUp,
+			"452 4.3.1 no room": givenUp, "552 5.2.2 mailbox full": givenUp, "535 5.7.8 who are you": givenUp,
+			"550 5.1.1 no such user": refused, "550 no": refused, "552 5.3.4 too big": refused, "554 5.7.1 spam": refused,
+			"cut": givenUp,
+		}
+	}
+	answers["dot"]["cut"] = unknown
+	answers["dot"]["354 what"] = unknown
+	answers["content"] = map[string]fate{"cut": unknown} // a short letter is in the network before the server reads
+	answers["taken"] = map[string]fate{"cut": twofold, "251 2.0.0 will forward": accepted}
+	answers["connect"] = map[string]fate{"cut": unreached, "421 4.3.2 closing": unreached, "554 5.3.2 no service": unreached}
+	for at, rows := range answers {
+		for say, want := range rows {
+			t.Run(fmt.Sprintf("%s: %s", at, say), func(t *testing.T) {
+				t.Parallel()
+				var asked atomic.Int32
+				b, server := facing(t, func(stage smtptest.Stage, _ string) smtptest.Answer {
+					if string(stage) != at {
+						return smtptest.Answer{}
+					}
+					asked.Add(1)
+					if say == "cut" {
+						return smtptest.Answer{Cut: true}
+					}
+					return smtptest.Answer{Say: say}
+				}, nil)
+				b.register(t)
+				t.Run("send", func(t *testing.T) {
+					b.start(t)
+					require.Eventually(t, func() bool {
+						return b.count(t, `select count(*) from lease where state = $1 and (error is not null or state = 'done')
+							and due_at is not null`, want.state) == 1 && asked.Load() > 0
+					}, patience, 5*time.Millisecond, "never %s", want.state)
+				})
+				require.Equal(t, want.attempts, b.count(t, `select attempts from lease`))
+				require.Len(t, server.Mails(), want.taken)
+				told := 0
+				if want == accepted {
+					told = 1
+				}
+				require.Equal(t, told, b.count(t, `select count(*) from outbox`), "announced when it is known to be sent")
+				require.Zero(t, b.count(t, `select count(*) from lease where error like '%ada@%'`), "no address is stored")
+			})
+		}
+	}
+}
+
+// A server that takes the mail and hangs up before it says so: parked, or sent again under the same Message-ID.
+func TestTakenThenCut(t *testing.T) {
+	t.Parallel()
+	for policy, mails := range map[string]int{lease.Park: 1, lease.Resend: 2} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			var cuts atomic.Int32
+			b, server := facing(t, func(at smtptest.Stage, _ string) smtptest.Answer {
+				return smtptest.Answer{Cut: at == smtptest.Taken && cuts.Add(1) == 1}
+			}, func(s *senderSetup) { s.settings.OnUncertain = policy })
+			b.register(t)
+			b.start(t)
+			b.awaitState(t, map[string]string{lease.Park: "uncertain", lease.Resend: "done"}[policy])
+			taken := server.Mails()
+			require.Len(t, taken, mails)
+			require.Equal(t, taken[0].MessageID, taken[mails-1].MessageID)
+			require.Equal(t, 1, b.count(t, `select doubts from lease`), "one mail, and one more for each doubt at most")
+		})
+	}
+}
+
+// A server that stalls after it has taken the mail, for longer than anybody waits.
+func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	b, server := facing(t, func(at smtptest.Stage, _ string) smtptest.Answer {
+		if at == smtptest.Taken {
+			return smtptest.Answer{Wait: release}
+		}
+		return smtptest.Answer{}
+	}, func(s *senderSetup) { s.smtp.cfg.Timeout = 300 * time.Millisecond })
+	t.Cleanup(func() { close(release) })
+	b.register(t)
+	b.start(t)
+	b.awaitState(t, "uncertain")
+	require.Len(t, server.Mails(), 1)
+}
+
+// A server that is slow to take the content, for longer than the lease: heartbeats keep the mail its sender's.
+func TestASendThatOutlivesItsLease(t *testing.T) {
+	t.Parallel()
+	slow, release := make(chan struct{}, 10), make(chan struct{})
+	b, server := facing(t, func(at smtptest.Stage, _ string) smtptest.Answer {
+		if at == smtptest.Content {
+			slow <- struct{}{}
+			return smtptest.Answer{Wait: release}
+		}
+		return smtptest.Answer{}
+	}, func(s *senderSetup) { s.settings.Lease, s.smtp.cfg.Timeout = time.Second, 900*time.Millisecond })
+	b.sender.setup.smtp.cfg.Timeout = patience // beyond what a configuration may say
+	b.register(t)
+	b.start(t)
+	<-slow
+	rival := *b
+	rival.sender = b.newSender(t, func(s *senderSetup) { s.smtp.cfg.Addr = server.Addr() })
+	rival.start(t)
+	var first, now time.Time
+	read := func(into *time.Time) {
+		require.NoError(t, b.pool.QueryRow(t.Context(), `select due_at from lease`).Scan(into))
+	}
+	read(&first)
+	require.Eventually(t, func() bool { read(&now); return now.Sub(first) > 2*time.Second }, patience, 10*time.Millisecond)
+	close(release)
+	b.awaitState(t, "done")
+	require.Len(t, server.Mails(), 1)
+	require.Equal(t, 1, b.count(t, `select attempts from lease`))
+}
+
+// TLS is required and the server has none: nothing is sent, and nothing is given up.
+func TestRequiredTLSThatIsAbsent(t *testing.T) {
+	t.Parallel()
+	b, server := facing(t, func(at smtptest.Stage, _ string) smtptest.Answer {
+		if at == smtptest.From {
+			t.Error("a mail begins in the clear")
+		}
+		return smtptest.Answer{}
+	}, func(s *senderSetup) { s.smtp.cfg.TLS = "starttls" })
+	b.register(t)
+	b.start(t)
+	require.Eventually(t, func() bool {
+		return b.count(t, `select count(*) from lease where error like '%STARTTLS%' and attempts = 0`) == 1
+	}, patience, 5*time.Millisecond)
+	require.Empty(t, server.Mails())
+}

@@ -1,0 +1,213 @@
+// Package smtptest is a mail server that misbehaves on purpose: it refuses, stalls or hangs up at any point of a
+// conversation, and remembers what it took responsibility for. What it took is what counts as a mail, whether or not
+// the client ever heard of it.
+package smtptest
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/textproto"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Stage is a point in a conversation, before the server's answer there.
+type Stage string
+
+// The stages, in their order.
+const (
+	Connect Stage = "connect" // before the greeting
+	Hello   Stage = "hello"   // EHLO
+	From    Stage = "from"    // MAIL FROM
+	To      Stage = "to"      // RCPT TO
+	Data    Stage = "data"    // DATA, before 354
+	Content Stage = "content" // after 354: the server has read the first line
+	Dot     Stage = "dot"     // the content is complete; the server has not taken it
+	Taken   Stage = "taken"   // the server has taken it, and has not said so
+)
+
+// Answer is what the server does at a stage; the zero value is the usual.
+type Answer struct {
+	Say  string          // instead of the usual, such as "451 4.7.1 later"
+	Wait <-chan struct{} // stall until it is closed
+	Cut  bool            // then hang up without a word
+}
+
+// Script decides the answer. to is known from stage To on. It is called from several conversations at once.
+type Script func(at Stage, to string) Answer
+
+// Mail is one that the server took.
+type Mail struct{ To, MessageID, Content string }
+
+// Server is a running server.
+type Server struct {
+	listener net.Listener
+	script   Script
+
+	mu     sync.Mutex
+	mails  []Mail
+	conns  map[net.Conn]bool
+	ended  bool
+	talks  sync.WaitGroup
+	served chan struct{}
+}
+
+// Start starts a server for the test. A nil script makes it well-behaved.
+func Start(t testing.TB, script Script) *Server {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	if script == nil {
+		script = func(Stage, string) Answer { return Answer{} }
+	}
+	s := &Server{listener: listener, script: script, conns: map[net.Conn]bool{}, served: make(chan struct{})}
+	go s.serve()
+	t.Cleanup(s.close)
+	return s
+}
+
+// Addr is host:port.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Mails are those that the server took, in the order in which it did.
+func (s *Server) Mails() []Mail {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Mail(nil), s.mails...)
+}
+
+func (s *Server) serve() {
+	defer close(s.served)
+	for {
+		conn, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		s.conns[conn] = true
+		if s.ended {
+			_ = conn.Close()
+		}
+		s.mu.Unlock()
+		s.talks.Go(func() {
+			talk{server: s, conn: conn, text: textproto.NewConn(conn)}.run()
+			_ = conn.Close()
+		})
+	}
+}
+
+// close hangs up on everybody. Scripts that stall must have been released, or be released by an earlier cleanup.
+func (s *Server) close() {
+	s.mu.Lock()
+	s.ended = true
+	for conn := range s.conns {
+		_ = conn.Close()
+	}
+	s.mu.Unlock()
+	_ = s.listener.Close()
+	<-s.served
+	s.talks.Wait()
+}
+
+func (s *Server) take(m Mail) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mails = append(s.mails, m)
+}
+
+// errCut ends a conversation.
+var errCut = errors.New("cut")
+
+// talk is one conversation.
+type talk struct {
+	server *Server
+	conn   net.Conn
+	text   *textproto.Conn
+	to     string
+}
+
+func (t talk) run() {
+	if _, err := t.answer(Connect, "220 smtptest"); err != nil {
+		return
+	}
+	for {
+		line, err := t.text.ReadLine()
+		if err != nil {
+			return
+		}
+		verb, rest, _ := strings.Cut(line, " ")
+		switch strings.ToUpper(verb) {
+		case "EHLO", "HELO":
+			_, err = t.answer(Hello, "250-smtptest\r\n250 ENHANCEDSTATUSCODES")
+		case "MAIL":
+			_, err = t.answer(From, "250 2.1.0 yes")
+		case "RCPT":
+			t.to = strings.Trim(strings.TrimPrefix(rest, "TO:"), "<>")
+			_, err = t.answer(To, "250 2.1.5 yes")
+		case "DATA":
+			err = t.data()
+		case "QUIT":
+			_ = t.text.PrintfLine("221 2.0.0 bye")
+			return
+		default:
+			err = t.text.PrintfLine("250 2.0.0 yes")
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// answer plays a stage. usual reports whether the script had nothing else to say.
+func (t talk) answer(at Stage, say string) (usual bool, err error) {
+	a := t.server.script(at, t.to)
+	if a.Wait != nil {
+		<-a.Wait
+	}
+	switch {
+	case a.Cut:
+		return false, errCut
+	case a.Say != "":
+		return false, t.text.PrintfLine("%s", a.Say)
+	case say == "":
+		return true, nil
+	}
+	return true, t.text.PrintfLine("%s", say)
+}
+
+func (t talk) data() error {
+	if usual, err := t.answer(Data, "354 go on"); err != nil || !usual {
+		return err
+	}
+	var content strings.Builder
+	m := Mail{To: t.to}
+	for first := true; ; first = false {
+		line, err := t.text.ReadLine()
+		if err != nil {
+			return err
+		}
+		if first {
+			if _, err := t.answer(Content, ""); err != nil {
+				return err
+			}
+		}
+		if line == "." {
+			break
+		}
+		if id, found := strings.CutPrefix(line, "Message-ID: "); found {
+			m.MessageID = strings.Trim(id, "<>")
+		}
+		fmt.Fprintln(&content, line)
+	}
+	m.Content = content.String()
+	if usual, err := t.answer(Dot, ""); err != nil || !usual {
+		return err
+	}
+	t.server.take(m)
+	_, err := t.answer(Taken, "250 2.0.0 taken")
+	return err
+}

@@ -1,11 +1,17 @@
 // Package notification is the service that writes to people.
 //
 // What it knows, it knows from Customer's events: contacts.go keeps whom it may write to and, for a new user, puts a
-// verification mail on the list, in the transaction that records the event. sender.go takes mails off that list:
+// verification mail on the list, in the transaction that records the event. sender.go is the effect of a lease (see
+// internal/lease) that takes mails off that list:
 //
 //	pending -> claimed -> submitting -> sent | failed | uncertain
 //
-// A mail is an effect outside SQL, so no transaction can make it happen exactly once. The list makes it happen at most
-// once: a sender that dies before it submits has its claim expire, and another one starts over; one that dies while it
-// submits leaves the mail uncertain, for a person to settle, because the server may have taken it.
+//	mail.go             what is sent to whom, as the contact is by then
+//	smtp.go answer.go   how it leaves, and what a mail server's answer means for it
+//	mails.go settle.go  the list as an operator sees it
+//
+// A mail is an effect outside SQL, so no transaction can make it happen exactly once. A sender that dies before the mail
+// server may have the mail has its lease end, and another one starts over. One that dies later leaves the mail
+// uncertain: under MAIL_ON_UNCERTAIN=park a person settles it, and no mail is sent twice; under resend it is sent again
+// under the same Message-ID, and none is left out.
 package notification

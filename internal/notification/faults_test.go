@@ -54,7 +54,9 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	answers["dot"]["354 what"] = unknown
 	answers["content"] = map[string]fate{"cut": unknown} // a short letter is in the network before the server reads
 	answers["taken"] = map[string]fate{"cut": twofold, "251 2.0.0 will forward": accepted}
-	answers["connect"] = map[string]fate{"cut": unreached, "421 4.3.2 closing": unreached, "554 5.3.2 no service": unreached}
+	answers["connect"] = map[string]fate{
+		"cut": unreached, "421 4.3.2 closing": unreached, "554 5.3.2 no service": unreached,
+	}
 	for at, rows := range answers {
 		for say, want := range rows {
 			t.Run(fmt.Sprintf("%s: %s", at, say), func(t *testing.T) {

@@ -87,7 +87,8 @@ func TestAContactThatIsGoneGetsNoMail(t *testing.T) {
 	b.start(t)
 	b.awaitState(t, "failed")
 	require.Empty(t, b.box.Messages())
-	require.Equal(t, 1, b.count(t, `select count(*) from lease where error like '%nobody to send it to%' and attempts = 1`))
+	require.Equal(t, 1, b.count(t,
+		`select count(*) from lease where error like '%nobody to send it to%' and attempts = 1`))
 }
 
 // The letter is dated by the claim, which has the database's clock.

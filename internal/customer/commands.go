@@ -50,30 +50,60 @@ var errOutcomeUnknown = errors.New("the connection was lost at the commit: the o
 // transaction runs fn in one transaction of its own, whatever becomes of the request: a client that hangs up in the
 // middle must not decide whether a commit goes through. It wakes the relay afterwards.
 func (c *Commands) transaction(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
+	return c.transactionWith(ctx, &pgx.Batch{}, fn)
+}
+
+// transactionWith is transaction with statements that travel with its begin. When fn runs they have been answered.
+func (c *Commands) transactionWith(
+	ctx context.Context, first *pgx.Batch, fn func(context.Context, pgx.Tx) error,
+) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
 	defer cancel()
-	committing := false
-	err := pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
-		err := fn(ctx, tx)
-		committing = err == nil
+	conn, err := c.pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("acquire connection: %w", err)
+	}
+	defer conn.Release()
+	begin := &pgx.Batch{}
+	begin.BeginTx(pgx.TxOptions{})
+	begin.QueuedQueries = append(begin.QueuedQueries, first.QueuedQueries...)
+	results := conn.SendBatch(ctx, begin)
+	tx := results.Tx()
+	defer func() { _ = tx.Rollback(ctx) }() // does nothing after a commit
+	if err := results.Close(); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	if err := fn(ctx, tx); err != nil {
 		return err
-	})
-	if err != nil && committing {
+	}
+	if err := tx.Commit(ctx); err != nil {
 		return fmt.Errorf("%w: %w", errOutcomeUnknown, err)
 	}
-	if err == nil {
-		c.outbox.Committed()
-	}
-	return err
+	c.outbox.Committed()
+	return nil
 }
 
 // emit appends the event of a user that this transaction has locked and brought to version.
 func (c *Commands) emit(ctx context.Context, tx pgx.Tx, user domain.User, at time.Time, event any) error {
+	writes := &pgx.Batch{}
+	if err := c.queueEvent(ctx, writes, user, at, event); err != nil {
+		return err
+	}
+	if err := tx.SendBatch(ctx, writes).Close(); err != nil {
+		return fmt.Errorf("add to outbox: %w", err)
+	}
+	return nil
+}
+
+// queueEvent is emit as part of a batch.
+func (c *Commands) queueEvent(
+	ctx context.Context, writes *pgx.Batch, user domain.User, at time.Time, event any,
+) error {
 	appended, err := contract.NewEvent(ctx, event, string(user.ID), user.Version, at)
 	if err != nil {
 		return err
 	}
-	if _, err := c.outbox.Add(ctx, tx, appended); err != nil {
+	if err := c.outbox.Queue(writes, appended); err != nil {
 		return fmt.Errorf("add to outbox: %w", err)
 	}
 	return nil

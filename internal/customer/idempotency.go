@@ -30,34 +30,40 @@ select fingerprint, status, body from idempotency_key
 where scope = $1 and key = $2 and expires_at > clock_timestamp()`
 )
 
-// claimKey makes this transaction the only one that works under the key, or says at once that another does. found
-// means that the answer was given before. A hash collision of two keys costs one of them a needless errKeyInFlight.
-func claimKey(
-	ctx context.Context, tx pgx.Tx, scope, key string, fingerprint []byte,
-) (answer Answer, found bool, err error) {
-	var locked bool
-	var known []byte
-	batch := &pgx.Batch{} // one round trip for both
-	batch.Queue(lockKey, scope, key).QueryRow(func(row pgx.Row) error { return row.Scan(&locked) })
-	batch.Queue(selectAnswer, scope, key).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(&known, &answer.Status, &answer.Body)
+// claim makes a transaction the only one that works under a key, or finds out that another does.
+type claim struct {
+	scope, key  string
+	fingerprint []byte // of the command
+
+	locked bool
+	known  []byte // fingerprint of the command that was answered under the key
+	answer Answer
+}
+
+// queue adds the claim's statements to the first batch of the transaction.
+func (c *claim) queue(batch *pgx.Batch) {
+	batch.Queue(lockKey, c.scope, c.key).QueryRow(func(row pgx.Row) error { return row.Scan(&c.locked) })
+	batch.Queue(selectAnswer, c.scope, c.key).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(&c.known, &c.answer.Status, &c.answer.Body)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
 		return err
 	})
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return Answer{}, false, fmt.Errorf("claim idempotency key: %w", err)
-	}
+}
+
+// given is the answer that was given before, if found. A hash collision of two keys costs one of them a needless
+// errKeyInFlight.
+func (c *claim) given() (answer Answer, found bool, err error) {
 	switch {
-	case !locked:
+	case !c.locked:
 		return Answer{}, false, errKeyInFlight
-	case known == nil:
+	case c.known == nil:
 		return Answer{}, false, nil
-	case !bytes.Equal(known, fingerprint):
+	case !bytes.Equal(c.known, c.fingerprint):
 		return Answer{}, false, errKeyReused
 	}
-	return answer, true, nil
+	return c.answer, true, nil
 }
 
 // An expired row may still lie there; it is overwritten.
@@ -68,14 +74,9 @@ on conflict (scope, key) do update set
     fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
     created_at = excluded.created_at, expires_at = excluded.expires_at`
 
-func storeAnswer(
-	ctx context.Context, tx pgx.Tx, scope, key string, fingerprint []byte, answer Answer, keep time.Duration,
-) error {
-	_, err := tx.Exec(ctx, upsertAnswer, scope, key, fingerprint, answer.Status, answer.Body, keep.Seconds())
-	if err != nil {
-		return fmt.Errorf("store idempotent answer: %w", err)
-	}
-	return nil
+// store adds what keeps the answer under the key to a batch of the transaction.
+func (c *claim) store(batch *pgx.Batch, answer Answer, keep time.Duration) {
+	batch.Queue(upsertAnswer, c.scope, c.key, c.fingerprint, answer.Status, answer.Body, keep.Seconds())
 }
 
 const deleteExpiredKeys = `

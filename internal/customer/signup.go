@@ -22,23 +22,34 @@ const signUpScope = "signup"
 // The same key with the same command returns the same answer again without doing anything; with another command it
 // returns errKeyReused, and errKeyInFlight while the first is still running. An address that is taken is a
 // [domain.CodeEmailTaken], and the key stays free.
+//
+// It takes three round trips, each of which costs the database as much as a statement: begin and claim, the writes,
+// commit.
 func (c *Commands) SignUp(ctx context.Context, key string, email domain.Email, name domain.Name) (Answer, error) {
 	fingerprint := sha256.Sum256([]byte(string(email) + "\x00" + string(name)))
+	claim := claim{scope: signUpScope, key: key, fingerprint: fingerprint[:]}
+	claiming := &pgx.Batch{}
+	claim.queue(claiming)
 	var answer Answer
-	err := c.transaction(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		given, found, err := claimKey(ctx, tx, signUpScope, key, fingerprint[:])
+	err := c.transactionWith(ctx, claiming, func(ctx context.Context, tx pgx.Tx) error {
+		given, found, err := claim.given()
 		if err != nil || found {
 			answer = given
 			return err
 		}
-		user, err := c.register(ctx, tx, email, name)
+		writes := &pgx.Batch{}
+		user, err := c.register(ctx, writes, email, name)
 		if err != nil {
 			return err
 		}
 		if answer, err = signedUp(user); err != nil {
 			return err
 		}
-		return storeAnswer(ctx, tx, signUpScope, key, fingerprint[:], answer, c.keysFor)
+		claim.store(writes, answer, c.keysFor)
+		if err := tx.SendBatch(ctx, writes).Close(); err != nil {
+			return fmt.Errorf("store signup: %w", err)
+		}
+		return nil
 	})
 	if err != nil {
 		return Answer{}, err
@@ -47,8 +58,9 @@ func (c *Commands) SignUp(ctx context.Context, key string, email domain.Email, n
 	return answer, nil
 }
 
+// register queues the new user and, behind it, the event.
 func (c *Commands) register(
-	ctx context.Context, tx pgx.Tx, email domain.Email, name domain.Name,
+	ctx context.Context, writes *pgx.Batch, email domain.Email, name domain.Name,
 ) (domain.User, error) {
 	id, err := newUserID()
 	if err != nil {
@@ -56,10 +68,8 @@ func (c *Commands) register(
 	}
 	at := now()
 	user, registered := domain.Register(id, email, name, at)
-	if err := insert(ctx, tx, user); err != nil {
-		return domain.User{}, err
-	}
-	return user, c.emit(ctx, tx, user, at, registered)
+	queueInsert(writes, user)
+	return user, c.queueEvent(ctx, writes, user, at, registered)
 }
 
 func signedUp(user domain.User) (Answer, error) {

@@ -74,7 +74,9 @@ func TestAKeyInFlightIsSaidAtOnce(t *testing.T) {
 	inside, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- pgx.BeginFunc(context.WithoutCancel(t.Context()), b.pool, func(tx pgx.Tx) error {
-			_, _, err := claimKey(context.Background(), tx, signUpScope, "k1", []byte("x"))
+			batch := &pgx.Batch{}
+			(&claim{scope: signUpScope, key: "k1"}).queue(batch)
+			err := tx.SendBatch(context.Background(), batch).Close()
 			close(inside)
 			<-release
 			return err

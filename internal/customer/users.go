@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/internal/domain"
 )
@@ -15,17 +16,16 @@ insert into users (id, email, email_key, name, status, version, registered_at)
 values ($1, $2, $3, $4, $5, $6, $7)
 on conflict (email_key) do nothing`
 
-// insert stores a new user. A signup with the same address that is under way is waited for: whichever commits first
-// has it.
-func insert(ctx context.Context, tx pgx.Tx, u domain.User) error {
-	tag, err := tx.Exec(ctx, insertUser, u.ID, u.Email, u.Email.Key(), u.Name, u.Status, u.Version, u.RegisteredAt)
-	if err != nil {
-		return fmt.Errorf("insert user: %w", err)
-	}
-	if tag.RowsAffected() == 0 {
-		return &domain.Error{Code: domain.CodeEmailTaken, Field: "email", Message: "belongs to another customer"}
-	}
-	return nil
+// queueInsert adds the insert of a new user to a batch, whose error it is if the address is taken. A signup with the
+// same address that is under way is waited for: whichever commits first has it.
+func queueInsert(batch *pgx.Batch, u domain.User) {
+	batch.Queue(insertUser, u.ID, u.Email, u.Email.Key(), u.Name, u.Status, u.Version, u.RegisteredAt).
+		Exec(func(tag pgconn.CommandTag) error {
+			if tag.RowsAffected() == 0 {
+				return &domain.Error{Code: domain.CodeEmailTaken, Field: "email", Message: "belongs to another customer"}
+			}
+			return nil
+		})
 }
 
 const selectUserForUpdate = `

@@ -1,0 +1,26 @@
+package outbox
+
+import (
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Queue is [Outbox.Add] for one event whose insert travels with other statements: it adds the insert to a batch, which
+// the caller sends on its transaction. What holds for Add holds for the event once the batch is through.
+//
+// Errors: [*EventError] at once, with nothing queued. [ErrVersionConflict] comes from the batch's results, as does the
+// database's; what the batch held behind the event may have run by then, so the transaction must be rolled back.
+func (o *Outbox) Queue(b *pgx.Batch, event Event) error {
+	one, err := o.batch([]Event{event})
+	if err != nil {
+		return err
+	}
+	b.Queue(one.sql(), one.args()...).Exec(func(tag pgconn.CommandTag) error {
+		if err := one.complete(int(tag.RowsAffected())); err != nil {
+			return err
+		}
+		o.count(one)
+		return nil
+	})
+	return nil
+}

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
 
-var sets = []migrations.Set{migrations.Outbox, migrations.Inbox}
+var sets = []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox}
 
 // load reads a config from its variables, as a service does.
 func load(t *testing.T, environ ...string) (eventing.Config, error) {

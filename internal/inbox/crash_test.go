@@ -18,7 +18,8 @@ import (
 
 // points are all crash points of the inbox, in the order in which an event meets them.
 var points = []string{
-	"received", "beginning", "recorded", "handling", "handled", "committing", "committed", "burying", "buried",
+	"received", "beginning", "recorded", "handling", "handled", "committing", "committed", "giving_up", "burying",
+	"buried", "acknowledging",
 }
 
 // traffic is what a partition holds: keys in turn, an id that comes back with another payload, a redelivery.
@@ -44,7 +45,7 @@ func TestAProcessThatDiesAtEachPoint(t *testing.T) {
 				job.Batch = batch
 				armed := job
 				armed.CrashAt, armed.CrashHit = "inbox.test."+point, 2
-				if point == "burying" || point == "buried" {
+				if point == "giving_up" || point == "burying" || point == "buried" {
 					armed.CrashHit = 1
 				}
 				require.Equal(t, crashtest.Killed, crashtest.Start(t, armed).Wait(t).Error())
@@ -157,13 +158,15 @@ func TestARecordThatKillsTheProcess(t *testing.T) {
 				}
 			}
 			require.Equal(t, 1+3, deaths, "once unsuspected, then attempt by attempt")
-			b.requireOnceInOrder(t, 11)
+			b.requireOnceInOrder(t, 10)
 			require.Equal(t, []string{"process_died 3"}, b.list(t,
 				`select code || ' ' || attempts from dead_letter where event_id = $1`, job.KillFor))
-			require.Equal(t, 2, b.count(t, `select count(*) from dead_letter`))
+			require.Equal(t, []string{job.Events[10].ID}, b.list(t,
+				`select event_id from dead_letter where code = 'parked_behind'`), "the next one of its key waits for it")
+			require.Equal(t, 3, b.count(t, `select count(*) from dead_letter`))
 			require.Zero(t, b.count(t, `select count(*) from inbox_attempt`))
 			require.NoError(t, crashtest.Start(t, job).Wait(t), "and it stays there")
-			require.Equal(t, 2, b.count(t, `select count(*) from dead_letter`))
+			require.Equal(t, 3, b.count(t, `select count(*) from dead_letter`))
 		})
 	}
 }

@@ -5,16 +5,26 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/failure"
+)
+
+// DeadPolicy says what a dead letter means for the later events of its key.
+type DeadPolicy string
+
+const (
+	// DeadHold parks them behind it until it is replayed or discarded, which keeps the key's order. The default.
+	DeadHold DeadPolicy = "hold"
+	// DeadPass lets them go on without it: right where events of a key do not build on each other. A versioned consumer
+	// then finds a replay of the dead letter stale once a later event has been applied.
+	DeadPass DeadPolicy = "pass"
 )
 
 var errConflict = errors.New("the id was processed before with another payload")
@@ -28,23 +38,22 @@ type letter struct {
 	entry    *entry // nil when the record is no event: then there is no id to remember
 	origin   cloudevent.Origin
 	payload  []byte
-	state    string
+	decoded  bool // it is an event with an id and a key to be trusted
+	parked   bool // it waits for another of its key
 	attempts int
 	first    time.Time
 	err      error
 }
 
-const (
-	stateDead   = "dead"
-	stateParked = "parked"
-)
-
 func (it *item) letter() *letter {
-	l := &letter{event: it.event, id: it.event.ID, origin: it.origin, payload: it.msg.Payload, state: stateDead}
+	l := &letter{event: it.event, id: it.event.ID, origin: it.origin, payload: it.msg.Payload, decoded: it.decoded}
+	if l.origin.Topic == "" { // no broker delivered it: what there is of a record is in the message
+		l.origin.Headers = cloudevent.MessageHeaders(it.msg)
+	}
 	if cloudevent.ValidID(l.id) == nil {
 		e := newEntry(l.event, l.origin)
-		e.typ = text(e.typ)
-		e.origin.CorrelationID = text(e.origin.CorrelationID)
+		e.typ = deadletter.Text(e.typ)
+		e.origin.CorrelationID = deadletter.Text(e.origin.CorrelationID)
 		e.origin.Outcome = Dead
 		l.entry = &e
 		return l
@@ -77,8 +86,8 @@ func (l *letter) code() string {
 
 // class is what the error is, and what was decided where no error of the handler led to it.
 func (l *letter) class() string {
-	if l.state == stateParked {
-		return stateParked
+	if l.parked {
+		return deadletter.ClassParked
 	}
 	return string(failure.Classify(l.err))
 }
@@ -121,13 +130,18 @@ func (in *Inbox) giveUp(it *item, l *letter) error {
 func (in *Inbox) bury(it *item, l *letter, outcome Outcome) (twin bool, err error) {
 	ctx, cancel := context.WithTimeout(it.ctx, in.cfg.HandlerTimeout)
 	defer cancel()
+	in.crash("giving_up")
 	err = in.transact(ctx, func(w *work) error {
 		if l.entry != nil && outcome == Dead {
 			if twin, err = in.occupy(ctx, w, *l.entry); err != nil || twin {
 				return err
 			}
 		}
-		if err := in.file(ctx, w, l); err != nil {
+		filed, fresh, err := in.file(ctx, w, l, l.entry != nil && outcome == Dead)
+		if err == nil && fresh {
+			err = in.cfg.Copy(ctx, w, filed)
+		}
+		if err != nil {
 			return err
 		}
 		if err := in.forgive(ctx, w, []*item{it}); err != nil {
@@ -153,58 +167,37 @@ func (in *Inbox) occupy(ctx context.Context, tx pgx.Tx, e entry) (bool, error) {
 	return err == nil && bytes.Equal(s.hashes[e.id], e.hash) && s.hashes[e.id] != nil, err
 }
 
-// A second dead letter of one event would be the same record again, after a crash between commit and offset.
-const insertLetter = `
-insert into public.dead_letter (consumer, event_id, event_type, key, version, headers, payload, topic, partition,
-    record_offset, record_time, state, class, code, error, attempts, first_failed_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
-on conflict do nothing`
-
-// file queues the letter.
-func (in *Inbox) file(ctx context.Context, tx pgx.Tx, l *letter) error {
-	headers, err := encodeHeaders(l.origin.Headers)
+// file writes the letter. It reports false where the event has one already.
+func (in *Inbox) file(ctx context.Context, tx pgx.Tx, l *letter, remembered bool) (deadletter.Letter, bool, error) {
+	filed := in.filed(l, remembered)
+	sql, args, err := deadletter.Insertion(filed)
 	if err != nil {
-		return err
+		return filed, false, err
 	}
-	key := l.origin.Key
-	if key == nil {
-		key = []byte(l.event.Subject)
-	}
-	var at *time.Time
-	if !l.origin.Time.IsZero() {
-		at = &l.origin.Time
-	}
-	err = Queue(ctx, tx, insertLetter, in.cfg.Consumer, l.id, text(l.event.Type), key, l.event.Version, headers,
-		notNil(l.payload), l.origin.Topic, l.origin.Partition, l.origin.Offset, at, l.state, l.class(), l.code(),
-		text(l.err.Error()), l.attempts, l.first)
+	tag, err := tx.Exec(ctx, sql, args...)
 	if err != nil {
-		return fmt.Errorf("insert dead letter: %w", err)
+		return filed, false, fmt.Errorf("insert dead letter: %w", err)
 	}
-	return nil
+	return filed, tag.RowsAffected() == 1, nil
 }
 
-// encodeHeaders keeps order, duplicates and bytes: JSON encodes a []byte as base64.
-func encodeHeaders(headers []cloudevent.Header) ([]byte, error) {
-	pairs := make([][2]any, len(headers))
-	for i, h := range headers {
-		pairs[i] = [2]any{text(h.Name), h.Value}
+// filed is the letter as the table keeps it. An id that another event has (id_conflict), one that may have been
+// processed and forgotten (too_old) and a record that is no event say nothing of their key's order: they never hold it.
+func (in *Inbox) filed(l *letter, remembered bool) deadletter.Letter {
+	filed := deadletter.Letter{
+		Consumer: in.cfg.Consumer, EventID: l.id, EventType: l.event.Type, Version: l.event.Version,
+		Key: l.origin.Key, Headers: make([]deadletter.Header, len(l.origin.Headers)), Payload: l.payload,
+		Group: l.origin.Group, Topic: l.origin.Topic, Partition: l.origin.Partition, Offset: l.origin.Offset,
+		RecordTime: l.origin.Time,
+		Class:      l.class(), Code: l.code(), Error: l.err.Error(), Attempts: l.attempts, FirstFailedAt: l.first,
+		Holds:      l.decoded && remembered && (l.parked || in.cfg.OnDead == DeadHold),
+		Remembered: remembered,
 	}
-	encoded, err := json.Marshal(pairs)
-	if err != nil {
-		return nil, fmt.Errorf("encode record headers: %w", err)
+	if filed.Key == nil {
+		filed.Key = []byte(l.event.Subject)
 	}
-	return encoded, nil
-}
-
-// text makes foreign bytes storable: PostgreSQL refuses NUL and invalid UTF-8, and a dead letter must not fail on
-// the very thing that made the record die.
-func text(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-}
-
-func notNil(b []byte) []byte {
-	if b == nil {
-		return []byte{}
+	for i, h := range l.origin.Headers {
+		filed.Headers[i] = deadletter.Header(h)
 	}
-	return b
+	return filed
 }

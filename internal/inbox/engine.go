@@ -21,6 +21,7 @@ type item struct {
 	event   cloudevent.Event
 	origin  cloudevent.Origin
 	entry   entry
+	decoded bool  // it is an event
 	wrong   error // why it needs no transaction to be given up
 	outcome Outcome
 	handle  func(context.Context, pgx.Tx) error

@@ -45,16 +45,13 @@ func (t *tidying) mayForget(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// The horizon moves to the beginning of a day, never back, and not over a parked record, which has yet to be replayed.
-// It is committed before anything is dropped: an event that is recorded after that and passes the horizon has its
-// partition still.
+// The horizon moves to the beginning of a day and never back. It is committed before anything is dropped: an event that
+// is recorded after that and passes the horizon has its partition still. It passes waiting dead letters too, which
+// remember by themselves whether their event was applied: one that nobody looks at must not stop all forgetting.
 const moveHorizon = `
 update public.inbox_horizon
-set remembers_from = greatest(remembers_from, least(
-    date_trunc('day', (clock_timestamp() - $1 * interval '1 microsecond') at time zone 'UTC') at time zone 'UTC',
-    (select date_trunc('day', min(i.event_time) at time zone 'UTC') at time zone 'UTC'
-        from public.dead_letter d join public.inbox i using (consumer, event_id)
-        where d.state = 'parked' and i.event_time >= '2000-01-01 00:00:00+00')))
+set remembers_from = greatest(remembers_from,
+    date_trunc('day', (clock_timestamp() - $1 * interval '1 microsecond') at time zone 'UTC') at time zone 'UTC')
 returning remembers_from`
 
 func (t *tidying) moveHorizon(ctx context.Context) (horizon time.Time, err error) {
@@ -100,12 +97,12 @@ func (t *tidying) dropDays(ctx context.Context, horizon time.Time) error {
 }
 
 // A foreign id has no time of its own; it was processed after its record was written, so what was processed before the
-// horizon is from before it. An id that is parked stays.
+// horizon is from before it. An id that waits for a replay stays: no horizon would keep a redelivery out.
 const deleteForeign = `
 delete from public.inbox_foreign where ctid in (
     select i.ctid from public.inbox_foreign i
     where i.processed_at < $1 and not exists (select from public.dead_letter d
-        where d.state = 'parked' and d.consumer = i.consumer and d.event_id = i.event_id)
+        where d.state = 'waiting' and d.consumer = i.consumer and d.event_id = i.event_id)
     limit $2)`
 
 const deleteMisplaced = `

@@ -9,10 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/deadletter"
 )
 
 // Config says whose inbox it is and how patient it is. Consumer and Pool are required.
@@ -43,6 +46,17 @@ type Config struct {
 	Batch int
 	// OnConflict is what an id that comes back with another payload means. Default: ConflictError.
 	OnConflict ConflictMode
+	// OnDead is what a dead letter means for the later events of its key. Default: DeadHold.
+	OnDead DeadPolicy
+	// Copy is called once for each record that is given up, in the transaction that files it, to write a copy for other
+	// tools, say to an outbox. Its error is the database's: the transaction is rolled back and tried again for as long
+	// as it takes. Parked records are not given up. Default: no copy.
+	Copy func(context.Context, pgx.Tx, deadletter.Letter) error
+	// Handler handles what [Inbox.Replay] takes up: the function that the middleware wraps. Default: none, and then
+	// there are no replays.
+	Handler message.HandlerFunc
+	// MaxReplays is how many failed replays a dead letter may have before another one is refused. Default: 10.
+	MaxReplays int
 	// MaxAttempts bounds the attempts that fail for an unknown reason. Default: 5.
 	MaxAttempts int
 	// HandlerTimeout bounds one attempt, transaction included, of one event or of a batch. It must be shorter than the
@@ -79,6 +93,12 @@ func (c Config) withDefaults() Config {
 	if c.OnConflict == "" {
 		c.OnConflict = ConflictError
 	}
+	if c.OnDead == "" {
+		c.OnDead = DeadHold
+	}
+	if c.Copy == nil {
+		c.Copy = func(context.Context, pgx.Tx, deadletter.Letter) error { return nil }
+	}
 	if c.OnGap == "" {
 		c.OnGap = GapAllow
 	}
@@ -93,6 +113,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxAttempts == 0 {
 		c.MaxAttempts = 5
+	}
+	if c.MaxReplays == 0 {
+		c.MaxReplays = 10
 	}
 	if c.HandlerTimeout == 0 {
 		c.HandlerTimeout = 10 * time.Second
@@ -131,14 +154,17 @@ func (c Config) validate() error {
 	if c.OnConflict != ConflictError && c.OnConflict != ConflictWarn {
 		wrong("conflict mode %q is neither error nor warn", c.OnConflict)
 	}
+	if c.OnDead != DeadHold && c.OnDead != DeadPass {
+		wrong("dead letter policy %q is neither hold nor pass", c.OnDead)
+	}
 	if !c.OnGap.valid() {
 		wrong("gap policy %q is none of allow, wait, park", c.OnGap)
 	}
 	if c.Batch < 1 || c.GapWait < 0 {
 		wrong("batch %d, gap wait %s: want at least 1 and not negative", c.Batch, c.GapWait)
 	}
-	if c.MaxAttempts < 1 {
-		wrong("max attempts is %d, want at least 1", c.MaxAttempts)
+	if c.MaxAttempts < 1 || c.MaxReplays < 1 {
+		wrong("max attempts is %d, max replays %d, want at least 1", c.MaxAttempts, c.MaxReplays)
 	}
 	if c.HandlerTimeout < 0 || c.RetryMin < 0 || c.RetryMax < c.RetryMin {
 		wrong("handler timeout %s, retry %s to %s: want positive and in order", c.HandlerTimeout, c.RetryMin, c.RetryMax)

@@ -31,7 +31,8 @@ select sum(pg_total_relation_size(p.relid))::float8, sum(greatest(c.reltuples, 0
     extract(epoch from clock_timestamp() - min((regexp_match(pg_get_expr(c.relpartbound, c.oid),
         'TO \(''([^'']+)''\)'))[1]::timestamptz) filter (where p.relid <> 'public.inbox_foreign'::regclass))::float8,
     (select count(*)::float8 from (select from public.inbox_future limit 10000) f),
-    (select count(*)::float8 from (select from public.dead_letter where state = 'parked' limit 10000) d)
+    (select count(*)::float8 from (
+        select from public.dead_letter where state = 'waiting' and class = 'parked' limit 10000) d)
 from pg_partition_tree('public.inbox') p join pg_class c on c.oid = p.relid`
 
 // measure reads the gauges. Every instance does, so that each one's metrics are whole.

@@ -11,6 +11,7 @@ type metrics struct {
 	retries  *prometheus.CounterVec
 	seconds  prometheus.Observer
 	letters  *prometheus.CounterVec
+	replays  *prometheus.CounterVec
 	lag      prometheus.Gauge
 	batches  prometheus.Observer
 	splits   prometheus.Counter
@@ -35,6 +36,10 @@ func newMetrics(registerer prometheus.Registerer, consumer string) *metrics {
 		Name: "inbox_dead_letters_total",
 		Help: "Records given up, by stable reason.",
 	}, []string{"consumer", "code"}))
+	replays := register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "inbox_replays_total",
+		Help: "Dead letters that a replay took up, by what became of them.",
+	}, []string{"consumer", "outcome"}))
 	lag := register(registerer, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "inbox_lag_seconds",
 		Help: "Age of the event that was handled last.",
@@ -54,6 +59,7 @@ func newMetrics(registerer prometheus.Registerer, consumer string) *metrics {
 		retries:  retries.MustCurryWith(labels),
 		seconds:  seconds.With(labels),
 		letters:  letters.MustCurryWith(labels),
+		replays:  replays.MustCurryWith(labels),
 		lag:      lag.With(labels),
 		batches:  batches.With(labels),
 		splits:   splits.With(labels),

@@ -55,6 +55,7 @@ func (in *Inbox) newItem(msg *message.Message, next message.HandlerFunc) *item {
 	it := &item{ctx: msg.Context(), msg: msg, outcome: Applied}
 	it.origin, _ = cloudevent.OriginFrom(it.ctx)
 	it.event, it.wrong = cloudevent.FromMessage(msg)
+	it.decoded = it.wrong == nil
 	if it.wrong == nil && !in.cfg.Accepts(it.event.Type) {
 		it.outcome = Ignored
 		return it
@@ -155,6 +156,7 @@ func (in *Inbox) done(it *item, started time.Time, err error) {
 	}
 	in.report(it, err)
 	in.cfg.OnOutcome(it.event, it.outcome)
+	in.crash("acknowledging")
 }
 
 // report logs what somebody may want to know about; an applied event is not news.

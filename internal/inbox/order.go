@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/failure"
 )
 
@@ -43,6 +44,9 @@ var (
 // decide keeps the order of the keys: of the items that are new it finds those that must not run now. It follows the
 // items in order, so that an event sees what the ones before it in the same batch change.
 func (in *Inbox) decide(ctx context.Context, tx pgx.Tx, items []*item, s *state) error {
+	if err := in.keepHolders(ctx, tx, items, s); err != nil {
+		return err
+	}
 	var moved moves
 	var parked []*item
 	for i, it := range items {
@@ -169,14 +173,18 @@ func (in *Inbox) park(ctx context.Context, tx pgx.Tx, items []*item) error {
 		ids, places = append(ids, it.entry.id), append(places, it.entry.place)
 		outcomes = append(outcomes, string(it.outcome))
 		l := it.letter()
-		l.state = stateParked
+		l.parked = true
 		reason := &codedError{CodeGap, errGap}
 		if it.outcome == Parked {
 			reason = &codedError{CodeParked, errBehind}
 		}
 		l.failed(reason, time.Now())
-		if err := in.file(ctx, tx, l); err != nil {
-			return err
+		sql, args, err := deadletter.Insertion(in.filed(l, true))
+		if err == nil {
+			err = Queue(ctx, tx, sql, args...)
+		}
+		if err != nil {
+			return fmt.Errorf("insert dead letter: %w", err)
 		}
 	}
 	if err := Queue(ctx, tx, markParked, in.cfg.Consumer, ids, places, outcomes); err != nil {

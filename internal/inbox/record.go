@@ -23,7 +23,7 @@ returning event_id`
 
 const selectParked = `
 select convert_from(key, 'UTF8'), min(version) from public.dead_letter
-where consumer = $1 and state = 'parked' and key = any ($2)
+where consumer = $1 and state = 'waiting' and holds and key = any ($2)
 group by key`
 
 const selectWatermarks = `select key, version from public.inbox_watermark where consumer = $1 and key = any ($2)`
@@ -35,7 +35,7 @@ join public.inbox i on i.consumer = $1 and i.event_id = e.id and i.event_time = 
 // state is what the database said about the events and keys of a transaction.
 type state struct {
 	inserted   map[string]bool
-	parked     map[string]int64 // key -> lowest parked version, 0 for one without
+	parked     map[string]int64 // key -> lowest version that holds it, 0 for one without
 	watermarks map[string]int64
 	hashes     map[string][]byte // of the ids that were there already
 }

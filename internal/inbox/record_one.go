@@ -22,7 +22,8 @@ with fresh as (
     returning 1
 )
 select exists (select from fresh),
-    (select min(version) from public.dead_letter where consumer = $1 and state = 'parked' and key = $8::bytea),
+    (select min(version) from public.dead_letter
+        where consumer = $1 and state = 'waiting' and holds and key = $8::bytea),
     `
 
 // The two forms of it. One with a condition would be planned anew each time.

@@ -31,7 +31,7 @@ type bundle struct {
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	pool := pgtest.New(t, migrations.Inbox)
+	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
 	_, err := pool.Exec(t.Context(), `create table ledger (n bigint generated always as identity, event_id text)`)
 	require.NoError(t, err)
 	registry := prometheus.NewRegistry()

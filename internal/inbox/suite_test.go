@@ -173,8 +173,8 @@ var scenarios = map[string]scenario{
 	},
 	"a key without versions parks wholly": {
 		before: `insert into dead_letter (consumer, event_id, event_type, key, headers, payload, topic, partition,
-			record_offset, state, class, code, error, attempts, first_failed_at) values
-			('test', 'e0', 't', 'key-1', '[]', '', 't', 0, 0, 'parked', 'parked', 'test', 'x', 1, now())`,
+			record_offset, holds, class, code, error, attempts, first_failed_at) values
+			('test', 'e0', 't', 'key-1', '[]', '', 't', 0, 0, true, 'parked', 'test', 'x', 1, now())`,
 		events: func() []cloudevent.Event {
 			return []cloudevent.Event{v("key-1", 0), v("other", 0), v("key-1", 0), v("key-1", 7)}
 		},
@@ -327,8 +327,8 @@ func (s scenario) play(t *testing.T, batch int) {
 		effects = append(effects, ids[i])
 	}
 	require.Equal(t, effects, b.list(t, `select event_id from ledger order by n`))
-	require.Equal(t, orEmpty(s.letters), b.list(t, `select code from dead_letter where state = 'dead' order by id`))
-	require.Equal(t, orEmpty(s.parked), b.list(t, `select code from dead_letter where state = 'parked' order by id`))
+	require.Equal(t, orEmpty(s.letters), b.list(t, `select code from dead_letter where class <> 'parked' order by id`))
+	require.Equal(t, orEmpty(s.parked), b.list(t, `select code from dead_letter where class = 'parked' order by id`))
 	require.Equal(t, int(s.watermark),
 		b.count(t, `select coalesce(max(version), 0) from inbox_watermark where key = 'key-1'`))
 

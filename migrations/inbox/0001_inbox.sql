@@ -64,30 +64,50 @@ create table public.dead_letter (
     event_type      text         not null,
     key             bytea        not null,
     version         bigint       not null default 0,
+    -- the record as it came
     headers         jsonb        not null,
     payload         bytea        not null,
+    consumer_group  text         not null default '',
     topic           text         not null,
     partition       integer      not null,
     record_offset   bigint       not null,
     record_time     timestamptz,
-    state           text         not null default 'dead' check (state in ('dead', 'parked')),
+    -- what to replay instead, and who says so
+    edited_headers  jsonb,
+    edited_payload  bytea,
+    edited_by       text         not null default '',
+    edited_at       timestamptz,
+    -- why it is here
     class           text         not null,
     code            text         not null,
     error           text         not null,
     attempts        integer      not null,
     first_failed_at timestamptz  not null,
-    failed_at       timestamptz  not null default clock_timestamp()
+    failed_at       timestamptz  not null default clock_timestamp(),
+    -- what becomes of it
+    state           text         not null default 'waiting' check (state in ('waiting', 'replayed', 'discarded')),
+    holds           boolean      not null default false,
+    remembered      boolean      not null default false,
+    replays         integer      not null default 0,
+    outcome         text         not null default '',
+    settled_at      timestamptz
 );
 -- One per event. Another payload under the same id is another record, and must not be lost for the first one's sake.
 create unique index dead_letter_event on public.dead_letter (consumer, event_id, sha256(payload));
--- Read with every event: a key that has a parked record parks what comes after it. Empty in the normal case.
-create index dead_letter_parked on public.dead_letter (consumer, key, version) where state = 'parked';
-comment on table public.dead_letter is 'The records a consumer gave up on (dead) or put aside in order (parked), byte for byte, written in the transaction of that decision.';
+-- Read with every event: a key whose record waits parks what comes after it. Empty in the normal case.
+create index dead_letter_holds on public.dead_letter (consumer, key, version) where state = 'waiting' and holds;
+-- The order of a replay.
+create index dead_letter_waiting on public.dead_letter (consumer, key, version, id) where state = 'waiting';
+comment on table public.dead_letter is 'The records a consumer gave up on, or parked behind one of their key, byte for byte, written in the transaction of that decision.';
 comment on column public.dead_letter.event_id is 'The event id, or topic/partition/offset where the record carries none.';
 comment on column public.dead_letter.version is 'The event''s version, 0 where it has none.';
 comment on column public.dead_letter.headers is 'Array of [name, base64 value] in the record''s order: a header need not be text and may stand twice.';
-comment on column public.dead_letter.state is 'parked: the later events of the key wait behind it.';
+comment on column public.dead_letter.class is 'parked: it has not failed itself, it waits for an earlier one of its key.';
 comment on column public.dead_letter.code is 'Stable reason, such as schema_violation; group by this, never by the error text.';
+comment on column public.dead_letter.holds is 'While it waits, later events of its key park behind it.';
+comment on column public.dead_letter.remembered is 'Its id was taken in the inbox together with this row, so nobody else has applied it since: true also when the inbox has forgotten the id.';
+comment on column public.dead_letter.replays is 'Replays that failed.';
+comment on column public.dead_letter.outcome is 'Of the replay that settled it: applied, duplicate or stale.';
 
 create table public.inbox_owner (
     consumer  text        collate "C" not null,

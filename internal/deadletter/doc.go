@@ -1,0 +1,14 @@
+// Package deadletter keeps the records that a consumer could not handle, until somebody has decided what becomes of
+// them.
+//
+// The promise: a record that is acknowledged without having had its effect has exactly one row here, written in the
+// transaction of that decision, and holds the record byte for byte. Nothing but a replay or a discard settles it, and
+// each such action leaves a row in the audit trail.
+//
+// A letter is waiting, then replayed or discarded. While it waits it may hold its key: then the consumer parks the
+// key's later events behind it, so that they are handled in their order when the reason is gone. Package inbox writes
+// letters and replays them, because both are done in its transaction; this package reads, edits, discards, exports and
+// imports them.
+//
+// What is not promised: that the copy on the broker is complete. The row is the truth, the copy is for other tools.
+package deadletter

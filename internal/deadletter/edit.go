@@ -1,0 +1,69 @@
+package deadletter
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Edit is what an operator wants to be replayed instead of what came. A nil field leaves that part as it is.
+type Edit struct {
+	Headers *[]Header `json:"headers,omitempty"` // all of them, in their order
+	Payload *[]byte   `json:"payload,omitempty"`
+}
+
+const updateEdited = `
+update public.dead_letter
+set edited_headers = $2, edited_payload = $3, edited_by = $4, edited_at = clock_timestamp()
+where id = $1`
+
+// Edit puts another record in the place of the one that came, which stays readable beside it, with the editor's name.
+// Nothing is checked but that the letter waits: the new content is decoded and checked when it is replayed, by the
+// consumer that knows its contract. A later edit replaces an earlier one; the audit trail names both authors.
+func (s *Store) Edit(ctx context.Context, id int64, e Edit, c Change) (l Letter, err error) {
+	if err := c.check(); err != nil {
+		return l, err
+	}
+	if e.Headers == nil && e.Payload == nil {
+		return l, &Error{CodeNothingToEdit, "neither headers nor payload are given"}
+	}
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if l, err = get(ctx, tx, id, "for update"); err != nil {
+			return err
+		}
+		if l.State != Waiting {
+			return &Error{CodeNotWaiting, fmt.Sprintf("dead letter %d is %s", id, l.State)}
+		}
+		headers, payload := l.Current()
+		if e.Headers != nil {
+			headers = *e.Headers
+		}
+		if e.Payload != nil {
+			payload = *e.Payload
+		}
+		encoded, err := checkedHeaders(headers)
+		if err != nil || c.DryRun {
+			return err
+		}
+		if _, err := tx.Exec(ctx, updateEdited, id, encoded, notNil(payload), c.By); err != nil {
+			return fmt.Errorf("edit dead letter: %w", err)
+		}
+		if err := c.record(ctx, tx, "edit", l); err != nil {
+			return err
+		}
+		l, err = get(ctx, tx, id, "")
+		return err
+	})
+	return l, err
+}
+
+// checkedHeaders refuses names that could not be stored as they are.
+func checkedHeaders(headers []Header) ([]byte, error) {
+	for _, h := range headers {
+		if h.Name == "" || Text(h.Name) != h.Name {
+			return nil, &Error{CodeInvalidHeaders, fmt.Sprintf("%q is no header name", h.Name)}
+		}
+	}
+	return encodeHeaders(headers)
+}

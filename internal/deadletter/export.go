@@ -1,0 +1,52 @@
+package deadletter
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Format is what every exported line says of itself. Another layout gets another number.
+const Format = "twinbox.dead_letter/1"
+
+// line is one exported letter. Keys, header values and payloads are base64: they need not be text.
+type line struct {
+	Format string `json:"format"`
+	Letter
+}
+
+const exportPage = 200
+
+// Export writes the letters that the filter picks, one JSON object per line, by ID, and returns how many it wrote. It
+// reads page by page: what arrives meanwhile may or may not be among them.
+func (s *Store) Export(ctx context.Context, f Filter, w io.Writer) (n int, err error) {
+	limit := f.Limit
+	for {
+		f.Limit = exportPage
+		if limit > 0 {
+			f.Limit = min(exportPage, limit-n)
+		}
+		if f.Limit == 0 {
+			return n, nil
+		}
+		letters, err := s.List(ctx, f)
+		if err != nil {
+			return n, err
+		}
+		for _, l := range letters {
+			encoded, err := json.Marshal(line{Format, l})
+			if err != nil {
+				return n, fmt.Errorf("encode dead letter %d: %w", l.ID, err)
+			}
+			if _, err := w.Write(append(encoded, '\n')); err != nil {
+				return n, fmt.Errorf("write dead letter %d: %w", l.ID, err)
+			}
+			n, f.After = n+1, l.ID
+		}
+		if len(letters) < f.Limit {
+			return n, nil
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package deadletter
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Group is the letters of one consumer that have the same reason and the same type of event.
+type Group struct {
+	Consumer  string    `json:"consumer"`
+	Code      string    `json:"code"`
+	EventType string    `json:"event_type"`
+	Count     int64     `json:"count"`
+	Keys      int64     `json:"keys"`
+	Oldest    time.Time `json:"oldest"` // first failure of any
+	Newest    time.Time `json:"newest"` // last failure of any
+	Example   string    `json:"example"`
+	ExampleID int64     `json:"example_id"`
+}
+
+const selectGroups = `
+select consumer, code, event_type, count(*), count(distinct key), min(first_failed_at), max(failed_at),
+    (array_agg(error order by id desc))[1], max(id)
+from public.dead_letter where %s
+group by consumer, code, event_type order by count(*) desc, consumer, code, event_type`
+
+// Groups counts the letters that the filter picks, the largest group first. The example is each group's latest letter.
+func (s *Store) Groups(ctx context.Context, f Filter) ([]Group, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	condition, args := f.Where(1)
+	rows, err := s.pool.Query(ctx, fmt.Sprintf(selectGroups, condition), args...)
+	if err != nil {
+		return nil, fmt.Errorf("group dead letters: %w", err)
+	}
+	groups, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Group])
+	if err != nil {
+		return nil, fmt.Errorf("group dead letters: %w", err)
+	}
+	return groups, nil
+}

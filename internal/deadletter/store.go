@@ -1,0 +1,67 @@
+package deadletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/internal/audit"
+)
+
+// Store reads and changes the letters of all consumers of one database.
+type Store struct{ pool *pgxpool.Pool }
+
+// NewStore opens nothing: the tables must be there (migrations/inbox, migrations/audit).
+func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+
+const defaultList = 100
+
+// List is a page of the letters that the filter picks, by ID. The next page begins with [Filter.After] at the last ID
+// of this one, so it costs as much as the first, and letters that arrive meanwhile shift nothing.
+func (s *Store) List(ctx context.Context, f Filter) ([]Letter, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	if f.Limit == 0 {
+		f.Limit = defaultList
+	}
+	condition, args := f.Where(1)
+	sql := fmt.Sprintf(`select %s from public.dead_letter where %s order by id limit %d`, Columns, condition, f.Limit)
+	rows, err := s.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	letters, err := pgx.CollectRows(rows, Scan)
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	return letters, nil
+}
+
+// Get is one letter and what was done to it, oldest first. The error is an [*Error] with [CodeNotFound] where there is
+// none.
+func (s *Store) Get(ctx context.Context, id int64) (Letter, []audit.Action, error) {
+	l, err := get(ctx, s.pool, id, "")
+	if err != nil {
+		return l, nil, err
+	}
+	history, err := audit.Of(ctx, s.pool, Kind, strconv.FormatInt(id, 10))
+	return l, history, err
+}
+
+// get reads a letter, and locks it if the suffix says so.
+func get(ctx context.Context, q audit.Querier, id int64, lock string) (Letter, error) {
+	rows, err := q.Query(ctx, `select `+Columns+` from public.dead_letter where id = $1 `+lock, id)
+	if err != nil {
+		return Letter{}, fmt.Errorf("read dead letter: %w", err)
+	}
+	l, err := pgx.CollectExactlyOneRow(rows, Scan)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return l, &Error{CodeNotFound, fmt.Sprintf("no dead letter %d", id)}
+	}
+	return l, err
+}

@@ -1,0 +1,72 @@
+package inbox
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// The last letter of each key, since a replay comes to it at the end. A statement that waits for a row looks at it
+// again when the wait is over, and leaves it out if it does not hold its key any more. The order is that of ids
+// wherever several letters are locked.
+const lockHolders = `
+select convert_from(l.key, 'UTF8') from public.dead_letter l
+where l.state = 'waiting' and l.holds and l.id in (
+    select distinct on (key) id from public.dead_letter
+    where consumer = $1 and state = 'waiting' and holds and key = any ($2)
+    order by key, version desc, id desc)
+order by l.id for share`
+
+// keepHolders locks the letters that hold keys of this transaction, so that none is released before what parks behind
+// it is committed. Without it a record could park behind nothing:
+//
+//	consumer  reads that letter 5 holds the key
+//	replay    locks letter 5, runs its handler, settles it, commits
+//	replay    finds no other letter of the key and goes on to the next key
+//	consumer  commits event 6 as parked: nobody will come for it
+//
+// With the lock one of them waits. If the consumer is first, the replay cannot settle the key's last letter before
+// event 6 is there to be found. If the replay is first, the consumer waits for its commit, sees that the letter is gone,
+// and asks anew what holds the key and how far its versions are. In the normal case no key is held and nothing is asked.
+func (in *Inbox) keepHolders(ctx context.Context, tx pgx.Tx, items []*item, s *state) error {
+	for len(s.parked) > 0 {
+		names := make([][]byte, 0, len(s.parked))
+		for key := range s.parked {
+			names = append(names, []byte(key))
+		}
+		rows, err := tx.Query(ctx, lockHolders, in.cfg.Consumer, names)
+		if err != nil {
+			return fmt.Errorf("lock dead letters: %w", err)
+		}
+		held, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return fmt.Errorf("lock dead letters: %w", err)
+		}
+		if len(held) == len(s.parked) {
+			return nil
+		}
+		if err := in.askAgain(ctx, tx, subjects(items), s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askAgain reads what holds the keys, and their watermarks, as they are now.
+func (in *Inbox) askAgain(ctx context.Context, tx pgx.Tx, keys []string, s *state) error {
+	names := make([][]byte, len(keys))
+	for i, key := range keys {
+		names[i] = []byte(key)
+	}
+	s.parked, s.watermarks = make(map[string]int64), make(map[string]int64)
+	batch := &pgx.Batch{}
+	batch.Queue(selectParked, in.cfg.Consumer, names).Query(collect(s.parked))
+	if in.cfg.Versioned {
+		batch.Queue(selectWatermarks, in.cfg.Consumer, keys).Query(collect(s.watermarks))
+	}
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("ask for parked keys: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package inbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"example.com/twinbox/internal/deadletter"
+)
+
+// Replay takes up the waiting dead letters of this consumer that the filter picks: through the inbox, under their own
+// ids, key by key in the order of version and arrival. What parked behind a letter is taken up after it, picked or not,
+// so that a key flows again. Each letter has one transaction: its row is locked, its id claimed, its version compared,
+// the handler run, the letter settled and the audit row written. So whatever is killed, and however many replays and
+// consumers run at once, each event has its effect at most once, and never over newer state.
+//
+// A key stops at its first failure or refusal, other keys go on. A failed letter waits as before with its new error.
+// When the surroundings fail (the database is down), the replay ends with an error and counts it against no letter;
+// call it again to go on. The report is right also when there is an error.
+func (in *Inbox) Replay(ctx context.Context, f deadletter.Filter, o ReplayOptions) (ReplayReport, error) {
+	r, err := in.newReplay(f, o)
+	if err != nil {
+		return ReplayReport{}, err
+	}
+	started := time.Now()
+	for err == nil && !r.exhausted() {
+		err = r.page(ctx)
+	}
+	r.report.Took = time.Since(started)
+	return r.report, err
+}
+
+// replay is one run.
+type replay struct {
+	in      *Inbox
+	options ReplayOptions
+	where   string
+	args    []any
+	at      position
+	key     []byte // that was looked at last
+	flows   []byte // the key, once a letter of it succeeded; nil is equal to no key
+	slot    time.Time
+	ended   bool
+	report  ReplayReport
+}
+
+// position is a place in the order of a replay.
+type position struct {
+	key         []byte
+	version, id int64
+}
+
+func (in *Inbox) newReplay(f deadletter.Filter, o ReplayOptions) (*replay, error) {
+	switch {
+	case o.By == "":
+		return nil, &deadletter.Error{Code: deadletter.CodeMissingOperator, Detail: "say who replays"}
+	case in.cfg.Handler == nil:
+		return nil, &deadletter.Error{Code: CodeNoHandler, Detail: "the consumer was set up without a handler for replays"}
+	case f.Consumer != "" && f.Consumer != in.cfg.Consumer:
+		return nil, &deadletter.Error{Code: deadletter.CodeInvalidFilter, Detail: "the filter names another consumer"}
+	case f.State != "" && f.State != deadletter.Waiting:
+		return nil, &deadletter.Error{Code: deadletter.CodeNotWaiting, Detail: "only waiting letters can be replayed"}
+	case o.Rate < 0 || o.Limit < 0 || f.Limit < 0:
+		return nil, &deadletter.Error{Code: deadletter.CodeInvalidFilter, Detail: "rate and limit are not negative"}
+	}
+	if o.Limit == 0 {
+		o.Limit = f.Limit
+	}
+	if o.OnProgress == nil {
+		o.OnProgress = func(Replayed) {}
+	}
+	f.Consumer, f.State = in.cfg.Consumer, deadletter.Waiting
+	r := &replay{in: in, options: o}
+	r.where, r.args = f.Where(6)
+	r.at = position{key: []byte{}, version: -1, id: -1}
+	return r, nil
+}
+
+func (r *replay) exhausted() bool {
+	return r.ended || r.options.Limit > 0 && r.report.Matched >= r.options.Limit
+}
+
+const dryRunPage = 200
+
+// page finds the next letter and takes it up. One at a time: what the consumer parks meanwhile behind the key at work
+// is then found in its place. In a dry run nothing changes, so that a page can be read at once.
+func (r *replay) page(ctx context.Context) error {
+	limit := 1
+	if r.options.DryRun {
+		limit = dryRunPage
+	}
+	letters, err := r.peek(ctx, r.in.cfg.Pool, limit)
+	if err != nil {
+		return err
+	}
+	r.ended = len(letters) < limit
+	for _, l := range letters {
+		if r.exhausted() && !r.ended {
+			return nil
+		}
+		if err := r.take(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take brings one letter to its outcome and moves on.
+func (r *replay) take(ctx context.Context, l deadletter.Letter) error {
+	if bytes.Equal(r.at.key, l.Key) && r.at.id == math.MaxInt64 {
+		return nil // read ahead in a dry run, of a key that has stopped
+	}
+	if err := r.wait(ctx); err != nil {
+		return err
+	}
+	done, err := r.outcome(ctx, l)
+	if err != nil {
+		return err
+	}
+	if done.Outcome == "" { // somebody else settled it, or something came before it: look again
+		return nil
+	}
+	if !bytes.Equal(r.key, l.Key) || r.report.Keys == 0 {
+		r.key = l.Key
+		r.report.Keys++
+	}
+	r.at = position{l.Key, l.Version, l.ID}
+	stopped := done.Outcome == string(Failed) || done.Outcome == ReplayRefused
+	if stopped && l.Holds {
+		r.at.version, r.at.id = math.MaxInt64, math.MaxInt64
+	}
+	if !stopped {
+		r.flows = l.Key
+	}
+	r.report.count(done)
+	if !r.options.DryRun {
+		r.in.metrics.replays.WithLabelValues(done.Outcome).Inc()
+	}
+	r.options.OnProgress(done)
+	return nil
+}
+
+// outcome tries the letter, or says what would be tried.
+func (r *replay) outcome(ctx context.Context, l deadletter.Letter) (Replayed, error) {
+	done := Replayed{ID: l.ID, EventID: l.EventID, Key: deadletter.Text(string(l.Key))}
+	var err error
+	if r.options.DryRun {
+		err = r.rehearse(ctx, l, &done)
+	} else {
+		err = r.insist(ctx, l, &done)
+	}
+	return done, err
+}
+
+// wait keeps to the rate.
+func (r *replay) wait(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("replay: %w", context.Cause(ctx))
+	}
+	if r.options.Rate == 0 || r.options.DryRun {
+		return nil
+	}
+	now := time.Now()
+	if wait := r.slot.Sub(now); wait > 0 {
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	} else {
+		r.slot = now
+	}
+	r.slot = r.slot.Add(time.Duration(float64(time.Second) / r.options.Rate))
+	return nil
+}

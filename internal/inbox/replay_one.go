@@ -1,0 +1,207 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/deadletter"
+	"example.com/twinbox/internal/failure"
+)
+
+// What waits behind a letter of the key at work is taken up with it: nobody would come back for it.
+const nextLetters = `
+select ` + deadletter.Columns + ` from public.dead_letter
+where consumer = $1 and state = 'waiting' and (key, version, id) > ($2, $3, $4)
+    and (%s or key = $5 and class = 'parked')
+order by key, version, id limit %d`
+
+func (r *replay) peek(ctx context.Context, q audit.Querier, limit int) ([]deadletter.Letter, error) {
+	args := append([]any{r.in.cfg.Consumer, r.at.key, r.at.version, r.at.id, r.flows}, r.args...)
+	rows, err := q.Query(ctx, fmt.Sprintf(nextLetters, r.where, limit), args...)
+	if err != nil {
+		return nil, fmt.Errorf("find dead letters: %w", err)
+	}
+	letters, err := pgx.CollectRows(rows, deadletter.Scan)
+	if err != nil {
+		return nil, fmt.Errorf("find dead letters: %w", err)
+	}
+	return letters, nil
+}
+
+// insist repeats the letter's transaction while the surroundings fail, a bounded number of times.
+func (r *replay) insist(ctx context.Context, l deadletter.Letter, done *Replayed) error {
+	retry := newRetry(r.in.cfg)
+	for attempt := 1; ; attempt++ {
+		err := r.attempt(ctx, l.ID, done)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("replay dead letter %d: %w", l.ID, context.Cause(ctx))
+		}
+		whose, known := errors.AsType[*itemError](err)
+		class := failure.Classify(err)
+		if class != failure.Transient && (known && whose.item != noItem || class == failure.Permanent) {
+			return r.fail(ctx, l.ID, err, done)
+		}
+		if attempt == r.in.cfg.MaxAttempts {
+			return fmt.Errorf("replay dead letter %d: %w", l.ID, err)
+		}
+		if err := pause(ctx, retry.policy.NextBackOff()); err != nil {
+			return err
+		}
+	}
+}
+
+// refusal is why a letter is not tried.
+type refusal struct {
+	code string
+	err  error
+}
+
+func (e *refusal) Error() string { return e.err.Error() }
+
+// errGone says that the letter is settled by now.
+var errGone = errors.New("the letter is settled")
+
+// attempt is the letter's transaction.
+func (r *replay) attempt(ctx context.Context, id int64, done *Replayed) error {
+	ctx, cancel := context.WithTimeout(ctx, r.in.cfg.HandlerTimeout)
+	defer cancel()
+	var event cloudevent.Event
+	err := r.in.transact(ctx, func(w *work) error {
+		l, err := lockLetter(ctx, w, id)
+		if err != nil {
+			return err
+		}
+		r.in.crash("replay_claimed")
+		it, err := r.admit(ctx, w, l)
+		if err != nil {
+			return err
+		}
+		event = it.event
+		if it.outcome, err = r.in.claim(ctx, w, it, l, r.options.Force); err != nil {
+			return err
+		}
+		if it.outcome == Applied {
+			w.item = 0
+			if err := r.in.call(ctx, w, it); err != nil && w.err == nil {
+				return &itemError{0, err}
+			}
+			w.item = noItem
+		}
+		r.in.crash("replay_handled")
+		done.Outcome = string(it.outcome)
+		return r.settle(ctx, w, l, it.outcome)
+	})
+	return r.concluded(ctx, err, event, done)
+}
+
+// concluded sorts out what is no failure.
+func (r *replay) concluded(ctx context.Context, err error, event cloudevent.Event, done *Replayed) error {
+	refused, isRefused := errors.AsType[*refusal](err)
+	switch {
+	case err == nil:
+		r.in.crash("replay_committed")
+		r.in.log.InfoContext(ctx, "dead letter replayed", "id", done.ID, "event_id", done.EventID, "outcome", done.Outcome,
+			"by", r.options.By)
+		r.in.cfg.OnOutcome(event, Outcome(done.Outcome))
+		return nil
+	case errors.Is(err, errGone):
+		done.Outcome = ""
+		return nil
+	case isRefused:
+		done.Outcome, done.Code, done.Error = ReplayRefused, refused.code, refused.Error()
+		return nil
+	}
+	done.Outcome = string(Failed)
+	return err
+}
+
+// Two replays, a replay and an edit, a replay and a consumer that parks behind the letter: they take turns here.
+const lockWaiting = `
+select ` + deadletter.Columns + ` from public.dead_letter where id = $1 and state = 'waiting' for update`
+
+func lockLetter(ctx context.Context, tx pgx.Tx, id int64) (deadletter.Letter, error) {
+	rows, err := tx.Query(ctx, lockWaiting, id)
+	if err != nil {
+		return deadletter.Letter{}, fmt.Errorf("lock dead letter: %w", err)
+	}
+	l, err := pgx.CollectExactlyOneRow(rows, deadletter.Scan)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return l, errGone
+	}
+	return l, err
+}
+
+const settleLetter = `
+update public.dead_letter set state = 'replayed', outcome = $2, settled_at = clock_timestamp() where id = $1`
+
+func (r *replay) settle(ctx context.Context, w *work, l deadletter.Letter, outcome Outcome) error {
+	if err := Queue(ctx, w, settleLetter, l.ID, string(outcome)); err != nil {
+		return fmt.Errorf("settle dead letter: %w", err)
+	}
+	action := r.action(l.ID, map[string]string{"outcome": string(outcome)})
+	action.After = string(deadletter.Replayed)
+	if err := audit.Record(ctx, w, action); err != nil {
+		return err
+	}
+	r.in.crash("replay_committing")
+	return nil
+}
+
+func (r *replay) action(id int64, detail map[string]string) audit.Action {
+	if r.options.Force {
+		detail["forced"] = "true"
+	}
+	return audit.Action{
+		By: r.options.By, Verb: "replay", Reason: r.options.Reason, Kind: deadletter.Kind,
+		Subject: strconv.FormatInt(id, 10), Before: string(deadletter.Waiting), After: string(deadletter.Waiting),
+		Detail: detail,
+	}
+}
+
+const failLetter = `
+update public.dead_letter
+set attempts = attempts + 1, replays = replays + 1, class = $2, code = $3, error = $4, failed_at = clock_timestamp()
+where id = $1`
+
+// fail records an attempt that its handler or its data did not let succeed. What had only been parked is given up now,
+// so this is where it gets its copy.
+func (r *replay) fail(ctx context.Context, id int64, cause error, done *Replayed) error {
+	failed := &letter{err: cause}
+	err := r.in.transact(ctx, func(w *work) error {
+		l, err := lockLetter(ctx, w, id)
+		if err != nil {
+			return err
+		}
+		parked := l.Parked()
+		l.Class, l.Code, l.Error, l.FailedAt = failed.class(), failed.code(), deadletter.Text(cause.Error()), time.Now()
+		l.Attempts, l.Replays = l.Attempts+1, l.Replays+1
+		if _, err := w.Exec(ctx, failLetter, id, l.Class, l.Code, l.Error); err != nil {
+			return fmt.Errorf("record failed replay: %w", err)
+		}
+		done.Outcome, done.Code, done.Error = string(Failed), l.Code, l.Error
+		if parked {
+			if err := r.in.cfg.Copy(ctx, w, l); err != nil {
+				return err
+			}
+		}
+		return audit.Record(ctx, w, r.action(id, map[string]string{"outcome": string(Failed), "code": l.Code}))
+	})
+	if errors.Is(err, errGone) {
+		done.Outcome = ""
+		return nil
+	}
+	if err == nil {
+		r.in.log.WarnContext(ctx, "replay failed", "id", id, "event_id", done.EventID, "code", done.Code, "error", cause)
+	}
+	return err
+}

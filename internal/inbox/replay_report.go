@@ -1,0 +1,83 @@
+package inbox
+
+import "time"
+
+// ReplayOptions say who replays and how carefully. By is required.
+type ReplayOptions struct {
+	By     string
+	Reason string
+	// DryRun tells what a replay would try. It runs no handler and changes nothing.
+	DryRun bool
+	// Force replays what is refused as too_old or replay_limit; the audit trail says so.
+	Force bool
+	// Rate bounds the letters per second, so that a replay leaves room for the live events. 0: no bound.
+	Rate float64
+	// Limit bounds how many letters are tried. 0: the filter's limit, and all that are picked where it has none.
+	Limit int
+	// OnProgress is called after each letter, in the goroutine of the replay. Default: nothing.
+	OnProgress func(Replayed)
+}
+
+// Replayed is what became of one letter in a replay.
+type Replayed struct {
+	ID      int64  `json:"id"`
+	EventID string `json:"event_id"`
+	Key     string `json:"key"`
+	// Outcome is applied, duplicate or stale, which settle the letter; failed, after which it waits as before; refused,
+	// when it was not tried; or would_replay in a dry run.
+	Outcome string `json:"outcome"`
+	Code    string `json:"code,omitempty"` // of a failure or refusal
+	Error   string `json:"error,omitempty"`
+}
+
+// The outcomes of a letter in a replay that no delivery has.
+const (
+	ReplayRefused = "refused"
+	ReplayWould   = "would_replay"
+)
+
+// The stable codes of refusals, besides id_conflict, too_old and version_gap. A record that is no event or breaks its
+// contract is refused with the code of that: it has to be edited first.
+const (
+	CodeBehind      = "behind_waiting" // an earlier letter of its key holds it and was not picked, or did not succeed
+	CodeReplayLimit = "replay_limit"   // it failed too often; see [Config.MaxReplays]
+	CodeNoHandler   = "no_handler"     // this build handles no events of its type
+	CodeIDChanged   = "id_changed"     // the edited record is another event: only its content may change
+)
+
+// ReplayReport sums a replay up.
+type ReplayReport struct {
+	Matched   int           `json:"matched"` // letters that were looked at
+	Keys      int           `json:"keys"`    // of these
+	Applied   int           `json:"applied"`
+	Duplicate int           `json:"duplicate"` // settled: the event had been applied
+	Stale     int           `json:"stale"`     // settled: its key is further already
+	Failed    int           `json:"failed"`
+	Refused   int           `json:"refused"`
+	Would     int           `json:"would_replay"`       // in a dry run
+	Problems  []Replayed    `json:"problems,omitempty"` // the first 100 that failed or were refused
+	Took      time.Duration `json:"took_ns"`
+}
+
+const maxProblems = 100
+
+func (r *ReplayReport) count(one Replayed) {
+	r.Matched++
+	switch one.Outcome {
+	case string(Applied):
+		r.Applied++
+	case string(Duplicate):
+		r.Duplicate++
+	case string(Stale):
+		r.Stale++
+	case ReplayWould:
+		r.Would++
+	case string(Failed):
+		r.Failed++
+	default:
+		r.Refused++
+	}
+	if one.Code != "" && len(r.Problems) < maxProblems {
+		r.Problems = append(r.Problems, one)
+	}
+}

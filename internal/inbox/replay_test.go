@@ -1,0 +1,366 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/deadletter"
+	"example.com/twinbox/internal/inbox"
+)
+
+// clinic is a consumer whose handler fails for the values in sick, until they are healed.
+type clinic struct {
+	*bundle
+	in    *inbox.Inbox
+	next  message.HandlerFunc
+	batch int
+	at    int64
+	sick  atomic.Pointer[map[string]error]
+	seen  []inbox.Outcome
+}
+
+var errSick = errors.New("no idea")
+
+func newClinic(t *testing.T, batch int, configure func(*inbox.Config)) *clinic {
+	t.Helper()
+	c := &clinic{bundle: setup(t), batch: batch}
+	c.heal()
+	mux := inbox.NewMux()
+	inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, d testData) error {
+		if err := (*c.sick.Load())[d.Value]; err != nil {
+			return err
+		}
+		return effect(ctx, tx, e, d)
+	})
+	c.next = mux.Produce
+	c.cfg.Handler, c.cfg.Versioned, c.cfg.MaxAttempts, c.cfg.Batch = mux.Produce, true, 1, max(batch, 1)
+	c.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { c.seen = append(c.seen, o) }
+	if configure != nil {
+		configure(&c.cfg)
+	}
+	c.in = c.inbox(t)
+	return c
+}
+
+// fall makes the handler fail for events with these values; heal makes it work for all.
+func (c *clinic) fall(values ...string) {
+	sick := make(map[string]error)
+	for _, v := range values {
+		sick[v] = errSick
+	}
+	c.sick.Store(&sick)
+}
+
+func (c *clinic) heal() { c.fall() }
+
+// whole is the event as a broker's record, with all its headers.
+func whole(t *testing.T, e cloudevent.Event, offset int64) *message.Message {
+	t.Helper()
+	m := e.Message()
+	m.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{
+		Group: "local.test", Topic: "topic-1", Offset: offset, Time: e.Time, Key: []byte(e.Subject),
+		Headers: cloudevent.MessageHeaders(m),
+	}))
+	return m
+}
+
+// deliver hands the events over as records of one partition and returns their outcomes.
+func (c *clinic) deliver(t *testing.T, events ...cloudevent.Event) []inbox.Outcome {
+	t.Helper()
+	msgs := make([]*message.Message, len(events))
+	for i, e := range events {
+		msgs[i] = whole(t, e, c.at)
+		c.at++
+	}
+	c.seen = nil
+	_, err := c.in.BatchMiddleware(c.next)(t.Context(), msgs)
+	require.NoError(t, err)
+	return c.seen
+}
+
+func (c *clinic) replay(t *testing.T, f deadletter.Filter, options ...func(*inbox.ReplayOptions)) inbox.ReplayReport {
+	t.Helper()
+	o := inbox.ReplayOptions{By: "ana", Reason: "fixed"}
+	for _, set := range options {
+		set(&o)
+	}
+	report, err := c.in.Replay(t.Context(), f, o)
+	require.NoError(t, err)
+	report.Took = 0
+	return report
+}
+
+func forced(o *inbox.ReplayOptions) { o.Force = true }
+func dry(o *inbox.ReplayOptions)    { o.DryRun = true }
+
+// sick is an event that the handler fails for after fall(value).
+func sick(key string, version int64, value string) cloudevent.Event {
+	return payload(v(key, version), fmt.Sprintf(`{"value":%q}`, value))
+}
+
+func ids(events ...cloudevent.Event) []string {
+	list := make([]string, len(events))
+	for i, e := range events {
+		list[i] = e.ID
+	}
+	return list
+}
+
+func (c *clinic) requireEffects(t *testing.T, events ...cloudevent.Event) {
+	t.Helper()
+	require.Equal(t, ids(events...), c.list(t, `select event_id from ledger order by n`))
+}
+
+// A dead letter holds its key, what comes behind it parks, other keys go on; a replay runs the key in order, and then it
+// flows again.
+func TestADeadLetterHoldsItsKeyUntilItIsReplayed(t *testing.T) {
+	t.Parallel()
+	for _, batch := range []int{1, 200} {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+			t.Parallel()
+			c := newClinic(t, batch, nil)
+			a := []cloudevent.Event{v("a", 1), sick("a", 2, "bad"), v("a", 3), v("a", 4), v("a", 5)}
+			b := []cloudevent.Event{v("b", 1), v("b", 2)}
+			c.fall("bad")
+			require.Equal(t, []inbox.Outcome{
+				inbox.Applied, inbox.Dead, inbox.Applied, inbox.Parked, inbox.Applied, inbox.Parked,
+			}, c.deliver(t, a[0], a[1], b[0], a[2], b[1], a[3]))
+			c.requireEffects(t, a[0], b[0], b[1])
+
+			c.heal()
+			rehearsed := c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed}, dry)
+			require.Equal(t, inbox.ReplayReport{Matched: 1, Keys: 1, Would: 1}, rehearsed)
+			c.requireEffects(t, a[0], b[0], b[1])
+			report := c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed})
+			require.Equal(t, inbox.ReplayReport{Matched: 3, Keys: 1, Applied: 3}, report, "what was parked follows")
+			c.requireEffects(t, a[0], b[0], b[1], a[1], a[2], a[3])
+			require.Equal(t, 4, c.count(t, `select version from inbox_watermark where key = 'a'`))
+
+			require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, a[4]), "the key flows")
+			require.Equal(t, inbox.ReplayReport{}, c.replay(t, deadletter.Filter{}), "nothing is left")
+			require.Equal(t, []inbox.Outcome{inbox.Duplicate, inbox.Duplicate}, c.deliver(t, a[1], a[2]))
+			c.requireEffects(t, a[0], b[0], b[1], a[1], a[2], a[3], a[4])
+			require.Equal(t, 3, c.count(t, `select count(*) from operator_action
+				where verb = 'replay' and operator = 'ana' and reason = 'fixed' and before = 'waiting'
+					and after = 'replayed' and detail ->> 'outcome' = 'applied'`))
+		})
+	}
+}
+
+func TestAKeyStopsAtItsFirstFailureAndOthersGoOn(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	a := []cloudevent.Event{sick("a", 1, "bad"), sick("a", 2, "worse"), v("a", 3)}
+	b := []cloudevent.Event{sick("b", 1, "bad"), v("b", 2)}
+	c.fall("bad")
+	c.deliver(t, append(a, b...)...)
+	c.fall("worse")
+	report := c.replay(t, deadletter.Filter{})
+	require.Equal(t, 1, report.Failed)
+	require.Equal(t, 3, report.Applied)
+	require.Equal(t, []string{a[1].ID, inbox.CodeHandlerFailed},
+		[]string{report.Problems[0].EventID, report.Problems[0].Code})
+	c.requireEffects(t, a[0], b[0], b[1])
+	require.Equal(t, []string{a[1].ID + " handler_failed 2 1", a[2].ID + " parked_behind 1 0"}, c.list(t,
+		`select event_id || ' ' || code || ' ' || attempts || ' ' || replays from dead_letter where state = 'waiting'
+		order by version`))
+	c.heal()
+	require.Equal(t, 2, c.replay(t, deadletter.Filter{}).Applied)
+	c.requireEffects(t, a[0], b[0], b[1], a[1], a[2])
+}
+
+// Event 5 is dead, 6 is applied because the consumer lets it pass, 5 is replayed: it must not overwrite 6.
+func TestAReplayIsNeverOverNewerState(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, func(cfg *inbox.Config) { cfg.OnDead = inbox.DeadPass })
+	dead, next := sick("a", 5, "bad"), v("a", 6)
+	c.fall("bad")
+	require.Equal(t, []inbox.Outcome{inbox.Dead, inbox.Applied}, c.deliver(t, dead, next))
+	c.heal()
+	require.Equal(t, inbox.ReplayReport{Matched: 1, Keys: 1, Stale: 1}, c.replay(t, deadletter.Filter{}))
+	c.requireEffects(t, next)
+	require.Equal(t, []string{"replayed stale"}, c.list(t, `select state || ' ' || outcome from dead_letter`))
+}
+
+func TestWhatDoesNotHoldItsKey(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	first, second := v("a", 1), v("a", 2)
+	old := at(time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC))
+	old.Subject, old.Version = "a", 1
+	c.exec(t, `update inbox_horizon set remembers_from = '2020-01-01'`)
+	c.deliver(t, first, payload(first, `{"value":"other"}`), old)
+	broken := v("a", 2)
+	broken.Source = ""
+	c.deliver(t, broken)
+	require.Equal(t, []string{"id_conflict", "too_old", "missing_source"},
+		c.list(t, `select code from dead_letter where not holds order by id`))
+	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, second))
+
+	report := c.replay(t, deadletter.Filter{})
+	codes := make([]string, len(report.Problems))
+	for i, p := range report.Problems {
+		codes[i] = p.Outcome + " " + p.Code
+	}
+	require.ElementsMatch(t, []string{"refused id_conflict", "refused too_old", "refused missing_source"}, codes)
+	require.Equal(t, 3, c.count(t, `select count(*) from dead_letter where state = 'waiting' and replays = 0`))
+	c.requireEffects(t, first, second)
+
+	forcedOne := c.replay(t, deadletter.Filter{Code: inbox.CodeTooOld}, forced)
+	require.Equal(t, 1, forcedOne.Stale, "the version guard still holds")
+	require.Equal(t, 1, c.count(t, `select count(*) from operator_action where detail ->> 'forced' = 'true'`))
+}
+
+// What the inbox has forgotten is known by its letter, if its id was taken with it.
+func TestALetterOutlivesTheMemoryOfTheInbox(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	e := sick("a", 1, "bad")
+	c.fall("bad")
+	c.deliver(t, e)
+	c.exec(t, `delete from inbox`)
+	c.exec(t, `update inbox_horizon set remembers_from = now() + interval '1 day'`)
+	c.heal()
+	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
+	require.Equal(t, []inbox.Outcome{inbox.Expired}, c.deliver(t, e))
+	c.requireEffects(t, e)
+}
+
+func TestAReplayThatFailsTooOftenIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, func(cfg *inbox.Config) { cfg.MaxReplays = 2 })
+	e := sick("a", 1, "bad")
+	c.fall("bad")
+	c.deliver(t, e)
+	for range 2 {
+		require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Failed)
+	}
+	c.heal()
+	report := c.replay(t, deadletter.Filter{})
+	require.Equal(t, inbox.CodeReplayLimit, report.Problems[0].Code)
+	require.Equal(t, 1, c.replay(t, deadletter.Filter{}, forced).Applied)
+	c.requireEffects(t, e)
+}
+
+func TestWhatWaitsBehindAnUnpickedLetterIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	first, second := sick("a", 1, "bad"), v("a", 2)
+	c.fall("bad")
+	c.deliver(t, first, second)
+	c.heal()
+	for _, options := range [][]func(*inbox.ReplayOptions){{dry}, nil} {
+		report := c.replay(t, deadletter.Filter{EventID: second.ID}, options...)
+		require.Equal(t, 1, report.Refused)
+		require.Equal(t, inbox.CodeBehind, report.Problems[0].Code)
+	}
+	c.requireEffects(t)
+	_, err := deadletter.NewStore(c.pool).Discard(t.Context(), deadletter.Filter{EventID: first.ID},
+		deadletter.Change{By: "ana"})
+	require.NoError(t, err)
+	require.Equal(t, 1, c.replay(t, deadletter.Filter{EventID: second.ID}).Applied, "a discard releases the key")
+	c.requireEffects(t, second)
+}
+
+// A missing predecessor that was applied meanwhile lets the parked ones be replayed; while it is missing they are not.
+func TestAGapIsReplayedWhenItIsFilled(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, func(cfg *inbox.Config) { cfg.OnGap = inbox.GapPark })
+	e := []cloudevent.Event{v("a", 1), v("a", 2), v("a", 3), v("a", 4)}
+	c.deliver(t, e[0], e[2], e[3])
+	report := c.replay(t, deadletter.Filter{})
+	require.Equal(t, inbox.CodeGap, report.Problems[0].Code)
+	require.Equal(t, 1, report.Refused)
+	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, e[1]))
+	require.Equal(t, 2, c.replay(t, deadletter.Filter{}).Applied)
+	c.requireEffects(t, e...)
+}
+
+// Replaying touches one consumer: the other one, which was well, hears nothing.
+func TestAReplayIsForOneConsumer(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	e := sick("a", 1, "bad")
+	c.fall("bad")
+	c.deliver(t, e)
+	c.heal()
+	mine := c.in
+	c.cfg.Consumer = "other"
+	c.in = c.inbox(t)
+	c.deliver(t, e)
+	require.Equal(t, inbox.ReplayReport{}, c.replay(t, deadletter.Filter{}))
+	c.requireEffects(t, e)
+	c.in = mine
+	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
+	c.requireEffects(t, e, e)
+	_, err := c.in.Replay(t.Context(), deadletter.Filter{Consumer: "other"}, inbox.ReplayOptions{By: "ana"})
+	require.ErrorContains(t, err, deadletter.CodeInvalidFilter)
+}
+
+// An edit puts another record in the place of the one that came; that one stays, and its redelivery is a duplicate.
+func TestAnEditedLetterIsReplayed(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	store := deadletter.NewStore(c.pool)
+	e := payload(v("a", 1), `{"value":[]}`)
+	c.deliver(t, e)
+	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Failed)
+	letters, err := store.List(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	other := letters[0].Headers[0]
+	require.Equal(t, "ce_id", other.Name)
+	renamed := append([]deadletter.Header{{Name: "ce_id", Value: []byte("another")}}, letters[0].Headers[1:]...)
+	_, err = store.Edit(t.Context(), letters[0].ID, deadletter.Edit{Headers: &renamed}, deadletter.Change{By: "ben"})
+	require.NoError(t, err)
+	require.Equal(t, inbox.CodeIDChanged, c.replay(t, deadletter.Filter{}).Problems[0].Code)
+
+	mended := []byte(`{"value":"mended"}`)
+	edit := deadletter.Edit{Headers: &letters[0].Headers, Payload: &mended}
+	edited, err := store.Edit(t.Context(), letters[0].ID, edit, deadletter.Change{By: "ben", Reason: "array"})
+	require.NoError(t, err)
+	require.Equal(t, e.Data, edited.Payload, "what came stays")
+	require.Equal(t, "ben", edited.Edited.By)
+	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
+	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, e))
+	c.requireEffects(t, e)
+	_, history, err := store.Get(t.Context(), letters[0].ID)
+	require.NoError(t, err)
+	verbs := make([]string, len(history))
+	for i, a := range history {
+		verbs[i] = a.By + " " + a.Verb + " " + a.Detail["outcome"]
+	}
+	require.Equal(t, []string{"ana replay failed", "ben edit ", "ben edit ", "ana replay applied"}, verbs)
+}
+
+// A record that is no event is refused until somebody has made one of it.
+func TestAnUndecodableRecordNeedsAnEdit(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	store := deadletter.NewStore(c.pool)
+	e := v("a", 1)
+	right := e.Message()
+	e.ID = ""
+	c.deliver(t, e)
+	require.Equal(t, "missing_id", c.replay(t, deadletter.Filter{}).Problems[0].Code)
+	letters, err := store.List(t.Context(), deadletter.Filter{Code: "missing_id"})
+	require.NoError(t, err)
+	headers := []deadletter.Header{}
+	for _, h := range cloudevent.MessageHeaders(right) {
+		headers = append(headers, deadletter.Header(h))
+	}
+	_, err = store.Edit(t.Context(), letters[0].ID, deadletter.Edit{Headers: &headers}, deadletter.Change{By: "ben"})
+	require.NoError(t, err)
+	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
+	require.Equal(t, 1, c.effects(t, right.UUID))
+	e.ID = right.UUID
+	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, e), "its id is taken")
+}

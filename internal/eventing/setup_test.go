@@ -2,6 +2,7 @@ package eventing_test
 
 import (
 	"context"
+	"flag"
 	"log/slog"
 	"net"
 	"testing"
@@ -19,7 +20,12 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
+// Tests with a broker and a database wait more than they compute, so eight run side by side unless -parallel says
+// otherwise; the command line is parsed later.
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8")
+	pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...)
+}
 
 var sets = []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox}
 

@@ -18,6 +18,7 @@ import (
 // redelivery changes nothing.
 func TestPoisonIsKeptOnceAndAcknowledged(t *testing.T) {
 	t.Parallel()
+	shared := setup(t)
 	for name, row := range map[string]struct {
 		spoil func(*message.Message)
 		code  string
@@ -37,8 +38,7 @@ func TestPoisonIsKeptOnceAndAcknowledged(t *testing.T) {
 		"not JSON":         {func(m *message.Message) { m.Payload = []byte("\xff\x00{") }, "payload_mismatch"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t)
+			b := shared.again(t)
 			b.cfg.Validate = func(e cloudevent.Event) error {
 				if string(e.Data) == `{"value":"forbidden"}` {
 					return contractError{}

@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"context"
+	"flag"
 	"log/slog"
 	"testing"
 	"time"
@@ -19,7 +20,12 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+// Tests with a database wait more than they compute, so eight run side by side unless -parallel says otherwise; the
+// command line is parsed later.
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8")
+	pgtest.Main(m)
+}
 
 // bundle is a database with the inbox and a ledger of effects. The ledger has no unique constraint: what counts
 // effects must not be able to prevent one.
@@ -34,6 +40,10 @@ func setup(t *testing.T) *bundle {
 	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
 	_, err := pool.Exec(t.Context(), `create table ledger (n bigint generated always as identity, event_id text)`)
 	require.NoError(t, err)
+	return newBundle(pool)
+}
+
+func newBundle(pool *pgxpool.Pool) *bundle {
 	registry := prometheus.NewRegistry()
 	return &bundle{pool: pool, registry: registry, cfg: inbox.Config{
 		Consumer:   "test",
@@ -43,6 +53,18 @@ func setup(t *testing.T) *bundle {
 		Log:        slog.New(slog.DiscardHandler),
 		Registerer: registry,
 	}}
+}
+
+// again is the bundle as [setup] made it, for tests that follow one another in one database: all rows are gone.
+func (b *bundle) again(t *testing.T) *bundle {
+	t.Helper()
+	for _, table := range []string{
+		"ledger", "dead_letter", "inbox", "inbox_watermark", "inbox_owner", "inbox_attempt", "inbox_horizon",
+	} {
+		b.exec(t, "delete from "+table)
+	}
+	b.exec(t, `insert into inbox_horizon default values`)
+	return newBundle(b.pool)
 }
 
 func (b *bundle) inbox(t *testing.T) *inbox.Inbox {

@@ -282,19 +282,19 @@ func queueing(fail func(context.Context, pgx.Tx) error) handlerFunc {
 
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	for name, s := range scenarios {
-		for _, batch := range []int{1, 3, 200} {
-			t.Run(fmt.Sprintf("%s/%d", name, batch), func(t *testing.T) {
-				t.Parallel()
-				s.play(t, batch)
-			})
-		}
+	for _, batch := range []int{0, 1, 3, 200} {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			for name, s := range scenarios {
+				t.Run(name, func(t *testing.T) { s.play(t, b.again(t), batch) })
+			}
+		})
 	}
 }
 
 // play runs the scenario with so many events per transaction; 0 is the Router's middleware.
-func (s scenario) play(t *testing.T, batch int) {
-	b := setup(t)
+func (s scenario) play(t *testing.T, b *bundle, batch int) {
 	if s.before != "" {
 		_, err := b.pool.Exec(t.Context(), s.before)
 		require.NoError(t, err)

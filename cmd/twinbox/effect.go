@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
@@ -19,6 +20,7 @@ type effects struct {
 	DryRun   bool                       `json:"dry_run"`
 	Count    int64                      `json:"count"`
 	Failed   int64                      `json:"failed"`
+	Errors   []failure                  `json:"errors,omitempty"` // the first hundred of each service
 	Services map[string]adminapi.Result `json:"services"`
 }
 
@@ -28,7 +30,33 @@ func (e *effects) add(name string, r adminapi.Result) {
 	}
 	e.DryRun, e.Count, e.Failed = r.DryRun, e.Count+r.Count, e.Failed+r.Failed
 	e.Services[name] = r
+	if r.Errors == nil {
+		return
+	}
+	for _, f := range *r.Errors {
+		subject := f.Subject
+		if id, err := strconv.ParseInt(subject, 10, 64); err == nil {
+			subject = letterID(name, id)
+		}
+		e.Errors = append(e.Errors, failure{subject, f.Code, f.Detail})
+	}
 }
+
+// failure is one thing that was tried and is not done.
+type failure struct {
+	Subject string `json:"subject"`
+	Code    string `json:"code"`
+	Detail  string `json:"detail"`
+}
+
+const maxShown = 100
+
+// refusedError is a change of which nothing could be done.
+type refusedError struct{ failed int64 }
+
+func (e *refusedError) Error() string   { return fmt.Sprintf("none of %d are done", e.failed) }
+func (*refusedError) ExitCode() int     { return exitRefused }
+func (*refusedError) ErrorCode() string { return "refused" }
 
 // inTurn makes a change in one service after the other, shows progress, and says what came of it. The first service
 // that fails ends it; if another one had done something by then, the whole is partly done.
@@ -54,7 +82,7 @@ func inTurn(
 
 // whoHasIt makes a change in the one service that knows the thing.
 func whoHasIt(
-	_ context.Context, to streams, o Operator, services []*client.Service, what effect,
+	to streams, o Operator, services []*client.Service, what effect,
 	change func(s *client.Service) (adminapi.Result, error),
 ) error {
 	var sum effects
@@ -81,7 +109,10 @@ func whoHasIt(
 // write says it, and ends with 5 when something was tried and is not done.
 func (e *effects) write(to streams, o Operator, what effect) error {
 	var failed error
-	if e.Failed > 0 {
+	switch {
+	case e.Failed > 0 && e.Count == 0:
+		failed = &refusedError{e.Failed}
+	case e.Failed > 0:
 		failed = &partialError{fmt.Errorf("%d of %d are not done", e.Failed, e.Failed+e.Count)}
 	}
 	if o.JSON {
@@ -100,8 +131,15 @@ func (e *effects) write(to streams, o Operator, what effect) error {
 			return err
 		}
 	}
+	refused := table{columns: []string{"NOT DONE", "CODE", "WHY"}}
+	for _, f := range e.Errors {
+		refused.add(f.Subject, f.Code, f.Detail)
+	}
+	if err := refused.write(to.out, to.width()); err != nil {
+		return err
+	}
 	if e.DryRun && e.Count > 0 {
-		return to.say("Nothing was changed. To do it, add: --yes --reason \"why\"")
+		return both(to.say("Nothing was changed. To do it, add: --yes --reason \"why\""), failed)
 	}
 	return failed
 }

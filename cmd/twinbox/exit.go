@@ -89,12 +89,17 @@ func report(to streams, args []string, err error) int {
 		return code
 	}
 	_, _ = fmt.Fprintln(to.err, "twinbox:", err)
-	if slices.Contains(args, "--json") && !errors.As(err, new(*partialError)) {
+	if slices.Contains(args, "--json") && !answered(err) {
 		_ = writeJSON(to.out, map[string]any{
 			"error": map[string]any{"code": errorCode(err), "message": err.Error(), "exit": code},
 		})
 	}
 	return code
+}
+
+// answered says that the result is on stdout already, with what is not done in it.
+func answered(err error) bool {
+	return errors.As(err, new(*partialError)) || errors.As(err, new(*refusedError))
 }
 
 func writeJSON(out io.Writer, document any) error {

@@ -18,6 +18,9 @@ type Commands struct {
 	Run   RunCommand   `cmd:"" help:"Run the whole system: services, PostgreSQL, Kafka broker, mailbox."`
 	Kafka KafkaCommand `cmd:"" help:"Run a real Apache Kafka, one node, until it is stopped. Needs java and, once, mvn."`
 
+	DLQ    DLQCommands    `cmd:"" name:"dlq" help:"Operate the dead letters: events that a consumer could not handle."`
+	Mail   MailCommands   `cmd:"" help:"Operate the mails: those that no sender will touch again by itself."`
+	Inbox  InboxCommands  `cmd:"" help:"Look into the inboxes: what was processed."`
 	Outbox OutboxCommands `cmd:"" help:"Operate the outboxes: what is published, what waits."`
 }
 

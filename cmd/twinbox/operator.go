@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
 	"example.com/twinbox/internal/local"
 )
@@ -111,6 +113,15 @@ func ask[T any](
 		err = &partialError{err}
 	}
 	return given, err
+}
+
+// askWho asks all services what they are.
+func askWho(ctx context.Context, services []*client.Service) ([]answerOf[adminapi.Service], error) {
+	return ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.Service, error) {
+		return client.Call[adminapi.Service](s, func(api *adminapi.Client) (*http.Response, error) {
+			return api.GetService(ctx)
+		})
+	})
 }
 
 // Change is what every command that changes something takes beside that.

@@ -15,8 +15,10 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/web"
 )
 
@@ -33,9 +35,13 @@ type Config struct {
 	Pool *pgxpool.Pool
 	// Publisher is where republished events go.
 	Publisher message.Publisher
-	// Consumers are the names of the service's consumers.
-	Consumers []string
-	Log       *slog.Logger
+	// Consumers are the service's consumers.
+	Consumers []Consumer
+	// Metrics hold the consumers' counts.
+	Metrics prometheus.Gatherer
+	// Mails is the list of mails; nil where the service sends none.
+	Mails Mails
+	Log   *slog.Logger
 }
 
 const (
@@ -53,7 +59,8 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	router.Use(guard(cfg.Token))
-	return adminapi.HandlerWithOptions(&server{cfg: cfg}, adminapi.ChiServerOptions{
+	s := &server{cfg: cfg, letters: deadletter.NewStore(cfg.Pool)}
+	return adminapi.HandlerWithOptions(s, adminapi.ChiServerOptions{
 		BaseRouter: router,
 		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
 			web.WriteProblem(w, r, parameterError(err))
@@ -62,7 +69,10 @@ func New(cfg Config) (http.Handler, error) {
 }
 
 // server answers the operations.
-type server struct{ cfg Config }
+type server struct {
+	cfg     Config
+	letters *deadletter.Store
+}
 
 var _ adminapi.ServerInterface = (*server)(nil)
 
@@ -102,6 +112,10 @@ func answer[T any](w http.ResponseWriter, r *http.Request, operation func(ctx co
 // GetService answers GET /admin/v1/service.
 func (s *server) GetService(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, func(context.Context) (adminapi.Service, error) {
-		return adminapi.Service{Name: s.cfg.Service, Consumers: s.cfg.Consumers}, nil
+		names := make([]string, len(s.cfg.Consumers))
+		for i, c := range s.cfg.Consumers {
+			names[i] = c.Name
+		}
+		return adminapi.Service{Name: s.cfg.Service, Consumers: names, Mails: s.cfg.Mails != nil}, nil
 	})
 }

@@ -19,6 +19,7 @@ const (
 	codeNoSelection  web.Code = "nothing_selected"
 	codeRestoring    web.Code = "restoring"
 	codeInvalid      web.Code = "invalid_value"
+	codeNoMails      web.Code = "no_mails"
 )
 
 var (
@@ -56,6 +57,9 @@ func mapError(err error) *web.Error {
 		if errors.Is(err, s.err) {
 			return &web.Error{Status: s.status, Code: s.code, Detail: s.detail, Cause: err}
 		}
+	}
+	if refused := letterError(err); refused != nil {
+		return refused
 	}
 	if failure.Classify(err) == failure.Transient {
 		return &web.Error{

@@ -48,6 +48,7 @@ func (n *Node) Consume(c Consumer) error {
 		Pool:           n.Pool,
 		Accepts:        c.Handlers.Accepts,
 		Validate:       n.setup.Validate,
+		Handler:        c.Handlers.Produce,
 		Versioned:      c.Versioned,
 		OnGap:          c.OnGap,
 		OnGapOf:        c.Handlers.OnGap,

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/twinbox/internal/admin"
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox"
@@ -32,6 +33,8 @@ type Setup struct {
 type Node struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
+	// Mails is offered to operators. A service that sends mails sets it before Run.
+	Mails admin.Mails
 
 	setup        Setup
 	dependencies dependencies

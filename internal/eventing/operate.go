@@ -9,16 +9,18 @@ import (
 // offerOperations puts what operates the service on its admin listener. It comes before the database is known to
 // answer: during an outage an operator is told so, instead of finding nothing there.
 func (n *Node) offerOperations() error {
-	names := make([]string, len(n.consumers))
+	consumers := make([]admin.Consumer, len(n.consumers))
 	for i, c := range n.consumers {
-		names[i] = c.Name
+		consumers[i] = admin.Consumer{Name: c.Name, Replay: c.inbox.Replay}
 	}
 	handler, err := admin.New(admin.Config{
 		Service:   n.setup.Service,
 		Token:     n.setup.Config.AdminToken.Reveal(),
 		Pool:      n.Pool,
 		Publisher: n.publisher,
-		Consumers: names,
+		Consumers: consumers,
+		Metrics:   n.setup.Admin.Registry(),
+		Mails:     n.Mails,
 		Log:       n.setup.Log,
 	})
 	if err != nil {

@@ -110,6 +110,17 @@ select mail.id, mail.event_id, case lease.state when 'done' then 'sent' else lea
 from mail join lease on lease.event_id = mail.event_id and lease.handler = 'mail.' || mail.template
 where mail.id = any($1) order by mail.id for update of lease`
 
+// sort says how many of the mails are in one of the states and which are not, and changes nothing.
+func (m *Mails) sort(ctx context.Context, ids []uuid.UUID, from []MailState) (n int, left *NotSettledError, err error) {
+	err = pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
+		var found []lockedMail
+		found, left, err = lock(ctx, tx, ids, from)
+		n = len(found)
+		return err
+	})
+	return n, left, err
+}
+
 // lock locks the mails and sorts out those that are not in one of the states.
 func lock(
 	ctx context.Context, tx pgx.Tx, ids []uuid.UUID, from []MailState,

@@ -62,12 +62,252 @@ type Actions struct {
 // By Who asks. For the audit; nobody checks it.
 type By = string
 
+// ConsumerStats defines model for ConsumerStats.
+type ConsumerStats struct {
+	Consumer string `json:"consumer"`
+
+	// Dead Dead letters that wait, without the parked ones.
+	Dead int64 `json:"dead"`
+
+	// Outcomes Deliveries to this process since its start, by what became of them.
+	Outcomes map[string]int64 `json:"outcomes"`
+
+	// Parked Events that wait behind one of these.
+	Parked int64 `json:"parked"`
+
+	// Partitions Partitions of its topic that some instance has taken.
+	Partitions int `json:"partitions"`
+}
+
+// DeadLetter defines model for DeadLetter.
+type DeadLetter struct {
+	Attempts int `json:"attempts"`
+
+	// Bytes Of the payload.
+	Bytes int `json:"bytes"`
+
+	// Class `parked`: has not failed, waits behind an earlier one of its key.
+	Class         string     `json:"class"`
+	Code          string     `json:"code"`
+	Consumer      string     `json:"consumer"`
+	EditedAt      *time.Time `json:"edited_at,omitempty"`
+	EditedBy      *string    `json:"edited_by,omitempty"`
+	EditedPayload *[]byte    `json:"edited_payload,omitempty"`
+	Error         string     `json:"error"`
+	EventId       string     `json:"event_id"`
+	FailedAt      time.Time  `json:"failed_at"`
+	FirstFailedAt time.Time  `json:"first_failed_at"`
+	Headers       *[]Header  `json:"headers,omitempty"`
+
+	// Holds Later events of its key park behind it.
+	Holds bool  `json:"holds"`
+	Id    int64 `json:"id"`
+
+	// Key Bytes that are no text are replaced.
+	Key    string `json:"key"`
+	Offset int64  `json:"offset"`
+
+	// Outcome What the replay that settled it came to.
+	Outcome   *string `json:"outcome,omitempty"`
+	Partition int32   `json:"partition"`
+	Payload   *[]byte `json:"payload,omitempty"`
+
+	// Replays How many failed.
+	Replays   int        `json:"replays"`
+	SettledAt *time.Time `json:"settled_at,omitempty"`
+	State     string     `json:"state"`
+	Topic     string     `json:"topic"`
+	Type      string     `json:"type"`
+	Version   int64      `json:"version"`
+}
+
+// DeadLetterDetail defines model for DeadLetterDetail.
+type DeadLetterDetail struct {
+	History []Action   `json:"history"`
+	Letter  DeadLetter `json:"letter"`
+}
+
+// DeadLetterFilter What is set must all hold.
+type DeadLetterFilter struct {
+	// Code Stable reason, such as schema_violation.
+	Code     *string `json:"code,omitempty"`
+	Consumer *string `json:"consumer,omitempty"`
+
+	// Error A part of the error, in any case.
+	Error   *string  `json:"error,omitempty"`
+	EventId *string  `json:"event_id,omitempty"`
+	Ids     *[]int64 `json:"ids,omitempty"`
+	Key     *string  `json:"key,omitempty"`
+	Limit   *int     `json:"limit,omitempty"`
+
+	// Since Of the last failure.
+	Since *time.Time `json:"since,omitempty"`
+
+	// State waiting, replayed or discarded.
+	State *string `json:"state,omitempty"`
+
+	// Type Of the event.
+	Type *string `json:"type,omitempty"`
+
+	// Until Of the last failure, excluded.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// DeadLetterGroup defines model for DeadLetterGroup.
+type DeadLetterGroup struct {
+	Code     string `json:"code"`
+	Consumer string `json:"consumer"`
+	Count    int64  `json:"count"`
+
+	// Error Of the example.
+	Error string `json:"error"`
+
+	// Example The id of the latest letter.
+	Example int64     `json:"example"`
+	Keys    int64     `json:"keys"`
+	Newest  time.Time `json:"newest"`
+	Oldest  time.Time `json:"oldest"`
+	Type    string    `json:"type"`
+}
+
+// DeadLetterGroups defines model for DeadLetterGroups.
+type DeadLetterGroups struct {
+	Items []DeadLetterGroup `json:"items"`
+}
+
+// DeadLetterQuery defines model for DeadLetterQuery.
+type DeadLetterQuery struct {
+	// After The id of the last one seen, 0 at first.
+	After int64 `json:"after"`
+
+	// Filter What is set must all hold.
+	Filter DeadLetterFilter `json:"filter"`
+
+	// Payload Whether to show payloads and headers, which may hold personal data.
+	Payload bool `json:"payload"`
+}
+
+// DeadLetters defines model for DeadLetters.
+type DeadLetters struct {
+	Items []DeadLetter `json:"items"`
+}
+
+// DiscardRequest defines model for DiscardRequest.
+type DiscardRequest struct {
+	// By Who asks. For the audit; nobody checks it.
+	By     By   `json:"by"`
+	DryRun bool `json:"dry_run"`
+
+	// Filter What is set must all hold.
+	Filter DeadLetterFilter `json:"filter"`
+
+	// Reason Why. For the audit.
+	Reason Reason `json:"reason"`
+}
+
+// EditRequest defines model for EditRequest.
+type EditRequest struct {
+	// By Who asks. For the audit; nobody checks it.
+	By      By     `json:"by"`
+	DryRun  bool   `json:"dry_run"`
+	Payload []byte `json:"payload"`
+
+	// Reason Why. For the audit.
+	Reason Reason `json:"reason"`
+}
+
+// Failure defines model for Failure.
+type Failure struct {
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+
+	// Subject A letter, a mail or a line.
+	Subject string `json:"subject"`
+}
+
+// Header defines model for Header.
+type Header struct {
+	Name  string `json:"name"`
+	Value []byte `json:"value"`
+}
+
+// InboxEvent defines model for InboxEvent.
+type InboxEvent struct {
+	Consumer string `json:"consumer"`
+
+	// DeadLetter Its id.
+	DeadLetter *int64 `json:"dead_letter,omitempty"`
+	EventId    string `json:"event_id"`
+	Offset     *int64 `json:"offset,omitempty"`
+
+	// Outcome applied, or why not; `dead letter:` and its state where it is one.
+	Outcome   string `json:"outcome"`
+	Partition *int32 `json:"partition,omitempty"`
+
+	// PayloadHash SHA-256, hexadecimal.
+	PayloadHash *string    `json:"payload_hash,omitempty"`
+	ProcessedAt *time.Time `json:"processed_at,omitempty"`
+	Topic       *string    `json:"topic,omitempty"`
+	Type        *string    `json:"type,omitempty"`
+}
+
+// InboxEvents defines model for InboxEvents.
+type InboxEvents struct {
+	Items []InboxEvent `json:"items"`
+}
+
+// InboxStats defines model for InboxStats.
+type InboxStats struct {
+	Items []ConsumerStats `json:"items"`
+
+	// Remembered Events, of all consumers, as the planner estimates them.
+	Remembered int64 `json:"remembered"`
+
+	// RemembersFrom Older events are never applied.
+	RemembersFrom time.Time `json:"remembers_from"`
+}
+
 // Line One of its members.
 type Line struct {
 	// Done How many so far.
 	Done    *int64   `json:"done,omitempty"`
 	Problem *Problem `json:"problem,omitempty"`
 	Result  *Result  `json:"result,omitempty"`
+}
+
+// Mail defines model for Mail.
+type Mail struct {
+	Attempts  int       `json:"attempts"`
+	CreatedAt time.Time `json:"created_at"`
+	DueAt     time.Time `json:"due_at"`
+
+	// Error Of the last attempt.
+	Error     *string    `json:"error,omitempty"`
+	EventId   string     `json:"event_id"`
+	Id        string     `json:"id"`
+	Recipient *string    `json:"recipient,omitempty"`
+	SentAt    *time.Time `json:"sent_at,omitempty"`
+
+	// State pending, claimed, submitting, sent, failed or uncertain.
+	State    string `json:"state"`
+	Template string `json:"template"`
+	UserId   string `json:"user_id"`
+}
+
+// MailRequest defines model for MailRequest.
+type MailRequest struct {
+	// By Who asks. For the audit; nobody checks it.
+	By     By       `json:"by"`
+	DryRun bool     `json:"dry_run"`
+	Ids    []string `json:"ids"`
+
+	// Reason Why. For the audit.
+	Reason Reason `json:"reason"`
+}
+
+// Mails defines model for Mails.
+type Mails struct {
+	Items []Mail `json:"items"`
 }
 
 // OutboxEvent defines model for OutboxEvent.
@@ -181,6 +421,25 @@ type ReleaseRequest struct {
 	Topic  string `json:"topic"`
 }
 
+// ReplayRequest defines model for ReplayRequest.
+type ReplayRequest struct {
+	// By Who asks. For the audit; nobody checks it.
+	By     By   `json:"by"`
+	DryRun bool `json:"dry_run"`
+
+	// Filter What is set must all hold.
+	Filter DeadLetterFilter `json:"filter"`
+
+	// Force Also what is refused as too_old or replay_limit.
+	Force *bool `json:"force,omitempty"`
+
+	// Rate Letters per second at most; 0: as fast as they go.
+	Rate *float64 `json:"rate,omitempty"`
+
+	// Reason Why. For the audit.
+	Reason Reason `json:"reason"`
+}
+
 // RepublishRequest What is set must all hold; at least one bound must be set.
 type RepublishRequest struct {
 	// By Who asks. For the audit; nobody checks it.
@@ -212,6 +471,9 @@ type Result struct {
 	Count  int64 `json:"count"`
 	DryRun bool  `json:"dry_run"`
 
+	// Errors Why, for the first hundred of these.
+	Errors *[]Failure `json:"errors,omitempty"`
+
 	// Failed How many were tried and are not done.
 	Failed int64 `json:"failed"`
 }
@@ -224,6 +486,9 @@ type Service struct {
 	Mails bool   `json:"mails"`
 	Name  string `json:"name"`
 }
+
+// DeadLetterID defines model for DeadLetterID.
+type DeadLetterID = int64
 
 // Limit defines model for Limit.
 type Limit = int
@@ -243,6 +508,40 @@ type ListAuditParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ImportDeadLettersParams defines parameters for ImportDeadLetters.
+type ImportDeadLettersParams struct {
+	By     By     `form:"by" json:"by"`
+	Reason Reason `form:"reason" json:"reason"`
+	DryRun bool   `form:"dry_run" json:"dry_run"`
+}
+
+// GetDeadLetterParams defines parameters for GetDeadLetter.
+type GetDeadLetterParams struct {
+	// Payload Whether to show payloads, which may hold personal data.
+	Payload *Payload `form:"payload,omitempty" json:"payload,omitempty"`
+}
+
+// LookupInboxEventParams defines parameters for LookupInboxEvent.
+type LookupInboxEventParams struct {
+	EventId string `form:"event_id" json:"event_id"`
+}
+
+// ListMailsParams defines parameters for ListMails.
+type ListMailsParams struct {
+	State   *string    `form:"state,omitempty" json:"state,omitempty"`
+	UserId  *string    `form:"user_id,omitempty" json:"user_id,omitempty"`
+	EventId *string    `form:"event_id,omitempty" json:"event_id,omitempty"`
+	Since   *time.Time `form:"since,omitempty" json:"since,omitempty"`
+	Until   *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Recipient Whether to show addresses, which are personal data.
+	Recipient *bool `form:"recipient,omitempty" json:"recipient,omitempty"`
+
+	// After The id of the last one seen.
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // TailOutboxParams defines parameters for TailOutbox.
 type TailOutboxParams struct {
 	Topic *string `form:"topic,omitempty" json:"topic,omitempty"`
@@ -253,6 +552,30 @@ type TailOutboxParams struct {
 	Payload *Payload `form:"payload,omitempty" json:"payload,omitempty"`
 	Limit   *Limit   `form:"limit,omitempty" json:"limit,omitempty"`
 }
+
+// DiscardDeadLettersJSONRequestBody defines body for DiscardDeadLetters for application/json ContentType.
+type DiscardDeadLettersJSONRequestBody = DiscardRequest
+
+// ExportDeadLettersJSONRequestBody defines body for ExportDeadLetters for application/json ContentType.
+type ExportDeadLettersJSONRequestBody = DeadLetterFilter
+
+// GroupDeadLettersJSONRequestBody defines body for GroupDeadLetters for application/json ContentType.
+type GroupDeadLettersJSONRequestBody = DeadLetterFilter
+
+// QueryDeadLettersJSONRequestBody defines body for QueryDeadLetters for application/json ContentType.
+type QueryDeadLettersJSONRequestBody = DeadLetterQuery
+
+// ReplayDeadLettersJSONRequestBody defines body for ReplayDeadLetters for application/json ContentType.
+type ReplayDeadLettersJSONRequestBody = ReplayRequest
+
+// EditDeadLetterJSONRequestBody defines body for EditDeadLetter for application/json ContentType.
+type EditDeadLetterJSONRequestBody = EditRequest
+
+// MarkMailsSentJSONRequestBody defines body for MarkMailsSent for application/json ContentType.
+type MarkMailsSentJSONRequestBody = MailRequest
+
+// RetryMailsJSONRequestBody defines body for RetryMails for application/json ContentType.
+type RetryMailsJSONRequestBody = MailRequest
 
 // ReleaseOutboxKeyJSONRequestBody defines body for ReleaseOutboxKey for application/json ContentType.
 type ReleaseOutboxKeyJSONRequestBody = ReleaseRequest
@@ -338,6 +661,167 @@ type ClientInterface interface {
 	// Corresponds with GET /admin/v1/audit (the `ListAudit` operationId).
 	ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DiscardDeadLettersWithBody Settle waiting letters without handling them
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /admin/v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
+	DiscardDeadLettersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DiscardDeadLetters Settle waiting letters without handling them
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /admin/v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
+	DiscardDeadLetters(ctx context.Context, body DiscardDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportDeadLettersWithBody The letters that a filter picks, whole, one JSON object per line
+	//
+	// Payloads and headers are among it, in base64. A broken-off answer ends in the middle of a line.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /admin/v1/dead-letters/export (the `ExportDeadLetters` operationId).
+	ExportDeadLettersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportDeadLetters The letters that a filter picks, whole, one JSON object per line
+	//
+	// Payloads and headers are among it, in base64. A broken-off answer ends in the middle of a line.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /admin/v1/dead-letters/export (the `ExportDeadLetters` operationId).
+	ExportDeadLetters(ctx context.Context, body ExportDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GroupDeadLettersWithBody How many letters there are per consumer, reason and type of event
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /admin/v1/dead-letters/groups (the `GroupDeadLetters` operationId).
+	GroupDeadLettersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GroupDeadLetters How many letters there are per consumer, reason and type of event
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /admin/v1/dead-letters/groups (the `GroupDeadLetters` operationId).
+	GroupDeadLetters(ctx context.Context, body GroupDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ImportDeadLettersWithBody File exported letters that are not there yet
+	//
+	// A letter that is there stays as it is, so it is safe to repeat.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /admin/v1/dead-letters/import (the `ImportDeadLetters` operationId).
+	ImportDeadLettersWithBody(ctx context.Context, params *ImportDeadLettersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// QueryDeadLettersWithBody The letters that a filter picks, by id
+	//
+	// The filter is a body, the same one that changes take, so that what was listed is what is changed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /admin/v1/dead-letters/query (the `QueryDeadLetters` operationId).
+	QueryDeadLettersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// QueryDeadLetters The letters that a filter picks, by id
+	//
+	// The filter is a body, the same one that changes take, so that what was listed is what is changed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /admin/v1/dead-letters/query (the `QueryDeadLetters` operationId).
+	QueryDeadLetters(ctx context.Context, body QueryDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplayDeadLettersWithBody Handle waiting letters again, through the inbox, for their consumer alone
+	//
+	// A key's letters run in their order and stop at the first that fails; other keys go on. Safe to repeat.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /admin/v1/dead-letters/replay (the `ReplayDeadLetters` operationId).
+	ReplayDeadLettersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplayDeadLetters Handle waiting letters again, through the inbox, for their consumer alone
+	//
+	// A key's letters run in their order and stop at the first that fails; other keys go on. Safe to repeat.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /admin/v1/dead-letters/replay (the `ReplayDeadLetters` operationId).
+	ReplayDeadLetters(ctx context.Context, body ReplayDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetDeadLetter One letter and what was done to it
+	//
+	// Corresponds with GET /admin/v1/dead-letters/{id} (the `GetDeadLetter` operationId).
+	GetDeadLetter(ctx context.Context, id DeadLetterID, params *GetDeadLetterParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EditDeadLetterWithBody Put another payload in the place of the one that came
+	//
+	// The original stays beside it. The new one is checked when it is replayed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /admin/v1/dead-letters/{id}/edit (the `EditDeadLetter` operationId).
+	EditDeadLetterWithBody(ctx context.Context, id DeadLetterID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EditDeadLetter Put another payload in the place of the one that came
+	//
+	// The original stays beside it. The new one is checked when it is replayed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /admin/v1/dead-letters/{id}/edit (the `EditDeadLetter` operationId).
+	EditDeadLetter(ctx context.Context, id DeadLetterID, body EditDeadLetterJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// LookupInboxEvent What became of an event in this service, per consumer
+	//
+	// Corresponds with GET /admin/v1/inbox/events (the `LookupInboxEvent` operationId).
+	LookupInboxEvent(ctx context.Context, params *LookupInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetInboxStats What each consumer has processed, and from when on events are remembered
+	//
+	// Corresponds with GET /admin/v1/inbox/stats (the `GetInboxStats` operationId).
+	GetInboxStats(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListMails Mails, in the order in which they were listed
+	//
+	// Corresponds with GET /admin/v1/mails (the `ListMails` operationId).
+	ListMails(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MarkMailsSentWithBody Settle uncertain mails of which somebody knows that they arrived
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /admin/v1/mails/mark-sent (the `MarkMailsSent` operationId).
+	MarkMailsSentWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// MarkMailsSent Settle uncertain mails of which somebody knows that they arrived
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /admin/v1/mails/mark-sent (the `MarkMailsSent` operationId).
+	MarkMailsSent(ctx context.Context, body MarkMailsSentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetryMailsWithBody Send uncertain and failed mails again
+	//
+	// An uncertain one may then arrive twice, with the same Message-ID.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /admin/v1/mails/retry (the `RetryMails` operationId).
+	RetryMailsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetryMails Send uncertain and failed mails again
+	//
+	// An uncertain one may then arrive twice, with the same Message-ID.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /admin/v1/mails/retry (the `RetryMails` operationId).
+	RetryMails(ctx context.Context, body RetryMailsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// TailOutbox The newest events, in the order of their positions
 	//
 	// Corresponds with GET /admin/v1/outbox/events (the `TailOutbox` operationId).
@@ -391,6 +875,377 @@ type ClientInterface interface {
 // Corresponds with GET /admin/v1/audit (the `ListAudit` operationId).
 func (c *Client) ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListAuditRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DiscardDeadLettersWithBody Settle waiting letters without handling them
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /admin/v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
+func (c *Client) DiscardDeadLettersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDiscardDeadLettersRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DiscardDeadLetters Settle waiting letters without handling them
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /admin/v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
+func (c *Client) DiscardDeadLetters(ctx context.Context, body DiscardDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDiscardDeadLettersRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportDeadLettersWithBody The letters that a filter picks, whole, one JSON object per line
+//
+// Payloads and headers are among it, in base64. A broken-off answer ends in the middle of a line.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /admin/v1/dead-letters/export (the `ExportDeadLetters` operationId).
+func (c *Client) ExportDeadLettersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportDeadLettersRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportDeadLetters The letters that a filter picks, whole, one JSON object per line
+//
+// Payloads and headers are among it, in base64. A broken-off answer ends in the middle of a line.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /admin/v1/dead-letters/export (the `ExportDeadLetters` operationId).
+func (c *Client) ExportDeadLetters(ctx context.Context, body ExportDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportDeadLettersRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GroupDeadLettersWithBody How many letters there are per consumer, reason and type of event
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /admin/v1/dead-letters/groups (the `GroupDeadLetters` operationId).
+func (c *Client) GroupDeadLettersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGroupDeadLettersRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GroupDeadLetters How many letters there are per consumer, reason and type of event
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /admin/v1/dead-letters/groups (the `GroupDeadLetters` operationId).
+func (c *Client) GroupDeadLetters(ctx context.Context, body GroupDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGroupDeadLettersRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ImportDeadLettersWithBody File exported letters that are not there yet
+//
+// A letter that is there stays as it is, so it is safe to repeat.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /admin/v1/dead-letters/import (the `ImportDeadLetters` operationId).
+func (c *Client) ImportDeadLettersWithBody(ctx context.Context, params *ImportDeadLettersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewImportDeadLettersRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// QueryDeadLettersWithBody The letters that a filter picks, by id
+//
+// The filter is a body, the same one that changes take, so that what was listed is what is changed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /admin/v1/dead-letters/query (the `QueryDeadLetters` operationId).
+func (c *Client) QueryDeadLettersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewQueryDeadLettersRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// QueryDeadLetters The letters that a filter picks, by id
+//
+// The filter is a body, the same one that changes take, so that what was listed is what is changed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /admin/v1/dead-letters/query (the `QueryDeadLetters` operationId).
+func (c *Client) QueryDeadLetters(ctx context.Context, body QueryDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewQueryDeadLettersRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplayDeadLettersWithBody Handle waiting letters again, through the inbox, for their consumer alone
+//
+// A key's letters run in their order and stop at the first that fails; other keys go on. Safe to repeat.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /admin/v1/dead-letters/replay (the `ReplayDeadLetters` operationId).
+func (c *Client) ReplayDeadLettersWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplayDeadLettersRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplayDeadLetters Handle waiting letters again, through the inbox, for their consumer alone
+//
+// A key's letters run in their order and stop at the first that fails; other keys go on. Safe to repeat.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /admin/v1/dead-letters/replay (the `ReplayDeadLetters` operationId).
+func (c *Client) ReplayDeadLetters(ctx context.Context, body ReplayDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplayDeadLettersRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetDeadLetter One letter and what was done to it
+//
+// Corresponds with GET /admin/v1/dead-letters/{id} (the `GetDeadLetter` operationId).
+func (c *Client) GetDeadLetter(ctx context.Context, id DeadLetterID, params *GetDeadLetterParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetDeadLetterRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EditDeadLetterWithBody Put another payload in the place of the one that came
+//
+// The original stays beside it. The new one is checked when it is replayed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /admin/v1/dead-letters/{id}/edit (the `EditDeadLetter` operationId).
+func (c *Client) EditDeadLetterWithBody(ctx context.Context, id DeadLetterID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEditDeadLetterRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EditDeadLetter Put another payload in the place of the one that came
+//
+// The original stays beside it. The new one is checked when it is replayed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /admin/v1/dead-letters/{id}/edit (the `EditDeadLetter` operationId).
+func (c *Client) EditDeadLetter(ctx context.Context, id DeadLetterID, body EditDeadLetterJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEditDeadLetterRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// LookupInboxEvent What became of an event in this service, per consumer
+//
+// Corresponds with GET /admin/v1/inbox/events (the `LookupInboxEvent` operationId).
+func (c *Client) LookupInboxEvent(ctx context.Context, params *LookupInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLookupInboxEventRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetInboxStats What each consumer has processed, and from when on events are remembered
+//
+// Corresponds with GET /admin/v1/inbox/stats (the `GetInboxStats` operationId).
+func (c *Client) GetInboxStats(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInboxStatsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListMails Mails, in the order in which they were listed
+//
+// Corresponds with GET /admin/v1/mails (the `ListMails` operationId).
+func (c *Client) ListMails(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListMailsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MarkMailsSentWithBody Settle uncertain mails of which somebody knows that they arrived
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /admin/v1/mails/mark-sent (the `MarkMailsSent` operationId).
+func (c *Client) MarkMailsSentWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMarkMailsSentRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// MarkMailsSent Settle uncertain mails of which somebody knows that they arrived
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /admin/v1/mails/mark-sent (the `MarkMailsSent` operationId).
+func (c *Client) MarkMailsSent(ctx context.Context, body MarkMailsSentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMarkMailsSentRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetryMailsWithBody Send uncertain and failed mails again
+//
+// An uncertain one may then arrive twice, with the same Message-ID.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /admin/v1/mails/retry (the `RetryMails` operationId).
+func (c *Client) RetryMailsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetryMailsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetryMails Send uncertain and failed mails again
+//
+// An uncertain one may then arrive twice, with the same Message-ID.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /admin/v1/mails/retry (the `RetryMails` operationId).
+func (c *Client) RetryMails(ctx context.Context, body RetryMailsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetryMailsRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -586,6 +1441,659 @@ func NewListAuditRequest(server string, params *ListAuditParams) (*http.Request,
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewDiscardDeadLettersRequest calls the generic DiscardDeadLetters builder with application/json body
+func NewDiscardDeadLettersRequest(server string, body DiscardDeadLettersJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDiscardDeadLettersRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewDiscardDeadLettersRequestWithBody constructs an http.Request for the DiscardDeadLetters method, with any body, and a specified content type
+func NewDiscardDeadLettersRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/dead-letters/discard")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewExportDeadLettersRequest calls the generic ExportDeadLetters builder with application/json body
+func NewExportDeadLettersRequest(server string, body ExportDeadLettersJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewExportDeadLettersRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewExportDeadLettersRequestWithBody constructs an http.Request for the ExportDeadLetters method, with any body, and a specified content type
+func NewExportDeadLettersRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/dead-letters/export")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGroupDeadLettersRequest calls the generic GroupDeadLetters builder with application/json body
+func NewGroupDeadLettersRequest(server string, body GroupDeadLettersJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGroupDeadLettersRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewGroupDeadLettersRequestWithBody constructs an http.Request for the GroupDeadLetters method, with any body, and a specified content type
+func NewGroupDeadLettersRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/dead-letters/groups")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewImportDeadLettersRequestWithBody constructs an http.Request for the ImportDeadLetters method, with any body, and a specified content type
+func NewImportDeadLettersRequestWithBody(server string, params *ImportDeadLettersParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/dead-letters/import")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "by", params.By, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "reason", params.Reason, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewQueryDeadLettersRequest calls the generic QueryDeadLetters builder with application/json body
+func NewQueryDeadLettersRequest(server string, body QueryDeadLettersJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewQueryDeadLettersRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewQueryDeadLettersRequestWithBody constructs an http.Request for the QueryDeadLetters method, with any body, and a specified content type
+func NewQueryDeadLettersRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/dead-letters/query")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewReplayDeadLettersRequest calls the generic ReplayDeadLetters builder with application/json body
+func NewReplayDeadLettersRequest(server string, body ReplayDeadLettersJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReplayDeadLettersRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewReplayDeadLettersRequestWithBody constructs an http.Request for the ReplayDeadLetters method, with any body, and a specified content type
+func NewReplayDeadLettersRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/dead-letters/replay")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetDeadLetterRequest constructs an http.Request for the GetDeadLetter method
+func NewGetDeadLetterRequest(server string, id DeadLetterID, params *GetDeadLetterParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "integer", Format: "int64"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/dead-letters/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Payload != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "payload", *params.Payload, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewEditDeadLetterRequest calls the generic EditDeadLetter builder with application/json body
+func NewEditDeadLetterRequest(server string, id DeadLetterID, body EditDeadLetterJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewEditDeadLetterRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewEditDeadLetterRequestWithBody constructs an http.Request for the EditDeadLetter method, with any body, and a specified content type
+func NewEditDeadLetterRequestWithBody(server string, id DeadLetterID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "integer", Format: "int64"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/dead-letters/%s/edit", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewLookupInboxEventRequest constructs an http.Request for the LookupInboxEvent method
+func NewLookupInboxEventRequest(server string, params *LookupInboxEventParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/inbox/events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "event_id", params.EventId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetInboxStatsRequest constructs an http.Request for the GetInboxStats method
+func NewGetInboxStatsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/inbox/stats")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListMailsRequest constructs an http.Request for the ListMails method
+func NewListMailsRequest(server string, params *ListMailsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/mails")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.State != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.UserId != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "user_id", *params.UserId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.EventId != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "event_id", *params.EventId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.Since != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.Until != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.Recipient != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "recipient", *params.Recipient, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.After != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if params.Limit != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewMarkMailsSentRequest calls the generic MarkMailsSent builder with application/json body
+func NewMarkMailsSentRequest(server string, body MarkMailsSentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewMarkMailsSentRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewMarkMailsSentRequestWithBody constructs an http.Request for the MarkMailsSent method, with any body, and a specified content type
+func NewMarkMailsSentRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/mails/mark-sent")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRetryMailsRequest calls the generic RetryMails builder with application/json body
+func NewRetryMailsRequest(server string, body RetryMailsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRetryMailsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewRetryMailsRequestWithBody constructs an http.Request for the RetryMails method, with any body, and a specified content type
+func NewRetryMailsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/mails/retry")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -866,6 +2374,175 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /admin/v1/audit (the `ListAudit` operationId).
 	ListAuditWithResponse(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*ListAuditResponse, error)
 
+	// DiscardDeadLettersWithBodyWithResponse Settle waiting letters without handling them
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
+	DiscardDeadLettersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DiscardDeadLettersResponse, error)
+
+	// DiscardDeadLettersWithResponse Settle waiting letters without handling them
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
+	DiscardDeadLettersWithResponse(ctx context.Context, body DiscardDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*DiscardDeadLettersResponse, error)
+
+	// ExportDeadLettersWithBodyWithResponse The letters that a filter picks, whole, one JSON object per line
+	//
+	// Payloads and headers are among it, in base64. A broken-off answer ends in the middle of a line.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/dead-letters/export (the `ExportDeadLetters` operationId).
+	ExportDeadLettersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExportDeadLettersResponse, error)
+
+	// ExportDeadLettersWithResponse The letters that a filter picks, whole, one JSON object per line
+	//
+	// Payloads and headers are among it, in base64. A broken-off answer ends in the middle of a line.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/dead-letters/export (the `ExportDeadLetters` operationId).
+	ExportDeadLettersWithResponse(ctx context.Context, body ExportDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*ExportDeadLettersResponse, error)
+
+	// GroupDeadLettersWithBodyWithResponse How many letters there are per consumer, reason and type of event
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/dead-letters/groups (the `GroupDeadLetters` operationId).
+	GroupDeadLettersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GroupDeadLettersResponse, error)
+
+	// GroupDeadLettersWithResponse How many letters there are per consumer, reason and type of event
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/dead-letters/groups (the `GroupDeadLetters` operationId).
+	GroupDeadLettersWithResponse(ctx context.Context, body GroupDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*GroupDeadLettersResponse, error)
+
+	// ImportDeadLettersWithBodyWithResponse File exported letters that are not there yet
+	//
+	// A letter that is there stays as it is, so it is safe to repeat.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/dead-letters/import (the `ImportDeadLetters` operationId).
+	ImportDeadLettersWithBodyWithResponse(ctx context.Context, params *ImportDeadLettersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ImportDeadLettersResponse, error)
+
+	// QueryDeadLettersWithBodyWithResponse The letters that a filter picks, by id
+	//
+	// The filter is a body, the same one that changes take, so that what was listed is what is changed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/dead-letters/query (the `QueryDeadLetters` operationId).
+	QueryDeadLettersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*QueryDeadLettersResponse, error)
+
+	// QueryDeadLettersWithResponse The letters that a filter picks, by id
+	//
+	// The filter is a body, the same one that changes take, so that what was listed is what is changed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/dead-letters/query (the `QueryDeadLetters` operationId).
+	QueryDeadLettersWithResponse(ctx context.Context, body QueryDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*QueryDeadLettersResponse, error)
+
+	// ReplayDeadLettersWithBodyWithResponse Handle waiting letters again, through the inbox, for their consumer alone
+	//
+	// A key's letters run in their order and stop at the first that fails; other keys go on. Safe to repeat.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/dead-letters/replay (the `ReplayDeadLetters` operationId).
+	ReplayDeadLettersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplayDeadLettersResponse, error)
+
+	// ReplayDeadLettersWithResponse Handle waiting letters again, through the inbox, for their consumer alone
+	//
+	// A key's letters run in their order and stop at the first that fails; other keys go on. Safe to repeat.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/dead-letters/replay (the `ReplayDeadLetters` operationId).
+	ReplayDeadLettersWithResponse(ctx context.Context, body ReplayDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplayDeadLettersResponse, error)
+
+	// GetDeadLetterWithResponse One letter and what was done to it
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/v1/dead-letters/{id} (the `GetDeadLetter` operationId).
+	GetDeadLetterWithResponse(ctx context.Context, id DeadLetterID, params *GetDeadLetterParams, reqEditors ...RequestEditorFn) (*GetDeadLetterResponse, error)
+
+	// EditDeadLetterWithBodyWithResponse Put another payload in the place of the one that came
+	//
+	// The original stays beside it. The new one is checked when it is replayed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/dead-letters/{id}/edit (the `EditDeadLetter` operationId).
+	EditDeadLetterWithBodyWithResponse(ctx context.Context, id DeadLetterID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EditDeadLetterResponse, error)
+
+	// EditDeadLetterWithResponse Put another payload in the place of the one that came
+	//
+	// The original stays beside it. The new one is checked when it is replayed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/dead-letters/{id}/edit (the `EditDeadLetter` operationId).
+	EditDeadLetterWithResponse(ctx context.Context, id DeadLetterID, body EditDeadLetterJSONRequestBody, reqEditors ...RequestEditorFn) (*EditDeadLetterResponse, error)
+
+	// LookupInboxEventWithResponse What became of an event in this service, per consumer
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/v1/inbox/events (the `LookupInboxEvent` operationId).
+	LookupInboxEventWithResponse(ctx context.Context, params *LookupInboxEventParams, reqEditors ...RequestEditorFn) (*LookupInboxEventResponse, error)
+
+	// GetInboxStatsWithResponse What each consumer has processed, and from when on events are remembered
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/v1/inbox/stats (the `GetInboxStats` operationId).
+	GetInboxStatsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetInboxStatsResponse, error)
+
+	// ListMailsWithResponse Mails, in the order in which they were listed
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/v1/mails (the `ListMails` operationId).
+	ListMailsWithResponse(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*ListMailsResponse, error)
+
+	// MarkMailsSentWithBodyWithResponse Settle uncertain mails of which somebody knows that they arrived
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/mails/mark-sent (the `MarkMailsSent` operationId).
+	MarkMailsSentWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MarkMailsSentResponse, error)
+
+	// MarkMailsSentWithResponse Settle uncertain mails of which somebody knows that they arrived
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/mails/mark-sent (the `MarkMailsSent` operationId).
+	MarkMailsSentWithResponse(ctx context.Context, body MarkMailsSentJSONRequestBody, reqEditors ...RequestEditorFn) (*MarkMailsSentResponse, error)
+
+	// RetryMailsWithBodyWithResponse Send uncertain and failed mails again
+	//
+	// An uncertain one may then arrive twice, with the same Message-ID.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/mails/retry (the `RetryMails` operationId).
+	RetryMailsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RetryMailsResponse, error)
+
+	// RetryMailsWithResponse Send uncertain and failed mails again
+	//
+	// An uncertain one may then arrive twice, with the same Message-ID.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/mails/retry (the `RetryMails` operationId).
+	RetryMailsWithResponse(ctx context.Context, body RetryMailsJSONRequestBody, reqEditors ...RequestEditorFn) (*RetryMailsResponse, error)
+
 	// TailOutboxWithResponse The newest events, in the order of their positions
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -962,6 +2639,602 @@ func (r ListAuditResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListAuditResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DiscardDeadLettersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DiscardDeadLettersResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DiscardDeadLettersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DiscardDeadLettersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DiscardDeadLettersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DiscardDeadLettersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ExportDeadLettersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ExportDeadLettersResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportDeadLettersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportDeadLettersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportDeadLettersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportDeadLettersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GroupDeadLettersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeadLetterGroups
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GroupDeadLettersResponse) GetJSON200() *DeadLetterGroups {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GroupDeadLettersResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GroupDeadLettersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GroupDeadLettersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GroupDeadLettersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GroupDeadLettersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ImportDeadLettersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ImportDeadLettersResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ImportDeadLettersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ImportDeadLettersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ImportDeadLettersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ImportDeadLettersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type QueryDeadLettersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeadLetters
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r QueryDeadLettersResponse) GetJSON200() *DeadLetters {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r QueryDeadLettersResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r QueryDeadLettersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r QueryDeadLettersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r QueryDeadLettersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r QueryDeadLettersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReplayDeadLettersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ReplayDeadLettersResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReplayDeadLettersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReplayDeadLettersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReplayDeadLettersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReplayDeadLettersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetDeadLetterResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeadLetterDetail
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetDeadLetterResponse) GetJSON200() *DeadLetterDetail {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetDeadLetterResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetDeadLetterResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetDeadLetterResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetDeadLetterResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetDeadLetterResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type EditDeadLetterResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Done
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r EditDeadLetterResponse) GetJSON200() *Done {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r EditDeadLetterResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r EditDeadLetterResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EditDeadLetterResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EditDeadLetterResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EditDeadLetterResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type LookupInboxEventResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InboxEvents
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r LookupInboxEventResponse) GetJSON200() *InboxEvents {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r LookupInboxEventResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r LookupInboxEventResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r LookupInboxEventResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r LookupInboxEventResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r LookupInboxEventResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetInboxStatsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InboxStats
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetInboxStatsResponse) GetJSON200() *InboxStats {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetInboxStatsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInboxStatsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInboxStatsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInboxStatsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInboxStatsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListMailsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Mails
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListMailsResponse) GetJSON200() *Mails {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListMailsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListMailsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListMailsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListMailsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListMailsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type MarkMailsSentResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Done
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r MarkMailsSentResponse) GetJSON200() *Done {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r MarkMailsSentResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r MarkMailsSentResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r MarkMailsSentResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r MarkMailsSentResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r MarkMailsSentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetryMailsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Done
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RetryMailsResponse) GetJSON200() *Done {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r RetryMailsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RetryMailsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RetryMailsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetryMailsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetryMailsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -1214,6 +3487,301 @@ func (c *ClientWithResponses) ListAuditWithResponse(ctx context.Context, params 
 	return ParseListAuditResponse(rsp)
 }
 
+// DiscardDeadLettersWithBodyWithResponse Settle waiting letters without handling them
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
+func (c *ClientWithResponses) DiscardDeadLettersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DiscardDeadLettersResponse, error) {
+	rsp, err := c.DiscardDeadLettersWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDiscardDeadLettersResponse(rsp)
+}
+
+// DiscardDeadLettersWithResponse Settle waiting letters without handling them
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/dead-letters/discard (the `DiscardDeadLetters` operationId).
+func (c *ClientWithResponses) DiscardDeadLettersWithResponse(ctx context.Context, body DiscardDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*DiscardDeadLettersResponse, error) {
+	rsp, err := c.DiscardDeadLetters(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDiscardDeadLettersResponse(rsp)
+}
+
+// ExportDeadLettersWithBodyWithResponse The letters that a filter picks, whole, one JSON object per line
+//
+// Payloads and headers are among it, in base64. A broken-off answer ends in the middle of a line.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/dead-letters/export (the `ExportDeadLetters` operationId).
+func (c *ClientWithResponses) ExportDeadLettersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExportDeadLettersResponse, error) {
+	rsp, err := c.ExportDeadLettersWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportDeadLettersResponse(rsp)
+}
+
+// ExportDeadLettersWithResponse The letters that a filter picks, whole, one JSON object per line
+//
+// Payloads and headers are among it, in base64. A broken-off answer ends in the middle of a line.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/dead-letters/export (the `ExportDeadLetters` operationId).
+func (c *ClientWithResponses) ExportDeadLettersWithResponse(ctx context.Context, body ExportDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*ExportDeadLettersResponse, error) {
+	rsp, err := c.ExportDeadLetters(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportDeadLettersResponse(rsp)
+}
+
+// GroupDeadLettersWithBodyWithResponse How many letters there are per consumer, reason and type of event
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/dead-letters/groups (the `GroupDeadLetters` operationId).
+func (c *ClientWithResponses) GroupDeadLettersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GroupDeadLettersResponse, error) {
+	rsp, err := c.GroupDeadLettersWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGroupDeadLettersResponse(rsp)
+}
+
+// GroupDeadLettersWithResponse How many letters there are per consumer, reason and type of event
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/dead-letters/groups (the `GroupDeadLetters` operationId).
+func (c *ClientWithResponses) GroupDeadLettersWithResponse(ctx context.Context, body GroupDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*GroupDeadLettersResponse, error) {
+	rsp, err := c.GroupDeadLetters(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGroupDeadLettersResponse(rsp)
+}
+
+// ImportDeadLettersWithBodyWithResponse File exported letters that are not there yet
+//
+// A letter that is there stays as it is, so it is safe to repeat.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/dead-letters/import (the `ImportDeadLetters` operationId).
+func (c *ClientWithResponses) ImportDeadLettersWithBodyWithResponse(ctx context.Context, params *ImportDeadLettersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ImportDeadLettersResponse, error) {
+	rsp, err := c.ImportDeadLettersWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseImportDeadLettersResponse(rsp)
+}
+
+// QueryDeadLettersWithBodyWithResponse The letters that a filter picks, by id
+//
+// The filter is a body, the same one that changes take, so that what was listed is what is changed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/dead-letters/query (the `QueryDeadLetters` operationId).
+func (c *ClientWithResponses) QueryDeadLettersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*QueryDeadLettersResponse, error) {
+	rsp, err := c.QueryDeadLettersWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseQueryDeadLettersResponse(rsp)
+}
+
+// QueryDeadLettersWithResponse The letters that a filter picks, by id
+//
+// The filter is a body, the same one that changes take, so that what was listed is what is changed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/dead-letters/query (the `QueryDeadLetters` operationId).
+func (c *ClientWithResponses) QueryDeadLettersWithResponse(ctx context.Context, body QueryDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*QueryDeadLettersResponse, error) {
+	rsp, err := c.QueryDeadLetters(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseQueryDeadLettersResponse(rsp)
+}
+
+// ReplayDeadLettersWithBodyWithResponse Handle waiting letters again, through the inbox, for their consumer alone
+//
+// A key's letters run in their order and stop at the first that fails; other keys go on. Safe to repeat.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/dead-letters/replay (the `ReplayDeadLetters` operationId).
+func (c *ClientWithResponses) ReplayDeadLettersWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplayDeadLettersResponse, error) {
+	rsp, err := c.ReplayDeadLettersWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplayDeadLettersResponse(rsp)
+}
+
+// ReplayDeadLettersWithResponse Handle waiting letters again, through the inbox, for their consumer alone
+//
+// A key's letters run in their order and stop at the first that fails; other keys go on. Safe to repeat.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/dead-letters/replay (the `ReplayDeadLetters` operationId).
+func (c *ClientWithResponses) ReplayDeadLettersWithResponse(ctx context.Context, body ReplayDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplayDeadLettersResponse, error) {
+	rsp, err := c.ReplayDeadLetters(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplayDeadLettersResponse(rsp)
+}
+
+// GetDeadLetterWithResponse One letter and what was done to it
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/v1/dead-letters/{id} (the `GetDeadLetter` operationId).
+func (c *ClientWithResponses) GetDeadLetterWithResponse(ctx context.Context, id DeadLetterID, params *GetDeadLetterParams, reqEditors ...RequestEditorFn) (*GetDeadLetterResponse, error) {
+	rsp, err := c.GetDeadLetter(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetDeadLetterResponse(rsp)
+}
+
+// EditDeadLetterWithBodyWithResponse Put another payload in the place of the one that came
+//
+// The original stays beside it. The new one is checked when it is replayed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/dead-letters/{id}/edit (the `EditDeadLetter` operationId).
+func (c *ClientWithResponses) EditDeadLetterWithBodyWithResponse(ctx context.Context, id DeadLetterID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EditDeadLetterResponse, error) {
+	rsp, err := c.EditDeadLetterWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEditDeadLetterResponse(rsp)
+}
+
+// EditDeadLetterWithResponse Put another payload in the place of the one that came
+//
+// The original stays beside it. The new one is checked when it is replayed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/dead-letters/{id}/edit (the `EditDeadLetter` operationId).
+func (c *ClientWithResponses) EditDeadLetterWithResponse(ctx context.Context, id DeadLetterID, body EditDeadLetterJSONRequestBody, reqEditors ...RequestEditorFn) (*EditDeadLetterResponse, error) {
+	rsp, err := c.EditDeadLetter(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEditDeadLetterResponse(rsp)
+}
+
+// LookupInboxEventWithResponse What became of an event in this service, per consumer
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/v1/inbox/events (the `LookupInboxEvent` operationId).
+func (c *ClientWithResponses) LookupInboxEventWithResponse(ctx context.Context, params *LookupInboxEventParams, reqEditors ...RequestEditorFn) (*LookupInboxEventResponse, error) {
+	rsp, err := c.LookupInboxEvent(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseLookupInboxEventResponse(rsp)
+}
+
+// GetInboxStatsWithResponse What each consumer has processed, and from when on events are remembered
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/v1/inbox/stats (the `GetInboxStats` operationId).
+func (c *ClientWithResponses) GetInboxStatsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetInboxStatsResponse, error) {
+	rsp, err := c.GetInboxStats(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInboxStatsResponse(rsp)
+}
+
+// ListMailsWithResponse Mails, in the order in which they were listed
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/v1/mails (the `ListMails` operationId).
+func (c *ClientWithResponses) ListMailsWithResponse(ctx context.Context, params *ListMailsParams, reqEditors ...RequestEditorFn) (*ListMailsResponse, error) {
+	rsp, err := c.ListMails(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListMailsResponse(rsp)
+}
+
+// MarkMailsSentWithBodyWithResponse Settle uncertain mails of which somebody knows that they arrived
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/mails/mark-sent (the `MarkMailsSent` operationId).
+func (c *ClientWithResponses) MarkMailsSentWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*MarkMailsSentResponse, error) {
+	rsp, err := c.MarkMailsSentWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMarkMailsSentResponse(rsp)
+}
+
+// MarkMailsSentWithResponse Settle uncertain mails of which somebody knows that they arrived
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/mails/mark-sent (the `MarkMailsSent` operationId).
+func (c *ClientWithResponses) MarkMailsSentWithResponse(ctx context.Context, body MarkMailsSentJSONRequestBody, reqEditors ...RequestEditorFn) (*MarkMailsSentResponse, error) {
+	rsp, err := c.MarkMailsSent(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseMarkMailsSentResponse(rsp)
+}
+
+// RetryMailsWithBodyWithResponse Send uncertain and failed mails again
+//
+// An uncertain one may then arrive twice, with the same Message-ID.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/mails/retry (the `RetryMails` operationId).
+func (c *ClientWithResponses) RetryMailsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RetryMailsResponse, error) {
+	rsp, err := c.RetryMailsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetryMailsResponse(rsp)
+}
+
+// RetryMailsWithResponse Send uncertain and failed mails again
+//
+// An uncertain one may then arrive twice, with the same Message-ID.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/mails/retry (the `RetryMails` operationId).
+func (c *ClientWithResponses) RetryMailsWithResponse(ctx context.Context, body RetryMailsJSONRequestBody, reqEditors ...RequestEditorFn) (*RetryMailsResponse, error) {
+	rsp, err := c.RetryMails(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetryMailsResponse(rsp)
+}
+
 // TailOutboxWithResponse The newest events, in the order of their positions
 //
 // Returns a wrapper object for the known response body format(s).
@@ -1325,6 +3893,403 @@ func ParseListAuditResponse(rsp *http.Response) (*ListAuditResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Actions
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDiscardDeadLettersResponse parses an HTTP response from a DiscardDeadLettersWithResponse call
+func ParseDiscardDeadLettersResponse(rsp *http.Response) (*DiscardDeadLettersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DiscardDeadLettersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+	}
+
+	return response, nil
+}
+
+// ParseExportDeadLettersResponse parses an HTTP response from a ExportDeadLettersWithResponse call
+func ParseExportDeadLettersResponse(rsp *http.Response) (*ExportDeadLettersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportDeadLettersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+	}
+
+	return response, nil
+}
+
+// ParseGroupDeadLettersResponse parses an HTTP response from a GroupDeadLettersWithResponse call
+func ParseGroupDeadLettersResponse(rsp *http.Response) (*GroupDeadLettersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GroupDeadLettersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeadLetterGroups
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseImportDeadLettersResponse parses an HTTP response from a ImportDeadLettersWithResponse call
+func ParseImportDeadLettersResponse(rsp *http.Response) (*ImportDeadLettersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ImportDeadLettersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+	}
+
+	return response, nil
+}
+
+// ParseQueryDeadLettersResponse parses an HTTP response from a QueryDeadLettersWithResponse call
+func ParseQueryDeadLettersResponse(rsp *http.Response) (*QueryDeadLettersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &QueryDeadLettersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeadLetters
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReplayDeadLettersResponse parses an HTTP response from a ReplayDeadLettersWithResponse call
+func ParseReplayDeadLettersResponse(rsp *http.Response) (*ReplayDeadLettersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReplayDeadLettersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+	}
+
+	return response, nil
+}
+
+// ParseGetDeadLetterResponse parses an HTTP response from a GetDeadLetterWithResponse call
+func ParseGetDeadLetterResponse(rsp *http.Response) (*GetDeadLetterResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetDeadLetterResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeadLetterDetail
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseEditDeadLetterResponse parses an HTTP response from a EditDeadLetterWithResponse call
+func ParseEditDeadLetterResponse(rsp *http.Response) (*EditDeadLetterResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EditDeadLetterResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Done
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseLookupInboxEventResponse parses an HTTP response from a LookupInboxEventWithResponse call
+func ParseLookupInboxEventResponse(rsp *http.Response) (*LookupInboxEventResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &LookupInboxEventResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InboxEvents
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetInboxStatsResponse parses an HTTP response from a GetInboxStatsWithResponse call
+func ParseGetInboxStatsResponse(rsp *http.Response) (*GetInboxStatsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInboxStatsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InboxStats
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListMailsResponse parses an HTTP response from a ListMailsWithResponse call
+func ParseListMailsResponse(rsp *http.Response) (*ListMailsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListMailsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Mails
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseMarkMailsSentResponse parses an HTTP response from a MarkMailsSentWithResponse call
+func ParseMarkMailsSentResponse(rsp *http.Response) (*MarkMailsSentResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &MarkMailsSentResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Done
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetryMailsResponse parses an HTTP response from a RetryMailsWithResponse call
+func ParseRetryMailsResponse(rsp *http.Response) (*RetryMailsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetryMailsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Done
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -1504,6 +4469,45 @@ type ServerInterface interface {
 	// ListAudit What was done by hand, oldest first
 	// (GET /admin/v1/audit)
 	ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams)
+	// DiscardDeadLetters Settle waiting letters without handling them
+	// (POST /admin/v1/dead-letters/discard)
+	DiscardDeadLetters(w http.ResponseWriter, r *http.Request)
+	// ExportDeadLetters The letters that a filter picks, whole, one JSON object per line
+	// (POST /admin/v1/dead-letters/export)
+	ExportDeadLetters(w http.ResponseWriter, r *http.Request)
+	// GroupDeadLetters How many letters there are per consumer, reason and type of event
+	// (POST /admin/v1/dead-letters/groups)
+	GroupDeadLetters(w http.ResponseWriter, r *http.Request)
+	// ImportDeadLetters File exported letters that are not there yet
+	// (POST /admin/v1/dead-letters/import)
+	ImportDeadLetters(w http.ResponseWriter, r *http.Request, params ImportDeadLettersParams)
+	// QueryDeadLetters The letters that a filter picks, by id
+	// (POST /admin/v1/dead-letters/query)
+	QueryDeadLetters(w http.ResponseWriter, r *http.Request)
+	// ReplayDeadLetters Handle waiting letters again, through the inbox, for their consumer alone
+	// (POST /admin/v1/dead-letters/replay)
+	ReplayDeadLetters(w http.ResponseWriter, r *http.Request)
+	// GetDeadLetter One letter and what was done to it
+	// (GET /admin/v1/dead-letters/{id})
+	GetDeadLetter(w http.ResponseWriter, r *http.Request, id DeadLetterID, params GetDeadLetterParams)
+	// EditDeadLetter Put another payload in the place of the one that came
+	// (POST /admin/v1/dead-letters/{id}/edit)
+	EditDeadLetter(w http.ResponseWriter, r *http.Request, id DeadLetterID)
+	// LookupInboxEvent What became of an event in this service, per consumer
+	// (GET /admin/v1/inbox/events)
+	LookupInboxEvent(w http.ResponseWriter, r *http.Request, params LookupInboxEventParams)
+	// GetInboxStats What each consumer has processed, and from when on events are remembered
+	// (GET /admin/v1/inbox/stats)
+	GetInboxStats(w http.ResponseWriter, r *http.Request)
+	// ListMails Mails, in the order in which they were listed
+	// (GET /admin/v1/mails)
+	ListMails(w http.ResponseWriter, r *http.Request, params ListMailsParams)
+	// MarkMailsSent Settle uncertain mails of which somebody knows that they arrived
+	// (POST /admin/v1/mails/mark-sent)
+	MarkMailsSent(w http.ResponseWriter, r *http.Request)
+	// RetryMails Send uncertain and failed mails again
+	// (POST /admin/v1/mails/retry)
+	RetryMails(w http.ResponseWriter, r *http.Request)
 	// TailOutbox The newest events, in the order of their positions
 	// (GET /admin/v1/outbox/events)
 	TailOutbox(w http.ResponseWriter, r *http.Request, params TailOutboxParams)
@@ -1528,6 +4532,84 @@ type Unimplemented struct{}
 // ListAudit What was done by hand, oldest first
 // (GET /admin/v1/audit)
 func (_ Unimplemented) ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// DiscardDeadLetters Settle waiting letters without handling them
+// (POST /admin/v1/dead-letters/discard)
+func (_ Unimplemented) DiscardDeadLetters(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ExportDeadLetters The letters that a filter picks, whole, one JSON object per line
+// (POST /admin/v1/dead-letters/export)
+func (_ Unimplemented) ExportDeadLetters(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GroupDeadLetters How many letters there are per consumer, reason and type of event
+// (POST /admin/v1/dead-letters/groups)
+func (_ Unimplemented) GroupDeadLetters(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ImportDeadLetters File exported letters that are not there yet
+// (POST /admin/v1/dead-letters/import)
+func (_ Unimplemented) ImportDeadLetters(w http.ResponseWriter, r *http.Request, params ImportDeadLettersParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// QueryDeadLetters The letters that a filter picks, by id
+// (POST /admin/v1/dead-letters/query)
+func (_ Unimplemented) QueryDeadLetters(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ReplayDeadLetters Handle waiting letters again, through the inbox, for their consumer alone
+// (POST /admin/v1/dead-letters/replay)
+func (_ Unimplemented) ReplayDeadLetters(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetDeadLetter One letter and what was done to it
+// (GET /admin/v1/dead-letters/{id})
+func (_ Unimplemented) GetDeadLetter(w http.ResponseWriter, r *http.Request, id DeadLetterID, params GetDeadLetterParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// EditDeadLetter Put another payload in the place of the one that came
+// (POST /admin/v1/dead-letters/{id}/edit)
+func (_ Unimplemented) EditDeadLetter(w http.ResponseWriter, r *http.Request, id DeadLetterID) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// LookupInboxEvent What became of an event in this service, per consumer
+// (GET /admin/v1/inbox/events)
+func (_ Unimplemented) LookupInboxEvent(w http.ResponseWriter, r *http.Request, params LookupInboxEventParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetInboxStats What each consumer has processed, and from when on events are remembered
+// (GET /admin/v1/inbox/stats)
+func (_ Unimplemented) GetInboxStats(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListMails Mails, in the order in which they were listed
+// (GET /admin/v1/mails)
+func (_ Unimplemented) ListMails(w http.ResponseWriter, r *http.Request, params ListMailsParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// MarkMailsSent Settle uncertain mails of which somebody knows that they arrived
+// (POST /admin/v1/mails/mark-sent)
+func (_ Unimplemented) MarkMailsSent(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// RetryMails Send uncertain and failed mails again
+// (POST /admin/v1/mails/retry)
+func (_ Unimplemented) RetryMails(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1619,6 +4701,389 @@ func (siw *ServerInterfaceWrapper) ListAudit(w http.ResponseWriter, r *http.Requ
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAudit(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DiscardDeadLetters operation middleware
+func (siw *ServerInterfaceWrapper) DiscardDeadLetters(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DiscardDeadLetters(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ExportDeadLetters operation middleware
+func (siw *ServerInterfaceWrapper) ExportDeadLetters(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ExportDeadLetters(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GroupDeadLetters operation middleware
+func (siw *ServerInterfaceWrapper) GroupDeadLetters(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GroupDeadLetters(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ImportDeadLetters operation middleware
+func (siw *ServerInterfaceWrapper) ImportDeadLetters(w http.ResponseWriter, r *http.Request) {
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ImportDeadLettersParams
+
+	// ------------- Required query parameter "by" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "by", r.URL.Query(), &params.By, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "by"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "by", Err: err})
+		}
+		return
+	}
+
+	// ------------- Required query parameter "reason" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "reason", r.URL.Query(), &params.Reason, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "reason"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "reason", Err: err})
+		}
+		return
+	}
+
+	// ------------- Required query parameter "dry_run" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "dry_run", r.URL.Query(), &params.DryRun, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "dry_run"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "dry_run", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ImportDeadLetters(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// QueryDeadLetters operation middleware
+func (siw *ServerInterfaceWrapper) QueryDeadLetters(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.QueryDeadLetters(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ReplayDeadLetters operation middleware
+func (siw *ServerInterfaceWrapper) ReplayDeadLetters(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ReplayDeadLetters(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetDeadLetter operation middleware
+func (siw *ServerInterfaceWrapper) GetDeadLetter(w http.ResponseWriter, r *http.Request) {
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id DeadLetterID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "integer", Format: "int64", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetDeadLetterParams
+
+	// ------------- Optional query parameter "payload" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "payload", r.URL.Query(), &params.Payload, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "payload"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "payload", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetDeadLetter(w, r, id, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// EditDeadLetter operation middleware
+func (siw *ServerInterfaceWrapper) EditDeadLetter(w http.ResponseWriter, r *http.Request) {
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id DeadLetterID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "integer", Format: "int64", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.EditDeadLetter(w, r, id)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// LookupInboxEvent operation middleware
+func (siw *ServerInterfaceWrapper) LookupInboxEvent(w http.ResponseWriter, r *http.Request) {
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params LookupInboxEventParams
+
+	// ------------- Required query parameter "event_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "event_id", r.URL.Query(), &params.EventId, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "event_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "event_id", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.LookupInboxEvent(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetInboxStats operation middleware
+func (siw *ServerInterfaceWrapper) GetInboxStats(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetInboxStats(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListMails operation middleware
+func (siw *ServerInterfaceWrapper) ListMails(w http.ResponseWriter, r *http.Request) {
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListMailsParams
+
+	// ------------- Optional query parameter "state" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "state", r.URL.Query(), &params.State, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "state"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "state", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "user_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "user_id", r.URL.Query(), &params.UserId, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "user_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "event_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "event_id", r.URL.Query(), &params.EventId, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "event_id"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "event_id", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "since" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "since", r.URL.Query(), &params.Since, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "since"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "since", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "until" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "until", r.URL.Query(), &params.Until, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "until"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "until", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "recipient" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "recipient", r.URL.Query(), &params.Recipient, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "recipient"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "recipient", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", r.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "after"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "after", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListMails(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// MarkMailsSent operation middleware
+func (siw *ServerInterfaceWrapper) MarkMailsSent(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.MarkMailsSent(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RetryMails operation middleware
+func (siw *ServerInterfaceWrapper) RetryMails(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RetryMails(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1894,6 +5359,45 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/admin/v1/outbox/release", wrapper.ReleaseOutboxKey)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/admin/v1/inbox/stats", wrapper.GetInboxStats)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/admin/v1/inbox/events", wrapper.LookupInboxEvent)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/admin/v1/dead-letters/query", wrapper.QueryDeadLetters)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/admin/v1/dead-letters/groups", wrapper.GroupDeadLetters)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/admin/v1/dead-letters/{id}", wrapper.GetDeadLetter)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/admin/v1/dead-letters/{id}/edit", wrapper.EditDeadLetter)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/admin/v1/dead-letters/replay", wrapper.ReplayDeadLetters)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/admin/v1/dead-letters/discard", wrapper.DiscardDeadLetters)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/admin/v1/dead-letters/export", wrapper.ExportDeadLetters)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/admin/v1/dead-letters/import", wrapper.ImportDeadLetters)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/admin/v1/mails", wrapper.ListMails)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/admin/v1/mails/retry", wrapper.RetryMails)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/admin/v1/mails/mark-sent", wrapper.MarkMailsSent)
 	})
 
 	return r

@@ -76,7 +76,7 @@ const maxAnswerBytes = 64 << 20
 // Call makes a call whose answer is one JSON document.
 func Call[T any](s *Service, do func(api *adminapi.Client) (*http.Response, error)) (T, error) {
 	var value T
-	body, err := s.open(do)
+	body, err := s.Open(do)
 	if err != nil {
 		return value, err
 	}
@@ -91,7 +91,7 @@ func Call[T any](s *Service, do func(api *adminapi.Client) (*http.Response, erro
 func Stream(
 	s *Service, progress func(done int64), do func(api *adminapi.Client) (*http.Response, error),
 ) (adminapi.Result, error) {
-	body, err := s.open(do)
+	body, err := s.Open(do)
 	if err != nil {
 		return adminapi.Result{}, err
 	}
@@ -113,8 +113,8 @@ func Stream(
 	}
 }
 
-// Open makes a call and gives its body, for answers that are neither.
-func (s *Service) open(do func(api *adminapi.Client) (*http.Response, error)) (io.ReadCloser, error) {
+// Open makes a call and gives the body of its answer, for one that is neither of these.
+func (s *Service) Open(do func(api *adminapi.Client) (*http.Response, error)) (io.ReadCloser, error) {
 	response, err := do(s.api)
 	if err != nil {
 		return nil, &UnreachableError{Service: s.Name, Addr: s.Addr, Err: cause(err)}

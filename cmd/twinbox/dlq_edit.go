@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/admin/client"
+)
+
+// DLQEdit is "twinbox dlq edit".
+type DLQEdit struct {
+	Operator `embed:""`
+	Change   `embed:""`
+
+	ID      string `arg:"" help:"The dead letter, such as customer/17."`
+	Payload string `help:"The new payload; - is standard input. Default: $VISUAL or $EDITOR is opened on the current one." env:"-" placeholder:"FILE"`
+	Editor  string `help:"The editor." env:"VISUAL,EDITOR" hidden:""`
+}
+
+// Run edits one letter.
+func (c *DLQEdit) Run(ctx context.Context, to streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	services, err := c.connect()
+	if err != nil {
+		return err
+	}
+	s, detail, err := getLetter(ctx, services, c.ID, true)
+	if err != nil {
+		return err
+	}
+	before := current(detail.Letter)
+	after, file, err := c.newPayload(ctx, to, before)
+	switch {
+	case err != nil:
+		return err
+	case bytes.Equal(before, after):
+		return to.say("The payload is what it was; nothing to do.")
+	case json.Valid(before) && !json.Valid(after):
+		return usage("the new payload is not valid JSON, as the one before was" + keptIn(file))
+	}
+	result, err := client.Call[adminapi.Result](s, func(api *adminapi.Client) (*http.Response, error) {
+		return api.EditDeadLetter(ctx, detail.Letter.Id, adminapi.EditRequest{
+			By: c.who(), Reason: c.why(), DryRun: !c.Yes, Payload: after,
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("%w%s", err, keptIn(file))
+	}
+	if c.Yes && file != "" {
+		_ = os.Remove(file)
+	}
+	var sum effects
+	sum.add(s.Name, result)
+	what := effect{done: "Edited %d dead letter of %s.", would: "Would edit %d dead letter of %s."}
+	if file != "" && !c.Yes {
+		what.would += " The text is in " + file + ": give it as --payload."
+	}
+	return sum.write(to, c.Operator, what)
+}
+
+// current is what a replay would take.
+func current(l adminapi.DeadLetter) []byte {
+	for _, payload := range []*[]byte{l.EditedPayload, l.Payload} {
+		if payload != nil {
+			return *payload
+		}
+	}
+	return nil
+}
+
+// maxPayload is far above what a broker takes.
+const maxPayload = 1 << 20
+
+// newPayload reads the payload that is given, or lets somebody write it. Then it is in a file, too, so that a refusal or
+// a dry run costs nobody their text.
+func (c *DLQEdit) newPayload(ctx context.Context, to streams, before []byte) (after []byte, file string, err error) {
+	if c.Payload == "" {
+		return c.edit(ctx, to, before)
+	}
+	from := to.in
+	if c.Payload != "-" {
+		open, err := os.Open(c.Payload)
+		if err != nil {
+			return nil, "", usage(err.Error())
+		}
+		defer open.Close()
+		from = open
+	}
+	after, err = io.ReadAll(io.LimitReader(from, maxPayload+1))
+	switch {
+	case err != nil:
+		return nil, "", fmt.Errorf("read payload: %w", err)
+	case len(after) > maxPayload:
+		return nil, "", usage(fmt.Sprintf("the payload is longer than %d bytes", maxPayload))
+	}
+	return after, "", nil
+}
+
+func (c *DLQEdit) edit(ctx context.Context, to streams, before []byte) (after []byte, file string, err error) {
+	editor := strings.Fields(c.Editor)
+	if len(editor) == 0 {
+		return nil, "", usage("no editor: set VISUAL or EDITOR, or give --payload FILE")
+	}
+	temp, err := os.CreateTemp("", "twinbox-payload-*.json") // 0600
+	if err != nil {
+		return nil, "", fmt.Errorf("make file for the editor: %w", err)
+	}
+	if _, err := temp.Write(before); err != nil {
+		return nil, "", fmt.Errorf("write file for the editor: %w", err)
+	}
+	if err := temp.Close(); err != nil {
+		return nil, "", fmt.Errorf("write file for the editor: %w", err)
+	}
+	command := exec.CommandContext(ctx, editor[0], append(editor[1:], temp.Name())...)
+	command.Stdin, command.Stdout, command.Stderr = to.in, to.err, to.err
+	if err := command.Run(); err != nil {
+		return nil, "", fmt.Errorf("run editor: %w%s", err, keptIn(temp.Name()))
+	}
+	if after, err = os.ReadFile(temp.Name()); err != nil {
+		return nil, "", fmt.Errorf("read edited file: %w", err)
+	}
+	if !bytes.HasSuffix(before, []byte("\n")) {
+		after = bytes.TrimSuffix(after, []byte("\n")) // which editors add
+	}
+	if bytes.Equal(before, after) {
+		_ = os.Remove(temp.Name())
+	}
+	return after, temp.Name(), nil
+}
+
+func keptIn(file string) string {
+	if file == "" {
+		return ""
+	}
+	return "; the text is kept in " + file
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/admin/client"
+)
+
+// DLQImport is "twinbox dlq import".
+type DLQImport struct {
+	Operator `embed:""`
+	Change   `embed:""`
+
+	File string `arg:"" help:"What was exported; - is standard input."`
+}
+
+// Run gives each line to the service that has its consumer.
+func (c *DLQImport) Run(ctx context.Context, to streams) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	services, err := c.connect()
+	if err != nil {
+		return err
+	}
+	from := to.in
+	if c.File != "-" {
+		file, err := os.Open(c.File)
+		if err != nil {
+			return usage(err.Error())
+		}
+		defer file.Close()
+		from = file
+	}
+	owners, err := consumersOf(ctx, services)
+	if err != nil {
+		return err
+	}
+	sum, err := c.send(ctx, services, owners, from)
+	if err != nil {
+		if sum.Count > 0 && c.Yes {
+			err = &partialError{err}
+		}
+		return err
+	}
+	return sum.write(to, c.Operator, effect{
+		done: "Imported %d dead letters into %s.", would: "Would import at most %d dead letters into %s.",
+	})
+}
+
+// consumersOf is which service has a consumer.
+func consumersOf(ctx context.Context, services []*client.Service) (map[string]*client.Service, error) {
+	answers, err := askWho(ctx, services)
+	owners := map[string]*client.Service{}
+	for _, a := range answers {
+		for _, name := range a.value.Consumers {
+			owners[name] = a.service
+		}
+	}
+	return owners, err
+}
+
+// send streams the lines to all services at once, a file of any size. A service gets an empty line for each line that is
+// another's, so that the numbers in its answer are those of the file.
+func (c *DLQImport) send(
+	ctx context.Context, services []*client.Service, owners map[string]*client.Service, from io.Reader,
+) (effects, error) {
+	readers, writers := map[*client.Service]*io.PipeReader{}, map[*client.Service]*io.PipeWriter{}
+	for _, s := range services {
+		readers[s], writers[s] = io.Pipe()
+	}
+	results := make([]adminapi.Result, len(services))
+	all, ctx := errgroup.WithContext(ctx)
+	for i, s := range services {
+		all.Go(func() (err error) {
+			results[i], err = c.sendTo(ctx, s, readers[s])
+			readers[s].CloseWithError(errOneFailed) // a writer that still has lines must not wait for ever
+			return err
+		})
+	}
+	var own losses
+	all.Go(func() (err error) {
+		own, err = route(from, owners, writers)
+		for _, w := range writers {
+			w.CloseWithError(err)
+		}
+		return err
+	})
+	err := all.Wait()
+	var sum effects
+	for i, s := range services {
+		sum.add(s.Name, results[i])
+	}
+	sum.Failed += own.Failed
+	sum.Errors = append(own.errors, sum.Errors...)
+	return sum, err
+}
+
+var errOneFailed = errors.New("a service takes no more lines")
+
+func (c *DLQImport) sendTo(ctx context.Context, s *client.Service, lines io.Reader) (adminapi.Result, error) {
+	return client.Stream(s, func(int64) {}, func(api *adminapi.Client) (*http.Response, error) {
+		return api.ImportDeadLettersWithBody(ctx,
+			&adminapi.ImportDeadLettersParams{By: c.who(), Reason: c.why(), DryRun: !c.Yes}, "application/jsonl", lines)
+	})
+}
+
+// maxLine is the longest line that a service takes.
+const maxLine = 8 << 20
+
+// losses are the lines that no service was given.
+type losses struct {
+	Failed int64
+	errors []failure
+}
+
+func (l *losses) add(line int, code string) {
+	l.Failed++
+	if len(l.errors) < maxShown {
+		l.errors = append(l.errors, failure{fmt.Sprintf("line %d", line), code, "no service was given it"})
+	}
+}
+
+// route gives each line to its service and counts those that are no service's.
+func route(
+	from io.Reader, owners map[string]*client.Service, writers map[*client.Service]*io.PipeWriter,
+) (losses, error) {
+	var lost losses
+	lines := bufio.NewScanner(from)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	for number := 1; lines.Scan(); number++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		owner, reason := ownerOf(line, owners)
+		if reason != "" {
+			lost.add(number, reason)
+		}
+		for s, w := range writers {
+			text := []byte("\n")
+			if s == owner {
+				text = append(line[:len(line):len(line)], '\n')
+			}
+			if _, err := w.Write(text); err != nil {
+				return lost, fmt.Errorf("send line %d: %w", number, err)
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return lost, fmt.Errorf("read import: %w", err)
+	}
+	return lost, nil
+}
+
+func ownerOf(line []byte, owners map[string]*client.Service) (owner *client.Service, reason string) {
+	var of struct {
+		Consumer string `json:"consumer"`
+	}
+	if len(line) == 0 {
+		return nil, ""
+	}
+	if err := json.Unmarshal(line, &of); err != nil {
+		return nil, "invalid_json"
+	}
+	if owner = owners[of.Consumer]; owner == nil {
+		return nil, "unknown_consumer"
+	}
+	return owner, ""
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"net/http"
+
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/admin/client"
+)
+
+// DLQReplay is "twinbox dlq replay".
+type DLQReplay struct {
+	Operator     `embed:""`
+	Change       `embed:""`
+	LetterFilter `embed:""`
+
+	IDs   []string `arg:"" optional:"" name:"id" help:"Dead letters, such as customer/17."`
+	All   bool     `help:"All that wait." env:"-"`
+	Limit int      `help:"This many of each service at most. Default: all that are picked." env:"-" placeholder:"N"`
+	Rate  float64  `help:"This many per second at most. Default: as fast as they go." env:"-" placeholder:"N"`
+	Force bool     `help:"Also those that are refused as too_old or replay_limit: nobody knows whether a too old event was applied before." env:"-"`
+}
+
+// Run replays in one service after the other.
+func (c *DLQReplay) Run(ctx context.Context, to streams) error {
+	services, picked, err := c.choose(c.Operator, c.Change, c.IDs, c.All)
+	if err != nil {
+		return err
+	}
+	if c.Limit < 0 || c.Rate < 0 {
+		return usage("--limit and --rate are not negative")
+	}
+	what := effect{done: "Replayed %d dead letters of %s.", would: "Would replay %d dead letters of %s."}
+	return inTurn(ctx, to, c.Operator, services, what,
+		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
+			filter := c.body("waiting", picked.ids[s.Name])
+			filter.Limit = set(c.Limit)
+			return client.Stream(s, progress, func(api *adminapi.Client) (*http.Response, error) {
+				return api.ReplayDeadLetters(ctx, adminapi.ReplayRequest{
+					By: c.who(), Reason: c.why(), DryRun: !c.Yes, Filter: filter, Force: &c.Force, Rate: &c.Rate,
+				})
+			})
+		})
+}
+
+// choose finds what a change of many letters is about. It wants to be told: everything is only meant with --all.
+func (f *LetterFilter) choose(
+	o Operator, change Change, ids []string, all bool,
+) (services []*client.Service, picked pick, err error) {
+	switch {
+	case all && (len(ids) > 0 || f.given()):
+		return nil, picked, usage("--all goes with no id and no filter")
+	case !all && len(ids) == 0 && !f.given():
+		return nil, picked, usage("say which dead letters: ids, filters or --all")
+	}
+	if err := change.check(); err != nil {
+		return nil, picked, err
+	}
+	if err := f.check(); err != nil {
+		return nil, picked, err
+	}
+	if services, err = o.connect(); err != nil {
+		return nil, picked, err
+	}
+	picked, err = parseIDs(ids, services)
+	return picked.of(services), picked, err
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/admin/client"
+)
+
+// DLQShow is "twinbox dlq show".
+type DLQShow struct {
+	Operator `embed:""`
+
+	ID      string `arg:"" help:"The dead letter, such as customer/17."`
+	Payload bool   `help:"Show the payload too, which holds personal data." env:"-"`
+}
+
+// Run asks the service that the id names.
+func (c *DLQShow) Run(ctx context.Context, to streams) error {
+	services, err := c.connect()
+	if err != nil {
+		return err
+	}
+	s, detail, err := getLetter(ctx, services, c.ID, c.Payload)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return writeJSON(to.out, map[string]any{
+			"letter": letter{letterID(s.Name, detail.Letter.Id), detail.Letter}, "history": detail.History,
+		})
+	}
+	return c.write(to.out, s.Name, detail)
+}
+
+func getLetter(
+	ctx context.Context, services []*client.Service, id string, payload bool,
+) (*client.Service, adminapi.DeadLetterDetail, error) {
+	picked, err := parseIDs([]string{id}, services)
+	if err != nil {
+		return nil, adminapi.DeadLetterDetail{}, err
+	}
+	s := picked.of(services)[0]
+	detail, err := client.Call[adminapi.DeadLetterDetail](s, func(api *adminapi.Client) (*http.Response, error) {
+		return api.GetDeadLetter(ctx, picked.ids[s.Name][0], &adminapi.GetDeadLetterParams{Payload: &payload})
+	})
+	return s, detail, err
+}
+
+func (c *DLQShow) write(out io.Writer, service string, d adminapi.DeadLetterDetail) error {
+	l := d.Letter
+	fields := [][2]any{
+		{"id", letterID(service, l.Id)},
+		{"consumer", l.Consumer},
+		{"event", fmt.Sprintf("%s, %s", l.EventId, l.Type)},
+		{"key", fmt.Sprintf("%s, version %d", l.Key, l.Version)},
+		{"record", fmt.Sprintf("%s, partition %d, offset %d, %d bytes", l.Topic, l.Partition, l.Offset, l.Bytes)},
+		{"state", stateOf(l)},
+		{"reason", fmt.Sprintf("%s (%s)", l.Code, l.Class)},
+		{"error", l.Error},
+		{"attempts", fmt.Sprintf("%d, from %s to %s", l.Attempts, moment(l.FirstFailedAt), moment(l.FailedAt))},
+	}
+	if l.Replays > 0 {
+		fields = append(fields, [2]any{"replays", fmt.Sprintf("%d failed", l.Replays)})
+	}
+	if l.EditedBy != nil {
+		fields = append(fields, [2]any{"edited", fmt.Sprintf("by %s at %s", *l.EditedBy, momentOf(l.EditedAt))})
+	}
+	if c.Payload {
+		fields = append(fields, [2]any{"payload", textOf(l.Payload)})
+		if l.EditedPayload != nil {
+			fields = append(fields, [2]any{"edited to", textOf(l.EditedPayload)})
+		}
+	}
+	for _, a := range d.History {
+		fields = append(fields, [2]any{"history", fmt.Sprintf("%s %s by %s: %s", moment(a.At), a.Verb, a.By, a.Reason)})
+	}
+	for _, f := range fields {
+		if _, err := fmt.Fprintf(out, "%-10s %s\n", f[0], printable(fmt.Sprint(f[1]))); err != nil {
+			return fmt.Errorf("write output: %w", err)
+		}
+	}
+	return nil
+}
+
+// stateOf says what the letter does to its key, too.
+func stateOf(l adminapi.DeadLetter) string {
+	switch {
+	case l.State == "waiting" && l.Holds:
+		return "waiting; later events of its key park behind it"
+	case l.Outcome != nil:
+		return fmt.Sprintf("%s (%s) at %s", l.State, *l.Outcome, momentOf(l.SettledAt))
+	case l.SettledAt != nil:
+		return fmt.Sprintf("%s at %s", l.State, momentOf(l.SettledAt))
+	}
+	return l.State
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/admin/client"
+)
+
+// InboxLookup is "twinbox inbox lookup".
+type InboxLookup struct {
+	Operator `embed:""`
+
+	EventID string `arg:"" name:"event-id" help:"The event."`
+}
+
+// unknownEventError is an event that no consumer remembers.
+type unknownEventError struct{ id string }
+
+func (e *unknownEventError) Error() string {
+	return "no consumer remembers the event " + e.id + ": it has not come, or is forgotten"
+}
+func (*unknownEventError) ExitCode() int     { return exitNotFound }
+func (*unknownEventError) ErrorCode() string { return "not_found" }
+
+// known is what a consumer knows, with its service.
+type known struct {
+	Service string `json:"service"`
+	adminapi.InboxEvent
+}
+
+// Run asks every service.
+func (c *InboxLookup) Run(ctx context.Context, to streams) error {
+	if n := len(c.EventID); n == 0 || n > 255 {
+		return usage("an event id has 1 to 255 characters")
+	}
+	services, err := c.connect()
+	if err != nil {
+		return err
+	}
+	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.InboxEvents, error) {
+		return client.Call[adminapi.InboxEvents](s, func(api *adminapi.Client) (*http.Response, error) {
+			return api.LookupInboxEvent(ctx, &adminapi.LookupInboxEventParams{EventId: c.EventID})
+		})
+	})
+	found := []known{}
+	t := table{columns: []string{"CONSUMER", "OUTCOME", "PROCESSED", "TYPE", "TOPIC", "PARTITION", "OFFSET"}}
+	for _, a := range answers {
+		for _, e := range a.value.Items {
+			found = append(found, known{a.service.Name, e})
+			t.add(e.Consumer, e.Outcome, momentOf(e.ProcessedAt), orDash(e.Type), orDash(e.Topic), number(e.Partition),
+				number(e.Offset))
+		}
+	}
+	switch {
+	case err != nil && len(found) == 0:
+		return err
+	case len(found) == 0:
+		return &unknownEventError{printable(c.EventID)}
+	case c.JSON:
+		return both(writeJSON(to.out, map[string]any{"items": found}), err)
+	}
+	return both(t.write(to.out, to.width()), err)
+}
+
+func number[T int32 | int64](n *T) string {
+	if n == nil {
+		return "-"
+	}
+	return strconv.FormatInt(int64(*n), 10)
+}

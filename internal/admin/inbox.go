@@ -1,0 +1,114 @@
+package admin
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/deadletter"
+	"example.com/twinbox/internal/inbox"
+)
+
+// GetInboxStats answers GET /admin/v1/inbox/stats.
+func (s *server) GetInboxStats(w http.ResponseWriter, r *http.Request) {
+	answer(w, r, func(ctx context.Context) (adminapi.InboxStats, error) {
+		stats, err := inbox.ReadStats(ctx, s.cfg.Pool)
+		if err != nil {
+			return adminapi.InboxStats{}, err
+		}
+		groups, err := s.letters.Groups(ctx, deadletter.Filter{State: deadletter.Waiting})
+		if err != nil {
+			return adminapi.InboxStats{}, err
+		}
+		outcomes, err := s.outcomes()
+		if err != nil {
+			return adminapi.InboxStats{}, err
+		}
+		out := adminapi.InboxStats{RemembersFrom: stats.RemembersFrom, Remembered: stats.Remembered}
+		for _, c := range s.cfg.Consumers {
+			item := adminapi.ConsumerStats{
+				Consumer: c.Name, Partitions: stats.Partitions[c.Name], Outcomes: outcomes[c.Name],
+			}
+			for _, g := range groups {
+				switch {
+				case g.Consumer != c.Name:
+				case g.Code == inbox.CodeParked:
+					item.Parked += g.Count
+				default:
+					item.Dead += g.Count
+				}
+			}
+			out.Items = append(out.Items, item)
+		}
+		return out, nil
+	})
+}
+
+// outcomes are the counts of this process, by consumer: to count what is in the table would be to read all of it.
+func (s *server) outcomes() (map[string]map[string]int64, error) {
+	families, err := s.cfg.Metrics.Gather()
+	if err != nil {
+		return nil, fmt.Errorf("gather metrics: %w", err)
+	}
+	counts := map[string]map[string]int64{}
+	for _, c := range s.cfg.Consumers {
+		counts[c.Name] = map[string]int64{}
+	}
+	for _, family := range families {
+		if family.GetName() != "inbox_messages_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			labels := prometheus.Labels{}
+			for _, label := range metric.GetLabel() {
+				labels[label.GetName()] = label.GetValue()
+			}
+			if of, known := counts[labels["consumer"]]; known {
+				of[labels["outcome"]] = int64(metric.GetCounter().GetValue())
+			}
+		}
+	}
+	return counts, nil
+}
+
+// LookupInboxEvent answers GET /admin/v1/inbox/events.
+func (s *server) LookupInboxEvent(w http.ResponseWriter, r *http.Request, p adminapi.LookupInboxEventParams) {
+	answer(w, r, func(ctx context.Context) (adminapi.InboxEvents, error) {
+		if n := len(p.EventId); n == 0 || n > 255 {
+			return adminapi.InboxEvents{}, invalidParameter("event_id", "does not have 1 to 255 characters")
+		}
+		names := make([]string, len(s.cfg.Consumers))
+		for i, c := range s.cfg.Consumers {
+			names[i] = c.Name
+		}
+		found, err := inbox.Lookup(ctx, s.cfg.Pool, names, p.EventId)
+		if err != nil {
+			return adminapi.InboxEvents{}, err
+		}
+		letters, err := s.letters.List(ctx, deadletter.Filter{EventID: p.EventId})
+		return adminapi.InboxEvents{Items: whatBecame(found, letters)}, err
+	})
+}
+
+// whatBecame joins what the inbox remembers with the dead letters, which know more where there is one.
+func whatBecame(found []inbox.Remembered, letters []deadletter.Letter) []adminapi.InboxEvent {
+	items := []adminapi.InboxEvent{}
+	for _, f := range found {
+		hash := hex.EncodeToString(f.PayloadHash)
+		items = append(items, adminapi.InboxEvent{
+			Consumer: f.Consumer, EventId: f.EventID, Type: &f.EventType, Outcome: string(f.Outcome),
+			ProcessedAt: &f.ProcessedAt, PayloadHash: &hash, Topic: &f.Topic, Partition: &f.Partition, Offset: &f.Offset,
+		})
+	}
+	for _, l := range letters {
+		items = append(items, adminapi.InboxEvent{
+			Consumer: l.Consumer, EventId: l.EventID, Type: &l.EventType, Outcome: "dead letter: " + string(l.State),
+			ProcessedAt: &l.FailedAt, Topic: &l.Topic, Partition: &l.Partition, Offset: &l.Offset, DeadLetter: &l.ID,
+		})
+	}
+	return items
+}

@@ -1,0 +1,187 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/deadletter"
+	"example.com/twinbox/internal/web"
+)
+
+// QueryDeadLetters answers POST /admin/v1/dead-letters/query.
+func (s *server) QueryDeadLetters(w http.ResponseWriter, r *http.Request) {
+	answer(w, r, func(ctx context.Context) (adminapi.DeadLetters, error) {
+		request, err := web.Decode[adminapi.DeadLetterQuery](w, r)
+		if err != nil {
+			return adminapi.DeadLetters{}, err
+		}
+		filter := filterOf(request.Filter)
+		if filter.Limit, err = limitOf(request.Filter.Limit); err != nil {
+			return adminapi.DeadLetters{}, err
+		}
+		filter.After = request.After
+		letters, err := s.letters.List(ctx, filter)
+		out := adminapi.DeadLetters{Items: make([]adminapi.DeadLetter, len(letters))}
+		for i, l := range letters {
+			out.Items[i] = letterOf(l, request.Payload)
+		}
+		return out, err
+	})
+}
+
+// GroupDeadLetters answers POST /admin/v1/dead-letters/groups.
+func (s *server) GroupDeadLetters(w http.ResponseWriter, r *http.Request) {
+	answer(w, r, func(ctx context.Context) (adminapi.DeadLetterGroups, error) {
+		request, err := web.Decode[adminapi.DeadLetterFilter](w, r)
+		if err != nil {
+			return adminapi.DeadLetterGroups{}, err
+		}
+		groups, err := s.letters.Groups(ctx, filterOf(request))
+		out := adminapi.DeadLetterGroups{Items: make([]adminapi.DeadLetterGroup, len(groups))}
+		for i, g := range groups {
+			out.Items[i] = adminapi.DeadLetterGroup{
+				Consumer: g.Consumer, Code: g.Code, Type: g.EventType, Count: g.Count, Keys: g.Keys,
+				Oldest: g.Oldest, Newest: g.Newest, Error: g.Example, Example: g.ExampleID,
+			}
+		}
+		return out, err
+	})
+}
+
+// GetDeadLetter answers GET /admin/v1/dead-letters/{id}.
+func (s *server) GetDeadLetter(
+	w http.ResponseWriter, r *http.Request, id adminapi.DeadLetterID, params adminapi.GetDeadLetterParams,
+) {
+	answer(w, r, func(ctx context.Context) (adminapi.DeadLetterDetail, error) {
+		letter, history, err := s.letters.Get(ctx, id)
+		return adminapi.DeadLetterDetail{
+			Letter: letterOf(letter, value(params.Payload)), History: actionsOf(history),
+		}, err
+	})
+}
+
+// EditDeadLetter answers POST /admin/v1/dead-letters/{id}/edit.
+func (s *server) EditDeadLetter(w http.ResponseWriter, r *http.Request, id adminapi.DeadLetterID) {
+	answer(w, r, func(ctx context.Context) (adminapi.Result, error) {
+		request, err := web.Decode[adminapi.EditRequest](w, r)
+		if err != nil {
+			return adminapi.Result{}, err
+		}
+		act, err := newAction(request.By, request.Reason, request.DryRun)
+		if err != nil {
+			return adminapi.Result{}, err
+		}
+		_, err = s.letters.Edit(ctx, id, deadletter.Edit{Payload: &request.Payload}, act.change())
+		return adminapi.Result{DryRun: act.dryRun, Count: 1}, err
+	})
+}
+
+// DiscardDeadLetters answers POST /admin/v1/dead-letters/discard.
+func (s *server) DiscardDeadLetters(w http.ResponseWriter, r *http.Request) {
+	request, err := web.Decode[adminapi.DiscardRequest](w, r)
+	act, actErr := newAction(request.By, request.Reason, request.DryRun)
+	if err = firstOf(err, actErr); err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	stream(w, r, func(ctx context.Context, _ func(int64)) (adminapi.Result, error) {
+		result, err := s.letters.Discard(ctx, filterOf(request.Filter), act.change())
+		return resultOf(act, result), err
+	})
+}
+
+func (a action) change() deadletter.Change {
+	return deadletter.Change{By: a.by, Reason: a.reason, DryRun: a.dryRun}
+}
+
+func resultOf(act action, r deadletter.Result) adminapi.Result {
+	out := adminapi.Result{DryRun: act.dryRun, Count: int64(r.Changed), Failed: int64(len(r.Errors))}
+	if act.dryRun {
+		out.Count = int64(r.Matched)
+	}
+	return out
+}
+
+// filterOf is the filter of a request. What it may hold is deadletter's to check.
+func filterOf(f adminapi.DeadLetterFilter) deadletter.Filter {
+	return deadletter.Filter{
+		IDs: value(f.Ids), Consumer: value(f.Consumer), EventType: value(f.Type), Key: value(f.Key),
+		EventID: value(f.EventId), Code: value(f.Code), ErrorContains: value(f.Error),
+		State: deadletter.State(value(f.State)), From: value(f.Since), To: value(f.Until), Limit: value(f.Limit),
+	}
+}
+
+func letterOf(l deadletter.Letter, payload bool) adminapi.DeadLetter {
+	out := adminapi.DeadLetter{
+		Id: l.ID, Consumer: l.Consumer, EventId: l.EventID, Type: l.EventType, Version: l.Version,
+		Key: strings.ToValidUTF8(string(l.Key), "\uFFFD"), Topic: l.Topic, Partition: l.Partition, Offset: l.Offset,
+		Class: l.Class, Code: l.Code, Error: l.Error, Attempts: l.Attempts, FirstFailedAt: l.FirstFailedAt,
+		FailedAt: l.FailedAt, State: string(l.State), Holds: l.Holds, Replays: l.Replays, Bytes: len(l.Payload),
+		Outcome: optional(l.Outcome),
+	}
+	if !l.SettledAt.IsZero() {
+		out.SettledAt = &l.SettledAt
+	}
+	if l.Edited != nil {
+		out.EditedBy, out.EditedAt = &l.Edited.By, &l.Edited.At
+	}
+	if !payload {
+		return out
+	}
+	out.Payload = &l.Payload
+	if l.Edited != nil {
+		out.EditedPayload = &l.Edited.Payload
+	}
+	headers := make([]adminapi.Header, len(l.Headers))
+	for i, h := range l.Headers {
+		headers[i] = adminapi.Header{Name: h.Name, Value: h.Value}
+	}
+	out.Headers = &headers
+	return out
+}
+
+// optional leaves an empty value out.
+func optional[T comparable](v T) *T {
+	var none T
+	if v == none {
+		return nil
+	}
+	return &v
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusals are the statuses of deadletter's stable codes; what is not among them is 422.
+var refusals = map[string]int{
+	deadletter.CodeNotFound:   http.StatusNotFound,
+	deadletter.CodeNotWaiting: http.StatusConflict,
+}
+
+func letterError(err error) *web.Error {
+	refused, is := errors.AsType[*deadletter.Error](err)
+	if !is {
+		return nil
+	}
+	status, known := refusals[refused.Code]
+	if !known {
+		status = http.StatusUnprocessableEntity
+	}
+	return &web.Error{Status: status, Code: web.Code(refused.Code), Detail: sentence(refused.Detail), Cause: err}
+}
+
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}

@@ -1,0 +1,90 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/deadletter"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/web"
+)
+
+// A Consumer is one of the service's consumers, as far as its dead letters need it.
+type Consumer struct {
+	Name string
+	// Replay handles the letters again that the filter picks of this consumer's.
+	Replay func(ctx context.Context, f deadletter.Filter, o inbox.ReplayOptions) (inbox.ReplayReport, error)
+}
+
+// ReplayDeadLetters answers POST /admin/v1/dead-letters/replay.
+func (s *server) ReplayDeadLetters(w http.ResponseWriter, r *http.Request) {
+	request, err := web.Decode[adminapi.ReplayRequest](w, r)
+	act, actErr := newAction(request.By, request.Reason, request.DryRun)
+	if err = firstOf(err, actErr, checkRate(value(request.Rate))); err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	stream(w, r, func(ctx context.Context, progress func(int64)) (adminapi.Result, error) {
+		return s.replay(ctx, act, request, progress)
+	})
+}
+
+func checkRate(rate float64) error {
+	if rate < 0 {
+		return invalid("rate", "is negative")
+	}
+	return nil
+}
+
+// replay goes through the consumers one after the other, so that the rate is the whole's and a limit is, too.
+func (s *server) replay(
+	ctx context.Context, act action, request adminapi.ReplayRequest, progress func(int64),
+) (adminapi.Result, error) {
+	sum := adminapi.Result{DryRun: act.dryRun}
+	filter := filterOf(request.Filter)
+	limit := filter.Limit
+	var done int64
+	for _, c := range s.cfg.Consumers {
+		if filter.Consumer != "" && filter.Consumer != c.Name {
+			continue
+		}
+		of := filter
+		of.Consumer, of.Limit = c.Name, 0
+		report, err := c.Replay(ctx, of, inbox.ReplayOptions{
+			By: act.by, Reason: act.reason, DryRun: act.dryRun, Force: value(request.Force), Rate: value(request.Rate),
+			Limit: limit,
+			OnProgress: func(inbox.Replayed) {
+				done++
+				progress(done)
+			},
+		})
+		addReport(&sum, report)
+		if err != nil {
+			return sum, err
+		}
+		if limit -= report.Matched; filter.Limit > 0 && limit <= 0 {
+			break
+		}
+	}
+	return sum, nil
+}
+
+func addReport(sum *adminapi.Result, r inbox.ReplayReport) {
+	sum.Count += int64(r.Applied + r.Duplicate + r.Stale + r.Would)
+	sum.Failed += int64(r.Failed + r.Refused)
+	for _, p := range r.Problems {
+		addFailure(sum, strconv.FormatInt(p.ID, 10), p.Code, p.Error)
+	}
+}
+
+const maxFailures = 100
+
+func addFailure(sum *adminapi.Result, subject, code, detail string) {
+	failures := value(sum.Errors)
+	if len(failures) < maxFailures {
+		failures = append(failures, adminapi.Failure{Subject: subject, Code: code, Detail: detail})
+		sum.Errors = &failures
+	}
+}

@@ -23,7 +23,7 @@ func (c *DLQDiscard) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	what := effect{done: "Discarded %d dead letters of %s.", would: "Would discard %d dead letters of %s."}
+	what := effect{done: "Discarded", would: "discard", thing: "dead letter"}
 	return inTurn(ctx, to, c.Operator, services, what,
 		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
 			return client.Stream(s, progress, func(api *adminapi.Client) (*http.Response, error) {

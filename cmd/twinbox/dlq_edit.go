@@ -61,9 +61,9 @@ func (c *DLQEdit) Run(ctx context.Context, to streams) error {
 	}
 	var sum effects
 	sum.add(s.Name, result)
-	what := effect{done: "Edited %d dead letter of %s.", would: "Would edit %d dead letter of %s."}
+	what := effect{done: "Edited", would: "edit", thing: "dead letter"}
 	if file != "" && !c.Yes {
-		what.would += " The text is in " + file + ": give it as --payload."
+		what.after = "; the text is in " + file + ", give it as --payload"
 	}
 	return sum.write(to, c.Operator, what)
 }

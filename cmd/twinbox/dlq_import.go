@@ -54,9 +54,7 @@ func (c *DLQImport) Run(ctx context.Context, to streams) error {
 		}
 		return err
 	}
-	return sum.write(to, c.Operator, effect{
-		done: "Imported %d dead letters into %s.", would: "Would import at most %d dead letters into %s.",
-	})
+	return sum.write(to, c.Operator, effect{done: "Imported", would: "import at most", thing: "dead letter"})
 }
 
 // consumersOf is which service has a consumer.

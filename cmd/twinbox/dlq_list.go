@@ -54,12 +54,11 @@ func (c *DLQList) groups(ctx context.Context, to streams, services []*client.Ser
 		return err
 	}
 	groups := []group{}
-	t := table{columns: []string{"CONSUMER", "CODE", "TYPE", "LETTERS", "KEYS", "FIRST", "LAST", "LATEST", "ERROR"}}
+	t := table{columns: []string{"CONSUMER", "CODE", "TYPE", "LETTERS", "KEYS", "LAST", "LATEST", "ERROR"}}
 	for _, a := range answers {
 		for _, g := range a.value.Items {
 			groups = append(groups, group{a.service.Name, g})
-			t.add(g.Consumer, g.Code, g.Type, g.Count, g.Keys, moment(g.Oldest), moment(g.Newest),
-				letterID(a.service.Name, g.Example), g.Error)
+			t.add(g.Consumer, g.Code, g.Type, g.Count, g.Keys, moment(g.Newest), letterID(a.service.Name, g.Example), g.Error)
 		}
 	}
 	if c.JSON {

@@ -30,7 +30,7 @@ func (c *DLQReplay) Run(ctx context.Context, to streams) error {
 	if c.Limit < 0 || c.Rate < 0 {
 		return usage("--limit and --rate are not negative")
 	}
-	what := effect{done: "Replayed %d dead letters of %s.", would: "Would replay %d dead letters of %s."}
+	what := effect{done: "Replayed", would: "replay", thing: "dead letter"}
 	return inTurn(ctx, to, c.Operator, services, what,
 		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
 			filter := c.body("waiting", picked.ids[s.Name])

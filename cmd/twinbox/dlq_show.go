@@ -57,7 +57,7 @@ func (c *DLQShow) write(out io.Writer, service string, d adminapi.DeadLetterDeta
 		{"consumer", l.Consumer},
 		{"event", fmt.Sprintf("%s, %s", l.EventId, l.Type)},
 		{"key", fmt.Sprintf("%s, version %d", l.Key, l.Version)},
-		{"record", fmt.Sprintf("%s, partition %d, offset %d, %d bytes", l.Topic, l.Partition, l.Offset, l.Bytes)},
+		{"record", fmt.Sprintf("%s[%d]@%d, %d bytes", l.Topic, l.Partition, l.Offset, l.Bytes)},
 		{"state", stateOf(l)},
 		{"reason", fmt.Sprintf("%s (%s)", l.Code, l.Class)},
 		{"error", l.Error},

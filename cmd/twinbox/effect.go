@@ -6,14 +6,36 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
 	"example.com/twinbox/internal/service"
 )
 
-// effect says what a change did, or would do, with the count and the service.
-type effect struct{ done, would string }
+// effect says what a change does, with what goes before the count and the things, and what follows.
+type effect struct {
+	done, would string // "Released"; "release"
+	thing       string // "key"
+	after       string // of the service's name; "back"
+}
+
+// line is what it comes to in one service.
+func (e effect) line(dryRun bool, count int64, service string) string {
+	text := e.done
+	if dryRun {
+		text = "Would " + e.would
+	}
+	text += fmt.Sprintf(" %d %s", count, e.thing)
+	if count != 1 {
+		text += "s"
+	}
+	text += " of " + service
+	if e.after != "" && !strings.HasPrefix(e.after, ";") {
+		text += " "
+	}
+	return text + e.after + "."
+}
 
 // effects is the sum over the services.
 type effects struct {
@@ -118,16 +140,12 @@ func (e *effects) write(to streams, o Operator, what effect) error {
 	if o.JSON {
 		return both(writeJSON(to.out, e), failed)
 	}
-	format := what.done
-	if e.DryRun {
-		format = what.would
-	}
 	for _, name := range serviceNames {
 		result, asked := e.Services[name]
 		if !asked || result.Count == 0 && e.Count > 0 {
 			continue
 		}
-		if err := to.say(format, result.Count, name); err != nil {
+		if err := to.say("%s", what.line(e.DryRun, result.Count, name)); err != nil {
 			return err
 		}
 	}

@@ -40,15 +40,15 @@ type house struct {
 	ended  chan error
 }
 
-var sharedHouse = newHouse()
+var sharedHouse = newHouse(local.Config{})
 
-func newHouse(settings ...string) *house {
+func newHouse(cfg local.Config) *house {
 	h := &house{ended: make(chan error, 1)}
-	h.start = sync.OnceValue(func() error { return h.open(settings) })
+	h.start = sync.OnceValue(func() error { return h.open(cfg) })
 	return h
 }
 
-func (h *house) open(settings []string) (err error) {
+func (h *house) open(cfg local.Config) (err error) {
 	if h.parent, err = os.MkdirTemp("", "twinbox-test-"); err != nil {
 		return err
 	}
@@ -59,11 +59,8 @@ func (h *house) open(settings []string) (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	h.cancel = cancel
 	ready := make(chan local.Addresses, 1)
-	go func() {
-		h.ended <- local.Run(ctx, local.Config{
-			Dir: h.dir, Settings: settings, Ready: func(at local.Addresses) { ready <- at },
-		})
-	}()
+	cfg.Dir, cfg.Ready = h.dir, func(at local.Addresses) { ready <- at }
+	go func() { h.ended <- local.Run(ctx, cfg) }()
 	select {
 	case h.at = <-ready:
 		return nil

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
-	"strconv"
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
@@ -46,12 +46,15 @@ func (c *InboxLookup) Run(ctx context.Context, to streams) error {
 		})
 	})
 	found := []known{}
-	t := table{columns: []string{"CONSUMER", "OUTCOME", "PROCESSED", "TYPE", "TOPIC", "PARTITION", "OFFSET"}}
+	t := table{columns: []string{"CONSUMER", "OUTCOME", "PROCESSED", "TYPE", "RECORD", "DEAD LETTER"}}
 	for _, a := range answers {
 		for _, e := range a.value.Items {
 			found = append(found, known{a.service.Name, e})
-			t.add(e.Consumer, e.Outcome, momentOf(e.ProcessedAt), orDash(e.Type), orDash(e.Topic), number(e.Partition),
-				number(e.Offset))
+			dead := "-"
+			if e.DeadLetter != nil {
+				dead = letterID(a.service.Name, *e.DeadLetter)
+			}
+			t.add(e.Consumer, e.Outcome, momentOf(e.ProcessedAt), orDash(e.Type), recordOf(e), dead)
 		}
 	}
 	switch {
@@ -65,9 +68,10 @@ func (c *InboxLookup) Run(ctx context.Context, to streams) error {
 	return both(t.write(to.out, to.width()), err)
 }
 
-func number[T int32 | int64](n *T) string {
-	if n == nil {
+// recordOf says where the record lay; what was processed without a broker lay nowhere.
+func recordOf(e adminapi.InboxEvent) string {
+	if e.Topic == nil || *e.Topic == "" || e.Partition == nil || e.Offset == nil {
 		return "-"
 	}
-	return strconv.FormatInt(int64(*n), 10)
+	return fmt.Sprintf("%s[%d]@%d", *e.Topic, *e.Partition, *e.Offset)
 }

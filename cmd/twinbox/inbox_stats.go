@@ -34,7 +34,7 @@ func (c *InboxStats) Run(ctx context.Context, to streams) error {
 		}
 		return both(writeJSON(to.out, document), err)
 	}
-	t := table{columns: []string{"CONSUMER", "PARTITIONS", "APPLIED", "DUPLICATE", "STALE", "OTHER", "DEAD", "PARKED"}}
+	t := table{columns: []string{"CONSUMER", "APPLIED", "DUPLICATE", "STALE", "OTHER", "DEAD", "PARKED"}}
 	for _, a := range answers {
 		for _, s := range a.value.Items {
 			applied, duplicate, stale := s.Outcomes["applied"], s.Outcomes["duplicate"], s.Outcomes["stale"]
@@ -42,7 +42,7 @@ func (c *InboxStats) Run(ctx context.Context, to streams) error {
 			for _, n := range s.Outcomes {
 				other += n
 			}
-			t.add(s.Consumer, s.Partitions, applied, duplicate, stale, other, s.Dead, s.Parked)
+			t.add(s.Consumer, applied, duplicate, stale, other, s.Dead, s.Parked)
 		}
 	}
 	return both(t.write(to.out, to.width()), err)

@@ -20,7 +20,7 @@ type MailRetry struct {
 
 // Run retries the mails.
 func (c *MailRetry) Run(ctx context.Context, to streams) error {
-	what := effect{done: "Put %d mails of %s back.", would: "Would put %d mails of %s back."}
+	what := effect{done: "Put back", would: "put back", thing: "mail"}
 	return settleMails(ctx, to, c.Operator, c.Change, c.IDs, what,
 		func(api *adminapi.Client, r adminapi.MailRequest) (*http.Response, error) {
 			return api.RetryMails(ctx, r)
@@ -37,7 +37,7 @@ type MailMarkSent struct {
 
 // Run marks the mails as sent.
 func (c *MailMarkSent) Run(ctx context.Context, to streams) error {
-	what := effect{done: "Marked %d mails of %s as sent.", would: "Would mark %d mails of %s as sent."}
+	what := effect{done: "Marked", would: "mark", thing: "mail", after: "as sent"}
 	return settleMails(ctx, to, c.Operator, c.Change, c.IDs, what,
 		func(api *adminapi.Client, r adminapi.MailRequest) (*http.Response, error) {
 			return api.MarkMailsSent(ctx, r)

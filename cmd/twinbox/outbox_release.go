@@ -27,9 +27,9 @@ func (c *OutboxRelease) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	what := effect{done: "Released %d key of %s.", would: "Would release %d key of %s."}
+	what := effect{done: "Released", would: "release", thing: "key"}
 	if c.Drop != 0 {
-		what = effect{done: "Dropped %d event of %s.", would: "Would drop %d event of %s."}
+		what = effect{done: "Dropped", would: "drop", thing: "event"}
 	}
 	return whoHasIt(to, c.Operator, services, what, func(s *client.Service) (adminapi.Result, error) {
 		return client.Call[adminapi.Result](s, func(api *adminapi.Client) (*http.Response, error) {

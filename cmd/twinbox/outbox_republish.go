@@ -36,7 +36,7 @@ func (c *OutboxRepublish) Run(ctx context.Context, to streams) error {
 	if (c.From != 0 || c.To != 0) && len(services) > 1 {
 		return usage("positions are a service's own: give --service too")
 	}
-	what := effect{done: "Republished %d events of %s.", would: "Would republish %d events of %s."}
+	what := effect{done: "Republished", would: "republish", thing: "event"}
 	request := func(api *adminapi.Client) (*http.Response, error) { return api.RepublishOutbox(ctx, c.request()) }
 	return inTurn(ctx, to, c.Operator, services, what,
 		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {

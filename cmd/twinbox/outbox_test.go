@@ -68,7 +68,7 @@ func TestOutboxRepublish(t *testing.T) {
 
 	dry := h.twinbox(t, "outbox", "republish", "--key", id)
 	require.Zero(t, dry.code, dry.stderr)
-	require.Equal(t, "Would republish 1 events of customer.\nWould republish 1 events of notification.\n"+
+	require.Equal(t, "Would republish 1 event of customer.\nWould republish 1 event of notification.\n"+
 		"Nothing was changed. To do it, add: --yes --reason \"why\"\n", dry.stdout)
 	done := h.twinbox(t, "outbox", "republish", "--key", id, "--yes", "--reason", "a test", "--by", "ada", "--json")
 	require.Zero(t, done.code, done.stderr)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -30,9 +31,7 @@ func (s *server) GetInboxStats(w http.ResponseWriter, r *http.Request) {
 		}
 		out := adminapi.InboxStats{RemembersFrom: stats.RemembersFrom, Remembered: stats.Remembered}
 		for _, c := range s.cfg.Consumers {
-			item := adminapi.ConsumerStats{
-				Consumer: c.Name, Partitions: stats.Partitions[c.Name], Outcomes: outcomes[c.Name],
-			}
+			item := adminapi.ConsumerStats{Consumer: c.Name, Outcomes: outcomes[c.Name]}
 			for _, g := range groups {
 				switch {
 				case g.Consumer != c.Name:
@@ -105,10 +104,28 @@ func whatBecame(found []inbox.Remembered, letters []deadletter.Letter) []adminap
 		})
 	}
 	for _, l := range letters {
-		items = append(items, adminapi.InboxEvent{
-			Consumer: l.Consumer, EventId: l.EventID, Type: &l.EventType, Outcome: "dead letter: " + string(l.State),
-			ProcessedAt: &l.FailedAt, Topic: &l.Topic, Partition: &l.Partition, Offset: &l.Offset, DeadLetter: &l.ID,
-		})
+		i := slices.IndexFunc(items, func(e adminapi.InboxEvent) bool { return e.Consumer == l.Consumer })
+		if i < 0 {
+			i = len(items)
+			items = append(items, adminapi.InboxEvent{
+				Consumer: l.Consumer, EventId: l.EventID, Type: &l.EventType, ProcessedAt: &l.FailedAt, Topic: &l.Topic,
+				Partition: &l.Partition, Offset: &l.Offset,
+			})
+		}
+		items[i].Outcome, items[i].DeadLetter = letterOutcome(l), &l.ID
 	}
 	return items
+}
+
+// letterOutcome is what became of an event that is a dead letter.
+func letterOutcome(l deadletter.Letter) string {
+	switch {
+	case l.State == deadletter.Waiting && l.Parked():
+		return "parked"
+	case l.State == deadletter.Waiting:
+		return "dead"
+	case l.Outcome != "":
+		return string(l.State) + ", " + l.Outcome
+	}
+	return string(l.State)
 }

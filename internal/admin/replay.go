@@ -44,7 +44,7 @@ func (s *server) replay(
 ) (adminapi.Result, error) {
 	sum := adminapi.Result{DryRun: act.dryRun}
 	filter := filterOf(request.Filter)
-	limit := filter.Limit
+	left := filter.Limit // 0: no limit
 	var done int64
 	for _, c := range s.cfg.Consumers {
 		if filter.Consumer != "" && filter.Consumer != c.Name {
@@ -54,7 +54,7 @@ func (s *server) replay(
 		of.Consumer, of.Limit = c.Name, 0
 		report, err := c.Replay(ctx, of, inbox.ReplayOptions{
 			By: act.by, Reason: act.reason, DryRun: act.dryRun, Force: value(request.Force), Rate: value(request.Rate),
-			Limit: limit,
+			Limit: left,
 			OnProgress: func(inbox.Replayed) {
 				done++
 				progress(done)
@@ -64,7 +64,10 @@ func (s *server) replay(
 		if err != nil {
 			return sum, err
 		}
-		if limit -= report.Matched; filter.Limit > 0 && limit <= 0 {
+		if filter.Limit == 0 {
+			continue
+		}
+		if left -= report.Matched; left <= 0 {
 			break
 		}
 	}

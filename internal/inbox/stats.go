@@ -15,9 +15,8 @@ type Querier interface {
 
 // Stats is what an inbox holds, for all consumers of its database.
 type Stats struct {
-	RemembersFrom time.Time      // events before this are never applied
-	Remembered    int64          // events, as the planner estimates them: counting would read every row
-	Partitions    map[string]int // by consumer: how many partitions of its topic some instance has taken
+	RemembersFrom time.Time // events before this are never applied
+	Remembered    int64     // events, as the planner estimates them: counting would read every row
 }
 
 const readStats = `
@@ -26,29 +25,15 @@ select h.remembers_from,
      from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'public.inbox'::regclass)
 from public.inbox_horizon h`
 
-const countOwned = `select consumer, count(*) from public.inbox_owner group by consumer`
-
 // ReadStats reads the stats at the cost of a few rows, however much the inbox holds.
 func ReadStats(ctx context.Context, q Querier) (Stats, error) {
-	s := Stats{Partitions: map[string]int{}}
+	var s Stats
 	rows, err := q.Query(ctx, readStats)
 	if err != nil {
 		return s, fmt.Errorf("read inbox stats: %w", err)
 	}
 	if _, err := pgx.ForEachRow(rows, []any{&s.RemembersFrom, &s.Remembered}, func() error { return nil }); err != nil {
 		return s, fmt.Errorf("read inbox stats: %w", err)
-	}
-	if rows, err = q.Query(ctx, countOwned); err != nil {
-		return s, fmt.Errorf("count owned partitions: %w", err)
-	}
-	var consumer string
-	var n int
-	_, err = pgx.ForEachRow(rows, []any{&consumer, &n}, func() error {
-		s.Partitions[consumer] = n
-		return nil
-	})
-	if err != nil {
-		return s, fmt.Errorf("count owned partitions: %w", err)
 	}
 	return s, nil
 }

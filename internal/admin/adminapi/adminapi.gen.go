@@ -74,9 +74,6 @@ type ConsumerStats struct {
 
 	// Parked Events that wait behind one of these.
 	Parked int64 `json:"parked"`
-
-	// Partitions Partitions of its topic that some instance has taken.
-	Partitions int `json:"partitions"`
 }
 
 // DeadLetter defines model for DeadLetter.
@@ -240,7 +237,7 @@ type InboxEvent struct {
 	EventId    string `json:"event_id"`
 	Offset     *int64 `json:"offset,omitempty"`
 
-	// Outcome applied, or why not; `dead letter:` and its state where it is one.
+	// Outcome applied, or why not; of a dead letter what became of it.
 	Outcome   string `json:"outcome"`
 	Partition *int32 `json:"partition,omitempty"`
 

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/local"
+	"example.com/twinbox/internal/local/broker"
+)
+
+// TestOperationsPage runs docs/operations.md. go test ./cmd/twinbox -run OperationsPage -update writes it anew.
+func TestOperationsPage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := &page{path: "../../docs/operations.md", house: w.house, dir: t.TempDir()}
+	p.world = map[string]func(t *testing.T){
+		"three people sign up while Kafka is down": w.outage,
+		"Kafka is back":            w.recovery,
+		"the duplicates have come": w.duplicates,
+		"a producer sends an event that breaks the contract":               w.poison,
+		"a sign-up that breaks the contract and a change of name after it": func(t *testing.T) { w.parked(t, p) },
+		"a sender dies while the mail server may have taken the mail":      func(t *testing.T) { w.uncertain(t, p) },
+	}
+	p.run(t)
+}
+
+// world is a house with a broker that can be stopped.
+type world struct {
+	house  *house
+	cfg    broker.Config
+	broker *broker.Broker
+	users  []string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{cfg: broker.Config{Dir: t.TempDir()}}
+	w.start(t)
+	w.cfg.Addr = w.broker.Addr()
+	t.Cleanup(func() { require.NoError(t, w.broker.Close()) })
+	w.house = newHouse(local.Config{
+		KafkaBrokers: w.broker.Addr(),
+		Settings:     []string{"INBOX_RETRY_MIN=10ms", "INBOX_RETRY_MAX=100ms", "LOG_LEVEL=error"},
+	})
+	require.NoError(t, w.house.start())
+	t.Cleanup(func() { require.NoError(t, w.house.stop()) }) // before its broker
+	return w
+}
+
+func (w *world) start(t *testing.T) {
+	t.Helper()
+	var err error
+	w.broker, err = broker.Start(context.WithoutCancel(t.Context()), w.cfg)
+	require.NoError(t, err)
+}
+
+func (w *world) outage(t *testing.T) {
+	require.NoError(t, w.broker.Close())
+	for _, name := range []string{"ada", "bob", "eve"} {
+		w.users = append(w.users, w.house.signUp(t, name+"@example.org"))
+	}
+}
+
+func (w *world) recovery(t *testing.T) {
+	w.start(t)
+	for _, user := range w.users {
+		w.house.tail(t, user, 2)
+	}
+	w.await(t, w.house.at.CustomerDB, `select count(*) = 3 from verification_mail`)
+}
+
+func (w *world) duplicates(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var stats map[string]struct {
+			Items []struct {
+				Outcomes map[string]int64 `json:"outcomes"`
+			} `json:"items"`
+		}
+		w.house.twinbox(t, "inbox", "stats", "--json").json(t, &stats)
+		return stats["customer"].Items[0].Outcomes["duplicate"] == 3 &&
+			stats["notification"].Items[0].Outcomes["duplicate"] == 3
+	}, patience, 20*time.Millisecond)
+}
+
+// produce writes events to the topic as any producer could, past the outbox and its checks.
+func (w *world) produce(t *testing.T, events ...cloudevent.Event) {
+	t.Helper()
+	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: []string{w.broker.Addr()}}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, publisher.Close()) }()
+	for _, e := range events {
+		require.NoError(t, publisher.Publish(contract.TopicUsers, e.Message()))
+	}
+}
+
+func userEvent(d contract.Definition, user string, version int64, payload string) cloudevent.Event {
+	return cloudevent.Event{
+		ID: uuid.Must(uuid.NewV7()).String(), Source: d.Source, Type: d.Type, DataSchema: d.SchemaURI, Subject: user,
+		Time: time.Now().UTC(), Version: version, Data: []byte(payload),
+	}
+}
+
+func (w *world) poison(t *testing.T) {
+	user := uuid.Must(uuid.NewV7()).String()
+	w.produce(t, userEvent(contract.UserRegistered, user, 1, `{"user_id":"`+user+`","name":"Mallory"}`))
+	w.awaitLetters(t, 1)
+}
+
+const signup = `{"user_id":"%s","email":"carol@example.org","name":%s,"registered_at":"2026-11-20T09:30:00Z"}`
+
+func (w *world) parked(t *testing.T, p *page) {
+	user := uuid.Must(uuid.NewV7()).String()
+	renamed := `{"user_id":"` + user + `","name":"Caroline","renamed_at":"2026-11-20T09:31:00Z"}`
+	registered := userEvent(contract.UserRegistered, user, 1, fmt.Sprintf(signup, user, "17"))
+	w.produce(t, registered, userEvent(contract.UserRenamed, user, 2, renamed))
+	w.awaitLetters(t, 2)
+	mended := fmt.Sprintf(signup, user, `"Carol"`)
+	require.NoError(t, os.WriteFile(filepath.Join(p.dir, "mended.json"), []byte(mended), 0o600))
+	p.ids["01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"] = registered.ID
+}
+
+const waitingLetters = `select count(*) = %d from public.dead_letter where state = 'waiting'`
+
+func (w *world) awaitLetters(t *testing.T, n int) {
+	t.Helper()
+	w.await(t, w.house.at.CustomerDB, fmt.Sprintf(waitingLetters, n))
+	w.await(t, w.house.at.NotificationDB, fmt.Sprintf(waitingLetters, n))
+}
+
+// uncertain leaves behind what a sender does that dies with a mail on the wire, and waits until another one finds it.
+func (w *world) uncertain(t *testing.T, _ *page) {
+	w.house.exec(t, w.house.at.NotificationDB, `update mail set state = 'submitting', sent_at = null,
+		lease_token = gen_random_uuid(), lease_until = clock_timestamp() - interval '1 second'
+		where user_id = $1`, w.users[0])
+	w.await(t, w.house.at.NotificationDB, `select count(*) = 1 from mail where state = 'uncertain'`)
+}
+
+func (w *world) await(t *testing.T, dsn, sql string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close(context.WithoutCancel(t.Context()))) }()
+	require.Eventually(t, func() bool {
+		var reached bool
+		return conn.QueryRow(t.Context(), sql).Scan(&reached) == nil && reached
+	}, patience, 20*time.Millisecond, sql)
+}

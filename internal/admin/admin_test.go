@@ -1,0 +1,360 @@
+package admin_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"example.com/twinbox/api"
+	"example.com/twinbox/internal/admin"
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/internal/web"
+	"example.com/twinbox/migrations"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+const token = "0123456789abcdef0123456789abcdef"
+
+// bundle is one service's operations behind a listener.
+type bundle struct {
+	pool      *pgxpool.Pool
+	publisher *publisher
+	server    *httptest.Server
+	client    *http.Client
+}
+
+// setup starts the listener. A change may be made to the configuration, and to the server before it starts.
+func setup(t *testing.T, change ...func(*admin.Config, *http.Server)) *bundle {
+	t.Helper()
+	b := &bundle{
+		pool:      pgtest.New(t, migrations.Audit, migrations.Outbox, migrations.Inbox),
+		publisher: &publisher{}, client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+	}
+	cfg := admin.Config{
+		Service: "test", Token: token, Pool: b.pool, Publisher: b.publisher, Metrics: prometheus.NewRegistry(),
+		Log: slog.New(slog.DiscardHandler),
+	}
+	b.server = httptest.NewUnstartedServer(nil)
+	for _, c := range change {
+		c(&cfg, b.server.Config)
+	}
+	handler, err := admin.New(cfg)
+	require.NoError(t, err)
+	b.server.Config.Handler = handler
+	b.server.Start()
+	t.Cleanup(b.server.Close)
+	return b
+}
+
+// publisher takes everything, or does as do says.
+type publisher struct {
+	do func(msgs []*message.Message) error
+	n  int
+}
+
+func (p *publisher) Publish(_ string, msgs ...*message.Message) error {
+	if p.do != nil {
+		if err := p.do(msgs); err != nil {
+			return err
+		}
+	}
+	p.n += len(msgs)
+	return nil
+}
+
+func (*publisher) Close() error { return nil }
+
+// call makes a call with the token and returns status and body.
+func (b *bundle) call(t *testing.T, method, path, body string) (int, []byte) {
+	t.Helper()
+	return b.callAs(t, "Bearer "+token, method, path, body)
+}
+
+func (b *bundle) callAs(t *testing.T, authorization, method, path, body string) (int, []byte) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, b.server.URL+path, strings.NewReader(body))
+	require.NoError(t, err)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	request.Header.Set("Authorization", authorization)
+	response, err := b.client.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, content
+}
+
+func requireProblem(t *testing.T, status int, body []byte, wantStatus int, code string) {
+	t.Helper()
+	var problem web.Problem
+	require.NoError(t, json.Unmarshal(body, &problem), string(body))
+	require.Equal(t, wantStatus, status, string(body))
+	require.Equal(t, code, string(problem.Code))
+}
+
+// add writes events and lets no relay publish them: it moves the cursor as one would.
+func (b *bundle) add(t *testing.T, n int) {
+	t.Helper()
+	o, err := outbox.New(outbox.Config{Source: "/test"})
+	require.NoError(t, err)
+	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		for range n {
+			_, err := o.Add(t.Context(), tx, outbox.Event{Type: "t.v1", Topic: "topic", Key: "k", Data: []byte(`{}`)})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	_, err = b.pool.Exec(t.Context(), `update public.outbox_cursor set done = pg_current_snapshot(), head = $1`, n)
+	require.NoError(t, err)
+}
+
+func TestNobodyWithoutTheToken(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for name, authorization := range map[string]string{
+		"nothing": "", "another token": "Bearer " + token[1:] + "0", "no scheme": token, "another scheme": "Basic " + token,
+		"a part": "Bearer " + token[:31], "the token and more": "Bearer " + token + "0",
+	} {
+		for _, path := range []string{"/admin/v1/service", "/admin/v1/outbox/status", "/admin/v1/nothing"} {
+			status, body := b.callAs(t, authorization, http.MethodGet, path, "")
+			requireProblem(t, status, body, http.StatusUnauthorized, "unauthorized")
+			require.NotContains(t, string(body), token, name)
+		}
+	}
+	status, _ := b.callAs(t, "bearer "+token, http.MethodGet, "/admin/v1/service", "")
+	require.Equal(t, http.StatusOK, status, "a scheme's case does not matter")
+
+	off := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Token = "" })
+	for _, authorization := range []string{"", "Bearer ", "Bearer " + token} {
+		status, body := off.callAs(t, authorization, http.MethodGet, "/admin/v1/service", "")
+		requireProblem(t, status, body, http.StatusForbidden, "operations_off")
+	}
+}
+
+func TestEveryOperationIsServed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	data, err := api.Files.ReadFile("admin.yaml")
+	require.NoError(t, err)
+	var document struct {
+		Paths map[string]map[string]any `yaml:"paths"`
+	}
+	require.NoError(t, yaml.Unmarshal(data, &document))
+	n := 0
+	for path, methods := range document.Paths {
+		for _, method := range []string{"get", "post"} {
+			if methods[method] == nil {
+				continue
+			}
+			n++
+			status, body := b.call(t, strings.ToUpper(method), strings.ReplaceAll(path, "{id}", "1"), "")
+			if status == http.StatusNotFound { // the thing, not the route
+				require.NotContains(t, string(body), "There is nothing at this path")
+				continue
+			}
+			require.NotContains(t, []int{405, 500, 501}, status, "%s %s: %s", method, path, body)
+		}
+	}
+	require.Greater(t, n, 15)
+	status, body := b.call(t, http.MethodGet, "/admin/v1/nothing", "")
+	requireProblem(t, status, body, http.StatusNotFound, "not_found")
+	status, body = b.call(t, http.MethodDelete, "/admin/v1/service", "")
+	requireProblem(t, status, body, http.StatusMethodNotAllowed, "method_not_allowed")
+}
+
+func TestBadInputIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const republish, release = "/admin/v1/outbox/republish", "/admin/v1/outbox/release"
+	who := `"by":"ada","reason":"r","dry_run":true`
+	for _, c := range []struct {
+		name, method, path, body string
+		status                   int
+		code                     string
+	}{
+		{"no body", "POST", republish, "", 400, "body_missing"},
+		{"no dry_run", "POST", republish, `{"by":"a","reason":"r","from":1}`, 400, "missing_member"},
+		{"unknown member", "POST", republish, `{` + who + `,"form":1}`, 400, "unknown_member"},
+		{"another case", "POST", republish, `{` + who + `,"From":1}`, 400, "unknown_member"},
+		{"nobody", "POST", republish, `{"by":"","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
+		{"no reason", "POST", republish, `{"by":"a","reason":"","dry_run":true,"from":1}`, 422, "invalid_value"},
+		{"two lines", "POST", republish, `{"by":"a\nb","reason":"r","dry_run":true,"from":1}`, 422, "invalid_value"},
+		{"nothing selected", "POST", republish, `{` + who + `}`, 422, "nothing_selected"},
+		{"reversed", "POST", republish, `{` + who + `,"from":5,"to":1}`, 422, "invalid_value"},
+		{"negative", "POST", republish, `{` + who + `,"from":-1}`, 422, "invalid_value"},
+		{"an alias of an id", "POST", republish, `{` + who + `,"event_ids":["0198-0A"]}`, 422, "invalid_value"},
+		{"no time", "POST", republish, `{` + who + `,"since":"2026-02-30T00:00:00Z"}`, 400, "wrong_type"},
+		{"no zone", "POST", republish, `{` + who + `,"since":"2026-02-03T00:00:00"}`, 400, "wrong_type"},
+		{"not parked", "POST", release, `{` + who + `,"topic":"t","key":"k"}`, 404, "not_parked"},
+		{"limit 0", "GET", "/admin/v1/outbox/events?limit=0", "", 400, "invalid_parameter"},
+		{"limit 1001", "GET", "/admin/v1/outbox/events?limit=1001", "", 400, "invalid_parameter"},
+		{"limit x", "GET", "/admin/v1/outbox/events?limit=x", "", 400, "invalid_parameter"},
+		{"no event", "GET", "/admin/v1/inbox/events", "", 400, "missing_parameter"},
+		{"a long event", "GET", "/admin/v1/inbox/events?event_id=" + strings.Repeat("x", 256), "", 400, "invalid_parameter"},
+		{"no letter", "GET", "/admin/v1/dead-letters/99", "", 404, "not_found"},
+		{"no number", "GET", "/admin/v1/dead-letters/x", "", 400, "invalid_parameter"},
+		{"discard all", "POST", "/admin/v1/dead-letters/discard", `{` + who + `,"filter":{}}`, 422, "missing_filter"},
+		{
+			"no state", "POST", "/admin/v1/dead-letters/query", `{"filter":{"state":"x"},"after":0,"payload":false}`,
+			422, "invalid_filter",
+		},
+		{"no mails here", "GET", "/admin/v1/mails", "", 404, "no_mails"},
+		{"a large body", "POST", republish, `{"by":"` + strings.Repeat("x", 3<<20) + `"}`, 413, "body_too_large"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, body := b.call(t, c.method, c.path, c.body)
+			requireProblem(t, status, body, c.status, c.code)
+		})
+	}
+	rows, err := audit.List(t.Context(), b.pool, "", 0, 10)
+	require.NoError(t, err)
+	require.Empty(t, rows, "what is refused leaves no trace")
+}
+
+func TestRepublishStreamsAndIsAudited(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.add(t, 3)
+	status, body := b.call(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":true,"from":1}`)
+	require.Equal(t, 200, status)
+	require.JSONEq(t, `{"result":{"dry_run":true,"count":3,"failed":0}}`, string(body))
+	require.Zero(t, b.publisher.n)
+
+	_, body = b.call(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":2}`)
+	require.JSONEq(t, `{"result":{"dry_run":false,"count":2,"failed":0}}`, string(body))
+	require.Equal(t, 2, b.publisher.n)
+	_, body = b.call(t, "GET", "/admin/v1/audit?kind=outbox", "")
+	var actions adminapi.Actions
+	require.NoError(t, json.Unmarshal(body, &actions))
+	require.Len(t, actions.Items, 2)
+	require.Equal(t, "started", actions.Items[0].After)
+	require.Equal(t, "done", actions.Items[1].After)
+	require.EqualValues(t, 2, actions.Items[1].Count)
+	require.Equal(t, "ada", actions.Items[1].By)
+
+	b.publisher.do = func([]*message.Message) error { return errors.New("no") }
+	status, body = b.call(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":2}`)
+	requireProblem(t, status, body, 500, "internal")
+	rows, err := audit.List(t.Context(), b.pool, "outbox", actions.Items[1].Id, 10)
+	require.NoError(t, err)
+	require.Equal(t, "failed", rows[1].After)
+}
+
+// The listener reads a request within seconds; what it answers may take longer.
+func TestALongOperationOutlivesTheReadTimeout(t *testing.T) {
+	t.Parallel()
+	const readTimeout = 50 * time.Millisecond
+	b := setup(t, func(_ *admin.Config, s *http.Server) { s.ReadTimeout = readTimeout })
+	b.add(t, 1)
+	b.publisher.do = func([]*message.Message) error {
+		<-time.After(4 * readTimeout) // until the server's timer has run out
+		return nil
+	}
+	status, body := b.call(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":1}`)
+	require.Equal(t, 200, status, string(body))
+	require.Contains(t, string(body), `"count":1`)
+	rows, err := audit.List(t.Context(), b.pool, "outbox", 0, 10)
+	require.NoError(t, err)
+	require.Equal(t, "done", rows[1].After, "and its context was not ended either")
+}
+
+func TestReleaseAndDrop(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.add(t, 2)
+	_, err := b.pool.Exec(t.Context(), `insert into public.outbox_parked (topic, key, reason, permanent)
+		values ('topic', 'k', 'too large', true)`)
+	require.NoError(t, err)
+	_, err = b.pool.Exec(t.Context(), `insert into public.outbox_held values ('topic', 'k', 1), ('topic', 'k', 2)`)
+	require.NoError(t, err)
+	_, body := b.call(t, "GET", "/admin/v1/outbox/status", "")
+	var status adminapi.OutboxStatus
+	require.NoError(t, json.Unmarshal(body, &status))
+	require.EqualValues(t, 2, status.Held)
+	require.Len(t, status.Parked, 1)
+	require.Nil(t, status.Parked[0].RetryAt)
+
+	const path = "/admin/v1/outbox/release"
+	code, body := b.call(t, "POST", path, `{"by":"ada","reason":"r","dry_run":true,"topic":"topic","key":"k","drop":1}`)
+	require.Equal(t, 200, code, string(body))
+	held := func() (n int) {
+		require.NoError(t, b.pool.QueryRow(t.Context(), `select count(*) from public.outbox_held`).Scan(&n))
+		return n
+	}
+	require.Equal(t, 2, held(), "a dry run is rolled back")
+	code, _ = b.call(t, "POST", path, `{"by":"ada","reason":"r","dry_run":false,"topic":"topic","key":"k","drop":1}`)
+	require.Equal(t, 200, code)
+	require.Equal(t, 1, held())
+	code, _ = b.call(t, "POST", path, `{"by":"ada","reason":"r","dry_run":false,"topic":"topic","key":"k"}`)
+	require.Equal(t, 200, code)
+	rows, err := audit.Of(t.Context(), b.pool, "outbox_key", "topic/k")
+	require.NoError(t, err)
+	require.Len(t, rows, 2)
+	require.Equal(t, []string{"drop", "release"}, []string{rows[0].Verb, rows[1].Verb})
+}
+
+func TestADatabaseThatIsDownIsSaidSo(t *testing.T) {
+	t.Parallel()
+	gone, err := pgxpool.New(context.Background(), "postgres://127.0.0.1:1/x")
+	require.NoError(t, err)
+	t.Cleanup(gone.Close)
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Pool = gone })
+	status, body := b.call(t, "GET", "/admin/v1/outbox/status", "")
+	requireProblem(t, status, body, http.StatusServiceUnavailable, "unavailable")
+	status, body = b.call(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":1}`)
+	requireProblem(t, status, body, http.StatusServiceUnavailable, "unavailable")
+}
+
+// A problem behind the first line cannot be a status any more: it is a line, and what was done before it is said.
+func TestAFailureInTheMiddleIsALine(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.add(t, 1200) // three pages
+	calls := 0
+	b.publisher.do = func([]*message.Message) error {
+		if calls++; calls < 3 {
+			<-time.After(250 * time.Millisecond) // longer than the pause between two lines of progress
+			return nil
+		}
+		return errors.New("no")
+	}
+	status, body := b.call(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":1}`)
+	require.Equal(t, 200, status)
+	lines := bufio.NewScanner(bytes.NewReader(body))
+	var last adminapi.Line
+	n := 0
+	for ; lines.Scan(); n++ {
+		last = adminapi.Line{}
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &last))
+	}
+	require.Equal(t, 3, n)
+	require.NotNil(t, last.Problem)
+	require.Equal(t, "internal", last.Problem.Code)
+	rows, err := audit.List(t.Context(), b.pool, "outbox", 0, 10)
+	require.NoError(t, err)
+	require.EqualValues(t, 1000, rows[1].Count)
+}

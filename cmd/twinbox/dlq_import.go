@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -146,7 +147,7 @@ func route(
 		for s, w := range writers {
 			text := []byte("\n")
 			if s == owner {
-				text = append(line[:len(line):len(line)], '\n')
+				text = append(slices.Clip(line), '\n')
 			}
 			if _, err := w.Write(text); err != nil {
 				return lost, fmt.Errorf("send line %d: %w", number, err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -89,13 +90,14 @@ func TestOutboxRelease(t *testing.T) {
 	require.Equal(t, exitNotFound, unknown.code)
 	require.Contains(t, unknown.stderr, "not_parked")
 
+	key := uuid.NewString()
 	h.exec(t, h.at.CustomerDB, `insert into public.outbox_parked (topic, key, reason, permanent) `+
-		`values ('customer.users.v1', 'parked-key', 'a test', true)`)
-	dry := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", "parked-key")
+		`values ('customer.users.v1', $1, 'a test', true)`, key)
+	dry := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", key)
 	require.Zero(t, dry.code, dry.stderr)
 	require.Contains(t, dry.stdout, "Would release 1 key of customer.")
 	require.Contains(t, h.twinbox(t, "outbox", "status").stdout, "on release")
-	done := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", "parked-key",
+	done := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", key,
 		"--yes", "--reason", "a test")
 	require.Zero(t, done.code, done.stderr)
 	require.Equal(t, "Released 1 key of customer.\n", done.stdout)

@@ -20,8 +20,8 @@ type Remembered struct {
 }
 
 const lookup = `
-select consumer, event_id, event_type, coalesce(nullif(metadata->>'outcome', ''), 'applied'), processed_at, payload_hash,
-    coalesce(metadata->>'topic', ''), coalesce((metadata->>'partition')::int, 0),
+select consumer, event_id, event_type, coalesce(nullif(metadata->>'outcome', ''), 'applied'), processed_at,
+    payload_hash, coalesce(metadata->>'topic', ''), coalesce((metadata->>'partition')::int, 0),
     coalesce((metadata->>'offset')::bigint, 0)
 from public.inbox
 where consumer = any($1) and event_id = $2

@@ -8,20 +8,22 @@ import (
 	"github.com/ThreeDotsLabs/watermill"
 	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/go-json-experiment/json"
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/notification"
 )
 
 // handConsumer is what a careful user writes on watermill-kafka: a Router, and per message one transaction with the
-// id, the contact and the mail. It checks no payload and no version, and gives up no message.
+// id and the service's own handler. It checks no payload and no version, and gives up no message.
 type handConsumer struct {
 	pool    *pgxpool.Pool // Notification's
 	router  *message.Router
+	welcome *inbox.Mux // writes what ours writes
 	arrived func(domain.UserID)
 }
 
@@ -34,7 +36,7 @@ create table hand_inbox (
 )`
 
 func newHandConsumer(ctx context.Context, cfg lineConfig) (_ *handConsumer, err error) {
-	c := &handConsumer{arrived: cfg.arrived}
+	c := &handConsumer{welcome: notification.UserEvents(), arrived: cfg.arrived}
 	if c.pool, err = servicePool(ctx, cfg.notification); err != nil {
 		return nil, err
 	}
@@ -60,42 +62,29 @@ func newHandConsumer(ctx context.Context, cfg lineConfig) (_ *handConsumer, err 
 	if err != nil {
 		return nil, fmt.Errorf("make router: %w", err)
 	}
-	c.router.AddConsumerHandler("welcome", contract.TopicUsers, subscriber, c.welcome)
+	c.router.AddConsumerHandler("welcome", contract.TopicUsers, subscriber, c.handle)
 	return c, nil
 }
 
-const (
-	handInboxSQL = `insert into hand_inbox (consumer, event_id) values ($1, $2) on conflict do nothing`
-	contactSQL   = `insert into contact (user_id, email, name, version) values ($1, $2, $3, $4)`
-	mailSQL      = `
-insert into mail (id, event_id, template, user_id, recipient, name) values ($1, $2, $3, $4, $5, $6)`
-)
+const handInboxSQL = `insert into hand_inbox (consumer, event_id) values ($1, $2) on conflict do nothing`
 
-// welcome acknowledges the message when its transaction is committed.
-func (c *handConsumer) welcome(msg *message.Message) error {
-	var data domain.UserRegistered
-	if err := json.Unmarshal(msg.Payload, &data); err != nil {
-		return err
-	}
-	mail, err := uuid.NewV7()
+// handle acknowledges the message when its transaction is committed.
+func (c *handConsumer) handle(msg *message.Message) error {
+	event, err := cloudevent.FromMessage(msg)
 	if err != nil {
 		return err
 	}
 	fresh := false
 	err = pgx.BeginFunc(msg.Context(), c.pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(msg.Context(), handInboxSQL, "notification.users", msg.UUID)
+		tag, err := tx.Exec(msg.Context(), handInboxSQL, "notification.users", event.ID)
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
 		fresh = true
-		if _, err = tx.Exec(msg.Context(), contactSQL, data.UserID, data.Email, data.Name, 1); err != nil {
-			return err
-		}
-		_, err = tx.Exec(msg.Context(), mailSQL, mail, msg.UUID, "verification", data.UserID, data.Email, data.Name)
-		return err
+		return c.welcome.Apply(msg.Context(), tx, event)
 	})
 	if err == nil && fresh {
-		c.arrived(data.UserID)
+		c.arrived(domain.UserID(event.Subject))
 	}
 	return err
 }

@@ -5,10 +5,13 @@ import (
 	"context"
 	"testing"
 
-	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/notification"
 )
 
 func TestCountFindsWhatIsMissingAndWhatIsThereTwice(t *testing.T) {
@@ -28,8 +31,12 @@ func TestCountFindsWhatIsMissingAndWhatIsThereTwice(t *testing.T) {
 	a := newArrivals()
 	sign := func(user string) {
 		exec(t, cfg.customer, insertUserSQL, user, user, user, "Ada", "pending_verification", 1, occurredAt)
-		exec(t, cfg.notification, contactSQL, user, "ada@example.org", "Ada", 1)
-		exec(t, cfg.notification, mailSQL, uuid.NewString(), "event of "+user, "verification", user, "ada@example.org", "Ada")
+		require.NoError(t, pgx.BeginFunc(ctx, cfg.notification, func(tx pgx.Tx) error {
+			return notification.UserEvents().Apply(ctx, tx, cloudevent.Event{
+				ID: "event of " + user, Type: contract.UserRegistered.Type, Subject: user, Version: 1,
+				Data: []byte(`{"user_id":"` + user + `","email":"ada@example.org","name":"Ada"}`),
+			})
+		}))
 		a.note(domain.UserID(user))
 	}
 	sign(eventID(1))
@@ -42,8 +49,8 @@ func TestCountFindsWhatIsMissingAndWhatIsThereTwice(t *testing.T) {
 			"update mail set user_id = $1 where user_id not in (select user_id from contact)", "in mail",
 		},
 		"a mail is there twice": {
-			"insert into mail (id, event_id, template, user_id, recipient, name) " +
-				"select gen_random_uuid(), 'another', template, user_id, recipient, name from mail where user_id = $1",
+			"insert into mail (id, event_id, template, user_id, recipient) " +
+				"select gen_random_uuid(), 'another', template, user_id, recipient from mail where user_id = $1",
 			"delete from mail where event_id = 'another' and user_id = $1", "3 rows of 2 users in mail",
 		},
 		"two mails of one event": {

@@ -73,6 +73,17 @@ func (m *Mux) Accepts(eventType string) bool {
 // OnGap is the policy that the type's handler was registered with, "" without one; it is made for [Config.OnGapOf].
 func (m *Mux) OnGap(eventType string) GapPolicy { return m.handlers[eventType].onGap }
 
+// Apply runs the handler of the event's type in a transaction that is not the inbox's: for callers who have recorded
+// the event themselves, with [Inbox.MarkProcessed] or in a table of their own. An event that the Mux does not accept is
+// a permanent error.
+func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
+	r, known := m.handlers[event.Type]
+	if !known {
+		return Permanent(fmt.Errorf("no handler for %s", event.Type))
+	}
+	return r.handle(ctx, tx, event)
+}
+
 // HandlerFunc is the Watermill handler. It works under [Inbox.Middleware] alone, which supplies the transaction.
 func (m *Mux) HandlerFunc(msg *message.Message) error {
 	d, ok := msg.Context().Value(deliveryKey{}).(delivery)

@@ -1,0 +1,30 @@
+package inbox_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/inbox"
+)
+
+func TestApplyRunsTheHandlerOfTheType(t *testing.T) {
+	t.Parallel()
+	mux := inbox.NewMux()
+	var got []string
+	inbox.Handle(mux, testType, func(_ context.Context, _ pgx.Tx, e cloudevent.Event, data testData) error {
+		got = append(got, e.ID, data.Value)
+		return nil
+	})
+	event := cloudevent.Event{ID: "1", Type: testType, Data: []byte(`{"value":"x"}`)}
+	require.NoError(t, mux.Apply(t.Context(), nil, event))
+	require.Equal(t, []string{"1", "x"}, got)
+
+	event.Data = []byte(`{"value":1}`)
+	require.ErrorContains(t, mux.Apply(t.Context(), nil, event), "decode "+testType)
+	event.Type = "another"
+	require.ErrorContains(t, mux.Apply(t.Context(), nil, event), "no handler for another")
+}

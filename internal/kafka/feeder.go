@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 
+	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
 // errNacked is the result of a batch in which a message was nacked; the router has logged why.
 var errNacked = errors.New("nacked")
 
-// feeder is the Subscriber's way to deliver a batch: one message after another into a channel, as far as the batch
+// feeder is the Subscriber's way to deliver a batch: one message after another into a channel, as far as the window
 // goes without an acknowledgement.
 type feeder struct {
 	group  string
@@ -26,6 +27,7 @@ type feed struct {
 	next    outMessage   // decoded and not handed out
 	settled int          // acknowledged from the beginning on
 	stopped bool         // nothing more goes out
+	ended   bool         // sarama hands over nothing more
 }
 
 type outMessage struct {
@@ -71,6 +73,8 @@ func (d *feed) step() error {
 		return nil // the last ones were settled since deliver looked
 	}
 	select {
+	case m, ok := <-d.arrivals():
+		d.grow(m, ok)
 	case output <- d.next.Message:
 		d.out = append(d.out, d.next)
 		d.next = outMessage{}
@@ -82,6 +86,24 @@ func (d *feed) step() error {
 		return context.Cause(d.p.ctx)
 	}
 	return nil
+}
+
+// arrivals is where further records of the window come from. The batch holds what was there when it was taken, and
+// sarama hands over record by record: a window that did not grow would depend on who was faster.
+func (d *feed) arrivals() <-chan *sarama.ConsumerMessage {
+	if d.ended || d.stopped || d.p.damaged || d.nacked() || len(d.batch) >= d.p.member.cfg.batch {
+		return nil
+	}
+	return d.p.claim.Messages()
+}
+
+func (d *feed) grow(m *sarama.ConsumerMessage, ok bool) {
+	if !ok {
+		d.ended = true
+		return
+	}
+	d.p.add(m)
+	d.batch = d.p.batch()
 }
 
 // message decodes the record, anew for each delivery: a handler may have changed the last one.

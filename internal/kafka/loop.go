@@ -18,6 +18,7 @@ func (p *partition) work() {
 		fault.Here("kafka.taken")
 		p.progress.begin()
 		handled, err := p.member.cfg.deliver(p, batch)
+		batch = p.batch() // the feeder may have taken more meanwhile
 		handled = max(0, min(handled, len(batch)))
 		p.acknowledge(handled)
 		if handled == len(batch) {

@@ -145,6 +145,38 @@ func TestFeeder(t *testing.T) {
 	})
 }
 
+// TestTheWindowGrowsWhileMessagesAreOut: records that arrive one by one fill it as those that came at once would.
+func TestTheWindowGrowsWhileMessagesAreOut(t *testing.T) {
+	t.Parallel()
+	const window = 3
+	output := make(chan *message.Message)
+	cfg := quick(window, 0)
+	cfg.deliver = feeder{"g", output}.deliver
+	m := newMember(context.Background(), cfg, orDiscard(nil))
+	defer m.cancel()
+	session := newFakeSession(1)
+	p := newPartition(m, session, session)
+	worked := make(chan struct{})
+	go func() {
+		defer close(worked)
+		p.work()
+	}()
+	out := []*message.Message{<-output}
+	for i := 1; i < window; i++ {
+		session.records <- &sarama.ConsumerMessage{Topic: "t", Offset: int64(i)}
+		out = append(out, <-output)
+	}
+	session.records <- &sarama.ConsumerMessage{Topic: "t", Offset: window} // stays there until the window has room
+	for _, msg := range out {
+		require.True(t, msg.Ack())
+	}
+	last := <-output
+	close(p.leaving)
+	require.True(t, last.Ack())
+	<-worked
+	require.EqualValues(t, window+1, session.marked[len(session.marked)-1])
+}
+
 // TestALookTakesUpWhereSaramaStands: what was read past sarama is dropped when sarama delivers it after all.
 func TestALookTakesUpWhereSaramaStands(t *testing.T) {
 	t.Parallel()

@@ -61,9 +61,11 @@ func (c corpus) envelope(n int) cloudevent.Event {
 
 // payload is a JSON document of payloadBytes bytes.
 func payload(n int) []byte {
-	doc := fmt.Sprintf(`{"number":%d,"email":"member-%d@example.org","name":"Ada Lovelace","note":"`, n, n)
+	doc := fmt.Sprintf(`{"number":%d,"email":"%s","name":"Ada Lovelace","note":"`, n, email(n))
 	return []byte(doc + strings.Repeat("x", payloadBytes-len(doc)-2) + `"}`)
 }
+
+func email(n int) string { return fmt.Sprintf("member-%d@example.org", n) }
 
 // eventID is a UUIDv7 whose last eight bytes are the event's number.
 func eventID(n int) string {

@@ -17,6 +17,7 @@ import (
 // Commands are the benchmarks, one file each.
 type Commands struct {
 	Relay RelayCommand `cmd:"" help:"Outbox and relay, against Watermill's own and against the bare publisher."`
+	Inbox InboxCommand `cmd:"" help:"Consumer and inbox, against what is written by hand on watermill-kafka and against the bare database."`
 	Path  PathCommand  `cmd:"" help:"From a signup in one service to the inbox of the other, against Watermill's own parts."`
 }
 

@@ -4,12 +4,11 @@ import (
 	"flag"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"example.com/twinbox/internal/kafkatest"
+	"example.com/twinbox/internal/pgtest"
 )
 
 // update rewrites the golden files: go test ./bench -update.
 var update = flag.Bool("update", false, "rewrite golden files")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, kafkatest.LeakOptions()...) }
+func TestMain(m *testing.M) { pgtest.Main(m, kafkatest.LeakOptions()...) }

@@ -146,11 +146,16 @@ func (s *stage) newDatabase(ctx context.Context) (*database, error) { return s.c
 // copyOf makes a database that is a copy of the one named.
 func (s *stage) copyOf(ctx context.Context, template string) (*database, error) {
 	s.made++
-	d := &database{name: fmt.Sprintf("bench_%d", s.made)}
-	d.dsn = s.server.DSN(d.name)
-	if _, err := s.admin.Exec(ctx, "create database "+d.name+" template "+template); err != nil {
+	name := fmt.Sprintf("bench_%d", s.made)
+	if _, err := s.admin.Exec(ctx, "create database "+name+" template "+template); err != nil {
 		return nil, fmt.Errorf("create database: %w", err)
 	}
+	return s.open(ctx, name)
+}
+
+// open makes a pool on a database that is there.
+func (s *stage) open(ctx context.Context, name string) (*database, error) {
+	d := &database{name: name, dsn: s.server.DSN(name)}
 	cfg, err := pgxpool.ParseConfig(d.dsn)
 	if err != nil {
 		return nil, fmt.Errorf("read DSN: %w", err)

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill"
+	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/kafka"
+)
+
+// byHand is what a careful user writes on Watermill: its Router on watermill-kafka's subscriber, which hands over one
+// message of a partition at a time, and in the handler one transaction per message: insert on conflict, domain insert,
+// commit. Where a default would lose events, or would only make it look bad, it gets the better setting:
+//
+//   - a new group begins with the oldest record, not with the newest;
+//   - the records are read with this project's Marshaler, the same ones as ours reads;
+//   - statements go over pgx, which prepares them, not through database/sql;
+//   - nothing is logged.
+//
+// checked adds by hand what a versioned consumer of ours checks: the payload's hash, where the record lay, and the
+// key's watermark, in the same tables as ours.
+func byHand(checked bool) func(context.Context, consumption) error {
+	return func(ctx context.Context, c consumption) error {
+		cfg := wkafka.DefaultSaramaSubscriberConfig()
+		cfg.Version = sarama.V3_6_0_0
+		cfg.Consumer.Offsets.Initial = sarama.OffsetOldest
+		subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
+			Brokers: c.brokers, ConsumerGroup: c.group, Unmarshaler: kafka.Marshaler{}, OverwriteSaramaConfig: cfg,
+		}, watermill.NopLogger{})
+		if err != nil {
+			return err
+		}
+		router, err := message.NewRouter(message.RouterConfig{CloseTimeout: stopTimeout}, watermill.NopLogger{})
+		if err != nil {
+			return err
+		}
+		handle := c.remember
+		if checked {
+			handle = c.rememberChecked
+		}
+		router.AddConsumerHandler("members", c.topic, subscriber, func(msg *message.Message) error {
+			c.ledger.begin()
+			if err := handle(msg); err != nil {
+				return err
+			}
+			partition, _ := wkafka.MessagePartitionFromCtx(msg.Context())
+			offset, _ := wkafka.MessagePartitionOffsetFromCtx(msg.Context())
+			c.ledger.handled(partition, offset)
+			return nil
+		})
+		return runRouter(ctx, router.Run, router.Running(), router.Close)
+	}
+}
+
+const byHandTableSQL = `
+create table ` + byHandTable + ` (
+    consumer text not null, event_id text not null, event_time timestamptz not null default now(),
+    primary key (consumer, event_id))`
+
+const insertByHand = `insert into ` + byHandTable + ` (consumer, event_id) values ($1, $2) on conflict do nothing`
+
+// remember is the hand-written handler with the id alone.
+func (c consumption) remember(msg *message.Message) error {
+	var m member
+	if err := json.Unmarshal(msg.Payload, &m); err != nil {
+		return fmt.Errorf("decode member: %w", err)
+	}
+	ctx := msg.Context()
+	return pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, insertByHand, inboxConsumer, msg.UUID)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		_, err = tx.Exec(ctx, insertEffectSQL, msg.UUID, m.Number, m.Email)
+		return err
+	})
+}
+
+const (
+	insertChecked = `
+insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
+values ($1, $2, $3, $4, $5, $6) on conflict do nothing`
+	selectChecked = `
+select payload_hash from public.inbox where consumer = $1 and event_id = $2 and event_time = $3`
+	moveWatermark = `
+insert into public.inbox_watermark as w (consumer, key, version) values ($1, $2, $3)
+on conflict (consumer, key) do update set version = excluded.version where w.version < excluded.version`
+)
+
+var errOtherPayload = errors.New("same id, other payload")
+
+// rememberChecked is the hand-written handler with the hash and the watermark.
+func (c consumption) rememberChecked(msg *message.Message) error {
+	event, err := cloudevent.FromMessage(msg)
+	if err != nil {
+		return err
+	}
+	var m member
+	if err := json.Unmarshal(event.Data, &m); err != nil {
+		return fmt.Errorf("decode member: %w", err)
+	}
+	ctx, hash := msg.Context(), sha256.Sum256(event.Data)
+	partition, _ := wkafka.MessagePartitionFromCtx(ctx)
+	offset, _ := wkafka.MessagePartitionOffsetFromCtx(ctx)
+	where := fmt.Sprintf(`{"group":%q,"topic":%q,"partition":%d,"offset":%d}`, c.group, c.topic, partition, offset)
+	return pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, insertChecked, inboxConsumer, event.ID, event.Time, event.Type, hash[:], where)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return c.compare(ctx, tx, event, hash)
+		}
+		if tag, err = tx.Exec(ctx, moveWatermark, inboxConsumer, event.Subject, event.Version); err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return nil // stale
+		}
+		_, err = tx.Exec(ctx, insertEffectSQL, event.ID, m.Number, m.Email)
+		return err
+	})
+}
+
+// compare finds out whether the id that is there already came with the same payload.
+func (consumption) compare(ctx context.Context, tx pgx.Tx, event cloudevent.Event, hash [sha256.Size]byte) error {
+	var known []byte
+	err := tx.QueryRow(ctx, selectChecked, inboxConsumer, event.ID, event.Time).Scan(&known)
+	if err == nil && [sha256.Size]byte(known) != hash {
+		return errOtherPayload
+	}
+	return err
+}

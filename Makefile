@@ -13,7 +13,8 @@ TESTFLAGS ?=
 GO_TEST  = $(if $(RACE),,echo "note: no C compiler found, testing without the race detector";) \
 	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -tags faults $(TESTFLAGS)
 
-GENERATED = find . -name '*.gen.go' -not -path './.twinbox/*' -exec sha256sum {} + | LC_ALL=C sort
+GENERATED = find . \( -name '*.gen.go' -o -path ./docs/configuration.md \) -not -path './.twinbox/*' -exec sha256sum {} + | \
+	LC_ALL=C sort
 
 .DEFAULT_GOAL := help
 .PHONY: help run up down reset test test-long test-kafka kafka lint fmt vet generate verify migrate rename bench clean

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -68,6 +69,7 @@ func TestAnOutageIsSaidOnceAndItsEndOnce(t *testing.T) {
 		var down *circuit.DownError
 		require.ErrorAs(t, c.Err(), &down)
 		require.Equal(t, failure.Transient, failure.Classify(c.Err()))
+		require.True(t, circuit.Suspicious(fmt.Errorf("acquire connection: %w", c.Err())))
 
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { s.off.Store(false) })

@@ -2,6 +2,7 @@ package circuit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -39,6 +40,9 @@ func (c *Circuit) Report(err error) {
 // Suspicious reports whether an error may mean that a server is down: it is transient, and it is not the server itself
 // who speaks, fit and well, of locks, conflicts and leaders.
 func Suspicious(err error) bool {
+	if _, known := errors.AsType[*DownError](err); known {
+		return true
+	}
 	v := failure.Examine(err)
 	if v.Class != failure.Transient {
 		return false

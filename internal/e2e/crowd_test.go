@@ -35,7 +35,7 @@ type crowd struct {
 
 const (
 	people     = 4
-	signupEach = 50 * time.Millisecond
+	signupEach = 100 * time.Millisecond
 )
 
 // gather sends people to sign up until they are told to go home.
@@ -68,6 +68,7 @@ func (c *crowd) signUp(ctx context.Context, name string) {
 		answer, err := c.person.try(context.WithoutCancel(ctx), http.MethodPost, "/v1/signups", body,
 			map[string]string{"Idempotency-Key": `"` + name + `"`})
 		if c.note(answer, err) {
+			<-tick.C
 			return
 		}
 	}

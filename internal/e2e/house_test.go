@@ -48,7 +48,7 @@ func newHouseOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more .
 		notificationDB: pgtest.New(t, migrations.ForNotification()...),
 	}
 	var err error
-	h.box, err = mailbox.Start(t.Context(), mailbox.Config{})
+	h.box, err = mailbox.Start(t.Context(), mailbox.Config{Keep: 100_000})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, h.box.Close()) })
 	common := []string{

@@ -2,7 +2,6 @@ package eventing
 
 import (
 	"crypto/tls"
-	"fmt"
 	"time"
 
 	"example.com/twinbox/internal/config"
@@ -68,33 +67,46 @@ type InboxConfig struct {
 }
 
 // Problems is the part of the cross checks that is the same in every service.
-func (c Config) Problems() []config.Problem {
-	var problems []config.Problem
-	demand := func(holds bool, variable, format string, args ...any) {
-		if !holds {
-			problems = append(problems, config.Problem{
-				Variable: variable, Code: config.CodeConflict, Detail: fmt.Sprintf(format, args...),
-			})
-		}
+func (c Config) Problems() []config.Problem { return config.Broken(c.Rules()) }
+
+// Rules are the cross checks that are the same in every service.
+func (c Config) Rules() []config.Rule {
+	return []config.Rule{
+		{
+			Variable: "OUTBOX_LEASE", Holds: c.Kafka.PublishTimeout < c.Outbox.Lease,
+			Text:   "must be longer than KAFKA_PUBLISH_TIMEOUT: a batch under way must end before the lease does",
+			Values: []any{c.Outbox.Lease, c.Kafka.PublishTimeout},
+		},
+		{
+			Variable: "OUTBOX_POLL", Holds: c.Outbox.Poll <= c.Outbox.Lease/3,
+			Text:   "must be at most a third of OUTBOX_LEASE: a leader looks often enough to keep its lease",
+			Values: []any{c.Outbox.Poll, c.Outbox.Lease},
+		},
+		{
+			Variable: "INBOX_HANDLER_TIMEOUT", Holds: 2*c.Inbox.HandlerTimeout < c.Kafka.RebalanceTimeout,
+			Text: "must be less than half of KAFKA_REBALANCE_TIMEOUT: within a rebalance a handler may end and, " +
+				"cancelled, end again",
+			Values: []any{c.Inbox.HandlerTimeout, c.Kafka.RebalanceTimeout},
+		},
+		{
+			Variable: "INBOX_RETENTION", Holds: c.Inbox.Retention > c.Kafka.Retention+c.Inbox.ReplayWindow,
+			Text: "must be longer than KAFKA_TOPIC_RETENTION and INBOX_REPLAY_WINDOW together: for as long an event " +
+				"may come again",
+			Values: []any{c.Inbox.Retention, c.Kafka.Retention, c.Inbox.ReplayWindow},
+		},
+		{
+			Variable: "INBOX_RETRY_MAX", Holds: c.Inbox.RetryMin <= c.Inbox.RetryMax,
+			Text: "must not be shorter than INBOX_RETRY_MIN", Values: []any{c.Inbox.RetryMax, c.Inbox.RetryMin},
+		},
+		{
+			Variable: "KAFKA_PASSWORD", Holds: (c.Kafka.Username == "") == (c.Kafka.Password == ""),
+			Text: "is set together with KAFKA_USERNAME or not at all",
+		},
+		{
+			Variable: "KAFKA_TLS", Holds: c.Kafka.Password == "" || c.Kafka.TLS,
+			Text: "must be true with KAFKA_PASSWORD: a password is sent over TLS only",
+		},
 	}
-	demand(c.Kafka.PublishTimeout < c.Outbox.Lease, "OUTBOX_LEASE",
-		"%s: a batch may take KAFKA_PUBLISH_TIMEOUT (%s) and must end before the lease does",
-		c.Outbox.Lease, c.Kafka.PublishTimeout)
-	demand(c.Outbox.Poll <= c.Outbox.Lease/3, "OUTBOX_POLL",
-		"%s is more than a third of OUTBOX_LEASE (%s): a leader must look often enough to keep its lease",
-		c.Outbox.Poll, c.Outbox.Lease)
-	demand(2*c.Inbox.HandlerTimeout < c.Kafka.RebalanceTimeout, "INBOX_HANDLER_TIMEOUT",
-		"%s: a rebalance waits KAFKA_REBALANCE_TIMEOUT (%s), in which a handler may end and, cancelled, end again",
-		c.Inbox.HandlerTimeout, c.Kafka.RebalanceTimeout)
-	demand(c.Inbox.Retention > c.Kafka.Retention+c.Inbox.ReplayWindow, "INBOX_RETENTION",
-		"%s: an event may come again after KAFKA_TOPIC_RETENTION (%s) and INBOX_REPLAY_WINDOW (%s)",
-		c.Inbox.Retention, c.Kafka.Retention, c.Inbox.ReplayWindow)
-	demand(c.Inbox.RetryMin <= c.Inbox.RetryMax, "INBOX_RETRY_MAX",
-		"%s is shorter than INBOX_RETRY_MIN (%s)", c.Inbox.RetryMax, c.Inbox.RetryMin)
-	demand((c.Kafka.Username == "") == (c.Kafka.Password == ""), "KAFKA_PASSWORD",
-		"user name and password are set together or not at all")
-	demand(c.Kafka.Password == "" || c.Kafka.TLS, "KAFKA_TLS", "a password is sent over TLS only")
-	return problems
 }
 
 // Client is the configuration of a Kafka client of the service.

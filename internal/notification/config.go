@@ -33,28 +33,31 @@ type Config struct {
 const margin = 5 * time.Second
 
 // Validate checks what no single variable can.
-func (c Config) Validate() []config.Problem {
-	problems := append(c.Problems(), c.SMTP.problems()...)
-	add := func(variable, format string, args ...any) {
-		problems = append(problems, config.Problem{
-			Variable: variable, Code: config.CodeConflict, Detail: fmt.Sprintf(format, args...),
-		})
-	}
-	if c.Mail.Lease < c.SMTP.Timeout+margin {
-		add("MAIL_LEASE", "%s: a mail may take SMTP_TIMEOUT (%s) and its lease must outlast that by %s",
-			c.Mail.Lease, c.SMTP.Timeout, margin)
-	}
-	if c.Mail.Heartbeat > c.Mail.Lease/2 {
-		add("MAIL_HEARTBEAT", "%s is more than half of MAIL_LEASE (%s): a heartbeat that is late must not cost the lease",
-			c.Mail.Heartbeat, c.Mail.Lease)
-	}
-	if c.Mail.RetryMax < c.Mail.RetryMin {
-		add("MAIL_RETRY_MAX", "%s is shorter than MAIL_RETRY_MIN (%s)", c.Mail.RetryMax, c.Mail.RetryMin)
-	}
-	if c.DrainFor < c.SMTP.Timeout {
-		add("SHUTDOWN_TIMEOUT", "%s: a mail under way may take SMTP_TIMEOUT (%s)", c.DrainFor, c.SMTP.Timeout)
-	}
-	return problems
+func (c Config) Validate() []config.Problem { return config.Broken(c.Rules()) }
+
+// Rules are the cross checks, those of all services first.
+func (c Config) Rules() []config.Rule {
+	return append(append(c.Config.Rules(), c.SMTP.rules()...),
+		config.Rule{
+			Variable: "MAIL_LEASE", Holds: c.Mail.Lease >= c.SMTP.Timeout+margin,
+			Text:   fmt.Sprintf("must outlast SMTP_TIMEOUT by %s: a mail may take that, and then it is recorded", margin),
+			Values: []any{c.Mail.Lease, c.SMTP.Timeout},
+		},
+		config.Rule{
+			Variable: "MAIL_HEARTBEAT", Holds: c.Mail.Heartbeat <= c.Mail.Lease/2,
+			Text:   "must be at most half of MAIL_LEASE: a heartbeat that is late must not cost the lease",
+			Values: []any{c.Mail.Heartbeat, c.Mail.Lease},
+		},
+		config.Rule{
+			Variable: "MAIL_RETRY_MAX", Holds: c.Mail.RetryMin <= c.Mail.RetryMax,
+			Text: "must not be shorter than MAIL_RETRY_MIN", Values: []any{c.Mail.RetryMax, c.Mail.RetryMin},
+		},
+		config.Rule{
+			Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.SMTP.Timeout,
+			Text:   "must not be shorter than SMTP_TIMEOUT: a mail under way is finished",
+			Values: []any{c.DrainFor, c.SMTP.Timeout},
+		},
+	)
 }
 
 func (c Config) links() domain.VerificationKey { return domain.VerificationKey(c.VerificationSecret) }

@@ -25,18 +25,17 @@ type SMTPConfig struct {
 	Timeout  time.Duration `env:"TIMEOUT" envDefault:"20s" min:"100ms" max:"10m" doc:"for one mail, from dialling to the server's answer; at most a third of it for each of dialling, the greeting, and TLS with login"`
 }
 
-func (c SMTPConfig) problems() []config.Problem {
-	var problems []config.Problem
-	add := func(variable, detail string) {
-		problems = append(problems, config.Problem{Variable: variable, Code: config.CodeConflict, Detail: detail})
+func (c SMTPConfig) rules() []config.Rule {
+	return []config.Rule{
+		{
+			Variable: "SMTP_PASSWORD", Holds: (c.Username == "") == (c.Password == ""),
+			Text: "is set together with SMTP_USERNAME or not at all",
+		},
+		{
+			Variable: "SMTP_TLS", Holds: c.Password == "" || c.TLS == "starttls" || c.TLS == "tls",
+			Text: "must be starttls or tls with SMTP_PASSWORD: a password is sent over TLS only",
+		},
 	}
-	if (c.Username == "") != (c.Password == "") {
-		add("SMTP_PASSWORD", "user name and password are set together or not at all")
-	}
-	if c.Password != "" && c.TLS != "starttls" && c.TLS != "tls" {
-		add("SMTP_TLS", "a password is sent over required TLS only: want starttls or tls")
-	}
-	return problems
 }
 
 // smtpSender hands letters over to one mail server, one connection and one recipient each: a connection that the

@@ -101,7 +101,7 @@ func TestSMTPCrossChecks(t *testing.T) {
 		"nothing of it is asked": {SMTPConfig{TLS: "opportunistic"}, nil},
 	} {
 		var variables []string
-		for _, p := range row.cfg.problems() {
+		for _, p := range config.Broken(row.cfg.rules()) {
 			require.Equal(t, config.CodeConflict, p.Code)
 			variables = append(variables, p.Variable)
 		}

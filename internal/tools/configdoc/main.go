@@ -1,0 +1,32 @@
+// Command configdoc writes docs/configuration.md from the configuration types, so that the page cannot say anything
+// else than the programs do. `make generate` runs it; `make verify` fails when the page is stale.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"example.com/twinbox/internal/customer"
+	"example.com/twinbox/internal/notification"
+)
+
+//go:generate env CGO_ENABLED=0 go run . ../../../docs/configuration.md
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: configdoc FILE")
+		os.Exit(2)
+	}
+	if err := os.WriteFile(os.Args[1], []byte(page()), 0o644); err != nil {
+		fmt.Fprintln(os.Stderr, "configdoc:", err)
+		os.Exit(1)
+	}
+}
+
+// page is that of the programs there are.
+func page() string {
+	return render(
+		program{"customer", customer.Config{}, customer.Config{}.Rules()},
+		program{"notification", notification.Config{}, notification.Config{}.Rules()},
+	)
+}

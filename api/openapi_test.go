@@ -188,7 +188,7 @@ func TestEveryOperationCanBeRefused(t *testing.T) {
 
 func TestReferencesLeadSomewhere(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"openapi.yaml", "asyncapi.yaml"} {
+	for _, name := range []string{"openapi.yaml", "admin.yaml", "asyncapi.yaml"} {
 		root := document(t, name)
 		var walk func(any)
 		walk = func(value any) {

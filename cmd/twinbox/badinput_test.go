@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/service"
+)
+
+// Every bad command line ends with 2 before anything is asked, and says what is wrong on stderr; with --json stdout is
+// one JSON document all the same.
+func TestBadCommandLines(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	const uuid = "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"
+	for _, c := range []struct {
+		name string
+		args []string
+		says string
+	}{
+		{"unknown command", []string{"dlq", "walk"}, "walk"},
+		{"unknown flag", []string{"dlq", "list", "--colour"}, "--colour"},
+		{"flag without value", []string{"dlq", "list", "--key"}, "--key"},
+		{"flag twice", []string{"dlq", "list", "--key", "a", "--key", "b"}, "--key is given twice"},
+		{"unknown state", []string{"dlq", "list", "--state", "lost"}, "--state"},
+		{"unknown service", []string{"dlq", "list", "--service", "billing"}, "--service"},
+		{"time without zone", []string{"dlq", "list", "--since", "2026-11-21T10:00:00"}, "--since"},
+		{"no such day", []string{"dlq", "list", "--since", "2026-02-30T10:00:00Z"}, "--since"},
+		{
+			"time window reversed",
+			[]string{"dlq", "list", "--since", "2026-11-21T10:00:00Z", "--until", "2026-11-20T10:00:00Z"},
+			"is not after",
+		},
+		{"bare id", []string{"dlq", "show", "17"}, "customer/17"},
+		{"no id", []string{"dlq", "show", "customer/x"}, "no id of a dead letter"},
+		{"alias of an id", []string{"dlq", "show", "customer/017"}, "no id of a dead letter"},
+		{"negative id", []string{"dlq", "show", "customer/-1"}, "no id of a dead letter"},
+		{"huge id", []string{"dlq", "show", "customer/9223372036854775808"}, "no id of a dead letter"},
+		{"id of nobody", []string{"dlq", "show", "billing/1"}, "no service"},
+		{"everything without --all", []string{"dlq", "replay"}, "--all"},
+		{"--all and a filter", []string{"dlq", "replay", "--all", "--key", "k"}, "--all goes with"},
+		{"discard everything", []string{"dlq", "discard"}, "say which"},
+		{"--yes without reason", []string{"dlq", "replay", "--all", "--yes"}, "--reason"},
+		{"blank reason", []string{"dlq", "replay", "--all", "--yes", "--reason", " "}, "--reason"},
+		{"negative rate", []string{"dlq", "replay", "--all", "--rate=-1"}, "not negative"},
+		{"republish nothing", []string{"outbox", "republish"}, "nothing selected"},
+		{"positions of two", []string{"outbox", "republish", "--from", "1"}, "--service"},
+		{"alias of an event", []string{"outbox", "republish", "--id", strings.ToUpper(uuid)}, "invalid_value"},
+		{"mail by number", []string{"mail", "retry", "17"}, "no id of a mail"},
+		{"mail in upper case", []string{"mail", "mark-sent", strings.ToUpper(uuid)}, "no id of a mail"},
+		{"limit 0", []string{"outbox", "tail", "-n", "0"}, "limit"},
+		{"limit too large", []string{"dlq", "list", "--each", "-n", "1001"}, "limit"},
+		{"empty event id", []string{"inbox", "lookup", ""}, "1 to 255"},
+		{"no file", []string{"dlq", "import", "/nowhere"}, "no such file"},
+		{"control characters", []string{"dlq", "replay", "--all", "--yes", "--reason", "a\x1b[2J"}, "control characters"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			plain := h.twinbox(t, c.args...)
+			require.Equal(t, service.ExitUsage, plain.code, plain.stderr)
+			require.Contains(t, plain.stderr, c.says)
+			var document struct {
+				Error struct {
+					Code, Message string
+					Exit          int
+				}
+			}
+			h.twinbox(t, append(c.args, "--json")...).json(t, &document)
+			require.Equal(t, service.ExitUsage, document.Error.Exit)
+			require.NotEmpty(t, document.Error.Code)
+		})
+	}
+}
+
+func TestNothingFound(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	for name, args := range map[string][]string{
+		"letter": {"dlq", "show", "customer/999999"},
+		"event":  {"inbox", "lookup", "never-came"},
+		"mail":   {"mail", "retry", "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10", "--yes", "--reason", "r"},
+	} {
+		r := h.twinbox(t, args...)
+		require.Equal(t, exitNotFound, r.code, "%s: %s", name, r.stderr)
+		require.Empty(t, r.stdout)
+	}
+	for name, args := range map[string][]string{
+		"list":    {"dlq", "list", "--key", "nobody"},
+		"replay":  {"dlq", "replay", "--key", "nobody", "--yes", "--reason", "r"},
+		"discard": {"dlq", "discard", "--key", "nobody", "--yes", "--reason", "r"},
+		"future":  {"dlq", "list", "--since", "2199-01-01T00:00:00Z"},
+		"export":  {"dlq", "export", "--key", "nobody"},
+	} {
+		r := h.twinbox(t, args...)
+		require.Zero(t, r.code, "a filter that matches nothing is no failure: %s: %s", name, r.stderr)
+	}
+}
+
+func TestImportOfWhatIsNoExport(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	file := filepath.Join(t.TempDir(), "letters.jsonl")
+	for name, c := range map[string]struct {
+		content string
+		code    int
+		says    string
+	}{
+		"empty":              {"", 0, "Imported 0"},
+		"blank lines":        {"\n\n \n", 0, "Imported 0"},
+		"binary":             {"\x00\xff\xfe\n", exitRefused, "invalid_json"},
+		"a truncated line":   {`{"format":"twinbox.dead_letter/1","consumer":"customer.prof`, exitRefused, "invalid_json"},
+		"another consumer":   {`{"format":"twinbox.dead_letter/1","consumer":"billing"}`, exitRefused, "unknown_consumer"},
+		"another version":    {`{"format":"twinbox.dead_letter/9","consumer":"customer.profile"}`, exitRefused, "unknown_format"},
+		"nothing but a name": {`{"format":"twinbox.dead_letter/1","consumer":"customer.profile"}`, exitRefused, "line 1"},
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(c.content), 0o600))
+		r := h.twinbox(t, "dlq", "import", file, "--yes", "--reason", "a test")
+		require.Equal(t, c.code, r.code, "%s: %s%s", name, r.stdout, r.stderr)
+		require.Contains(t, r.stdout, c.says, name)
+	}
+}
+
+func TestAnExportDoesNotWriteOver(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	file := filepath.Join(t.TempDir(), "letters.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))
+	r := h.twinbox(t, "dlq", "export", "--out", file)
+	require.Equal(t, exitRefused, r.code)
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(content))
+}
+
+// failing fails like a pipe nobody reads, or a full disk.
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	for name, c := range map[string]struct {
+		err  error
+		code int
+	}{
+		"| head": {syscall.EPIPE, service.ExitOK}, "full disk": {syscall.ENOSPC, service.ExitFailure},
+	} {
+		for _, args := range [][]string{
+			{"outbox", "status"}, {"outbox", "status", "--json"}, {"inbox", "stats"}, {"dlq", "list"}, {"mail", "list"},
+		} {
+			var stderr bytes.Buffer
+			code := run(t.Context(), append(args, "--dir", h.dir), failing{c.err}, &stderr)
+			require.Equal(t, c.code, code, "%s: %v: %s", name, args, stderr.String())
+		}
+	}
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	nowhere := twinbox(t, "outbox", "status", "--dir", t.TempDir())
+	require.Equal(t, service.ExitFailure, nowhere.code)
+	require.Contains(t, nowhere.stderr, "make run")
+
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	gone := free.Addr().String()
+	require.NoError(t, free.Close())
+	tokenFile := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(tokenFile, []byte(h.at.AdminToken.Reveal()+"\n"), 0o600))
+
+	one := twinbox(t, "outbox", "status", "--json", "--token-file", tokenFile,
+		"--customer-admin", h.at.CustomerAdmin, "--notification-admin", gone)
+	require.Equal(t, exitPartial, one.code)
+	require.Contains(t, one.stderr, "nobody answers at "+gone)
+	var document map[string]json.RawMessage
+	one.json(t, &document)
+	require.Contains(t, document, "customer", "what the other one says is shown")
+
+	none := twinbox(t, "outbox", "status", "--token-file", tokenFile, "--customer-admin", gone)
+	require.Equal(t, service.ExitFailure, none.code)
+	require.NotContains(t, none.stderr, h.at.AdminToken.Reveal())
+
+	require.NoError(t, os.WriteFile(tokenFile, []byte("another"), 0o600))
+	wrong := twinbox(t, "outbox", "status", "--token-file", tokenFile, "--customer-admin", h.at.CustomerAdmin)
+	require.Equal(t, exitRefused, wrong.code)
+	require.Contains(t, wrong.stderr, "unauthorized")
+
+	missing := twinbox(t, "outbox", "status", "--token-file", tokenFile+"x", "--customer-admin", gone)
+	require.Equal(t, service.ExitUsage, missing.code)
+}
+
+// A page of somebody else's at the address is not taken for an answer, and an answer that ends early not for a whole
+// one.
+func TestAnswersThatAreNone(t *testing.T) {
+	t.Parallel()
+	tokenFile := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(tokenFile, []byte("t"), 0o600))
+	ask := func(handler http.HandlerFunc, args ...string) result {
+		server := httptest.NewServer(handler)
+		defer server.Close()
+		return twinbox(t, append(args, "--token-file", tokenFile, "--customer-admin", server.URL)...)
+	}
+	page := ask(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, "outbox", "status")
+	require.Equal(t, service.ExitFailure, page.code)
+	require.Contains(t, page.stderr, "is not of an admin listener")
+
+	cut := ask(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"done":7}`+"\n") },
+		"outbox", "republish", "--key", "k", "--yes", "--reason", "r")
+	require.Equal(t, exitPartial, cut.code)
+	require.Contains(t, cut.stderr, "was cut off")
+
+	half := ask(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"id":1}`+"\n"+`{"id":2`) },
+		"dlq", "export")
+	require.Equal(t, exitPartial, half.code)
+	require.Equal(t, `{"id":1}`+"\n", half.stdout, "no half letter is passed on")
+}
+
+func TestTheOperatorsFileIsItsOwnersAlone(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	path := filepath.Join(h.dir, "operators.json")
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	for _, part := range []string{"house", "customer", "notification"} {
+		log, err := os.ReadFile(filepath.Join(h.dir, part+".log"))
+		require.NoError(t, err)
+		require.NotContains(t, string(log), h.at.AdminToken.Reveal())
+	}
+}
+
+func TestExitCodesOfErrors(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, 0, exitCode(nil))
+	require.Equal(t, 1, exitCode(errors.New("x")))
+	require.Equal(t, 5, exitCode(&partialError{errors.New("x")}))
+	require.Equal(t, 4, exitCode(&refusedError{1}))
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+const insertLetter = `
+insert into public.dead_letter (consumer, event_id, event_type, key, headers, payload, topic, partition, record_offset,
+    class, code, error, attempts, first_failed_at)
+values ('customer.profile', $1, 't.v1', $2, '[]', '{"name":17}', 'customer.users.v1', 0, 0, 'permanent', 'a_test', 'e', 1,
+    clock_timestamp())`
+
+// deadLetter files a letter of a key of its own and returns how people name it.
+func (h *house) deadLetter(t *testing.T) (ref, key string) {
+	t.Helper()
+	key = uuid.NewString()
+	h.exec(t, h.at.CustomerDB, insertLetter, uuid.NewString(), []byte(key))
+	var document struct {
+		Items []letter `json:"items"`
+	}
+	h.twinbox(t, "dlq", "list", "--each", "--key", key, "--json").json(t, &document)
+	require.Len(t, document.Items, 1)
+	require.Nil(t, document.Items[0].Payload, "no payload unless asked for")
+	return document.Items[0].Ref, key
+}
+
+// editor makes a program that writes text into the file that it is given.
+func editor(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "editor")
+	script := "#!/bin/sh\ncat > \"$1\" <<'TEXT'\n" + text + "\nTEXT\n"
+	require.NoError(t, os.WriteFile(path, []byte(script), 0o700)) //nolint:gosec // it is run
+	return path
+}
+
+func TestEditWithAnEditor(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	ref, _ := h.deadLetter(t)
+	dry := h.twinbox(t, "dlq", "edit", ref, "--editor", editor(t, `{"name":"Ada"}`))
+	require.Zero(t, dry.code, dry.stderr)
+	require.Contains(t, dry.stdout, "Would edit 1 dead letter of customer; the text is in ")
+	kept := strings.TrimSuffix(strings.Fields(dry.stdout[strings.Index(dry.stdout, "text is in ")+11:])[0], ",")
+	content, err := os.ReadFile(kept)
+	require.NoError(t, err)
+	require.Equal(t, `{"name":"Ada"}`, strings.TrimSpace(string(content)), "a dry run costs nobody their text")
+	require.NoError(t, os.Remove(kept))
+	require.NotContains(t, h.twinbox(t, "dlq", "show", ref, "--payload").stdout, "edited to")
+
+	done := h.twinbox(t, "dlq", "edit", ref, "--editor", editor(t, `{"name":"Ada"}`), "--yes", "--reason", "r")
+	require.Zero(t, done.code, done.stderr)
+	require.Contains(t, h.twinbox(t, "dlq", "show", ref, "--payload").stdout, `edited to  {"name":"Ada"}`)
+
+	same := h.twinbox(t, "dlq", "edit", ref, "--editor", "true", "--yes", "--reason", "r")
+	require.Zero(t, same.code, same.stderr)
+	require.Contains(t, same.stdout, "nothing to do")
+	broken := h.twinbox(t, "dlq", "edit", ref, "--editor", editor(t, `{"name":`), "--yes", "--reason", "r")
+	require.Equal(t, 2, broken.code)
+	require.Contains(t, broken.stderr, "not valid JSON")
+	removeKept(t, broken)
+	failed := h.twinbox(t, "dlq", "edit", ref, "--editor", "false", "--yes", "--reason", "r")
+	require.Equal(t, 1, failed.code)
+	require.Contains(t, failed.stderr, "run editor")
+	removeKept(t, failed)
+}
+
+// removeKept removes the text that an edit that came to nothing has kept.
+func removeKept(t *testing.T, r result) {
+	t.Helper()
+	_, file, found := strings.Cut(strings.TrimSpace(r.stderr), "kept in ")
+	require.True(t, found, r.stderr)
+	require.NoError(t, os.Remove(file))
+}
+
+// A letter that is settled is refused, whatever one wants of it; one that fails again waits as before.
+func TestSettledAndFailingLetters(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	ref, key := h.deadLetter(t)
+	replayed := h.twinbox(t, "dlq", "replay", "--key", key, "--yes", "--reason", "r")
+	require.Equal(t, exitRefused, replayed.code, "the record is no event: %s", replayed.stdout)
+	require.Contains(t, replayed.stdout, ref)
+	var sum effects
+	h.twinbox(t, "dlq", "replay", ref, "--yes", "--reason", "r", "--json").json(t, &sum)
+	require.EqualValues(t, 1, sum.Failed)
+	require.Equal(t, ref, sum.Errors[0].Subject)
+
+	file := filepath.Join(t.TempDir(), "letters.jsonl")
+	require.Zero(t, h.twinbox(t, "dlq", "export", ref, "--out", file).code)
+	require.Zero(t, h.twinbox(t, "dlq", "discard", "--key", key, "--yes", "--reason", "r").code)
+	again := h.twinbox(t, "dlq", "import", file, "--yes", "--reason", "r")
+	require.Zero(t, again.code, again.stderr)
+	require.Contains(t, again.stdout, "Imported 0", "a letter that is there stays as it is")
+	require.Contains(t, h.twinbox(t, "dlq", "list", "--key", key).stdout, "No dead letters")
+
+	require.NoError(t, os.WriteFile(file, []byte(`{"name":"Ada"}`), 0o600))
+	settled := h.twinbox(t, "dlq", "edit", ref, "--payload", file, "--yes", "--reason", "r")
+	require.Equal(t, exitRefused, settled.code)
+	require.Contains(t, settled.stderr, "not_waiting")
+}
+
+// An export of one house is an import into another one.
+func TestExportAndImportElsewhere(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	ref, key := h.deadLetter(t)
+	file := filepath.Join(t.TempDir(), "letters.jsonl")
+	require.Zero(t, h.twinbox(t, "dlq", "export", "--key", key, "--out", file).code)
+	require.Equal(t, h.twinbox(t, "dlq", "export", ref).stdout, h.twinbox(t, "dlq", "export", "--key", key).stdout)
+	h.exec(t, h.at.CustomerDB, `delete from public.dead_letter where key = $1`, []byte(key)) // as if it were elsewhere
+
+	dry := h.twinbox(t, "dlq", "import", file)
+	require.Zero(t, dry.code, dry.stderr)
+	require.Contains(t, dry.stdout, "Would import at most 1 dead letter of customer.")
+	require.Contains(t, h.twinbox(t, "dlq", "list", "--key", key).stdout, "No dead letters")
+	done := h.twinbox(t, "dlq", "import", file, "--yes", "--reason", "r")
+	require.Zero(t, done.code, done.stderr)
+	require.Contains(t, h.twinbox(t, "dlq", "list", "--key", key).stdout, "a_test")
+}

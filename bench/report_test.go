@@ -61,6 +61,37 @@ func TestPictureIsWellFormedAndTheSame(t *testing.T) {
 	golden(t, "relay.svg", svg)
 }
 
+// samplePath is made up, with a line that did not keep up.
+func samplePath() *pathReport {
+	b := &pathBench{plan: fullPathPlan, sheet: newSheet(pathGroups()...)}
+	for _, g := range b.sheet.groups {
+		for i, f := range g.Figures {
+			if strings.HasPrefix(f.ID, "path.1000.stock.") && !strings.HasSuffix(f.ID, ".arrived") {
+				continue
+			}
+			for round := range 3 {
+				b.sheet.add(f.ID, float64((len(g.Figures)-i)*100+round*5)/float64(len(f.Unit)))
+			}
+		}
+	}
+	b.probes = []probe{{"ours", 2000, 5, true, "p99 12ms"}}
+	return b.report(facts{
+		Cores: 2, OS: "linux/amd64", Go: "go1.26", PostgreSQL: "15.18", Broker: "in process (kfake)",
+		Settings: map[string]string{"fsync": "on"},
+	}, false, 90*time.Second)
+}
+
+func TestPathReport(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.NoError(t, printTable(&out, samplePath()))
+	for line := range strings.Lines(out.String()) {
+		require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 100, line)
+	}
+	golden(t, "path.txt", out.Bytes())
+	golden(t, "path.svg", samplePath().picture())
+}
+
 func TestPictureEscapesText(t *testing.T) {
 	t.Parallel()
 	svg := string(chart{title: "a < b & c", panels: []panel{{title: `"p"`, bars: []bar{{label: "<x>"}}}}}.svg())

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/signal"
 	"syscall"
 )
 
@@ -49,9 +50,14 @@ const Frozen = "frozen"
 
 const thawed = "thawed"
 
-// Freeze stops the process until [Process.Thaw]; then it goes on as if nothing had happened.
+// Freeze stops the process until [Process.Thaw]; then it goes on as if nothing had happened. A stop reaches the threads
+// one after the other, so the caller waits for the thaw itself: it does not take another step before it.
 func Freeze() {
+	goOn := make(chan os.Signal, 1)
+	signal.Notify(goOn, syscall.SIGCONT)
+	defer signal.Stop(goOn)
 	_, _ = fmt.Fprintln(os.Stdout, Frozen)
 	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	<-goOn
 	_, _ = fmt.Fprintln(os.Stdout, thawed)
 }

@@ -2,7 +2,6 @@ package lease
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -81,12 +80,4 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(m.rows, prometheus.GaugeValue, float64(n), string(state))
 	}
 	out <- prometheus.MustNewConstMetric(m.age, prometheus.GaugeValue, oldest)
-}
-
-// count counts an attempt by its result, which is stale when its end could not be recorded for that reason.
-func (m *metrics) count(result string, recorded error) {
-	if _, stale := errors.AsType[*StaleError](recorded); stale {
-		result = "stale"
-	}
-	m.attempts.WithLabelValues(result).Inc()
 }

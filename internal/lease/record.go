@@ -80,7 +80,10 @@ func (r *Runner) record(ctx context.Context, c *Claim, err error) {
 		case <-recording.Done():
 		}
 	}
-	r.leases.metrics.count(v.result, recorded)
+	if errors.As(recorded, &stale) {
+		v.result = "stale"
+	}
+	r.leases.metrics.attempts.WithLabelValues(v.result).Inc()
 	r.report(ctx, c, v.result, errors.Join(err, recorded))
 }
 

@@ -161,7 +161,7 @@ func (r *Runner) sweep(ctx context.Context) {
 		swept, err := r.leases.Sweep(ctx)
 		r.contact.heard(ctx, err)
 		for _, s := range swept {
-			r.leases.metrics.count(string(Uncertain), nil)
+			r.leases.metrics.attempts.WithLabelValues(string(Uncertain)).Inc()
 			r.log.ErrorContext(ctx, "outcome is uncertain: the claimant vanished after it had begun",
 				"event_id", s.EventID, "state", s.State)
 		}

@@ -46,18 +46,19 @@ func setup(t *testing.T, reply func(stage, from, to string) error) *bundle {
 	box, err := mailbox.Start(t.Context(), mailbox.Config{Reply: reply})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, box.Close()) })
-	b := &bundle{pool: pool, box: box, outbox: newOutbox(t)}
+	out, err := newOutbox()
+	require.NoError(t, err)
+	b := &bundle{pool: pool, box: box, outbox: out}
 	b.sender = b.newSender(t, nil)
 	return b
 }
 
-func newOutbox(t *testing.T) *outbox.Outbox {
-	t.Helper()
+func newOutbox() (*outbox.Outbox, error) {
 	events, err := contract.Load()
-	require.NoError(t, err)
-	out, err := outbox.New(outbox.Config{Validate: events.Validate})
-	require.NoError(t, err)
-	return out
+	if err != nil {
+		return nil, err
+	}
+	return outbox.New(outbox.Config{Validate: events.Validate})
 }
 
 // quick are settings under which nobody waits but for leases.
@@ -139,6 +140,13 @@ func (b *bundle) count(t *testing.T, sql string, args ...any) (n int) {
 // awaitState waits until the one mail is in the state.
 func (b *bundle) awaitState(t *testing.T, state string) {
 	t.Helper()
+	defer func() {
+		if t.Failed() {
+			var row string
+			err := b.pool.QueryRow(context.WithoutCancel(t.Context()), `select lease::text from lease`).Scan(&row)
+			t.Log("the mail is", row, err)
+		}
+	}()
 	require.Eventually(t, func() bool {
 		return b.count(t, `select count(*) from lease where state = $1`, state) == 1
 	}, patience, 5*time.Millisecond, "mail never %s", state)

@@ -14,6 +14,7 @@ import (
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/internal/lease"
 )
 
 // SMTPConfig says how mails leave.
@@ -70,13 +71,16 @@ func (s *smtpSender) submit(ctx context.Context, letter Letter, begin func(conte
 		return err
 	}
 	fault.Here("notification.mail.submitting")
+	fault.Here("notification.mail.data")
+	if until, _ := ctx.Deadline(); time.Until(until) <= 0 { // stopped since Begin, and woken up
+		return lease.Undone(&SubmitError{Stage: stageData, err: context.DeadlineExceeded})
+	}
 	return handOver(conn, written.msg)
 }
 
 // handOver is the irreversible step. Until the final dot the server has nothing; after it, its answer says what it has
 // and silence says nothing.
 func handOver(conn *smtp.Client, msg *mail.Msg) error {
-	fault.Here("notification.mail.data")
 	data, err := conn.Data()
 	if err != nil {
 		return answered(stageData, err)

@@ -10,8 +10,8 @@
 //	smtp.go answer.go            how it leaves, and what a mail server's answer means for it
 //	mails.go list.go settle.go   the list as an operator sees it
 //
-// A mail is an effect outside SQL, so no transaction can make it happen exactly once. A sender that dies before the mail
-// server may have the mail has its lease end, and another one starts over. One that dies later leaves the mail
+// A mail is an effect outside SQL, so no transaction can make it happen exactly once. A sender that dies before the
+// mail server may have the mail has its lease end, and another one starts over. One that dies later leaves the mail
 // uncertain: under MAIL_ON_UNCERTAIN=park a person settles it, and no mail is sent twice; under resend it is sent again
 // under the same Message-ID, and none is left out.
 package notification

@@ -152,7 +152,7 @@ func (h *house) requireMadeUpFor(t *testing.T, crowd *crowd) {
 		{h.customerDB, `select count(*) from inbox where consumer = 'customer.profile'`},
 		{h.notificationDB, `select count(*) from inbox where consumer = 'notification.users'`},
 		{h.notificationDB, `select count(*) from contact`},
-		{h.notificationDB, `select count(*) from mail where state = 'sent'`},
+		{h.notificationDB, `select count(*) from lease where state = 'done'`},
 		{h.notificationDB, `select count(*) from outbox`},
 		{h.customerDB, `select count(*) from verification_mail`},
 	} {

@@ -123,35 +123,36 @@ func (m *moves) note(key string, from, to int64) {
 }
 
 // The rows are locked in the order of their keys, so that two of these cannot wait for each other. A watermark that is
-// no longer what the decision rested on is left alone, and the count says so.
+// no longer what the decision rested on is left alone, and then the statement fails: it divides by zero.
 const advanceWatermarks = `
-insert into public.inbox_watermark as w (consumer, key, version)
-select $1, m.key, m.upto from unnest($2::text[], $3::bigint[]) as m (key, upto) order by m.key
-on conflict (consumer, key) do update set version = excluded.version
-where (w.key, w.version) in (select * from unnest($2::text[], $4::bigint[]))`
+with moved as (
+    insert into public.inbox_watermark as w (consumer, key, version)
+    select $1, m.key, m.upto from unnest($2::text[], $3::bigint[]) as m (key, upto) order by m.key
+    on conflict (consumer, key) do update set version = excluded.version
+    where (w.key, w.version) in (select * from unnest($2::text[], $4::bigint[]))
+    returning 1
+)
+select 1 / (count(*) = cardinality($2::text[]))::int from moved`
 
 const advanceWatermark = `
-insert into public.inbox_watermark as w (consumer, key, version) values ($1, $2, $3)
-on conflict (consumer, key) do update set version = excluded.version where w.version = $4`
+with moved as (
+    insert into public.inbox_watermark as w (consumer, key, version) values ($1, $2, $3)
+    on conflict (consumer, key) do update set version = excluded.version where w.version = $4
+    returning 1
+)
+select 1 / count(*) from moved`
 
 // advance takes the keys' rows before any handler runs, so that transactions on one key take turns. It is queued: it
-// travels with the handlers' own writes.
+// travels with the handlers' own writes and, as it fails by itself, with the commit.
 func (in *Inbox) advance(ctx context.Context, tx pgx.Tx, m *moves) error {
-	if len(m.keys) == 0 {
-		return nil
-	}
-	want := int64(len(m.keys))
-	all := func(rows int64) error {
-		if rows != want {
-			return errMoved
-		}
-		return nil
-	}
 	var err error
-	if want == 1 {
-		err = QueueRows(ctx, tx, all, advanceWatermark, in.cfg.Consumer, m.keys[0], m.to[0], m.from[0])
-	} else {
-		err = QueueRows(ctx, tx, all, advanceWatermarks, in.cfg.Consumer, m.keys, m.to, m.from)
+	switch len(m.keys) {
+	case 0:
+		return nil
+	case 1:
+		err = queueGuard(ctx, tx, errMoved, advanceWatermark, in.cfg.Consumer, m.keys[0], m.to[0], m.from[0])
+	default:
+		err = queueGuard(ctx, tx, errMoved, advanceWatermarks, in.cfg.Consumer, m.keys, m.to, m.from)
 	}
 	if err != nil {
 		return fmt.Errorf("advance watermarks: %w", err)

@@ -2,8 +2,10 @@ package inbox
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Queue is tx.Exec for a write whose answer the handler does not need. It is sent with others in one round trip:
@@ -31,10 +33,34 @@ func QueueRows(ctx context.Context, tx pgx.Tx, rows func(int64) error, sql strin
 }
 
 type queued struct {
-	item int // whose handler queued it
-	sql  string
-	args []any
-	rows func(int64) error
+	item    int // whose handler queued it
+	sql     string
+	args    []any
+	rows    func(int64) error
+	refusal error // what a division by zero in it means
+}
+
+const divisionByZero = "22012"
+
+// queueGuard is [Queue] for a statement that divides by zero where the transaction must not go on. Unlike a look at the
+// rows, that needs no answer before the commit is sent: after a failed statement the server skips what is behind it.
+func queueGuard(ctx context.Context, tx pgx.Tx, refusal error, sql string, args ...any) error {
+	q := queued{item: noItem, sql: sql, args: args, refusal: refusal}
+	if w, ok := tx.(*work); ok {
+		w.queue = append(w.queue, q)
+		return nil
+	}
+	_, err := tx.Exec(ctx, sql, args...)
+	return q.meaning(err)
+}
+
+// meaning is the refusal where the statement refused, else the error as it is.
+func (q queued) meaning(err error) error {
+	var pgErr *pgconn.PgError
+	if q.refusal != nil && errors.As(err, &pgErr) && pgErr.Code == divisionByZero {
+		return q.refusal
+	}
+	return err
 }
 
 // itemError says which event of a batch failed.
@@ -79,7 +105,7 @@ func (w *work) send(ctx context.Context, commit bool) (err error) {
 			err = q.rows(tag.RowsAffected())
 		}
 		if err != nil {
-			return &itemError{q.item, err}
+			return &itemError{q.item, q.meaning(err)}
 		}
 	}
 	if commit {

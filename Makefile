@@ -38,9 +38,12 @@ reset: ## throw away all local data: .twinbox/ and the containers' volumes
 test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to set up
 	@$(GO_TEST) -timeout 5m ./...
 
-test-long: ## the outbox's campaigns: random schedules, restores and ten minutes of chaos
-	@$(GO_TEST) -count=1 -timeout 40m ./internal/outbox -run 'Chaos|Random|UsualWays' \
-		-rapid.checks=2000 -outbox.chaos=10m -outbox.figures=10s
+test-long: ## campaigns of about 20 minutes: chaos on the outbox, outages of a minute, ten short ones, poison under load
+	@$(GO_TEST) -count=1 -timeout 20m ./internal/outbox -run 'Chaos|Random|UsualWays' \
+		-rapid.checks=500 -outbox.chaos=4m -outbox.figures=10s
+	@$(GO_TEST) -count=1 -timeout 10m ./internal/e2e -run 'IsAway' -v -e2e.outage=60s
+	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./internal/e2e -run 'IsAway' -v -e2e.outages=10
+	@$(GO_TEST) -count=1 -timeout 10m ./internal/e2e -run 'PoisonUnderLoad' -v -e2e.poison=20s
 
 test-kafka: ## the Kafka and end-to-end tests against a real Apache Kafka, started without Docker
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m ./internal/kafka/... ./internal/e2e/...

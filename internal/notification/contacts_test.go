@@ -28,7 +28,7 @@ func TestAChangeWithoutItsContactIsGivenUp(t *testing.T) {
 	b := setup(t, nil)
 	require.Equal(t, inbox.Dead, b.consume(t,
 		domain.UserRenamed{UserID: someone, Name: "Ada", RenamedAt: time.Now().UTC()}, 2))
-	require.Equal(t, inbox.Dead, b.consume(t,
+	require.Equal(t, inbox.Parked, b.consume(t,
 		domain.EmailVerified{UserID: someone, Email: "ada@example.org", VerifiedAt: time.Now().UTC()}, 3))
 }
 

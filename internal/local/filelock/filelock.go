@@ -65,8 +65,11 @@ func Await(ctx context.Context, path string) (*Lock, error) {
 	}
 }
 
-// Release gives the lock back.
-func (l *Lock) Release() error { return l.file.Close() }
+// Release gives the lock back. Closing the file would not be enough: a child that another goroutine is just starting
+// has the file open, too, until it becomes its own program.
+func (l *Lock) Release() error {
+	return errors.Join(syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN), l.file.Close())
+}
 
 func note(file *os.File) error {
 	if err := file.Truncate(0); err != nil {

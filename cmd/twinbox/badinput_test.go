@@ -117,12 +117,14 @@ func TestImportOfWhatIsNoExport(t *testing.T) {
 		code    int
 		says    string
 	}{
-		"empty":              {"", 0, "Imported 0"},
-		"blank lines":        {"\n\n \n", 0, "Imported 0"},
-		"binary":             {"\x00\xff\xfe\n", exitRefused, "invalid_json"},
-		"a truncated line":   {`{"format":"twinbox.dead_letter/1","consumer":"customer.prof`, exitRefused, "invalid_json"},
-		"another consumer":   {`{"format":"twinbox.dead_letter/1","consumer":"billing"}`, exitRefused, "unknown_consumer"},
-		"another version":    {`{"format":"twinbox.dead_letter/9","consumer":"customer.profile"}`, exitRefused, "unknown_format"},
+		"empty":            {"", 0, "Imported 0"},
+		"blank lines":      {"\n\n \n", 0, "Imported 0"},
+		"binary":           {"\x00\xff\xfe\n", exitRefused, "invalid_json"},
+		"a truncated line": {`{"format":"twinbox.dead_letter/1","consumer":"customer.prof`, exitRefused, "invalid_json"},
+		"another consumer": {`{"format":"twinbox.dead_letter/1","consumer":"billing"}`, exitRefused, "unknown_consumer"},
+		"another version": {
+			`{"format":"twinbox.dead_letter/9","consumer":"customer.profile"}`, exitRefused, "unknown_format",
+		},
 		"nothing but a name": {`{"format":"twinbox.dead_letter/1","consumer":"customer.profile"}`, exitRefused, "line 1"},
 	} {
 		require.NoError(t, os.WriteFile(file, []byte(c.content), 0o600))
@@ -222,6 +224,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"outbox", "republish", "--key", "k", "--yes", "--reason", "r")
 	require.Equal(t, exitPartial, cut.code)
 	require.Contains(t, cut.stderr, "was cut off")
+	require.Equal(t, "Republished 7 events of customer.\n", cut.stdout, "what is known to be done is said")
 
 	half := ask(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"id":1}`+"\n"+`{"id":2`) },
 		"dlq", "export")

@@ -24,7 +24,7 @@ func (c *DLQDiscard) Run(ctx context.Context, to streams) error {
 		return err
 	}
 	what := effect{done: "Discarded", would: "discard", thing: "dead letter"}
-	return inTurn(ctx, to, c.Operator, services, what,
+	return inTurn(ctx, to, c.Operator, services, what, !c.Yes,
 		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
 			return client.Stream(s, progress, func(api *adminapi.Client) (*http.Response, error) {
 				return api.DiscardDeadLetters(ctx, adminapi.DiscardRequest{

@@ -70,8 +70,8 @@ func consumersOf(ctx context.Context, services []*client.Service) (map[string]*c
 	return owners, err
 }
 
-// send streams the lines to all services at once, a file of any size. A service gets an empty line for each line that is
-// another's, so that the numbers in its answer are those of the file.
+// send streams the lines to all services at once, a file of any size. A service gets an empty line for each line that
+// is another's, so that the numbers in its answer are those of the file.
 func (c *DLQImport) send(
 	ctx context.Context, services []*client.Service, owners map[string]*client.Service, from io.Reader,
 ) (effects, error) {

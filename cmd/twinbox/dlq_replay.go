@@ -31,7 +31,7 @@ func (c *DLQReplay) Run(ctx context.Context, to streams) error {
 		return usage("--limit and --rate are not negative")
 	}
 	what := effect{done: "Replayed", would: "replay", thing: "dead letter"}
-	return inTurn(ctx, to, c.Operator, services, what,
+	return inTurn(ctx, to, c.Operator, services, what, !c.Yes,
 		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
 			filter := c.body("waiting", picked.ids[s.Name])
 			filter.Limit = set(c.Limit)

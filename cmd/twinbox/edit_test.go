@@ -13,8 +13,8 @@ import (
 const insertLetter = `
 insert into public.dead_letter (consumer, event_id, event_type, key, headers, payload, topic, partition, record_offset,
     class, code, error, attempts, first_failed_at)
-values ('customer.profile', $1, 't.v1', $2, '[]', '{"name":17}', 'customer.users.v1', 0, 0, 'permanent', 'a_test', 'e', 1,
-    clock_timestamp())`
+values ('customer.profile', $1, 't.v1', $2, '[]', '{"name":17}', 'customer.users.v1', 0, 0, 'permanent', 'a_test', 'e',
+    1, clock_timestamp())`
 
 // deadLetter files a letter of a key of its own and returns how people name it.
 func (h *house) deadLetter(t *testing.T) (ref, key string) {

@@ -83,7 +83,7 @@ func (*refusedError) ErrorCode() string { return "refused" }
 // inTurn makes a change in one service after the other, shows progress, and says what came of it. The first service
 // that fails ends it; if another one had done something by then, the whole is partly done.
 func inTurn(
-	ctx context.Context, to streams, o Operator, services []*client.Service, what effect,
+	ctx context.Context, to streams, o Operator, services []*client.Service, what effect, dryRun bool,
 	change func(s *client.Service, progress func(int64)) (adminapi.Result, error),
 ) error {
 	var sum effects
@@ -92,7 +92,10 @@ func inTurn(
 		result, err := change(s, p.show)
 		p.end()
 		if err = cmp.Or(ctx.Err(), err); err != nil {
-			if sum.Count > 0 && !sum.DryRun {
+			if result.Count > 0 {
+				sum.add(s.Name, result)
+			}
+			if sum.Count > 0 && !dryRun {
 				return both(sum.write(to, o, what), &partialError{err})
 			}
 			return err

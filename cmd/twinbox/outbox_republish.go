@@ -38,7 +38,7 @@ func (c *OutboxRepublish) Run(ctx context.Context, to streams) error {
 	}
 	what := effect{done: "Republished", would: "republish", thing: "event"}
 	request := func(api *adminapi.Client) (*http.Response, error) { return api.RepublishOutbox(ctx, c.request()) }
-	return inTurn(ctx, to, c.Operator, services, what,
+	return inTurn(ctx, to, c.Operator, services, what, !c.Yes,
 		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
 			return client.Stream(s, progress, request)
 		})

@@ -43,6 +43,9 @@ func stream(
 ) {
 	l := newLines(w, r)
 	result, err := operation(r.Context(), l.progress)
+	if err != nil && result.Count > 0 && !result.DryRun {
+		l.write(adminapi.Line{Done: &result.Count}) // it stays done, so it has to be said
+	}
 	switch {
 	case err == nil:
 		l.write(adminapi.Line{Result: &result})

@@ -87,7 +87,8 @@ func Call[T any](s *Service, do func(api *adminapi.Client) (*http.Response, erro
 	return value, nil
 }
 
-// Stream makes a call whose answer is JSON lines, and tells progress what is done so far.
+// Stream makes a call whose answer is JSON lines, and tells progress what is done so far. Beside an error the result
+// counts what was done until then, as far as it is known.
 func Stream(
 	s *Service, progress func(done int64), do func(api *adminapi.Client) (*http.Response, error),
 ) (adminapi.Result, error) {
@@ -97,17 +98,19 @@ func Stream(
 	}
 	defer body.Close()
 	decoder := json.NewDecoder(body)
+	var sofar adminapi.Result
 	for {
 		var line adminapi.Line
 		err := decoder.Decode(&line)
 		switch {
 		case err != nil:
-			return adminapi.Result{}, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
+			return sofar, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
 		case line.Problem != nil:
-			return adminapi.Result{}, &ProblemError{Service: s.Name, Problem: *line.Problem}
+			return sofar, &ProblemError{Service: s.Name, Problem: *line.Problem}
 		case line.Result != nil:
 			return *line.Result, nil
 		case line.Done != nil:
+			sofar.Count = *line.Done
 			progress(*line.Done)
 		}
 	}

@@ -1,0 +1,99 @@
+package admin_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/admin"
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/deadletter"
+	"example.com/twinbox/internal/inbox"
+)
+
+// asked is what a consumer was asked to replay.
+type asked struct {
+	filter  deadletter.Filter
+	options inbox.ReplayOptions
+}
+
+// consumer answers every replay with the report, and remembers what it was asked.
+func consumer(name string, report inbox.ReplayReport, err error, calls *[]asked) admin.Consumer {
+	return admin.Consumer{
+		Name: name,
+		Replay: func(_ context.Context, f deadletter.Filter, o inbox.ReplayOptions) (inbox.ReplayReport, error) {
+			*calls = append(*calls, asked{f, o})
+			return report, err
+		},
+	}
+}
+
+func (b *bundle) replay(t *testing.T, body string) (int, adminapi.Line) {
+	t.Helper()
+	status, content := b.call(t, http.MethodPost, "/admin/v1/dead-letters/replay", body)
+	var line adminapi.Line
+	require.NoError(t, json.Unmarshal(content, &line), string(content))
+	return status, line
+}
+
+func TestReplaySumsTheConsumersUp(t *testing.T) {
+	t.Parallel()
+	var calls []asked
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+		cfg.Consumers = []admin.Consumer{
+			consumer("a", inbox.ReplayReport{Matched: 3, Applied: 1, Stale: 1, Failed: 1, Problems: []inbox.Replayed{
+				{ID: 7, Code: "handler_failed", Error: "e"},
+			}}, nil, &calls),
+			consumer("b", inbox.ReplayReport{Matched: 2, Duplicate: 1, Refused: 1}, nil, &calls),
+		}
+	})
+	_, line := b.replay(t, `{"by":"ada","reason":"r","dry_run":false,"filter":{"key":"k"},"rate":2.5,"force":true}`)
+	require.EqualValues(t, 3, line.Result.Count)
+	require.EqualValues(t, 2, line.Result.Failed)
+	require.Equal(t, []adminapi.Failure{{Subject: "7", Code: "handler_failed", Detail: "e"}}, *line.Result.Errors)
+	require.Len(t, calls, 2)
+	require.Equal(t, deadletter.Filter{Consumer: "b", Key: "k"}, calls[1].filter, "each is asked for its own")
+	require.Zero(t, calls[1].options.Limit)
+	require.InDelta(t, 2.5, calls[1].options.Rate, 0)
+	require.True(t, calls[1].options.Force)
+	require.Equal(t, "ada", calls[1].options.By)
+
+	calls = nil
+	b.replay(t, `{"by":"ada","reason":"r","dry_run":true,"filter":{"limit":5}}`)
+	require.Equal(t, []int{5, 2}, []int{calls[0].options.Limit, calls[1].options.Limit}, "a limit is the whole's")
+	require.True(t, calls[0].options.DryRun)
+	calls = nil
+	b.replay(t, `{"by":"ada","reason":"r","dry_run":true,"filter":{"limit":3}}`)
+	require.Len(t, calls, 1, "nothing is left for the second one")
+	calls = nil
+	b.replay(t, `{"by":"ada","reason":"r","dry_run":true,"filter":{"consumer":"b"}}`)
+	require.Len(t, calls, 1)
+	require.Equal(t, "b", calls[0].filter.Consumer)
+}
+
+func TestAReplayThatEndsEarlySaysSo(t *testing.T) {
+	t.Parallel()
+	var calls []asked
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+		cfg.Consumers = []admin.Consumer{
+			consumer("a", inbox.ReplayReport{Matched: 1, Applied: 1}, errors.New("gone"), &calls),
+			consumer("b", inbox.ReplayReport{}, nil, &calls),
+		}
+	})
+	status, content := b.call(t, http.MethodPost, "/admin/v1/dead-letters/replay",
+		`{"by":"ada","reason":"r","dry_run":false,"filter":{}}`)
+	require.Equal(t, http.StatusOK, status)
+	done, problem, _ := strings.Cut(string(content), "\n")
+	require.JSONEq(t, `{"done":1}`, done, "what was done stays done and is said")
+	require.Contains(t, problem, `"code":"internal"`)
+	require.Len(t, calls, 1, "the next consumer is not asked")
+
+	status, content = b.call(t, http.MethodPost, "/admin/v1/dead-letters/replay",
+		`{"by":"ada","reason":"r","dry_run":false,"filter":{},"rate":-1}`)
+	requireProblem(t, status, content, http.StatusUnprocessableEntity, "invalid_value")
+}

@@ -1,0 +1,44 @@
+package inbox_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/migrations"
+)
+
+const remember = `
+insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
+values ($1, $2, '1970-01-01', 't.v1', '\x01', $3)`
+
+func TestLookupAndStats(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
+	for consumer, metadata := range map[string]string{
+		"a": `{"topic":"users","partition":3,"offset":17}`, "b": `{"outcome":"dead"}`, "other": `{}`,
+	} {
+		_, err := pool.Exec(t.Context(), remember, consumer, "e", metadata)
+		require.NoError(t, err)
+	}
+	found, err := inbox.Lookup(t.Context(), pool, []string{"a", "b", "c"}, "e")
+	require.NoError(t, err)
+	require.Len(t, found, 2, "of the consumers asked for alone")
+	require.Equal(t, inbox.Remembered{
+		Consumer: "a", EventID: "e", EventType: "t.v1", Outcome: inbox.Applied, ProcessedAt: found[0].ProcessedAt,
+		PayloadHash: []byte{1}, Topic: "users", Partition: 3, Offset: 17,
+	}, found[0])
+	require.Equal(t, inbox.Dead, found[1].Outcome)
+	found, err = inbox.Lookup(t.Context(), pool, []string{"a"}, "unknown")
+	require.NoError(t, err)
+	require.Empty(t, found)
+
+	_, err = pool.Exec(t.Context(), `analyze public.inbox_foreign`)
+	require.NoError(t, err)
+	stats, err := inbox.ReadStats(t.Context(), pool)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, stats.Remembered)
+	require.Equal(t, 2000, stats.RemembersFrom.UTC().Year(), "as a new installation has it")
+}

@@ -12,7 +12,8 @@ const (
 	// closeEnough ends the search: the highest rate that was held and the lowest that was not differ by less.
 	closeEnough = 1.1
 	// stepDown is by how much less is tried when a rate that passed the probes is not held for the whole time.
-	stepDown = 0.92
+	stepDown     = 0.92
+	confirmTries = 6 // together they stay within stepTimeout
 )
 
 // search finds the highest rate for which try says true: doubling, then halving what is in question. It returns 0 if
@@ -43,9 +44,9 @@ func search(first float64, try func(rate float64) (bool, error)) (float64, error
 	return low, nil
 }
 
-// confirm goes down from a rate until one is held; 0 if none of a few is.
+// confirm goes down from a rate until one is held; 0 if none of confirmTries is.
 func confirm(rate float64, try func(rate float64) (bool, error)) (float64, error) {
-	for range 8 {
+	for range confirmTries {
 		held, err := try(rate)
 		if held || err != nil {
 			return rate, err

@@ -39,7 +39,7 @@ test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to 
 	@$(GO_TEST) -timeout 5m ./...
 
 test-long: ## campaigns of about 20 minutes: chaos on the outbox, outages of a minute, ten short ones, poison under load
-	@$(GO_TEST) -count=1 -timeout 20m ./internal/outbox -run 'Chaos|Random|UsualWays' \
+	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox -run 'Chaos|Random|UsualWays' \
 		-rapid.checks=500 -outbox.chaos=4m -outbox.figures=10s
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/e2e -run 'IsAway' -v -e2e.outage=60s
 	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./internal/e2e -run 'IsAway' -v -e2e.outages=10

@@ -8,6 +8,7 @@ package circuit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -26,7 +27,7 @@ type Config struct {
 	// Probe asks the server for something small, over a connection that it opens for it: one of a pool may be busy, or
 	// dead without knowing.
 	Probe func(ctx context.Context) error
-	// Timeout of a probe. Default 2 s.
+	// Timeout of a probe; a server counts as down for its silence after two of them. Default 2 s.
 	Timeout time.Duration
 	// Every is the pause between probes while the server is up and nobody complains. Default 5 s.
 	Every time.Duration
@@ -101,6 +102,9 @@ func closed() chan struct{} {
 func (c *Circuit) Run(ctx context.Context) error {
 	for retry := c.cfg.RetryMin; ; {
 		err := c.probe(ctx)
+		if errors.Is(err, errSilent) && !c.Down() {
+			err = c.probe(ctx) // this machine may have been too busy to hear the answer
+		}
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -122,8 +126,10 @@ func (c *Circuit) Run(ctx context.Context) error {
 	}
 }
 
+var errSilent = errors.New("no answer")
+
 func (c *Circuit) probe(ctx context.Context) error {
-	cause := fmt.Errorf("no answer within %s", c.cfg.Timeout)
+	cause := fmt.Errorf("%w within %s", errSilent, c.cfg.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, c.cfg.Timeout, cause)
 	defer cancel()
 	err := c.cfg.Probe(ctx)

@@ -74,6 +74,9 @@ func (c *crowd) signUp(ctx context.Context, name string) {
 	}
 }
 
+// refusalCodes are what a signup may be told while the database is away.
+var refusalCodes = []any{"unavailable", "outcome_unknown", "timeout"}
+
 // note keeps count of the answers and reports whether the signup was taken.
 func (c *crowd) note(answer response, err error) bool {
 	c.mu.Lock()
@@ -85,7 +88,7 @@ func (c *crowd) note(answer response, err error) bool {
 		id, _ := answer.Body["user_id"].(string)
 		c.ids = append(c.ids, id)
 		return true
-	case answer.Status == http.StatusServiceUnavailable && (code == "unavailable" || code == "outcome_unknown"):
+	case answer.Status == http.StatusServiceUnavailable && slices.Contains(refusalCodes, code):
 		c.refused++
 	case answer.Status == http.StatusConflict && code == "idempotency_key_in_flight":
 	default:

@@ -85,7 +85,8 @@ func TestTheDatabaseIsAway(t *testing.T) {
 		gone.down()
 		customer.requireNotReady(t, gone.name)
 		crowd.awaitRefusals(t, 5)
-		require.Equal(t, http.StatusOK, notification.readyz(t).code, "the other service has a database of its own")
+		require.Eventually(t, func() bool { return notification.readyz(t).code == http.StatusOK }, patience, pollEvery,
+			"the other service has a database of its own")
 		rest(t, *outageLasts)
 		recovered = append(recovered, h.recover(t, gone, crowd, customer))
 	}
@@ -142,6 +143,7 @@ func (h *house) recover(t *testing.T, gone dependency, crowd *crowd, services ..
 func (h *house) requireMadeUpFor(t *testing.T, crowd *crowd) {
 	t.Helper()
 	n := crowd.goHome()
+	require.Empty(t, crowd.strange, "answers that nobody should get")
 	for _, row := range []struct {
 		db  *pgxpool.Pool
 		sql string
@@ -198,15 +200,14 @@ func (w *watched) requireNotReady(t *testing.T, name string) {
 	var got readiness
 	require.Eventually(t, func() bool {
 		got = w.readyz(t)
-		return got.code == http.StatusServiceUnavailable
-	}, patience, pollEvery, "%s is ready without its %s", w.name, name)
-	var failing []string
-	for _, check := range got.report.Checks {
-		if check.Status == service.StatusFailing {
-			failing = append(failing, check.Name)
+		var failing []string
+		for _, check := range got.report.Checks {
+			if check.Status == service.StatusFailing {
+				failing = append(failing, check.Name)
+			}
 		}
-	}
-	require.Equal(t, []string{name}, failing, "an outage is named once: %+v", got.report)
+		return got.code == http.StatusServiceUnavailable && slices.Equal(failing, []string{name})
+	}, patience, pollEvery, "%s must name its %s and nothing else: %+v", w.name, name, &got)
 }
 
 // requireSaidOnce counts log lines: one when it went, one when it came back, and no storm in between.

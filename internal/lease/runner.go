@@ -120,7 +120,7 @@ func (r *Runner) round(ctx context.Context, tasks chan<- task) (more bool) {
 		case <-time.After(pause):
 		}
 	}
-	claims, err := r.leases.Claim(ctx, n)
+	claims, err := r.claim(ctx, n)
 	r.contact.heard(ctx, err)
 	for i, c := range claims {
 		t := task{r.held.add(context.WithoutCancel(ctx), c), c}
@@ -132,6 +132,19 @@ func (r *Runner) round(ctx context.Context, tasks chan<- task) (more bool) {
 		}
 	}
 	return len(claims) > 0
+}
+
+// claim lets a claim that is under way end when the runner is stopped: one that was cancelled may have been made all the
+// same, and its rows would wait for their leases to end.
+func (r *Runner) claim(ctx context.Context, n int) ([]*Claim, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	claiming, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(giveBackTimeout, cancel) })
+	defer stop()
+	return r.leases.Claim(claiming, n)
 }
 
 // giveBack returns claims that no worker took before shutdown, so that others need not wait for their leases to end.

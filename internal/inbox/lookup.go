@@ -27,8 +27,8 @@ from public.inbox
 where consumer = any($1) and event_id = $2
 order by consumer`
 
-// Lookup says what the consumers remember of an event. Nothing: it never came, or it was forgotten since, or it is among
-// the dead letters under an id of its own. It costs one index lookup for each consumer and day.
+// Lookup says what the consumers remember of an event. Nothing: it never came, or it was forgotten since, or it is
+// among the dead letters under an id of its own. It costs one index lookup for each consumer and day.
 func Lookup(ctx context.Context, q Querier, consumers []string, eventID string) ([]Remembered, error) {
 	rows, err := q.Query(ctx, lookup, consumers, eventID)
 	if err != nil {

@@ -1,11 +1,42 @@
 package cloudevent
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"maps"
 	"slices"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 )
+
+// RecordMetadata is the Watermill metadata entry of a message that is to become one particular record: another
+// system's, with a key that need not be text and headers that may stand twice, which metadata cannot say. A publisher
+// writes the [Wire] in it and the payload, and nothing else of the message. It is transport state and never a header.
+const RecordMetadata = "record_wire"
+
+// Wire is a record without its value, byte for byte.
+type Wire struct {
+	Key     []byte // nil or empty: none
+	Headers []Header
+}
+
+// Encode is the value of [RecordMetadata].
+func (w Wire) Encode() (string, error) {
+	encoded, err := json.Marshal(w)
+	return base64.StdEncoding.EncodeToString(encoded), err
+}
+
+// ParseWire reads what [Wire.Encode] wrote. It is false for anything else, the empty string included.
+func ParseWire(text string) (w Wire, ok bool) {
+	if text == "" {
+		return w, false
+	}
+	encoded, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || json.Unmarshal(encoded, &w) != nil {
+		return Wire{}, false
+	}
+	return w, true
+}
 
 // RecordMessage is the message that a subscriber makes of a record: of a header that stands twice the last value, the
 // id from [HeaderID], the record key under [KeyMetadata]. It never fails; whether it is an event, [FromMessage] says.
@@ -19,6 +50,7 @@ func RecordMessage(key []byte, headers []Header, value []byte) *message.Message 
 		msg.Metadata[h.Name] = string(h.Value)
 	}
 	delete(msg.Metadata, KeyMetadata)
+	delete(msg.Metadata, RecordMetadata)
 	if len(key) > 0 {
 		msg.Metadata[KeyMetadata] = string(key)
 	}
@@ -32,7 +64,7 @@ func MessageHeaders(msg *message.Message) []Header {
 		headers = append(headers, Header{HeaderID, []byte(msg.UUID)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(msg.Metadata)) {
-		if name != KeyMetadata && name != HeaderID {
+		if name != KeyMetadata && name != RecordMetadata && name != HeaderID {
 			headers = append(headers, Header{name, []byte(msg.Metadata[name])})
 		}
 	}

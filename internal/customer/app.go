@@ -18,8 +18,17 @@ import (
 
 const name = "customer"
 
+// The consumers, by the names under which their inboxes remember.
+const (
+	profileConsumer = "customer.profile"
+	mailConsumer    = "customer.mail"
+)
+
 // Topics are the topics this service writes to.
-func (c Config) Topics() []kafka.Topic { return c.Config.Topics(contract.TopicUsers) }
+func (c Config) Topics() []kafka.Topic {
+	return c.Config.Topics(contract.TopicUsers,
+		c.CopyTopic(profileConsumer, contract.TopicUsers), c.CopyTopic(mailConsumer, contract.TopicMails))
+}
 
 // Run is the service, from its configuration to the end of ctx and the drain after it. It stops in the reverse of the
 // order in which it starts: no new request, no new record, then the relay passes on what those still wrote.
@@ -70,10 +79,10 @@ func open(ctx context.Context, cfg Config, host service.Host, admin *service.Adm
 func (a *app) consume() error {
 	return errors.Join(
 		a.node.Consume(eventing.Consumer{
-			Name: "customer.profile", Topic: contract.TopicUsers, Handlers: ProfileEvents(), Versioned: true,
+			Name: profileConsumer, Topic: contract.TopicUsers, Handlers: ProfileEvents(), Versioned: true,
 		}),
 		a.node.Consume(eventing.Consumer{
-			Name: "customer.mail", Topic: contract.TopicMails, Handlers: MailEvents(),
+			Name: mailConsumer, Topic: contract.TopicMails, Handlers: MailEvents(),
 		}),
 	)
 }

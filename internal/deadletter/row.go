@@ -27,11 +27,12 @@ func Scan(row pgx.CollectableRow) (l Letter, err error) {
 		return l, fmt.Errorf("read dead letter: %w", err)
 	}
 	l.RecordTime, l.SettledAt = orZero(recordTime), orZero(settledAt)
+	l.FirstFailedAt, l.FailedAt = l.FirstFailedAt.UTC(), l.FailedAt.UTC()
 	if l.Headers, err = decodeHeaders(headers); err != nil {
 		return l, err
 	}
 	if editedAt != nil {
-		l.Edited = &Edited{Payload: editedPayload, By: editedBy, At: *editedAt}
+		l.Edited = &Edited{Payload: editedPayload, By: editedBy, At: editedAt.UTC()}
 		l.Edited.Headers, err = decodeHeaders(editedHeaders)
 	}
 	return l, err
@@ -41,7 +42,7 @@ func orZero(t *time.Time) time.Time {
 	if t == nil {
 		return time.Time{}
 	}
-	return *t
+	return t.UTC()
 }
 
 func orNull(t time.Time) *time.Time {

@@ -61,6 +61,7 @@ type InboxConfig struct {
 	GapWait         time.Duration `env:"GAP_WAIT" envDefault:"5s" min:"1ms" max:"5m" doc:"how long a handler that waits for a missing version waits before it parks the key"`
 	HandlerTimeout  time.Duration `env:"HANDLER_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one attempt of an event or a batch, transaction included"`
 	MaxAttempts     int           `env:"MAX_ATTEMPTS" envDefault:"5" min:"1" max:"1000" doc:"attempts that fail for an unknown reason before the event is given up"`
+	MaxReplays      int           `env:"MAX_REPLAYS" envDefault:"10" min:"1" max:"1000" doc:"failed replays of a dead letter after which another one has to be forced"`
 	RetryMin        time.Duration `env:"RETRY_MIN" envDefault:"1s" min:"1ms" max:"1h" doc:"pause after the first failed attempt; doubles each time"`
 	RetryMax        time.Duration `env:"RETRY_MAX" envDefault:"30s" min:"1ms" max:"1h" doc:"longest pause between attempts"`
 	OnConflict      string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event id that comes back with another payload is dead-lettered (error) or only logged (warn)"`

@@ -27,6 +27,8 @@ type Consumer struct {
 	// OnGap is what a versioned consumer does with an event whose predecessor is missing, where its handler was not
 	// registered with a policy of its own; see [inbox.Config].
 	OnGap inbox.GapPolicy
+	// OnDead is what a dead letter means for the later events of its key; see [inbox.Config].
+	OnDead inbox.DeadPolicy
 	// OnOutcome is called after each delivery; see [inbox.Config]. Optional.
 	OnOutcome func(cloudevent.Event, inbox.Outcome)
 }
@@ -52,6 +54,10 @@ func (n *Node) Consume(c Consumer) error {
 		Versioned:      c.Versioned,
 		OnGap:          c.OnGap,
 		OnGapOf:        c.Handlers.OnGap,
+		OnDead:         c.OnDead,
+		Copy:           n.copies.write,
+		Handler:        c.Handlers.Produce,
+		MaxReplays:     cfg.Inbox.MaxReplays,
 		OnRetry:        kafka.Retrying,
 		Wait:           n.dependencies.wait,
 		GapWait:        cfg.Inbox.GapWait,
@@ -68,7 +74,7 @@ func (n *Node) Consume(c Consumer) error {
 	if err != nil {
 		return fmt.Errorf("open inbox of %s: %w", c.Name, err)
 	}
-	kc := &consumer{Consumer: c, group: cfg.Environment + "." + c.Name, inbox: box}
+	kc := &consumer{Consumer: c, group: cfg.group(c.Name), inbox: box}
 	kc.records, err = kafka.NewConsumer(kafka.ConsumerConfig{
 		GroupConfig: kafka.GroupConfig{
 			Config:              cfg.Client(n.setup.Service),

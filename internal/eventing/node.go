@@ -41,6 +41,7 @@ type Node struct {
 	publisher    *kafka.Publisher
 	relay        *outbox.Relay
 	consumers    []*consumer
+	copies       *copies
 }
 
 // Open prepares the node and connects to nothing.
@@ -79,6 +80,9 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	}
 	if n.relay, err = newRelay(n, setup); err != nil {
 		return nil, fmt.Errorf("open relay: %w", err)
+	}
+	if n.copies, err = newCopies(n); err != nil {
+		return nil, err
 	}
 	n.dependencies.check(setup.Admin)
 	setup.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))

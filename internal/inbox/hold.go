@@ -28,8 +28,7 @@ order by l.id for share`
 //
 // With the lock one of them waits. If the consumer is first, the replay cannot settle the key's last letter before
 // event 6 is there to be found. If the replay is first, the consumer waits for its commit, sees that the letter is
-// gone, and asks anew what holds the key and how far its versions are. In the normal case no key is held and nothing is
-// asked.
+// gone, and asks anew what holds the key and how far its versions are. In the normal case nothing is held or asked.
 func (in *Inbox) keepHolders(ctx context.Context, tx pgx.Tx, items []*item, s *state) error {
 	for len(s.parked) > 0 {
 		names := make([][]byte, 0, len(s.parked))

@@ -65,8 +65,20 @@ func recordsOfMessages(msgs []*message.Message) []record {
 	}
 	l := newLayout(len(msgs), headers, bytes)
 	for _, msg := range msgs {
+		if wire, is := cloudevent.ParseWire(msg.Metadata[cloudevent.RecordMetadata]); is {
+			l.wire(wire, msg.Payload)
+			continue
+		}
 		eachHeader(msg, func(name, value string) { l.header(l.copyOf(name), l.copyOf(value)) })
 		l.record(msg.Metadata[cloudevent.KeyMetadata], msg.Payload)
 	}
 	return l.records
+}
+
+// wire lays out another system's record as it was.
+func (l *layout) wire(w cloudevent.Wire, value []byte) {
+	for _, h := range w.Headers {
+		l.header([]byte(h.Name), h.Value)
+	}
+	l.record(string(w.Key), value)
 }

@@ -41,6 +41,10 @@ func recordsOfEvents(events []*cloudevent.Event) []record {
 	}
 	l := eventLayout{layout: newLayout(len(events), headers, bytes)}
 	for _, e := range events {
+		if wire, is := cloudevent.ParseWire(e.Extensions[cloudevent.RecordMetadata]); is {
+			l.wire(wire, e.Data)
+			continue
+		}
 		l.headers(e)
 		l.record(e.Subject, e.Data)
 	}

@@ -71,6 +71,7 @@ func fill(msg *message.Message, ctx *cloudevent.OriginContext, headers []cloudev
 		msg.Metadata[name] = value
 	}
 	delete(msg.Metadata, cloudevent.KeyMetadata)
+	delete(msg.Metadata, cloudevent.RecordMetadata)
 	if len(r.Key) > 0 {
 		msg.Metadata[cloudevent.KeyMetadata] = string(r.Key)
 	}

@@ -16,6 +16,7 @@ import (
 //	message UUID              -> header ce_id, the first one; absent when the UUID is empty
 //	message metadata          -> headers: CloudEvents attributes in a fixed order, then the rest by name
 //	cloudevent.KeyMetadata    -> record key; absent or empty: no key, and no order
+//	cloudevent.RecordMetadata -> key and headers of another system's record; then nothing else of the metadata counts
 //	message payload           -> record value, byte for byte
 //
 // Watermill's own header for the UUID is not written.
@@ -34,6 +35,15 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 		Topic:   topic,
 		Value:   sarama.ByteEncoder(msg.Payload),
 		Headers: make([]sarama.RecordHeader, 0, len(msg.Metadata)+1),
+	}
+	if wire, is := cloudevent.ParseWire(msg.Metadata[cloudevent.RecordMetadata]); is {
+		for _, h := range wire.Headers {
+			record.Headers = append(record.Headers, sarama.RecordHeader{Key: []byte(h.Name), Value: h.Value})
+		}
+		if len(wire.Key) > 0 {
+			record.Key = sarama.ByteEncoder(wire.Key)
+		}
+		return record, nil
 	}
 	eachHeader(msg, func(name, value string) {
 		record.Headers = append(record.Headers, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})

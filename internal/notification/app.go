@@ -17,8 +17,13 @@ import (
 
 const name = "notification"
 
+// usersConsumer is the consumer, by the name under which its inbox remembers.
+const usersConsumer = "notification.users"
+
 // Topics are the topics this service writes to.
-func (c Config) Topics() []kafka.Topic { return c.Config.Topics(contract.TopicMails) }
+func (c Config) Topics() []kafka.Topic {
+	return c.Config.Topics(contract.TopicMails, c.CopyTopic(usersConsumer, contract.TopicUsers))
+}
 
 // Run is the service, from its configuration to the end of ctx and the drain after it. It stops in the reverse of the
 // order in which it starts: no new record, then the mails under way are sent, then the relay passes on what they wrote.
@@ -45,7 +50,7 @@ func Run(ctx context.Context, cfg Config, host service.Host) error {
 		return errors.Join(err, node.Close())
 	}
 	err = node.Consume(eventing.Consumer{
-		Name: "notification.users", Topic: contract.TopicUsers, Handlers: UserEvents(), Versioned: true,
+		Name: usersConsumer, Topic: contract.TopicUsers, Handlers: UserEvents(), Versioned: true,
 		OnOutcome: func(event cloudevent.Event, outcome inbox.Outcome) {
 			if outcome == inbox.Applied && event.Type == contract.UserRegistered.Type {
 				sender.Wake()

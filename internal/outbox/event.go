@@ -174,7 +174,7 @@ func reserved(name string) bool {
 	switch name {
 	case cloudevent.HeaderID, cloudevent.HeaderSource, cloudevent.HeaderType, cloudevent.HeaderSpecVersion,
 		cloudevent.HeaderTime, cloudevent.HeaderSubject, cloudevent.HeaderVersion, cloudevent.HeaderDataSchema,
-		cloudevent.HeaderContentType, cloudevent.KeyMetadata:
+		cloudevent.HeaderContentType, cloudevent.KeyMetadata, cloudevent.RecordMetadata:
 		return true
 	}
 	return false

@@ -1,0 +1,140 @@
+package eventing_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/deadletter"
+	"example.com/twinbox/internal/eventing"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafkatest"
+	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/internal/service"
+)
+
+func sendRaw(t *testing.T, brokers []string, records ...*sarama.ProducerMessage) {
+	t.Helper()
+	producer, err := sarama.NewSyncProducer(brokers, kafka.Config{Brokers: brokers}.Producer())
+	require.NoError(t, err)
+	for _, r := range records {
+		_, _, err := producer.SendMessage(r)
+		require.NoError(t, err)
+	}
+	require.NoError(t, producer.Close())
+}
+
+// A record that no decoder takes is copied to the group's own topic as it came, with the reason behind its headers; one
+// that only its handler refuses is copied too, and replayed through the node.
+func TestDeadLettersAreCopiedAndReplayed(t *testing.T) {
+	t.Parallel()
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1", "INBOX_MAX_ATTEMPTS=1")
+	topic := kafkatest.Group(t)
+	copies := cfg.CopyTopic("test.copies", topic)
+	ensureTopic(t, cfg, topic)
+	ensureTopic(t, cfg, copies)
+	foreign := []sarama.RecordHeader{
+		{Key: []byte("x"), Value: []byte{0xff, 0}},
+		{Key: []byte("x"), Value: []byte("second")},
+		{Key: []byte("ce_id"), Value: nil},
+	}
+	sick := cloudevent.Event{
+		ID: "sick", Source: "/test", Type: "test.pinged.v1", Subject: "k", Time: time.Now(), Data: []byte(`{"n":7}`),
+	}.Message()
+	event, err := kafka.Marshaler{}.Marshal(topic, sick)
+	require.NoError(t, err)
+	sendRaw(t, brokers, &sarama.ProducerMessage{
+		Topic: topic, Key: sarama.ByteEncoder{0xfe, 1}, Value: sarama.StringEncoder("not an event"), Headers: foreign,
+	}, event)
+
+	b := open(t, cfg, cfg.Topics(copies)...)
+	failing, handled := make(chan error, 1), make(chan int, 1)
+	failing <- inbox.Permanent(errors.New("seven is bad"))
+	mux := inbox.NewMux()
+	inbox.Handle(mux, "test.pinged.v1", func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+		select {
+		case err := <-failing:
+			return err
+		default:
+			handled <- data.N
+			return nil
+		}
+	})
+	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.copies", Topic: topic, Handlers: mux}))
+	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
+		b.node.StartConsumers(group)
+	})
+	copied := kafkatest.ReadAll(t, brokers, copies, 2)
+	require.Len(t, copied, 2)
+	require.Equal(t, []byte{0xfe, 1}, copied[0].Key)
+	require.Equal(t, "not an event", string(copied[0].Value))
+	for i, h := range foreign {
+		require.Equal(t, string(h.Key), string(copied[0].Headers[i].Key))
+		require.Equal(t, string(h.Value), string(copied[0].Headers[i].Value))
+	}
+	reasons := map[string]string{}
+	for _, h := range copied[0].Headers[len(foreign):] {
+		reasons[string(h.Key)] = string(h.Value)
+	}
+	require.Equal(t, []string{topic, "0", "0", "missing_id", "permanent", "test.copies"}, []string{
+		reasons["__dlq.errors.topic"], reasons["__dlq.errors.partition"], reasons["__dlq.errors.offset"],
+		reasons["dlq_error_code"], reasons["dlq_error_class"], reasons["dlq_handler"],
+	})
+	require.Equal(t, cfg.Environment+".test.copies", reasons["__dlq.errors.group"])
+	require.Equal(t, "ce_id", string(copied[1].Headers[0].Key), "an event stays one")
+	require.Equal(t, "sick", string(copied[1].Headers[0].Value))
+
+	report, err := b.node.Replay(t.Context(), deadletter.Filter{Consumer: "test.copies", EventID: "sick"},
+		inbox.ReplayOptions{By: "ana"})
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Applied)
+	require.Equal(t, 7, <-handled)
+	_, err = b.node.Replay(t.Context(), deadletter.Filter{Consumer: "nobody"}, inbox.ReplayOptions{By: "ana"})
+	require.ErrorContains(t, err, deadletter.CodeInvalidFilter)
+	waiting, err := b.node.DeadLetters().List(t.Context(), deadletter.Filter{State: deadletter.Waiting})
+	require.NoError(t, err)
+	require.Len(t, waiting, 1)
+	b.stop()
+	require.NoError(t, <-ended)
+}
+
+// A record too large for the outbox has its row and no copy.
+func TestALetterTooLargeForTheOutboxHasNoCopy(t *testing.T) {
+	t.Parallel()
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1", "OUTBOX_MAX_EVENT_BYTES=1024")
+	topic := kafkatest.Group(t)
+	ensureTopic(t, cfg, topic)
+	sendRaw(t, brokers, &sarama.ProducerMessage{Topic: topic, Value: sarama.ByteEncoder(make([]byte, 2000))})
+	b := open(t, cfg)
+	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.large", Topic: topic, Handlers: inbox.NewMux()}))
+	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
+		b.node.StartConsumers(group)
+	})
+	require.Eventually(t, func() bool {
+		letters, err := b.node.DeadLetters().List(t.Context(), deadletter.Filter{})
+		return err == nil && len(letters) == 1 && len(letters[0].Payload) == 2000
+	}, patience, pollEvery)
+	families, err := b.admin.Registry().Gather()
+	require.NoError(t, err)
+	results := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "dead_letter_copies_total" {
+				results[m.GetLabel()[1].GetValue()] = m.GetCounter().GetValue()
+			}
+		}
+	}
+	require.Equal(t, map[string]float64{"too_large": 1}, results)
+	b.stop()
+	require.NoError(t, <-ended)
+}

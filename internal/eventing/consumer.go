@@ -56,7 +56,6 @@ func (n *Node) Consume(c Consumer) error {
 		OnGapOf:        c.Handlers.OnGap,
 		OnDead:         c.OnDead,
 		Copy:           n.copies.write,
-		Handler:        c.Handlers.Produce,
 		MaxReplays:     cfg.Inbox.MaxReplays,
 		OnRetry:        kafka.Retrying,
 		Wait:           n.dependencies.wait,

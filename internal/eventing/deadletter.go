@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/internal/deadletter"
-	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/outbox"
 )
 
@@ -58,30 +57,4 @@ func (c *copies) write(ctx context.Context, tx pgx.Tx, l deadletter.Letter) erro
 	}
 	c.count.WithLabelValues(l.Consumer, "queued").Inc()
 	return nil
-}
-
-// DeadLetters reads and changes the dead letters of all consumers of the service.
-func (n *Node) DeadLetters() *deadletter.Store { return deadletter.NewStore(n.Pool) }
-
-// Replay takes up dead letters of the consumer that the filter names; see [inbox.Inbox.Replay].
-func (n *Node) Replay(
-	ctx context.Context, f deadletter.Filter, o inbox.ReplayOptions,
-) (inbox.ReplayReport, error) {
-	for _, c := range n.consumers {
-		if c.Name == f.Consumer {
-			return c.inbox.Replay(ctx, f, o)
-		}
-	}
-	return inbox.ReplayReport{}, &deadletter.Error{
-		Code: deadletter.CodeInvalidFilter, Detail: fmt.Sprintf("the service has no consumer %q", f.Consumer),
-	}
-}
-
-// ConsumerNames are the consumers that have been set up, in that order.
-func (n *Node) ConsumerNames() []string {
-	names := make([]string, len(n.consumers))
-	for i, c := range n.consumers {
-		names[i] = c.Name
-	}
-	return names
 }

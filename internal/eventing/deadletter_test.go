@@ -33,8 +33,8 @@ func sendRaw(t *testing.T, brokers []string, records ...*sarama.ProducerMessage)
 }
 
 // A record that no decoder takes is copied to the group's own topic as it came, with the reason behind its headers; one
-// that only its handler refuses is copied too, and replayed through the node.
-func TestDeadLettersAreCopiedAndReplayed(t *testing.T) {
+// that only its handler refuses is copied too.
+func TestDeadLettersAreCopied(t *testing.T) {
 	t.Parallel()
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
 	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1", "INBOX_MAX_ATTEMPTS=1")
@@ -57,17 +57,9 @@ func TestDeadLettersAreCopiedAndReplayed(t *testing.T) {
 	}, event)
 
 	b := open(t, cfg, cfg.Topics(copies)...)
-	failing, handled := make(chan error, 1), make(chan int, 1)
-	failing <- inbox.Permanent(errors.New("seven is bad"))
 	mux := inbox.NewMux()
-	inbox.Handle(mux, "test.pinged.v1", func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
-		select {
-		case err := <-failing:
-			return err
-		default:
-			handled <- data.N
-			return nil
-		}
+	inbox.Handle(mux, "test.pinged.v1", func(context.Context, pgx.Tx, cloudevent.Event, pinged) error {
+		return inbox.Permanent(errors.New("seven is bad"))
 	})
 	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.copies", Topic: topic, Handlers: mux}))
 	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
@@ -93,16 +85,6 @@ func TestDeadLettersAreCopiedAndReplayed(t *testing.T) {
 	require.Equal(t, "ce_id", string(copied[1].Headers[0].Key), "an event stays one")
 	require.Equal(t, "sick", string(copied[1].Headers[0].Value))
 
-	report, err := b.node.Replay(t.Context(), deadletter.Filter{Consumer: "test.copies", EventID: "sick"},
-		inbox.ReplayOptions{By: "ana"})
-	require.NoError(t, err)
-	require.Equal(t, 1, report.Applied)
-	require.Equal(t, 7, <-handled)
-	_, err = b.node.Replay(t.Context(), deadletter.Filter{Consumer: "nobody"}, inbox.ReplayOptions{By: "ana"})
-	require.ErrorContains(t, err, deadletter.CodeInvalidFilter)
-	waiting, err := b.node.DeadLetters().List(t.Context(), deadletter.Filter{State: deadletter.Waiting})
-	require.NoError(t, err)
-	require.Len(t, waiting, 1)
 	b.stop()
 	require.NoError(t, <-ended)
 }
@@ -121,7 +103,7 @@ func TestALetterTooLargeForTheOutboxHasNoCopy(t *testing.T) {
 		b.node.StartConsumers(group)
 	})
 	require.Eventually(t, func() bool {
-		letters, err := b.node.DeadLetters().List(t.Context(), deadletter.Filter{})
+		letters, err := deadletter.NewStore(pool).List(t.Context(), deadletter.Filter{})
 		return err == nil && len(letters) == 1 && len(letters[0].Payload) == 2000
 	}, patience, pollEvery)
 	families, err := b.admin.Registry().Gather()

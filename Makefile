@@ -17,10 +17,10 @@ GENERATED = find . \( -name '*.gen.go' -o -path ./docs/configuration.md \) -not 
 	LC_ALL=C sort
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down reset test test-long test-kafka kafka lint fmt vet generate verify migrate rename bench clean
+.PHONY: help run up down reset test test-long test-kafka test-pg18 kafka lint fmt vet generate verify migrate rename bench clean
 
 help: ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## the whole system in one process, without Docker; Ctrl-C stops it, .twinbox/ keeps its data
 	$(GO) run ./cmd/twinbox run $(ARGS)
@@ -38,15 +38,19 @@ reset: ## throw away all local data: .twinbox/ and the containers' volumes
 test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to set up
 	@$(GO_TEST) -timeout 5m ./...
 
-test-long: ## campaigns of about 20 minutes: chaos on the outbox, outages of a minute, ten short ones, poison under load
-	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox -run 'Chaos|Random|UsualWays' \
-		-rapid.checks=500 -outbox.chaos=4m -outbox.figures=10s
+test-long: ## campaigns of about 25 minutes: chaos, random schedules, members that come and go, outages, poison under load
+	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox -run 'Chaos|Random|UsualWays|LongOutage' \
+		-rapid.checks=500 -outbox.chaos=4m -outbox.figures=10s -outbox.outage=2m
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/e2e -run 'IsAway' -v -e2e.outage=60s
 	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./internal/e2e -run 'IsAway' -v -e2e.outages=10
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/e2e -run 'PoisonUnderLoad' -v -e2e.poison=20s
 
-test-kafka: ## the Kafka and end-to-end tests against a real Apache Kafka, started without Docker
+test-kafka: ## the Kafka, relay and end-to-end tests against a real Apache Kafka, started without Docker
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m ./internal/kafka/... ./internal/e2e/...
+	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./internal/outbox
+
+test-pg18: ## every test on a fetched PostgreSQL 18, whatever is installed; PG_BIN=DIR make test takes another one
+	@export TWINBOX_TEST_FETCH=1; $(GO_TEST) -count=1 -timeout 10m ./...
 
 kafka: ## a real Apache Kafka in the foreground, to try things by hand
 	$(GO) run ./cmd/twinbox kafka $(ARGS)

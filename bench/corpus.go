@@ -59,6 +59,16 @@ func (c corpus) envelope(n int) cloudevent.Event {
 	}
 }
 
+// envelopes are the first n.
+func (c corpus) envelopes(n int) []*cloudevent.Event {
+	list := make([]*cloudevent.Event, n)
+	for i := range list {
+		e := c.envelope(i)
+		list[i] = &e
+	}
+	return list
+}
+
 // payload is a JSON document of payloadBytes bytes.
 func payload(n int) []byte {
 	doc := fmt.Sprintf(`{"number":%d,"email":"%s","name":"Ada Lovelace","note":"`, n, email(n))

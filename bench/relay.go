@@ -52,8 +52,17 @@ func (c *RelayCommand) measure(ctx context.Context, to streams, plan relayPlan) 
 	if err := st.kafka.warm(ctx); err != nil {
 		return nil, err
 	}
-	if err := runSteps(ctx, to, b.steps(c.Only), plan.Budget); err != nil {
+	if err := runSteps(ctx, to, b.steps(c.parts()), plan.Budget); err != nil {
 		return nil, err
 	}
 	return b.report(facts, c.Quick, time.Since(began)), nil
+}
+
+// parts are those asked for. Of a Kafka that runs elsewhere the default is what it takes part in: signups and costs
+// never reach a broker, and what lies in the table is no matter to one.
+func (c *RelayCommand) parts() []string {
+	if len(c.Only) == 0 && c.Brokers != "" {
+		return []string{"drain", "latency"}
+	}
+	return c.Only
 }

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	pgtest.Main(m, kafkatest.LeakOptions()...)
+	pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...)
 }
 
 // childConfig is what a relay process is told.

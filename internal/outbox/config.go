@@ -26,9 +26,12 @@ type RelayConfig struct {
 	// Destination, if set, is what is known of the publisher's server: while it is down no key is set aside for its
 	// sake, and a pause ends when it is back.
 	Destination Destination
-	// Topics, if set, says how many partitions the topics have. Counts are recorded when first seen; another count
-	// later keeps the relay from starting, because it would send keys to other partitions, past their own events.
+	// Topics, if set, says how many partitions the topics have; those that do not exist yet are missing in its answer.
+	// Counts are recorded when first seen. Another count later keeps the relay from starting, or ends it, because it
+	// would send keys to other partitions, past their own events.
 	Topics func(context.Context) (map[string]int32, error)
+	// TopicsEvery is the pause between questions to Topics. Default 30 s.
+	TopicsEvery time.Duration
 
 	// Wake is [Outbox.Wake], or nil where nothing is written in this process.
 	Wake <-chan struct{}
@@ -59,8 +62,9 @@ type RelayConfig struct {
 
 	// RetryMin and RetryMax bound the pause before a failed record is sent again. Default 50 ms and 5 s.
 	RetryMin, RetryMax time.Duration
-	// ParkedRetryMax bounds the pause before a key that was set aside is tried again. A try takes as long as the
-	// publisher takes to fail, and the others wait for it. Default 15 s.
+	// ParkedRetryMax bounds the pause before a key that was set aside is tried again. The others wait while it is, for
+	// one call of Publish at most, and for a tenth of the relay's time at most: slow failures make the pauses longer.
+	// Default 15 s.
 	ParkedRetryMax time.Duration
 	// Attempts is how often a record is sent before its key is set aside so that others can go on. Default 3.
 	Attempts int
@@ -109,6 +113,7 @@ func (c RelayConfig) withDefaults() RelayConfig {
 	orDefault(&c.PartitionSize, 1_000_000)
 	orDefault(&c.PartitionsAhead, 4)
 	orDefault(&c.Retention, 72*time.Hour)
+	orDefault(&c.TopicsEvery, 30*time.Second)
 	orDefault(&c.MaintainEvery, 10*time.Second)
 	orDefault(&c.MaxSilence, 30*time.Second)
 	if c.Destination == nil {

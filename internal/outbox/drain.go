@@ -135,7 +135,7 @@ func (l *leader) between(ctx context.Context, src source, taken *outcome) error 
 				return err
 			}
 		}
-		if err := l.flush(ctx); err != nil {
+		if _, err := l.flush(ctx); err != nil {
 			return err
 		}
 	}

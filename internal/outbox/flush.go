@@ -26,46 +26,61 @@ where k.retry_at <= $1
 order by h.position
 limit $2`
 
-func (l *leader) flushDue() bool {
-	return len(l.parked) > 0 && time.Since(l.flushed) >= min(flushEvery, l.cfg.ParkedRetryMax)
+func (l *leader) flushDue() bool { return len(l.parked) > 0 && !time.Now().Before(l.flushAt) }
+
+// flush sends one page of the held rows of keys that are due. It reports whether more of them may go out at once; but
+// that is the caller's next turn but one: a released partition takes turns with everybody else.
+func (l *leader) flush(ctx context.Context) (more bool, err error) {
+	if !l.flushDue() {
+		return false, nil
+	}
+	began := time.Now()
+	p, now, err := l.duePage(ctx)
+	if err != nil {
+		return false, err
+	}
+	if len(p.records) == 0 {
+		l.flushAt = began.Add(min(flushEvery, l.cfg.ParkedRetryMax))
+		return false, l.onConn(ctx, func(ctx context.Context) error { return l.forgetEmpty(ctx, now) })
+	}
+	taken, err := l.flushPage(ctx, p, now)
+	if err != nil || ctx.Err() != nil {
+		return false, err
+	}
+	l.flushAt = l.nextFlush(time.Now(), time.Since(began), taken, p)
+	if taken == 0 { // what they wait for is still down: the rest of them need not be tried one page after another
+		return false, l.onConn(ctx, func(ctx context.Context) error { return l.postpone(ctx, now) })
+	}
+	return p.more, nil
 }
 
-// flush publishes the held rows of keys that are due, once each: a key that fails again waits longer than before.
-func (l *leader) flush(ctx context.Context) error {
-	if !l.flushDue() {
-		return nil
+// nextFlush keeps attempts that fail to a tenth of the time: while a partition is down, each may take as long as the
+// publisher takes to give up, and everybody waits.
+func (l *leader) nextFlush(now time.Time, took time.Duration, taken int, p page) time.Time {
+	if taken == len(p.records) && p.more {
+		return now
 	}
-	l.flushed = time.Now()
-	var now time.Time
-	for {
-		var p page
-		err := l.onConn(ctx, func(ctx context.Context) error {
-			if now.IsZero() {
-				if err := l.conn.QueryRow(ctx, nowSQL).Scan(&now); err != nil {
-					return fmt.Errorf("read clock: %w", err)
-				}
-			}
-			rows, err := l.conn.Query(ctx, dueSQL, binaryResults, now, l.heldPages.limit)
-			if err != nil {
-				return fmt.Errorf("read held rows: %w", err)
-			}
-			p, err = l.heldPages.collect(rows)
-			return err
-		})
+	pause := min(flushEvery, l.cfg.ParkedRetryMax)
+	if taken < len(p.records) {
+		pause = max(pause, 9*took)
+	}
+	return now.Add(pause)
+}
+
+// duePage reads the first held rows of the keys that are due, and the time as of which they are.
+func (l *leader) duePage(ctx context.Context) (p page, now time.Time, err error) {
+	err = l.onConn(ctx, func(ctx context.Context) error {
+		if err := l.conn.QueryRow(ctx, nowSQL).Scan(&now); err != nil {
+			return fmt.Errorf("read clock: %w", err)
+		}
+		rows, err := l.conn.Query(ctx, dueSQL, binaryResults, now, l.heldPages.limit)
 		if err != nil {
-			return err
+			return fmt.Errorf("read held rows: %w", err)
 		}
-		if len(p.records) == 0 {
-			return l.onConn(ctx, func(ctx context.Context) error { return l.forgetEmpty(ctx, now) })
-		}
-		taken, err := l.flushPage(ctx, p, now)
-		if err != nil || ctx.Err() != nil {
-			return err
-		}
-		if taken == 0 { // what they wait for is still down: the rest of them need not be tried one page after another
-			return l.onConn(ctx, func(ctx context.Context) error { return l.postpone(ctx, now) })
-		}
-	}
+		p, err = l.heldPages.collect(rows)
+		return err
+	})
+	return p, now, err
 }
 
 const postponeSQL = `
@@ -97,11 +112,16 @@ func (l *leader) flushPage(ctx context.Context, p page, now time.Time) (int, err
 		}
 	}
 	failed := map[int64]bool{}
-	for _, x := range l.collect(f) {
+	again := l.collect(f)
+	for _, x := range again {
 		failed[x.position] = true
-		if !errors.Is(x.err, errBehind) {
-			l.park(x, isPermanent(x.err), 1, &out)
+		if errors.Is(x.err, errBehind) {
+			continue
 		}
+		if !isPermanent(x.err) {
+			l.failed(x.err, len(again) < len(due))
+		}
+		l.park(x, isPermanent(x.err), 1, &out)
 	}
 	taken := slices.DeleteFunc(slices.Clone(p.records), func(r record) bool { return failed[r.position] })
 	err := l.onConn(ctx, func(ctx context.Context) error { return l.forget(ctx, taken, out, now) })

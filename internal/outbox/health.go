@@ -50,8 +50,9 @@ func (h *health) failed(err error) {
 }
 
 // Healthy is for a readiness check. It fails if the relay does not run, or if for [RelayConfig.MaxSilence] nothing has
-// moved although there was something to publish, or it was not even known whether there was: the broker is down, the
-// publisher hangs, the database cannot be reached, nobody leads. It needs no connection of its own.
+// moved although there was something to publish, rows of keys that were set aside included, or it was not even known
+// whether there was: the broker is down, the publisher hangs, the database cannot be reached, nobody leads. It needs no
+// connection of its own.
 func (r *Relay) Healthy(context.Context) error {
 	h := &r.health
 	h.mu.Lock()

@@ -98,3 +98,58 @@ func smallOf(t testing.TB, pool *pgxpool.Pool) entry {
 		Scan(&e.topic, &e.id))
 	return e
 }
+
+// Against whatever broker there is, the real one too: sessions are ended, the relay is replaced, writers go on, and a
+// broker that looks at sizes refuses one record. Everything else is on the log, each key in order.
+func TestRelayToAnyBroker(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 4)
+	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers, MaxMessageBytes: 8 << 20}, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
+	cfg := testRelayConfig(t, pool, publisher)
+	cfg.BatchSize = 25
+	refused := 0
+	if kafkatest.IsReal() {
+		refused = 1
+		addTooLarge(t, pool, topic)
+	}
+	const rounds, each = 4, 100
+	for range rounds {
+		r := startRelay(t, cfg)
+		for i := range each {
+			e := event("k" + strconv.Itoa(i%20))
+			e.Topic = topic
+			commit(t, o, pool, e)
+			if i == each/2 {
+				_, err := pool.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity
+					where application_name = 'outbox relay' and datname = current_database()`)
+				require.NoError(t, err)
+			}
+		}
+		r.stop()
+	}
+	startRelay(t, cfg)
+	if refused > 0 {
+		require.Equal(t, "large", awaitParked(t, pool, 1).Key)
+	}
+	require.Eventually(t, func() bool {
+		return number(t, pool, `select count(*) from outbox_cursor where win is null and head = $1`,
+			refused+rounds*each) == 1
+	}, testTimeout, tick)
+	wire := entries(t, kafkatest.ReadAll(t, brokers, topic, rounds*each))
+	requireOrder(t, wire)
+	require.Equal(t, rounds*each, distinct(wire))
+}
+
+// addTooLarge adds an event past Add, which would refuse it, of two megabytes that no compression makes small.
+func addTooLarge(t testing.TB, pool *pgxpool.Pool, topic string) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `
+		insert into outbox (event_id, event_type, source, topic, key, version, occurred_at, payload)
+		select gen_random_uuid(), 't', '/test', $1, 'large', 1, now(),
+			convert_to(string_agg(md5(n::text), ''), 'utf8') from generate_series(1, 70000) as n`, topic)
+	require.NoError(t, err)
+}

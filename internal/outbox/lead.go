@@ -21,12 +21,14 @@ type leader struct {
 	parked    parkedKeys
 	resumed   map[receipt]bool // taken in an earlier session of this process
 
-	topicsKnown bool      // and have the partitions they had
+	topics      map[string]int32 // that have the partitions they had
+	topicsAsked time.Time
 	recorded    time.Time // the cursor was moved, or a window opened
 	maintained  time.Time // partitions were looked at
-	flushed     time.Time // parked keys were looked at
+	flushAt     time.Time // when parked keys are looked at again
 	parkedLast  time.Time // a key was set aside
 	takenLast   time.Time // a record was taken
+	failedLast  time.Time // a call failed, and not for good, of which no record was taken
 }
 
 // lead publishes until something fails or ctx ends. All statements run detached from ctx: a stop waits for the few
@@ -72,7 +74,8 @@ func (l *leader) onConn(ctx context.Context, do func(context.Context) error) err
 // loop is the relay at work: parked keys that are due, a window, a pause if there was none.
 func (l *leader) loop(ctx context.Context) error {
 	for pause := l.cfg.PollMin; ctx.Err() == nil; {
-		if err := l.flush(ctx); err != nil {
+		more, err := l.flush(ctx)
+		if err != nil {
 			return err
 		}
 		found, err := l.window(ctx)
@@ -82,11 +85,13 @@ func (l *leader) loop(ctx context.Context) error {
 		if err := l.tend(ctx); err != nil {
 			return err
 		}
-		if found {
+		if found || more {
 			pause = l.cfg.PollMin
 			continue
 		}
-		l.health.well(stateLeading)
+		if !l.stuck() {
+			l.health.well(stateLeading)
+		}
 		if l.idle(ctx, pause) {
 			pause = l.cfg.PollMin
 		} else {
@@ -111,8 +116,12 @@ func (l *leader) idle(ctx context.Context, pause time.Duration) bool {
 	return false
 }
 
-// tend keeps what has to be kept up whatever else happens, also while a broker is down: the lease, the partitions.
+// tend keeps what has to be kept up whatever else happens, also while a broker is down: the lease, the partitions, the
+// topics.
 func (l *leader) tend(ctx context.Context) error {
+	if err := l.checkTopics(ctx); err != nil {
+		return err
+	}
 	return l.onConn(ctx, func(ctx context.Context) error {
 		if l.term.left() < l.cfg.Lease*2/3 {
 			if err := l.term.renew(ctx, l.conn); err != nil {
@@ -123,11 +132,6 @@ func (l *leader) tend(ctx context.Context) error {
 			return nil
 		}
 		l.maintained = time.Now()
-		if !l.topicsKnown {
-			if err := l.checkTopics(ctx); err != nil {
-				return err
-			}
-		}
 		err := l.maintain(ctx)
 		if err == nil || errors.Is(err, errDeposed) || l.conn.IsClosed() {
 			return err

@@ -3,6 +3,7 @@ package outbox
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -152,6 +153,53 @@ func TestARefusingPartitionHoldsUpNobodyElse(t *testing.T) {
 	require.Equal(t, int64(2), number(t, pool, `select count(*) from outbox_parked where not permanent`))
 	l.follow(nil)
 	requireAll(t, pool, l.awaitDistinct(t, 600))
+}
+
+// Attempts that fail slowly get a tenth of the time, whatever is due; what is released takes turns with the others.
+func TestParkedKeysHoldUpTheOthersForATenthOfTheTime(t *testing.T) {
+	t.Parallel()
+	l := &leader{Relay: &Relay{cfg: RelayConfig{ParkedRetryMax: 15 * time.Second}}}
+	now := time.Now()
+	due := page{records: make([]record, 10), more: true}
+	require.Equal(t, now, l.nextFlush(now, time.Minute, 10, due), "all taken, more waits")
+	require.Equal(t, now.Add(flushEvery), l.nextFlush(now, time.Minute, 10, page{records: due.records}), "all taken")
+	require.Equal(t, now.Add(flushEvery), l.nextFlush(now, time.Millisecond, 0, due), "failed at once")
+	require.Equal(t, now.Add(90*time.Second), l.nextFlush(now, 10*time.Second, 0, due), "failed slowly")
+	require.Equal(t, now.Add(90*time.Second), l.nextFlush(now, 10*time.Second, 9, due), "some failed slowly")
+}
+
+// A partition answers only when the time of a call is over. Its keys are tried again and again, all due at all times;
+// the others' records go out between the attempts, many for each.
+func TestASlowlyFailingPartitionDelaysTheOthersLittle(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	cfg := testRelayConfig(t, pool, l)
+	cfg.ParkedRetryMax, cfg.Attempts = 2*time.Millisecond, 1
+	const slow = 100 * time.Millisecond
+	var attempts atomic.Int64
+	l.follow(func(_ int, _ string, msgs []*message.Message) error {
+		for i, m := range msgs {
+			if m.Metadata[cloudevent.KeyMetadata] == "slow" {
+				attempts.Add(1)
+				<-time.After(slow) // the publisher insists
+				return &partialError{map[int]error{i: errors.New("no leader for partition")}}
+			}
+		}
+		return nil
+	})
+	commit(t, o, pool, event("slow"))
+	startRelay(t, cfg)
+	require.Eventually(t, func() bool { return attempts.Load() >= 2 }, testTimeout, time.Millisecond)
+	before, began := attempts.Load(), time.Now()
+	for i := range 50 {
+		commit(t, o, pool, event("quick"))
+		l.awaitDistinct(t, i+1)
+	}
+	// One attempt may have been under way; each pause between two is nine times as long as the attempt before it.
+	most := 2 + int64(time.Since(began)/(10*slow))
+	require.LessOrEqual(t, attempts.Load()-before, most)
+	l.follow(nil)
+	requireAll(t, pool, l.awaitDistinct(t, 51))
 }
 
 // A key that keeps failing gets no second chance before its time, and its rows are never sent out of order even if the

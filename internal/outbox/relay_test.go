@@ -58,6 +58,11 @@ func startRelay(t testing.TB, cfg RelayConfig) running {
 	}
 	r, err := NewRelay(cfg)
 	require.NoError(t, err)
+	return startRelayOf(t, r)
+}
+
+func startRelayOf(t testing.TB, r *Relay) running {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	result := make(chan error, 1)
 	go func() { result <- r.Run(ctx) }()

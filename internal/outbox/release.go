@@ -55,8 +55,9 @@ func Parked(ctx context.Context, db DB, limit int) ([]ParkedKey, error) {
 const releaseKeySQL = `
 update public.outbox_parked set retry_at = clock_timestamp() where topic = $1 and key = $2`
 
-// Release lets the leader try the key's held rows again, in their order, within about a second. If the first one fails
-// again the key is parked again. An unparked key is [ErrNotParked].
+// Release lets the leader try the key's held rows again, in their order, within about a second, or later while attempts
+// for other parked keys fail slowly. If the first one fails again the key is parked again. An unparked key is
+// [ErrNotParked].
 func Release(ctx context.Context, db DB, topic, key string) error {
 	tag, err := db.Exec(ctx, releaseKeySQL, topic, key)
 	if err != nil {

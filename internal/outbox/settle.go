@@ -24,7 +24,7 @@ func (l *leader) settle(ctx context.Context, f *flight, out *outcome) error {
 		if len(again) == 0 {
 			return nil
 		}
-		l.health.failed(again[0].err)
+		l.failed(again[0].err, taken)
 		l.cfg.Destination.Report(again[0].err)
 		if !l.cfg.Destination.Down() && l.lostPatience(attempt, time.Since(began), taken) {
 			l.parkFailing(again, attempt, out)
@@ -37,6 +37,18 @@ func (l *leader) settle(ctx context.Context, f *flight, out *outcome) error {
 	}
 	return nil
 }
+
+// failed remembers why not everything was taken.
+func (l *leader) failed(err error, taken bool) {
+	l.health.failed(err)
+	if !taken {
+		l.failedLast = time.Now()
+	}
+}
+
+// stuck reports whether something waits and the last that was heard of the broker is that it takes nothing. That no
+// window is open then does not mean that all is well: keys that were set aside leave none open.
+func (l *leader) stuck() bool { return len(l.parked) > 0 && l.failedLast.After(l.takenLast) }
 
 // lostPatience decides between waiting and setting keys aside. If others were taken, or have been since the last key
 // was set aside, the broker works and only some keys fail: a few attempts are enough, or a single one of a publisher

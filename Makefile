@@ -41,6 +41,7 @@ test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to 
 test-long: ## campaigns of about 25 minutes: chaos, random schedules, members that come and go, outages, poison under load
 	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox -run 'Chaos|Random|UsualWays|LongOutage' \
 		-rapid.checks=500 -outbox.chaos=4m -outbox.figures=10s -outbox.outage=2m
+	@$(GO_TEST) -count=1 -timeout 10m ./internal/eventing -run 'Churn|Zombie' -eventing.churn=1m
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/e2e -run 'IsAway' -v -e2e.outage=60s
 	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./internal/e2e -run 'IsAway' -v -e2e.outages=10
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/e2e -run 'PoisonUnderLoad' -v -e2e.poison=20s

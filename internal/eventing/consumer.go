@@ -57,7 +57,7 @@ func (n *Node) Consume(c Consumer) error {
 		OnDead:         c.OnDead,
 		Copy:           n.copies.write,
 		MaxReplays:     cfg.Inbox.MaxReplays,
-		OnRetry:        kafka.Retrying,
+		OnPause:        kafka.Pausing,
 		Wait:           n.dependencies.wait,
 		GapWait:        cfg.Inbox.GapWait,
 		Batch:          cfg.Inbox.Batch,
@@ -89,8 +89,8 @@ func (n *Node) Consume(c Consumer) error {
 			}},
 		},
 		Batch: cfg.Inbox.Batch,
-		// One by one, each with its whole time, and then the longest pause: more is between no two signs of life.
-		HandlerLimit: max(5*time.Minute, time.Duration(cfg.Inbox.Batch)*cfg.Inbox.HandlerTimeout) + 2*cfg.Inbox.RetryMax,
+		// One by one, each with its whole time: what waits for its next attempt does not count.
+		HandlerLimit: max(5*time.Minute, time.Duration(cfg.Inbox.Batch)*cfg.Inbox.HandlerTimeout),
 	}, kafka.Handler(box.BatchMiddleware(c.Handlers.Produce)), n.setup.Log)
 	if err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)

@@ -88,15 +88,15 @@ func (m member) play() error {
 	return err
 }
 
-// stage is what members of one group share: a broker, a topic of three partitions, a database with the ledger. The
+// stage is what members of one group share: a broker, a topic of up to three partitions, a database with the ledger. The
 // ledger has no unique constraint: what counts effects must not be able to prevent one.
 type stage struct {
-	pool    *pgxpool.Pool
-	cfg     eventing.Config
-	member  member
-	brokers []string
-	sent    int
-	send    func(...cloudevent.Event)
+	pool   *pgxpool.Pool
+	cfg    eventing.Config
+	member member
+	admin  sarama.ClusterAdmin
+	sent   int
+	send   func(...cloudevent.Event)
 }
 
 func newLedger(t *testing.T) *pgxpool.Pool {
@@ -105,6 +105,12 @@ func newLedger(t *testing.T) *pgxpool.Pool {
 	_, err := pool.Exec(t.Context(), `create table ledger (n bigint generated always as identity, consumer text,
 		event_id text, key text, version bigint, pid int)`)
 	require.NoError(t, err)
+	janitor, err := inbox.NewJanitor(inbox.JanitorConfig{
+		Pool: pool, Retention: 240 * time.Hour, Log: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	_, err = janitor.Tidy(t.Context()) // so that no member is killed or frozen over the partitions
+	require.NoError(t, err)
 	return pool
 }
 
@@ -112,11 +118,16 @@ func newStage(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string
 	t.Helper()
 	variables := append([]string{
 		"DATABASE_URL=" + pgtest.DSN(pool), "DATABASE_MAX_CONNECTIONS=8", "KAFKA_BROKERS=" + brokers[0],
-		"KAFKA_TOPIC_PARTITIONS=3", "ENVIRONMENT=t" + kafkaSafe(t), "INBOX_RETRY_MIN=5ms", "INBOX_RETRY_MAX=50ms",
+		"ENVIRONMENT=t" + kafkaSafe(t), "INBOX_RETRY_MIN=5ms", "INBOX_RETRY_MAX=50ms",
 	}, more...)
 	cfg, err := load(t, variables...)
 	require.NoError(t, err)
-	s := &stage{pool: pool, cfg: cfg, brokers: brokers}
+	settings := sarama.NewConfig()
+	settings.Version = sarama.V3_6_0_0
+	admin, err := sarama.NewClusterAdmin(brokers, settings)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, admin.Close()) })
+	s := &stage{pool: pool, cfg: cfg, admin: admin}
 	s.member = member{Environ: variables, Topic: kafkatest.Group(t), Consumer: "c" + kafkaSafe(t)}
 	ensureTopic(t, cfg, s.member.Topic)
 	publisher, err := kafka.NewPublisher(cfg.Client("test"), nil)
@@ -188,20 +199,10 @@ func (s *stage) requireOnceInOrder(t *testing.T, effects int) {
 	require.Equal(t, s.sent, s.committed(t))
 }
 
-func (s *stage) admin(t *testing.T) sarama.ClusterAdmin {
-	t.Helper()
-	settings := sarama.NewConfig()
-	settings.Version = sarama.V3_6_0_0
-	admin, err := sarama.NewClusterAdmin(s.brokers, settings)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = admin.Close() })
-	return admin
-}
-
 // committed is how many records the group is behind, over all partitions.
 func (s *stage) committed(t *testing.T) (n int) {
 	t.Helper()
-	offsets, err := s.admin(t).ListConsumerGroupOffsets(s.group(), map[string][]int32{s.member.Topic: {0, 1, 2}})
+	offsets, err := s.admin.ListConsumerGroupOffsets(s.group(), map[string][]int32{s.member.Topic: {0, 1, 2}})
 	require.NoError(t, err)
 	for _, block := range offsets.Blocks[s.member.Topic] {
 		n += int(max(0, block.Offset))

@@ -68,10 +68,10 @@ type Config struct {
 	// OnOutcome is called after each delivery, once its transaction has ended, in the goroutine that handled it: to
 	// wake whoever works on what was just committed. It must not block. Default: nothing.
 	OnOutcome func(cloudevent.Event, Outcome)
-	// OnRetry is called before each pause in which a delivery waits: with the failure of the attempt that will be
-	// repeated, or with nil when it waits for its predecessor. ctx is the delivery's. It must not block.
-	// Default: nothing.
-	OnRetry func(ctx context.Context, err error)
+	// OnPause is called before each pause in which a delivery waits: with the failure of the attempt that will be
+	// repeated, or with nil when it waits for its predecessor. ctx is the delivery's. What it returns is called when the
+	// pause is over. Neither may block. Default: nothing.
+	OnPause func(ctx context.Context, failure error) (over func())
 	// Wait is how a delivery waits for its next attempt, after the failure given (nil: for its predecessor): for d, or
 	// less if what it waits for is back earlier, or more while it is known to be gone. It returns an error only when
 	// ctx has ended. Default: a timer.
@@ -129,8 +129,8 @@ func (c Config) withDefaults() Config {
 	if c.OnOutcome == nil {
 		c.OnOutcome = func(cloudevent.Event, Outcome) {}
 	}
-	if c.OnRetry == nil {
-		c.OnRetry = func(context.Context, error) {}
+	if c.OnPause == nil {
+		c.OnPause = func(context.Context, error) func() { return func() {} }
 	}
 	if c.Wait == nil {
 		c.Wait = func(ctx context.Context, _ error, d time.Duration) error { return pause(ctx, d) }

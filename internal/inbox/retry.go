@@ -50,7 +50,7 @@ func (r *retry) after(err error) verdict {
 
 // again reports the failure of an attempt and waits for the next one.
 func (in *Inbox) again(ctx context.Context, failure error, wait time.Duration) error {
-	in.cfg.OnRetry(ctx, failure)
+	defer in.cfg.OnPause(ctx, failure)()
 	return in.cfg.Wait(ctx, failure, wait)
 }
 

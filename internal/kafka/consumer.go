@@ -27,8 +27,8 @@ type ConsumerConfig struct {
 	// MaxBytes bounds the keys, values and headers of one batch; a single larger entry is a batch of its own.
 	// Default 4,000,000.
 	MaxBytes int
-	// HandlerLimit is how long a call may take, counted anew from each [Retrying], before the partition counts as
-	// stalled. It ends nothing: a handler has its own timeouts, and they should be shorter. Default 5 min.
+	// HandlerLimit is how long a call may take, counted anew after each pause ([Pausing]), before the partition
+	// counts as stalled. It ends nothing: a handler has its own timeouts, and they should be shorter. Default 5 min.
 	HandlerLimit time.Duration
 }
 

@@ -12,6 +12,7 @@ type progress struct {
 	now      func() time.Time
 	mu       sync.Mutex
 	handling time.Time // since when the present call runs; zero: none does
+	paused   bool      // it waits for its next attempt
 	failing  time.Time // since when calls have acknowledged nothing; zero: they do
 	failure  error
 	unread   time.Time // since when a record is known to wait unread; zero: none is
@@ -35,33 +36,42 @@ func (p *progress) end(handled int, err error) {
 	default:
 		p.failure = err
 	}
-	p.handling = time.Time{}
+	p.handling, p.paused = time.Time{}, false
 }
 
 type progressKey struct{}
 
-// Retrying says from inside a [Handler] that its call goes on: an attempt has failed with err and follows again after a
-// pause, or, with a nil err, it waits for something that is no failure. ctx is the handler's or a message's; another
-// one is ignored. The call gets [ConsumerConfig.HandlerLimit] anew, so that no outage, however long, stops the member;
-// with failures for longer than [GroupConfig.UnhealthyAfter] the partition is unhealthy until a call ends well.
-func Retrying(ctx context.Context, err error) {
-	if p, ok := ctx.Value(progressKey{}).(*progress); ok {
-		p.retrying(err)
+// Pausing says from inside a [Handler] that its call goes on after a pause: an attempt has failed with err and will be
+// repeated, or, with a nil err, it waits for something that is no failure. ctx is the handler's or a message's; another
+// one is ignored. Until resumed is called the call is no stall, however long that takes, and then it has
+// [ConsumerConfig.HandlerLimit] anew: so no outage stops the member. With failures for longer than
+// [GroupConfig.UnhealthyAfter] the partition is unhealthy until a call ends well.
+func Pausing(ctx context.Context, err error) (resumed func()) {
+	p, ok := ctx.Value(progressKey{}).(*progress)
+	if !ok {
+		return func() {}
+	}
+	p.pause(err)
+	return p.resume
+}
+
+func (p *progress) pause(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.paused = true
+	if err != nil {
+		if p.failing.IsZero() {
+			p.failing = p.now()
+		}
+		p.failure = err
 	}
 }
 
-func (p *progress) retrying(err error) {
+func (p *progress) resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.handling.IsZero() {
-		return
-	}
-	p.handling = p.now()
-	if err != nil {
-		if p.failing.IsZero() {
-			p.failing = p.handling
-		}
-		p.failure = err
+	if p.paused {
+		p.paused, p.handling = false, p.now()
 	}
 }
 
@@ -84,7 +94,7 @@ func (p *progress) waiting(offset int64) {
 func (p *progress) stalled(now time.Time, handlerLimit time.Duration) (time.Duration, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if handlerLimit > 0 && !p.handling.IsZero() && now.Sub(p.handling) > handlerLimit {
+	if handlerLimit > 0 && !p.handling.IsZero() && !p.paused && now.Sub(p.handling) > handlerLimit {
 		running := now.Sub(p.handling)
 		return running - handlerLimit, fmt.Sprintf("the handler has not returned for %s", running.Round(time.Millisecond))
 	}

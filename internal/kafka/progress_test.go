@@ -115,40 +115,35 @@ func TestAHandlerThatKeepsFailingIsUnhealthyAndGoesOn(t *testing.T) {
 	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, kafkatest.Patience, time.Millisecond)
 }
 
-// TestAHandlerThatRetriesByItselfIsUnhealthyAndGoesOn: within one call, for as long as the outage lasts.
-func TestAHandlerThatRetriesByItselfIsUnhealthyAndGoesOn(t *testing.T) {
+// TestAHandlerThatPausesIsUnhealthyAndGoesOn: within one call, for as long as the outage lasts.
+func TestAHandlerThatPausesIsUnhealthyAndGoesOn(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	topic, _ := published(t, brokers, 1)
 	cfg := batches(brokers, kafkatest.Group(t))
 	clock := watched(&cfg)
-	called, failures := make(chan struct{}, 1), make(chan error)
-	reported := make(chan struct{})
+	long := 2 * (cfg.WithDefaults().HandlerLimit + cfg.StopAfter)
+	calls, returned := make(chan context.Context), make(chan struct{})
 	r := consume(t, cfg, topic, func(ctx context.Context, batch []*message.Message) (int, error) {
-		called <- struct{}{}
-		for err := range failures {
-			kafka.Retrying(ctx, err)
-			reported <- struct{}{}
-		}
+		calls <- ctx
+		<-returned
 		return len(batch), nil
 	})
-	receive(t, called)
-	report := func(err error) {
-		failures <- err
-		receive(t, reported)
-	}
-	report(nil)
-	clock.pass(t, cfg.StopAfter)
-	report(nil)
+	ctx := receive(t, calls)
+	resume := kafka.Pausing(ctx, nil)
+	clock.pass(t, long)
 	require.NoError(t, r.Healthy(t.Context()), "waiting is no failure")
+	resume()
 	down := errors.New("database is down")
-	for range 10 {
-		report(down)
+	for range 3 {
+		resume = kafka.Pausing(ctx, down)
+		clock.pass(t, long)
+		require.ErrorIs(t, r.Healthy(t.Context()), down)
+		resume()
 		clock.pass(t, cfg.StopAfter)
 	}
-	require.ErrorIs(t, r.Healthy(t.Context()), down)
 	require.Empty(t, r.ended)
-	close(failures)
+	close(returned)
 	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, kafkatest.Patience, time.Millisecond)
-	kafka.Retrying(t.Context(), down) // of no call: nobody is told
+	kafka.Pausing(t.Context(), down)() // of no call: nobody is told
 }

@@ -117,6 +117,7 @@ func crash(t *testing.T, p crashPoint) {
 	first.await(t)
 	require.False(t, first.ProcessState.Exited(), "it was killed at the point: %s", first.ProcessState)
 
+	awaitNoSession(t, pool)
 	before, err := readWire(path)
 	require.NoError(t, err)
 	allowed := unrecorded(t, pool, before)
@@ -136,6 +137,15 @@ func crash(t *testing.T, p crashPoint) {
 		requireAll(t, pool, wire)
 	}
 	require.Equal(t, allowed, len(wire)-crashEvents, "wire duplicates")
+}
+
+// awaitNoSession waits until the server, too, has done with a dead process: a statement that had arrived is still run.
+func awaitNoSession(t testing.TB, pool *pgxpool.Pool) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return number(t, pool, `select count(*) from pg_stat_activity
+			where datname = current_database() and application_name = 'outbox relay'`) == 0
+	}, testTimeout, time.Millisecond, "the dead relay's session ends")
 }
 
 // awaitCaughtUp waits until everything is recorded as published.

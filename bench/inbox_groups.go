@@ -14,9 +14,9 @@ func inboxGroups() []*group {
 			Title: "Behind a history",
 			Note:  "ours, batch 200, versioned, 12 partitions; a partition per day, and watermarks of past keys",
 			Figures: []*figure{
-				{ID: "history.plain", Label: "an empty inbox", Unit: recordsPerSecond},
+				{ID: "history.plain", Label: "no history", Unit: recordsPerSecond},
 				{ID: "history.full", Label: "behind the whole history", Unit: recordsPerSecond},
-				{ID: "history.plain.again", Label: "an empty inbox, later", Unit: recordsPerSecond},
+				{ID: "history.plain.again", Label: "no history, later", Unit: recordsPerSecond},
 				{ID: "history.dropped", Label: "after a day of it was dropped", Unit: recordsPerSecond},
 			},
 		},

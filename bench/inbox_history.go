@@ -44,6 +44,9 @@ select $1, 'past-' || lpad(n::text, 9, '0'), 1 from generate_series(1, $2) as n`
 
 // makeHistory takes away the partitions that a new inbox has for the past and for today.
 func (b *inboxBench) makeHistory(ctx context.Context) (err error) {
+	if b.without, err = b.stage.copyOf(ctx, inboxTemplate); err != nil {
+		return err
+	}
 	if b.history, err = b.stage.copyOf(ctx, inboxTemplate); err != nil {
 		return err
 	}
@@ -130,7 +133,8 @@ func (b *inboxBench) endHistory(ctx context.Context) error {
 	return nil
 }
 
-// historySteps consume the same backlog into an empty inbox and into the full one, as the services' consumers do.
+// historySteps consume the same backlog into an inbox without a history and into the one with it, as the services'
+// consumers do.
 func (b *inboxBench) historySteps(int) []step { return b.behindSteps("history.plain", "history.full") }
 
 // droppedSteps do it again when a day of the history has been dropped.
@@ -139,28 +143,29 @@ func (b *inboxBench) droppedSteps(int) []step {
 }
 
 func (b *inboxBench) behindSteps(plain, behind string) []step {
-	r := inboxRun{variant: inboxVariantOf("batch200_versioned"), partitions: inboxPartitions, duplicates: 1}
-	empty, full := r, r
-	empty.figure, full.figure = plain, behind
+	into := func(db **database, name, figure string) step { // the databases are made by a step
+		r := inboxRun{
+			variant: inboxVariantOf("batch200_versioned"), partitions: inboxPartitions, duplicates: 1, figure: figure,
+		}
+		return step{name: name, weight: 4, run: func(ctx context.Context) error { return b.onKept(ctx, *db, r) }}
+	}
 	return []step{
-		b.step(empty, "empty"),
-		{name: fmt.Sprintf("behind %d rows", b.plan.History), weight: 4, run: func(ctx context.Context) error {
-			return b.behind(ctx, full)
-		}},
+		into(&b.without, "no history", plain),
+		into(&b.history, fmt.Sprintf("behind %d rows", b.plan.History), behind),
 	}
 }
 
-// behind runs on the history. The ids of each run stay in it; effects and watermarks are the next run's own.
-func (b *inboxBench) behind(ctx context.Context, r inboxRun) error {
+// onKept runs on a database that stays. The ids of each run stay in it; effects and watermarks are the next run's own.
+func (b *inboxBench) onKept(ctx context.Context, db *database, r inboxRun) error {
 	for _, sql := range []string{
 		"truncate public.effect", "delete from public.inbox_watermark where key like 'member-%'",
 		"vacuum public.inbox_watermark",
 	} {
-		if _, err := b.history.Exec(ctx, sql); err != nil {
+		if _, err := db.Exec(ctx, sql); err != nil {
 			return fmt.Errorf("clear: %w", err)
 		}
 	}
-	return b.run(ctx, b.history, r)
+	return b.run(ctx, db, r)
 }
 
 var errNothingDropped = errors.New("the janitor dropped no day")

@@ -58,7 +58,8 @@ type inboxBench struct {
 	newest time.Time // of the ids of the last run
 
 	history   *database
-	attaching sync.Mutex // of its partitions
+	without   *database  // what the history's runs are compared with
+	attaching sync.Mutex // of the history's partitions
 }
 
 const inboxTemplate = "bench_inbox_template"

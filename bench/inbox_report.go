@@ -33,9 +33,9 @@ func (b *inboxBench) report(f facts, quick bool, took time.Duration) *inboxRepor
 			ratio("rate.12.batch200", "rate.12.ceiling")),
 		newGoal("batch1_over_by_hand", "batch 1 over by hand, both hash and watermark", "", atLeast, 1,
 			ratio("rate.12.batch1_versioned", "rate.12.hand_checked")),
-		newGoal("history_ratio", "behind the whole history over an empty inbox", "", atLeast, 0.9,
+		newGoal("history_ratio", "behind the whole history over none", "", atLeast, 0.9,
 			ratio("history.full", "history.plain")),
-		newGoal("history_dropped_ratio", "after a day was dropped over an empty inbox", "", atLeast, 0.9,
+		newGoal("history_dropped_ratio", "after a day was dropped over none", "", atLeast, 0.9,
 			ratio("history.dropped", "history.plain.again")),
 	}
 	of := func(i int) number { return goals[i].Median }

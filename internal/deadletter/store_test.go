@@ -224,8 +224,8 @@ func valid(field, value string) string {
 func TestManyLetters(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
-	_, err := pool.Exec(t.Context(), `insert into dead_letter (consumer, event_id, event_type, key, headers, payload, topic,
-		partition, record_offset, class, code, error, attempts, first_failed_at, holds)
+	_, err := pool.Exec(t.Context(), `insert into dead_letter (consumer, event_id, event_type, key, headers, payload,
+		topic, partition, record_offset, class, code, error, attempts, first_failed_at, holds)
 		select 'test', 'e-' || n, 't', convert_to('k-' || n, 'UTF8'), '[]', '', 't', 0, n, 'unknown', 'c', 'x', 1, now(), true
 		from generate_series(1, 20000) n`)
 	require.NoError(t, err)

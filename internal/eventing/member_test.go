@@ -88,8 +88,8 @@ func (m member) play() error {
 	return err
 }
 
-// stage is what members of one group share: a broker, a topic of up to three partitions, a database with the ledger. The
-// ledger has no unique constraint: what counts effects must not be able to prevent one.
+// stage is what members of one group share: a broker, a topic of up to three partitions, a database with the ledger.
+// The ledger has no unique constraint: what counts effects must not be able to prevent one.
 type stage struct {
 	pool   *pgxpool.Pool
 	cfg    eventing.Config

@@ -77,14 +77,14 @@ func TestJoinedErrors(t *testing.T) {
 		parts []error
 		want  string
 	}{
-		"a refused row and a rollback that met a lost connection": {[]error{refused, shutdown}, "sql_57P01"},
-		"a permanent mark, a lost connection":                     {[]error{failure.AsPermanent(slow), shutdown}, "sql_57P01"},
-		"a stop and a lost connection":                            {[]error{context.Canceled, shutdown}, "context_canceled"},
-		"a stop and a refused row":                                {[]error{context.Canceled, refused}, "context_canceled"},
-		"a refused row and one too slow":                          {[]error{refused, slow}, "sql_23514"},
-		"one that nobody knows and one too slow":                  {[]error{errNobody, slow}, "sql_57014"},
-		"one that nobody knows and a lost connection":             {[]error{errNobody, shutdown}, "sql_57P01"},
-		"nobody knows any":                                        {[]error{errNobody, errNobody}, failure.CodeUnknown},
+		"a refused row and a rollback that lost its connection": {[]error{refused, shutdown}, "sql_57P01"},
+		"a permanent mark and a lost connection":                {[]error{failure.AsPermanent(slow), shutdown}, "sql_57P01"},
+		"a stop and a lost connection":                          {[]error{context.Canceled, shutdown}, "context_canceled"},
+		"a stop and a refused row":                              {[]error{context.Canceled, refused}, "context_canceled"},
+		"a refused row and one too slow":                        {[]error{refused, slow}, "sql_23514"},
+		"one that nobody knows and one too slow":                {[]error{errNobody, slow}, "sql_57014"},
+		"one that nobody knows and a lost connection":           {[]error{errNobody, shutdown}, "sql_57P01"},
+		"nobody knows any":                                      {[]error{errNobody, errNobody}, failure.CodeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -120,8 +120,8 @@ func (c *clinic) requireEffects(t *testing.T, events ...cloudevent.Event) {
 	require.Equal(t, ids(events...), c.list(t, `select event_id from ledger order by n`))
 }
 
-// A dead letter holds its key, what comes behind it parks, other keys go on; a replay runs the key in order, and then it
-// flows again.
+// A dead letter holds its key, what comes behind it parks, other keys go on; a replay runs the key in order, and then
+// it flows again.
 func TestADeadLetterHoldsItsKeyUntilItIsReplayed(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 200} {

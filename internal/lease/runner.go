@@ -134,8 +134,8 @@ func (r *Runner) round(ctx context.Context, tasks chan<- task) (more bool) {
 	return len(claims) > 0
 }
 
-// claim lets a claim that is under way end when the runner is stopped: one that was cancelled may have been made all the
-// same, and its rows would wait for their leases to end.
+// claim lets a claim that is under way end when the runner is stopped: one that was cancelled may have been made all
+// the same, and its rows would wait for their leases to end.
 func (r *Runner) claim(ctx context.Context, n int) ([]*Claim, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -67,19 +69,23 @@ func TestOnARealConnection(t *testing.T) {
 // And of one that is not, or lets nobody in.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	dir, err := os.MkdirTemp("", "twinbox-failure-") // a socket's path must be short
 	require.NoError(t, err)
-	addr := listener.Addr().String()
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	server := "postgres://u@/d?host=" + dir // a port of TCP that is given up may be somebody else's at once
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, ".s.PGSQL.5432")})
+	require.NoError(t, err)
+	listener.SetUnlinkOnClose(false)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = pgx.Connect(ctx, "postgres://u@"+addr+"/d") // it takes the connection and says nothing
+	_, err = pgx.Connect(ctx, server) // it takes the connection and says nothing
 	require.Equal(t, failure.Transient, failure.Classify(err), "%v", err)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = pgx.Connect(cancelled, "postgres://u@"+addr+"/d")
+	_, err = pgx.Connect(cancelled, server)
 	require.Equal(t, failure.Cancelled, failure.Classify(err), "%v", err)
 	require.NoError(t, listener.Close())
-	_, err = pgx.Connect(t.Context(), "postgres://u@"+addr+"/d")
+	_, err = pgx.Connect(t.Context(), server)
 	require.Equal(t, "net_ECONNREFUSED", failure.Examine(err).Code)
 
 	_, err = pgx.Connect(t.Context(), pgtest.DSN(pgtest.New(t))+"&application_name=x&dbname=missing")

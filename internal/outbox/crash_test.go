@@ -171,6 +171,7 @@ func smallPartitions(t testing.TB, pool *pgxpool.Pool) {
 	l := &leader{Relay: relay, conn: r.conn, term: r.term, reader: r}
 	require.NoError(t, l.maintain(t.Context()))
 	require.NoError(t, r.term.release(t.Context(), r.conn))
+	require.NoError(t, r.conn.Close(t.Context()))
 }
 
 // unrecorded counts the records on the wire that the database does not know to be published; and it must know of none

@@ -57,8 +57,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 }
 
 var (
-	target  = regexp.MustCompile(`(?m)^([a-z-]+):.*?## (.+)$`)
-	command = regexp.MustCompile("(?m)(?:`|^)make ([a-z][a-z -]*)")
+	target  = regexp.MustCompile(`(?m)^([a-z0-9-]+):.*?## (.+)$`)
+	command = regexp.MustCompile("(?m)(?:`|^)make ([a-z][a-z0-9 -]*)")
 	program = regexp.MustCompile(`(?:go|\(GO\)) run \./([a-z/]+)`)
 )
 

@@ -270,3 +270,9 @@ func (r *Relay) lastError() error {
 }
 
 func (r *Relay) leads() bool { return testutil.ToFloat64(r.metrics.leader) == 1 }
+
+func (r *Relay) follows() bool {
+	r.health.mu.Lock()
+	defer r.health.mu.Unlock()
+	return r.health.state == stateFollowing
+}

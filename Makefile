@@ -23,7 +23,7 @@ help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## the whole system in one process, without Docker; Ctrl-C stops it, .twinbox/ keeps its data
-	$(GO) run ./cmd/twinbox run $(ARGS)
+	@$(GO) build -o bin/twinbox ./cmd/twinbox && exec bin/twinbox run --by-make $(ARGS)
 
 up: ## the whole system in containers: Kafka, PostgreSQL, Mailpit and both services
 	$(COMPOSE) up --build --wait
@@ -54,7 +54,7 @@ test-pg18: ## every test on a fetched PostgreSQL 18, whatever is installed; PG_B
 	@export TWINBOX_TEST_FETCH=1; $(GO_TEST) -count=1 -timeout 10m ./...
 
 kafka: ## a real Apache Kafka in the foreground, to try things by hand
-	$(GO) run ./cmd/twinbox kafka $(ARGS)
+	@$(GO) build -o bin/twinbox ./cmd/twinbox && exec bin/twinbox kafka --by-make $(ARGS)
 
 lint: ## golangci-lint with the rules of .golangci.yml
 	$(LINT) run ./...

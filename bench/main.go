@@ -22,7 +22,7 @@ type Commands struct {
 }
 
 func main() {
-	ctx, stop := local.WithGoRun(service.SignalContext(context.Background()))
+	ctx, stop := local.WithTool(service.SignalContext(context.Background()), false)
 	code := run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr, isTerminal(os.Stderr)})
 	stop()
 	os.Exit(code)

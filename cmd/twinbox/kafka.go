@@ -13,11 +13,13 @@ import (
 type KafkaCommand struct {
 	Addr string `help:"Where the broker listens. Port 0 takes a free one." default:"127.0.0.1:9092"`
 	Data string `help:"Folder of its data, kept between runs." default:".twinbox/kafka-real"`
+
+	ByMake bool `help:"Stop when the program that started this one is gone." hidden:"" env:"-"`
 }
 
 // Run runs Kafka until the context ends. That the process ends by itself is an error.
 func (c *KafkaCommand) Run(ctx context.Context, to streams) error {
-	ctx, stop := local.WithGoRun(ctx)
+	ctx, stop := local.WithTool(ctx, c.ByMake)
 	defer stop()
 	server, err := realkafka.Start(ctx, realkafka.Config{
 		Addr: c.Addr,
@@ -31,7 +33,7 @@ func (c *KafkaCommand) Run(ctx context.Context, to streams) error {
 	}
 	_, _ = fmt.Fprintf(to.out, "Apache Kafka %s on %s, data in %s; Ctrl-C stops it.\n", realkafka.Version, server.Addr(),
 		c.Data)
-	_, _ = fmt.Fprintf(to.out, "Use it: go run ./cmd/twinbox run --kafka-brokers %s\n", server.Addr())
+	_, _ = fmt.Fprintf(to.out, "Use it: make run ARGS='--kafka-brokers %s'\n", server.Addr())
 	select {
 	case <-ctx.Done():
 	case <-server.Done():

@@ -24,11 +24,12 @@ type RunCommand struct {
 	PGBin         string   `help:"Folder of initdb and postgres. Default: what is installed, else what is fetched." name:"pg-bin" env:"PG_BIN,TWINBOX_PG_BIN" placeholder:"DIR"`
 	FetchPostgres bool     `help:"Fetch PostgreSQL even where it is installed."`
 	Set           []string `help:"Variable of the services; may be repeated." sep:"none" placeholder:"NAME=VALUE"`
+	ByMake        bool     `help:"Stop when the program that started this one is gone." hidden:"" env:"-"`
 }
 
 // Run runs the house until the context ends.
 func (c *RunCommand) Run(ctx context.Context, to streams) error {
-	ctx, stop := local.WithGoRun(ctx)
+	ctx, stop := local.WithTool(ctx, c.ByMake)
 	defer stop()
 	service.StartTracing()
 	return local.Run(ctx, local.Config{

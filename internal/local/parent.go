@@ -5,30 +5,39 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
 
-// ErrOrphaned is the cause of the context's end when the go tool that started this program is gone.
-var ErrOrphaned = errors.New("the go tool that started this program has ended")
+// ErrOrphaned is the cause of the context's end when the tool that started this program is gone.
+var ErrOrphaned = errors.New("the tool that started this program has ended")
 
 const parentPoll = 500 * time.Millisecond
 
-// WithGoRun returns a context that ends when this program was started by "go run" and the go tool is gone: it passes
-// on Ctrl-C, but a go tool that is killed leaves the program running with nobody to stop it. Call stop when done.
-func WithGoRun(ctx context.Context) (_ context.Context, stop func()) {
+// WithTool returns a context that ends when the tool that started this program is gone: make, when byMake says so, or
+// the go tool. Both pass on Ctrl-C, but one that is killed leaves the program running with nobody to stop it. Without
+// such a tool it returns ctx. Call stop when done.
+func WithTool(ctx context.Context, byMake bool) (_ context.Context, stop func()) {
 	path, err := os.Executable()
-	if err != nil || !builtByGoRun(path) {
+	if !byMake && (err != nil || !builtByGoRun(path)) {
 		return ctx, func() {}
 	}
 	return withParent(ctx, os.Getppid(), os.Getppid, parentPoll)
 }
 
-// builtByGoRun recognises the temporary folder that "go run" builds in: .../go-build123/b001/exe/name.
+// builtByGoRun recognises where "go run" leaves a program: in a temporary folder, .../go-build123/b001/exe/name, or in
+// the build cache, .../5e/5e...-d/name.
 func builtByGoRun(path string) bool {
 	dir := filepath.Dir(path)
-	return filepath.Base(dir) == "exe" && strings.Contains(dir, string(filepath.Separator)+"go-build")
+	if filepath.Base(dir) == "exe" {
+		return strings.Contains(dir, string(filepath.Separator)+"go-build")
+	}
+	return cached.MatchString(filepath.ToSlash(dir))
 }
+
+// cached is a folder of the build cache: 64 hexadecimal digits, in one that is named after the first two.
+var cached = regexp.MustCompile(`/[0-9a-f]{2}/[0-9a-f]{64}-d$`)
 
 // withParent ends the context when the parent is not the one it was. Polling is all that works on every system.
 func withParent(

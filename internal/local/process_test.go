@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -82,10 +83,18 @@ func gone(pid int) bool {
 	return syscall.Kill(pid, 0) != nil
 }
 
-func TestInterruptLeavesNothing(t *testing.T) {
+func TestSecondProcessIsRefusedAndInterruptLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	house := startChild(t, dir)
+	second := exec.Command(os.Args[0])
+	second.Env = append(os.Environ(), childVariable+"="+dir)
+	out, err := second.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, 1, second.ProcessState.ExitCode())
+	require.Contains(t, string(out), fmt.Sprintf("already runs on %s (process %d)", dir, house.cmd.Process.Pid))
+	require.False(t, gone(house.postgres), "the first is not disturbed")
+
 	require.NoError(t, house.cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, house.cmd.Wait(), "a clean stop ends with 0")
 	require.True(t, gone(house.postgres), "PostgreSQL ended before the house did")
@@ -110,30 +119,20 @@ func TestKillLeavesNothingAndLosesNothing(t *testing.T) {
 	require.NoError(t, again.cmd.Wait())
 }
 
-func TestSecondProcessIsRefused(t *testing.T) {
-	t.Parallel()
-	dir := folder(t)
-	house := startChild(t, dir)
-	second := exec.Command(os.Args[0])
-	second.Env = append(os.Environ(), childVariable+"="+dir)
-	out, err := second.CombinedOutput()
-	require.Error(t, err)
-	require.Equal(t, 1, second.ProcessState.ExitCode())
-	require.Contains(t, string(out), fmt.Sprintf("already runs on %s (process %d)", dir, house.cmd.Process.Pid))
-	require.False(t, gone(house.postgres), "the first is not disturbed")
-	require.NoError(t, house.cmd.Process.Signal(os.Interrupt))
-	require.NoError(t, house.cmd.Wait())
-}
-
 // A database that dies takes the house with it: services that wait for it for ever would look alive.
-func TestHouseEndsWithItsDatabase(t *testing.T) {
+func TestHouseWithSettingsEndsWithItsDatabase(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
-	ready, ended := make(chan struct{}), make(chan error, 1)
+	ready, ended := make(chan local.Addresses, 1), make(chan error, 1)
 	go func() {
-		ended <- local.Run(t.Context(), local.Config{Dir: dir, Ready: func(local.Addresses) { close(ready) }})
+		ended <- local.Run(t.Context(), local.Config{
+			Dir: dir, Settings: []string{"RATE_LIMIT=1", "MAIL_LEASE=90s"}, Ready: func(at local.Addresses) { ready <- at },
+		})
 	}()
-	<-ready
+	at := <-ready
+	require.Equal(t, http.StatusCreated, signUp(t, at, "one@example.org"))
+	require.Equal(t, http.StatusTooManyRequests, signUp(t, at, "two@example.org"), "settings reach the services")
+
 	require.NoError(t, syscall.Kill(postmaster(t, dir), syscall.SIGQUIT))
 	require.ErrorContains(t, <-ended, "postgresql: ended by itself")
 

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -55,7 +56,7 @@ const placeholderSecret = "0123456789abcdef0123456789abcdef"
 func placeholders(cfg Config) Addresses {
 	const database = "postgres://localhost/placeholder"
 	return Addresses{
-		CustomerAPI: cfg.CustomerAPI, KafkaBrokers: "127.0.0.1:9092", SMTP: "127.0.0.1:1025",
+		CustomerAPI: cfg.CustomerAPI, KafkaBrokers: cmp.Or(cfg.KafkaBrokers, "127.0.0.1:9092"), SMTP: "127.0.0.1:1025",
 		CustomerDB: database, NotificationDB: database, AdminToken: placeholderSecret,
 	}
 }

@@ -118,32 +118,32 @@ func TestHouse(t *testing.T) {
 	require.ErrorContains(t, err, "already runs")
 	require.NoError(t, first.stop())
 	require.Empty(t, first.err.String(), "a good run has nothing to warn of")
+	secret := secretOf(t, dir)
 
 	second := start(t, local.Config{Dir: dir})
 	require.Equal(t, http.StatusConflict, signUp(t, second.at, "ADA@example.org"), "the data is still there")
-}
-
-func TestStateOfTheFolder(t *testing.T) {
-	t.Parallel()
-	dir := folder(t)
-	require.NoError(t, start(t, local.Config{Dir: dir}).stop())
-	secret, err := os.ReadFile(filepath.Join(dir, "verification-secret"))
-	require.NoError(t, err)
-	require.Len(t, strings.TrimSpace(string(secret)), 64)
-	info, err := os.Stat(filepath.Join(dir, "verification-secret"))
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-
-	require.NoError(t, start(t, local.Config{Dir: dir}).stop())
-	again, err := os.ReadFile(filepath.Join(dir, "verification-secret"))
-	require.NoError(t, err)
-	require.Equal(t, secret, again, "links in mails stay good")
+	require.NoError(t, second.stop())
+	require.Equal(t, secret, secretOf(t, dir), "links in mails stay good")
 	for _, part := range []string{"house", "customer", "notification", "broker", "mailbox", "postgres"} {
 		log, err := os.ReadFile(filepath.Join(dir, part+".log"))
 		require.NoError(t, err)
-		require.NotContains(t, string(log), strings.TrimSpace(string(secret)))
-		require.NotContains(t, string(log), "ada@example.org")
+		require.NotContains(t, string(log), secret)
+		require.NotContains(t, strings.ToLower(string(log)), "ada@example.org")
 	}
+}
+
+// secretOf reads what signs the links in mails, which is for the folder's owner alone.
+func secretOf(t *testing.T, dir string) string {
+	t.Helper()
+	file := filepath.Join(dir, "verification-secret")
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	secret := strings.TrimSpace(string(content))
+	require.Len(t, secret, 64)
+	return secret
 }
 
 func TestBusyPortsAreAllNamed(t *testing.T) {
@@ -199,13 +199,6 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-func TestSettingsReachTheServices(t *testing.T) {
-	t.Parallel()
-	house := start(t, local.Config{Dir: folder(t), Settings: []string{"RATE_LIMIT=1", "MAIL_LEASE=90s"}})
-	require.Equal(t, http.StatusCreated, signUp(t, house.at, "one@example.org"))
-	require.Equal(t, http.StatusTooManyRequests, signUp(t, house.at, "two@example.org"))
-}
-
 func TestStartThatIsCancelled(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, 10 * time.Millisecond, 200 * time.Millisecond, 700 * time.Millisecond} {
@@ -241,8 +234,10 @@ func TestStartThatFails(t *testing.T) {
 	})
 	t.Run("a configuration problem", func(t *testing.T) {
 		t.Parallel()
-		err := local.Run(t.Context(), local.Config{Dir: folder(t), KafkaBrokers: "no port"})
+		dir := folder(t)
+		err := local.Run(t.Context(), local.Config{Dir: dir, KafkaBrokers: "no port"})
 		_, found := errors.AsType[*config.Error](err)
 		require.True(t, found, "%v", err)
+		require.NoDirExists(t, dir, "nothing was started")
 	})
 }

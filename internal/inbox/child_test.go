@@ -16,6 +16,7 @@ import (
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/crashtest"
+	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox"
 )
@@ -32,6 +33,7 @@ type job struct {
 	Stop       bool   // SIGSTOP there instead of SIGKILL
 	KillFor    string // event id whose handler ends the process
 	Tidy       bool   // be a janitor instead, for one round
+	Replay     bool   // take up all waiting dead letters instead
 	AwaitStart bool   // say "ready" and begin when stdin ends
 }
 
@@ -48,8 +50,10 @@ func consume(j job) error {
 	if j.Tidy {
 		return j.tidy(ctx, pool)
 	}
+	mux := j.handlers()
 	in, err := inbox.New(inbox.Config{
 		Consumer: "test", Pool: pool, Batch: j.Batch, MaxAttempts: j.Attempts, HandlerTimeout: j.Timeout, Versioned: true,
+		Handler:  mux.Produce,
 		RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
 		Log:       slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { fmt.Println(o) },
@@ -69,14 +73,10 @@ func consume(j job) error {
 	if j.CrashAt != "" {
 		fault.ArmNth(j.CrashAt, j.CrashHit, j.crash)
 	}
-	mux := inbox.NewMux()
-	inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
-		if e.ID == j.KillFor {
-			crashtest.Die()
-		}
-		return inbox.Queue(ctx, tx, `insert into ledger (event_id, key, version) values ($1, $2, $3)`,
-			e.ID, e.Subject, e.Version)
-	})
+	if j.Replay {
+		_, err := in.Replay(ctx, deadletter.Filter{}, inbox.ReplayOptions{By: "child"})
+		return err
+	}
 	handle := in.BatchMiddleware(func(m *message.Message) ([]*message.Message, error) { return nil, mux.HandlerFunc(m) })
 	msgs := make([]*message.Message, len(j.Events))
 	for i, e := range j.Events {
@@ -94,6 +94,19 @@ func consume(j job) error {
 		msgs = msgs[handled:]
 	}
 	return in.Close(ctx)
+}
+
+// handlers have an effect that can be counted, and end the process if they are told to.
+func (j job) handlers() *inbox.Mux {
+	mux := inbox.NewMux()
+	inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
+		if e.ID == j.KillFor {
+			crashtest.Die()
+		}
+		return inbox.Queue(ctx, tx, `insert into ledger (event_id, key, version) values ($1, $2, $3)`,
+			e.ID, e.Subject, e.Version)
+	})
+	return mux
 }
 
 func (j job) tidy(ctx context.Context, pool *pgxpool.Pool) error {

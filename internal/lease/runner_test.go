@@ -89,7 +89,7 @@ func TestAnUnreachableOtherSideUsesUpNoAttempt(t *testing.T) {
 func TestAnEffectMayOutliveItsLease(t *testing.T) {
 	t.Parallel()
 	settings := quick
-	settings.Lease = 600 * time.Millisecond
+	settings.Lease, settings.Heartbeat = 3*time.Second, 100*time.Millisecond
 	b := setup(t, settings)
 	b.add(t, "e1")
 	started, finish := make(chan struct{}, 10), make(chan struct{})
@@ -105,7 +105,7 @@ func TestAnEffectMayOutliveItsLease(t *testing.T) {
 	<-started
 	b.run(t, b.open(t, settings), effect) // another process, watching
 	first := b.due(t)
-	require.Eventually(t, func() bool { return b.due(t).Sub(first) > 3*settings.Lease }, patience, 10*time.Millisecond,
+	require.Eventually(t, func() bool { return b.due(t).Sub(first) > settings.Lease }, patience, 10*time.Millisecond,
 		"renewed again and again")
 	close(finish)
 	b.await(t, "e1", Done)

@@ -2,6 +2,7 @@ package notification
 
 import (
 	"context"
+	"flag"
 	"log/slog"
 	"strings"
 	"testing"
@@ -24,7 +25,11 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+// The tests wait for leases and for other processes more than they compute.
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8")
+	pgtest.Main(m)
+}
 
 const patience = 30 * time.Second
 

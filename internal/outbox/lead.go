@@ -122,13 +122,17 @@ func (l *leader) tend(ctx context.Context) error {
 	if err := l.checkTopics(ctx); err != nil {
 		return err
 	}
+	renew, maintain := l.term.left() < l.cfg.Lease*2/3, time.Since(l.maintained) >= l.cfg.MaintainEvery
+	if !renew && !maintain {
+		return nil // without waiting for a page that is just being read
+	}
 	return l.onConn(ctx, func(ctx context.Context) error {
-		if l.term.left() < l.cfg.Lease*2/3 {
+		if renew {
 			if err := l.term.renew(ctx, l.conn); err != nil {
 				return err
 			}
 		}
-		if time.Since(l.maintained) < l.cfg.MaintainEvery {
+		if !maintain {
 			return nil
 		}
 		l.maintained = time.Now()

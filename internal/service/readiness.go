@@ -114,7 +114,8 @@ func (c *check) result(ctx context.Context, timeout time.Duration) CheckResult {
 }
 
 // bounded runs the check in a goroutine of its own, which outlives the answer when the check ignores its context. The
-// token keeps such checks from piling up, one for every probe.
+// token keeps such checks from piling up, one for every probe. It is given back before the answer: who asks again on
+// hearing it must not find the check running.
 func (c *check) bounded(ctx context.Context, timeout time.Duration) error {
 	select {
 	case c.busy <- struct{}{}:
@@ -122,11 +123,12 @@ func (c *check) bounded(ctx context.Context, timeout time.Duration) error {
 		return errStillRunning
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errors.New("no answer within "+timeout.String()))
+	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		defer cancel()
-		defer func() { <-c.busy }()
-		ended <- protect(ctx, c.run)
+		err := protect(ctx, c.run)
+		<-c.busy
+		ended <- err
 	}()
 	select {
 	case err := <-ended:

@@ -130,12 +130,24 @@ func TestADamagedBatchIsHandedOverAsAGap(t *testing.T) {
 }
 
 // TestAGapIsHandledLikeARecord: it comes again until it is dealt with, and the other partition does not wait for it.
+// What is behind it is read by the next session: on a new connection when the last one was short, on the same if not.
 func TestAGapIsHandledLikeARecord(t *testing.T) {
 	t.Parallel()
+	for name, lasted := range map[string]time.Duration{"a short session": 0, "a long session": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			handleGap(t, lasted)
+		})
+	}
+}
+
+func handleGap(t *testing.T, lasted time.Duration) {
+	t.Helper()
 	_, brokers := kafkatest.Fake(t, kfake.ListenFn(rotten{"rotten apple"}.listen))
 	topic := kafkatest.Topic(t, brokers, 2)
 	toPartition(t, brokers, topic, 0, "rotten apple", "1")
 	cfg := batches(brokers, kafkatest.Group(t))
+	clock := watched(&cfg)
 	seen, refuse := make(chan got, 100), make(chan struct{})
 	consume(t, cfg, topic, func(ctx context.Context, batch []*message.Message) (int, error) {
 		o, _ := cloudevent.OriginFrom(batch[0].Context())
@@ -155,6 +167,7 @@ func TestAGapIsHandledLikeARecord(t *testing.T) {
 	toPartition(t, brokers, topic, 1, "a")
 	for receive(t, seen).value != "a" {
 	}
+	clock.add(lasted)
 	close(refuse)
 	toPartition(t, brokers, topic, 0, "2")
 	for {

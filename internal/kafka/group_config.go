@@ -45,7 +45,8 @@ type GroupConfig struct {
 	// LookEvery is how often a partition is watched for that, and how often one without records looks whether there are
 	// some. Default a quarter of UnhealthyAfter.
 	LookEvery time.Duration
-	// Now is the clock of UnhealthyAfter, StopAfter and [ConsumerConfig.HandlerLimit]. Default time.Now.
+	// Now is the clock of UnhealthyAfter, StopAfter, [ConsumerConfig.HandlerLimit] and of how long a session lasted.
+	// Default time.Now.
 	Now func() time.Time
 	// Hooks are called on the way. Default: none.
 	Hooks Hooks

@@ -72,12 +72,12 @@ func (m *member) run() {
 	stopClosing := context.AfterFunc(m.ctx, m.status.close)
 	defer stopClosing()
 	for failures := 0; m.ctx.Err() == nil; failures++ {
-		started := time.Now()
+		started := m.cfg.Now()
 		if err := m.consume(); err != nil {
 			m.status.trouble(err)
 		}
 		m.status.left()
-		if time.Since(started) > stable {
+		if m.cfg.Now().Sub(started) > stable {
 			failures = 0
 		}
 		m.pause(failures)
@@ -115,10 +115,10 @@ func (m *member) consume() error {
 		}
 	})
 	for m.ctx.Err() == nil && err == nil {
-		began := time.Now()
+		began := m.cfg.Now()
 		err = group.Consume(m.ctx, m.cfg.topics, m)
 		m.status.left()
-		if err == nil && time.Since(began) < stable {
+		if err == nil && m.cfg.Now().Sub(began) < stable {
 			break // a session that ends at once is a failure that sarama does not call one
 		}
 	}
@@ -167,11 +167,18 @@ func (m *member) suspect(at topicPartition) {
 	}
 }
 
-// pauseReading makes sarama leave a partition out of its requests, for as long as its session lasts.
+// pauseReading makes sarama leave a partition out of its requests, for as long as its connection lasts.
 func (m *member) pauseReading(at topicPartition) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.group.Pause(map[string][]int32{at.topic: {at.partition}})
+}
+
+// resumeReading takes that back: sarama remembers it, also for a later session of the same connection.
+func (m *member) resumeReading(at topicPartition) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.group.Resume(map[string][]int32{at.topic: {at.partition}})
 }
 
 // assigned is called by the balance strategy, before sarama acts on the assignment.
@@ -214,6 +221,7 @@ func (m *member) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.
 	p := newPartition(m, session, claim)
 	m.partitions[p.at] = p
 	m.mu.Unlock()
+	m.resumeReading(p.at)
 	if hook := m.cfg.Hooks.Assigned; hook != nil {
 		hook(p.at.topic, p.at.partition, claim.InitialOffset())
 	}

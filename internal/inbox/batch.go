@@ -49,10 +49,12 @@ func (in *Inbox) some(ctx context.Context, msgs []*message.Message, next message
 		return one(in.single(msgs[0], next))
 	}
 	started := time.Now()
-	items := make([]*item, 0, len(msgs))
-	for _, msg := range msgs[:min(len(msgs), int(in.limit.Load()))] {
-		it := in.newItem(msg, next)
-		if it.wrong != nil {
+	msgs = msgs[:min(len(msgs), int(in.limit.Load()))]
+	made, items := make([]item, len(msgs)), make([]*item, 0, len(msgs))
+	for i, msg := range msgs {
+		it := &made[i]
+		it.claim = claim
+		if in.read(it, msg, next); it.wrong != nil {
 			break // its dead letter is written when those before it are committed
 		}
 		items = append(items, it)

@@ -53,8 +53,8 @@ func (it *item) letter() *letter {
 	if cloudevent.ValidID(l.id) == nil {
 		e := newEntry(l.event, l.origin)
 		e.typ = deadletter.Text(e.typ)
-		e.origin.CorrelationID = deadletter.Text(e.origin.CorrelationID)
-		e.origin.Outcome = Dead
+		e.origin.correlationID = deadletter.Text(e.origin.correlationID)
+		e.origin.outcome = Dead
 		l.entry = &e
 		return l
 	}
@@ -163,8 +163,8 @@ func (in *Inbox) occupy(ctx context.Context, tx pgx.Tx, e entry) (bool, error) {
 	if err != nil || s.inserted[e.id] {
 		return false, err
 	}
-	err = in.askHash(ctx, tx, probe, s)
-	return err == nil && bytes.Equal(s.hashes[e.id], e.hash) && s.hashes[e.id] != nil, err
+	hash, err := in.hashOf(ctx, tx, &e)
+	return err == nil && hash != nil && bytes.Equal(hash, e.hash), err
 }
 
 // file writes the letter. It reports false where the event has one already.

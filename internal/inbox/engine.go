@@ -18,20 +18,22 @@ import (
 type item struct {
 	ctx     context.Context // of the delivery; the handler gets one derived from it
 	msg     *message.Message
+	claim   *claim // of its partition; nil when no broker delivered it
 	event   cloudevent.Event
 	origin  cloudevent.Origin
 	entry   entry
 	decoded bool  // it is an event
 	wrong   error // why it needs no transaction to be given up
 	outcome Outcome
-	handle  func(context.Context, pgx.Tx) error
-	suspect bool // may have ended a process
-	waited  bool // for its predecessor, for as long as it may
+	handle  func(context.Context, pgx.Tx) error // of Process
+	next    message.HandlerFunc                 // of a message
+	suspect bool                                // may have ended a process
+	waited  bool                                // for its predecessor, for as long as it may
 }
 
 // apply is the engine: one transaction in which the items' ids are recorded, then the handlers of the new ones run in
-// order, then everything is committed. It is the same for one item and for many. With an error nothing is committed; an
-// [*itemError] says whose fault it is, where that is known.
+// order, then everything is committed; or none, where a look shows that nothing is new. It is the same for one item and
+// for many. With an error nothing is committed; an [*itemError] says whose fault it is, where that is known.
 func (in *Inbox) apply(parent context.Context, items []*item) error {
 	if len(items) == 0 {
 		return nil
@@ -42,7 +44,10 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 	for _, it := range items {
 		it.outcome = Failed
 	}
-	err := in.transact(ctx, func(w *work) error { return in.fill(ctx, w, items) })
+	done, err := in.look(ctx, items)
+	if err == nil && !done {
+		err = in.transact(ctx, func(w *work) error { return in.fill(ctx, w, items) })
+	}
 	if err != nil && parent.Err() == nil && !time.Now().Before(deadline) {
 		err = fmt.Errorf("handler ran longer than %s: %w", in.cfg.HandlerTimeout, err)
 	}
@@ -52,6 +57,7 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 		}
 		return err
 	}
+	items[0].claim.learn(items)
 	in.crash("committed")
 	return nil
 }
@@ -97,13 +103,13 @@ func (in *Inbox) call(ctx context.Context, w *work, it *item) (err error) {
 			err = &codedError{CodeHandlerPanic, fmt.Errorf("handler panicked: %v", p)}
 		}
 	}()
-	if it.ctx == nil {
+	if it.next == nil {
 		return it.handle(ctx, w)
 	}
 	deadline, _ := ctx.Deadline()
 	ctx, cancel := context.WithDeadline(it.ctx, deadline)
 	defer cancel()
-	return it.handle(ctx, w)
+	return it.run(ctx, w)
 }
 
 // crash is the crash point inbox.<consumer>.<point>.

@@ -2,10 +2,10 @@ package inbox
 
 import (
 	"crypto/sha256"
-	"encoding/json"
-	"fmt"
+	"strconv"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"example.com/twinbox/internal/cloudevent"
@@ -23,29 +23,54 @@ type entry struct {
 
 // metadata is the JSON beside an entry.
 type metadata struct {
-	Group         string  `json:"group"`
-	Topic         string  `json:"topic"`
-	Partition     int32   `json:"partition"`
-	Offset        int64   `json:"offset"`
-	CorrelationID string  `json:"correlation_id,omitempty"`
-	Outcome       Outcome `json:"outcome,omitempty"`
-	// ProcessingTime is when, by this process's clock, the transaction took the event up: next to processed_at, the
-	// database's clock, it shows a clock that is wrong.
-	ProcessingTime time.Time `json:"processing_time"`
-
-	bare bool // nothing else of it is known
+	group         string
+	topic         string
+	partition     int32
+	offset        int64
+	correlationID string
+	outcome       Outcome // where that is not applied
+	bare          bool    // nothing of all that is known
 }
 
-func (m metadata) encode() (string, error) {
-	m.ProcessingTime = time.Now().UTC()
+// append writes the JSON. Its processing_time is when, by this process's clock, the transaction took the event up: next
+// to processed_at, the database's clock, it shows a clock that is wrong. It is written by hand because it is written
+// with every event.
+func (m *metadata) append(to []byte, now time.Time) []byte {
+	to = append(to, `{"processing_time":"`...)
+	to = append(now.UTC().AppendFormat(to, time.RFC3339Nano), '"')
 	if m.bare {
-		return `{"processing_time":"` + m.ProcessingTime.Format(time.RFC3339Nano) + `"}`, nil
+		return append(to, '}')
 	}
-	encoded, err := json.Marshal(m)
-	if err != nil {
-		return "", fmt.Errorf("encode inbox metadata: %w", err)
+	to = strconv.AppendInt(append(to, `,"partition":`...), int64(m.partition), 10)
+	to = strconv.AppendInt(append(to, `,"offset":`...), m.offset, 10)
+	for _, text := range [...]struct{ name, value string }{
+		{`,"group":`, m.group},
+		{`,"topic":`, m.topic},
+		{`,"correlation_id":`, m.correlationID},
+		{`,"outcome":`, string(m.outcome)},
+	} {
+		if text.value != "" {
+			// The error says that something was no UTF-8 and has been replaced, which is what is wanted here.
+			to, _ = jsontext.AppendQuote(append(to, text.name...), text.value)
+		}
 	}
-	return string(encoded), nil
+	return append(to, '}')
+}
+
+func (m *metadata) encode() string { return string(m.append(make([]byte, 0, 256), time.Now())) }
+
+// encodeAll is encode for many, in one piece of memory.
+func encodeAll(items []*item) []string {
+	now, buffer, ends := time.Now(), make([]byte, 0, 192*len(items)), make([]int, len(items))
+	for i, it := range items {
+		buffer = it.entry.origin.append(buffer, now)
+		ends[i] = len(buffer)
+	}
+	whole, start, encoded := string(buffer), 0, make([]string, len(items))
+	for i, end := range ends {
+		encoded[i], start = whole[start:end], end
+	}
+	return encoded
 }
 
 func newEntry(event cloudevent.Event, origin cloudevent.Origin) entry {
@@ -56,8 +81,8 @@ func newEntry(event cloudevent.Event, origin cloudevent.Origin) entry {
 	}
 	e.typ, e.hash = event.Type, hash[:]
 	e.origin = metadata{
-		Group: origin.Group, Topic: origin.Topic, Partition: origin.Partition, Offset: origin.Offset,
-		CorrelationID: correlationID(event),
+		group: origin.Group, topic: origin.Topic, partition: origin.Partition, offset: origin.Offset,
+		correlationID: correlationID(event),
 	}
 	return e
 }

@@ -41,42 +41,40 @@ func (in *Inbox) single(msg *message.Message, next message.HandlerFunc) error {
 		return err
 	}
 	defer try.end()
-	it := in.newItem(msg, next)
-	it.suspect = try.counted
+	it := &item{claim: claim, suspect: try.counted}
+	in.read(it, msg, next)
 	err = in.alone(it, try)
 	try.settled = it.outcome != Failed
 	in.done(it, started, err)
 	return err
 }
 
-// newItem reads the message. The item's outcome is Applied when a transaction has to say more.
-func (in *Inbox) newItem(msg *message.Message, next message.HandlerFunc) *item {
+// read fills the item with the message. Its outcome is Applied when a transaction has to say more.
+func (in *Inbox) read(it *item, msg *message.Message, next message.HandlerFunc) {
 	in.crash("received")
-	it := &item{ctx: msg.Context(), msg: msg, outcome: Applied}
+	it.ctx, it.msg, it.next, it.outcome = msg.Context(), msg, next, Applied
 	it.origin, _ = cloudevent.OriginFrom(it.ctx)
 	it.event, it.wrong = cloudevent.FromMessage(msg)
 	it.decoded = it.wrong == nil
 	if it.wrong == nil && !in.cfg.Accepts(it.event.Type) {
 		it.outcome = Ignored
-		return it
+		return
 	}
 	if it.wrong == nil {
 		it.wrong = in.cfg.Validate(it.event)
 	}
 	if it.wrong != nil {
 		it.wrong, it.outcome = failure.AsPermanent(it.wrong), Failed
-		return it
+		return
 	}
 	it.entry = newEntry(it.event, it.origin)
-	it.handle = func(ctx context.Context, tx pgx.Tx) error { return in.run(ctx, tx, it, next) }
-	return it
 }
 
 // run calls the Watermill handler with the transaction in the message, and takes it out again.
-func (in *Inbox) run(ctx context.Context, tx pgx.Tx, it *item, next message.HandlerFunc) error {
+func (it *item) run(ctx context.Context, tx pgx.Tx) error {
 	defer it.msg.SetContext(it.ctx)
 	it.msg.SetContext(context.WithValue(ctx, deliveryKey{}, delivery{tx, it.event}))
-	produced, err := next(it.msg)
+	produced, err := it.next(it.msg)
 	if err == nil && len(produced) > 0 {
 		err = &codedError{CodePublishes, Permanent(errPublishes)}
 	}

@@ -50,6 +50,11 @@ func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, eventID string) (
 	if err := in.record(ctx, tx, []*item{it}); err != nil {
 		return Failed, err
 	}
+	if w, ok := tx.(*work); ok { // inside another consumer's handler: it wants to know now
+		if err := w.ready(ctx); err != nil {
+			return Failed, err
+		}
+	}
 	if it.outcome == Expired {
 		return Expired, ErrExpired
 	}

@@ -37,7 +37,8 @@ type queued struct {
 	sql     string
 	args    []any
 	rows    func(int64) error
-	refusal error // what a division by zero in it means
+	read    func(pgx.Rows) error // for a question; it must close the rows
+	refusal error                // what a division by zero in it means
 }
 
 const divisionByZero = "22012"
@@ -52,6 +53,22 @@ func queueGuard(ctx context.Context, tx pgx.Tx, refusal error, sql string, args 
 	}
 	_, err := tx.Exec(ctx, sql, args...)
 	return q.meaning(err)
+}
+
+// result reads what the statement came to.
+func (q queued) result(results pgx.BatchResults) error {
+	if q.read != nil {
+		rows, err := results.Query()
+		if err != nil {
+			return err
+		}
+		return q.read(rows)
+	}
+	tag, err := results.Exec()
+	if err == nil && q.rows != nil {
+		err = q.rows(tag.RowsAffected())
+	}
+	return err
 }
 
 // meaning is the refusal where the statement refused, else the error as it is.
@@ -100,11 +117,7 @@ func (w *work) send(ctx context.Context, commit bool) (err error) {
 		}
 	}()
 	for _, q := range queue {
-		tag, err := results.Exec()
-		if err == nil && q.rows != nil {
-			err = q.rows(tag.RowsAffected())
-		}
-		if err != nil {
+		if err := q.result(results); err != nil {
 			return &itemError{q.item, q.meaning(err)}
 		}
 	}

@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -28,21 +27,18 @@ group by key`
 
 const selectWatermarks = `select key, version from public.inbox_watermark where consumer = $1 and key = any ($2)`
 
-const selectHashes = `
-select i.event_id, i.payload_hash from unnest($2::text[], $3::timestamptz[]) as e (id, place)
-join public.inbox i on i.consumer = $1 and i.event_id = e.id and i.event_time = e.place`
-
 // state is what the database said about the events and keys of a transaction.
 type state struct {
 	inserted   map[string]bool
 	parked     map[string]int64 // key -> lowest version that holds it, 0 for one without
 	watermarks map[string]int64
-	hashes     map[string][]byte // of the ids that were there already
+	hashes     map[string][]byte // of the ids that are new in this transaction
 }
 
 // record inserts the inbox rows of the items, in one round trip, and gives each item its outcome: Applied for those
-// whose handler is to run. The keys' states are read by later statements than the insert, since that one may have
-// waited: a snapshot from before would not show what the twin committed.
+// whose handler is to run. What the ids mean that were there before may be known no sooner than the commit; see
+// compare. The keys' states are read by later statements than the insert, since that one may have waited: a snapshot
+// from before would not show what the twin committed.
 func (in *Inbox) record(ctx context.Context, tx pgx.Tx, items []*item) error {
 	unique := items
 	if len(items) > 1 {
@@ -52,15 +48,35 @@ func (in *Inbox) record(ctx context.Context, tx pgx.Tx, items []*item) error {
 	if err != nil {
 		return err
 	}
-	if len(s.inserted) < len(unique) {
-		if err := in.askHashes(ctx, tx, unique, s); err != nil {
-			return err
+	var seen []*item
+	for _, it := range items {
+		if !it.isNew(s) {
+			seen = append(seen, it)
 		}
 	}
-	for _, it := range items {
-		it.outcome = it.verdict(s)
+	if err := in.compare(ctx, tx, seen); err != nil {
+		return err
 	}
 	return in.decide(ctx, tx, items, s)
+}
+
+// isNew gives the item its outcome where the insert alone says it: an id that comes twice in a batch is new the first
+// time, and compared with that the second. It reports false for an id that was there before.
+func (it *item) isNew(s *state) bool {
+	if s.inserted[it.entry.id] {
+		delete(s.inserted, it.entry.id)
+		if s.hashes == nil {
+			s.hashes = make(map[string][]byte)
+		}
+		s.hashes[it.entry.id] = it.entry.hash
+		it.outcome = Applied
+		return true
+	}
+	hash, known := s.hashes[it.entry.id]
+	if known {
+		it.outcome = it.sameAs(hash)
+	}
+	return known
 }
 
 // firsts leaves out an id's second occurrence in the batch.
@@ -82,9 +98,7 @@ func (in *Inbox) ask(ctx context.Context, tx pgx.Tx, items []*item) (*state, err
 	}
 	s := &state{inserted: make(map[string]bool, len(items))}
 	batch := &pgx.Batch{}
-	if err := in.queueInsert(batch, items, s); err != nil {
-		return nil, err
-	}
+	in.queueInsert(batch, items, s)
 	keys := subjects(items)
 	if len(keys) > 0 {
 		names := make([][]byte, len(keys))
@@ -104,16 +118,12 @@ func (in *Inbox) ask(ctx context.Context, tx pgx.Tx, items []*item) (*state, err
 	return s, nil
 }
 
-func (in *Inbox) queueInsert(batch *pgx.Batch, items []*item, s *state) error {
+func (in *Inbox) queueInsert(batch *pgx.Batch, items []*item, s *state) {
 	n := len(items)
-	ids, types, origins := make([]string, n), make([]string, n), make([]string, n)
+	ids, types, origins := make([]string, n), make([]string, n), encodeAll(items)
 	places, times, hashes := make([]time.Time, n), make([]time.Time, n), make([][]byte, n)
 	for i, it := range items {
-		encoded, err := it.entry.origin.encode()
-		if err != nil {
-			return err
-		}
-		ids[i], types[i], origins[i] = it.entry.id, it.entry.typ, encoded
+		ids[i], types[i] = it.entry.id, it.entry.typ
 		places[i], times[i], hashes[i] = it.entry.place, it.entry.at, it.entry.hash
 	}
 	batch.Queue(insertEntries, in.cfg.Consumer, ids, places, times, types, hashes, origins).
@@ -125,7 +135,6 @@ func (in *Inbox) queueInsert(batch *pgx.Batch, items []*item, s *state) error {
 			})
 			return err
 		})
-	return nil
 }
 
 // collect reads rows of a text and a number into the map.
@@ -139,53 +148,6 @@ func collect(into map[string]int64) func(pgx.Rows) error {
 		})
 		return err
 	}
-}
-
-func (in *Inbox) askHashes(ctx context.Context, tx pgx.Tx, items []*item, s *state) error {
-	if len(items) == 1 {
-		return in.askHash(ctx, tx, items[0], s)
-	}
-	var ids []string
-	var places []time.Time
-	for _, it := range items {
-		if !s.inserted[it.entry.id] {
-			ids, places = append(ids, it.entry.id), append(places, it.entry.place)
-		}
-	}
-	rows, err := tx.Query(ctx, selectHashes, in.cfg.Consumer, ids, places)
-	if err != nil {
-		return fmt.Errorf("read inbox rows: %w", err)
-	}
-	s.hashes = make(map[string][]byte, len(ids))
-	var id string
-	var hash []byte
-	_, err = pgx.ForEachRow(rows, []any{&id, &hash}, func() error {
-		s.hashes[id] = bytes.Clone(hash)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("read inbox rows: %w", err)
-	}
-	return nil
-}
-
-// verdict says what the id alone says. An id that came twice in the batch is new the first time.
-func (it *item) verdict(s *state) Outcome {
-	hash, known := s.hashes[it.entry.id]
-	switch {
-	case s.inserted[it.entry.id]:
-		delete(s.inserted, it.entry.id)
-		if s.hashes == nil {
-			s.hashes = make(map[string][]byte)
-		}
-		s.hashes[it.entry.id] = it.entry.hash
-		return Applied
-	case !known:
-		return Expired // neither inserted nor there: the horizon kept it out
-	case !bytes.Equal(hash, it.entry.hash):
-		return Conflict
-	}
-	return Duplicate
 }
 
 // subjects are the keys of the items, each once.

@@ -32,15 +32,8 @@ const (
 	insertVersioned   = insertEntry + `(select version from public.inbox_watermark where consumer = $1 and key = $9)`
 )
 
-const selectHash = `
-select payload_hash from public.inbox where consumer = $1 and event_id = $2 and event_time = $3`
-
 // askOne is ask for one event, which costs the server half as much.
 func (in *Inbox) askOne(ctx context.Context, tx pgx.Tx, it *item) (*state, error) {
-	encoded, err := it.entry.origin.encode()
-	if err != nil {
-		return nil, err
-	}
 	e, key := it.entry, it.event.Subject
 	var inserted bool
 	var parked, version *int64
@@ -49,7 +42,7 @@ func (in *Inbox) askOne(ctx context.Context, tx pgx.Tx, it *item) (*state, error
 	if in.cfg.Versioned {
 		sql = insertVersioned
 	}
-	batch.Queue(sql, in.cfg.Consumer, e.id, e.place, e.typ, e.hash, encoded, e.at, []byte(key), key).
+	batch.Queue(sql, in.cfg.Consumer, e.id, e.place, e.typ, e.hash, e.origin.encode(), e.at, []byte(key), key).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&inserted, &parked, &version) })
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("insert inbox row: %w", routed(err))
@@ -77,17 +70,4 @@ func routed(err error) error {
 		return failure.AsTransient(err)
 	}
 	return err
-}
-
-func (in *Inbox) askHash(ctx context.Context, tx pgx.Tx, it *item, s *state) error {
-	var hash []byte
-	err := tx.QueryRow(ctx, selectHash, in.cfg.Consumer, it.entry.id, it.entry.place).Scan(&hash)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read inbox row: %w", err)
-	}
-	s.hashes = map[string][]byte{it.entry.id: hash}
-	return nil
 }

@@ -28,8 +28,8 @@ func (r *replay) read(ctx context.Context, l deadletter.Letter) (*item, error) {
 		Group: l.Group, Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Time: l.RecordTime,
 		Key: l.Key, Headers: headers, LastOffset: l.Offset,
 	}))
-	it := r.in.newItem(msg, r.in.cfg.Handler)
-	it.waited = true // a gap is one: nobody waits here
+	it := &item{waited: true} // a gap is one: nobody waits here
+	r.in.read(it, msg, r.in.cfg.Handler)
 	switch {
 	case it.wrong != nil:
 		return it, &refusal{(&letter{err: it.wrong}).code(), it.wrong}
@@ -131,22 +131,26 @@ func (in *Inbox) claimID(
 	if tag.RowsAffected() == 1 {
 		return Applied, nil
 	}
-	it.entry.origin.Outcome = "" // it is about to be applied, like a delivery
+	it.entry.origin.outcome = "" // it is about to be applied, like a delivery
 	s, err := in.askOne(ctx, w, it)
-	if err == nil && !s.inserted[it.entry.id] {
-		err = in.askHash(ctx, w, it, s)
-	}
 	if err != nil {
 		return Failed, err
 	}
-	switch outcome := it.verdict(s); {
-	case outcome == Conflict:
-		return Failed, &refusal{CodeConflict, errConflict}
-	case outcome == Expired && (l.Remembered || force):
+	if s.inserted[it.entry.id] {
+		return Applied, nil
+	}
+	hash, err := in.hashOf(ctx, w, &it.entry)
+	if err != nil {
+		return Failed, err
+	}
+	switch {
+	case hash == nil && (l.Remembered || force):
 		return Applied, nil // the inbox has forgotten the id; the letter has not, or somebody answers for it
-	case outcome == Expired:
+	case hash == nil:
 		return Failed, &refusal{CodeTooOld, ErrExpired}
+	case it.sameAs(hash) == Conflict:
+		return Failed, &refusal{CodeConflict, errConflict}
 	default:
-		return outcome, nil
+		return Duplicate, nil
 	}
 }

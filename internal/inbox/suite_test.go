@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -127,6 +128,20 @@ var scenarios = map[string]scenario{
 		},
 		outcomes: []inbox.Outcome{inbox.Applied, inbox.Conflict},
 		effects:  []int{0},
+	},
+	"a run of redeliveries, and in it another payload and something new": {
+		events: func() []cloudevent.Event {
+			a, b, c, d := newEvent(), newEvent(), newEvent(), newEvent()
+			return []cloudevent.Event{
+				a, b, c, a, b, c, a, b, c, a, b, c, a, b, c, payload(a, `{"value":"b"}`), a, b, c, a, b, c, a, b, c, d, a, d,
+			}
+		},
+		outcomes: slices.Concat(slices.Repeat([]inbox.Outcome{inbox.Applied}, 3),
+			slices.Repeat([]inbox.Outcome{inbox.Duplicate}, 12), []inbox.Outcome{inbox.Conflict},
+			slices.Repeat([]inbox.Outcome{inbox.Duplicate}, 9),
+			[]inbox.Outcome{inbox.Applied, inbox.Duplicate, inbox.Duplicate}),
+		effects: []int{0, 1, 2, 25},
+		letters: []string{"id_conflict"},
 	},
 	"a foreign id with another time is the same id": {
 		events: func() []cloudevent.Event {

@@ -30,6 +30,7 @@ type claims struct {
 // claim is one partition. Its messages come one after another, so nothing in it is guarded.
 type claim struct {
 	suspects int // events that may have ended the last owner and have not yet proved harmless
+	repeats  int // transactions in a row that found nothing new
 }
 
 // Inserting reports the row that was there before: a statement does not see what it writes itself.

@@ -7,12 +7,14 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/migrations"
 )
 
 const (
@@ -99,8 +101,7 @@ func TestRelayCrashesEverywhere(t *testing.T) {
 
 func crash(t *testing.T, p crashPoint) {
 	t.Helper()
-	o, pool := newOutbox(t), newDatabase(t)
-	smallPartitions(t, pool)
+	o, pool := newOutbox(t), newDatabase(t, smallPartitions)
 	addMany(t, o, pool, crashEvents, 5)
 	if p.prepare != "" {
 		_, err := pool.Exec(t.Context(), p.prepare)
@@ -146,7 +147,7 @@ func awaitNoSession(t testing.TB, pool *pgxpool.Pool) {
 	require.Eventually(t, func() bool {
 		return number(t, pool, `select count(*) from pg_stat_activity
 			where datname = current_database() and application_name = 'outbox relay'`) == 0
-	}, testTimeout, time.Millisecond, "the dead relay's session ends")
+	}, testTimeout, 5*time.Millisecond, "the dead relay's session ends")
 }
 
 // endLease spares a test the wait for it; TestStoppedLeaderChangesNothing waits.
@@ -163,7 +164,7 @@ const passedSQL = `select count(*) from outbox_cursor c where win is null and ol
 // awaitPassed waits until everything committed is recorded as published or held.
 func awaitPassed(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
-	require.Eventually(t, func() bool { return number(t, pool, passedSQL) == 1 }, testTimeout, tick,
+	require.Eventually(t, func() bool { return number(t, pool, passedSQL) == 1 }, testTimeout, 5*time.Millisecond,
 		"the cursor has passed all rows")
 }
 
@@ -172,24 +173,17 @@ func awaitCaughtUp(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return number(t, pool, passedSQL+` and not exists (select from outbox_held)`) == 1
-	}, testTimeout, tick, "the backlog is published")
+	}, testTimeout, 5*time.Millisecond, "the backlog is published")
 }
 
-// smallPartitions replaces the partitions by those a relay with the child's configuration makes.
-func smallPartitions(t testing.TB, pool *pgxpool.Pool) {
-	t.Helper()
-	_, err := pool.Exec(t.Context(), `drop table outbox_1, outbox_1000001, outbox_2000001, outbox_3000001`)
-	require.NoError(t, err)
-	r := newSession(t, pool, 1)
-	cfg := childRelayConfig(newLedger())
-	cfg.Connect = dial(t, pool)
-	relay, err := NewRelay(cfg)
-	require.NoError(t, err)
-	l := &leader{Relay: relay, conn: r.conn, term: r.term, reader: r}
-	require.NoError(t, l.maintain(t.Context()))
-	require.NoError(t, r.term.release(t.Context(), r.conn))
-	require.NoError(t, r.conn.Close(t.Context()))
-}
+// smallPartitions are those that a relay with the child's configuration makes.
+var smallPartitions = migrations.Set{Name: "small", FS: fstest.MapFS{"0001_small.sql": {Data: []byte(`-- +goose Up
+drop table public.outbox_1, public.outbox_1000001, public.outbox_2000001, public.outbox_3000001;
+create table public.outbox_1  partition of public.outbox for values from (1) to (9);
+create table public.outbox_9  partition of public.outbox for values from (9) to (17);
+create table public.outbox_17 partition of public.outbox for values from (17) to (25);
+create table public.outbox_25 partition of public.outbox for values from (25) to (33);
+`)}}}
 
 // unrecorded counts the records on the wire that the database does not know to be published; and it must know of none
 // that is not on the wire.

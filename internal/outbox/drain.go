@@ -74,6 +74,7 @@ func (l *leader) window(ctx context.Context) (found bool, err error) {
 		return false, nil
 	}
 	l.recorded = time.Now()
+	l.metrics.head.Store(w.head)
 	return true, l.publish(ctx, windowSource{l.reader, w}, p)
 }
 
@@ -87,6 +88,7 @@ func (l *leader) publishLeftover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.metrics.head.Store(l.reader.head)
 	return l.publish(ctx, src, p)
 }
 
@@ -97,7 +99,7 @@ func (l *leader) publish(ctx context.Context, src source, p page) error {
 	defer ahead.stop()
 	var taken outcome // not yet recorded
 	for len(p.records) > 0 {
-		l.metrics.pending(l.reader.sequenceHead, &p.records[0])
+		l.metrics.pending(&p.records[0])
 		if err := l.between(ctx, src, &taken); err != nil {
 			return err
 		}

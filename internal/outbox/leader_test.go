@@ -46,6 +46,21 @@ func TestOneRelayLeads(t *testing.T) {
 	require.Less(t, time.Since(began), relays[leader].cfg.Lease, "a clean stop gives the lease back")
 }
 
+// Who led once and stops now must not end the lease of the one who leads.
+func TestAStaleLeaderReleasesNothing(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	stale, leader := newSession(t, pool, 10), newSession(t, pool, 10)
+	require.NoError(t, stale.term.release(t.Context(), stale.conn))
+	left, err := leaseLeft(t.Context(), leader.conn)
+	require.NoError(t, err)
+	require.Positive(t, left)
+	require.NoError(t, leader.term.release(t.Context(), leader.conn))
+	left, err = leaseLeft(t.Context(), leader.conn)
+	require.NoError(t, err)
+	require.Negative(t, left)
+}
+
 // Whoever led last need not wait for its own lease when its session is ended.
 func TestALeaderTakesItsOwnLeaseBack(t *testing.T) {
 	t.Parallel()

@@ -83,15 +83,14 @@ func (t *term) release(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-const watchSQL = `
-select leader, epoch, extract(epoch from lease_until - clock_timestamp())::float8
-from public.outbox_cursor where name = $1`
+const leaseLeftSQL = `
+select extract(epoch from lease_until - clock_timestamp())::float8 from public.outbox_cursor where name = $1`
 
-// watch is how a follower sees the leader: who it is and for how long it still may lead.
-func watch(ctx context.Context, conn *pgx.Conn) (leader string, epoch int64, left time.Duration, err error) {
+// leaseLeft is how long somebody still may lead; it is not positive if nobody may.
+func leaseLeft(ctx context.Context, conn *pgx.Conn) (time.Duration, error) {
 	var seconds float64
-	if err := conn.QueryRow(ctx, watchSQL, cursorName).Scan(&leader, &epoch, &seconds); err != nil {
-		return "", 0, 0, fmt.Errorf("watch lease: %w", err)
+	if err := conn.QueryRow(ctx, leaseLeftSQL, cursorName).Scan(&seconds); err != nil {
+		return 0, fmt.Errorf("read lease: %w", err)
 	}
-	return leader, epoch, time.Duration(seconds * float64(time.Second)), nil
+	return time.Duration(seconds * float64(time.Second)), nil
 }

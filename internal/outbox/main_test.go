@@ -25,9 +25,9 @@ func newOutbox(t testing.TB) *Outbox {
 	return o
 }
 
-func newDatabase(t testing.TB) *pgxpool.Pool {
+func newDatabase(t testing.TB, more ...migrations.Set) *pgxpool.Pool {
 	t.Helper()
-	return pgtest.New(t, migrations.Outbox)
+	return pgtest.New(t, append([]migrations.Set{migrations.Outbox}, more...)...)
 }
 
 func event(key string) Event {

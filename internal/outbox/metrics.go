@@ -17,22 +17,25 @@ import (
 //	outbox_relay_failures_total{topic,class}    not taken: permanent, transient, behind (an earlier one of the key)
 //	outbox_relay_publish_seconds                one page, all its topics
 //	outbox_relay_batch_events                   events in a page that was sent
-//	outbox_relay_lag_events                     positions given out above the first unpublished one: an upper bound
+//	outbox_relay_lag_events                     positions given out from the first unpublished one on: an upper bound
 //	outbox_relay_oldest_unpublished_seconds     business age of that one; 0 if there is none
 //	outbox_relay_parkings_total                 keys parked, or parked again
-//	outbox_relay_parked_keys                    keys of which records are held
-//	outbox_relay_neglects_total                 looks at the partitions that failed
+//	outbox_relay_parked_keys                    keys of which records are held; lag and age do not count these records
+//	outbox_relay_neglects_total                 looks at the partitions that failed, and drops that were put off
 //	outbox_relay_position_room                  positions that existing partitions still have
 //
-// Lag, age, parked keys and room are known to the leader alone; a follower reports 0.
+// Lag, age, parked keys and room are known to the leader alone; a follower reports 0. While a window is open, as it is
+// throughout an outage, nothing is polled: the lag then grows with each look at the partitions.
 type relayMetrics struct {
-	leader, epoch, parkedKeys, lag, room prometheus.Gauge
-	oldest                               prometheus.GaugeFunc
-	sessions, parkings, neglected        prometheus.Counter
-	published, failures                  *prometheus.CounterVec
-	seconds, batch                       prometheus.Histogram
+	leader, epoch, parkedKeys, room prometheus.Gauge
+	lag, oldest                     prometheus.GaugeFunc
+	sessions, parkings, neglected   prometheus.Counter
+	published, failures             *prometheus.CounterVec
+	seconds, batch                  prometheus.Histogram
 
-	oldestAt atomic.Int64 // unix microseconds of the first unpublished event; 0: none
+	head     atomic.Int64 // of the sequence, as last read
+	first    atomic.Int64 // position of the first unpublished event; 0: none
+	oldestAt atomic.Int64 // its time, in unix microseconds
 }
 
 func newAddedMetric() *prometheus.CounterVec {
@@ -59,7 +62,6 @@ func newRelayMetrics() *relayMetrics {
 		leader:     gauge("leader", "1 while this relay leads."),
 		epoch:      gauge("epoch", "Epoch of the last leadership."),
 		parkedKeys: gauge("parked_keys", "Keys of which records are held."),
-		lag:        gauge("lag_events", "Positions given out above the first unpublished one; an upper bound."),
 		room:       gauge("position_room", "Positions that existing partitions still have."),
 		sessions:   counter("sessions_ended_total", "Sessions ended by an error."),
 		parkings:   counter("parkings_total", "Keys parked, or parked again."),
@@ -79,16 +81,28 @@ func newRelayMetrics() *relayMetrics {
 			Buckets: prometheus.ExponentialBuckets(1, 4, 9),
 		}),
 	}
+	m.lag = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "outbox_relay_lag_events", Help: "Positions given out from the first unpublished one on; an upper bound.",
+	}, m.lagEvents)
 	m.oldest = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "outbox_relay_oldest_unpublished_seconds", Help: "Age of the first unpublished event.",
-	}, func() float64 {
-		at := m.oldestAt.Load()
-		if at == 0 {
-			return 0
-		}
-		return max(0, time.Since(time.UnixMicro(at)).Seconds())
-	})
+	}, m.oldestSeconds)
 	return m
+}
+
+func (m *relayMetrics) lagEvents() float64 {
+	first := m.first.Load()
+	if first == 0 {
+		return 0
+	}
+	return float64(max(1, m.head.Load()-first+1))
+}
+
+func (m *relayMetrics) oldestSeconds() float64 {
+	if m.first.Load() == 0 {
+		return 0
+	}
+	return max(0, time.Since(time.UnixMicro(m.oldestAt.Load())).Seconds())
 }
 
 func (m *relayMetrics) register(r prometheus.Registerer) error {
@@ -110,20 +124,17 @@ func (m *relayMetrics) lead(epoch int64) {
 
 // follow resets what only a leader knows.
 func (m *relayMetrics) follow() {
-	for _, g := range []prometheus.Gauge{m.leader, m.parkedKeys, m.lag, m.room} {
+	for _, g := range []prometheus.Gauge{m.leader, m.parkedKeys, m.room} {
 		g.Set(0)
 	}
-	m.oldestAt.Store(0)
+	m.caughtUp()
 }
 
-func (m *relayMetrics) caughtUp() {
-	m.lag.Set(0)
-	m.oldestAt.Store(0)
-}
+func (m *relayMetrics) caughtUp() { m.first.Store(0) }
 
-func (m *relayMetrics) pending(head int64, first *record) {
-	m.lag.Set(float64(max(1, head-first.position+1)))
+func (m *relayMetrics) pending(first *record) {
 	m.oldestAt.Store(first.event.Time.UnixMicro())
+	m.first.Store(first.position)
 }
 
 // observe counts what became of a flight.

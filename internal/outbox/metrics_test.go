@@ -31,7 +31,7 @@ func TestMetricsTellWhatHappens(t *testing.T) {
 	o, err := New(Config{Source: "/test", Registerer: registry})
 	require.NoError(t, err)
 	cfg := testRelayConfig(t, pool, l)
-	cfg.Registerer, cfg.Patience = registry, time.Minute
+	cfg.Registerer, cfg.Patience, cfg.MaintainEvery = registry, time.Minute, tick
 	startRelay(t, cfg)
 	until := func(name string, is func(float64) bool) {
 		t.Helper()
@@ -51,14 +51,16 @@ func TestMetricsTellWhatHappens(t *testing.T) {
 	old.OccurredAt = time.Now().Add(-time.Hour)
 	commit(t, o, pool, old, event("b"))
 	until("outbox_relay_lag_events", func(v float64) bool { return v == 2 })
+	addMany(t, o, pool, 10, 3)
+	until("outbox_relay_lag_events", func(v float64) bool { return v == 12 })
 	until("outbox_relay_oldest_unpublished_seconds", func(v float64) bool { return v >= 3600 })
 	until("outbox_relay_failures_total", func(v float64) bool { return v >= 3 })
 	l.follow(nil)
 	until("outbox_relay_oldest_unpublished_seconds", func(v float64) bool { return v == 0 })
 
 	got := values(t, registry)
-	require.Equal(t, 5.0, got["outbox_events_added_total"])
-	require.Equal(t, 4.0, got["outbox_relay_published_total"])
+	require.Equal(t, 15.0, got["outbox_events_added_total"])
+	require.Equal(t, 14.0, got["outbox_relay_published_total"])
 	require.Equal(t, 1.0, got["outbox_relay_epoch"])
 	require.Equal(t, 1.0, got["outbox_relay_parkings_total"])
 	require.Equal(t, got["outbox_relay_publish_seconds"], got["outbox_relay_batch_events"])

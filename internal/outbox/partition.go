@@ -34,6 +34,7 @@ func (l *leader) maintain(ctx context.Context) error {
 	if err := l.conn.QueryRow(ctx, headSQL).Scan(&head); err != nil {
 		return fmt.Errorf("read sequence head: %w", err)
 	}
+	l.metrics.head.Store(head)
 	room := l.cfg.PartitionSize * int64(l.cfg.PartitionsAhead)
 	for n := 0; upper-head <= room && n < maxChanges; n++ {
 		if err := l.createPartition(ctx, upper, upper+l.cfg.PartitionSize); err != nil {
@@ -173,6 +174,7 @@ func (l *leader) dropPartition(ctx context.Context, p partition) error {
 	})
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "55P03" { // lock_not_available
+		l.metrics.neglected.Inc()
 		l.log.Warn("partition not dropped, the outbox is in use", "from", p.lower)
 		return nil
 	}

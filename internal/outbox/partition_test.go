@@ -38,8 +38,7 @@ func readPast(t testing.TB, l *leader, published int64) {
 
 func TestPartitionsAreCreatedAhead(t *testing.T) {
 	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	smallPartitions(t, pool) // of 8
+	o, pool := newOutbox(t), newDatabase(t, smallPartitions) // of 8
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.PartitionSize, cfg.PartitionsAhead = 8, 4
 	l := newLeader(t, pool, cfg)
@@ -69,8 +68,7 @@ func TestPartitionsAreCreatedBesideWriters(t *testing.T) {
 
 func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	smallPartitions(t, pool)
+	o, pool := newOutbox(t), newDatabase(t, smallPartitions)
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.PartitionSize, cfg.PartitionsAhead = 8, 4
 	l := newLeader(t, pool, cfg)

@@ -20,10 +20,11 @@ import (
 func TestReaderOverRandomSchedules(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
+	readers := newSessions(t, pool)
 	cases := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		cases++
-		s := newSchedule(rt, t, o, pool, cases)
+		s := newSchedule(rt, t, o, pool, readers, cases)
 		defer s.abandon()
 		rt.Repeat(map[string]func(*rapid.T){
 			"begin": s.begin, "take an id early": s.takeID, "add": s.add, "savepoint": s.savepoint,
@@ -37,12 +38,13 @@ func TestReaderOverRandomSchedules(t *testing.T) {
 // schedule is the model: which transactions are open and what they hold, and what was read.
 type schedule struct {
 	*rapid.T
-	t      *testing.T
-	o      *Outbox
-	pool   *pgxpool.Pool
-	prefix string // of the keys of this case: the table is shared by all
-	reader *reader
-	size   int
+	t       *testing.T
+	o       *Outbox
+	pool    *pgxpool.Pool
+	prefix  string // of the keys of this case: the table is shared by all
+	readers *sessions
+	reader  *reader
+	size    int
 
 	open     []*openTx
 	prepared []*openTx
@@ -68,12 +70,15 @@ type level struct {
 
 const maxOpen = 5
 
-func newSchedule(rt *rapid.T, t *testing.T, o *Outbox, pool *pgxpool.Pool, n int) *schedule {
+func newSchedule(
+	rt *rapid.T, t *testing.T, o *Outbox, pool *pgxpool.Pool, readers *sessions, n int,
+) *schedule {
 	s := &schedule{
-		T: rt, t: t, o: o, pool: pool, prefix: fmt.Sprintf("case%d-", n), want: map[string]bool{}, taken: map[int64]int{},
+		T: rt, t: t, o: o, pool: pool, readers: readers, prefix: fmt.Sprintf("case%d-", n),
+		want: map[string]bool{}, taken: map[int64]int{},
 		size: rapid.IntRange(1, 5).Draw(rt, "page size"),
 	}
-	s.reader = newSession(t, pool, s.size)
+	s.reader = readers.next(t, s.size)
 	return s
 }
 
@@ -241,11 +246,10 @@ func (s *schedule) partOfARound(*rapid.T) {
 func (s *schedule) crash(*rapid.T) {
 	s.crashed = true
 	old := s.reader
-	s.reader = newSession(s.t, s.pool, s.size)
+	s.reader = s.readers.next(s.t, s.size)
 	if old.win != nil {
 		require.ErrorIs(s, old.finish(s.t.Context(), nil), errDeposed)
 	}
-	closeSession(s.t.Context(), old.conn)
 }
 
 // check holds after every step: no ghosts, no disorder.
@@ -299,7 +303,6 @@ func (s *schedule) abandon() {
 		_, _ = tx.conn.Exec(ctx, fmt.Sprintf(`rollback prepared '%s'`, tx.gid))
 		tx.conn.Release()
 	}
-	closeSession(ctx, s.reader.conn)
 }
 
 // TB lets the checks of testing.TB serve a rapid case.

@@ -24,7 +24,6 @@ type reader struct {
 	term  *term
 	pages *pager
 	cursor
-	sequenceHead int64 // as of the last poll
 }
 
 var (
@@ -43,7 +42,7 @@ func newReader(ctx context.Context, conn *pgx.Conn, t *term, pages *pager) (*rea
 	if err != nil {
 		return nil, err
 	}
-	return &reader{conn: conn, term: t, pages: pages, cursor: c, sequenceHead: c.head}, nil
+	return &reader{conn: conn, term: t, pages: pages, cursor: c}, nil
 }
 
 // pollSQL takes the snapshot first and reads the head second: it is one statement, and its snapshot is taken before it
@@ -72,7 +71,6 @@ func (r *reader) poll(ctx context.Context) (*window, error) {
 	if pid != r.conn.PgConn().PID() {
 		return nil, errSessionChanged
 	}
-	r.sequenceHead = w.head
 	if text == r.done.text {
 		return nil, nil
 	}

@@ -124,6 +124,7 @@ func TestRebaseWaitsForWriters(t *testing.T) {
 func TestReaderOverRandomRestores(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
+	readers := newSessions(t, pool)
 	cases := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		cases++
@@ -143,7 +144,7 @@ func TestReaderOverRandomRestores(t *testing.T) {
 				commit(t, o, pool, events...)
 				total += len(events)
 			}
-			r := newSession(t, pool, 2)
+			r := readers.next(t, 2)
 			if r.sysid != r.here { // a rebase waits for whoever has written
 				require.NoError(rt, slow.Commit(t.Context()))
 			}
@@ -154,13 +155,11 @@ func TestReaderOverRandomRestores(t *testing.T) {
 			if err := slow.Commit(t.Context()); !errors.Is(err, pgx.ErrTxClosed) {
 				require.NoError(rt, err)
 			}
-			closeSession(t.Context(), r.conn)
 			restoreHere(t, pool)
 		}
-		r := newSession(t, pool, 2)
+		r := readers.next(t, 2)
 		wire = append(wire, liveOn(rt, t, r, -1)...)
 		require.Empty(rt, read(t, r))
-		closeSession(t.Context(), r.conn)
 		requireOrder(rapidTB{t, rt}, wire)
 		require.Equal(rt, total, distinct(wire), "events are lost")
 	})

@@ -128,7 +128,7 @@ func (r *Relay) awaitTerm(ctx context.Context, conn *pgx.Conn) (*term, error) {
 			if t, err = acquire(ctx, conn, r.cfg.Name, r.cfg.Lease, r.epoch); err != nil || t != nil {
 				return err
 			}
-			_, _, left, err = watch(ctx, conn)
+			left, err = leaseLeft(ctx, conn)
 			return err
 		})
 		if err != nil || t != nil {

@@ -11,10 +11,9 @@ import (
 )
 
 const (
-	inboxBatch      = 200  // events per transaction, the default of INBOX_BATCH
-	inboxConns      = 20   // of a pool, the default of the services
-	inboxKeys       = 1008 // a multiple of every number of partitions, so that each has as many keys
-	inboxPartitions = 12   // where there is only one number of them
+	inboxBatch      = 200 // events per transaction, the default of INBOX_BATCH
+	inboxConns      = 20  // of a pool, the default of the services
+	inboxPartitions = 12  // where there is only one number of them
 	inboxConsumer   = "bench"
 )
 
@@ -23,6 +22,7 @@ type inboxPlan struct {
 	Rounds     int
 	Partitions []int
 	Slow, Fast map[int]int // partitions -> records: for one event per transaction, and for batches
+	Keys       int         // a multiple of every number of partitions, so that each has as many keys
 	History    int         // rows that the inbox remembers
 	Days       int         // over which they are spread
 	Watermarks int         // keys that it knows beside
@@ -36,6 +36,7 @@ var fullInboxPlan = inboxPlan{
 	Rounds: 5, Partitions: []int{1, 12, 48},
 	Slow:    map[int]int{1: 2_500, 12: 8_000, 48: 10_000},
 	Fast:    map[int]int{1: 30_000, 12: 60_000, 48: 60_000},
+	Keys:    1008,
 	History: 10_000_000, Days: 10, Watermarks: 1_000_000,
 }
 
@@ -43,6 +44,7 @@ var quickInboxPlan = inboxPlan{
 	Rounds: 2, Partitions: []int{1, 12, 48},
 	Slow:    map[int]int{1: 1_200, 12: 2_000, 48: 2_000},
 	Fast:    map[int]int{1: 4_000, 12: 10_000, 48: 10_000},
+	Keys:    1008,
 	History: 200_000, Days: 4, Watermarks: 20_000,
 	Budget: 25 * time.Second, KeepDatabases: true,
 }

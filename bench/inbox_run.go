@@ -74,7 +74,7 @@ func (b *inboxBench) records(r inboxRun) *records {
 	if base.Before(b.newest) {
 		base = b.newest
 	}
-	rec := newRecords(sizes[r.partitions], r.partitions, inboxKeys, duplicates, base)
+	rec := newRecords(sizes[r.partitions], r.partitions, b.plan.Keys, duplicates, base)
 	b.newest = rec.until()
 	return rec
 }

@@ -9,16 +9,15 @@ import (
 // heldBound of the moment that they were due.
 const (
 	heldBound = 500 * time.Millisecond
-	// closeEnough ends the search: the highest rate that was held and the lowest that was not differ by less.
-	closeEnough = 1.1
 	// stepDown is by how much less is tried when a rate that passed the probes is not held for the whole time.
 	stepDown     = 0.92
 	confirmTries = 6 // together they stay within stepTimeout
 )
 
-// search finds the highest rate for which try says true: doubling, then halving what is in question. It returns 0 if
-// not even a tenth of the first rate is held.
-func search(first float64, try func(rate float64) (bool, error)) (float64, error) {
+// search finds the highest rate for which try says true: doubling, then halving what is in question, until the highest
+// that was held and the lowest that was not differ by less than closeEnough. It returns 0 if not even a tenth of the
+// first rate is held.
+func search(first, closeEnough float64, try func(rate float64) (bool, error)) (float64, error) {
 	low, high := 0.0, 0.0
 	for rate := first; high == 0 || low == 0 || high/low > closeEnough; {
 		held, err := try(rate)
@@ -70,7 +69,7 @@ func (b *pathBench) held(ctx context.Context, name string, l *openLine, profile 
 			return held, nil
 		}
 	}
-	best, err := search(b.plan.ProbeFrom, try(b.plan.ProbeFor, ""))
+	best, err := search(b.plan.ProbeFrom, b.plan.CloseEnough, try(b.plan.ProbeFor, ""))
 	if err != nil {
 		return err
 	}

@@ -13,13 +13,14 @@ import (
 
 // pathPlan says how much is measured.
 type pathPlan struct {
-	Rounds     int           // of the latencies
-	Rates      []float64     // signups/s
-	LatencyFor time.Duration // per rate and line
-	Warm       int           // signups before anything is measured
-	ProbeFrom  float64       // signups/s at which the search for the highest rate begins
-	ProbeFor   time.Duration // per step of it
-	HoldFor    time.Duration // how long the rate that was found has to be held
+	Rounds      int           // of the latencies
+	Rates       []float64     // signups/s
+	LatencyFor  time.Duration // per rate and line
+	Warm        int           // signups before anything is measured
+	ProbeFrom   float64       // signups/s at which the search for the highest rate begins
+	ProbeFor    time.Duration // per step of it
+	CloseEnough float64       // ends it: the highest rate that was held and the lowest that was not differ by less
+	HoldFor     time.Duration // how long the rate that was found has to be held
 
 	KeepDatabases bool `json:"-"` // until the end
 	NoSync        bool `json:"-"` // fsync off, for tests
@@ -27,12 +28,12 @@ type pathPlan struct {
 
 var fullPathPlan = pathPlan{
 	Rounds: 5, Rates: []float64{100, 1000}, LatencyFor: 5 * time.Second, Warm: 500,
-	ProbeFrom: 500, ProbeFor: 5 * time.Second, HoldFor: time.Minute,
+	ProbeFrom: 500, ProbeFor: 5 * time.Second, CloseEnough: 1.1, HoldFor: time.Minute,
 }
 
 var quickPathPlan = pathPlan{
 	Rounds: 1, Rates: []float64{100, 1000}, LatencyFor: 1500 * time.Millisecond, Warm: 200,
-	ProbeFrom: 500, ProbeFor: time.Second, HoldFor: 2 * time.Second, KeepDatabases: true,
+	ProbeFrom: 500, ProbeFor: time.Second, CloseEnough: 1.1, HoldFor: 2 * time.Second, KeepDatabases: true,
 }
 
 // pathBench is one run of "bench path".

@@ -17,7 +17,8 @@ import (
 // smokePathPlan is everything once, as small as it can be.
 var smokePathPlan = pathPlan{
 	Rounds: 1, Rates: []float64{1000}, LatencyFor: 100 * time.Millisecond, Warm: 10,
-	ProbeFrom: 500, ProbeFor: 50 * time.Millisecond, HoldFor: 100 * time.Millisecond, KeepDatabases: true, NoSync: true,
+	ProbeFrom: 2000, ProbeFor: 50 * time.Millisecond, CloseEnough: 4, HoldFor: 100 * time.Millisecond,
+	KeepDatabases: true, NoSync: true,
 }
 
 func TestPathBenchmarkMeasuresEverything(t *testing.T) {
@@ -52,9 +53,10 @@ func TestPathBenchmarkMeasuresEverything(t *testing.T) {
 
 func TestSearchFindsWhatIsHeld(t *testing.T) {
 	t.Parallel()
+	const closeEnough = 1.1
 	for limit, first := range map[float64]float64{10_000: 500, 700: 500, 499: 500, 60: 500, 3: 1} {
 		var tried []float64
-		found, err := search(first, func(rate float64) (bool, error) {
+		found, err := search(first, closeEnough, func(rate float64) (bool, error) {
 			tried = append(tried, rate)
 			return rate <= limit, nil
 		})
@@ -63,12 +65,12 @@ func TestSearchFindsWhatIsHeld(t *testing.T) {
 		require.Greater(t, found*closeEnough, limit, tried)
 		require.Less(t, len(tried), 12)
 	}
-	found, err := search(500, func(float64) (bool, error) { return false, nil })
+	found, err := search(500, closeEnough, func(float64) (bool, error) { return false, nil })
 	require.NoError(t, err)
 	require.Zero(t, found, "a line that holds nothing ends the search")
 
 	broken := errors.New("broken")
-	_, err = search(500, func(float64) (bool, error) { return false, broken })
+	_, err = search(500, closeEnough, func(float64) (bool, error) { return false, broken })
 	require.ErrorIs(t, err, broken)
 }
 

@@ -86,7 +86,7 @@ func TestCtrlCStopsEverything(t *testing.T) {
 		}
 		return len(p), nil
 	})}
-	_, err := (&RelayCommand{options: options{Dir: dir}}).measure(ctx, to, smokePlan)
+	_, err := (&RelayCommand{options: options{Dir: dir}, Only: []string{"signups"}}).measure(ctx, to, smokePlan)
 	require.ErrorContains(t, err, "signups 1/1: signup, bare, 1 clients: interrupt")
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)

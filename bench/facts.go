@@ -16,7 +16,7 @@ type facts struct {
 	Settings   map[string]string `json:"postgresql_settings"`
 }
 
-// shownSettings are the server's settings that move the figures most.
+// settingsSQL reads the settings that move the figures most.
 const settingsSQL = `
 select name, current_setting(name) from unnest(array['fsync', 'synchronous_commit', 'full_page_writes', 'wal_level',
     'shared_buffers', 'max_wal_size', 'autovacuum']) as name`

@@ -75,7 +75,7 @@ func currentModule(dir string) (string, error) {
 
 // replace exchanges whole occurrences of the path in text; what holds a NUL byte is no text.
 func replace(content []byte, old, module string) []byte {
-	if bytes.IndexByte(content, 0) >= 0 {
+	if bytes.IndexByte(content, 0) >= 0 || !bytes.Contains(content, []byte(old)) {
 		return content
 	}
 	whole := regexp.MustCompile(`(^|[^A-Za-z0-9_~./-])` + regexp.QuoteMeta(old) + `([^A-Za-z0-9_~-]|$)`)

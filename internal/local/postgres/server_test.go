@@ -88,21 +88,22 @@ func TestSettings(t *testing.T) {
 	} {
 		require.Equal(t, want, query[string](t, server, `select current_setting('`+setting+`')`), setting)
 	}
+	connection, err := pgx.ParseConfig(server.DSN("postgres"))
+	require.NoError(t, err)
+	require.DirExists(t, connection.Host)
 	require.NoError(t, server.Stop(t.Context()))
+	require.NoDirExists(t, connection.Host, "the socket's folder goes with the server")
 	require.Contains(t, log.String(), "database system is ready")
 }
 
-func TestDurableKeepsFsync(t *testing.T) {
-	t.Parallel()
-	server := startServer(t, postgres.Config{Dir: filepath.Join(folder(t), "data"), Durable: true})
-	require.Equal(t, "on", query[string](t, server, `show fsync`))
-	require.Equal(t, "on", query[string](t, server, `show synchronous_commit`))
-}
-
-func TestSecondServerIsRefused(t *testing.T) {
+// A cluster whose initdb was killed half-way must not be taken for one. Once there is one, a second server is refused.
+func TestUnfinishedClusterIsMadeAgainAndServedOnce(t *testing.T) {
 	t.Parallel()
 	cfg := postgres.Config{Dir: filepath.Join(folder(t), "data")}
+	require.NoError(t, os.Mkdir(cfg.Dir+".initdb", 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(cfg.Dir+".initdb", "PG_VERSION"), []byte("15\n"), 0o600))
 	server := startServer(t, cfg)
+	require.NoDirExists(t, cfg.Dir+".initdb")
 
 	_, err := postgres.Start(t.Context(), cfg)
 	require.ErrorIs(t, err, postgres.ErrInUse)
@@ -112,6 +113,8 @@ func TestSecondServerIsRefused(t *testing.T) {
 func TestKillIsACrash(t *testing.T) {
 	t.Parallel()
 	server := startServer(t, postgres.Config{Dir: filepath.Join(folder(t), "data"), Durable: true})
+	require.Equal(t, "on", query[string](t, server, `show fsync`))
+	require.Equal(t, "on", query[string](t, server, `show synchronous_commit`))
 	exec(t, server, `create table kept as select 42 as n`)
 	require.NoError(t, server.Err())
 	require.NoError(t, server.Kill())
@@ -132,16 +135,6 @@ func TestStopThatTakesTooLongIsCutShort(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, server.Stop(ctx), context.Canceled)
 	<-server.Done()
-}
-
-func TestSocketFolderGoesWithTheServer(t *testing.T) {
-	t.Parallel()
-	server := startServer(t, postgres.Config{Dir: filepath.Join(folder(t), "data")})
-	cfg, err := pgx.ParseConfig(server.DSN("postgres"))
-	require.NoError(t, err)
-	require.DirExists(t, cfg.Host)
-	require.NoError(t, server.Stop(t.Context()))
-	require.NoDirExists(t, cfg.Host)
 }
 
 func TestStartThatFails(t *testing.T) {
@@ -183,17 +176,6 @@ func TestStartThatFails(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, left, "an unfinished cluster is removed")
 	})
-}
-
-// A cluster whose initdb was killed half-way must not be taken for one.
-func TestUnfinishedClusterIsMadeAgain(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(folder(t), "data")
-	require.NoError(t, os.Mkdir(dir+".initdb", 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(dir+".initdb", "PG_VERSION"), []byte("15\n"), 0o600))
-	server := startServer(t, postgres.Config{Dir: dir})
-	require.Equal(t, 1, query[int](t, server, `select 1`))
-	require.NoDirExists(t, dir+".initdb")
 }
 
 // Two programs that start on one folder at once: one gets it, the other is told, and nothing is broken.

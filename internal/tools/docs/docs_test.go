@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,4 +119,35 @@ func TestWorkflowCallsTheScript(t *testing.T) {
 	for _, uses := range regexp.MustCompile(`uses: (\S+)`).FindAllStringSubmatch(workflow, -1) {
 		require.Regexp(t, `@[0-9a-f]{40}$`, uses[1], "a tag can be moved, a commit cannot")
 	}
+}
+
+var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
+
+// Go code on a page stands in the tree too, where it is compiled; indentation does not count.
+func TestGoOnPagesIsCompiled(t *testing.T) {
+	t.Parallel()
+	var sources []string
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && filepath.Ext(path) == ".go" {
+			sources = append(sources, unindented(read(t, path)))
+		}
+		return err
+	}))
+	for _, page := range pages(t) {
+		for _, block := range goBlock.FindAllStringSubmatch(read(t, page), -1) {
+			found := slices.ContainsFunc(sources, func(source string) bool {
+				return strings.Contains(source, unindented(block[1]))
+			})
+			require.True(t, found, "%s shows code that is nowhere else:\n%s", page, block[1])
+		}
+	}
+}
+
+// unindented begins each line at its first visible character.
+func unindented(code string) string {
+	var b strings.Builder
+	for line := range strings.Lines(code) {
+		b.WriteString(strings.TrimLeft(line, "\t "))
+	}
+	return b.String()
 }

@@ -37,7 +37,7 @@ type Config struct {
 	eventing.Config
 }
 
-func (c Config) Validate() []config.Problem { return c.Config.Problems() }
+func (c Config) Validate() []config.Problem { return c.Problems() }
 
 const insertPoints = `insert into points (user_id, points) values ($1, $2)`
 

@@ -4,7 +4,7 @@ package api
 
 import "embed"
 
-// Files are openapi.yaml, admin.yaml, asyncapi.yaml, requests.http and events/, under those names.
+// Files are openapi.yaml, admin.yaml, asyncapi.yaml, requests.http, operations.http and events/, under those names.
 //
-//go:embed openapi.yaml admin.yaml asyncapi.yaml requests.http events/*.json events/examples/*.json
+//go:embed openapi.yaml admin.yaml asyncapi.yaml requests.http operations.http events/*.json events/examples/*.json
 var Files embed.FS

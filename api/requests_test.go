@@ -12,17 +12,17 @@ import (
 	"example.com/twinbox/api"
 )
 
-// httpRequest is one request of requests.http.
+// httpRequest is one request of an .http file.
 type httpRequest struct {
 	name, method, target string
 	headers              http.Header
 	body                 string
 }
 
-// readRequests reads the little of the format that the file uses.
-func readRequests(t *testing.T) (requests []httpRequest, variables map[string]string) {
+// readRequests reads the little of the format that the files use.
+func readRequests(t *testing.T, file string) (requests []httpRequest, variables map[string]string) {
 	t.Helper()
-	data, err := api.Files.ReadFile("requests.http")
+	data, err := api.Files.ReadFile(file)
 	require.NoError(t, err)
 	variables = map[string]string{}
 	for part := range strings.SplitSeq(string(data), "\n###") {
@@ -69,7 +69,7 @@ func TestRequestsFollowTheAPI(t *testing.T) {
 	t.Parallel()
 	root := document(t, "openapi.yaml")
 	check, known := checker(t, root), operations(t, root)
-	requests, variables := readRequests(t)
+	requests, variables := readRequests(t, "requests.http")
 	require.GreaterOrEqual(t, len(requests), 7)
 	named, used := map[string]bool{}, map[string]bool{}
 	for _, request := range requests {
@@ -109,5 +109,33 @@ func requireBody(t *testing.T, check func(string, any) error, op operation, requ
 	require.NoError(t, check(schema, body), request.name)
 	if strings.HasSuffix(op.name, "/signups") {
 		require.NotEmpty(t, request.headers.Get("Idempotency-Key"), request.name)
+	}
+}
+
+// Every request of operations.http is one that admin.yaml knows, with a body of its schema, and changes nothing as it
+// stands there; every question that needs no id is there.
+func TestOperationsFollowTheAPI(t *testing.T) {
+	t.Parallel()
+	root := document(t, "admin.yaml")
+	check, known := checker(t, root), operations(t, root)
+	requests, variables := readRequests(t, "operations.http")
+	used := map[string]bool{}
+	for _, request := range requests {
+		base := reference.FindStringSubmatch(request.target)
+		require.NotNil(t, base, request.name)
+		require.True(t, strings.HasPrefix(variables[base[1]], "http://127.0.0.1:808"), request.name)
+		path, _, _ := strings.Cut(strings.TrimPrefix(request.target, base[0]), "?")
+		op, found := known[request.method+" "+path]
+		require.True(t, found, "%s %s is not in admin.yaml", request.method, path)
+		used[op.name] = true
+		require.Equal(t, "Bearer {{token}}", request.headers.Get("Authorization"), request.name)
+		requireBody(t, check, op, request)
+		if strings.Contains(request.body, `"reason"`) {
+			require.Contains(t, request.body, `"dry_run": true`, request.name)
+		}
+	}
+	for name := range known {
+		require.True(t, used[name] || !strings.HasPrefix(name, "GET") || strings.Contains(name, "{"),
+			"%s is not in operations.http", name)
 	}
 }

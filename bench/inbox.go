@@ -25,15 +25,13 @@ func (c *InboxCommand) Run(ctx context.Context, to streams) error {
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	report, err := c.measure(ctx, to, plan)
-	if err != nil {
+	if report == nil {
 		return err
 	}
-	if err := printTable(to.out, report); err != nil {
-		return err
-	}
-	return c.save(report, len(c.Only) == 0, to)
+	return errors.Join(err, c.show(report, len(c.Only) == 0, to))
 }
 
+// measure returns a report and an error when all was measured and something could not be put away.
 func (c *InboxCommand) measure(ctx context.Context, to streams, plan inboxPlan) (report *inboxReport, err error) {
 	began := time.Now()
 	st, err := openStage(ctx, c.stage(to, !plan.NoSync))

@@ -49,6 +49,14 @@ func (o options) brokers() []string {
 	return strings.Split(o.Brokers, ",")
 }
 
+// show prints the table and saves the result.
+func (o options) show(r report, whole bool, to streams) error {
+	if err := printTable(to.out, r); err != nil {
+		return err
+	}
+	return o.save(r, whole, to)
+}
+
 // save writes the JSON and the picture of a run that measured everything or, with --out, of any. A quick run replaces a
 // full one only where it was told to.
 func (o options) save(r report, whole bool, to streams) error {

@@ -27,15 +27,13 @@ func (c *RelayCommand) Run(ctx context.Context, to streams) error {
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	report, err := c.measure(ctx, to, plan)
-	if err != nil {
+	if report == nil {
 		return err
 	}
-	if err := printTable(to.out, report); err != nil {
-		return err
-	}
-	return c.save(report, len(c.Only) == 0 && !c.NoStock, to)
+	return errors.Join(err, c.show(report, len(c.Only) == 0 && !c.NoStock, to))
 }
 
+// measure returns a report and an error when all was measured and something could not be put away.
 func (c *RelayCommand) measure(ctx context.Context, to streams, plan relayPlan) (report *relayReport, err error) {
 	began := time.Now()
 	st, err := openStage(ctx, c.stage(to, !plan.NoSync))

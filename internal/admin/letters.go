@@ -87,8 +87,10 @@ func (s *server) DiscardDeadLetters(w http.ResponseWriter, r *http.Request) {
 		web.WriteProblem(w, r, err)
 		return
 	}
-	stream(w, r, func(ctx context.Context, _ func(int64)) (adminapi.Result, error) {
-		result, err := s.letters.Discard(ctx, filterOf(request.Filter), act.change())
+	stream(w, r, func(ctx context.Context, progress func(int64)) (adminapi.Result, error) {
+		change := act.change()
+		change.OnProgress = func(changed int) { progress(int64(changed)) }
+		result, err := s.letters.Discard(ctx, filterOf(request.Filter), change)
 		return resultOf(act, result), err
 	})
 }

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/admin"
 	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/admin/client"
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/inbox"
 )
@@ -96,4 +98,34 @@ func TestAReplayThatEndsEarlySaysSo(t *testing.T) {
 	status, content = b.call(t, http.MethodPost, "/admin/v1/dead-letters/replay",
 		`{"by":"ada","reason":"r","dry_run":false,"filter":{},"rate":-1}`)
 	requireProblem(t, status, content, http.StatusUnprocessableEntity, "invalid_value")
+}
+
+// A replay whose handler says nothing for long is heard of all the same: no client takes the service for dead.
+func TestALongReplayIsHeardOf(t *testing.T) {
+	t.Parallel()
+	heard := make(chan struct{})
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+		cfg.Consumers = []admin.Consumer{{
+			Name: "a",
+			Replay: func(ctx context.Context, _ deadletter.Filter, _ inbox.ReplayOptions) (inbox.ReplayReport, error) {
+				select {
+				case <-heard:
+					return inbox.ReplayReport{Matched: 1, Applied: 1}, nil
+				case <-ctx.Done():
+					return inbox.ReplayReport{}, ctx.Err()
+				}
+			},
+		}}
+	})
+	service, err := client.New("test", b.server.URL, token)
+	require.NoError(t, err)
+	var first sync.Once
+	result, err := client.Stream(service, func(done int64) {
+		require.Zero(t, done)
+		first.Do(func() { close(heard) })
+	}, func(api *adminapi.Client) (*http.Response, error) {
+		return api.ReplayDeadLetters(t.Context(), adminapi.ReplayRequest{By: "ada", Reason: "r"})
+	})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, result.Count)
 }

@@ -50,10 +50,14 @@ func (s *server) ImportDeadLetters(w http.ResponseWriter, r *http.Request, param
 		web.WriteProblem(w, r, err)
 		return
 	}
-	l := newLines(w, r)
-	body := &imported{body: r.Body, control: l.control}
-	stream(w, r, func(ctx context.Context, _ func(int64)) (adminapi.Result, error) {
-		result, err := s.letters.Import(ctx, body, act.change())
+	control := http.NewResponseController(w)
+	// The answer begins while the body is still read. A writer without a connection has no two ways to use.
+	_ = control.EnableFullDuplex()
+	body := &imported{body: r.Body, control: control}
+	stream(w, r, func(ctx context.Context, progress func(int64)) (adminapi.Result, error) {
+		change := act.change()
+		change.OnProgress = func(changed int) { progress(int64(changed)) }
+		result, err := s.letters.Import(ctx, body, change)
 		out := resultOf(act, result)
 		for _, e := range result.Errors {
 			addFailure(&out, fmt.Sprintf("line %d", e.Line), e.Code, e.Detail)

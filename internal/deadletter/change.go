@@ -15,6 +15,8 @@ type Change struct {
 	By     string `json:"by"`
 	Reason string `json:"reason,omitempty"`
 	DryRun bool   `json:"dry_run,omitempty"` // count, change nothing
+	// OnProgress, if set, is told how many are changed so far, in the goroutine of the change.
+	OnProgress func(changed int) `json:"-"`
 }
 
 func (c Change) check() error {
@@ -22,6 +24,12 @@ func (c Change) check() error {
 		return &Error{CodeMissingOperator, "say who makes the change"}
 	}
 	return nil
+}
+
+func (c Change) progress(changed int) {
+	if c.OnProgress != nil {
+		c.OnProgress(changed)
+	}
 }
 
 func (c Change) action(verb string, id int64, before, after State) audit.Action {
@@ -81,6 +89,7 @@ func (s *Store) Discard(ctx context.Context, f Filter, c Change) (Result, error)
 		if n == 0 {
 			break // somebody else settled the rest
 		}
+		c.progress(result.Changed)
 	}
 	return result, err
 }

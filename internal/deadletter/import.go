@@ -65,6 +65,7 @@ func (s *Store) Import(ctx context.Context, r io.Reader, c Change) (Result, erro
 			}
 			if added {
 				result.Changed++
+				c.progress(result.Changed)
 			}
 		}
 		if wrong != nil {

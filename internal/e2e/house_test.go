@@ -69,7 +69,7 @@ func newHouseOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more .
 	}, common...)
 	h.notificationEnv = append([]string{
 		"DATABASE_URL=" + pgtest.DSN(h.notificationDB), "SMTP_ADDR=" + h.box.SMTPAddr(), "SMTP_TLS=none",
-		"SMTP_TIMEOUT=1s", "MAIL_LEASE=6s", "MAIL_POLL=50ms",
+		"SMTP_TIMEOUT=10s", "MAIL_LEASE=15s", "MAIL_POLL=50ms", // a machine that is slow must leave no mail uncertain
 	}, common...)
 	h.makeTopics(t, brokers)
 	return h
@@ -82,6 +82,14 @@ func sessionTimeout() string {
 		return "1s"
 	}
 	return "6s"
+}
+
+// endMailLeases lets the time pass for which a sender that died still has its mails.
+func (h *house) endMailLeases(t *testing.T) {
+	t.Helper()
+	_, err := h.notificationDB.Exec(context.WithoutCancel(t.Context()),
+		`update lease set due_at = clock_timestamp() where state in ('claimed', 'submitting')`)
+	require.NoError(t, err)
 }
 
 func (h *house) makeTopics(t *testing.T, brokers []string) {

@@ -20,14 +20,19 @@ type DLQEdit struct {
 	Operator `embed:""`
 	Change   `embed:""`
 
-	ID      string `arg:"" help:"The dead letter, such as customer/17."`
-	Payload string `help:"The new payload; - is standard input. Default: $VISUAL or $EDITOR is opened on the current one." env:"-" placeholder:"FILE"`
-	Editor  string `help:"The editor." env:"VISUAL,EDITOR" hidden:""`
+	ID      string   `arg:"" help:"The dead letter, such as customer/17."`
+	Payload string   `help:"The new payload; - is standard input. Default: without --header, $VISUAL or $EDITOR is opened on the current one." env:"-" placeholder:"FILE"`
+	Header  []string `help:"A header of the record, such as ce_id; takes the place of those of its name. May be repeated." sep:"none" env:"-" placeholder:"NAME=VALUE"`
+	Editor  string   `help:"The editor." env:"VISUAL,EDITOR" hidden:""`
 }
 
 // Run edits one letter.
 func (c *DLQEdit) Run(ctx context.Context, to streams) error {
 	if err := c.check(); err != nil {
+		return err
+	}
+	headers, err := c.headers()
+	if err != nil {
 		return err
 	}
 	services, err := c.connect()
@@ -38,20 +43,26 @@ func (c *DLQEdit) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	before := current(detail.Letter)
-	after, file, err := c.newPayload(ctx, to, before)
-	switch {
-	case err != nil:
-		return err
-	case bytes.Equal(before, after):
-		return to.say("The payload is what it was; nothing to do.")
-	case json.Valid(before) && !json.Valid(after):
-		return usage("the new payload is not valid JSON, as the one before was" + keptIn(file))
+	request := adminapi.EditRequest{By: c.who(), Reason: c.why(), DryRun: !c.Yes}
+	if len(headers) > 0 {
+		request.Headers = &headers
+	}
+	var file string
+	if c.Payload != "" || len(headers) == 0 {
+		before := current(detail.Letter)
+		after, kept, err := c.newPayload(ctx, to, before)
+		switch {
+		case err != nil:
+			return err
+		case bytes.Equal(before, after) && len(headers) == 0:
+			return to.say("The payload is what it was; nothing to do.")
+		case json.Valid(before) && !json.Valid(after):
+			return usage("the new payload is not valid JSON, as the one before was" + keptIn(kept))
+		}
+		request.Payload, file = &after, kept
 	}
 	result, err := client.Call[adminapi.Result](s, func(api *adminapi.Client) (*http.Response, error) {
-		return api.EditDeadLetter(ctx, detail.Letter.Id, adminapi.EditRequest{
-			By: c.who(), Reason: c.why(), DryRun: !c.Yes, Payload: after,
-		})
+		return api.EditDeadLetter(ctx, detail.Letter.Id, request)
 	})
 	if err != nil {
 		return fmt.Errorf("%w%s", err, keptIn(file))
@@ -66,6 +77,18 @@ func (c *DLQEdit) Run(ctx context.Context, to streams) error {
 		what.after = "; the text is in " + file + ", give it as --payload"
 	}
 	return sum.write(to, c.Operator, what)
+}
+
+func (c *DLQEdit) headers() ([]adminapi.Header, error) {
+	headers := make([]adminapi.Header, len(c.Header))
+	for i, header := range c.Header {
+		name, value, found := strings.Cut(header, "=")
+		if !found || name == "" {
+			return nil, usage(fmt.Sprintf("--header %q is not NAME=VALUE", header))
+		}
+		headers[i] = adminapi.Header{Name: name, Value: []byte(value)}
+	}
+	return headers, nil
 }
 
 // current is what a replay would take.

@@ -121,13 +121,13 @@ const maxLine = 8 << 20
 // losses are the lines that no service was given.
 type losses struct {
 	Failed int64
-	errors []failure
+	errors []undone
 }
 
 func (l *losses) add(line int, code string) {
 	l.Failed++
 	if len(l.errors) < maxShown {
-		l.errors = append(l.errors, failure{fmt.Sprintf("line %d", line), code, "no service was given it"})
+		l.errors = append(l.errors, undone{fmt.Sprintf("line %d", line), code, "no service was given it"})
 	}
 }
 

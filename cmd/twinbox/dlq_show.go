@@ -8,6 +8,9 @@ import (
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/internal/deadletter"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox"
 )
 
 // DLQShow is "twinbox dlq show".
@@ -75,6 +78,9 @@ func (c *DLQShow) write(out io.Writer, service string, d adminapi.DeadLetterDeta
 			fields = append(fields, [2]any{"edited to", textOf(l.EditedPayload)})
 		}
 	}
+	if next := nextStep(l, letterID(service, l.Id)); next != "" {
+		fields = append(fields, [2]any{"next", next})
+	}
 	for _, a := range d.History {
 		fields = append(fields, [2]any{"history", fmt.Sprintf("%s %s by %s: %s", moment(a.At), a.Verb, a.By, a.Reason)})
 	}
@@ -97,4 +103,23 @@ func stateOf(l adminapi.DeadLetter) string {
 		return fmt.Sprintf("%s at %s", l.State, momentOf(l.SettledAt))
 	}
 	return l.State
+}
+
+// nextStep is what somebody does about a letter that waits.
+func nextStep(l adminapi.DeadLetter, id string) string {
+	switch {
+	case l.State != string(deadletter.Waiting):
+		return ""
+	case l.Code == inbox.CodeParked:
+		return "replay the letter of its key that failed: this one comes along"
+	case l.Code == inbox.CodeGap:
+		return "republish the event before it, which has not come; then twinbox dlq replay " + id
+	case l.EditedBy != nil:
+		return "twinbox dlq replay " + id
+	case l.Code == inbox.CodeTooOld:
+		return "find out whether it was applied; then discard it, or replay it with --force"
+	case l.Class == string(failure.Permanent) && l.Code != inbox.CodeHandlerFailed:
+		return fmt.Sprintf("twinbox dlq edit %s and replay it, or twinbox dlq discard %s", id, id)
+	}
+	return "when the cause is gone, twinbox dlq replay " + id
 }

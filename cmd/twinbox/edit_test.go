@@ -5,9 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/contract"
 )
 
 const insertLetter = `
@@ -68,6 +71,37 @@ func TestEditWithAnEditor(t *testing.T) {
 	require.Equal(t, 1, failed.code)
 	require.Contains(t, failed.stderr, "run editor")
 	removeKept(t, failed)
+}
+
+// A record whose headers are wrong is no event until somebody has put them right; then it is handled like any other.
+func TestEditHeaders(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	ref, key := h.deadLetter(t)
+	file := filepath.Join(t.TempDir(), "payload.json")
+	registered := `{"user_id":"` + key + `","email":"ada.` + key[:8] + `@example.org","name":"Ada",` +
+		`"registered_at":"2026-01-02T03:04:05Z"}`
+	require.NoError(t, os.WriteFile(file, []byte(registered), 0o600))
+	edit := []string{"dlq", "edit", ref, "--yes", "--reason", "the producer left them out"}
+	wrong := h.twinbox(t, append(edit, "--header", "ce_id")...)
+	require.Equal(t, 2, wrong.code)
+	require.Contains(t, wrong.stderr, "not NAME=VALUE")
+
+	id := uuid.NewString()
+	for name, value := range map[string]string{
+		"ce_id": id, "ce_source": "/customer", "ce_type": contract.UserRegistered.Type, "ce_specversion": "1.0",
+		"ce_time": time.Now().UTC().Format(time.RFC3339), "ce_subject": key, "ce_aggregateversion": "1",
+		"content-type": "application/json",
+	} {
+		edit = append(edit, "--header", name+"="+value)
+	}
+	done := h.twinbox(t, append(edit, "--payload", file)...)
+	require.Zero(t, done.code, done.stderr)
+	again := h.twinbox(t, "dlq", "edit", ref, "--header", "x=1", "--yes", "--reason", "r")
+	require.Zero(t, again.code, "headers alone, and no editor: %s", again.stderr)
+	replayed := h.twinbox(t, "dlq", "replay", ref, "--yes", "--reason", "r")
+	require.Zero(t, replayed.code, replayed.stdout)
+	require.Contains(t, h.twinbox(t, "inbox", "lookup", id).stdout, "customer.profile")
 }
 
 // removeKept removes the text that an edit that came to nothing has kept.

@@ -42,7 +42,7 @@ type effects struct {
 	DryRun   bool                       `json:"dry_run"`
 	Count    int64                      `json:"count"`
 	Failed   int64                      `json:"failed"`
-	Errors   []failure                  `json:"errors,omitempty"` // the first hundred of each service
+	Errors   []undone                   `json:"errors,omitempty"` // the first hundred of each service
 	Services map[string]adminapi.Result `json:"services"`
 }
 
@@ -60,12 +60,12 @@ func (e *effects) add(name string, r adminapi.Result) {
 		if id, err := strconv.ParseInt(subject, 10, 64); err == nil {
 			subject = letterID(name, id)
 		}
-		e.Errors = append(e.Errors, failure{subject, f.Code, f.Detail})
+		e.Errors = append(e.Errors, undone{subject, f.Code, f.Detail})
 	}
 }
 
-// failure is one thing that was tried and is not done.
-type failure struct {
+// undone is one thing that was tried and is not done.
+type undone struct {
 	Subject string `json:"subject"`
 	Code    string `json:"code"`
 	Detail  string `json:"detail"`

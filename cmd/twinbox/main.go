@@ -3,9 +3,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -57,7 +59,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exit
 	}
 	if err != nil {
-		return report(to, args, usage(err.Error()))
+		return report(to, args, usage(err.Error()+helpOf(err)))
 	}
 	if err := checkRepeated(command); err != nil {
 		return report(to, args, err)
@@ -66,6 +68,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return report(to, args, err)
 	}
 	return service.ExitOK
+}
+
+// helpOf says where the help is of the command that was begun.
+func helpOf(err error) string {
+	command := []string{"; see twinbox"}
+	if parsing, is := errors.AsType[*kong.ParseError](err); is {
+		for _, element := range parsing.Context.Path {
+			if element.Command != nil {
+				command = append(command, element.Command.Name)
+			}
+		}
+	}
+	return strings.Join(append(command, "--help"), " ")
 }
 
 // checkRepeated refuses a flag that is given twice and takes one value: the first one would be ignored in silence.

@@ -90,8 +90,12 @@ func (w *world) duplicates(t *testing.T) {
 			} `json:"items"`
 		}
 		w.house.twinbox(t, "inbox", "stats", "--json").json(t, &stats)
-		return stats["customer"].Items[0].Outcomes["duplicate"] == 3 &&
-			stats["notification"].Items[0].Outcomes["duplicate"] == 3
+		for _, service := range serviceNames { // one that is slow to answer is not among them
+			if items := stats[service].Items; len(items) == 0 || items[0].Outcomes["duplicate"] != 3 {
+				return false
+			}
+		}
+		return true
 	}, patience, 20*time.Millisecond)
 }
 

@@ -74,7 +74,11 @@ func (s *server) EditDeadLetter(w http.ResponseWriter, r *http.Request, id admin
 		if err != nil {
 			return adminapi.Result{}, err
 		}
-		_, err = s.letters.Edit(ctx, id, deadletter.Edit{Payload: &request.Payload}, act.change())
+		edit := deadletter.Edit{Payload: request.Payload}
+		for _, h := range value(request.Headers) {
+			edit.Set = append(edit.Set, deadletter.Header{Name: h.Name, Value: h.Value})
+		}
+		_, err = s.letters.Edit(ctx, id, edit, act.change())
 		return adminapi.Result{DryRun: act.dryRun, Count: 1}, err
 	})
 }

@@ -3,6 +3,7 @@ package deadletter
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -10,6 +11,7 @@ import (
 // Edit is what an operator wants to be replayed instead of what came. A nil field leaves that part as it is.
 type Edit struct {
 	Headers *[]Header `json:"headers,omitempty"` // all of them, in their order
+	Set     []Header  `json:"set,omitempty"`     // each in the place of all those of its name, or behind the others
 	Payload *[]byte   `json:"payload,omitempty"`
 }
 
@@ -25,7 +27,7 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c Change) (l Letter,
 	if err := c.check(); err != nil {
 		return l, err
 	}
-	if e.Headers == nil && e.Payload == nil {
+	if e.Headers == nil && len(e.Set) == 0 && e.Payload == nil {
 		return l, &Error{CodeNothingToEdit, "neither headers nor payload are given"}
 	}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -35,13 +37,7 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c Change) (l Letter,
 		if l.State != Waiting {
 			return &Error{CodeNotWaiting, fmt.Sprintf("dead letter %d is %s", id, l.State)}
 		}
-		headers, payload := l.Current()
-		if e.Headers != nil {
-			headers = *e.Headers
-		}
-		if e.Payload != nil {
-			payload = *e.Payload
-		}
+		headers, payload := e.apply(l)
 		encoded, err := checkedHeaders(headers)
 		if err != nil || c.DryRun {
 			return err
@@ -56,6 +52,22 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c Change) (l Letter,
 		return err
 	})
 	return l, err
+}
+
+// apply is the record that the edit makes of the letter's current one.
+func (e Edit) apply(l Letter) (headers []Header, payload []byte) {
+	headers, payload = l.Current()
+	if e.Headers != nil {
+		headers = *e.Headers
+	}
+	if e.Payload != nil {
+		payload = *e.Payload
+	}
+	for _, set := range e.Set {
+		headers = slices.DeleteFunc(slices.Clone(headers), func(h Header) bool { return h.Name == set.Name })
+		headers = append(headers, set)
+	}
+	return headers, payload
 }
 
 // checkedHeaders refuses names that could not be stored as they are.

@@ -202,12 +202,15 @@ type DiscardRequest struct {
 	Reason Reason `json:"reason"`
 }
 
-// EditRequest defines model for EditRequest.
+// EditRequest Payload, headers, or both.
 type EditRequest struct {
 	// By Who asks. For the audit; nobody checks it.
-	By      By     `json:"by"`
-	DryRun  bool   `json:"dry_run"`
-	Payload []byte `json:"payload"`
+	By     By   `json:"by"`
+	DryRun bool `json:"dry_run"`
+
+	// Headers Each takes the place of all headers of its name, or is added.
+	Headers *[]Header `json:"headers,omitempty"`
+	Payload *[]byte   `json:"payload,omitempty"`
 
 	// Reason Why. For the audit.
 	Reason Reason `json:"reason"`

@@ -76,7 +76,7 @@ func durableBroker(t *testing.T) (string, dependency) {
 func TestTheDatabaseIsAway(t *testing.T) {
 	parallel(t)
 	db, gone := durableDatabase(t)
-	h := newHouseOn(t, kafkatest.Brokers(t), db, "INBOX_RETRY_MIN=1s")
+	h := newHouseOn(t, kafkatest.Brokers(t), db, "INBOX_RETRY_MIN=1s", "KAFKA_SESSION_TIMEOUT=6s")
 	customer, notification := h.watch(t, customerService), h.watch(t, notificationService)
 	crowd := h.gather(t)
 	var recovered []time.Duration

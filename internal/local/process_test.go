@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/local"
+	"example.com/twinbox/internal/local/localtest"
 )
 
 // childVariable makes this test binary a program that runs a house in the folder until SIGINT.
@@ -61,26 +61,7 @@ func startChild(t *testing.T, dir string) child {
 		require.ErrorIs(t, err, io.EOF)
 		require.NoError(t, cmd.Wait(), "the child said why")
 	}
-	return child{cmd: cmd, api: strings.TrimSpace(line), postgres: postmaster(t, dir)}
-}
-
-func postmaster(t *testing.T, dir string) int {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(dir, "postgres", "postmaster.pid"))
-	require.NoError(t, err)
-	first, _, _ := strings.Cut(string(content), "\n")
-	pid, err := strconv.Atoi(first)
-	require.NoError(t, err)
-	return pid
-}
-
-// gone reports whether a process has ended. Where no init process collects it, it stays as a zombie.
-func gone(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err == nil {
-		return strings.Contains(string(stat), ") Z ")
-	}
-	return syscall.Kill(pid, 0) != nil
+	return child{cmd: cmd, api: strings.TrimSpace(line), postgres: localtest.Postmaster(t, filepath.Join(dir, "postgres"))}
 }
 
 func TestSecondProcessIsRefusedAndInterruptLeavesNothing(t *testing.T) {
@@ -93,11 +74,11 @@ func TestSecondProcessIsRefusedAndInterruptLeavesNothing(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, 1, second.ProcessState.ExitCode())
 	require.Contains(t, string(out), fmt.Sprintf("already runs on %s (process %d)", dir, house.cmd.Process.Pid))
-	require.False(t, gone(house.postgres), "the first is not disturbed")
+	require.False(t, localtest.Gone(house.postgres), "the first is not disturbed")
 
 	require.NoError(t, house.cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, house.cmd.Wait(), "a clean stop ends with 0")
-	require.True(t, gone(house.postgres), "PostgreSQL ended before the house did")
+	require.True(t, localtest.Gone(house.postgres), "PostgreSQL ended before the house did")
 	require.NoFileExists(t, filepath.Join(dir, "postgres", "postmaster.pid"))
 }
 
@@ -111,7 +92,7 @@ func TestKillLeavesNothingAndLosesNothing(t *testing.T) {
 	require.Equal(t, 201, signUp(t, local.Addresses{CustomerAPI: house.api}, "ada@example.org"))
 	require.NoError(t, house.cmd.Process.Kill())
 	require.Error(t, house.cmd.Wait())
-	require.Eventually(t, func() bool { return gone(house.postgres) }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return localtest.Gone(house.postgres) }, 10*time.Second, 10*time.Millisecond)
 
 	again := startChild(t, dir)
 	require.Equal(t, 409, signUp(t, local.Addresses{CustomerAPI: again.api}, "ADA@example.org"), "she is still there")
@@ -133,7 +114,7 @@ func TestHouseWithSettingsEndsWithItsDatabase(t *testing.T) {
 	require.Equal(t, http.StatusCreated, signUp(t, at, "one@example.org"))
 	require.Equal(t, http.StatusTooManyRequests, signUp(t, at, "two@example.org"), "settings reach the services")
 
-	require.NoError(t, syscall.Kill(postmaster(t, dir), syscall.SIGQUIT))
+	require.NoError(t, syscall.Kill(localtest.Postmaster(t, filepath.Join(dir, "postgres")), syscall.SIGQUIT))
 	require.ErrorContains(t, <-ended, "postgresql: ended by itself")
 
 	require.NoError(t, start(t, local.Config{Dir: dir}).stop(), "the next start recovers")

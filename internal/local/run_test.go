@@ -17,6 +17,7 @@ import (
 
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/local"
+	"example.com/twinbox/internal/local/localtest"
 )
 
 func TestMain(m *testing.M) {
@@ -45,14 +46,10 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// folder gives a folder that the account of a database of root may pass through; a test's own is closed.
+// folder gives a place for a house's state, which is not there yet.
 func folder(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "twinbox-test-")
-	require.NoError(t, err)
-	require.NoError(t, os.Chmod(dir, 0o711))
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	return filepath.Join(dir, "state")
+	return filepath.Join(localtest.Folder(t), "state")
 }
 
 // running is a house in this process.

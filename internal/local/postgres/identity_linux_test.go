@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/local/localtest"
 	"example.com/twinbox/internal/local/postgres"
 )
 
@@ -27,7 +28,7 @@ func TestDataSurvivesARestart(t *testing.T) {
 	for name, way := range identities() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg := postgres.Config{Dir: filepath.Join(folder(t), "data"), Durable: true, Identity: way}
+			cfg := postgres.Config{Dir: filepath.Join(localtest.Folder(t), "data"), Durable: true, Identity: way}
 			server := startServer(t, cfg)
 			exec(t, server, `create table kept as select 42 as n`)
 			require.NoError(t, server.Stop(t.Context()))

@@ -2,19 +2,16 @@ package postgres_test
 
 import (
 	"bufio"
-	"errors"
-	"fmt"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/local/localtest"
 	"example.com/twinbox/internal/local/postgres"
 )
 
@@ -35,13 +32,13 @@ func startParent(t *testing.T, dir string) *osexec.Cmd {
 // The last start comes right after the kill: it meets a server that is still stopping, or has not even been told yet.
 func TestServerEndsWithAKilledParent(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(folder(t), "data")
+	dir := filepath.Join(localtest.Folder(t), "data")
 	for range 3 {
 		parent := startParent(t, dir)
-		pid := postmasterPID(t, dir)
+		pid := localtest.Postmaster(t, dir)
 		require.NoError(t, parent.Process.Kill())
 		require.Error(t, parent.Wait())
-		require.Eventually(t, func() bool { return gone(pid) }, 30*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return localtest.Gone(pid) }, 30*time.Second, 10*time.Millisecond)
 	}
 	parent := startParent(t, dir)
 	socket := socketDir(t, dir)
@@ -61,23 +58,4 @@ func socketDir(t *testing.T, dir string) string {
 	require.True(t, found)
 	socket, _, _ := strings.Cut(after, `"`)
 	return socket
-}
-
-// gone reports whether a process has ended. Without an init process to collect it, it stays as a zombie.
-func gone(pid int) bool {
-	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-		return true
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err != nil || strings.Contains(string(stat), ") Z ")
-}
-
-func postmasterPID(t *testing.T, dir string) int {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(dir, "postmaster.pid"))
-	require.NoError(t, err)
-	first, _, _ := strings.Cut(string(content), "\n")
-	pid, err := strconv.Atoi(first)
-	require.NoError(t, err)
-	return pid
 }

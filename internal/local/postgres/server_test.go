@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"example.com/twinbox/internal/local/localtest"
 	"example.com/twinbox/internal/local/postgres"
 	"example.com/twinbox/internal/local/postgres/binaries"
 )
@@ -36,17 +37,6 @@ func runParent(dir string) int {
 	fmt.Println("ready")
 	<-server.Done()
 	return 0
-}
-
-// folder gives a folder that every account may pass through. A test's own is closed to the account a server of root
-// may have to take.
-func folder(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "twinbox-test-")
-	require.NoError(t, err)
-	require.NoError(t, os.Chmod(dir, 0o711))
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	return dir
 }
 
 func startServer(t *testing.T, cfg postgres.Config) *postgres.Server {
@@ -80,7 +70,7 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	server := startServer(t, postgres.Config{
-		Dir: filepath.Join(folder(t), "data"), Log: &log, Settings: map[string]string{"max_connections": "33"},
+		Dir: filepath.Join(localtest.Folder(t), "data"), Log: &log, Settings: map[string]string{"max_connections": "33"},
 	})
 	for setting, want := range map[string]string{
 		"max_connections": "33", "fsync": "off", "wal_level": "logical", "listen_addresses": "", "TimeZone": "UTC",
@@ -99,7 +89,7 @@ func TestSettings(t *testing.T) {
 // A cluster whose initdb was killed half-way must not be taken for one. Once there is one, a second server is refused.
 func TestUnfinishedClusterIsMadeAgainAndServedOnce(t *testing.T) {
 	t.Parallel()
-	cfg := postgres.Config{Dir: filepath.Join(folder(t), "data")}
+	cfg := postgres.Config{Dir: filepath.Join(localtest.Folder(t), "data")}
 	require.NoError(t, os.Mkdir(cfg.Dir+".initdb", 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(cfg.Dir+".initdb", "PG_VERSION"), []byte("15\n"), 0o600))
 	server := startServer(t, cfg)
@@ -112,7 +102,7 @@ func TestUnfinishedClusterIsMadeAgainAndServedOnce(t *testing.T) {
 
 func TestKillIsACrash(t *testing.T) {
 	t.Parallel()
-	server := startServer(t, postgres.Config{Dir: filepath.Join(folder(t), "data"), Durable: true})
+	server := startServer(t, postgres.Config{Dir: filepath.Join(localtest.Folder(t), "data"), Durable: true})
 	require.Equal(t, "on", query[string](t, server, `show fsync`))
 	require.Equal(t, "on", query[string](t, server, `show synchronous_commit`))
 	exec(t, server, `create table kept as select 42 as n`)
@@ -130,7 +120,7 @@ func TestKillIsACrash(t *testing.T) {
 
 func TestStopThatTakesTooLongIsCutShort(t *testing.T) {
 	t.Parallel()
-	server := startServer(t, postgres.Config{Dir: filepath.Join(folder(t), "data")})
+	server := startServer(t, postgres.Config{Dir: filepath.Join(localtest.Folder(t), "data")})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, server.Stop(ctx), context.Canceled)
@@ -142,19 +132,19 @@ func TestStartThatFails(t *testing.T) {
 	t.Run("bad setting", func(t *testing.T) {
 		t.Parallel()
 		_, err := postgres.Start(t.Context(), postgres.Config{
-			Dir: filepath.Join(folder(t), "data"), Settings: map[string]string{"no_such_setting": "1"},
+			Dir: filepath.Join(localtest.Folder(t), "data"), Settings: map[string]string{"no_such_setting": "1"},
 		})
 		require.ErrorIs(t, err, postgres.ErrExited)
 		require.ErrorContains(t, err, "no_such_setting", "the server's last words are in the error")
 	})
 	t.Run("no parent folder", func(t *testing.T) {
 		t.Parallel()
-		_, err := postgres.Start(t.Context(), postgres.Config{Dir: filepath.Join(folder(t), "none", "data")})
+		_, err := postgres.Start(t.Context(), postgres.Config{Dir: filepath.Join(localtest.Folder(t), "none", "data")})
 		require.ErrorIs(t, err, os.ErrNotExist)
 	})
 	t.Run("no binaries of that version", func(t *testing.T) {
 		t.Parallel()
-		dir := folder(t)
+		dir := localtest.Folder(t)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "PG_VERSION"), []byte("9\n"), 0o600))
 		_, err := postgres.Start(t.Context(), postgres.Config{Dir: dir})
 		require.ErrorIs(t, err, binaries.ErrVersion)
@@ -162,12 +152,14 @@ func TestStartThatFails(t *testing.T) {
 	})
 	t.Run("no binaries in the folder", func(t *testing.T) {
 		t.Parallel()
-		_, err := postgres.Start(t.Context(), postgres.Config{Dir: filepath.Join(folder(t), "data"), BinDir: t.TempDir()})
+		_, err := postgres.Start(t.Context(), postgres.Config{
+			Dir: filepath.Join(localtest.Folder(t), "data"), BinDir: t.TempDir(),
+		})
 		require.ErrorIs(t, err, os.ErrNotExist)
 	})
 	t.Run("cancelled in initdb", func(t *testing.T) {
 		t.Parallel()
-		dir := folder(t)
+		dir := localtest.Folder(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		_, err := postgres.Start(ctx, postgres.Config{Dir: filepath.Join(dir, "data")})
@@ -181,7 +173,7 @@ func TestStartThatFails(t *testing.T) {
 // Two programs that start on one folder at once: one gets it, the other is told, and nothing is broken.
 func TestTwoStartsAtOnce(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(folder(t), "data")
+	dir := filepath.Join(localtest.Folder(t), "data")
 	require.NoError(t, startServer(t, postgres.Config{Dir: dir}).Stop(t.Context()))
 	type result struct {
 		server *postgres.Server

@@ -1,0 +1,47 @@
+// Package localtest is what the tests of internal/local and of its PostgreSQL share: a folder that any account may pass
+// through, and a look at the server's process from outside.
+package localtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Folder gives a folder that every account may pass through, removed at the end of the test. A test's own is closed to
+// the account that a server of root may have to take, and its path may be too long for a socket.
+func Folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "twinbox-test-")
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o711))
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
+}
+
+// Postmaster reads the process id of the server that runs on a data directory.
+func Postmaster(t testing.TB, data string) int {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
+	require.NoError(t, err)
+	first, _, _ := strings.Cut(string(content), "\n")
+	pid, err := strconv.Atoi(first)
+	require.NoError(t, err)
+	return pid
+}
+
+// Gone reports whether a process has ended. Where no init process collects it, it stays as a zombie.
+func Gone(pid int) bool {
+	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return true
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.Contains(string(stat), ") Z ")
+}

@@ -330,6 +330,7 @@ func TestAnAttemptThatIsBrokenOffIsNoDeath(t *testing.T) {
 		stop = cancel
 		msg.SetContext(ctx)
 		require.ErrorIs(t, deliver(in, mux, msg), context.Canceled)
+		require.Zero(t, b.count(t, `select count(*) from inbox_attempt`), "who handles it next may not suspect it")
 	}
 	require.NoError(t, deliver(in, mux, record(t, e, 1)))
 	require.Equal(t, 1, b.effects(t, e.ID))

@@ -131,9 +131,13 @@ type attempt struct {
 // suspectTurn lets one suspect of the process run at a time: of two at once, nobody could tell which one ended it.
 var suspectTurn = make(chan struct{}, 1)
 
+// The first of them leaves no row: whoever handles the event next may not suspect it, and would not look for one.
 const uncountAttempt = `
+with first as (
+    delete from public.inbox_attempt
+    where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4 and attempts <= 1)
 update public.inbox_attempt set attempts = attempts - 1
-where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4`
+where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4 and attempts > 1`
 
 // end lets the record go. An attempt that was broken off was no death, so it is taken back. Where that fails the
 // connection is closed, and the lock with it; the event is left with one attempt less.

@@ -1,16 +1,20 @@
 // Package outbox publishes events of committed PostgreSQL transactions: every one of them, at least once, those of one
 // key in order, and never one of a transaction that did not commit.
 //
-//	event.go add.go batch.go            what a transaction adds, and the statement that adds it
-//	publisher.go schema.go              the same for who knows only Watermill
-//	snapshot.go marks.go reader.go      which rows are to be published, and what is remembered of it
-//	cursor.go rebase.go session.go      the stored state, a restored database, what a server must be like
-//	relay.go lease.go lead.go           who publishes
-//	drain.go ahead.go                   a window's pages, read ahead of their sending
-//	face.go send.go call.go settle.go   a call of Publish, what to do when it fails
-//	recent.go                           what a broken session need not send again
-//	parked.go flush.go release.go       what cannot be published
-//	partition.go republish.go           the past
+//	outbox.go config.go check.go           what is configured, and what is refused
+//	event.go add.go batch.go queue.go      what a transaction adds, and the statement that adds it
+//	publisher.go schema.go add_record.go   the same for who knows only Watermill, or has a record and no event
+//	snapshot.go marks.go reader.go         which rows are to be published, and what is remembered of it
+//	page.go headers.go                     a row made an event again
+//	cursor.go rebase.go session.go         the stored state, a restored database, what a server must be like
+//	relay.go lease.go lead.go              who publishes
+//	drain.go ahead.go                      a window's pages, read ahead of their sending
+//	face.go send.go call.go settle.go      a call of Publish, what to do when it fails
+//	recent.go                              what a broken session need not send again
+//	parked.go flush.go release.go          what cannot be published
+//	partition.go republish.go              the past
+//	notify.go topics.go destination.go     other processes, the broker's topics, an outage
+//	status.go tail.go metrics.go health.go what can be seen from outside
 //
 // # The problem
 //
@@ -82,6 +86,19 @@
 // sure. If a leader is stopped in the middle of a call and wakes up after its lease, its records arrive late and
 // twice. They are still in order: both leaders send a key's records in the same order, each from its first unpublished
 // one on, so any record is preceded by those before it, from the one or from the other.
+//
+// # What shows it
+//
+//	nothing lost, doubled, inverted     TestReaderOverRandomSchedules, TestChaos, TestUsualWay...
+//	a restart anywhere                  TestRelayCrashesEverywhere, with the duplicates; TestReaderOverRandomRestores
+//	the column order, the cache         TestOnAQuietServer
+//	the barrier                         TestNothingPublishedIsUndoneByAServerCrash
+//	stale leaders                       TestStoppedLeaderChangesNothing, TestAStale...
+//	broken sessions and connections     TestRelayOutlivesItsSessions, TestRelayOutlivesACutConnection
+//	brokers that fail                   TestRelayOutlivesALongOutage, TestRelayWaitsForALatePublisher, TestRelayToKafka
+//	keys that cannot be published       parked_test.go
+//
+// Longer campaigns of the random ones: make test-long.
 //
 // # What it does not do
 //

@@ -14,14 +14,14 @@ import (
 // How long the broker is down in TestRelayOutlivesALongOutage. `make test-long` asks for minutes.
 var outageFor = flag.Duration("outbox.outage", 2*time.Second, "how long the broker is down")
 
-// The broker is down for many leases, pages and patiences, while events keep coming. The leader stays the leader, says
-// that it is not well, sets keys aside and tries them again; afterwards everything is out once, in order, and nothing
-// is left aside.
+// The broker is down for longer than a lease, for many pages and patiences, while events keep coming. The leader stays
+// the leader, says that it is not well, sets keys aside and tries them again; afterwards everything is out once, in
+// order, and nothing is left aside.
 func TestRelayOutlivesALongOutage(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	cfg := testRelayConfig(t, pool, l)
-	cfg.BatchSize, cfg.Lease, cfg.PublishTimeout = 20, 600*time.Millisecond, 400*time.Millisecond
+	cfg.BatchSize, cfg.Lease, cfg.PublishTimeout = 20, 1500*time.Millisecond, 400*time.Millisecond
 	cfg.MaxSilence, cfg.Patience = *outageFor/4+cfg.PublishTimeout, *outageFor/10
 	r := startRelay(t, cfg)
 	addMany(t, o, pool, 50, 7)

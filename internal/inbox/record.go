@@ -25,7 +25,13 @@ select convert_from(key, 'UTF8'), min(version) from public.dead_letter
 where consumer = $1 and state = 'waiting' and holds and key = any ($2)
 group by key`
 
-const selectWatermarks = `select key, version from public.inbox_watermark where consumer = $1 and key = any ($2)`
+// selectWatermarks looks up one key at a time, which "offset 0" keeps the planner to. With "key = any ($2)" each batch
+// would read all keys of the consumer as long as the table has no statistics, its first minutes of load among them.
+const selectWatermarks = `
+select k.key, w.version from unnest($2::text[]) as k (key)
+cross join lateral (
+    select m.version from public.inbox_watermark m where m.consumer = $1 and m.key = k.key offset 0
+) as w`
 
 // state is what the database said about the events and keys of a transaction.
 type state struct {

@@ -3,9 +3,49 @@ package kafka
 import (
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/IBM/sarama"
 )
+
+// cutWhenLeaving bounds how long a member that stops waits for its coordinator: with nothing left to hand over, for an
+// answer at most [Config.RequestTimeout]. Else a rebalance, which waits for a member that hangs, would keep this one
+// from ending until that one's session ends.
+func (m *member) cutWhenLeaving(open *connections) (stop func()) {
+	ended := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-m.ctx.Done():
+		case <-ended:
+			return
+		}
+		ticker := time.NewTicker(m.cfg.RequestTimeout / 2)
+		defer ticker.Stop()
+		for waits := false; ; {
+			select {
+			case <-ticker.C:
+			case <-ended:
+				return
+			}
+			waited := waits
+			if waits = !m.hasPartitions(); waited && waits {
+				open.cut()
+			}
+		}
+	})
+	return func() {
+		close(ended)
+		watch.Wait()
+	}
+}
+
+func (m *member) hasPartitions() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.partitions) > 0
+}
 
 // leave tells the group that a member with an instance id is gone. sarama leaves for members without one; with one it
 // stays, and its partitions would have no owner until the session times out. That wait is what the id shall spare after

@@ -100,10 +100,15 @@ func (m *member) pause(failures int) {
 func (m *member) consume() error {
 	cfg := m.cfg.settings()
 	watch(cfg, m.assigned)
-	group, err := sarama.NewConsumerGroup(m.cfg.Brokers, m.cfg.Group, cfg)
+	client, err := newCoordinatedClient(m.cfg.Brokers, cfg)
 	if err != nil {
-		return fmt.Errorf("connect: %w", err)
+		return err
 	}
+	group, err := sarama.NewConsumerGroupFromClient(m.cfg.Group, client)
+	if err != nil {
+		return errors.Join(fmt.Errorf("make group: %w", err), client.Close())
+	}
+	stopCutting := m.cutWhenLeaving(client.connections)
 	reader := &batchReader{cfg: m.cfg.GroupConfig}
 	m.mu.Lock()
 	m.group, m.reader = group, reader
@@ -123,6 +128,8 @@ func (m *member) consume() error {
 		}
 	}
 	closeErr := errors.Join(group.Close(), reader.close())
+	stopCutting()
+	closeErr = errors.Join(closeErr, client.Close())
 	reports.Wait()
 	if errors.Is(err, sarama.ErrFencedInstancedId) {
 		m.report(err)

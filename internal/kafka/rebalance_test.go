@@ -7,6 +7,8 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafkatest"
@@ -146,4 +148,47 @@ func (r *record) add(msg *message.Message) {
 			go func() { r.all <- struct{}{} }()
 		}
 	}
+}
+
+// holdRejoins keeps the broker's answers to members that join for another time, until release is called.
+func holdRejoins(cluster *kfake.Cluster) (held <-chan struct{}, release func()) {
+	arrived, ended := make(chan struct{}, 100), make(chan struct{})
+	joined := map[string]bool{}
+	cluster.ControlKey(int16(kmsg.JoinGroup), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		id := request.(*kmsg.JoinGroupRequest).MemberID
+		again := joined[id]
+		if joined[id] = id != ""; again {
+			arrived <- struct{}{}
+			cluster.SleepControl(func() { <-ended })
+		}
+		return nil, nil, false
+	})
+	return arrived, func() { close(ended) }
+}
+
+// TestARebalanceThatHangs: a member whose request to join is not answered reads on meanwhile, and can be stopped; what
+// it had handled by then is committed.
+func TestARebalanceThatHangs(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	cfg := batches(brokers, kafkatest.Group(t))
+	cfg.RebalanceTimeout, cfg.SessionTimeout = 5*time.Minute, 5*time.Minute
+	cfg.CommitInterval = time.Hour // so that nothing is committed but by stopping
+	seen := make(chan got, 100)
+	held, release := holdRejoins(cluster)
+	defer release()
+	first := consume(t, cfg, topic, collect(seen))
+	toPartition(t, brokers, topic, 0, "before")
+	require.Equal(t, "before", receive(t, seen).value)
+
+	consume(t, cfg, topic, collect(seen))
+	receive(t, held)
+	toPartition(t, brokers, topic, 0, "meanwhile")
+	require.Equal(t, "meanwhile", receive(t, seen).value)
+
+	first.stop()
+	require.NoError(t, receive(t, first.ended))
+	require.EqualValues(t, 2, committed(t, brokers, cfg.Group, topic))
 }

@@ -50,6 +50,16 @@ func (r *rawEvent) message() *sarama.ProducerMessage {
 	return record
 }
 
+// awaitLetter waits for the code of a record's dead letter. What only the database knows to be poison has its letter in
+// a transaction that follows the batch's, in which later records may be.
+func (h *house) awaitLetter(t *testing.T, offset int64, code, record string) {
+	t.Helper()
+	if code != "" {
+		require.Eventually(t, func() bool { return h.letterAt(t, offset) != "" }, patience, pollEvery, record)
+	}
+	require.Equal(t, code, h.letterAt(t, offset), record)
+}
+
 func (h *house) hasProfile(t *testing.T, id string) bool {
 	t.Helper()
 	return count(t, h.customerDB, `select count(*) from profile where user_id = '`+id+`'`) == 1

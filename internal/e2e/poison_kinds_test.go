@@ -183,11 +183,11 @@ func TestEveryKindOfPoison(t *testing.T) {
 	for i, row := range rows {
 		require.Eventually(t, func() bool { return h.hasProfile(t, behind[i]) }, patience, pollEvery,
 			"the partition stands behind: %s", row.name)
-		require.Equal(t, row.code, h.letterAt(t, offsets[i]), row.name)
+		h.awaitLetter(t, offsets[i], row.code, row.name)
 	}
 	require.Eventually(t, func() bool { return h.hasProfile(t, last.id()) }, patience, pollEvery)
 	require.Empty(t, h.letterAt(t, twin), "the same event again is no error")
-	require.Equal(t, "id_conflict", h.letterAt(t, conflict))
+	h.awaitLetter(t, conflict, "id_conflict", "another payload")
 	for _, id := range profiles {
 		require.True(t, h.hasProfile(t, id), "one that is odd and right")
 	}

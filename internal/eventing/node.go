@@ -100,6 +100,7 @@ func newRelay(n *Node, setup Setup) (*outbox.Relay, error) {
 		Publisher:      n.publisher,
 		Destination:    n.dependencies.broker,
 		Wake:           n.Outbox.Wake(),
+		Listen:         cfg.Notify,
 		BatchSize:      cfg.BatchSize,
 		PollMax:        cfg.Poll,
 		Lease:          cfg.Lease,

@@ -35,7 +35,9 @@ type RelayConfig struct {
 
 	// Wake is [Outbox.Wake], or nil where nothing is written in this process.
 	Wake <-chan struct{}
-	// Listen makes the relay wait for the notifications of other processes' [Notifier], on a second connection.
+	// Listen lets relays tell each other of commits: one that follows notifies, at most 50 times a second, and the one
+	// that leads hears it, and [Notifier], on a second connection. Without it the leader finds what other processes
+	// commit when it polls. Nothing rests on a notification.
 	Listen bool
 	// PollMin and PollMax bound the pause between polls: it doubles from the one to the other while nothing is found.
 	// Default 5 ms and 250 ms.

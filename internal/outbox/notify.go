@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -12,9 +13,9 @@ import (
 // channel is what other processes' commits are told on.
 const channel = "outbox"
 
-// Notifier tells the relays of other processes that this one has committed events. It does so after the commits and at
-// most once per interval, however many there are: a notification in every writing transaction would make all commits of
-// the cluster wait for one lock. Polling finds what a lost notification does not tell.
+// Notifier tells the relays of other processes that this one, which has no relay, has committed events. It does so
+// after the commits and at most once per interval, however many there are: a notification in every writing transaction
+// would make all commits of the cluster wait for one lock. Polling finds what a lost notification does not tell.
 type Notifier struct {
 	Wake  <-chan struct{} // [Outbox.Wake]
 	Every time.Duration   // default 20 ms
@@ -24,11 +25,14 @@ type Notifier struct {
 	}
 }
 
-const notifySQL = `select pg_notify('outbox', '')`
+const (
+	notifySQL   = `select pg_notify('outbox', '')`
+	notifyEvery = 20 * time.Millisecond
+)
 
 // Run notifies until ctx ends; it returns nil. The first commit after a quiet time is told at once.
 func (n *Notifier) Run(ctx context.Context) error {
-	orDefault(&n.Every, 20*time.Millisecond)
+	orDefault(&n.Every, notifyEvery)
 	orDefault(&n.Log, slog.New(slog.DiscardHandler))
 	for {
 		select {
@@ -41,6 +45,35 @@ func (n *Notifier) Run(ctx context.Context) error {
 		}
 		if !sleep(ctx, n.Every) {
 			return nil
+		}
+	}
+}
+
+// forward waits for d. What this process commits meanwhile it tells the relay that leads, as a [Notifier] does.
+func (r *Relay) forward(ctx context.Context, conn *pgx.Conn, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	var wake <-chan struct{}
+	if r.cfg.Listen {
+		wake = r.cfg.Wake
+	}
+	for {
+		select {
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-wake:
+		}
+		err := withTimeout(ctx, func(ctx context.Context) error {
+			_, err := conn.Exec(ctx, notifySQL)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("notify the leader: %w", err)
+		}
+		if !sleep(ctx, notifyEvery) {
+			return ctx.Err()
 		}
 	}
 }

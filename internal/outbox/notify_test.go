@@ -23,6 +23,36 @@ func (d *countingDB) Exec(ctx context.Context, sql string, args ...any) (pgconn.
 	return d.Pool.Exec(ctx, sql, args...)
 }
 
+// A relay that follows tells the one that leads, which does not poll to speak of, what its own process has committed.
+func TestAFollowerWakesTheLeader(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	cfg := testRelayConfig(t, pool, l)
+	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
+	cfg.Wake = nil // nothing is written where it leads
+	leader := startRelay(t, cfg)
+	require.Eventually(t, leader.leads, testTimeout, time.Millisecond)
+	awaitListeners(t, pool, 1)
+	cfg.Wake = o.Wake()
+	follower := startRelay(t, cfg)
+	require.Eventually(t, follower.follows, testTimeout, time.Millisecond)
+	for n := range 3 {
+		commit(t, o, pool, event("k"))
+		o.Committed()
+		l.awaitDistinct(t, n+1)
+	}
+	require.False(t, follower.leads())
+}
+
+// awaitListeners waits for the sessions that hear notifications.
+func awaitListeners(t testing.TB, pool *pgxpool.Pool, n int64) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return number(t, pool, `select count(*) from pg_stat_activity where datname = current_database()
+			and query like 'listen%'`) == n
+	}, testTimeout, time.Millisecond)
+}
+
 // A process without a relay tells another process's relay, which does not poll to speak of.
 func TestNotifierWakesAnotherProcess(t *testing.T) {
 	t.Parallel()
@@ -31,11 +61,7 @@ func TestNotifierWakesAnotherProcess(t *testing.T) {
 	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, 19*time.Second, 20*time.Second, 90*time.Second
 	r := startRelay(t, cfg)
 	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
-	require.Eventually(t, func() bool {
-		return number(t, pool, `select count(*) from pg_stat_activity where datname = current_database()
-			and query like 'listen%'`) == 1
-	}, testTimeout, time.Millisecond)
-
+	awaitListeners(t, pool, 1)
 	db := &countingDB{Pool: pool}
 	ctx, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group

@@ -138,8 +138,8 @@ func (r *Relay) awaitTerm(ctx context.Context, conn *pgx.Conn) (*term, error) {
 			r.health.well(stateFollowing)
 		}
 		fault.Here("relay.follow")
-		if !sleep(ctx, max(min(left, r.cfg.PollMax), time.Millisecond)) {
-			return nil, ctx.Err()
+		if err := r.forward(ctx, conn, max(min(left, r.cfg.PollMax), time.Millisecond)); err != nil {
+			return nil, err
 		}
 	}
 }

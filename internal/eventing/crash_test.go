@@ -110,6 +110,7 @@ func (s *stage) story(t *testing.T, die func()) {
 	require.Eventually(t, func() bool { return s.committed(t) == s.sent }, crashtest.Patience, pollEvery)
 	end(t, survivor)
 	s.requireOnceInOrder(t, effects)
+	require.Zero(t, s.count(t, `select count(*) from inbox_attempt where consumer = $1`))
 	require.Equal(t, 1, s.count(t, `select count(*) from dead_letter where consumer = $1`))
 }
 

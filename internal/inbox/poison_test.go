@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/cloudevent"
-	"example.com/twinbox/internal/inbox"
 )
 
 // Whatever lies on the topic, the delivery is acknowledged, there is exactly one dead letter that keeps it, and a
@@ -138,15 +137,3 @@ func hasLabel(m *dto.Metric, value string) bool {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-func TestEveryOutcomeIsCounted(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	in := b.inbox(t)
-	for range 2 {
-		_, err := in.Process(t.Context(), "id-1", b.note("id-1"))
-		require.NoError(t, err)
-	}
-	for _, outcome := range []inbox.Outcome{inbox.Applied, inbox.Duplicate} {
-		counter(t, b, "inbox_messages_total", string(outcome))
-	}
-}

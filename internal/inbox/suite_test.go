@@ -335,8 +335,10 @@ func (s scenario) play(t *testing.T, b *bundle, batch int) {
 			s.spoil(i, msgs[i])
 		}
 	}
+	told := b.listen()
 	b.run(t, batch, handler, msgs)
 	require.Equal(t, s.outcomes, outcomes)
+	told.require(t, b, outcomes)
 	require.Equal(t, ids, seen, "in order")
 	for _, i := range s.effects {
 		effects = append(effects, ids[i])

@@ -136,4 +136,3 @@ func hasLabel(m *dto.Metric, value string) bool {
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
-

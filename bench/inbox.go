@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -22,36 +21,17 @@ func (c *InboxCommand) Run(ctx context.Context, to streams) error {
 	if plan.Rounds, err = c.rounds(plan.Rounds); err != nil {
 		return err
 	}
-	ctx, cancel := c.limited(ctx)
-	defer cancel()
-	report, err := c.measure(ctx, to, plan)
-	if report == nil {
-		return err
-	}
-	return errors.Join(err, c.show(report, len(c.Only) == 0, to))
+	return perform(ctx, c.options, len(c.Only) == 0, to, func(ctx context.Context) (*inboxReport, error) {
+		return c.measure(ctx, to, plan)
+	})
 }
 
-// measure returns a report and an error when all was measured and something could not be put away.
-func (c *InboxCommand) measure(ctx context.Context, to streams, plan inboxPlan) (report *inboxReport, err error) {
-	began := time.Now()
-	st, err := openStage(ctx, c.stage(to, !plan.NoSync))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, st.close()) }()
-	st.keep = plan.KeepDatabases
-	b := &inboxBench{
-		plan: plan, stage: st, sheet: newSheet(inboxGroups()...), profile: profiler{dir: c.Profile}, began: began.UTC(),
-	}
-	facts, err := st.facts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := b.makeTemplate(ctx); err != nil {
-		return nil, err
-	}
-	if err := runSteps(ctx, to, b.steps(c.Only), plan.Budget); err != nil {
-		return nil, err
-	}
-	return b.report(facts, c.Quick, time.Since(began)), nil
+func (c *InboxCommand) measure(ctx context.Context, to streams, plan inboxPlan) (*inboxReport, error) {
+	t := terms{keep: plan.KeepDatabases, noSync: plan.NoSync, budget: plan.Budget}
+	return onStage(ctx, c.options, c.Only, t, to, func(st *stage) benchmark[*inboxReport] {
+		return &inboxBench{
+			plan: plan, stage: st, sheet: newSheet(inboxGroups()...), profile: profiler{dir: c.Profile},
+			began: time.Now().UTC(),
+		}
+	})
 }

@@ -72,9 +72,9 @@ const effectSQL = `
 create table public.effect (
     position bigint generated always as identity, event_id text not null, number bigint not null, email text not null)`
 
-// makeTemplate makes the database that the measurements' are copies of: the inbox, the table of the hand-written one,
+// prepare makes the database that the measurements' are copies of: the inbox, the table of the hand-written one,
 // and the domain's.
-func (b *inboxBench) makeTemplate(ctx context.Context) error {
+func (b *inboxBench) prepare(ctx context.Context) error {
 	if err := b.stage.migrate(ctx, inboxTemplate, migrations.Inbox); err != nil {
 		return err
 	}

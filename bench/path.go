@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"time"
 )
 
 // PathCommand is "bench path".
@@ -22,34 +20,16 @@ func (c *PathCommand) Run(ctx context.Context, to streams) error {
 	if plan.Rounds, err = c.rounds(plan.Rounds); err != nil {
 		return err
 	}
-	ctx, cancel := c.limited(ctx)
-	defer cancel()
-	report, err := c.measure(ctx, to, plan)
-	if report == nil {
-		return err
-	}
-	return errors.Join(err, c.show(report, len(c.Only) == 0, to))
+	return perform(ctx, c.options, len(c.Only) == 0, to, func(ctx context.Context) (*pathReport, error) {
+		return c.measure(ctx, to, plan)
+	})
 }
 
-// measure returns a report and an error when all was measured and something could not be put away.
-func (c *PathCommand) measure(ctx context.Context, to streams, plan pathPlan) (report *pathReport, err error) {
-	began := time.Now()
-	st, err := openStage(ctx, c.stage(to, !plan.NoSync))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, st.close()) }()
-	st.keep = plan.KeepDatabases
-	b := &pathBench{plan: plan, stage: st, sheet: newSheet(pathGroups()...), profile: profiler{dir: c.Profile}}
-	facts, err := st.facts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := b.prepare(ctx); err != nil {
-		return nil, err
-	}
-	if err := runSteps(ctx, to, b.steps(c.Only), 0); err != nil {
-		return nil, err
-	}
-	return b.report(facts, c.Quick, time.Since(began)), nil
+func (c *PathCommand) measure(ctx context.Context, to streams, plan pathPlan) (*pathReport, error) {
+	t := terms{keep: plan.KeepDatabases, noSync: plan.NoSync}
+	return onStage(ctx, c.options, c.Only, t, to, func(st *stage) benchmark[*pathReport] {
+		return &pathBench{
+			plan: plan, stage: st, sheet: newSheet(pathGroups()...), profile: profiler{dir: c.Profile},
+		}
+	})
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"time"
 )
 
 // RelayCommand is "bench relay".
@@ -24,36 +22,18 @@ func (c *RelayCommand) Run(ctx context.Context, to streams) error {
 		return err
 	}
 	plan.NoStock = c.NoStock
-	ctx, cancel := c.limited(ctx)
-	defer cancel()
-	report, err := c.measure(ctx, to, plan)
-	if report == nil {
-		return err
-	}
-	return errors.Join(err, c.show(report, len(c.Only) == 0 && !c.NoStock, to))
+	return perform(ctx, c.options, len(c.Only) == 0 && !c.NoStock, to, func(ctx context.Context) (*relayReport, error) {
+		return c.measure(ctx, to, plan)
+	})
 }
 
-// measure returns a report and an error when all was measured and something could not be put away.
-func (c *RelayCommand) measure(ctx context.Context, to streams, plan relayPlan) (report *relayReport, err error) {
-	began := time.Now()
-	st, err := openStage(ctx, c.stage(to, !plan.NoSync))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, st.close()) }()
-	st.keep = plan.KeepDatabases
-	b := &relayBench{plan: plan, stage: st, sheet: newSheet(relayGroups()...), profile: profiler{dir: c.Profile}}
-	facts, err := st.facts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := st.kafka.warm(ctx); err != nil {
-		return nil, err
-	}
-	if err := runSteps(ctx, to, b.steps(c.parts()), plan.Budget); err != nil {
-		return nil, err
-	}
-	return b.report(facts, c.Quick, time.Since(began)), nil
+func (c *RelayCommand) measure(ctx context.Context, to streams, plan relayPlan) (*relayReport, error) {
+	t := terms{keep: plan.KeepDatabases, noSync: plan.NoSync, budget: plan.Budget}
+	return onStage(ctx, c.options, c.parts(), t, to, func(st *stage) benchmark[*relayReport] {
+		return &relayBench{
+			plan: plan, stage: st, sheet: newSheet(relayGroups()...), profile: profiler{dir: c.Profile},
+		}
+	})
 }
 
 // parts are those asked for. Of a Kafka that runs elsewhere the default is what it takes part in: signups and costs

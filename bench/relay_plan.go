@@ -58,6 +58,9 @@ type relayBench struct {
 	histories []*history
 }
 
+// prepare makes the topic that publishers connect through.
+func (b *relayBench) prepare(ctx context.Context) error { return b.stage.kafka.warm(ctx) }
+
 // parts are the measurements, in the order in which they run.
 var parts = []string{"drain", "signups", "latency", "history", "cost"}
 

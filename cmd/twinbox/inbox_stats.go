@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
 )
 
 // InboxStats is "twinbox inbox stats". The deliveries are counted since the process that is asked started.
@@ -15,25 +14,12 @@ type InboxStats struct {
 
 // Run asks every service.
 func (c *InboxStats) Run(ctx context.Context, to streams) error {
-	services, err := c.connect()
-	if err != nil {
-		return err
-	}
-	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.InboxStats, error) {
-		return client.Call[adminapi.InboxStats](s, func(api *adminapi.Client) (*http.Response, error) {
-			return api.GetInboxStats(ctx)
-		})
-	})
-	if len(answers) == 0 {
-		return err
-	}
-	if c.JSON {
-		document := map[string]any{}
-		for _, a := range answers {
-			document[a.service.Name] = a.value
-		}
-		return both(writeJSON(to.out, document), err)
-	}
+	return survey(ctx, &c.Operator, to, func(ctx context.Context, api *adminapi.Client) (*http.Response, error) {
+		return api.GetInboxStats(ctx)
+	}, c.write)
+}
+
+func (*InboxStats) write(to streams, answers []answerOf[adminapi.InboxStats]) error {
 	t := table{columns: []string{"CONSUMER", "APPLIED", "DUPLICATE", "STALE", "OTHER", "DEAD", "PARKED"}}
 	for _, a := range answers {
 		for _, s := range a.value.Items {
@@ -45,5 +31,5 @@ func (c *InboxStats) Run(ctx context.Context, to streams) error {
 			t.add(s.Consumer, applied, duplicate, stale, other, s.Dead, s.Parked)
 		}
 	}
-	return both(t.write(to.out, to.width()), err)
+	return t.write(to.out, to.width())
 }

@@ -115,6 +115,32 @@ func ask[T any](
 	return given, err
 }
 
+// survey asks every service the same and shows the answers: with --json as one document by the services' names, else as
+// write does.
+func survey[T any](
+	ctx context.Context, o *Operator, to streams, question func(context.Context, *adminapi.Client) (*http.Response, error),
+	write func(to streams, answers []answerOf[T]) error,
+) error {
+	services, err := o.connect()
+	if err != nil {
+		return err
+	}
+	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (T, error) {
+		return client.Call[T](s, func(api *adminapi.Client) (*http.Response, error) { return question(ctx, api) })
+	})
+	if len(answers) == 0 {
+		return err
+	}
+	if !o.JSON {
+		return both(write(to, answers), err)
+	}
+	document := map[string]any{}
+	for _, a := range answers {
+		document[a.service.Name] = a.value
+	}
+	return both(writeJSON(to.out, document), err)
+}
+
 // askWho asks all services what they are.
 func askWho(ctx context.Context, services []*client.Service) ([]answerOf[adminapi.Service], error) {
 	return ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.Service, error) {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
 )
 
 // OutboxStatus is "twinbox outbox status".
@@ -16,29 +15,12 @@ type OutboxStatus struct {
 
 // Run asks every service.
 func (c *OutboxStatus) Run(ctx context.Context, to streams) error {
-	services, err := c.connect()
-	if err != nil {
-		return err
-	}
-	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.OutboxStatus, error) {
-		return client.Call[adminapi.OutboxStatus](s, func(api *adminapi.Client) (*http.Response, error) {
-			return api.GetOutboxStatus(ctx)
-		})
-	})
-	if len(answers) == 0 {
-		return err
-	}
-	if c.JSON {
-		document := map[string]any{}
-		for _, a := range answers {
-			document[a.service.Name] = a.value
-		}
-		return both(writeJSON(to.out, document), err)
-	}
-	return both(c.write(to, answers), err)
+	return survey(ctx, &c.Operator, to, func(ctx context.Context, api *adminapi.Client) (*http.Response, error) {
+		return api.GetOutboxStatus(ctx)
+	}, c.write)
 }
 
-func (c *OutboxStatus) write(to streams, answers []answerOf[adminapi.OutboxStatus]) error {
+func (*OutboxStatus) write(to streams, answers []answerOf[adminapi.OutboxStatus]) error {
 	status := table{columns: []string{"SERVICE", "RELAY", "EPOCH", "HEAD", "WAITING", "OLDEST", "PARKED KEYS", "HELD"}}
 	parked := table{columns: []string{"SERVICE", "TOPIC", "KEY", "POSITION", "HELD", "PARKED", "NEXT TRY", "REASON"}}
 	for _, a := range answers {

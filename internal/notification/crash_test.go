@@ -109,14 +109,27 @@ func (b *bundle) requireEnding(t *testing.T, want ending, server *smtptest.Serve
 	require.Equal(t, told, b.count(t, `select count(*) from outbox`), "said once, when it is known")
 }
 
+// step is where a sender stops, and how the mail ends under each policy when another sender goes on.
+type step struct {
+	at           string
+	park, resend ending
+}
+
+func (s step) underBoth(t *testing.T, play func(t *testing.T, policy string, want ending)) {
+	t.Helper()
+	for policy, want := range map[string]ending{lease.Park: s.park, lease.Resend: s.resend} {
+		t.Run(s.at+", "+policy, func(t *testing.T) {
+			t.Parallel()
+			play(t, policy, want)
+		})
+	}
+}
+
 // A sender is killed at each of its steps, and another one goes on. Under park the server takes the mail once at most,
 // under resend once and once more for each doubt at most.
 func TestASenderThatIsKilled(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct {
-		at           string
-		park, resend ending
-	}{
+	for _, s := range []step{
 		{"notification.mail.claimed", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
 		{"notification.mail.submitting", ending{lease.Uncertain, 1, 0}, ending{lease.Done, 1, 1}},
 		{"notification.mail.data", ending{lease.Uncertain, 1, 0}, ending{lease.Done, 1, 1}},
@@ -125,28 +138,25 @@ func TestASenderThatIsKilled(t *testing.T) {
 		{"notification.mail.recording", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
 		{"notification.mail.recorded", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
 	} {
-		for policy, want := range map[string]ending{lease.Park: row.park, lease.Resend: row.resend} {
-			t.Run(row.at+", "+policy, func(t *testing.T) {
-				t.Parallel()
-				b, server := facing(t, nil, func(s *senderSetup) { s.settings.OnUncertain = policy })
-				b.register(t)
-				armed := crashtest.Start(t, role{
-					DSN: b.pool.Config().ConnString(), SMTP: server.Addr(), Policy: policy, At: row.at,
-					Lease: time.Minute, Timeout: 10 * time.Second,
-				})
-				require.EqualError(t, armed.Wait(t), crashtest.Killed)
-				// A backend may outlive its client by a statement, and this one could claim what the next line sets free.
-				require.Eventually(t, func() bool {
-					return b.count(t, `select count(*) from pg_stat_activity
-						where datname = current_database() and application_name = $1`, childName) == 0
-				}, patience, 5*time.Millisecond)
-				// The dead process's lease ends: a minute passes.
-				_, err := b.pool.Exec(t.Context(), `update lease set due_at = due_at - interval '1 min' where state <> 'done'`)
-				require.NoError(t, err)
-				b.start(t)
-				b.requireEnding(t, want, server)
+		s.underBoth(t, func(t *testing.T, policy string, want ending) {
+			b, server := facing(t, nil, func(setup *senderSetup) { setup.settings.OnUncertain = policy })
+			b.register(t)
+			armed := crashtest.Start(t, role{
+				DSN: b.pool.Config().ConnString(), SMTP: server.Addr(), Policy: policy, At: s.at,
+				Lease: time.Minute, Timeout: 10 * time.Second,
 			})
-		}
+			require.EqualError(t, armed.Wait(t), crashtest.Killed)
+			// A backend may outlive its client by a statement, and this one could claim what the next line sets free.
+			require.Eventually(t, func() bool {
+				return b.count(t, `select count(*) from pg_stat_activity
+						where datname = current_database() and application_name = $1`, childName) == 0
+			}, patience, 5*time.Millisecond)
+			// The dead process's lease ends: a minute passes.
+			_, err := b.pool.Exec(t.Context(), `update lease set due_at = due_at - interval '1 min' where state <> 'done'`)
+			require.NoError(t, err)
+			b.start(t)
+			b.requireEnding(t, want, server)
+		})
 	}
 }
 
@@ -154,36 +164,30 @@ func TestASenderThatIsKilled(t *testing.T) {
 // on it changes nothing, and what it has not begun to send it does not send.
 func TestASenderThatIsFrozen(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct {
-		at           string
-		park, resend ending
-	}{
+	for _, s := range []step{
 		{"notification.mail.claimed", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
 		{"notification.mail.data", ending{lease.Uncertain, 1, 0}, ending{lease.Done, 1, 1}},
 		{"notification.mail.dot", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
 		{"notification.mail.accepted", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
 	} {
-		for policy, want := range map[string]ending{lease.Park: row.park, lease.Resend: row.resend} {
-			t.Run(row.at+", "+policy, func(t *testing.T) {
-				t.Parallel()
-				b, server := facing(t, nil, func(s *senderSetup) { s.settings.OnUncertain = policy })
-				b.register(t)
-				frozen := crashtest.Start(t, role{
-					DSN: b.pool.Config().ConnString(), SMTP: server.Addr(), Policy: policy, At: row.at,
-					Freeze: true, Lease: 3 * time.Second, Timeout: 2 * time.Second,
-				})
-				frozen.Await(t, 1, crashtest.Frozen)
-				b.start(t)
-				b.requireEnding(t, want, server)
-				before := b.count(t, `select hashtext(lease::text) from lease`)
-				frozen.Thaw(t)
-				frozen.Await(t, 1, `level=ERROR msg="effect not done"`)
-				frozen.CloseInput()
-				require.NoError(t, frozen.Wait(t))
-				require.Equal(t, 1, frozen.Count("fenced"), "its last word was refused")
-				require.Equal(t, before, b.count(t, `select hashtext(lease::text) from lease`))
-				b.requireEnding(t, want, server)
+		s.underBoth(t, func(t *testing.T, policy string, want ending) {
+			b, server := facing(t, nil, func(setup *senderSetup) { setup.settings.OnUncertain = policy })
+			b.register(t)
+			frozen := crashtest.Start(t, role{
+				DSN: b.pool.Config().ConnString(), SMTP: server.Addr(), Policy: policy, At: s.at,
+				Freeze: true, Lease: 3 * time.Second, Timeout: 2 * time.Second,
 			})
-		}
+			frozen.Await(t, 1, crashtest.Frozen)
+			b.start(t)
+			b.requireEnding(t, want, server)
+			before := b.count(t, `select hashtext(lease::text) from lease`)
+			frozen.Thaw(t)
+			frozen.Await(t, 1, `level=ERROR msg="effect not done"`)
+			frozen.CloseInput()
+			require.NoError(t, frozen.Wait(t))
+			require.Equal(t, 1, frozen.Count("fenced"), "its last word was refused")
+			require.Equal(t, before, b.count(t, `select hashtext(lease::text) from lease`))
+			b.requireEnding(t, want, server)
+		})
 	}
 }

@@ -1,0 +1,121 @@
+package inbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/deadletter"
+	"example.com/twinbox/internal/inbox"
+)
+
+// clinic is a consumer whose handler fails for the values in sick, until they are healed.
+type clinic struct {
+	*bundle
+	in    *inbox.Inbox
+	next  message.HandlerFunc
+	batch int
+	at    int64
+	sick  atomic.Pointer[map[string]error]
+	seen  []inbox.Outcome
+}
+
+var errSick = errors.New("no idea")
+
+func newClinic(t *testing.T, batch int, configure func(*inbox.Config)) *clinic {
+	t.Helper()
+	c := &clinic{bundle: setup(t), batch: batch}
+	c.heal()
+	mux := inbox.NewMux()
+	inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, d testData) error {
+		if err := (*c.sick.Load())[d.Value]; err != nil {
+			return err
+		}
+		return effect(ctx, tx, e, d)
+	})
+	c.next = mux.Produce
+	c.cfg.Handler, c.cfg.Versioned, c.cfg.MaxAttempts, c.cfg.Batch = mux.Produce, true, 1, max(batch, 1)
+	c.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { c.seen = append(c.seen, o) }
+	if configure != nil {
+		configure(&c.cfg)
+	}
+	c.in = c.inbox(t)
+	return c
+}
+
+// fall makes the handler fail for events with these values; heal makes it work for all.
+func (c *clinic) fall(values ...string) {
+	sick := make(map[string]error)
+	for _, v := range values {
+		sick[v] = errSick
+	}
+	c.sick.Store(&sick)
+}
+
+func (c *clinic) heal() { c.fall() }
+
+// whole is the event as a broker's record, with all its headers.
+func whole(t *testing.T, e cloudevent.Event, offset int64) *message.Message {
+	t.Helper()
+	m := e.Message()
+	m.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{
+		Group: "local.test", Topic: "topic-1", Offset: offset, Time: e.Time, Key: []byte(e.Subject),
+		Headers: cloudevent.MessageHeaders(m),
+	}))
+	return m
+}
+
+// deliver hands the events over as records of one partition and returns their outcomes.
+func (c *clinic) deliver(t *testing.T, events ...cloudevent.Event) []inbox.Outcome {
+	t.Helper()
+	msgs := make([]*message.Message, len(events))
+	for i, e := range events {
+		msgs[i] = whole(t, e, c.at)
+		c.at++
+	}
+	c.seen = nil
+	_, err := c.in.BatchMiddleware(c.next)(t.Context(), msgs)
+	require.NoError(t, err)
+	return c.seen
+}
+
+func (c *clinic) replay(t *testing.T, f deadletter.Filter, options ...func(*inbox.ReplayOptions)) inbox.ReplayReport {
+	t.Helper()
+	o := inbox.ReplayOptions{By: "ana", Reason: "fixed"}
+	for _, set := range options {
+		set(&o)
+	}
+	report, err := c.in.Replay(t.Context(), f, o)
+	require.NoError(t, err)
+	report.Took = 0
+	return report
+}
+
+func forced(o *inbox.ReplayOptions) { o.Force = true }
+
+func dry(o *inbox.ReplayOptions) { o.DryRun = true }
+
+// sick is an event that the handler fails for after fall(value).
+func sick(key string, version int64, value string) cloudevent.Event {
+	return payload(v(key, version), fmt.Sprintf(`{"value":%q}`, value))
+}
+
+func ids(events ...cloudevent.Event) []string {
+	list := make([]string, len(events))
+	for i, e := range events {
+		list[i] = e.ID
+	}
+	return list
+}
+
+func (c *clinic) requireEffects(t *testing.T, events ...cloudevent.Event) {
+	t.Helper()
+	require.Equal(t, ids(events...), c.list(t, `select event_id from ledger order by n`))
+}

@@ -38,7 +38,7 @@ reset: ## throw away all local data: .twinbox/ and the containers' volumes
 test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to set up
 	@$(GO_TEST) -timeout 5m ./...
 
-test-long: ## campaigns of about 25 minutes: chaos, random schedules, members that come and go, outages, poison under load
+test-long: ## campaigns of about 10 minutes: chaos, random schedules, members that come and go, outages, poison under load
 	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox -run 'Chaos|Random|UsualWays|LongOutage' \
 		-rapid.checks=500 -outbox.chaos=4m -outbox.figures=10s -outbox.outage=2m
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/eventing -run 'Churn|Zombie' -eventing.churn=1m

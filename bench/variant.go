@@ -25,3 +25,9 @@ type variant interface {
 	statements() int64
 	close() error
 }
+
+// queuer is a variant whose write can travel with other statements.
+type queuer interface {
+	// queue adds an event of the corpus to statements that the caller sends in its transaction.
+	queue(b *pgx.Batch, c corpus, number int) error
+}

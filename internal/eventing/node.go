@@ -78,7 +78,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if n.publisher, err = kafka.NewPublisher(client, setup.Log); err != nil {
 		return nil, fmt.Errorf("open publisher: %w", err)
 	}
-	if n.relay, err = newRelay(n, setup); err != nil {
+	if n.relay, err = outbox.NewRelay(relayConfig(n, setup)); err != nil {
 		return nil, fmt.Errorf("open relay: %w", err)
 	}
 	if n.copies, err = newCopies(n); err != nil {
@@ -93,9 +93,9 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 // and in the meantime publishes what goes to the other partitions.
 const retryFor = 500 * time.Millisecond
 
-func newRelay(n *Node, setup Setup) (*outbox.Relay, error) {
+func relayConfig(n *Node, setup Setup) outbox.RelayConfig {
 	cfg := setup.Config.Outbox
-	return outbox.NewRelay(outbox.RelayConfig{
+	return outbox.RelayConfig{
 		Connect:        n.connectRelay,
 		Publisher:      n.publisher,
 		Destination:    n.dependencies.broker,
@@ -110,7 +110,7 @@ func newRelay(n *Node, setup Setup) (*outbox.Relay, error) {
 		Topics:         setup.partitionCounts,
 		Log:            setup.Log,
 		Registerer:     setup.Admin.Registry(),
-	})
+	}
 }
 
 // connectRelay waits until the database is there, so that the relay is back with it and not when its own pause ends.

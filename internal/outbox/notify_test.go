@@ -49,7 +49,7 @@ func awaitListeners(t testing.TB, pool *pgxpool.Pool, n int64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return number(t, pool, `select count(*) from pg_stat_activity where datname = current_database()
-			and query like 'listen%'`) == n
+			and query like 'listen%' and state = 'idle'`) == n
 	}, testTimeout, time.Millisecond)
 }
 

@@ -41,7 +41,7 @@ type replay struct {
 	at      position
 	key     []byte // that was looked at last
 	flows   []byte // the key, once a letter of it succeeded; nil is equal to no key
-	slot    time.Time
+	pace    pace
 	ended   bool
 	report  ReplayReport
 }
@@ -73,6 +73,9 @@ func (in *Inbox) newReplay(f deadletter.Filter, o ReplayOptions) (*replay, error
 	}
 	f.Consumer, f.State = in.cfg.Consumer, deadletter.Waiting
 	r := &replay{in: in, options: o}
+	if !o.DryRun {
+		r.pace = newPace(o.Rate)
+	}
 	r.where, r.args = f.Where(6)
 	r.at = position{key: []byte{}, version: -1, id: -1}
 	return r, nil
@@ -159,17 +162,8 @@ func (r *replay) wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("replay: %w", context.Cause(ctx))
 	}
-	if r.options.Rate == 0 || r.options.DryRun {
-		return nil
+	if err := r.pace.await(ctx); err != nil {
+		return fmt.Errorf("replay: %w", err)
 	}
-	now := time.Now()
-	if wait := r.slot.Sub(now); wait > 0 {
-		if err := pause(ctx, wait); err != nil {
-			return err
-		}
-	} else {
-		r.slot = now
-	}
-	r.slot = r.slot.Add(time.Duration(float64(time.Second) / r.options.Rate))
 	return nil
 }

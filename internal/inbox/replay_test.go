@@ -164,6 +164,24 @@ func TestWhatWaitsBehindAnUnpickedLetterIsRefused(t *testing.T) {
 }
 
 // A missing predecessor that was applied meanwhile lets the parked ones be replayed; while it is missing they are not.
+// Only the lower bound can be exact here, where a database is involved; pace_test.go has the spacing itself. A slow
+// machine makes it longer.
+func TestAReplayKeepsToItsRate(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	c.fall("bad")
+	c.deliver(t, sick("a", 1, "bad"), v("a", 2), sick("b", 1, "bad"), sick("c", 1, "bad"))
+	c.heal()
+	hourly := func(o *inbox.ReplayOptions) { o.DryRun, o.Rate = true, 1./3600 }
+	rehearsed := c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed}, hourly)
+	require.Equal(t, 3, rehearsed.Would, "which nobody waits for")
+
+	started := time.Now()
+	report := c.replay(t, deadletter.Filter{}, func(o *inbox.ReplayOptions) { o.Rate = 20 })
+	require.Equal(t, 4, report.Applied)
+	require.GreaterOrEqual(t, time.Since(started), 3*50*time.Millisecond, "within a key and from one to the next")
+}
+
 func TestAGapIsReplayedWhenItIsFilled(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, func(cfg *inbox.Config) { cfg.OnGap = inbox.GapPark })

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/admin/client"
 	"example.com/twinbox/internal/service"
 )
 
@@ -205,33 +203,6 @@ func TestNobodyAnswers(t *testing.T) {
 	require.Equal(t, service.ExitUsage, missing.code)
 }
 
-// A page of somebody else's at the address is not taken for an answer, and an answer that ends early not for a whole
-// one.
-func TestAnswersThatAreNone(t *testing.T) {
-	t.Parallel()
-	tokenFile := filepath.Join(t.TempDir(), "token")
-	require.NoError(t, os.WriteFile(tokenFile, []byte("t"), 0o600))
-	ask := func(handler http.HandlerFunc, args ...string) result {
-		server := httptest.NewServer(handler)
-		defer server.Close()
-		return twinbox(t, append(args, "--token-file", tokenFile, "--customer-admin", server.URL)...)
-	}
-	page := ask(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, "outbox", "status")
-	require.Equal(t, service.ExitFailure, page.code)
-	require.Contains(t, page.stderr, "is not of an admin listener")
-
-	cut := ask(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"done":7}`+"\n") },
-		"outbox", "republish", "--key", "k", "--yes", "--reason", "r")
-	require.Equal(t, exitPartial, cut.code)
-	require.Contains(t, cut.stderr, "was cut off")
-	require.Equal(t, "Republished 7 events of customer.\n", cut.stdout, "what is known to be done is said")
-
-	half := ask(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"id":1}`+"\n"+`{"id":2`) },
-		"dlq", "export")
-	require.Equal(t, exitPartial, half.code)
-	require.Equal(t, `{"id":1}`+"\n", half.stdout, "no half letter is passed on")
-}
-
 func TestTheOperatorsFileIsItsOwnersAlone(t *testing.T) {
 	t.Parallel()
 	h := shared(t)
@@ -252,4 +223,7 @@ func TestExitCodesOfErrors(t *testing.T) {
 	require.Equal(t, 1, exitCode(errors.New("x")))
 	require.Equal(t, 5, exitCode(&partialError{errors.New("x")}))
 	require.Equal(t, 4, exitCode(&refusedError{1}))
+	require.Equal(t, 0, exitCode(&outputError{syscall.EPIPE}), "whoever read the output has seen enough")
+	require.Equal(t, 1, exitCode(&client.UnreachableError{Err: syscall.EPIPE}), "a service is gone")
+	require.Equal(t, 5, exitCode(&partialError{&client.UnreachableError{Err: syscall.EPIPE}}))
 }

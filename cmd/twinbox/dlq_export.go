@@ -96,7 +96,7 @@ func copyLines(out io.Writer, body io.Reader) (n int, err error) {
 			return n, client.ErrCutOff
 		}
 		if _, err := out.Write(line); err != nil {
-			return n, fmt.Errorf("write output: %w", err)
+			return n, &outputError{err}
 		}
 		n++
 	}

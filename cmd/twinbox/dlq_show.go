@@ -86,7 +86,7 @@ func (c *DLQShow) write(out io.Writer, service string, d adminapi.DeadLetterDeta
 	}
 	for _, f := range fields {
 		if _, err := fmt.Fprintf(out, "%-10s %s\n", f[0], printable(fmt.Sprint(f[1]))); err != nil {
-			return fmt.Errorf("write output: %w", err)
+			return &outputError{err}
 		}
 	}
 	return nil

@@ -37,12 +37,25 @@ func (e *partialError) Unwrap() error     { return e.err }
 func (e *partialError) ExitCode() int     { return exitPartial }
 func (e *partialError) ErrorCode() string { return "partial" }
 
+// outputError is a result that could not be written.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "write output: " + e.err.Error() }
+func (e *outputError) Unwrap() error { return e.err }
+
+// seenEnough says that whoever read the output is gone. A connection to a service breaks with the same error, which is
+// a failure.
+func seenEnough(err error) bool {
+	output, is := errors.AsType[*outputError](err)
+	return is && errors.Is(output, syscall.EPIPE)
+}
+
 // exitCode is what a command ends with.
 func exitCode(err error) int {
 	var coded interface{ ExitCode() int }
 	var problem *client.ProblemError
 	switch {
-	case err == nil, errors.Is(err, syscall.EPIPE): // whoever read the output has seen enough
+	case err == nil, seenEnough(err):
 		return service.ExitOK
 	case errors.As(err, &coded):
 		return coded.ExitCode()
@@ -107,7 +120,7 @@ func writeJSON(out io.Writer, document any) error {
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(document); err != nil {
-		return fmt.Errorf("write output: %w", err)
+		return &outputError{err}
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (*OutboxStatus) write(to streams, answers []answerOf[adminapi.OutboxStatus]
 		return nil
 	}
 	if _, err := fmt.Fprintln(to.out); err != nil {
-		return fmt.Errorf("write output: %w", err)
+		return &outputError{err}
 	}
 	return parked.write(to.out, to.width())
 }

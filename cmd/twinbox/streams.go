@@ -20,7 +20,7 @@ func (s streams) width() int { return widthOf(s.out) }
 // say writes a line of the result.
 func (s streams) say(format string, args ...any) error {
 	if _, err := fmt.Fprintf(s.out, format+"\n", args...); err != nil {
-		return fmt.Errorf("write output: %w", err)
+		return &outputError{err}
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (t *table) write(out io.Writer, width int) error {
 		t.writeWide(&text, t.widths(width))
 	}
 	if _, err := io.WriteString(out, text.String()); err != nil {
-		return fmt.Errorf("write output: %w", err)
+		return &outputError{err}
 	}
 	return nil
 }

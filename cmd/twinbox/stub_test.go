@@ -1,0 +1,54 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/service"
+)
+
+// listener is an admin listener that answers as a test wants it to, and its address.
+func listener(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// says answers everything with a text.
+func says(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
+}
+
+// at runs a command line against listeners; "" is none.
+func at(t *testing.T, customer, notification string, args ...string) result {
+	t.Helper()
+	tokenFile := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(tokenFile, []byte("t"), 0o600))
+	return twinbox(t, append(args, "--token-file", tokenFile, "--customer-admin", customer,
+		"--notification-admin", notification)...)
+}
+
+// A page of somebody else's at the address is not taken for an answer, and an answer that ends early not for a whole
+// one.
+func TestAnswersThatAreNone(t *testing.T) {
+	t.Parallel()
+	page := at(t, listener(t, http.NotFound), "", "outbox", "status")
+	require.Equal(t, service.ExitFailure, page.code)
+	require.Contains(t, page.stderr, "is not of an admin listener")
+
+	cut := at(t, listener(t, says(`{"done":7}`+"\n")), "", "outbox", "republish", "--key", "k", "--yes", "--reason", "r")
+	require.Equal(t, exitPartial, cut.code)
+	require.Contains(t, cut.stderr, "was cut off")
+	require.Equal(t, "Republished 7 events of customer.\n", cut.stdout, "what is known to be done is said")
+
+	half := at(t, listener(t, says(`{"id":1}`+"\n"+`{"id":2`)), "", "dlq", "export")
+	require.Equal(t, exitPartial, half.code)
+	require.Equal(t, `{"id":1}`+"\n", half.stdout, "no half letter is passed on")
+}

@@ -58,9 +58,9 @@ func (c *InboxLookup) Run(ctx context.Context, to streams) error {
 		}
 	}
 	switch {
-	case err != nil && len(found) == 0:
+	case len(answers) == 0:
 		return err
-	case len(found) == 0:
+	case len(found) == 0 && err == nil:
 		return &unknownEventError{printable(c.EventID)}
 	case c.JSON:
 		return both(writeJSON(to.out, map[string]any{"items": found}), err)

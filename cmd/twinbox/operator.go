@@ -141,13 +141,18 @@ func survey[T any](
 	return both(writeJSON(to.out, document), err)
 }
 
-// askWho asks all services what they are.
+// askWho asks all services what they are, before anything is done or shown: one that does not answer is a failure of
+// the whole.
 func askWho(ctx context.Context, services []*client.Service) ([]answerOf[adminapi.Service], error) {
-	return ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.Service, error) {
+	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.Service, error) {
 		return client.Call[adminapi.Service](s, func(api *adminapi.Client) (*http.Response, error) {
 			return api.GetService(ctx)
 		})
 	})
+	if partial, is := errors.AsType[*partialError](err); is {
+		err = partial.err
+	}
+	return answers, err
 }
 
 // Change is what every command that changes something takes beside that.

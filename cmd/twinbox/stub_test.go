@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,6 +26,23 @@ func listener(t *testing.T, handler http.HandlerFunc) string {
 func says(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 }
+
+// answers answers each path with a text, and with 503 where none is given.
+func answers(texts map[string]string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		text, known := texts[strings.TrimPrefix(r.URL.Path, "/admin/v1/")]
+		if !known {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			text = `{"code":"unavailable","status":503,"detail":"no"}`
+		}
+		says(text)(w, r)
+	}
+}
+
+const (
+	aCustomer     = `{"name":"customer","consumers":["customer.profile"],"mails":false}`
+	aNotification = `{"name":"notification","consumers":["notification.mail"],"mails":true}`
+)
 
 // at runs a command line against listeners; "" is none.
 func at(t *testing.T, customer, notification string, args ...string) result {

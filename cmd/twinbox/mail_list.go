@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -38,7 +39,7 @@ func (c *MailList) Run(ctx context.Context, to streams) error {
 		}
 		mails = append(mails, page.Items...)
 	}
-	slices.SortFunc(mails, func(a, b adminapi.Mail) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	slices.SortFunc(mails, func(a, b adminapi.Mail) int { return cmp.Compare(a.Id, b.Id) }) // as --after goes on
 	mails = mails[:min(len(mails), max(c.Limit, 0))]
 	if c.JSON {
 		return writeJSON(to.out, map[string]any{"items": mails})

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/admin/adminapi"
+)
+
+func mailOf(id string, listed int64) adminapi.Mail {
+	return adminapi.Mail{Id: id, CreatedAt: time.Unix(listed, 0).UTC()}
+}
+
+// A page of mails of two states ends where the next one begins: no mail is on neither, whatever the clocks of those
+// who listed them said.
+func TestPagesOfMailsLeaveNoneOut(t *testing.T) {
+	t.Parallel()
+	states := map[string][]adminapi.Mail{
+		"uncertain": {mailOf("1", 10), mailOf("5", 2)},
+		"failed":    {mailOf("3", 1), mailOf("4", 30)},
+	}
+	notification := listener(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/service") {
+			says(aNotification)(w, r)
+			return
+		}
+		page := adminapi.Mails{Items: []adminapi.Mail{}}
+		for _, m := range states[r.URL.Query().Get("state")] {
+			if m.Id > r.URL.Query().Get("after") {
+				page.Items = append(page.Items, m)
+			}
+		}
+		require.NoError(t, writeJSON(w, page))
+	})
+	var ids []string
+	for range 3 {
+		args := []string{"mail", "list", "--json", "-n", "2"}
+		if len(ids) > 0 {
+			args = append(args, "--after", ids[len(ids)-1])
+		}
+		var page adminapi.Mails
+		at(t, "", notification, args...).json(t, &page)
+		for _, m := range page.Items {
+			ids = append(ids, m.Id)
+		}
+	}
+	require.Equal(t, []string{"1", "3", "4", "5"}, ids)
+}

@@ -55,7 +55,7 @@ func (c *DLQEdit) Run(ctx context.Context, to streams) error {
 		case err != nil:
 			return err
 		case bytes.Equal(before, after) && len(headers) == 0:
-			return to.say("The payload is what it was; nothing to do.")
+			return c.unchanged(to, s.Name)
 		case json.Valid(before) && !json.Valid(after):
 			return usage("the new payload is not valid JSON, as the one before was" + keptIn(kept))
 		}
@@ -77,6 +77,15 @@ func (c *DLQEdit) Run(ctx context.Context, to streams) error {
 		what.after = "; the text is in " + file + ", give it as --payload"
 	}
 	return sum.write(to, c.Operator, what)
+}
+
+func (c *DLQEdit) unchanged(to streams, service string) error {
+	if !c.JSON {
+		return to.say("The payload is what it was; nothing to do.")
+	}
+	var none effects
+	none.add(service, adminapi.Result{DryRun: !c.Yes})
+	return none.write(to, c.Operator, effect{})
 }
 
 func (c *DLQEdit) headers() ([]adminapi.Header, error) {

@@ -104,6 +104,22 @@ func TestEditHeaders(t *testing.T) {
 	require.Contains(t, h.twinbox(t, "inbox", "lookup", id).stdout, "customer.profile")
 }
 
+// With --json an edit that has nothing to do says so in a document, too.
+func TestAnEditOfNothingAsJSON(t *testing.T) {
+	t.Parallel()
+	customer := listener(t, answers(map[string]string{
+		"dead-letters/17": `{"letter":{"id":17,"payload":"e30="},"history":[]}`,
+	}))
+	file := filepath.Join(t.TempDir(), "payload.json")
+	require.NoError(t, os.WriteFile(file, []byte("{}"), 0o600))
+	r := at(t, customer, "", "dlq", "edit", "17", "--payload", file, "--json", "--yes", "--reason", "r")
+	require.Zero(t, r.code, r.stderr)
+	var sum effects
+	r.json(t, &sum)
+	require.Zero(t, sum.Count)
+	require.False(t, sum.DryRun)
+}
+
 // removeKept removes the text that an edit that came to nothing has kept.
 func removeKept(t *testing.T, r result) {
 	t.Helper()

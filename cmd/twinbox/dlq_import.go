@@ -49,13 +49,14 @@ func (c *DLQImport) Run(ctx context.Context, to streams) error {
 		return err
 	}
 	sum, err := c.send(ctx, services, owners, from)
-	if err != nil {
-		if sum.Count > 0 && c.Yes {
-			err = &partialError{err}
-		}
+	what := effect{done: "Imported", would: "import at most", thing: "dead letter"}
+	switch {
+	case err != nil && sum.Count > 0 && c.Yes:
+		return both(sum.write(to, c.Operator, what), &partialError{err})
+	case err != nil:
 		return err
 	}
-	return sum.write(to, c.Operator, effect{done: "Imported", would: "import at most", thing: "dead letter"})
+	return sum.write(to, c.Operator, what)
 }
 
 // consumersOf is which service has a consumer.
@@ -138,7 +139,9 @@ func route(
 	var lost losses
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
-	for number := 1; lines.Scan(); number++ {
+	number := 0
+	for lines.Scan() {
+		number++
 		line := bytes.TrimSpace(lines.Bytes())
 		owner, reason := ownerOf(line, owners)
 		if reason != "" {
@@ -154,7 +157,11 @@ func route(
 			}
 		}
 	}
-	if err := lines.Err(); err != nil {
+	err := lines.Err()
+	switch {
+	case errors.Is(err, bufio.ErrTooLong): // what follows cannot be found any more
+		lost.add(number+1, "line_too_long")
+	case err != nil:
 		return lost, fmt.Errorf("read import: %w", err)
 	}
 	return lost, nil

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a service says to have filed before its answer ends stays filed, so it is said.
+func TestAnImportThatEndsEarlySaysWhatIsDone(t *testing.T) {
+	t.Parallel()
+	customer := listener(t, answers(map[string]string{"service": aCustomer, "dead-letters/import": `{"done":2}` + "\n"}))
+	file := filepath.Join(t.TempDir(), "letters.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte("{\"consumer\":\"customer.profile\"}\n"), 0o600))
+	args := []string{"dlq", "import", file, "--yes", "--reason", "r"}
+	plain := at(t, customer, "", args...)
+	require.Equal(t, exitPartial, plain.code, plain.stderr)
+	require.Contains(t, plain.stdout, "Imported 2 dead letters of customer.")
+	require.Contains(t, plain.stderr, "was cut off")
+	var sum effects
+	asJSON := at(t, customer, "", append(args, "--json")...)
+	require.Equal(t, exitPartial, asJSON.code)
+	asJSON.json(t, &sum)
+	require.EqualValues(t, 2, sum.Count)
+}
+
+// A line that is too long ends an import, with its number; the lines before it are filed.
+func TestAnImportedLineThatIsTooLong(t *testing.T) {
+	t.Parallel()
+	customer := listener(t, func(w http.ResponseWriter, r *http.Request) {
+		texts := map[string]string{"service": aCustomer}
+		if _, err := io.Copy(io.Discard, r.Body); err == nil {
+			texts["dead-letters/import"] = `{"result":{"dry_run":false,"count":1,"failed":0}}` + "\n"
+		}
+		answers(texts)(w, r)
+	})
+	file := filepath.Join(t.TempDir(), "letters.jsonl")
+	content := "{\"consumer\":\"customer.profile\"}\n" + strings.Repeat("x", maxLine+1)
+	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
+	r := at(t, customer, "", "dlq", "import", file, "--yes", "--reason", "r")
+	require.Equal(t, exitPartial, r.code, r.stderr)
+	require.Contains(t, r.stdout, "Imported 1 dead letter of customer.")
+	require.Regexp(t, `line 2 +line_too_long`, r.stdout)
+}

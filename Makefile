@@ -38,9 +38,10 @@ reset: ## throw away all local data: .twinbox/ and the containers' volumes
 test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to set up
 	@$(GO_TEST) -timeout 5m ./...
 
-test-long: ## campaigns of about 10 minutes: chaos, random schedules, members that come and go, outages, poison under load
-	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox -run 'Chaos|Random|UsualWays|LongOutage' \
-		-rapid.checks=500 -outbox.chaos=4m -outbox.figures=10s -outbox.outage=2m
+test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a death around every statement, churn, outages, poison
+	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox -run 'Chaos|Random|UsualWays|LongOutage|AnyStatement' \
+		-rapid.checks=500 -outbox.chaos=4m -outbox.figures=10s -outbox.outage=2m -outbox.statements=40
+	@$(GO_TEST) -count=1 -timeout 10m ./internal/inbox -run AnyStatement -inbox.statements=40
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/eventing -run 'Churn|Zombie' -eventing.churn=1m
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/e2e -run 'IsAway' -v -e2e.outage=60s
 	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./internal/e2e -run 'IsAway' -v -e2e.outages=10

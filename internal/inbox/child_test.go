@@ -28,13 +28,14 @@ type job struct {
 	Batch      int
 	Attempts   int
 	Timeout    time.Duration
-	CrashAt    string // crash point
-	CrashHit   int    // at which hit
-	Stop       bool   // SIGSTOP there instead of SIGKILL
-	KillFor    string // event id whose handler ends the process
-	Tidy       bool   // be a janitor instead, for one round
-	Replay     bool   // take up all waiting dead letters instead
-	AwaitStart bool   // say "ready" and begin when stdin ends
+	CrashAt    string               // crash point
+	CrashHit   int                  // at which hit
+	Stop       bool                 // SIGSTOP there instead of SIGKILL
+	Statement  *crashtest.Statement // around which it ends, if any
+	KillFor    string               // event id whose handler ends the process
+	Tidy       bool                 // be a janitor instead, for one round
+	Replay     bool                 // take up all waiting dead letters instead
+	AwaitStart bool                 // say "ready" and begin when stdin ends
 }
 
 func init() { crashtest.Child(consume) }
@@ -42,7 +43,14 @@ func init() { crashtest.Child(consume) }
 // consume is the process's side.
 func consume(j job) error {
 	ctx := context.Background()
-	pool, err := pgxpool.New(ctx, j.DSN)
+	cfg, err := pgxpool.ParseConfig(j.DSN)
+	if err != nil {
+		return err
+	}
+	if j.Statement != nil {
+		cfg.ConnConfig.Tracer = j.Statement
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,11 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/crashtest"
 	"example.com/twinbox/internal/kafkatest"
 	"example.com/twinbox/internal/pgtest"
 )
@@ -51,6 +53,8 @@ type childConfig struct {
 	Lease time.Duration
 	// Unrecorded is MaxUnrecorded; 0: two pages.
 	Unrecorded int
+	// Statement is the one around which the process kills itself, if any.
+	Statement *crashtest.Statement
 }
 
 // playRelay is the process.
@@ -81,6 +85,14 @@ func playRelay(text string) error {
 	}
 	cfg := childRelayConfig(broker)
 	cfg.DSN = c.DSN
+	if c.Statement != nil {
+		session, err := pgx.ParseConfig(c.DSN)
+		if err != nil {
+			return err
+		}
+		session.Tracer = c.Statement
+		cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, session) }
+	}
 	if c.Unrecorded > 0 {
 		cfg.MaxUnrecorded = c.Unrecorded
 	}

@@ -90,7 +90,8 @@
 // # What shows it
 //
 //	nothing lost, doubled, inverted     TestReaderOverRandomSchedules, TestChaos, TestUsualWay...
-//	a restart anywhere                  TestRelayCrashesEverywhere, with the duplicates; TestReaderOverRandomRestores
+//	a restart anywhere                  TestRelayCrashesEverywhere, with the duplicates; TestRelayDiesAroundAnyStatement;
+//	                                    TestReaderOverRandomRestores
 //	the column order, the cache         TestOnAQuietServer
 //	the barrier                         TestNothingPublishedIsUndoneByAServerCrash
 //	stale leaders                       TestStoppedLeaderChangesNothing, TestAStale...

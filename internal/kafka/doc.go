@@ -65,6 +65,7 @@
 //     that does not return within [ConsumerConfig.HandlerLimit] is a stall too. One that returns errors is not: what
 //     it needs is down, and would be after a restart; Healthy says so.
 //
-// A committed offset that is gone ends the membership with an [OffsetError], because any other offset would lose or
-// repeat without a word.
+// A committed offset that is gone, or is of a topic that was deleted and created anew under the same name, ends the
+// membership with an [OffsetError], because any other offset would lose or repeat without a word. To tell the two
+// topics apart, the metadata of each committed offset holds the topic's id.
 package kafka

@@ -119,6 +119,8 @@ func (m *member) consume() error {
 			m.report(err)
 		}
 	})
+	ended := make(chan struct{})
+	reports.Go(func() { m.watchTopics(ended) })
 	for m.ctx.Err() == nil && err == nil {
 		began := m.cfg.Now()
 		err = group.Consume(m.ctx, m.cfg.topics, m)
@@ -127,6 +129,7 @@ func (m *member) consume() error {
 			break // a session that ends at once is a failure that sarama does not call one
 		}
 	}
+	close(ended)
 	closeErr := errors.Join(group.Close(), reader.close())
 	stopCutting()
 	closeErr = errors.Join(closeErr, client.Close())

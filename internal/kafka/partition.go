@@ -30,9 +30,10 @@ type partition struct {
 	cancel  context.CancelCauseFunc
 	revoked chan struct{} // the group gives the partition to another member
 	revoke  func()
-	leaving chan struct{} // nothing more is to be handed out
-	left    atomic.Bool   // the group no longer waits for this member: nothing is marked any more
-	busy    atomic.Bool   // when it is left, messages are still being worked on
+	leaving chan struct{}          // nothing more is to be handed out
+	left    atomic.Bool            // the group no longer waits for this member: nothing is marked any more
+	busy    atomic.Bool            // when it is left, messages are still being worked on
+	topicID atomic.Pointer[string] // of the topic that is read; see topic_id.go
 
 	progress progress
 	suspects chan struct{} // sarama could not read something that may be here
@@ -71,7 +72,9 @@ func (p *partition) run() {
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		p.work()
+		if p.identify() {
+			p.work()
+		}
 	}()
 	p.wait(finished)
 	close(p.leaving)
@@ -172,7 +175,7 @@ func (p *partition) suspect() {
 func (p *partition) mark(offset int64) {
 	fault.Here("kafka.before_mark")
 	if !p.left.Load() {
-		p.session.MarkOffset(p.at.topic, p.at.partition, offset, "")
+		p.session.MarkOffset(p.at.topic, p.at.partition, offset, p.knownID())
 	}
 	fault.Here("kafka.after_mark")
 }

@@ -6,9 +6,9 @@ import (
 )
 
 // An OffsetError stops a member: the offset at which the group should go on does not exist. Either the topic's
-// retention removed records that were never consumed, or the topic is another one than the offsets were committed for.
-// Going on at the oldest or newest record would hide that; an operator has to say where (kafka-consumer-groups
-// --reset-offsets).
+// retention removed records that were never consumed, or the topic was deleted and created anew since: then it stops
+// also when the new one has a record at that offset. Going on at the oldest or newest record would hide that; an
+// operator has to say where (kafka-consumer-groups --reset-offsets).
 type OffsetError struct {
 	Group     string
 	Topic     string

@@ -1,0 +1,175 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+// A topic that was deleted and created anew has the old one's name, and offsets that begin at 0 again. A reader that
+// goes on at its offset skips that many records, and nothing tells: as soon as there are so many, the offset is a valid
+// one. The cluster gives each topic an id, so a partition takes the id when it begins to read, compares it now and
+// then, and commits it beside every offset: whoever goes on from there, also after a restart, knows of which topic
+// it is.
+
+// errOtherTopic is in an [OffsetError] whose offset is of a topic that is gone.
+var errOtherTopic = errors.New("the topic was deleted and created anew")
+
+// topicIDLabel is what stands before the id in the metadata of a committed offset.
+const topicIDLabel = "topic-id:"
+
+// identify finds out which topic it is that begins to be read, and whether the committed offset is of that one. It
+// returns false when there is nothing to be read: the partition is being let go, or the offset has to be fetched anew.
+func (p *partition) identify() bool {
+	for {
+		same, err := p.compareIDs()
+		if err == nil {
+			return same
+		}
+		p.log.Debug("compare the topic with the offset's", "error", err)
+		timer := time.NewTimer(p.member.cfg.NackBackoff)
+		select {
+		case <-timer.C:
+		case <-p.leaving:
+			timer.Stop()
+			return false
+		}
+	}
+}
+
+func (p *partition) compareIDs() (bool, error) {
+	var metadata string
+	if p.next >= 0 {
+		offset, noted, err := p.reader.committed(p.member.cfg.Group, p.at)
+		if err != nil {
+			return false, err
+		}
+		if offset < 0 {
+			return false, nil // the topic, and the offset with it, was deleted since this session began
+		}
+		metadata = noted
+	}
+	id, err := p.reader.topicID(p.at)
+	if err != nil {
+		return false, err
+	}
+	if metadata != "" && id != "" && metadata != id {
+		p.member.stop(p.otherTopic())
+		return false, nil
+	}
+	p.topicID.Store(&id)
+	return true, nil
+}
+
+func (p *partition) otherTopic() error {
+	return &OffsetError{
+		Group: p.member.cfg.Group, Topic: p.at.topic, Partition: p.at.partition, Err: errOtherTopic,
+	}
+}
+
+// knownID is the id of the topic that is read; empty while it is not known, and with brokers that have none.
+func (p *partition) knownID() string {
+	if id := p.topicID.Load(); id != nil {
+		return *id
+	}
+	return ""
+}
+
+// watchTopics stops the member when a topic is not the one that it began to read. What it committed meanwhile carries
+// the old id.
+func (m *member) watchTopics(ended <-chan struct{}) {
+	ticker := time.NewTicker(m.cfg.LookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			m.compareTopics()
+		case <-ended:
+			return
+		}
+	}
+}
+
+func (m *member) compareTopics() {
+	m.mu.Lock()
+	partitions := slices.Collect(maps.Values(m.partitions))
+	m.mu.Unlock()
+	compared := make(map[string]bool)
+	for _, p := range partitions {
+		began := p.knownID()
+		if began == "" || compared[p.at.topic] {
+			continue
+		}
+		now, err := p.reader.topicID(p.at)
+		if err != nil {
+			continue // its leader is away, or the topic is: both show elsewhere
+		}
+		compared[p.at.topic] = true
+		if now != "" && now != began {
+			m.stop(p.otherTopic())
+		}
+	}
+}
+
+// topicID asks the leader of the partition for the id of its topic, as it stands in the metadata of an offset. It is
+// empty when there is no such topic, and with brokers before 2.8.
+func (r *batchReader) topicID(at topicPartition) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	client, err := r.connected()
+	if err != nil {
+		return "", err
+	}
+	leader, err := client.Leader(at.topic, at.partition)
+	if err != nil {
+		return "", fmt.Errorf("find leader: %w", err)
+	}
+	answer, err := leader.GetMetadata(sarama.NewMetadataRequest(client.Config().Version, []string{at.topic}))
+	if err != nil {
+		_ = leader.Close()                   // it is opened again when it is needed
+		_ = client.RefreshMetadata(at.topic) // perhaps another broker leads
+		return "", fmt.Errorf("ask for the topic: %w", err)
+	}
+	for _, topic := range answer.Topics {
+		if topic.Err == sarama.ErrNoError && topic.Name == at.topic && topic.Uuid != (sarama.Uuid{}) {
+			return topicIDLabel + topic.Uuid.String(), nil
+		}
+	}
+	return "", nil
+}
+
+// committed asks for the group's offset and what was noted beside it. The offset is negative when there is none.
+func (r *batchReader) committed(group string, at topicPartition) (offset int64, metadata string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	client, err := r.connected()
+	if err != nil {
+		return 0, "", err
+	}
+	coordinator, err := client.Coordinator(group)
+	if err != nil {
+		return 0, "", fmt.Errorf("find coordinator: %w", err)
+	}
+	wanted := map[string][]int32{at.topic: {at.partition}}
+	answer, err := coordinator.FetchOffset(sarama.NewOffsetFetchRequest(client.Config().Version, group, wanted))
+	if err != nil {
+		_ = coordinator.Close()
+		return 0, "", errors.Join(fmt.Errorf("fetch offset: %w", err), client.RefreshCoordinator(group))
+	}
+	block := answer.GetBlock(at.topic, at.partition)
+	switch {
+	case answer.Err != sarama.ErrNoError:
+		err = answer.Err
+	case block == nil:
+		err = sarama.ErrIncompleteResponse
+	case block.Err != sarama.ErrNoError:
+		err = block.Err
+	default:
+		return block.Offset, block.Metadata, nil
+	}
+	return 0, "", errors.Join(fmt.Errorf("fetch offset: %w", err), client.RefreshCoordinator(group))
+}

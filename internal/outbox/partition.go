@@ -2,11 +2,9 @@ package outbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/internal/fault"
 )
@@ -143,10 +141,18 @@ func (l *leader) dropPublished(ctx context.Context, partitions []partition) erro
 		return fmt.Errorf("find expired partitions: %w", err)
 	}
 	for _, upper := range expired {
-		if p, ok := byUpper[upper]; ok {
-			if err := l.dropPartition(ctx, p); err != nil {
-				return err
-			}
+		p, ok := byUpper[upper]
+		if !ok {
+			continue
+		}
+		err := l.dropPartition(ctx, p)
+		if isBusy(err) { // the others would wait as long each, for the same lock
+			l.metrics.neglected.Inc()
+			l.log.Warn("partition not dropped, the outbox is in use", "from", p.lower)
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -172,12 +178,6 @@ func (l *leader) dropPartition(ctx context.Context, p partition) error {
 		}
 		return nil
 	})
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && pgErr.Code == "55P03" { // lock_not_available
-		l.metrics.neglected.Inc()
-		l.log.Warn("partition not dropped, the outbox is in use", "from", p.lower)
-		return nil
-	}
 	if err != nil {
 		return fmt.Errorf("drop partition from %d: %w", p.lower, err)
 	}

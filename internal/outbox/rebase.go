@@ -79,7 +79,7 @@ func (r *reader) rebase(ctx context.Context) error {
 	return err
 }
 
-// isBusy reports whether the rebase only has to be tried again.
+// isBusy reports that somebody held a lock for longer than one may wait for it here: it only has to be tried again.
 func isBusy(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && pgErr.Code == "55P03" // lock_not_available

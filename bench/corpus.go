@@ -38,10 +38,14 @@ func (c corpus) key(n int) string {
 }
 
 func (c corpus) event(n int) outbox.Event {
-	return outbox.Event{
+	e := outbox.Event{
 		ID: eventID(n), Source: eventSource, Type: eventType, Topic: c.topic, Key: c.key(n), OccurredAt: occurredAt,
 		Data: payload(n),
 	}
+	if c.keys == 0 {
+		e.Version = 1 // a signup knows that it is its user's first event
+	}
+	return e
 }
 
 // message is what the event looks like on its way to the broker, whoever carries it.

@@ -26,7 +26,7 @@ func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...Event) ([]Added, 
 	}
 	var added []Added
 	err = b.within(ctx, tx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, b.sql(), b.args()...)
+		rows, err := tx.Query(ctx, b.sql()+returningSQL, b.args()...)
 		if err != nil {
 			return fmt.Errorf("insert events: %w", err)
 		}
@@ -69,64 +69,9 @@ func (b *batch) within(ctx context.Context, tx pgx.Tx, do func(pgx.Tx) error) er
 	return pgx.BeginFunc(ctx, tx, do)
 }
 
-func (b *batch) sql() string {
-	if b.single() {
-		return insertOneSQL
-	}
-	return insertSQL
-}
-
 func (b *batch) complete(inserted int) error {
 	if inserted != len(b.ids) {
 		return ErrVersionConflict
 	}
 	return nil
 }
-
-// insertOneSQL is insertSQL for one event, the usual case: without arrays the server plans it once per session.
-const insertOneSQL = `
-with counted as (
-    insert into public.outbox_key as k (topic, key, version)
-    select $1::text, $2::text, 1
-    where $3::bigint < 2 or exists (select from public.outbox_key o where o.topic = $1 and o.key = $2)
-    on conflict (topic, key) do update set version = k.version + 1
-    where $3 = 0 or k.version = $3 - 1
-    returning version
-)
-insert into public.outbox
-    (event_id, event_type, source, topic, key, version, data_schema, occurred_at, headers, payload)
-select $4::text::uuid, $5, $6, $1, $2, counted.version, nullif($7, ''), $8, nullif($9::text, '')::jsonb, $10
-from counted
-returning position, version`
-
-// insertSQL locks and counts the keys, then inserts. Like insertOneSQL it holds the writer's rules, whoever calls it:
-//
-//   - The upsert locks a key's row before its event gets a position: the event's number comes out of the locked row.
-//     Keys arrive sorted, and rows are locked in that order.
-//   - The row's version is the committed one, even if the statement had to wait for the lock: "on conflict" looks at
-//     the newest row, not at the statement's snapshot.
-//   - No row from the upsert (another version than the expected one) means no event of that key. "exists" is for a key
-//     that is expected and not there.
-//   - The rows of a key are inserted in the order of their versions: the sort ends before the first default is
-//     evaluated.
-const insertSQL = `
-with wanted as (
-    select * from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) as w (topic, key, events, base)
-), counted as (
-    insert into public.outbox_key as k (topic, key, version)
-    select topic, key, events from wanted w
-    where $5 or base < 1 or exists (select from public.outbox_key o where o.topic = w.topic and o.key = w.key)
-    on conflict (topic, key) do update set version = k.version + excluded.version
-    where $5 or (select base in (-1, k.version) from wanted w where w.topic = k.topic and w.key = k.key)
-    returning topic, key, version
-)
-insert into public.outbox
-    (event_id, event_type, source, topic, key, version, data_schema, occurred_at, headers, payload)
-select e.event_id::uuid, e.event_type, e.source, k.topic, k.key, k.version - e.behind, nullif(e.data_schema, ''),
-    e.occurred_at, nullif(e.headers, '')::jsonb, e.payload
-from unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::text[],
-    $13::timestamptz[], $14::text[], $15::bytea[]) with ordinality as e (event_id, event_type, source, topic, key,
-    behind, data_schema, occurred_at, headers, payload, nth)
-join counted k on k.topic = e.topic and k.key = e.key
-order by e.nth
-returning position, version`

@@ -1,7 +1,6 @@
 package outbox
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/cloudevent"
 )
@@ -127,69 +125,6 @@ func TestAddWithExpectedVersion(t *testing.T) {
 			require.Equal(t, want, number(t, pool, `select sum(version) from outbox_key`))
 		})
 	}
-}
-
-func TestAddWaitsForTheKeyAndSeesItsNewestVersion(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	first, second := begin(t, pool), begin(t, pool)
-	_, err := o.Add(t.Context(), first, event("k"))
-	require.NoError(t, err)
-
-	var late []Added
-	var wait errgroup.Group
-	wait.Go(func() (err error) { // its snapshot is older than the first one's commit
-		late, err = o.Add(t.Context(), second, event("k"))
-		return err
-	})
-	awaitLockWait(t, pool, second)
-	require.NoError(t, first.Commit(t.Context()))
-	require.NoError(t, wait.Wait())
-	require.Equal(t, int64(2), late[0].Version)
-}
-
-// awaitLockWait returns when the transaction's session waits for a lock.
-func awaitLockWait(t testing.TB, pool interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}, tx pgx.Tx,
-) {
-	t.Helper()
-	pid := tx.Conn().PgConn().PID()
-	require.Eventually(t, func() bool {
-		var waiting bool
-		err := pool.QueryRow(t.Context(), `select wait_event_type = 'Lock' from pg_stat_activity where pid = $1`,
-			int64(pid)).Scan(&waiting)
-		return err == nil && waiting
-	}, 10*time.Second, 2*time.Millisecond)
-}
-
-// Two calls that name the same keys in opposite orders lock them in one order.
-func TestAddLocksKeysInOneOrder(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	var group errgroup.Group
-	for worker := range 4 {
-		group.Go(func() error {
-			for range 25 {
-				events := []Event{event("a"), event("b"), event("c"), event("d")}
-				if worker%2 == 1 {
-					events[0], events[3], events[1], events[2] = events[3], events[0], events[2], events[1]
-				}
-				err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-					_, err := o.Add(t.Context(), tx, events...)
-					return err
-				})
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	require.NoError(t, group.Wait())
-	require.Equal(t, int64(400), number(t, pool, `select count(*) from outbox`))
-	require.Zero(t, number(t, pool, `select count(*) from (select version - lag(version, 1, 0::bigint)
-		over (partition by key order by position) as step from outbox) s where step <> 1`))
 }
 
 func TestAddIgnoresTheSearchPath(t *testing.T) {

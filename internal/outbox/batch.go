@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// batch is the arguments of insertSQL, column by column.
+// batch is the arguments of an insert (insert.go), column by column.
 type batch struct {
 	keys          []keyCount // sorted
 	unconditional bool       // no event names its version
@@ -92,10 +92,13 @@ func (b *batch) single() bool { return len(b.ids) == 1 }
 // args are in the order of the parameters of the batch's statement.
 func (b *batch) args() []any {
 	if b.single() {
-		return []any{
-			b.topics[0], b.names[0], b.keys[0].base + 1, b.ids[0], b.types[0], b.sources[0], b.schemas[0], b.times[0],
-			b.headers[0], b.data[0],
+		args := []any{
+			b.topics[0], b.names[0], b.ids[0], b.types[0], b.sources[0], b.schemas[0], b.times[0], b.headers[0], b.data[0],
 		}
+		if base := b.keys[0].base; base > 0 {
+			args = append(args, base) // lockNextSQL's
+		}
+		return args
 	}
 	topics, keys := make([]string, len(b.keys)), make([]string, len(b.keys))
 	events, bases := make([]int64, len(b.keys)), make([]int64, len(b.keys))

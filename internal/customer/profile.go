@@ -44,7 +44,7 @@ insert into profile (user_id, email, name, status, version) values ($1, $2, $3, 
 
 func createProfile(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.UserRegistered) error {
 	return inbox.Queue(ctx, tx, insertProfile,
-		data.UserID, data.Email, data.Name, domain.StatusPending, event.Version)
+		string(data.UserID), data.Email, data.Name, domain.StatusPending, event.Version)
 }
 
 const updateProfileName = `

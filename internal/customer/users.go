@@ -17,9 +17,10 @@ values ($1, $2, $3, $4, $5, $6, $7)
 on conflict (email_key) do nothing`
 
 // queueInsert adds the insert of a new user to a batch, whose error it is if the address is taken. A signup with the
-// same address that is under way is waited for: whichever commits first has it.
+// same address that is under way is waited for: whichever commits first has it. The id goes as a string: for a type of
+// its own pgx tries the column's binary form first, which costs an error each time.
 func queueInsert(batch *pgx.Batch, u domain.User) {
-	batch.Queue(insertUser, u.ID, u.Email, u.Email.Key(), u.Name, u.Status, u.Version, u.RegisteredAt).
+	batch.Queue(insertUser, string(u.ID), u.Email, u.Email.Key(), u.Name, u.Status, u.Version, u.RegisteredAt).
 		Exec(func(tag pgconn.CommandTag) error {
 			if tag.RowsAffected() == 0 {
 				return &domain.Error{Code: domain.CodeEmailTaken, Field: "email", Message: "belongs to another customer"}

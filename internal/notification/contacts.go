@@ -38,9 +38,9 @@ func welcome(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain
 	}
 	intent, args := lease.Intent(handlerVerification, event.ID)
 	return errors.Join(
-		inbox.Queue(ctx, tx, insertContact, data.UserID, data.Email, data.Name, event.Version),
+		inbox.Queue(ctx, tx, insertContact, string(data.UserID), data.Email, data.Name, event.Version),
 		inbox.Queue(ctx, tx, insertMail,
-			mailID, event.ID, templateVerification, data.UserID, data.Email),
+			mailID, event.ID, templateVerification, string(data.UserID), data.Email),
 		inbox.Queue(ctx, tx, intent, args...),
 	)
 }

@@ -13,9 +13,17 @@ import (
 const selectHash = `
 select payload_hash from public.inbox where consumer = $1 and event_id = $2 and event_time = $3`
 
+// selectHashes looks up one id at a time, in the partition of its place; "offset 0" keeps the planner to that. As a join
+// it would read all that a consumer remembers, as long as a partition has no statistics. The parameters stand apart
+// because the planner must not see how many ids there are: for few it would think a plan of their own the cheaper one
+// and make it anew for each batch, over every partition.
 const selectHashes = `
-select i.event_id, i.payload_hash from unnest($2::text[], $3::timestamptz[]) as e (id, place)
-join public.inbox i on i.consumer = $1 and i.event_id = e.id and i.event_time = e.place`
+with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as places)
+select e.id, i.payload_hash from asked cross join unnest(asked.ids, asked.places) as e (id, place)
+cross join lateral (
+    select r.payload_hash from public.inbox r
+    where r.consumer = asked.consumer and r.event_id = e.id and r.event_time = e.place offset 0
+) as i`
 
 // compare gives their outcomes to items whose ids were there before: Duplicate, Conflict, or Expired for one that is
 // not there either, because the horizon kept it out. None of them runs a handler or moves a watermark, so nothing in

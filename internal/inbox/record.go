@@ -27,10 +27,12 @@ group by key`
 
 // selectWatermarks looks up one key at a time, which "offset 0" keeps the planner to. With "key = any ($2)" each batch
 // would read all keys of the consumer as long as the table has no statistics, its first minutes of load among them.
+// Its parameters stand apart as those of selectHashes do.
 const selectWatermarks = `
-select k.key, w.version from unnest($2::text[]) as k (key)
+with asked as materialized (select $1::text as consumer, $2::text[] as keys)
+select k.key, w.version from asked cross join unnest(asked.keys) as k (key)
 cross join lateral (
-    select m.version from public.inbox_watermark m where m.consumer = $1 and m.key = k.key offset 0
+    select m.version from public.inbox_watermark m where m.consumer = asked.consumer and m.key = k.key offset 0
 ) as w`
 
 // state is what the database said about the events and keys of a transaction.

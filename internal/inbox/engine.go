@@ -106,9 +106,6 @@ func (in *Inbox) call(ctx context.Context, w *work, it *item) (err error) {
 	if it.next == nil {
 		return it.handle(ctx, w)
 	}
-	deadline, _ := ctx.Deadline()
-	ctx, cancel := context.WithDeadline(it.ctx, deadline)
-	defer cancel()
 	return it.run(ctx, w)
 }
 

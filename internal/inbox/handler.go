@@ -86,26 +86,17 @@ func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, event cloudevent.Event) erro
 
 // HandlerFunc is the Watermill handler. It works under [Inbox.Middleware] alone, which supplies the transaction.
 func (m *Mux) HandlerFunc(msg *message.Message) error {
-	d, ok := msg.Context().Value(deliveryKey{}).(delivery)
+	d, ok := msg.Context().Value(deliveryKey{}).(*delivery)
 	if !ok {
 		return errors.New("inbox: no transaction in the message: is the middleware installed?")
 	}
-	return m.handlers[d.event.Type].handle(msg.Context(), d.tx, d.event)
+	return m.handlers[d.event.Type].handle(msg.Context(), d.tx, *d.event)
 }
 
 // Produce is [Mux.HandlerFunc] in the form that middlewares wrap. It produces nothing.
 func (m *Mux) Produce(msg *message.Message) ([]*message.Message, error) {
 	return nil, m.HandlerFunc(msg)
 }
-
-// delivery travels from the middleware to the Mux inside the message, because a Watermill handler sees nothing else.
-// It is the one value that does; business code gets its tx as an argument.
-type delivery struct {
-	tx    pgx.Tx
-	event cloudevent.Event
-}
-
-type deliveryKey struct{}
 
 // codedError gives an error the stable code under which its dead letter is filed.
 type codedError struct {

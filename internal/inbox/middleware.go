@@ -73,7 +73,7 @@ func (in *Inbox) read(it *item, msg *message.Message, next message.HandlerFunc) 
 // run calls the Watermill handler with the transaction in the message, and takes it out again.
 func (it *item) run(ctx context.Context, tx pgx.Tx) error {
 	defer it.msg.SetContext(it.ctx)
-	it.msg.SetContext(context.WithValue(ctx, deliveryKey{}, delivery{tx, it.event}))
+	it.msg.SetContext(&delivery{Context: ctx, message: it.ctx, tx: tx, event: &it.event})
 	produced, err := it.next(it.msg)
 	if err == nil && len(produced) > 0 {
 		err = &codedError{CodePublishes, Permanent(errPublishes)}

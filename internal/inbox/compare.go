@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -61,11 +60,7 @@ func (in *Inbox) hashesOf(items []*item) (sql string, args []any) {
 		e := &items[0].entry
 		return selectHash, []any{in.cfg.Consumer, e.id, e.place}
 	}
-	ids, places := make([]string, len(items)), make([]time.Time, len(items))
-	for i, it := range items {
-		ids[i], places[i] = it.entry.id, it.entry.place
-	}
-	return selectHashes, []any{in.cfg.Consumer, ids, places}
+	return selectHashes, []any{in.cfg.Consumer, columnOf(items, idOf), columnOf(items, placeOf)}
 }
 
 // readHashes reads the answer.

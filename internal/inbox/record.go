@@ -3,7 +3,6 @@ package inbox
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -118,7 +117,7 @@ func (in *Inbox) ask(ctx context.Context, tx pgx.Tx, items []*item) (*state, err
 	}
 	if in.cfg.Versioned && len(keys) > 0 {
 		s.watermarks = make(map[string]int64, len(keys))
-		batch.Queue(selectWatermarks, in.cfg.Consumer, keys).Query(collect(s.watermarks))
+		batch.Queue(selectWatermarks, in.cfg.Consumer, textColumn(keys)).Query(collect(s.watermarks))
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("insert inbox rows: %w", routed(err))
@@ -127,14 +126,8 @@ func (in *Inbox) ask(ctx context.Context, tx pgx.Tx, items []*item) (*state, err
 }
 
 func (in *Inbox) queueInsert(batch *pgx.Batch, items []*item, s *state) {
-	n := len(items)
-	ids, types, origins := make([]string, n), make([]string, n), encodeAll(items)
-	places, times, hashes := make([]time.Time, n), make([]time.Time, n), make([][]byte, n)
-	for i, it := range items {
-		ids[i], types[i] = it.entry.id, it.entry.typ
-		places[i], times[i], hashes[i] = it.entry.place, it.entry.at, it.entry.hash
-	}
-	batch.Queue(insertEntries, in.cfg.Consumer, ids, places, times, types, hashes, origins).
+	batch.Queue(insertEntries, in.cfg.Consumer, columnOf(items, idOf), columnOf(items, placeOf), columnOf(items, timeOf),
+		columnOf(items, typeOf), columnOf(items, hashOf), textColumn(encodeAll(items))).
 		Query(func(rows pgx.Rows) error {
 			var id string
 			_, err := pgx.ForEachRow(rows, []any{&id}, func() error {

@@ -88,7 +88,8 @@ func (n *Node) Consume(c Consumer) error {
 				kc.lost(topic, partition, idle, n.setup.Log)
 			}},
 		},
-		Batch: cfg.Inbox.Batch,
+		Batch:    cfg.Inbox.Batch,
+		Parallel: cfg.Inbox.Parallel,
 		// One by one, each with its whole time: what waits for its next attempt does not count.
 		HandlerLimit: max(5*time.Minute, time.Duration(cfg.Inbox.Batch)*cfg.Inbox.HandlerTimeout),
 	}, kafka.Handler(box.BatchMiddleware(c.Handlers.Produce)), n.setup.Log)

@@ -12,8 +12,8 @@ import (
 const selectHash = `
 select payload_hash from public.inbox where consumer = $1 and event_id = $2 and event_time = $3`
 
-// selectHashes looks up one id at a time, in the partition of its place; "offset 0" keeps the planner to that. As a join
-// it would read all that a consumer remembers, as long as a partition has no statistics. The parameters stand apart
+// selectHashes looks up one id at a time, in the partition of its place; "offset 0" keeps the planner to that. A join
+// would read all that a consumer remembers, as long as a partition has no statistics. The parameters stand apart
 // because the planner must not see how many ids there are: for few it would think a plan of their own the cheaper one
 // and make it anew for each batch, over every partition.
 const selectHashes = `

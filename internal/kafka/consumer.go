@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,11 @@ type ConsumerConfig struct {
 	// MaxBytes bounds the keys, values and headers of one batch; a single larger entry is a batch of its own.
 	// Default 4,000,000.
 	MaxBytes int
+	// Parallel is for how many partitions at a time a batch that is not full may be handled. The others wait for their
+	// turn and gather more, so that under load a batch is a batch and not a record: fewer, larger transactions. Full
+	// batches do not count, and a call that lasts longer than 20 ms counts no more, so a handler that waits holds up
+	// nobody. Default: half of the cores, at least 1.
+	Parallel int
 	// HandlerLimit is how long a call may take, counted anew after each pause ([Pausing]), before the partition
 	// counts as stalled. It ends nothing: a handler has its own timeouts, and they should be shorter. Default 5 min.
 	HandlerLimit time.Duration
@@ -41,6 +47,9 @@ func (c ConsumerConfig) WithDefaults() ConsumerConfig {
 	if c.MaxBytes == 0 {
 		c.MaxBytes = 4_000_000
 	}
+	if c.Parallel == 0 {
+		c.Parallel = max(1, runtime.GOMAXPROCS(0)/2)
+	}
 	if c.HandlerLimit == 0 {
 		c.HandlerLimit = 5 * time.Minute
 	}
@@ -54,6 +63,9 @@ func (c ConsumerConfig) Validate() error {
 	if c.Batch < 1 {
 		problems = append(problems, fmt.Errorf("batch: %d is not at least 1", c.Batch))
 	}
+	if c.Parallel < 1 {
+		problems = append(problems, fmt.Errorf("parallel: %d is not at least 1", c.Parallel))
+	}
 	if c.MaxBytes < 1 {
 		problems = append(problems, fmt.Errorf("max bytes: %d is not at least 1", c.MaxBytes))
 	}
@@ -63,10 +75,10 @@ func (c ConsumerConfig) Validate() error {
 // Consumer runs a handler over the partitions that a member of a consumer group owns, a loop per partition.
 //
 // Guaranteed: the messages of a partition are handed over in the order of their offsets, to one call at a time. A
-// batch is what is there, never waited for; meanwhile the next one is fetched. An offset is committed only when it and
-// all before it were handled; what was not comes again after a backoff, before anything newer. Every record is handed
-// over, whatever it holds; a damaged batch on the log, which nobody can read, as one message that says so
-// ([cloudevent.Origin.Unreadable]).
+// batch is what is there when it is the partition's turn ([ConsumerConfig.Parallel]), never waited for beyond that;
+// meanwhile the next one is fetched. An offset is committed only when it and all before it were handled; what was not
+// comes again after a backoff, before anything newer. Every record is handed over, whatever it holds; a damaged batch
+// on the log, which nobody can read, as one message that says so ([cloudevent.Origin.Unreadable]).
 //
 // Not guaranteed: that a message is handled once. After a crash, or when a handler outlives the loss of its partition,
 // it is handled again, perhaps while the first call still runs elsewhere; the inbox is what makes its effect single.
@@ -107,6 +119,7 @@ func (c *Consumer) Run(ctx context.Context, topics ...string) error {
 		batch:        c.cfg.Batch,
 		maxBytes:     c.cfg.MaxBytes,
 		handlerLimit: c.cfg.HandlerLimit,
+		turns:        newTurns(c.cfg.Parallel, turnLimit),
 		deliver:      c.deliver,
 	}, c.log)
 	if !c.member.CompareAndSwap(nil, m) {

@@ -13,11 +13,16 @@ import (
 func (p *partition) work() {
 	looks := time.NewTicker(p.member.cfg.LookEvery)
 	defer looks.Stop()
-	for p.take(looks.C) {
+	for p.receive(looks.C) {
+		giveBack, ok := p.gather()
+		if !ok {
+			return
+		}
 		batch := p.batch()
 		fault.Here("kafka.taken")
 		p.progress.begin()
 		handled, err := p.member.cfg.deliver(p, batch)
+		giveBack()
 		batch = p.batch() // the feeder may have taken more meanwhile
 		handled = max(0, min(handled, len(batch)))
 		p.acknowledge(handled)
@@ -39,8 +44,8 @@ func (p *partition) work() {
 // errIncomplete is the error of a handler that has none and leaves something undone.
 var errIncomplete = errors.New("not all messages were handled")
 
-// take waits until something is pending, and adds what else is there; false when the partition is to be let go.
-func (p *partition) take(looks <-chan time.Time) bool {
+// receive waits until something is pending; false when the partition is to be let go.
+func (p *partition) receive(looks <-chan time.Time) bool {
 	for len(p.pending) == 0 {
 		select {
 		case m, ok := <-p.claim.Messages():
@@ -57,6 +62,30 @@ func (p *partition) take(looks <-chan time.Time) bool {
 			p.look()
 		}
 	}
+	return true
+}
+
+// gather adds what else is there to what is pending and, unless that is a full batch, what comes until it is the
+// partition's turn; not ok when the partition is to be let go. The turn is to be given back.
+func (p *partition) gather() (giveBack func(), ok bool) {
+	giveBack = func() {}
+	if !p.fill() {
+		return nil, false
+	}
+	if t := p.member.cfg.turns; t != nil && len(p.pending) < p.member.cfg.batch {
+		if giveBack = t.take(p.leaving); giveBack == nil {
+			return nil, false
+		}
+		if !p.fill() {
+			giveBack()
+			return nil, false
+		}
+	}
+	return giveBack, true
+}
+
+// fill adds what is there, up to a full batch; false when the partition is to be let go.
+func (p *partition) fill() bool {
 	for len(p.pending) < p.member.cfg.batch && !p.damaged {
 		select {
 		case m, ok := <-p.claim.Messages():

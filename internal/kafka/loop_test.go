@@ -186,7 +186,7 @@ func TestALookTakesUpWhereSaramaStands(t *testing.T) {
 	p := newPartition(m, session, session)
 	p.add(&sarama.ConsumerMessage{Offset: 0})
 	p.add(&sarama.ConsumerMessage{Offset: 1})
-	require.True(t, p.take(nil))
+	require.True(t, p.fill())
 	offsets := make([]int64, len(p.pending))
 	for i, r := range p.pending {
 		offsets[i] = r.Offset

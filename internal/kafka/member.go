@@ -20,6 +20,7 @@ type memberConfig struct {
 	batch        int           // records in one call of deliver
 	maxBytes     int           // of one call; 0: no bound
 	handlerLimit time.Duration // of one call; 0: a call may take for ever
+	turns        *turns        // of the partitions; nil: each calls when it likes
 	// deliver hands the records over and returns how many of them, from the first on, are dealt with. It returns soon
 	// after the partition's context has ended, and hands out nothing after partition.leaving was closed.
 	deliver func(p *partition, batch []entry) (handled int, err error)

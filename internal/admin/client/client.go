@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -29,6 +30,9 @@ func New(name, addr, token string) (*Service, error) {
 	base := strings.TrimSuffix(addr, "/")
 	if !strings.Contains(base, "://") {
 		base = "http://" + base
+	}
+	if at, err := url.Parse(base); err != nil || at.Host == "" {
+		return nil, fmt.Errorf("read address of %s: %q is neither host:port nor a URL", name, addr)
 	}
 	transport := &http.Transport{ // without a proxy: it must not hear of the token
 		DisableKeepAlives: true, ResponseHeaderTimeout: connectTimeout,

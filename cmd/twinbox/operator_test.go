@@ -1,0 +1,40 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/service"
+)
+
+// Whose address is not known is asked for; a token is needed and never guessed.
+func TestWhereTheServicesAre(t *testing.T) {
+	for name, c := range map[string]struct {
+		operator Operator
+		token    string
+		asked    []string
+		says     string
+	}{
+		"both":        {Operator{CustomerAdmin: "a:1", NotificationAdmin: "b:1"}, "t", serviceNames, ""},
+		"one of both": {Operator{CustomerAdmin: "a:1", NotificationAdmin: "b:1", Service: "customer"}, "t", serviceNames[:1], ""},
+		"one known":   {Operator{NotificationAdmin: "b:1"}, "t", serviceNames[1:], ""},
+		"unknown":     {Operator{NotificationAdmin: "b:1", Service: "customer"}, "t", nil, "--customer-admin"},
+		"no token":    {Operator{CustomerAdmin: "a:1"}, "", nil, "--token-file"},
+		"no address":  {Operator{CustomerAdmin: "a b\x00:1"}, "t", nil, "customer"},
+	} {
+		t.Setenv(tokenVariable, c.token)
+		services, err := c.operator.connect()
+		if c.says != "" {
+			require.ErrorContains(t, err, c.says, name)
+			require.Equal(t, service.ExitUsage, exitCode(err), name)
+			continue
+		}
+		require.NoError(t, err, name)
+		var asked []string
+		for _, s := range services {
+			asked = append(asked, s.Name)
+		}
+		require.Equal(t, c.asked, asked, name)
+	}
+}

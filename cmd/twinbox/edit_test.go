@@ -104,15 +104,32 @@ func TestEditHeaders(t *testing.T) {
 	require.Contains(t, h.twinbox(t, "inbox", "lookup", id).stdout, "customer.profile")
 }
 
-// With --json an edit that has nothing to do says so in a document, too.
-func TestAnEditOfNothingAsJSON(t *testing.T) {
+// A payload that cannot be had is the command line's fault, and the service is asked for no edit. With --json an edit
+// that has nothing to do says so in a document, too.
+func TestPayloadsAsGiven(t *testing.T) {
 	t.Parallel()
 	customer := listener(t, answers(map[string]string{
-		"dead-letters/17": `{"letter":{"id":17,"payload":"e30="},"history":[]}`,
+		"dead-letters/17": `{"letter":{"id":17,"payload":"bm8=","edited_payload":"e30="},"history":[]}`,
 	}))
 	file := filepath.Join(t.TempDir(), "payload.json")
-	require.NoError(t, os.WriteFile(file, []byte("{}"), 0o600))
-	r := at(t, customer, "", "dlq", "edit", "17", "--payload", file, "--json", "--yes", "--reason", "r")
+	edit := func(payload string, args ...string) result {
+		require.NoError(t, os.WriteFile(file, []byte(payload), 0o600))
+		return at(t, customer, "", append([]string{"dlq", "edit", "17", "--yes", "--reason", "r"}, args...)...)
+	}
+	for says, r := range map[string]result{
+		"no such file":           edit("", "--payload", file+"x"),
+		"longer than 1048576":    edit(strings.Repeat("1", 1<<20+1), "--payload", file),
+		"no editor":              edit("", "--editor", " "),
+		"not valid JSON":         edit("{", "--payload", file),
+		`--header "=x" is not N`: edit("{}", "--header", "=x"),
+	} {
+		require.Equal(t, 2, r.code, "%s: %s", says, r.stderr)
+		require.Contains(t, r.stderr, says)
+	}
+	require.Equal(t, 1, edit(strings.Repeat("1", 1<<20), "--payload", file).code, "the longest one is sent")
+
+	require.Contains(t, edit("{}", "--payload", file).stdout, "nothing to do", "what was edited before is what it was")
+	r := edit("{}", "--payload", file, "--json")
 	require.Zero(t, r.code, r.stderr)
 	var sum effects
 	r.json(t, &sum)

@@ -16,12 +16,14 @@ func TestWhereTheServicesAre(t *testing.T) {
 		asked    []string
 		says     string
 	}{
-		"both":        {Operator{CustomerAdmin: "a:1", NotificationAdmin: "b:1"}, "t", serviceNames, ""},
-		"one of both": {Operator{CustomerAdmin: "a:1", NotificationAdmin: "b:1", Service: "customer"}, "t", serviceNames[:1], ""},
-		"one known":   {Operator{NotificationAdmin: "b:1"}, "t", serviceNames[1:], ""},
-		"unknown":     {Operator{NotificationAdmin: "b:1", Service: "customer"}, "t", nil, "--customer-admin"},
-		"no token":    {Operator{CustomerAdmin: "a:1"}, "", nil, "--token-file"},
-		"no address":  {Operator{CustomerAdmin: "a b\x00:1"}, "t", nil, "customer"},
+		"both": {Operator{CustomerAdmin: "a:1", NotificationAdmin: "b:1"}, "t", serviceNames, ""},
+		"one of both": {
+			Operator{CustomerAdmin: "a:1", NotificationAdmin: "b:1", Service: "customer"}, "t", serviceNames[:1], "",
+		},
+		"one known":  {Operator{NotificationAdmin: "b:1"}, "t", serviceNames[1:], ""},
+		"unknown":    {Operator{NotificationAdmin: "b:1", Service: "customer"}, "t", nil, "--customer-admin"},
+		"no token":   {Operator{CustomerAdmin: "a:1"}, "", nil, "--token-file"},
+		"no address": {Operator{CustomerAdmin: "a b\x00:1"}, "t", nil, "customer"},
 	} {
 		t.Setenv(tokenVariable, c.token)
 		services, err := c.operator.connect()

@@ -53,6 +53,28 @@ func at(t *testing.T, customer, notification string, args ...string) result {
 		"--notification-admin", notification)...)
 }
 
+func TestAnExportIntoAFile(t *testing.T) {
+	t.Parallel()
+	customer := listener(t, says(`{"id":1}`+"\n"+`{"id":2}`+"\n"))
+	file := filepath.Join(t.TempDir(), "letters.jsonl")
+	var document struct {
+		Count int
+		File  string
+		Error struct{ Code string }
+	}
+	at(t, customer, "", "dlq", "export", "--out", file, "--json").json(t, &document)
+	require.Equal(t, 2, document.Count)
+	require.Equal(t, file, document.File)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "payloads are nobody else's")
+	again := at(t, customer, "", "dlq", "export", "--out", file, "--json")
+	require.Equal(t, exitRefused, again.code)
+	again.json(t, &document)
+	require.Equal(t, "file_exists", document.Error.Code)
+	require.Equal(t, service.ExitFailure, at(t, customer, "", "dlq", "export", "--out", file+"/x").code)
+}
+
 // A page of somebody else's at the address is not taken for an answer, and an answer that ends early not for a whole
 // one.
 func TestAnswersThatAreNone(t *testing.T) {

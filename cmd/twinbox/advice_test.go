@@ -1,0 +1,120 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/deadletter"
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox"
+)
+
+// What an operator is told to do fits what is wrong with the letter: one that waits for another is not replayed by
+// itself, one whose content is wrong not as it is, and one that may have been applied not without looking.
+func TestTheNextStepOfALetter(t *testing.T) {
+	t.Parallel()
+	waiting := func(class, code string) adminapi.DeadLetter {
+		return adminapi.DeadLetter{State: "waiting", Class: class, Code: code}
+	}
+	const permanent = string(failure.Permanent)
+	edited := waiting(permanent, "schema_violation")
+	edited.EditedBy = new("ada")
+	editedGap := waiting(permanent, inbox.CodeGap)
+	editedGap.EditedBy = new("ada")
+	for name, c := range map[string]struct {
+		letter adminapi.DeadLetter
+		want   string
+	}{
+		"settled":             {adminapi.DeadLetter{State: "replayed", Class: "permanent", Code: "schema_violation"}, ""},
+		"parked":              {waiting(deadletter.ClassParked, inbox.CodeParked), "replay the letter of its key"},
+		"gap":                 {waiting(permanent, inbox.CodeGap), "republish the event before it"},
+		"edited gap":          {editedGap, "republish the event before it"},
+		"edited":              {edited, "twinbox dlq replay customer/1"},
+		"too old":             {waiting(permanent, inbox.CodeTooOld), "find out whether it was applied"},
+		"content":             {waiting(permanent, "schema_violation"), "twinbox dlq edit customer/1 and replay it"},
+		"refused by the code": {waiting(permanent, inbox.CodeHandlerFailed), "when the cause is gone, twinbox dlq replay"},
+		"an outage":           {waiting(string(failure.Transient), "timeout"), "when the cause is gone, twinbox dlq replay"},
+	} {
+		got := nextStep(c.letter, "customer/1")
+		require.True(t, strings.HasPrefix(got, c.want), "%s: %s", name, got)
+		require.Equal(t, c.want == "", got == "", name)
+	}
+}
+
+func TestTheStateOfALetter(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 4, 4, 5, 0, time.FixedZone("", 3600))
+	for want, l := range map[string]adminapi.DeadLetter{
+		"waiting": {State: "waiting"},
+		"waiting; later events of its key park behind it": {State: "waiting", Holds: true},
+		"replayed (stale) at 2026-01-02T03:04:05Z":        {State: "replayed", Outcome: new("stale"), SettledAt: &at},
+		"discarded at 2026-01-02T03:04:05Z":               {State: "discarded", Holds: true, SettledAt: &at},
+	} {
+		require.Equal(t, want, stateOf(l))
+	}
+}
+
+func TestALetterAsPeopleReadIt(t *testing.T) {
+	t.Parallel()
+	l := adminapi.DeadLetter{
+		Id: 7, State: "waiting", Replays: 2, EditedBy: new("ada"), EditedAt: new(time.Unix(0, 0)),
+		Payload: new([]byte("\x1b[2J{}")), Error: "line\nbreak",
+	}
+	shown := func(c DLQShow, l adminapi.DeadLetter) string {
+		var out strings.Builder
+		require.NoError(t, c.write(&out, "customer", adminapi.DeadLetterDetail{
+			Letter: l, History: []adminapi.Action{{At: time.Unix(0, 0), Verb: "edit", By: "ada", Reason: "r"}},
+		}))
+		return out.String()
+	}
+	text := shown(DLQShow{Payload: true}, l)
+	require.NotContains(t, text, "\x1b", "a payload does not steer the terminal")
+	require.Contains(t, text, "payload    ?[2J{}\n")
+	require.Contains(t, text, "replays    2 failed\n")
+	require.Contains(t, text, "edited     by ada at 1970-01-01T00:00:00Z\n")
+	require.Contains(t, text, "error      line?break\n")
+	require.Contains(t, text, "history    1970-01-01T00:00:00Z edit by ada: r\n")
+	require.NotContains(t, shown(DLQShow{}, l), "payload", "which holds personal data")
+	require.NotContains(t, shown(DLQShow{}, adminapi.DeadLetter{}), "replays")
+}
+
+func TestTheRelayInOneWord(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "nobody leads", relayOf(adminapi.OutboxStatus{}))
+	require.Equal(t, "leading", relayOf(adminapi.OutboxStatus{Leading: true}))
+	require.Equal(t, "restoring", relayOf(adminapi.OutboxStatus{Leading: true, Restoring: true}))
+	require.Equal(t, "5", waitingOf(adminapi.OutboxStatus{Waiting: 5}))
+	require.Equal(t, "100000 or more", waitingOf(adminapi.OutboxStatus{Waiting: 100000, WaitingMore: true}))
+}
+
+func TestWhereARecordLay(t *testing.T) {
+	t.Parallel()
+	topic, partition, offset := new("t"), new(int32(0)), new(int64(0))
+	require.Equal(t, "t[0]@0", recordOf(adminapi.InboxEvent{Topic: topic, Partition: partition, Offset: offset}))
+	for _, e := range []adminapi.InboxEvent{
+		{},
+		{Topic: new(""), Partition: partition, Offset: offset},
+		{Partition: partition, Offset: offset},
+		{Topic: topic, Offset: offset},
+		{Topic: topic, Partition: partition},
+	} {
+		require.Equal(t, "-", recordOf(e), "what was processed without a broker lay nowhere")
+	}
+}
+
+// Deliveries that are neither applied nor duplicates nor stale are one column, and none is lost in it.
+func TestInboxStatsAddUp(t *testing.T) {
+	t.Parallel()
+	var s adminapi.InboxStats
+	s.Items = []adminapi.ConsumerStats{{
+		Consumer: "c", Outcomes: map[string]int64{"applied": 5, "duplicate": 3, "stale": 2, "parked": 7, "dead": 11},
+		Dead: 4, Parked: 6,
+	}}
+	var out strings.Builder
+	require.NoError(t, (&InboxStats{}).write(streams{out: &out}, []answerOf[adminapi.InboxStats]{{value: s}}))
+	require.Equal(t, []string{"c", "5", "3", "2", "18", "4", "6"}, strings.Fields(strings.Split(out.String(), "\n")[1]))
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/internal/service"
+)
+
+var replaying = effect{done: "Replayed", would: "replay", thing: "letter"}
+
+// turns runs a change in both services, each of which answers with what is its own.
+func turns(t *testing.T, dryRun, asJSON bool, of map[string]turn) (stdout string, err error) {
+	t.Helper()
+	services := make([]*client.Service, len(serviceNames))
+	for i, name := range serviceNames {
+		var newErr error
+		services[i], newErr = client.New(name, "127.0.0.1:1", "t")
+		require.NoError(t, newErr)
+	}
+	var out strings.Builder
+	to := streams{out: &out, err: &strings.Builder{}}
+	err = inTurn(t.Context(), to, Operator{JSON: asJSON}, services, replaying, dryRun,
+		func(s *client.Service, _ func(int64)) (adminapi.Result, error) {
+			of[s.Name].result.DryRun = dryRun
+			return *of[s.Name].result, of[s.Name].err
+		})
+	return out.String(), err
+}
+
+type turn struct {
+	result *adminapi.Result
+	err    error
+}
+
+func did(count, failed int64, errs ...adminapi.Failure) turn {
+	r := &adminapi.Result{Count: count, Failed: failed}
+	if len(errs) > 0 {
+		r.Errors = &errs
+	}
+	return turn{result: r}
+}
+
+// The exit code says how much of it is done, and the lines say where and why not.
+func TestWhatAChangeComesTo(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("gone")
+	broken := func(count int64) turn { return turn{&adminapi.Result{Count: count}, gone} }
+	refused := adminapi.Failure{Subject: "17", Code: "handler_failed", Detail: "boom"}
+	const hint = "Nothing was changed. To do it, add: --yes --reason \"why\"\n"
+	for name, c := range map[string]struct {
+		dryRun                 bool
+		customer, notification turn
+		code                   int
+		stdout                 string
+	}{
+		"all":      {false, did(2, 0), did(1, 0), 0, "Replayed 2 letters of customer.\nReplayed 1 letter of notification.\n"},
+		"one side": {false, did(0, 0), did(1, 0), 0, "Replayed 1 letter of notification.\n"},
+		"nothing": {
+			false, did(0, 0), did(0, 0), 0, "Replayed 0 letters of customer.\nReplayed 0 letters of notification.\n",
+		},
+		"dry": {true, did(1, 0), did(0, 0), 0, "Would replay 1 letter of customer.\n" + hint},
+		"dry, nothing": {
+			true, did(0, 0), did(0, 0), 0, "Would replay 0 letters of customer.\nWould replay 0 letters of notification.\n",
+		},
+		"some": {
+			false, did(1, 0), did(0, 1, refused), exitPartial,
+			"Replayed 1 letter of customer.\nNOT DONE         CODE            WHY\n" +
+				"notification/17  handler_failed  boom\n",
+		},
+		"none": {
+			false, did(0, 0), did(0, 1, adminapi.Failure{Subject: "line 3", Code: "c", Detail: "d"}), exitRefused,
+			"Replayed 0 letters of customer.\nReplayed 0 letters of notification.\nNOT DONE  CODE  WHY\nline 3    c     d\n",
+		},
+		"the second broke":           {false, did(2, 0), broken(0), exitPartial, "Replayed 2 letters of customer.\n"},
+		"the second broke in it":     {false, did(0, 0), broken(3), exitPartial, "Replayed 3 letters of notification.\n"},
+		"the first broke":            {false, broken(0), did(1, 0), service.ExitFailure, ""},
+		"a dry run broke":            {true, did(2, 0), broken(2), service.ExitFailure, ""},
+		"the first broke half way":   {false, broken(1), did(9, 0), exitPartial, "Replayed 1 letter of customer.\n"},
+		"the second broke, none yet": {false, did(0, 0), broken(0), service.ExitFailure, ""},
+	} {
+		of := map[string]turn{"customer": c.customer, "notification": c.notification}
+		stdout, err := turns(t, c.dryRun, false, of)
+		require.Equal(t, c.code, exitCode(err), name)
+		require.Equal(t, c.stdout, stdout, name)
+		asJSON, err := turns(t, c.dryRun, true, of)
+		require.Equal(t, c.code, exitCode(err), name)
+		require.Equal(t, c.stdout == "", asJSON == "", "%s: a document where there is something to say", name)
+	}
+}
+
+// A command that is stopped says so, whatever the call that was stopped came to.
+func TestAStoppedChangeIsNotDone(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out strings.Builder
+	one, err := client.New("customer", "127.0.0.1:1", "t")
+	require.NoError(t, err)
+	err = inTurn(ctx, streams{out: &out, err: &out}, Operator{}, []*client.Service{one}, replaying, false,
+		func(*client.Service, func(int64)) (adminapi.Result, error) { return adminapi.Result{Count: 1}, nil })
+	require.Equal(t, exitPartial, exitCode(err))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Contains(t, out.String(), "Replayed 1 letter")
+}
+
+// On a terminal the progress is one line that is written over; elsewhere it is a line now and then.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	terminal := &progress{out: &out, name: "customer", terminal: true}
+	terminal.end()
+	require.Empty(t, out.String(), "nothing was shown, so nothing is ended")
+	terminal.show(1)
+	terminal.show(2)
+	terminal.end()
+	require.Equal(t, "\rcustomer: 1 done\rcustomer: 2 done\n", out.String())
+
+	out.Reset()
+	file := &progress{out: &out, name: "customer", last: time.Now().Add(-progressLineEvery)}
+	file.show(1)
+	file.show(2)
+	file.end()
+	require.Equal(t, "customer: 1 done\n", out.String())
+}

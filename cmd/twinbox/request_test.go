@@ -1,0 +1,179 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// recorded are the requests that a listener was sent, but for who it is: path, query and body as they came.
+type recorded struct{ path, query, body string }
+
+// recorder is a listener that takes everything for done, and what it was asked.
+func recorder(t *testing.T) (addr string, requests func() []recorded) {
+	t.Helper()
+	var all []recorded
+	addr = listener(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/service") {
+			says(aNotification)(w, r)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		all = append(all, recorded{
+			strings.TrimPrefix(r.URL.Path, "/admin/v1/"), r.URL.Query().Encode(), strings.TrimSpace(string(body)),
+		})
+		says(`{"result":{"dry_run":false,"count":1,"failed":0},"count":1,"items":[]}`)(w, r)
+	})
+	return addr, func() []recorded { return all }
+}
+
+const (
+	since = "2026-01-02T03:04:05Z"
+	until = "2026-01-03T03:04:05Z"
+	anID  = "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"
+)
+
+// Every flag of a command reaches the service under the name it has there, and none of them another's.
+func TestWhatTheServiceIsAsked(t *testing.T) {
+	t.Parallel()
+	filter := []string{
+		"--consumer", "c", "--type", "t", "--key", "k", "--event-id", "e", "--code", "co", "--error", "er",
+		"--since", since, "--until", until,
+	}
+	const filterJSON = `"consumer":"c","type":"t","key":"k","event_id":"e","code":"co","error":"er",` +
+		`"since":"` + since + `","until":"` + until + `"`
+	who := []string{"--yes", "--reason", "why", "--by", "ada"}
+	const done, dry = `"by":"ada","reason":"why","dry_run":false`, `"by":"ada","reason":"dry run","dry_run":true`
+	for name, c := range map[string]struct {
+		args []string
+		want recorded
+	}{
+		"list": {
+			append([]string{"dlq", "list", "--state", "replayed"}, filter...),
+			recorded{"dead-letters/groups", "", `{"state":"replayed",` + filterJSON + `}`},
+		},
+		"list all": {
+			[]string{"dlq", "list", "--state", "all"}, recorded{"dead-letters/groups", "", `{}`},
+		},
+		"list each": {
+			[]string{"dlq", "list", "--each", "-n", "7", "--after", "9"},
+			recorded{"dead-letters/query", "", `{"filter":{"state":"waiting","limit":7},"after":9,"payload":false}`},
+		},
+		"no payload on a screen": {
+			[]string{"dlq", "list", "--each", "--payload"},
+			recorded{"dead-letters/query", "", `{"filter":{"state":"waiting","limit":100},"after":0,"payload":false}`},
+		},
+		"payload": {
+			[]string{"dlq", "list", "--each", "--payload", "--json"},
+			recorded{"dead-letters/query", "", `{"filter":{"state":"waiting","limit":100},"after":0,"payload":true}`},
+		},
+		"show": {[]string{"dlq", "show", "17", "--payload"}, recorded{"dead-letters/17", "payload=true", ""}},
+		"replay": {
+			append(append([]string{"dlq", "replay", "--limit", "3", "--rate", "1.5", "--force"}, filter...), who...),
+			recorded{"dead-letters/replay", "", `{` + done + `,"force":true,"rate":1.5,` +
+				`"filter":{"state":"waiting","limit":3,` + filterJSON + `}}`},
+		},
+		"replay ids, dry": {
+			[]string{"dlq", "replay", "5", "notification/6", "5", "--by", "ada"},
+			recorded{"dead-letters/replay", "", `{` + dry + `,"force":false,"rate":0,` +
+				`"filter":{"state":"waiting","ids":[5,6]}}`},
+		},
+		"discard": {
+			append(append([]string{"dlq", "discard"}, filter...), who...),
+			recorded{"dead-letters/discard", "", `{` + done + `,"filter":{"state":"waiting",` + filterJSON + `}}`},
+		},
+		"export": {
+			append([]string{"dlq", "export", "8", "--state", "discarded"}, filter...),
+			recorded{"dead-letters/export", "", `{"state":"discarded","ids":[8],` + filterJSON + `}`},
+		},
+		"mails": {
+			[]string{
+				"mail", "list", "--state", "sent", "--user", "u", "--event-id", "e", "--since", since, "--until", until,
+				"--recipient", "-n", "4", "--after", anID,
+			},
+			recorded{"mails", "after=" + anID + "&event_id=e&limit=4&recipient=true&since=" +
+				"2026-01-02T03%3A04%3A05Z&state=sent&until=2026-01-03T03%3A04%3A05Z&user_id=u", ""},
+		},
+		"mails of all states": {
+			[]string{"mail", "list", "--state", "all"}, recorded{"mails", "limit=100&recipient=false", ""},
+		},
+		"retry": {
+			append([]string{"mail", "retry", anID}, who...),
+			recorded{"mails/retry", "", `{` + done + `,"ids":["` + anID + `"]}`},
+		},
+		"mark sent, dry": {
+			[]string{"mail", "mark-sent", anID, "--by", "ada"},
+			recorded{"mails/mark-sent", "", `{` + dry + `,"ids":["` + anID + `"]}`},
+		},
+		"lookup": {[]string{"inbox", "lookup", "e 1"}, recorded{"inbox/events", "event_id=e+1", ""}},
+		"tail": {
+			[]string{"outbox", "tail", "-n", "3", "--topic", "to", "--key", "k", "--type", "ty", "--payload"},
+			recorded{"outbox/events", "key=k&limit=3&payload=true&topic=to&type=ty", ""},
+		},
+		"republish": {
+			append([]string{
+				"outbox", "republish", "--from", "1", "--to", "2", "--since", since, "--until", until, "--id", anID,
+				"--topic", "to", "--key", "k",
+			}, who...),
+			recorded{"outbox/republish", "", `{` + done + `,"from":1,"to":2,"since":"` + since + `","until":"` + until +
+				`","event_ids":["` + anID + `"],"topic":"to","key":"k"}`},
+		},
+		"release": {
+			append([]string{"outbox", "release", "--topic", "to", "--key", "k"}, who...),
+			recorded{"outbox/release", "", `{` + done + `,"topic":"to","key":"k"}`},
+		},
+		"drop": {
+			[]string{"outbox", "release", "--topic", "to", "--key", "k", "--drop", "12", "--by", "ada"},
+			recorded{"outbox/release", "", `{` + dry + `,"topic":"to","key":"k","drop":12}`},
+		},
+	} {
+		addr, requests := recorder(t)
+		r := at(t, "", addr, c.args...)
+		require.Len(t, requests(), 1, "%s: %s", name, r.stderr)
+		got := requests()[0]
+		require.Equal(t, c.want.path, got.path, name)
+		require.Equal(t, c.want.query, got.query, name)
+		if c.want.body == "" {
+			require.Empty(t, got.body, name)
+			continue
+		}
+		require.JSONEq(t, c.want.body, got.body, name)
+	}
+}
+
+// The lines of a file go to the services that have their consumers, each under its number in the file.
+func TestWhereImportedLinesGo(t *testing.T) {
+	t.Parallel()
+	of := map[string]*string{aCustomer: new(string), aNotification: new(string)}
+	admin := func(service string) string {
+		return listener(t, func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/service") {
+				says(service)(w, r)
+				return
+			}
+			body, _ := io.ReadAll(r.Body)
+			*of[service] = r.URL.Query().Encode() + "\n" + string(body)
+			says(`{"result":{"dry_run":false,"count":1,"failed":0}}`)(w, r)
+		})
+	}
+	file := filepath.Join(t.TempDir(), "letters.jsonl")
+	const mine, theirs = `{"consumer":"customer.profile","n":1}`, `{"consumer":"notification.mail"}`
+	content := theirs + "\n\n" + mine + "\n" + `{"consumer":"billing"}` + "\n" + mine
+	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
+	r := at(t, admin(aCustomer), admin(aNotification), "dlq", "import", file, "--yes", "--reason", "why", "--by", "ada")
+	require.Equal(t, exitPartial, r.code, r.stderr)
+	const who = "by=ada&dry_run=false&reason=why\n"
+	require.Equal(t, who+"\n\n"+mine+"\n\n"+mine+"\n", *of[aCustomer])
+	require.Equal(t, who+theirs+"\n\n\n\n\n", *of[aNotification])
+	require.Regexp(t, `line 4 +unknown_consumer`, r.stdout)
+	require.Contains(t, r.stderr, "1 of 3 are not done")
+}

@@ -20,7 +20,7 @@ type OutboxRepublish struct {
 	Since time.Time `help:"Events from this time on, RFC 3339." env:"-" placeholder:"TIME"`
 	Until time.Time `help:"Events before this time, RFC 3339." env:"-" placeholder:"TIME"`
 	ID    []string  `help:"Event id; may be repeated." name:"id" env:"-" placeholder:"UUID"`
-	Topic string    `help:"Of this topic." env:"-"`
+	Topic string    `help:"Of this topic. Copies of dead letters are left out unless their topic (dlq.*) or --id asks for them." env:"-"`
 	Key   string    `help:"Of this key." env:"-"`
 }
 

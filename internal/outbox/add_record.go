@@ -15,7 +15,8 @@ const recordType = "record"
 
 // AddRecord adds a record that is no event of this service, such as the copy of a dead letter: it is published with
 // this key, these headers and this value, byte for byte, and nothing is added or checked but its topic and its size.
-// Order, parking and republishing are as for events; records without a key are in order among those of the same value.
+// Order and parking are as for events; records without a key are in order among those of the same value. It is not
+// republished along with events; see [Selection].
 //
 // Errors: [*EventError] before anything is sent, else the database's.
 func (o *Outbox) AddRecord(ctx context.Context, tx pgx.Tx, topic string, wire cloudevent.Wire, value []byte) error {

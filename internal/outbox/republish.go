@@ -7,9 +7,13 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/cloudevent"
 )
 
-// Selection says what to publish again. What is set must all hold; at least one thing must be set.
+// Selection says what to publish again. What is set must all hold; at least one thing must be set. It selects events:
+// records that are none, such as copies of dead letters ([Outbox.AddRecord]), go again only if their topic or their ids
+// are asked for. Nobody skips such a record for its id, and who fills a gap in a service's events has no use for it.
 type Selection struct {
 	From, To     int64     // positions, both included; 0: no bound
 	Since, Until time.Time // business time, Until excluded; zero: no bound. Reads all rows that are kept
@@ -42,6 +46,7 @@ where c.name = $1 and o.position > $2 and o.position <= $3
     and ($4::timestamptz is null or o.occurred_at >= $4) and ($5::timestamptz is null or o.occurred_at < $5)
     and ($6::text[] is null or o.event_id = any($6::text[]::uuid[]))
     and ($7 = '' or o.topic = $7) and ($8 = '' or o.key = $8)
+    and ($7 <> '' or $6::text[] is not null or (o.headers ? '` + cloudevent.RecordMetadata + `') is not true)
     and not exists (select from public.outbox_held h where h.position = o.position)
 order by o.position
 limit $9`

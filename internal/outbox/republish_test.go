@@ -6,7 +6,10 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
 )
 
 func TestRepublishSendsOnlyWhatWasPublished(t *testing.T) {
@@ -53,6 +56,49 @@ func TestRepublishSendsOnlyWhatWasPublished(t *testing.T) {
 			got = append(got, number(t, pool, `select position from outbox where event_id = $1`, e.id))
 		}
 		require.Equal(t, c.want, got, c.name)
+	}
+}
+
+// Copies of dead letters stand between the events, under their keys. They go again only if somebody asks for them.
+func TestRepublishLeavesRecordsThatAreNoEvents(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	const copies = "dlq.group.topic"
+	traced, calledRecord := event("k"), event("k")
+	traced.Extensions = map[string]string{"tenant": "t"} // has headers, too
+	calledRecord.Type = recordType
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		if _, err := o.Add(t.Context(), tx, event("k"), traced, calledRecord); err != nil {
+			return err
+		}
+		return o.AddRecord(t.Context(), tx, copies, cloudevent.Wire{Key: []byte("k")}, []byte("v"))
+	}))
+	require.Len(t, read(t, newSession(t, pool, 10)), 4)
+	var id string
+	require.NoError(t, pool.QueryRow(t.Context(), `select event_id::text from outbox where topic = $1`, copies).Scan(&id))
+
+	for _, c := range []struct {
+		name string
+		Selection
+		events, copies int
+	}{
+		{"by position", Selection{From: 1}, 3, 0},
+		{"by time", Selection{Since: time.Now().Add(-time.Hour)}, 3, 0},
+		{"by key", Selection{Key: "k"}, 3, 0},
+		{"the events' topic", Selection{From: 1, Topic: testTopic}, 3, 0},
+		{"the copies' topic", Selection{From: 1, Topic: copies}, 0, 1},
+		{"the copy's id", Selection{IDs: []string{id}}, 0, 1},
+	} {
+		sent := map[string]int{}
+		l := newLedger()
+		l.follow(func(_ int, topic string, msgs []*message.Message) error {
+			sent[topic] += len(msgs)
+			return nil
+		})
+		n, err := Republish(t.Context(), pool, l, c.Selection)
+		require.NoError(t, err, c.name)
+		require.Equal(t, c.events+c.copies, n, c.name)
+		require.Equal(t, []int{c.events, c.copies}, []int{sent[testTopic], sent[copies]}, c.name)
 	}
 }
 

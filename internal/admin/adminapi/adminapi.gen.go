@@ -440,7 +440,7 @@ type ReplayRequest struct {
 	Reason Reason `json:"reason"`
 }
 
-// RepublishRequest What is set must all hold; at least one bound must be set.
+// RepublishRequest What is set must all hold; at least one bound must be set. Copies of dead letters are left out unless `topic` or `event_ids` asks for them.
 type RepublishRequest struct {
 	// By Who asks. For the audit; nobody checks it.
 	By       By        `json:"by"`

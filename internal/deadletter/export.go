@@ -22,6 +22,9 @@ const exportPage = 200
 // Export writes the letters that the filter picks, one JSON object per line, by ID, and returns how many it wrote. It
 // reads page by page: what arrives meanwhile may or may not be among them.
 func (s *Store) Export(ctx context.Context, f Filter, w io.Writer) (n int, err error) {
+	if err := f.check(); err != nil {
+		return 0, err
+	}
 	limit := f.Limit
 	for {
 		f.Limit = exportPage

@@ -220,15 +220,21 @@ func valid(field, value string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
+// fileMany files letters of a consumer, e-1 and so on.
+func fileMany(t *testing.T, pool *pgxpool.Pool, consumer string, n int) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `insert into dead_letter (consumer, event_id, event_type, key, headers, payload,
+		topic, partition, record_offset, class, code, error, attempts, first_failed_at, holds)
+		select $1, 'e-' || n, 't', convert_to('k-' || n, 'UTF8'), '[]', '', 't', 0, n, 'unknown', 'c', 'x', 1, now(), true
+		from generate_series(1, $2) n`, consumer, n)
+	require.NoError(t, err)
+}
+
 // Tens of thousands of letters are listed page by page, each page at the same cost: by the index, not by an offset.
 func TestManyLetters(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
-	_, err := pool.Exec(t.Context(), `insert into dead_letter (consumer, event_id, event_type, key, headers, payload,
-		topic, partition, record_offset, class, code, error, attempts, first_failed_at, holds)
-		select 'test', 'e-' || n, 't', convert_to('k-' || n, 'UTF8'), '[]', '', 't', 0, n, 'unknown', 'c', 'x', 1, now(), true
-		from generate_series(1, 20000) n`)
-	require.NoError(t, err)
+	fileMany(t, pool, "test", 20_000)
 	page, err := s.List(t.Context(), deadletter.Filter{After: 19_000, Limit: 500})
 	require.NoError(t, err)
 	require.Equal(t, []int64{19_001, 19_500}, []int64{page[0].ID, page[499].ID})

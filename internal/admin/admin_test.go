@@ -101,6 +101,23 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"an alias of an id", "POST", republish, `{` + who + `,"event_ids":["0198-0A"]}`, 422, "invalid_value"},
 		{"no time", "POST", republish, `{` + who + `,"since":"2026-02-30T00:00:00Z"}`, 400, "wrong_type"},
 		{"no zone", "POST", republish, `{` + who + `,"since":"2026-02-03T00:00:00"}`, 400, "wrong_type"},
+		{
+			"window reversed", "POST", republish,
+			`{` + who + `,"since":"2026-02-03T00:00:00Z","until":"2026-02-03T00:00:00Z"}`, 422, "invalid_value",
+		},
+		{"drop where nothing is parked", "POST", release, `{` + who + `,"topic":"t","key":"k","drop":1}`, 404, "not_parked"},
+		{
+			"release by nobody", "POST", release,
+			`{"by":"","reason":"r","dry_run":true,"topic":"t","key":"k"}`, 422, "invalid_value",
+		},
+		{"audit of 0", "GET", "/admin/v1/audit?limit=0", "", 400, "invalid_parameter"},
+		{"import by nobody", "POST", "/admin/v1/dead-letters/import?by=&reason=r&dry_run=true", "", 422, "invalid_value"},
+		{"import without a word", "POST", "/admin/v1/dead-letters/import", "", 400, "missing_parameter"},
+		{
+			"edit by nobody", "POST", "/admin/v1/dead-letters/1/edit",
+			`{"by":"","reason":"r","dry_run":true}`, 422, "invalid_value",
+		},
+		{"edit of nothing", "POST", "/admin/v1/dead-letters/1/edit", `{` + who + `}`, 422, "nothing_to_edit"},
 		{"not parked", "POST", release, `{` + who + `,"topic":"t","key":"k"}`, 404, "not_parked"},
 		{"limit 0", "GET", "/admin/v1/outbox/events?limit=0", "", 400, "invalid_parameter"},
 		{"limit 1001", "GET", "/admin/v1/outbox/events?limit=1001", "", 400, "invalid_parameter"},

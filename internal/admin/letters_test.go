@@ -1,0 +1,133 @@
+package admin_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/admin"
+	"example.com/twinbox/internal/admin/adminapi"
+)
+
+const fileLetters = `
+insert into public.dead_letter (consumer, event_id, event_type, key, headers, payload, topic, partition, record_offset,
+    class, code, error, attempts, first_failed_at, state, outcome, settled_at)
+select $1, coalesce(nullif($2, ''), $4 || n), 't.v1', 'k', '[]', convert_to(n::text, 'UTF8'), 'topic', 3, 40 + n, $3,
+    $4, 'e', 1, clock_timestamp(), $5, $6, case $5 when 'waiting' then null else clock_timestamp() end
+from generate_series(1, $7) n`
+
+// filed is dead letters of one kind.
+type filed struct {
+	consumer, event, class, code, state, outcome string
+	n                                            int
+}
+
+func (b *bundle) file(t *testing.T, letters ...filed) {
+	t.Helper()
+	for _, l := range letters {
+		_, err := b.pool.Exec(t.Context(), fileLetters, l.consumer, l.event, l.class, l.code, l.state, l.outcome, l.n)
+		require.NoError(t, err)
+	}
+}
+
+// The table of each consumer says how many of its deliveries ended how, and how many letters of it wait: those that
+// failed and those that only wait for them.
+func TestInboxStatsOfEachConsumer(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	counts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "inbox_messages_total"},
+		[]string{"consumer", "outcome"})
+	other := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "other_total"}, []string{"consumer", "outcome"})
+	registry.MustRegister(counts, other)
+	counts.WithLabelValues("a", "applied").Add(5)
+	counts.WithLabelValues("a", "stale").Add(2)
+	counts.WithLabelValues("gone", "applied").Add(9)
+	other.WithLabelValues("a", "applied").Add(100)
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+		cfg.Metrics, cfg.Consumers = registry, []admin.Consumer{{Name: "a"}, {Name: "b"}}
+	})
+	b.file(t,
+		filed{"a", "", "permanent", "schema_violation", "waiting", "", 2},
+		filed{"a", "", "unknown", "handler_failed", "waiting", "", 1},
+		filed{"a", "", "parked", "parked_behind", "waiting", "", 4},
+		filed{"a", "", "permanent", "settled", "discarded", "", 8},
+		filed{"b", "", "parked", "parked_behind", "waiting", "", 1})
+	status, body := b.call(t, "GET", "/admin/v1/inbox/stats", "")
+	require.Equal(t, 200, status, string(body))
+	var stats adminapi.InboxStats
+	require.NoError(t, json.Unmarshal(body, &stats))
+	require.Equal(t, []adminapi.ConsumerStats{
+		{Consumer: "a", Outcomes: map[string]int64{"applied": 5, "stale": 2}, Dead: 3, Parked: 4},
+		{Consumer: "b", Outcomes: map[string]int64{}, Parked: 1},
+	}, stats.Items)
+}
+
+// An event that the inbox does not remember may be a dead letter: the look-up says what became of it.
+func TestLookupOfADeadLetter(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
+	for want, l := range map[string]filed{
+		"dead":            {"a", "e1", "permanent", "c", "waiting", "", 1},
+		"parked":          {"a", "e2", "parked", "parked_behind", "waiting", "", 1},
+		"discarded":       {"a", "e3", "parked", "parked_behind", "discarded", "", 1},
+		"replayed, stale": {"a", "e4", "permanent", "c", "replayed", "stale", 1},
+	} {
+		b.file(t, l)
+		status, body := b.call(t, "GET", "/admin/v1/inbox/events?event_id="+l.event, "")
+		require.Equal(t, 200, status, string(body))
+		var events adminapi.InboxEvents
+		require.NoError(t, json.Unmarshal(body, &events))
+		require.Len(t, events.Items, 1)
+		e := events.Items[0]
+		require.Equal(t, want, e.Outcome)
+		require.NotNil(t, e.DeadLetter)
+		require.Equal(t, []any{"a", "t.v1", "topic", int32(3), int64(41)},
+			[]any{e.Consumer, *e.Type, *e.Topic, *e.Partition, *e.Offset})
+	}
+}
+
+// What the filter picks is exported; a letter that cannot be read cuts the connection, so that half an export never
+// looks whole. Where nothing is written yet, it is a problem like any other.
+func TestAnExportThatBreaks(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 250})
+	export := func(body string) (status, lines int, err error) {
+		request, err := http.NewRequestWithContext(t.Context(), "POST", b.server.URL+"/admin/v1/dead-letters/export",
+			strings.NewReader(body))
+		require.NoError(t, err)
+		request.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("Content-Type", "application/json")
+		response, err := b.client.Do(request)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		content, err := io.ReadAll(response.Body)
+		return response.StatusCode, strings.Count(string(content), "\n"), err
+	}
+	status, lines, err := export(`{}`)
+	require.NoError(t, err)
+	require.Equal(t, []int{200, 250}, []int{status, lines})
+	status, lines, err = export(`{"limit":220}`)
+	require.NoError(t, err)
+	require.Equal(t, []int{200, 220}, []int{status, lines})
+	status, lines, err = export(`{"limit":200,"consumer":"nobody"}`)
+	require.NoError(t, err)
+	require.Equal(t, []int{200, 0}, []int{status, lines})
+
+	_, err = b.pool.Exec(t.Context(), `update public.dead_letter set headers = '[["x", 1]]' where id = 230`)
+	require.NoError(t, err)
+	_, lines, err = export(`{}`)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.LessOrEqual(t, lines, 200, "of the page before")
+	status, _, err = export(`{"ids":[230]}`)
+	require.NoError(t, err)
+	require.Equal(t, 500, status)
+	status, _, err = export(`{"state":"lost"}`)
+	require.NoError(t, err)
+	require.Equal(t, 422, status)
+}

@@ -39,7 +39,7 @@ test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to 
 	@$(GO_TEST) -timeout 5m ./...
 
 test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a death around every statement, churn, outages, poison
-	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox -run 'Chaos|Random|UsualWays|LongOutage|AnyStatement' \
+	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox -run 'Chaos|Random|UsualWays|LongOutage|AnyStatement|QuietServer' \
 		-rapid.checks=500 -outbox.chaos=4m -outbox.figures=10s -outbox.outage=2m -outbox.statements=40
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/inbox -run AnyStatement -inbox.statements=40
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/eventing -run 'Churn|Zombie' -eventing.churn=1m

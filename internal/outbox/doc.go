@@ -92,7 +92,7 @@
 //	nothing lost, doubled, inverted     TestReaderOverRandomSchedules, TestChaos, TestUsualWay...
 //	a restart anywhere                  TestRelayCrashesEverywhere, with the duplicates; TestRelayDiesAroundAnyStatement;
 //	                                    TestReaderOverRandomRestores
-//	the column order, the cache         TestOnAQuietServer
+//	the column order, the cache         TestOnAQuietServer, whose writers are stopped between two defaults
 //	the barrier                         TestNothingPublishedIsUndoneByAServerCrash
 //	stale leaders                       TestStoppedLeaderChangesNothing, TestAStale...
 //	broken sessions and connections     TestRelayOutlivesItsSessions, TestRelayOutlivesACutConnection

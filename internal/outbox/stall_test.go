@@ -32,15 +32,17 @@ func newUncheckedSession(t testing.TB, pool *pgxpool.Pool) *reader {
 // The locks on which a writer stalls: before it takes its transaction id, and after.
 const beforeXid, afterXid = 1, 2
 
-// stallingSQL replaces the outbox by one whose xid default can be stopped on either side. In which column order it is
-// evaluated is the caller's.
+// stallingSQL replaces the outbox by one whose xid default can be stopped on either side: by those two locks, or by
+// those that the writer's session names. In which column order it is evaluated is the caller's.
 const stallingSQL = `
 create function public.stalling_xid() returns xid8 language plpgsql as $$
 declare x xid8;
+    before bigint := coalesce(nullif(current_setting('stall.before', true), ''), '1');
+    after bigint := coalesce(nullif(current_setting('stall.after', true), ''), '2');
 begin
-    perform pg_advisory_lock_shared(1); perform pg_advisory_unlock_shared(1);
+    perform pg_advisory_lock_shared(before); perform pg_advisory_unlock_shared(before);
     x := pg_current_xact_id();
-    perform pg_advisory_lock_shared(2); perform pg_advisory_unlock_shared(2);
+    perform pg_advisory_lock_shared(after); perform pg_advisory_unlock_shared(after);
     return x;
 end $$;
 drop table public.outbox;`
@@ -48,7 +50,7 @@ drop table public.outbox;`
 const restOfTableSQL = `
     event_id uuid, event_type text, source text, topic text, key text, version bigint, data_schema text,
     occurred_at timestamptz, headers jsonb, payload bytea, primary key (position)) partition by range (position);
-create table public.outbox_1 partition of public.outbox for values from (1) to (1000)`
+create table public.outbox_1 partition of public.outbox for values from (1) to (1000000)`
 
 const (
 	xidColumnSQL      = `xid xid8 not null default public.stalling_xid(),`
@@ -63,7 +65,9 @@ func TestOnAQuietServer(t *testing.T) {
 	admin, err := pgx.Connect(t.Context(), server.DSN("postgres"))
 	require.NoError(t, err)
 	t.Cleanup(func() { closeSession(context.Background(), admin) })
-	for _, sql := range []string{`alter system set autovacuum = off`, `select pg_reload_conf()`} {
+	for _, sql := range []string{
+		`alter system set autovacuum = off`, `alter system set fsync = off`, `select pg_reload_conf()`,
+	} {
 		_, err := admin.Exec(t.Context(), sql)
 		require.NoError(t, err)
 	}
@@ -76,6 +80,7 @@ func TestOnAQuietServer(t *testing.T) {
 	}
 	t.Run("column order", func(t *testing.T) { columnOrderDecidesWhetherAStalledWriterIsLost(t, database) })
 	t.Run("sequence cache", func(t *testing.T) { sequenceCacheLosesRows(t, database) })
+	t.Run("random stalls", func(t *testing.T) { randomStallsLoseNothing(t, database(t)) })
 }
 
 // migrated gives a pool on a database that has nothing yet.

@@ -25,6 +25,7 @@ func (p *partition) look() {
 		f, err := p.reader.read(p.at, p.next)
 		if err != nil {
 			p.log.Debug("look at the log", "error", err)
+			p.progress.turnedAway(err)
 			return
 		}
 		if p.next = f.from; f.damage != nil {

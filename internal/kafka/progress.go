@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"example.com/twinbox/internal/failure"
 )
 
 // progress is what the worker of a partition has got done, for those who watch it.
@@ -17,6 +19,8 @@ type progress struct {
 	failure  error
 	unread   time.Time // since when a record is known to wait unread; zero: none is
 	unreadAt int64
+	refused  time.Time // since when the broker gives nothing to read; zero: it does
+	refusal  error
 }
 
 func (p *progress) begin() {
@@ -78,7 +82,17 @@ func (p *progress) resume() {
 func (p *progress) received() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.unread = time.Time{}
+	p.unread, p.refused = time.Time{}, time.Time{}
+}
+
+// turnedAway notes that the broker gives nothing to read: the topic is gone, or this client has no right to it.
+func (p *progress) turnedAway(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refused.IsZero() {
+		p.refused = p.now()
+	}
+	p.refusal = err
 }
 
 // waiting notes that a record lies at offset and has not come.
@@ -111,6 +125,16 @@ func (p *progress) failed(now time.Time) (time.Duration, error) {
 	return now.Sub(p.failing), p.failure
 }
 
+// shut says for how long the broker has given nothing to read by now, and why; nil when it does.
+func (p *progress) shut(now time.Time) (time.Duration, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refused.IsZero() {
+		return 0, nil
+	}
+	return now.Sub(p.refused), p.refusal
+}
+
 func (p *partition) stall(now time.Time) *StallError {
 	stuck, reason := p.progress.stalled(now, p.member.cfg.handlerLimit)
 	if stuck <= 0 {
@@ -129,8 +153,8 @@ func (p *partition) stopIfStalled() {
 	}
 }
 
-// healthy reports a stall, and a handler that keeps failing. The latter never ends the membership: most likely what the
-// handler needs is down, and starting again would not help.
+// healthy reports a stall, a handler that keeps failing, and a broker that gives nothing to read. The last two never
+// end the membership: what the handler needs is down, or a right is missing, and starting again would not help.
 func (p *partition) healthy() error {
 	now, patience := p.member.cfg.Now(), p.member.cfg.UnhealthyAfter
 	if stall := p.stall(now); stall != nil && stall.For > patience {
@@ -139,6 +163,10 @@ func (p *partition) healthy() error {
 	if failing, err := p.progress.failed(now); err != nil && failing > patience {
 		return fmt.Errorf("consume %s/%d: the handler has been failing for %s: %w", p.at.topic, p.at.partition,
 			failing.Round(time.Millisecond), err)
+	}
+	if shut, err := p.progress.shut(now); err != nil && shut > patience {
+		return fmt.Errorf("consume %s/%d: cannot be read for %s: %s: %w", p.at.topic, p.at.partition,
+			shut.Round(time.Millisecond), failure.Examine(err).Code, err)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"example.com/twinbox/internal/failure"
 )
 
 // status is what a member says about itself: one log line per change, and the answer for a readiness check.
@@ -17,7 +19,8 @@ type status struct {
 	mu        sync.Mutex
 	consuming bool
 	since     time.Time // of the last change of consuming
-	last      string    // the trouble last logged
+	last      string    // the trouble last logged, and its code
+	code      string
 	stopped   error
 	closed    bool
 }
@@ -26,7 +29,7 @@ func (s *status) joined() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.consuming {
-		s.consuming, s.since, s.last = true, s.now(), ""
+		s.consuming, s.since, s.last, s.code = true, s.now(), "", ""
 		s.log.Info("consuming")
 	}
 }
@@ -44,8 +47,8 @@ func (s *status) trouble(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if text := err.Error(); text != s.last && s.stopped == nil && !s.closed {
-		s.last = text
-		s.log.Warn("consume failed, trying again", "error", err)
+		s.last, s.code = text, failure.Examine(err).Code
+		s.log.Warn("consume failed, trying again", "code", s.code, "error", err)
 	}
 }
 
@@ -85,8 +88,12 @@ func (s *status) healthy(patience time.Duration) error {
 		return nil
 	}
 	if away := s.now().Sub(s.since); away > patience {
+		reason := "no answer yet"
+		if s.last != "" {
+			reason = s.code + ": " + s.last
+		}
 		return fmt.Errorf("consume %s: not a member of the group for %s: %s", strings.Join(s.topics, ", "),
-			away.Round(time.Second), s.last)
+			away.Round(time.Second), reason)
 	}
 	return nil
 }

@@ -118,8 +118,8 @@ func (s *Subscriber) Close() error {
 }
 
 // Healthy reports why nothing is consumed: a subscription that stopped for good, one that has not been a member of its
-// group for [GroupConfig.UnhealthyAfter], or a partition with records that the broker has and nobody receives for as
-// long. A partition that waits for its consumer is healthy.
+// group for [GroupConfig.UnhealthyAfter], or for as long a partition with records that the broker has and nobody
+// receives, or that it does not let this client read. A partition that waits for its consumer is healthy.
 func (s *Subscriber) Healthy(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

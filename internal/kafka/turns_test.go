@@ -10,127 +10,127 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// turnTable is a member whose partitions take turns, one at a time, and whose handler tells of its calls and waits.
+// turnTable is a member whose partitions take turns, one at a time. Its handler tells of each call and lasts until it
+// is released. A first partition has the turn.
 type turnTable struct {
 	member  *member
-	calls   chan []entry // what each call got
+	calls   chan int // how many records each call got
 	release chan struct{}
+	seats   []*seat
+}
+
+// seat is a partition.
+type seat struct {
+	*partition
+	session *fakeSession
+	ended   chan struct{}
 }
 
 const turnBatch = 5
 
-func newTurnTable(t *testing.T, limit time.Duration) *turnTable {
+// atTheTable runs a test on a clock of its own.
+func atTheTable(t *testing.T, limit time.Duration, test func(*testing.T, *turnTable)) {
 	t.Helper()
-	table := &turnTable{calls: make(chan []entry, 10), release: make(chan struct{})}
-	cfg := quick(turnBatch, 0)
-	cfg.turns = newTurns(1, limit)
-	cfg.deliver = func(_ *partition, batch []entry) (int, error) {
-		table.calls <- batch
-		<-table.release
-		return len(batch), nil
-	}
-	table.member = newMember(context.Background(), cfg, orDiscard(nil))
-	t.Cleanup(table.member.cancel)
-	return table
+	synctest.Test(t, func(t *testing.T) {
+		table := &turnTable{calls: make(chan int, 10), release: make(chan struct{})}
+		cfg := quick(turnBatch, 0)
+		cfg.turns = newTurns(1, limit)
+		cfg.deliver = func(_ *partition, batch []entry) (int, error) {
+			table.calls <- len(batch)
+			<-table.release
+			return len(batch), nil
+		}
+		table.member = newMember(context.Background(), cfg, orDiscard(nil))
+		defer table.member.cancel()
+		table.sit(1)
+		require.Equal(t, 1, <-table.calls)
+		test(t, table)
+		for _, s := range table.seats {
+			s.leave()
+		}
+	})
 }
 
-// sit adds a partition with n records and the means to send it more and to let it go.
-func (table *turnTable) sit(n int) (more func(n int), leave func()) {
-	session := newFakeSession(10)
-	for len(session.records) > n {
-		<-session.records
-	}
-	next := int64(10)
-	p := newPartition(table.member, session, session)
-	ended := make(chan struct{})
+// sit adds a partition with n records.
+func (table *turnTable) sit(n int) *seat {
+	session := &fakeSession{records: make(chan *sarama.ConsumerMessage, turnBatch)}
+	s := &seat{newPartition(table.member, session, session), session, make(chan struct{})}
+	s.send(0, n)
+	table.seats = append(table.seats, s)
 	go func() {
-		defer close(ended)
-		p.work()
+		defer close(s.ended)
+		s.work()
 	}()
-	return func(n int) {
-			for range n {
-				session.records <- &sarama.ConsumerMessage{Topic: "t", Offset: next}
-				next++
-			}
-		}, func() {
-			close(p.leaving)
-			<-ended
-		}
+	return s
+}
+
+// send gives the partition records with the offsets from one to another.
+func (s *seat) send(from, to int) {
+	for offset := from; offset < to; offset++ {
+		s.session.records <- &sarama.ConsumerMessage{Topic: "t", Offset: int64(offset)}
+	}
+}
+
+func (s *seat) leave() {
+	if !isClosed(s.leaving) {
+		close(s.leaving)
+	}
+	<-s.ended
 }
 
 func TestWhatComesUntilAPartitionsTurnSharesItsCall(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		table := newTurnTable(t, time.Hour)
-		_, leaveFirst := table.sit(1)
-		require.Len(t, <-table.calls, 1)
-		more, leaveSecond := table.sit(1)
-		synctest.Wait() // for its turn
+	atTheTable(t, time.Hour, func(t *testing.T, table *turnTable) {
+		second := table.sit(1)
+		synctest.Wait() // until it waits for its turn
 		require.Empty(t, table.calls)
-		more(3)
+		second.send(1, 4)
 		table.release <- struct{}{}
-		require.Len(t, <-table.calls, 4)
+		require.Equal(t, 4, <-table.calls)
 		table.release <- struct{}{}
-		leaveFirst()
-		leaveSecond()
 	})
 }
 
 func TestAFullBatchWaitsForNoTurn(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		table := newTurnTable(t, time.Hour)
-		_, leaveFirst := table.sit(1)
-		require.Len(t, <-table.calls, 1)
-		_, leaveSecond := table.sit(turnBatch)
-		require.Len(t, <-table.calls, turnBatch)
+	atTheTable(t, time.Hour, func(t *testing.T, table *turnTable) {
+		table.sit(turnBatch)
+		require.Equal(t, turnBatch, <-table.calls)
 		table.release <- struct{}{}
 		table.release <- struct{}{}
-		leaveFirst()
-		leaveSecond()
 	})
 }
 
+// The end of a call that has given its turn up gives back no other's.
 func TestACallThatLastsGivesItsTurnUp(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		table := newTurnTable(t, time.Second)
+	atTheTable(t, time.Second, func(t *testing.T, table *turnTable) {
 		began := time.Now()
-		_, leaveFirst := table.sit(1)
-		require.Len(t, <-table.calls, 1)
-		_, leaveSecond := table.sit(2)
-		require.Len(t, <-table.calls, 2, "beside the one that lasts")
+		table.sit(2)
+		require.Equal(t, 2, <-table.calls, "beside the one that lasts")
 		require.Equal(t, time.Second, time.Since(began))
-		_, leaveThird := table.sit(3)
-		table.release <- struct{}{} // whichever it is: the first one's end must give back no turn but its own
 		table.release <- struct{}{}
-		require.Len(t, <-table.calls, 3)
-		_, leaveFourth := table.sit(4)
+		table.release <- struct{}{}
+		table.sit(3)
+		require.Equal(t, 3, <-table.calls)
+		table.sit(4)
 		synctest.Wait()
 		require.Empty(t, table.calls, "the turn is the third one's")
 		table.release <- struct{}{}
-		require.Len(t, <-table.calls, 4)
+		require.Equal(t, 4, <-table.calls)
 		table.release <- struct{}{}
-		for _, leave := range []func(){leaveFirst, leaveSecond, leaveThird, leaveFourth} {
-			leave()
-		}
 	})
 }
 
 func TestAPartitionThatIsLetGoLeavesTheQueue(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		table := newTurnTable(t, time.Hour)
-		_, leaveFirst := table.sit(1)
-		require.Len(t, <-table.calls, 1)
-		_, leaveSecond := table.sit(2)
+	atTheTable(t, time.Hour, func(t *testing.T, table *turnTable) {
+		second := table.sit(2)
 		synctest.Wait()
-		leaveSecond()
-		_, leaveThird := table.sit(3)
+		second.leave()
+		table.sit(3)
 		table.release <- struct{}{}
-		require.Len(t, <-table.calls, 3)
+		require.Equal(t, 3, <-table.calls)
 		table.release <- struct{}{}
-		leaveFirst()
-		leaveThird()
 	})
 }

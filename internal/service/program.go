@@ -11,7 +11,8 @@ import (
 )
 
 // A Program is the command line of one service with the config C: serve (the default), migrate, topics, healthcheck
-// and config. Every command reads the whole configuration first, and does nothing when that has a problem.
+// and config. Every command reads the whole configuration first, and does nothing when that has a problem; config alone
+// still lists the settings, since somebody who has none yet is who asks for them.
 type Program[C any] struct {
 	Name     string
 	Settings func(cfg C) Settings
@@ -26,6 +27,8 @@ type Program[C any] struct {
 
 // Settings is what a program itself needs of its config.
 type Settings struct{ AdminAddr, LogLevel, LogFormat string }
+
+const commandConfig = "config"
 
 // The exit codes of a program.
 const (
@@ -65,6 +68,9 @@ func (p Program[C]) run(ctx context.Context, args, environ []string, stdout, std
 	}
 	var cfg C
 	if err := config.Load(environ, &cfg); err != nil {
+		if command == commandConfig {
+			err = errors.Join(err, printConfig(cfg, stdout))
+		}
 		return err
 	}
 	return run(ctx, cfg, stdout, stderr)
@@ -87,7 +93,7 @@ func (p Program[C]) commands() map[string]command[C] {
 		"healthcheck": func(ctx context.Context, cfg C, stdout, _ io.Writer) error {
 			return Healthcheck(ctx, p.Settings(cfg).AdminAddr, stdout)
 		},
-		"config": func(_ context.Context, cfg C, stdout, _ io.Writer) error {
+		commandConfig: func(_ context.Context, cfg C, stdout, _ io.Writer) error {
 			return printConfig(cfg, stdout)
 		},
 	}
@@ -112,7 +118,7 @@ func (p Program[C]) usage(out io.Writer) error {
   migrate      bring the database to the schema of this build
   topics       create the Kafka topics of this service
   healthcheck  ask the running service whether it is ready: exit code 0 or 1
-  config       print the configuration in effect, secrets masked
+  config       list the settings and what is in effect, secrets masked; problems go to stderr
 
 All settings come from the environment. Exit codes: 0 done, 1 failed, 2 usage or configuration.
 `, p.Name)

@@ -6,11 +6,6 @@
 // process that dies at any point. Kafka's offset is acknowledged after that commit, so dying in between costs a
 // redelivery, which the row turns into nothing.
 //
-// What is not promised: effects outside that transaction. A handler that calls another system does so as often as it
-// runs; write a row here and let a sender do the call (see package notification for one). Nor is there an order across
-// keys. What retention has removed is not applied again either: an event from before the inbox's memory is
-// dead-lettered.
-//
 // There are three ways in, all on one engine:
 //
 //   - [Inbox.Middleware] wraps any Watermill handler, and [Inbox.BatchMiddleware] does so for many messages at once;
@@ -20,5 +15,60 @@
 // A handler says what to do by what it returns: nil commits; [Permanent] gives the event up at once; an error of the
 // surroundings (database or broker down) is tried again for as long as that lasts; any other error is tried
 // MaxAttempts times. What is given up goes to the dead_letter table, byte for byte, in the transaction that decides it,
-// and the partition moves on.
+// and the partition moves on. [Outcome] names every way a delivery can end.
+//
+//	inbox.go check.go outcome.go               what is configured, what the promise rests on, how a delivery ends
+//	middleware.go handler.go process.go        the ways in
+//	engine.go batch.go delivery.go             one transaction for one event or many
+//	tx.go queue.go column.go                   what is sent to the database, in few round trips
+//	entry.go record.go record_one.go           what is remembered of an event, and the statement that remembers it
+//	compare.go look.go                         what an id means that was there before
+//	order.go hold.go                           a key's order: versions, gaps, what parks behind what
+//	retry.go deadletter.go                     what failed, and what is given up
+//	suspect.go                                 what may have killed the process
+//	replay*.go pace.go                         dead letters that are taken up again
+//	janitor.go partition.go forget.go          the past
+//	lookup.go stats.go metrics.go measure.go   what can be seen from outside
+//
+// # Why once
+//
+// A transaction begins with "insert ... on conflict do nothing". If another one has inserted the id and not ended, the
+// insert waits for its end: after its commit there is nothing to insert and no handler runs, after its rollback the id
+// is this one's. That takes READ COMMITTED, which the transaction asks for itself. An id lies in one partition only:
+// where, is derived from the id alone (entry.go), since a unique index on a partitioned table holds within a partition.
+// Whatever is older than the horizon is not inserted but given up as [Expired]: its row may have been dropped.
+//
+// # Why in order
+//
+// The partition's loop hands over one batch at a time, and handlers run in the order of the batch. That is not enough
+// when two owners overlap, or when a replay runs beside the consumer. So a versioned consumer keeps the version that
+// each key has reached. It is moved before the handlers' writes, by a statement that fails if the version is not the
+// one that was read (order.go): of two transactions on a key one waits, fails and decides anew. A key with a dead
+// letter that holds it parks what comes after it, and a replay takes both up in order (hold.go has the race between
+// them). The versions are never purged, so no redelivery can put an old state over a new one, however late it comes.
+//
+// # Many events in one transaction
+//
+// The ids of a batch are inserted by one statement, the writes that handlers queue ([Queue]) travel together with the
+// commit. If anything fails, all of it is rolled back; then the events before the one to blame run in a transaction of
+// their own, that one alone, and the rest as the next batch. So each event has the outcome that it would have alone.
+//
+// # What shows it
+//
+//	once and in order, dying anywhere    TestAProcessThatDiesAtEachPoint, TestAProcessThatDiesAroundAnyStatement
+//	the same event at the same moment    TestTenProcessesWithTheSameEvents, TestTenTwinsAtOnceHaveOneEffect
+//	owners that overlap                  TestAnOwnerThatWasStopped
+//	each outcome, alone and in batches   TestScenarios
+//	a record that kills the process      TestARecordThatKillsTheProcess
+//	what is forgotten, and when          janitor_test.go, TestAJanitorThatDies
+//	replays                              replay_test.go, replay_crash_test.go
+//
+// With a broker, and members that come, go and freeze: crash_test.go and overlap_test.go of package eventing. Effects
+// are counted in a table that has no unique constraint.
+//
+// # What it does not do
+//
+// Effects outside the transaction are not once: a handler that calls another system does so as often as it runs. Write
+// a row here and let package lease do the call. There is no order across keys, nor in a key whose events have no
+// versions while two owners overlap.
 package inbox

@@ -7,6 +7,17 @@
 // maps a message to a record: CloudEvents 1.0, binary mode. [Config], [GroupConfig], [SubscriberConfig] and
 // [ConsumerConfig] hold every setting, each with what happens without it. The package knows no business word.
 //
+//	publisher.go sender.go exchange.go             a call of Publish, rounds of calls, a round's requests
+//	call.go sort.go lane.go sequence.go            a call's records, in the batches of their partitions
+//	encode.go encode_event.go marshaler.go         what a record looks like
+//	consumer.go subscriber.go feeder.go            the two faces of reading
+//	member.go strategy.go coordination.go leave.go a membership of the group
+//	partition.go loop.go entry.go turns.go         a partition that is owned, what is taken of it, and when
+//	progress.go status.go stop.go                  what moves, what does not, and what ends a membership
+//	look.go reader.go                              what lies on the log and is not delivered
+//	topics.go topics_read.go topic_id.go           the broker's topics
+//	config.go group_config.go errors.go limits.go  settings, errors, bounds
+//
 // # Why the publisher does not use sarama's producers
 //
 // It uses sarama's client, its connections and its record encoding, but not AsyncProducer or SyncProducer, because

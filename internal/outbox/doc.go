@@ -2,8 +2,9 @@
 // key in order, and never one of a transaction that did not commit.
 //
 //	outbox.go config.go check.go           what is configured, and what is refused
-//	event.go add.go batch.go queue.go      what a transaction adds, and the statement that adds it
-//	publisher.go schema.go add_record.go   the same for who knows only Watermill, or has a record and no event
+//	event.go add.go batch.go insert.go     what a transaction adds, and the statement that adds it
+//	queue.go publisher.go                  the same along with other writes, or for who knows only Watermill
+//	schema.go add_record.go                what a message is as an event, and records that are none
 //	snapshot.go marks.go reader.go         which rows are to be published, and what is remembered of it
 //	page.go headers.go                     a row made an event again
 //	cursor.go rebase.go session.go         the stored state, a restored database, what a server must be like

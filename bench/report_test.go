@@ -9,12 +9,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 // sampleReport is made up, with a figure that was not measured.
@@ -148,6 +150,28 @@ func TestNumbers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, strings.Replace(string(doc), "-1.2346e-05", "-0.000012346", 1))
 	}
+}
+
+// Whatever is shown has three digits, also where it is rounded up to one more, and is within half of the last one.
+func TestNumbersHaveThreeDigits(t *testing.T) {
+	t.Parallel()
+	check := func(t require.TestingT, v float64) {
+		shown := format(number(v))
+		if v < 999.5 {
+			require.Len(t, strings.Trim(strings.ReplaceAll(shown, ".", ""), "-"), 3, "%v: %s", v, shown)
+		}
+		if v >= 999.5 {
+			require.Contains(t, shown, ",", "%v", v)
+		}
+		read, err := strconv.ParseFloat(strings.ReplaceAll(shown, ",", ""), 64)
+		require.NoError(t, err)
+		require.InEpsilon(t, v, read, 0.00502)
+		require.Equal(t, "-"+shown, format(number(-v)))
+	}
+	for _, v := range []float64{1, 0.9996, 9.994, 9.996, 10, 99.94, 99.96, 100, 999.4, 999.6, 1000, 999_999.6} {
+		check(t, v)
+	}
+	rapid.Check(t, func(t *rapid.T) { check(t, rapid.Float64Range(1, 1e9).Draw(t, "v")) })
 }
 
 func TestGoals(t *testing.T) {

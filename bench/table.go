@@ -54,19 +54,20 @@ func writeFacts(t *bytes.Buffer, head heading, m facts) {
 	fmt.Fprintf(t, "%s\n%s\n", strings.Join(names[:half], " "), strings.Join(names[half:], " "))
 }
 
-// format shows three significant digits, and thousands in groups.
+// format shows three significant digits, and thousands in groups. The limits are where a value is rounded up to one
+// digit more.
 func format(n number) string {
 	v := float64(n)
 	switch abs := math.Abs(v); {
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return "-"
-	case abs >= 1000:
+	case abs >= 999.5:
 		return thousands(int64(math.Round(v)))
-	case abs >= 100:
+	case abs >= 99.95:
 		return strconv.FormatFloat(v, 'f', 0, 64)
-	case abs >= 10:
+	case abs >= 9.995:
 		return strconv.FormatFloat(v, 'f', 1, 64)
-	case abs >= 1 || v == 0:
+	case abs >= 0.9995 || v == 0:
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)

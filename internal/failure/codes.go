@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/textproto"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -67,6 +68,8 @@ func codesOf(err error) []string {
 		return []string{"net_" + errnoNames[known]}
 	case *net.DNSError:
 		return []string{dnsCode(known)}
+	case *url.Error:
+		return nil // it says what was asked for; what went wrong is inside
 	case *textproto.Error:
 		first, _, _ := strings.Cut(known.Msg, " ")
 		return smtpCodes(known.Code, first)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/textproto"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -95,6 +96,9 @@ func samples(t *testing.T) []sample {
 	return append(list, []sample{
 		{"context_canceled", c, fmt.Errorf("query: %w", context.Canceled)},
 		{"context_deadline", u, context.DeadlineExceeded},
+		{"context_deadline", u, &url.Error{Op: "Get", Err: context.DeadlineExceeded}},
+		{"net_dial", r, &url.Error{Op: "Get", Err: &net.OpError{Op: "dial", Err: context.DeadlineExceeded}}},
+		{"net_timeout", r, &url.Error{Op: "Get", Err: os.ErrDeadlineExceeded}},
 		{"net_eof", r, io.EOF},
 		{"net_eof", r, fmt.Errorf("read: %w", io.ErrUnexpectedEOF)},
 		{"net_closed", r, &net.OpError{Op: "write", Err: net.ErrClosed}},

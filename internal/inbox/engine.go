@@ -49,7 +49,7 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 		err = in.transact(ctx, func(w *work) error { return in.fill(ctx, w, items) })
 	}
 	if err != nil && parent.Err() == nil && !time.Now().Before(deadline) {
-		err = fmt.Errorf("handler ran longer than %s: %w", in.cfg.HandlerTimeout, err)
+		err = late(err, in.cfg.HandlerTimeout)
 	}
 	if err != nil {
 		for _, it := range items {

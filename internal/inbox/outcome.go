@@ -40,15 +40,16 @@ const (
 // Stable codes of the dead letters that this package itself decides. An error with a method ErrorCode() string, such
 // as a [cloudevent.DecodeError] or a contract's, brings its own.
 const (
-	CodeConflict      = "id_conflict"
-	CodePayload       = "payload_mismatch" // the data fits its schema but not the handler's type
-	CodeHandlerFailed = "handler_failed"
-	CodeHandlerPanic  = "handler_panic"
-	CodePublishes     = "handler_publishes"
-	CodeTooOld        = "too_old"
-	CodeGap           = "version_gap"
-	CodeParked        = "parked_behind"
-	CodeProcessDied   = "process_died" // the process ended each time it tried
+	CodeConflict       = "id_conflict"
+	CodePayload        = "payload_mismatch" // the data fits its schema but not the handler's type
+	CodeHandlerFailed  = "handler_failed"
+	CodeHandlerTimeout = "handler_timeout" // it ran longer than it may, in each attempt or the last
+	CodeHandlerPanic   = "handler_panic"
+	CodePublishes      = "handler_publishes"
+	CodeTooOld         = "too_old"
+	CodeGap            = "version_gap"
+	CodeParked         = "parked_behind"
+	CodeProcessDied    = "process_died" // the process ended each time it tried
 )
 
 // Permanent marks a handler's error as final: the event is given up without another attempt.

@@ -1,0 +1,84 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"os"
+	"path"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/domain"
+)
+
+// meant is what the records in testdata say, to every build there will be.
+var meant = map[string]any{
+	contract.UserRegistered.Type: domain.UserRegistered{
+		UserID: userID, Email: "ada@example.org", Name: "Ada", RegisteredAt: at,
+	},
+	contract.UserRenamed.Type: domain.UserRenamed{
+		UserID: userID, Name: "Ada <b>Lovelace</b> Ζωή", RenamedAt: time.Date(2026, 11, 20, 9, 31, 0, 0, time.UTC),
+	},
+	contract.EmailVerified.Type: domain.EmailVerified{
+		UserID: userID, Email: "ada@example.org", VerifiedAt: time.Date(2026, 11, 20, 9, 32, 0, 500_000_000, time.UTC),
+	},
+	contract.VerificationEmailSent.Type: domain.VerificationEmailSent{
+		UserID: userID, MailID: "01980a5c-5f10-7b1e-8c55-2f0a6b7c8d9e",
+		SentAt: time.Date(2026, 11, 20, 9, 30, 1, 250_000_000, time.UTC),
+	},
+}
+
+var readers = map[string]func(cloudevent.Event) (any, error){
+	contract.UserRegistered.Type:        decode[domain.UserRegistered],
+	contract.UserRenamed.Type:           decode[domain.UserRenamed],
+	contract.EmailVerified.Type:         decode[domain.EmailVerified],
+	contract.VerificationEmailSent.Type: decode[domain.VerificationEmailSent],
+}
+
+func decode[T any](e cloudevent.Event) (any, error) { return contract.Decode[T](e) }
+
+// record reads a file of testdata as the event that a subscriber makes of such a record.
+func record(t *testing.T, file string) cloudevent.Event {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + file)
+	require.NoError(t, err)
+	var kept struct {
+		Key     string            `json:"key"`
+		Headers map[string]string `json:"headers"`
+		Value   json.RawMessage   `json:"value"`
+	}
+	require.NoError(t, json.Unmarshal(data, &kept))
+	msg := message.NewMessage(kept.Headers[cloudevent.HeaderID], message.Payload(kept.Value))
+	msg.Metadata = kept.Headers
+	msg.Metadata[cloudevent.KeyMetadata] = kept.Key
+	event, err := cloudevent.FromMessage(msg)
+	require.NoError(t, err)
+	return event
+}
+
+// The records in testdata are never changed. The first ones hold what has been in the event from its beginning, and of
+// the envelope only what it cannot do without: they are on the topics, in dead letters and in outboxes for as long as
+// those are kept. The newer ones hold what a later build of the same version may add. Whoever reads must read both: a
+// test here that fails is a new version of the event, not a change of this one.
+func TestOlderAndNewerRecordsOfTheVersionAreRead(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for _, d := range contract.All() {
+		name := path.Base(d.File[:len(d.File)-len(".json")])
+		for _, age := range []string{"first", "newer"} {
+			t.Run(name+" "+age, func(t *testing.T) {
+				t.Parallel()
+				event := record(t, name+"."+age+".json")
+				require.Equal(t, d.Type, event.Type)
+				require.NoError(t, c.Validate(event))
+				read, err := readers[d.Type](event)
+				require.NoError(t, err)
+				require.Equal(t, meant[d.Type], read)
+			})
+		}
+	}
+}

@@ -3,8 +3,10 @@ package admin_test
 import (
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -91,11 +93,30 @@ func TestLookupOfADeadLetter(t *testing.T) {
 	}
 }
 
+// journal is a log that may be read while it is written.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
 // What the filter picks is exported; a letter that cannot be read cuts the connection, so that half an export never
 // looks whole. Where nothing is written yet, it is a problem like any other.
 func TestAnExportThatBreaks(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	log := &journal{}
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Log = slog.New(slog.NewJSONHandler(log, nil)) })
 	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 250})
 	export := func(body string) (status, lines int, err error) {
 		request, err := http.NewRequestWithContext(t.Context(), "POST", b.server.URL+"/admin/v1/dead-letters/export",
@@ -124,6 +145,7 @@ func TestAnExportThatBreaks(t *testing.T) {
 	_, lines, err = export(`{}`)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.LessOrEqual(t, lines, 200, "of the page before")
+	require.Contains(t, log.String(), "decode record headers", "nobody else is told why")
 	status, _, err = export(`{"ids":[230]}`)
 	require.NoError(t, err)
 	require.Equal(t, 500, status)

@@ -24,6 +24,7 @@ func (s *server) ExportDeadLetters(w http.ResponseWriter, r *http.Request) {
 	case err != nil && !out.begun:
 		web.WriteProblem(w, r, err)
 	case err != nil:
+		_ = web.ProblemOf(r, err)   // for the log
 		panic(http.ErrAbortHandler) // half an export must not look whole: the connection is cut
 	case !out.begun:
 		w.Header().Set("Content-Type", "application/jsonl")

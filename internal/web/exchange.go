@@ -15,6 +15,7 @@ type exchange struct {
 	config Config
 	cause  error // of the problem that was answered, for the log
 	code   Code
+	status int // of that problem; the answer's own where it had not begun
 }
 
 type exchangeKey struct{}

@@ -63,7 +63,7 @@ func logRequest(r *http.Request, answer middleware.WrapResponseWriter, took time
 		attributes = append(attributes, slog.String("code", string(x.code)))
 	}
 	level := slog.LevelInfo
-	if answer.Status() >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) {
+	if max(answer.Status(), x.status) >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) {
 		level = slog.LevelError
 		attributes = append(attributes, slog.Any("error", x.cause))
 	}

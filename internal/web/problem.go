@@ -30,9 +30,7 @@ type Problem struct {
 // the log and nothing of it in the answer.
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeOf(r)
-	answer := x.translate(r.Context(), err)
-	x.code, x.cause = answer.Code, err
-
+	answer := x.answerTo(r.Context(), err)
 	header := w.Header()
 	header.Set("Content-Type", "application/problem+json")
 	header.Set("Cache-Control", "no-store")
@@ -52,12 +50,18 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	_, _ = w.Write(body) // the client may be gone; there is nobody else to tell
 }
 
-// ProblemOf is what [WriteProblem] would answer, for an answer that has begun and has to say it in its own form.
+// ProblemOf is what [WriteProblem] would answer, for an answer that has begun and has to say it in its own form, or is
+// cut off. The error is in the log all the same.
 func ProblemOf(r *http.Request, err error) Problem {
 	x := exchangeOf(r)
-	answer := x.translate(r.Context(), err)
-	x.code, x.cause = answer.Code, err
-	return x.problem(r.Context(), answer)
+	return x.problem(r.Context(), x.answerTo(r.Context(), err))
+}
+
+// answerTo finds the answer to err, and remembers both for the log.
+func (x *exchange) answerTo(ctx context.Context, err error) *Error {
+	answer := x.translate(ctx, err)
+	x.code, x.cause, x.status = answer.Code, err, answer.Status
+	return answer
 }
 
 func (x *exchange) problem(ctx context.Context, e *Error) Problem {

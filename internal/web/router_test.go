@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -219,6 +220,35 @@ func TestForeignErrorsAreTranslated(t *testing.T) {
 				require.Contains(t, log.String(), test.err.Error(), "the log must know why")
 			}
 		})
+	}
+}
+
+// An answer that has begun has its status already. What goes wrong after that is in the log like any other problem: it
+// promises that the log knows more.
+func TestAProblemInTheMiddleIsLogged(t *testing.T) {
+	t.Parallel()
+	for level, test := range map[string]error{
+		"ERROR": errors.New(secret), "INFO": web.ParameterError(http.StatusBadRequest, "bad", "p", "is bad"),
+	} {
+		log := &safeBuffer{}
+		router, err := web.NewRouter(web.Config{}, slog.New(slog.NewJSONHandler(log, nil)))
+		require.NoError(t, err)
+		router.Get("/", func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusOK)
+			require.NoError(t, json.NewEncoder(w).Encode(web.ProblemOf(r, test)))
+		})
+		recorder := httptest.NewRecorder()
+		router.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+		require.Equal(t, http.StatusOK, recorder.Code)
+		require.NotContains(t, recorder.Body.String(), secret)
+		var line struct {
+			Level, Error string
+			Status       int
+		}
+		require.NoError(t, json.Unmarshal([]byte(log.String()), &line))
+		require.Equal(t, level, line.Level)
+		require.Equal(t, http.StatusOK, line.Status, "which is what was sent")
+		require.Equal(t, level == "ERROR", line.Error == secret, "the log must know why")
 	}
 }
 

@@ -23,9 +23,9 @@
 //	tx.go queue.go column.go                   what is sent to the database, in few round trips
 //	entry.go record.go record_one.go           what is remembered of an event, and the statement that remembers it
 //	compare.go look.go                         what an id means that was there before
-//	order.go hold.go                           a key's order: versions, gaps, what parks behind what
+//	order.go watermark.go hold.go              a key's order: versions, gaps, what parks behind what
 //	retry.go deadletter.go                     what failed, and what is given up
-//	suspect.go                                 what may have killed the process
+//	claim.go suspect.go                        whose a partition is, and what may have killed its last owner
 //	replay*.go pace.go                         dead letters that are taken up again
 //	janitor.go partition.go forget.go          the past
 //	lookup.go stats.go metrics.go measure.go   what can be seen from outside
@@ -43,7 +43,7 @@
 // The partition's loop hands over one batch at a time, and handlers run in the order of the batch. That is not enough
 // when two owners overlap, or when a replay runs beside the consumer. So a versioned consumer keeps the version that
 // each key has reached. It is moved before the handlers' writes, by a statement that fails if the version is not the
-// one that was read (order.go): of two transactions on a key one waits, fails and decides anew. A key with a dead
+// one that was read (watermark.go): of two transactions on a key one waits, fails and decides anew. A key with a dead
 // letter that holds it parks what comes after it, and a replay takes both up in order (hold.go has the race between
 // them). The versions are never purged, so no redelivery can put an old state over a new one, however late it comes.
 //

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -63,5 +64,26 @@ func pause(ctx context.Context, d time.Duration) error {
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for retry: %w", context.Cause(ctx))
+	}
+}
+
+// insist repeats a statement of the inbox's own until it works or the delivery is over.
+func (in *Inbox) insist(ctx context.Context, what string, do func(context.Context) error) error {
+	retry := newRetry(in.cfg)
+	for {
+		limited, cancel := context.WithTimeout(ctx, in.cfg.HandlerTimeout)
+		err := do(limited)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", what, errors.Join(context.Cause(ctx), err))
+		}
+		wait := retry.policy.NextBackOff()
+		in.log.WarnContext(ctx, "inbox statement failed", "what", what, "retry_in", wait, "error", err)
+		if err := in.again(ctx, err, wait); err != nil {
+			return err
+		}
 	}
 }

@@ -6,13 +6,15 @@
 //	queue.go publisher.go                  the same along with other writes, or for who knows only Watermill
 //	schema.go add_record.go                what a message is as an event, and records that are none
 //	snapshot.go marks.go reader.go         which rows are to be published, and what is remembered of it
+//	change.go                              how the cursor is changed, by whoever still leads and by nobody else
 //	page.go headers.go                     a row made an event again
 //	cursor.go rebase.go session.go         the stored state, a restored database, what a server must be like
 //	relay.go lease.go lead.go              who publishes
-//	drain.go ahead.go                      a window's pages, read ahead of their sending
+//	source.go drain.go ahead.go            a window's pages, read ahead of their sending
 //	face.go send.go call.go settle.go      a call of Publish, what to do when it fails
 //	recent.go                              what a broken session need not send again
-//	parked.go flush.go release.go          what cannot be published
+//	parked.go flush.go forget.go           what cannot be published, tried again, and written down
+//	release.go                             what an operator does about it
 //	partition.go republish.go              the past
 //	notify.go topics.go destination.go     other processes, the broker's topics, an outage
 //	status.go tail.go metrics.go health.go what can be seen from outside

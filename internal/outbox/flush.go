@@ -6,10 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-
-	"example.com/twinbox/internal/fault"
 )
 
 const flushEvery = 500 * time.Millisecond
@@ -126,76 +122,4 @@ func (l *leader) flushPage(ctx context.Context, p page, now time.Time) (int, err
 	taken := slices.DeleteFunc(slices.Clone(p.records), func(r record) bool { return failed[r.position] })
 	err := l.onConn(ctx, func(ctx context.Context) error { return l.forget(ctx, taken, out, now) })
 	return len(taken), err
-}
-
-const emptySQL = `
-select exists (select from public.outbox_parked k where retry_at <= $1
-    and not exists (select from public.outbox_held h where h.topic = k.topic and h.key = k.key))`
-
-// forgetEmpty releases keys whose last held row was discarded.
-func (l *leader) forgetEmpty(ctx context.Context, now time.Time) error {
-	var some bool
-	if err := l.conn.QueryRow(ctx, emptySQL, now).Scan(&some); err != nil {
-		return fmt.Errorf("find empty parked keys: %w", err)
-	}
-	if !some {
-		return nil
-	}
-	return l.forget(ctx, nil, outcome{}, now)
-}
-
-const forgetSQL = `
-delete from public.outbox_held h
-using unnest($1::text[], $2::text[], $3::bigint[]) as x (topic, key, position)
-where h.topic = x.topic and h.key = x.key and h.position = x.position`
-
-const unparkSQL = `
-delete from public.outbox_parked k
-where retry_at <= $1 and not exists (select from public.outbox_held h where h.topic = k.topic and h.key = k.key)
-returning topic, key`
-
-// forget deletes held rows that were taken, and parked keys of which none is left.
-func (l *leader) forget(ctx context.Context, taken []record, out outcome, now time.Time) error {
-	fault.Here("relay.forget.before")
-	var freed []keyName
-	err := pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) error {
-		if err := l.term.renew(ctx, tx); err != nil {
-			return err
-		}
-		if err := writeParked(ctx, tx, out.parked); err != nil {
-			return err
-		}
-		topics, keys, positions := columnsOf(taken)
-		if _, err := tx.Exec(ctx, forgetSQL, topics, keys, positions); err != nil {
-			return fmt.Errorf("delete held rows: %w", err)
-		}
-		rows, err := tx.Query(ctx, unparkSQL, now)
-		if err != nil {
-			return fmt.Errorf("delete parked keys: %w", err)
-		}
-		freed, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (name keyName, err error) {
-			return name, row.Scan(&name.topic, &name.key)
-		})
-		fault.Here("relay.forget.in_tx")
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("forget held rows: %w", err)
-	}
-	fault.Here("relay.forget.after")
-	l.logParked(out.parked)
-	for _, name := range freed {
-		delete(l.parked, name)
-		l.log.Info("key released", "topic", name.topic)
-	}
-	if len(taken) > 0 {
-		l.takenLast = time.Now()
-	}
-	gone := map[int64]bool{}
-	for _, r := range taken {
-		gone[r.position] = true
-	}
-	l.recent.forget(func(x receipt) bool { return gone[x.position] })
-	l.metrics.parkedKeys.Set(float64(len(l.parked)))
-	return nil
 }

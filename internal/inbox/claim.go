@@ -1,0 +1,115 @@
+package inbox
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/cloudevent"
+)
+
+// lane is a partition of a topic.
+type lane struct {
+	topic     string
+	partition int32
+}
+
+// claims are the partitions that this inbox has taken. Who takes one leaves a row; who stops cleanly removes it. So a
+// row that is found there says that its owner ended in the middle of something, perhaps because of it.
+type claims struct {
+	owner string
+	mu    sync.Mutex
+	taken map[lane]*claim
+}
+
+// claim is one partition. Its messages come one after another, so nothing in it is guarded.
+type claim struct {
+	suspects int // events that may have ended the last owner and have not yet proved harmless
+	repeats  int // transactions in a row that found nothing new
+}
+
+// Inserting reports the row that was there before: a statement does not see what it writes itself.
+const takeLane = `
+insert into public.inbox_owner as o (consumer, topic, partition, owner, in_flight) values ($1, $2, $3, $4, $5)
+on conflict (consumer, topic, partition) do update
+set owner = excluded.owner, in_flight = greatest(o.in_flight, excluded.in_flight), since = clock_timestamp()
+returning coalesce((select p.in_flight from public.inbox_owner p
+    where p.consumer = $1 and p.topic = $2 and p.partition = $3), 0)`
+
+// take notes, with a partition's first message, that its events are now this process's. It costs nothing after that.
+func (in *Inbox) take(msg *message.Message) (*claim, error) {
+	origin, known := cloudevent.OriginFrom(msg.Context())
+	if !known {
+		return nil, nil
+	}
+	at := lane{origin.Topic, origin.Partition}
+	in.claims.mu.Lock()
+	c := in.claims.taken[at]
+	in.claims.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	c = &claim{}
+	err := in.insist(msg.Context(), "take partition", func(ctx context.Context) error {
+		return in.cfg.Pool.QueryRow(ctx, takeLane, in.cfg.Consumer, at.topic, at.partition, in.claims.owner,
+			in.cfg.Batch).Scan(&c.suspects)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.suspects > 0 {
+		in.log.WarnContext(msg.Context(), "the last owner of the partition did not stop cleanly: its events run one by one",
+			"topic", at.topic, "partition", at.partition, "suspects", c.suspects)
+	}
+	in.claims.mu.Lock()
+	defer in.claims.mu.Unlock()
+	in.claims.taken[at] = c
+	return c, nil
+}
+
+const leaveLane = `
+delete from public.inbox_owner where consumer = $1 and topic = $2 and partition = $3 and owner = $4`
+
+// Leave says that a partition's events are no longer this process's and that none of them is under way. Without it the
+// next owner runs its first events one by one, as after a crash.
+func (in *Inbox) Leave(ctx context.Context, topic string, partition int32) error {
+	in.claims.mu.Lock()
+	delete(in.claims.taken, lane{topic, partition})
+	in.claims.mu.Unlock()
+	_, err := in.cfg.Pool.Exec(ctx, leaveLane, in.cfg.Consumer, topic, partition, in.claims.owner)
+	if err != nil {
+		return fmt.Errorf("leave partition: %w", err)
+	}
+	return nil
+}
+
+// Abandon says that a partition's events are no longer this process's, but that some may still be under way. Its row
+// stays: whoever takes the partition next runs its first events one by one, as after a crash.
+func (in *Inbox) Abandon(topic string, partition int32) {
+	in.claims.mu.Lock()
+	defer in.claims.mu.Unlock()
+	delete(in.claims.taken, lane{topic, partition})
+}
+
+const leaveAll = `
+delete from public.inbox_owner
+where consumer = $1 and owner = $2 and (topic, partition) in (select * from unnest($3::text[], $4::int[]))`
+
+// Close is [Inbox.Leave] for every partition that is neither left nor abandoned. Call it when the last delivery has
+// ended.
+func (in *Inbox) Close(ctx context.Context) error {
+	in.claims.mu.Lock()
+	var topics []string
+	var partitions []int32
+	for at := range in.claims.taken {
+		topics, partitions = append(topics, at.topic), append(partitions, at.partition)
+	}
+	clear(in.claims.taken)
+	in.claims.mu.Unlock()
+	if _, err := in.cfg.Pool.Exec(ctx, leaveAll, in.cfg.Consumer, in.claims.owner, topics, partitions); err != nil {
+		return fmt.Errorf("leave partitions: %w", err)
+	}
+	return nil
+}

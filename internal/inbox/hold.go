@@ -9,14 +9,21 @@ import (
 
 // The last letter of each key, since a replay comes to it at the end. A statement that waits for a row looks at it
 // again when the wait is over, and leaves it out if it does not hold its key any more. The order is that of ids
-// wherever several letters are locked.
+// wherever several letters are locked. Keys and ids are looked up one at a time, as in selectParked: the condition that
+// a letter holds stands outside, or an index of all that do would serve for finding an id.
 const lockHolders = `
-select convert_from(l.key, 'UTF8') from public.dead_letter l
-where l.state = 'waiting' and l.holds and l.id in (
-    select distinct on (key) id from public.dead_letter
-    where consumer = $1 and state = 'waiting' and holds and key = any ($2)
-    order by key, version desc, id desc)
-order by l.id for share`
+select convert_from(l.key, 'UTF8')
+from (
+    select h.id from unnest($2::bytea[]) as k (key)
+    cross join lateral (
+        select d.id from public.dead_letter d
+        where d.consumer = $1 and d.key = k.key and d.state = 'waiting' and d.holds
+        order by d.version desc, d.id desc limit 1
+    ) as h
+    order by h.id offset 0
+) as last
+cross join lateral (select d.key, d.state, d.holds from public.dead_letter d where d.id = last.id for share) as l
+where l.state = 'waiting' and l.holds`
 
 // keepHolders locks the letters that hold keys of this transaction, so that none is released before what parks behind
 // it is committed. Without it a record could park behind nothing:

@@ -19,10 +19,16 @@ where e.at >= (select remembers_from from public.inbox_horizon)
 on conflict do nothing
 returning event_id`
 
+// selectParked looks up one key at a time, which "limit" keeps the planner to; see selectWatermarks. A key that is held
+// for long may have very many letters, of which the first is read alone.
 const selectParked = `
-select convert_from(key, 'UTF8'), min(version) from public.dead_letter
-where consumer = $1 and state = 'waiting' and holds and key = any ($2)
-group by key`
+with asked as materialized (select $1::text as consumer, $2::bytea[] as keys)
+select convert_from(k.key, 'UTF8'), h.version from asked cross join unnest(asked.keys) as k (key)
+cross join lateral (
+    select d.version from public.dead_letter d
+    where d.consumer = asked.consumer and d.key = k.key and d.state = 'waiting' and d.holds
+    order by d.version limit 1
+) as h`
 
 // selectWatermarks looks up one key at a time, which "offset 0" keeps the planner to. With "key = any ($2)" each batch
 // would read all keys of the consumer as long as the table has no statistics, its first minutes of load among them.

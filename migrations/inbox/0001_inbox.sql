@@ -95,7 +95,7 @@ create table public.dead_letter (
 -- One per event. Another payload under the same id is another record, and must not be lost for the first one's sake.
 create unique index dead_letter_event on public.dead_letter (consumer, event_id, sha256(payload));
 -- Read with every event: a key whose record waits parks what comes after it. Empty in the normal case.
-create index dead_letter_holds on public.dead_letter (consumer, key, version) where state = 'waiting' and holds;
+create index dead_letter_holds on public.dead_letter (consumer, key, version, id) where state = 'waiting' and holds;
 -- The order of a replay.
 create index dead_letter_waiting on public.dead_letter (consumer, key, version, id) where state = 'waiting';
 comment on table public.dead_letter is 'The records a consumer gave up on, or parked behind one of their key, byte for byte, written in the transaction of that decision.';

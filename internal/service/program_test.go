@@ -110,6 +110,16 @@ func TestProgram_Config(t *testing.T) {
 	} {
 		require.Contains(t, o.stdout, want)
 	}
+	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
+	require.Len(t, lines, 4)
+	for i, want := range []string{
+		`^VARIABLE +VALUE +DEFAULT +LIMITS +WHAT IT DOES$`,
+		`^DATABASE_URL +postgres://u:\*\*\*@db/x +\(required\) +postgres +where it stores$`,
+		`^ADMIN_ADDR +127\.0\.0\.1:1 +127\.0\.0\.1:8081 +listen +admin listener$`,
+		`^LOG_LEVEL +info +info +debug, info, warn, error +least level logged$`,
+	} {
+		require.Regexp(t, want, lines[i])
+	}
 }
 
 func TestProgram_Usage(t *testing.T) {

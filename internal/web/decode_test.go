@@ -3,6 +3,7 @@ package web_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -221,5 +222,56 @@ func TestProblemsNameTheMembers(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, test.want, s.post(t, strings.NewReader(test.body), nil).problem(t).Errors)
 		})
+	}
+}
+
+// every has a member of each kind that a request of ours may have.
+type every struct {
+	Text   string   `json:"text"`
+	Yes    bool     `json:"yes"`
+	Number int32    `json:"number"`
+	Rate   float64  `json:"rate"`
+	List   []string `json:"list"`
+	Maybe  *bool    `json:"maybe"`
+	Some   []int64  `json:"some,omitempty"`
+	Hidden string   `json:"-"`
+}
+
+// A member of the wrong type is told what it must be, whether it may be left out or not; one that may be is not missed.
+func TestProblemsSayWhatAMemberMustBe(t *testing.T) {
+	t.Parallel()
+	const good = `"text":"x","yes":true,"number":1,"rate":1.5,"list":[]`
+	decoded := func(body string) (every, *web.Error) {
+		value, err := decode[every]([]byte(body))
+		refused, _ := errors.AsType[*web.Error](err)
+		return value, refused
+	}
+	value, refused := decoded(`{` + good + `}`)
+	require.Nil(t, refused)
+	require.Equal(t, every{Text: "x", Yes: true, Number: 1, Rate: 1.5, List: []string{}}, value)
+	for member, want := range map[string]struct{ wrong, detail string }{
+		"text":   {`1`, "must be a string"},
+		"yes":    {`"true"`, "must be true or false"},
+		"number": {`2147483648`, "must be an integer in its range, without fraction or exponent"},
+		"rate":   {`"1"`, "must be a number in its range"},
+		"list":   {`{}`, "must be an array"},
+		"maybe":  {`"x"`, "must be true or false"},
+		"some":   {`1`, "must be an array"},
+	} {
+		body := `{` + good + `}`
+		if i := strings.Index(body, `"`+member+`":`); i >= 0 {
+			rest := body[i+len(member)+3:]
+			body = body[:i] + `"` + member + `":` + want.wrong + rest[strings.IndexAny(rest, ",}"):]
+		} else {
+			body = strings.TrimSuffix(body, "}") + `,"` + member + `":` + want.wrong + `}`
+		}
+		_, refused := decoded(body)
+		require.NotNil(t, refused, body)
+		require.Equal(t, []web.Field{{Code: web.CodeWrongType, Pointer: "#/" + member, Detail: want.detail}}, refused.Fields)
+	}
+	for _, hidden := range []string{"Hidden", "-"} {
+		_, refused := decoded(`{` + good + `,"` + hidden + `":"x"}`)
+		require.NotNil(t, refused)
+		require.Equal(t, web.CodeUnknownMember, refused.Code)
 	}
 }

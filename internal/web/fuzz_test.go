@@ -13,10 +13,10 @@ import (
 	"example.com/twinbox/internal/web"
 )
 
-func decodeThing(body []byte) (thing, error) {
+func decode[T any](body []byte) (T, error) {
 	r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
-	return web.Decode[thing](httptest.NewRecorder(), r)
+	return web.Decode[T](httptest.NewRecorder(), r)
 }
 
 // FuzzDecode: what is taken survives being written and read again, the standard library reads the same from it, and
@@ -31,7 +31,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		value, err := decodeThing(body)
+		value, err := decode[thing](body)
 		if err != nil {
 			var refused *web.Error
 			require.ErrorAs(t, err, &refused)
@@ -44,7 +44,7 @@ func FuzzDecode(f *testing.F) {
 		require.Equal(t, standard, value)
 		written, err := json.Marshal(value)
 		require.NoError(t, err)
-		again, err := decodeThing(written)
+		again, err := decode[thing](written)
 		require.NoError(t, err)
 		require.Equal(t, value, again)
 	})

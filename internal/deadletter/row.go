@@ -45,8 +45,10 @@ func orZero(t *time.Time) time.Time {
 	return t.UTC()
 }
 
+// orNull keeps a time that a calendar has. A record's is 64 bits of milliseconds, which its producer chose: PostgreSQL
+// refuses what is too far, and JSON has four digits for a year.
 func orNull(t time.Time) *time.Time {
-	if t.IsZero() {
+	if t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
 		return nil
 	}
 	return &t

@@ -1,0 +1,114 @@
+package eventing_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/eventing"
+	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/kafkatest"
+	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/internal/service"
+)
+
+const repeatedConsumer = "test.repeated"
+
+func newAdmin(t *testing.T, brokers []string) sarama.ClusterAdmin {
+	t.Helper()
+	settings := sarama.NewConfig()
+	settings.Version = sarama.V3_6_0_0
+	cluster, err := sarama.NewClusterAdmin(brokers, settings)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, cluster.Close()) })
+	return cluster
+}
+
+// outcomesOf runs a node that consumes the topic until it has dealt with n records, and stops it in good order. Its
+// handler refuses an n of 13.
+func outcomesOf(t *testing.T, cfg eventing.Config, topic string, n int) map[inbox.Outcome]int {
+	t.Helper()
+	b := open(t, cfg)
+	outcomes, mux := make(chan inbox.Outcome, 100), inbox.NewMux()
+	inbox.Handle(mux, "test.pinged.v1", func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+		if data.N == 13 {
+			return inbox.Permanent(errors.New("refused"))
+		}
+		return nil
+	})
+	require.NoError(t, b.node.Consume(eventing.Consumer{
+		Name: repeatedConsumer, Topic: topic, Handlers: mux, Versioned: true,
+		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
+	}))
+	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
+		b.node.StartConsumers(group)
+	})
+	seen := map[inbox.Outcome]int{}
+	for range n {
+		select {
+		case o := <-outcomes:
+			seen[o]++
+		case <-time.After(patience):
+			require.FailNow(t, "the partition stands", "%v", seen)
+		}
+	}
+	b.stop()
+	require.NoError(t, <-ended)
+	require.Empty(t, outcomes)
+	return seen
+}
+
+// A batch that lies on the log twice, because its producer did not hear of the first time and has forgotten its number,
+// has one effect and one dead letter for each event. A record without an id is another record at another place. And
+// when the group has lost its offsets, everything comes again from the same places and nothing happens.
+func TestABatchThatComesAgain(t *testing.T) {
+	t.Parallel()
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1")
+	topic := kafkatest.Group(t)
+	ensureTopic(t, cfg, topic)
+	at, batch := time.Now(), []*sarama.ProducerMessage{}
+	for _, row := range []struct {
+		id, key, data string
+		version       int64
+	}{
+		{"a/1", "a", `{"n":1}`, 1},
+		{"b/1", "b", `{"n":1}`, 1},
+		{"a/2", "a", `{"n":2}`, 2},
+		{"b/2", "b", `{"n":13}`, 2}, // refused, and the next one of its key waits behind it
+		{"b/3", "b", `{"n":3}`, 3},
+	} {
+		record, err := kafka.Marshaler{}.Marshal(topic, cloudevent.Event{
+			ID: row.id, Source: "/test", Type: "test.pinged.v1", Subject: row.key, Version: row.version, Time: at,
+			Data: []byte(row.data),
+		}.Message())
+		require.NoError(t, err)
+		batch = append(batch, record)
+	}
+	batch = append(batch, &sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("no event")})
+	letters := func() (n int) {
+		require.NoError(t, pool.QueryRow(t.Context(), `select count(*) from dead_letter`).Scan(&n))
+		return n
+	}
+
+	sendRaw(t, brokers, batch...)
+	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 3, inbox.Dead: 2, inbox.Parked: 1},
+		outcomesOf(t, cfg, topic, 6))
+	require.Equal(t, 3, letters())
+
+	sendRaw(t, brokers, batch...)
+	require.Equal(t, map[inbox.Outcome]int{inbox.Duplicate: 5, inbox.Dead: 1}, outcomesOf(t, cfg, topic, 6))
+	require.Equal(t, 4, letters())
+
+	require.NoError(t, newAdmin(t, brokers).DeleteConsumerGroup(cfg.Environment+"."+repeatedConsumer))
+	require.Equal(t, map[inbox.Outcome]int{inbox.Duplicate: 10, inbox.Dead: 2}, outcomesOf(t, cfg, topic, 12))
+	require.Equal(t, 4, letters())
+}

@@ -88,3 +88,65 @@ func TestAnAttemptThatIsBrokenOffIsNoDeath(t *testing.T) {
 	require.Equal(t, 1, b.effects(t, e.ID))
 	require.Zero(t, b.count(t, `select count(*) from inbox_attempt`))
 }
+
+// An event that the consumer has no use for comes to its end without a transaction.
+func TestASuspectThatIsIgnoredLeavesNoCount(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 1)`)
+	b.exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 1, now())`) // it was no use to that one either
+	b.cfg.Accepts = func(string) bool {
+		require.Equal(t, 2, b.count(t, `select attempts from inbox_attempt`))
+		return false
+	}
+	in, mux := b.inbox(t), inbox.NewMux()
+	require.NoError(t, deliver(in, mux, record(t, newEvent(), 1)))
+	require.Zero(t, b.count(t, `select count(*) from inbox_attempt`))
+}
+
+// The last attempt that a suspect may have is spent. Before its letter is written another owner, who suspects nothing,
+// has processed it.
+func TestASuspectThatHasATwinLeavesNoCount(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cfg.MaxAttempts = 1
+	e, mux := newEvent(), inbox.NewMux()
+	inbox.Handle(mux, testType, effect)
+	other := b.inbox(t)
+	b.exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 1)`)
+	b.exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 1, now())`)
+	var outcomes []inbox.Outcome
+	b.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	b.cfg.Accepts = func(string) bool { // between the count and the letter
+		m := e.Message()
+		m.SetContext(t.Context())
+		require.NoError(t, deliver(other, mux, m))
+		return true
+	}
+	require.NoError(t, deliver(b.inbox(t), mux, record(t, e, 1)))
+	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, outcomes)
+	require.Zero(t, b.count(t, `select count(*) from dead_letter`))
+	require.Zero(t, b.count(t, `select count(*) from inbox_attempt`))
+}
+
+// What an owner who suspected nothing left behind goes with the next suspect that comes to an end.
+func TestCountsThatAreLeftBehindGoWithTheNextSuspect(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	mux := inbox.NewMux()
+	inbox.Handle(mux, testType, effect)
+	events := versions("key-1", 1, 2)()
+	first := b.inbox(t)
+	require.NoError(t, deliver(first, mux, record(t, events[0], 1)))
+	require.NoError(t, first.Leave(t.Context(), "topic-1", 2))
+	b.exec(t, `insert into inbox_attempt select 'test', 'topic-1', 2, n, 1, now() from unnest(array[1, 3]) as n`)
+	b.exec(t, `insert into inbox_attempt values ('test', 'topic-1', 7, 1, 1, now())`)
+
+	b.exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 5)`)
+	second := b.inbox(t)
+	require.NoError(t, deliver(second, mux, record(t, events[0], 1)))
+	require.Equal(t, 3, b.count(t, `select count(*) from inbox_attempt`))
+	require.NoError(t, deliver(second, mux, record(t, events[1], 2)))
+	require.Equal(t, []string{"2/3", "7/1"}, b.list(t,
+		`select partition || '/' || record_offset from inbox_attempt order by partition`), "not those still to come")
+}

@@ -133,8 +133,11 @@ func (in *Inbox) bury(it *item, l *letter, outcome Outcome) (twin bool, err erro
 	in.crash("giving_up")
 	err = in.transact(ctx, func(w *work) error {
 		if l.entry != nil && outcome == Dead {
-			if twin, err = in.occupy(ctx, w, *l.entry); err != nil || twin {
+			if twin, err = in.occupy(ctx, w, *l.entry); err != nil {
 				return err
+			}
+			if twin {
+				return in.forgive(ctx, w, []*item{it})
 			}
 		}
 		filed, fresh, err := in.file(ctx, w, l, l.entry != nil && outcome == Dead)

@@ -44,7 +44,7 @@ func (in *Inbox) single(msg *message.Message, next message.HandlerFunc) error {
 	it := &item{claim: claim, suspect: try.counted}
 	in.read(it, msg, next)
 	err = in.alone(it, try)
-	try.settled = it.outcome != Failed
+	try.outcome = it.outcome
 	in.done(it, started, err)
 	return err
 }

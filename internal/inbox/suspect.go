@@ -20,7 +20,7 @@ type attempt struct {
 	counted bool      // it has a row in inbox_attempt
 	spent   int       // > 0: attempts that ended the process, as many as there may be
 	since   time.Time // of the first
-	settled bool      // it has a final outcome: the event is harmless
+	outcome Outcome   // of the event; Failed: broken off. Any other: the event is harmless
 }
 
 // suspectTurn lets one suspect of the process run at a time: of two at once, nobody could tell which one ended it.
@@ -43,13 +43,22 @@ func (a *attempt) end() {
 	defer func() { <-suspectTurn }()
 	ctx, cancel := context.WithTimeout(context.Background(), rollbackLimit)
 	defer cancel()
-	if a.counted && a.settled {
-		a.claim.suspects--
-	}
-	if a.counted && !a.settled {
-		_, _ = a.alive.Exec(ctx, uncountAttempt, a.record...)
+	if a.counted {
+		a.conclude(ctx)
 	}
 	_ = a.alive.Commit(ctx)
+}
+
+// conclude leaves a count that means deaths alone. An outcome that took a transaction has removed it there.
+func (a *attempt) conclude(ctx context.Context) {
+	switch a.outcome {
+	case Failed:
+		_, _ = a.alive.Exec(ctx, uncountAttempt, a.record...)
+		return
+	case Ignored:
+		_, _ = a.alive.Exec(ctx, forgetAttempts, a.record...)
+	}
+	a.claim.suspects--
 }
 
 // holdRecord is a lock that lives as long as the process that handles the record, and no longer.
@@ -70,7 +79,7 @@ returning attempts, last_at`
 // each holds the record while it handles it: whoever gets to count knows that the one who counted before has ended,
 // and if that was not by dying the event is processed or its count removed.
 func (in *Inbox) examine(msg *message.Message, c *claim) (a *attempt, err error) {
-	a = &attempt{claim: c}
+	a = &attempt{claim: c, outcome: Failed}
 	if c == nil || c.suspects <= 0 {
 		return a, nil
 	}
@@ -133,9 +142,18 @@ func (in *Inbox) hold(ctx context.Context, record []any) (held pgx.Tx, err error
 	return held, err
 }
 
+// forgetAttempts removes the counts of a record that comes to an end, and of those before it in its partition, which
+// have come to theirs. One of these is left behind like this:
+//
+//	first   has died of record 5, or broke its second attempt at it off, and 5 is left with a count
+//	second  got the partition in good order, or overlaps with the first: it suspects nothing, looks for no count and
+//	        commits record 5
+//
+// No process that suspects nothing is made to look for counts, so this one stays until the next suspect of the
+// partition comes to an end, or the janitor to the day. It means nothing meanwhile: 5 is processed, and known to be.
 const forgetAttempts = `
 delete from public.inbox_attempt
-where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4`
+where consumer = $1 and topic = $2 and partition = $3 and record_offset <= $4`
 
 // forgive removes the counts of suspects that come to an end in this transaction.
 func (in *Inbox) forgive(ctx context.Context, tx pgx.Tx, items []*item) error {

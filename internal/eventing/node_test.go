@@ -180,7 +180,17 @@ func TestATopicThatOutlivesTheInboxIsRefused(t *testing.T) {
 	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(g *service.Group, _ net.Listener) {
 		b.node.StartConsumers(g)
 	})
+	err := <-ended
 	var wrong *inbox.RequirementError
-	require.ErrorAs(t, <-ended, &wrong)
+	require.ErrorAs(t, err, &wrong)
 	require.Equal(t, inbox.CheckRetention, wrong.Violations[0].Code)
+	requireExitCode(t, service.ExitUsage, err)
+}
+
+// requireExitCode asks as a service's program does.
+func requireExitCode(t *testing.T, want int, err error) {
+	t.Helper()
+	var coded interface{ ExitCode() int }
+	require.ErrorAs(t, err, &coded)
+	require.Equal(t, want, coded.ExitCode())
 }

@@ -15,7 +15,8 @@ type Listeners struct{ Admin, API string }
 // Run is the life of a service around its node: it opens the admin listener, waits for the database, starts the relay,
 // waits until events may be written, opens the API's listener, lets start start what writes and consumes, says that it
 // listens, and returns when the group has stopped. The group stops in reverse, so the relay is still there for the last
-// events.
+// events. An error that only another setting can cure, of the service, a server or a topic, has the exit code of a
+// wrong configuration.
 //
 // While it waits, /livez answers, /readyz says what is missing, and nobody can connect to the API.
 func (n *Node) Run(
@@ -30,7 +31,7 @@ func (n *Node) Run(
 	if err == nil {
 		host.Announce(bound)
 	}
-	return group.Wait()
+	return refused(group.Wait())
 }
 
 func (n *Node) open(

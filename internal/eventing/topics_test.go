@@ -38,5 +38,7 @@ func TestTheRelayRefusesAnotherPartitionCount(t *testing.T) {
 	_, err := pool.Exec(t.Context(), `update public.outbox_topic set partitions = 99 where topic = $1`, written)
 	require.NoError(t, err)
 	_, ended = open(t, cfg, topics...).run(at, start)
-	require.ErrorContains(t, <-ended, "partition")
+	err = <-ended
+	require.ErrorContains(t, err, "partition")
+	requireExitCode(t, service.ExitUsage, err)
 }

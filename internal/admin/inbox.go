@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -77,7 +78,7 @@ func (s *server) outcomes() (map[string]map[string]int64, error) {
 // LookupInboxEvent answers GET /admin/v1/inbox/events.
 func (s *server) LookupInboxEvent(w http.ResponseWriter, r *http.Request, p adminapi.LookupInboxEventParams) {
 	answer(w, r, func(ctx context.Context) (adminapi.InboxEvents, error) {
-		if n := len(p.EventId); n == 0 || n > 255 {
+		if n := utf8.RuneCountInString(p.EventId); n == 0 || n > 255 {
 			return adminapi.InboxEvents{}, invalidParameter("event_id", "does not have 1 to 255 characters")
 		}
 		names := make([]string, len(s.cfg.Consumers))

@@ -112,16 +112,17 @@ func isAttribute(name string) bool {
 	return false
 }
 
-// ValidID reports whether an inbox can remember the id: not empty, at most [MaxIDLength] bytes, valid UTF-8 and free
-// of control characters, which PostgreSQL (NUL) or a terminal would refuse.
+// ValidID reports whether an inbox can remember the id: not empty, valid UTF-8 of at most [MaxIDLength] characters, and
+// free of control characters, which PostgreSQL (NUL) or a terminal would refuse.
 func ValidID(id string) error {
 	switch {
 	case id == "":
 		return &DecodeError{CodeMissingID, "the record carries no event id"}
-	case len(id) > MaxIDLength:
-		return &DecodeError{CodeInvalidID, fmt.Sprintf("%d bytes, at most %d", len(id), MaxIDLength)}
 	case !utf8.ValidString(id), strings.ContainsFunc(id, isControl):
 		return &DecodeError{CodeInvalidID, "not printable UTF-8"}
+	case utf8.RuneCountInString(id) > MaxIDLength:
+		n := utf8.RuneCountInString(id)
+		return &DecodeError{CodeInvalidID, fmt.Sprintf("%d characters, at most %d", n, MaxIDLength)}
 	}
 	return nil
 }

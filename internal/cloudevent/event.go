@@ -38,7 +38,7 @@ const (
 	SpecVersion = "1.0"
 	// ContentTypeJSON is the media type of every payload this project writes.
 	ContentTypeJSON = "application/json"
-	// MaxIDLength is the longest event id, in bytes, that an inbox can remember.
+	// MaxIDLength is the longest event id, in characters, that an inbox can remember.
 	MaxIDLength = 255
 	// KeyMetadata is the Watermill metadata entry that carries the record key between the marshaler and the rest of
 	// the house. It is transport state, so it is not written as a header.

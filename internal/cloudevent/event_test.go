@@ -36,6 +36,7 @@ func TestAnEventSurvivesTheMessage(t *testing.T) {
 		"no extensions": func(e *cloudevent.Event) { e.Extensions = nil },
 		"foreign id":    func(e *cloudevent.Event) { e.ID = "orders-3-1042" },
 		"longest id":    func(e *cloudevent.Event) { e.ID = strings.Repeat("x", cloudevent.MaxIDLength) },
+		"in any script": func(e *cloudevent.Event) { e.ID = strings.Repeat("\u65e5", cloudevent.MaxIDLength) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,6 +74,7 @@ func TestFromMessageNamesWhatIsWrong(t *testing.T) {
 	}{
 		"no id":                  {id(""), cloudevent.CodeMissingID},
 		"id too long":            {id(strings.Repeat("x", 256)), cloudevent.CodeInvalidID},
+		"id too long, any way":   {id(strings.Repeat("\u65e5", 256)), cloudevent.CodeInvalidID},
 		"id with NUL":            {id("a\x00b"), cloudevent.CodeInvalidID},
 		"id with line break":     {id("a\nb"), cloudevent.CodeInvalidID},
 		"id not UTF-8":           {id("a\xff"), cloudevent.CodeInvalidID},

@@ -15,7 +15,7 @@ import (
 // from before the inbox's memory is [Expired], with [ErrExpired].
 //
 // Process looks at the id alone: no payload is compared, no version, no dead letter is written. Ids are any text of 1
-// to 255 bytes without control characters; another one is a [*cloudevent.DecodeError].
+// to 255 characters, none of them a control character; another one is a [*cloudevent.DecodeError].
 func (in *Inbox) Process(ctx context.Context, eventID string, fn func(context.Context, pgx.Tx) error) (Outcome, error) {
 	if err := cloudevent.ValidID(eventID); err != nil {
 		return Failed, err

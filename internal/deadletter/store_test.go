@@ -241,4 +241,9 @@ func TestManyLetters(t *testing.T) {
 	result, err := s.Discard(t.Context(), deadletter.Filter{Consumer: "test", Limit: 1200}, by)
 	require.NoError(t, err)
 	require.Equal(t, deadletter.Result{Matched: 1200, Changed: 1200}, result)
+	for id, want := range map[int64]int{1200: 1, 1201: 0} {
+		_, history, err := s.Get(t.Context(), id)
+		require.NoError(t, err)
+		require.Len(t, history, want, "what was done to %d is found by its id", id)
+	}
 }

@@ -46,6 +46,39 @@ func TestRename_RefusesWhatIsNoPath(t *testing.T) {
 	require.ErrorContains(t, err, "read module")
 }
 
+// Only what holds the path is written, and stays what else it was: a program stays one, and what is no text is left.
+func TestRename_WritesOnlyWhatChanges(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod": "// about m.org/a\nmodule m.org/a\n\ngo 1.26\n", "run.sh": "go run m.org/a/cmd\n", "README.md": "a\n",
+		"logo": "\x00m.org/a", "bin/old": "m.org/a", "doc/a.md": "m.org/a",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o700))
+	}
+	changed, err := rename(dir, "new.org/b")
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{
+		filepath.Join(dir, "go.mod"), filepath.Join(dir, "run.sh"), filepath.Join(dir, "doc", "a.md"),
+	}, changed)
+	for name, want := range map[string]string{
+		"go.mod": "// about new.org/b\nmodule new.org/b\n\ngo 1.26\n", "run.sh": "go run new.org/b/cmd\n",
+		"logo": "\x00m.org/a", "bin/old": "m.org/a", "README.md": "a\n",
+	} {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Equal(t, want, string(content), name)
+	}
+	info, err := os.Stat(filepath.Join(dir, "run.sh"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("go 1.26\n"), 0o600))
+	_, err = rename(dir, "new.org/c")
+	require.ErrorContains(t, err, "no module line")
+}
+
 // The whole tree is copied and renamed. That every import then parses and no old path is left is what a full build
 // would need a minute to say; the packages built stand for the rest.
 func TestRename_TheTree(t *testing.T) {

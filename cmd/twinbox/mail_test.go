@@ -50,3 +50,25 @@ func TestPagesOfMailsLeaveNoneOut(t *testing.T) {
 	}
 	require.Equal(t, []string{"1", "3", "4", "5"}, ids)
 }
+
+// Addresses are personal data: they are shown to who asks for them.
+func TestAddressesOfMails(t *testing.T) {
+	t.Parallel()
+	notification := listener(t, answers(map[string]string{
+		"service": aNotification, "mails": `{"items":[{"id":"1","recipient":"ada@example.org"},{"id":"2","recipient":""}]}`,
+	}))
+	list := func(args ...string) []string {
+		r := at(t, "", notification, append([]string{"mail", "list", "--state", "sent"}, args...)...)
+		require.Zero(t, r.code, r.stderr)
+		return strings.Split(strings.TrimSpace(r.stdout), "\n")
+	}
+	plain := list()
+	require.Len(t, plain, 3)
+	require.NotContains(t, plain[0], "RECIPIENT")
+	require.NotContains(t, plain[1], "ada@example.org")
+	full := list("--recipient")
+	require.Regexp(t, ` RECIPIENT$`, full[0])
+	require.Regexp(t, ` ada@example\.org$`, full[1])
+	require.Regexp(t, ` -$`, full[2])
+	require.Len(t, list("-n", "1"), 2)
+}

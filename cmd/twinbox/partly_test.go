@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -52,4 +53,57 @@ func TestOneOfTwoDoesNotAnswer(t *testing.T) {
 		require.Equal(t, "unavailable", document.Error.Code)
 		require.Equal(t, service.ExitFailure, document.Error.Exit)
 	}
+}
+
+// That one service does not have the key says nothing as long as the other one cannot be asked.
+func TestWhoHasIt(t *testing.T) {
+	t.Parallel()
+	other := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		says(`{"code":"not_parked","status":404,"detail":"This key is not parked."}`)(w, nil)
+	})
+	released := says(`{"dry_run":false,"count":1,"failed":0}`)
+	for name, c := range map[string]struct {
+		customer, notification http.HandlerFunc
+		code                   int
+		document               string
+	}{
+		"both answer, one has it":  {other, released, 0, ""},
+		"one is gone, one has it":  {answers(nil), released, 0, ""},
+		"nobody has it":            {other, other, exitNotFound, "not_parked"},
+		"who may have it is gone":  {other, answers(nil), service.ExitFailure, "unavailable"},
+		"who may have it is first": {answers(nil), other, service.ExitFailure, "unavailable"},
+	} {
+		r := at(t, listener(t, c.customer), listener(t, c.notification),
+			"outbox", "release", "--topic", "t", "--key", "k", "--yes", "--reason", "r", "--json")
+		require.Equal(t, c.code, r.code, "%s: %s", name, r.stderr)
+		var document failureDocument
+		r.json(t, &document)
+		require.Equal(t, c.document, document.Error.Code, name)
+	}
+}
+
+func TestTheNameOfAnUnreachableService(t *testing.T) {
+	t.Parallel()
+	r := at(t, "127.0.0.1:1", "", "outbox", "tail", "--json")
+	require.Equal(t, service.ExitFailure, r.code)
+	var document failureDocument
+	r.json(t, &document)
+	require.Equal(t, "unreachable", document.Error.Code)
+}
+
+func TestALetterAsADocument(t *testing.T) {
+	t.Parallel()
+	customer := listener(t, answers(map[string]string{
+		"dead-letters/17": `{"letter":{"id":17,"key":"k<"},"history":[{"id":1,"verb":"edit"}]}`,
+	}))
+	var document struct {
+		Letter  letter
+		History []struct{ Verb string }
+	}
+	r := at(t, customer, "", "dlq", "show", "17", "--json")
+	r.json(t, &document)
+	require.Equal(t, "customer/17", document.Letter.Ref, "the name to give to other commands")
+	require.Equal(t, "edit", document.History[0].Verb)
+	require.Contains(t, r.stdout, `"k<"`, "as people search for it")
 }

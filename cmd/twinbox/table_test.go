@@ -4,8 +4,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 func example() *table {
@@ -38,4 +40,39 @@ func TestTables(t *testing.T) {
 	require.NoError(t, (&table{columns: []string{"ID"}}).write(&none, 80))
 	require.Empty(t, none.String())
 	require.Error(t, example().write(failing{errors.New("full")}, 0))
+}
+
+// A table of anything fits the screen as long as its columns can be cut, and every cut is seen.
+func TestTablesFit(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		columns := rapid.IntRange(1, 12).Draw(t, "columns")
+		width := rapid.IntRange(narrow, 160).Draw(t, "width")
+		value := rapid.StringOfN(rapid.RuneFrom([]rune("aé世 \x1b\n")), 0, 60, -1)
+		whole := &table{}
+		for range columns {
+			whole.columns = append(whole.columns, "COLUMN")
+		}
+		for range rapid.IntRange(1, 5).Draw(t, "rows") {
+			row := make([]any, columns)
+			for c := range row {
+				row[c] = value.Draw(t, "value")
+			}
+			whole.add(row...)
+		}
+		var cut, uncut strings.Builder
+		require.NoError(t, whole.write(&cut, width))
+		require.NoError(t, whole.write(&uncut, unknownWide))
+		longest := func(text string) (n int) {
+			for line := range strings.Lines(text) {
+				n = max(n, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+			}
+			return n
+		}
+		require.Equal(t, len(whole.rows)+1, strings.Count(cut.String(), "\n"), "a line each")
+		require.LessOrEqual(t, longest(cut.String()), max(width, columns*(narrowest+gap)))
+		if !strings.Contains(cut.String(), "..") {
+			require.Equal(t, uncut.String(), cut.String(), "what is cut says so")
+		}
+	})
 }

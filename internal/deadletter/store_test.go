@@ -238,8 +238,11 @@ func TestManyLetters(t *testing.T) {
 	page, err := s.List(t.Context(), deadletter.Filter{After: 19_000, Limit: 500})
 	require.NoError(t, err)
 	require.Equal(t, []int64{19_001, 19_500}, []int64{page[0].ID, page[499].ID})
-	result, err := s.Discard(t.Context(), deadletter.Filter{Consumer: "test", Limit: 1200}, by)
+	var progress []int
+	change := deadletter.Change{By: "ana", OnProgress: func(changed int) { progress = append(progress, changed) }}
+	result, err := s.Discard(t.Context(), deadletter.Filter{Consumer: "test", Limit: 1200}, change)
 	require.NoError(t, err)
+	require.Equal(t, []int{500, 1000, 1200}, progress, "a chunk is a transaction, and is counted once it is through")
 	require.Equal(t, deadletter.Result{Matched: 1200, Changed: 1200}, result)
 	for id, want := range map[int64]int{1200: 1, 1201: 0} {
 		_, history, err := s.Get(t.Context(), id)

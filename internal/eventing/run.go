@@ -50,7 +50,7 @@ func (n *Node) open(
 	if err := n.await(ctx, "database", n.checkSchema); err != nil {
 		return bound, err
 	}
-	group.Go("relay", n.relay.Run)
+	group.Go("relay", n.relayEvents)
 	if err := n.await(ctx, "outbox", n.checkWriters); err != nil {
 		return bound, err
 	}

@@ -4,6 +4,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/eventing"
@@ -40,5 +41,27 @@ func TestTheRelayRefusesAnotherPartitionCount(t *testing.T) {
 	_, ended = open(t, cfg, topics...).run(at, start)
 	err = <-ended
 	require.ErrorContains(t, err, "partition")
+	requireExitCode(t, service.ExitUsage, err)
+}
+
+// A topic that takes less than the largest event would park the key of every event in between.
+func TestATopicForSmallerEventsIsRefused(t *testing.T) {
+	t.Parallel()
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], "OUTBOX_MAX_EVENT_BYTES=20001")
+	settings := sarama.NewConfig()
+	settings.Version = sarama.V3_6_0_0
+	admin, err := sarama.NewClusterAdmin(brokers, settings)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, admin.Close()) })
+	topic, limit := kafkatest.Group(t), "20000"
+	require.NoError(t, admin.CreateTopic(topic, &sarama.TopicDetail{
+		NumPartitions: cfg.Kafka.Partitions, ReplicationFactor: 1,
+		ConfigEntries: map[string]*string{"max.message.bytes": &limit},
+	}, false))
+	_, ended := open(t, cfg, cfg.Topics(topic, kafkatest.Group(t))...).
+		run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
+	err = <-ended
+	require.ErrorContains(t, err, "max_event_bytes: "+topic+" takes 20000 bytes, an event may have 20001")
 	requireExitCode(t, service.ExitUsage, err)
 }

@@ -43,16 +43,35 @@ func PartitionCounts(ctx context.Context, cfg Config, topics ...string) (map[str
 //
 // A record may outlive it: the broker drops whole segments, and never the active one.
 func TopicRetention(ctx context.Context, cfg Config, topics ...string) (map[string]time.Duration, error) {
-	kept := make(map[string]time.Duration, len(topics))
+	kept, err := askSettings(ctx, cfg, topics, retentionOf, retentionSetting, cleanupSetting)
+	if err != nil {
+		return nil, fmt.Errorf("ask for retention: %w", err)
+	}
+	return kept, nil
+}
+
+// TopicMaxBytes asks for the largest batch, and so the largest record with its frame, that the topics take, as they are
+// configured now. A topic that does not exist is missing in the answer. It returns as [TopicRetention] does.
+func TopicMaxBytes(ctx context.Context, cfg Config, topics ...string) (map[string]int, error) {
+	sizes, err := askSettings(ctx, cfg, topics, maxBytesOf, maxBytesSetting)
+	if err != nil {
+		return nil, fmt.Errorf("ask for sizes: %w", err)
+	}
+	return sizes, nil
+}
+
+// askSettings reads what the named settings of each topic mean.
+func askSettings[T any](
+	ctx context.Context, cfg Config, topics []string, read func(map[string]string) (T, error), names ...string,
+) (map[string]T, error) {
+	answer := make(map[string]T, len(topics))
 	if len(topics) == 0 {
-		return kept, nil
+		return answer, nil
 	}
 	err := askCluster(ctx, cfg, func(admin sarama.ClusterAdmin) error {
 		wanted := make([]*sarama.ConfigResource, len(topics))
 		for i, topic := range topics {
-			wanted[i] = &sarama.ConfigResource{
-				Type: sarama.TopicResource, Name: topic, ConfigNames: []string{retentionSetting, cleanupSetting},
-			}
+			wanted[i] = &sarama.ConfigResource{Type: sarama.TopicResource, Name: topic, ConfigNames: names}
 		}
 		found, err := admin.DescribeConfigs(wanted, sarama.DescribeConfigsOptions{})
 		for _, topic := range found {
@@ -62,28 +81,26 @@ func TopicRetention(ctx context.Context, cfg Config, topics ...string) (map[stri
 			if topic.ErrorCode != sarama.ErrNoError {
 				return fmt.Errorf("describe %s: %w", topic.Name, topic.ErrorCode)
 			}
-			if kept[topic.Name], err = retentionOf(topic.Configs); err != nil {
+			values := map[string]string{}
+			for _, setting := range topic.Configs {
+				values[setting.Name] = setting.Value
+			}
+			if answer[topic.Name], err = read(values); err != nil {
 				return fmt.Errorf("read settings of %s: %w", topic.Name, err)
 			}
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("ask for retention: %w", err)
-	}
-	return kept, nil
+	return answer, err
 }
 
 const (
 	retentionSetting = "retention.ms"
 	cleanupSetting   = "cleanup.policy"
+	maxBytesSetting  = "max.message.bytes"
 )
 
-func retentionOf(settings []sarama.ConfigEntry) (time.Duration, error) {
-	value := map[string]string{}
-	for _, setting := range settings {
-		value[setting.Name] = setting.Value
-	}
+func retentionOf(value map[string]string) (time.Duration, error) {
 	ms, err := strconv.ParseInt(value[retentionSetting], 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("parse %s: %w", retentionSetting, err)
@@ -92,6 +109,14 @@ func retentionOf(settings []sarama.ConfigEntry) (time.Duration, error) {
 		return -1, nil
 	}
 	return time.Duration(ms) * time.Millisecond, nil
+}
+
+func maxBytesOf(value map[string]string) (int, error) {
+	n, err := strconv.Atoi(value[maxBytesSetting])
+	if err != nil {
+		return 0, fmt.Errorf("parse %s: %w", maxBytesSetting, err)
+	}
+	return n, nil
 }
 
 // askCluster opens a short-lived connection for a question.

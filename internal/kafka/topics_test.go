@@ -39,6 +39,10 @@ func TestEnsureTopicsIsIdempotent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]time.Duration{name + ".a": 36 * time.Hour, name + ".b": -1, name + ".c": 168 * time.Hour},
 		kept, "the last one is the broker's default")
+	sizes, err := kafka.TopicMaxBytes(t.Context(), cfg, name+".a", name+".missing")
+	require.NoError(t, err)
+	require.Len(t, sizes, 1)
+	require.Greater(t, sizes[name+".a"], 1_000_000, "the broker's default")
 	counts, err := kafka.PartitionCounts(t.Context(), cfg, name+".a", name+".b", name+".missing")
 	require.NoError(t, err)
 	require.Equal(t, map[string]int32{name + ".a": 3, name + ".b": 1}, counts)

@@ -24,7 +24,7 @@
 //	entry.go record.go record_one.go           what is remembered of an event, and the statement that remembers it
 //	compare.go look.go                         what an id means that was there before
 //	order.go watermark.go hold.go              a key's order: versions, gaps, what parks behind what
-//	retry.go deadletter.go                     what failed, and what is given up
+//	retry.go late.go deadletter.go             what failed or took too long, and what is given up
 //	claim.go suspect.go                        whose a partition is, and what may have killed its last owner
 //	replay*.go pace.go                         dead letters that are taken up again
 //	janitor.go partition.go forget.go          the past

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,24 +81,24 @@ func (c *DLQImport) send(
 	for _, s := range services {
 		readers[s], writers[s] = io.Pipe()
 	}
-	results := make([]adminapi.Result, len(services))
+	results, ended := make([]adminapi.Result, len(services)), make(chan error, len(services))
 	all, ctx := errgroup.WithContext(ctx)
 	for i, s := range services {
 		all.Go(func() (err error) {
 			results[i], err = c.sendTo(ctx, s, readers[s])
+			ended <- err
 			readers[s].CloseWithError(errOneFailed) // a writer that still has lines must not wait for ever
 			return err
 		})
 	}
-	var own losses
-	all.Go(func() (err error) {
-		own, err = route(from, owners, writers)
-		for _, w := range writers {
-			w.CloseWithError(err)
-		}
-		return err
-	})
-	err := all.Wait()
+	own, err := route(from, owners, writers)
+	if errors.Is(err, errOneFailed) {
+		err = cmp.Or(<-ended, err) // that service says why, and before the others are cut off
+	}
+	for _, w := range writers {
+		w.CloseWithError(err)
+	}
+	err = cmp.Or(err, all.Wait())
 	var sum effects
 	for i, s := range services {
 		sum.add(s.Name, results[i])
@@ -153,7 +154,7 @@ func route(
 				text = append(slices.Clip(line), '\n')
 			}
 			if _, err := w.Write(text); err != nil {
-				return lost, fmt.Errorf("send line %d: %w", number, err)
+				return lost, fmt.Errorf("send line %d: %w: %w", number, errOneFailed, err)
 			}
 		}
 	}

@@ -47,3 +47,22 @@ func TestAnImportedLineThatIsTooLong(t *testing.T) {
 	require.Contains(t, r.stdout, "Imported 1 dead letter of customer.")
 	require.Regexp(t, `line 2 +line_too_long`, r.stdout)
 }
+
+// A service that takes no more lines says why, and that is what is said: not that a line could not be sent.
+func TestWhyAnImportIsRefused(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "letters.jsonl")
+	content := strings.Repeat("{\"consumer\":\"customer.profile\"}\n{\"consumer\":\"notification.mail\"}\n", 2000)
+	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
+	customer := listener(t, answers(map[string]string{"service": aCustomer}))
+	notification := listener(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		answers(map[string]string{
+			"service": aNotification, "dead-letters/import": `{"result":{"dry_run":false,"count":1,"failed":0}}`,
+		})(w, r)
+	})
+	for range 20 {
+		r := at(t, customer, notification, "dlq", "import", file, "--yes", "--reason", "r")
+		require.Contains(t, r.stderr, "customer: no (unavailable)")
+	}
+}

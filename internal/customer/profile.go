@@ -61,7 +61,12 @@ func verifyProfile(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data 
 	return changeProfile(ctx, tx, updateProfileStatus, data.UserID, domain.StatusVerified, event.Version)
 }
 
-var errNoProfile = errors.New("no profile below this version: an earlier event of the user is missing")
+// codeNoProfile is the code of a change whose profile is not there, or is gone. All events of a user come one after the
+// other, so no later attempt could find it; an operator may bring it back and replay.
+const codeNoProfile = "profile_missing"
+
+var errNoProfile = inbox.PermanentAs(codeNoProfile,
+	errors.New("no profile below this version: an earlier event of the user is missing"))
 
 // changeProfile runs an update that must hit the profile at an earlier version.
 func changeProfile(ctx context.Context, tx pgx.Tx, sql string, id domain.UserID, value any, version int64) error {

@@ -175,7 +175,7 @@ func oddities() []oddity {
 		{"a rename of nobody", func(r *rawEvent) {
 			r.headers["ce_type"] = contract.UserRenamed.Type
 			r.value = fmt.Appendf(nil, `{"user_id":"%s","name":"Eve","renamed_at":"2026-01-02T03:04:05Z"}`, r.id())
-		}, "handler_failed", false},
+		}, "profile_missing", false},
 	}
 }
 

@@ -54,3 +54,6 @@ const (
 
 // Permanent marks a handler's error as final: the event is given up without another attempt.
 func Permanent(err error) error { return failure.AsPermanent(err) }
+
+// PermanentAs is [Permanent] with a stable code of the handler's own, under which its dead letters are listed.
+func PermanentAs(code string, err error) error { return &codedError{code, Permanent(err)} }

@@ -59,7 +59,12 @@ func verifyContact(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data 
 	return inbox.QueueRows(ctx, tx, changed, updateContactVerified, data.UserID, event.Version)
 }
 
-var errNoContact = errors.New("no contact below this version: an earlier event of the user is missing")
+// codeNoContact is the code of a change whose contact is not there, or is gone. All events of a user come one after the
+// other, so no later attempt could find it; an operator may bring it back and replay.
+const codeNoContact = "contact_missing"
+
+var errNoContact = inbox.PermanentAs(codeNoContact,
+	errors.New("no contact below this version: an earlier event of the user is missing"))
 
 func changed(rows int64) error {
 	if rows == 0 {

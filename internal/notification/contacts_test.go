@@ -30,6 +30,20 @@ func TestAChangeWithoutItsContactIsGivenUp(t *testing.T) {
 		domain.UserRenamed{UserID: someone, Name: "Ada", RenamedAt: time.Now().UTC()}, 2))
 	require.Equal(t, inbox.Parked, b.consume(t,
 		domain.EmailVerified{UserID: someone, Email: "ada@example.org", VerifiedAt: time.Now().UTC()}, 3))
+	require.Equal(t, 1, b.count(t,
+		`select count(*) from dead_letter where code = 'contact_missing' and class = 'permanent'`))
+}
+
+func TestAChangeOfAContactThatWasRemovedIsGivenUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	require.Equal(t, inbox.Applied, b.register(t))
+	_, err := b.pool.Exec(t.Context(), `delete from contact`)
+	require.NoError(t, err)
+	require.Equal(t, inbox.Dead, b.consume(t,
+		domain.UserRenamed{UserID: someone, Name: "Ada", RenamedAt: time.Now().UTC()}, 2))
+	require.Equal(t, 1, b.count(t, `select count(*) from dead_letter where code = 'contact_missing'`))
+	require.Zero(t, b.count(t, `select count(*) from contact`))
 }
 
 func TestAContactAndItsMailAreOneTransaction(t *testing.T) {

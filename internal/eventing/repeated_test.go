@@ -112,3 +112,26 @@ func TestABatchThatComesAgain(t *testing.T) {
 	require.Equal(t, map[inbox.Outcome]int{inbox.Duplicate: 10, inbox.Dead: 2}, outcomesOf(t, cfg, topic, 12))
 	require.Equal(t, 4, letters())
 }
+
+// Two environments on one broker: each has groups of its own, so neither takes records away from the other. But a
+// record does not say which environment it is from: on a topic that both use, each applies what the other wrote.
+func TestEnvironmentsShareTopicsButNoGroups(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Group(t)
+	blue := environ(t, pgtest.DSN(pgtest.New(t, sets...)), brokers[0], "KAFKA_TOPIC_PARTITIONS=1")
+	green := environ(t, pgtest.DSN(pgtest.New(t, sets...)), brokers[0])
+	require.NotEqual(t, blue.Environment, green.Environment)
+	ensureTopic(t, blue, topic)
+	for _, cfg := range []eventing.Config{blue, green} {
+		record, err := kafka.Marshaler{}.Marshal(topic, cloudevent.Event{
+			ID: "of " + cfg.Environment, Source: "/test", Type: "test.pinged.v1", Subject: "k", Time: time.Now(),
+			Data: []byte(`{"n":1}`),
+		}.Message())
+		require.NoError(t, err)
+		sendRaw(t, brokers, record)
+	}
+	for _, cfg := range []eventing.Config{blue, green} {
+		require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 2}, outcomesOf(t, cfg, topic, 2))
+	}
+}

@@ -53,6 +53,12 @@ func TestPercentileIsTheNearestRank(t *testing.T) {
 	require.Zero(t, percentile(nil, 50))
 }
 
+func TestMilliseconds(t *testing.T) {
+	t.Parallel()
+	require.InDelta(t, 1500, milliseconds(1500*time.Millisecond), 0)
+	require.InDelta(t, 0.25, milliseconds(250*time.Microsecond), 0)
+}
+
 func TestRatiosPairTheRounds(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []float64{2, 3}, ratios([]float64{2, 6}, []float64{1, 2}))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
 	"example.com/twinbox/internal/service"
 )
@@ -240,6 +242,13 @@ func TestTheOperatorsFileIsItsOwnersAlone(t *testing.T) {
 
 func TestExitCodesOfErrors(t *testing.T) {
 	t.Parallel()
+	for status, want := range map[int]int{
+		400: service.ExitUsage, 422: service.ExitUsage, 404: exitNotFound, 401: exitRefused, 403: exitRefused,
+		409: exitRefused, 410: exitRefused, 413: service.ExitFailure, 500: service.ExitFailure, 503: service.ExitFailure,
+	} {
+		problem := &client.ProblemError{Problem: adminapi.Problem{Status: status}}
+		require.Equal(t, want, exitCode(fmt.Errorf("edit: %w", problem)), status)
+	}
 	require.Equal(t, 0, exitCode(nil))
 	require.Equal(t, 1, exitCode(errors.New("x")))
 	require.Equal(t, 5, exitCode(&partialError{errors.New("x")}))

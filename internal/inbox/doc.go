@@ -61,7 +61,7 @@
 //	each outcome, alone and in batches   TestScenarios
 //	a record that kills the process      TestARecordThatKillsTheProcess
 //	what is forgotten, and when          janitor_test.go, TestAJanitorThatDies
-//	replays                              replay_test.go, replay_crash_test.go
+//	replays                              replay_test.go, replay_crash_test.go; beside the consumer: hold_test.go
 //
 // With a broker, and members that come, go and freeze: crash_test.go and overlap_test.go of package eventing. Effects
 // are counted in a table that has no unique constraint.

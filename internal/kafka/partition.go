@@ -65,16 +65,23 @@ func newPartition(m *member, session sarama.ConsumerGroupSession, claim sarama.C
 	return p
 }
 
-// run lets the worker work until the partition is to be let go, and then gives it its time to end.
+// run reads the partition until it is to be let go.
 func (p *partition) run() {
+	p.own(func() {
+		if p.identify() {
+			p.work()
+		}
+	})
+}
+
+// own lets the worker work until the partition is to be let go, and then gives it its time to end.
+func (p *partition) own(work func()) {
 	defer p.left.Store(true)
 	defer p.cancel(errPartitionLost)
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		if p.identify() {
-			p.work()
-		}
+		work()
 	}()
 	p.wait(finished)
 	close(p.leaving)

@@ -30,7 +30,7 @@ type ConsumerConfig struct {
 	MaxBytes int
 	// Parallel is for how many partitions at a time a batch that is not full may be handled. The others wait for their
 	// turn and gather more, so that under load a batch is a batch and not a record: fewer, larger transactions. Full
-	// batches do not count, and a call that lasts longer than 20 ms counts no more, so a handler that waits holds up
+	// batches do not count, and a call that lasts longer than 10 ms counts no more, so a handler that waits holds up
 	// nobody. Default: half of the cores, at least 1.
 	Parallel int
 	// HandlerLimit is how long a call may take, counted anew after each pause ([Pausing]), before the partition

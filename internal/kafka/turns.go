@@ -18,7 +18,7 @@ type turns struct {
 
 // turnLimit is how long a call may keep its turn: longer than a transaction of a few records takes on a busy machine,
 // and too short for a wait that anybody would notice.
-const turnLimit = 20 * time.Millisecond
+const turnLimit = 10 * time.Millisecond
 
 func newTurns(parallel int, limit time.Duration) *turns {
 	return &turns{free: make(chan struct{}, parallel), limit: limit}

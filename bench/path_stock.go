@@ -32,7 +32,7 @@ type stockLine struct {
 }
 
 // serviceConns is how many connections a service's pool has by default (DATABASE_MAX_CONNECTIONS).
-const serviceConns = 20
+const serviceConns = 40
 
 func newStockLine(ctx context.Context, cfg lineConfig) (_ line, err error) {
 	l := &stockLine{cfg: cfg}

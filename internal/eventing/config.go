@@ -21,7 +21,7 @@ type Config struct {
 
 // PoolConfig is how a service uses its database.
 type PoolConfig struct {
-	MaxConns         int           `env:"MAX_CONNECTIONS" envDefault:"20" min:"4" max:"1000" doc:"connections of the pool; the relay has one more of its own"`
+	MaxConns         int           `env:"MAX_CONNECTIONS" envDefault:"40" min:"4" max:"1000" doc:"connections of the pool: commits that wait for the disk at the same time share a write; the relay has one more of its own"`
 	ConnectTimeout   time.Duration `env:"CONNECT_TIMEOUT" envDefault:"5s" min:"100ms" max:"1m" doc:"for opening a connection"`
 	StatementTimeout time.Duration `env:"STATEMENT_TIMEOUT" envDefault:"30s" min:"100ms" max:"1h" doc:"for one statement, enforced by the server"`
 	IdleTimeout      time.Duration `env:"IDLE_IN_TRANSACTION_TIMEOUT" envDefault:"1m" min:"1s" max:"1h" doc:"how long a transaction may do nothing before the server ends it"`

@@ -59,7 +59,7 @@ type InboxConfig struct {
 	ReplayWindow    time.Duration `env:"REPLAY_WINDOW" envDefault:"48h" min:"0s" max:"87600h" doc:"how long beyond its topic's retention an event may still come: retries, parked keys, replays, the broker's delay in deleting"`
 	JanitorInterval time.Duration `env:"JANITOR_INTERVAL" envDefault:"1h" min:"1s" max:"24h" doc:"between two rounds that make partitions ahead and drop what is forgotten"`
 	Batch           int           `env:"BATCH" envDefault:"200" min:"1" max:"10000" doc:"events of a partition that may share a transaction"`
-	Parallel        int           `env:"PARALLEL" envDefault:"0" min:"0" max:"1000" doc:"partitions of a consumer that may handle less than a full batch at the same time; the others gather meanwhile; 0: half of the cores"`
+	Parallel        int           `env:"PARALLEL" envDefault:"0" min:"0" max:"1000" doc:"partitions of a consumer that may handle less than a full batch at the same time; the others gather meanwhile; 0: as many as there are cores"`
 	GapWait         time.Duration `env:"GAP_WAIT" envDefault:"5s" min:"1ms" max:"5m" doc:"how long a handler that waits for a missing version waits before it parks the key"`
 	HandlerTimeout  time.Duration `env:"HANDLER_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one attempt of an event or a batch, transaction included"`
 	MaxAttempts     int           `env:"MAX_ATTEMPTS" envDefault:"5" min:"1" max:"1000" doc:"attempts that fail for an unknown reason before the event is given up"`

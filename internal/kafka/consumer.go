@@ -31,7 +31,7 @@ type ConsumerConfig struct {
 	// Parallel is for how many partitions at a time a batch that is not full may be handled. The others wait for their
 	// turn and gather more, so that under load a batch is a batch and not a record: fewer, larger transactions. Full
 	// batches do not count, and a call that lasts longer than 10 ms counts no more, so a handler that waits holds up
-	// nobody. Default: half of the cores, at least 1.
+	// nobody. Default: as many as there are cores.
 	Parallel int
 	// HandlerLimit is how long a call may take, counted anew after each pause ([Pausing]), before the partition
 	// counts as stalled. It ends nothing: a handler has its own timeouts, and they should be shorter. Default 5 min.
@@ -48,7 +48,7 @@ func (c ConsumerConfig) WithDefaults() ConsumerConfig {
 		c.MaxBytes = 4_000_000
 	}
 	if c.Parallel == 0 {
-		c.Parallel = max(1, runtime.GOMAXPROCS(0)/2)
+		c.Parallel = runtime.GOMAXPROCS(0)
 	}
 	if c.HandlerLimit == 0 {
 		c.HandlerLimit = 5 * time.Minute

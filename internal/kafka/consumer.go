@@ -30,8 +30,8 @@ type ConsumerConfig struct {
 	MaxBytes int
 	// Parallel is for how many partitions at a time a batch that is not full may be handled. The others wait for their
 	// turn and gather more, so that under load a batch is a batch and not a record: fewer, larger transactions. Full
-	// batches do not count, and a call that lasts longer than 10 ms counts no more, so a handler that waits holds up
-	// nobody. Default: as many as there are cores.
+	// batches do not count, and a call that lasts longer than 10 ms counts no more, so a handler that waits holds
+	// the others up for no longer. Default: as many as there are cores.
 	Parallel int
 	// HandlerLimit is how long a call may take, counted anew after each pause ([Pausing]), before the partition
 	// counts as stalled. It ends nothing: a handler has its own timeouts, and they should be shorter. Default 5 min.

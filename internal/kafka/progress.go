@@ -79,6 +79,7 @@ func (p *progress) resume() {
 	}
 }
 
+// received notes that the broker gives what there is.
 func (p *progress) received() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

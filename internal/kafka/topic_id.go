@@ -28,9 +28,11 @@ func (p *partition) identify() bool {
 	for {
 		same, err := p.compareIDs()
 		if err == nil {
+			p.progress.received()
 			return same
 		}
 		p.log.Debug("compare the topic with the offset's", "error", err)
+		p.progress.turnedAway(err)
 		timer := time.NewTimer(p.member.cfg.NackBackoff)
 		select {
 		case <-timer.C:

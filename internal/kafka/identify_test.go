@@ -1,0 +1,36 @@
+package kafka
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A partition whose topic cannot be told from another is not read. For a while that is an election; then it has to be
+// said, for nothing else would.
+func TestAPartitionThatCannotBeIdentifiedIsUnhealthy(t *testing.T) {
+	t.Parallel()
+	cfg := quick(1, 0)
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	cfg.Now = func() time.Time { return now }
+	m := newMember(context.Background(), cfg, orDiscard(nil))
+	defer m.cancel()
+	m.reader = &batchReader{cfg: GroupConfig{Config: Config{Brokers: []string{"127.0.0.1:1"}}}.WithDefaults()}
+	defer func() { require.NoError(t, m.reader.close()) }()
+	session := newFakeSession(1)
+	p := newPartition(m, session, session)
+	identified := make(chan bool)
+	go func() { identified <- p.identify() }()
+	require.Eventually(t, func() bool {
+		p.progress.mu.Lock()
+		defer p.progress.mu.Unlock()
+		return !p.progress.refused.IsZero()
+	}, time.Minute, time.Millisecond)
+	close(p.leaving)
+	require.False(t, <-identified)
+	require.NoError(t, p.healthy())
+	now = now.Add(cfg.UnhealthyAfter + time.Second)
+	require.ErrorContains(t, p.healthy(), "cannot be read")
+}

@@ -20,9 +20,9 @@ type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, 
 // by one.
 //
 // The contract with the loop: the messages are consecutive ones of one partition, ctx is the partition's and each
-// message's own context ends with it; one call per partition at a time. It acknowledges the first handled messages,
-// which are committed or given up, and hands over the rest again unless the partition is gone. err is nil if and only
-// if handled is len(msgs); otherwise the context has ended.
+// message's own context ends with it, no sooner, since the handlers of a batch end together; one call per partition at
+// a time. It acknowledges the first handled messages, which are committed or given up, and hands over the rest again
+// unless the partition is gone. err is nil if and only if handled is len(msgs); otherwise the context has ended.
 func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 	return func(ctx context.Context, msgs []*message.Message) (handled int, err error) {
 		for handled < len(msgs) {

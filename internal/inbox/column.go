@@ -7,8 +7,8 @@ import (
 )
 
 // column is an array parameter that points into what there is. A slice would do, but pgx copies each of its elements to
-// the heap to look at it: with the inbox's columns as many allocations per event as all the rest of the batch. Pointers
-// need none.
+// the heap to look at it: with the inbox's columns eight of the 28 allocations per event of BenchmarkInbox at batch
+// 200. Pointers need none.
 type column[V any] struct {
 	length int
 	at     func(i int) V // a pointer

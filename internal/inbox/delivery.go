@@ -12,7 +12,7 @@ import (
 // batch; its values are those of the message. It takes the transaction and the event from the middleware to the Mux,
 // because a Watermill handler sees nothing but the message; business code gets them as arguments.
 //
-// It is one allocation, where a deadline and a value for each message would be six and a timer.
+// It is one allocation, where a deadline and a value for each message would be several and a timer.
 type delivery struct {
 	context.Context
 	message context.Context

@@ -40,7 +40,7 @@ type outMessage struct {
 func (f feeder) deliver(p *partition, batch []entry) (handled int, err error) {
 	d := feed{feeder: f, p: p, batch: batch, out: make([]outMessage, 0, len(batch))}
 	defer d.cancelAll()
-	for d.settle(); d.settled < len(batch); d.settle() {
+	for d.settle(); d.settled < len(d.batch); d.settle() {
 		if d.settled == len(d.out) && d.stopped {
 			return d.settled, nil
 		}

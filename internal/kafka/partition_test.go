@@ -118,6 +118,31 @@ func TestANackHoldsBackWhatIsNotOutYet(t *testing.T) {
 	require.Equal(t, ids[1:], read(t, l, 5), "b, c, then the rest")
 }
 
+func TestAWindowThatGrewIsSettledAsAWhole(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	msgs := events(4, "a")
+	ids := idsOf(msgs)
+	cfg := fast(brokers, kafkatest.Group(t))
+	cfg.Window = 3
+	l := listen(t, cfg, topic)
+
+	require.NoError(t, publisher.Publish(topic, msgs[0]))
+	a := receive(t, l.messages) // alone in the window, until the others arrive
+	require.NoError(t, publisher.Publish(topic, msgs[1:]...))
+	b, c := receive(t, l.messages), receive(t, l.messages)
+	require.Equal(t, ids[:3], idsOf([]*message.Message{a, b, c}))
+	a.Ack()
+	silent(t, l) // b and c are out: they neither come again nor let the next one in
+	require.NoError(t, b.Context().Err())
+	b.Nack()
+	silent(t, l)
+	c.Ack()
+	require.Equal(t, ids[1:], read(t, l, 3), "b, c, then the rest")
+}
+
 func TestAfterACrashTheUncommittedComesAgain(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

@@ -130,7 +130,8 @@ func (in *Inbox) apart(
 				it.outcome = Applied
 			}
 		}
-		if n, err := in.together(ctx, items[:culprit], next, started); err != nil {
+		// One of them that went well before may fail now: then those behind it have not run, and come before the culprit.
+		if n, err := in.together(ctx, items[:culprit], next, started); err != nil || n < culprit {
 			return n, err
 		}
 	}

@@ -132,15 +132,16 @@ func (in *Inbox) bury(it *item, l *letter, outcome Outcome) (twin bool, err erro
 	defer cancel()
 	in.crash("giving_up")
 	err = in.transact(ctx, func(w *work) error {
+		remembered := false
 		if l.entry != nil && outcome == Dead {
-			if twin, err = in.occupy(ctx, w, *l.entry); err != nil {
+			if remembered, twin, err = in.occupy(ctx, w, *l.entry); err != nil {
 				return err
 			}
 			if twin {
 				return in.forgive(ctx, w, []*item{it})
 			}
 		}
-		filed, fresh, err := in.file(ctx, w, l, l.entry != nil && outcome == Dead)
+		filed, fresh, err := in.file(ctx, w, l, remembered)
 		if err == nil && fresh {
 			err = in.cfg.Copy(ctx, w, filed)
 		}
@@ -159,15 +160,16 @@ func (in *Inbox) bury(it *item, l *letter, outcome Outcome) (twin bool, err erro
 	return twin && err == nil, err
 }
 
-// occupy takes the id's place and reports whether the same event has it already.
-func (in *Inbox) occupy(ctx context.Context, tx pgx.Tx, e entry) (bool, error) {
+// occupy takes the id's place, or reports that the same event has it already. It does neither where another event has
+// the place, or the inbox does not remember so far back: what was refused before its id was looked at may be either.
+func (in *Inbox) occupy(ctx context.Context, tx pgx.Tx, e entry) (taken, twin bool, err error) {
 	probe := &item{entry: e}
 	s, err := in.askOne(ctx, tx, probe)
 	if err != nil || s.inserted[e.id] {
-		return false, err
+		return err == nil, false, err
 	}
 	hash, err := in.hashOf(ctx, tx, &e)
-	return err == nil && hash != nil && bytes.Equal(hash, e.hash), err
+	return false, err == nil && hash != nil && bytes.Equal(hash, e.hash), err
 }
 
 // file writes the letter. It reports false where the event has one already.

@@ -3,6 +3,7 @@ package inbox
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -88,11 +89,13 @@ func (r *replay) rehearse(ctx context.Context, l deadletter.Letter, done *Replay
 	return err
 }
 
-// reclaimEntry takes an id that was given up or parked. The hash stays that of the record that came: its redelivery is
-// a duplicate, whatever was put in its place.
+// reclaimEntry takes an id that was given up or parked with this very record, and not with another one that has the id
+// too and waits itself. The hash stays that of the record that came: its redelivery is a duplicate, whatever was put in
+// its place.
 const reclaimEntry = `
 update public.inbox set metadata = metadata || '{"outcome": "replayed"}'
-where consumer = $1 and event_id = $2 and event_time = $3 and metadata ->> 'outcome' in ('dead', 'parked', 'gap')`
+where consumer = $1 and event_id = $2 and event_time = $3 and payload_hash = $4
+    and metadata ->> 'outcome' in ('dead', 'parked', 'gap')`
 
 // claim takes the event's id and its place in the order of its key, as for a delivery. It returns Applied when the
 // handler is to run, Duplicate and Stale when there is nothing left to do, and a refusal where neither can be known.
@@ -124,7 +127,8 @@ func (in *Inbox) claim(
 func (in *Inbox) claimID(
 	ctx context.Context, w *work, it *item, l deadletter.Letter, force bool,
 ) (Outcome, error) {
-	tag, err := w.Exec(ctx, reclaimEntry, in.cfg.Consumer, it.entry.id, it.entry.place)
+	came := sha256.Sum256(l.Payload)
+	tag, err := w.Exec(ctx, reclaimEntry, in.cfg.Consumer, it.entry.id, it.entry.place, came[:])
 	if err != nil {
 		return Failed, fmt.Errorf("claim inbox row: %w", err)
 	}

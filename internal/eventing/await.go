@@ -43,5 +43,12 @@ func (n *Node) checkSchema(ctx context.Context) error {
 }
 
 // checkWriters asks whether events may be added. After a restore into another cluster the relay has to put the cursor
-// right first: an event added before that could take a number among the old ones and be lost.
-func (n *Node) checkWriters(ctx context.Context) error { return outbox.CheckWriters(ctx, n.Pool) }
+// right first: an event added before that could take a number among the old ones and be lost. What no relay cures is an
+// error at once.
+func (n *Node) checkWriters(ctx context.Context) error {
+	err := outbox.CheckWriters(ctx, n.Pool)
+	if refused, is := errors.AsType[*outbox.CheckError](err); is && !refused.Has("restored") {
+		return backoff.Permanent(err)
+	}
+	return err
+}

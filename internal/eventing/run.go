@@ -18,14 +18,17 @@ type Listeners struct{ Admin, API string }
 // events. An error that only another setting can cure, of the service, a server or a topic, has the exit code of a
 // wrong configuration.
 //
-// While it waits, /livez answers, /readyz says what is missing, and nobody can connect to the API.
+// While it waits, /livez answers, /readyz says what is missing, and nobody can connect to the API. A task that fails
+// meanwhile ends the wait: what is waited for may be its work, as the first lead of a relay is.
 func (n *Node) Run(
 	ctx context.Context, group *service.Group, at Listeners, host service.Host,
 	start func(group *service.Group, api net.Listener),
 ) error {
 	group.OnStop("connections", n.Close)
-	bound, err := n.open(ctx, group, at, start)
-	if err != nil && ctx.Err() == nil {
+	starting, started := untilFailed(ctx, group)
+	defer started()
+	bound, err := n.open(starting, group, at, start)
+	if err != nil && starting.Err() == nil {
 		group.Go("start", func(context.Context) error { return err })
 	}
 	if err == nil {
@@ -65,6 +68,19 @@ func (n *Node) open(
 	bound.API = api.Addr().String()
 	start(group, api)
 	return bound, nil
+}
+
+// untilFailed is ctx as long as no task of the group has failed. Call stop when nothing waits on it any more.
+func untilFailed(ctx context.Context, group *service.Group) (_ context.Context, stop context.CancelFunc) {
+	ctx, stop = context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-group.Failed():
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, stop
 }
 
 func listen(ctx context.Context, addr string) (net.Listener, error) {

@@ -43,8 +43,7 @@ func Run(ctx context.Context, cfg Config, host service.Host) error {
 	}
 	sender, err := newSender(senderSetup{
 		settings: cfg.Mail, pool: node.Pool, outbox: node.Outbox, log: host.Log, registerer: admin.Registry(),
-		writer: Writer{Links: cfg.links(), PublicURL: cfg.PublicURL, LinksFor: cfg.LinksFor, Host: cfg.messageIDHost()},
-		smtp:   &smtpSender{cfg: cfg.SMTP, from: cfg.MailFrom},
+		writer: cfg.writer(), smtp: &smtpSender{cfg: cfg.SMTP, from: cfg.MailFrom},
 	})
 	if err != nil {
 		return errors.Join(err, node.Close())

@@ -2,6 +2,7 @@ package notification
 
 import (
 	"fmt"
+	"net/mail"
 	"strings"
 	"time"
 
@@ -60,10 +61,20 @@ func (c Config) Rules() []config.Rule {
 	)
 }
 
+// writer writes letters under a public URL that may end in a slash: a link with two would lead nowhere.
+func (c Config) writer() Writer {
+	return Writer{
+		Links: c.links(), PublicURL: strings.TrimRight(c.PublicURL, "/"), LinksFor: c.LinksFor, Host: c.messageIDHost(),
+	}
+}
+
 func (c Config) links() domain.VerificationKey { return domain.VerificationKey(c.VerificationSecret) }
 
-// messageIDHost is the domain of MAIL_FROM.
+// messageIDHost is the domain of MAIL_FROM, in which a name, a quoted user or a comment may hold another "@".
 func (c Config) messageIDHost() string {
-	_, host, _ := strings.Cut(strings.TrimRight(c.MailFrom, "> "), "@")
-	return host
+	from, err := mail.ParseAddress(c.MailFrom)
+	if err != nil {
+		return "" // cannot happen: the variable's format is checked by the same parser
+	}
+	return from.Address[strings.LastIndex(from.Address, "@")+1:]
 }

@@ -3,10 +3,13 @@ package notification
 import (
 	"errors"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/domain"
 )
 
 func environ(extra ...string) []string {
@@ -22,6 +25,34 @@ func TestTheDefaultsHoldTogether(t *testing.T) {
 	require.NoError(t, config.Load(environ(), &cfg))
 	require.Equal(t, "example.com", cfg.messageIDHost())
 	require.Equal(t, int32(6), cfg.Topics()[0].Partitions)
+}
+
+// The link that people follow is one that Customer's router knows, whichever way the address is written.
+func TestLinksBeginAtThePublicURL(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"https://example.org":       "https://example.org/v1/verifications?token=",
+		"https://example.org/":      "https://example.org/v1/verifications?token=",
+		"https://example.org/shop/": "https://example.org/shop/v1/verifications?token=",
+	} {
+		var cfg Config
+		require.NoError(t, config.Load(environ("PUBLIC_URL="+given), &cfg))
+		letter, err := cfg.writer().Write(Mail{ID: uuid.New(), UserID: domain.UserID(uuid.NewString())}, time.Now())
+		require.NoError(t, err)
+		require.Contains(t, letter.Text, "\n"+want, given)
+	}
+}
+
+func TestMessageIDsAreOfTheSendersDomain(t *testing.T) {
+	t.Parallel()
+	for _, from := range []string{
+		"no-reply@example.org", "Twinbox <no-reply@example.org>", "<no-reply@example.org>",
+		`"Twinbox @ home" <no-reply@example.org>`, `"no@reply"@example.org`, "no-reply@example.org (Twinbox)",
+	} {
+		var cfg Config
+		require.NoError(t, config.Load(environ("MAIL_FROM="+from), &cfg))
+		require.Equal(t, "example.org", cfg.writer().Host, from)
+	}
 }
 
 func TestCrossChecksAreReportedAllAtOnce(t *testing.T) {

@@ -2,6 +2,8 @@ package admin
 
 import (
 	"fmt"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -21,18 +23,15 @@ func newAction(by, reason string, dryRun bool) (action, error) {
 	return action{by: by, reason: reason, dryRun: dryRun}, nil
 }
 
-// checkText accepts one line of printable text.
+// checkText accepts one line of text in which somebody has written something.
 func checkText(member, value string, longest int) error {
-	switch n := utf8.RuneCountInString(value); {
-	case n == 0:
+	switch {
+	case strings.TrimSpace(value) == "":
 		return invalid(member, "is empty")
-	case n > longest:
+	case utf8.RuneCountInString(value) > longest:
 		return invalid(member, fmt.Sprintf("is longer than %d characters", longest))
-	}
-	for _, r := range value {
-		if r < ' ' || r == 0x7f {
-			return invalid(member, "holds control characters")
-		}
+	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
+		return invalid(member, "holds control characters, or is not UTF-8")
 	}
 	return nil
 }

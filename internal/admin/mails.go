@@ -52,6 +52,9 @@ func (s *server) ListMails(w http.ResponseWriter, r *http.Request, p adminapi.Li
 			State: value(p.State), UserID: value(p.UserId), EventID: value(p.EventId), Since: value(p.Since),
 			Until: value(p.Until), Recipient: value(p.Recipient), Limit: limit,
 		}
+		if user, err := uuid.Parse(q.UserID); q.UserID != "" && (err != nil || user.String() != q.UserID) {
+			return adminapi.Mails{}, invalidParameter("user_id", "is no lower-case UUID")
+		}
 		if p.After != nil {
 			if q.After, err = uuid.Parse(*p.After); err != nil {
 				return adminapi.Mails{}, invalidParameter("after", "is no UUID")

@@ -53,18 +53,18 @@ const mailID = "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10"
 func TestListOfMails(t *testing.T) {
 	t.Parallel()
 	b, m := setupMails(t)
-	status, body := b.call(t, "GET", "/admin/v1/mails?state=sent&user_id=u&event_id=e&limit=7&recipient=true"+
+	status, body := b.call(t, "GET", "/admin/v1/mails?state=sent&user_id="+mailID+"&event_id=e&limit=7&recipient=true"+
 		"&since=2026-01-02T03:04:05Z&until=2026-01-03T03:04:05Z&after="+mailID, "")
 	require.Equal(t, 200, status, string(body))
 	require.JSONEq(t, `{"items":[]}`, string(body))
 	require.Equal(t, admin.MailQuery{
-		State: "sent", UserID: "u", EventID: "e", Limit: 7, Recipient: true, After: uuid.MustParse(mailID),
+		State: "sent", UserID: mailID, EventID: "e", Limit: 7, Recipient: true, After: uuid.MustParse(mailID),
 		Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Until: time.Date(2026, 1, 3, 3, 4, 5, 0, time.UTC),
 	}, m.query)
 	status, _ = b.call(t, "GET", "/admin/v1/mails", "")
 	require.Equal(t, 200, status)
 	require.Equal(t, admin.MailQuery{Limit: 100}, m.query)
-	for _, query := range []string{"limit=0", "limit=1001", "after=17", "after=", "limit=1&limit=2"} {
+	for _, query := range []string{"limit=0", "limit=1001", "after=17", "after=", "user_id=17", "user_id=urn:uuid:" + mailID, "limit=1&limit=2"} {
 		status, body = b.call(t, "GET", "/admin/v1/mails?"+query, "")
 		requireProblem(t, status, body, 400, "invalid_parameter")
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/outbox"
@@ -51,6 +53,10 @@ var sentinels = []struct {
 	},
 }
 
+// badText is how the database refuses a text that it cannot even compare with its own. All text that it gets from here
+// is the caller's.
+const badText = "22021"
+
 // mapError says what an error of the packages below is to a caller. nil means a defect.
 func mapError(err error) *web.Error {
 	for _, s := range sentinels {
@@ -60,6 +66,12 @@ func mapError(err error) *web.Error {
 	}
 	if refused := letterError(err); refused != nil {
 		return refused
+	}
+	if refused, is := errors.AsType[*pgconn.PgError](err); is && refused.Code == badText {
+		return &web.Error{
+			Status: http.StatusUnprocessableEntity, Code: codeInvalid, Cause: err,
+			Detail: "A text holds a zero byte or is not UTF-8; nothing that is kept here does.",
+		}
 	}
 	if failure.Classify(err) == failure.Transient {
 		return &web.Error{

@@ -66,7 +66,8 @@ func NewAdmin(cfg AdminConfig) *Admin {
 func (a *Admin) Registry() *prometheus.Registry { return a.registry }
 
 // Check adds a readiness check. Its error's text is shown to whoever asks, so it must hold nothing secret. A check that
-// ignores its context delays no answer: it counts as failing, and is not started again while it runs.
+// ignores its context delays no answer beyond CheckTimeout: it counts as failing, and is not started again while it
+// runs.
 func (a *Admin) Check(name string, check func(ctx context.Context) error) { a.ready.add(name, check) }
 
 // Handle adds what operates the service: patterns as http.ServeMux takes them.

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -91,6 +92,30 @@ func TestAdmin_ReadinessIsBounded(t *testing.T) {
 		_, report = readyz(t, admin)
 		return report.Checks[0].Status == "ok"
 	}, 5*time.Second, time.Millisecond, "and is asked again once it has returned")
+}
+
+// A load balancer and a person may ask at the same time: both hear what the check says, and it still runs alone.
+func TestAdmin_ReadinessIsAskedByTwo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		admin := service.NewAdmin(service.AdminConfig{Log: quiet, CheckTimeout: time.Minute})
+		release, running, most := make(chan struct{}), 0, 0
+		admin.Check("slow", func(context.Context) error {
+			running++
+			most = max(most, running)
+			<-release
+			running--
+			return nil
+		})
+		codes := make(chan int, 2)
+		for range cap(codes) {
+			go func() { codes <- get(t, admin, "/readyz").Code }()
+		}
+		synctest.Wait() // both have asked
+		close(release)
+		require.Equal(t, []int{http.StatusOK, http.StatusOK}, []int{<-codes, <-codes})
+		require.Equal(t, 1, most)
+	})
 }
 
 func TestAdmin_LivenessAsksNobody(t *testing.T) {

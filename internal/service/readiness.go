@@ -115,15 +115,16 @@ func (c *check) result(ctx context.Context, timeout time.Duration) CheckResult {
 
 // bounded runs the check in a goroutine of its own, which outlives the answer when the check ignores its context. The
 // token keeps such checks from piling up, one for every probe. It is given back before the answer: who asks again on
-// hearing it must not find the check running.
+// hearing it must not find the check running. Who asks beside another one waits for the token: that two ask at a time
+// makes nothing fail.
 func (c *check) bounded(ctx context.Context, timeout time.Duration) error {
-	select {
-	case c.busy <- struct{}{}:
-	default:
-		return errStillRunning
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errors.New("no answer within "+timeout.String()))
 	defer cancel()
+	select {
+	case c.busy <- struct{}{}:
+	case <-ctx.Done():
+		return errStillRunning
+	}
 	ended := make(chan error, 1)
 	go func() {
 		err := protect(ctx, c.run)

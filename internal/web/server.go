@@ -100,6 +100,9 @@ func (s *Server) drain(cancelRequests context.CancelFunc) error {
 	if err := s.http.Shutdown(ctx); err == nil {
 		return nil
 	}
+	if s.isIdle() { // what is left are connections on which no request has come
+		return s.http.Close()
+	}
 	cancelRequests()
 	err := s.http.Close()
 	left, cancel := context.WithTimeout(context.Background(), cutOff)
@@ -165,6 +168,16 @@ func (s *Server) isDraining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.draining
+}
+
+// isIdle says that the drain has seen the last request end.
+func (s *Server) isIdle() bool {
+	select {
+	case <-s.idle:
+		return true
+	default:
+		return false
+	}
 }
 
 // closing tells the client with the last answer that there will be no other on this connection. An answer without an

@@ -101,6 +101,19 @@ func TestAnIdleServerStopsAtOnce(t *testing.T) {
 	kept.closed(t)
 }
 
+// A browser opens connections ahead, and a load balancer asks whether it can: neither is a request that did not end.
+func TestAConnectionWithoutARequestIsNoFailureOfTheDrain(t *testing.T) {
+	t.Parallel()
+	s := serve(t, web.Config{}, web.ServerConfig{DrainTimeout: 100 * time.Millisecond})
+	silent := s.raw(t, "")
+	kept := s.raw(t, "GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n")
+	require.Equal(t, http.StatusOK, kept.answer(t).status) // the server accepted this one later, so it has the other too
+	s.stop()
+	require.NoError(t, s.wait(t))
+	silent.closed(t)
+	kept.closed(t)
+}
+
 func TestServeReportsABrokenListener(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -39,6 +39,10 @@ func (l *lane) fill(maxBytes int) bool {
 	if l.request != nil {
 		return true
 	}
+	if len(l.batch) > 0 {
+		// It found no leader and was never sealed. It is taken anew: it must not grow, and a call may be over since.
+		l.queue, l.batch = append(l.batch, l.queue...), nil
+	}
 	size, taken := batchOverhead, 0
 	for _, r := range l.queue {
 		if !sendable(r) {

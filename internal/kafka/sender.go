@@ -30,7 +30,7 @@ type sender struct {
 	failing map[topicPartition]struct{} // gave up last time: one attempt per round until it works again
 	caps    map[string]int              // batch bytes per topic, where the topic takes less than MaxMessageBytes
 	moved   map[string]struct{}         // topics whose leaders must be looked up again
-	spread  int32                       // where the next records without a key go
+	spread  uint32                      // where the next records without a key go
 
 	partitioners map[string]sarama.Partitioner
 }

@@ -62,12 +62,12 @@ func (s *sender) partitioner(topic string) func(*record, []int32) int32 {
 	var key keyEncoder
 	question := &sarama.ProducerMessage{Topic: topic, Key: &key}
 	return func(r *record, partitions []int32) int32 {
-		n := int32(len(partitions))
+		n := len(partitions)
 		if r.key == "" {
-			return partitions[s.spread%n]
+			return partitions[s.spread%uint32(n)]
 		}
 		key = r.data.Key
-		choice, err := byHash.Partition(question, n)
+		choice, err := byHash.Partition(question, int32(n))
 		if err != nil {
 			panic(err) // murmur2 has no error of its own, and the encoder returns none
 		}

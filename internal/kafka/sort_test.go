@@ -1,0 +1,21 @@
+package kafka
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A round is counted whether or not a record needs the count: a busy process passes this number within weeks.
+func TestRecordsWithoutAKeyAreSpreadForEver(t *testing.T) {
+	t.Parallel()
+	s := newSender(Config{Brokers: []string{"127.0.0.1:1"}}.WithDefaults(), nil, orDiscard(nil))
+	s.spread = math.MaxInt32
+	partitions, used := []int32{0, 1, 2}, map[int32]int{}
+	for range 6 {
+		used[s.partitioner("t")(&record{}, partitions)]++
+		s.spread++
+	}
+	require.Equal(t, map[int32]int{0: 2, 1: 2, 2: 2}, used)
+}

@@ -27,7 +27,7 @@ func (p *partition) work() {
 		handled = max(0, min(handled, len(batch)))
 		p.acknowledge(handled)
 		if handled == len(batch) {
-			err = nil
+			p.tries, err = 0, nil
 		} else if err == nil {
 			err = errIncomplete
 		}
@@ -141,6 +141,9 @@ func (p *partition) acknowledge(n int) {
 
 // backOff waits before what is left is handed over again; false when the partition is to be let go.
 func (p *partition) backOff(err error) bool {
+	if isClosed(p.leaving) {
+		return false // and the error, if there is one, is most often that
+	}
 	cfg := p.member.cfg
 	wait := min(cfg.NackBackoff<<min(p.tries-1, 16), cfg.MaxNackBackoff)
 	if p.tries == 1 && !errors.Is(err, errNacked) {

@@ -5,7 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // A partition whose topic cannot be told from another is not read. For a while that is an election; then it has to be
@@ -33,4 +37,29 @@ func TestAPartitionThatCannotBeIdentifiedIsUnhealthy(t *testing.T) {
 	require.NoError(t, p.healthy())
 	now = now.Add(cfg.UnhealthyAfter + time.Second)
 	require.ErrorContains(t, p.healthy(), "cannot be read")
+}
+
+// A broker that does not know the topic for a moment has said nothing about its id: "there is none" would leave the
+// partition without its guard for as long as it is read.
+func TestATopicThatIsNotKnownNowHasNoOtherID(t *testing.T) {
+	t.Parallel()
+	at := topicPartition{"t", 0}
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, at.topic))
+	require.NoError(t, err)
+	defer cluster.Close()
+	reader := &batchReader{cfg: GroupConfig{Config: Config{Brokers: cluster.ListenAddrs()}}.WithDefaults()}
+	defer func() { require.NoError(t, reader.close()) }()
+	id, err := reader.topicID(at)
+	require.NoError(t, err)
+	require.NotEmpty(t, id)
+
+	away := cluster.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.Metadata}, Topic: at.topic, Err: kerr.UnknownTopicOrPartition, Count: 1,
+	})
+	_, err = reader.topicID(at)
+	require.Equal(t, 1, away.Hits())
+	require.ErrorIs(t, err, sarama.ErrUnknownTopicOrPartition)
+	again, err := reader.topicID(at)
+	require.NoError(t, err)
+	require.Equal(t, id, again)
 }

@@ -102,16 +102,23 @@ func TestAnOffsetOfTheTopicBeforeIsRefused(t *testing.T) {
 	require.Equal(t, ids, read(t, listen(t, cfg, topic), len(ids)))
 }
 
-// An operator's tool commits offsets with nothing beside them, and is believed.
+// An operator's tool commits offsets with nothing beside them, and a client that had the group before with a note of
+// its own, often its member id. Neither says that it is another topic's, and both are believed.
 func TestAnOffsetThatDoesNotSayItsTopicIsTaken(t *testing.T) {
 	t.Parallel()
-	cfg := fast(kafkatest.Brokers(t), kafkatest.Group(t))
-	l, topic := readAndCommitted(t, cfg)
-	require.NoError(t, l.Close())
-	msgs := events(5, "b")
-	require.NoError(t, newPublisher(t, kafka.Config{Brokers: cfg.Brokers}).Publish(topic, msgs...))
-	commit(t, cfg, topic, 7, "")
-	require.Equal(t, idsOf(msgs[2:]), read(t, listen(t, cfg, topic), 3))
+	brokers := kafkatest.Brokers(t)
+	for name, noted := range map[string]string{"nothing": "", "a note of another client": "kgo-1-0e4d"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := fast(brokers, kafkatest.Group(t))
+			l, topic := readAndCommitted(t, cfg)
+			require.NoError(t, l.Close())
+			msgs := events(5, "b")
+			require.NoError(t, newPublisher(t, kafka.Config{Brokers: cfg.Brokers}).Publish(topic, msgs...))
+			commit(t, cfg, topic, 7, noted)
+			require.Equal(t, idsOf(msgs[2:]), read(t, listen(t, cfg, topic), 3))
+		})
+	}
 }
 
 // commit sets the group's offset from outside.

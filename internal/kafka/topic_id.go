@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -59,7 +60,7 @@ func (p *partition) compareIDs() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if metadata != "" && id != "" && metadata != id {
+	if strings.HasPrefix(metadata, topicIDLabel) && id != "" && metadata != id {
 		p.member.stop(p.otherTopic())
 		return false, nil
 	}
@@ -118,7 +119,7 @@ func (m *member) compareTopics() {
 }
 
 // topicID asks the leader of the partition for the id of its topic, as it stands in the metadata of an offset. It is
-// empty when there is no such topic, and with brokers before 2.8.
+// empty with brokers before 2.8. That the broker knows no such topic is an error: it may be about to.
 func (r *batchReader) topicID(at topicPartition) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,11 +138,17 @@ func (r *batchReader) topicID(at topicPartition) (string, error) {
 		return "", fmt.Errorf("ask for the topic: %w", err)
 	}
 	for _, topic := range answer.Topics {
-		if topic.Err == sarama.ErrNoError && topic.Name == at.topic && topic.Uuid != (sarama.Uuid{}) {
+		switch {
+		case topic.Name != at.topic:
+		case topic.Err != sarama.ErrNoError:
+			return "", fmt.Errorf("ask for the topic: %w", topic.Err)
+		case topic.Uuid == sarama.Uuid{}:
+			return "", nil
+		default:
 			return topicIDLabel + topic.Uuid.String(), nil
 		}
 	}
-	return "", nil
+	return "", fmt.Errorf("ask for the topic: %w", sarama.ErrIncompleteResponse)
 }
 
 // committed asks for the group's offset and what was noted beside it. The offset is negative when there is none.

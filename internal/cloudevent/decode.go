@@ -21,6 +21,7 @@ const (
 	CodeMissingType     Code = "missing_type"
 	CodeMissingSource   Code = "missing_source"
 	CodeMissingKey      Code = "missing_key"
+	CodeInvalidKey      Code = "invalid_key"  // too long
 	CodeKeyMismatch     Code = "key_mismatch" // the record key is not the subject
 	CodeInvalidHeader   Code = "invalid_header"
 	CodeInvalidTime     Code = "invalid_time"
@@ -158,6 +159,8 @@ func (e *Event) checkAttributes(key string) *DecodeError {
 		return &DecodeError{CodeMissingSource, "no ce_source"}
 	case key == "" || e.Subject == "":
 		return &DecodeError{CodeMissingKey, "no record key or no ce_subject"}
+	case len(key) > MaxKeyBytes:
+		return &DecodeError{CodeInvalidKey, fmt.Sprintf("%d bytes, at most %d", len(key), MaxKeyBytes)}
 	case key != e.Subject:
 		return &DecodeError{CodeKeyMismatch, "the record key is not ce_subject"}
 	}

@@ -82,6 +82,7 @@ func TestFromMessageNamesWhatIsWrong(t *testing.T) {
 		"no source":              {set("ce_source", ""), cloudevent.CodeMissingSource},
 		"no subject":             {set("ce_subject", ""), cloudevent.CodeMissingKey},
 		"no key":                 {set("record_key", ""), cloudevent.CodeMissingKey},
+		"key too long":           {set("record_key", strings.Repeat("x", 1025)), cloudevent.CodeInvalidKey},
 		"key is another":         {set("record_key", "key-2"), cloudevent.CodeKeyMismatch},
 		"no spec version":        {set("ce_specversion", ""), cloudevent.CodeUnsupportedSpec},
 		"spec version 0.3":       {set("ce_specversion", "0.3"), cloudevent.CodeUnsupportedSpec},

@@ -53,7 +53,7 @@ func (f Filter) Where(first int) (condition string, args []any) {
 	add(len(f.IDs) > 0, "id = any ($%d)", f.IDs)
 	add(f.Consumer != "", "consumer = $%d", f.Consumer)
 	add(f.EventType != "", "event_type = $%d", f.EventType)
-	add(f.Key != "", "key = $%d", []byte(f.Key))
+	add(f.Key != "", "key_start = substring($%[1]d::bytea, 1, 1024) and key = $%[1]d", []byte(f.Key))
 	add(f.EventID != "", "event_id = $%d", f.EventID)
 	add(f.Code != "", "code = $%d", f.Code)
 	add(f.ErrorContains != "", "strpos(lower(error), lower($%d)) > 0", f.ErrorContains)

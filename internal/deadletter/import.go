@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/cloudevent"
 )
 
 // LineError says what is wrong with one line of an import.
@@ -109,7 +110,7 @@ func parse(text []byte) (l Letter, wrong *LineError) {
 		return l, &LineError{Code: LineInvalidHeader, Detail: err.Error()}
 	}
 	l.Remembered = false
-	l.Holds = l.Holds && utf8.Valid(l.Key)
+	l.Holds = l.Holds && utf8.Valid(l.Key) && len(l.Key) > 0 && len(l.Key) <= cloudevent.MaxKeyBytes
 	return l, nil
 }
 

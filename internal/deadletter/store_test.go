@@ -2,6 +2,7 @@ package deadletter_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -203,6 +204,25 @@ func TestLinesThatCannotBeImported(t *testing.T) {
 	ok, err := s.Import(t.Context(), strings.NewReader(valid("code", `"c"`)), by)
 	require.NoError(t, err)
 	require.Equal(t, deadletter.Result{Matched: 1, Changed: 1}, ok)
+}
+
+// A key that no event can have is held by nothing.
+func TestAnImportedLetterHoldsTheKeyOfAnEventAlone(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	var lines []string
+	for i, key := range []string{"a", "", "\xff", strings.Repeat("x", 1025)} {
+		l := strings.TrimSuffix(valid("event_id", fmt.Sprintf(`"e%d"`, i)), "}")
+		lines = append(lines, fmt.Sprintf(`%s,"holds":true,"key":%q}`, l, base64.StdEncoding.EncodeToString([]byte(key))))
+	}
+	result, err := s.Import(t.Context(), strings.NewReader(strings.Join(lines, "\n")), by)
+	require.NoError(t, err)
+	require.Equal(t, len(lines), result.Changed, result.Errors)
+	letters, err := s.List(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	for i, l := range letters {
+		require.Equal(t, i == 0, l.Holds, "%q", l.Key)
+	}
 }
 
 // valid is a line that could be imported, but for one field.

@@ -60,11 +60,18 @@ func (it *item) letter() *letter {
 	}
 	// No id of its own. Where the record lay names it just as well: the same record lies there when it comes again.
 	l.id = fmt.Sprintf("%s/%d/%d", l.origin.Topic, l.origin.Partition, l.origin.Offset)
-	if l.origin.Topic == "" {
-		sum := sha256.Sum256(l.payload)
-		l.id = "sha256/" + hex.EncodeToString(sum[:])
+	switch {
+	case l.origin.Topic == "":
+		l.id = digest(l.payload)
+	case len(l.id) > cloudevent.MaxIDLength: // the name of a topic may have nearly as much alone
+		l.id = digest([]byte(l.id))
 	}
 	return l
+}
+
+func digest(of []byte) string {
+	sum := sha256.Sum256(of)
+	return "sha256/" + hex.EncodeToString(sum[:])
 }
 
 func (l *letter) failed(err error, at time.Time) {

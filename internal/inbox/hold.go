@@ -17,7 +17,7 @@ from (
     select h.id from unnest($2::bytea[]) as k (key)
     cross join lateral (
         select d.id from public.dead_letter d
-        where d.consumer = $1 and d.key = k.key and d.state = 'waiting' and d.holds
+        where d.consumer = $1 and d.key_start = k.key and d.state = 'waiting' and d.holds
         order by d.version desc, d.id desc limit 1
     ) as h
     order by h.id offset 0

@@ -26,7 +26,7 @@ with asked as materialized (select $1::text as consumer, $2::bytea[] as keys)
 select convert_from(k.key, 'UTF8'), h.version from asked cross join unnest(asked.keys) as k (key)
 cross join lateral (
     select d.version from public.dead_letter d
-    where d.consumer = asked.consumer and d.key = k.key and d.state = 'waiting' and d.holds
+    where d.consumer = asked.consumer and d.key_start = k.key and d.state = 'waiting' and d.holds
     order by d.version limit 1
 ) as h`
 

@@ -23,7 +23,7 @@ with fresh as (
 )
 select exists (select from fresh),
     (select min(version) from public.dead_letter
-        where consumer = $1 and state = 'waiting' and holds and key = $8::bytea),
+        where consumer = $1 and state = 'waiting' and holds and key_start = $8::bytea),
     `
 
 // The two forms of it. One with a condition would be planned anew each time.

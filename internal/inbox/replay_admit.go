@@ -47,7 +47,7 @@ func (r *replay) read(ctx context.Context, l deadletter.Letter) (*item, error) {
 // Letters that hold nothing keep no order among themselves, but they do behind one that holds their key.
 const selectEarlier = `
 select min(id) from public.dead_letter
-where consumer = $1 and key = $2 and state = 'waiting' and holds and (version, id) < ($3, $4)`
+where consumer = $1 and key_start = $2 and state = 'waiting' and holds and (version, id) < ($3, $4)`
 
 // admit refuses what must not run now. An earlier letter may have been parked while this one was waited for: the
 // statement comes after the lock, so that it sees what whoever held the lock has committed.

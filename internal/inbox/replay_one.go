@@ -18,9 +18,9 @@ import (
 // What waits behind a letter of the key at work is taken up with it: nobody would come back for it.
 const nextLetters = `
 select ` + deadletter.Columns + ` from public.dead_letter
-where consumer = $1 and state = 'waiting' and (key, version, id) > ($2, $3, $4)
+where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3, $4)
     and (%s or key = $5 and class = 'parked')
-order by key, version, id limit %d`
+order by key_start, version, id limit %d`
 
 func (r *replay) peek(ctx context.Context, q audit.Querier, limit int) ([]deadletter.Letter, error) {
 	args := append([]any{r.in.cfg.Consumer, r.at.key, r.at.version, r.at.id, r.flows}, r.args...)

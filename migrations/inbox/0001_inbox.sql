@@ -63,6 +63,7 @@ create table public.dead_letter (
     event_id        varchar(255) collate "C" not null,
     event_type      text         not null,
     key             bytea        not null,
+    key_start       bytea        not null generated always as (substring(key, 1, 1024)) stored,
     version         bigint       not null default 0,
     -- the record as it came
     headers         jsonb        not null,
@@ -95,11 +96,13 @@ create table public.dead_letter (
 -- One per event. Another payload under the same id is another record, and must not be lost for the first one's sake.
 create unique index dead_letter_event on public.dead_letter (consumer, event_id, sha256(payload));
 -- Read with every event: a key whose record waits parks what comes after it. Empty in the normal case.
-create index dead_letter_holds on public.dead_letter (consumer, key, version, id) where state = 'waiting' and holds;
+create index dead_letter_holds on public.dead_letter (consumer, key_start, version, id)
+    where state = 'waiting' and holds;
 -- The order of a replay.
-create index dead_letter_waiting on public.dead_letter (consumer, key, version, id) where state = 'waiting';
+create index dead_letter_waiting on public.dead_letter (consumer, key_start, version, id) where state = 'waiting';
 comment on table public.dead_letter is 'The records a consumer gave up on, or parked behind one of their key, byte for byte, written in the transaction of that decision.';
 comment on column public.dead_letter.event_id is 'The event id, or topic/partition/offset where the record carries none.';
+comment on column public.dead_letter.key_start is 'What there is of the key in an index, which does not take any length. The key of an event is all there.';
 comment on column public.dead_letter.version is 'The event''s version, 0 where it has none.';
 comment on column public.dead_letter.headers is 'Array of [name, base64 value] in the record''s order: a header need not be text and may stand twice.';
 comment on column public.dead_letter.class is 'parked: it has not failed itself, it waits for an earlier one of its key.';

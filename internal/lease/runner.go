@@ -122,8 +122,11 @@ func (r *Runner) round(ctx context.Context, tasks chan<- task) (more bool) {
 	}
 	claims, err := r.claim(ctx, n)
 	r.contact.heard(ctx, err)
-	for i, c := range claims {
-		t := task{r.held.add(context.WithoutCancel(ctx), c), c}
+	waiting := make([]task, len(claims))
+	for i, c := range claims { // all of them now: the last one's lease must not end while it waits for a worker
+		waiting[i] = task{r.held.add(context.WithoutCancel(ctx), c), c}
+	}
+	for i, t := range waiting {
 		select {
 		case tasks <- t:
 		case <-ctx.Done():

@@ -113,6 +113,34 @@ func TestAnEffectMayOutliveItsLease(t *testing.T) {
 	require.Empty(t, started)
 }
 
+// Rows that were claimed together wait for their worker with their leases renewed, all of them.
+func TestClaimsThatWaitForAWorkerAreKept(t *testing.T) {
+	t.Parallel()
+	settings := quick
+	settings.Workers, settings.Batch, settings.Lease, settings.Heartbeat = 1, 4, time.Minute, 10*time.Millisecond
+	b := setup(t, settings)
+	b.add(t, "e1", "e2", "e3", "e4")
+	inside, finish := make(chan struct{}, 4), make(chan struct{})
+	b.run(t, b.leases, Effect{Do: func(ctx context.Context, c *Claim) error {
+		inside <- struct{}{}
+		select {
+		case <-finish:
+		case <-t.Context().Done():
+		}
+		return c.Begin(ctx)
+	}})
+	<-inside
+	b.exec(t, `create table first as select event_id, due_at from lease`)
+	require.Eventually(t, func() bool {
+		return b.count(t, `select count(*) from lease join first using (event_id) where lease.due_at > first.due_at`) == 4
+	}, patience, 5*time.Millisecond, "each is renewed")
+	close(finish)
+	for _, event := range []string{"e1", "e2", "e3", "e4"} {
+		b.await(t, event, Done)
+	}
+	require.Equal(t, 4, b.count(t, `select count(*) from lease where attempts = 1`))
+}
+
 func (b *bundle) due(t *testing.T) (at time.Time) {
 	t.Helper()
 	require.NoError(t, b.pool.QueryRow(t.Context(), `select due_at from lease`).Scan(&at))

@@ -31,10 +31,7 @@ func (l *leader) forgetEmpty(ctx context.Context, now time.Time) error {
 func (l *leader) forget(ctx context.Context, taken []record, out outcome, now time.Time) error {
 	fault.Here("relay.forget.before")
 	var freed []keyName
-	err := pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) (err error) {
-		if err := l.term.renew(ctx, tx); err != nil {
-			return err
-		}
+	err := l.term.within(ctx, l.conn, func(tx pgx.Tx) (err error) {
 		if err := writeParked(ctx, tx, out.parked); err != nil {
 			return err
 		}

@@ -56,11 +56,35 @@ const renewSQL = `
 update public.outbox_cursor set lease_until = clock_timestamp() + $3 * interval '1 microsecond'
 where name = $1 and epoch = $2`
 
-// renew extends the lease. A lease that ran out and that nobody took is extended too: the epoch is still ours. In a
-// transaction it keeps a successor out until the transaction's end.
-func (t *term) renew(ctx context.Context, q querier) error {
-	fault.Here("relay.renew.before")
+// renew extends the lease. A lease that ran out and that nobody took is extended too: the epoch is still ours.
+func (t *term) renew(ctx context.Context, conn *pgx.Conn) error {
 	asked := time.Now()
+	if err := t.repeat(ctx, conn); err != nil {
+		return err
+	}
+	t.extended(asked)
+	return nil
+}
+
+// within runs a transaction of who still leads, and keeps a successor out until its end. The lease is longer only if it
+// commits: one that gives way to somebody's lock takes the extension back with everything else.
+func (t *term) within(ctx context.Context, conn *pgx.Conn, do func(pgx.Tx) error) error {
+	asked := time.Now()
+	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if err := t.repeat(ctx, tx); err != nil {
+			return err
+		}
+		return do(tx)
+	})
+	if err == nil {
+		t.extended(asked)
+	}
+	return err
+}
+
+// repeat is the statement of both.
+func (t *term) repeat(ctx context.Context, q querier) error {
+	fault.Here("relay.renew.before")
 	tag, err := q.Exec(ctx, renewSQL, cursorName, t.epoch, t.micros())
 	if err != nil {
 		return fmt.Errorf("renew lease: %w", err)
@@ -68,7 +92,6 @@ func (t *term) renew(ctx context.Context, q querier) error {
 	if tag.RowsAffected() != 1 {
 		return errDeposed
 	}
-	t.extended(asked)
 	return nil
 }
 

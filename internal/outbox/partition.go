@@ -33,14 +33,15 @@ func (l *leader) maintain(ctx context.Context) error {
 		return fmt.Errorf("read sequence head: %w", err)
 	}
 	l.metrics.head.Store(head)
+	l.metrics.room.Set(float64(upper - 1 - head)) // also if nothing can be created: that is when it matters
 	room := l.cfg.PartitionSize * int64(l.cfg.PartitionsAhead)
 	for n := 0; upper-head <= room && n < maxChanges; n++ {
 		if err := l.createPartition(ctx, upper, upper+l.cfg.PartitionSize); err != nil {
 			return err
 		}
 		upper += l.cfg.PartitionSize
+		l.metrics.room.Set(float64(upper - 1 - head))
 	}
-	l.metrics.room.Set(float64(upper - 1 - head))
 	return l.dropPublished(ctx, partitions)
 }
 
@@ -79,10 +80,7 @@ func (l *leader) createPartition(ctx context.Context, lower, upper int64) error 
 		(like public.outbox including defaults including constraints including storage including compression)`, name)
 	attach := fmt.Sprintf(`alter table public.outbox attach partition %s for values from (%d) to (%d)`,
 		name, lower, upper)
-	err := pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) error {
-		if err := l.term.renew(ctx, tx); err != nil {
-			return err
-		}
+	err := l.term.within(ctx, l.conn, func(tx pgx.Tx) error {
 		for _, sql := range []string{`set local lock_timeout = '1s'`, create, attach} {
 			if _, err := tx.Exec(ctx, sql); err != nil {
 				return err
@@ -101,10 +99,11 @@ const notePublishedSQL = `
 insert into public.outbox_partition (upper_bound) select unnest($1::bigint[])
 on conflict do nothing`
 
-// expiredSQL keeps a partition in which a parked key has rows.
+// expiredSQL keeps a partition in which a parked key has rows, and passes over notes of partitions that somebody else
+// has taken away.
 const expiredSQL = `
 select upper_bound from public.outbox_partition p
-where published_at < clock_timestamp() - $1 * interval '1 microsecond'
+where published_at < clock_timestamp() - $1 * interval '1 microsecond' and upper_bound = any ($3)
     and not exists (select from public.outbox_held h where h.position < p.upper_bound
         and h.position >= (select min(lower) from unnest($2::bigint[], $3::bigint[]) as x (lower, upper)
             where x.upper = p.upper_bound))
@@ -163,10 +162,7 @@ func (l *leader) dropPublished(ctx context.Context, partitions []partition) erro
 func (l *leader) dropPartition(ctx context.Context, p partition) error {
 	fault.Here("relay.partition.before_drop")
 	name := pgx.Identifier{"public", p.name}.Sanitize()
-	err := pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) error {
-		if err := l.term.renew(ctx, tx); err != nil {
-			return err
-		}
+	err := l.term.within(ctx, l.conn, func(tx pgx.Tx) error {
 		for _, sql := range []string{
 			`set local lock_timeout = '200ms'`,
 			`drop table ` + name,

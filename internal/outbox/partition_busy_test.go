@@ -104,6 +104,38 @@ func TestMakingAPartitionGivesWay(t *testing.T) {
 	require.Equal(t, []string{"CREATE TABLE 1s", "ALTER TABLE 1s", "CREATE TABLE 1s", "ALTER TABLE 1s"}, limits())
 }
 
+// A change that gives way is taken back, and the extension of the lease with it: a leader that went on counting with it
+// would still be publishing when a successor may begin.
+func TestWhatIsTakenBackExtendsNoLease(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	l, _ := newPatientLeader(t, pool)
+	partitions, err := l.partitions(t.Context())
+	require.NoError(t, err)
+	busy := begin(t, pool)
+	addIn(t, o, busy, "busy")
+	before := l.term.until
+	require.True(t, isBusy(l.dropPartition(t.Context(), partitions[3])))
+	require.Equal(t, before, l.term.until)
+	require.NoError(t, busy.Commit(t.Context()))
+	require.NoError(t, l.dropPartition(t.Context(), partitions[3]))
+	require.Greater(t, l.term.until, before)
+}
+
+// The room that is left is told also when no partition can be created: it is then that somebody has to know.
+func TestTheRoomIsToldWhileNothingCanBeCreated(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t, smallPartitions)
+	l, _ := newPatientLeader(t, pool)
+	require.NoError(t, l.maintain(t.Context()))
+	full := testutil.ToFloat64(l.metrics.room)
+	_, err := pool.Exec(t.Context(), `create table public.outbox_33 (somebody text)`) // in the way of the next one
+	require.NoError(t, err)
+	addMany(t, o, pool, 30, 3)
+	require.ErrorContains(t, l.maintain(t.Context()), "create partition from 33")
+	require.InDelta(t, full-30, testutil.ToFloat64(l.metrics.room), 0)
+}
+
 // watchLimits notes how long each change of a table would have waited for a lock. The function returns what was noted
 // since the last call.
 func watchLimits(t testing.TB, pool *pgxpool.Pool) func() []string {

@@ -115,6 +115,25 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	readPast(t, l, 27)
 }
 
+// Somebody has taken partitions away by hand. Their notes keep none of the others from being dropped.
+func TestPartitionsAreDroppedDespiteOldNotes(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t, smallPartitions)
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.PartitionSize = 8
+	l := newLeader(t, pool, cfg)
+	addMany(t, o, pool, 10, 3)
+	readPast(t, l, 10)
+	require.NoError(t, l.maintain(t.Context()))
+	_, err := pool.Exec(t.Context(), `update outbox_partition set published_at = '2000-01-01'`)
+	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), `insert into outbox_partition (upper_bound, published_at)
+		select -n, '2000-01-01' from generate_series(1, $1) n`, maxChanges)
+	require.NoError(t, err)
+	require.NoError(t, l.maintain(t.Context()))
+	require.Equal(t, int64(17), uppers(t, l)[0])
+}
+
 func TestAStaleLeaderDropsNothing(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)

@@ -118,6 +118,13 @@ func TestCompose_Ports(t *testing.T) {
 	require.Equal(t, "9080", moved.Services["customer"].Ports[0].Published)
 	require.Contains(t, *moved.Services["kafka"].Environment["KAFKA_ADVERTISED_LISTENERS"], "localhost:19999",
 		"a broker that moved must say so, or clients on the host are sent to the old port")
+	require.Equal(t, "http://127.0.0.1:9080", *moved.Services["notification"].Environment["PUBLIC_URL"],
+		"the links in mails lead to where the API has moved")
+	for project, want := range map[*types.Project]string{
+		project: "http://127.0.0.1:8080", compose(t, "PUBLIC_URL=https://x.org", "CUSTOMER_PORT=9080"): "https://x.org",
+	} {
+		require.Equal(t, want, *project.Services["notification"].Environment["PUBLIC_URL"])
+	}
 }
 
 func TestCompose_DependenciesAreConditions(t *testing.T) {

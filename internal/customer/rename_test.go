@@ -39,6 +39,7 @@ func TestRenameOfAnotherVersionChangesNothing(t *testing.T) {
 		a := b.rename(t, id, "Eve", expected)
 		require.Equal(t, http.StatusConflict, a.status)
 		require.Equal(t, "version_mismatch", a.code(t))
+		require.Equal(t, "The expected_version is not the customer's version.", a.json(t)["detail"])
 	}
 	a := b.rename(t, id, "Eve", 1, "If-Match", `"7"`)
 	require.Equal(t, http.StatusPreconditionFailed, a.status)

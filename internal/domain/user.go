@@ -49,7 +49,7 @@ func Register(id UserID, email Email, name Name, at time.Time) (User, UserRegist
 // caller asked for a new version and gets one.
 func (u User) Rename(name Name, expected int64, at time.Time) (User, UserRenamed, error) {
 	if u.Version != expected {
-		return u, UserRenamed{}, &Error{CodeVersionMismatch, "expected_version", "the customer has changed since"}
+		return u, UserRenamed{}, &Error{CodeVersionMismatch, "expected_version", "is not the customer's version"}
 	}
 	u.Name, u.Version = name, u.Version+1
 	return u, UserRenamed{UserID: u.ID, Name: name, RenamedAt: at}, nil

@@ -86,6 +86,11 @@ func (c Config) Rules() []config.Rule {
 			Values: []any{c.Outbox.Poll, c.Outbox.Lease},
 		},
 		{
+			Variable: "OUTBOX_MAX_SILENCE", Holds: c.Outbox.MaxSilence > c.Kafka.PublishTimeout,
+			Text:   "must be longer than KAFKA_PUBLISH_TIMEOUT: a batch may take that, and is no silence",
+			Values: []any{c.Outbox.MaxSilence, c.Kafka.PublishTimeout},
+		},
+		{
 			Variable: "INBOX_HANDLER_TIMEOUT", Holds: 2*c.Inbox.HandlerTimeout < c.Kafka.RebalanceTimeout,
 			Text: "must be less than half of KAFKA_REBALANCE_TIMEOUT: within a rebalance a handler may end and, " +
 				"cancelled, end again",

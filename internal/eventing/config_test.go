@@ -32,6 +32,7 @@ func TestEachCrossCheckNamesItsVariable(t *testing.T) {
 	}{
 		"publishing outlasts the lease":  {[]string{"OUTBOX_LEASE=9s"}, []string{"OUTBOX_LEASE"}},
 		"polling outlasts the lease":     {[]string{"OUTBOX_LEASE=15s", "OUTBOX_POLL=6s"}, []string{"OUTBOX_POLL"}},
+		"publishing counts as silence":   {[]string{"OUTBOX_MAX_SILENCE=10s"}, []string{"OUTBOX_MAX_SILENCE"}},
 		"a handler outlasts a rebalance": {[]string{"INBOX_HANDLER_TIMEOUT=15s"}, []string{"INBOX_HANDLER_TIMEOUT"}},
 		"a handler within a rebalance":   {[]string{"INBOX_HANDLER_TIMEOUT=14s"}, nil},
 		"forgotten before it is gone":    {[]string{"INBOX_RETENTION=216h"}, []string{"INBOX_RETENTION"}},

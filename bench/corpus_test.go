@@ -46,3 +46,13 @@ func TestVariantsCarryTheSameEvent(t *testing.T) {
 	require.Equal(t, "3", m.Metadata[cloudevent.HeaderVersion], "the key's third event")
 	require.NotEqual(t, c.key(3), corpus{topic: "t"}.key(13), "signups have a key each")
 }
+
+func TestEnvelopesAreTheEventsOneByOne(t *testing.T) {
+	t.Parallel()
+	for _, keys := range []int{0, 3} {
+		c := corpus{topic: "t", keys: keys}
+		for i, e := range c.envelopes(10) {
+			require.Equal(t, c.envelope(i), *e)
+		}
+	}
+}

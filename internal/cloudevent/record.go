@@ -27,12 +27,16 @@ func (w Wire) Encode() (string, error) {
 }
 
 // ParseWire reads what [Wire.Encode] wrote. It is false for anything else, the empty string included.
-func ParseWire(text string) (w Wire, ok bool) {
-	if text == "" {
-		return w, false
+func ParseWire(text string) (Wire, bool) {
+	if text == "" { // nearly always: costs nothing, not even the Wire below, which has to be on the heap
+		return Wire{}, false
 	}
 	encoded, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || json.Unmarshal(encoded, &w) != nil {
+	if err != nil {
+		return Wire{}, false
+	}
+	var w Wire
+	if json.Unmarshal(encoded, &w) != nil {
 		return Wire{}, false
 	}
 	return w, true

@@ -1,14 +1,16 @@
 package kafka
 
 import (
+	"slices"
+
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/internal/cloudevent"
 )
 
-// layout lays out the records of a call in a handful of allocations, whatever their number. If a guess at the sizes was
-// too low a slice moves on; what points to its old place stays as it is.
+// layout lays out the records of a call in a handful of allocations, whatever their number, and in none when it did so
+// before. If a guess at the sizes was too low a slice moves on; what points to its old place stays as it is.
 type layout struct {
 	records  []record
 	bytes    []byte
@@ -17,13 +19,20 @@ type layout struct {
 	first    int // of pointers: where the headers of the record under way begin
 }
 
-func newLayout(records, headers, bytes int) *layout {
-	return &layout{
-		records:  make([]record, 0, records),
-		bytes:    make([]byte, 0, bytes),
-		pairs:    make([]sarama.RecordHeader, 0, headers),
-		pointers: make([]*sarama.RecordHeader, 0, headers),
-	}
+// expect makes room.
+func (l *layout) expect(records, headers, bytes int) {
+	l.records = slices.Grow(l.records, records)
+	l.pairs = slices.Grow(l.pairs, headers)
+	l.pointers = slices.Grow(l.pointers, headers)
+	l.bytes = slices.Grow(l.bytes, bytes)
+}
+
+// reset forgets the records, and lets go of what is not the layout's own: the values.
+func (l *layout) reset() {
+	clear(l.records)
+	clear(l.pairs)
+	l.records, l.pairs, l.pointers, l.bytes = l.records[:0], l.pairs[:0], l.pointers[:0], l.bytes[:0]
+	l.first = 0
 }
 
 func (l *layout) copyOf(s string) []byte {
@@ -54,7 +63,7 @@ func (l *layout) record(key string, value []byte) {
 	l.records = append(l.records, r)
 }
 
-func recordsOfMessages(msgs []*message.Message) []record {
+func (l *layout) messages(msgs []*message.Message) {
 	headers, bytes := 0, 0
 	for _, msg := range msgs {
 		headers += len(msg.Metadata) + 1
@@ -63,7 +72,7 @@ func recordsOfMessages(msgs []*message.Message) []record {
 			bytes += len(name) + len(value)
 		}
 	}
-	l := newLayout(len(msgs), headers, bytes)
+	l.expect(len(msgs), headers, bytes)
 	for _, msg := range msgs {
 		if wire, is := cloudevent.ParseWire(msg.Metadata[cloudevent.RecordMetadata]); is {
 			l.wire(wire, msg.Payload)
@@ -72,7 +81,6 @@ func recordsOfMessages(msgs []*message.Message) []record {
 		eachHeader(msg, func(name, value string) { l.header(l.copyOf(name), l.copyOf(value)) })
 		l.record(msg.Metadata[cloudevent.KeyMetadata], msg.Payload)
 	}
-	return l.records
 }
 
 // wire lays out another system's record as it was.

@@ -30,7 +30,7 @@ const (
 	numberBytes  = 50 // a time and a version as text
 )
 
-func recordsOfEvents(events []*cloudevent.Event) []record {
+func (l *layout) events(events []*cloudevent.Event) {
 	headers, bytes := eventHeaders*len(events), numberBytes*len(events)
 	for _, e := range events {
 		headers += len(e.Extensions)
@@ -39,16 +39,16 @@ func recordsOfEvents(events []*cloudevent.Event) []record {
 			bytes += len(name) + len(value)
 		}
 	}
-	l := eventLayout{layout: newLayout(len(events), headers, bytes)}
+	l.expect(len(events), headers, bytes)
+	writer := eventLayout{layout: l}
 	for _, e := range events {
 		if wire, is := cloudevent.ParseWire(e.Extensions[cloudevent.RecordMetadata]); is {
 			l.wire(wire, e.Data)
 			continue
 		}
-		l.headers(e)
+		writer.headers(e)
 		l.record(e.Subject, e.Data)
 	}
-	return l.records
 }
 
 // eventLayout writes what [eachHeader] would write of an event's message.

@@ -25,6 +25,7 @@ type Publisher struct {
 	calls   chan *call
 	closing chan struct{}
 	done    chan struct{}
+	layouts sync.Pool // of *layout
 	close   sync.Once
 	err     error // of closing the client; read after done
 }
@@ -65,7 +66,9 @@ func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*m
 	if len(msgs) == 0 {
 		return nil
 	}
-	return p.publish(ctx, topic, recordsOfMessages(msgs))
+	l := p.layout()
+	l.messages(msgs)
+	return p.publish(ctx, topic, l)
 }
 
 // PublishEvents is [Publisher.PublishContext] of the events' messages, byte for byte, without making them: a message
@@ -74,11 +77,22 @@ func (p *Publisher) PublishEvents(ctx context.Context, topic string, events ...*
 	if len(events) == 0 {
 		return nil
 	}
-	return p.publish(ctx, topic, recordsOfEvents(events))
+	l := p.layout()
+	l.events(events)
+	return p.publish(ctx, topic, l)
 }
 
-func (p *Publisher) publish(ctx context.Context, topic string, records []record) error {
-	call := newCall(topic, records, time.Now().Add(p.cfg.PublishTimeout), p.cfg.MaxMessageBytes)
+func (p *Publisher) layout() *layout {
+	if l, ok := p.layouts.Get().(*layout); ok {
+		return l
+	}
+	return new(layout)
+}
+
+// publish uses the layout again if every record was acknowledged. Of any other the sender may still hold something: a
+// request whose answer nobody waits for any more is sent again, or lies in a connection's buffer.
+func (p *Publisher) publish(ctx context.Context, topic string, l *layout) error {
+	call := newCall(topic, l.records, time.Now().Add(p.cfg.PublishTimeout), p.cfg.MaxMessageBytes)
 	timeout := time.NewTimer(p.cfg.PublishTimeout)
 	defer timeout.Stop()
 	select {
@@ -97,7 +111,12 @@ func (p *Publisher) publish(ctx context.Context, topic string, records []record)
 	}
 	select {
 	case <-call.done:
-		return call.result()
+		err := call.result()
+		if err == nil {
+			l.reset()
+			p.layouts.Put(l)
+		}
+		return err
 	case <-ctx.Done():
 		return call.expire(context.Cause(ctx), true)
 	case <-timeout.C:

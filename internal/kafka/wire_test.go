@@ -22,7 +22,10 @@ func TestAnotherSystemsRecordIsWrittenAsItWas(t *testing.T) {
 	event := &cloudevent.Event{
 		ID: "ignored", Data: []byte("value"), Extensions: map[string]string{cloudevent.RecordMetadata: encoded},
 	}
-	for _, r := range [][]record{recordsOfMessages([]*message.Message{msg}), recordsOfEvents([]*cloudevent.Event{event})} {
+	var ofMessage, ofEvent layout
+	ofMessage.messages([]*message.Message{msg})
+	ofEvent.events([]*cloudevent.Event{event})
+	for _, r := range [][]record{ofMessage.records, ofEvent.records} {
 		require.Equal(t, []byte{0xff, 0}, r[0].data.Key)
 		require.Equal(t, "value", string(r[0].data.Value))
 		require.Len(t, r[0].data.Headers, 2)

@@ -95,7 +95,8 @@ func (p *pager) collect(rows pgx.Rows) (page, error) {
 
 // scan copies a row out of the connection's buffer, which the next row overwrites.
 func (p *pager) scan(v [][]byte) error {
-	var r row
+	p.rows = append(p.rows, row{})
+	r := &p.rows[len(p.rows)-1]
 	r.position = int64(binary.BigEndian.Uint64(v[0]))
 	copy(r.id[:], v[1])
 	p.text = appendUUID(p.text, r.id)
@@ -118,7 +119,6 @@ func (p *pager) scan(v [][]byte) error {
 	r.dataFrom = len(p.data)
 	p.data = append(p.data, v[10]...)
 	r.dataEnd = len(p.data)
-	p.rows = append(p.rows, r)
 	return nil
 }
 

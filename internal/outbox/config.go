@@ -65,8 +65,8 @@ type RelayConfig struct {
 	// RetryMin and RetryMax bound the pause before a failed record is sent again. Default 50 ms and 5 s.
 	RetryMin, RetryMax time.Duration
 	// ParkedRetryMax bounds the pause before a key that was set aside is tried again. The others wait while it is, for
-	// one call of Publish at most, and for a tenth of the relay's time at most: slow failures make the pauses longer.
-	// Default 15 s.
+	// one call of Publish at most, and for a tenth of the relay's time at most: slow failures make the pauses longer, and
+	// so do more failing keys than a page takes. They have their turns. Default 15 s.
 	ParkedRetryMax time.Duration
 	// Attempts is how often a record is sent before its key is set aside so that others can go on. Default 3.
 	Attempts int

@@ -1,26 +1,34 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 const flushEvery = 500 * time.Millisecond
 
 const nowSQL = `select clock_timestamp()`
 
-// dueSQL reads the held rows of the keys that were due at a time, each key's from its first on.
+// dueKeysSQL takes the keys in the order in which they became due. Who fails gets a later time and stands behind all
+// others: a partition that stays down, with more held rows than a page takes, keeps no other's keys from their turn.
+const dueKeysSQL = `
+select topic, key from public.outbox_parked where retry_at <= $1 order by retry_at, topic, key limit $2`
+
+// dueSQL reads the keys' held rows, key by key, each key's from its first on.
 const dueSQL = `
 select ` + columns + `
-from public.outbox_parked k
-join public.outbox_held h on h.topic = k.topic and h.key = k.key
+from unnest($1::text[], $2::text[]) with ordinality as k (topic, key, nth)
+cross join lateral (select h.position from public.outbox_held h where h.topic = k.topic and h.key = k.key
+    order by h.position limit $3) h
 join public.outbox o on o.position = h.position
-where k.retry_at <= $1
-order by h.position
-limit $2`
+order by k.nth, h.position
+limit $3`
 
 func (l *leader) flushDue() bool { return len(l.parked) > 0 && !time.Now().Before(l.flushAt) }
 
@@ -44,10 +52,7 @@ func (l *leader) flush(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	l.flushAt = l.nextFlush(time.Now(), time.Since(began), taken, p)
-	if taken == 0 { // what they wait for is still down: the rest of them need not be tried one page after another
-		return false, l.onConn(ctx, func(ctx context.Context) error { return l.postpone(ctx, now) })
-	}
-	return p.more, nil
+	return p.more && taken > 0, nil
 }
 
 // nextFlush keeps attempts that fail to a tenth of the time: while a partition is down, each may take as long as the
@@ -69,28 +74,35 @@ func (l *leader) duePage(ctx context.Context) (p page, now time.Time, err error)
 		if err := l.conn.QueryRow(ctx, nowSQL).Scan(&now); err != nil {
 			return fmt.Errorf("read clock: %w", err)
 		}
-		rows, err := l.conn.Query(ctx, dueSQL, binaryResults, now, l.heldPages.limit)
+		topics, keys, err := l.dueKeys(ctx, now)
+		if err != nil {
+			return err
+		}
+		rows, err := l.conn.Query(ctx, dueSQL, binaryResults, topics, keys, l.heldPages.limit)
 		if err != nil {
 			return fmt.Errorf("read held rows: %w", err)
 		}
 		p, err = l.heldPages.collect(rows)
 		return err
 	})
+	slices.SortFunc(p.records, func(x, y record) int { return cmp.Compare(x.position, y.position) })
 	return p, now, err
 }
 
-const postponeSQL = `
-update public.outbox_parked set retry_at = clock_timestamp() + $2 * interval '1 microsecond'
-where retry_at <= $1 and not permanent
-    and exists (select from public.outbox_cursor where name = $3 and epoch = $4)`
-
-// postpone puts off all keys that were due at a time and have not been tried.
-func (l *leader) postpone(ctx context.Context, now time.Time) error {
-	_, err := l.conn.Exec(ctx, postponeSQL, now, l.cfg.ParkedRetryMax.Microseconds(), cursorName, l.term.epoch)
+func (l *leader) dueKeys(ctx context.Context, now time.Time) (topics, keys []string, err error) {
+	rows, err := l.conn.Query(ctx, dueKeysSQL, now, l.heldPages.limit)
 	if err != nil {
-		return fmt.Errorf("postpone parked keys: %w", err)
+		return nil, nil, fmt.Errorf("read parked keys: %w", err)
 	}
-	return nil
+	var name keyName
+	_, err = pgx.ForEachRow(rows, []any{&name.topic, &name.key}, func() error {
+		topics, keys = append(topics, name.topic), append(keys, name.key)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read parked keys: %w", err)
+	}
+	return topics, keys, nil
 }
 
 // flushPage sends a page of held rows and records what became of each, in a transaction that the epoch guards.

@@ -43,6 +43,8 @@ func (o *Outbox) AddRecord(ctx context.Context, tx pgx.Tx, topic string, wire cl
 		size += len(h.Name) + len(h.Value) + 10
 	}
 	switch {
+	case topic == "":
+		return refuse(CodeMissingTopic, "no topic")
 	case !validTopic(topic):
 		return refuse(CodeInvalidTopic, "not a topic name")
 	case size > o.cfg.MaxEventBytes:

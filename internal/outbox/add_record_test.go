@@ -35,5 +35,6 @@ func TestRecordsThatAreNoEvents(t *testing.T) {
 	_, err := o.Add(t.Context(), tx, forged)
 	require.ErrorContains(t, err, string(CodeReservedExtension))
 	require.ErrorContains(t, o.AddRecord(t.Context(), tx, "no topic", wire, nil), string(CodeInvalidTopic))
+	require.ErrorContains(t, o.AddRecord(t.Context(), tx, "", wire, nil), string(CodeMissingTopic))
 	require.ErrorContains(t, o.AddRecord(t.Context(), tx, testTopic, wire, make([]byte, 1<<20)), string(CodeTooLarge))
 }

@@ -32,9 +32,13 @@ const restoringSQL = `
 select old_done is not null or sysid is distinct from (select system_identifier from pg_control_system())
 from public.outbox_cursor where name = $1`
 
-// isPublished is true of a row o that the cursor c has passed. A held row is passed too, and not published.
-const isPublished = `(o.position <= c.base or pg_visible_in_snapshot(o.xid, c.done)
-        or coalesce(o.position <= c.win_pos and pg_visible_in_snapshot(o.xid, c.win), false))`
+// isPublished is true of a row o that the cursor c has passed. A held row is passed too, and not published. Of what was
+// inserted before a restore only the old cluster's snapshots tell, as long as it is not all out.
+const isPublished = `case when o.position > c.base then pg_visible_in_snapshot(o.xid, c.done)
+        or coalesce(o.position <= c.win_pos and pg_visible_in_snapshot(o.xid, c.win), false)
+    else c.old_done is null or o.position <= c.old_pos
+        or o.position <= c.old_head and pg_visible_in_snapshot(o.xid, c.old_done)
+        or coalesce(o.position <= c.old_win_pos and pg_visible_in_snapshot(o.xid, c.old_win), false) end`
 
 // republishSQL takes only rows that were published: of others it would send a later one before an earlier one.
 const republishSQL = `

@@ -40,6 +40,49 @@ func TestStatusCountsWhatWaits(t *testing.T) {
 	require.EqualValues(t, 1, s.HeldEvents)
 }
 
+// What a restore left waits until it is out, and nothing that was out before.
+func TestStatusAndTailOfARestore(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	r := newSession(t, pool, 2)
+	addMany(t, o, pool, 3, 3)
+	require.Len(t, read(t, r), 3)
+	addMany(t, o, pool, 2, 3)
+	w, err := r.poll(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.store(t.Context(), w))
+	require.NoError(t, r.advance(t.Context(), 4, nil))
+	addMany(t, o, pool, 3, 3)
+	restoreHere(t, pool)
+	told := func(want ...string) {
+		t.Helper()
+		entries, err := ReadTail(t.Context(), pool, Tail{Limit: 10})
+		require.NoError(t, err)
+		var states []string
+		waiting := 0
+		for _, e := range entries {
+			states = append(states, e.State)
+			if e.State == "waiting" {
+				waiting++
+			}
+		}
+		require.Equal(t, want, states)
+		s, err := ReadStatus(t.Context(), pool)
+		require.NoError(t, err)
+		require.EqualValues(t, waiting, s.Waiting)
+	}
+	const out, wait = "published", "waiting"
+	told(out, out, out, out, wait, wait, wait, wait)
+	r = newSession(t, pool, 2)
+	require.NoError(t, r.rebase(t.Context()))
+	told(out, out, out, out, wait, wait, wait, wait)
+	addMany(t, o, pool, 1, 1)
+	require.Equal(t, []int64{5, 6}, readLeftover(t, r, 1))
+	told(out, out, out, out, out, out, wait, wait, wait)
+	require.Equal(t, []int64{7, 8}, readLeftover(t, r, 1))
+	told(out, out, out, out, out, out, out, out, wait)
+}
+
 func TestTailSaysWhatBecameOfAnEvent(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -71,18 +71,19 @@ type Circuit struct {
 	metrics *metrics
 	asked   chan struct{} // somebody wants a probe now
 
-	mu        sync.Mutex
-	suspected bool // an error was reported and no probe has answered since
-	down      *DownError
-	settled   chan struct{} // closed when the server is up and beyond suspicion
-	back      chan struct{} // closed when it comes back; a new one for each outage
+	mu       sync.Mutex
+	reports  int // of errors, so far
+	answered int // so many of them by a probe that began later and found the server up
+	down     *DownError
+	settled  chan struct{} // closed when a probe finds it up; a new one for each
+	back     chan struct{} // closed when it comes back; a new one for each outage
 }
 
 // New returns a circuit that takes the server for up. [Circuit.Run] does the work.
 func New(cfg Config) (*Circuit, error) {
 	c := &Circuit{
 		cfg: cfg.withDefaults(), asked: make(chan struct{}, 1), metrics: newMetrics(cfg.Name),
-		settled: closed(), back: make(chan struct{}),
+		settled: make(chan struct{}), back: make(chan struct{}),
 	}
 	if cfg.Registerer != nil {
 		if err := c.metrics.register(cfg.Registerer); err != nil {
@@ -92,15 +93,10 @@ func New(cfg Config) (*Circuit, error) {
 	return c, nil
 }
 
-func closed() chan struct{} {
-	ch := make(chan struct{})
-	close(ch)
-	return ch
-}
-
 // Run probes until ctx ends, and then returns nil. While it does not run, nothing changes.
 func (c *Circuit) Run(ctx context.Context) error {
 	for retry := c.cfg.RetryMin; ; {
+		known := c.reported()
 		err := c.probe(ctx)
 		if errors.Is(err, errSilent) && !c.Down() {
 			err = c.probe(ctx) // this machine may have been too busy to hear the answer
@@ -108,7 +104,7 @@ func (c *Circuit) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		c.judge(ctx, err)
+		c.judge(ctx, err, known)
 		wait, asked := c.cfg.Every, c.asked
 		if err == nil {
 			retry = c.cfg.RetryMin
@@ -139,10 +135,11 @@ func (c *Circuit) probe(ctx context.Context) error {
 	return err
 }
 
-// judge draws the conclusion from a probe.
-func (c *Circuit) judge(ctx context.Context, err error) {
+// judge draws the conclusion from a probe that began when so many reports were known. One that came later may be of
+// something that happened after the server had answered.
+func (c *Circuit) judge(ctx context.Context, err error, known int) {
 	if err == nil {
-		c.rise(ctx)
+		c.rise(ctx, known)
 		return
 	}
 	c.mu.Lock()
@@ -152,7 +149,6 @@ func (c *Circuit) judge(ctx context.Context, err error) {
 		since = c.down.Since
 	}
 	c.down = &DownError{Name: c.cfg.Name, Since: since, Err: err}
-	c.suspect()
 	c.mu.Unlock()
 	if first {
 		c.metrics.fell()
@@ -161,7 +157,7 @@ func (c *Circuit) judge(ctx context.Context, err error) {
 	}
 }
 
-func (c *Circuit) rise(ctx context.Context) {
+func (c *Circuit) rise(ctx context.Context, known int) {
 	c.mu.Lock()
 	was := c.down
 	c.mu.Unlock()
@@ -173,20 +169,17 @@ func (c *Circuit) rise(ctx context.Context) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.down = nil
-	if c.suspected {
-		c.suspected = false
-		close(c.settled)
-	}
+	c.down, c.answered = nil, known
+	close(c.settled)
+	c.settled = make(chan struct{})
 	if was != nil {
 		close(c.back)
 		c.back = make(chan struct{})
 	}
 }
 
-// suspect is called with the lock held.
-func (c *Circuit) suspect() {
-	if !c.suspected {
-		c.suspected, c.settled = true, make(chan struct{})
-	}
+func (c *Circuit) reported() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reports
 }

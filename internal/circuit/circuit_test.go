@@ -128,6 +128,46 @@ func TestABlipIsNoOutage(t *testing.T) {
 	require.Empty(t, s.log.String())
 }
 
+// A probe that was under way when the error was met has asked the server before it went. Only the next one decides.
+func TestAProbeAnswersForWhatWasReportedBeforeIt(t *testing.T) {
+	t.Parallel()
+	s := &server{}
+	synctest.Test(t, func(t *testing.T) {
+		c, err := circuit.New(circuit.Config{Name: "database", Probe: func(ctx context.Context) error {
+			err := s.probe(ctx)
+			<-time.After(time.Second) // the answer is on its way
+			return err
+		}})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		synctest.Wait()
+		s.off.Store(true)
+		c.Report(io.EOF)
+		<-time.After(1500 * time.Millisecond)
+		require.True(t, c.Unsettled(), "the first answer is older than the report")
+		require.False(t, c.Down())
+		<-time.After(time.Second)
+		require.True(t, c.Down())
+		s.off.Store(false)
+		require.NoError(t, c.Await(ctx))
+		require.False(t, c.Unsettled())
+
+		for range 2 { // others go on reporting: that keeps nobody who waits from going on
+			began := time.Now()
+			time.AfterFunc(500*time.Millisecond, func() { c.Report(io.EOF) })
+			time.AfterFunc(1500*time.Millisecond, func() { c.Report(io.EOF) })
+			c.Report(io.EOF)
+			require.NoError(t, c.Await(ctx))
+			require.LessOrEqual(t, time.Since(began), 2*time.Second)
+			require.True(t, c.Unsettled())
+		}
+		stop()
+		require.NoError(t, <-ended)
+	})
+}
+
 func TestWhoWaitsCanBeStopped(t *testing.T) {
 	t.Parallel()
 	s := &server{}

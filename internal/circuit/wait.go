@@ -29,7 +29,7 @@ func (c *Circuit) Report(err error) {
 		return
 	}
 	c.mu.Lock()
-	c.suspect()
+	c.reports++
 	c.mu.Unlock()
 	select {
 	case c.asked <- struct{}{}:
@@ -59,11 +59,12 @@ func Suspicious(err error) bool {
 // fit are the codes of a database that works.
 var fit = []string{"marked_transient", "sql_26", "sql_40", "sql_55", "sql_72"}
 
-// Unsettled reports whether the server is down, or may be: an error was reported and no probe has answered since.
+// Unsettled reports whether the server is down, or may be: an error was reported, and no probe that began later has
+// answered.
 func (c *Circuit) Unsettled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.suspected
+	return c.down != nil || c.answered < c.reports
 }
 
 // Err is nil while the server is up, as far as is known, and a [*DownError] while it is down. It asks nobody.
@@ -80,13 +81,14 @@ func (c *Circuit) Err() error {
 func (c *Circuit) Down() bool { return c.Err() != nil }
 
 // Await returns nil when the server is up: at once if nothing else is known, after the next probe if an error was
-// reported, after its return if it is down. It returns the cause of ctx's end if that comes first.
+// reported, after its return if it is down. What others report meanwhile does not make it wait for longer. It returns
+// the cause of ctx's end if that comes first.
 func (c *Circuit) Await(ctx context.Context) error {
-	for {
+	for reports := c.reported(); ; {
 		c.mu.Lock()
-		settled, suspected := c.settled, c.suspected
+		settled, up := c.settled, c.down == nil && c.answered >= reports
 		c.mu.Unlock()
-		if !suspected {
+		if up {
 			return nil
 		}
 		select {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/IBM/sarama"
 )
@@ -17,13 +18,20 @@ import (
 // that records are read from. A request to join is answered when every member has come or its session has ended:
 // reading would stand still meanwhile, in all members, which cooperative rebalancing is there to spare. And heartbeats
 // and commits would wait behind each fetch that waits for records.
+//
+// Nor do they share a patience: a broker that is read from and vanishes without a word is given up as soon as any other
+// request is, and its successor asked, where an answer to a join may take as long as a rebalance.
 type coordinatedClient struct {
 	sarama.Client
 	coordination sarama.Client
 	connections  *connections
 }
 
-func newCoordinatedClient(brokers []string, cfg *sarama.Config) (*coordinatedClient, error) {
+// newCoordinatedClient gives the coordinator the read timeout of cfg, and a fetch requestTimeout beyond
+// the broker's wait for records.
+func newCoordinatedClient(
+	brokers []string, cfg *sarama.Config, requestTimeout time.Duration,
+) (*coordinatedClient, error) {
 	own := *cfg
 	open := &connections{
 		dialer: net.Dialer{Timeout: cfg.Net.DialTimeout, KeepAlive: cfg.Net.KeepAlive},
@@ -35,7 +43,9 @@ func newCoordinatedClient(brokers []string, cfg *sarama.Config) (*coordinatedCli
 	if err != nil {
 		return nil, fmt.Errorf("connect for coordination: %w", err)
 	}
-	reading, err := sarama.NewClient(brokers, cfg)
+	fetching := *cfg
+	fetching.Net.ReadTimeout = cfg.Consumer.MaxWaitTime + requestTimeout
+	reading, err := sarama.NewClient(brokers, &fetching)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("connect: %w", err), coordination.Close())
 	}

@@ -101,7 +101,7 @@ func (m *member) pause(failures int) {
 func (m *member) consume() error {
 	cfg := m.cfg.settings()
 	watch(cfg, m.assigned)
-	client, err := newCoordinatedClient(m.cfg.Brokers, cfg)
+	client, err := newCoordinatedClient(m.cfg.Brokers, cfg, m.cfg.RequestTimeout)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,9 @@ func awaitPredecessor(ctx context.Context, dir string) error {
 		if pid == 0 || !alive(pid) {
 			return nil // PostgreSQL itself clears the file of a server that is gone
 		}
+		if !serves(pid, dir) {
+			return forget(dir)
+		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("await the end of process %d on the data directory: %w", pid, context.Cause(ctx))
@@ -37,10 +40,21 @@ func awaitPredecessor(ctx context.Context, dir string) error {
 	}
 }
 
+// forget clears the file of a server that is gone and whose process id is somebody else's by now, as it may be after
+// the machine went down. PostgreSQL itself would take that process for the server.
+func forget(dir string) error {
+	if err := os.Remove(postmasterFile(dir)); err != nil {
+		return fmt.Errorf("clear the file of a server that is gone: %w", err)
+	}
+	return nil
+}
+
+func postmasterFile(dir string) string { return filepath.Join(dir, "postmaster.pid") }
+
 // readPostmaster reads what a server leaves in its data directory while it runs: line 1 is its process id, line 8 its
 // state. The id is 0 when there is no such file.
 func readPostmaster(dir string) (pid int, stopping bool) {
-	content, err := os.ReadFile(filepath.Join(dir, "postmaster.pid"))
+	content, err := os.ReadFile(postmasterFile(dir))
 	if err != nil {
 		return 0, false
 	}

@@ -31,6 +31,17 @@ func alive(pid int) bool {
 	return ok && state != "Z"
 }
 
+// serves reports whether the process may be the server of the data directory, in which a server works. Where that
+// cannot be seen it may be.
+func serves(pid int, dir string) bool {
+	works, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", pid))
+	if err != nil {
+		return true
+	}
+	data, err := os.Stat(dir)
+	return err != nil || os.SameFile(works, data)
+}
+
 // readStat takes the state and the parent out of a stat file. The command's name stands in parentheses before them
 // and may hold anything, parentheses too.
 func readStat(path string) (state string, parent int, ok bool) {

@@ -58,6 +58,9 @@ func (c *DLQExport) Run(ctx context.Context, to streams) error {
 	}
 	n, err := c.export(ctx, picked, picked.of(services), file)
 	if err = errors.Join(err, file.Close()); err != nil {
+		if n == 0 { // nothing to keep, and the next export would not write over it
+			err = errors.Join(err, os.Remove(c.Out))
+		}
 		return err
 	}
 	if c.JSON {

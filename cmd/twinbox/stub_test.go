@@ -75,6 +75,17 @@ func TestAnExportIntoAFile(t *testing.T) {
 	require.Equal(t, service.ExitFailure, at(t, customer, "", "dlq", "export", "--out", file+"/x").code)
 }
 
+// An export that has got nothing leaves no empty file, which the next one would not write over.
+func TestAnExportThatGetsNothingLeavesNothing(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "letters.jsonl")
+	require.Equal(t, service.ExitFailure, at(t, listener(t, answers(nil)), "", "dlq", "export", "--out", file).code)
+	require.NoFileExists(t, file)
+	one := listener(t, says(`{"id":1}`+"\n"))
+	require.NotZero(t, at(t, one, listener(t, answers(nil)), "dlq", "export", "--out", file).code)
+	require.FileExists(t, file, "what was exported before stays")
+}
+
 // A page of somebody else's at the address is not taken for an answer, and an answer that ends early not for a whole
 // one.
 func TestAnswersThatAreNone(t *testing.T) {

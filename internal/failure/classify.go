@@ -46,10 +46,19 @@ func Examine(err error) Verdict {
 			at = nil
 		}
 	}
-	if pgconn.SafeToRetry(err) && err.Error() != connBusy {
+	if pgconn.SafeToRetry(err) && !busy(err) {
 		return rowOf("postgres_not_sent")
 	}
 	return noRow
+}
+
+// busy finds pgx's own error, whatever it is wrapped in.
+func busy(err error) bool {
+	unsent, is := errors.AsType[interface {
+		error
+		SafeToRetry() bool
+	}](err)
+	return is && unsent.Error() == connBusy
 }
 
 // examineNode looks at one error of a chain and at nothing below it, except where what is below gives a better code.

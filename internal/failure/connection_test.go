@@ -3,6 +3,7 @@ package failure_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -35,7 +36,9 @@ func TestOnARealConnection(t *testing.T) {
 	require.NoError(t, err)
 	_, busy := conn.Exec(t.Context(), `select 2`)
 	rows.Close()
-	require.Equal(t, failure.Unknown, verdict(busy).Class, "a handler that shares its connection: %v", busy)
+	for _, err := range []error{busy, fmt.Errorf("insert customer: %w", busy)} {
+		require.Equal(t, failure.Unknown, verdict(err).Class, "a handler that shares its connection: %v", err)
+	}
 
 	late, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()

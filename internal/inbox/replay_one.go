@@ -47,8 +47,9 @@ func (r *replay) insist(ctx context.Context, l deadletter.Letter, done *Replayed
 			return fmt.Errorf("replay dead letter %d: %w", l.ID, context.Cause(ctx))
 		}
 		whose, known := errors.AsType[*itemError](err)
+		_, tooLate := errors.AsType[*lateError](err)
 		class := failure.Classify(err)
-		if class != failure.Transient && (known && whose.item != noItem || class == failure.Permanent) {
+		if class != failure.Transient && (tooLate || known && whose.item != noItem || class == failure.Permanent) {
 			return r.fail(ctx, l.ID, err, done)
 		}
 		if attempt == r.in.cfg.MaxAttempts {
@@ -72,24 +73,17 @@ func (e *refusal) Error() string { return e.err.Error() }
 var errGone = errors.New("the letter is settled")
 
 // attempt is the letter's transaction.
-func (r *replay) attempt(ctx context.Context, id int64, done *Replayed) error {
-	ctx, cancel := context.WithTimeout(ctx, r.in.cfg.HandlerTimeout)
+func (r *replay) attempt(parent context.Context, id int64, done *Replayed) error {
+	deadline := time.Now().Add(r.in.cfg.HandlerTimeout)
+	ctx, cancel := context.WithDeadline(parent, deadline)
 	defer cancel()
 	var event cloudevent.Event
 	err := r.in.transact(ctx, func(w *work) error {
-		l, err := lockLetter(ctx, w, id)
-		if err != nil {
-			return err
-		}
-		r.in.crash("replay_claimed")
-		it, err := r.admit(ctx, w, l)
+		l, it, err := r.begin(ctx, w, id)
 		if err != nil {
 			return err
 		}
 		event = it.event
-		if it.outcome, err = r.in.claim(ctx, w, it, l, r.options.Force); err != nil {
-			return err
-		}
 		if it.outcome == Applied {
 			w.item = 0
 			if err := r.in.call(ctx, w, it); err != nil && w.err == nil {
@@ -101,7 +95,32 @@ func (r *replay) attempt(ctx context.Context, id int64, done *Replayed) error {
 		done.Outcome = string(it.outcome)
 		return r.settle(ctx, w, l, it.outcome)
 	})
-	return r.concluded(ctx, err, event, done)
+	if err != nil && parent.Err() == nil && !time.Now().Before(deadline) {
+		err = late(err, r.in.cfg.HandlerTimeout)
+	}
+	return r.concluded(parent, err, event, done)
+}
+
+// begin locks the letter and takes its event's id and place in the order of its key. What it may wait for, another
+// transaction or the server, is not the letter's fault.
+func (r *replay) begin(ctx context.Context, w *work, id int64) (l deadletter.Letter, it *item, err error) {
+	defer func() {
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = failure.AsTransient(err)
+			w.err = err
+		}
+	}()
+	if l, err = lockLetter(ctx, w, id); err != nil {
+		return l, nil, err
+	}
+	r.in.crash("replay_claimed")
+	if it, err = r.admit(ctx, w, l); err != nil {
+		return l, it, err
+	}
+	if it.outcome, err = r.in.claim(ctx, w, it, l, r.options.Force); err != nil {
+		return l, it, err
+	}
+	return l, it, w.ready(ctx)
 }
 
 // concluded sorts out what is no failure.

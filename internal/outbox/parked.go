@@ -83,7 +83,9 @@ func (l *leader) park(x failure, permanent bool, attempts int, out *outcome) {
 	p := parking{
 		name: x.name(), position: x.position, reason: reasonOf(x.err), permanent: permanent, attempts: attempts, wait: -1,
 	}
-	if !permanent {
+	if permanent {
+		l.failedLast = time.Time{} // that is an answer: the broker works
+	} else {
 		p.wait = min(l.cfg.ParkedRetryMax, l.cfg.RetryMin<<min(attempts, 16))
 	}
 	out.parked = append(out.parked, p)

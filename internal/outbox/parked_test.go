@@ -9,6 +9,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/cloudevent"
 )
@@ -104,6 +105,35 @@ func TestDiscardGivesUpOneRecord(t *testing.T) {
 	require.Equal(t, []int64{2, 3}, []int64{wire[0].version, wire[1].version})
 }
 
+// Somebody gives a row up while the leader writes down what became of it. Both get through.
+func TestDiscardBesideTheLeader(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	added := commit(t, o, pool, event("k"), event("k"))
+	for _, sql := range []string{
+		`insert into outbox_held select topic, key, position from outbox`,
+		`insert into outbox_parked (topic, key, reason, permanent) values ('` + testTopic + `', 'k', 'down', false)`,
+	} {
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	leader := begin(t, pool) // the first is out, the second has failed; see leader.forget
+	key := keyName{testTopic, "k"}
+	require.NoError(t, writeParked(t.Context(), leader, []parking{{name: key, reason: "down", attempts: 2}}))
+	var group errgroup.Group
+	group.Go(func() error { return Discard(deadline(t), pool, testTopic, "k", added[0].Position) })
+	require.Eventually(t, func() bool {
+		return number(t, pool, `select count(*) from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock' and query like '%outbox_held%'`) == 1
+	}, testTimeout, tick)
+	taken := records("k")
+	taken[0].topic, taken[0].position = testTopic, added[0].Position
+	require.NoError(t, deleteHeld(t.Context(), leader, taken))
+	require.NoError(t, leader.Commit(t.Context()))
+	require.ErrorIs(t, group.Wait(), ErrNotParked, "it is published")
+	require.NoError(t, Discard(t.Context(), pool, testTopic, "k", added[1].Position))
+}
+
 // A key whose only held row is given up is a key like any other again.
 func TestDiscardOfTheLastRowReleasesTheKey(t *testing.T) {
 	t.Parallel()
@@ -118,6 +148,23 @@ func TestDiscardOfTheLastRowReleasesTheKey(t *testing.T) {
 		testTimeout, tick)
 	commit(t, o, pool, event("bad"))
 	l.awaitDistinct(t, 1)
+}
+
+// Nothing was taken since an outage, and then the broker is back and refuses the one record that waits. It works.
+func TestARelayIsWellWhoseBrokerOnlyRefuses(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	l.follow(refuseKeys(errors.New("no broker"), "bad"))
+	cfg := testRelayConfig(t, pool, l)
+	cfg.PublishTimeout, cfg.MaxSilence = 100*time.Millisecond, 200*time.Millisecond
+	r := startRelay(t, cfg)
+	commit(t, o, pool, event("bad"))
+	require.Eventually(t, func() bool { return r.Healthy(t.Context()) != nil }, testTimeout, tick)
+	l.follow(refuseKeys(&permanentError{"too large"}, "bad"))
+	require.Eventually(t, func() bool {
+		return number(t, pool, `select count(*) from outbox_parked where permanent`) == 1
+	}, testTimeout, tick)
+	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, tick)
 }
 
 func TestAPublisherThatRefusesTheWholeCallIsAskedOneByOne(t *testing.T) {

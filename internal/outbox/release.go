@@ -69,9 +69,13 @@ func Release(ctx context.Context, db DB, topic, key string) error {
 	return nil
 }
 
+// discardSQL locks the key before its row, as the leader does: the other way round each could wait for the other.
 const discardSQL = `
-with gone as (
-    delete from public.outbox_held where topic = $1 and key = $2 and position = $3 returning topic, key
+with locked as (
+    select topic, key from public.outbox_parked where topic = $1 and key = $2 for update
+), gone as (
+    delete from public.outbox_held h using locked k where h.topic = k.topic and h.key = k.key and h.position = $3
+    returning h.topic, h.key
 )
 update public.outbox_parked k set retry_at = clock_timestamp()
 from gone where k.topic = gone.topic and k.key = gone.key`

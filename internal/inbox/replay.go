@@ -26,7 +26,7 @@ func (in *Inbox) Replay(ctx context.Context, f deadletter.Filter, o ReplayOption
 		return ReplayReport{}, err
 	}
 	started := time.Now()
-	for err == nil && !r.exhausted() {
+	for err == nil && !r.ended && !r.full() {
 		err = r.page(ctx)
 	}
 	r.report.Took = time.Since(started)
@@ -82,9 +82,8 @@ func (in *Inbox) newReplay(f deadletter.Filter, o ReplayOptions) (*replay, error
 	return r, nil
 }
 
-func (r *replay) exhausted() bool {
-	return r.ended || r.options.Limit > 0 && r.report.Matched >= r.options.Limit
-}
+// full says that as many letters were looked at as may be.
+func (r *replay) full() bool { return r.options.Limit > 0 && r.report.Matched >= r.options.Limit }
 
 const dryRunPage = 200
 
@@ -101,7 +100,7 @@ func (r *replay) page(ctx context.Context) error {
 	}
 	r.ended = len(letters) < limit
 	for _, l := range letters {
-		if r.exhausted() && !r.ended {
+		if r.full() {
 			return nil
 		}
 		if err := r.take(ctx, l); err != nil {

@@ -195,6 +195,20 @@ func TestAGapIsReplayedWhenItIsFilled(t *testing.T) {
 	c.requireEffects(t, e...)
 }
 
+// A rehearsal says what the replay with the same limit will do.
+func TestAReplayKeepsToItsLimit(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	c.fall("bad")
+	c.deliver(t, sick("a", 1, "bad"), sick("b", 1, "bad"), sick("c", 1, "bad"))
+	c.heal()
+	two := func(o *inbox.ReplayOptions) { o.Limit = 2 }
+	require.Equal(t, inbox.ReplayReport{Matched: 2, Keys: 2, Would: 2}, c.replay(t, deadletter.Filter{}, dry, two))
+	require.Equal(t, inbox.ReplayReport{Matched: 1, Keys: 1, Would: 1}, c.replay(t, deadletter.Filter{Limit: 1}, dry))
+	require.Equal(t, inbox.ReplayReport{Matched: 2, Keys: 2, Applied: 2}, c.replay(t, deadletter.Filter{}, two))
+	require.Equal(t, inbox.ReplayReport{Matched: 1, Keys: 1, Applied: 1}, c.replay(t, deadletter.Filter{}, two))
+}
+
 // Replaying touches one consumer: the other one, which was well, hears nothing.
 func TestAReplayIsForOneConsumer(t *testing.T) {
 	t.Parallel()

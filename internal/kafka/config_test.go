@@ -104,10 +104,11 @@ func TestSubscriberConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
 	_, err := kafka.NewSubscriber(kafka.SubscriberConfig{Window: -1, GroupConfig: kafka.GroupConfig{
 		HeartbeatInterval: 5 * time.Second, DrainTimeout: time.Minute, NackBackoff: -1,
+		MaxNackBackoff: -1, MaxReconnectBackoff: -1,
 	}}, nil)
 	for _, problem := range []string{
 		"at least one host:port", "a consumer group is needed", "window", "third of the session timeout",
-		"twice the drain timeout", "nack backoff",
+		"twice the drain timeout", "nack backoff", "longest nack backoff", "longest reconnect backoff",
 	} {
 		require.ErrorContains(t, err, problem)
 	}

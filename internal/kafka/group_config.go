@@ -114,7 +114,8 @@ func (c GroupConfig) Validate() error {
 	problems = append(problems, positive("session timeout", c.SessionTimeout),
 		positive("heartbeat interval", c.HeartbeatInterval), positive("rebalance timeout", c.RebalanceTimeout),
 		positive("commit interval", c.CommitInterval), positive("drain timeout", c.DrainTimeout),
-		positive("nack backoff", c.NackBackoff), positive("reconnect backoff", c.ReconnectBackoff),
+		positive("nack backoff", c.NackBackoff), positive("longest nack backoff", c.MaxNackBackoff),
+		positive("reconnect backoff", c.ReconnectBackoff), positive("longest reconnect backoff", c.MaxReconnectBackoff),
 		positive("unhealthy after", c.UnhealthyAfter), positive("stop after", c.StopAfter),
 		positive("look every", c.LookEvery))
 	return errors.Join(problems...)

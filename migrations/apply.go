@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 )
@@ -28,10 +29,11 @@ type Applied struct {
 //
 // No error repeats the dsn, which may hold a password.
 func Apply(ctx context.Context, dsn string, sets ...Set) (applied []Applied, err error) {
-	cfg, err := pgx.ParseConfig(dsn)
+	pool, err := pgxpool.ParseConfig(dsn) // a service's pool reads the same URL, which may hold parameters for it alone
 	if err != nil {
 		return nil, ErrInvalidDSN // its own text repeats the dsn
 	}
+	cfg := pool.ConnConfig
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect to migrate: %w", err)

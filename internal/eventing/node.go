@@ -118,7 +118,11 @@ func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 	if err := n.dependencies.database.Await(ctx); err != nil {
 		return nil, err
 	}
-	conn, err := pgx.Connect(ctx, n.setup.Config.DatabaseURL.Reveal())
+	cfg, err := databaseConfig(n.setup.Config)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
 	n.dependencies.database.Report(err)
 	return conn, err
 }

@@ -10,14 +10,24 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// poolConfig reads how to connect. It connects to nothing.
-func poolConfig(cfg Config, service string) (*pgxpool.Config, error) {
+// databaseConfig reads how to connect, for the pool and, as ConnConfig, for a connection beside it: the URL may hold
+// parameters that are the pool's own, and a server refuses what it does not know. It connects to nothing.
+func databaseConfig(cfg Config) (*pgxpool.Config, error) {
 	pool, err := pgxpool.ParseConfig(string(cfg.DatabaseURL))
 	if err != nil {
 		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL") // pgx's own text may repeat the password
 	}
 	pool.MaxConns = int32(cfg.Pool.MaxConns)
 	pool.ConnConfig.ConnectTimeout = cfg.Pool.ConnectTimeout
+	return pool, nil
+}
+
+// poolConfig is databaseConfig with the settings of the pool's sessions. The relay makes its own.
+func poolConfig(cfg Config, service string) (*pgxpool.Config, error) {
+	pool, err := databaseConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
 	params := pool.ConnConfig.RuntimeParams
 	params["application_name"] = service
 	params["statement_timeout"] = milliseconds(cfg.Pool.StatementTimeout)

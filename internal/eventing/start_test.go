@@ -1,6 +1,7 @@
 package eventing_test
 
 import (
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/eventing"
+	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/pgtest"
 	"example.com/twinbox/internal/service"
 )
@@ -39,6 +41,22 @@ update public.outbox_cursor set sysid = (select system_identifier from pg_contro
 	_, err = pool.Exec(t.Context(), `select setval('public.outbox_position_seq', 1, false)`)
 	require.NoError(t, err)
 	requireRefusedStart(t, environ(t, pgtest.DSN(pool), "127.0.0.1:1"), "sequence_behind")
+}
+
+// What pgxpool takes out of the URL for itself, the server knows nothing of: migrate and the relay leave it out, too.
+func TestThePoolsOwnParametersMayBeInTheURL(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t, sets...)
+	cfg := environ(t, pgtest.DSN(pool)+"&pool_max_conns=7", "127.0.0.1:1", "DATABASE_CONNECT_TIMEOUT=3s")
+	require.NoError(t, cfg.Migrate(t.Context(), io.Discard, sets...))
+	b := open(t, cfg)
+	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
+	require.Eventually(t, func() bool {
+		status, err := outbox.ReadStatus(t.Context(), pool)
+		return err == nil && status.Leading
+	}, patience, pollEvery, "the relay leads")
+	b.stop()
+	require.NoError(t, <-ended)
 }
 
 // requireRefusedStart starts a node that must end by itself, as one that another start will not help.

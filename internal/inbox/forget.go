@@ -14,10 +14,8 @@ import (
 func (t *tidying) forget(ctx context.Context) error {
 	if allowed, err := t.mayForget(ctx); err != nil || !allowed {
 		t.round.Refused = true
-		t.metrics.refused.Set(1)
 		return err
 	}
-	t.metrics.refused.Set(0)
 	horizon, err := t.moveHorizon(ctx)
 	if err != nil {
 		return err

@@ -125,7 +125,7 @@ returning epoch`
 
 const endRound = `
 update public.inbox_janitor
-set lease_until = clock_timestamp(), due_at = clock_timestamp() + $2 * interval '1 microsecond'
+set lease_until = clock_timestamp(), due_at = clock_timestamp() + $2 * interval '1 microsecond', refused = $3
 where epoch = $1`
 
 // Tidy does one round if one is due and nobody else is at it.
@@ -144,7 +144,7 @@ func (j *Janitor) Tidy(ctx context.Context) (Round, error) {
 	if err != nil {
 		next /= 10
 	}
-	if _, endErr := j.cfg.Pool.Exec(ctx, endRound, epoch, next.Microseconds()); endErr != nil {
+	if _, endErr := j.cfg.Pool.Exec(ctx, endRound, epoch, next.Microseconds(), t.round.Refused); endErr != nil {
 		err = errors.Join(err, fmt.Errorf("end janitor round: %w", endErr))
 	}
 	return t.round, err

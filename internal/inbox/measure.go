@@ -32,14 +32,17 @@ select sum(pg_total_relation_size(p.relid))::float8, sum(greatest(c.reltuples, 0
         'TO \(''([^'']+)''\)'))[1]::timestamptz) filter (where p.relid <> 'public.inbox_foreign'::regclass))::float8,
     (select count(*)::float8 from (select from public.inbox_future limit 10000) f),
     (select count(*)::float8 from (
-        select from public.dead_letter where state = 'waiting' and class = 'parked' limit 10000) d)
+        select from public.dead_letter where state = 'waiting' and class = 'parked' limit 10000) d),
+    (select refused::int::float8 from public.inbox_janitor)
 from pg_partition_tree('public.inbox') p join pg_class c on c.oid = p.relid`
 
-// measure reads the gauges. Every instance does, so that each one's metrics are whole.
+// measure reads the gauges. Every instance does, so that each one's metrics are whole, and none keeps saying what was
+// true when it led a round itself.
 func (j *Janitor) measure(ctx context.Context) {
 	var bytes, rows, oldest *float64
-	var partitions, future, parked float64
-	err := j.cfg.Pool.QueryRow(ctx, measureInbox).Scan(&bytes, &rows, &partitions, &oldest, &future, &parked)
+	var partitions, future, parked, refused float64
+	err := j.cfg.Pool.QueryRow(ctx, measureInbox).
+		Scan(&bytes, &rows, &partitions, &oldest, &future, &parked, &refused)
 	if err != nil {
 		if ctx.Err() == nil {
 			j.log.WarnContext(ctx, "inbox not measured", "error", err)
@@ -57,4 +60,5 @@ func (j *Janitor) measure(ctx context.Context) {
 	j.metrics.partitions.Set(partitions)
 	j.metrics.future.Set(future)
 	j.metrics.parked.Set(parked)
+	j.metrics.refused.Set(refused)
 }

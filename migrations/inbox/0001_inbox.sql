@@ -139,8 +139,10 @@ create table public.inbox_janitor (
     holder      text        not null default '',
     epoch       bigint      not null default 0,
     lease_until timestamptz not null default 'epoch',
-    due_at      timestamptz not null default 'epoch'
+    due_at      timestamptz not null default 'epoch',
+    refused     boolean     not null default false
 );
+comment on column public.inbox_janitor.refused is 'The last round forgot nothing, because it might come again.';
 comment on table public.inbox_janitor is 'Who tidies up, until when, and when it is due again; all on this server''s clock.';
 insert into public.inbox_janitor default values;
 

@@ -103,6 +103,17 @@ func TestDiscardGivesUpOneRecord(t *testing.T) {
 	require.NoError(t, Discard(t.Context(), pool, testTopic, "bad", added[0].Position))
 	wire := l.await(t, "the rest of the key", func(wire []entry) bool { return len(wire) == 2 })
 	require.Equal(t, []int64{2, 3}, []int64{wire[0].version, wire[1].version})
+
+	// It was never published, and is not published after its successors either.
+	require.Eventually(t, func() bool { return number(t, pool, `select count(*) from outbox_held`) == 0 },
+		testTimeout, tick)
+	n, err := Republish(t.Context(), pool, l, Selection{From: 1})
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	entries, err := ReadTail(t.Context(), pool, Tail{Limit: 3})
+	require.NoError(t, err)
+	require.Equal(t, []string{"discarded", "published", "published"},
+		[]string{entries[0].State, entries[1].State, entries[2].State})
 }
 
 // Somebody gives a row up while the leader writes down what became of it. Both get through.

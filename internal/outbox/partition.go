@@ -167,6 +167,7 @@ func (l *leader) dropPartition(ctx context.Context, p partition) error {
 			`set local lock_timeout = '200ms'`,
 			`drop table ` + name,
 			fmt.Sprintf(`delete from public.outbox_partition where upper_bound = %d`, p.upper),
+			fmt.Sprintf(`delete from public.outbox_discarded where position >= %d and position < %d`, p.lower, p.upper),
 		} {
 			if _, err := tx.Exec(ctx, sql); err != nil {
 				return err

@@ -97,6 +97,8 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	expire()
 	require.Equal(t, []int64{17, 33}, uppers(t, l)[:2], "apart from the one with a held row")
 
+	_, err = pool.Exec(t.Context(), `insert into outbox_discarded values (12), (40)`)
+	require.NoError(t, err)
 	_, err = pool.Exec(t.Context(), `delete from outbox_held`)
 	require.NoError(t, err)
 	l.reader.old = &leftover{}
@@ -112,6 +114,7 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	expire()
 	require.Equal(t, int64(33), uppers(t, l)[0])
 	require.Zero(t, number(t, pool, `select count(*) from outbox_partition`))
+	require.Equal(t, int64(40), number(t, pool, `select position from outbox_discarded`), "of those that are gone none")
 	readPast(t, l, 27)
 }
 

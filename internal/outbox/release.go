@@ -75,14 +75,16 @@ with locked as (
     select topic, key from public.outbox_parked where topic = $1 and key = $2 for update
 ), gone as (
     delete from public.outbox_held h using locked k where h.topic = k.topic and h.key = k.key and h.position = $3
-    returning h.topic, h.key
+    returning h.topic, h.key, h.position
+), noted as (
+    insert into public.outbox_discarded (position) select position from gone
 )
 update public.outbox_parked k set retry_at = clock_timestamp()
 from gone where k.topic = gone.topic and k.key = gone.key`
 
 // Discard gives up one held row of a parked key, the one at the position, and releases the key: for a record that no
-// broker will ever take. The event is not published; the key's consumers see a gap in its versions. The row itself
-// stays in the outbox until its partition is dropped. A row that is not held is [ErrNotParked].
+// broker will ever take. The event is not published, nor republished; the key's consumers see a gap in its versions.
+// The row itself stays in the outbox until its partition is dropped. A row that is not held is [ErrNotParked].
 func Discard(ctx context.Context, db DB, topic, key string, position int64) error {
 	tag, err := db.Exec(ctx, discardSQL, topic, key, position)
 	if err != nil {

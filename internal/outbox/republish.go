@@ -32,8 +32,8 @@ const restoringSQL = `
 select old_done is not null or sysid is distinct from (select system_identifier from pg_control_system())
 from public.outbox_cursor where name = $1`
 
-// isPublished is true of a row o that the cursor c has passed. A held row is passed too, and not published. Of what was
-// inserted before a restore only the old cluster's snapshots tell, as long as it is not all out.
+// isPublished is true of a row o that the cursor c has passed. Held and discarded rows are passed and not published.
+// Of what was inserted before a restore only the old cluster's snapshots tell, as long as it is not all out.
 const isPublished = `case when o.position > c.base then pg_visible_in_snapshot(o.xid, c.done)
         or coalesce(o.position <= c.win_pos and pg_visible_in_snapshot(o.xid, c.win), false)
     else c.old_done is null or o.position <= c.old_pos
@@ -52,6 +52,7 @@ where c.name = $1 and o.position > $2 and o.position <= $3
     and ($7 = '' or o.topic = $7) and ($8 = '' or o.key = $8)
     and ($7 <> '' or $6::text[] is not null or (o.headers ? '` + cloudevent.RecordMetadata + `') is not true)
     and not exists (select from public.outbox_held h where h.position = o.position)
+    and not exists (select from public.outbox_discarded d where d.position = o.position)
 order by o.position
 limit $9`
 

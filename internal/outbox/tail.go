@@ -18,7 +18,7 @@ type Entry struct {
 	Version    int64
 	OccurredAt time.Time
 	Bytes      int    // of the payload
-	State      string // published, waiting or held
+	State      string // published, waiting, held or discarded
 	Payload    []byte // only if asked for
 }
 
@@ -32,6 +32,7 @@ type Tail struct {
 const tailSQL = `
 select o.position, o.event_id::text, o.event_type, o.topic, o.key, o.version, o.occurred_at, length(o.payload),
     case when exists (select from public.outbox_held h where h.position = o.position) then 'held'
+        when exists (select from public.outbox_discarded d where d.position = o.position) then 'discarded'
         when ` + isPublished + ` then 'published' else 'waiting' end,
     case when $6 then o.payload end
 from public.outbox o

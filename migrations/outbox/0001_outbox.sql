@@ -101,6 +101,11 @@ create table public.outbox_held (
 create index outbox_held_position on public.outbox_held (position);
 comment on table public.outbox_held is 'The rows of parked keys that a window has passed: published in this order after the release. Written in the transaction that moves the cursor past them, so that nothing is lost in between; keeps their partition from being dropped.';
 
+create table public.outbox_discarded (
+    position bigint primary key
+);
+comment on table public.outbox_discarded is 'Held rows that somebody has given up: the cursor has passed them and they were never published, so they are not republished either. Forgotten with their partition.';
+
 create table public.outbox_partition (
     upper_bound  bigint      primary key,
     published_at timestamptz not null default clock_timestamp()

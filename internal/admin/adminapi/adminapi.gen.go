@@ -21,6 +21,7 @@ import (
 
 // Defines values for OutboxEventState.
 const (
+	Discarded OutboxEventState = "discarded"
 	Held      OutboxEventState = "held"
 	Published OutboxEventState = "published"
 	Waiting   OutboxEventState = "waiting"
@@ -29,6 +30,8 @@ const (
 // Valid indicates whether the value is a known member of the OutboxEventState enum.
 func (e OutboxEventState) Valid() bool {
 	switch e {
+	case Discarded:
+		return true
 	case Held:
 		return true
 	case Published:

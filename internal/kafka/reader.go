@@ -13,13 +13,14 @@ import (
 
 // batchReader reads single batches, past sarama's consumer and on connections of its own. It is what can tell which
 // partition holds what nobody can decode: sarama asks a broker for all partitions at once, and one bad batch fails the
-// whole answer.
+// whole answer. The partitions of a member share it; one request at a time is on its way to a broker.
 type batchReader struct {
 	cfg GroupConfig
 
 	mu     sync.Mutex
 	client sarama.Client
 	closed bool
+	turns  map[int32]*sync.Mutex // by broker: one that does not answer holds up who asks it, and nobody else
 }
 
 // found is the batch that holds an offset, as far as it is to be delivered.
@@ -34,8 +35,6 @@ var errTruncated = errors.New("fewer records than the batch announces")
 
 // read returns an error when nothing can be said about the batch: no broker, no leader, no such offset.
 func (r *batchReader) read(at topicPartition, offset int64) (found, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	client, err := r.connected()
 	if err != nil {
 		return found{}, err
@@ -45,10 +44,15 @@ func (r *batchReader) read(at topicPartition, offset int64) (found, error) {
 			return found{}, fmt.Errorf("resolve offset: %w", err)
 		}
 	}
-	leader, epoch, err := client.LeaderAndEpoch(at.topic, at.partition)
+	var epoch int32
+	leader, end, err := r.turn(func() (leader *sarama.Broker, err error) {
+		leader, epoch, err = client.LeaderAndEpoch(at.topic, at.partition)
+		return leader, err
+	})
 	if err != nil {
 		return found{}, fmt.Errorf("find leader: %w", err)
 	}
+	defer end()
 	// A broker returns the first batch whole, however little was asked for, and nothing behind it.
 	request := &sarama.FetchRequest{
 		Version: 12, MaxBytes: maxRequestBytes, Isolation: sarama.ReadCommitted, SessionEpoch: -1,
@@ -74,6 +78,8 @@ func (r *batchReader) read(at topicPartition, offset int64) (found, error) {
 }
 
 func (r *batchReader) connected() (sarama.Client, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.closed {
 		return nil, ErrClosed
 	}
@@ -86,8 +92,29 @@ func (r *batchReader) connected() (sarama.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	r.client = client
+	r.client, r.turns = client, make(map[int32]*sync.Mutex)
 	return client, nil
+}
+
+// turn waits until nobody else asks the broker that find names. It is named again then, which opens its connection if
+// whoever asked before has closed it, and not if the reader is closed.
+func (r *batchReader) turn(find func() (*sarama.Broker, error)) (broker *sarama.Broker, end func(), err error) {
+	if broker, err = find(); err != nil {
+		return nil, nil, err
+	}
+	r.mu.Lock()
+	turn := r.turns[broker.ID()]
+	if turn == nil {
+		turn = &sync.Mutex{}
+		r.turns[broker.ID()] = turn
+	}
+	r.mu.Unlock()
+	turn.Lock()
+	if broker, err = find(); err != nil {
+		turn.Unlock()
+		return nil, nil, err
+	}
+	return broker, turn.Unlock, nil
 }
 
 func (r *batchReader) close() error {

@@ -121,16 +121,15 @@ func (m *member) compareTopics() {
 // topicID asks the leader of the partition for the id of its topic, as it stands in the metadata of an offset. It is
 // empty with brokers before 2.8. That the broker knows no such topic is an error: it may be about to.
 func (r *batchReader) topicID(at topicPartition) (string, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	client, err := r.connected()
 	if err != nil {
 		return "", err
 	}
-	leader, err := client.Leader(at.topic, at.partition)
+	leader, end, err := r.turn(func() (*sarama.Broker, error) { return client.Leader(at.topic, at.partition) })
 	if err != nil {
 		return "", fmt.Errorf("find leader: %w", err)
 	}
+	defer end()
 	answer, err := leader.GetMetadata(sarama.NewMetadataRequest(client.Config().Version, []string{at.topic}))
 	if err != nil {
 		_ = leader.Close()                   // it is opened again when it is needed
@@ -153,16 +152,15 @@ func (r *batchReader) topicID(at topicPartition) (string, error) {
 
 // committed asks for the group's offset and what was noted beside it. The offset is negative when there is none.
 func (r *batchReader) committed(group string, at topicPartition) (offset int64, metadata string, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	client, err := r.connected()
 	if err != nil {
 		return 0, "", err
 	}
-	coordinator, err := client.Coordinator(group)
+	coordinator, end, err := r.turn(func() (*sarama.Broker, error) { return client.Coordinator(group) })
 	if err != nil {
 		return 0, "", fmt.Errorf("find coordinator: %w", err)
 	}
+	defer end()
 	wanted := map[string][]int32{at.topic: {at.partition}}
 	answer, err := coordinator.FetchOffset(sarama.NewOffsetFetchRequest(client.Config().Version, group, wanted))
 	if err != nil {

@@ -35,12 +35,13 @@ const Patience = 30 * time.Second
 //	func TestMain(m *testing.M) { kafkatest.Main(m) }
 //
 // Tests with a broker wait more than they compute, so at least eight run side by side unless -parallel says otherwise.
-func Main(m *testing.M) {
+// Goroutines that the package's tests are known to leave behind are named by further options.
+func Main(m *testing.M, known ...goleak.Option) {
 	_ = flag.Set("test.parallel", strconv.Itoa(max(8, runtime.GOMAXPROCS(0)))) // the command line is parsed later
 	code := m.Run()
 	stopReal()
 	if code == 0 {
-		if err := goleak.Find(LeakOptions()...); err != nil {
+		if err := goleak.Find(append(LeakOptions(), known...)...); err != nil {
 			_, _ = os.Stderr.WriteString("goroutines left behind: " + err.Error() + "\n")
 			code = 1
 		}

@@ -75,6 +75,7 @@ const waits Outcome = "waits"
 func (in *Inbox) follow(it *item, s *state, moved *moves) Outcome {
 	key, version := it.event.Subject, it.event.Version
 	if first, blocked := s.parked[key]; blocked && (version == 0 || version > first) {
+		s.parked[key] = min(first, version) // its letter holds the key too
 		return Parked
 	}
 	if !in.cfg.Versioned || version == 0 {

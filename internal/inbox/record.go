@@ -2,7 +2,9 @@ package inbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -53,9 +55,9 @@ type state struct {
 // compare. The keys' states are read by later statements than the insert, since that one may have waited: a snapshot
 // from before would not show what the twin committed.
 func (in *Inbox) record(ctx context.Context, tx pgx.Tx, items []*item) error {
-	unique := items
-	if len(items) > 1 {
-		unique = firsts(items)
+	unique, err := firsts(items)
+	if err != nil {
+		return err
 	}
 	s, err := in.ask(ctx, tx, unique)
 	if err != nil {
@@ -92,17 +94,27 @@ func (it *item) isNew(s *state) bool {
 	return known
 }
 
-// firsts leaves out an id's second occurrence in the batch.
-func firsts(items []*item) []*item {
-	seen := make(map[string]bool, len(items))
+var errOtherTime = errors.New("an id is in the batch with two times")
+
+// firsts leaves out an id's second occurrence in the batch. It refuses one with another time, which an id that carries
+// none may come with: that the inbox does not remember the first one's says nothing of the second.
+func firsts(items []*item) ([]*item, error) {
+	if len(items) == 1 {
+		return items, nil
+	}
+	seen := make(map[string]time.Time, len(items))
 	unique := make([]*item, 0, len(items))
-	for _, it := range items {
-		if !seen[it.entry.id] {
-			seen[it.entry.id] = true
+	for i, it := range items {
+		at, again := seen[it.entry.id]
+		switch {
+		case !again:
+			seen[it.entry.id] = it.entry.at
 			unique = append(unique, it)
+		case !at.Equal(it.entry.at):
+			return nil, &itemError{i, errOtherTime}
 		}
 	}
-	return unique
+	return unique, nil
 }
 
 func (in *Inbox) ask(ctx context.Context, tx pgx.Tx, items []*item) (*state, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/contract"
 )
 
@@ -135,10 +136,14 @@ func oddities() []oddity {
 		{"nil key", key(nil), "missing_key", false},
 		{"empty key", key([]byte{}), "missing_key", false},
 		{"another key", key([]byte(uuid.NewString())), "key_mismatch", false},
-		{"a key of 10 KB", func(r *rawEvent) {
-			r.headers["ce_subject"] = strings.Repeat("k", 10<<10)
+		{"the longest key", func(r *rawEvent) {
+			r.headers["ce_subject"] = strings.Repeat("k", cloudevent.MaxKeyBytes)
 			r.key = []byte(r.id())
 		}, "subject_mismatch", false},
+		{"a longer key", func(r *rawEvent) {
+			r.headers["ce_subject"] = strings.Repeat("k", cloudevent.MaxKeyBytes+1)
+			r.key = []byte(r.id())
+		}, "invalid_key", false},
 		{"a payload about somebody else", func(r *rawEvent) {
 			r.value = payload(uuid.NewString(), "Eve", "")
 		}, "subject_mismatch", false},

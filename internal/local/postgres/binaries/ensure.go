@@ -55,20 +55,30 @@ func Ensure(ctx context.Context, opts Options) (string, error) {
 		candidates = opts.candidates()
 	}
 	var seen []string
+	var broken error // installations that cannot say what they are: the next one may do
 	for _, dir := range candidates {
 		major, err := Major(ctx, dir)
-		if err != nil {
-			return "", err
-		}
-		if opts.fits(major) {
+		switch {
+		case err != nil:
+			broken = errors.Join(broken, fmt.Errorf("%s: %w", dir, err))
+		case opts.fits(major):
 			return dir, nil
+		default:
+			seen = append(seen, major)
 		}
-		seen = append(seen, major)
 	}
-	if opts.Dir == "" && opts.fits(fetchedMajor) {
-		return fetch(ctx, opts)
+	switch {
+	case opts.Dir != "" && broken != nil:
+		return "", broken
+	case opts.Dir == "" && opts.fits(fetchedMajor) && !slices.Contains(candidates, fetched(opts.CacheDir)):
+		dir, err := fetch(ctx, opts)
+		if err != nil {
+			err = errors.Join(err, broken)
+		}
+		return dir, err
 	}
-	return "", fmt.Errorf("%w: need %s, found [%s]", ErrVersion, opts.need(), strings.Join(seen, " "))
+	return "", errors.Join(
+		fmt.Errorf("%w: need %s, found [%s]", ErrVersion, opts.need(), strings.Join(seen, " ")), broken)
 }
 
 func (o Options) candidates() []string {

@@ -50,6 +50,8 @@ func TestEnsureByVersion(t *testing.T) {
 	script(t, named, "16.2")
 	old := filepath.Join(t.TempDir(), "old")
 	script(t, old, "14.9")
+	broken := filepath.Join(t.TempDir(), "broken")
+	script(t, broken, "unknown")
 	var fetches atomic.Int32
 
 	tests := map[string]struct {
@@ -60,6 +62,7 @@ func TestEnsureByVersion(t *testing.T) {
 		"named, of another version": {dir: named, major: "18"},
 		"named, too old":            {dir: old},
 		"named, not there":          {dir: filepath.Join(old, "none")},
+		"named, broken":             {dir: broken},
 		"cannot be fetched":         {major: "17"},
 	}
 	for name, test := range tests {
@@ -72,6 +75,27 @@ func TestEnsureByVersion(t *testing.T) {
 			require.Equal(t, test.want == "", err != nil)
 		})
 	}
+}
+
+// An installation that is broken does not hide what comes behind it, installed or fetched; it is only said beside what
+// else was wrong.
+func TestEnsurePassesWhatCannotSayItsVersion(t *testing.T) {
+	broken, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	script(t, broken, "unknown")
+	t.Setenv("PATH", broken)
+	require.Equal(t, broken, Find()[0])
+	var fetches atomic.Int32
+	opts := options(t, fakeClient(t, "18.4", &fetches))
+	opts.SkipInstalled = false
+	dir, err := Ensure(t.Context(), opts)
+	require.NoError(t, err)
+	require.NotEqual(t, broken, dir)
+
+	opts.Major = "19"
+	_, err = Ensure(t.Context(), opts)
+	require.ErrorIs(t, err, ErrVersion)
+	require.ErrorContains(t, err, broken, "it may be the one")
 }
 
 func TestMajor(t *testing.T) {

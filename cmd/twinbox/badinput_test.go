@@ -84,6 +84,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"limit 0", []string{"outbox", "tail", "-n", "0"}, "limit"},
 		{"limit too large", []string{"dlq", "list", "--each", "-n", "1001"}, "limit"},
 		{"empty event id", []string{"inbox", "lookup", ""}, "1 to 255"},
+		{"long event id", []string{"inbox", "lookup", strings.Repeat("é", 256)}, "1 to 255"},
 		{"no file", []string{"dlq", "import", "/nowhere"}, "no such file"},
 		{"control characters", []string{"dlq", "replay", "--all", "--yes", "--reason", "a\x1b[2J"}, "control characters"},
 	} {
@@ -111,6 +112,7 @@ func TestNothingFound(t *testing.T) {
 	for name, args := range map[string][]string{
 		"letter": {"dlq", "show", "customer/999999"},
 		"event":  {"inbox", "lookup", "never-came"},
+		"long":   {"inbox", "lookup", strings.Repeat("é", 255)},
 		"mail":   {"mail", "retry", "01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10", "--yes", "--reason", "r"},
 	} {
 		r := h.twinbox(t, args...)

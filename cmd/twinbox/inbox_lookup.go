@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"unicode/utf8"
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
@@ -33,7 +34,7 @@ type known struct {
 
 // Run asks every service.
 func (c *InboxLookup) Run(ctx context.Context, to streams) error {
-	if n := len(c.EventID); n == 0 || n > 255 {
+	if n := utf8.RuneCountInString(c.EventID); n == 0 || n > 255 {
 		return usage("an event id has 1 to 255 characters")
 	}
 	services, err := c.connect()

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -128,4 +130,27 @@ func TestALongReplayIsHeardOf(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, result.Count)
+}
+
+// The rate is the whole's: a consumer's first letter does not follow at once on another's last.
+func TestTheRateHoldsBetweenConsumers(t *testing.T) {
+	t.Parallel()
+	const rate, every = 4, 250 * time.Millisecond
+	var began []time.Time
+	tries := func(letters int) func(context.Context, deadletter.Filter, inbox.ReplayOptions) (inbox.ReplayReport, error) {
+		return func(_ context.Context, _ deadletter.Filter, o inbox.ReplayOptions) (inbox.ReplayReport, error) {
+			began = append(began, time.Now())
+			for range letters {
+				o.OnProgress(inbox.Replayed{})
+			}
+			return inbox.ReplayReport{Matched: letters, Applied: letters}, nil
+		}
+	}
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+		cfg.Consumers = []admin.Consumer{{Name: "a", Replay: tries(1)}, {Name: "b", Replay: tries(1)}}
+	})
+	_, content := b.call(t, http.MethodPost, "/admin/v1/dead-letters/replay",
+		fmt.Sprintf(`{"by":"ada","reason":"r","dry_run":false,"filter":{},"rate":%d}`, rate))
+	require.Contains(t, string(content), `"count":2`)
+	require.GreaterOrEqual(t, began[1].Sub(began[0]), every)
 }

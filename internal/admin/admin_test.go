@@ -170,6 +170,8 @@ func TestRepublishStreamsAndIsAudited(t *testing.T) {
 	_, body = b.call(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":2}`)
 	require.JSONEq(t, `{"result":{"dry_run":false,"count":2,"failed":0}}`, string(body))
 	require.Equal(t, 2, b.publisher.n)
+	status, body = b.call(t, "GET", "/admin/v1/audit?kind=outboks", "")
+	requireProblem(t, status, body, 400, "invalid_parameter")
 	_, body = b.call(t, "GET", "/admin/v1/audit?kind=outbox", "")
 	var actions adminapi.Actions
 	require.NoError(t, json.Unmarshal(body, &actions))

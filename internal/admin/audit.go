@@ -6,12 +6,20 @@ import (
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/internal/deadletter"
+)
+
+// What the audit trail calls the things of an outbox.
+const (
+	kindOutbox    = "outbox"
+	kindOutboxKey = "outbox_key"
 )
 
 // ListAudit answers GET /admin/v1/audit.
 func (s *server) ListAudit(w http.ResponseWriter, r *http.Request, params adminapi.ListAuditParams) {
 	answer(w, r, func(ctx context.Context) (adminapi.Actions, error) {
 		limit, err := limitOf(params.Limit)
+		err = firstOf(err, checkOneOf("kind", params.Kind, deadletter.Kind, "mail", kindOutbox, kindOutboxKey))
 		if err != nil {
 			return adminapi.Actions{}, err
 		}

@@ -19,6 +19,9 @@ type Mails interface {
 	MarkSent(ctx context.Context, ids []uuid.UUID, c MailChange) (adminapi.Result, error)
 }
 
+// mailStates are the states that a mail can have.
+var mailStates = []string{"pending", "claimed", "submitting", "sent", "failed", "uncertain"}
+
 // MailQuery picks mails; what is empty picks all.
 type MailQuery struct {
 	State, UserID, EventID string
@@ -45,6 +48,7 @@ func (s *server) ListMails(w http.ResponseWriter, r *http.Request, p adminapi.Li
 			return adminapi.Mails{}, errNoMails
 		}
 		limit, err := limitOf(p.Limit)
+		err = firstOf(err, checkOneOf("state", p.State, mailStates...))
 		if err != nil {
 			return adminapi.Mails{}, err
 		}

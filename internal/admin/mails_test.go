@@ -64,8 +64,14 @@ func TestListOfMails(t *testing.T) {
 	status, _ = b.call(t, "GET", "/admin/v1/mails", "")
 	require.Equal(t, 200, status)
 	require.Equal(t, admin.MailQuery{Limit: 100}, m.query)
+	for _, state := range []string{"pending", "claimed", "submitting", "sent", "failed", "uncertain"} {
+		status, _ = b.call(t, "GET", "/admin/v1/mails?state="+state, "")
+		require.Equal(t, 200, status, state)
+		require.Equal(t, state, m.query.State)
+	}
 	for _, query := range []string{
 		"limit=0", "limit=1001", "after=17", "after=", "user_id=17", "user_id=urn:uuid:" + mailID, "limit=1&limit=2",
+		"state=typo", "state=Sent", "state=",
 	} {
 		status, body = b.call(t, "GET", "/admin/v1/mails?"+query, "")
 		requireProblem(t, status, body, 400, "invalid_parameter")

@@ -117,7 +117,7 @@ func (s *server) republish(
 		n, err := outbox.Republish(ctx, s.cfg.Pool, publisher, selection)
 		return adminapi.Result{DryRun: true, Count: int64(n)}, err
 	}
-	row := audit.Action{By: act.by, Reason: act.reason, Verb: "republish", Kind: "outbox", After: "started"}
+	row := audit.Action{By: act.by, Reason: act.reason, Verb: "republish", Kind: kindOutbox, After: "started"}
 	if err := s.record(ctx, row); err != nil {
 		return adminapi.Result{}, err
 	}
@@ -188,7 +188,7 @@ func (s *server) ReleaseOutboxKey(w http.ResponseWriter, r *http.Request) {
 
 func release(ctx context.Context, tx pgx.Tx, act action, request adminapi.ReleaseRequest) error {
 	row := audit.Action{
-		By: act.by, Reason: act.reason, Verb: "release", Kind: "outbox_key", Subject: request.Topic + "/" + request.Key,
+		By: act.by, Reason: act.reason, Verb: "release", Kind: kindOutboxKey, Subject: request.Topic + "/" + request.Key,
 		Before: "parked", After: "released",
 	}
 	if request.Drop == nil {

@@ -504,6 +504,7 @@ type Done = Result
 
 // ListAuditParams defines parameters for ListAudit.
 type ListAuditParams struct {
+	// Kind dead_letter, mail, outbox or outbox_key.
 	Kind *string `form:"kind,omitempty" json:"kind,omitempty"`
 
 	// After The id of the last one seen.
@@ -531,6 +532,7 @@ type LookupInboxEventParams struct {
 
 // ListMailsParams defines parameters for ListMails.
 type ListMailsParams struct {
+	// State One of a mail's states.
 	State   *string    `form:"state,omitempty" json:"state,omitempty"`
 	UserId  *string    `form:"user_id,omitempty" json:"user_id,omitempty"`
 	EventId *string    `form:"event_id,omitempty" json:"event_id,omitempty"`

@@ -60,7 +60,11 @@ func (in *Inbox) some(ctx context.Context, msgs []*message.Message, next message
 		items = append(items, it)
 	}
 	if len(items) < 2 {
-		return one(in.single(msgs[0], next))
+		n, err := one(in.single(msgs[0], next))
+		if len(msgs) == 1 && n == 1 && time.Since(started) < in.cfg.HandlerTimeout/2 {
+			in.grow() // there was time for another one; no batch could show it
+		}
+		return n, err
 	}
 	return in.together(ctx, items, next, started)
 }

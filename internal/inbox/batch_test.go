@@ -207,6 +207,29 @@ func TestBatchesShrinkWithTheTime(t *testing.T) {
 	require.InDelta(t, 1, testutil.ToFloat64(counter(t, b, "inbox_split_batches_total", "test")), 0)
 }
 
+// A batch of two that was late leaves batches of one. They grow again too, though one event alone is no batch.
+func TestBatchesOfOneGrowAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.cfg.HandlerTimeout = 3 * time.Second
+	slow := true
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
+		if slow {
+			slow = false
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return inbox.Queue(ctx, tx, `insert into ledger (event_id) values (pg_current_xact_id()::text)`)
+	})
+	_, err := handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2)()...))
+	require.NoError(t, err)
+	b.exec(t, `delete from ledger`)
+	_, err = handle(t.Context(), records(t, t.Context(), versions("key-1", 3, 4, 5, 6, 7, 8)()...))
+	require.NoError(t, err)
+	require.Equal(t, 6, b.count(t, `select count(*) from ledger`))
+	require.Less(t, b.count(t, `select count(distinct event_id) from ledger`), 6, "some share a transaction")
+}
+
 // Somebody else applies an event of the key between reading the watermark and moving it: the decision is made anew.
 func TestAWatermarkThatMovesMeanwhile(t *testing.T) {
 	t.Parallel()

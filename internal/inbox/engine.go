@@ -29,6 +29,7 @@ type item struct {
 	next    message.HandlerFunc                 // of a message
 	suspect bool                                // may have ended a process
 	waited  bool                                // for its predecessor, for as long as it may
+	eager   bool                                // its watermark is moved before its handler runs, not only sent after it
 }
 
 // apply is the engine: one transaction in which the items' ids are recorded, then the handlers of the new ones run in
@@ -65,11 +66,16 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 // fill is what happens inside the transaction.
 func (in *Inbox) fill(ctx context.Context, w *work, items []*item) error {
 	in.crash("beginning")
-	if err := in.record(ctx, w, items); err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
-			// It waited for another owner's transaction, or for the server. That is not the event's fault.
-			err = failure.AsTransient(err)
-		}
+	err := in.record(ctx, w, items)
+	if err == nil && items[0].eager {
+		err = w.ready(ctx)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		// It waited for another owner's transaction, or for the server. That is not the event's fault.
+		err = failure.AsTransient(err)
+		w.err = err
+	}
+	if err != nil {
 		return err
 	}
 	in.crash("recorded")

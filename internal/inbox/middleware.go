@@ -116,6 +116,11 @@ func (in *Inbox) persist(it *item, l *letter) error {
 			}
 			continue
 		}
+		if _, unclear := errors.AsType[*guardError](err); unclear && !it.eager {
+			// Perhaps another transaction had the key's watermark for all that time. The next attempt takes it first, so
+			// that what is late then is the handler.
+			it.eager, err = true, failure.AsTransient(err)
+		}
 		l.failed(err, time.Now())
 		again := retry.after(err)
 		in.metrics.retries.WithLabelValues(string(again.class)).Inc()

@@ -71,14 +71,26 @@ func (q queued) result(results pgx.BatchResults) error {
 	return err
 }
 
-// meaning is the refusal where the statement refused, else the error as it is.
+// meaning is the refusal where the statement refused, else the error as it is, marked where the time ended with it.
 func (q queued) meaning(err error) error {
 	var pgErr *pgconn.PgError
-	if q.refusal != nil && errors.As(err, &pgErr) && pgErr.Code == divisionByZero {
+	switch {
+	case q.refusal == nil:
+		return err
+	case errors.As(err, &pgErr) && pgErr.Code == divisionByZero:
 		return q.refusal
+	case errors.Is(err, context.DeadlineExceeded):
+		return &guardError{err}
 	}
 	return err
 }
+
+// guardError says that the time ended before a guard was answered: it waited for another transaction, or what was sent
+// with it took too long, or the time was over when it was sent.
+type guardError struct{ err error }
+
+func (e *guardError) Error() string { return e.err.Error() }
+func (e *guardError) Unwrap() error { return e.err }
 
 // itemError says which event of a batch failed.
 type itemError struct {

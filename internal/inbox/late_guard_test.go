@@ -1,0 +1,56 @@
+package inbox_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/inbox"
+)
+
+// Another transaction, such as a replay whose process is frozen, has the key's watermark for longer than all attempts
+// of an event may take. That uses up none of them.
+func TestAnEventThatWaitsForItsWatermark(t *testing.T) {
+	t.Parallel()
+	for name, handler := range map[string]handlerFunc{"a write": effect, "a queued write": queueing(nil)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.exec(t, `insert into inbox_watermark values ('test', 'key-1', 1)`)
+			other, err := b.pool.Begin(t.Context())
+			require.NoError(t, err)
+			defer func() { _ = other.Rollback(t.Context()) }()
+			_, err = other.Exec(t.Context(), `select from inbox_watermark for update`)
+			require.NoError(t, err)
+			b.cfg.Versioned, b.cfg.MaxAttempts, b.cfg.HandlerTimeout = true, 1, time.Second
+			pauses := 0
+			b.cfg.OnPause = func(context.Context, error) func() {
+				if pauses++; pauses == 3 {
+					require.NoError(t, other.Rollback(t.Context()))
+				}
+				return func() {}
+			}
+			e := v("key-1", 2)
+			require.NoError(t, b.deliver(t, record(t, e, 1), handler))
+			require.Equal(t, 1, b.effects(t, e.ID))
+			require.Zero(t, b.count(t, `select count(*) from dead_letter`))
+			require.Equal(t, 3, pauses)
+		})
+	}
+}
+
+// A handler that is late is given up also where the guard of its key's watermark is sent with what it writes.
+func TestAVersionedHandlerThatIsAlwaysLate(t *testing.T) {
+	t.Parallel()
+	for name, late := range lateHandlers(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.cfg.Versioned, b.cfg.MaxAttempts, b.cfg.HandlerTimeout = true, 1, time.Second
+			require.NoError(t, b.deliver(t, record(t, v("key-1", 2), 1), late))
+			require.Equal(t, []string{inbox.CodeHandlerTimeout}, b.list(t, `select code from dead_letter`))
+		})
+	}
+}

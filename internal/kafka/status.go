@@ -21,6 +21,7 @@ type status struct {
 	since     time.Time // of the last change of consuming
 	last      string    // the trouble last logged, and its code
 	code      string
+	met       time.Time // when it came last, logged or not
 	stopped   error
 	closed    bool
 }
@@ -42,11 +43,18 @@ func (s *status) left() {
 	}
 }
 
-// trouble logs an error unless it is the one that was logged last: a broker that is down for an hour is one line.
+// over is after how long a trouble that has not come again is a new one: longer than any wait between two attempts.
+const over = 5 * time.Minute
+
+// trouble logs an error unless it is the one that was logged last and goes on: a broker that is down for an hour is one
+// line.
 func (s *status) trouble(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if text := err.Error(); text != s.last && s.stopped == nil && !s.closed {
+	text, now := err.Error(), s.now()
+	isNews := text != s.last || now.Sub(s.met) > over
+	s.met = now
+	if isNews && s.stopped == nil && !s.closed {
 		s.last, s.code = text, failure.Examine(err).Code
 		s.log.Warn("consume failed, trying again", "code", s.code, "error", err)
 	}

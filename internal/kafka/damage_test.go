@@ -12,7 +12,9 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/kafka"
@@ -179,6 +181,39 @@ func handleGap(t *testing.T, lasted time.Duration) {
 			return
 		}
 	}
+}
+
+// TestAGapThatIsHandledForLongIsNoRefusal: the first look at the log was turned away, the next ones were not.
+func TestAGapThatIsHandledForLongIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t, kfake.ListenFn(rotten{"rotten apple"}.listen))
+	topic := kafkatest.Topic(t, brokers, 1)
+	toPartition(t, brokers, topic, 0, "rotten apple")
+	refused := make(chan struct{}, 1)
+	cluster.ControlKey(int16(kmsg.Fetch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		req := kreq.(*kmsg.FetchRequest)
+		if req.Topics[0].Partitions[0].PartitionMaxBytes != 1 || len(refused) > 0 {
+			return nil, nil, false
+		}
+		refused <- struct{}{}
+		partition := kmsg.NewFetchResponseTopicPartition()
+		partition.ErrorCode = kerr.TopicAuthorizationFailed.Code
+		answer := kmsg.NewFetchResponseTopic()
+		answer.Topic, answer.Partitions = topic, append(answer.Partitions, partition)
+		resp := req.ResponseKind().(*kmsg.FetchResponse)
+		resp.Topics = append(resp.Topics, answer)
+		return resp, nil, true
+	})
+	cfg := batches(brokers, kafkatest.Group(t))
+	clock := watched(&cfg)
+	handle, calls := byHand()
+	r := consume(t, cfg, topic, handle)
+	working := receive(t, calls)
+	require.Len(t, refused, 1)
+	clock.pass(t, cfg.UnhealthyAfter+time.Second)
+	require.NoError(t, r.Healthy(t.Context()))
+	working.reply <- result{1, nil}
 }
 
 // TestADecompressionBombStopsNothing: the broker takes it, since it is small; unpacked, it would fill the memory.

@@ -28,6 +28,7 @@ func (p *partition) look() {
 			p.progress.turnedAway(err)
 			return
 		}
+		p.progress.admitted()
 		if p.next = f.from; f.damage != nil {
 			if p.confirmed() {
 				p.skip(f)

@@ -86,6 +86,13 @@ func (p *progress) received() {
 	p.unread, p.refused = time.Time{}, time.Time{}
 }
 
+// admitted notes that the broker gives to read, whatever that is.
+func (p *progress) admitted() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refused = time.Time{}
+}
+
 // turnedAway notes that the broker gives nothing to read: the topic is gone, or this client has no right to it.
 func (p *progress) turnedAway(err error) {
 	p.mu.Lock()

@@ -133,8 +133,8 @@ func (c GroupConfig) Validate() error {
 //	Session.Timeout          10 s           45 s (Kafka's own) without an owner after a crash
 //	Heartbeat.Interval       1 s            a joiner waits 3 s for the others to notice
 //	Rebalance.Timeout        30 s           shorter than a handler's drain: the member is thrown out
-//	Net.ReadTimeout          above Rebalance.Timeout   joining a group, which may take that long, fails; a member's
-//	                         fetches have RequestTimeout on connections of their own
+//	Net.ReadTimeout          above Rebalance.Timeout   joining a group, which may take that long, fails; all that a
+//	                         member asks besides has RequestTimeout, and its fetches connections of their own
 //	Return.Errors            true           errors go to sarama's own logger, which is nobody's
 //	Fetch.Min, MaxWaitTime   1 byte, 250 ms a quiet topic delays its next record, or closing takes longer
 //	Retry.Backoff            250 ms         2 s without records after a leader moves

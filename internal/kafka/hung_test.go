@@ -10,6 +10,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafkatest"
@@ -65,16 +66,22 @@ func groupOf(t *testing.T, brokers []string, coordinator string) string {
 	return ""
 }
 
-// TestALeaderThatVanishesWithoutAWord: what was asked of it is given up after the request timeout, although joining the
-// group may take as long as a rebalance, and its successor is read.
-func TestALeaderThatVanishesWithoutAWord(t *testing.T) {
-	t.Parallel()
-	var networks []*hole
-	cluster, brokers := kafkatest.Fake(t, kfake.NumBrokers(2),
+// holes are two brokers, each with a network of its own.
+func holes(t *testing.T) (cluster *kfake.Cluster, brokers []string, networks []*hole) {
+	t.Helper()
+	cluster, brokers = kafkatest.Fake(t, kfake.NumBrokers(2),
 		kfake.ListenFn(func(network, address string) (net.Listener, error) {
 			networks = append(networks, &hole{})
 			return networks[len(networks)-1].listen(network, address)
 		}))
+	return cluster, brokers, networks
+}
+
+// TestALeaderThatVanishesWithoutAWord: what was asked of it is given up after the request timeout, although joining the
+// group may take as long as a rebalance, and its successor is read.
+func TestALeaderThatVanishesWithoutAWord(t *testing.T) {
+	t.Parallel()
+	cluster, brokers, networks := holes(t)
 	topic := kafkatest.Topic(t, brokers, 1)
 	require.NoError(t, cluster.MoveTopicPartition(topic, 0, 0))
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers[1:]})
@@ -88,4 +95,46 @@ func TestALeaderThatVanishesWithoutAWord(t *testing.T) {
 	require.NoError(t, cluster.MoveTopicPartition(topic, 0, 1))
 	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers[1:]}).Publish(topic, event("a", 2)))
 	require.Equal(t, []string{"a-2"}, read(t, l, 1))
+}
+
+// TestACoordinatorThatVanishesWithoutAWord: heartbeats and commits, too, are given up after the request timeout, and
+// the next coordinator is asked, in the same session. Else the group would take the member for dead meanwhile.
+func TestACoordinatorThatVanishesWithoutAWord(t *testing.T) {
+	t.Parallel()
+	cluster, brokers, networks := holes(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	require.NoError(t, cluster.MoveTopicPartition(topic, 0, 1))
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers[1:]})
+	require.NoError(t, publisher.Publish(topic, event("a", 1)))
+	cfg := fast(brokers, groupOf(t, brokers, brokers[0]))
+	cfg.RequestTimeout, cfg.RebalanceTimeout = 500*time.Millisecond, 2*kafkatest.Patience
+	l := listen(t, cfg, topic)
+	require.Equal(t, []string{"a-1"}, read(t, l, 1))
+
+	beats, commits := make(chan struct{}, 1), make(chan struct{}, 1)
+	networks[0].swallows.Store(true)
+	for cluster.CoordinatorFor(cfg.Group) == 0 {
+		cluster.RehashCoordinators()
+	}
+	announce(cluster, kmsg.Heartbeat, beats)
+	announce(cluster, kmsg.OffsetCommit, commits)
+	receive(t, beats)
+	require.NoError(t, publisher.Publish(topic, event("a", 2)))
+	require.Equal(t, []string{"a-2"}, read(t, l, 1))
+	receive(t, commits)
+	require.Empty(t, l.lost)
+}
+
+// announce tells of requests that arrive at the second broker.
+func announce(cluster *kfake.Cluster, key kmsg.Key, arrived chan<- struct{}) {
+	cluster.ControlKey(int16(key), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		if cluster.CurrentNode() == 1 {
+			select {
+			case arrived <- struct{}{}:
+			default:
+			}
+		}
+		return nil, nil, false
+	})
 }

@@ -100,8 +100,12 @@ func (m *member) pause(failures int) {
 // consume is one connection to the group, for as many sessions as it lasts.
 func (m *member) consume() error {
 	cfg := m.cfg.settings()
-	watch(cfg, m.assigned)
-	client, err := newCoordinatedClient(m.cfg.Brokers, cfg, m.cfg.RequestTimeout)
+	open := newConnections(cfg, m.cfg.RequestTimeout)
+	watch(cfg, func() { open.joining.Store(true) }, func(topics map[string][]int32) {
+		open.joining.Store(false)
+		m.assigned(topics)
+	})
+	client, err := newCoordinatedClient(m.cfg.Brokers, cfg, open)
 	if err != nil {
 		return err
 	}
@@ -109,7 +113,7 @@ func (m *member) consume() error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("make group: %w", err), client.Close())
 	}
-	stopCutting := m.cutWhenLeaving(client.connections)
+	stopCutting := m.cutWhenLeaving(open)
 	reader := &batchReader{cfg: m.cfg.GroupConfig}
 	m.mu.Lock()
 	m.group, m.reader = group, reader

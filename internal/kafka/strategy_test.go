@@ -12,12 +12,18 @@ import (
 func TestStrategyTellsOfRevocations(t *testing.T) {
 	t.Parallel()
 	var told map[string][]int32
+	joins := 0
 	cfg := GroupConfig{Config: Config{Brokers: []string{"a:1"}}, Group: "g"}.Consumer()
-	watch(cfg, func(topics map[string][]int32) { told = topics })
+	watch(cfg, func() { joins++ }, func(topics map[string][]int32) { told = topics })
 	require.NoError(t, cfg.Validate(), "sarama still knows it for a cooperative strategy")
 	strategy, ok := cfg.Consumer.Group.Rebalance.GroupStrategies[0].(sarama.OnAssignmentBalanceStrategy)
 	require.True(t, ok)
 	require.Equal(t, sarama.CooperativeStickyBalanceStrategyName, strategy.Name())
+	_, err := cfg.Consumer.Group.Rebalance.GroupStrategies[0].(sarama.SubscriptionUserDataBalanceStrategy).
+		SubscriptionUserData([]string{"t"})
+	require.NoError(t, err)
+	require.Equal(t, 1, joins)
+	require.Nil(t, told)
 	strategy.OnAssignment(&sarama.ConsumerGroupMemberAssignment{Topics: map[string][]int32{"t": {1}}}, 1)
 	require.Equal(t, map[string][]int32{"t": {1}}, told)
 

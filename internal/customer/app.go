@@ -92,11 +92,16 @@ func (a *app) serveHTTP(host service.Host) error {
 	if err != nil {
 		return err
 	}
-	a.server = web.NewServer(web.ServerConfig{
-		WriteTimeout: a.cfg.RequestTimeout + 5*time.Second,
-		DrainTimeout: a.cfg.DrainFor / 2,
-	}, handler, host.Log)
+	a.server = web.NewServer(a.cfg.server(), handler, host.Log)
 	return nil
+}
+
+// server bounds the connections. A request that is too slow, by its body or by its transaction, is told so: whichever
+// of the two may take longer leaves time for the answer.
+func (c Config) server() web.ServerConfig {
+	bounds := web.ServerConfig{DrainTimeout: c.DrainFor / 2}.WithDefaults()
+	bounds.WriteTimeout = max(bounds.ReadTimeout, c.RequestTimeout) + 5*time.Second
+	return bounds
 }
 
 // start starts what writes and consumes, in the order in which they need each other.

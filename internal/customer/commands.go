@@ -32,7 +32,7 @@ type CommandsConfig struct {
 	Links domain.VerificationKey
 	// KeysFor is how long an answer is kept for retries under its idempotency key.
 	KeysFor time.Duration
-	// Timeout bounds a command from its first statement to its commit.
+	// Timeout bounds a command from its first statement to its commit. An earlier deadline of its caller does too.
 	Timeout time.Duration
 }
 
@@ -48,7 +48,8 @@ func NewCommands(cfg CommandsConfig) *Commands {
 var errOutcomeUnknown = errors.New("the connection was lost at the commit: the outcome is unknown")
 
 // transaction runs fn in one transaction of its own, whatever becomes of the request: a client that hangs up in the
-// middle must not decide whether a commit goes through. It wakes the relay afterwards.
+// middle must not decide whether a commit goes through. The request's deadline holds, though: a body that took most of
+// it leaves the rest, since a commit after it would have nobody to answer to. It wakes the relay afterwards.
 func (c *Commands) transaction(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
 	return c.transactionWith(ctx, &pgx.Batch{}, fn)
 }
@@ -57,7 +58,11 @@ func (c *Commands) transaction(ctx context.Context, fn func(context.Context, pgx
 func (c *Commands) transactionWith(
 	ctx context.Context, first *pgx.Batch, fn func(context.Context, pgx.Tx) error,
 ) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+	until := time.Now().Add(c.timeout)
+	if asked, has := ctx.Deadline(); has && asked.Before(until) {
+		until = asked
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
 	defer cancel()
 	conn, err := c.pool.Acquire(ctx)
 	if err != nil {

@@ -1,12 +1,14 @@
 package customer
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/customer/openapi"
@@ -51,6 +53,42 @@ func TestACommandThatWaitsTooLongGivesUp(t *testing.T) {
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
 
+// A body that took most of the request's time leaves the transaction the rest, and not its whole time anew: the answer
+// would come after the server has given the connection up, and a commit that nobody hears of would be the rule.
+func TestACommandKeepsToTheDeadlineOfItsRequest(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.commands.timeout = time.Hour
+	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Millisecond))
+	defer cancel()
+	_, err := b.commands.SignUp(late, "k1", "ada@example.org", "Ada")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Equal(t, [3]int{}, b.stored(t))
+}
+
+// The statement timeout may be the shorter one: a wait is then no defect either.
+func TestAStatementThatWaitsTooLongIsATimeout(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.registered(t)
+	holder, err := b.pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, holder.Rollback(t.Context())) }()
+	_, err = holder.Exec(t.Context(), `select from users where id = $1 for update`, string(id))
+	require.NoError(t, err)
+	impatient := b.pool.Config()
+	impatient.ConnConfig.RuntimeParams["statement_timeout"] = "100"
+	b.commands.pool, err = pgxpool.NewWithConfig(t.Context(), impatient)
+	require.NoError(t, err)
+	t.Cleanup(b.commands.pool.Close)
+	b.commands.timeout = time.Minute
+	a := b.rename(t, id, "Countess", 1)
+	require.Equal(t, http.StatusServiceUnavailable, a.status, string(a.body))
+	require.Equal(t, "timeout", a.code(t))
+	require.NotEmpty(t, a.header.Get("Retry-After"))
+	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
+}
+
 func TestWhatTheServiceAnswersToItsErrors(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -61,6 +99,8 @@ func TestWhatTheServiceAnswersToItsErrors(t *testing.T) {
 		"key in flight":   {errKeyInFlight, http.StatusConflict, codeKeyInFlight},
 		"key reused":      {errKeyReused, http.StatusUnprocessableEntity, codeKeyReused},
 		"outcome unknown": {errOutcomeUnknown, http.StatusServiceUnavailable, codeOutcomeUnknown},
+		"too slow":        {&pgconn.PgError{Code: "57014"}, http.StatusServiceUnavailable, web.CodeTimeout},
+		"left alone":      {&pgconn.PgError{Code: "25P03"}, http.StatusServiceUnavailable, web.CodeTimeout},
 		"database down":   {&pgconn.PgError{Code: "57P01"}, http.StatusServiceUnavailable, web.CodeUnavailable},
 		"email taken": {
 			&domain.Error{Code: domain.CodeEmailTaken, Field: "email", Message: "m"}, http.StatusConflict, "email_taken",

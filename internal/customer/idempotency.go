@@ -52,11 +52,12 @@ func (c *claim) queue(batch *pgx.Batch) {
 	})
 }
 
-// given is the answer that was given before, if found. A hash collision of two keys costs one of them a needless
+// given is the answer that was given before, if found. What is known is committed, so it counts also where the lock is
+// another retry's: two that come at once both get the answer. A hash collision of two keys costs one of them a needless
 // errKeyInFlight.
 func (c *claim) given() (answer Answer, found bool, err error) {
 	switch {
-	case !c.locked:
+	case c.known == nil && !c.locked:
 		return Answer{}, false, errKeyInFlight
 	case c.known == nil:
 		return Answer{}, false, nil

@@ -3,6 +3,7 @@ package customer
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"example.com/twinbox/internal/customer/openapi"
@@ -33,9 +34,15 @@ var statuses = map[domain.Code]int{
 // retrySoon is what a client should wait when waiting is all it can do.
 const retrySoon = time.Second
 
+// tooSlow are the codes with which the database ends what takes too long: the statement timeout, for one that waited
+// for a lock or a slow disk, and the timeouts of a transaction whose process was stopped meanwhile. To a consumer they
+// are unknown, since a handler may be to blame; here nobody is, and a repetition may find it faster.
+var tooSlow = []string{"sql_57014", "sql_25P03", "sql_25P04"}
+
 // mapError says what each error of the service is to a client. nil means that it is not the client's to know.
 func mapError(err error) *web.Error {
 	var broken *domain.Error
+	known := failure.Examine(err)
 	switch {
 	case errors.As(err, &broken):
 		return ruleError(broken)
@@ -52,7 +59,12 @@ func mapError(err error) *web.Error {
 			Status: http.StatusServiceUnavailable, Code: codeOutcomeUnknown, RetryAfter: retrySoon, Cause: err,
 			Detail: "The request may or may not have taken effect. Repeat it as it was to find out.",
 		}
-	case failure.Classify(err) == failure.Transient:
+	case slices.Contains(tooSlow, known.Code):
+		return &web.Error{
+			Status: http.StatusServiceUnavailable, Code: web.CodeTimeout, RetryAfter: retrySoon, Cause: err,
+			Detail: "The database took too long. Nothing has changed.",
+		}
+	case known.Class == failure.Transient:
 		return &web.Error{
 			Status: http.StatusServiceUnavailable, Code: web.CodeUnavailable, RetryAfter: retrySoon, Cause: err,
 			Detail: "The service cannot reach its database. Nothing has changed.",

@@ -71,25 +71,43 @@ func TestTheSameKeyForAnotherRequestIsRefused(t *testing.T) {
 func TestAKeyInFlightIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	inside, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- pgx.BeginFunc(context.WithoutCancel(t.Context()), b.pool, func(tx pgx.Tx) error {
-			batch := &pgx.Batch{}
-			(&claim{scope: signUpScope, key: "k1"}).queue(batch)
-			err := tx.SendBatch(context.Background(), batch).Close()
-			close(inside)
-			<-release
-			return err
-		})
-	}()
-	<-inside
+	release := b.holdKey(t, "k1")
 	a := b.signUp(t, "k1", "ada@example.org", "Ada")
 	require.Equal(t, http.StatusConflict, a.status)
 	require.Equal(t, "idempotency_key_in_flight", a.code(t))
 	require.NotEmpty(t, a.header.Get("Retry-After"))
-	close(release)
-	require.NoError(t, <-done)
+	release()
 	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").status, "the key is free again")
+}
+
+// holdKey is another request that works under the key until it is released.
+func (b *bundle) holdKey(t *testing.T, key string) (release func()) {
+	t.Helper()
+	tx, err := b.pool.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }) // nothing is left to do after a release
+	batch := &pgx.Batch{}
+	(&claim{scope: signUpScope, key: key}).queue(batch)
+	require.NoError(t, tx.SendBatch(t.Context(), batch).Close())
+	return func() { require.NoError(t, tx.Commit(t.Context())) }
+}
+
+// Only the first request is ever in flight: of two retries that come at once, on two instances or from one impatient
+// client, one finds the other's lock, and the answer beside it.
+func TestAnAnswerIsGivenBesideAnotherRetry(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	first := b.signUp(t, "k1", "ada@example.org", "Ada")
+	b.holdKey(t, "k1")
+	again := b.signUp(t, "k1", "ada@example.org", "Ada")
+	require.Equal(t, http.StatusCreated, again.status, string(again.body))
+	require.Equal(t, string(first.body), string(again.body))
+	require.Equal(t, "idempotency_key_reused", b.signUp(t, "k1", "eve@example.org", "Eve").code(t))
+
+	_, err := b.pool.Exec(t.Context(), `update idempotency_key set expires_at = clock_timestamp() - interval '1 s'`)
+	require.NoError(t, err)
+	require.Equal(t, "idempotency_key_in_flight", b.signUp(t, "k1", "eve@example.org", "Eve").code(t),
+		"an answer that has expired is none")
 }
 
 func TestAnExpiredKeyIsForgotten(t *testing.T) {

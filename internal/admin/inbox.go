@@ -1,7 +1,9 @@
 package admin
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -105,7 +107,7 @@ func whatBecame(found []inbox.Remembered, letters []deadletter.Letter) []adminap
 		})
 	}
 	for _, l := range letters {
-		i := slices.IndexFunc(items, func(e adminapi.InboxEvent) bool { return e.Consumer == l.Consumer })
+		i := slices.IndexFunc(found, func(f inbox.Remembered) bool { return sameRecord(f, l) })
 		if i < 0 {
 			i = len(items)
 			items = append(items, adminapi.InboxEvent{
@@ -116,6 +118,14 @@ func whatBecame(found []inbox.Remembered, letters []deadletter.Letter) []adminap
 		items[i].Outcome, items[i].DeadLetter = letterOutcome(l), &l.ID
 	}
 	return items
+}
+
+// sameRecord tells the letter of an event from one of another record that came under its id: the inbox remembers what
+// came, or what an operator put in its place.
+func sameRecord(f inbox.Remembered, l deadletter.Letter) bool {
+	_, replayed := l.Current()
+	came, taken := sha256.Sum256(l.Payload), sha256.Sum256(replayed)
+	return f.Consumer == l.Consumer && (bytes.Equal(f.PayloadHash, came[:]) || bytes.Equal(f.PayloadHash, taken[:]))
 }
 
 // letterOutcome is what became of an event that is a dead letter.

@@ -34,6 +34,8 @@ func TestBadCommandLines(t *testing.T) {
 		{"unknown flag", []string{"dlq", "list", "--colour"}, "--colour"},
 		{"flag without value", []string{"dlq", "list", "--key"}, "--key"},
 		{"flag twice", []string{"dlq", "list", "--key", "a", "--key", "b"}, "--key is given twice"},
+		{"flag with nothing", []string{"dlq", "discard", "--consumer", "customer.profile", "--key", ""}, "--key is empty"},
+		{"flag with =nothing", []string{"outbox", "tail", "--topic="}, "--topic is empty"},
 		{"unknown state", []string{"dlq", "list", "--state", "lost"}, "--state"},
 		{"unknown service", []string{"dlq", "list", "--service", "billing"}, "--service"},
 		{"time without zone", []string{"dlq", "list", "--since", "2026-11-21T10:00:00"}, "--since"},

@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return report(to, args, usage(err.Error()+helpOf(err)))
 	}
-	if err := checkRepeated(command); err != nil {
+	if err := checkFlags(command); err != nil {
 		return report(to, args, err)
 	}
 	if err := command.Run(); err != nil {
@@ -83,12 +83,16 @@ func helpOf(err error) string {
 	return strings.Join(append(command, "--help"), " ")
 }
 
-// checkRepeated refuses a flag that is given twice and takes one value: the first one would be ignored in silence.
-func checkRepeated(command *kong.Context) error {
+// checkFlags refuses what would be ignored in silence: the first value of a flag that is given twice and takes one, and
+// a condition that is empty, as of a script's variable that is not set. What is also a variable may be emptied.
+func checkFlags(command *kong.Context) error {
 	seen := map[*kong.Flag]bool{}
 	for _, element := range command.Path {
 		if element.Flag == nil || element.Flag.IsCumulative() {
 			continue
+		}
+		if len(element.Flag.Envs) == 0 && command.FlagValue(element.Flag) == "" {
+			return usage("--" + element.Flag.Name + " is empty")
 		}
 		if seen[element.Flag] {
 			return usage("--" + element.Flag.Name + " is given twice")

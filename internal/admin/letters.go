@@ -18,7 +18,10 @@ func (s *server) QueryDeadLetters(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return adminapi.DeadLetters{}, err
 		}
-		filter := filterOf(request.Filter)
+		filter, err := filterOf("filter/", request.Filter)
+		if err != nil {
+			return adminapi.DeadLetters{}, err
+		}
 		if filter.Limit, err = limitOf(request.Filter.Limit); err != nil {
 			return adminapi.DeadLetters{}, err
 		}
@@ -39,7 +42,11 @@ func (s *server) GroupDeadLetters(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return adminapi.DeadLetterGroups{}, err
 		}
-		groups, err := s.letters.Groups(ctx, filterOf(request))
+		filter, err := filterOf("", request)
+		if err != nil {
+			return adminapi.DeadLetterGroups{}, err
+		}
+		groups, err := s.letters.Groups(ctx, filter)
 		out := adminapi.DeadLetterGroups{Items: make([]adminapi.DeadLetterGroup, len(groups))}
 		for i, g := range groups {
 			out.Items[i] = adminapi.DeadLetterGroup{
@@ -87,14 +94,15 @@ func (s *server) EditDeadLetter(w http.ResponseWriter, r *http.Request, id admin
 func (s *server) DiscardDeadLetters(w http.ResponseWriter, r *http.Request) {
 	request, err := web.Decode[adminapi.DiscardRequest](w, r)
 	act, actErr := newAction(request.By, request.Reason, request.DryRun)
-	if err = firstOf(err, actErr); err != nil {
+	filter, filterErr := filterOf("filter/", request.Filter)
+	if err = firstOf(err, actErr, filterErr); err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}
 	stream(w, r, func(ctx context.Context, progress func(int64)) (adminapi.Result, error) {
 		change := act.change()
 		change.OnProgress = func(changed int) { progress(int64(changed)) }
-		result, err := s.letters.Discard(ctx, filterOf(request.Filter), change)
+		result, err := s.letters.Discard(ctx, filter, change)
 		return resultOf(act, result), err
 	})
 }
@@ -109,15 +117,6 @@ func resultOf(act action, r deadletter.Result) adminapi.Result {
 		out.Count = int64(r.Matched)
 	}
 	return out
-}
-
-// filterOf is the filter of a request. What it may hold is deadletter's to check.
-func filterOf(f adminapi.DeadLetterFilter) deadletter.Filter {
-	return deadletter.Filter{
-		IDs: value(f.Ids), Consumer: value(f.Consumer), EventType: value(f.Type), Key: value(f.Key),
-		EventID: value(f.EventId), Code: value(f.Code), ErrorContains: value(f.Error),
-		State: deadletter.State(value(f.State)), From: value(f.Since), To: value(f.Until), Limit: value(f.Limit),
-	}
 }
 
 func letterOf(l deadletter.Letter, payload bool) adminapi.DeadLetter {

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"example.com/twinbox/internal/admin"
 	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/inbox"
 )
 
 const fileLetters = `
@@ -91,6 +93,67 @@ func TestLookupOfADeadLetter(t *testing.T) {
 		require.Equal(t, []any{"a", "t.v1", "topic", int32(3), int64(41)},
 			[]any{e.Consumer, *e.Type, *e.Topic, *e.Partition, *e.Offset})
 	}
+}
+
+// Another record came under the id of an event that was applied: it is a dead letter, and the event is applied all the
+// same. A letter of the event itself is what became of it.
+func TestLookupTellsRecordsOfOneIDApart(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
+	b.file(t, filed{"a", "e1", "permanent", "id_conflict", "waiting", "", 1})
+	b.file(t, filed{"a", "e2", "permanent", "c", "replayed", "applied", 1})
+	outcomes := func(event, payload string) (list []string) {
+		_, err := b.pool.Exec(t.Context(), `insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash,
+			metadata) values ('a', $1, '1970-01-01', 't.v1', sha256($2::bytea), '{}')`, event, []byte(payload))
+		require.NoError(t, err)
+		_, body := b.call(t, "GET", "/admin/v1/inbox/events?event_id="+event, "")
+		var events adminapi.InboxEvents
+		require.NoError(t, json.Unmarshal(body, &events))
+		for _, e := range events.Items {
+			list = append(list, fmt.Sprint(e.Outcome, " ", e.DeadLetter != nil))
+		}
+		return list
+	}
+	require.Equal(t, []string{"applied false", "dead true"}, outcomes("e1", "another"))
+	require.Equal(t, []string{"replayed, applied true"}, outcomes("e2", "1"))
+}
+
+// A condition that is set to nothing is a caller's mistake: taken for none, it would pick what nobody meant.
+func TestAnEmptyConditionPicksNothing(t *testing.T) {
+	t.Parallel()
+	var calls []asked
+	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
+		cfg.Consumers = []admin.Consumer{consumer("a", inbox.ReplayReport{}, nil, &calls)}
+	})
+	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 3})
+	for _, condition := range []string{
+		`"ids":[]`, `"key":""`, `"type":""`, `"event_id":""`, `"code":""`, `"error":""`, `"state":""`, `"limit":0`,
+	} {
+		filter := `{"consumer":"a",` + condition + `}`
+		for path, body := range map[string]string{
+			"discard": `{"by":"ada","reason":"r","dry_run":false,"filter":` + filter + `}`,
+			"replay":  `{"by":"ada","reason":"r","dry_run":false,"filter":` + filter + `}`,
+			"export":  filter,
+			"groups":  filter,
+		} {
+			status, answer := b.call(t, "POST", "/admin/v1/dead-letters/"+path, body)
+			require.Equal(t, 422, status, "%s %s: %s", path, condition, answer)
+			requireProblem(t, status, answer, 422, "invalid_value")
+		}
+	}
+	status, answer := b.call(t, "POST", "/admin/v1/dead-letters/discard",
+		`{"by":"ada","reason":"r","dry_run":false,"filter":{"consumer":"","key":"k"}}`)
+	requireProblem(t, status, answer, 422, "invalid_value")
+	for _, condition := range []string{`"event_ids":[]`, `"topic":""`, `"key":""`} {
+		status, answer = b.call(t, "POST", "/admin/v1/outbox/republish",
+			`{"by":"ada","reason":"r","dry_run":false,"from":1,`+condition+`}`)
+		requireProblem(t, status, answer, 422, "invalid_value")
+	}
+	require.Empty(t, calls)
+	var waiting int
+	require.NoError(t, b.pool.QueryRow(t.Context(),
+		`select count(*) from public.dead_letter where state = 'waiting'`).Scan(&waiting))
+	require.Equal(t, 3, waiting)
 }
 
 // journal is a log that may be read while it is written.

@@ -23,12 +23,13 @@ type Consumer struct {
 func (s *server) ReplayDeadLetters(w http.ResponseWriter, r *http.Request) {
 	request, err := web.Decode[adminapi.ReplayRequest](w, r)
 	act, actErr := newAction(request.By, request.Reason, request.DryRun)
-	if err = firstOf(err, actErr, checkRate(value(request.Rate))); err != nil {
+	filter, filterErr := filterOf("filter/", request.Filter)
+	if err = firstOf(err, actErr, filterErr, checkRate(value(request.Rate))); err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}
 	stream(w, r, func(ctx context.Context, progress func(int64)) (adminapi.Result, error) {
-		return s.replay(ctx, act, request, progress)
+		return s.replay(ctx, act, filter, request, progress)
 	})
 }
 
@@ -41,10 +42,9 @@ func checkRate(rate float64) error {
 
 // replay goes through the consumers one after the other, so that the rate is the whole's and a limit is, too.
 func (s *server) replay(
-	ctx context.Context, act action, request adminapi.ReplayRequest, progress func(int64),
+	ctx context.Context, act action, filter deadletter.Filter, request adminapi.ReplayRequest, progress func(int64),
 ) (adminapi.Result, error) {
 	sum := adminapi.Result{DryRun: act.dryRun}
-	filter := filterOf(request.Filter)
 	left := filter.Limit // 0: no limit
 	var done int64
 	var last time.Time // of the last letter, by whichever consumer

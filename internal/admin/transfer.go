@@ -14,12 +14,13 @@ import (
 // ExportDeadLetters answers POST /admin/v1/dead-letters/export.
 func (s *server) ExportDeadLetters(w http.ResponseWriter, r *http.Request) {
 	request, err := web.Decode[adminapi.DeadLetterFilter](w, r)
-	if err != nil {
+	filter, filterErr := filterOf("", request)
+	if err = firstOf(err, filterErr); err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}
 	out := &exported{lines: newLines(w, r)}
-	_, err = s.letters.Export(r.Context(), filterOf(request), out)
+	_, err = s.letters.Export(r.Context(), filter, out)
 	switch {
 	case err != nil && !out.begun:
 		web.WriteProblem(w, r, err)

@@ -127,7 +127,7 @@ type DeadLetterDetail struct {
 	Letter  DeadLetter `json:"letter"`
 }
 
-// DeadLetterFilter What is set must all hold.
+// DeadLetterFilter What is set must all hold; nothing is set to nothing.
 type DeadLetterFilter struct {
 	// Code Stable reason, such as schema_violation.
 	Code     *string `json:"code,omitempty"`
@@ -180,7 +180,7 @@ type DeadLetterQuery struct {
 	// After The id of the last one seen, 0 at first.
 	After int64 `json:"after"`
 
-	// Filter What is set must all hold.
+	// Filter What is set must all hold; nothing is set to nothing.
 	Filter DeadLetterFilter `json:"filter"`
 
 	// Payload Whether to show payloads and headers, which may hold personal data.
@@ -198,7 +198,7 @@ type DiscardRequest struct {
 	By     By   `json:"by"`
 	DryRun bool `json:"dry_run"`
 
-	// Filter What is set must all hold.
+	// Filter What is set must all hold; nothing is set to nothing.
 	Filter DeadLetterFilter `json:"filter"`
 
 	// Reason Why. For the audit.
@@ -430,7 +430,7 @@ type ReplayRequest struct {
 	By     By   `json:"by"`
 	DryRun bool `json:"dry_run"`
 
-	// Filter What is set must all hold.
+	// Filter What is set must all hold; nothing is set to nothing.
 	Filter DeadLetterFilter `json:"filter"`
 
 	// Force Also what is refused as too_old or replay_limit.

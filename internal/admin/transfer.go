@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -76,5 +77,9 @@ type imported struct {
 
 func (i *imported) Read(p []byte) (int, error) {
 	_ = i.control.SetReadDeadline(time.Now().Add(stallTimeout))
-	return i.body.Read(p)
+	n, err := i.body.Read(p)
+	if errors.Is(err, io.EOF) { // as in newLines: the last lines may take longer
+		_ = i.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }

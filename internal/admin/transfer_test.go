@@ -1,0 +1,55 @@
+package admin_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/admin"
+)
+
+// deadlines is a connection that remembers until when a read may take.
+type deadlines struct {
+	http.ResponseWriter
+	mu   sync.Mutex
+	last time.Time
+	set  int
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last = at
+	d.set++
+	return nil
+}
+
+func (*deadlines) SetWriteDeadline(time.Time) error { return nil }
+func (*deadlines) EnableFullDuplex() error          { return nil }
+
+// Behind the body net/http waits for the client to go, and takes a deadline that runs out for that: none may be left
+// there while the last lines are imported.
+func TestAnImportLeavesNoDeadlineBehindItsBody(t *testing.T) {
+	t.Parallel()
+	var handler http.Handler
+	setup(t, func(cfg *admin.Config, _ *http.Server) {
+		var err error
+		handler, err = admin.New(*cfg)
+		require.NoError(t, err)
+	})
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost,
+		"/admin/v1/dead-letters/import?by=ada&reason=r&dry_run=false", strings.NewReader("{}\n{}\n"))
+	request.Header.Set("Authorization", "Bearer "+token)
+	recorder := httptest.NewRecorder()
+	connection := &deadlines{ResponseWriter: recorder}
+	handler.ServeHTTP(connection, request)
+	require.Equal(t, http.StatusOK, recorder.Code, recorder.Body.String())
+	require.Contains(t, recorder.Body.String(), `"failed":2`)
+	require.Greater(t, connection.set, 1, "each read has one")
+	require.Zero(t, connection.last)
+}

@@ -2,6 +2,8 @@ package notification
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -42,8 +44,9 @@ func (c SMTPConfig) rules() []config.Rule {
 // smtpSender hands letters over to one mail server, one connection and one recipient each: a connection that the
 // server has spoiled spoils nobody else's mail, and no answer is about two people.
 type smtpSender struct {
-	cfg  SMTPConfig
-	from string
+	cfg   SMTPConfig
+	from  string
+	roots *x509.CertPool // of the server's certificate; nil: the system's
 }
 
 // submit hands one letter over. begin is called when the server has agreed to everything that can be agreed on without
@@ -153,13 +156,16 @@ func (s *smtpSender) connect(ctx context.Context) (*smtp.Client, error) {
 		return nil, fmt.Errorf("mail server port: %w", err)
 	}
 	policies := map[string]mail.TLSPolicy{
-		"none": mail.NoTLS, "opportunistic": mail.TLSOpportunistic, "starttls": mail.TLSMandatory, "tls": mail.NoTLS,
+		"none": mail.NoTLS, "opportunistic": mail.TLSOpportunistic, "starttls": mail.TLSMandatory,
+		"tls": mail.TLSOpportunistic, // the library finds the connection encrypted, and STARTTLS not offered
+	}
+	door := &door{
+		encrypted: s.cfg.TLS == "tls",
+		tls:       &tls.Config{ServerName: host, RootCAs: s.roots, MinVersion: tls.VersionTLS12},
 	}
 	options := []mail.Option{
 		mail.WithPort(port), mail.WithTLSPolicy(policies[s.cfg.TLS]), mail.WithTimeout(s.cfg.Timeout / connectSteps),
-	}
-	if s.cfg.TLS == "tls" {
-		options = append(options, mail.WithSSL())
+		mail.WithTLSConfig(door.tls), mail.WithDialContextFunc(door.dial),
 	}
 	if s.cfg.Username != "" {
 		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.cfg.Username),
@@ -171,6 +177,7 @@ func (s *smtpSender) connect(ctx context.Context) (*smtp.Client, error) {
 	}
 	conn, err := client.DialToSMTPClientWithContext(ctx)
 	if err != nil {
+		door.shut()
 		return nil, err
 	}
 	// One deadline for the rest, on the connection itself: a process that is stopped and woken up finds it over.

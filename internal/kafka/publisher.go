@@ -98,6 +98,8 @@ func (p *Publisher) publish(ctx context.Context, topic string, l *layout) error 
 	select {
 	case <-p.closing: // also when the goroutine could still take the call
 		return fmt.Errorf("publish to %s: %w", topic, ErrClosed)
+	case <-call.done: // none of its records can be sent at all, which takes no broker to say
+		return call.result()
 	default:
 	}
 	select {

@@ -1,6 +1,7 @@
 package kafka_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -177,6 +178,31 @@ func TestABrokerThatIsAwayIsATransientFailureWithinTheTimeout(t *testing.T) {
 	require.Less(t, time.Since(began), 9*time.Second, "the default would be 10")
 	require.Len(t, failures(t, err), 1)
 	require.False(t, kafka.Permanent(err))
+}
+
+// What no broker would take is refused at once, also while no broker answers and another call waits for one.
+func TestACallOfWhichNothingCanBeSentWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	publisher := newPublisher(t, kafka.Config{
+		Brokers: []string{"127.0.0.1:1"}, PublishTimeout: 10 * kafkatest.Patience, MaxMessageBytes: 2000,
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	waiting.Go(func() { _ = publisher.PublishContext(ctx, "t", event("a", 1)) })
+	defer waiting.Wait()
+	defer cancel()
+	large := event("a", 2)
+	large.Payload = make([]byte, 2000)
+	for range 2 { // the sender has taken the first call before it could have taken another one
+		refused := make(chan error, 1)
+		go func() { refused <- publisher.Publish("t", large) }()
+		select {
+		case err := <-refused:
+			require.ErrorIs(t, err, kafka.ErrTooLarge)
+		case <-time.After(kafkatest.Patience):
+			require.Fail(t, "it waits for the broker")
+		}
+	}
 }
 
 func TestPublisherConfigurationIsChecked(t *testing.T) {

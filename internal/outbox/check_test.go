@@ -20,15 +20,19 @@ func TestRunRefusesBadConfigurationAtOnce(t *testing.T) {
 
 func TestRunRefusesServersOnWhichEventsWouldBeLost(t *testing.T) {
 	t.Parallel()
-	for code, sql := range map[string]string{
-		"synchronous_commit": `do $$ begin
-			execute format('alter database %I set synchronous_commit = off', current_database()); end $$`,
-		"sequence_cache":     `alter sequence outbox_position_seq cache 20`,
-		"sequence_increment": `alter sequence outbox_position_seq increment 2`,
-		"sequence_range":     `alter sequence outbox_position_seq cycle`,
-		"xid_default":        `alter table outbox alter xid drop default`,
-		"unlogged":           `alter table outbox_held set unlogged`,
-		"schema":             `delete from outbox_cursor`,
+	const commitEarly = `do $$ begin
+		execute format('alter database %I set synchronous_commit = off', current_database()); end $$`
+	for sql, code := range map[string]string{
+		commitEarly: "synchronous_commit",
+
+		`alter sequence outbox_position_seq cache 20`:    "sequence_cache",
+		`alter sequence outbox_position_seq increment 2`: "sequence_increment",
+		`alter sequence outbox_position_seq cycle`:       "sequence_range",
+		`alter table outbox alter xid drop default`:      "xid_default",
+		`alter table outbox_held set unlogged`:           "unlogged",
+		`alter table outbox_discarded set unlogged`:      "unlogged",
+		`alter table outbox_1000001 set unlogged`:        "unlogged",
+		`delete from outbox_cursor`:                      "schema",
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
@@ -38,7 +42,7 @@ func TestRunRefusesServersOnWhichEventsWouldBeLost(t *testing.T) {
 			r, err := NewRelay(testRelayConfig(t, pool, newLedger()))
 			require.NoError(t, err)
 			var refused *CheckError
-			require.ErrorAs(t, r.Run(t.Context()), &refused)
+			require.ErrorAs(t, r.Run(deadline(t)), &refused)
 			require.True(t, refused.Has(code), refused.Error())
 			require.Len(t, refused.Problems, 1)
 		})

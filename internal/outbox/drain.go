@@ -75,6 +75,9 @@ func (l *leader) publish(ctx context.Context, src source, p page) error {
 		if err := l.settle(ctx, f, &out); err != nil {
 			return err
 		}
+		if !l.stuck() { // also behind a page of which nothing was to be sent
+			l.health.well(stateLeading)
+		}
 		taken.add(out)
 		if ctx.Err() != nil && p.more { // a stop in the middle of a large window
 			return l.advance(ctx, src, &taken)

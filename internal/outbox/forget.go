@@ -53,6 +53,7 @@ func (l *leader) forget(ctx context.Context, taken []record, out outcome, now ti
 	}
 	if len(taken) > 0 {
 		l.takenLast = time.Now()
+		l.health.well(stateLeading)
 	}
 	gone := map[int64]bool{}
 	for _, r := range taken {

@@ -178,6 +178,59 @@ func TestARelayIsWellWhoseBrokerOnlyRefuses(t *testing.T) {
 	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, tick)
 }
 
+// All that is written is of keys that are set aside, without a pause in which the relay would find nothing new. That is
+// no standstill, unless they are because the broker is down.
+func TestARelayIsWellThatOnlyHolds(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.MaxSilence = time.Minute
+	l := newLeader(t, pool, cfg)
+	l.heldPages = newPager(10, 1<<20)
+	l.parked[keyName{testTopic, "bad"}] = 1
+	l.health.begin()
+	for _, down := range []bool{false, true} {
+		if down {
+			l.failed(errors.New("no broker"), false)
+		}
+		l.health.wellAt = time.Now().Add(-time.Hour)
+		require.Error(t, l.Healthy(t.Context()))
+		commit(t, o, pool, event("bad"))
+		found, err := l.window(t.Context())
+		require.NoError(t, err)
+		require.True(t, found)
+		require.Equal(t, down, l.Healthy(t.Context()) != nil)
+	}
+}
+
+// An outage has left a lot, and nothing else is written. As long as it gets less, page by page, all is well.
+func TestARelayIsWellThatSendsWhatWasHeld(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	addMany(t, o, pool, 30, 1)
+	for _, sql := range []string{
+		`insert into outbox_held select topic, key, position from outbox`,
+		`insert into outbox_parked (topic, key, reason, permanent, retry_at)
+			select topic, key, 'down', false, clock_timestamp() from outbox group by topic, key`,
+	} {
+		_, err := pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.MaxSilence = time.Minute
+	l := newLeader(t, pool, cfg)
+	l.heldPages = newPager(10, 1<<20)
+	var err error
+	l.parked, err = loadParked(t.Context(), l.conn)
+	require.NoError(t, err)
+	l.health.begin()
+	l.health.wellAt = time.Now().Add(-time.Hour)
+	more, err := l.flush(t.Context())
+	require.NoError(t, err)
+	require.True(t, more)
+	require.NoError(t, l.Healthy(t.Context()))
+}
+
 func TestAPublisherThatRefusesTheWholeCallIsAskedOneByOne(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()

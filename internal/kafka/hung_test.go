@@ -110,6 +110,7 @@ func TestACoordinatorThatVanishesWithoutAWord(t *testing.T) {
 	cfg.RequestTimeout, cfg.RebalanceTimeout = 500*time.Millisecond, 2*kafkatest.Patience
 	l := listen(t, cfg, topic)
 	require.Equal(t, []string{"a-1"}, read(t, l, 1))
+	awaitCommit(t, cfg, topic, 1) // so that no commit is under way, which would look for the coordinator
 
 	beats, commits := make(chan struct{}, 1), make(chan struct{}, 1)
 	networks[0].swallows.Store(true)

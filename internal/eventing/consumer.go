@@ -135,10 +135,11 @@ func (c *consumer) lost(topic string, partition int32, idle bool, log *slog.Logg
 		log.Warn("partition left with a handler still at work", "consumer", c.Name, "partition", partition)
 		return
 	}
+	record := c.inbox.Leave(topic, partition)
 	c.leaving.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 		defer cancel()
-		if err := c.inbox.Leave(ctx, topic, partition); err != nil {
+		if err := record(ctx); err != nil {
 			log.WarnContext(ctx, "partition not left", "consumer", c.Name, "partition", partition, "error", err)
 		}
 	})

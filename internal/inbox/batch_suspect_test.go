@@ -27,7 +27,7 @@ func TestSuspicionLastsAsLongAsItMust(t *testing.T) {
 	first, handle := b.handle(t, written(&counted))
 	_, err := handle(t.Context(), records(t, t.Context(), events[0]))
 	require.NoError(t, err)
-	require.NoError(t, first.Leave(t.Context(), "topic-1", 2))
+	require.NoError(t, first.Leave("topic-1", 2)(t.Context()))
 	_, handle = b.handle(t, written(&counted))
 	_, err = handle(t.Context(), records(t, t.Context(), events[:2]...))
 	require.NoError(t, err)
@@ -56,6 +56,23 @@ func TestAnAbandonedPartitionStaysSuspicious(t *testing.T) {
 	require.NoError(t, err, "the same process may get it back")
 	require.NoError(t, in.Close(t.Context()))
 	require.Zero(t, b.count(t, `select count(*) from inbox_owner`))
+}
+
+// A partition may come back before the database has heard that it was left: then it is not left.
+func TestAPartitionThatCameBackIsNotLeftLate(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	in, handle := b.handle(t, effect)
+	_, err := handle(t.Context(), records(t, t.Context(), v("key-1", 1)))
+	require.NoError(t, err)
+	record := in.Leave("topic-1", 2)
+	_, err = handle(t.Context(), records(t, t.Context(), v("key-1", 2)))
+	require.NoError(t, err)
+	require.NoError(t, record(t.Context()))
+	require.Equal(t, 1, b.count(t, `select count(*) from inbox_owner`), "else a crash from here on would find no suspects")
+	require.NoError(t, in.Close(t.Context()))
+	require.Zero(t, b.count(t, `select count(*) from inbox_owner`))
+	require.NoError(t, in.Leave("topic-1", 2)(t.Context()), "what is not taken can be left")
 }
 
 // A suspect whose handling is broken off, as often as it may be, has ended no process.
@@ -138,7 +155,7 @@ func TestCountsThatAreLeftBehindGoWithTheNextSuspect(t *testing.T) {
 	events := versions("key-1", 1, 2)()
 	first := b.inbox(t)
 	require.NoError(t, deliver(first, mux, record(t, events[0], 1)))
-	require.NoError(t, first.Leave(t.Context(), "topic-1", 2))
+	require.NoError(t, first.Leave("topic-1", 2)(t.Context()))
 	b.exec(t, `insert into inbox_attempt select 'test', 'topic-1', 2, n, 1, now() from unnest(array[1, 3]) as n`)
 	b.exec(t, `insert into inbox_attempt values ('test', 'topic-1', 7, 1, 1, now())`)
 

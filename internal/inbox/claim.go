@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"sync"
 
@@ -19,15 +20,15 @@ type lane struct {
 // claims are the partitions that this inbox has taken. Who takes one leaves a row; who stops cleanly removes it. So a
 // row that is found there says that its owner ended in the middle of something, perhaps because of it.
 type claims struct {
-	owner string
 	mu    sync.Mutex
 	taken map[lane]*claim
 }
 
 // claim is one partition. Its messages come one after another, so nothing in it is guarded.
 type claim struct {
-	suspects int // events that may have ended the last owner and have not yet proved harmless
-	repeats  int // transactions in a row that found nothing new
+	owner    string // of this claim alone: the same process may have the partition again before its last row is removed
+	suspects int    // events that may have ended the last owner and have not yet proved harmless
+	repeats  int    // transactions in a row that found nothing new
 }
 
 // Inserting reports the row that was there before: a statement does not see what it writes itself.
@@ -51,9 +52,9 @@ func (in *Inbox) take(msg *message.Message) (*claim, error) {
 	if c != nil {
 		return c, nil
 	}
-	c = &claim{}
+	c = &claim{owner: rand.Text()}
 	err := in.insist(msg.Context(), "take partition", func(ctx context.Context) error {
-		return in.cfg.Pool.QueryRow(ctx, takeLane, in.cfg.Consumer, at.topic, at.partition, in.claims.owner,
+		return in.cfg.Pool.QueryRow(ctx, takeLane, in.cfg.Consumer, at.topic, at.partition, c.owner,
 			in.cfg.Batch).Scan(&c.suspects)
 	})
 	if err != nil {
@@ -72,43 +73,51 @@ func (in *Inbox) take(msg *message.Message) (*claim, error) {
 const leaveLane = `
 delete from public.inbox_owner where consumer = $1 and topic = $2 and partition = $3 and owner = $4`
 
-// Leave says that a partition's events are no longer this process's and that none of them is under way. Without it the
-// next owner runs its first events one by one, as after a crash.
-func (in *Inbox) Leave(ctx context.Context, topic string, partition int32) error {
-	in.claims.mu.Lock()
-	delete(in.claims.taken, lane{topic, partition})
-	in.claims.mu.Unlock()
-	_, err := in.cfg.Pool.Exec(ctx, leaveLane, in.cfg.Consumer, topic, partition, in.claims.owner)
-	if err != nil {
-		return fmt.Errorf("leave partition: %w", err)
+// Leave says that a partition's events are no longer this process's and that none of them is under way, and returns how
+// to record that. Until it is recorded the next owner runs its first events one by one, as after a crash. It may be
+// recorded late, also when the partition has come back meanwhile: it ends the claim that there was at the call.
+func (in *Inbox) Leave(topic string, partition int32) (record func(context.Context) error) {
+	c := in.claims.drop(lane{topic, partition})
+	return func(ctx context.Context) error {
+		if c == nil {
+			return nil
+		}
+		if _, err := in.cfg.Pool.Exec(ctx, leaveLane, in.cfg.Consumer, topic, partition, c.owner); err != nil {
+			return fmt.Errorf("leave partition: %w", err)
+		}
+		return nil
 	}
-	return nil
 }
 
 // Abandon says that a partition's events are no longer this process's, but that some may still be under way. Its row
 // stays: whoever takes the partition next runs its first events one by one, as after a crash.
-func (in *Inbox) Abandon(topic string, partition int32) {
-	in.claims.mu.Lock()
-	defer in.claims.mu.Unlock()
-	delete(in.claims.taken, lane{topic, partition})
+func (in *Inbox) Abandon(topic string, partition int32) { in.claims.drop(lane{topic, partition}) }
+
+// drop forgets the claim on a partition and returns it; nil if there is none.
+func (c *claims) drop(at lane) *claim {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	dropped := c.taken[at]
+	delete(c.taken, at)
+	return dropped
 }
 
 const leaveAll = `
 delete from public.inbox_owner
-where consumer = $1 and owner = $2 and (topic, partition) in (select * from unnest($3::text[], $4::int[]))`
+where consumer = $1 and (topic, partition, owner) in (select * from unnest($2::text[], $3::int[], $4::text[]))`
 
 // Close is [Inbox.Leave] for every partition that is neither left nor abandoned. Call it when the last delivery has
 // ended.
 func (in *Inbox) Close(ctx context.Context) error {
 	in.claims.mu.Lock()
-	var topics []string
+	var topics, owners []string
 	var partitions []int32
-	for at := range in.claims.taken {
-		topics, partitions = append(topics, at.topic), append(partitions, at.partition)
+	for at, c := range in.claims.taken {
+		topics, partitions, owners = append(topics, at.topic), append(partitions, at.partition), append(owners, c.owner)
 	}
 	clear(in.claims.taken)
 	in.claims.mu.Unlock()
-	if _, err := in.cfg.Pool.Exec(ctx, leaveAll, in.cfg.Consumer, in.claims.owner, topics, partitions); err != nil {
+	if _, err := in.cfg.Pool.Exec(ctx, leaveAll, in.cfg.Consumer, topics, partitions, owners); err != nil {
 		return fmt.Errorf("leave partitions: %w", err)
 	}
 	return nil

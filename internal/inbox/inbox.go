@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -192,7 +191,7 @@ func New(cfg Config) (*Inbox, error) {
 		cfg:     cfg,
 		log:     cfg.Log.With("consumer", cfg.Consumer),
 		metrics: newMetrics(cfg.Registerer, cfg.Consumer),
-		claims:  claims{owner: rand.Text(), taken: make(map[lane]*claim)},
+		claims:  claims{taken: make(map[lane]*claim)},
 	}
 	in.limit.Store(int64(cfg.Batch))
 	return in, nil

@@ -22,7 +22,7 @@ func (c *Claim) Begin(ctx context.Context) error {
 	l := c.leases
 	trusted, cancel := context.WithTimeout(ctx, l.settings.Lease-l.timeout)
 	defer cancel()
-	if err := c.move(trusted, "begin", beginRow, l.settings.Lease.Seconds()); err != nil {
+	if err := c.move(trusted, "begin", beginRow, nil, l.settings.Lease.Seconds()); err != nil {
 		return err
 	}
 	if trusted.Err() != nil {
@@ -80,17 +80,17 @@ where handler = $1 and event_id = $2 and token = $3 and state in ('claimed', 'su
 
 // Failed records that the effect will never happen. The reason is kept, so it names nobody.
 func (c *Claim) Failed(ctx context.Context, reason string) error {
-	return c.move(ctx, "record failure", endFailed, reason)
+	return c.move(ctx, "record failure", endFailed, []State{Failed}, reason)
 }
 
 const putBack = `
-update lease set state = 'pending', token = null, attempts = attempts - $6, error = coalesce($4, error),
+update lease set state = 'pending', attempts = attempts - $6, error = coalesce($4, error),
                  due_at = clock_timestamp() + make_interval(secs => $5)
 where handler = $1 and event_id = $2 and token = $3 and state in ('claimed', 'submitting')`
 
 // Retry puts the row back, to be tried again after the pause: the effect has certainly not happened.
 func (c *Claim) Retry(ctx context.Context, reason string, pause time.Duration) error {
-	return c.move(ctx, "put back", putBack, reason, pause.Seconds(), 0)
+	return c.move(ctx, "put back", putBack, []State{Pending}, reason, pause.Seconds(), 0)
 }
 
 // Release is [Claim.Retry] for an attempt that does not count: it was not made, or found nobody at the other end.
@@ -99,12 +99,12 @@ func (c *Claim) Release(ctx context.Context, reason string, pause time.Duration)
 	if reason != "" {
 		kept = &reason
 	}
-	return c.move(ctx, "release", putBack, kept, pause.Seconds(), 1)
+	return c.move(ctx, "release", putBack, []State{Pending}, kept, pause.Seconds(), 1)
 }
 
 const doubtRow = `
 update lease
-set doubts = doubts + 1, token = null, error = $4,
+set doubts = doubts + 1, error = $4,
     state = case when $5 and attempts < $6 then 'pending' else 'uncertain' end,
     ended_at = case when $5 and attempts < $6 then null else clock_timestamp() end,
     due_at = clock_timestamp() + make_interval(secs => $7)
@@ -114,17 +114,31 @@ where handler = $1 and event_id = $2 and token = $3 and state = 'submitting'`
 // the policy says so and it has attempts left.
 func (c *Claim) Uncertain(ctx context.Context, reason string) error {
 	s := c.leases.settings
-	return c.move(ctx, "record doubt", doubtRow,
+	return c.move(ctx, "record doubt", doubtRow, []State{Pending, Uncertain},
 		reason, s.OnUncertain == Resend, s.MaxAttempts, s.pause(c.Attempt).Seconds())
 }
 
-func (c *Claim) move(ctx context.Context, step, sql string, args ...any) error {
-	tag, err := c.leases.pool.Exec(ctx, sql, append([]any{c.leases.handler, c.EventID, c.token}, args...)...)
-	switch {
-	case err != nil:
+const readStep = `
+select true from lease where handler = $1 and event_id = $2 and token = $3 and state = any($4::text[])`
+
+// move takes one step. When it is taken already, by a commit whose answer was lost, the row is in one of the states
+// that it leads to and still has the token: nobody has claimed it since.
+func (c *Claim) move(ctx context.Context, step, sql string, taken []State, args ...any) error {
+	row := []any{c.leases.handler, c.EventID, c.token}
+	tag, err := c.leases.pool.Exec(ctx, sql, append(row, args...)...)
+	if err != nil {
 		return fmt.Errorf("%s: %w", step, err)
-	case tag.RowsAffected() == 0:
+	}
+	if tag.RowsAffected() > 0 {
+		return nil
+	}
+	var isTaken bool
+	err = c.leases.pool.QueryRow(ctx, readStep, append(row, taken)...).Scan(&isTaken)
+	if errors.Is(err, pgx.ErrNoRows) {
 		return c.stale(step)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", step, err)
 	}
 	return nil
 }

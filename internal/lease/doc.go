@@ -19,7 +19,8 @@
 // that moves a claimed row on repeats it, and one with an old token changes nothing and gets a [*StaleError]. All
 // decisions are made on the database's clock (clock_timestamp, not the transaction's start); no process's clock counts.
 //
-// A lease that ends before Begin is taken over by whoever claims next: the effect has not begun. One that ends after it
+// A lease that ends before Begin is taken over by whoever claims next: the effect has not begun. Its row is claimed
+// alone, because it may be what ended the claimant, and failed when its attempts are used up. One that ends after it
 // is uncertain, because the effect may have happened. Under the policy "park" it stays so until a person decides: the
 // effect happens at most once per intent. Under "resend" it is tried again: it happens at least once, unless it is
 // refused for good, and at most once more than the row's count of doubts.

@@ -39,8 +39,8 @@ func New(cfg Config) (*Leases, error) {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = settings.Lease / 2
 	}
-	if cfg.Handler == "" || cfg.Pool == nil || cfg.Timeout >= settings.Lease {
-		return nil, errors.New("leases: a handler, a pool and a timeout shorter than the lease are required")
+	if cfg.Handler == "" || cfg.Pool == nil || cfg.Timeout <= 0 || cfg.Timeout >= settings.Lease {
+		return nil, errors.New("leases: a handler, a pool and a timeout within the lease are required")
 	}
 	l := &Leases{handler: cfg.Handler, pool: cfg.Pool, settings: settings, timeout: cfg.Timeout}
 	l.metrics = newMetrics(cfg.Registerer, l)
@@ -59,28 +59,31 @@ type Claim struct {
 }
 
 // SKIP LOCKED lets several processes claim side by side; there is no order between rows. A lease that ended before the
-// effect began is as good as none. The clock stands in a subquery because an index can be searched for its result, not
-// for a volatile function: ten thousand rows that are not due cost nothing. The array makes the update look the rows
-// up, however many the planner expects.
+// effect began is as good as none; but its row may be what ended the claimant, so it is claimed alone: else its
+// neighbours would be claimed with it by the next process, and the next, and never get done. The clock stands in a
+// subquery because an index can be searched for its result, not for a volatile function: ten thousand rows that are not
+// due cost nothing. The array makes the update look the rows up, however many the planner expects.
 const claimRows = `
 with ended as (
     select event_id from lease
-    where handler = $1 and state = 'claimed' and due_at <= (select clock_timestamp())
-    order by due_at limit $2 for update skip locked
+    where handler = $1 and state = 'claimed' and due_at <= (select clock_timestamp()) and attempts < $5
+    order by due_at limit 1 for update skip locked
 ), due as (
     select event_id from lease
     where handler = $1 and state = 'pending' and due_at <= (select clock_timestamp())
-    order by due_at limit $2 - (select count(*) from ended) for update skip locked
+    order by due_at limit case when exists (select from ended) then 0 else $2::bigint end for update skip locked
 )
 update lease
 set state = 'claimed', token = $3, attempts = attempts + 1, due_at = clock_timestamp() + make_interval(secs => $4)
 where handler = $1 and event_id = any (array(select event_id from ended union all select event_id from due))
 returning event_id, attempts, event_id in (select event_id from ended), clock_timestamp()`
 
-// Claim takes up to n rows that are due or whose claimant has lost them before it began, the longest waiting first.
+// Claim takes a row whose claimant has lost it before it began, or up to n rows that are due, the longest waiting
+// first. Rows whose attempts are used up by claimants that vanished are left to [Leases.Sweep].
 func (l *Leases) Claim(ctx context.Context, n int) ([]*Claim, error) {
 	token := uuid.New()
-	rows, err := l.pool.Query(ctx, claimRows, l.handler, n, token, l.settings.Lease.Seconds())
+	rows, err := l.pool.Query(ctx, claimRows, l.handler, n, token, l.settings.Lease.Seconds(),
+		l.settings.MaxAttempts)
 	if err != nil {
 		return nil, fmt.Errorf("claim: %w", err)
 	}

@@ -153,6 +153,81 @@ func TestResendingEndsWithTheAttempts(t *testing.T) {
 	require.Equal(t, 2, b.count(t, `select doubts from lease`))
 }
 
+// A row whose preparation ends the process takes nobody with it and is given up like one whose preparation fails.
+func TestARowThatEndsItsClaimantsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Settings{MaxAttempts: 2})
+	b.add(t, "e1")
+	for range 2 {
+		b.claim(t)
+		swept, err := b.leases.Sweep(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, swept, "its claimant lives")
+		b.expire(t)
+	}
+	claims, err := b.leases.Claim(t.Context(), 1)
+	require.NoError(t, err)
+	require.Empty(t, claims)
+	swept, err := b.leases.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []Swept{{"e1", Failed}}, swept)
+	require.Zero(t, b.count(t, `select doubts from lease`), "it has certainly had no effect")
+}
+
+func TestWhatAVanishedClaimantHadIsClaimedAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Settings{})
+	b.add(t, "e1", "e2", "e3")
+	claims, err := b.leases.Claim(t.Context(), 2)
+	require.NoError(t, err)
+	require.Len(t, claims, 2)
+	b.expire(t)
+	for range 3 { // e3 has waited for its first
+		b.claimUpTo(t, 3, 1)
+	}
+	b.claimUpTo(t, 3, 0)
+}
+
+func (b *bundle) claimUpTo(t *testing.T, n, want int) {
+	t.Helper()
+	claims, err := b.leases.Claim(t.Context(), n)
+	require.NoError(t, err)
+	require.Len(t, claims, want)
+}
+
+// An answer to a commit may be lost: what was recorded is no lost lease when it is recorded again.
+func TestAnOutcomeIsRecordedOnceHoweverOftenItIsSaid(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		say  func(ctx context.Context, c *Claim) error
+		want State
+	}{
+		"failed":    {func(ctx context.Context, c *Claim) error { return c.Failed(ctx, "no") }, Failed},
+		"put back":  {func(ctx context.Context, c *Claim) error { return c.Retry(ctx, "later", time.Hour) }, Pending},
+		"released":  {func(ctx context.Context, c *Claim) error { return c.Release(ctx, "", time.Hour) }, Pending},
+		"uncertain": {func(ctx context.Context, c *Claim) error { return c.Uncertain(ctx, "no answer") }, Uncertain},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, Settings{})
+			b.add(t, "e1")
+			c := b.claim(t)
+			require.NoError(t, c.Begin(t.Context()))
+			require.NoError(t, row.say(t.Context(), c))
+			before := b.count(t, `select hashtext(lease::text) from lease`)
+			require.NoError(t, row.say(t.Context(), c))
+			require.Equal(t, before, b.count(t, `select hashtext(lease::text) from lease`))
+			require.Equal(t, row.want, b.state(t, "e1"))
+			require.Zero(t, testutil.ToFloat64(b.leases.metrics.stale))
+			requireStale(t, c.Begin(t.Context()))
+			requireStale(t, c.Done(t.Context(), nil))
+			b.exec(t, `update lease set state = 'pending', ended_at = null, due_at = clock_timestamp()`)
+			b.claim(t)
+			requireStale(t, row.say(t.Context(), c))
+		})
+	}
+}
+
 func TestDoneIsRecordedOnceWithItsEvent(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})
@@ -186,8 +261,9 @@ func TestFreshRowsDoNotHideOneThatIsDue(t *testing.T) {
 		('test', 'e2', 'submitting', gen_random_uuid(), clock_timestamp() - interval '1 s')`)
 	b.exec(t, `analyze lease`)
 	for sql, args := range map[string][]any{
-		claimRows: {"test", 1, "00000000-0000-0000-0000-000000000000", 60.0},
-		sweepRows: {"test", 1000, false, 50},
+		claimRows:  {"test", 1, "00000000-0000-0000-0000-000000000000", 60.0, 50},
+		sweepRows:  {"test", 1000, false, 50},
+		giveUpRows: {"test", 1000, 50},
 	} {
 		require.Less(t, b.rowsRead(t, sql, args...), 50.0, "the clock is compared in the index")
 	}
@@ -256,6 +332,7 @@ func TestSettingsThatCannotHold(t *testing.T) {
 		"pauses the wrong way":    {Settings: Settings{RetryMin: time.Minute, RetryMax: time.Second}},
 		"no such policy":          {Settings: Settings{OnUncertain: "hope"}},
 		"effect outlives a lease": {Settings: Settings{Lease: time.Second}, Timeout: time.Second},
+		"effect takes no time":    {Timeout: -time.Second},
 	} {
 		cfg.Handler, cfg.Pool = "test", b.pool
 		_, err := New(cfg)

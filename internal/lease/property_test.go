@@ -151,7 +151,9 @@ func (b *bundle) requireFenced(t *testing.T, rt *rapid.T, policy string) {
 			holder[event] = who
 		case was == Claimed && now == Submitting, was == Submitting && now == Submitting, was == Submitting && now == Done:
 			require.True(rt, mine, move)
-		case was == Claimed && (now == Pending || now == Failed), was == Submitting && now == Failed:
+		case was == Claimed && now == Failed:
+			require.True(rt, mine || ended, move)
+		case was == Claimed && now == Pending, was == Submitting && now == Failed:
 			require.True(rt, mine, move)
 		case was == Submitting && now == Uncertain, was == Submitting && now == Pending && policy == Resend:
 			require.True(rt, mine || ended, move)

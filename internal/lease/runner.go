@@ -177,11 +177,20 @@ func (r *Runner) sweep(ctx context.Context) {
 		swept, err := r.leases.Sweep(ctx)
 		r.contact.heard(ctx, err)
 		for _, s := range swept {
-			r.leases.metrics.attempts.WithLabelValues(string(Uncertain)).Inc()
-			r.log.ErrorContext(ctx, "outcome is uncertain: the claimant vanished after it had begun",
-				"event_id", s.EventID, "state", s.State)
+			r.reportSwept(ctx, s)
 		}
 	}
+}
+
+func (r *Runner) reportSwept(ctx context.Context, s Swept) {
+	if s.State == Failed {
+		r.leases.metrics.attempts.WithLabelValues(string(Failed)).Inc()
+		r.log.ErrorContext(ctx, "effect given up: its claimants vanished before they had begun", "event_id", s.EventID)
+		return
+	}
+	r.leases.metrics.attempts.WithLabelValues(string(Uncertain)).Inc()
+	r.log.ErrorContext(ctx, "outcome is uncertain: the claimant vanished after it had begun",
+		"event_id", s.EventID, "state", s.State)
 }
 
 // run makes one attempt and records how it ended.

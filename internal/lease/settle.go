@@ -21,7 +21,7 @@ const (
 	Uncertain  State = "uncertain"
 )
 
-// Swept is a row whose claimant vanished after it had begun.
+// Swept is a row whose claimant vanished.
 type Swept struct {
 	EventID string
 	State   State // what it is now
@@ -44,11 +44,33 @@ returning event_id, state`
 // sweepPage bounds one statement; the next sweep takes the rest.
 const sweepPage = 1000
 
+const giveUpRows = `
+with ended as (
+    select event_id from lease
+    where handler = $1 and state = 'claimed' and due_at <= (select clock_timestamp()) and attempts >= $3
+    order by due_at limit $2 for update skip locked
+)
+update lease
+set token = null, state = 'failed', ended_at = clock_timestamp(),
+    error = format('given up after %s attempts: its claimant vanished before it had begun', attempts)
+where handler = $1 and event_id = any (array(select event_id from ended))
+returning event_id, state`
+
 // Sweep ends the leases that ran out after the effect had begun: the rows are uncertain, or pending again where the
-// policy says so. It touches no others, and moves rows of its own handler only.
+// policy says so. Those that ran out before are left to the next claim, unless their attempts are used up: they are
+// failed, since what ends a process again and again before it begins will end the next one. It touches no others, and
+// moves rows of its own handler only.
 func (l *Leases) Sweep(ctx context.Context) ([]Swept, error) {
-	rows, err := l.pool.Query(ctx, sweepRows, l.handler, sweepPage,
-		l.settings.OnUncertain == Resend, l.settings.MaxAttempts)
+	swept, err := l.sweep(ctx, sweepRows, l.handler, sweepPage, l.settings.OnUncertain == Resend, l.settings.MaxAttempts)
+	if err != nil {
+		return nil, err
+	}
+	givenUp, err := l.sweep(ctx, giveUpRows, l.handler, sweepPage, l.settings.MaxAttempts)
+	return append(swept, givenUp...), err
+}
+
+func (l *Leases) sweep(ctx context.Context, sql string, args ...any) ([]Swept, error) {
+	rows, err := l.pool.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("sweep leases: %w", err)
 	}

@@ -12,7 +12,9 @@ import (
 
 // A name that was parsed is one visible line of valid UTF-8, and parses to itself.
 func FuzzParseName(f *testing.F) {
-	for _, seed := range []string{"Ada", " Ada ", "", "\u200b", "Ada\n", "\xff", "क्\u200dष", strings.Repeat("x", 201)} {
+	for _, seed := range []string{
+		"Ada", " Ada ", "", "\u200b", "\u3164", "Ada\n", "\xff", "क्\u200dष", strings.Repeat("x", 201),
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -104,6 +104,7 @@ func TestParseNameAccepts(t *testing.T) {
 		"  Ada Lovelace \t":         "Ada Lovelace",
 		"Ænne 李小龙 محمد":             "Ænne 李小龙 محمد",
 		"क्\u200dष":                 "क्\u200dष", // a zero-width joiner that the script needs
+		"❤\ufe0f":                   "❤\ufe0f",   // a selector behind what it selects
 		"<script>alert(1)</script>": "<script>alert(1)</script>",
 		"{{.Secret}}":               "{{.Secret}}",
 		"Robert'); DROP TABLE--":    "Robert'); DROP TABLE--",
@@ -129,6 +130,11 @@ func TestParseNameRefuses(t *testing.T) {
 		"replacement":         "Ada\ufffd",
 		"invisible":           "\u200b\u200d",
 		"blank and invisible": "\u200b \u2060",
+		"hangul filler":       "\u3164",
+		"half-width filler":   "\uffa0\u115f",
+		"grapheme joiner":     "\u034f",
+		"variation selectors": "\ufe0f\U000e0100",
+		"braille blank":       "\u2800",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

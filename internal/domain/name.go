@@ -36,4 +36,9 @@ func isUnprintable(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == utf8.RuneError
 }
 
-func isInvisible(r rune) bool { return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) }
+// isInvisible names what leaves nothing on a page when there is nothing else: blanks, format characters, fillers,
+// joiners, selectors of a variant, and the braille pattern without a dot. Beside a visible character they may stand.
+func isInvisible(r rune) bool {
+	return unicode.IsSpace(r) || r == '\u2800' ||
+		unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}

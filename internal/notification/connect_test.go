@@ -64,7 +64,9 @@ func TestNobodyStaysAtAShutDoor(t *testing.T) {
 		"no STARTTLS after all": {"opportunistic", says{"EHLO": "250-a\r\n250 STARTTLS", "STARTTLS": "454 later"}},
 		"no hello":              {"none", says{"EHLO": "421 busy", "HELO": "421 busy"}},
 		"no login":              {"tls", says{"EHLO": "250 doorkeeper"}},
-		"a refused login":       {"tls", says{"EHLO": "250-a\r\n250 AUTH PLAIN", "AUTH": "535 who", "*": "501 no"}},
+		"a refused login": {"tls", says{
+			"EHLO": "250-a\r\n250 AUTH PLAIN", "AUTH": "535 who", "*": "501 no", "QUIT": "221 bye",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -35,12 +35,9 @@ type lines struct {
 	begun   bool
 }
 
-// newLines takes the request out of the listener's read timeout: when that runs out behind a body that was read,
-// net/http ends the request's context.
+// newLines leaves the listener's read timeout alone: net/http ends it with the body, and [imported] sets its own.
 func newLines(w http.ResponseWriter, r *http.Request) *lines {
-	l := &lines{w: w, r: r, control: http.NewResponseController(w), encoder: json.NewEncoder(w), last: time.Now()}
-	_ = l.control.SetReadDeadline(time.Time{}) // a writer without a connection has no deadline either
-	return l
+	return &lines{w: w, r: r, control: http.NewResponseController(w), encoder: json.NewEncoder(w), last: time.Now()}
 }
 
 // stream runs a long operation. It tells progress how much is done; an error it returns ends the stream as a problem.

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -77,9 +76,5 @@ type imported struct {
 
 func (i *imported) Read(p []byte) (int, error) {
 	_ = i.control.SetReadDeadline(time.Now().Add(stallTimeout))
-	n, err := i.body.Read(p)
-	if errors.Is(err, io.EOF) { // as in newLines: the last lines may take longer
-		_ = i.control.SetReadDeadline(time.Time{})
-	}
-	return n, err
+	return i.body.Read(p)
 }

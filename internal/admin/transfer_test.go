@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/internal/admin"
 )
 
-// deadlines is a connection that remembers until when a read may take.
+// deadlines is a connection that remembers how long its reads may take.
 type deadlines struct {
 	http.ResponseWriter
 	mu   sync.Mutex
@@ -32,9 +32,8 @@ func (d *deadlines) SetReadDeadline(at time.Time) error {
 func (*deadlines) SetWriteDeadline(time.Time) error { return nil }
 func (*deadlines) EnableFullDuplex() error          { return nil }
 
-// Behind the body net/http waits for the client to go, and takes a deadline that runs out for that: none may be left
-// there while the last lines are imported.
-func TestAnImportLeavesNoDeadlineBehindItsBody(t *testing.T) {
+// An import may be of any length, and a client that stops in the middle holds no connection: each read has its time.
+func TestEachReadOfAnImportHasItsTime(t *testing.T) {
 	t.Parallel()
 	var handler http.Handler
 	setup(t, func(cfg *admin.Config, _ *http.Server) {
@@ -50,6 +49,6 @@ func TestAnImportLeavesNoDeadlineBehindItsBody(t *testing.T) {
 	handler.ServeHTTP(connection, request)
 	require.Equal(t, http.StatusOK, recorder.Code, recorder.Body.String())
 	require.Contains(t, recorder.Body.String(), `"failed":2`)
-	require.Greater(t, connection.set, 1, "each read has one")
-	require.Zero(t, connection.last)
+	require.NotZero(t, connection.set)
+	require.WithinDuration(t, time.Now().Add(30*time.Second), connection.last, 30*time.Second)
 }

@@ -3,7 +3,9 @@ package inbox_test
 import (
 	"context"
 	"testing"
+	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -106,18 +108,43 @@ func TestAnAttemptThatIsBrokenOffIsNoDeath(t *testing.T) {
 	require.Zero(t, b.count(t, `select count(*) from inbox_attempt`))
 }
 
-// An event that the consumer has no use for comes to its end without a transaction.
-func TestASuspectThatIsIgnoredLeavesNoCount(t *testing.T) {
+// What came to its end before the last owner died uses up no suspicion, though the inbox remembers nothing of it:
+// events that the consumer has no use for, records without an id, and events that are older than it remembers.
+func TestWhatCameToItsEndBeforeUsesUpNoSuspicion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 1)`)
-	b.exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 1, now())`) // it was no use to that one either
-	b.cfg.Accepts = func(string) bool {
-		require.Equal(t, 2, b.count(t, `select attempts from inbox_attempt`))
-		return false
+	b.exec(t, `update inbox_horizon set remembers_from = '2025-01-01'`)
+	b.cfg.Batch = 2
+	b.cfg.Accepts = func(eventType string) bool { return eventType == testType }
+	ignored, poison, old := newEvent(), newEvent(), at(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC))
+	ignored.Type = "com.example.other.v1"
+	before := func() (msgs []*message.Message) {
+		for i := range 9 {
+			msg := record(t, []cloudevent.Event{ignored, poison, old}[i%3], int64(i))
+			if i%3 == 1 {
+				msg.UUID = ""
+			}
+			msgs = append(msgs, msg)
+		}
+		return msgs
 	}
-	in, mux := b.inbox(t), inbox.NewMux()
-	require.NoError(t, deliver(in, mux, record(t, newEvent(), 1)))
+	var counted []string
+	handler := func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+		if b.count(t, `select count(*) from inbox_attempt`) > 0 {
+			counted = append(counted, e.ID)
+		}
+		return effect(ctx, tx, e, data)
+	}
+	b.run(t, b.cfg.Batch, handler, before())
+	require.Equal(t, 1+3, b.count(t, `select count(*) from dead_letter`), "the old one once, the others by their offsets")
+
+	b.exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 2)`)
+	msgs, events := before(), versions("key-1", 1, 2, 3)()
+	for i, e := range events {
+		msgs = append(msgs, record(t, e, int64(len(msgs)+i)))
+	}
+	b.run(t, b.cfg.Batch, handler, msgs)
+	require.Equal(t, ids(events[:2]...), counted, "the two that may have been under way")
 	require.Zero(t, b.count(t, `select count(*) from inbox_attempt`))
 }
 
@@ -134,11 +161,11 @@ func TestASuspectThatHasATwinLeavesNoCount(t *testing.T) {
 	b.exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 1, now())`)
 	var outcomes []inbox.Outcome
 	b.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
-	b.cfg.Accepts = func(string) bool { // between the count and the letter
+	b.cfg.Validate = func(cloudevent.Event) error { // between the count and the letter
 		m := e.Message()
 		m.SetContext(t.Context())
 		require.NoError(t, deliver(other, mux, m))
-		return true
+		return nil
 	}
 	require.NoError(t, deliver(b.inbox(t), mux, record(t, e, 1)))
 	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, outcomes)

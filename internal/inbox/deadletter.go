@@ -149,6 +149,7 @@ func (in *Inbox) bury(it *item, l *letter, outcome Outcome) (twin bool, err erro
 			}
 		}
 		filed, fresh, err := in.file(ctx, w, l, remembered)
+		it.again = !fresh
 		if err == nil && fresh {
 			err = in.cfg.Copy(ctx, w, filed)
 		}

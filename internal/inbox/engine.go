@@ -28,6 +28,7 @@ type item struct {
 	handle  func(context.Context, pgx.Tx) error // of Process
 	next    message.HandlerFunc                 // of a message
 	suspect bool                                // may have ended a process
+	again   bool                                // it was given up before
 	waited  bool                                // for its predecessor, for as long as it may
 	eager   bool                                // its watermark is moved before its handler runs, not only sent after it
 }

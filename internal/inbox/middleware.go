@@ -36,30 +36,45 @@ func (in *Inbox) single(msg *message.Message, next message.HandlerFunc) error {
 	if err != nil {
 		return err
 	}
+	it := &item{claim: claim}
+	if in.recognize(it, msg, next); it.outcome == Ignored {
+		in.done(it, started, nil)
+		return nil
+	}
 	try, err := in.examine(msg, claim)
 	if err != nil {
 		return err
 	}
 	defer try.end()
-	it := &item{claim: claim, suspect: try.counted}
-	in.read(it, msg, next)
+	it.suspect = try.counted
+	in.check(it)
 	err = in.alone(it, try)
-	try.outcome = it.outcome
+	try.outcome, try.again = it.outcome, it.again
 	in.done(it, started, err)
 	return err
 }
 
 // read fills the item with the message. Its outcome is Applied when a transaction has to say more.
 func (in *Inbox) read(it *item, msg *message.Message, next message.HandlerFunc) {
+	if in.recognize(it, msg, next); it.outcome != Ignored {
+		in.check(it)
+	}
+}
+
+// recognize finds out what event it is, and whether there is a handler for it. It looks at nothing but headers.
+func (in *Inbox) recognize(it *item, msg *message.Message, next message.HandlerFunc) {
 	in.crash("received")
 	it.ctx, it.msg, it.next, it.outcome = msg.Context(), msg, next, Applied
 	it.origin, _ = cloudevent.OriginFrom(it.ctx)
 	it.event, it.wrong = cloudevent.FromMessage(msg)
 	it.decoded = it.wrong == nil
-	if it.wrong == nil && !in.cfg.Accepts(it.event.Type) {
+	if it.decoded && !in.cfg.Accepts(it.event.Type) {
 		it.outcome = Ignored
-		return
 	}
+}
+
+// check holds the event against its contract.
+func (in *Inbox) check(it *item) {
 	if it.wrong == nil {
 		it.wrong = in.cfg.Validate(it.event)
 	}
@@ -82,9 +97,6 @@ func (it *item) run(ctx context.Context, tx pgx.Tx) error {
 }
 
 func (in *Inbox) alone(it *item, try *attempt) error {
-	if it.outcome == Ignored {
-		return nil
-	}
 	l := it.letter()
 	if try.spent > 0 {
 		l.attempts, l.first = try.spent-1, try.since

@@ -43,6 +43,7 @@ type replay struct {
 	key     []byte // that was looked at last
 	flows   []byte // the key, once a letter of it succeeded; nil is equal to no key
 	pace    pace
+	unsure  *cloudevent.Event // of the letter at work, when its commit was sent and not answered
 	ended   bool
 	report  ReplayReport
 }

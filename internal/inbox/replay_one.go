@@ -38,6 +38,7 @@ func (r *replay) peek(ctx context.Context, q audit.Querier, limit int) ([]deadle
 // insist repeats the letter's transaction while the surroundings fail, a bounded number of times.
 func (r *replay) insist(ctx context.Context, l deadletter.Letter, done *Replayed) error {
 	retry := newRetry(r.in.cfg)
+	r.unsure = nil
 	for attempt := 1; ; attempt++ {
 		err := r.attempt(ctx, l.ID, done)
 		if err == nil {
@@ -78,6 +79,7 @@ func (r *replay) attempt(parent context.Context, id int64, done *Replayed) error
 	ctx, cancel := context.WithDeadline(parent, deadline)
 	defer cancel()
 	var event cloudevent.Event
+	sent := false
 	err := r.in.transact(ctx, func(w *work) error {
 		l, it, err := r.begin(ctx, w, id)
 		if err != nil {
@@ -93,12 +95,43 @@ func (r *replay) attempt(parent context.Context, id int64, done *Replayed) error
 		}
 		r.in.crash("replay_handled")
 		done.Outcome = string(it.outcome)
-		return r.settle(ctx, w, l, it.outcome)
+		err = r.settle(ctx, w, l, it.outcome)
+		sent = err == nil
+		return err
 	})
+	if errors.Is(err, errGone) {
+		return r.gone(parent, id, done)
+	}
+	if err != nil && sent {
+		r.unsure = &event
+	}
 	if err != nil && parent.Err() == nil && !time.Now().Before(deadline) {
 		err = late(err, r.in.cfg.HandlerTimeout)
 	}
 	return r.concluded(parent, err, event, done)
+}
+
+const selectSettled = `select outcome from public.dead_letter where id = $1 and state = 'replayed'`
+
+// gone concludes with a letter that does not wait any more. An attempt whose commit was not answered has settled it:
+// then it counts, and what parked behind it is taken up.
+func (r *replay) gone(ctx context.Context, id int64, done *Replayed) error {
+	if r.unsure == nil {
+		done.Outcome = ""
+		return nil
+	}
+	return r.concluded(ctx, r.settled(ctx, id, done), *r.unsure, done)
+}
+
+func (r *replay) settled(ctx context.Context, id int64, done *Replayed) error {
+	err := r.in.cfg.Pool.QueryRow(ctx, selectSettled, id).Scan(&done.Outcome)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return errGone // it was not committed, and then discarded
+	case err != nil:
+		return fmt.Errorf("read settled dead letter: %w", err)
+	}
+	return nil
 }
 
 // begin locks the letter and takes its event's id and place in the order of its key. What it may wait for, another
@@ -216,8 +249,7 @@ func (r *replay) fail(ctx context.Context, id int64, cause error, done *Replayed
 		return audit.Record(ctx, w, r.action(id, map[string]string{"outcome": string(Failed), "code": l.Code}))
 	})
 	if errors.Is(err, errGone) {
-		done.Outcome = ""
-		return nil
+		return r.gone(ctx, id, done)
 	}
 	if err == nil {
 		r.in.log.WarnContext(ctx, "replay failed", "id", id, "event_id", done.EventID, "code", done.Code, "error", cause)

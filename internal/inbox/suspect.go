@@ -21,6 +21,7 @@ type attempt struct {
 	spent   int       // > 0: attempts that ended the process, as many as there may be
 	since   time.Time // of the first
 	outcome Outcome   // of the event; Failed: broken off. Any other: the event is harmless
+	again   bool      // it came to its end before, so it was not what the last owner had in flight
 }
 
 // suspectTurn lets one suspect of the process run at a time: of two at once, nobody could tell which one ended it.
@@ -49,16 +50,14 @@ func (a *attempt) end() {
 	_ = a.alive.Commit(ctx)
 }
 
-// conclude leaves a count that means deaths alone. An outcome that took a transaction has removed it there.
+// conclude leaves a count that means deaths alone. The transaction of any outcome has removed it there.
 func (a *attempt) conclude(ctx context.Context) {
-	switch a.outcome {
-	case Failed:
+	switch {
+	case a.outcome == Failed:
 		_, _ = a.alive.Exec(ctx, uncountAttempt, a.record...)
-		return
-	case Ignored:
-		_, _ = a.alive.Exec(ctx, forgetAttempts, a.record...)
+	case !a.again:
+		a.claim.suspects--
 	}
-	a.claim.suspects--
 }
 
 // holdRecord is a lock that lives as long as the process that handles the record, and no longer.
@@ -73,7 +72,9 @@ set attempts = a.attempts + 1, last_at = excluded.last_at
 returning attempts, last_at`
 
 // examine counts the attempt before anything is done with a suspect, and commits the count: the process may not live
-// to do it later. Events that were processed are no suspects: they proved harmless.
+// to do it later. Events that were processed are no suspects: they proved harmless. Nor are those that are ignored,
+// which run nothing. Either may come in any number before the first that was under way, and after a crash they do: what
+// came to its end before must not use up the suspicion.
 //
 // A count must mean a death. Several owners that overlap would each count the same event while all of them live, so
 // each holds the record while it handles it: whoever gets to count knows that the one who counted before has ended,

@@ -67,7 +67,13 @@ func (b *bundle) play(
 	b.exec(t, `update inbox_horizon set remembers_from = '2025-01-01'`)
 	b.cfg.Batch = max(batch, 1)
 	configure(&b.cfg)
-	b.cfg.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) { told = append(told, e.ID+" "+string(o)) }
+	also := b.cfg.OnOutcome
+	b.cfg.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
+		told = append(told, e.ID+" "+string(o))
+		if also != nil {
+			also(e, o)
+		}
+	}
 	b.run(t, batch, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
 		switch data.Value {
 		case "bad":

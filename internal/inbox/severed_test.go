@@ -17,7 +17,7 @@ import (
 )
 
 // severing makes the bundle's connections break where cut says so of an answer of the server: nobody hears it.
-func (b *bundle) severing(t *testing.T, cut func(answer []byte) bool) {
+func (b *bundle) severing(t *testing.T, cut func(answer []byte) bool) *pgxpool.Pool {
 	t.Helper()
 	cfg := b.pool.Config()
 	dial := cfg.ConnConfig.DialFunc
@@ -29,6 +29,7 @@ func (b *bundle) severing(t *testing.T, cut func(answer []byte) bool) {
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	b.cfg.Pool = pool
+	return pool
 }
 
 type severed struct {

@@ -25,8 +25,8 @@ var statementStories = map[string]struct {
 }{
 	"one by one":      {1, false, 45},
 	"batches":         {5, false, 30},
-	"suspects":        {1, true, 110},
-	"suspect batches": {5, true, 95},
+	"suspects":        {1, true, 120},
+	"suspect batches": {5, true, 105},
 }
 
 // The crash points have names, and between two of them there may be another statement. Here the process dies before or

@@ -17,7 +17,8 @@ type attempt struct {
 	claim   *claim
 	alive   pgx.Tx    // holds the record while the process lives
 	record  []any     // consumer, topic, partition, offset
-	counted bool      // it has a row in inbox_attempt
+	counted bool      // it may have a row in inbox_attempt
+	deaths  int       // that were counted before
 	spent   int       // > 0: attempts that ended the process, as many as there may be
 	since   time.Time // of the first
 	outcome Outcome   // of the event; Failed: broken off. Any other: the event is harmless
@@ -31,9 +32,9 @@ var suspectTurn = make(chan struct{}, 1)
 const uncountAttempt = `
 with first as (
     delete from public.inbox_attempt
-    where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4 and attempts <= 1)
-update public.inbox_attempt set attempts = attempts - 1
-where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4 and attempts > 1`
+    where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4 and $5 = 0)
+update public.inbox_attempt set attempts = $5
+where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4 and $5 > 0`
 
 // end lets the record go. An attempt that was broken off was no death, so it is taken back. Where that fails the
 // connection is closed, and the lock with it; the event is left with one attempt less.
@@ -54,7 +55,7 @@ func (a *attempt) end() {
 func (a *attempt) conclude(ctx context.Context) {
 	switch {
 	case a.outcome == Failed:
-		_, _ = a.alive.Exec(ctx, uncountAttempt, a.record...)
+		_, _ = a.alive.Exec(ctx, uncountAttempt, append(a.record, a.deaths)...)
 	case !a.again:
 		a.claim.suspects--
 	}
@@ -64,12 +65,16 @@ func (a *attempt) conclude(ctx context.Context) {
 const holdRecord = `
 select pg_advisory_xact_lock(hashtextextended(concat_ws('/', $1::text, $2::text, $3::int, $4::bigint), 0))`
 
+const selectDeaths = `
+select coalesce(max(attempts), 0) from public.inbox_attempt
+where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4`
+
 const countAttempt = `
-insert into public.inbox_attempt as a (consumer, topic, partition, record_offset, attempts, last_at)
-values ($1, $2, $3, $4, 1, clock_timestamp())
+insert into public.inbox_attempt (consumer, topic, partition, record_offset, attempts, last_at)
+values ($1, $2, $3, $4, $5, clock_timestamp())
 on conflict (consumer, topic, partition, record_offset) do update
-set attempts = a.attempts + 1, last_at = excluded.last_at
-returning attempts, last_at`
+set attempts = excluded.attempts, last_at = excluded.last_at
+returning last_at`
 
 // examine counts the attempt before anything is done with a suspect, and commits the count: the process may not live
 // to do it later. Events that were processed are no suspects: they proved harmless. Nor are those that are ignored,
@@ -101,19 +106,31 @@ func (in *Inbox) examine(msg *message.Message, c *claim) (a *attempt, err error)
 	}
 	known, err := in.known(msg) // now that whoever held it before is done
 	if err == nil && !known {
-		err = in.insist(ctx, "count attempt", func(ctx context.Context) error {
-			return in.cfg.Pool.QueryRow(ctx, countAttempt, a.record...).Scan(&a.spent, &a.since)
-		})
-		a.counted = err == nil
+		err = in.count(ctx, a)
 	}
 	if err != nil {
 		a.end()
 		return nil, err
 	}
-	if a.spent--; a.spent < in.cfg.MaxAttempts {
-		a.spent = 0
+	if a.deaths >= in.cfg.MaxAttempts {
+		a.spent = a.deaths
 	}
 	return a, nil
+}
+
+// count writes what the count is to be, not that it grows: the statement may be repeated because its answer was lost,
+// or broken off, and be committed all the same.
+func (in *Inbox) count(ctx context.Context, a *attempt) error {
+	err := in.insist(ctx, "read attempts", func(ctx context.Context) error {
+		return in.cfg.Pool.QueryRow(ctx, selectDeaths, a.record...).Scan(&a.deaths)
+	})
+	if err != nil {
+		return err
+	}
+	a.counted = true
+	return in.insist(ctx, "count attempt", func(ctx context.Context) error {
+		return in.cfg.Pool.QueryRow(ctx, countAttempt, append(a.record, a.deaths+1)...).Scan(&a.since)
+	})
 }
 
 // known says whether the message's id is recorded.

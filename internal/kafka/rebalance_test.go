@@ -167,8 +167,8 @@ func holdRejoins(cluster *kfake.Cluster) (held <-chan struct{}, release func()) 
 	return arrived, func() { close(ended) }
 }
 
-// TestARebalanceThatHangs: a member whose request to join is not answered reads on meanwhile, and can be stopped; what
-// it had handled by then is committed.
+// TestARebalanceThatHangs: a member whose request to join is not answered waits for longer than for anything else, reads
+// on meanwhile, and can be stopped; what it had handled by then is committed.
 func TestARebalanceThatHangs(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -176,6 +176,9 @@ func TestARebalanceThatHangs(t *testing.T) {
 	cfg := batches(brokers, kafkatest.Group(t))
 	cfg.RebalanceTimeout, cfg.SessionTimeout = 5*time.Minute, 5*time.Minute
 	cfg.CommitInterval = time.Hour // so that nothing is committed but by stopping
+	cfg.RequestTimeout = 2 * time.Second
+	lost := make(chan int32, 100)
+	cfg.Hooks.Lost = func(_ string, partition int32, _ bool) { lost <- partition }
 	seen := make(chan got, 100)
 	held, release := holdRejoins(cluster)
 	defer release()
@@ -185,6 +188,11 @@ func TestARebalanceThatHangs(t *testing.T) {
 
 	consume(t, cfg, topic, collect(seen))
 	receive(t, held)
+	select {
+	case <-lost:
+		require.FailNow(t, "the join was given up")
+	case <-time.After(cfg.RequestTimeout + time.Second/2):
+	}
 	toPartition(t, brokers, topic, 0, "meanwhile")
 	require.Equal(t, "meanwhile", receive(t, seen).value)
 

@@ -97,7 +97,7 @@ func (s *status) healthy(patience time.Duration) error {
 	}
 	if away := s.now().Sub(s.since); away > patience {
 		reason := "no answer yet"
-		if s.last != "" {
+		if s.last != "" && s.since.Sub(s.met) <= over {
 			reason = s.code + ": " + s.last
 		}
 		return fmt.Errorf("consume %s: not a member of the group for %s: %s", strings.Join(s.topics, ", "),

@@ -31,3 +31,19 @@ func TestTroubleIsOneLineForAsLongAsItLasts(t *testing.T) {
 	s.trouble(errors.New("something else"))
 	require.Equal(t, 3, lines())
 }
+
+// TestAnOldTroubleIsNoReason: what went wrong long before the membership ended did not end it.
+func TestAnOldTroubleIsNoReason(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s := &status{now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler)}
+	s.joined()
+	s.trouble(errors.New("commit refused"))
+	now = now.Add(time.Hour)
+	s.left()
+	now = now.Add(time.Minute)
+	require.ErrorContains(t, s.healthy(time.Second), "no answer yet")
+	s.trouble(errors.New("nobody there"))
+	now = now.Add(time.Hour)
+	require.ErrorContains(t, s.healthy(time.Second), "nobody there")
+}

@@ -167,8 +167,8 @@ func holdRejoins(cluster *kfake.Cluster) (held <-chan struct{}, release func()) 
 	return arrived, func() { close(ended) }
 }
 
-// TestARebalanceThatHangs: a member whose request to join is not answered waits for longer than for anything else, reads
-// on meanwhile, and can be stopped; what it had handled by then is committed.
+// TestARebalanceThatHangs: a member whose request to join is not answered waits for longer than for anything else,
+// reads on meanwhile, and can be stopped; what it had handled by then is committed.
 func TestARebalanceThatHangs(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

@@ -91,8 +91,15 @@ func (s *server) LookupInboxEvent(w http.ResponseWriter, r *http.Request, p admi
 		if err != nil {
 			return adminapi.InboxEvents{}, err
 		}
-		letters, err := s.letters.List(ctx, deadletter.Filter{EventID: p.EventId})
-		return adminapi.InboxEvents{Items: whatBecame(found, letters)}, err
+		var letters []deadletter.Letter
+		for _, name := range names { // one by one: the index of the letters' events begins with the consumer
+			of, err := s.letters.List(ctx, deadletter.Filter{Consumer: name, EventID: p.EventId})
+			if err != nil {
+				return adminapi.InboxEvents{}, err
+			}
+			letters = append(letters, of...)
+		}
+		return adminapi.InboxEvents{Items: whatBecame(found, letters)}, nil
 	})
 }
 

@@ -112,7 +112,8 @@ func (in *Inbox) alone(it *item, try *attempt) error {
 
 // persist tries until there is a final outcome.
 func (in *Inbox) persist(it *item, l *letter) error {
-	retry, started := newRetry(in.cfg), time.Now()
+	retry := newRetry(in.cfg)
+	var gap time.Time // when it was first seen
 	for {
 		err := in.apply(it.ctx, []*item{it})
 		if err == nil {
@@ -122,7 +123,10 @@ func (in *Inbox) persist(it *item, l *letter) error {
 			return fmt.Errorf("handle event: %w", context.Cause(it.ctx))
 		}
 		if errors.Is(err, errGap) {
-			it.waited = time.Since(started) >= in.cfg.GapWait
+			if gap.IsZero() {
+				gap = time.Now()
+			}
+			it.waited = time.Since(gap) >= in.cfg.GapWait
 			if err := in.again(it.ctx, nil, min(in.cfg.RetryMin, in.cfg.GapWait)); err != nil {
 				return err
 			}

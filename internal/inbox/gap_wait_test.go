@@ -1,0 +1,41 @@
+package inbox_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/inbox"
+)
+
+// An outage before the gap is seen is no time in which the predecessor could have come.
+func TestTheWaitForAPredecessorBeginsWithTheGap(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	versioned(inbox.GapWait)(&b.cfg)
+	b.cfg.HandlerTimeout, b.cfg.GapWait = time.Second, 500*time.Millisecond
+	outage, err := b.pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = outage.Rollback(t.Context()) }()
+	_, err = outage.Exec(t.Context(), `lock table inbox`)
+	require.NoError(t, err)
+	var seen time.Time
+	b.cfg.OnPause = func(_ context.Context, failure error) func() {
+		if failure != nil {
+			_ = outage.Rollback(t.Context())
+		} else if seen.IsZero() {
+			seen = time.Now()
+		}
+		return func() {}
+	}
+	var waited time.Duration
+	b.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) {
+		require.Equal(t, inbox.Gap, o)
+		waited = time.Since(seen)
+	}
+	require.NoError(t, b.deliver(t, record(t, v("key-1", 2), 1), effect))
+	require.GreaterOrEqual(t, waited, b.cfg.GapWait)
+}

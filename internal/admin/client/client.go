@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,7 +23,7 @@ type Service struct {
 	api        *adminapi.Client
 }
 
-// connectTimeout is how long an address may take to begin its answer.
+// connectTimeout is how long an address may take to be reached, and then to begin its answer.
 const connectTimeout = 15 * time.Second
 
 // New makes a client of the admin listener at addr, host:port or a URL. It connects to nothing yet.
@@ -34,11 +35,8 @@ func New(name, addr, token string) (*Service, error) {
 	if at, err := url.Parse(base); err != nil || at.Host == "" {
 		return nil, fmt.Errorf("read address of %s: %q is neither host:port nor a URL", name, addr)
 	}
-	transport := &http.Transport{ // without a proxy: it must not hear of the token
-		DisableKeepAlives: true, ResponseHeaderTimeout: connectTimeout,
-	}
 	api, err := adminapi.NewClient(base,
-		adminapi.WithHTTPClient(&http.Client{Transport: transport}),
+		adminapi.WithHTTPClient(&http.Client{Transport: newTransport(connectTimeout)}),
 		adminapi.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
 			r.Header.Set("Authorization", "Bearer "+token)
 			return nil
@@ -47,6 +45,15 @@ func New(name, addr, token string) (*Service, error) {
 		return nil, fmt.Errorf("read address of %s: %w", name, err)
 	}
 	return &Service{Name: name, Addr: addr, api: api}, nil
+}
+
+// newTransport has no proxy: it must not hear of the token. The limit is for each step until an answer begins; left to
+// the system, an address behind a firewall would take minutes.
+func newTransport(limit time.Duration) *http.Transport {
+	return &http.Transport{
+		DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: limit}).DialContext, TLSHandshakeTimeout: limit,
+		ResponseHeaderTimeout: limit,
+	}
 }
 
 // A ProblemError is a service's answer that it did not do what it was asked.

@@ -30,7 +30,8 @@ func randomStallsLoseNothing(t *testing.T, pool *pgxpool.Pool) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s.T = rt
 		rt.Repeat(map[string]func(*rapid.T){
-			"write": s.write, "undo": s.undo, "stall": s.stall, "go on": s.goOn, "round": s.round, "restart": s.restart,
+			"write": s.write, "undo": s.undo, "stall": s.stall, "go on": s.goOn,
+			"open a window": s.openWindow, "round": s.round, "restart": s.restart,
 		})
 		s.finish()
 	})
@@ -111,6 +112,9 @@ func (s *stalls) release(i int) {
 	s.exec(s.locks, fmt.Sprintf(`select pg_advisory_unlock(%d)`, w.lock))
 	require.NoError(s, <-w.done)
 }
+
+// openWindow lets the others go on before the window is closed.
+func (s *stalls) openWindow(*rapid.T) { require.NoError(s, s.reader.open(s.t.Context())) }
 
 func (s *stalls) round(*rapid.T) {
 	_, err := s.reader.round(s.t.Context(), func(r record) { s.taken[r.position]++ })

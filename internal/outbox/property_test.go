@@ -28,7 +28,8 @@ func TestReaderOverRandomSchedules(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"begin": s.begin, "take an id early": s.takeID, "add": s.add, "savepoint": s.savepoint,
 			"leave savepoint": s.leaveSavepoint, "end": s.end, "prepare": s.prepare, "end prepared": s.endPrepared,
-			"round": s.round, "part of a round": s.partOfARound, "crash": s.crash, "": s.check,
+			"open a window": s.openWindow, "round": s.round, "part of a round": s.partOfARound, "crash": s.crash,
+			"": s.check,
 		})
 		s.finish()
 	})
@@ -213,6 +214,11 @@ func (s *schedule) seen(rec record) {
 func (s *schedule) round(*rapid.T) {
 	_, err := s.reader.round(s.t.Context(), s.seen)
 	require.NoError(s, err)
+}
+
+// openWindow lets the others go on before the window is read to its end and closed.
+func (s *schedule) openWindow(*rapid.T) {
+	require.NoError(s, s.reader.open(s.t.Context()))
 }
 
 // partOfARound does some of a round's steps and then crashes.

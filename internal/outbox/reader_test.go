@@ -41,6 +41,19 @@ func (r *reader) round(ctx context.Context, seen func(record)) (bool, error) {
 	}
 }
 
+// open is the beginning of a round, which goes on from there.
+func (r *reader) open(ctx context.Context) error {
+	w, err := r.poll(ctx)
+	if w == nil || err != nil {
+		return err
+	}
+	p, err := r.page(ctx, w, w.pos)
+	if err != nil || len(p.records) == 0 {
+		return err
+	}
+	return r.store(ctx, w)
+}
+
 // read runs rounds until there is nothing new and returns the positions in the order of reading.
 func read(t testing.TB, r *reader) []int64 {
 	t.Helper()

@@ -67,8 +67,8 @@ func (c corpus) envelope(n int) cloudevent.Event {
 	}
 }
 
-// envelopes are the first n, in a handful of objects: the collector looks at what is alive in each of its rounds, and
-// would be most of what a drain costs.
+// envelopes are the first n, in a handful of objects: the collector looks at what is alive in each of its rounds, and a
+// relay holds no such records.
 func (c corpus) envelopes(n int) []*cloudevent.Event {
 	list, events := make([]*cloudevent.Event, n), make([]cloudevent.Event, n)
 	var ids strings.Builder

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"time"
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/deadletter"
@@ -47,22 +46,17 @@ func (s *server) replay(
 	sum := adminapi.Result{DryRun: act.dryRun}
 	left := filter.Limit // 0: no limit
 	var done int64
-	var last time.Time // of the last letter, by whichever consumer
+	pace := inbox.NewPace(value(request.Rate))
 	for _, c := range s.cfg.Consumers {
 		if filter.Consumer != "" && filter.Consumer != c.Name {
 			continue
 		}
-		if err := rest(ctx, last, value(request.Rate)); err != nil {
-			return sum, err
-		}
 		of := filter
 		of.Consumer, of.Limit = c.Name, 0
 		report, err := c.Replay(ctx, of, inbox.ReplayOptions{
-			By: act.by, Reason: act.reason, DryRun: act.dryRun, Force: value(request.Force), Rate: value(request.Rate),
-			Limit: left,
+			By: act.by, Reason: act.reason, DryRun: act.dryRun, Force: value(request.Force), Pace: pace, Limit: left,
 			OnProgress: func(inbox.Replayed) {
 				done++
-				last = time.Now()
 				progress(done)
 			},
 		})
@@ -78,21 +72,6 @@ func (s *server) replay(
 		}
 	}
 	return sum, nil
-}
-
-// rest keeps to the rate between two consumers, each of which begins with a pace of its own.
-func rest(ctx context.Context, last time.Time, rate float64) error {
-	if last.IsZero() || rate == 0 {
-		return nil
-	}
-	const longest = 100 * 365 * 24 * time.Hour // a rate next to nothing must not run over into no bound at all
-	pause := time.Duration(min(float64(time.Second)/rate, float64(longest)))
-	select {
-	case <-time.After(time.Until(last.Add(pause))):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 func addReport(sum *adminapi.Result, r inbox.ReplayReport) {

@@ -63,7 +63,7 @@ func TestReplaySumsTheConsumersUp(t *testing.T) {
 	require.Len(t, calls, 2)
 	require.Equal(t, deadletter.Filter{Consumer: "b", Key: "k"}, calls[1].filter, "each is asked for its own")
 	require.Zero(t, calls[1].options.Limit)
-	require.InDelta(t, 2.5, calls[1].options.Rate, 0)
+	require.Same(t, calls[0].options.Pace, calls[1].options.Pace, "the rate is the whole's")
 	require.True(t, calls[1].options.Force)
 	require.Equal(t, "ada", calls[1].options.By)
 
@@ -137,17 +137,13 @@ func TestTheRateHoldsBetweenConsumers(t *testing.T) {
 	t.Parallel()
 	const rate, every = 4, 250 * time.Millisecond
 	var began []time.Time
-	tries := func(letters int) func(context.Context, deadletter.Filter, inbox.ReplayOptions) (inbox.ReplayReport, error) {
-		return func(_ context.Context, _ deadletter.Filter, o inbox.ReplayOptions) (inbox.ReplayReport, error) {
-			began = append(began, time.Now())
-			for range letters {
-				o.OnProgress(inbox.Replayed{})
-			}
-			return inbox.ReplayReport{Matched: letters, Applied: letters}, nil
-		}
+	one := func(ctx context.Context, _ deadletter.Filter, o inbox.ReplayOptions) (inbox.ReplayReport, error) {
+		err := o.Pace.Await(ctx)
+		began = append(began, time.Now())
+		return inbox.ReplayReport{Matched: 1, Applied: 1}, err
 	}
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Consumers = []admin.Consumer{{Name: "a", Replay: tries(1)}, {Name: "b", Replay: tries(1)}}
+		cfg.Consumers = []admin.Consumer{{Name: "a", Replay: one}, {Name: "b", Replay: one}}
 	})
 	_, content := b.call(t, http.MethodPost, "/admin/v1/dead-letters/replay",
 		fmt.Sprintf(`{"by":"ada","reason":"r","dry_run":false,"filter":{},"rate":%d}`, rate))

@@ -1,6 +1,10 @@
 package deadletter
 
-import "time"
+import (
+	"time"
+
+	"example.com/twinbox/internal/cloudevent"
+)
 
 // State says what has become of a letter.
 type State string
@@ -78,3 +82,7 @@ func (l Letter) Current() (headers []Header, payload []byte) {
 
 // Parked says that the letter has not failed itself.
 func (l Letter) Parked() bool { return l.Class == ClassParked }
+
+// KeyStart is what the column key_start holds of a key, and what letters are ordered by: an index does not take any
+// length. The key of an event is all there.
+func KeyStart(key []byte) []byte { return key[:min(len(key), cloudevent.MaxKeyBytes)] }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// pace keeps what one goroutine begins apart in time. Time that slow work took is not made up for: one beginning
-// follows it at once and not a burst.
-type pace struct {
+// Pace keeps what one goroutine begins apart in time. Time that slow work took is not made up for: one beginning
+// follows it at once and not a burst. Replays that share one keep to it together, one after the other.
+type Pace struct {
 	every time.Duration // 0: no bound
 	next  time.Time     // no beginning before
 }
@@ -15,17 +15,17 @@ type pace struct {
 // slowest keeps a rate next to nothing from running over into no bound at all.
 const slowest = 100 * 365 * 24 * time.Hour
 
-// newPace bounds the beginnings per second. 0 is no bound.
-func newPace(rate float64) pace {
-	if rate == 0 {
-		return pace{}
+// NewPace bounds the beginnings per second. A rate that is not above 0 is no bound.
+func NewPace(rate float64) *Pace {
+	if rate <= 0 {
+		return &Pace{}
 	}
-	return pace{every: time.Duration(min(float64(time.Second)/rate, float64(slowest)))}
+	return &Pace{every: time.Duration(min(float64(time.Second)/rate, float64(slowest)))}
 }
 
-// await returns when the next one may begin, or early with the reason when ctx ends.
-func (p *pace) await(ctx context.Context) error {
-	if p.every == 0 {
+// Await returns when the next one may begin, or early with the reason when ctx ends. A nil pace is no bound.
+func (p *Pace) Await(ctx context.Context) error {
+	if p == nil || p.every == 0 {
 		return nil
 	}
 	now := time.Now()

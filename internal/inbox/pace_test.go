@@ -13,9 +13,9 @@ import (
 // beginnings are the times since the start at which work that takes so long each time may begin.
 func beginnings(t *testing.T, rate float64, work ...time.Duration) (at []time.Duration) {
 	t.Helper()
-	started, p := time.Now(), newPace(rate)
+	started, p := time.Now(), NewPace(rate)
 	for _, w := range work {
-		require.NoError(t, p.await(t.Context()))
+		require.NoError(t, p.Await(t.Context()))
 		at = append(at, time.Since(started))
 		require.NoError(t, pause(t.Context(), w))
 	}
@@ -54,9 +54,9 @@ func TestThePaceEndsWithItsContext(t *testing.T) {
 		enough := errors.New("enough")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, enough)
 		defer cancel()
-		p, started := newPace(0.001), time.Now()
-		require.NoError(t, p.await(ctx))
-		require.ErrorIs(t, p.await(ctx), enough)
+		p, started := NewPace(0.001), time.Now()
+		require.NoError(t, p.Await(ctx))
+		require.ErrorIs(t, p.Await(ctx), enough)
 		require.Equal(t, time.Minute, time.Since(started))
 	})
 }

@@ -40,9 +40,8 @@ type replay struct {
 	where   string
 	args    []any
 	at      position
-	key     []byte // that was looked at last
-	flows   []byte // the key, once a letter of it succeeded; nil is equal to no key
-	pace    pace
+	key     []byte            // that was looked at last
+	flows   []byte            // the key, once a letter of it succeeded; nil is equal to no key
 	unsure  *cloudevent.Event // of the letter at work, when its commit was sent and not answered
 	ended   bool
 	report  ReplayReport
@@ -64,8 +63,8 @@ func (in *Inbox) newReplay(f deadletter.Filter, o ReplayOptions) (*replay, error
 		return nil, &deadletter.Error{Code: deadletter.CodeInvalidFilter, Detail: "the filter names another consumer"}
 	case f.State != "" && f.State != deadletter.Waiting:
 		return nil, &deadletter.Error{Code: deadletter.CodeNotWaiting, Detail: "only waiting letters can be replayed"}
-	case o.Rate < 0 || o.Limit < 0 || f.Limit < 0:
-		return nil, &deadletter.Error{Code: deadletter.CodeInvalidFilter, Detail: "rate and limit are not negative"}
+	case o.Limit < 0 || f.Limit < 0:
+		return nil, &deadletter.Error{Code: deadletter.CodeInvalidFilter, Detail: "a limit is not negative"}
 	}
 	if o.Limit == 0 {
 		o.Limit = f.Limit
@@ -74,10 +73,10 @@ func (in *Inbox) newReplay(f deadletter.Filter, o ReplayOptions) (*replay, error
 		o.OnProgress = func(Replayed) {}
 	}
 	f.Consumer, f.State = in.cfg.Consumer, deadletter.Waiting
-	r := &replay{in: in, options: o}
-	if !o.DryRun {
-		r.pace = newPace(o.Rate)
+	if o.DryRun {
+		o.Pace = nil
 	}
+	r := &replay{in: in, options: o}
 	r.where, r.args = f.Where(6)
 	r.at = position{key: []byte{}, version: -1, id: -1}
 	return r, nil
@@ -113,7 +112,7 @@ func (r *replay) page(ctx context.Context) error {
 
 // take brings one letter to its outcome and moves on.
 func (r *replay) take(ctx context.Context, l deadletter.Letter) error {
-	ordered := l.Key[:min(len(l.Key), cloudevent.MaxKeyBytes)]
+	ordered := deadletter.KeyStart(l.Key)
 	if bytes.Equal(r.at.key, ordered) && r.at.id == math.MaxInt64 {
 		return nil // read ahead in a dry run, of a key that has stopped
 	}
@@ -164,7 +163,7 @@ func (r *replay) wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("replay: %w", context.Cause(ctx))
 	}
-	if err := r.pace.await(ctx); err != nil {
+	if err := r.options.Pace.Await(ctx); err != nil {
 		return fmt.Errorf("replay: %w", err)
 	}
 	return nil

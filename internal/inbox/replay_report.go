@@ -10,8 +10,9 @@ type ReplayOptions struct {
 	DryRun bool
 	// Force replays what is refused as too_old or replay_limit; the audit trail says so.
 	Force bool
-	// Rate bounds the letters per second, so that a replay leaves room for the live events. 0: no bound.
-	Rate float64
+	// Pace bounds the letters per second, so that a replay leaves room for the live events; a dry run waits for
+	// nobody. nil: no bound.
+	Pace *Pace
 	// Limit bounds how many letters are tried. 0: the filter's limit, and all that are picked where it has none.
 	Limit int
 	// OnProgress is called after each letter, in the goroutine of the replay. Default: nothing.

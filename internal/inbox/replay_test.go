@@ -172,12 +172,12 @@ func TestAReplayKeepsToItsRate(t *testing.T) {
 	c.fall("bad")
 	c.deliver(t, sick("a", 1, "bad"), v("a", 2), sick("b", 1, "bad"), sick("c", 1, "bad"))
 	c.heal()
-	hourly := func(o *inbox.ReplayOptions) { o.DryRun, o.Rate = true, 1./3600 }
+	hourly := func(o *inbox.ReplayOptions) { o.DryRun, o.Pace = true, inbox.NewPace(1./3600) }
 	rehearsed := c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed}, hourly)
 	require.Equal(t, 3, rehearsed.Would, "which nobody waits for")
 
 	started := time.Now()
-	report := c.replay(t, deadletter.Filter{}, func(o *inbox.ReplayOptions) { o.Rate = 20 })
+	report := c.replay(t, deadletter.Filter{}, func(o *inbox.ReplayOptions) { o.Pace = inbox.NewPace(20) })
 	require.Equal(t, 4, report.Applied)
 	require.GreaterOrEqual(t, time.Since(started), 3*50*time.Millisecond, "within a key and from one to the next")
 }

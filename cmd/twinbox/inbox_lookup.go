@@ -8,6 +8,7 @@ import (
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/internal/cloudevent"
 )
 
 // InboxLookup is "twinbox inbox lookup".
@@ -34,8 +35,8 @@ type known struct {
 
 // Run asks every service.
 func (c *InboxLookup) Run(ctx context.Context, to streams) error {
-	if n := utf8.RuneCountInString(c.EventID); n == 0 || n > 255 {
-		return usage("an event id has 1 to 255 characters")
+	if n := utf8.RuneCountInString(c.EventID); n == 0 || n > cloudevent.MaxIDLength {
+		return usage(fmt.Sprintf("an event id has 1 to %d characters", cloudevent.MaxIDLength))
 	}
 	services, err := c.connect()
 	if err != nil {

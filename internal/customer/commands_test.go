@@ -37,16 +37,22 @@ func TestAFailedCommitIsAnUnknownOutcome(t *testing.T) {
 	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").status, "the key is still usable")
 }
 
+// lock holds the user's row until it is released.
+func (b *bundle) lock(t *testing.T, id domain.UserID) (release func()) {
+	t.Helper()
+	holder, err := b.pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = holder.Exec(t.Context(), `select from users where id = $1 for update`, string(id))
+	require.NoError(t, err)
+	return func() { require.NoError(t, holder.Rollback(t.Context())) }
+}
+
 // A lock that somebody holds makes a command wait, and its time run out: no row, no event, and a 503.
 func TestACommandThatWaitsTooLongGivesUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.registered(t)
-	holder, err := b.pool.Begin(t.Context())
-	require.NoError(t, err)
-	defer func() { require.NoError(t, holder.Rollback(t.Context())) }()
-	_, err = holder.Exec(t.Context(), `select from users where id = $1 for update`, string(id))
-	require.NoError(t, err)
+	defer b.lock(t, id)()
 	b.commands.timeout = 200 * time.Millisecond
 	a := b.rename(t, id, "Countess", 1)
 	require.Equal(t, http.StatusServiceUnavailable, a.status, string(a.body))
@@ -71,13 +77,10 @@ func TestAStatementThatWaitsTooLongIsATimeout(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.registered(t)
-	holder, err := b.pool.Begin(t.Context())
-	require.NoError(t, err)
-	defer func() { require.NoError(t, holder.Rollback(t.Context())) }()
-	_, err = holder.Exec(t.Context(), `select from users where id = $1 for update`, string(id))
-	require.NoError(t, err)
+	defer b.lock(t, id)()
 	impatient := b.pool.Config()
 	impatient.ConnConfig.RuntimeParams["statement_timeout"] = "100"
+	var err error
 	b.commands.pool, err = pgxpool.NewWithConfig(t.Context(), impatient)
 	require.NoError(t, err)
 	t.Cleanup(b.commands.pool.Close)

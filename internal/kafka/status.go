@@ -43,8 +43,9 @@ func (s *status) left() {
 	}
 }
 
-// over is after how long a trouble that has not come again is a new one: longer than any wait between two attempts.
-const over = 5 * time.Minute
+// troubleOver is after how long a trouble that has not come again is a new one: longer than any wait between two
+// attempts.
+const troubleOver = 5 * time.Minute
 
 // trouble logs an error unless it is the one that was logged last and goes on: a broker that is down for an hour is one
 // line.
@@ -52,7 +53,7 @@ func (s *status) trouble(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text, now := err.Error(), s.now()
-	isNews := text != s.last || now.Sub(s.met) > over
+	isNews := text != s.last || now.Sub(s.met) > troubleOver
 	s.met = now
 	if isNews && s.stopped == nil && !s.closed {
 		s.last, s.code = text, failure.Examine(err).Code
@@ -97,7 +98,7 @@ func (s *status) healthy(patience time.Duration) error {
 	}
 	if away := s.now().Sub(s.since); away > patience {
 		reason := "no answer yet"
-		if s.last != "" && s.since.Sub(s.met) <= over {
+		if s.last != "" && s.since.Sub(s.met) <= troubleOver {
 			reason = s.code + ": " + s.last
 		}
 		return fmt.Errorf("consume %s: not a member of the group for %s: %s", strings.Join(s.topics, ", "),

@@ -11,7 +11,10 @@ import (
 // log. Where the system can list processes, backends die with the postmaster; elsewhere they end by themselves. It
 // returns when the server is gone. What the operating system had taken before is kept: this is not a power cut.
 func (s *Server) Kill() error {
-	backends := s.children()
+	backends, err := s.freeze()
+	if err != nil {
+		return err
+	}
 	if err := s.child.signal(syscall.SIGKILL); err != nil {
 		return fmt.Errorf("kill postgres: %w", err)
 	}
@@ -22,33 +25,49 @@ func (s *Server) Kill() error {
 	}
 	<-s.done
 	// A backend is still attached to the shared memory until it is gone, and the next start would refuse that.
-	return awaitGone(backends, 5*time.Second)
+	return awaitGone(backends, killPatience)
 }
 
-// children lists the server's processes below the postmaster. None once the postmaster was waited for: its id may
-// belong to somebody else by then.
-func (s *Server) children() []int {
+const killPatience = 5 * time.Second
+
+// freeze stops the postmaster where it is and lists the server's other processes. One that it gave birth to behind the
+// list would outlive it: it may wait for what a killed one had locked, for ever, and no server starts beside it. There
+// are none once the postmaster was waited for: its id may belong to somebody else by then.
+func (s *Server) freeze() ([]int, error) {
 	select {
 	case <-s.child.done:
-		return nil
+		return nil, nil
 	default:
-		return childrenOf(s.child.cmd.Process.Pid)
 	}
+	if err := s.child.signal(syscall.SIGSTOP); err != nil {
+		return nil, fmt.Errorf("stop postgres: %w", err)
+	}
+	postmaster := s.child.cmd.Process.Pid
+	if err := await(func() bool { return halted(postmaster) }, killPatience); err != nil {
+		return nil, fmt.Errorf("stop postgres: process %d still runs %w", postmaster, err)
+	}
+	return childrenOf(postmaster), nil
 }
 
 func awaitGone(pids []int, limit time.Duration) error {
+	for _, pid := range pids {
+		if err := await(func() bool { return !alive(pid) }, limit); err != nil {
+			return fmt.Errorf("kill postgres: process %d is still there %w", pid, err)
+		}
+	}
+	return nil
+}
+
+// await returns an error that says how long it has waited in vain.
+func await(done func() bool, limit time.Duration) error {
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
 	deadline := time.After(limit)
-	for len(pids) > 0 {
-		if !alive(pids[0]) {
-			pids = pids[1:]
-			continue
-		}
+	for !done() {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			return fmt.Errorf("kill postgres: process %d is still there after %s", pids[0], limit)
+			return fmt.Errorf("after %s", limit)
 		}
 	}
 	return nil

@@ -31,6 +31,12 @@ func alive(pid int) bool {
 	return ok && state != "Z"
 }
 
+// halted reports whether the process does nothing more: it was stopped, or it is gone.
+func halted(pid int) bool {
+	state, _, ok := readStat(fmt.Sprintf("/proc/%d/stat", pid))
+	return !ok || state == "T" || state == "Z"
+}
+
 // serves reports whether the process may be the server of the data directory, in which a server works. Where that
 // cannot be seen it may be.
 func serves(pid int, dir string) bool {

@@ -24,4 +24,13 @@ type Config struct {
 }
 
 // Validate checks what no single variable can.
-func (c Config) Validate() []config.Problem { return c.Problems() }
+func (c Config) Validate() []config.Problem { return config.Broken(c.Rules()) }
+
+// Rules are the cross checks, those of all services first.
+func (c Config) Rules() []config.Rule {
+	return append(c.Config.Rules(), config.Rule{
+		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.RequestTimeout,
+		Text:   "must not be shorter than REQUEST_TIMEOUT: a request under way is answered",
+		Values: []any{c.DrainFor, c.RequestTimeout},
+	})
+}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/twinbox/internal/failure"
 )
 
 // work is the transaction that handlers get: pgx's, brought up to date before anything is asked of it. Begin travels
@@ -29,6 +31,10 @@ const commitSQL = `commit`
 // transact runs do in a transaction and commits it, or rolls it back when do or a queued write fails.
 func (in *Inbox) transact(ctx context.Context, do func(*work) error) error {
 	conn, err := in.cfg.Pool.Acquire(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		// Others have all connections, or the server does not answer a new one. That is no event's fault.
+		err = failure.AsTransient(err)
+	}
 	if err != nil {
 		return fmt.Errorf("acquire connection: %w", err)
 	}

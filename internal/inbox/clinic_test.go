@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -24,7 +25,9 @@ type clinic struct {
 	batch int
 	at    int64
 	sick  atomic.Pointer[map[string]error]
-	seen  []inbox.Outcome
+
+	mu   sync.Mutex // a delivery and a replay may end at the same time
+	seen []inbox.Outcome
 }
 
 var errSick = errors.New("no idea")
@@ -42,7 +45,11 @@ func newClinic(t *testing.T, batch int, configure func(*inbox.Config)) *clinic {
 	})
 	c.next = mux.Produce
 	c.cfg.Handler, c.cfg.Versioned, c.cfg.MaxAttempts, c.cfg.Batch = mux.Produce, true, 1, max(batch, 1)
-	c.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { c.seen = append(c.seen, o) }
+	c.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.seen = append(c.seen, o)
+	}
 	if configure != nil {
 		configure(&c.cfg)
 	}

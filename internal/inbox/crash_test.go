@@ -217,5 +217,5 @@ func (b *bundle) job(events []cloudevent.Event) job {
 	if err != nil {
 		panic(err)
 	}
-	return job{DSN: pgtest.DSN(b.pool), Events: events, Batch: 1, Attempts: 5, Timeout: 10 * time.Second}
+	return job{DSN: pgtest.DSN(b.pool), Events: events, Batch: 1, Attempts: 5, Timeout: crashtest.Patience}
 }

@@ -24,19 +24,27 @@ func TestAnEventThatWaitsForItsWatermark(t *testing.T) {
 			defer func() { _ = other.Rollback(t.Context()) }()
 			_, err = other.Exec(t.Context(), `select from inbox_watermark for update`)
 			require.NoError(t, err)
+			impatient, stop := context.WithCancel(t.Context())
 			b.cfg.Versioned, b.cfg.MaxAttempts, b.cfg.HandlerTimeout = true, 1, time.Second
 			pauses := 0
 			b.cfg.OnPause = func(context.Context, error) func() {
 				if pauses++; pauses == 3 {
-					require.NoError(t, other.Rollback(t.Context()))
+					stop()
 				}
 				return func() {}
 			}
 			e := v("key-1", 2)
+			in, handle := b.handle(t, handler)
+			_, err = handle(impatient, records(t, impatient, e))
+			require.ErrorIs(t, err, context.Canceled, "three attempts have used up none")
+			require.Equal(t, 3, pauses)
+			require.NoError(t, in.Close(t.Context()))
+			require.NoError(t, other.Rollback(t.Context()))
+
+			b.cfg.HandlerTimeout = waitLimit
 			require.NoError(t, b.deliver(t, record(t, e, 1), handler))
 			require.Equal(t, 1, b.effects(t, e.ID))
 			require.Zero(t, b.count(t, `select count(*) from dead_letter`))
-			require.Equal(t, 3, pauses)
 		})
 	}
 }

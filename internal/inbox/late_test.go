@@ -14,6 +14,7 @@ import (
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/deadletter"
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -66,6 +67,16 @@ func lateHandlers(t *testing.T) map[string]handlerFunc {
 	}
 }
 
+// healthy is the effect beside a handler that is always late. A machine that stands still for as long as that one may
+// take makes this one late, too: then it is tried again.
+func healthy(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+	err := effect(ctx, tx, e, data)
+	if err != nil && ctx.Err() != nil {
+		return failure.AsTransient(err)
+	}
+	return err
+}
+
 // A handler that never comes to its end in time uses up its attempts like one that fails, whatever error it makes of
 // that; then the event is a dead letter, and those beside it in its batch and behind it are handled.
 func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
@@ -80,7 +91,7 @@ func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
 			mux, calls := inbox.NewMux(), 0
 			inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
 				if e.ID != poison.ID {
-					return effect(ctx, tx, e, data)
+					return healthy(ctx, tx, e, data)
 				}
 				calls++
 				require.LessOrEqual(t, calls, 3, "once with the batch, twice alone")
@@ -93,7 +104,7 @@ func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
 			require.Len(t, msgs, handled)
 			require.Equal(t, 1, b.count(t, `select count(*) from dead_letter`))
 			require.Equal(t, 1, b.count(t, `select count(*) from dead_letter where event_id = $1 and class = 'unknown'
-				and code = 'handler_timeout' and attempts = 2 and error like 'handler ran longer than 1s: %'`, poison.ID))
+				and code = 'handler_timeout' and attempts >= 2 and error like 'handler ran longer than 1s: %'`, poison.ID))
 			require.Equal(t, []int{1, 0, 1},
 				[]int{b.effects(t, before.ID), b.effects(t, poison.ID), b.effects(t, behind.ID)})
 		})
@@ -116,9 +127,9 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 				case e.ID == poison.ID:
 					return late(ctx, tx, e, data)
 				}
-				return effect(ctx, tx, e, data)
+				return healthy(ctx, tx, e, data)
 			})
-			b.cfg.HandlerTimeout, b.cfg.MaxAttempts, b.cfg.Handler = time.Second, 2, mux.Produce
+			b.cfg.HandlerTimeout, b.cfg.MaxAttempts, b.cfg.Handler = time.Second, 5, mux.Produce
 			in := b.inbox(t)
 			require.NoError(t, deliver(in, mux, whole(t, poison, 1)))
 			require.NoError(t, deliver(in, mux, whole(t, other, 2)))

@@ -182,9 +182,9 @@ var scenarios = map[string]scenario{
 		parked:   []string{"test", "parked_behind", "parked_behind", "parked_behind"},
 	},
 	"older than the inbox remembers": {
-		before: `update inbox_horizon set remembers_from = '2026-06-01'`,
+		before: `update inbox_horizon set remembers_from = '2026-01-03'`,
 		events: func() []cloudevent.Event {
-			old := at(time.Date(2026, 5, 31, 23, 59, 59, 0, time.UTC))
+			old := at(time.Date(2026, 1, 2, 23, 59, 59, 0, time.UTC))
 			return []cloudevent.Event{v("a", 1), old, named("order-1", "b"), v("a", 2), old}
 		},
 		outcomes: []inbox.Outcome{inbox.Applied, inbox.Expired, inbox.Expired, inbox.Applied, inbox.Expired},

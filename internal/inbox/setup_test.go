@@ -46,12 +46,13 @@ func setup(t *testing.T) *bundle {
 func newBundle(pool *pgxpool.Pool) *bundle {
 	registry := prometheus.NewRegistry()
 	return &bundle{pool: pool, registry: registry, cfg: inbox.Config{
-		Consumer:   "test",
-		Pool:       pool,
-		RetryMin:   time.Millisecond,
-		RetryMax:   2 * time.Millisecond,
-		Log:        slog.New(slog.DiscardHandler),
-		Registerer: registry,
+		Consumer:       "test",
+		Pool:           pool,
+		HandlerTimeout: waitLimit, // no handler is late because the machine stood still
+		RetryMin:       time.Millisecond,
+		RetryMax:       2 * time.Millisecond,
+		Log:            slog.New(slog.DiscardHandler),
+		Registerer:     registry,
 	}}
 }
 

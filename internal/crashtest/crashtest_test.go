@@ -22,7 +22,12 @@ func play(r role) error {
 	case "die":
 		crashtest.Die()
 	case "freeze":
-		crashtest.Freeze()
+		thawed := make(chan struct{})
+		go func() { // not on the main thread, which is the first to be told of a stop
+			defer close(thawed)
+			crashtest.Freeze()
+		}()
+		<-thawed
 	case "fail":
 		return errors.New("as told")
 	case "input":

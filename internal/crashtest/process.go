@@ -123,12 +123,19 @@ func (p *Process) Await(t testing.TB, n int, prefix string) {
 // Signal sends a signal; to a process that has ended, nothing happens.
 func (p *Process) Signal(signal os.Signal) { _ = p.cmd.Process.Signal(signal) }
 
-// Thaw lets a process go on that is frozen, or about to be: the signal is sent until one arrived behind the stop.
+// Thaw lets a process go on that is frozen, or about to be: the signal is sent until one arrived behind the stop. The
+// last one is sent after the process has said that it goes on. It may say so before its threads stop:
+//
+//	test   sends the signal
+//	child  keeps it, sends itself the stop, finds the signal, says "thawed"
+//	test   reads that
+//	child  stops: the first thread that is told of the stop need not be the one that sent it
 func (p *Process) Thaw(t testing.TB) {
 	t.Helper()
 	require.Eventually(t, func() bool {
+		goesOn := p.Count(thawed) > 0
 		p.Signal(syscall.SIGCONT)
-		return p.Count(thawed) > 0
+		return goesOn
 	}, Patience, 5*time.Millisecond, "the process does not go on")
 }
 

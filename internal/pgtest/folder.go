@@ -19,9 +19,9 @@ type folder struct {
 	lock *filelock.Lock
 }
 
-func newFolder() (*folder, error) {
-	sweep()
-	path, err := os.MkdirTemp("", folderPrefix)
+func newFolder(place string) (*folder, error) {
+	sweep(place)
+	path, err := os.MkdirTemp(place, folderPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +61,8 @@ const sweepAfter = time.Minute
 
 // sweep removes what test binaries have left that were killed, by a test timeout for one. It is a courtesy: what
 // cannot be removed, another user's folder for example, stays.
-func sweep() {
-	left, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*")) // the pattern is well-formed
+func sweep(place string) {
+	left, _ := filepath.Glob(filepath.Join(place, folderPrefix+"*")) // the pattern is well-formed
 	for _, path := range left {
 		info, err := os.Stat(path)
 		if err != nil || time.Since(info.ModTime()) < sweepAfter {

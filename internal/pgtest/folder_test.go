@@ -12,11 +12,10 @@ import (
 )
 
 // litter makes a folder as a test binary of an hour ago would have left it.
-func litter(t *testing.T) string {
+func litter(t *testing.T, place string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", folderPrefix)
+	dir, err := os.MkdirTemp(place, folderPrefix)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	old := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "data"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "lock"), nil, 0o600))
@@ -26,14 +25,15 @@ func litter(t *testing.T) string {
 
 func TestSweepTakesWhatNobodyHolds(t *testing.T) {
 	t.Parallel()
-	left, held := litter(t), litter(t)
+	place := t.TempDir() // a place of its own: other packages' tests sweep the common one
+	left, held := litter(t, place), litter(t, place)
 	lock, err := filelock.Take(filepath.Join(held, "lock"))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, lock.Release()) }()
-	fresh, err := newFolder()
+	fresh, err := newFolder(place)
 	require.NoError(t, err)
 
-	sweep()
+	sweep(place)
 	require.NoDirExists(t, left)
 	require.DirExists(t, held, "somebody's server is in it")
 	require.DirExists(t, fresh.path)

@@ -69,7 +69,7 @@ func (c *cluster) get() (*cluster, error) {
 
 // startServer starts a server in a fresh folder.
 func startServer(ctx context.Context, cfg postgres.Config) (*folder, *postgres.Server, error) {
-	dir, err := newFolder()
+	dir, err := newFolder(os.TempDir())
 	if err != nil {
 		return nil, nil, err
 	}

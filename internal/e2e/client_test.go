@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -98,16 +97,6 @@ func (c *client) signUp(t *testing.T) response {
 	t.Helper()
 	return c.insist(t, http.StatusCreated, http.MethodPost, "/v1/signups", signUpBody,
 		map[string]string{"Idempotency-Key": `"k1"`})
-}
-
-// freePort is an address nobody listens on right now. Restarted services need the same one again.
-func freePort(t *testing.T) string {
-	t.Helper()
-	var lc net.ListenConfig
-	listener, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	return listener.Addr().String()
 }
 
 // environment names the consumer groups of one test.

@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/internal/local/mailbox"
 	"example.com/twinbox/internal/notification"
 	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/internal/porttest"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 )
@@ -65,7 +66,7 @@ func newHouseOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more .
 	}
 	common = append(common, more...)
 	h.customerEnv = append([]string{
-		"DATABASE_URL=" + pgtest.DSN(h.customerDB), "HTTP_ADDR=" + freePort(t),
+		"DATABASE_URL=" + pgtest.DSN(h.customerDB), "HTTP_ADDR=" + porttest.Reserve(t), // the same after a crash
 	}, common...)
 	h.notificationEnv = append([]string{
 		"DATABASE_URL=" + pgtest.DSN(h.notificationDB), "SMTP_ADDR=" + h.box.SMTPAddr(), "SMTP_TLS=none",

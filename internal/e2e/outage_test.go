@@ -15,6 +15,7 @@ import (
 	"example.com/twinbox/internal/local/broker"
 	"example.com/twinbox/internal/local/postgres"
 	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/internal/porttest"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 )
@@ -52,10 +53,9 @@ func durableDatabase(t *testing.T) (*pgxpool.Pool, dependency) {
 // durableBroker is a broker that keeps what it has while it is down, at one address.
 func durableBroker(t *testing.T) (string, dependency) {
 	t.Helper()
-	cfg := broker.Config{Dir: t.TempDir()}
+	cfg := broker.Config{Addr: porttest.Reserve(t), Dir: t.TempDir()}
 	running, err := broker.Start(t.Context(), cfg)
 	require.NoError(t, err)
-	cfg.Addr = running.Addr()
 	t.Cleanup(func() { require.NoError(t, running.Close()) })
 	return cfg.Addr, dependency{
 		name: "broker",

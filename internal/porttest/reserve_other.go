@@ -1,0 +1,20 @@
+//go:build !linux
+
+package porttest
+
+import (
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Reserve gives an address on loopback on which nobody listens right now. This system lets no listener share a port
+// with the socket that would keep others away, so another process may take it.
+func Reserve(t testing.TB) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener.Addr().String()
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -16,14 +17,17 @@ func TestStepsRunInOrderUntilOneFails(t *testing.T) {
 	do := func(name string, err error) step {
 		return step{name: name, weight: 1, run: func(context.Context) error {
 			ran = append(ran, name)
+			<-time.After(3 * time.Second) // by the bubble's clock
 			return err
 		}}
 	}
-	var out bytes.Buffer
-	err := runSteps(t.Context(), streams{err: &out}, []step{do("a", nil), do("b", errors.New("broken")), do("c", nil)}, 0)
-	require.EqualError(t, err, "b: broken")
-	require.Equal(t, []string{"a", "b"}, ran)
-	require.Equal(t, "  0 %     0s  a\n 33 %     0s  b\n", out.String(), "a line per step where nobody watches")
+	steps := []step{do("a", nil), do("b", errors.New("broken")), do("c", nil)}
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		require.EqualError(t, runSteps(t.Context(), streams{err: &out}, steps, 0), "b: broken")
+		require.Equal(t, []string{"a", "b"}, ran)
+		require.Equal(t, "  0 %     0s  a\n 33 %     3s  b\n", out.String(), "a line per step where nobody watches")
+	})
 }
 
 func TestStepsStopWithTheContext(t *testing.T) {
@@ -39,14 +43,16 @@ func TestStepsStopWithTheContext(t *testing.T) {
 
 func TestBarIsDrawnOverItselfOnATerminal(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	p := newProgress(streams{err: &out, terminal: true}, []step{{name: "a", weight: 3}, {name: "b", weight: 1}})
-	p.done = 3
-	p.show("b")
-	require.Equal(t, "\r██████████████████████░░░░░░░░  75 %     0s  b\x1b[K", out.String())
-	out.Reset()
-	p.end()
-	require.Equal(t, "\r\x1b[K", out.String())
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := newProgress(streams{err: &out, terminal: true}, []step{{name: "a", weight: 3}, {name: "b", weight: 1}})
+		p.done = 3
+		p.show("b")
+		require.Equal(t, "\r██████████████████████░░░░░░░░  75 %     0s  b\x1b[K", out.String())
+		out.Reset()
+		p.end()
+		require.Equal(t, "\r\x1b[K", out.String())
+	})
 }
 
 func TestVariantsTakeTurnsInBeingFirst(t *testing.T) {

@@ -15,7 +15,7 @@ const (
 	latencyClients = 16
 	// leadTime lets the relay connect and lead before the first event is due.
 	leadTime = 300 * time.Millisecond
-	// grace is how long after the last commit events may still arrive. A variant that needs longer does not keep up.
+	// grace is the Grace of the plans that measure. A variant that needs longer does not keep up.
 	grace = 2 * time.Second
 	// keenPoll is the poll interval of stock's second chance, the shortest of ours; its default is a second.
 	keenPoll = 5 * time.Millisecond
@@ -72,7 +72,7 @@ func (b *relayBench) latency(
 	}
 	l := newLedger(publisher, len(due))
 	relay := inBackground(ctx, func(ctx context.Context) error { return v.relay(ctx, l.relayed()) })
-	o := openLoop{ledger: l, due: due, committed: make([]time.Duration, len(due))}
+	o := openLoop{ledger: l, due: due, committed: make([]time.Duration, len(due)), grace: b.plan.Grace}
 	s := &signupDatabase{db: db, v: v}
 	err = relay.during(ctx, func(ctx context.Context) error {
 		return o.run(ctx, func(ctx context.Context, n int) error {
@@ -106,6 +106,7 @@ type openLoop struct {
 	ledger    *ledger
 	due       []time.Duration // since the run's start
 	committed []time.Duration // since ledger.began
+	grace     time.Duration   // after the last commit
 }
 
 // run does each event when it is due, or as soon after as one of the clients is free, and waits for the
@@ -133,7 +134,7 @@ func (o *openLoop) run(ctx context.Context, do func(ctx context.Context, n int) 
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	waitCtx, cancel := context.WithTimeout(ctx, grace)
+	waitCtx, cancel := context.WithTimeout(ctx, o.grace)
 	defer cancel()
 	if err := o.ledger.wait(waitCtx); err != nil && waitCtx.Err() == nil {
 		return err

@@ -24,6 +24,7 @@ type relayPlan struct {
 	Writes       int           // transactions of the cost measurement
 	Alone        int           // events of the drain without a broker; stock gets a tenth
 	StallFor     time.Duration // how long stock is watched beside a foreign transaction
+	Grace        time.Duration `json:"-"` // how long after the last commit events may still arrive
 
 	Budget        time.Duration `json:",omitempty"` // after which further rounds are left out
 	NoStock       bool          `json:",omitempty"`
@@ -36,7 +37,7 @@ var fullPlan = relayPlan{
 	Clients: []int{1, 8, 32}, SignupFor: 1500 * time.Millisecond,
 	Rates: []float64{100, 1000}, LatencyFor: 5 * time.Second,
 	History: []int{100_000, 5_000_000}, HistoryChunk: 500_000,
-	Writes: 500, Alone: 100_000, StallFor: 2 * time.Second,
+	Writes: 500, Alone: 100_000, StallFor: 2 * time.Second, Grace: grace,
 }
 
 var quickPlan = relayPlan{
@@ -44,7 +45,8 @@ var quickPlan = relayPlan{
 	Clients: []int{1, 8, 32}, SignupFor: 150 * time.Millisecond,
 	Rates: []float64{100, 1000}, LatencyFor: 700 * time.Millisecond,
 	History: []int{20_000, 200_000}, HistoryChunk: 200_000,
-	Writes: 50, Alone: 10_000, StallFor: 300 * time.Millisecond, Budget: 30 * time.Second, KeepDatabases: true,
+	Writes: 50, Alone: 10_000, StallFor: 300 * time.Millisecond, Grace: grace,
+	Budget: 30 * time.Second, KeepDatabases: true,
 }
 
 // relayBench is one run of "bench relay".

@@ -187,7 +187,8 @@ func (b *relayBench) signupDatabase(ctx context.Context, kind string) (*signupDa
 	return s, nil
 }
 
-// closedLoop runs do with so many clients for so long, each as fast as it can, and returns completed calls per second.
+// closedLoop runs do with so many clients for so long, each as fast as it can and at least once, and returns completed
+// calls per second.
 func closedLoop(
 	ctx context.Context, clients int, length time.Duration, do func(context.Context) error,
 ) (float64, error) {
@@ -197,13 +198,15 @@ func closedLoop(
 	group, groupCtx := errgroup.WithContext(ctx)
 	for range clients {
 		group.Go(func() error {
-			for time.Now().Before(deadline) {
+			for {
 				if err := do(groupCtx); err != nil {
 					return err
 				}
 				completed.Add(1)
+				if !time.Now().Before(deadline) {
+					return nil
+				}
 			}
-			return nil
 		})
 	}
 	err := group.Wait()

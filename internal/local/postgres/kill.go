@@ -15,20 +15,22 @@ func (s *Server) Kill() error {
 	if err != nil {
 		return err
 	}
-	if err := s.child.signal(syscall.SIGKILL); err != nil {
-		return fmt.Errorf("kill postgres: %w", err)
-	}
+	// The postmaster goes last: a backend that outlives it, by a moment, tells its client "unexpected postmaster exit".
 	for _, pid := range backends {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("kill backend: %w", err)
 		}
+	}
+	if err := s.child.signal(syscall.SIGKILL); err != nil {
+		return fmt.Errorf("kill postgres: %w", err)
 	}
 	<-s.done
 	// A backend is still attached to the shared memory until it is gone, and the next start would refuse that.
 	return awaitGone(backends, killPatience)
 }
 
-const killPatience = 5 * time.Second
+// killPatience is the kernel's: a process that writes to a busy disk ends when that has been written.
+const killPatience = 30 * time.Second
 
 // freeze stops the postmaster where it is and lists the server's other processes. One that it gave birth to behind the
 // list would outlive it: it may wait for what a killed one had locked, for ever, and no server starts beside it. There

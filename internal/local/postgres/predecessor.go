@@ -11,8 +11,9 @@ import (
 )
 
 // predecessorGrace is how long a server may go on saying "ready" before it counts as in use. A program that was
-// killed takes its server with it, but a new one may look before the kernel has delivered that signal.
-const predecessorGrace = time.Second
+// killed takes its server with it, but a new one may look before the kernel has delivered that signal, and on a busy
+// machine before the server has come to run.
+const predecessorGrace = 5 * time.Second
 
 // awaitPredecessor lets the server of a program that was just killed finish its shutdown, and tells it from one that
 // is in use.

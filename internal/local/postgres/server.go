@@ -43,15 +43,17 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 			return nil, err
 		}
 	}
+	// Read before it is known that nobody runs here: behind that, it may be the folder of who has started meanwhile.
+	left := socketDirOf(cfg.Dir)
 	if err := awaitPredecessor(ctx, cfg.Dir); err != nil {
 		return nil, err
 	}
+	sweepSocketDir(left)
 	return launch(ctx, cfg, id)
 }
 
 // launch starts the server on an initialised directory.
 func launch(ctx context.Context, cfg Config, id identity) (*Server, error) {
-	sweepSocketDir(cfg.Dir)
 	var err error
 	if cfg.socketDir, err = makeSocketDir(cfg.socketDir, id); err != nil {
 		return nil, fmt.Errorf("create socket folder: %w", err)

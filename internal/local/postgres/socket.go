@@ -31,19 +31,27 @@ var socketOption = regexp.MustCompile(`"-k" "([^"]+)"`)
 
 // Remove deletes the data directory of a server that has ended, and what it left elsewhere if its program was killed.
 func Remove(dataDir string) error {
-	sweepSocketDir(dataDir)
+	sweepSocketDir(socketDirOf(dataDir))
 	return os.RemoveAll(dataDir)
 }
 
-// sweepSocketDir removes the folder of a server whose program was killed and could not do so. The server leaves its
-// command line in the data directory.
-func sweepSocketDir(dataDir string) {
+// socketDirOf reads which folder the last server of the data directory had: it leaves its command line there. It is
+// empty before the first start.
+func socketDirOf(dataDir string) string {
 	content, err := os.ReadFile(filepath.Join(dataDir, "postmaster.opts"))
 	if err != nil {
-		return // the first start
+		return ""
 	}
 	found := socketOption.FindSubmatch(content)
-	if found != nil && strings.HasPrefix(filepath.Base(string(found[1])), socketPrefix) {
-		_ = os.RemoveAll(string(found[1])) // litter, harmless where it stays
+	if found == nil || !strings.HasPrefix(filepath.Base(string(found[1])), socketPrefix) {
+		return ""
+	}
+	return string(found[1])
+}
+
+// sweepSocketDir removes the folder of a server that is gone and whose program was killed and could not do so.
+func sweepSocketDir(dir string) {
+	if dir != "" {
+		_ = os.RemoveAll(dir) // litter, harmless where it stays
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
@@ -107,7 +106,10 @@ func TestRun(t *testing.T) {
 	for _, part := range []string{"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka"} {
 		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	for _, setting := range patient {
+		args = append(args, "--set", setting)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out := &untilSummary{done: cancel}
 	var stderr bytes.Buffer

@@ -52,7 +52,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { require.NoError(t, w.broker.Close()) })
 	w.house = newHouse(local.Config{
 		KafkaBrokers: w.broker.Addr(),
-		Settings:     []string{"INBOX_RETRY_MIN=10ms", "INBOX_RETRY_MAX=100ms", "LOG_LEVEL=error"},
+		Settings:     append([]string{"INBOX_RETRY_MIN=10ms", "INBOX_RETRY_MAX=100ms", "LOG_LEVEL=error"}, patient...),
 	})
 	require.NoError(t, w.house.start())
 	t.Cleanup(func() { require.NoError(t, w.house.stop()) }) // before its broker

@@ -92,7 +92,7 @@ func TestKillLeavesNothingAndLosesNothing(t *testing.T) {
 	require.Equal(t, 201, signUp(t, local.Addresses{CustomerAPI: house.api}, "ada@example.org"))
 	require.NoError(t, house.cmd.Process.Kill())
 	require.Error(t, house.cmd.Wait())
-	require.Eventually(t, func() bool { return localtest.Gone(house.postgres) }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return localtest.Gone(house.postgres) }, 30*time.Second, 10*time.Millisecond)
 
 	again := startChild(t, dir)
 	require.Equal(t, 409, signUp(t, local.Addresses{CustomerAPI: again.api}, "ADA@example.org"), "she is still there")

@@ -104,14 +104,25 @@ func TestABatchIsWhatIsThere(t *testing.T) {
 	require.Equal(t, ids, first.ids(), "one message is a batch: nothing is waited for")
 	more := events(11, "a")[1:]
 	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, more...))
-	require.Eventually(t, func() bool { return len(kafkatest.ReadAll(t, brokers, topic, 11)) == 11 },
-		kafkatest.Patience, time.Millisecond)
-	silentCalls(t, calls) // and the rest of them has been fetched meanwhile
+	silentCalls(t, calls)
 	first.reply <- result{1, nil}
 	for _, want := range [][]string{idsOf(more[:4]), idsOf(more[4:8]), idsOf(more[8:])} {
-		next := receive(t, calls)
-		require.Equal(t, want, next.ids())
-		next.reply <- result{len(want), nil}
+		bringing(t, calls, want).reply <- result{len(want), nil}
+	}
+}
+
+// bringing returns the first call that brings all of what is wanted. Records come one by one, and a batch is what is
+// there: a call that brings only the beginning is refused, and comes again with what has come meanwhile.
+func bringing(t testing.TB, calls <-chan call, want []string) call {
+	t.Helper()
+	for {
+		c := receive(t, calls)
+		if ids := c.ids(); len(ids) >= len(want) {
+			require.Equal(t, want, ids)
+			return c
+		}
+		require.Equal(t, want[:len(c.batch)], c.ids())
+		c.reply <- result{0, errors.New("that is not all")}
 	}
 }
 
@@ -133,23 +144,11 @@ func TestWhatIsNotHandledComesAgainInOrder(t *testing.T) {
 	handle, calls := byHand()
 	r := consume(t, cfg, topic, handle)
 
-	var seen []string
-	var batch call
-	for len(seen) < 4 { // what the first fetch brought
-		batch = receive(t, calls)
-		if len(seen) == 0 && len(batch.batch) == 4 {
-			break
-		}
-		require.Equal(t, ids[len(seen):len(seen)+len(batch.batch)], batch.ids())
-		seen = append(seen, batch.ids()...)
-		batch.reply <- result{len(batch.batch), nil}
-	}
-	require.Equal(t, ids[:4], batch.ids())
+	batch := bringing(t, calls, ids[:4])
 	batch.batch[1].Metadata["changed"] = "by a handler"
 	batch.reply <- result{1, errors.New("the second one fails")}
 
-	batch = receive(t, calls)
-	require.Equal(t, ids[1:5], batch.ids(), "the rest, then newer ones")
+	batch = bringing(t, calls, ids[1:5]) // the rest, then newer ones
 	require.NotContains(t, batch.batch[0].Metadata, "changed")
 	require.Eventually(t, func() bool { return committed(t, brokers, cfg.Group, topic) == 1 },
 		kafkatest.Patience, 5*time.Millisecond)
@@ -159,9 +158,7 @@ func TestWhatIsNotHandledComesAgainInOrder(t *testing.T) {
 		require.Equal(t, ids[1:5], batch.ids())
 	}
 	batch.reply <- result{2, nil} // without an error the rest comes again all the same
-	batch = receive(t, calls)
-	require.Equal(t, ids[3:], batch.ids())
-	batch.reply <- result{99, nil}
+	bringing(t, calls, ids[3:]).reply <- result{99, nil}
 	silentCalls(t, calls)
 	r.stop()
 	require.NoError(t, receive(t, r.ended))

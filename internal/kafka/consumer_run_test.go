@@ -28,6 +28,7 @@ func TestRunDrainsAndCommitsWhatTheHandlerStillDoes(t *testing.T) {
 	topic, ids := published(t, brokers, 3)
 	cfg := batches(brokers, kafkatest.Group(t))
 	cfg.Batch = 1
+	cfg.DrainTimeout, cfg.RebalanceTimeout = kafkatest.Patience, 3*kafkatest.Patience
 	handle, calls := byHand()
 	r := consume(t, cfg, topic, handle)
 	working := receive(t, calls)
@@ -40,6 +41,7 @@ func TestRunDrainsAndCommitsWhatTheHandlerStillDoes(t *testing.T) {
 	require.Empty(t, r.busy)
 	require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic))
 
+	cfg.DrainTimeout = 50 * time.Millisecond
 	r = consume(t, cfg, topic, handle)
 	require.Equal(t, ids[1:2], receive(t, calls).ids())
 	require.NoError(t, r.Healthy(t.Context()))

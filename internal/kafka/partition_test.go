@@ -163,6 +163,7 @@ func TestCloseWaitsForTheHandlerAndCommitsItsAck(t *testing.T) {
 	brokers := kafkatest.Brokers(t)
 	topic, ids := published(t, brokers, 2)
 	cfg := fast(brokers, kafkatest.Group(t))
+	cfg.DrainTimeout, cfg.RebalanceTimeout = kafkatest.Patience, 3*kafkatest.Patience
 	l := listen(t, cfg, topic)
 	working := receive(t, l.messages)
 
@@ -200,7 +201,9 @@ func TestCancellingSubscribeEndsTheSubscription(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	topic, _ := published(t, brokers, 1)
-	subscriber, err := kafka.NewSubscriber(fast(brokers, kafkatest.Group(t)), quiet)
+	cfg := fast(brokers, kafkatest.Group(t))
+	cfg.DrainTimeout, cfg.RebalanceTimeout = kafkatest.Patience, 3*kafkatest.Patience
+	subscriber, err := kafka.NewSubscriber(cfg, quiet)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	messages, err := subscriber.Subscribe(ctx, topic)

@@ -177,8 +177,6 @@ func TestARebalanceThatHangs(t *testing.T) {
 	cfg.RebalanceTimeout, cfg.SessionTimeout = 5*time.Minute, 5*time.Minute
 	cfg.CommitInterval = time.Hour // so that nothing is committed but by stopping
 	cfg.RequestTimeout = 2 * time.Second
-	lost := make(chan int32, 100)
-	cfg.Hooks.Lost = func(_ string, partition int32, _ bool) { lost <- partition }
 	seen := make(chan got, 100)
 	held, release := holdRejoins(cluster)
 	defer release()
@@ -189,7 +187,7 @@ func TestARebalanceThatHangs(t *testing.T) {
 	consume(t, cfg, topic, collect(seen))
 	receive(t, held)
 	select {
-	case <-lost:
+	case <-first.lost:
 		require.FailNow(t, "the join was given up")
 	case <-time.After(cfg.RequestTimeout + time.Second/2):
 	}

@@ -17,6 +17,7 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafkatest"
+	"example.com/twinbox/internal/porttest"
 )
 
 // TestMain also is the program of the processes that tests kill.
@@ -70,13 +71,14 @@ func keys(n int) []string {
 	return names
 }
 
-// restart starts an in-process broker where the last one listened, on its data.
-func restart(t testing.TB, addr, dir string) []string {
+// restartable returns how to start an in-process broker, and to start it again once it is closed: where the last one
+// listened, on its data.
+func restartable(t testing.TB) (start func() (*kfake.Cluster, []string)) {
 	t.Helper()
-	_, port, err := net.SplitHostPort(addr)
+	_, port, err := net.SplitHostPort(porttest.Reserve(t))
 	require.NoError(t, err)
 	number, err := strconv.Atoi(port)
 	require.NoError(t, err)
-	_, brokers := kafkatest.Fake(t, kfake.DataDir(dir), kfake.Ports(number))
-	return brokers
+	dir := t.TempDir()
+	return func() (*kfake.Cluster, []string) { return kafkatest.Fake(t, kfake.DataDir(dir), kfake.Ports(number)) }
 }

@@ -184,15 +184,15 @@ func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 // TestTheBrokerIsAwayAtTheStartAndInBetween: Subscribe waits for it, and comes back after a restart.
 func TestTheBrokerIsAwayAtTheStartAndInBetween(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	cluster, brokers := kafkatest.Fake(t, kfake.DataDir(dir))
+	start := restartable(t)
+	cluster, brokers := start()
 	topic, ids := published(t, brokers, 3)
 	cluster.Close()
 
 	cfg := fast(brokers, kafkatest.Group(t))
 	l := listen(t, cfg, topic)
 	silent(t, l)
-	_ = restart(t, brokers[0], dir)
+	start()
 	require.Equal(t, ids, read(t, l, 3))
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"example.com/twinbox/internal/kafkatest"
 	"example.com/twinbox/internal/local/broker"
+	"example.com/twinbox/internal/porttest"
 )
 
 func TestMain(m *testing.M) { kafkatest.Main(m) }
@@ -37,9 +38,8 @@ func send(t *testing.T, addr, topic, value string) error {
 
 func TestKeepsItsDataBetweenRuns(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	first := start(t, broker.Config{Dir: dir})
-	addr := first.Addr()
+	addr, dir := porttest.Reserve(t), t.TempDir()
+	first := start(t, broker.Config{Dir: dir, Addr: addr})
 	topic := kafkatest.Topic(t, []string{addr}, 3)
 	require.NoError(t, send(t, addr, topic, "kept"))
 	require.NoError(t, first.Close())

@@ -125,7 +125,7 @@ func TestAMissingRightIsSaidAndWaitedFor(t *testing.T) {
 			require.Eventually(t, func() bool {
 				err := subscriber.Healthy(t.Context())
 				return len(log.all()) > 0 && err != nil && strings.Contains(err.Error(), row.code+": ")
-			}, kafkatest.Patience, 10*time.Millisecond)
+			}, 4*kafkatest.Patience, 10*time.Millisecond) // sarama asks for a group two dozen times, with a wait before each
 			require.Equal(t, []string{row.code}, slices.Compact(log.all()))
 
 			grant(t, root, topic, group)

@@ -66,7 +66,12 @@ func TestWhatIsOnlyCompactedIsKeptForEver(t *testing.T) {
 			ConfigEntries: map[string]*string{"retention.ms": &ms, "cleanup.policy": &policy},
 		}, false))
 	}
-	kept, err := kafka.TopicRetention(t.Context(), kafka.Config{Brokers: brokers}, slices.Collect(maps.Keys(want))...)
+	names := slices.Collect(maps.Keys(want))
+	require.Eventually(t, func() bool { // a broker hears of a new topic after the controller has answered
+		counts, err := kafka.PartitionCounts(t.Context(), kafka.Config{Brokers: brokers}, names...)
+		return err == nil && len(counts) == len(names)
+	}, kafkatest.Patience, 10*time.Millisecond)
+	kept, err := kafka.TopicRetention(t.Context(), kafka.Config{Brokers: brokers}, names...)
 	require.NoError(t, err)
 	require.Equal(t, want, kept)
 }
@@ -81,6 +86,7 @@ func TestQuestionsAboutTopicsEndWithTheirContext(t *testing.T) {
 	defer cancel()
 	_, err = kafka.TopicRetention(ctx, cfg, "t")
 	require.Error(t, err)
+	<-ctx.Done() // its time has passed, but it may not have said so yet
 	_, err = kafka.PartitionCounts(ctx, cfg, "t")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -59,40 +60,42 @@ func TestAMemberThatDiesAroundTheOffsetCommit(t *testing.T) {
 			cluster, brokers := kafkatest.Fake(t)
 			s := newStage(t, pool, brokers, "KAFKA_INSTANCE_ID=one", "KAFKA_TOPIC_PARTITIONS=3")
 			s.story(t, func() {
-				reached := make(chan struct{})
-				atOffsetCommit(cluster, committed, reached)
+				reached, goOn := atOffsetCommit(cluster, committed)
 				doomed := s.start(t)
 				<-reached
 				doomed.Signal(syscall.SIGKILL)
 				require.EqualError(t, doomed.Wait(t), crashtest.Killed)
 				require.Equal(t, committed, s.committed(t) > 0)
+				goOn()
 			})
 		})
 	}
 }
 
 // atOffsetCommit closes reached when a member commits an offset: instead of taking it or, after it was taken and
-// answered, with the member's next heartbeat.
-func atOffsetCommit(cluster *kfake.Cluster, taken bool, reached chan struct{}) {
-	var first, over atomic.Bool
+// answered, with the member's next heartbeat. What is not taken is not taken either when it comes again, until goOn is
+// called: the member tries for as long as it lives.
+func atOffsetCommit(cluster *kfake.Cluster, taken bool) (reached <-chan struct{}, goOn func()) {
+	var asked, over atomic.Bool
+	there := make(chan struct{})
+	reach := sync.OnceFunc(func() { close(there) })
 	cluster.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
-		first.Store(true)
+		cluster.KeepControl()
+		asked.Store(true)
 		if taken || over.Load() {
-			cluster.KeepControl()
 			return nil, nil, false
 		}
-		over.Store(true)
-		cluster.KeepControl()
-		close(reached)
+		reach()
 		return nil, errors.New("not taken"), true
 	})
 	cluster.ControlKey(int16(kmsg.Heartbeat), func(kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
-		if taken && first.Load() && !over.Swap(true) {
-			close(reached)
+		if taken && asked.Load() {
+			reach()
 		}
 		return nil, nil, false
 	})
+	return there, func() { over.Store(true) }
 }
 
 // story is what the topic holds, a member that dies over it, what comes meanwhile, and a member that does not die.

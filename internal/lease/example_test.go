@@ -53,9 +53,7 @@ func ExampleStaleError() {
 	ctx := context.Background()
 	pool, drop := pgtest.Open(migrations.Lease)
 	defer drop()
-	leases, err := lease.New(lease.Config{
-		Handler: "parcel", Pool: pool, Settings: lease.Settings{Lease: 50 * time.Millisecond},
-	})
+	leases, err := lease.New(lease.Config{Handler: "parcel", Pool: pool})
 	if err != nil {
 		panic(err)
 	}
@@ -68,12 +66,12 @@ func ExampleStaleError() {
 	if err != nil {
 		panic(err)
 	}
-	for taken := 0; taken == 0; { // until the first lease has ended
-		second, err := leases.Claim(ctx, 1)
-		if err != nil {
-			panic(err)
-		}
-		taken = len(second)
+	// It is away for longer than that, and another process claims the row.
+	if _, err := pool.Exec(ctx, `update lease set due_at = clock_timestamp()`); err != nil {
+		panic(err)
+	}
+	if _, err := leases.Claim(ctx, 1); err != nil {
+		panic(err)
 	}
 	fmt.Println(first[0].Begin(ctx))
 	// Output:

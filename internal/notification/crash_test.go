@@ -97,6 +97,8 @@ func (b *bundle) requireEnding(t *testing.T, want ending, server *smtptest.Serve
 	t.Helper()
 	b.awaitState(t, string(want.state))
 	require.Equal(t, want.doubts, b.count(t, `select doubts from lease`))
+	// A sender may be dead before the server has read the end of what it wrote.
+	require.Eventually(t, func() bool { return len(server.Mails()) >= want.taken }, patience, 5*time.Millisecond)
 	mails := server.Mails()
 	require.Len(t, mails, want.taken)
 	for _, mail := range mails {
@@ -143,7 +145,7 @@ func TestASenderThatIsKilled(t *testing.T) {
 			b.register(t)
 			armed := crashtest.Start(t, role{
 				DSN: b.pool.Config().ConnString(), SMTP: server.Addr(), Policy: policy, At: s.at,
-				Lease: time.Minute, Timeout: 10 * time.Second,
+				Lease: time.Minute, Timeout: 25 * time.Second,
 			})
 			require.EqualError(t, armed.Wait(t), crashtest.Killed)
 			// A backend may outlive its client by a statement, and this one could claim what the next line sets free.

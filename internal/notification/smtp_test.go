@@ -18,7 +18,7 @@ func newSMTP(t *testing.T, cfg mailbox.Config, change func(*SMTPConfig)) (*smtpS
 	box, err := mailbox.Start(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, box.Close()) })
-	smtp := SMTPConfig{Addr: box.SMTPAddr(), TLS: "none", Timeout: 5 * time.Second}
+	smtp := SMTPConfig{Addr: box.SMTPAddr(), TLS: "none", Timeout: patience}
 	if change != nil {
 		change(&smtp)
 	}
@@ -57,7 +57,7 @@ func TestWhatCannotConnectIsTriedAgain(t *testing.T) {
 		"nobody listens":             func(c *SMTPConfig) { c.Addr = "127.0.0.1:1" },
 		"STARTTLS is not offered":    func(c *SMTPConfig) { c.TLS = "starttls" },
 		"the server speaks no TLS":   func(c *SMTPConfig) { c.TLS, c.Timeout = "tls", time.Second },
-		"no such host":               func(c *SMTPConfig) { c.Addr = "mail.invalid:25" },
+		"no such host":               func(c *SMTPConfig) { c.Addr, c.Timeout = "mail.invalid:25", time.Second },
 		"an account, and no login":   func(c *SMTPConfig) { c.Username, c.Password = "u", "hunter2" },
 		"a port that is not one":     func(c *SMTPConfig) { c.Addr = "127.0.0.1:smtp" },
 		"an address without a port":  func(c *SMTPConfig) { c.Addr = "127.0.0.1" },

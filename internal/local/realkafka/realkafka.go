@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,16 +104,6 @@ func (s *Server) launch(ctx context.Context, cfg Config, java, jars string) erro
 		return fmt.Errorf("start kafka: %w", err)
 	}
 	return s.awaitReady(ctx)
-}
-
-// pickAddr replaces port 0 by a free port and reports one that is taken. The port is free again when this returns, so
-// another process could still take it: then Kafka does not start, and says so.
-func pickAddr(ctx context.Context, addr string) (string, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return "", fmt.Errorf("reserve address for kafka: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
 }
 
 func (s *Server) settingsFile() string { return filepath.Join(s.dir, "server.properties") }

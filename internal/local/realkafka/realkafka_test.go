@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,6 +54,21 @@ func TestJarsAreFetchedOnce(t *testing.T) {
 	jars, err := ensureJars(t.Context(), Config{CacheDir: cache})
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(cache, "kafka-"+Version), jars)
+}
+
+// Kafka listens seconds after its port was chosen: it must not be one that others are given who ask for any.
+func TestAFreePortIsOneThatNobodyIsGiven(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		addr, err := pickAddr(t.Context(), "127.0.0.1:0")
+		require.NoError(t, err)
+		_, port, err := net.SplitHostPort(addr)
+		require.NoError(t, err)
+		number, err := strconv.Atoi(port)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, number, lowestPort)
+		require.Less(t, number, highestPort)
+	}
 }
 
 func TestBusyPortIsSaidBeforeAnythingStarts(t *testing.T) {

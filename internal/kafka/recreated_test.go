@@ -12,11 +12,16 @@ import (
 	"example.com/twinbox/internal/kafkatest"
 )
 
-func admin(t testing.TB, brokers []string) sarama.ClusterAdmin {
-	t.Helper()
+func adminConfig() *sarama.Config {
 	cfg := sarama.NewConfig()
 	cfg.Version = sarama.V3_6_0_0
-	admin, err := sarama.NewClusterAdmin(brokers, cfg)
+	cfg.Admin.Timeout = kafkatest.Patience
+	return cfg
+}
+
+func admin(t testing.TB, brokers []string) sarama.ClusterAdmin {
+	t.Helper()
+	admin, err := sarama.NewClusterAdmin(brokers, adminConfig())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, admin.Close()) })
 	return admin
@@ -31,6 +36,7 @@ func recreate(t testing.TB, brokers []string, topic string, n int) (ids []string
 	require.EventuallyWithT(t, func(c *assert.CollectT) { // while the old one is being deleted that is refused
 		require.NoError(c, cluster.CreateTopic(topic, detail, false))
 	}, kafkatest.Patience, 20*time.Millisecond)
+	awaitEmpty(t, brokers, topic)
 	if n == 0 {
 		return nil
 	}
@@ -38,6 +44,19 @@ func recreate(t testing.TB, brokers []string, topic string, n int) (ids []string
 	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, msgs...))
 	require.Len(t, kafkatest.ReadAll(t, brokers, topic, n), n)
 	return idsOf(msgs)
+}
+
+// awaitEmpty returns when the broker has the new topic, which takes a real one longer than its controller: until then
+// it knows none of that name, or takes records for the old one, and they go with it.
+func awaitEmpty(t testing.TB, brokers []string, topic string) {
+	t.Helper()
+	client, err := sarama.NewClient(brokers, adminConfig())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close()) }()
+	require.Eventually(t, func() bool {
+		end, err := client.GetOffset(topic, 0, sarama.OffsetNewest)
+		return err == nil && end == 0
+	}, kafkatest.Patience, 5*time.Millisecond)
 }
 
 // readAndCommitted is a subscription that has read five records, and their topic.

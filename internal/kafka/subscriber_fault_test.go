@@ -119,12 +119,7 @@ func TestAnOffsetThatIsGoneStopsTheSubscription(t *testing.T) {
 
 func deleteRecords(t testing.TB, brokers []string, topic string, before int64) {
 	t.Helper()
-	cfg := sarama.NewConfig()
-	cfg.Version = sarama.V3_6_0_0
-	admin, err := sarama.NewClusterAdmin(brokers, cfg)
-	require.NoError(t, err)
-	require.NoError(t, admin.DeleteRecords(topic, map[int32]int64{0: before}))
-	require.NoError(t, admin.Close())
+	require.NoError(t, admin(t, brokers).DeleteRecords(topic, map[int32]int64{0: before}))
 }
 
 // lines counts log lines.

@@ -52,16 +52,11 @@ func TestEnsureTopicsIsIdempotent(t *testing.T) {
 func TestWhatIsOnlyCompactedIsKeptForEver(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
-	cfg := sarama.NewConfig()
-	cfg.Version = sarama.V3_6_0_0
-	admin, err := sarama.NewClusterAdmin(brokers, cfg)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, admin.Close()) }()
 	want := map[string]time.Duration{}
 	for policy, kept := range map[string]time.Duration{"compact": -1, "compact,delete": time.Minute} {
 		name, ms := kafkatest.Group(t), "60000"
 		want[name] = kept
-		require.NoError(t, admin.CreateTopic(name, &sarama.TopicDetail{
+		require.NoError(t, admin(t, brokers).CreateTopic(name, &sarama.TopicDetail{
 			NumPartitions: 1, ReplicationFactor: 1,
 			ConfigEntries: map[string]*string{"retention.ms": &ms, "cleanup.policy": &policy},
 		}, false))

@@ -106,5 +106,6 @@ func config() *sarama.Config {
 	cfg.ClientID = "kafkatest"
 	cfg.Version = sarama.V3_6_0_0
 	cfg.Consumer.MaxWaitTime = 20 * time.Millisecond
+	cfg.Admin.Timeout = Patience // else the broker gives a request up after 3 s, and may have done it all the same
 	return cfg
 }

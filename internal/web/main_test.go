@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what must happen; it is no part of any assertion.
-const patience = 20 * time.Second
+const patience = 30 * time.Second
 
 type thing struct {
 	Email string `json:"email"`

@@ -86,7 +86,7 @@ func TestABodyShorterThanItsLengthIsNotTaken(t *testing.T) {
 
 func TestABodyLongerThanItsLengthIsCut(t *testing.T) {
 	t.Parallel()
-	s := serve(t, web.Config{}, web.ServerConfig{ReadHeaderTimeout: 100 * time.Millisecond})
+	s := serve(t, web.Config{}, web.ServerConfig{ReadHeaderTimeout: 2 * time.Second})
 	conn := s.raw(t, withLength(len(goodThing)-5, goodThing))
 	require.Equal(t, web.CodeMalformedJSON, conn.answer(t).problem(t).Code)
 	require.Equal(t, http.StatusBadRequest, conn.answer(t).status, "the rest is no request")

@@ -39,6 +39,11 @@ func (a *ahead) start(above int64, read func(above int64) (page, error)) {
 
 func (a *ahead) run(above int64, read func(above int64) (page, error)) error {
 	for {
+		select {
+		case <-a.quit: // a page may have found room only because nobody wants it any more
+			return nil
+		default:
+		}
 		p, err := read(above)
 		if err != nil || len(p.records) == 0 {
 			return err

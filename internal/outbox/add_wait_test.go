@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -83,7 +82,7 @@ func awaitLockWait(t testing.TB, pool interface {
 		err := pool.QueryRow(t.Context(), `select wait_event_type = 'Lock' from pg_stat_activity where pid = $1`,
 			int64(pid)).Scan(&waiting)
 		return err == nil && waiting
-	}, 10*time.Second, 2*time.Millisecond)
+	}, testTimeout, tick)
 }
 
 // Two calls that name the same keys in opposite orders lock them in one order.

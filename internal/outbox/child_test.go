@@ -46,7 +46,7 @@ type childConfig struct {
 	Wire  string // the broker: a file, a line per record
 	Point string // the crash point at which the process kills itself
 	Nth   int
-	Stop  bool     // it stops itself there instead, with SIGSTOP
+	Stop  bool     // it stops itself there instead, with SIGSTOP, and does not take another step before a SIGCONT
 	Until int      // it ends by itself when so many different events are on the wire
 	Fail  []string // keys that fail once
 	Slow  bool     // the broker takes its time, so that a crash during a call is one
@@ -68,16 +68,11 @@ func playRelay(text string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if c.Point != "" {
-		how := syscall.SIGKILL
+		how := crashtest.Die
 		if c.Stop {
-			how = syscall.SIGSTOP
+			how = crashtest.Freeze
 		}
-		armNth(c.Point, c.Nth, func() {
-			_ = syscall.Kill(os.Getpid(), how)
-			if !c.Stop {
-				select {} // dead, only not yet
-			}
-		})
+		armNth(c.Point, c.Nth, how)
 	}
 	broker := &fileBroker{path: c.Wire, until: c.Until, done: cancel, failOnce: map[string]bool{}}
 	for _, key := range c.Fail {
@@ -111,7 +106,7 @@ func childRelayConfig(p message.Publisher) RelayConfig {
 	return RelayConfig{
 		Publisher: p, BatchSize: crashPage, MaxUnrecorded: 2 * crashPage, RecordEvery: time.Hour,
 		PollMin: time.Millisecond, PollMax: 5 * time.Millisecond,
-		Lease: 600 * time.Millisecond, PublishTimeout: 400 * time.Millisecond, MaxSilence: time.Second,
+		Lease: testLease, PublishTimeout: testLease / 3, MaxSilence: testLease,
 		RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
 		ParkedRetryMax: 10 * time.Millisecond, Attempts: 1, Patience: time.Millisecond,
 		PartitionSize: 8, PartitionsAhead: 4, MaintainEvery: 20 * time.Millisecond,

@@ -167,18 +167,18 @@ func endLease(t testing.TB, pool *pgxpool.Pool) {
 const passedSQL = `select count(*) from outbox_cursor c where win is null and old_done is null
 	and not exists (select from outbox o where not ` + isPublished + `)`
 
-// awaitPassed waits until everything committed is recorded as published or held.
-func awaitPassed(t testing.TB, pool *pgxpool.Pool) {
-	t.Helper()
-	require.Eventually(t, func() bool { return number(t, pool, passedSQL) == 1 }, testTimeout, 5*time.Millisecond,
-		"the cursor has passed all rows")
-}
-
 // awaitCaughtUp waits until everything committed is recorded as published.
 func awaitCaughtUp(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
+	awaitCaughtUpBut(t, pool, 0)
+}
+
+// awaitCaughtUpBut is awaitCaughtUp for when so many rows are held for good. What is held only until the broker answers
+// again is waited for.
+func awaitCaughtUpBut(t testing.TB, pool *pgxpool.Pool, held int64) {
+	t.Helper()
 	require.Eventually(t, func() bool {
-		return number(t, pool, passedSQL+` and not exists (select from outbox_held)`) == 1
+		return number(t, pool, passedSQL+` and (select count(*) from outbox_held) = $1`, held) == 1
 	}, testTimeout, 5*time.Millisecond, "the backlog is published")
 }
 

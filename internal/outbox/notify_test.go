@@ -58,7 +58,7 @@ func TestNotifierWakesAnotherProcess(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	cfg := testRelayConfig(t, pool, l)
-	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, 19*time.Second, 20*time.Second, 90*time.Second
+	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
 	r := startRelay(t, cfg)
 	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
 	awaitListeners(t, pool, 1)
@@ -77,7 +77,6 @@ func TestNotifierWakesAnotherProcess(t *testing.T) {
 	}
 	l.awaitDistinct(t, 100)
 	took := time.Since(began)
-	require.Less(t, took, 10*time.Second)
 	require.LessOrEqual(t, time.Duration(db.sent.Load()-1)*n.Every, took+n.Every, "at most one per interval")
 	cancel()
 	require.NoError(t, group.Wait())

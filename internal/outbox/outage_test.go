@@ -14,19 +14,19 @@ import (
 // How long the broker is down in TestRelayOutlivesALongOutage. `make test-long` asks for minutes.
 var outageFor = flag.Duration("outbox.outage", 2*time.Second, "how long the broker is down")
 
-// The broker is down for longer than a lease, for many pages and patiences, while events keep coming. The leader stays
-// the leader, says that it is not well, sets keys aside and tries them again; afterwards everything is out once, in
-// order, and nothing is left aside.
+// The broker is down for many pages and patiences, and for longer than a lease if there are minutes, while events keep
+// coming. The leader stays the leader, says that it is not well, sets keys aside and tries them again; afterwards
+// everything is out once, in order, and nothing is left aside.
 func TestRelayOutlivesALongOutage(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	cfg := testRelayConfig(t, pool, l)
-	cfg.BatchSize, cfg.Lease, cfg.PublishTimeout = 20, 1500*time.Millisecond, 400*time.Millisecond
+	cfg.BatchSize, cfg.PublishTimeout = 20, 400*time.Millisecond
 	cfg.MaxSilence, cfg.Patience = *outageFor/4+cfg.PublishTimeout, *outageFor/10
 	r := startRelay(t, cfg)
 	addMany(t, o, pool, 50, 7)
 	l.awaitDistinct(t, 50)
-	require.NoError(t, r.Healthy(t.Context()))
+	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, tick)
 
 	l.follow(func(int, string, []*message.Message) error { return errors.New("no broker") })
 	outage, cancel := context.WithTimeout(t.Context(), *outageFor)
@@ -36,8 +36,9 @@ func TestRelayOutlivesALongOutage(t *testing.T) {
 		addMany(t, o, pool, 10, 7)
 		events += 10
 	}
-	require.ErrorContains(t, r.Healthy(t.Context()), "no broker")
-	require.Positive(t, number(t, pool, `select count(*) from outbox_parked`))
+	require.Eventually(t, func() bool { // by now, unless the machine was busy with something else
+		return r.unwell(t, "no broker") && number(t, pool, `select count(*) from outbox_parked`) > 0
+	}, testTimeout, tick)
 
 	l.follow(nil)
 	requireAll(t, pool, l.awaitDistinct(t, events))

@@ -170,7 +170,7 @@ func TestARelayIsWellWhoseBrokerOnlyRefuses(t *testing.T) {
 	cfg.PublishTimeout, cfg.MaxSilence = 100*time.Millisecond, 200*time.Millisecond
 	r := startRelay(t, cfg)
 	commit(t, o, pool, event("bad"))
-	require.Eventually(t, func() bool { return r.Healthy(t.Context()) != nil }, testTimeout, tick)
+	require.Eventually(t, func() bool { return r.unwell(t, "no broker") }, testTimeout, tick)
 	l.follow(refuseKeys(&permanentError{"too large"}, "bad"))
 	require.Eventually(t, func() bool {
 		return number(t, pool, `select count(*) from outbox_parked where permanent`) == 1

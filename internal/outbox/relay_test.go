@@ -4,86 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/cloudevent"
 )
-
-const testTimeout = 30 * time.Second
-
-func deadline(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-type testWriter struct{ t testing.TB }
-
-func (w testWriter) Write(b []byte) (int, error) {
-	w.t.Log(string(b[:len(b)-1]))
-	return len(b), nil
-}
-
-// testRelayConfig is quick to lose patience and to try again.
-func testRelayConfig(t testing.TB, pool *pgxpool.Pool, p message.Publisher) RelayConfig {
-	t.Helper()
-	return RelayConfig{
-		Connect: dial(t, pool), Publisher: p, Name: "test",
-		PollMin: time.Millisecond, PollMax: 10 * time.Millisecond,
-		Lease: 3 * time.Second, PublishTimeout: 2 * time.Second, MaxSilence: 3 * time.Second,
-		RetryMin: 2 * time.Millisecond, RetryMax: 20 * time.Millisecond,
-		ParkedRetryMax: 20 * time.Millisecond, Patience: 50 * time.Millisecond,
-	}
-}
-
-// running is a relay in this process.
-type running struct {
-	*Relay
-	stop func() // and wait
-}
-
-func startRelay(t testing.TB, cfg RelayConfig) running {
-	t.Helper()
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.NewTextHandler(testWriter{t}, nil))
-	}
-	r, err := NewRelay(cfg)
-	require.NoError(t, err)
-	return startRelayOf(t, r)
-}
-
-func startRelayOf(t testing.TB, r *Relay) running {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	result := make(chan error, 1)
-	go func() { result <- r.Run(ctx) }()
-	stopped := false
-	stop := func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		select {
-		case err := <-result:
-			require.NoError(t, err)
-		case <-time.After(testTimeout):
-			require.FailNow(t, "the relay does not stop")
-		}
-	}
-	t.Cleanup(stop)
-	return running{r, stop}
-}
 
 // addMany commits n events over the keys, several transactions, and returns how many.
 func addMany(t testing.TB, o *Outbox, pool *pgxpool.Pool, n, keys int) {
@@ -122,15 +52,13 @@ func TestRelayWakesUpAfterACommit(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	cfg := testRelayConfig(t, pool, l)
-	cfg.Wake, cfg.PollMin, cfg.PollMax, cfg.Lease = o.Wake(), 19*time.Second, 20*time.Second, 90*time.Second
+	cfg.Wake, cfg.PollMin, cfg.PollMax, cfg.Lease = o.Wake(), time.Hour, time.Hour, 4*time.Hour
 	r := startRelay(t, cfg)
 	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
 	for i := range 5 {
 		commit(t, o, pool, event("k"))
-		began := time.Now()
 		o.Committed()
 		l.awaitDistinct(t, i+1)
-		require.Less(t, time.Since(began), 5*time.Second)
 	}
 }
 
@@ -230,10 +158,7 @@ func TestRelayIsUnhealthyWhenNothingMoves(t *testing.T) {
 	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
 	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, time.Millisecond)
 	commit(t, o, pool, event("k"))
-	require.Eventually(t, func() bool {
-		err := r.Healthy(t.Context())
-		return err != nil && strings.Contains(err.Error(), "no broker")
-	}, testTimeout, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return r.unwell(t, "no broker") }, testTimeout, tick)
 	l.follow(nil)
 	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, 5*time.Millisecond)
 	r.stop()
@@ -254,12 +179,11 @@ func TestRelayWaitsForALatePublisher(t *testing.T) {
 	})
 	addMany(t, o, pool, 20, 3)
 	cfg := testRelayConfig(t, pool, l)
-	cfg.PublishTimeout, cfg.Lease = 30*time.Millisecond, 100*time.Millisecond
+	cfg.PublishTimeout, cfg.Lease = 30*time.Millisecond, time.Second
 	cfg.BatchSize = 10
 	r := startRelay(t, cfg)
-	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil && r.lastError() != nil }, testTimeout,
-		time.Millisecond)
-	require.ErrorIs(t, r.lastError(), errPublishTimeout)
+	require.Eventually(t, func() bool { return errors.Is(r.lastError(), errPublishTimeout) }, testTimeout, tick)
+	require.NoError(t, r.Healthy(t.Context()))
 	require.Equal(t, 1, l.callCount())
 	close(release)
 	wire := l.awaitDistinct(t, 20)
@@ -281,18 +205,4 @@ func TestNoSessionBeginsBesideALateCall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, r.session(ctx), context.Canceled)
-}
-
-func (r *Relay) lastError() error {
-	r.health.mu.Lock()
-	defer r.health.mu.Unlock()
-	return r.health.err
-}
-
-func (r *Relay) leads() bool { return testutil.ToFloat64(r.metrics.leader) == 1 }
-
-func (r *Relay) follows() bool {
-	r.health.mu.Lock()
-	defer r.health.mu.Unlock()
-	return r.health.state == stateFollowing
 }

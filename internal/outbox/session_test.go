@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -31,7 +30,7 @@ func newSession(t testing.TB, pool *pgxpool.Pool, pageSize int) *reader {
 func takeOver(t testing.TB, pool *pgxpool.Pool, conn *pgx.Conn, pageSize int) *reader {
 	t.Helper()
 	endLease(t, pool)
-	term, err := acquire(t.Context(), conn, "test", time.Minute, neverLed)
+	term, err := acquire(t.Context(), conn, "test", testLease, neverLed)
 	require.NoError(t, err)
 	require.NotNil(t, term)
 	r, err := newReader(t.Context(), conn, term, newPager(pageSize, 1<<20))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/servicetest"
 )
 
 // Every bad command line ends with 2 before anything is asked, and says what is wrong on stderr; with --json stdout is
@@ -202,10 +202,7 @@ func TestNobodyAnswers(t *testing.T) {
 	require.Equal(t, service.ExitFailure, nowhere.code)
 	require.Contains(t, nowhere.stderr, "make run")
 
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	gone := free.Addr().String()
-	require.NoError(t, free.Close())
+	gone := servicetest.Nobody(t)
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(tokenFile, []byte(h.at.AdminToken.Reveal()+"\n"), 0o600))
 

@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,9 +50,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{cfg: broker.Config{Dir: t.TempDir()}}
+	w := &world{cfg: broker.Config{Dir: t.TempDir(), Addr: awayFromOthers(t)}}
 	w.start(t)
-	w.cfg.Addr = w.broker.Addr()
 	t.Cleanup(func() { require.NoError(t, w.broker.Close()) })
 	w.house = newHouse(local.Config{
 		KafkaBrokers: w.broker.Addr(),
@@ -57,6 +60,20 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, w.house.start())
 	t.Cleanup(func() { require.NoError(t, w.house.stop()) }) // before its broker
 	return w
+}
+
+// awayFromOthers is a free address for a broker that goes and comes back. Its port is below those that the system hands
+// out: nobody who asks for any port is given it while the broker is away.
+func awayFromOthers(t *testing.T) string {
+	t.Helper()
+	for {
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000)))
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			require.NoError(t, err)
+			require.NoError(t, listener.Close())
+			return listener.Addr().String()
+		}
+	}
 }
 
 func (w *world) start(t *testing.T) {

@@ -39,9 +39,9 @@ func setup(t *testing.T) *bundle {
 	box, err := outbox.New(outbox.Config{Validate: events.Validate})
 	require.NoError(t, err)
 	commands := NewCommands(CommandsConfig{
-		Pool: pool, Outbox: box, Links: testKey, KeysFor: time.Hour, Timeout: 10 * time.Second,
+		Pool: pool, Outbox: box, Links: testKey, KeysFor: time.Hour, Timeout: time.Minute,
 	})
-	handler, err := newHandler(&api{commands: commands, profiles: pool}, Config{RequestTimeout: 10 * time.Second},
+	handler, err := newHandler(&api{commands: commands, profiles: pool}, Config{RequestTimeout: time.Minute},
 		slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)

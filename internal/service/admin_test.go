@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/servicetest"
 )
 
 func get(t *testing.T, handler http.Handler, path string) *httptest.ResponseRecorder {
@@ -183,10 +184,7 @@ func TestHealthcheck(t *testing.T) {
 
 func TestHealthcheck_NobodyThere(t *testing.T) {
 	t.Parallel()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	err = service.Healthcheck(t.Context(), listener.Addr().String(), io.Discard)
+	err := service.Healthcheck(t.Context(), servicetest.Nobody(t), io.Discard)
 	require.ErrorContains(t, err, "ask admin listener")
 }
 

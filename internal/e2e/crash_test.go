@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -94,7 +95,10 @@ func play(r role) error {
 	return run(context.Background(), r.Service, r.Environ, func() {})
 }
 
+// spawn starts a service that will die. Its mail sender waits to be called, which is done behind the consumer's last
+// crash point. One that polled could have begun to submit when the process dies there, and nobody would know of the mail.
 func (h *house) spawn(t *testing.T, name, crashAt string) *crashtest.Process {
 	t.Helper()
-	return crashtest.Start(t, role{name, h.environ(name), crashAt})
+	environ := append(slices.Clone(h.environ(name)), "MAIL_POLL=1m")
+	return crashtest.Start(t, role{name, environ, crashAt})
 }

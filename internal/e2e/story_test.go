@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/kafkatest"
+	"example.com/twinbox/internal/local/mailbox"
 )
 
 // The whole path: sign up, get one mail, follow its link, and both services know.
@@ -39,8 +40,7 @@ func (h *house) tell(t *testing.T) {
 	profile := person.insist(t, http.StatusOK, http.MethodGet, path, "", nil)
 	require.Equal(t, "Ada", profile.Body["name"])
 
-	messages, err := h.box.Await(t.Context(), 1)
-	require.NoError(t, err)
+	messages := h.awaitMail(t)
 	require.Len(t, messages[0].Links, 1)
 	link, err := url.Parse(messages[0].Links[0])
 	require.NoError(t, err)
@@ -54,6 +54,16 @@ func (h *house) tell(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return count(t, h.notificationDB, `select count(*) from contact where verified`) == 1
 	}, patience, pollEvery, "contact never verified")
+}
+
+// awaitMail waits for the one mail.
+func (h *house) awaitMail(t *testing.T) []mailbox.Message {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	messages, err := h.box.Await(ctx, 1)
+	require.NoError(t, err)
+	return messages
 }
 
 // requireTold is what must be true at the end, whatever died on the way: everything is there, once.

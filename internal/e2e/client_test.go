@@ -13,6 +13,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/kafkatest"
 )
 
 // assertCollect collects the failures of one look; the next look starts over.
@@ -38,7 +40,7 @@ func (h *house) client() *client {
 		}
 	}
 	return &client{base: "http://" + addr, http: &http.Client{
-		Timeout:   5 * time.Second,
+		Timeout:   kafkatest.Patience,
 		Transport: &http.Transport{DisableKeepAlives: true},
 	}}
 }

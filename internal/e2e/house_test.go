@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -109,6 +110,8 @@ func (h *house) makeTopics(t *testing.T, brokers []string) {
 	}, kafkatest.Patience, 100*time.Millisecond)
 }
 
+// dropTopics returns when the broker that records are sent to knows that the topics are gone. The controller is ahead of
+// it: a topic that is made again meanwhile seems to be there already, and what is written goes to the old one.
 func dropTopics(t *testing.T, brokers []string) {
 	t.Helper()
 	cfg := sarama.NewConfig()
@@ -116,11 +119,18 @@ func dropTopics(t *testing.T, brokers []string) {
 	admin, err := sarama.NewClusterAdmin(brokers, cfg)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, admin.Close()) }()
-	for _, topic := range []string{contract.TopicUsers, contract.TopicMails} {
+	topics := []string{contract.TopicUsers, contract.TopicMails}
+	for _, topic := range topics {
 		if err := admin.DeleteTopic(topic); err != nil {
 			require.ErrorIs(t, err, sarama.ErrUnknownTopicOrPartition)
 		}
 	}
+	require.Eventually(t, func() bool {
+		found, err := admin.DescribeTopics(topics)
+		return err == nil && !slices.ContainsFunc(found, func(topic *sarama.TopicMetadata) bool {
+			return topic.Err != sarama.ErrUnknownTopicOrPartition
+		})
+	}, kafkatest.Patience, pollEvery, "the topics of the last test are still there")
 }
 
 // The two services.

@@ -110,8 +110,8 @@ func (h *house) makeTopics(t *testing.T, brokers []string) {
 	}, kafkatest.Patience, 100*time.Millisecond)
 }
 
-// dropTopics returns when the broker that records are sent to knows that the topics are gone. The controller is ahead of
-// it: a topic that is made again meanwhile seems to be there already, and what is written goes to the old one.
+// dropTopics returns when the broker that records are sent to knows that the topics are gone. The controller is ahead
+// of it: a topic that is made again meanwhile seems to be there already, and what is written goes to the old one.
 func dropTopics(t *testing.T, brokers []string) {
 	t.Helper()
 	cfg := sarama.NewConfig()

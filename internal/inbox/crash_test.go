@@ -181,10 +181,10 @@ func TestAJanitorThatDies(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.split(t, 4)
-			b.exec(t, `drop table inbox_`+today().AddDate(0, 0, 7).Format("20060102"))
+			b.exec(t, `drop table inbox_`+b.today.AddDate(0, 0, 7).Format("20060102"))
 			in := b.inbox(t)
 			ids := []string{
-				idAt(today().AddDate(0, 0, -4)), idAt(today().AddDate(0, 0, -1)), idAt(today().AddDate(0, 0, 7)), "foreign",
+				idAt(b.today.AddDate(0, 0, -4)), idAt(b.today.AddDate(0, 0, -1)), idAt(b.today.AddDate(0, 0, 7)), "foreign",
 			}
 			process := func() (outcomes []inbox.Outcome) {
 				for _, id := range ids {

@@ -18,7 +18,7 @@ func TestTheJanitorGivesWay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.split(t, 4)
-	b.exec(t, `drop table inbox_`+today().AddDate(0, 0, 7).Format("20060102"))
+	b.exec(t, `drop table inbox_`+b.today.AddDate(0, 0, 7).Format("20060102"))
 	limits := b.watchLimits(t)
 	var log bytes.Buffer
 	j := b.janitor(t, day, func(c *inbox.JanitorConfig) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })

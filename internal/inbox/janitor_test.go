@@ -3,7 +3,6 @@ package inbox_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -14,10 +13,6 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/inbox"
 )
-
-const day = 24 * time.Hour
-
-func today() time.Time { return time.Now().UTC().Truncate(day) }
 
 func (b *bundle) janitor(t *testing.T, retention time.Duration, change ...func(*inbox.JanitorConfig)) *inbox.Janitor {
 	t.Helper()
@@ -48,30 +43,13 @@ func (b *bundle) exec(t *testing.T, sql string, args ...any) {
 	require.NoError(t, err)
 }
 
-// split gives the last so many days a partition each, as if the inbox had been there.
-func (b *bundle) split(t *testing.T, days int) {
-	t.Helper()
-	b.tidy(t, b.janitor(t, 3000*day)) // the days ahead
-	b.exec(t, `drop table inbox_past`)
-	for n := 1; n <= days; n++ {
-		from := today().AddDate(0, 0, -n)
-		b.exec(t, fmt.Sprintf(`create table %s partition of inbox for values from ('%s') to ('%s')`,
-			"inbox_"+from.Format("20060102"), from.Format(time.RFC3339), from.AddDate(0, 0, 1).Format(time.RFC3339)))
-	}
-}
-
-func (b *bundle) partitions(t *testing.T) int {
-	t.Helper()
-	return b.count(t, `select count(*) from pg_inherits where inhparent = 'inbox'::regclass`)
-}
-
 func TestTheJanitorMakesDaysAheadAndDropsOldOnes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.split(t, 10)
-	b.exec(t, `drop table inbox_`+today().AddDate(0, 0, 7).Format("20060102"))
-	old := at(today().AddDate(0, 0, -6).Add(time.Hour))
-	kept := at(today().AddDate(0, 0, -5).Add(time.Hour))
+	b.exec(t, `drop table inbox_`+b.today.AddDate(0, 0, 7).Format("20060102"))
+	old := at(b.today.AddDate(0, 0, -6).Add(time.Hour))
+	kept := at(b.today.AddDate(0, 0, -5).Add(time.Hour))
 	require.NoError(t, b.deliver(t, record(t, old, 1), effect))
 	require.NoError(t, b.deliver(t, record(t, kept, 2), effect))
 	j := b.janitor(t, 5*day)
@@ -97,12 +75,12 @@ func TestTheHorizonNeverMovesBack(t *testing.T) {
 	horizon := b.list(t, `select remembers_from::text from inbox_horizon`)
 	b.tidy(t, b.janitor(t, 30*day))
 	require.Equal(t, horizon, b.list(t, `select remembers_from::text from inbox_horizon`))
-	in := b.inbox(t)
-	outcome, err := in.Process(t.Context(), idAt(today().AddDate(0, 0, -9)), b.note("x"))
+	in, old := b.inbox(t), idAt(time.Now().AddDate(0, 0, -9))
+	outcome, err := in.Process(t.Context(), old, b.note("x"))
 	require.Equal(t, inbox.Expired, outcome)
 	require.ErrorIs(t, err, inbox.ErrExpired)
 	err = pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
-		outcome, err := in.MarkProcessed(t.Context(), tx, idAt(today().AddDate(0, 0, -9)))
+		outcome, err := in.MarkProcessed(t.Context(), tx, old)
 		require.Equal(t, inbox.Expired, outcome)
 		return err
 	})
@@ -169,8 +147,9 @@ func TestADeposedJanitorStops(t *testing.T) {
 func TestEventsFromTheFutureMoveToTheirDay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	b.atNoon(t)
 	b.tidy(t, b.janitor(t, 3000*day))
-	near := today().AddDate(0, 0, 7)
+	near := b.today.AddDate(0, 0, 7)
 	b.exec(t, `drop table inbox_`+near.Format("20060102"))
 	soon, far := at(near.Add(time.Hour)), at(near.AddDate(500, 0, 0))
 	in := func() []inbox.Outcome {
@@ -192,7 +171,7 @@ func TestDroppingWaitsForEventsOnTheirWay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.split(t, 2)
-	old := idAt(today().AddDate(0, 0, -2).Add(time.Hour))
+	old := idAt(b.today.AddDate(0, 0, -2).Add(time.Hour))
 	in := b.inbox(t)
 	_, err := in.Process(t.Context(), old, func(ctx context.Context, tx pgx.Tx) error {
 		require.Zero(t, b.tidy(t, b.janitor(t, day)).Dropped, "put off: the inbox is in use")
@@ -206,7 +185,7 @@ func TestDroppingWaitsForEventsOnTheirWay(t *testing.T) {
 	require.NoError(t, err)
 	for _, sql := range []string{
 		`update inbox_horizon set remembers_from = date_trunc('day', now() at time zone 'UTC') at time zone 'UTC'`,
-		`drop table inbox_` + today().AddDate(0, 0, -2).Format("20060102"),
+		`drop table inbox_` + b.today.AddDate(0, 0, -2).Format("20060102"),
 	} {
 		_, err = tx.Exec(t.Context(), sql)
 		require.NoError(t, err)
@@ -230,7 +209,7 @@ func TestWhatOutlivesThePartitions(t *testing.T) {
 	b := setup(t)
 	b.split(t, 5)
 	b.cfg.Versioned, b.cfg.OnGap = true, inbox.GapPark
-	applied, parked := at(today().AddDate(0, 0, -4)), at(today().AddDate(0, 0, -3))
+	applied, parked := at(b.today.AddDate(0, 0, -4)), at(b.today.AddDate(0, 0, -3))
 	applied.Version = 1
 	parked.Subject, parked.Version = "parked", 9
 	foreign, parkedForeign := named("foreign", "f"), named("parked", "parked")
@@ -257,6 +236,7 @@ func TestWhatOutlivesThePartitions(t *testing.T) {
 func TestTheJanitorRunsByItself(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	b.atNoon(t)
 	rounds := make(chan inbox.Round, 100)
 	j := b.janitor(t, day, func(c *inbox.JanitorConfig) {
 		c.Every = 20 * time.Millisecond

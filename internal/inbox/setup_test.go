@@ -33,6 +33,7 @@ type bundle struct {
 	pool     *pgxpool.Pool
 	cfg      inbox.Config
 	registry *prometheus.Registry
+	today    time.Time // of atNoon
 }
 
 func setup(t *testing.T) *bundle {

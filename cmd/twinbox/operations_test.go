@@ -2,14 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +18,7 @@ import (
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/local"
 	"example.com/twinbox/internal/local/broker"
+	"example.com/twinbox/internal/porttest"
 )
 
 // TestOperationsPage runs docs/operations.md. go test ./cmd/twinbox -run OperationsPage -update writes it anew.
@@ -50,7 +47,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{cfg: broker.Config{Dir: t.TempDir(), Addr: awayFromOthers(t)}}
+	w := &world{cfg: broker.Config{Dir: t.TempDir(), Addr: porttest.Reserve(t)}}
 	w.start(t)
 	t.Cleanup(func() { require.NoError(t, w.broker.Close()) })
 	w.house = newHouse(local.Config{
@@ -60,20 +57,6 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, w.house.start())
 	t.Cleanup(func() { require.NoError(t, w.house.stop()) }) // before its broker
 	return w
-}
-
-// awayFromOthers is a free address for a broker that goes and comes back. Its port is below those that the system hands
-// out: nobody who asks for any port is given it while the broker is away.
-func awayFromOthers(t *testing.T) string {
-	t.Helper()
-	for {
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000)))
-		if !errors.Is(err, syscall.EADDRINUSE) {
-			require.NoError(t, err)
-			require.NoError(t, listener.Close())
-			return listener.Addr().String()
-		}
-	}
 }
 
 func (w *world) start(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"example.com/twinbox/internal/kafkatest"
 	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/internal/porttest"
 	"example.com/twinbox/internal/service/servicetest"
 )
 
@@ -76,7 +77,7 @@ func TestAPortInUseIsNamed(t *testing.T) {
 
 func TestWithoutDatabaseAndBrokerTheCommandsFail(t *testing.T) {
 	t.Parallel()
-	nobody := servicetest.Nobody(t)
+	nobody := porttest.Reserve(t)
 	program.FailsAlone(t, environment(t,
 		"KAFKA_BROKERS="+nobody, "DATABASE_URL=postgres://u:hunter2@"+nobody+"/customer"), "hunter2")
 }

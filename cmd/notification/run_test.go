@@ -9,6 +9,7 @@ import (
 
 	"example.com/twinbox/internal/kafkatest"
 	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/internal/porttest"
 	"example.com/twinbox/internal/service/servicetest"
 )
 
@@ -23,7 +24,7 @@ func TestMigrateTopicsServe(t *testing.T) {
 		"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0],
 		"VERIFICATION_SECRET=0123456789abcdef0123456789abcdef",
 		"ENVIRONMENT=" + strings.ToLower(rand.Text()),
-		"SMTP_ADDR=" + servicetest.Nobody(t), // there is no mail to send
+		"SMTP_ADDR=" + porttest.Reserve(t), // there is no mail to send
 		"ADMIN_ADDR=127.0.0.1:0",
 	}
 	program.Life(t, environ, "notification/0001_", "notification.mails.v1", func(s servicetest.Serving) {

@@ -15,8 +15,8 @@ import (
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/internal/porttest"
 	"example.com/twinbox/internal/service"
-	"example.com/twinbox/internal/service/servicetest"
 )
 
 // Every bad command line ends with 2 before anything is asked, and says what is wrong on stderr; with --json stdout is
@@ -202,7 +202,7 @@ func TestNobodyAnswers(t *testing.T) {
 	require.Equal(t, service.ExitFailure, nowhere.code)
 	require.Contains(t, nowhere.stderr, "make run")
 
-	gone := servicetest.Nobody(t)
+	gone := porttest.Reserve(t)
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(tokenFile, []byte(h.at.AdminToken.Reveal()+"\n"), 0o600))
 

@@ -19,6 +19,7 @@ import (
 	"example.com/twinbox/internal/kafkatest"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/internal/porttest"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/servicetest"
 	"example.com/twinbox/migrations"
@@ -110,7 +111,7 @@ func TestASchemaThatDoesNotFitIsSaidAtOnce(t *testing.T) {
 
 func TestADatabaseThatIsDownIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	b := open(t, environ(t, "postgres://u:hunter2@"+servicetest.Nobody(t)+"/d", "127.0.0.1:1"))
+	b := open(t, environ(t, "postgres://u:hunter2@"+porttest.Reserve(t)+"/d", "127.0.0.1:1"))
 	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {
 		t.Error("started without a database")
 	})
@@ -158,7 +159,7 @@ func TestMigrateAndTopicsSayWhatTheyDid(t *testing.T) {
 
 func TestTheDatabasesPasswordIsInNoError(t *testing.T) {
 	t.Parallel()
-	cfg := environ(t, "postgres://u:hunter2@"+servicetest.Nobody(t)+"/d", "127.0.0.1:1")
+	cfg := environ(t, "postgres://u:hunter2@"+porttest.Reserve(t)+"/d", "127.0.0.1:1")
 	var out bytes.Buffer
 	err := cfg.Migrate(t.Context(), &out, sets...)
 	require.Error(t, err)

@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/porttest"
 	"example.com/twinbox/internal/service"
-	"example.com/twinbox/internal/service/servicetest"
 )
 
 func get(t *testing.T, handler http.Handler, path string) *httptest.ResponseRecorder {
@@ -184,7 +184,7 @@ func TestHealthcheck(t *testing.T) {
 
 func TestHealthcheck_NobodyThere(t *testing.T) {
 	t.Parallel()
-	err := service.Healthcheck(t.Context(), servicetest.Nobody(t), io.Discard)
+	err := service.Healthcheck(t.Context(), porttest.Reserve(t), io.Discard)
 	require.ErrorContains(t, err, "ask admin listener")
 }
 

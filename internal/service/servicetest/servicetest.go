@@ -10,9 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -155,18 +153,4 @@ func (run Run) FailsAlone(t *testing.T, environ []string, secret string) {
 		require.Equal(t, 1, code, name)
 		require.NotContains(t, stderr, secret, name)
 	}
-}
-
-// Nobody is an address at which nobody listens before the test ends: its port is taken, by a socket that does not
-// listen. A port that is given up may be the next one that somebody gets.
-func Nobody(t *testing.T) string {
-	t.Helper()
-	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-	require.NoError(t, err)
-	syscall.CloseOnExec(socket)
-	t.Cleanup(func() { require.NoError(t, syscall.Close(socket)) })
-	require.NoError(t, syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
-	name, err := syscall.Getsockname(socket)
-	require.NoError(t, err)
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(name.(*syscall.SockaddrInet4).Port))
 }

@@ -102,7 +102,9 @@ func (p *parts) register(h *house) {
 	}
 }
 
-const stopTimeout = 10 * time.Second
+// stopTimeout is for the checkpoint that ends the server. After a first start that is an fsync of 400 files, for which
+// a slow or busy disk takes more than 10 s.
+const stopTimeout = 25 * time.Second
 
 // runPostgres watches the server, whose end is the house's end, and stops it when it is told to.
 func runPostgres(ctx context.Context, server *postgres.Server) error {

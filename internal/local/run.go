@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// drainTimeout is how long the whole stop may take: each service's own drain and the end of the parts.
-const drainTimeout = 45 * time.Second
+// drainTimeout is how long the whole stop may take: the services' own drains, one after the other, and the end of the
+// parts.
+const drainTimeout = time.Minute
 
 // Run starts the house, shows the summary and runs until ctx is cancelled or something fails. It then stops
 // everything in order, services first and PostgreSQL last, and leaves no process behind.

@@ -149,7 +149,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"a large body", "POST", republish, `{"by":"` + strings.Repeat("x", 3<<20) + `"}`, 413, "body_too_large"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			status, body := b.call(t, c.method, c.path, c.body)
+			status, body := b.operate(t, c.method, c.path, c.body)
 			requireProblem(t, status, body, c.status, c.code)
 		})
 	}
@@ -162,12 +162,12 @@ func TestRepublishStreamsAndIsAudited(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.add(t, 3)
-	status, body := b.call(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":true,"from":1}`)
+	status, body := b.operate(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":true,"from":1}`)
 	require.Equal(t, 200, status)
 	require.JSONEq(t, `{"result":{"dry_run":true,"count":3,"failed":0}}`, string(body))
 	require.Zero(t, b.publisher.n)
 
-	_, body = b.call(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":2}`)
+	_, body = b.operate(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":2}`)
 	require.JSONEq(t, `{"result":{"dry_run":false,"count":2,"failed":0}}`, string(body))
 	require.Equal(t, 2, b.publisher.n)
 	status, body = b.call(t, "GET", "/admin/v1/audit?kind=outboks", "")
@@ -182,7 +182,7 @@ func TestRepublishStreamsAndIsAudited(t *testing.T) {
 	require.Equal(t, "ada", actions.Items[1].By)
 
 	b.publisher.do = func([]*message.Message) error { return errors.New("no") }
-	status, body = b.call(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":2}`)
+	status, body = b.operate(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":2}`)
 	requireProblem(t, status, body, 500, "internal")
 	rows, err := audit.List(t.Context(), b.pool, "outbox", actions.Items[1].Id, 10)
 	require.NoError(t, err)
@@ -250,7 +250,7 @@ func TestADatabaseThatIsDownIsSaidSo(t *testing.T) {
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Pool = gone })
 	status, body := b.call(t, "GET", "/admin/v1/outbox/status", "")
 	requireProblem(t, status, body, http.StatusServiceUnavailable, "unavailable")
-	status, body = b.call(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":1}`)
+	status, body = b.operate(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":1}`)
 	requireProblem(t, status, body, http.StatusServiceUnavailable, "unavailable")
 }
 

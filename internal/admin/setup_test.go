@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -80,6 +81,21 @@ func (*publisher) Close() error { return nil }
 func (b *bundle) call(t *testing.T, method, path, body string) (int, []byte) {
 	t.Helper()
 	return b.callAs(t, "Bearer "+token, method, path, body)
+}
+
+// operate is call for what may be an operation that tells how far it is, with one line or with many, by how long it
+// takes. It returns the last one; a problem in it stands for a status, as it does where nothing was told before.
+func (b *bundle) operate(t *testing.T, method, path, body string) (int, []byte) {
+	t.Helper()
+	status, content := b.call(t, method, path, body)
+	last := content[bytes.LastIndexByte(bytes.TrimSpace(content), '\n')+1:]
+	var line struct{ Problem json.RawMessage }
+	if json.Unmarshal(last, &line) != nil || line.Problem == nil {
+		return status, last
+	}
+	var problem web.Problem
+	require.NoError(t, json.Unmarshal(line.Problem, &problem))
+	return problem.Status, line.Problem
 }
 
 func (b *bundle) callAs(t *testing.T, authorization, method, path, body string) (int, []byte) {

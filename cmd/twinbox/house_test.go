@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/local"
+	"example.com/twinbox/internal/local/localtest"
 )
 
 const patience = 30 * time.Second
@@ -40,13 +41,7 @@ type house struct {
 	ended  chan error
 }
 
-// patient are settings under which nothing is late, however slow the machine is: no relay loses its lease, no batch and
-// no mail is given up and sent again, and there is nothing to warn of.
-var patient = []string{
-	"OUTBOX_LEASE=40s", "KAFKA_PUBLISH_TIMEOUT=20s", "KAFKA_SESSION_TIMEOUT=1m", "SMTP_TIMEOUT=15s",
-}
-
-var sharedHouse = newHouse(local.Config{Settings: patient})
+var sharedHouse = newHouse(local.Config{Settings: localtest.Patient()})
 
 func newHouse(cfg local.Config) *house {
 	h := &house{ended: make(chan error, 1)}

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"context"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/local/localtest"
 )
 
 // invoke runs a command line whose context has ended already, so that a command that gets as far as starting stops.
@@ -97,16 +98,12 @@ func TestVariables(t *testing.T) {
 // The whole way through the command line, once: up, summary, down.
 func TestRun(t *testing.T) {
 	t.Parallel()
-	parent, err := os.MkdirTemp("", "twinbox-test-")
-	require.NoError(t, err)
-	require.NoError(t, os.Chmod(parent, 0o711)) // a test's own folder is closed to the account of root's database
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(parent)) })
-	dir := filepath.Join(parent, "state")
+	dir := filepath.Join(localtest.Folder(t), "state")
 	args := []string{"run", "--dir", dir, "--set", "OUTBOX_POLL=100ms", "--set", "MAIL_LEASE=90s"}
 	for _, part := range []string{"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka"} {
 		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
 	}
-	for _, setting := range patient {
+	for _, setting := range localtest.Patient() {
 		args = append(args, "--set", setting)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -18,6 +18,7 @@ import (
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/local"
 	"example.com/twinbox/internal/local/broker"
+	"example.com/twinbox/internal/local/localtest"
 	"example.com/twinbox/internal/porttest"
 )
 
@@ -52,7 +53,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { require.NoError(t, w.broker.Close()) })
 	w.house = newHouse(local.Config{
 		KafkaBrokers: w.broker.Addr(),
-		Settings:     append([]string{"INBOX_RETRY_MIN=10ms", "INBOX_RETRY_MAX=100ms", "LOG_LEVEL=error"}, patient...),
+		Settings:     append(localtest.Patient(), "INBOX_RETRY_MIN=10ms", "INBOX_RETRY_MAX=100ms", "LOG_LEVEL=error"),
 	})
 	require.NoError(t, w.house.start())
 	t.Cleanup(func() { require.NoError(t, w.house.stop()) }) // before its broker

@@ -96,15 +96,10 @@ func signUp(t *testing.T, at local.Addresses, email string) int {
 	return response.StatusCode
 }
 
-// patient are settings under which nothing is late, however slow the machine is, so that there is nothing to warn of.
-var patient = []string{
-	"OUTBOX_LEASE=40s", "KAFKA_PUBLISH_TIMEOUT=20s", "KAFKA_SESSION_TIMEOUT=1m", "SMTP_TIMEOUT=15s",
-}
-
 func TestHouse(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
-	first := start(t, local.Config{Dir: dir, Settings: patient})
+	first := start(t, local.Config{Dir: dir, Settings: localtest.Patient()})
 	require.Equal(t, http.StatusCreated, signUp(t, first.at, "ada@example.org"))
 
 	out := first.out.String()

@@ -1,5 +1,5 @@
-// Package localtest is what the tests of internal/local and of its PostgreSQL share: a folder that any account may pass
-// through, and a look at the server's process from outside.
+// Package localtest is what the tests of a house and of its PostgreSQL share: a folder that any account may pass
+// through, settings that a slow machine keeps to, and a look at the server's process from outside.
 package localtest
 
 import (
@@ -24,6 +24,14 @@ func Folder(t testing.TB) string {
 	require.NoError(t, os.Chmod(dir, 0o711))
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	return dir
+}
+
+// Patient are settings of a house under which nothing is late, however slow the machine is: no relay loses its lease,
+// no batch and no mail is given up and sent again, and there is nothing to warn of.
+func Patient() []string {
+	return []string{
+		"OUTBOX_LEASE=40s", "KAFKA_PUBLISH_TIMEOUT=20s", "KAFKA_SESSION_TIMEOUT=1m", "SMTP_TIMEOUT=15s",
+	}
 }
 
 // Postmaster reads the process id of the server that runs on a data directory.

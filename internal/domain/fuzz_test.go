@@ -3,6 +3,7 @@ package domain_test
 import (
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +14,7 @@ import (
 // A name that was parsed is one visible line of valid UTF-8, and parses to itself.
 func FuzzParseName(f *testing.F) {
 	for _, seed := range []string{
-		"Ada", " Ada ", "", "\u200b", "\u3164", "Ada\n", "\xff", "क्\u200dष", strings.Repeat("x", 201),
+		"Ada", " Ada ", "", "\u200b", "\u3164", "\u202eAda", "Ada\n", "\xff", "क्\u200dष", strings.Repeat("x", 201),
 	} {
 		f.Add(seed)
 	}
@@ -25,6 +26,9 @@ func FuzzParseName(f *testing.F) {
 		}
 		require.True(t, utf8.ValidString(string(name)))
 		require.NotContains(t, string(name), "\n")
+		require.False(t, strings.ContainsFunc(string(name), func(r rune) bool {
+			return unicode.Is(unicode.C, r) && r != '\u200c' && r != '\u200d'
+		}), "no control, format, private or unassigned character but the joiners")
 		require.NotEmpty(t, strings.TrimSpace(string(name)))
 		again, err := domain.ParseName(string(name))
 		require.NoError(t, err)

@@ -103,8 +103,14 @@ func TestParseNameAccepts(t *testing.T) {
 		"Ada":                       "Ada",
 		"  Ada Lovelace \t":         "Ada Lovelace",
 		"Ænne 李小龙 محمد":             "Ænne 李小龙 محمد",
-		"क्\u200dष":                 "क्\u200dष", // a zero-width joiner that the script needs
-		"❤\ufe0f":                   "❤\ufe0f",   // a selector behind what it selects
+		"क्\u200dष":                 "क्\u200dष",                // a zero-width joiner that the script needs
+		"علی\u200cرضا":              "علی\u200cرضا",             // a non-joiner within a Persian name
+		"രാജന്\u200d":               "രാജന്\u200d",              // a joiner at the end of a Malayalam name
+		"👩\u200d💻 👩🏽\u200d🚀":        "👩\u200d💻 👩🏽\u200d🚀",       // joiners inside emoji
+		"葛\U000e0100飾":              "葛\U000e0100飾",             // a selector behind the Han letter it selects
+		"❤\ufe0f":                   "❤\ufe0f",                  // a selector behind what it selects
+		"Marie\u00a0Curie":          "Marie\u00a0Curie",         // a space that does not break
+		"https://example.com/?a=b":  "https://example.com/?a=b", // a name is data
 		"<script>alert(1)</script>": "<script>alert(1)</script>",
 		"{{.Secret}}":               "{{.Secret}}",
 		"Robert'); DROP TABLE--":    "Robert'); DROP TABLE--",
@@ -135,6 +141,38 @@ func TestParseNameRefuses(t *testing.T) {
 		"grapheme joiner":     "\u034f",
 		"variation selectors": "\ufe0f\U000e0100",
 		"braille blank":       "\u2800",
+
+		"right-to-left override":  "gpj.\u202eexe",
+		"left-to-right embedding": "\u202aAda",
+		"pop direction":           "Ada\u202c Lovelace",
+		"isolate":                 "\u2066Ada\u2069",
+		"right-to-left mark":      "Ada\u200f",
+		"arabic letter mark":      "Ada\u061c",
+		"zero-width space":        "A\u200bda",
+		"word joiner":             "A\u2060da",
+		"invisible times":         "A\u2062da",
+		"byte order mark":         "A\ufeffda",
+		"soft hyphen":             "A\u00adda",
+		"paragraph separator":     "Ada\u2029Lovelace",
+		"next line":               "Ada\u0085Lovelace",
+		"delete character":        "Ada\x7f",
+		"control sequence":        "Ada\u009b31m",
+		"annotation anchor":       "Ada\ufff9",
+		"tag character":           "Ada\U000e0041",
+		"language tag":            "Ada\U000e0001",
+		"private use":             "Ada\ue000",
+		"private use plane":       "Ada\U0010fffd",
+		"unassigned":              "Ada\u0378",
+		"noncharacter":            "Ada\ufffe",
+		"noncharacter of a plane": "Ada\U0001ffff",
+		"filler inside":           "A\u3164da",
+		"grapheme joiner inside":  "A\u034fda",
+		"joiner in Latin":         "A\u200dda",
+		"non-joiner in Cyrillic":  "А\u200cда",
+		"joiner first":            "\u200dक",
+		"joiner behind a space":   "क \u200dष",
+		"two joiners":             "क्\u200d\u200dष",
+		"joiner behind a digit":   "1\u200d",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -229,7 +229,8 @@ type SignupRequest struct {
 	// Email One plain address with a dotted ASCII domain, at most 254 bytes.
 	Email string `json:"email"`
 
-	// Name What to call the customer, one line of at most 200 characters. Surrounding blanks are dropped.
+	// Name What to call the customer, one line of at most 200 characters. Surrounding blanks are dropped. Control,
+	// format and invisible characters are refused, but for joiners where a script needs them.
 	Name string `json:"name"`
 }
 

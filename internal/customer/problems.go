@@ -121,24 +121,21 @@ func parameterError(err error) error {
 	var many *openapi.TooManyValuesForParamError
 	switch {
 	case errors.As(err, &header):
-		return web.ParameterError(http.StatusBadRequest, codeIfKey(header.ParamName, web.CodeIdempotencyKeyMissing,
-			web.CodeMissingParameter), header.ParamName, "is missing")
+		return web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, header.ParamName, "is missing")
 	case errors.As(err, &param):
 		return web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, param.ParamName, "is missing")
 	case errors.As(err, &many):
-		return web.ParameterError(http.StatusBadRequest, codeIfKey(many.ParamName, web.CodeIdempotencyKeyInvalid,
-			web.CodeInvalidParameter), many.ParamName, "is there more than once")
+		return malformedParameter(many.ParamName, "is there more than once")
 	case errors.As(err, &format):
-		return web.ParameterError(http.StatusBadRequest, codeIfKey(format.ParamName, web.CodeIdempotencyKeyInvalid,
-			web.CodeInvalidParameter), format.ParamName, "is malformed")
+		return malformedParameter(format.ParamName, "is malformed")
 	}
 	return web.ParameterError(http.StatusBadRequest, web.CodeInvalidParameter, "query", "is malformed")
 }
 
-// codeIfKey gives the idempotency key codes of its own.
-func codeIfKey(parameter string, key, other web.Code) web.Code {
-	if parameter == "Idempotency-Key" {
-		return key
+// malformedParameter gives the idempotency key a code and an explanation of its own.
+func malformedParameter(name, why string) error {
+	if name == "Idempotency-Key" {
+		return web.InvalidIdempotencyKey(why)
 	}
-	return other
+	return web.ParameterError(http.StatusBadRequest, web.CodeInvalidParameter, name, why)
 }

@@ -21,7 +21,8 @@ const signUpScope = "signup"
 //
 // The same key with the same command returns the same answer again without doing anything; with another command it
 // returns errKeyReused, and errKeyInFlight while the first is still running. An address that is taken is a
-// [domain.CodeEmailTaken], and the key stays free.
+// [domain.CodeEmailTaken], and the key stays free. The empty key is none: each call is a signup of its own, and the
+// repetition of one that worked finds its address taken.
 //
 // It takes three round trips, each of which costs the database as much as a statement: begin and claim, the writes,
 // commit.
@@ -29,13 +30,17 @@ func (c *Commands) SignUp(ctx context.Context, key string, email domain.Email, n
 	fingerprint := sha256.Sum256([]byte(string(email) + "\x00" + string(name)))
 	claim := claim{scope: signUpScope, key: key, fingerprint: fingerprint[:]}
 	claiming := &pgx.Batch{}
-	claim.queue(claiming)
+	if key != "" {
+		claim.queue(claiming)
+	}
 	var answer Answer
 	err := c.transactionWith(ctx, claiming, func(ctx context.Context, tx pgx.Tx) error {
-		given, found, err := claim.given()
-		if err != nil || found {
-			answer = given
-			return err
+		if key != "" {
+			given, found, err := claim.given()
+			if err != nil || found {
+				answer = given
+				return err
+			}
 		}
 		writes := &pgx.Batch{}
 		user, err := c.register(ctx, writes, email, name)
@@ -45,7 +50,9 @@ func (c *Commands) SignUp(ctx context.Context, key string, email domain.Email, n
 		if answer, err = signedUp(user); err != nil {
 			return err
 		}
-		claim.store(writes, answer, c.keysFor)
+		if key != "" {
+			claim.store(writes, answer, c.keysFor)
+		}
 		if err := tx.SendBatch(ctx, writes).Close(); err != nil {
 			return fmt.Errorf("store signup: %w", err)
 		}

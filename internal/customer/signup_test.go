@@ -56,6 +56,19 @@ func TestTheSameKeyGivesTheSameAnswer(t *testing.T) {
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
 
+func TestWithoutAKeyEachRequestIsDoneOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const body = `{"email":"ada@example.org","name":"Ada"}`
+	first := b.do(t, http.MethodPost, "/v1/signups", body)
+	require.Equal(t, http.StatusCreated, first.status, string(first.body))
+	require.Equal(t, [3]int{1, 1, 0}, b.stored(t), "user, event, and no key")
+	again := b.do(t, http.MethodPost, "/v1/signups", body)
+	require.Equal(t, http.StatusConflict, again.status)
+	require.Equal(t, "email_taken", again.code(t), "the first answer is not repeated: nothing names the request")
+	require.Equal(t, [3]int{1, 1, 0}, b.stored(t))
+}
+
 func TestTheSameKeyForAnotherRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -24,7 +24,6 @@ const (
 	CodeWrongType             Code = "wrong_type"
 	CodeMissingParameter      Code = "missing_parameter"
 	CodeInvalidParameter      Code = "invalid_parameter"
-	CodeIdempotencyKeyMissing Code = "idempotency_key_missing"
 	CodeIdempotencyKeyInvalid Code = "idempotency_key_invalid"
 	CodePreconditionFailed    Code = "precondition_failed"
 	CodeNotFound              Code = "not_found"
@@ -52,7 +51,6 @@ var statuses = map[Code]int{
 	CodeWrongType:             http.StatusBadRequest,
 	CodeMissingParameter:      http.StatusBadRequest,
 	CodeInvalidParameter:      http.StatusBadRequest,
-	CodeIdempotencyKeyMissing: http.StatusBadRequest,
 	CodeIdempotencyKeyInvalid: http.StatusBadRequest,
 	CodePreconditionFailed:    http.StatusPreconditionFailed,
 	CodeNotFound:              http.StatusNotFound,

@@ -32,13 +32,19 @@ func TestIdempotencyKeyIsRead(t *testing.T) {
 	}
 }
 
+func TestIdempotencyKeyIsOptional(t *testing.T) {
+	t.Parallel()
+	key, err := web.IdempotencyKey(request("Other", "x"))
+	require.NoError(t, err)
+	require.Empty(t, key)
+}
+
 func TestIdempotencyKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		values []string
 		code   web.Code
 	}{
-		"missing":           {nil, web.CodeIdempotencyKeyMissing},
 		"twice":             {[]string{"a", "a"}, web.CodeIdempotencyKeyInvalid},
 		"empty":             {[]string{""}, web.CodeIdempotencyKeyInvalid},
 		"blank":             {[]string{" \t"}, web.CodeIdempotencyKeyInvalid},
@@ -63,16 +69,14 @@ func TestIdempotencyKeyIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := request("Idempotency-Key", test.values...)
-			if test.values == nil {
-				r = request("Other", "x")
-			}
-			_, err := web.IdempotencyKey(r)
+			_, err := web.IdempotencyKey(request("Idempotency-Key", test.values...))
 			var refused *web.Error
 			require.ErrorAs(t, err, &refused)
 			require.Equal(t, test.code, refused.Code)
 			require.Equal(t, http.StatusBadRequest, refused.Status)
 			require.Equal(t, "Idempotency-Key", refused.Fields[0].Parameter)
+			require.Contains(t, refused.Detail, "request header Idempotency-Key")
+			require.Contains(t, refused.Detail, "Send 1 to 255 printable ASCII characters")
 		})
 	}
 }

@@ -7,17 +7,18 @@ import (
 
 const maxIdempotencyKey = 255
 
-// IdempotencyKey returns the key of a request that needs one: the content of the Idempotency-Key header, which is a
+// IdempotencyKey returns the content of the Idempotency-Key header, "" where the request has none. The header is a
 // quoted string of structured fields (RFC 8941) or, as most clients send it, a bare token. Both forms of one key are
-// the same key. It is 1 to 255 printable ASCII characters; a bare one has no blanks, quotes or backslashes.
+// the same key. It is 1 to 255 printable ASCII characters; a bare one has no blanks, quotes or backslashes. A header
+// without content is an error: its sender meant to be safe and is not.
 func IdempotencyKey(r *http.Request) (string, error) {
 	values := r.Header["Idempotency-Key"]
 	switch len(values) {
 	case 0:
-		return "", ParameterError(http.StatusBadRequest, CodeIdempotencyKeyMissing, "Idempotency-Key", "is missing")
+		return "", nil
 	case 1:
 	default:
-		return "", invalidKey("is there more than once")
+		return "", InvalidIdempotencyKey("is there more than once")
 	}
 	text := strings.Trim(values[0], " \t")
 	key, why := text, ""
@@ -28,19 +29,23 @@ func IdempotencyKey(r *http.Request) (string, error) {
 	}
 	switch {
 	case why != "":
-		return "", invalidKey(why)
+		return "", InvalidIdempotencyKey(why)
 	case key == "":
-		return "", invalidKey("is empty")
+		return "", InvalidIdempotencyKey("is empty")
 	case len(key) > maxIdempotencyKey:
-		return "", invalidKey("is longer than 255 characters")
+		return "", InvalidIdempotencyKey("is longer than 255 characters")
 	case strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }):
-		return "", invalidKey("has characters other than printable ASCII")
+		return "", InvalidIdempotencyKey("has characters other than printable ASCII")
 	}
 	return key, nil
 }
 
-func invalidKey(why string) *Error {
-	return ParameterError(http.StatusBadRequest, CodeIdempotencyKeyInvalid, "Idempotency-Key", why)
+// InvalidIdempotencyKey says what is wrong with the header and what to put into it.
+func InvalidIdempotencyKey(why string) *Error {
+	answer := ParameterError(http.StatusBadRequest, CodeIdempotencyKeyInvalid, "Idempotency-Key", why)
+	answer.Detail = "The request header Idempotency-Key " + why + ". Send 1 to 255 printable ASCII characters that name " +
+		"this request, such as a UUID in double quotes, or leave the header out."
+	return answer
 }
 
 // unquote reads a string of RFC 8941: only the quote and the backslash are escaped, and nothing follows the end.

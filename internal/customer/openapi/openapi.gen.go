@@ -22,7 +22,6 @@ const (
 	ProblemCodeEmailTaken                 ProblemCode = "email_taken"
 	ProblemCodeIdempotencyKeyInFlight     ProblemCode = "idempotency_key_in_flight"
 	ProblemCodeIdempotencyKeyInvalid      ProblemCode = "idempotency_key_invalid"
-	ProblemCodeIdempotencyKeyMissing      ProblemCode = "idempotency_key_missing"
 	ProblemCodeIdempotencyKeyReused       ProblemCode = "idempotency_key_reused"
 	ProblemCodeInternal                   ProblemCode = "internal"
 	ProblemCodeInvalidEmail               ProblemCode = "invalid_email"
@@ -68,8 +67,6 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeIdempotencyKeyInFlight:
 		return true
 	case ProblemCodeIdempotencyKeyInvalid:
-		return true
-	case ProblemCodeIdempotencyKeyMissing:
 		return true
 	case ProblemCodeIdempotencyKeyReused:
 		return true
@@ -334,8 +331,9 @@ type VersionConflict = Problem
 
 // CreateSignupParams defines parameters for CreateSignup.
 type CreateSignupParams struct {
-	// IdempotencyKey Names this attempt to sign up: 1 to 255 printable ASCII characters, as a quoted string (`"8e03978e"`) or bare.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
+	// IdempotencyKey Names this attempt to sign up, so that repeating it gives the first answer again: 1 to 255 printable ASCII
+	// characters, as a quoted string (`"8e03978e"`) or bare. Without the header the request is done once per call.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
 // FollowVerificationLinkParams defines parameters for FollowVerificationLink.
@@ -513,7 +511,7 @@ func (siw *ServerInterfaceWrapper) CreateSignup(w http.ResponseWriter, r *http.R
 
 	headers := r.Header
 
-	// ------------- Required header parameter "Idempotency-Key" -------------
+	// ------------- Optional header parameter "Idempotency-Key" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
 		var IdempotencyKey IdempotencyKey
 		n := len(valueList)
@@ -522,18 +520,14 @@ func (siw *ServerInterfaceWrapper) CreateSignup(w http.ResponseWriter, r *http.R
 			return
 		}
 
-		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
 		if err != nil {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
 			return
 		}
 
-		params.IdempotencyKey = IdempotencyKey
+		params.IdempotencyKey = &IdempotencyKey
 
-	} else {
-		err := fmt.Errorf("Header parameter Idempotency-Key is required, but not found")
-		siw.ErrorHandlerFunc(w, r, &RequiredHeaderError{ParamName: "Idempotency-Key", Err: err})
-		return
 	}
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

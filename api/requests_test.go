@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"encoding/json"
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,84 +9,36 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/api"
+	"example.com/twinbox/internal/httpfile"
 )
 
-// httpRequest is one request of an .http file.
-type httpRequest struct {
-	name, method, target string
-	headers              http.Header
-	body                 string
-}
-
-// readRequests reads the little of the format that the files use.
-func readRequests(t *testing.T, file string) (requests []httpRequest, variables map[string]string) {
+func readRequests(t *testing.T, name string) httpfile.File {
 	t.Helper()
-	data, err := api.Files.ReadFile(file)
+	content, err := api.Files.ReadFile(name)
 	require.NoError(t, err)
-	variables = map[string]string{}
-	for part := range strings.SplitSeq(string(data), "\n###") {
-		request := httpRequest{headers: http.Header{}}
-		head, body, _ := strings.Cut(part, "\n\n")
-		if strings.HasPrefix(head, "#") { // the text above the first request
-			head = part
-		}
-		for line := range strings.SplitSeq(head, "\n") {
-			readLine(line, &request, variables)
-		}
-		if request.method != "" {
-			request.body = strings.TrimSpace(body)
-			requests = append(requests, request)
-		}
-	}
-	return requests, variables
+	file, err := httpfile.Parse(string(content))
+	require.NoError(t, err, name)
+	return file
 }
 
-func readLine(line string, request *httpRequest, variables map[string]string) {
-	if name, value, ok := strings.Cut(line, " = "); ok && strings.HasPrefix(line, "@") {
-		variables[strings.TrimPrefix(name, "@")] = value
-		return
-	}
-	if name, ok := strings.CutPrefix(line, "# @name "); ok {
-		request.name = name
-		return
-	}
-	if match := requestLine.FindStringSubmatch(line); match != nil {
-		request.method, request.target = match[1], match[2]
-		return
-	}
-	if name, value, ok := strings.Cut(line, ": "); ok && request.method != "" {
-		request.headers.Add(name, value)
-	}
-}
-
-var (
-	requestLine = regexp.MustCompile(`^(GET|POST|PATCH) (\S+)$`)
-	reference   = regexp.MustCompile(`\{\{([^}]+)\}\}`)
-)
+var reference = regexp.MustCompile(`\{\{([^}]+)\}\}`)
 
 func TestRequestsFollowTheAPI(t *testing.T) {
 	t.Parallel()
 	root := document(t, "openapi.yaml")
 	check, known := checker(t, root), operations(t, root)
-	requests, variables := readRequests(t, "requests.http")
-	require.GreaterOrEqual(t, len(requests), 7)
-	named, used := map[string]bool{}, map[string]bool{}
-	for _, request := range requests {
-		require.NotEmpty(t, request.name, request.target)
-		require.False(t, named[request.name], "%s is there twice", request.name)
-		for _, match := range reference.FindAllStringSubmatch(request.target+request.body, -1) {
-			origin, _, _ := strings.Cut(match[1], ".")
-			require.True(t, variables[origin] != "" || named[origin], "%s uses %s before it is known", request.name, origin)
-		}
-		named[request.name] = true
-		target, ours := strings.CutPrefix(request.target, "{{customer}}")
+	file := readRequests(t, "requests.http")
+	require.GreaterOrEqual(t, len(file.Requests), 7)
+	used := map[string]bool{}
+	for _, request := range file.Requests {
+		target, ours := strings.CutPrefix(request.Target, "{{customer}}")
 		if !ours {
-			require.True(t, strings.HasPrefix(request.target, "{{mailbox}}/api/messages"), request.target)
+			require.Equal(t, "{{mailbox}}/view/latest.txt", request.Target, "the mailbox and Mailpit answer it alike")
 			continue
 		}
 		path, _, _ := strings.Cut(reference.ReplaceAllString(target, "{id}"), "?")
-		op, found := known[request.method+" "+path]
-		require.True(t, found, "%s %s is not in openapi.yaml", request.method, path)
+		op, found := known[request.Method+" "+path]
+		require.True(t, found, "%s %s is not in openapi.yaml", request.Method, path)
 		used[op.name] = true
 		requireBody(t, check, op, request)
 	}
@@ -96,20 +47,17 @@ func TestRequestsFollowTheAPI(t *testing.T) {
 	}
 }
 
-func requireBody(t *testing.T, check func(string, any) error, op operation, request httpRequest) {
+func requireBody(t *testing.T, check func(string, any) error, op operation, request httpfile.Request) {
 	t.Helper()
 	if op.body == nil {
-		require.Empty(t, request.body)
+		require.Empty(t, request.Body)
 		return
 	}
-	require.Equal(t, "application/json", request.headers.Get("Content-Type"))
+	require.Equal(t, "application/json", request.Header.Get("Content-Type"))
 	schema := op.body["application/json"].(object)["schema"].(object)["$ref"].(string)
 	var body any
-	require.NoError(t, json.Unmarshal([]byte(request.body), &body), request.name)
-	require.NoError(t, check(schema, body), request.name)
-	if strings.HasSuffix(op.name, "/signups") {
-		require.NotEmpty(t, request.headers.Get("Idempotency-Key"), request.name)
-	}
+	require.NoError(t, json.Unmarshal([]byte(request.Body), &body), request.Name)
+	require.NoError(t, check(schema, body), request.Name)
 }
 
 // Every request of operations.http is one that admin.yaml knows, with a body of its schema, and changes nothing as it
@@ -118,20 +66,20 @@ func TestOperationsFollowTheAPI(t *testing.T) {
 	t.Parallel()
 	root := document(t, "admin.yaml")
 	check, known := checker(t, root), operations(t, root)
-	requests, variables := readRequests(t, "operations.http")
+	file := readRequests(t, "operations.http")
 	used := map[string]bool{}
-	for _, request := range requests {
-		base := reference.FindStringSubmatch(request.target)
-		require.NotNil(t, base, request.name)
-		require.True(t, strings.HasPrefix(variables[base[1]], "http://127.0.0.1:808"), request.name)
-		path, _, _ := strings.Cut(strings.TrimPrefix(request.target, base[0]), "?")
-		op, found := known[request.method+" "+path]
-		require.True(t, found, "%s %s is not in admin.yaml", request.method, path)
+	for _, request := range file.Requests {
+		base := reference.FindStringSubmatch(request.Target)
+		require.NotNil(t, base, request.Name)
+		require.True(t, strings.HasPrefix(file.Variables[base[1]], "http://127.0.0.1:808"), request.Name)
+		path, _, _ := strings.Cut(strings.TrimPrefix(request.Target, base[0]), "?")
+		op, found := known[request.Method+" "+path]
+		require.True(t, found, "%s %s is not in admin.yaml", request.Method, path)
 		used[op.name] = true
-		require.Equal(t, "Bearer {{token}}", request.headers.Get("Authorization"), request.name)
+		require.Equal(t, "Bearer {{token}}", request.Header.Get("Authorization"), request.Name)
 		requireBody(t, check, op, request)
-		if strings.Contains(request.body, `"reason"`) {
-			require.Contains(t, request.body, `"dry_run": true`, request.name)
+		if strings.Contains(request.Body, `"reason"`) {
+			require.Contains(t, request.Body, `"dry_run": true`, request.Name)
 		}
 	}
 	for name := range known {

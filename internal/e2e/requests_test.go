@@ -1,18 +1,19 @@
 package e2e
 
 import (
+	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/api"
+	"example.com/twinbox/internal/httpfile"
 )
 
-// api/requests.http works from top to bottom, as its first line promises.
+// api/requests.http works from top to bottom, as its first lines promise, when the two values are copied.
 func TestTheRequestsThatPeopleTry(t *testing.T) {
 	parallel(t)
 	h := newHouse(t)
@@ -20,70 +21,62 @@ func TestTheRequestsThatPeopleTry(t *testing.T) {
 	h.start(t, notificationService)
 	person := h.client()
 	want := map[string]int{
-		"signup": http.StatusCreated, "profile": http.StatusOK, "mails": http.StatusOK, "rename": http.StatusOK,
+		"signup": http.StatusCreated, "profile": http.StatusOK, "mail": http.StatusOK, "rename": http.StatusOK,
 		"verify": http.StatusOK, "link": http.StatusOK, "verified": http.StatusOK, "taken": http.StatusConflict,
 		"reused": http.StatusUnprocessableEntity, "mistake": http.StatusUnprocessableEntity,
 	}
-	values := map[string]string{"customer": person.base, "mailbox": "http://" + h.box.HTTPAddr()}
-	for _, request := range readRequests(t) {
-		status, known := want[request.name]
-		require.True(t, known, "request %q is new: what should it answer?", request.name)
-		delete(want, request.name)
-		base, path, _ := strings.Cut(fill(values, request.url), "/v1/")
-		if request.name == "mails" {
-			link, err := url.Parse(h.awaitMail(t)[0].Links[0])
-			require.NoError(t, err)
-			values["token"] = link.Query().Get("token")
+	content, err := api.Files.ReadFile("requests.http")
+	require.NoError(t, err)
+	file, err := httpfile.Parse(string(content))
+	require.NoError(t, err)
+	mailbox := "http://" + h.box.HTTPAddr()
+	values := map[string]string{"customer": person.base, "mailbox": mailbox}
+	for _, request := range file.Requests {
+		status, known := want[request.Name]
+		require.True(t, known, "request %q is new: what should it answer?", request.Name)
+		delete(want, request.Name)
+		target := file.Fill(request.Target, values)
+		if request.Name == "mail" {
+			h.awaitMail(t)
+			values["token"] = tokenIn(t, readMail(t, target))
 			continue
 		}
-		require.Equal(t, person.base, base, request.name)
-		answer := person.insist(t, status, request.method, "/v1/"+path, fill(values, request.body), request.headers)
-		if id, ok := answer.Body["user_id"].(string); ok {
-			values[request.name+".response.body.user_id"] = id
+		path, ours := strings.CutPrefix(target, person.base)
+		require.True(t, ours, target)
+		headers := map[string]string{}
+		for name := range request.Header {
+			headers[name] = request.Header.Get(name)
+		}
+		answer := person.insist(t, status, request.Method, path, file.Fill(request.Body, values), headers)
+		if request.Name == "signup" {
+			values["user_id"] = answer.Body["user_id"].(string)
 		}
 	}
 	require.Empty(t, want, "requests that are gone from the file")
 }
 
-type httpRequest struct {
-	name, method, url, body string
-	headers                 map[string]string
-}
-
-var (
-	placeholder = regexp.MustCompile(`\{\{([^}]+)\}\}`)
-	requestLine = regexp.MustCompile(`^(GET|POST|PATCH) (\S+)$`)
-)
-
-func fill(values map[string]string, text string) string {
-	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
-		return values[strings.Trim(found, "{}")]
-	})
-}
-
-// readRequests reads as much of the format as the file uses: parts between ###, a name, a line, headers, a body.
-func readRequests(t *testing.T) []httpRequest {
+// readMail asks the mailbox for the text of a mail.
+func readMail(t *testing.T, address string) string {
 	t.Helper()
-	file, err := api.Files.ReadFile("requests.http")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
 	require.NoError(t, err)
-	var requests []httpRequest
-	for _, part := range strings.Split(string(file), "\n###")[1:] {
-		request := httpRequest{headers: map[string]string{}}
-		head, body, _ := strings.Cut(part, "\n\n")
-		for _, line := range strings.Split(head, "\n")[1:] {
-			name, isName := strings.CutPrefix(line, "# @name ")
-			header, value, isHeader := strings.Cut(line, ": ")
-			switch match := requestLine.FindStringSubmatch(line); {
-			case isName:
-				request.name = name
-			case match != nil:
-				request.method, request.url = match[1], match[2]
-			case isHeader:
-				request.headers[header] = value
-			}
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, response.Body.Close()) }()
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// tokenIn finds the token at the end of the link.
+func tokenIn(t *testing.T, text string) string {
+	t.Helper()
+	for word := range strings.FieldsSeq(text) {
+		if link, err := url.Parse(word); err == nil && link.Query().Get("token") != "" {
+			return link.Query().Get("token")
 		}
-		request.body = strings.TrimSpace(body)
-		requests = append(requests, request)
 	}
-	return requests
+	require.Fail(t, "no link in the mail", text)
+	return ""
 }

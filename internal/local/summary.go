@@ -16,7 +16,7 @@ type summary struct {
 }
 
 // curl is the line to copy: a sign-up, as it is written in the README.
-const curl = `curl -XPOST %s/v1/signups -H 'content-type: application/json' -H 'Idempotency-Key: "k1"' ` +
+const curl = `curl -XPOST %s/v1/signups -H 'content-type: application/json' ` +
 	`-d '{"email":"ada@example.org","name":"Ada"}'`
 
 func (s summary) write(out io.Writer) {

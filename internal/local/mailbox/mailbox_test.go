@@ -82,6 +82,10 @@ func TestMailIsShown(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(body), &one))
 	require.Equal(t, want, one)
 
+	response, body = get(t, m, "/view/latest.txt")
+	require.Equal(t, "text/plain; charset=utf-8", response.Header.Get("Content-Type"))
+	require.Equal(t, want.Text+"\n", body)
+
 	_, body = get(t, m, "/")
 	require.Contains(t, body, "Bestätigen")
 	require.Contains(t, body, `<a href="http://127.0.0.1:8080/verify?token=abc"`)
@@ -90,7 +94,7 @@ func TestMailIsShown(t *testing.T) {
 func TestNotThere(t *testing.T) {
 	t.Parallel()
 	m := start(t, mailbox.Config{})
-	for _, path := range []string{"/api/messages/1", "/api/messages/x", "/other"} {
+	for _, path := range []string{"/api/messages/1", "/api/messages/x", "/view/latest.txt", "/other"} {
 		response, _ := get(t, m, path)
 		require.Equal(t, http.StatusNotFound, response.StatusCode, path)
 	}

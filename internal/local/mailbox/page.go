@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"html/template"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -44,6 +45,18 @@ func newHTTP(cfg Config, store *store) *http.Server {
 			return
 		}
 		writeJSON(cfg, w, message)
+	})
+	// Mailpit has the text of the newest mail at this address too: one request works with both.
+	mux.HandleFunc("GET /view/latest.txt", func(w http.ResponseWriter, _ *http.Request) {
+		messages := store.all()
+		if len(messages) == 0 {
+			http.Error(w, "no mail has arrived yet", http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		if _, err := io.WriteString(w, messages[0].Text+"\n"); err != nil {
+			cfg.Log.Warn("write message", "error", err)
+		}
 	})
 	return &http.Server{
 		Handler: local(mux), ReadHeaderTimeout: requestTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,

@@ -51,6 +51,7 @@ type OutboxConfig struct {
 	Retention     time.Duration `env:"RETENTION" envDefault:"72h" min:"1m" max:"87600h" doc:"how long published events are kept"`
 	MaxSilence    time.Duration `env:"MAX_SILENCE" envDefault:"30s" min:"1s" max:"24h" doc:"how long unpublished events may wait without any progress before /readyz fails"`
 	MaxEventBytes int           `env:"MAX_EVENT_BYTES" envDefault:"900000" min:"1024" max:"1000000" doc:"of one event with its headers; below the broker's message.max.bytes"`
+	OnConflict    string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event that is added under another event's id is refused (error) or added and logged (warn); ids that the outbox makes never conflict"`
 }
 
 // InboxConfig is how events are taken in.

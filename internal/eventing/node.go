@@ -68,6 +68,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	n.Outbox, err = outbox.New(outbox.Config{
 		MaxEventBytes: setup.Config.Outbox.MaxEventBytes,
 		Validate:      setup.Validate,
+		OnConflict:    outbox.OnConflict(setup.Config.Outbox.OnConflict),
+		Log:           setup.Log,
 		Registerer:    setup.Admin.Registry(),
 	})
 	if err != nil {
@@ -106,6 +108,7 @@ func relayConfig(n *Node, setup Setup) outbox.RelayConfig {
 		Lease:          cfg.Lease,
 		PublishTimeout: setup.Config.Kafka.PublishTimeout,
 		Retention:      cfg.Retention,
+		IDRetention:    setup.Config.Inbox.Retention,
 		MaxSilence:     cfg.MaxSilence,
 		Topics:         setup.partitionCounts,
 		Log:            setup.Log,

@@ -53,14 +53,9 @@ func (o *Outbox) AddRecord(ctx context.Context, tx pgx.Tx, topic string, wire cl
 	if e, err = e.complete("", o.cfg.Now()); err != nil {
 		return err
 	}
-	b := &batch{unconditional: true, keys: []keyCount{{topic: e.Topic, key: e.Key, events: 1, base: anyVersion}}}
-	if err := b.append(e, 1); err != nil {
+	b, err := assemble([]Event{e}, []int{0})
+	if err != nil {
 		return err
 	}
-	b.behind[0] = 0
-	if _, err := b.exec(ctx, tx); err != nil {
-		return err
-	}
-	o.count(b)
-	return nil
+	return o.exec(ctx, tx, b)
 }

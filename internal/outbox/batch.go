@@ -17,6 +17,10 @@ type batch struct {
 	behind                                               []int64 // how many events of the key follow in the call
 	times                                                []time.Time
 	data                                                 [][]byte
+	index                                                []int // of the row's event in the call
+
+	given  []given // to be claimed first
+	events []Event // of the rows, if there are given ids: some may turn out to be there already
 }
 
 // keyCount is one key of a call: how many events it gets, and after which version (anyVersion: whatever it has).
@@ -28,11 +32,11 @@ type keyCount struct {
 const anyVersion = -1
 
 func (o *Outbox) batch(events []Event) (*batch, error) {
-	b := &batch{unconditional: true}
 	now := o.cfg.Now()
-	count := keyCounter{index: make(map[[2]string]int, len(events))}
-	keyOf := make([]int, len(events))
+	kept, index := make([]Event, 0, len(events)), make([]int, 0, len(events))
+	ids := givenIDs{outbox: o}
 	for i, e := range events {
+		own := e.ID == ""
 		e, err := e.complete(o.cfg.Source, now)
 		if err != nil {
 			return nil, err
@@ -41,8 +45,33 @@ func (o *Outbox) batch(events []Event) (*batch, error) {
 			err.Index = i
 			return nil, err
 		}
+		if !own {
+			repeated, err := ids.add(i, e)
+			if err != nil {
+				return nil, err
+			}
+			if repeated {
+				continue
+			}
+		}
+		kept, index = append(kept, e), append(index, i)
+	}
+	b, err := assemble(kept, index)
+	if err == nil && len(ids.list) > 0 {
+		b.given, b.events = ids.list, kept
+	}
+	return b, err
+}
+
+// assemble makes the columns and counts the keys.
+func assemble(events []Event, index []int) (*batch, error) {
+	b := &batch{unconditional: true, index: index}
+	count := keyCounter{index: make(map[[2]string]int, len(events))}
+	keyOf := make([]int, len(events))
+	for i, e := range events {
+		var err error
 		if keyOf[i], err = count.add(e); err != nil {
-			return nil, fmt.Errorf("add event %d: %w", i, err)
+			return nil, fmt.Errorf("add event %d: %w", index[i], err)
 		}
 		b.unconditional = b.unconditional && e.Version == 0
 		if err := b.append(e, count.keys[keyOf[i]].events); err != nil {
@@ -57,6 +86,21 @@ func (o *Outbox) batch(events []Event) (*batch, error) {
 		return cmp.Or(cmp.Compare(x.topic, y.topic), cmp.Compare(x.key, y.key))
 	})
 	return b, nil
+}
+
+// without is the batch without the events of some given ids.
+func (b *batch) without(ids map[string]bool) (*batch, error) {
+	if len(ids) == 0 {
+		return b, nil
+	}
+	var events []Event
+	var index []int
+	for i, e := range b.events {
+		if !ids[e.ID] {
+			events, index = append(events, e), append(index, b.index[i])
+		}
+	}
+	return assemble(events, index)
 }
 
 func (o *Outbox) check(e Event) *EventError {
@@ -92,9 +136,7 @@ func (b *batch) single() bool { return len(b.ids) == 1 }
 // args are in the order of the parameters of the batch's statement.
 func (b *batch) args() []any {
 	if b.single() {
-		args := []any{
-			b.topics[0], b.names[0], b.ids[0], b.types[0], b.sources[0], b.schemas[0], b.times[0], b.headers[0], b.data[0],
-		}
+		args := b.columns()
 		if base := b.keys[0].base; base > 0 {
 			args = append(args, base) // lockNextSQL's
 		}
@@ -110,6 +152,16 @@ func (b *batch) args() []any {
 		b.ids, b.types, b.sources, b.topics, b.names, b.behind, b.schemas, b.times, b.headers, b.data,
 	}
 }
+
+// columns are those of a batch of one.
+func (b *batch) columns() []any {
+	return []any{
+		b.topics[0], b.names[0], b.ids[0], b.types[0], b.sources[0], b.schemas[0], b.times[0], b.headers[0], b.data[0],
+	}
+}
+
+// givenArgs are the parameters of insertGivenSQL.
+func (b *batch) givenArgs() []any { return append(b.columns(), b.keys[0].base, b.given[0].content) }
 
 // keyCounter numbers the events of each key within a call.
 type keyCounter struct {

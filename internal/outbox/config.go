@@ -80,6 +80,10 @@ type RelayConfig struct {
 	PartitionsAhead int
 	// Retention is how long a wholly published partition is kept, for [Republish]. Default 72 h.
 	Retention time.Duration
+	// IDRetention is how long an id that a caller gave is remembered, counted from its first append. It should not be
+	// shorter than the time for which consumers remember events: they would get the id again with another payload.
+	// Default 240 h.
+	IDRetention time.Duration
 	// MaintainEvery is the pause between looks at the partitions. Default 10 s.
 	MaintainEvery time.Duration
 
@@ -115,6 +119,7 @@ func (c RelayConfig) withDefaults() RelayConfig {
 	orDefault(&c.PartitionSize, 1_000_000)
 	orDefault(&c.PartitionsAhead, 4)
 	orDefault(&c.Retention, 72*time.Hour)
+	orDefault(&c.IDRetention, 240*time.Hour)
 	orDefault(&c.TopicsEvery, 30*time.Second)
 	orDefault(&c.MaintainEvery, 10*time.Second)
 	orDefault(&c.MaxSilence, 30*time.Second)
@@ -155,6 +160,7 @@ func (c RelayConfig) validate() error {
 	l.refuse(c.PartitionSize < 1 || c.PartitionsAhead < 1 || c.MaintainEvery < 0, "partitions",
 		"size, number ahead or interval is not positive")
 	l.refuse(c.Retention < time.Minute, "retention", fmt.Sprintf("%s is shorter than a minute", c.Retention))
+	l.refuse(c.IDRetention < time.Minute, "id_retention", fmt.Sprintf("%s is shorter than a minute", c.IDRetention))
 	l.refuse(c.MaxSilence <= c.PublishTimeout, "max_silence",
 		fmt.Sprintf("%s is not longer than the publish timeout of %s", c.MaxSilence, c.PublishTimeout))
 	return l.err()

@@ -3,6 +3,7 @@
 //
 //	outbox.go config.go check.go           what is configured, and what is refused
 //	event.go add.go batch.go insert.go     what a transaction adds, and the statement that adds it
+//	given.go                               ids that callers give: one id, one event
 //	queue.go publisher.go                  the same along with other writes, or for who knows only Watermill
 //	schema.go add_record.go                what a message is as an event, and records that are none
 //	snapshot.go marks.go reader.go         which rows are to be published, and what is remembered of it

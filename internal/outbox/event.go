@@ -14,7 +14,7 @@ import (
 
 // Event is what a transaction wants to be published if, and only if, it commits.
 type Event struct {
-	ID         string            // UUID in its canonical form; "" = a new UUIDv7
+	ID         string            // UUID in its canonical form; "" = a new UUIDv7. One id is one event: see [Outbox.Add]
 	Source     string            // URI reference of the writer; "" = [Config.Source]
 	Type       string            // reverse DNS name with its version
 	Topic      string            // where it goes; 1 to 249 of [a-zA-Z0-9._-]
@@ -31,6 +31,7 @@ type Added struct {
 	ID       string
 	Version  int64 // the key's number in its topic
 	Position int64 // the row's place in the outbox; other transactions' rows lie in between
+	Repeated bool  // the event had been added under this id before: nothing was added, Version and Position are 0
 }
 
 // Code names one way in which an event cannot be added. The names are stable.
@@ -52,10 +53,12 @@ const (
 	CodeReservedExtension Code = "reserved_extension"
 	CodeTooLarge          Code = "too_large"
 	CodeInvalidPayload    Code = "invalid_payload" // [Config.Validate] refused it; its error is wrapped
+	CodeIDConflict        Code = "id_conflict"     // the id that the caller gave belongs to another event
 )
 
-// An EventError says which event of a call cannot be added and why. Nothing was sent to the database: the transaction
-// is untouched. It never repeats the payload.
+// An EventError says which event of a call cannot be added and why. Nothing of the call was added and the transaction
+// stays usable; for [CodeIDConflict] the database was asked, for the others nothing was sent. It never repeats the
+// payload.
 type EventError struct {
 	Code   Code
 	Index  int // of the event in the call
@@ -68,6 +71,12 @@ func (e *EventError) Error() string {
 }
 
 func (e *EventError) Unwrap() error { return e.Err }
+
+// Permanent reports true: the same event will be refused again.
+func (e *EventError) Permanent() bool { return true }
+
+// ErrorCode is the code as text: the name under which an event is dead-lettered whose handler got this error.
+func (e *EventError) ErrorCode() string { return string(e.Code) }
 
 // ErrVersionConflict means that an event's Version was not its key's next number: somebody else has added an event
 // since the caller read the aggregate. Nothing of the call was added. The transaction stays usable, but what it has

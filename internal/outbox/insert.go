@@ -79,3 +79,17 @@ insert into public.outbox
     (event_id, event_type, source, topic, key, version, data_schema, occurred_at, headers, payload)
 select $3::text::uuid, $4, $5, $1, $2, counted.version, nullif($6, ''), $7, nullif($8::text, '')::jsonb, $9
 from counted`
+
+// insertGivenSQL is for one event whose given id was claimed by the statement right before it, of which this side has
+// not seen the answer yet. If the event was there, nothing is locked, counted or inserted. An id that belongs to another
+// event comes here only with [ConflictWarn], or in a transaction that has failed.
+const insertGivenSQL = `
+with counted as (
+    insert into public.outbox_key as k (topic, key, version)
+    select $1, $2, 1
+    where exists (select from public.outbox_given_id g
+            where g.event_id = $3::text::uuid and (g.repeats = 0 or g.content <> $11))
+        and ($10::bigint < 1 or exists (select from public.outbox_key o where o.topic = $1 and o.key = $2))
+    on conflict (topic, key) do update set version = k.version + 1 where $10::bigint in (-1, k.version)
+    returning version
+)` + insertOneSQL

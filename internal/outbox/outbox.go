@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +19,10 @@ type Config struct {
 	MaxEventBytes int
 	// Validate judges the payload, say by its schema. Its error is wrapped in an [EventError]. Optional.
 	Validate func(cloudevent.Event) error
+	// OnConflict is what happens to an event under an id that a caller gave to another event. Default ConflictError.
+	OnConflict OnConflict
+	// Log is told of conflicts that OnConflict lets pass. Default nowhere.
+	Log *slog.Logger
 	// Now is the clock for events that name no time. Default time.Now.
 	Now func() time.Time
 	// Registerer takes the metric outbox_events_added_total{topic}. Optional.
@@ -33,6 +38,8 @@ func (c Config) withDefaults() Config {
 	if c.MaxEventBytes == 0 {
 		c.MaxEventBytes = defaultMaxEventBytes
 	}
+	orDefault(&c.OnConflict, ConflictError)
+	orDefault(&c.Log, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -40,12 +47,12 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	if c.MaxEventBytes < 0 || c.MaxEventBytes > limitMaxEventBytes {
-		return &CheckError{[]Problem{{
-			"max_event_bytes", fmt.Sprintf("%d is not within 1 to %d", c.MaxEventBytes, limitMaxEventBytes),
-		}}}
-	}
-	return nil
+	var l checklist
+	l.refuse(c.MaxEventBytes < 0 || c.MaxEventBytes > limitMaxEventBytes, "max_event_bytes",
+		fmt.Sprintf("%d is not within 1 to %d", c.MaxEventBytes, limitMaxEventBytes))
+	l.refuse(c.OnConflict != ConflictError && c.OnConflict != ConflictWarn, "on_conflict",
+		fmt.Sprintf("%q is neither %q nor %q", c.OnConflict, ConflictError, ConflictWarn))
+	return l.err()
 }
 
 // Outbox adds events to callers' transactions. It holds no connection and may be used by any number of goroutines.

@@ -18,7 +18,7 @@ type partition struct {
 // maxChanges bounds how many partitions one look creates, and how many it drops: the relay has events to publish.
 const maxChanges = 8
 
-// maintain keeps room ahead of the writers and drops what is published and old enough.
+// maintain keeps room ahead of the writers, drops what is published and old enough, and forgets old ids.
 func (l *leader) maintain(ctx context.Context) error {
 	partitions, err := l.partitions(ctx)
 	if err != nil {
@@ -42,7 +42,10 @@ func (l *leader) maintain(ctx context.Context) error {
 		upper += l.cfg.PartitionSize
 		l.metrics.room.Set(float64(upper - 1 - head))
 	}
-	return l.dropPublished(ctx, partitions)
+	if err := l.dropPublished(ctx, partitions); err != nil {
+		return err
+	}
+	return l.forgetIDs(ctx)
 }
 
 const headSQL = `select coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0)`

@@ -17,7 +17,8 @@ import (
 //
 // A message needs a UUID and, in its metadata, the record key (or ce_subject) and ce_type; ce_source, ce_time,
 // ce_dataschema and ce_aggregateversion are taken if present, everything else becomes an extension. What
-// cloudevent.Event.Message makes fits.
+// cloudevent.Event.Message makes fits. Its UUID is an id that the caller gives: the same message again adds nothing,
+// another one under the same UUID is refused (see [Outbox.Add]).
 //
 // Every statement runs under the given context, not under a message's and not, as watermill-sql alone would have it,
 // under none. The publisher is of no use after the transaction's end.
@@ -47,12 +48,10 @@ func (e executor) ExecContext(_ context.Context, query string, args ...any) (sql
 	if !ok {
 		return nil, errors.ErrUnsupported
 	}
-	tag, err := b.exec(e.ctx, e.tx)
-	if err != nil {
+	if err := e.outbox.exec(e.ctx, e.tx, b); err != nil {
 		return nil, err
 	}
-	e.outbox.count(b)
-	return result(tag.RowsAffected()), nil
+	return result(len(b.ids)), nil
 }
 
 // onlyBatch takes the batch out of the one query that schemaAdapter makes.

@@ -8,14 +8,27 @@ import (
 // Queue is [Outbox.Add] for one event whose insert travels with other statements: it adds the insert to a batch, which
 // the caller sends on its transaction. What holds for Add holds for the event once the batch is through.
 //
-// Errors: [*EventError] at once, with nothing queued. [ErrVersionConflict] comes from the batch's results, as does the
-// database's; what the batch held behind the event may have run by then, so the transaction must be rolled back.
+// Errors: [*EventError] at once, with nothing queued. [ErrVersionConflict] comes from the batch's results, as do the
+// database's errors and the [*EventError] of an id that belongs to another event; what the batch held behind the event
+// may have run by then, so the transaction must be rolled back.
 func (o *Outbox) Queue(b *pgx.Batch, event Event) error {
 	one, err := o.batch([]Event{event})
 	if err != nil {
 		return err
 	}
-	b.Queue(one.sql(), one.args()...).Exec(func(tag pgconn.CommandTag) error {
+	sql, args, repeated := one.sql(), one.args(), false
+	if len(one.given) > 0 {
+		b.Queue(claimSQL, claimArgs(one.given)...).Query(func(rows pgx.Rows) error {
+			found, err := o.readClaims(rows, one.given)
+			repeated = len(found) > 0
+			return err
+		})
+		sql, args = insertGivenSQL, one.givenArgs()
+	}
+	b.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
+		if repeated {
+			return nil
+		}
 		if err := one.complete(int(tag.RowsAffected())); err != nil {
 			return err
 		}

@@ -1,8 +1,6 @@
 package customer
 
 import (
-	_ "embed"
-	"html/template"
 	"log/slog"
 	"net/http"
 
@@ -141,8 +139,12 @@ func (a *api) RenameCustomer(w http.ResponseWriter, r *http.Request, id openapi.
 	})
 }
 
-// CreateVerification answers POST /v1/verifications.
+// CreateVerification answers POST /v1/verifications, from programs in JSON and from the page of the link as a form.
 func (a *api) CreateVerification(w http.ResponseWriter, r *http.Request) {
+	if web.IsForm(r) {
+		a.pressButton(w, r)
+		return
+	}
 	body, err := web.Decode[openapi.VerificationRequest](w, r)
 	if err != nil {
 		web.WriteProblem(w, r, err)
@@ -156,26 +158,4 @@ func (a *api) CreateVerification(w http.ResponseWriter, r *http.Request) {
 	web.WriteJSON(w, r, http.StatusOK, openapi.VerificationResponse{
 		UserId: string(user.ID), Status: openapi.Status(user.Status), Version: user.Version,
 	})
-}
-
-//go:embed verified.html
-var verifiedHTML string
-
-var verifiedPage = template.Must(template.New("verified").Parse(verifiedHTML))
-
-// FollowVerificationLink answers GET /v1/verifications?token=, the link in the mail: it verifies and shows a page.
-// That a GET changes something is deliberate; see docs/adr/0020-verification-link.md.
-func (a *api) FollowVerificationLink(
-	w http.ResponseWriter, r *http.Request, params openapi.FollowVerificationLinkParams,
-) {
-	user, err := a.commands.Verify(r.Context(), params.Token)
-	if err != nil {
-		web.WriteProblem(w, r, err)
-		return
-	}
-	header := w.Header()
-	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Cache-Control", "no-store")
-	header.Set("Referrer-Policy", "no-referrer") // the address of this page holds the token
-	_ = verifiedPage.Execute(w, user)
 }

@@ -3,6 +3,7 @@ package customer
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -24,7 +25,7 @@ func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error
 	err = c.transaction(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		locked, err := lock(ctx, tx, claim.UserID)
 		if errors.Is(err, &domain.Error{Code: domain.CodeUserNotFound}) {
-			return &domain.Error{Code: domain.CodeTokenInvalid, Field: "token", Message: "is not a valid verification token"}
+			return errUnknownToken
 		}
 		if err != nil {
 			return err
@@ -48,4 +49,30 @@ func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error
 	}
 	fault.Here("customer.verify.committed")
 	return user, nil
+}
+
+// errUnknownToken is the answer to a token of no user.
+var errUnknownToken = &domain.Error{
+	Code: domain.CodeTokenInvalid, Field: "token", Message: "is not a valid verification token",
+}
+
+const selectLinkOwner = `select email, status from users where id = $1`
+
+// CheckLink says what [Commands.Verify] would make of the token, and changes nothing: the status of its user, or the
+// same errors.
+func (c *Commands) CheckLink(ctx context.Context, token string) (domain.Status, error) {
+	claim, err := domain.ParseClaim(token)
+	if err != nil {
+		return "", err
+	}
+	var email domain.Email
+	var status domain.Status
+	err = c.pool.QueryRow(ctx, selectLinkOwner, claim.UserID).Scan(&email, &status)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return "", errUnknownToken
+	case err != nil:
+		return "", fmt.Errorf("read user: %w", err)
+	}
+	return status, c.links.Verify(claim, email, now())
 }

@@ -25,19 +25,18 @@ type Mail struct {
 	ID        uuid.UUID
 	UserID    domain.UserID
 	Recipient domain.Email
-	Name      domain.Name
 }
 
 const readMail = `
-select mail.id, mail.user_id, contact.email, contact.name
+select mail.id, mail.user_id, contact.email
 from mail join contact using (user_id) where mail.event_id = $1 and mail.template = $2`
 
 var errNobody = errors.New("read mail: there is no such mail, or nobody to send it to")
 
-// readVerification reads the mail that an event owes when it is about to be sent, so that it goes to the address and
-// the name that the contact has now. A contact that is gone gets no mail.
+// readVerification reads the mail that an event owes when it is about to be sent, so that it goes to the address
+// that the contact has now. A contact that is gone gets no mail.
 func readVerification(ctx context.Context, pool *pgxpool.Pool, eventID string) (m Mail, err error) {
-	err = pool.QueryRow(ctx, readMail, eventID, templateVerification).Scan(&m.ID, &m.UserID, &m.Recipient, &m.Name)
+	err = pool.QueryRow(ctx, readMail, eventID, templateVerification).Scan(&m.ID, &m.UserID, &m.Recipient)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return m, failure.AsPermanent(errNobody)
@@ -73,8 +72,8 @@ func (w Writer) Write(m Mail, now time.Time) (Letter, error) {
 		return Letter{}, fmt.Errorf("sign link: %w", err)
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "Hello %s,\n\n", m.Name)
-	fmt.Fprintf(&text, "please confirm that this is your address by following this link:\n\n")
+	fmt.Fprintf(&text, "Hello,\n\nthis address was given at a sign-up. To confirm that it is yours, open this page\n")
+	fmt.Fprintf(&text, "and press the button on it:\n\n")
 	fmt.Fprintf(&text, "%s/v1/verifications?token=%s\n\n", w.PublicURL, token)
 	fmt.Fprintf(&text, "It works until %s. ", expires.UTC().Format("2 January 2006, 15:04 MST"))
 	fmt.Fprintf(&text, "If you did not sign up, do nothing: the address stays unconfirmed.\n")

@@ -10,14 +10,15 @@ import (
 	"strings"
 )
 
-// readBody returns the body of a request that says it is JSON in UTF-8, uncompressed, and that keeps to the limit.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// readBody returns the body of a request that says it is of the media type, in UTF-8 and uncompressed, and that keeps
+// to the limit.
+func readBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, error) {
 	limit := exchangeOf(r).config.MaxBodyBytes
 	switch {
 	case r.ContentLength == 0:
 		return nil, errBodyMissing()
-	case !isJSON(r.Header["Content-Type"]):
-		return nil, refuse(CodeUnsupportedMediaType, "The body must be application/json in UTF-8.")
+	case !isMedia(r.Header["Content-Type"], media):
+		return nil, refuse(CodeUnsupportedMediaType, "The body must be "+media+" in UTF-8.")
 	case !isIdentity(r.Header["Content-Encoding"]):
 		return nil, refuse(CodeUnsupportedEncoding, "The body must not be compressed.")
 	case r.ContentLength > limit:
@@ -49,12 +50,12 @@ func errTooLarge(limit int64) *Error {
 	return refuse(CodeBodyTooLarge, fmt.Sprintf("The body is longer than %d bytes.", limit))
 }
 
-func isJSON(values []string) bool {
+func isMedia(values []string, want string) bool {
 	if len(values) != 1 {
 		return false
 	}
 	media, parameters, err := mime.ParseMediaType(values[0])
-	if err != nil || media != "application/json" {
+	if err != nil || media != want {
 		return false
 	}
 	charset, given := parameters["charset"]

@@ -12,6 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+const mediaJSON = "application/json"
+
 // maxDepth is how deep a body may nest, the object itself included.
 const maxDepth = 32
 
@@ -23,7 +25,7 @@ const maxDepth = 32
 // The error is always an [*Error] with a 4xx status.
 func Decode[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 	var none, value T
-	body, err := readBody(w, r)
+	body, err := readBody(w, r, mediaJSON)
 	if err != nil {
 		return none, err
 	}

@@ -28,12 +28,15 @@ type Problem struct {
 // WriteProblem answers with err. An [*Error] is answered as it is. Any other error goes to [Config.MapError]; what
 // that does not know is 503 timeout when the request ran out of time, and 500 internal otherwise, with the error in
 // the log and nothing of it in the answer.
+//
+// A program gets problem details, a person with a browser ([WantsPage]) a page that says the same.
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeOf(r)
 	answer := x.answerTo(r.Context(), err)
 	header := w.Header()
 	header.Set("Content-Type", "application/problem+json")
 	header.Set("Cache-Control", "no-store")
+	header.Set("Vary", "Accept")
 	header.Set("X-Request-Id", x.id)
 	header.Del("ETag")
 	if answer.RetryAfter > 0 {
@@ -42,8 +45,13 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	if leavesBodyUnread(answer.Code) {
 		header.Set("Connection", "close")
 	}
+	problem := x.problem(r.Context(), answer)
+	if WantsPage(r) {
+		WritePage(w, r, answer.Status, problemPage, problem)
+		return
+	}
 	w.WriteHeader(answer.Status)
-	body, err := json.Marshal(x.problem(r.Context(), answer))
+	body, err := json.Marshal(problem)
 	if err != nil {
 		return // cannot happen: the struct is strings and numbers
 	}

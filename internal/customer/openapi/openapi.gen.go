@@ -272,8 +272,8 @@ type CustomerID = string
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
-// BodyBadRequest What went wrong (RFC 9457). Never repeats what the client sent.
-type BodyBadRequest = Problem
+// Token defines model for Token.
+type Token = string
 
 // CustomerBadRequest What went wrong (RFC 9457). Never repeats what the client sent.
 type CustomerBadRequest = Problem
@@ -326,6 +326,9 @@ type Unavailable = Problem
 // UnsupportedMedia What went wrong (RFC 9457). Never repeats what the client sent.
 type UnsupportedMedia = Problem
 
+// VerificationBadRequest What went wrong (RFC 9457). Never repeats what the client sent.
+type VerificationBadRequest = Problem
+
 // VersionConflict What went wrong (RFC 9457). Never repeats what the client sent.
 type VersionConflict = Problem
 
@@ -336,10 +339,16 @@ type CreateSignupParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
-// FollowVerificationLinkParams defines parameters for FollowVerificationLink.
-type FollowVerificationLinkParams struct {
+// ShowVerificationParams defines parameters for ShowVerification.
+type ShowVerificationParams struct {
 	// Token The token of the mail, once.
-	Token string `form:"token" json:"token"`
+	Token Token `form:"token" json:"token"`
+}
+
+// HeadVerificationParams defines parameters for HeadVerification.
+type HeadVerificationParams struct {
+	// Token The token of the mail, once.
+	Token Token `form:"token" json:"token"`
 }
 
 // RenameCustomerJSONRequestBody defines body for RenameCustomer for application/json ContentType.
@@ -350,6 +359,9 @@ type CreateSignupJSONRequestBody = SignupRequest
 
 // CreateVerificationJSONRequestBody defines body for CreateVerification for application/json ContentType.
 type CreateVerificationJSONRequestBody = VerificationRequest
+
+// CreateVerificationFormdataRequestBody defines body for CreateVerification for application/x-www-form-urlencoded ContentType.
+type CreateVerificationFormdataRequestBody = VerificationRequest
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
@@ -365,9 +377,12 @@ type ServerInterface interface {
 	// CreateSignup Sign up
 	// (POST /v1/signups)
 	CreateSignup(w http.ResponseWriter, r *http.Request, params CreateSignupParams)
-	// FollowVerificationLink Follow the link in the mail
+	// ShowVerification Open the link in the mail
 	// (GET /v1/verifications)
-	FollowVerificationLink(w http.ResponseWriter, r *http.Request, params FollowVerificationLinkParams)
+	ShowVerification(w http.ResponseWriter, r *http.Request, params ShowVerificationParams)
+	// HeadVerification Ask whether the link works
+	// (HEAD /v1/verifications)
+	HeadVerification(w http.ResponseWriter, r *http.Request, params HeadVerificationParams)
 	// CreateVerification Verify an address
 	// (POST /v1/verifications)
 	CreateVerification(w http.ResponseWriter, r *http.Request)
@@ -401,9 +416,15 @@ func (_ Unimplemented) CreateSignup(w http.ResponseWriter, r *http.Request, para
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// FollowVerificationLink Follow the link in the mail
+// ShowVerification Open the link in the mail
 // (GET /v1/verifications)
-func (_ Unimplemented) FollowVerificationLink(w http.ResponseWriter, r *http.Request, params FollowVerificationLinkParams) {
+func (_ Unimplemented) ShowVerification(w http.ResponseWriter, r *http.Request, params ShowVerificationParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// HeadVerification Ask whether the link works
+// (HEAD /v1/verifications)
+func (_ Unimplemented) HeadVerification(w http.ResponseWriter, r *http.Request, params HeadVerificationParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -541,14 +562,14 @@ func (siw *ServerInterfaceWrapper) CreateSignup(w http.ResponseWriter, r *http.R
 	handler.ServeHTTP(w, r)
 }
 
-// FollowVerificationLink operation middleware
-func (siw *ServerInterfaceWrapper) FollowVerificationLink(w http.ResponseWriter, r *http.Request) {
+// ShowVerification operation middleware
+func (siw *ServerInterfaceWrapper) ShowVerification(w http.ResponseWriter, r *http.Request) {
 
 	var err error
 	_ = err
 
 	// Parameter object where we will unmarshal all parameters from the context
-	var params FollowVerificationLinkParams
+	var params ShowVerificationParams
 
 	// ------------- Required query parameter "token" -------------
 
@@ -564,7 +585,40 @@ func (siw *ServerInterfaceWrapper) FollowVerificationLink(w http.ResponseWriter,
 	}
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.FollowVerificationLink(w, r, params)
+		siw.Handler.ShowVerification(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// HeadVerification operation middleware
+func (siw *ServerInterfaceWrapper) HeadVerification(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params HeadVerificationParams
+
+	// ------------- Required query parameter "token" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "token", r.URL.Query(), &params.Token, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "token"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "token", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.HeadVerification(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -714,7 +768,10 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 		r.Patch(options.BaseURL+"/v1/customers/{id}", wrapper.RenameCustomer)
 	})
 	r.Group(func(r chi.Router) {
-		r.Get(options.BaseURL+"/v1/verifications", wrapper.FollowVerificationLink)
+		r.Get(options.BaseURL+"/v1/verifications", wrapper.ShowVerification)
+	})
+	r.Group(func(r chi.Router) {
+		r.Head(options.BaseURL+"/v1/verifications", wrapper.HeadVerification)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/v1/verifications", wrapper.CreateVerification)

@@ -37,9 +37,7 @@ func (c *call) CreateSignup(_ http.ResponseWriter, _ *http.Request, params opena
 	}
 }
 
-func (c *call) FollowVerificationLink(
-	_ http.ResponseWriter, _ *http.Request, params openapi.FollowVerificationLinkParams,
-) {
+func (c *call) ShowVerification(_ http.ResponseWriter, _ *http.Request, params openapi.ShowVerificationParams) {
 	c.operation, c.argument = "link", params.Token
 }
 

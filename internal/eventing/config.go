@@ -47,7 +47,7 @@ type OutboxConfig struct {
 	BatchSize     int           `env:"BATCH" envDefault:"1000" min:"1" max:"100000" doc:"events per call to the broker"`
 	Poll          time.Duration `env:"POLL" envDefault:"250ms" min:"5ms" max:"1m" doc:"longest pause between two looks at the table, at most a third of OUTBOX_LEASE; commits of the own process wake the relay at once"`
 	Notify        bool          `env:"NOTIFY" envDefault:"false" doc:"with several instances: those that only follow tell the one whose relay leads of their commits, at most 50 times a second, instead of leaving them to its poll; takes another connection"`
-	Lease         time.Duration `env:"LEASE" envDefault:"15s" min:"500ms" max:"10m" doc:"how long the leading relay leads without renewal; takeover takes as long"`
+	Lease         time.Duration `env:"LEASE" envDefault:"15s" min:"500ms" max:"10m" doc:"how long the leading relay leads without renewal: a relay that hangs or is cut off from the database is replaced after that, one that was killed within a second"`
 	Retention     time.Duration `env:"RETENTION" envDefault:"72h" min:"1m" max:"87600h" doc:"how long published events are kept"`
 	MaxSilence    time.Duration `env:"MAX_SILENCE" envDefault:"30s" min:"1s" max:"24h" doc:"how long unpublished events may wait without any progress before /readyz fails"`
 	MaxEventBytes int           `env:"MAX_EVENT_BYTES" envDefault:"900000" min:"1024" max:"1000000" doc:"of one event with its headers; below the broker's message.max.bytes"`

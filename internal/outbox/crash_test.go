@@ -48,6 +48,7 @@ const (
 var crashPoints = []crashPoint{
 	{name: "relay.follow", nth: 1, prepare: leased},
 	{name: "relay.acquire.before", nth: 1},
+	{name: "relay.acquire.in_tx", nth: 1},
 	{name: "relay.acquire.after", nth: 1},
 	{name: "relay.rebase.before", nth: 1, prepare: restored},
 	{name: "relay.rebase.in_tx", nth: 1, prepare: restored},

@@ -134,10 +134,14 @@ func (l *leader) advance(ctx context.Context, src source, taken *outcome) error 
 	return err
 }
 
-// secure makes sure that the lease outlasts the flight to come.
+// secure makes sure that the lease outlasts the flight to come, and that the session has not ended meanwhile: a follower
+// may have taken over, since the leader's lock ends with the session.
 func (l *leader) secure(ctx context.Context) error {
 	if l.term.left() >= l.deadline() {
-		return nil
+		if answered := l.answered.Load(); answered != nil && time.Since(*answered) < proveAfter {
+			return nil
+		}
+		return l.onConn(ctx, func(ctx context.Context) error { return l.term.prove(ctx, l.conn) })
 	}
 	err := l.onConn(ctx, func(ctx context.Context) error { return l.term.renew(ctx, l.conn) })
 	if err == nil && l.term.left() < l.deadline() {

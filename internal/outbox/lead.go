@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,6 +21,8 @@ type leader struct {
 	heldPages *pager
 	parked    parkedKeys
 	resumed   map[receipt]bool // taken in an earlier session of this process
+	// answered is when the last statements that succeeded were asked: the session lived then.
+	answered atomic.Pointer[time.Time]
 
 	topics      map[string]int32 // that have the partitions they had
 	topicsAsked time.Time
@@ -68,7 +71,12 @@ func (r *Relay) lead(ctx context.Context, conn *pgx.Conn, t *term) error {
 func (l *leader) onConn(ctx context.Context, do func(context.Context) error) error {
 	l.turn.Lock()
 	defer l.turn.Unlock()
-	return withTimeout(ctx, do)
+	asked := time.Now()
+	err := withTimeout(ctx, do)
+	if err == nil {
+		l.answered.Store(&asked)
+	}
+	return err
 }
 
 // loop is the relay at work: parked keys that are due, a window, a pause if there was none.

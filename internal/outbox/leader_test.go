@@ -51,13 +51,13 @@ func TestAStaleLeaderReleasesNothing(t *testing.T) {
 	pool := newDatabase(t)
 	stale, leader := newSession(t, pool, 10), newSession(t, pool, 10)
 	require.NoError(t, stale.term.release(t.Context(), stale.conn))
-	left, err := leaseLeft(t.Context(), leader.conn)
+	seen, err := look(t.Context(), leader.conn)
 	require.NoError(t, err)
-	require.Positive(t, left)
+	require.Positive(t, seen.left)
 	require.NoError(t, leader.term.release(t.Context(), leader.conn))
-	left, err = leaseLeft(t.Context(), leader.conn)
+	seen, err = look(t.Context(), leader.conn)
 	require.NoError(t, err)
-	require.Negative(t, left)
+	require.Negative(t, seen.left)
 }
 
 // A call of Publish must have returned before its lease ends: what is left is looked at before each.
@@ -73,7 +73,12 @@ func TestAFlightIsNotLaunchedOnAnExpiringLease(t *testing.T) {
 	require.NoError(t, l.secure(t.Context()))
 	require.True(t, l.term.until.After(soon), "the lease is extended first")
 	newSession(t, pool, 10)
-	require.NoError(t, l.secure(t.Context()), "there is time: nobody is asked")
+	soonAfter, before := time.Now().Add(time.Hour), time.Now().Add(-proveAfter)
+	l.answered.Store(&soonAfter)
+	require.NoError(t, l.secure(t.Context()), "there is time, and a sign of life: nobody is asked")
+	l.answered.Store(&before)
+	require.ErrorIs(t, l.secure(t.Context()), errDeposed, "there is time, but the session may have ended")
+	l.answered.Store(&soonAfter)
 	l.term.until = soon
 	require.ErrorIs(t, l.secure(t.Context()), errDeposed)
 }

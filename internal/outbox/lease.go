@@ -23,24 +23,65 @@ func (t *term) micros() int64            { return t.lease.Microseconds() }
 func (t *term) extended(asked time.Time) { t.until = asked.Add(t.lease) }
 func (t *term) left() time.Duration      { return time.Until(t.until) }
 
-const acquireSQL = `
-update public.outbox_cursor
-set epoch = epoch + 1, leader = $2, lease_until = clock_timestamp() + $3 * interval '1 microsecond'
-where name = $1 and (lease_until <= clock_timestamp() or epoch = $4)
-returning epoch`
+// lockClass is the first half of the advisory locks of relays; the second is the epoch.
+const lockClass = 0x74776f62 // "twob"
+
+const lookSQL = `
+select epoch, extract(epoch from lease_until - clock_timestamp())::float8,
+    case when lock_epoch = epoch then pg_try_advisory_xact_lock_shared($2, (epoch & 2147483647)::int) else false end
+from public.outbox_cursor where name = $1`
 
 // neverLed is an epoch that no cursor has.
 const neverLed = -1
 
-// acquire makes this relay the leader if nobody is, or if it was itself the last: while the epoch is the one it had
-// (own) nobody has led since, and it need not wait for its own lease. With nil it is a follower still.
+// leadership is what a follower sees of the one who leads.
+type leadership struct {
+	epoch int64
+	left  time.Duration // of the lease; not positive: nobody leads
+	// ended says that the session which took the lease has ended: the server has let go of its lock. Its process is dead,
+	// or alive and without the session; it never leads in this epoch again.
+	ended bool
+}
+
+// look reads who leads. It takes the leader's lock for the time of the statement, shared with other followers that look.
+func look(ctx context.Context, conn *pgx.Conn) (leadership, error) {
+	var l leadership
+	var seconds float64
+	if err := conn.QueryRow(ctx, lookSQL, cursorName, lockClass).Scan(&l.epoch, &seconds, &l.ended); err != nil {
+		return l, fmt.Errorf("read lease: %w", err)
+	}
+	l.left = time.Duration(seconds * float64(time.Second))
+	return l, nil
+}
+
+const acquireSQL = `
+update public.outbox_cursor
+set epoch = epoch + 1, lock_epoch = epoch + 1, leader = $3, lease_until = clock_timestamp() + $4 * interval '1 microsecond'
+where name = $1 and epoch = $2 and (lease_until <= clock_timestamp() or $5)
+returning epoch`
+
+const lockSQL = `select pg_try_advisory_lock($1, ($2::bigint & 2147483647)::int)`
+
+const notLockedSQL = `update public.outbox_cursor set lock_epoch = null where name = $1 and epoch = $2`
+
+// acquire makes this relay the leader after the epoch that it has seen. If that one's lease had not run out, the caller
+// knows better: it is its own, or the leader's session has ended. With nil another relay was faster, or the leader has
+// renewed its lease. The lock of the new epoch is held before the epoch can be seen, so that it is never free while the
+// session lives. After an error the session has to be ended: it may hold the lock of an epoch that never began.
 func acquire(
-	ctx context.Context, conn *pgx.Conn, leader string, lease time.Duration, own int64,
+	ctx context.Context, conn *pgx.Conn, leader string, lease time.Duration, seen leadership,
 ) (*term, error) {
 	fault.Here("relay.acquire.before")
 	asked := time.Now()
 	t := &term{lease: lease}
-	err := conn.QueryRow(ctx, acquireSQL, cursorName, leader, lease.Microseconds(), own).Scan(&t.epoch)
+	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		row := tx.QueryRow(ctx, acquireSQL, cursorName, seen.epoch, leader, lease.Microseconds(), seen.left > 0)
+		if err := row.Scan(&t.epoch); err != nil {
+			return err
+		}
+		fault.Here("relay.acquire.in_tx")
+		return t.lock(ctx, tx)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
@@ -50,6 +91,17 @@ func acquire(
 	fault.Here("relay.acquire.after")
 	t.extended(asked)
 	return t, nil
+}
+
+// lock takes the epoch's advisory lock for as long as the session lasts. If a stranger has it, the relay leads without
+// it, and followers wait for its lease.
+func (t *term) lock(ctx context.Context, tx pgx.Tx) error {
+	var locked bool
+	if err := tx.QueryRow(ctx, lockSQL, lockClass, t.epoch).Scan(&locked); err != nil || locked {
+		return err
+	}
+	_, err := tx.Exec(ctx, notLockedSQL, cursorName, t.epoch)
+	return err
 }
 
 const renewSQL = `
@@ -63,6 +115,18 @@ func (t *term) renew(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	t.extended(asked)
+	return nil
+}
+
+// prove asks whether the session still lives and the epoch is still ours.
+func (t *term) prove(ctx context.Context, conn *pgx.Conn) error {
+	var epoch int64
+	if err := conn.QueryRow(ctx, epochSQL, cursorName).Scan(&epoch); err != nil {
+		return fmt.Errorf("read epoch: %w", err)
+	}
+	if epoch != t.epoch {
+		return errDeposed
+	}
 	return nil
 }
 
@@ -104,16 +168,4 @@ func (t *term) release(ctx context.Context, conn *pgx.Conn) error {
 		return fmt.Errorf("release lease: %w", err)
 	}
 	return nil
-}
-
-const leaseLeftSQL = `
-select extract(epoch from lease_until - clock_timestamp())::float8 from public.outbox_cursor where name = $1`
-
-// leaseLeft is how long somebody still may lead; it is not positive if nobody may.
-func leaseLeft(ctx context.Context, conn *pgx.Conn) (time.Duration, error) {
-	var seconds float64
-	if err := conn.QueryRow(ctx, leaseLeftSQL, cursorName).Scan(&seconds); err != nil {
-		return 0, fmt.Errorf("read lease: %w", err)
-	}
-	return time.Duration(seconds * float64(time.Second)), nil
 }

@@ -27,7 +27,7 @@ type Relay struct {
 	sender  sender
 	recent  recent
 	heard   chan struct{} // notifications of other processes
-	epoch   int64         // of the last term, or neverLed
+	last    *term         // nil: never led, or gave its lease back
 	ready   bool          // a session passed all checks once: what is wrong later may pass
 }
 
@@ -42,7 +42,6 @@ func NewRelay(cfg RelayConfig) (*Relay, error) {
 		log:   cfg.Log,
 		pages: newPager(cfg.BatchSize, cfg.BatchBytes),
 		heard: make(chan struct{}, 1),
-		epoch: neverLed,
 	}
 	r.metrics = newRelayMetrics()
 	r.sender = sender{
@@ -64,16 +63,26 @@ func (r *Relay) Run(ctx context.Context) error {
 	r.health.begin()
 	defer r.health.end()
 	defer r.listen(ctx)()
+	err := r.sessions(ctx)
+	if late := r.sender.drain(r.cfg.PublishTimeout); late != nil {
+		return errors.Join(err, late)
+	}
+	r.giveBack(ctx)
+	return err
+}
+
+// sessions is one session after the other. Its error is nil if ctx ended.
+func (r *Relay) sessions(ctx context.Context) error {
 	for pause := retryMin; ; pause = min(2*pause, retryMax) {
 		began := time.Now()
 		err := r.session(ctx)
 		r.metrics.follow()
 		if ctx.Err() != nil {
-			return r.sender.drain(r.cfg.PublishTimeout)
+			return nil
 		}
 		var refused *CheckError
 		if errors.As(err, &refused) && (!r.ready || refused.Has(codePartitionCount)) {
-			return errors.Join(err, r.sender.drain(r.cfg.PublishTimeout))
+			return err
 		}
 		r.health.failed(err)
 		r.metrics.sessions.Inc()
@@ -82,8 +91,26 @@ func (r *Relay) Run(ctx context.Context) error {
 			pause = retryMin
 		}
 		if !sleep(ctx, jitter(pause)) {
-			return r.sender.drain(r.cfg.PublishTimeout)
+			return nil
 		}
+	}
+}
+
+// giveBack ends a lease that the last session could not end: it broke before, or a call of Publish was under way.
+// Followers would see its end by the free lock, a leader without the lock would keep them waiting.
+func (r *Relay) giveBack(ctx context.Context) {
+	if r.last == nil || r.last.left() <= 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	conn, err := r.cfg.Connect(ctx)
+	if err == nil {
+		err = r.last.release(ctx, conn)
+		closeSession(ctx, conn)
+	}
+	if err != nil {
+		r.log.Warn("lease not given back", "error", err)
 	}
 }
 
@@ -108,40 +135,71 @@ func (r *Relay) session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.epoch = t.epoch
+	r.last = t
 	r.log.Info("relay leads", "epoch", t.epoch, "leader", r.cfg.Name)
 	r.metrics.lead(t.epoch)
 	err = r.lead(ctx, conn, t)
 	if ctx.Err() != nil && !conn.IsClosed() && !r.sender.busy() {
-		err = errors.Join(err, withTimeout(ctx, func(ctx context.Context) error { return t.release(ctx, conn) }))
+		released := withTimeout(ctx, func(ctx context.Context) error { return t.release(ctx, conn) })
+		if released == nil {
+			r.last = nil
+		}
+		err = errors.Join(err, released)
 	}
 	return err
 }
 
-// awaitTerm follows until nobody leads. A follower looks at the lease often enough to take over within a poll of its
-// end.
+const (
+	// lookEvery is how soon a follower sees that the leader's session has ended. Each look is a statement of each follower.
+	lookEvery = 300 * time.Millisecond
+	// returnGrace is how long a follower leaves the lease to a leader that has lost its session and lives: it comes back
+	// with a new one and need not send again what it remembers. Of a dead one it is lost time.
+	returnGrace = 150 * time.Millisecond
+	// proveAfter is how old a leader's last sign of its session may be when it sends. It is shorter than returnGrace, so
+	// a leader that lives sends nothing more when a follower takes over after its session; a call may be under way.
+	proveAfter = 100 * time.Millisecond
+)
+
+// awaitTerm follows until nobody leads. A follower looks at the lease and the leader's lock often enough to take over
+// within a look of the end of either.
 func (r *Relay) awaitTerm(ctx context.Context, conn *pgx.Conn) (*term, error) {
-	for {
+	for before := (leadership{epoch: neverLed}); ; {
 		var t *term
-		var left time.Duration
+		var seen leadership
 		err := withTimeout(ctx, func(ctx context.Context) (err error) {
-			if t, err = acquire(ctx, conn, r.cfg.Name, r.cfg.Lease, r.epoch); err != nil || t != nil {
-				return err
+			if seen, err = look(ctx, conn); err == nil && r.mayLead(before, seen) {
+				t, err = acquire(ctx, conn, r.cfg.Name, r.cfg.Lease, seen)
 			}
-			left, err = leaseLeft(ctx, conn)
 			return err
 		})
 		if err != nil || t != nil {
 			return t, err
 		}
-		if left > 0 {
+		if seen.left > 0 {
 			r.health.well(stateFollowing)
 		}
 		fault.Here("relay.follow")
-		if err := r.forward(ctx, conn, max(min(left, r.cfg.PollMax), time.Millisecond)); err != nil {
+		pause := min(lookEvery, r.cfg.PollMax)
+		if seen.ended {
+			pause = returnGrace
+		}
+		if err := r.forward(ctx, conn, max(min(seen.left, pause), time.Millisecond)); err != nil {
 			return nil, err
 		}
+		before = seen
 	}
+}
+
+// mayLead decides after two looks. This relay may lead if nobody does; if it was itself the last, since nobody has led
+// while the epoch is the one it had; and if the leader's session had ended already when it looked before.
+func (r *Relay) mayLead(before, seen leadership) bool {
+	switch {
+	case seen.left <= 0:
+		return true
+	case r.last != nil && r.last.epoch == seen.epoch:
+		return true
+	}
+	return seen.ended && before.ended && before.epoch == seen.epoch
 }
 
 // withTimeout runs statements that are not to be cut off by a shutdown, which would cost the session and what could

@@ -30,7 +30,9 @@ func newSession(t testing.TB, pool *pgxpool.Pool, pageSize int) *reader {
 func takeOver(t testing.TB, pool *pgxpool.Pool, conn *pgx.Conn, pageSize int) *reader {
 	t.Helper()
 	endLease(t, pool)
-	term, err := acquire(t.Context(), conn, "test", testLease, neverLed)
+	seen, err := look(t.Context(), conn)
+	require.NoError(t, err)
+	term, err := acquire(t.Context(), conn, "test", testLease, seen)
 	require.NoError(t, err)
 	require.NotNil(t, term)
 	r, err := newReader(t.Context(), conn, term, newPager(pageSize, 1<<20))

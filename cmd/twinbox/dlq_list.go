@@ -13,11 +13,10 @@ type DLQList struct {
 	Operator     `embed:""`
 	LetterFilter `embed:""`
 
-	Each    bool   `help:"One line per dead letter instead of per error." env:"-"`
-	State   string `help:"In this state: waiting, replayed, discarded or all." enum:"waiting,replayed,discarded,all" default:"waiting" env:"-"`
-	Limit   int    `help:"With --each: how many of each service, 1 to 1000." short:"n" default:"100" env:"-"`
-	After   int64  `help:"With --each: those after this id of the service; the next page." env:"-" placeholder:"ID"`
-	Payload bool   `help:"With --each and --json: payloads and headers too, which hold personal data." env:"-"`
+	Each  bool   `help:"One line per dead letter instead of per error." env:"-"`
+	State string `help:"In this state: waiting, replayed, discarded or all." enum:"waiting,replayed,discarded,all" default:"waiting" env:"-"`
+	Limit int    `help:"With --each: how many of each service, 1 to 1000." short:"n" default:"100" env:"-"`
+	After int64  `help:"With --each: those after this id of the service; the next page." env:"-" placeholder:"ID"`
 }
 
 // Run asks every service.
@@ -78,7 +77,7 @@ type letter struct {
 
 func (c *DLQList) each(ctx context.Context, to streams, services []*client.Service) error {
 	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.DeadLetters, error) {
-		query := adminapi.DeadLetterQuery{Filter: c.body(c.State, nil), After: c.After, Payload: c.Payload && c.JSON}
+		query := adminapi.DeadLetterQuery{Filter: c.body(c.State, nil), After: c.After}
 		query.Filter.Limit = &c.Limit
 		return client.Call[adminapi.DeadLetters](s, func(api *adminapi.Client) (*http.Response, error) {
 			return api.QueryDeadLetters(ctx, query)

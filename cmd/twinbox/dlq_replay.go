@@ -37,7 +37,8 @@ func (c *DLQReplay) Run(ctx context.Context, to streams) error {
 			filter.Limit = set(c.Limit)
 			return client.Stream(s, progress, func(api *adminapi.Client) (*http.Response, error) {
 				return api.ReplayDeadLetters(ctx, adminapi.ReplayRequest{
-					By: c.who(), Reason: c.why(), DryRun: !c.Yes, Filter: filter, Force: &c.Force, Rate: &c.Rate,
+					By: c.who(), Reason: c.why(), DryRun: !c.Yes, Filter: filter, All: set(c.All), Force: set(c.Force),
+					Rate: set(c.Rate),
 				})
 			})
 		})

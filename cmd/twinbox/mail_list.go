@@ -62,7 +62,7 @@ func (c *MailList) states() []string {
 
 func (c *MailList) page(ctx context.Context, s *client.Service, state string) (adminapi.Mails, error) {
 	params := adminapi.ListMailsParams{
-		State: set(state), UserId: set(c.User), EventId: set(c.EventID), Recipient: &c.Recipient, Limit: &c.Limit,
+		State: set(adminapi.MailState(state)), UserId: set(c.User), EventId: set(c.EventID), Recipient: &c.Recipient, Limit: &c.Limit,
 		After: set(c.After),
 	}
 	if !c.Since.IsZero() {

@@ -52,8 +52,12 @@ const (
 
 // New returns the API. It answers everything below [Prefix].
 func New(cfg Config) (http.Handler, error) {
+	document, err := loadDocument()
+	if err != nil {
+		return nil, err
+	}
 	router, err := web.NewRouter(web.Config{
-		MapError: mapError, MaxBodyBytes: maxBodyBytes, RequestTimeout: longTimeout,
+		MapError: mapError, MaxBodyBytes: maxBodyBytes, RequestTimeout: longTimeout, CheckBody: document.checkBody,
 	}, cfg.Log)
 	if err != nil {
 		return nil, err
@@ -61,7 +65,7 @@ func New(cfg Config) (http.Handler, error) {
 	router.Use(guard(cfg.Token))
 	s := &server{cfg: cfg, letters: deadletter.NewStore(cfg.Pool)}
 	return adminapi.HandlerWithOptions(s, adminapi.ChiServerOptions{
-		BaseRouter: router,
+		BaseRouter: router, Middlewares: []adminapi.MiddlewareFunc{document.parameters},
 		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
 			web.WriteProblem(w, r, parameterError(err))
 		},

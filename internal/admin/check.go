@@ -2,7 +2,6 @@ package admin
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -50,14 +49,6 @@ func limitOf(limit *int) (int, error) {
 		return 0, invalidParameter("limit", fmt.Sprintf("is not within 1 to %d", maxLimit))
 	}
 	return *limit, nil
-}
-
-// checkOneOf refuses a word that is none of those there are: a typing error must not look like an empty list.
-func checkOneOf(parameter string, given *string, words ...string) error {
-	if given == nil || slices.Contains(words, *given) {
-		return nil
-	}
-	return invalidParameter(parameter, "is none of "+strings.Join(words, ", "))
 }
 
 // value is what an optional member or parameter holds, or nothing.

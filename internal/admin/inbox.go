@@ -3,7 +3,6 @@ package admin
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -91,9 +90,9 @@ func (s *server) LookupInboxEvent(w http.ResponseWriter, r *http.Request, p admi
 		if err != nil {
 			return adminapi.InboxEvents{}, err
 		}
-		var letters []deadletter.Letter
-		for _, name := range names { // one by one: the index of the letters' events begins with the consumer
-			of, err := s.letters.List(ctx, deadletter.Filter{Consumer: name, EventID: p.EventId})
+		var letters []deadletter.Known
+		for _, name := range names {
+			of, err := s.letters.OfEvent(ctx, name, p.EventId)
 			if err != nil {
 				return adminapi.InboxEvents{}, err
 			}
@@ -104,7 +103,7 @@ func (s *server) LookupInboxEvent(w http.ResponseWriter, r *http.Request, p admi
 }
 
 // whatBecame joins what the inbox remembers with the dead letters, which know more where there is one.
-func whatBecame(found []inbox.Remembered, letters []deadletter.Letter) []adminapi.InboxEvent {
+func whatBecame(found []inbox.Remembered, letters []deadletter.Known) []adminapi.InboxEvent {
 	items := []adminapi.InboxEvent{}
 	for _, f := range found {
 		hash := hex.EncodeToString(f.PayloadHash)
@@ -122,21 +121,19 @@ func whatBecame(found []inbox.Remembered, letters []deadletter.Letter) []adminap
 				Partition: &l.Partition, Offset: &l.Offset,
 			})
 		}
-		items[i].Outcome, items[i].DeadLetter = letterOutcome(l), &l.ID
+		items[i].Outcome, items[i].DeadLetter = letterOutcome(l.Summary), &l.ID
 	}
 	return items
 }
 
 // sameRecord tells the letter of an event from one of another record that came under its id: the inbox remembers what
 // came, or what an operator put in its place.
-func sameRecord(f inbox.Remembered, l deadletter.Letter) bool {
-	_, replayed := l.Current()
-	came, taken := sha256.Sum256(l.Payload), sha256.Sum256(replayed)
-	return f.Consumer == l.Consumer && (bytes.Equal(f.PayloadHash, came[:]) || bytes.Equal(f.PayloadHash, taken[:]))
+func sameRecord(f inbox.Remembered, l deadletter.Known) bool {
+	return f.Consumer == l.Consumer && (bytes.Equal(f.PayloadHash, l.Came) || bytes.Equal(f.PayloadHash, l.Current))
 }
 
 // letterOutcome is what became of an event that is a dead letter.
-func letterOutcome(l deadletter.Letter) string {
+func letterOutcome(l deadletter.Summary) string {
 	switch {
 	case l.State == deadletter.Waiting && l.Parked():
 		return "parked"

@@ -18,18 +18,15 @@ func (s *server) QueryDeadLetters(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return adminapi.DeadLetters{}, err
 		}
-		filter, err := filterOf("filter/", request.Filter)
-		if err != nil {
-			return adminapi.DeadLetters{}, err
-		}
+		filter := filterOf(request.Filter)
 		if filter.Limit, err = limitOf(request.Filter.Limit); err != nil {
 			return adminapi.DeadLetters{}, err
 		}
 		filter.After = request.After
-		letters, err := s.letters.List(ctx, filter)
+		letters, err := s.letters.Summaries(ctx, filter)
 		out := adminapi.DeadLetters{Items: make([]adminapi.DeadLetter, len(letters))}
 		for i, l := range letters {
-			out.Items[i] = letterOf(l, request.Payload)
+			out.Items[i] = summaryOf(l)
 		}
 		return out, err
 	})
@@ -42,11 +39,7 @@ func (s *server) GroupDeadLetters(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return adminapi.DeadLetterGroups{}, err
 		}
-		filter, err := filterOf("", request)
-		if err != nil {
-			return adminapi.DeadLetterGroups{}, err
-		}
-		groups, err := s.letters.Groups(ctx, filter)
+		groups, err := s.letters.Groups(ctx, filterOf(request))
 		out := adminapi.DeadLetterGroups{Items: make([]adminapi.DeadLetterGroup, len(groups))}
 		for i, g := range groups {
 			out.Items[i] = adminapi.DeadLetterGroup{
@@ -94,15 +87,14 @@ func (s *server) EditDeadLetter(w http.ResponseWriter, r *http.Request, id admin
 func (s *server) DiscardDeadLetters(w http.ResponseWriter, r *http.Request) {
 	request, err := web.Decode[adminapi.DiscardRequest](w, r)
 	act, actErr := newAction(request.By, request.Reason, request.DryRun)
-	filter, filterErr := filterOf("filter/", request.Filter)
-	if err = firstOf(err, actErr, filterErr); err != nil {
+	if err = firstOf(err, actErr); err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}
 	stream(w, r, func(ctx context.Context, progress func(int64)) (adminapi.Result, error) {
 		change := act.change()
 		change.OnProgress = func(changed int) { progress(int64(changed)) }
-		result, err := s.letters.Discard(ctx, filter, change)
+		result, err := s.letters.Discard(ctx, filterOf(request.Filter), change)
 		return resultOf(act, result), err
 	})
 }
@@ -119,20 +111,19 @@ func resultOf(act action, r deadletter.Result) adminapi.Result {
 	return out
 }
 
+// summaryOf is a letter without what its record holds.
+func summaryOf(s deadletter.Summary) adminapi.DeadLetter {
+	return adminapi.DeadLetter{
+		Id: s.ID, Consumer: s.Consumer, EventId: s.EventID, Type: s.EventType, Version: s.Version,
+		Key: strings.ToValidUTF8(string(s.Key), "\uFFFD"), Topic: s.Topic, Partition: s.Partition, Offset: s.Offset,
+		Class: s.Class, Code: s.Code, Error: s.Error, Attempts: s.Attempts, FirstFailedAt: s.FirstFailedAt,
+		FailedAt: s.FailedAt, State: string(s.State), Holds: s.Holds, Replays: s.Replays, Bytes: s.Bytes,
+		Outcome: optional(s.Outcome), SettledAt: s.SettledAt, EditedBy: optional(s.EditedBy), EditedAt: s.EditedAt,
+	}
+}
+
 func letterOf(l deadletter.Letter, payload bool) adminapi.DeadLetter {
-	out := adminapi.DeadLetter{
-		Id: l.ID, Consumer: l.Consumer, EventId: l.EventID, Type: l.EventType, Version: l.Version,
-		Key: strings.ToValidUTF8(string(l.Key), "\uFFFD"), Topic: l.Topic, Partition: l.Partition, Offset: l.Offset,
-		Class: l.Class, Code: l.Code, Error: l.Error, Attempts: l.Attempts, FirstFailedAt: l.FirstFailedAt,
-		FailedAt: l.FailedAt, State: string(l.State), Holds: l.Holds, Replays: l.Replays, Bytes: len(l.Payload),
-		Outcome: optional(l.Outcome),
-	}
-	if !l.SettledAt.IsZero() {
-		out.SettledAt = &l.SettledAt
-	}
-	if l.Edited != nil {
-		out.EditedBy, out.EditedAt = &l.Edited.By, &l.Edited.At
-	}
+	out := summaryOf(l.Summary())
 	if !payload {
 		return out
 	}

@@ -93,17 +93,13 @@ func selectionOf(r adminapi.RepublishRequest) (outbox.Selection, error) {
 		From: value(r.From), To: value(r.To), Since: value(r.Since), Until: value(r.Until), IDs: value(r.EventIds),
 		Topic: value(r.Topic), Key: value(r.Key),
 	}
-	err := firstOf(checkSome("event_ids", r.EventIds), checkSet("topic", r.Topic), checkSet("key", r.Key))
-	if err != nil {
-		return s, err
-	}
 	for _, id := range s.IDs {
 		if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
 			return s, invalid("event_ids", "holds what is no lower-case UUID")
 		}
 	}
-	if s.From < 0 || s.To < 0 || s.To > 0 && s.From > s.To {
-		return s, invalid("to", "is below from, or one of them is negative")
+	if s.To > 0 && s.From > s.To {
+		return s, invalid("to", "is below from")
 	}
 	if !s.Until.IsZero() && !s.Since.Before(s.Until) {
 		return s, invalid("until", "is not after since")

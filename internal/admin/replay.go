@@ -22,8 +22,8 @@ type Consumer struct {
 func (s *server) ReplayDeadLetters(w http.ResponseWriter, r *http.Request) {
 	request, err := web.Decode[adminapi.ReplayRequest](w, r)
 	act, actErr := newAction(request.By, request.Reason, request.DryRun)
-	filter, filterErr := filterOf("filter/", request.Filter)
-	if err = firstOf(err, actErr, filterErr, checkRate(value(request.Rate))); err != nil {
+	filter := filterOf(request.Filter)
+	if err = firstOf(err, actErr, checkAll(filter, value(request.All))); err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}
@@ -32,9 +32,13 @@ func (s *server) ReplayDeadLetters(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func checkRate(rate float64) error {
-	if rate < 0 {
-		return invalid("rate", "is negative")
+// checkAll wants everything to be asked for by its name: a filter that a caller forgot to fill picks nothing.
+func checkAll(filter deadletter.Filter, all bool) error {
+	switch {
+	case all && filter.Selective():
+		return invalid("all", "goes with no condition")
+	case !all && !filter.Selective():
+		return &deadletter.Error{Code: deadletter.CodeMissingFilter, Detail: `give a condition, or "all": true`}
 	}
 	return nil
 }

@@ -68,11 +68,11 @@ func TestReplaySumsTheConsumersUp(t *testing.T) {
 	require.Equal(t, "ada", calls[1].options.By)
 
 	calls = nil
-	b.replay(t, `{"by":"ada","reason":"r","dry_run":true,"filter":{"limit":5}}`)
+	b.replay(t, `{"by":"ada","reason":"r","dry_run":true,"all":true,"filter":{"limit":5}}`)
 	require.Equal(t, []int{5, 2}, []int{calls[0].options.Limit, calls[1].options.Limit}, "a limit is the whole's")
 	require.True(t, calls[0].options.DryRun)
 	calls = nil
-	b.replay(t, `{"by":"ada","reason":"r","dry_run":true,"filter":{"limit":3}}`)
+	b.replay(t, `{"by":"ada","reason":"r","dry_run":true,"all":true,"filter":{"limit":3}}`)
 	require.Len(t, calls, 1, "nothing is left for the second one")
 	calls = nil
 	b.replay(t, `{"by":"ada","reason":"r","dry_run":true,"filter":{"consumer":"b"}}`)
@@ -90,7 +90,7 @@ func TestAReplayThatEndsEarlySaysSo(t *testing.T) {
 		}
 	})
 	status, content := b.call(t, http.MethodPost, "/admin/v1/dead-letters/replay",
-		`{"by":"ada","reason":"r","dry_run":false,"filter":{}}`)
+		`{"by":"ada","reason":"r","dry_run":false,"all":true,"filter":{}}`)
 	require.Equal(t, http.StatusOK, status)
 	told := strings.Split(strings.TrimSpace(string(content)), "\n")
 	require.GreaterOrEqual(t, len(told), 2)
@@ -99,7 +99,7 @@ func TestAReplayThatEndsEarlySaysSo(t *testing.T) {
 	require.Len(t, calls, 1, "the next consumer is not asked")
 
 	status, content = b.call(t, http.MethodPost, "/admin/v1/dead-letters/replay",
-		`{"by":"ada","reason":"r","dry_run":false,"filter":{},"rate":-1}`)
+		`{"by":"ada","reason":"r","dry_run":false,"all":true,"filter":{},"rate":-1}`)
 	requireProblem(t, status, content, http.StatusUnprocessableEntity, "invalid_value")
 }
 
@@ -127,7 +127,7 @@ func TestALongReplayIsHeardOf(t *testing.T) {
 		require.Zero(t, done)
 		first.Do(func() { close(heard) })
 	}, func(api *adminapi.Client) (*http.Response, error) {
-		return api.ReplayDeadLetters(t.Context(), adminapi.ReplayRequest{By: "ada", Reason: "r"})
+		return api.ReplayDeadLetters(t.Context(), adminapi.ReplayRequest{By: "ada", Reason: "r", All: new(true)})
 	})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, result.Count)
@@ -148,7 +148,7 @@ func TestTheRateHoldsBetweenConsumers(t *testing.T) {
 		cfg.Consumers = []admin.Consumer{{Name: "a", Replay: one}, {Name: "b", Replay: one}}
 	})
 	_, content := b.call(t, http.MethodPost, "/admin/v1/dead-letters/replay",
-		fmt.Sprintf(`{"by":"ada","reason":"r","dry_run":false,"filter":{},"rate":%d}`, rate))
+		fmt.Sprintf(`{"by":"ada","reason":"r","dry_run":false,"all":true,"filter":{},"rate":%d}`, rate))
 	require.Contains(t, string(content), `"count":2`)
 	require.GreaterOrEqual(t, began[1].Sub(asked[0]), every, "however late the first one hears that it may begin")
 }

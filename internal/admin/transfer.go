@@ -14,13 +14,12 @@ import (
 // ExportDeadLetters answers POST /admin/v1/dead-letters/export.
 func (s *server) ExportDeadLetters(w http.ResponseWriter, r *http.Request) {
 	request, err := web.Decode[adminapi.DeadLetterFilter](w, r)
-	filter, filterErr := filterOf("", request)
-	if err = firstOf(err, filterErr); err != nil {
+	if err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}
 	out := &exported{lines: newLines(w, r)}
-	_, err = s.letters.Export(r.Context(), filter, out)
+	_, err = s.letters.Export(r.Context(), filterOf(request), out)
 	switch {
 	case err != nil && !out.begun:
 		web.WriteProblem(w, r, err)

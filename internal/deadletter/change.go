@@ -73,7 +73,7 @@ func (s *Store) Discard(ctx context.Context, f Filter, c Change) (Result, error)
 	if err := f.check(); err != nil {
 		return result, err
 	}
-	if !f.selective() {
+	if !f.Selective() {
 		return result, &Error{CodeMissingFilter, "say which letters to discard"}
 	}
 	if f.State != "" && f.State != Waiting {

@@ -20,7 +20,7 @@ type line struct {
 const exportPage = 200
 
 // Export writes the letters that the filter picks, one JSON object per line, by ID, and returns how many it wrote. It
-// reads page by page: what arrives meanwhile may or may not be among them.
+// reads page by page, a bounded number of bytes at once: what arrives meanwhile may or may not be among them.
 func (s *Store) Export(ctx context.Context, f Filter, w io.Writer) (n int, err error) {
 	if err := f.check(); err != nil {
 		return 0, err
@@ -48,7 +48,7 @@ func (s *Store) Export(ctx context.Context, f Filter, w io.Writer) (n int, err e
 			}
 			n, f.After = n+1, l.ID
 		}
-		if len(letters) < f.Limit {
+		if len(letters) == 0 {
 			return n, nil
 		}
 	}

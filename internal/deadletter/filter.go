@@ -24,8 +24,8 @@ type Filter struct {
 	After int64 `json:"after,omitempty"`
 }
 
-// selective says whether the filter picks something less than everything.
-func (f Filter) selective() bool {
+// Selective says whether the filter picks something less than everything.
+func (f Filter) Selective() bool {
 	return len(f.IDs) > 0 || f.Consumer != "" || f.EventType != "" || f.Key != "" || f.EventID != "" || f.Code != "" ||
 		f.ErrorContains != "" || !f.From.IsZero() || !f.To.IsZero()
 }

@@ -15,17 +15,22 @@ type Group struct {
 	EventType string    `json:"event_type"`
 	Count     int64     `json:"count"`
 	Keys      int64     `json:"keys"`
-	Oldest    time.Time `json:"oldest"` // first failure of any
-	Newest    time.Time `json:"newest"` // last failure of any
-	Example   string    `json:"example"`
+	Oldest    time.Time `json:"oldest"`  // first failure of any
+	Newest    time.Time `json:"newest"`  // last failure of any
+	Example   string    `json:"example"` // the first 1000 characters of its error
 	ExampleID int64     `json:"example_id"`
 }
 
 const selectGroups = `
-select consumer, code, event_type, count(*), count(distinct key), min(first_failed_at), max(failed_at),
-    (array_agg(error order by id desc))[1], max(id)
-from public.dead_letter where %s
-group by consumer, code, event_type order by count(*) desc, consumer, code, event_type`
+select g.consumer, g.code, g.event_type, g.letters, g.keys, g.oldest, g.newest, left(l.error, 1000), g.example
+from (
+    select consumer, code, event_type, count(*) as letters, count(distinct key) as keys,
+        min(first_failed_at) as oldest, max(failed_at) as newest, max(id) as example
+    from public.dead_letter where %s
+    group by consumer, code, event_type
+) g
+join public.dead_letter l on l.id = g.example
+order by g.letters desc, g.consumer, g.code, g.event_type`
 
 // Groups counts the letters that the filter picks, the largest group first. The example is each group's latest letter.
 func (s *Store) Groups(ctx context.Context, f Filter) ([]Group, error) {

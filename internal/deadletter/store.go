@@ -20,8 +20,22 @@ func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 
 const defaultList = 100
 
-// List is a page of the letters that the filter picks, by ID. The next page begins with [Filter.After] at the last ID
-// of this one, so it costs as much as the first, and letters that arrive meanwhile shift nothing.
+// maxPageBytes bounds what one page of whole letters takes in memory, beyond the first of them.
+const maxPageBytes = 8 << 20
+
+// The sizes are known without reading what they are of.
+const selectPage = `
+select ` + Columns + ` from (
+    select *, row_number() over by_id as nth, sum(octet_length(payload) + coalesce(octet_length(edited_payload), 0)
+        + pg_column_size(headers) + pg_column_size(error)) over by_id as bytes
+    from (select * from public.dead_letter where %s order by id limit %d) picked
+    window by_id as (order by id)
+) sized
+where nth = 1 or bytes <= %d order by id`
+
+// List is a page of whole letters that the filter picks, by ID. It ends early where the records become large, but never
+// before the first: the next page begins with [Filter.After] at the last ID of this one, and an empty one is the end.
+// To look at many letters use [Store.Summaries], which reads no payload.
 func (s *Store) List(ctx context.Context, f Filter) ([]Letter, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -30,8 +44,7 @@ func (s *Store) List(ctx context.Context, f Filter) ([]Letter, error) {
 		f.Limit = defaultList
 	}
 	condition, args := f.Where(1)
-	sql := fmt.Sprintf(`select %s from public.dead_letter where %s order by id limit %d`, Columns, condition, f.Limit)
-	rows, err := s.pool.Query(ctx, sql, args...)
+	rows, err := s.pool.Query(ctx, fmt.Sprintf(selectPage, condition, f.Limit, maxPageBytes), args...)
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", err)
 	}

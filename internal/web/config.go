@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"time"
 )
@@ -16,6 +17,9 @@ type Config struct {
 	MaxBodyBytes int64
 	// RequestTimeout is how long a handler may take, body included, before its context ends. Default 5 s.
 	RequestTimeout time.Duration
+	// CheckBody, if set, has the last word about each body that [Decode] has read and found right in itself: the place for
+	// a schema. Default: nothing more is checked.
+	CheckBody func(r *http.Request, body []byte) error
 	// RateLimit is how many requests one client may make per RateWindow, as a sliding window; a client is an IPv4
 	// address or an IPv6 /64. Per instance, in memory. 0 means off.
 	RateLimit int

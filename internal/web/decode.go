@@ -22,7 +22,9 @@ const maxDepth = 32
 // object, members that are repeated, unknown or written in another case, and values of another type. A member that
 // is not omitempty and no pointer must be there and not be null; that holds for T's own fields, not for nested ones.
 //
-// The error is always an [*Error] with a 4xx status.
+// What [Config.CheckBody] refuses is refused last.
+//
+// The error is always an [*Error] with a 4xx status, unless CheckBody returns another one.
 func Decode[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 	var none, value T
 	body, err := readBody(w, r, mediaJSON)
@@ -39,6 +41,11 @@ func Decode[T any](w http.ResponseWriter, r *http.Request) (T, error) {
 	}
 	if err := checkRequired(members, fields); err != nil {
 		return none, err
+	}
+	if check := exchangeOf(r).config.CheckBody; check != nil {
+		if err := check(r, body); err != nil {
+			return none, err
+		}
 	}
 	return value, nil
 }

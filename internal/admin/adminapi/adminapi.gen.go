@@ -19,6 +19,60 @@ import (
 	"github.com/oapi-codegen/runtime"
 )
 
+// Defines values for ActionKind.
+const (
+	ActionKindDeadLetter ActionKind = "dead_letter"
+	ActionKindMail       ActionKind = "mail"
+	ActionKindOutbox     ActionKind = "outbox"
+	ActionKindOutboxKey  ActionKind = "outbox_key"
+)
+
+// Valid indicates whether the value is a known member of the ActionKind enum.
+func (e ActionKind) Valid() bool {
+	switch e {
+	case ActionKindDeadLetter:
+		return true
+	case ActionKindMail:
+		return true
+	case ActionKindOutbox:
+		return true
+	case ActionKindOutboxKey:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MailState.
+const (
+	Claimed    MailState = "claimed"
+	Failed     MailState = "failed"
+	Pending    MailState = "pending"
+	Sent       MailState = "sent"
+	Submitting MailState = "submitting"
+	Uncertain  MailState = "uncertain"
+)
+
+// Valid indicates whether the value is a known member of the MailState enum.
+func (e MailState) Valid() bool {
+	switch e {
+	case Claimed:
+		return true
+	case Failed:
+		return true
+	case Pending:
+		return true
+	case Sent:
+		return true
+	case Submitting:
+		return true
+	case Uncertain:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for OutboxEventState.
 const (
 	Discarded OutboxEventState = "discarded"
@@ -45,17 +99,22 @@ func (e OutboxEventState) Valid() bool {
 
 // Action defines model for Action.
 type Action struct {
-	After   string    `json:"after"`
-	At      time.Time `json:"at"`
-	Before  string    `json:"before"`
-	By      string    `json:"by"`
-	Count   int64     `json:"count"`
-	Id      int64     `json:"id"`
-	Kind    string    `json:"kind"`
-	Reason  string    `json:"reason"`
-	Subject string    `json:"subject"`
-	Verb    string    `json:"verb"`
+	After  string    `json:"after"`
+	At     time.Time `json:"at"`
+	Before string    `json:"before"`
+	By     string    `json:"by"`
+	Count  int64     `json:"count"`
+	Id     int64     `json:"id"`
+
+	// Kind What was touched.
+	Kind    ActionKind `json:"kind"`
+	Reason  string     `json:"reason"`
+	Subject string     `json:"subject"`
+	Verb    string     `json:"verb"`
 }
+
+// ActionKind What was touched.
+type ActionKind string
 
 // Actions defines model for Actions.
 type Actions struct {
@@ -127,30 +186,36 @@ type DeadLetterDetail struct {
 	Letter  DeadLetter `json:"letter"`
 }
 
-// DeadLetterFilter What is set must all hold; nothing is set to nothing.
+// DeadLetterFilter What is set must all hold.
 type DeadLetterFilter struct {
 	// Code Stable reason, such as schema_violation.
-	Code     *string `json:"code,omitempty"`
-	Consumer *string `json:"consumer,omitempty"`
+	Code *Text `json:"code,omitempty"`
+
+	// Consumer A condition on a text. One without a letter would be none.
+	Consumer *Text `json:"consumer,omitempty"`
 
 	// Error A part of the error, in any case.
-	Error   *string  `json:"error,omitempty"`
-	EventId *string  `json:"event_id,omitempty"`
+	Error *Text `json:"error,omitempty"`
+
+	// EventId A condition on a text. One without a letter would be none.
+	EventId *Text    `json:"event_id,omitempty"`
 	Ids     *[]int64 `json:"ids,omitempty"`
-	Key     *string  `json:"key,omitempty"`
-	Limit   *int     `json:"limit,omitempty"`
+
+	// Key A condition on a text. One without a letter would be none.
+	Key   *Text `json:"key,omitempty"`
+	Limit *int  `json:"limit,omitempty"`
 
 	// Since Of the last failure.
-	Since *time.Time `json:"since,omitempty"`
+	Since *Time `json:"since,omitempty"`
 
 	// State waiting, replayed or discarded.
-	State *string `json:"state,omitempty"`
+	State *Text `json:"state,omitempty"`
 
 	// Type Of the event.
-	Type *string `json:"type,omitempty"`
+	Type *Text `json:"type,omitempty"`
 
 	// Until Of the last failure, excluded.
-	Until *time.Time `json:"until,omitempty"`
+	Until *Time `json:"until,omitempty"`
 }
 
 // DeadLetterGroup defines model for DeadLetterGroup.
@@ -180,11 +245,8 @@ type DeadLetterQuery struct {
 	// After The id of the last one seen, 0 at first.
 	After int64 `json:"after"`
 
-	// Filter What is set must all hold; nothing is set to nothing.
+	// Filter What is set must all hold.
 	Filter DeadLetterFilter `json:"filter"`
-
-	// Payload Whether to show payloads and headers, which may hold personal data.
-	Payload bool `json:"payload"`
 }
 
 // DeadLetters defines model for DeadLetters.
@@ -198,7 +260,7 @@ type DiscardRequest struct {
 	By     By   `json:"by"`
 	DryRun bool `json:"dry_run"`
 
-	// Filter What is set must all hold; nothing is set to nothing.
+	// Filter What is set must all hold.
 	Filter DeadLetterFilter `json:"filter"`
 
 	// Reason Why. For the audit.
@@ -290,23 +352,24 @@ type Mail struct {
 	Id        string     `json:"id"`
 	Recipient *string    `json:"recipient,omitempty"`
 	SentAt    *time.Time `json:"sent_at,omitempty"`
-
-	// State pending, claimed, submitting, sent, failed or uncertain.
-	State    string `json:"state"`
-	Template string `json:"template"`
-	UserId   string `json:"user_id"`
+	State     MailState  `json:"state"`
+	Template  string     `json:"template"`
+	UserId    string     `json:"user_id"`
 }
 
 // MailRequest defines model for MailRequest.
 type MailRequest struct {
 	// By Who asks. For the audit; nobody checks it.
-	By     By       `json:"by"`
-	DryRun bool     `json:"dry_run"`
-	Ids    []string `json:"ids"`
+	By     By     `json:"by"`
+	DryRun bool   `json:"dry_run"`
+	Ids    []Text `json:"ids"`
 
 	// Reason Why. For the audit.
 	Reason Reason `json:"reason"`
 }
+
+// MailState defines model for MailState.
+type MailState string
 
 // Mails defines model for Mails.
 type Mails struct {
@@ -426,17 +489,20 @@ type ReleaseRequest struct {
 
 // ReplayRequest defines model for ReplayRequest.
 type ReplayRequest struct {
+	// All All that wait: then the filter has no condition but a limit.
+	All *bool `json:"all,omitempty"`
+
 	// By Who asks. For the audit; nobody checks it.
 	By     By   `json:"by"`
 	DryRun bool `json:"dry_run"`
 
-	// Filter What is set must all hold; nothing is set to nothing.
+	// Filter What is set must all hold.
 	Filter DeadLetterFilter `json:"filter"`
 
 	// Force Also what is refused as too_old or replay_limit.
 	Force *bool `json:"force,omitempty"`
 
-	// Rate Letters per second at most; 0: as fast as they go.
+	// Rate Letters per second at most. Default: as fast as they go.
 	Rate *float64 `json:"rate,omitempty"`
 
 	// Reason Why. For the audit.
@@ -451,26 +517,30 @@ type RepublishRequest struct {
 	EventIds *[]string `json:"event_ids,omitempty"`
 
 	// From Position, included.
-	From *int64  `json:"from,omitempty"`
-	Key  *string `json:"key,omitempty"`
+	From *int64 `json:"from,omitempty"`
+
+	// Key A condition on a text. One without a letter would be none.
+	Key *Text `json:"key,omitempty"`
 
 	// Reason Why. For the audit.
 	Reason Reason `json:"reason"`
 
 	// Since Business time.
-	Since *time.Time `json:"since,omitempty"`
+	Since *Time `json:"since,omitempty"`
 
 	// To Position, included.
-	To    *int64  `json:"to,omitempty"`
-	Topic *string `json:"topic,omitempty"`
+	To *int64 `json:"to,omitempty"`
+
+	// Topic A condition on a text. One without a letter would be none.
+	Topic *Text `json:"topic,omitempty"`
 
 	// Until Business time, excluded.
-	Until *time.Time `json:"until,omitempty"`
+	Until *Time `json:"until,omitempty"`
 }
 
 // Result defines model for Result.
 type Result struct {
-	// Count How many things were changed
+	// Count How many things were changed, or would be.
 	Count  int64 `json:"count"`
 	DryRun bool  `json:"dry_run"`
 
@@ -490,6 +560,12 @@ type Service struct {
 	Name  string `json:"name"`
 }
 
+// Text A condition on a text. One without a letter would be none.
+type Text = string
+
+// Time A moment, RFC 3339. The zero of programs (year 1) is refused, it would be no condition.
+type Time = time.Time
+
 // DeadLetterID defines model for DeadLetterID.
 type DeadLetterID = int64
 
@@ -504,8 +580,7 @@ type Done = Result
 
 // ListAuditParams defines parameters for ListAudit.
 type ListAuditParams struct {
-	// Kind dead_letter, mail, outbox or outbox_key.
-	Kind *string `form:"kind,omitempty" json:"kind,omitempty"`
+	Kind *ActionKind `form:"kind,omitempty" json:"kind,omitempty"`
 
 	// After The id of the last one seen.
 	After *int64 `form:"after,omitempty" json:"after,omitempty"`
@@ -532,26 +607,25 @@ type LookupInboxEventParams struct {
 
 // ListMailsParams defines parameters for ListMails.
 type ListMailsParams struct {
-	// State One of a mail's states.
-	State   *string    `form:"state,omitempty" json:"state,omitempty"`
-	UserId  *string    `form:"user_id,omitempty" json:"user_id,omitempty"`
-	EventId *string    `form:"event_id,omitempty" json:"event_id,omitempty"`
-	Since   *time.Time `form:"since,omitempty" json:"since,omitempty"`
-	Until   *time.Time `form:"until,omitempty" json:"until,omitempty"`
+	State   *MailState `form:"state,omitempty" json:"state,omitempty"`
+	UserId  *Text      `form:"user_id,omitempty" json:"user_id,omitempty"`
+	EventId *Text      `form:"event_id,omitempty" json:"event_id,omitempty"`
+	Since   *Time      `form:"since,omitempty" json:"since,omitempty"`
+	Until   *Time      `form:"until,omitempty" json:"until,omitempty"`
 
 	// Recipient Whether to show addresses, which are personal data.
 	Recipient *bool `form:"recipient,omitempty" json:"recipient,omitempty"`
 
 	// After The id of the last one seen.
-	After *string `form:"after,omitempty" json:"after,omitempty"`
-	Limit *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+	After *Text  `form:"after,omitempty" json:"after,omitempty"`
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // TailOutboxParams defines parameters for TailOutbox.
 type TailOutboxParams struct {
-	Topic *string `form:"topic,omitempty" json:"topic,omitempty"`
-	Key   *string `form:"key,omitempty" json:"key,omitempty"`
-	Type  *string `form:"type,omitempty" json:"type,omitempty"`
+	Topic *Text `form:"topic,omitempty" json:"topic,omitempty"`
+	Key   *Text `form:"key,omitempty" json:"key,omitempty"`
+	Type  *Text `form:"type,omitempty" json:"type,omitempty"`
 
 	// Payload Whether to show payloads, which may hold personal data.
 	Payload *Payload `form:"payload,omitempty" json:"payload,omitempty"`

@@ -37,6 +37,16 @@ func definitionOf(event any) (Definition, bool) {
 	return Definition{}, false
 }
 
+// decoders read payloads, by ce_type.
+var decoders = map[string]func(cloudevent.Event) (domain.Event, error){
+	UserRegistered.Type:        decode[domain.UserRegistered],
+	UserRenamed.Type:           decode[domain.UserRenamed],
+	EmailVerified.Type:         decode[domain.EmailVerified],
+	VerificationEmailSent.Type: decode[domain.VerificationEmailSent],
+}
+
+func decode[T domain.Event](e cloudevent.Event) (domain.Event, error) { return Decode[T](e) }
+
 // Decode reads a payload into the struct of its event: unknown members are ignored, member names match exactly. Call
 // it after [Contract.Validate], without which missing members are zero values. The error is always an [*Error].
 func Decode[T any](e cloudevent.Event) (T, error) {

@@ -13,11 +13,17 @@ import (
 
 	"example.com/twinbox/api"
 	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/domain"
 )
 
-// Contract checks events against their schemas. It is safe for concurrent use.
+// Contract checks events against their schemas and the rules of the domain. It is safe for concurrent use.
 type Contract struct {
-	schemas map[string]*jsonschema.Schema // by ce_type
+	events map[string]checked // by ce_type
+}
+
+type checked struct {
+	Definition
+	schema *jsonschema.Schema
 }
 
 // Load compiles the schemas that the binary carries. It fails only when a schema is broken.
@@ -25,13 +31,13 @@ func Load() (*Contract, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	compiler.RegisterFormat(&jsonschema.Format{Name: "date-time", Validate: checkTime})
-	c := &Contract{schemas: make(map[string]*jsonschema.Schema, len(All()))}
+	c := &Contract{events: make(map[string]checked, len(All()))}
 	for _, d := range All() {
 		schema, err := compile(compiler, d)
 		if err != nil {
 			return nil, fmt.Errorf("load schema %s: %w", d.File, err)
 		}
-		c.schemas[d.Type] = schema
+		c.events[d.Type] = checked{d, schema}
 	}
 	return c, nil
 }
@@ -67,24 +73,60 @@ func checkTime(value any) error {
 }
 
 // Validate reports whether the event keeps the contract: its type is known, its payload is JSON that every store here
-// can hold (no repeated members, no invalid UTF-8, no NUL in a string) and fits the schema, and the payload is about
-// the envelope's subject. Members that the schema does not name are allowed. The error is always an [*Error].
+// can hold (no repeated members, no invalid UTF-8, no NUL in a string), fits the schema and says what the domain could
+// have said, and the envelope is about the payload's user and not from another service's source. Members that the schema
+// does not name are allowed, and so are a ce_dataschema and sources that the contract does not know: a later build of
+// the version may have the one, an import the other. The error is always an [*Error].
+//
+// Writers and readers ask the same: a record that no service here could have written is refused by all of them.
 func (c *Contract) Validate(e cloudevent.Event) error {
-	schema, known := c.schemas[e.Type]
-	if !known {
+	known, ok := c.events[e.Type]
+	if !ok {
 		return &Error{CodeUnknownType, "no such event type"}
 	}
 	document, err := parse(e.Data)
 	if err != nil {
 		return err
 	}
-	if err := schema.Validate(document); err != nil {
+	if err := known.schema.Validate(document); err != nil {
 		return &Error{CodeSchemaViolation, describe(err)}
 	}
 	if subject, _ := document.(map[string]any)["user_id"].(string); subject != e.Subject {
 		return &Error{CodeSubjectMismatch, "user_id is not the subject"}
 	}
+	event, err := decoders[e.Type](e)
+	if err != nil {
+		return err
+	}
+	return known.checkRules(e, event, time.Now())
+}
+
+// maxAhead is how far a payload's time may lie ahead of both the event's own time and this process's clock. Producers
+// here write one time into both; others may take it twice, and clocks differ.
+const maxAhead = 24 * time.Hour
+
+// checkRules finds what a schema cannot say.
+func (d Definition) checkRules(e cloudevent.Event, event domain.Event, now time.Time) error {
+	if err := event.Check(); err != nil {
+		detail := "the payload breaks a rule of the domain"
+		if broken, ok := errors.AsType[*domain.Error](err); ok {
+			detail = "/" + broken.Field + " " + broken.Message
+		}
+		return &Error{CodeSchemaViolation, detail}
+	}
+	if at := event.HappenedAt(); at.After(e.Time.Add(maxAhead)) && at.After(now.Add(maxAhead)) {
+		return &Error{CodeSchemaViolation, "the payload tells of a time to come"}
+	}
+	if e.Source != d.Source && isSource(e.Source) {
+		return &Error{CodeSchemaViolation, "the source is another service's"}
+	}
 	return nil
+}
+
+// isSource reports whether a producer of this contract goes by that name. Other sources are let through: an import may
+// write what a service would have written, and says so.
+func isSource(source string) bool {
+	return slices.ContainsFunc(All(), func(d Definition) bool { return d.Source == source })
 }
 
 // describe lists the places that are wrong and the rules they break. The places are members that the schema names, so

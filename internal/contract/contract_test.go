@@ -24,7 +24,8 @@ func load(t testing.TB) *contract.Contract {
 }
 
 func registered(data string) cloudevent.Event {
-	return cloudevent.Event{Type: contract.UserRegistered.Type, Subject: userID, Data: []byte(data)}
+	d := contract.UserRegistered
+	return cloudevent.Event{Type: d.Type, Source: d.Source, Subject: userID, Data: []byte(data)}
 }
 
 // payload is a valid UserRegistered in which a member's JSON value is replaced, or added.

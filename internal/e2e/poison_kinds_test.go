@@ -69,6 +69,12 @@ func named(name string) func(*rawEvent) {
 	return func(r *rawEvent) { r.value = payload(r.id(), name, "") }
 }
 
+func addressed(email string) func(*rawEvent) {
+	return func(r *rawEvent) {
+		r.value = []byte(strings.Replace(string(r.value), r.id()+"@example.org", email, 1))
+	}
+}
+
 func with(more string) func(*rawEvent) {
 	return func(r *rawEvent) { r.value = payload(r.id(), "Ada", more) }
 }
@@ -128,6 +134,16 @@ func oddities() []oddity {
 		{"a number as a name", func(r *rawEvent) {
 			r.value = []byte(strings.Replace(string(r.value), `"Ada"`, `7`, 1))
 		}, "schema_violation", false},
+		{"an address without a domain", addressed("a@localhost"), "schema_violation", false},
+		{"a quoted address", addressed(`\"a b\"@c.org`), "schema_violation", false},
+		{"a name of blanks", named("   "), "schema_violation", false},
+		{"a name with ESC", named(`A\u001b[31mda`), "schema_violation", false},
+		{"a name with CR LF", named(`Ada\r\nBcc: eve@example.org`), "schema_violation", false},
+		{"a name that turns the text around", named("A\u202eda"), "schema_violation", false},
+		{"a time to come", func(r *rawEvent) {
+			r.value = []byte(strings.Replace(string(r.value), "2026-01-02", "2199-01-02", 1))
+		}, "schema_violation", false},
+		{"another service's event", set("ce_source", contract.SourceNotification), "schema_violation", false},
 		{"no id", set("ce_id", ""), "missing_id", false},
 		{"an id of 256 bytes", set("ce_id", strings.Repeat("x", 256)), "invalid_id", false},
 		{"no type", set("ce_type", ""), "missing_type", false},

@@ -1,0 +1,106 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/contract"
+)
+
+// What each member of each event may not be, though it fits the schema. The keys are members of the examples.
+var refusedValues = map[string][]string{
+	"user_id": {"00000000-0000-0000-0000-000000000000"},
+	"email": {
+		"a@localhost", `"a b"@c.org`, `"a"@c.org`, "a@[127.0.0.1]", "a@C.ORG", "a@c.123", "a@-c.org", "a@c..org",
+		strings.Repeat("a", 65) + "@c.org", "ü@c.org", "a@ü.org",
+	},
+	"name": {
+		" ", "\t", " Ada", "Ada ", "A\x1b[31mda", "Ada\r\nBcc: eve@example.org", "Ada\nEve", "A\u202eda", "\u200b",
+		"A\u200bda", "A\u2066da", "\ufeffAda", "Ada\u2028Eve", "\u3164", "A\x7fda", "\u00a0", "A\ufffdda", "\ue000",
+	},
+	"mail_id": {
+		"7", "mail 7", "01980A5C-5F10-7B1E-8C55-2F0A6B7C8D9E", "00000000-0000-0000-0000-000000000000", "\u202e", "a\r\nb",
+	},
+	"registered_at": timesRefused, "renamed_at": timesRefused, "verified_at": timesRefused, "sent_at": timesRefused,
+}
+
+var timesRefused = []string{
+	"0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1999-12-31T23:59:59Z", "2200-01-01T00:00:00Z",
+	"9999-12-31T23:59:59Z", "2199-01-01T00:00:00Z",
+}
+
+// Consumers refuse what the domain refuses, member by member, in every event; a member without values to refuse is one
+// that nobody has thought about.
+func TestNoEventSaysWhatTheDomainRefuses(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for _, d := range contract.All() {
+		var members map[string]any
+		require.NoError(t, json.Unmarshal(example(t, d).Data, &members))
+		for member := range members {
+			require.NotEmpty(t, refusedValues[member], "%s of %s", member, d.Type)
+			for _, value := range refusedValues[member] {
+				t.Run(d.Type+" "+member+" "+value, func(t *testing.T) {
+					t.Parallel()
+					var said map[string]any
+					require.NoError(t, json.Unmarshal(example(t, d).Data, &said))
+					said[member] = value
+					event := example(t, d)
+					event.Time = at
+					event.Subject, _ = said["user_id"].(string)
+					var err error
+					event.Data, err = json.Marshal(said)
+					require.NoError(t, err)
+					requireViolation(t, c.Validate(event), value)
+				})
+			}
+		}
+	}
+}
+
+func requireViolation(t *testing.T, err error, secret string) {
+	t.Helper()
+	var broken *contract.Error
+	require.ErrorAs(t, err, &broken)
+	require.Equal(t, contract.CodeSchemaViolation, broken.Code, broken.Detail)
+	if len(secret) > 2 {
+		require.NotContains(t, err.Error(), secret, "the error repeats the payload")
+	}
+}
+
+func TestAnEventTellsOfThePast(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	told := func(ahead time.Duration, envelope time.Time) cloudevent.Event {
+		event := registered(payload("registered_at", `"`+time.Now().Add(ahead).UTC().Format(time.RFC3339)+`"`))
+		event.Time = envelope
+		return event
+	}
+	require.NoError(t, c.Validate(told(time.Hour, time.Now())), "clocks differ")
+	require.NoError(t, c.Validate(told(-10*365*24*time.Hour, time.Now())))
+	require.NoError(t, c.Validate(told(365*24*time.Hour, time.Now().AddDate(1, 0, 0))), "the producer's clock is wrong, twice")
+	requireViolation(t, c.Validate(told(48*time.Hour, time.Now())), "")
+}
+
+func TestAnEventComesFromItsService(t *testing.T) {
+	t.Parallel()
+	c := load(t)
+	for _, d := range contract.All() {
+		event := example(t, d)
+		for _, other := range []string{contract.SourceCustomer, contract.SourceNotification} {
+			event.Source = other
+			if other == d.Source {
+				require.NoError(t, c.Validate(event))
+				continue
+			}
+			requireViolation(t, c.Validate(event), "")
+		}
+		event.Source = "/import"
+		require.NoError(t, c.Validate(event), "a source of its own")
+	}
+}

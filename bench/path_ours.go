@@ -104,7 +104,7 @@ func openNode(
 }
 
 func (l *ourLine) signUp(ctx context.Context, who person) (domain.UserID, error) {
-	answer, err := l.commands.SignUp(ctx, who.key, who.email, who.name)
+	answer, err := l.commands.SignUp(ctx, customer.Signup{Key: who.key, Email: who.email, Name: who.name})
 	if err != nil {
 		return "", err
 	}

@@ -23,12 +23,13 @@ const (
 	FormatURL      Format = "url"      // http or https, with a host, without user, query and fragment
 	FormatMail     Format = "mail"     // one mailbox, with or without a name: "Twinbox <no-reply@example.org>"
 	FormatName     Format = "name"     // a to z, 0 to 9 and inner hyphens, at most 63: usable in group ids and labels
+	FormatNetwork  Format = "network"  // CIDR with a prefix of 1 or longer and no bit set behind it: "10.0.0.0/8"
 	FormatPostgres Format = "postgres" // postgres://user[:password]@host[:port]/database[?parameters]
 )
 
 func (f Format) known() bool {
 	switch f {
-	case "", FormatAddress, FormatBrokers, FormatListen, FormatURL, FormatMail, FormatName, FormatPostgres:
+	case "", FormatAddress, FormatBrokers, FormatListen, FormatURL, FormatMail, FormatName, FormatNetwork, FormatPostgres:
 		return true
 	}
 	return false
@@ -49,6 +50,8 @@ func (f Format) check(text string) (Code, string) {
 		code, why = CodeInvalidMail, checkMail(text)
 	case FormatName:
 		code, why = CodeInvalidName, checkName(text)
+	case FormatNetwork:
+		code, why = CodeInvalidNetwork, checkNetwork(text)
 	case FormatPostgres:
 		code, why = CodeInvalidPostgres, checkPostgres(text)
 	}
@@ -117,6 +120,19 @@ var plainName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 func checkName(text string) string {
 	if !plainName.MatchString(text) {
 		return "only a to z, 0 to 9 and inner hyphens, at most 63 characters"
+	}
+	return ""
+}
+
+func checkNetwork(text string) string {
+	network, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		return "not a network; write 10.0.0.0/8 or fd00::/8, and /32 or /128 behind a single address"
+	case network.Masked() != network:
+		return "has bits behind its prefix: is the address or the length meant?"
+	case network.Bits() == 0:
+		return "holds every address there is"
 	}
 	return ""
 }

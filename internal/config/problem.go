@@ -28,6 +28,7 @@ const (
 	CodeInvalidMail      Code = "invalid_mail_address"
 	CodeInvalidName      Code = "invalid_name"
 	CodeInvalidPostgres  Code = "invalid_postgres_url"
+	CodeInvalidNetwork   Code = "invalid_network"
 	CodeEmptyEntry       Code = "empty_entry"
 	CodeDuplicateEntry   Code = "duplicate_entry"
 	CodeBothSet          Code = "both_set" // X and X_FILE

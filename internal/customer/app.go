@@ -67,7 +67,7 @@ func open(ctx context.Context, cfg Config, host service.Host, admin *service.Adm
 		Outbox:  node.Outbox,
 		Links:   domain.VerificationKey(cfg.VerificationSecret),
 		KeysFor: cfg.IdempotencyTTL,
-		Timeout: cfg.RequestTimeout,
+		Timeout: cfg.RequestTimeout, Allowances: cfg.allowances(),
 	})}
 	if err := errors.Join(a.consume(), a.serveHTTP(host)); err != nil {
 		return nil, errors.Join(err, node.Close())
@@ -106,18 +106,19 @@ func (c Config) server() web.ServerConfig {
 
 // start starts what writes and consumes, in the order in which they need each other.
 func (a *app) start(group *service.Group, api net.Listener) {
-	group.Go("idempotency keys", a.forgetKeys)
+	group.Go("expired rows", a.forget)
 	a.node.StartConsumers(group)
 	group.Go("http", func(ctx context.Context) error { return a.server.Serve(ctx, api) })
 }
 
-// forgetKeys deletes expired idempotency keys now and every hour.
-func (a *app) forgetKeys(ctx context.Context) error {
+// forget deletes expired idempotency keys and allowances now and every hour.
+func (a *app) forget(ctx context.Context) error {
 	hourly := time.NewTicker(time.Hour)
 	defer hourly.Stop()
 	for {
-		if err := a.commands.forgetKeys(ctx); err != nil && ctx.Err() == nil {
-			a.node.Log().WarnContext(ctx, "expired idempotency keys not deleted", "error", err)
+		err := errors.Join(a.commands.forgetKeys(ctx), a.commands.forgetAllowances(ctx))
+		if err != nil && ctx.Err() == nil {
+			a.node.Log().WarnContext(ctx, "expired rows not deleted", "error", err)
 		}
 		select {
 		case <-hourly.C:

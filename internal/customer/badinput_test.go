@@ -123,7 +123,7 @@ func TestOtherPathsAndMethodsAreProblems(t *testing.T) {
 // The documented codes and those that can be answered are the same.
 func TestEveryCodeIsDocumented(t *testing.T) {
 	t.Parallel()
-	for _, code := range []web.Code{codeKeyInFlight, codeKeyReused, codeOutcomeUnknown} {
+	for _, code := range []web.Code{codeKeyInFlight, codeKeyReused, codeOutcomeUnknown, codeSignupsUsedUp} {
 		require.True(t, openapi.ProblemCode(code).Valid(), code)
 	}
 	documented := contracttest.ProblemStatuses(t)

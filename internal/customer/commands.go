@@ -22,9 +22,10 @@ type Commands struct {
 	links  domain.VerificationKey
 
 	keysFor, timeout time.Duration // see CommandsConfig
+	allowances       Allowances
 }
 
-// CommandsConfig is what commands need. All fields are required.
+// CommandsConfig is what commands need. All fields but the last are required.
 type CommandsConfig struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
@@ -34,12 +35,15 @@ type CommandsConfig struct {
 	KeysFor time.Duration
 	// Timeout bounds a command from its first statement to its commit. An earlier deadline of its caller does too.
 	Timeout time.Duration
+	// Allowances limit sign-ups. Default: no limits.
+	Allowances Allowances
 }
 
 // NewCommands returns the commands without an API in front of them.
 func NewCommands(cfg CommandsConfig) *Commands {
 	return &Commands{
 		pool: cfg.Pool, outbox: cfg.Outbox, links: cfg.Links, keysFor: cfg.KeysFor, timeout: cfg.Timeout,
+		allowances: cfg.Allowances,
 	}
 }
 

@@ -67,7 +67,7 @@ func TestACommandKeepsToTheDeadlineOfItsRequest(t *testing.T) {
 	b.commands.timeout = time.Hour
 	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Millisecond))
 	defer cancel()
-	_, err := b.commands.SignUp(late, "k1", "ada@example.org", "Ada")
+	_, err := b.commands.SignUp(late, Signup{Key: "k1", Email: "ada@example.org", Name: "Ada"})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Equal(t, [3]int{}, b.stored(t))
 }

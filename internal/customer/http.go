@@ -26,6 +26,7 @@ func newHandler(a *api, cfg Config, log *slog.Logger) (http.Handler, error) {
 		MapError:       mapError,
 		RequestTimeout: cfg.RequestTimeout,
 		RateLimit:      cfg.RateLimit,
+		TrustedProxies: cfg.TrustedProxies,
 	}, log)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func (a *api) CreateSignup(w http.ResponseWriter, r *http.Request, _ openapi.Cre
 		return
 	}
 	fault.Here("customer.signup.decoded")
-	answer, err := a.commands.SignUp(r.Context(), key, email, name)
+	answer, err := a.commands.SignUp(r.Context(), Signup{Key: key, Email: email, Name: name, Client: web.ClientOf(r)})
 	if err != nil {
 		web.WriteProblem(w, r, err)
 		return

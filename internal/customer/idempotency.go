@@ -84,13 +84,18 @@ const deleteExpiredKeys = `
 delete from idempotency_key where (scope, key) in (
     select scope, key from idempotency_key where expires_at <= clock_timestamp() limit 1000 for update skip locked)`
 
-// forgetKeys deletes expired answers, a bounded number per statement so that no lock is held for long, until none is
-// left.
+// forgetKeys deletes expired answers.
 func (c *Commands) forgetKeys(ctx context.Context) error {
+	return c.deleteAll(ctx, "delete expired idempotency keys", deleteExpiredKeys)
+}
+
+// deleteAll repeats a statement, which deletes a bounded number of rows so that no lock is held for long, until none is
+// left.
+func (c *Commands) deleteAll(ctx context.Context, what, sql string) error {
 	for {
-		tag, err := c.pool.Exec(ctx, deleteExpiredKeys)
+		tag, err := c.pool.Exec(ctx, sql)
 		if err != nil {
-			return fmt.Errorf("delete expired idempotency keys: %w", err)
+			return fmt.Errorf("%s: %w", what, err)
 		}
 		if tag.RowsAffected() == 0 {
 			return nil

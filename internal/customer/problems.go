@@ -17,6 +17,7 @@ const (
 	codeKeyInFlight    web.Code = "idempotency_key_in_flight"
 	codeKeyReused      web.Code = "idempotency_key_reused"
 	codeOutcomeUnknown web.Code = "outcome_unknown"
+	codeSignupsUsedUp  web.Code = "signups_used_up"
 )
 
 // statuses gives each broken rule its HTTP status. A code that is missing here would be a defect: 500.
@@ -42,6 +43,7 @@ var tooSlow = []string{"sql_57014", "sql_25P03", "sql_25P04"}
 // mapError says what each error of the service is to a client. nil means that it is not the client's to know.
 func mapError(err error) *web.Error {
 	var broken *domain.Error
+	var usedUp *allowanceError
 	known := failure.Examine(err)
 	switch {
 	case errors.As(err, &broken):
@@ -54,6 +56,8 @@ func mapError(err error) *web.Error {
 	case errors.Is(err, errKeyReused):
 		return web.ParameterError(http.StatusUnprocessableEntity, codeKeyReused, "Idempotency-Key",
 			"was used for another request")
+	case errors.As(err, &usedUp):
+		return allowanceProblem(usedUp)
 	case errors.Is(err, errOutcomeUnknown):
 		return &web.Error{
 			Status: http.StatusServiceUnavailable, Code: codeOutcomeUnknown, RetryAfter: retrySoon, Cause: err,
@@ -71,6 +75,19 @@ func mapError(err error) *web.Error {
 		}
 	}
 	return nil
+}
+
+func allowanceProblem(e *allowanceError) *web.Error {
+	answer := &web.Error{
+		Status: http.StatusTooManyRequests, Code: codeSignupsUsedUp, RetryAfter: e.wait,
+		Detail: "Too many sign-ups for this " + e.subject() + ".",
+	}
+	if e.field != "" {
+		answer.Fields = []web.Field{{
+			Code: codeSignupsUsedUp, Pointer: "#/" + e.field, Detail: "has had too many sign-ups",
+		}}
+	}
+	return answer
 }
 
 // ruleError answers a broken rule. A rule about a field of the body points at it.

@@ -67,7 +67,7 @@ func TestSignupsInAnyOrder(t *testing.T) {
 			"sign up": func(rt *rapid.T) {
 				key, email, name := keyOrNone.Draw(rt, "key"), email.Draw(rt, "email"), name.Draw(rt, "name")
 				given, want := m.outcome(key, email, name)
-				answer, err := b.commands.SignUp(t.Context(), key, email, name)
+				answer, err := b.commands.SignUp(t.Context(), Signup{Key: key, Email: email, Name: name})
 				require.ErrorIs(rt, err, want)
 				switch {
 				case err != nil:

@@ -33,6 +33,12 @@ type bundle struct {
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
+	return setupWith(t, Config{})
+}
+
+// setupWith is setup with limits.
+func setupWith(t *testing.T, cfg Config) *bundle {
+	t.Helper()
 	pool := pgtest.New(t, migrations.ForCustomer()...)
 	events, err := contract.Load()
 	require.NoError(t, err)
@@ -40,9 +46,10 @@ func setup(t *testing.T) *bundle {
 	require.NoError(t, err)
 	commands := NewCommands(CommandsConfig{
 		Pool: pool, Outbox: box, Links: testKey, KeysFor: time.Hour, Timeout: time.Minute,
+		Allowances: cfg.allowances(),
 	})
-	handler, err := newHandler(&api{commands: commands, profiles: pool}, Config{RequestTimeout: time.Minute},
-		slog.New(slog.DiscardHandler))
+	cfg.RequestTimeout = time.Minute
+	handler, err := newHandler(&api{commands: commands, profiles: pool}, cfg, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -126,4 +133,11 @@ func (b *bundle) registered(t *testing.T) domain.UserID {
 	id, err := domain.ParseUserID(a.json(t)["user_id"].(string))
 	require.NoError(t, err)
 	return id
+}
+
+func mustEmail(t *testing.T, text string) domain.Email {
+	t.Helper()
+	email, err := domain.ParseEmail(text)
+	require.NoError(t, err)
+	return email
 }

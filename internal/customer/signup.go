@@ -17,25 +17,34 @@ import (
 // signUpScope separates the idempotency keys of this command from those of others to come.
 const signUpScope = "signup"
 
+// Signup is what a person asks for, and who they are.
+type Signup struct {
+	Key    string // of the request, for its retries; empty: none
+	Email  domain.Email
+	Name   domain.Name
+	Client string // whose allowance it uses; empty: nobody's
+}
+
 // SignUp stores a new user, the answer under its idempotency key and UserRegistered, all or nothing.
 //
 // The same key with the same command returns the same answer again without doing anything; with another command it
 // returns errKeyReused, and errKeyInFlight while the first is still running. An address that is taken is a
 // [domain.CodeEmailTaken], and the key stays free. The empty key is none: each call is a signup of its own, and the
-// repetition of one that worked finds its address taken.
+// repetition of one that worked finds its address taken. Where the mailbox or the client has no sign-up left it returns
+// an allowanceError, and nothing is used up.
 //
 // It takes three round trips, each of which costs the database as much as a statement: begin and claim, the writes,
 // commit.
-func (c *Commands) SignUp(ctx context.Context, key string, email domain.Email, name domain.Name) (Answer, error) {
-	fingerprint := sha256.Sum256([]byte(string(email) + "\x00" + string(name)))
-	claim := claim{scope: signUpScope, key: key, fingerprint: fingerprint[:]}
+func (c *Commands) SignUp(ctx context.Context, s Signup) (Answer, error) {
+	fingerprint := sha256.Sum256([]byte(string(s.Email) + "\x00" + string(s.Name)))
+	claim := claim{scope: signUpScope, key: s.Key, fingerprint: fingerprint[:]}
 	claiming := &pgx.Batch{}
-	if key != "" {
+	if s.Key != "" {
 		claim.queue(claiming)
 	}
 	var answer Answer
 	err := c.transactionWith(ctx, claiming, func(ctx context.Context, tx pgx.Tx) error {
-		if key != "" {
+		if s.Key != "" {
 			given, found, err := claim.given()
 			if err != nil || found {
 				answer = given
@@ -43,14 +52,15 @@ func (c *Commands) SignUp(ctx context.Context, key string, email domain.Email, n
 			}
 		}
 		writes := &pgx.Batch{}
-		user, err := c.register(ctx, writes, email, name)
+		user, err := c.register(ctx, writes, s.Email, s.Name)
 		if err != nil {
 			return err
 		}
+		c.queueAllowances(writes, s)
 		if answer, err = signedUp(user); err != nil {
 			return err
 		}
-		if key != "" {
+		if s.Key != "" {
 			claim.store(writes, answer, c.keysFor)
 		}
 		if err := tx.SendBatch(ctx, writes).Close(); err != nil {

@@ -175,7 +175,7 @@ func TestAClientThatHangsUpDoesNotUndoTheCommit(t *testing.T) {
 	b := setup(t)
 	ctx, hangUp := context.WithCancel(t.Context())
 	hangUp()
-	_, err := b.commands.SignUp(ctx, "k1", "ada@example.org", "Ada")
+	_, err := b.commands.SignUp(ctx, Signup{Key: "k1", Email: "ada@example.org", Name: "Ada"})
 	require.NoError(t, err)
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }

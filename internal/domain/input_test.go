@@ -82,6 +82,18 @@ func TestEmailKeyFoldsCase(t *testing.T) {
 	require.Equal(t, "ada@example.org", domain.Email("ADA@example.org").Key())
 }
 
+func TestAMailboxHasManyAddresses(t *testing.T) {
+	t.Parallel()
+	for _, address := range []domain.Email{
+		"ada@example.org", "ADA@example.org", "ada+1@example.org", "a.d.a@example.org", "Ad.a+x.y+z@EXAMPLE.org",
+	} {
+		require.Equal(t, "ada@example.org", address.Mailbox(), address)
+	}
+	require.Equal(t, "+1@example.org", domain.Email("+1@example.org").Mailbox())
+	require.NotEqual(t, domain.Email("ada@example.org").Mailbox(), domain.Email("ada@example.com").Mailbox())
+	require.NotEqual(t, domain.Email("ada@a.example.org").Mailbox(), domain.Email("ada@aexample.org").Mailbox())
+}
+
 func FuzzParseEmail(f *testing.F) {
 	f.Add("ada@example.org")
 	f.Add("Ada <ada@example.org>\r\n")

@@ -68,6 +68,7 @@ func newHouseOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more .
 	common = append(common, more...)
 	h.customerEnv = append([]string{
 		"DATABASE_URL=" + pgtest.DSN(h.customerDB), "HTTP_ADDR=" + porttest.Reserve(t), // the same after a crash
+		"SIGNUPS_PER_CLIENT=0", // all people of a test are one client
 	}, common...)
 	h.notificationEnv = append([]string{
 		"DATABASE_URL=" + pgtest.DSN(h.notificationDB), "SMTP_ADDR=" + h.box.SMTPAddr(), "SMTP_TLS=none",

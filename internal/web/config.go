@@ -25,8 +25,8 @@ type Config struct {
 	RateLimit int
 	// RateWindow belongs to RateLimit. Default 1 min.
 	RateWindow time.Duration
-	// TrustedProxies are the networks (CIDR) whose X-Forwarded-For is believed when the client is told apart by its
-	// address. Default: nobody's, the client is the peer of the connection.
+	// TrustedProxies are the networks (CIDR) whose X-Forwarded-For is believed, see [ClientOf]. Default: none, the client
+	// is the peer of the connection. The header Forwarded (RFC 7239) is not read.
 	TrustedProxies []string
 }
 
@@ -39,6 +39,15 @@ func (c Config) WithDefaults() Config {
 	setDefault(&c.RequestTimeout, 5*time.Second)
 	setDefault(&c.RateWindow, time.Minute)
 	return c
+}
+
+// proxies are the trusted networks, which Validate has checked.
+func (c Config) proxies() []netip.Prefix {
+	networks := make([]netip.Prefix, len(c.TrustedProxies))
+	for i, network := range c.TrustedProxies {
+		networks[i] = netip.MustParsePrefix(network)
+	}
+	return networks
 }
 
 // Validate reports every value that cannot work.

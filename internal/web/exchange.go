@@ -13,7 +13,8 @@ type exchange struct {
 	id     string // names the request in the log and in the answer
 	log    *slog.Logger
 	config Config
-	cause  error // of the problem that was answered, for the log
+	client string // see [ClientOf]
+	cause  error  // of the problem that was answered, for the log
 	code   Code
 	status int // of that problem; the answer's own where it had not begun
 }

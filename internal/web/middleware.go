@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
-	"github.com/go-chi/httprate"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -21,9 +20,11 @@ const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ance
 // begin names the request and sets the headers of every answer. Nothing is stored by caches or shown in frames unless
 // a handler says otherwise.
 func begin(config Config, log *slog.Logger) func(http.Handler) http.Handler {
+	proxies := config.proxies()
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			x := newExchange(config, log)
+			x.client = identify(r, proxies)
 			header := w.Header()
 			header.Set("X-Request-Id", x.id)
 			header.Set("X-Content-Type-Options", "nosniff")
@@ -103,26 +104,6 @@ func recovered(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(answer, r)
 	})
-}
-
-// limited refuses what one client asks beyond its share.
-func limited(config Config) func(http.Handler) http.Handler {
-	if config.RateLimit == 0 {
-		return func(next http.Handler) http.Handler { return next }
-	}
-	client := middleware.ClientIPFromRemoteAddr
-	if len(config.TrustedProxies) > 0 {
-		client = middleware.ClientIPFromXFF(config.TrustedProxies...)
-	}
-	limit := httprate.LimitBy(config.RateLimit, config.RateWindow,
-		func(r *http.Request) (string, error) {
-			return httprate.CanonicalizeIP(middleware.GetClientIP(r.Context())), nil
-		},
-		httprate.WithResponseHeaders(httprate.ResponseHeaders{}),
-		httprate.WithLimitHandler(func(w http.ResponseWriter, r *http.Request) {
-			WriteProblem(w, r, refuseFor(config.RateWindow, CodeRateLimited, "Too many requests from this client."))
-		}))
-	return func(next http.Handler) http.Handler { return client(limit(next)) }
 }
 
 // deadline ends the context of a request that takes too long. The handler answers, through [WriteProblem].

@@ -39,6 +39,7 @@ const (
 	ProblemCodeRateLimited                ProblemCode = "rate_limited"
 	ProblemCodeRequestTimeout             ProblemCode = "request_timeout"
 	ProblemCodeShuttingDown               ProblemCode = "shutting_down"
+	ProblemCodeSignupsUsedUp              ProblemCode = "signups_used_up"
 	ProblemCodeTimeout                    ProblemCode = "timeout"
 	ProblemCodeTokenExpired               ProblemCode = "token_expired"
 	ProblemCodeTokenInvalid               ProblemCode = "token_invalid"
@@ -101,6 +102,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeRequestTimeout:
 		return true
 	case ProblemCodeShuttingDown:
+		return true
+	case ProblemCodeSignupsUsedUp:
 		return true
 	case ProblemCodeTimeout:
 		return true
@@ -319,6 +322,9 @@ type TooLarge = Problem
 
 // TooManyRequests What went wrong (RFC 9457). Never repeats what the client sent.
 type TooManyRequests = Problem
+
+// TooManySignups What went wrong (RFC 9457). Never repeats what the client sent.
+type TooManySignups = Problem
 
 // Unavailable What went wrong (RFC 9457). Never repeats what the client sent.
 type Unavailable = Problem

@@ -1,0 +1,124 @@
+package customer
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A stranger has the mails of many sign-ups sent to one person: plus-addresses, dots and letter cases are all delivered
+// to the same mailbox. Two instances are asked at once.
+func TestAMailboxIsNotFlooded(t *testing.T) {
+	t.Parallel()
+	const allowed, attempts = 5, 40
+	b := setupWith(t, Config{SignupsPerMailbox: allowed})
+	other := NewCommands(CommandsConfig{
+		Pool: b.pool, Outbox: b.commands.outbox, Links: testKey, KeysFor: time.Hour, Timeout: time.Minute,
+		Allowances: b.commands.allowances,
+	})
+	answers := make(chan answer, attempts/2)
+	errs := make(chan error, attempts/2)
+	var all sync.WaitGroup
+	for i := range attempts / 2 {
+		all.Go(func() { answers <- b.signUp(t, fmt.Sprint("k", i), fmt.Sprintf("Ada+%d@example.org", i), "Ada") })
+		all.Go(func() {
+			address := "a" + strings.Repeat(".", i%2) + "da+t" + strconv.Itoa(i) + "@example.org"
+			_, err := other.SignUp(t.Context(), Signup{Email: mustEmail(t, address), Name: "Ada"})
+			errs <- err
+		})
+	}
+	all.Wait()
+	accepted := 0
+	for range attempts / 2 {
+		if a := <-answers; a.status == http.StatusCreated {
+			accepted++
+		} else {
+			require.Equal(t, http.StatusTooManyRequests, a.status, string(a.body))
+			require.Equal(t, "signups_used_up", a.code(t))
+			require.Equal(t, "#/email", a.json(t)["errors"].([]any)[0].(map[string]any)["pointer"])
+			wait, err := strconv.Atoi(a.header.Get("Retry-After"))
+			require.NoError(t, err)
+			require.LessOrEqual(t, wait, 24*3600/allowed+1, "then the next one is accepted")
+			require.Positive(t, wait)
+		}
+		if err := <-errs; err == nil {
+			accepted++
+		} else {
+			var usedUp *allowanceError
+			require.ErrorAs(t, err, &usedUp)
+		}
+	}
+	require.Equal(t, allowed, accepted)
+	require.Equal(t, allowed, b.count(t, `select count(*) from users`))
+	require.Equal(t, allowed, b.count(t, `select count(*) from outbox`), "an event is a mail")
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k", "grace@example.org", "Grace").status, "others sign up")
+}
+
+// One client goes through a list of addresses.
+func TestAClientSendsNoMailToEverybody(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, Config{
+		RateLimit: 1000, SignupsPerClient: 3, SignupsPerMailbox: 5, TrustedProxies: []string{"127.0.0.0/8"},
+	})
+	signUp := func(n int, client string) answer {
+		return b.do(t, http.MethodPost, "/v1/signups", fmt.Sprintf(`{"email":"p%d@example.org","name":"Ada"}`, n),
+			"X-Forwarded-For", client)
+	}
+	for n := range 3 {
+		require.Equal(t, http.StatusCreated, signUp(n, "2001:db8::"+strconv.Itoa(n)).status, "one /64")
+	}
+	for n := 3; n < 10; n++ {
+		a := signUp(n, "2001:db8::"+strconv.Itoa(n))
+		require.Equal(t, http.StatusTooManyRequests, a.status)
+		require.Equal(t, "signups_used_up", a.code(t))
+		require.Equal(t, "Too many sign-ups for this client.", a.json(t)["detail"])
+	}
+	require.Equal(t, http.StatusCreated, signUp(3, "203.0.113.7").status, "another client, and the address is free")
+	require.Equal(t, 4, b.count(t, `select count(*) from users`))
+}
+
+func TestOnlyAcceptedSignupsCount(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, Config{SignupsPerMailbox: 2})
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").status)
+	for range 5 {
+		require.Equal(t, http.StatusConflict, b.signUp(t, "k2", "ada@example.org", "Ada").status)
+	}
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k3", "ada+2@example.org", "Ada").status)
+	require.Equal(t, http.StatusTooManyRequests, b.signUp(t, "k4", "ada+3@example.org", "Ada").status)
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k3", "ada+2@example.org", "Ada").status,
+		"a retry is the same sign-up")
+
+	_, err := b.pool.Exec(t.Context(), `update signup_allowance set used_until = used_until - interval '12 hours'`)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k4", "ada+3@example.org", "Ada").status, "a share has passed")
+	require.Equal(t, http.StatusTooManyRequests, b.signUp(t, "k5", "ada+4@example.org", "Ada").status)
+}
+
+func TestAllowancesHoldNoAddressAndEnd(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, Config{RateLimit: 1000, SignupsPerMailbox: 2, SignupsPerClient: 2})
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").status)
+	require.Equal(t, 2, b.count(t, `select count(*) from signup_allowance`), "the mailbox's and the client's")
+	require.Zero(t, b.count(t, `select count(*) from signup_allowance
+where position('ada'::bytea in id) > 0 or position('127.0.0.1'::bytea in id) > 0`))
+	require.NoError(t, b.commands.forgetAllowances(t.Context()))
+	require.Equal(t, 2, b.count(t, `select count(*) from signup_allowance`), "still in use")
+	_, err := b.pool.Exec(t.Context(), `update signup_allowance set used_until = clock_timestamp()`)
+	require.NoError(t, err)
+	require.NoError(t, b.commands.forgetAllowances(t.Context()))
+	require.Zero(t, b.count(t, `select count(*) from signup_allowance`))
+}
+
+func TestAServiceThatTellsNoClientsApartLimitsNone(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, Allowances{PerMailbox: 5}, Config{SignupsPerMailbox: 5, SignupsPerClient: 9}.allowances())
+	require.Equal(t, Allowances{PerMailbox: 5, PerClient: 9},
+		Config{SignupsPerMailbox: 5, SignupsPerClient: 9, RateLimit: 1}.allowances())
+}

@@ -40,6 +40,9 @@ func (c *DLQEdit) Run(ctx context.Context, to streams) error {
 		return err
 	}
 	s, detail, err := getLetter(ctx, services, c.ID, true)
+	if err == nil {
+		err = identify(ctx, []*client.Service{s})
+	}
 	if err != nil {
 		return err
 	}

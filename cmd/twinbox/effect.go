@@ -86,6 +86,9 @@ func inTurn(
 	ctx context.Context, to streams, o Operator, services []*client.Service, what effect, dryRun bool,
 	change func(s *client.Service, progress func(int64)) (adminapi.Result, error),
 ) error {
+	if err := identify(ctx, services); err != nil {
+		return err
+	}
 	var sum effects
 	for _, s := range services {
 		p := to.progress(s.Name)
@@ -107,9 +110,12 @@ func inTurn(
 
 // whoHasIt makes a change in the one service that knows the thing.
 func whoHasIt(
-	to streams, o Operator, services []*client.Service, what effect,
+	ctx context.Context, to streams, o Operator, services []*client.Service, what effect,
 	change func(s *client.Service) (adminapi.Result, error),
 ) error {
+	if err := identify(ctx, services); err != nil {
+		return err
+	}
 	var sum effects
 	var errs []error
 	for _, s := range services {

@@ -73,7 +73,8 @@ func exitOf(status int) int {
 		return exitNotFound
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return service.ExitUsage
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict, http.StatusGone:
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict, http.StatusGone,
+		http.StatusMisdirectedRequest:
 		return exitRefused
 	}
 	return service.ExitFailure

@@ -61,7 +61,7 @@ func settleMails(
 		return err
 	}
 	request := adminapi.MailRequest{By: c.who(), Reason: c.why(), DryRun: !c.Yes, Ids: ids}
-	return whoHasIt(to, o, services, what, func(s *client.Service) (adminapi.Result, error) {
+	return whoHasIt(ctx, to, o, services, what, func(s *client.Service) (adminapi.Result, error) {
 		return client.Call[adminapi.Result](s, func(api *adminapi.Client) (*http.Response, error) {
 			return call(api, request)
 		})

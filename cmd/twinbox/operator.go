@@ -22,6 +22,7 @@ type Operator struct {
 	CustomerAdmin     string `help:"Customer's admin listener." placeholder:"HOST:PORT"`
 	NotificationAdmin string `help:"Notification's admin listener." placeholder:"HOST:PORT"`
 	TokenFile         string `help:"File with the token of these listeners. Default: the variable TWINBOX_ADMIN_TOKEN." placeholder:"FILE"`
+	Environment       string `help:"The environment that is meant, as the services have it in ENVIRONMENT; those of another one refuse. Default: the one that they name." placeholder:"NAME"`
 	Service           string `help:"Ask this service alone." enum:",customer,notification" default:"" env:"-" placeholder:"NAME"`
 	JSON              bool   `help:"Answer with one JSON document, errors included." name:"json" env:"-"`
 }
@@ -47,6 +48,7 @@ func (o *Operator) connect() ([]*client.Service, error) {
 		if err != nil {
 			return nil, usage(err.Error())
 		}
+		s.Environment = o.Environment
 		services = append(services, s)
 	}
 	if len(services) == 0 {
@@ -141,6 +143,50 @@ func survey[T any](
 	return both(writeJSON(to.out, document), err)
 }
 
+// strangerError says that an address leads to another service than the flag says, or to another environment.
+type strangerError struct{ code, text string }
+
+func (e *strangerError) Error() string     { return e.text }
+func (*strangerError) ExitCode() int       { return exitRefused }
+func (e *strangerError) ErrorCode() string { return e.code }
+
+// identify asks all services who they are, before a change, and refuses where one is not the service that its address
+// is given for or where they are of different environments. From then on each request names the environment, too. One
+// that does not answer is left for its turn.
+func identify(ctx context.Context, services []*client.Service) error {
+	_, err := askWho(ctx, services)
+	for _, err := range parts(err) {
+		if code := errorCode(err); code == "wrong_service" || code == "wrong_environment" {
+			return err
+		}
+	}
+	return nil
+}
+
+// parts are the errors of which one is made.
+func parts(err error) []error {
+	if joined, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // the outermost error alone is meant
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// recognise compares what the services say with what they were taken for.
+func recognise(answers []answerOf[adminapi.Service]) error {
+	for _, a := range answers {
+		if a.value.Name != a.service.Name {
+			return &strangerError{"wrong_service", fmt.Sprintf("%s: at %s is %s, not %s; nothing was changed",
+				a.service.Name, a.service.Addr, cmp.Or(printable(a.value.Name), "another program"), a.service.Name)}
+		}
+		if first := answers[0]; a.value.Environment != first.value.Environment {
+			return &strangerError{"wrong_environment", fmt.Sprintf(
+				"%s is in the environment %s, but %s in %s; nothing was changed", first.service.Name,
+				printable(first.value.Environment), a.service.Name, printable(a.value.Environment))}
+		}
+	}
+	return nil
+}
+
 // askWho asks all services what they are, before anything is done or shown: one that does not answer is a failure of
 // the whole.
 func askWho(ctx context.Context, services []*client.Service) ([]answerOf[adminapi.Service], error) {
@@ -151,6 +197,14 @@ func askWho(ctx context.Context, services []*client.Service) ([]answerOf[adminap
 	})
 	if partial, is := errors.AsType[*partialError](err); is {
 		err = partial.err
+	}
+	if stranger := recognise(answers); stranger != nil {
+		return nil, stranger
+	}
+	for _, s := range services {
+		if len(answers) > 0 {
+			s.Environment = cmp.Or(s.Environment, answers[0].value.Environment)
+		}
 	}
 	return answers, err
 }

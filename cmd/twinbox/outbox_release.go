@@ -31,7 +31,7 @@ func (c *OutboxRelease) Run(ctx context.Context, to streams) error {
 	if c.Drop != 0 {
 		what = effect{done: "Dropped", would: "drop", thing: "event"}
 	}
-	return whoHasIt(to, c.Operator, services, what, func(s *client.Service) (adminapi.Result, error) {
+	return whoHasIt(ctx, to, c.Operator, services, what, func(s *client.Service) (adminapi.Result, error) {
 		return client.Call[adminapi.Result](s, func(api *adminapi.Client) (*http.Response, error) {
 			return api.ReleaseOutboxKey(ctx, adminapi.ReleaseRequest{
 				By: c.who(), Reason: c.why(), DryRun: !c.Yes, Topic: c.Topic, Key: c.Key, Drop: set(c.Drop),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -60,7 +61,7 @@ func TestWhoHasIt(t *testing.T) {
 	t.Parallel()
 	other := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
-		says(`{"code":"not_parked","status":404,"detail":"This key is not parked."}`)(w, nil)
+		_, _ = io.WriteString(w, `{"code":"not_parked","status":404,"detail":"This key is not parked."}`)
 	})
 	released := says(`{"dry_run":false,"count":1,"failed":0}`)
 	for name, c := range map[string]struct {

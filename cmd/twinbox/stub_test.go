@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -22,9 +23,15 @@ func listener(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-// says answers everything with a text.
+// says answers everything with a text, but who it is: the service that is meant.
 func says(text string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
+	return func(w http.ResponseWriter, r *http.Request) {
+		answer := text
+		if strings.HasSuffix(r.URL.Path, "/service") && !strings.Contains(text, `"consumers"`) {
+			answer = fmt.Sprintf(`{"name":%q,"consumers":[]}`, r.Header.Get("Twinbox-Service"))
+		}
+		_, _ = io.WriteString(w, answer)
+	}
 }
 
 // answers answers each path with a text, and with 503 where none is given.
@@ -35,7 +42,7 @@ func answers(texts map[string]string) http.HandlerFunc {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			text = `{"code":"unavailable","status":503,"detail":"no"}`
 		}
-		says(text)(w, r)
+		_, _ = io.WriteString(w, text)
 	}
 }
 

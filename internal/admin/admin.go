@@ -27,8 +27,8 @@ const Prefix = "/admin/v1/"
 
 // Config is one service as its operators see it.
 type Config struct {
-	// Service names it.
-	Service string
+	// Service names it, and Environment says where it runs.
+	Service, Environment string
 	// Token is what a caller must know. Empty: the operations are off, and every call is told so.
 	Token string
 	// Pool is the service's database.
@@ -62,7 +62,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	router.Use(guard(cfg.Token))
+	router.Use(guard(cfg.Token), addressed(cfg.Service, cfg.Environment))
 	s := &server{cfg: cfg, letters: deadletter.NewStore(cfg.Pool)}
 	return adminapi.HandlerWithOptions(s, adminapi.ChiServerOptions{
 		BaseRouter: router, Middlewares: []adminapi.MiddlewareFunc{document.parameters},
@@ -120,6 +120,8 @@ func (s *server) GetService(w http.ResponseWriter, r *http.Request) {
 		for i, c := range s.cfg.Consumers {
 			names[i] = c.Name
 		}
-		return adminapi.Service{Name: s.cfg.Service, Consumers: names, Mails: s.cfg.Mails != nil}, nil
+		return adminapi.Service{
+			Name: s.cfg.Service, Environment: s.cfg.Environment, Consumers: names, Mails: s.cfg.Mails != nil,
+		}, nil
 	})
 }

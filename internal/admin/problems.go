@@ -22,6 +22,9 @@ const (
 	codeRestoring    web.Code = "restoring"
 	codeInvalid      web.Code = "invalid_value"
 	codeNoMails      web.Code = "no_mails"
+
+	codeWrongService     web.Code = "wrong_service"
+	codeWrongEnvironment web.Code = "wrong_environment"
 )
 
 var (

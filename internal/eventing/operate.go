@@ -14,14 +14,15 @@ func (n *Node) offerOperations() error {
 		consumers[i] = admin.Consumer{Name: c.Name, Replay: c.inbox.Replay}
 	}
 	handler, err := admin.New(admin.Config{
-		Service:   n.setup.Service,
-		Token:     n.setup.Config.AdminToken.Reveal(),
-		Pool:      n.Pool,
-		Publisher: n.publisher,
-		Consumers: consumers,
-		Metrics:   n.setup.Admin.Registry(),
-		Mails:     n.Mails,
-		Log:       n.setup.Log,
+		Service:     n.setup.Service,
+		Environment: n.setup.Config.Environment,
+		Token:       n.setup.Config.AdminToken.Reveal(),
+		Pool:        n.Pool,
+		Publisher:   n.publisher,
+		Consumers:   consumers,
+		Metrics:     n.setup.Admin.Registry(),
+		Mails:       n.Mails,
+		Log:         n.setup.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("offer operations: %w", err)

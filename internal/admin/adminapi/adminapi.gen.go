@@ -555,6 +555,9 @@ type Result struct {
 type Service struct {
 	Consumers []string `json:"consumers"`
 
+	// Environment Where it runs
+	Environment string `json:"environment"`
+
 	// Mails Whether it sends mails.
 	Mails bool   `json:"mails"`
 	Name  string `json:"name"`

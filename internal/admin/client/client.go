@@ -17,10 +17,14 @@ import (
 	"example.com/twinbox/internal/admin/adminapi"
 )
 
-// Service is one service's operations. It may be used by any number of goroutines.
+// Service is one service's operations. It may be used by any number of goroutines. Every request says that it is meant
+// for the service of this name, so that another one at the address refuses it.
 type Service struct {
 	Name, Addr string
-	api        *adminapi.Client
+	// Environment, if set before the first call, is the one that is meant: a service of another one refuses.
+	Environment string
+
+	api *adminapi.Client
 }
 
 // connectTimeout is how long an address may take to be reached, and then to begin its answer.
@@ -35,16 +39,22 @@ func New(name, addr, token string) (*Service, error) {
 	if at, err := url.Parse(base); err != nil || at.Host == "" {
 		return nil, fmt.Errorf("read address of %s: %q is neither host:port nor a URL", name, addr)
 	}
+	s := &Service{Name: name, Addr: addr}
 	api, err := adminapi.NewClient(base,
 		adminapi.WithHTTPClient(&http.Client{Transport: newTransport(connectTimeout)}),
 		adminapi.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
 			r.Header.Set("Authorization", "Bearer "+token)
+			r.Header.Set("Twinbox-Service", name)
+			if s.Environment != "" {
+				r.Header.Set("Twinbox-Environment", s.Environment)
+			}
 			return nil
 		}))
 	if err != nil {
 		return nil, fmt.Errorf("read address of %s: %w", name, err)
 	}
-	return &Service{Name: name, Addr: addr, api: api}, nil
+	s.api = api
+	return s, nil
 }
 
 // newTransport has no proxy: it must not hear of the token. The limit is for each step until an answer begins; left to

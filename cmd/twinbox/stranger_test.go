@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/stretchr/testify/require"
+)
+
+// changing are the arguments of every command that changes something, each with what it takes to be run.
+var changing = map[string][]string{
+	"dlq replay":       {"--consumer", "c"},
+	"dlq edit":         {"1", "--header", "a=b"},
+	"dlq discard":      {"--consumer", "c"},
+	"dlq import":       {"FILE"},
+	"mail retry":       {anID},
+	"mail mark-sent":   {anID},
+	"outbox republish": {"--key", "k"},
+	"outbox release":   {"--topic", "t", "--key", "k"},
+}
+
+// commandsWith are the commands that have the flag, so that one that is added is found.
+func commandsWith(t *testing.T, flag string) (commands []string) {
+	t.Helper()
+	parser, err := kong.New(&Commands{}, kong.BindTo(context.Background(), (*context.Context)(nil)))
+	require.NoError(t, err)
+	for _, command := range parser.Model.Leaves(true) {
+		for _, f := range command.Flags {
+			if f.Name == flag {
+				commands = append(commands, strings.TrimPrefix(command.Path(), "twinbox "))
+			}
+		}
+	}
+	return commands
+}
+
+// An address that leads to another service than its flag says changes nothing there, whether that service looks at whom
+// a request is meant for or not.
+func TestAStrangerIsChangedNothing(t *testing.T) {
+	t.Parallel()
+	commands := commandsWith(t, "yes")
+	require.Len(t, commands, len(changing))
+	file := filepath.Join(t.TempDir(), "letters.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte(`{"consumer":"notification.mail"}`+"\n"), 0o600))
+	for _, command := range commands {
+		var mu sync.Mutex
+		asked := map[string]int{}
+		stranger := listener(t, func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[strings.TrimPrefix(r.URL.Path, "/admin/v1/")]++
+			says(aNotification)(w, r)
+		})
+		require.Contains(t, changing, command)
+		args := append(strings.Fields(command), changing[command]...)
+		for i, arg := range args {
+			args[i] = strings.ReplaceAll(arg, "FILE", file)
+		}
+		r := at(t, stranger, "", append(args, "--yes", "--reason", "r", "--json")...)
+		require.Equal(t, exitRefused, r.code, "%s: %s", command, r.stderr)
+		require.Contains(t, r.stderr, "is notification, not customer", command)
+		var document failureDocument
+		r.json(t, &document)
+		require.Equal(t, "wrong_service", document.Error.Code)
+		delete(asked, "dead-letters/1") // is only looked at
+		require.Equal(t, map[string]int{"service": 1}, asked, command)
+	}
+}
+
+// Two services of different environments are not changed by one command, and neither is one of an environment that is
+// not meant.
+func TestTheEnvironmentThatIsMeant(t *testing.T) {
+	t.Parallel()
+	in := func(service, environment string) (addr string, changes func() int) {
+		n := 0
+		addr = listener(t, func(w http.ResponseWriter, r *http.Request) {
+			if meant := r.Header.Get("Twinbox-Environment"); meant != "" && meant != environment {
+				w.WriteHeader(http.StatusMisdirectedRequest)
+				_ = json.NewEncoder(w).Encode(map[string]any{
+					"code": "wrong_environment", "status": 421, "detail": "This is another one.",
+				})
+				return
+			}
+			if strings.HasSuffix(r.URL.Path, "/service") {
+				says(`{"name":"`+service+`","environment":"`+environment+`","consumers":[]}`)(w, r)
+				return
+			}
+			if r.Header.Get("Twinbox-Environment") == environment {
+				n++
+			}
+			says(`{"result":{"dry_run":false,"count":1,"failed":0}}`)(w, r)
+		})
+		return addr, func() int { return n }
+	}
+	customer, changed := in("customer", "production")
+	notification, alsoChanged := in("notification", "staging")
+	replay := []string{"dlq", "replay", "--all", "--yes", "--reason", "r"}
+	r := at(t, customer, notification, replay...)
+	require.Equal(t, exitRefused, r.code)
+	require.Contains(t, r.stderr, "customer is in the environment production, but notification in staging")
+	r = at(t, customer, "", append(replay, "--environment", "staging")...)
+	require.Equal(t, exitRefused, r.code)
+	require.Contains(t, r.stderr, "wrong_environment")
+	require.Zero(t, changed()+alsoChanged())
+	r = at(t, customer, "", replay...)
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, 1, changed(), "the change itself says which environment is meant")
+}

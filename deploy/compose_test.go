@@ -96,6 +96,17 @@ func TestCompose_ServicesShareSecretAndBroker(t *testing.T) {
 	require.NotEqual(t, one["DATABASE_URL"], other["DATABASE_URL"])
 }
 
+// A replica's instance id is made of its container's name: a name that all replicas share would have them throw each
+// other out of their consumer groups.
+func TestCompose_ReplicasHaveInstanceIDsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	project := compose(t)
+	for name := range ours(project) {
+		require.Empty(t, project.Services[name].Hostname, name)
+		require.NotContains(t, project.Services[name].Environment, "KAFKA_INSTANCE_ID", name)
+	}
+}
+
 func TestCompose_Ports(t *testing.T) {
 	t.Parallel()
 	project := compose(t)

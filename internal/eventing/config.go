@@ -33,7 +33,7 @@ type KafkaConfig struct {
 	PublishTimeout    time.Duration `env:"PUBLISH_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one batch of the relay, retries included; must be shorter than OUTBOX_LEASE"`
 	SessionTimeout    time.Duration `env:"SESSION_TIMEOUT" envDefault:"10s" min:"500ms" max:"5m" doc:"silence after which the group takes a consumer for dead"`
 	RebalanceTimeout  time.Duration `env:"REBALANCE_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a rebalance waits for a consumer; must outlast INBOX_HANDLER_TIMEOUT twice"`
-	InstanceID        string        `env:"INSTANCE_ID" doc:"name that this process keeps when it is restarted in its place, different in each process that runs at the same time (a pod of a stateful set has one): after a crash the next start takes its partitions at once instead of after KAFKA_SESSION_TIMEOUT; empty: none"`
+	InstanceID        string        `env:"INSTANCE_ID" envDefault:"auto" doc:"name that this process keeps when it is restarted in its place: after a crash the next start takes its partitions at once instead of after KAFKA_SESSION_TIMEOUT; auto: the machine's name and the port of ADMIN_ADDR, which no other process has, as long as machines (pods, containers) have different names; none: no name. Of two processes with one name the later has it, the earlier says so in an error and goes on without"`
 	TLS               bool          `env:"TLS" envDefault:"false" doc:"encrypt connections to the broker"`
 	Username          string        `env:"USERNAME" doc:"SASL PLAIN user; empty: no login"`
 	Password          config.Secret `env:"PASSWORD" doc:"its password"`
@@ -106,6 +106,10 @@ func (c Config) Rules() []config.Rule {
 		{
 			Variable: "INBOX_RETRY_MAX", Holds: c.Inbox.RetryMin <= c.Inbox.RetryMax,
 			Text: "must not be shorter than INBOX_RETRY_MIN", Values: []any{c.Inbox.RetryMax, c.Inbox.RetryMin},
+		},
+		{
+			Variable: "KAFKA_INSTANCE_ID", Holds: c.Kafka.validInstance(),
+			Text: "must be 1 to 200 letters, digits, dots, hyphens and underscores, as brokers take it, and not only dots",
 		},
 		{
 			Variable: "KAFKA_PASSWORD", Holds: (c.Kafka.Username == "") == (c.Kafka.Password == ""),

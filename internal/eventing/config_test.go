@@ -39,6 +39,9 @@ func TestEachCrossCheckNamesItsVariable(t *testing.T) {
 		"retries the wrong way round":    {[]string{"INBOX_RETRY_MIN=2s", "INBOX_RETRY_MAX=1s"}, []string{"INBOX_RETRY_MAX"}},
 		"a user without password":        {[]string{"KAFKA_USERNAME=u"}, []string{"KAFKA_PASSWORD"}},
 		"a password in the clear":        {[]string{"KAFKA_USERNAME=u", "KAFKA_PASSWORD=hunter2"}, []string{"KAFKA_TLS"}},
+		"a name that no broker takes":    {[]string{"KAFKA_INSTANCE_ID=a b"}, []string{"KAFKA_INSTANCE_ID"}},
+		"a name of dots":                 {[]string{"KAFKA_INSTANCE_ID=.."}, []string{"KAFKA_INSTANCE_ID"}},
+		"a pod's name":                   {[]string{"KAFKA_INSTANCE_ID=customer-0.customer"}, nil},
 		"all right":                      {[]string{"KAFKA_USERNAME=u", "KAFKA_PASSWORD=hunter2", "KAFKA_TLS=true"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -37,8 +38,11 @@ type Consumer struct {
 type consumer struct {
 	Consumer
 	group   string
-	records *kafka.Consumer
+	config  kafka.ConsumerConfig
+	handle  kafka.Handler
+	records atomic.Pointer[kafka.Consumer]
 	inbox   *inbox.Inbox
+	log     *slog.Logger
 	leaving sync.WaitGroup // partitions that were lost
 }
 
@@ -73,12 +77,14 @@ func (n *Node) Consume(c Consumer) error {
 	if err != nil {
 		return fmt.Errorf("open inbox of %s: %w", c.Name, err)
 	}
-	kc := &consumer{Consumer: c, group: cfg.group(c.Name), inbox: box}
-	kc.records, err = kafka.NewConsumer(kafka.ConsumerConfig{
+	kc := &consumer{
+		Consumer: c, group: cfg.group(c.Name), inbox: box, log: n.setup.Log,
+		handle: kafka.Handler(box.BatchMiddleware(c.Handlers.Produce)),
+	}
+	kc.config = kafka.ConsumerConfig{
 		GroupConfig: kafka.GroupConfig{
 			Config:              cfg.Client(n.setup.Service),
 			Group:               kc.group,
-			InstanceID:          cfg.Kafka.InstanceID,
 			SessionTimeout:      cfg.Kafka.SessionTimeout,
 			MaxReconnectBackoff: 2 * time.Second, // a broker that is back is not kept waiting
 			HeartbeatInterval:   min(time.Second, cfg.Kafka.SessionTimeout/3),
@@ -92,12 +98,12 @@ func (n *Node) Consume(c Consumer) error {
 		Parallel: cfg.Inbox.Parallel,
 		// One by one, each with its whole time: what waits for its next attempt does not count.
 		HandlerLimit: max(5*time.Minute, time.Duration(cfg.Inbox.Batch)*cfg.Inbox.HandlerTimeout),
-	}, kafka.Handler(box.BatchMiddleware(c.Handlers.Produce)), n.setup.Log)
-	if err != nil {
+	}
+	if err := kc.open(""); err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
 	}
 	n.consumers = append(n.consumers, kc)
-	n.setup.Admin.Check("consumer "+c.Name, n.dependencies.behind(kc.records.Healthy))
+	n.setup.Admin.Check("consumer "+c.Name, n.dependencies.behind(kc.healthy))
 	return nil
 }
 
@@ -117,7 +123,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 		g.Go("consumer "+c.Name, func(ctx context.Context) error {
 			together, ctx := errgroup.WithContext(ctx)
 			together.Go(func() error { return n.awaitRequirements(ctx, c) })
-			together.Go(func() error { return c.records.Run(ctx, c.Topic) })
+			together.Go(func() error { return c.consume(ctx, n.instanceID()) })
 			err := together.Wait()
 			c.leave(ctx, n.setup.Log)
 			return err

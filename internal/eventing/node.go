@@ -42,6 +42,7 @@ type Node struct {
 	relay        *outbox.Relay
 	consumers    []*consumer
 	copies       *copies
+	bound        service.Listening // from Run on
 }
 
 // Open prepares the node and connects to nothing.

@@ -67,7 +67,11 @@ type bundle struct {
 
 func open(t *testing.T, cfg eventing.Config, topics ...kafka.Topic) *bundle {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
+	return openWith(t, slog.New(slog.DiscardHandler), cfg, topics...)
+}
+
+func openWith(t *testing.T, log *slog.Logger, cfg eventing.Config, topics ...kafka.Topic) *bundle {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(stop)
 	group := service.NewGroup(ctx, log, patience)

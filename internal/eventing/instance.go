@@ -1,0 +1,91 @@
+package eventing
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"regexp"
+	"strings"
+
+	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/service"
+)
+
+// Values of KAFKA_INSTANCE_ID that are no names.
+const (
+	instanceAuto = "auto"
+	instanceNone = "none"
+)
+
+// instanceName is what a broker takes; it refuses anything else when a member joins.
+var instanceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
+
+func (c KafkaConfig) validInstance() bool {
+	return instanceName.MatchString(c.InstanceID) && strings.Trim(c.InstanceID, ".") != ""
+}
+
+// instanceID is the name of this process in its consumer groups; "" is none. With auto it is the machine's name and the
+// port of the admin listener: a process that is started again in its place has the same ones, two that run at the same
+// time on one machine cannot have the same port, and a container has a machine's name of its own. A node without an
+// admin listener has none.
+func (n *Node) instanceID() string {
+	switch id := n.setup.Config.Kafka.InstanceID; id {
+	case instanceNone:
+		return ""
+	case instanceAuto:
+		return autoInstance(n.bound)
+	default:
+		return id
+	}
+}
+
+func autoInstance(bound service.Listening) string {
+	_, port, err := net.SplitHostPort(bound.Admin)
+	if err != nil {
+		return ""
+	}
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		return ""
+	}
+	name := strings.Map(func(r rune) rune {
+		if !instanceName.MatchString(string(r)) {
+			return '-'
+		}
+		return r
+	}, host)
+	return name[:min(len(name), 190)] + "-" + port
+}
+
+// open makes the member of the group, under a name or without one.
+func (c *consumer) open(instanceID string) error {
+	cfg := c.config
+	cfg.InstanceID = instanceID
+	records, err := kafka.NewConsumer(cfg, c.handle, c.log)
+	if err == nil {
+		c.records.Store(records)
+	}
+	return err
+}
+
+// consume consumes under the process's name for as long as no other process takes it. Then it goes on without one: if
+// it ended, or took the name back, the two would throw each other out for ever.
+func (c *consumer) consume(ctx context.Context, instanceID string) error {
+	if err := c.open(instanceID); err != nil {
+		return err
+	}
+	err := c.records.Load().Run(ctx, c.Topic)
+	if fenced := new(kafka.FencedError); !errors.As(err, &fenced) {
+		return err
+	}
+	c.log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",
+		"consumer", c.Name, "instance_id", instanceID)
+	if err := c.open(""); err != nil {
+		return err
+	}
+	return c.records.Load().Run(ctx, c.Topic)
+}
+
+// healthy is the readiness of the member that there is now.
+func (c *consumer) healthy(ctx context.Context) error { return c.records.Load().Healthy(ctx) }

@@ -1,5 +1,5 @@
 # Every target is one command that may be pasted; bare `make` lists them.
-# From nothing but Go: run, test, lint, generate, bench. With Docker: up, down.
+# With Go alone: run, test, lint, generate, bench (PostgreSQL is fetched where none is installed). With Docker: up, down.
 
 GO      ?= go
 TOOL     = CGO_ENABLED=0 $(GO) tool -modfile=tools.mod
@@ -23,17 +23,17 @@ help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## the whole system in one process, without Docker; Ctrl-C stops it, .twinbox/ keeps its data
-	@$(GO) build -o bin/twinbox ./cmd/twinbox && exec bin/twinbox run --by-make $(ARGS)
+	@export GO="$(GO)"; exec sh internal/tools/start/start.sh run $(ARGS)
 
 up: ## the whole system in containers: Kafka, PostgreSQL, Mailpit and both services
-	$(COMPOSE) up --build --wait
+	@export COMPOSE="$(COMPOSE)"; exec sh deploy/containers.sh up
 
 down: ## stop the containers; their data stays
-	$(COMPOSE) down --remove-orphans
+	@export COMPOSE="$(COMPOSE)"; exec sh deploy/containers.sh down
 
-reset: ## throw away all local data: .twinbox/ and the containers' volumes
-	rm -rf .twinbox
-	@if command -v docker >/dev/null 2>&1; then $(COMPOSE) down --volumes --remove-orphans || true; fi
+reset: ## throw away all local data: .twinbox/ and the containers' volumes; refused while either runs
+	@export COMPOSE="$(COMPOSE)"; sh deploy/containers.sh stopped && $(GO) run ./internal/tools/reset && \
+		sh deploy/containers.sh reset
 
 test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to set up
 	@$(GO_TEST) -timeout 5m ./...
@@ -55,7 +55,7 @@ test-pg18: ## every test on a fetched PostgreSQL 18, whatever is installed; PG_B
 	@export TWINBOX_TEST_FETCH=1; $(GO_TEST) -count=1 -timeout 10m ./...
 
 kafka: ## a real Apache Kafka in the foreground, to try things by hand
-	@$(GO) build -o bin/twinbox ./cmd/twinbox && exec bin/twinbox kafka --by-make $(ARGS)
+	@export GO="$(GO)"; exec sh internal/tools/start/start.sh kafka $(ARGS)
 
 lint: ## golangci-lint with the rules of .golangci.yml
 	$(LINT) run ./...

@@ -37,7 +37,7 @@ func (c *RunCommand) Run(ctx context.Context, to streams) error {
 		CustomerAPI: c.CustomerAddr, CustomerAdmin: c.CustomerAdminAddr, NotificationAdmin: c.NotificationAdminAddr,
 		Mailbox: c.MailboxAddr, SMTP: c.SMTPAddr, Kafka: c.KafkaAddr, KafkaBrokers: c.KafkaBrokers,
 		PGBin: c.PGBin, FetchPostgres: c.FetchPostgres, Settings: c.Set,
-		Out: to.out, Err: to.err, Colour: isTerminal(to.out),
+		ByMake: c.ByMake, Out: to.out, Err: to.err, Colour: isTerminal(to.out),
 	})
 }
 

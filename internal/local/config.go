@@ -23,6 +23,9 @@ type Config struct {
 	// house itself decides, which is every address, is refused here.
 	Settings []string
 
+	// ByMake says that a person typed make run: advice about flags is then written for make.
+	ByMake bool
+
 	// Out receives the summary, Err warnings, errors and the progress of what takes long. Default: nothing is shown.
 	Out, Err io.Writer
 	// Colour allows escape sequences in the summary.

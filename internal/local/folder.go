@@ -16,10 +16,16 @@ import (
 type RunningError struct {
 	Dir string
 	PID int // 0 when unknown
+
+	ByMake bool // the flag is given as make's variable ARGS
 }
 
 func (e *RunningError) Error() string {
-	return fmt.Sprintf("twinbox already runs on %s (process %d): stop it, or give this one another --dir", e.Dir, e.PID)
+	another := "give this one another --dir"
+	if e.ByMake {
+		another = "give this one another folder and other ports: make run ARGS='--dir=... --customer-addr=127.0.0.1:0 ...'"
+	}
+	return fmt.Sprintf("twinbox already runs on %s (process %d): stop it, or %s", e.Dir, e.PID, another)
 }
 
 // folder is the state of a house, locked.

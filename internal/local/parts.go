@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -56,14 +57,27 @@ func (p *parts) startPostgres(ctx context.Context, cfg Config, f *folder, logs *
 	if err != nil {
 		return err
 	}
+	before := size(log)
 	p.postgres, err = postgres.Start(ctx, postgres.Config{
 		Dir: f.file("postgres"), BinDir: cfg.PGBin, SkipInstalled: cfg.FetchPostgres, Progress: cfg.Err,
 		Durable: true, Log: log, Settings: map[string]string{"max_connections": "200"},
 	})
-	if err != nil {
+	if err != nil && size(log) > before {
 		return fmt.Errorf("%w (more in %s)", err, log.Name())
 	}
+	if err != nil {
+		return err
+	}
 	return errors.Join(createDatabase(ctx, p.postgres, "customer"), createDatabase(ctx, p.postgres, "notification"))
+}
+
+// size is what a log holds. One that cannot be asked has nothing to point at.
+func size(log *os.File) int64 {
+	info, err := log.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 const databaseExistsSQL = `select exists (select from pg_database where datname = $1)`

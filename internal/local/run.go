@@ -23,11 +23,14 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	f, err := openFolder(cfg.Dir)
+	if running, is := errors.AsType[*RunningError](err); is {
+		running.ByMake = cfg.ByMake
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.lock.Release()) }()
-	if err := checkPorts(ctx, cfg.listeners()); err != nil {
+	if err := checkPorts(ctx, cfg.listeners(), cfg.ByMake); err != nil {
 		return err
 	}
 	logs := &logs{show: cfg.Err}

@@ -113,6 +113,7 @@ func TestHouse(t *testing.T) {
 	require.ErrorAs(t, err, &alreadyRuns)
 	require.Equal(t, os.Getpid(), alreadyRuns.PID)
 	require.ErrorContains(t, err, "already runs")
+	require.ErrorContains(t, local.Run(t.Context(), local.Config{Dir: dir, ByMake: true}), "make run ARGS='--dir=")
 	require.NoError(t, first.stop())
 	require.Empty(t, first.err.String(), "a good run has nothing to warn of")
 	secret := secretOf(t, dir)
@@ -159,6 +160,9 @@ func TestBusyPortsAreAllNamed(t *testing.T) {
 	require.ErrorContains(t, err, "--mailbox-addr")
 	require.ErrorContains(t, err, "--kafka-addr")
 	require.NoDirExists(t, filepath.Join(dir, "postgres"), "nothing was started")
+
+	err = local.Run(t.Context(), local.Config{Dir: dir, CustomerAPI: addr, ByMake: true})
+	require.ErrorContains(t, err, "make run ARGS=--customer-addr=127.0.0.1:0", "in the words of who typed make run")
 }
 
 func TestOneAddressForTwo(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/local/filelock"
 )
 
 // Version is the release of Apache Kafka that runs.
@@ -38,6 +39,7 @@ type Server struct {
 	addr      string
 	dir       string
 	temporary bool
+	lock      *filelock.Lock // of the folder, until Stop
 	process   *process
 }
 
@@ -71,10 +73,25 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		}
 		s.temporary = true
 	}
+	if s.lock, err = lockFolder(s.dir); err != nil {
+		return nil, err
+	}
 	if err := s.launch(ctx, cfg, java, jars); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, nil
+}
+
+// lockFolder keeps the folder to one process at a time. make reset looks at the same lock.
+func lockFolder(dir string) (*filelock.Lock, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("create data folder: %w", err)
+	}
+	lock, err := filelock.Take(filepath.Join(dir, "lock"))
+	if held, is := errors.AsType[*filelock.HeldError](err); is {
+		return nil, fmt.Errorf("kafka already runs on %s (process %d): stop it, or take another folder", dir, held.PID)
+	}
+	return lock, err
 }
 
 func (s *Server) launch(ctx context.Context, cfg Config, java, jars string) error {
@@ -155,6 +172,12 @@ func (s *Server) Done() <-chan struct{} { return s.process.done }
 func (s *Server) Stop() error {
 	if s.process != nil {
 		s.process.stop(stopTimeout)
+	}
+	if s.lock != nil {
+		if err := s.lock.Release(); err != nil {
+			return fmt.Errorf("release data folder: %w", err)
+		}
+		s.lock = nil
 	}
 	if s.temporary {
 		if err := os.RemoveAll(s.dir); err != nil {

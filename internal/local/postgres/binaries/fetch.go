@@ -22,7 +22,7 @@ func cacheDir() (string, error) {
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find cache folder: %w", err)
+		return "", fmt.Errorf("find a folder to keep it in: %w", err)
 	}
 	return filepath.Join(dir, "twinbox"), nil
 }

@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 # One image per service: docker build --target customer . (or notification)
 ARG GO_VERSION=1.26
 
@@ -16,11 +15,11 @@ RUN --mount=type=cache,target=/cache \
 FROM gcr.io/distroless/static-debian13:nonroot AS customer
 COPY --from=build /out/customer /customer
 EXPOSE 8080 8081
-HEALTHCHECK --interval=5s --timeout=6s --start-period=20s --retries=3 CMD ["/customer", "healthcheck"]
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s --retries=2 CMD ["/customer", "healthcheck"]
 ENTRYPOINT ["/customer"]
 
 FROM gcr.io/distroless/static-debian13:nonroot AS notification
 COPY --from=build /out/notification /notification
 EXPOSE 8082
-HEALTHCHECK --interval=5s --timeout=6s --start-period=20s --retries=3 CMD ["/notification", "healthcheck"]
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s --retries=2 CMD ["/notification", "healthcheck"]
 ENTRYPOINT ["/notification"]

@@ -6,6 +6,7 @@ TOOL     = CGO_ENABLED=0 $(GO) tool -modfile=tools.mod
 LINT     = CGO_ENABLED=0 $(GO) tool -modfile=golangci-lint.mod golangci-lint
 COMPOSE ?= docker compose
 SERVICE ?= customer
+NOTIFICATIONS ?= 1
 
 # The race detector needs a C compiler. Without one the tests run, without the detector, and say so.
 RACE     = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
@@ -26,7 +27,7 @@ run: ## the whole system in one process, without Docker; Ctrl-C stops it, .twinb
 	@export GO="$(GO)"; exec sh internal/tools/start/start.sh run $(ARGS)
 
 up: ## the whole system in containers: Kafka, PostgreSQL, Mailpit and both services
-	@export COMPOSE="$(COMPOSE)"; exec sh deploy/containers.sh up
+	@export COMPOSE="$(COMPOSE)" NOTIFICATIONS="$(NOTIFICATIONS)"; exec sh deploy/containers.sh up
 
 down: ## stop the containers; their data stays
 	@export COMPOSE="$(COMPOSE)"; exec sh deploy/containers.sh down

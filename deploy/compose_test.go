@@ -44,15 +44,14 @@ func environ(service types.ServiceConfig) []string {
 	return list
 }
 
-// ours are the services built here, with the config that each of their commands reads.
+// ours are the services whose image is built here, with the config that each of their commands reads.
 func ours(project *types.Project) map[string]any {
 	configs := map[string]any{}
 	for name, service := range project.Services {
-		switch {
-		case service.Build == nil:
-		case service.Build.Target == "customer":
+		switch service.Image {
+		case "twinbox/customer:local":
 			configs[name] = new(customer.Config)
-		case service.Build.Target == "notification":
+		case "twinbox/notification:local":
 			configs[name] = new(notification.Config)
 		}
 	}
@@ -126,13 +125,16 @@ func TestCompose_Ports(t *testing.T) {
 	require.Equal(t, "kafka", published["9092"])
 
 	moved := compose(t, "CUSTOMER_PORT=9080", "KAFKA_PORT=19999", "POSTGRES_PORT=15432", "MAILBOX_PORT=18025")
+	require.Equal(t, "mailpit", published["1025"], "a Notification that is run by hand sends there")
+	require.Equal(t, "0", compose(t, "NOTIFICATION_ADMIN_PORT=0").Services["notification"].Ports[0].Published,
+		"any free port, so that there may be two instances")
 	require.Equal(t, "9080", moved.Services["customer"].Ports[0].Published)
 	require.Contains(t, *moved.Services["kafka"].Environment["KAFKA_ADVERTISED_LISTENERS"], "localhost:19999",
 		"a broker that moved must say so, or clients on the host are sent to the old port")
 	require.Equal(t, "http://127.0.0.1:9080", *moved.Services["notification"].Environment["PUBLIC_URL"],
 		"the links in mails lead to where the API has moved")
 	for project, want := range map[*types.Project]string{
-		project: "http://127.0.0.1:8080", compose(t, "PUBLIC_URL=https://x.org", "CUSTOMER_PORT=9080"): "https://x.org",
+		project: "http://127.0.0.1:8080", compose(t, "TWINBOX_PUBLIC_URL=https://x.org", "CUSTOMER_PORT=9080"): "https://x.org",
 	} {
 		require.Equal(t, want, *project.Services["notification"].Environment["PUBLIC_URL"])
 	}
@@ -177,6 +179,71 @@ func waitsFor(project *types.Project, name string, seen []string) []string {
 	return seen
 }
 
+// A shell has variables of its own. None of these names may reach a service: LOG_LEVEL=trace of some other program
+// would stop both.
+func TestCompose_TakesNothingFromTheShell(t *testing.T) {
+	t.Parallel()
+	quiet := compose(t)
+	var stray []string
+	for name := range ours(quiet) {
+		for variable := range quiet.Services[name].Environment {
+			stray = append(stray, variable+"=stray")
+		}
+	}
+	stray = append(stray, "POSTGRES_PASSWORD=stray", "POSTGRES_USER=stray")
+	noisy := compose(t, stray...)
+	for name, service := range quiet.Services {
+		require.Equal(t, service.Environment, noisy.Services[name].Environment, name)
+	}
+	chosen := compose(t, "TWINBOX_LOG_LEVEL=DEBUG", "TWINBOX_ADMIN_TOKEN=").Services["customer"]
+	require.NoError(t, config.Load(environ(chosen), new(customer.Config)), "in any case, and no token is fine")
+}
+
+// What dies by itself, or with the engine, comes back by itself.
+func TestCompose_EverythingIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	for name, service := range compose(t).Services {
+		if slices.Contains([]string{"migrate", "topics"}, strings.Join(service.Command, " ")) {
+			require.Equal(t, "no", service.Restart, name)
+			continue
+		}
+		require.Equal(t, "unless-stopped", service.Restart, name)
+	}
+}
+
+// Each check is a process: an idle system should not spend its time on them. A start is still noticed within a second.
+func TestCompose_HealthChecksAreCheap(t *testing.T) {
+	t.Parallel()
+	for name, service := range compose(t).Services {
+		if !hasHealthcheck(service) {
+			continue
+		}
+		check := service.HealthCheck
+		require.GreaterOrEqual(t, time.Duration(*check.Interval), 30*time.Second, name)
+		require.Equal(t, time.Second, time.Duration(*check.StartInterval), name)
+		require.GreaterOrEqual(t, time.Duration(*check.StartPeriod), time.Minute, name)
+		require.NotContains(t, strings.Join(check.Test, " "), "/opt/kafka/", "%s: a JVM for each question", name)
+	}
+}
+
+// Two builds that export one tag give the second another image than the first, and a container is made anew for it.
+func TestCompose_OneBuildPerImage(t *testing.T) {
+	t.Parallel()
+	project := compose(t)
+	builds := map[string]string{}
+	for name := range ours(project) {
+		service := project.Services[name]
+		if service.Build == nil {
+			require.Equal(t, types.PullPolicyNever, service.PullPolicy, "%s: no registry has what is built here", name)
+			continue
+		}
+		require.Empty(t, builds[service.Image], "%s builds %s again", name, service.Image)
+		builds[service.Image] = name
+		require.Contains(t, service.Image, service.Build.Target)
+	}
+	require.Len(t, builds, 2)
+}
+
 func TestCompose_ImagesArePinned(t *testing.T) {
 	t.Parallel()
 	for name, service := range compose(t).Services {
@@ -207,6 +274,8 @@ func TestCompose_Volumes(t *testing.T) {
 		"kafka":    "kafka:" + *project.Services["kafka"].Environment["KAFKA_LOG_DIRS"],
 	}, mounts)
 	require.Len(t, project.Volumes, len(mounts), "every volume declared is used")
+	require.ElementsMatch(t, []string{"/etc/kafka/secrets", "/mnt/shared/config"}, project.Services["kafka"].Tmpfs,
+		"volumes of the image that have no name here would be left behind by each down")
 }
 
 func TestCompose_ServicesAreConfined(t *testing.T) {

@@ -76,6 +76,12 @@ func TestDockerfile_StagesRunTheirCommand(t *testing.T) {
 	}
 }
 
+// A syntax line is an image of its own, which a registry is asked for at each build.
+func TestDockerfile_NeedsNoOtherSyntax(t *testing.T) {
+	t.Parallel()
+	require.NotContains(t, read(t, "Dockerfile"), "syntax=")
+}
+
 func TestInitSQL_MakesTheDatabasesOfCompose(t *testing.T) {
 	t.Parallel()
 	sql := read(t, "deploy/postgres/init.sql")

@@ -80,7 +80,6 @@ func TestLoad_BadValues(t *testing.T) {
 		{"ENVIRONMENT=-", "invalid_name"},
 		{"ENVIRONMENT=" + strings.Repeat("a", 64), "invalid_name"},
 		{"INBOX_CONFLICT=ignore", "not_allowed"},
-		{"INBOX_CONFLICT=ERROR", "not_allowed"},
 		{"DATABASE_URL=db/customer", "invalid_postgres_url"},
 		{"DATABASE_URL=host=db dbname=customer", "invalid_postgres_url"},
 		{"DATABASE_URL=postgres://u:p@db", "invalid_postgres_url"},

@@ -16,7 +16,7 @@
 //   - envDefault: the value when the variable is not set, checked like any other.
 //   - min, max: bounds; of the value for numbers and durations, of the length in bytes for text.
 //     Without min, integers start at 0 and durations must be positive; without max, durations end at ten years.
-//   - oneof: the words allowed, separated by blanks.
+//   - oneof: the words allowed, separated by blanks; in any case, stored as they stand here.
 //   - format: address, listen, url, mail, name, postgres for text; brokers for lists. See [Format].
 //   - doc: what the variable does, for people.
 //   - envPrefix: on a struct field, put before the names inside it.

@@ -79,6 +79,8 @@ func (f *field) load(env map[string]string) *Problem {
 		return f.problem(CodeBothSet, "%s is set as well; which one is meant?", f.fileVariable())
 	case fromFile:
 		return f.loadFile(path)
+	case set && text == "" && f.secret() && !f.required:
+		return nil // an optional secret: a variable that is there and empty is how compose and CI pass on "none"
 	case set:
 		return f.parse(text)
 	case f.required:

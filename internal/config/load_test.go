@@ -209,6 +209,27 @@ func TestLoad_EmbeddedValidateRunsOnce(t *testing.T) {
 	require.Equal(t, "info", cfg.Level)
 }
 
+func TestLoad_WordsInAnyCase(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"warn", "WARN", "Warn"} {
+		var cfg sample
+		require.Empty(t, load(t, valid("INBOX_CONFLICT="+text), &cfg), text)
+		require.Equal(t, policy("warn"), cfg.Inbox.Conflict, "stored as the tag has it")
+	}
+}
+
+func TestLoad_OptionalSecretMayBeEmpty(t *testing.T) {
+	t.Parallel()
+	var cfg struct {
+		Token config.Secret `env:"ADMIN_TOKEN" min:"32" doc:"who may operate it"`
+		Key   config.Secret `env:"KEY,required" min:"4" doc:"signs"`
+	}
+	require.NoError(t, config.Load([]string{"ADMIN_TOKEN=", "KEY=long"}, &cfg))
+	require.Empty(t, cfg.Token.Reveal())
+	require.ErrorContains(t, config.Load([]string{"ADMIN_TOKEN=short", "KEY=long"}, &cfg), "ADMIN_TOKEN: too_short")
+	require.ErrorContains(t, config.Load([]string{"KEY="}, &cfg), "KEY: empty", "what is required is never empty")
+}
+
 type Outer struct{ Common }
 
 type Common struct {

@@ -113,8 +113,12 @@ func (f *field) parseText(text string) *Problem {
 	if p := f.checkLength(text); p != nil {
 		return p
 	}
-	if len(f.oneOf) > 0 && !slices.Contains(f.oneOf, text) {
-		return f.problem(CodeNotAllowed, "%s is none of %s", echo(text), strings.Join(f.oneOf, ", "))
+	if len(f.oneOf) > 0 {
+		i := slices.IndexFunc(f.oneOf, func(word string) bool { return strings.EqualFold(word, text) })
+		if i < 0 {
+			return f.problem(CodeNotAllowed, "%s is none of %s", echo(text), strings.Join(f.oneOf, ", "))
+		}
+		text = f.oneOf[i] // DEBUG is debug
 	}
 	if code, why := f.format.check(text); code != "" {
 		return f.problem(code, "%s", why)

@@ -82,16 +82,22 @@ func TestWhatIsMissingIsSaidWithTheRemedy(t *testing.T) {
 		setup func(t *testing.T, m *machine)
 		want  []string
 	}{
-		"no Go": {[]string{"run"}, func(t *testing.T, m *machine) { m.lacks(t, "go") },
-			[]string{"Go is needed", "go.dev/dl", "sudo apt-get install -y golang"}},
+		"no Go": {
+			[]string{"run"},
+			func(t *testing.T, m *machine) { m.lacks(t, "go") },
+			[]string{"Go is needed", "go.dev/dl", "sudo apt-get install -y golang"},
+		},
 		"an old Go": {[]string{"run"}, func(t *testing.T, m *machine) {
 			m.has(t, "go", "echo go version go1.19.8 linux/amd64")
 		}, []string{"go1.19.8 linux/amd64 is too old", "1.21 is the least"}},
-		"no PostgreSQL, no network": {[]string{"run"}, func(t *testing.T, m *machine) { m.has(t, "curl", "exit 6") },
+		"no PostgreSQL, no network": {
+			[]string{"run"},
+			func(t *testing.T, m *machine) { m.has(t, "curl", "exit 6") },
 			[]string{
 				"PostgreSQL 15 or later is needed (found: none)", "https://registry.example.org does not answer", "HTTPS_PROXY",
 				"sudo apt-get install -y postgresql", "PG_BIN=",
-			}},
+			},
+		},
 		"an old PostgreSQL, no network": {[]string{"run"}, func(t *testing.T, m *machine) {
 			m.has(t, "curl", "exit 6")
 			m.postgres(t, "13.14")
@@ -104,18 +110,27 @@ func TestWhatIsMissingIsSaidWithTheRemedy(t *testing.T) {
 		"no PostgreSQL, an unknown platform": {[]string{"run"}, func(t *testing.T, m *machine) {
 			m.has(t, "uname", `case $1 in -s) echo FreeBSD;; *) echo riscv64;; esac`)
 		}, []string{"no package for FreeBSD on riscv64"}},
-		"no HOME": {[]string{"run"}, func(t *testing.T, m *machine) { m.env["HOME"] = "" },
-			[]string{"HOME is not set", "HOME=/some/folder make run"}},
-		"no Java": {[]string{"kafka"}, func(*testing.T, *machine) {},
-			[]string{"Java 17 or later is needed (found: none)", "apt-get install -y default-jre-headless"}},
+		"no HOME": {
+			[]string{"run"},
+			func(t *testing.T, m *machine) { m.env["HOME"] = "" },
+			[]string{"HOME is not set", "HOME=/some/folder make run"},
+		},
+		"no Java": {
+			[]string{"kafka"},
+			func(*testing.T, *machine) {},
+			[]string{"Java 17 or later is needed (found: none)", "apt-get install -y default-jre-headless"},
+		},
 		"an old Java": {[]string{"kafka"}, func(t *testing.T, m *machine) {
 			m.has(t, "java", `echo 'openjdk version "11.0.2" 2019-01-15' >&2`)
 		}, []string{"found: 11"}},
 		"no Maven": {[]string{"kafka"}, func(t *testing.T, m *machine) {
 			m.has(t, "java", `echo 'openjdk version "21.0.2" 2024-01-15' >&2`)
 		}, []string{"Maven is needed to fetch Apache Kafka", "apt-get install -y maven"}},
-		"no Docker": {[]string{"containers"}, func(*testing.T, *machine) {},
-			[]string{"needs Docker", "make run needs none"}},
+		"no Docker": {
+			[]string{"containers"},
+			func(*testing.T, *machine) {},
+			[]string{"needs Docker", "make run needs none"},
+		},
 		"no compose plugin": {[]string{"containers"}, func(t *testing.T, m *machine) {
 			m.has(t, "docker", `echo "docker: unknown command: docker $1"; exit 1`)
 		}, []string{"its compose plugin is not", "docker-compose-v2", "docker-compose-plugin"}},

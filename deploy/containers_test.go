@@ -1,0 +1,125 @@
+package deploy_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// engine is a docker command that answers what a test wants and writes down what it was told.
+type engine struct {
+	dir string
+}
+
+func newEngine(t *testing.T, answers string) engine {
+	t.Helper()
+	e := engine{dir: t.TempDir()}
+	script := "#!/bin/sh\ncd " + e.dir + "\necho \"$*\" >>log\ncase \"$*\" in\n" + answers + "\nesac\n"
+	require.NoError(t, os.WriteFile(filepath.Join(e.dir, "docker"), []byte(script), 0o755))
+	return e
+}
+
+// runs calls containers.sh and gives what it said, what it told the engine, and whether it worked.
+func (e engine) runs(t *testing.T, env []string, args ...string) (said string, told []string, worked bool) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", append([]string{"containers.sh"}, args...)...)
+	cmd.Env = append([]string{"PATH=" + e.dir + ":" + os.Getenv("PATH"), "COMPOSE=docker  compose"}, env...)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	err := cmd.Run()
+	log, readErr := os.ReadFile(filepath.Join(e.dir, "log"))
+	require.NoError(t, readErr)
+	return output.String(), strings.Split(strings.TrimSpace(string(log)), "\n"), err == nil
+}
+
+const upCommand = "compose up --no-build --detach --remove-orphans --wait --wait-timeout 180"
+
+func TestUp(t *testing.T) {
+	t.Parallel()
+	said, told, worked := newEngine(t, "").runs(t, nil, "up")
+	require.True(t, worked, said)
+	require.Equal(t, []string{"compose build", "compose ps --quiet", upCommand}, told)
+}
+
+func TestUpOfTwoInstances(t *testing.T) {
+	t.Parallel()
+	said, told, worked := newEngine(t, `*--scale*) echo "port $NOTIFICATION_ADMIN_PORT";;`).
+		runs(t, []string{"NOTIFICATIONS=2"}, "up")
+	require.True(t, worked, said)
+	require.Equal(t, upCommand+" --scale notification=2", told[len(told)-1])
+	require.Contains(t, said, "port 0")
+}
+
+// Kafka was away: it is back, and what compose knows of it is that it was unhealthy.
+func TestUpRepairsWhatIsUnhealthy(t *testing.T) {
+	t.Parallel()
+	said, told, worked := newEngine(t, `
+"compose ps --quiet") echo 1f; echo 2f;;
+inspect*) echo "/twinbox-postgres-1 healthy"; [ -e restarted ] || echo "/twinbox-kafka-1 unhealthy"; echo "/twinbox-job-1 ";;
+restart*) touch restarted;;
+*" up "*) [ -e restarted ];;`).runs(t, nil, "up")
+	require.True(t, worked, said)
+	require.Contains(t, told, "restart twinbox-kafka-1")
+	require.Contains(t, said, "Starting again what is unhealthy: twinbox-kafka-1")
+}
+
+// It becomes unhealthy only while compose waits.
+func TestUpTriesAgainAfterARepair(t *testing.T) {
+	t.Parallel()
+	said, told, worked := newEngine(t, `
+"compose ps --quiet") echo 1f;;
+inspect*) [ ! -e tried ] || echo "/twinbox-customer-1 unhealthy";;
+*" up "*) [ -e tried ] || { touch tried; exit 1; };;`).runs(t, nil, "up")
+	require.True(t, worked, said)
+	require.Contains(t, told, "restart twinbox-customer-1")
+}
+
+func TestUpShowsWhyAJobFailed(t *testing.T) {
+	t.Parallel()
+	said, told, worked := newEngine(t, `
+*" up "*) exit 1;;
+"compose ps --all"*) echo "postgres running 0 healthy"; echo "customer-topics exited 0 "; echo "customer-migrate exited 2 ";;
+"compose logs"*customer-migrate) echo "LOG_LEVEL: not_allowed";;`).runs(t, nil, "up")
+	require.False(t, worked)
+	require.Contains(t, said, "== customer-migrate: exited, exit code 2")
+	require.Contains(t, said, "LOG_LEVEL: not_allowed")
+	require.NotContains(t, said, "== customer-topics")
+	require.NotContains(t, said, "== postgres")
+	require.Equal(t, 1, strings.Count(strings.Join(told, "\n"), upCommand), "nothing was unhealthy: nothing to repair")
+}
+
+func TestDownLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	_, told, worked := newEngine(t, "").runs(t, nil, "down")
+	require.True(t, worked)
+	require.Equal(t, []string{"compose --profile * down --remove-orphans"}, told, "of no profile")
+}
+
+func TestResetIsRefusedWhileContainersRun(t *testing.T) {
+	t.Parallel()
+	running := newEngine(t, `*"--status running") echo kafka; echo postgres;;`)
+	said, told, worked := running.runs(t, nil, "stopped")
+	require.False(t, worked)
+	require.Contains(t, said, "Containers run: kafka postgres - stop them first (make down)")
+	require.NotContains(t, strings.Join(told, "\n"), "down ")
+
+	said, _, worked = newEngine(t, "").runs(t, nil, "stopped")
+	require.True(t, worked, said)
+	_, told, worked = newEngine(t, "").runs(t, nil, "reset")
+	require.True(t, worked)
+	require.Equal(t, "compose --profile * down --volumes --remove-orphans", told[len(told)-1])
+}
+
+func TestResetWithoutAnEngine(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"stopped", "reset"} {
+		said, _, worked := newEngine(t, "*) echo 'Cannot connect to the Docker daemon'; exit 1;;").runs(t, nil, command)
+		require.True(t, worked)
+		require.Contains(t, said, "Docker does not answer, so containers and volumes")
+	}
+}

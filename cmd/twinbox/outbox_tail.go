@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -59,7 +60,7 @@ func (c *OutboxTail) Run(ctx context.Context, to streams) error {
 	for _, e := range events {
 		row := []any{e.Service, e.Position, moment(e.OccurredAt), e.Type, e.Key, e.Version, e.State, e.EventId}
 		if c.Payload {
-			row = append(row, textOf(e.Payload))
+			row = append(row, cmp.Or(textOf(e.Payload), "(left out: 8 MiB are shown)"))
 		}
 		t.add(row...)
 	}

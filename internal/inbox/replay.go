@@ -98,7 +98,7 @@ func (r *replay) page(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.ended = len(letters) < limit
+	r.ended = len(letters) == 0 // a page of large letters is short
 	for _, l := range letters {
 		if r.full() {
 			return nil
@@ -135,7 +135,7 @@ func (r *replay) take(ctx context.Context, l deadletter.Letter) error {
 	if stopped && l.Holds {
 		r.at.version, r.at.id = math.MaxInt64, math.MaxInt64
 	}
-	if !stopped {
+	if !stopped && !r.options.DryRun { // which counts what was picked
 		r.flows = l.Key
 	}
 	r.report.count(done)

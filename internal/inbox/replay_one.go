@@ -17,14 +17,15 @@ import (
 
 // What waits behind a letter of the key at work is taken up with it: nobody would come back for it.
 const nextLetters = `
-select ` + deadletter.Columns + ` from public.dead_letter
+select * from public.dead_letter
 where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3, $4)
     and (%s or key = $5 and class = 'parked')
 order by key_start, version, id limit %d`
 
 func (r *replay) peek(ctx context.Context, q audit.Querier, limit int) ([]deadletter.Letter, error) {
 	args := append([]any{r.in.cfg.Consumer, r.at.key, r.at.version, r.at.id, r.flows}, r.args...)
-	rows, err := q.Query(ctx, fmt.Sprintf(nextLetters, r.where, limit), args...)
+	sql := deadletter.Page(fmt.Sprintf(nextLetters, r.where, limit), "key_start, version, id")
+	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("find dead letters: %w", err)
 	}

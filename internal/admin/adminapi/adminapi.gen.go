@@ -599,7 +599,7 @@ type ImportDeadLettersParams struct {
 
 // GetDeadLetterParams defines parameters for GetDeadLetter.
 type GetDeadLetterParams struct {
-	// Payload Whether to show payloads, which may hold personal data.
+	// Payload Whether to show payloads, which may hold personal data; of many events the newest ones, up to 8 MiB.
 	Payload *Payload `form:"payload,omitempty" json:"payload,omitempty"`
 }
 
@@ -630,7 +630,7 @@ type TailOutboxParams struct {
 	Key   *Text `form:"key,omitempty" json:"key,omitempty"`
 	Type  *Text `form:"type,omitempty" json:"type,omitempty"`
 
-	// Payload Whether to show payloads, which may hold personal data.
+	// Payload Whether to show payloads, which may hold personal data; of many events the newest ones, up to 8 MiB.
 	Payload *Payload `form:"payload,omitempty" json:"payload,omitempty"`
 	Limit   *Limit   `form:"limit,omitempty" json:"limit,omitempty"`
 }

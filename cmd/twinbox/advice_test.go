@@ -106,15 +106,22 @@ func TestWhereARecordLay(t *testing.T) {
 	}
 }
 
-// Deliveries that are neither applied nor duplicates nor stale are one column, and none is lost in it.
+// What waits is one table, the deliveries of the process another; every delivery is in one of its columns.
 func TestInboxStatsAddUp(t *testing.T) {
 	t.Parallel()
 	var s adminapi.InboxStats
 	s.Items = []adminapi.ConsumerStats{{
-		Consumer: "c", Outcomes: map[string]int64{"applied": 5, "duplicate": 3, "stale": 2, "parked": 7, "dead": 11},
-		Dead: 4, Parked: 6,
-	}}
+		Consumer: "c", Dead: 4, Parked: 6, LagRecords: new(int64(17)), LagSeconds: new(61.4), Outcomes: map[string]int64{
+			"applied": 5, "duplicate": 3, "stale": 2, "parked": 7, "gap": 1, "dead": 11, "conflict": 1, "ignored": 9,
+		},
+	}, {Consumer: "d", Outcomes: map[string]int64{}}}
+	s.StartedAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var out strings.Builder
 	require.NoError(t, (&InboxStats{}).write(streams{out: &out}, []answerOf[adminapi.InboxStats]{{value: s}}))
-	require.Equal(t, []string{"c", "5", "3", "2", "18", "4", "6"}, strings.Fields(strings.Split(out.String(), "\n")[1]))
+	lines := strings.Split(out.String(), "\n")
+	require.Equal(t, []string{"c", "17", "1m1s", "4", "6"}, strings.Fields(lines[1]))
+	require.Equal(t, []string{"d", "unknown", "-", "0", "0"}, strings.Fields(lines[2]))
+	require.Equal(t, []string{"CONSUMER", "SINCE", "APPLIED", "DUPLICATE", "STALE", "PARKED", "GIVEN", "UP", "OTHER"},
+		strings.Fields(lines[5]))
+	require.Equal(t, []string{"c", "2026-01-02T03:04:05Z", "5", "3", "2", "8", "12", "9"}, strings.Fields(lines[6]))
 }

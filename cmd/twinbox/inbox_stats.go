@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"time"
 
 	"example.com/twinbox/internal/admin/adminapi"
 )
 
-// InboxStats is "twinbox inbox stats". The deliveries are counted since the process that is asked started.
+// InboxStats is "twinbox inbox stats": what waits for each consumer, which is the same whichever instance is asked, and
+// the deliveries to the one process that answers, since it started.
 type InboxStats struct {
 	Operator `embed:""`
 }
@@ -19,17 +22,67 @@ func (c *InboxStats) Run(ctx context.Context, to streams) error {
 	}, c.write)
 }
 
+// deliveries are the columns of the second table and the outcomes that each counts.
+var deliveries = []struct {
+	column   string
+	outcomes []string
+}{
+	{"APPLIED", []string{"applied"}},
+	{"DUPLICATE", []string{"duplicate"}},
+	{"STALE", []string{"stale"}},
+	{"PARKED", []string{"parked", "gap"}},
+	{"GIVEN UP", []string{"dead", "conflict", "expired"}},
+}
+
 func (*InboxStats) write(to streams, answers []answerOf[adminapi.InboxStats]) error {
-	t := table{columns: []string{"CONSUMER", "APPLIED", "DUPLICATE", "STALE", "OTHER", "DEAD", "PARKED"}}
+	waiting := table{columns: []string{"CONSUMER", "LAG", "OLDEST", "DEAD", "PARKED"}}
+	done := table{columns: []string{"CONSUMER", "SINCE"}}
+	for _, d := range deliveries {
+		done.columns = append(done.columns, d.column)
+	}
+	done.columns = append(done.columns, "OTHER")
 	for _, a := range answers {
 		for _, s := range a.value.Items {
-			applied, duplicate, stale := s.Outcomes["applied"], s.Outcomes["duplicate"], s.Outcomes["stale"]
-			other := -applied - duplicate - stale
-			for _, n := range s.Outcomes {
-				other += n
-			}
-			t.add(s.Consumer, applied, duplicate, stale, other, s.Dead, s.Parked)
+			waiting.add(s.Consumer, lagOf(s), ageOf(s), s.Dead, s.Parked)
+			done.add(deliveriesOf(a.value.StartedAt, s)...)
 		}
 	}
-	return t.write(to.out, to.width())
+	if err := waiting.write(to.out, to.width()); err != nil || len(done.rows) == 0 {
+		return err
+	}
+	const heading = "\nDeliveries to the process that answers, since it started:\n"
+	if _, err := fmt.Fprint(to.out, heading); err != nil {
+		return &outputError{err}
+	}
+	return done.write(to.out, to.width())
+}
+
+// deliveriesOf is a row of the second table. What no column counts is in the last one.
+func deliveriesOf(since time.Time, s adminapi.ConsumerStats) []any {
+	row, other := []any{s.Consumer, moment(since)}, int64(0)
+	for _, n := range s.Outcomes {
+		other += n
+	}
+	for _, d := range deliveries {
+		var n int64
+		for _, outcome := range d.outcomes {
+			n += s.Outcomes[outcome]
+		}
+		row, other = append(row, n), other-n
+	}
+	return append(row, other)
+}
+
+func lagOf(s adminapi.ConsumerStats) string {
+	if s.LagRecords == nil {
+		return "unknown"
+	}
+	return fmt.Sprint(*s.LagRecords)
+}
+
+func ageOf(s adminapi.ConsumerStats) string {
+	if s.LagSeconds == nil || *s.LagSeconds == 0 {
+		return "-"
+	}
+	return time.Duration(*s.LagSeconds * float64(time.Second)).Round(time.Second).String()
 }

@@ -88,12 +88,19 @@ func (w *world) duplicates(t *testing.T) {
 		var stats map[string]struct {
 			Items []struct {
 				Outcomes map[string]int64 `json:"outcomes"`
+				Lag      *int64           `json:"lag_records"`
 			} `json:"items"`
 		}
 		w.house.twinbox(t, "inbox", "stats", "--json").json(t, &stats)
 		for _, service := range serviceNames { // one that is slow to answer is not among them
-			if items := stats[service].Items; len(items) == 0 || items[0].Outcomes["duplicate"] != 3 {
+			items := stats[service].Items
+			if len(items) == 0 || items[0].Outcomes["duplicate"] != 3 {
 				return false
+			}
+			for _, consumer := range items { // what was handled is committed a moment later
+				if consumer.Lag == nil || *consumer.Lag != 0 {
+					return false
+				}
 			}
 		}
 		return true

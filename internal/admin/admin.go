@@ -63,7 +63,7 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	router.Use(guard(cfg.Token), addressed(cfg.Service, cfg.Environment))
-	s := &server{cfg: cfg, letters: deadletter.NewStore(cfg.Pool)}
+	s := &server{cfg: cfg, letters: deadletter.NewStore(cfg.Pool), started: time.Now().UTC()}
 	return adminapi.HandlerWithOptions(s, adminapi.ChiServerOptions{
 		BaseRouter: router, Middlewares: []adminapi.MiddlewareFunc{document.parameters},
 		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
@@ -75,6 +75,7 @@ func New(cfg Config) (http.Handler, error) {
 // server answers the operations.
 type server struct {
 	cfg     Config
+	started time.Time
 	letters *deadletter.Store
 }
 

@@ -27,13 +27,15 @@ func (s *server) GetInboxStats(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return adminapi.InboxStats{}, err
 		}
-		outcomes, err := s.outcomes()
+		figures, err := s.figures()
 		if err != nil {
 			return adminapi.InboxStats{}, err
 		}
-		out := adminapi.InboxStats{RemembersFrom: stats.RemembersFrom, Remembered: stats.Remembered}
+		out := adminapi.InboxStats{
+			StartedAt: s.started, RemembersFrom: stats.RemembersFrom, Remembered: stats.Remembered,
+		}
 		for _, c := range s.cfg.Consumers {
-			item := adminapi.ConsumerStats{Consumer: c.Name, Outcomes: outcomes[c.Name]}
+			item := *figures[c.Name]
 			for _, g := range groups {
 				switch {
 				case g.Consumer != c.Name:
@@ -49,31 +51,52 @@ func (s *server) GetInboxStats(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// outcomes are the counts of this process, by consumer: to count what is in the table would be to read all of it.
-func (s *server) outcomes() (map[string]map[string]int64, error) {
+// figures are what the metrics say of the consumers: the deliveries to this process, and what waits on the log. To count
+// outcomes in the table would be to read all of it, and duplicates leave nothing there.
+func (s *server) figures() (map[string]*adminapi.ConsumerStats, error) {
 	families, err := s.cfg.Metrics.Gather()
 	if err != nil {
 		return nil, fmt.Errorf("gather metrics: %w", err)
 	}
-	counts := map[string]map[string]int64{}
+	stats := map[string]*adminapi.ConsumerStats{}
 	for _, c := range s.cfg.Consumers {
-		counts[c.Name] = map[string]int64{}
+		stats[c.Name] = &adminapi.ConsumerStats{Consumer: c.Name, Outcomes: map[string]int64{}}
 	}
 	for _, family := range families {
-		if family.GetName() != "inbox_messages_total" {
-			continue
-		}
 		for _, metric := range family.GetMetric() {
 			labels := prometheus.Labels{}
 			for _, label := range metric.GetLabel() {
 				labels[label.GetName()] = label.GetValue()
 			}
-			if of, known := counts[labels["consumer"]]; known {
-				of[labels["outcome"]] = int64(metric.GetCounter().GetValue())
+			of, known := stats[labels["consumer"]]
+			if !known {
+				continue
+			}
+			switch family.GetName() {
+			case "inbox_messages_total":
+				of.Outcomes[labels["outcome"]] = int64(metric.GetCounter().GetValue())
+			case "kafka_consumer_lag_records": // of one partition
+				of.LagRecords = addTo(of.LagRecords, int64(metric.GetGauge().GetValue()))
+			case "kafka_consumer_lag_seconds":
+				of.LagSeconds = largest(of.LagSeconds, metric.GetGauge().GetValue())
 			}
 		}
 	}
-	return counts, nil
+	return stats, nil
+}
+
+func addTo(sum *int64, n int64) *int64 {
+	if sum != nil {
+		n += *sum
+	}
+	return &n
+}
+
+func largest(known *float64, value float64) *float64 {
+	if known != nil {
+		value = max(value, *known)
+	}
+	return &value
 }
 
 // LookupInboxEvent answers GET /admin/v1/inbox/events.

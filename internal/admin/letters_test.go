@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -49,7 +50,15 @@ func TestInboxStatsOfEachConsumer(t *testing.T) {
 	counts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "inbox_messages_total"},
 		[]string{"consumer", "outcome"})
 	other := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "other_total"}, []string{"consumer", "outcome"})
-	registry.MustRegister(counts, other)
+	lag := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kafka_consumer_lag_records"},
+		[]string{"consumer", "partition"})
+	age := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kafka_consumer_lag_seconds"},
+		[]string{"consumer", "partition"})
+	registry.MustRegister(counts, other, lag, age)
+	for partition, n := range []float64{7, 0, 4} {
+		lag.WithLabelValues("a", strconv.Itoa(partition)).Set(n)
+		age.WithLabelValues("a", strconv.Itoa(partition)).Set(n * 1.5)
+	}
 	counts.WithLabelValues("a", "applied").Add(5)
 	counts.WithLabelValues("a", "stale").Add(2)
 	counts.WithLabelValues("gone", "applied").Add(9)
@@ -68,7 +77,10 @@ func TestInboxStatsOfEachConsumer(t *testing.T) {
 	var stats adminapi.InboxStats
 	require.NoError(t, json.Unmarshal(body, &stats))
 	require.Equal(t, []adminapi.ConsumerStats{
-		{Consumer: "a", Outcomes: map[string]int64{"applied": 5, "stale": 2}, Dead: 3, Parked: 4},
+		{
+			Consumer: "a", Outcomes: map[string]int64{"applied": 5, "stale": 2}, Dead: 3, Parked: 4,
+			LagRecords: new(int64(11)), LagSeconds: new(10.5),
+		},
 		{Consumer: "b", Outcomes: map[string]int64{}, Parked: 1},
 	}, stats.Items)
 }

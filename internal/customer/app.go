@@ -69,7 +69,7 @@ func open(ctx context.Context, cfg Config, host service.Host, admin *service.Adm
 		KeysFor: cfg.IdempotencyTTL,
 		Timeout: cfg.RequestTimeout, Allowances: cfg.allowances(),
 	})}
-	if err := errors.Join(a.consume(), a.serveHTTP(host)); err != nil {
+	if err := errors.Join(a.consume(), a.serveHTTP(host, admin)); err != nil {
 		return nil, errors.Join(err, node.Close())
 	}
 	return a, nil
@@ -87,8 +87,8 @@ func (a *app) consume() error {
 	)
 }
 
-func (a *app) serveHTTP(host service.Host) error {
-	handler, err := newHandler(&api{commands: a.commands, profiles: a.node.Pool}, a.cfg, host.Log)
+func (a *app) serveHTTP(host service.Host, admin *service.Admin) error {
+	handler, err := newHandler(&api{commands: a.commands, profiles: a.node.Pool}, a.cfg, admin.Registry(), host.Log)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
@@ -21,12 +22,13 @@ type api struct {
 var _ openapi.ServerInterface = (*api)(nil)
 
 // newHandler puts the API behind the edge: limits, log, traces, problems.
-func newHandler(a *api, cfg Config, log *slog.Logger) (http.Handler, error) {
+func newHandler(a *api, cfg Config, metrics prometheus.Registerer, log *slog.Logger) (http.Handler, error) {
 	router, err := web.NewRouter(web.Config{
 		MapError:       mapError,
 		RequestTimeout: cfg.RequestTimeout,
 		RateLimit:      cfg.RateLimit,
 		TrustedProxies: cfg.TrustedProxies,
+		Registerer:     metrics,
 	}, log)
 	if err != nil {
 		return nil, err

@@ -49,7 +49,7 @@ func setupWith(t *testing.T, cfg Config) *bundle {
 		Allowances: cfg.allowances(),
 	})
 	cfg.RequestTimeout = time.Minute
-	handler, err := newHandler(&api{commands: commands, profiles: pool}, cfg, slog.New(slog.DiscardHandler))
+	handler, err := newHandler(&api{commands: commands, profiles: pool}, cfg, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)

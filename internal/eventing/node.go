@@ -39,6 +39,7 @@ type Node struct {
 	setup        Setup
 	dependencies dependencies
 	publisher    *kafka.Publisher
+	lag          *kafka.LagReader
 	relay        *outbox.Relay
 	consumers    []*consumer
 	copies       *copies
@@ -81,11 +82,17 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if n.publisher, err = kafka.NewPublisher(client, setup.Log); err != nil {
 		return nil, fmt.Errorf("open publisher: %w", err)
 	}
+	if n.lag, err = newLagReader(setup.Config.Client(setup.Service)); err != nil {
+		return nil, fmt.Errorf("open lag reader: %w", err)
+	}
 	if n.relay, err = outbox.NewRelay(relayConfig(n, setup)); err != nil {
 		return nil, fmt.Errorf("open relay: %w", err)
 	}
 	if n.copies, err = newCopies(n); err != nil {
 		return nil, err
+	}
+	if err = n.measure(); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	n.dependencies.check(setup.Admin)
 	setup.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))
@@ -140,15 +147,21 @@ func (s Setup) partitionCounts(ctx context.Context) (map[string]int32, error) {
 	return kafka.PartitionCounts(ctx, s.Config.Client(s.Service), names...)
 }
 
-// Close closes the pool and the publisher. [Node.Run] does it; call it when Run is not reached.
+// Close closes the pool and the connections to the broker. [Node.Run] does it; call it when Run is not reached.
 func (n *Node) Close() error {
 	if n.Pool != nil {
 		n.Pool.Close()
 	}
+	var problems []error
 	if n.publisher != nil {
 		if err := n.publisher.Close(); err != nil {
-			return fmt.Errorf("close publisher: %w", err)
+			problems = append(problems, fmt.Errorf("close publisher: %w", err))
 		}
 	}
-	return nil
+	if n.lag != nil {
+		if err := n.lag.Close(); err != nil {
+			problems = append(problems, fmt.Errorf("close lag reader: %w", err))
+		}
+	}
+	return errors.Join(problems...)
 }

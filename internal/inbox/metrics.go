@@ -12,7 +12,6 @@ type metrics struct {
 	seconds  prometheus.Observer
 	letters  *prometheus.CounterVec
 	replays  *prometheus.CounterVec
-	lag      prometheus.Gauge
 	batches  prometheus.Observer
 	splits   prometheus.Counter
 }
@@ -40,10 +39,6 @@ func newMetrics(registerer prometheus.Registerer, consumer string) *metrics {
 		Name: "inbox_replays_total",
 		Help: "Dead letters that a replay took up, by what became of them.",
 	}, []string{"consumer", "outcome"}))
-	lag := register(registerer, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "inbox_lag_seconds",
-		Help: "Age of the event that was handled last.",
-	}, []string{"consumer"}))
 	batches := register(registerer, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "inbox_batch_size",
 		Help:    "Events per committed transaction.",
@@ -60,7 +55,6 @@ func newMetrics(registerer prometheus.Registerer, consumer string) *metrics {
 		seconds:  seconds.With(labels),
 		letters:  letters.MustCurryWith(labels),
 		replays:  replays.MustCurryWith(labels),
-		lag:      lag.With(labels),
 		batches:  batches.With(labels),
 		splits:   splits.With(labels),
 	}

@@ -170,9 +170,6 @@ func (in *Inbox) settle(it *item) error {
 // done tells everybody who wants to know.
 func (in *Inbox) done(it *item, started time.Time, err error) {
 	observe(in, it.outcome, started)
-	if it.outcome != Failed && it.outcome != Ignored && !it.event.Time.IsZero() {
-		in.metrics.lag.Set(time.Since(it.event.Time).Seconds())
-	}
 	in.report(it, err)
 	in.cfg.OnOutcome(it.event, it.outcome)
 	in.crash("acknowledging")

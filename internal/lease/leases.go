@@ -43,7 +43,7 @@ func New(cfg Config) (*Leases, error) {
 		return nil, errors.New("leases: a handler, a pool and a timeout within the lease are required")
 	}
 	l := &Leases{handler: cfg.Handler, pool: cfg.Pool, settings: settings, timeout: cfg.Timeout}
-	l.metrics = newMetrics(cfg.Registerer, l)
+	l.metrics = newMetrics(cfg.Registerer, cfg.Handler)
 	return l, nil
 }
 

@@ -2,25 +2,22 @@ package lease
 
 import (
 	"context"
-	"time"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts what this process does and, when it is read, the rows that are not done.
+// metrics counts what this process does.
 type metrics struct {
-	leases    *Leases
 	attempts  *prometheus.CounterVec
 	takeovers prometheus.Counter
 	stale     prometheus.Counter
-	rows, age *prometheus.Desc
 }
 
-func newMetrics(registerer prometheus.Registerer, l *Leases) *metrics {
-	labels := prometheus.Labels{"handler": l.handler}
+func newMetrics(registerer prometheus.Registerer, handler string) *metrics {
+	labels := prometheus.Labels{"handler": handler}
 	m := &metrics{
-		leases: l,
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lease_attempts_total", Help: "Attempts by how they ended.", ConstLabels: labels,
 		}, []string{"result"}),
@@ -32,52 +29,60 @@ func newMetrics(registerer prometheus.Registerer, l *Leases) *metrics {
 			Name: "lease_stale_rejects_total", Help: "Steps of this process that changed nothing because its lease was lost.",
 			ConstLabels: labels,
 		}),
-		rows: prometheus.NewDesc("lease_rows", "Rows that are not done, by state.", []string{"state"}, labels),
-		age: prometheus.NewDesc("lease_oldest_pending_seconds", "Age of the oldest row that is neither done nor given up.",
-			nil, labels),
 	}
 	if registerer != nil {
-		registerer.MustRegister(m.attempts, m.takeovers, m.stale, m)
+		registerer.MustRegister(m.attempts, m.takeovers, m.stale)
 	}
 	return m
 }
 
-// Describe implements [prometheus.Collector].
-func (m *metrics) Describe(out chan<- *prometheus.Desc) { out <- m.rows; out <- m.age }
+// Gauges are the rows of one handler that are not done, by state. They are read from the table, so every instance says
+// the same:
+//
+//	lease_rows{handler,state}             how many
+//	lease_oldest_seconds{handler,state}   since the oldest of them was added; 0 if there is none
+type Gauges struct {
+	leases       *Leases
+	rows, oldest *prometheus.Desc
+}
 
-// countTimeout is short: whoever reads metrics while the database is down wants the others.
-const countTimeout = 2 * time.Second
+// Gauges reads from the database when it is asked.
+func (l *Leases) Gauges() *Gauges {
+	labels := prometheus.Labels{"handler": l.handler}
+	return &Gauges{
+		leases: l,
+		rows:   prometheus.NewDesc("lease_rows", "Rows that are not done, by state.", []string{"state"}, labels),
+		oldest: prometheus.NewDesc("lease_oldest_seconds",
+			"Time since the oldest row of the state was added; 0 if there is none.", []string{"state"}, labels),
+	}
+}
+
+// Describe lists the gauges.
+func (g *Gauges) Describe(out chan<- *prometheus.Desc) { out <- g.rows; out <- g.oldest }
 
 const countRows = `
-select states.state, count(l.state),
-       coalesce(extract(epoch from clock_timestamp() - min(l.added_at)), 0)::float8
+select states.state, count(l.state)::float8,
+       coalesce(greatest(extract(epoch from clock_timestamp() - min(l.added_at)), 0), 0)::float8
 from unnest(array['pending', 'claimed', 'submitting', 'failed', 'uncertain']) as states (state)
 left join lease l on l.handler = $1 and l.state = states.state and l.state <> 'done'
 group by states.state`
 
-// Collect implements [prometheus.Collector]. It leaves the rows out when the database does not answer.
-func (m *metrics) Collect(out chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
-	defer cancel()
-	rows, err := m.leases.pool.Query(ctx, countRows, m.leases.handler)
+// Measure reads the gauges.
+func (g *Gauges) Measure(ctx context.Context) ([]prometheus.Metric, error) {
+	rows, err := g.leases.pool.Query(ctx, countRows, g.leases.handler)
 	if err != nil {
-		return
+		return nil, fmt.Errorf("count leases: %w", err)
 	}
-	counts, oldest := map[State]int64{}, 0.0
-	var state State
-	var n int64
-	var age float64
-	if _, err := pgx.ForEachRow(rows, []any{&state, &n, &age}, func() error {
-		counts[state] = n
-		if state == Pending || state == Claimed || state == Submitting {
-			oldest = max(oldest, age)
-		}
+	var metrics []prometheus.Metric
+	var state string
+	var n, age float64
+	_, err = pgx.ForEachRow(rows, []any{&state, &n, &age}, func() error {
+		metrics = append(metrics, prometheus.MustNewConstMetric(g.rows, prometheus.GaugeValue, n, state),
+			prometheus.MustNewConstMetric(g.oldest, prometheus.GaugeValue, age, state))
 		return nil
-	}); err != nil {
-		return
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count leases: %w", err)
 	}
-	for state, n := range counts {
-		out <- prometheus.MustNewConstMetric(m.rows, prometheus.GaugeValue, float64(n), string(state))
-	}
-	out <- prometheus.MustNewConstMetric(m.age, prometheus.GaugeValue, oldest)
+	return metrics, nil
 }

@@ -3,12 +3,13 @@ package lease
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/failure"
@@ -225,35 +226,34 @@ func TestTheRecordInsists(t *testing.T) {
 func TestMetricsCountTheOpenRows(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quick)
-	registry := prometheus.NewRegistry()
-	_, err := New(Config{Handler: "test", Pool: b.pool, Registerer: registry})
-	require.NoError(t, err)
 	b.add(t, "e1", "e2")
 	b.exec(t, `update lease set added_at = added_at - interval '1 h'`)
 	require.NoError(t, b.claim(t).Begin(t.Context()))
 	b.expire(t)
-	_, err = b.leases.Sweep(t.Context())
+	_, err := b.leases.Sweep(t.Context())
+	require.NoError(t, err)
+	gauges := b.leases.Gauges()
+	metrics, err := gauges.Measure(t.Context())
 	require.NoError(t, err)
 	values := map[string]float64{}
-	families, err := registry.Gather()
-	require.NoError(t, err)
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			name := family.GetName()
-			for _, label := range m.GetLabel() {
-				if label.GetName() == "state" {
-					name += " " + label.GetValue()
-				}
+	for _, m := range metrics {
+		var out dto.Metric
+		require.NoError(t, m.Write(&out))
+		for _, label := range out.GetLabel() {
+			if label.GetName() == "state" {
+				name, _, _ := strings.Cut(strings.TrimPrefix(m.Desc().String(), `Desc{fqName: "`), `"`)
+				values[name+" "+label.GetValue()] = out.GetGauge().GetValue()
 			}
-			values[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
 		}
 	}
 	require.EqualValues(t, 1, values["lease_rows pending"])
 	require.EqualValues(t, 1, values["lease_rows uncertain"])
 	require.Contains(t, values, "lease_rows failed", "a state without rows is 0, not absent")
-	require.Greater(t, values["lease_oldest_pending_seconds"], 3600.0)
+	require.Greater(t, values["lease_oldest_seconds pending"], 3600.0)
+	require.Greater(t, values["lease_oldest_seconds uncertain"], 3600.0)
+	require.Zero(t, values["lease_oldest_seconds claimed"])
 
 	b.pool.Close()
-	_, err = registry.Gather()
-	require.NoError(t, err, "the other metrics are there without the database")
+	_, err = gauges.Measure(t.Context())
+	require.ErrorContains(t, err, "count leases")
 }

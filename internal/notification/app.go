@@ -59,6 +59,9 @@ func Run(ctx context.Context, cfg Config, host service.Host) error {
 	if err != nil {
 		return errors.Join(err, node.Close())
 	}
+	if err := admin.Measure("mails", sender.leases.Gauges()); err != nil {
+		return errors.Join(err, node.Close())
+	}
 	node.Mails = operations{NewMails(node.Pool, node.Outbox)}
 	return node.Run(ctx, group, eventing.Listeners{Admin: cfg.AdminAddr}, host,
 		func(group *service.Group, _ net.Listener) {

@@ -32,11 +32,9 @@ func (l *leader) window(ctx context.Context) (found bool, err error) {
 		return false, err
 	}
 	if w == nil {
-		l.metrics.caughtUp()
 		return false, nil
 	}
 	l.recorded = time.Now()
-	l.metrics.head.Store(w.head)
 	return true, l.publish(ctx, windowSource{l.reader, w}, p)
 }
 
@@ -50,7 +48,6 @@ func (l *leader) publishLeftover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.metrics.head.Store(l.reader.head)
 	return l.publish(ctx, src, p)
 }
 
@@ -61,7 +58,6 @@ func (l *leader) publish(ctx context.Context, src source, p page) error {
 	defer ahead.stop()
 	var taken outcome // not yet recorded
 	for len(p.records) > 0 {
-		l.metrics.pending(&p.records[0])
 		if err := l.between(ctx, src, &taken); err != nil {
 			return err
 		}

@@ -60,7 +60,6 @@ func (l *leader) forget(ctx context.Context, taken []record, out outcome, now ti
 		gone[r.position] = true
 	}
 	l.recent.forget(func(x receipt) bool { return gone[x.position] })
-	l.metrics.parkedKeys.Set(float64(len(l.parked)))
 	return nil
 }
 

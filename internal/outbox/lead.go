@@ -50,7 +50,6 @@ func (r *Relay) lead(ctx context.Context, conn *pgx.Conn, t *term) error {
 	if err != nil {
 		return err
 	}
-	l.metrics.parkedKeys.Set(float64(len(l.parked)))
 	if l.reader.sysid != l.reader.here {
 		if err := l.rebase(ctx); err != nil {
 			return err

@@ -1,7 +1,6 @@
 package outbox
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,25 +16,15 @@ import (
 //	outbox_relay_failures_total{topic,class}    not taken: permanent, transient, behind (an earlier one of the key)
 //	outbox_relay_publish_seconds                one page, all its topics
 //	outbox_relay_batch_events                   events in a page that was sent
-//	outbox_relay_lag_events                     positions given out from the first unpublished one on: an upper bound
-//	outbox_relay_oldest_unpublished_seconds     business age of that one; 0 if there is none
 //	outbox_relay_parkings_total                 keys parked, or parked again
-//	outbox_relay_parked_keys                    keys of which records are held; lag and age do not count these records
 //	outbox_relay_neglects_total                 looks at the partitions that failed, and drops that were put off
-//	outbox_relay_position_room                  positions that existing partitions still have
 //
-// Lag, age, parked keys and room are known to the leader alone; a follower reports 0. While a window is open, as it is
-// throughout an outage, nothing is polled: the lag then grows with each look at the partitions.
+// They are of this process. What waits, and whether an instance leads, is the same for all of them: see [Gauges].
 type relayMetrics struct {
-	leader, epoch, parkedKeys, room prometheus.Gauge
-	lag, oldest                     prometheus.GaugeFunc
-	sessions, parkings, neglected   prometheus.Counter
-	published, failures             *prometheus.CounterVec
-	seconds, batch                  prometheus.Histogram
-
-	head     atomic.Int64 // of the sequence, as last read
-	first    atomic.Int64 // position of the first unpublished event; 0: none
-	oldestAt atomic.Int64 // its time, in unix microseconds
+	leader, epoch                 prometheus.Gauge
+	sessions, parkings, neglected prometheus.Counter
+	published, failures           *prometheus.CounterVec
+	seconds, batch                prometheus.Histogram
 }
 
 func newAddedMetric() *prometheus.CounterVec {
@@ -58,14 +47,12 @@ func newRelayMetrics() *relayMetrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "outbox_relay_" + name, Help: help})
 	}
-	m := &relayMetrics{
-		leader:     gauge("leader", "1 while this relay leads."),
-		epoch:      gauge("epoch", "Epoch of the last leadership."),
-		parkedKeys: gauge("parked_keys", "Keys of which records are held."),
-		room:       gauge("position_room", "Positions that existing partitions still have."),
-		sessions:   counter("sessions_ended_total", "Sessions ended by an error."),
-		parkings:   counter("parkings_total", "Keys parked, or parked again."),
-		neglected:  counter("neglects_total", "Looks at the partitions that failed."),
+	return &relayMetrics{
+		leader:    gauge("leader", "1 while this relay leads."),
+		epoch:     gauge("epoch", "Epoch of the last leadership."),
+		sessions:  counter("sessions_ended_total", "Sessions ended by an error."),
+		parkings:  counter("parkings_total", "Keys parked, or parked again."),
+		neglected: counter("neglects_total", "Looks at the partitions that failed."),
 		published: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "outbox_relay_published_total", Help: "Events taken by the publisher, duplicates included.",
 		}, []string{"topic"}),
@@ -81,34 +68,11 @@ func newRelayMetrics() *relayMetrics {
 			Buckets: prometheus.ExponentialBuckets(1, 4, 9),
 		}),
 	}
-	m.lag = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "outbox_relay_lag_events", Help: "Positions given out from the first unpublished one on; an upper bound.",
-	}, m.lagEvents)
-	m.oldest = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "outbox_relay_oldest_unpublished_seconds", Help: "Age of the first unpublished event.",
-	}, m.oldestSeconds)
-	return m
-}
-
-func (m *relayMetrics) lagEvents() float64 {
-	first := m.first.Load()
-	if first == 0 {
-		return 0
-	}
-	return float64(max(1, m.head.Load()-first+1))
-}
-
-func (m *relayMetrics) oldestSeconds() float64 {
-	if m.first.Load() == 0 {
-		return 0
-	}
-	return max(0, time.Since(time.UnixMicro(m.oldestAt.Load())).Seconds())
 }
 
 func (m *relayMetrics) register(r prometheus.Registerer) error {
 	for _, c := range []prometheus.Collector{
-		m.leader, m.epoch, m.parkedKeys, m.lag, m.room, m.oldest, m.sessions, m.parkings, m.neglected, m.published,
-		m.failures, m.seconds, m.batch,
+		m.leader, m.epoch, m.sessions, m.parkings, m.neglected, m.published, m.failures, m.seconds, m.batch,
 	} {
 		if err := r.Register(c); err != nil {
 			return err
@@ -122,20 +86,7 @@ func (m *relayMetrics) lead(epoch int64) {
 	m.epoch.Set(float64(epoch))
 }
 
-// follow resets what only a leader knows.
-func (m *relayMetrics) follow() {
-	for _, g := range []prometheus.Gauge{m.leader, m.parkedKeys, m.room} {
-		g.Set(0)
-	}
-	m.caughtUp()
-}
-
-func (m *relayMetrics) caughtUp() { m.first.Store(0) }
-
-func (m *relayMetrics) pending(first *record) {
-	m.oldestAt.Store(first.event.Time.UnixMicro())
-	m.first.Store(first.position)
-}
+func (m *relayMetrics) follow() { m.leader.Set(0) }
 
 // observe counts what became of a flight.
 func (m *relayMetrics) observe(f *flight, took time.Duration) {

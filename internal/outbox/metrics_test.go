@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -25,12 +26,26 @@ func values(t testing.TB, registry *prometheus.Registry) map[string]float64 {
 	return list
 }
 
+// collected makes a collector of the gauges, as a service does with a timeout and a cache.
+type collected struct{ *Gauges }
+
+func (c collected) Collect(out chan<- prometheus.Metric) {
+	metrics, err := c.Measure(context.Background())
+	if err != nil {
+		return
+	}
+	for _, m := range metrics {
+		out <- m
+	}
+}
+
 func TestMetricsTellWhatHappens(t *testing.T) {
 	t.Parallel()
 	registry, pool, l := prometheus.NewRegistry(), newDatabase(t), newLedger()
 	o, err := New(Config{Source: "/test", Registerer: registry})
 	require.NoError(t, err)
 	cfg := testRelayConfig(t, pool, l)
+	registry.MustRegister(collected{NewGauges(pool)})
 	cfg.Registerer, cfg.Patience, cfg.MaintainEvery = registry, time.Minute, tick
 	startRelay(t, cfg)
 	until := func(name string, is func(float64) bool) {
@@ -44,6 +59,7 @@ func TestMetricsTellWhatHappens(t *testing.T) {
 	commit(t, o, pool, event("bad"), event("a"), event("a"))
 	until("outbox_relay_published_total", func(v float64) bool { return v == 2 })
 	until("outbox_relay_parked_keys", func(v float64) bool { return v == 1 })
+	until("outbox_relay_held_events", func(v float64) bool { return v == 1 })
 	until("outbox_relay_lag_events", func(v float64) bool { return v == 0 })
 
 	l.follow(func(int, string, []*message.Message) error { return errors.New("no broker") })
@@ -67,4 +83,33 @@ func TestMetricsTellWhatHappens(t *testing.T) {
 
 	_, err = New(Config{Registerer: registry})
 	require.ErrorContains(t, err, "register outbox metrics")
+}
+
+// Whoever is asked says the same, whether it leads, follows or runs no relay at all; and that nobody leads is said by all.
+func TestEveryInstanceTellsTheSameOfWhatWaits(t *testing.T) {
+	t.Parallel()
+	pool, l := newDatabase(t), newLedger()
+	o := newOutbox(t)
+	gauges := func() map[string]float64 {
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(collected{NewGauges(pool)})
+		return values(t, registry)
+	}
+	old := event("a")
+	old.OccurredAt = time.Now().Add(-time.Hour)
+	commit(t, o, pool, old, event("b"))
+	got := gauges()
+	require.Zero(t, got["outbox_relay_has_leader"])
+	require.Equal(t, 2.0, got["outbox_relay_lag_events"])
+	require.InDelta(t, 3600, got["outbox_relay_oldest_unpublished_seconds"], 60)
+	require.Positive(t, got["outbox_relay_position_room"])
+
+	registry := prometheus.NewRegistry()
+	cfg := testRelayConfig(t, pool, l)
+	cfg.Registerer = registry
+	startRelay(t, cfg)
+	require.Eventually(t, func() bool { return gauges()["outbox_relay_lag_events"] == 0 }, testTimeout, tick)
+	got = gauges()
+	require.Equal(t, 1.0, got["outbox_relay_has_leader"])
+	require.Zero(t, got["outbox_relay_oldest_unpublished_seconds"])
 }

@@ -123,7 +123,6 @@ func (l *leader) record(
 	l.recorded = time.Now()
 	l.logParked(out.parked)
 	l.recent.forget(func(x receipt) bool { return x.position <= out.pos })
-	l.metrics.parkedKeys.Set(float64(len(l.parked)))
 	return nil
 }
 

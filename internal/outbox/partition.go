@@ -32,15 +32,12 @@ func (l *leader) maintain(ctx context.Context) error {
 	if err := l.conn.QueryRow(ctx, headSQL).Scan(&head); err != nil {
 		return fmt.Errorf("read sequence head: %w", err)
 	}
-	l.metrics.head.Store(head)
-	l.metrics.room.Set(float64(upper - 1 - head)) // also if nothing can be created: that is when it matters
 	room := l.cfg.PartitionSize * int64(l.cfg.PartitionsAhead)
 	for n := 0; upper-head <= room && n < maxChanges; n++ {
 		if err := l.createPartition(ctx, upper, upper+l.cfg.PartitionSize); err != nil {
 			return err
 		}
 		upper += l.cfg.PartitionSize
-		l.metrics.room.Set(float64(upper - 1 - head))
 	}
 	if err := l.dropPublished(ctx, partitions); err != nil {
 		return err

@@ -15,9 +15,11 @@ type Status struct {
 	LeaseUntil time.Time // on the database's clock
 	Leading    bool      // the lease has not run out
 
-	Head              int64      // the highest position given out, also to transactions that rolled back
-	Waiting           int64      // committed events that are not published and not held, counted up to MaxWaiting
-	OldestWaiting     *time.Time // business time of the one with the lowest position; nil: none waits
+	Head              int64         // the highest position given out, also to transactions that rolled back
+	Waiting           int64         // committed events that are not published and not held, counted up to MaxWaiting
+	FirstWaiting      int64         // position of the first of them; 0: none waits
+	OldestWaiting     *time.Time    // its business time; nil: none waits
+	WaitingFor        time.Duration // since then, by the database's clock
 	ParkedKeys        int64
 	HeldEvents        int64 // of parked keys
 	Restoring         bool  // what a restore left is still being published
@@ -36,7 +38,8 @@ select c.leader, c.epoch, c.lease_until, c.lease_until > clock_timestamp(), c.do
 from public.outbox_cursor c where c.name = $1`
 
 const waitingSQL = `
-select count(*), (array_agg(occurred_at order by position))[1]
+select count(*), coalesce(min(position), 0), (array_agg(occurred_at order by position))[1],
+    coalesce(extract(epoch from clock_timestamp() - (array_agg(occurred_at order by position))[1]), 0)::float8
 from (
     select o.occurred_at, o.position
     from public.outbox o
@@ -48,7 +51,10 @@ from (
 
 // ReadStatus reads the status without disturbing the relay. The two statements behind it see two moments: an event
 // that is published in between is counted in neither or both.
-func ReadStatus(ctx context.Context, db DB) (Status, error) {
+func ReadStatus(ctx context.Context, db DB) (Status, error) { return readStatus(ctx, db, MaxWaiting) }
+
+// readStatus counts the waiting events up to a limit.
+func readStatus(ctx context.Context, db DB, limit int) (Status, error) {
 	rows, err := db.Query(ctx, statusSQL, cursorName)
 	if err != nil {
 		return Status{}, fmt.Errorf("read outbox status: %w", err)
@@ -57,13 +63,16 @@ func ReadStatus(ctx context.Context, db DB) (Status, error) {
 	if err != nil {
 		return Status{}, fmt.Errorf("read outbox status: %w", err)
 	}
-	rows, err = db.Query(ctx, waitingSQL, cursorName, read.start, MaxWaiting)
+	rows, err = db.Query(ctx, waitingSQL, cursorName, read.start, limit)
 	if err != nil {
 		return Status{}, fmt.Errorf("count waiting events: %w", err)
 	}
 	s := read.Status
 	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
-		return struct{}{}, row.Scan(&s.Waiting, &s.OldestWaiting)
+		var seconds float64
+		err := row.Scan(&s.Waiting, &s.FirstWaiting, &s.OldestWaiting, &seconds)
+		s.WaitingFor = max(0, time.Duration(seconds*float64(time.Second)))
+		return struct{}{}, err
 	})
 	if err != nil {
 		return Status{}, fmt.Errorf("count waiting events: %w", err)

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/netip"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Config bounds what one request may take. Zero values mean the defaults, except where 0 is said to mean off.
@@ -28,6 +30,9 @@ type Config struct {
 	// TrustedProxies are the networks (CIDR) whose X-Forwarded-For is believed, see [ClientOf]. Default: none, the client
 	// is the peer of the connection. The header Forwarded (RFC 7239) is not read.
 	TrustedProxies []string
+	// Registerer takes the metrics http_server_requests_total, http_server_request_duration_seconds and
+	// http_server_requests_in_flight. Default: none are kept.
+	Registerer prometheus.Registerer
 }
 
 // WithDefaults returns the configuration with its zero values replaced.

@@ -20,7 +20,11 @@ func NewRouter(config Config, log *slog.Logger) (*chi.Mux, error) {
 	}
 	config = config.WithDefaults()
 	r := chi.NewRouter()
-	r.Use(begin(config, log), traced(), logged, recovered, limited(config), deadline(config.RequestTimeout))
+	measured, err := newMeasured(config.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	r.Use(begin(config, log), traced(), measured, logged, recovered, limited(config), deadline(config.RequestTimeout))
 	r.NotFound(func(w http.ResponseWriter, req *http.Request) {
 		WriteProblem(w, req, refuse(CodeNotFound, "There is nothing at this path."))
 	})

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traced gives the request a server span and its metrics, both named by the route: the path holds ids.
+// traced gives the request a server span, named by the route: the path holds ids.
 func traced(options ...otelhttp.Option) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		named := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

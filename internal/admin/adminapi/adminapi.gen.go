@@ -131,6 +131,12 @@ type ConsumerStats struct {
 	// Dead Dead letters that wait, without the parked ones.
 	Dead int64 `json:"dead"`
 
+	// LagRecords Records on the log that wait for the consumer, in all partitions; absent while it is not known.
+	LagRecords *int64 `json:"lag_records,omitempty"`
+
+	// LagSeconds Since when the first of them has been on the log.
+	LagSeconds *float64 `json:"lag_seconds,omitempty"`
+
 	// Outcomes Deliveries to this process since its start, by what became of them.
 	Outcomes map[string]int64 `json:"outcomes"`
 
@@ -330,6 +336,9 @@ type InboxStats struct {
 
 	// RemembersFrom Older events are never applied.
 	RemembersFrom time.Time `json:"remembers_from"`
+
+	// StartedAt When the process that answers began to count outcomes.
+	StartedAt time.Time `json:"started_at"`
 }
 
 // Line One of its members.
@@ -862,7 +871,7 @@ type ClientInterface interface {
 	// Corresponds with GET /admin/v1/inbox/events (the `LookupInboxEvent` operationId).
 	LookupInboxEvent(ctx context.Context, params *LookupInboxEventParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetInboxStats What each consumer has processed, and from when on events are remembered
+	// GetInboxStats What waits for each consumer, and what the process that answers has done since it started
 	//
 	// Corresponds with GET /admin/v1/inbox/stats (the `GetInboxStats` operationId).
 	GetInboxStats(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1236,7 +1245,7 @@ func (c *Client) LookupInboxEvent(ctx context.Context, params *LookupInboxEventP
 	return c.Client.Do(req)
 }
 
-// GetInboxStats What each consumer has processed, and from when on events are remembered
+// GetInboxStats What waits for each consumer, and what the process that answers has done since it started
 //
 // Corresponds with GET /admin/v1/inbox/stats (the `GetInboxStats` operationId).
 func (c *Client) GetInboxStats(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2579,7 +2588,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /admin/v1/inbox/events (the `LookupInboxEvent` operationId).
 	LookupInboxEventWithResponse(ctx context.Context, params *LookupInboxEventParams, reqEditors ...RequestEditorFn) (*LookupInboxEventResponse, error)
 
-	// GetInboxStatsWithResponse What each consumer has processed, and from when on events are remembered
+	// GetInboxStatsWithResponse What waits for each consumer, and what the process that answers has done since it started
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -3782,7 +3791,7 @@ func (c *ClientWithResponses) LookupInboxEventWithResponse(ctx context.Context, 
 	return ParseLookupInboxEventResponse(rsp)
 }
 
-// GetInboxStatsWithResponse What each consumer has processed, and from when on events are remembered
+// GetInboxStatsWithResponse What waits for each consumer, and what the process that answers has done since it started
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -4578,7 +4587,7 @@ type ServerInterface interface {
 	// LookupInboxEvent What became of an event in this service, per consumer
 	// (GET /admin/v1/inbox/events)
 	LookupInboxEvent(w http.ResponseWriter, r *http.Request, params LookupInboxEventParams)
-	// GetInboxStats What each consumer has processed, and from when on events are remembered
+	// GetInboxStats What waits for each consumer, and what the process that answers has done since it started
 	// (GET /admin/v1/inbox/stats)
 	GetInboxStats(w http.ResponseWriter, r *http.Request)
 	// ListMails Mails, in the order in which they were listed
@@ -4671,7 +4680,7 @@ func (_ Unimplemented) LookupInboxEvent(w http.ResponseWriter, r *http.Request, 
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetInboxStats What each consumer has processed, and from when on events are remembered
+// GetInboxStats What waits for each consumer, and what the process that answers has done since it started
 // (GET /admin/v1/inbox/stats)
 func (_ Unimplemented) GetInboxStats(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// documented is a row of docs/metrics.md.
+type documented struct {
+	kind string
+	late bool // it is there from its first event on
+}
+
+var metricRow = regexp.MustCompile("^\\| `([a-z_]+)(?:\\{[a-z,]+\\})?` \\| (gauge|counter|histogram)(, from its first on)? \\|")
+
+func documentedMetrics(t *testing.T) map[string]documented {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/metrics.md")
+	require.NoError(t, err)
+	rows := map[string]documented{}
+	for line := range strings.Lines(string(page)) {
+		if row := metricRow.FindStringSubmatch(line); row != nil {
+			require.NotContains(t, rows, row[1], "stands twice")
+			rows[row[1]] = documented{kind: row[2], late: row[3] != ""}
+		}
+	}
+	return rows
+}
+
+// exported is what the services say of themselves: kinds by name, and help texts.
+func exported(t *testing.T, h *house) (kinds, helps map[string]string) {
+	t.Helper()
+	kinds, helps = map[string]string{}, map[string]string{}
+	for _, admin := range []string{h.at.CustomerAdmin, h.at.NotificationAdmin} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+admin+"/metrics", http.NoBody)
+		require.NoError(t, err)
+		response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+		require.NoError(t, err)
+		lines := bufio.NewScanner(response.Body)
+		for lines.Scan() {
+			fields := strings.SplitN(lines.Text(), " ", 4)
+			switch {
+			case len(fields) < 4:
+			case fields[1] == "TYPE":
+				kinds[fields[2]] = fields[3]
+			case fields[1] == "HELP":
+				helps[fields[2]] = fields[3]
+			}
+		}
+		require.NoError(t, response.Body.Close())
+	}
+	return kinds, helps
+}
+
+// runtimeMetrics are the Go runtime's and the process's, which client_golang documents.
+var runtimeMetrics = regexp.MustCompile(`^(go|process|promhttp)_`)
+
+// The page lists every metric that the services export, with its kind, and none that they do not.
+func TestMetricsPage(t *testing.T) {
+	t.Parallel()
+	h := shared(t)
+	user := h.signUp(t, "metrics@example.org")
+	h.tail(t, user, 2)
+	page := documentedMetrics(t)
+	kinds, helps := exported(t, h)
+	for name, kind := range kinds {
+		if runtimeMetrics.MatchString(name) {
+			continue
+		}
+		require.Contains(t, page, name, "docs/metrics.md does not have it")
+		require.Equal(t, page[name].kind, kind, name)
+		require.NotEmpty(t, helps[name], name)
+		if kind == "counter" {
+			require.Regexp(t, `_total$`, name)
+		}
+	}
+	source := goSource(t)
+	for _, name := range slices.Sorted(maps.Keys(page)) {
+		if page[name].late {
+			require.Regexp(t, `"(`+name+`|`+strings.TrimPrefix(name, "outbox_relay_")+`)"`, source, "no code has %s", name)
+			continue
+		}
+		require.Contains(t, kinds, name, "docs/metrics.md has a metric that nobody exports")
+	}
+}
+
+// goSource is where metrics are defined, in one text.
+func goSource(t *testing.T) string {
+	t.Helper()
+	var text strings.Builder
+	for _, name := range []string{
+		"inbox/metrics.go", "outbox/metrics.go", "eventing/deadletter.go", "web/metrics.go", "lease/metrics.go",
+	} {
+		content, err := os.ReadFile("../../internal/" + name)
+		require.NoError(t, err)
+		text.Write(content)
+	}
+	return text.String()
+}

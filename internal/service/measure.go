@@ -1,0 +1,107 @@
+package service
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// A Source is gauges that a server is asked for while /metrics is read, so that they are true now and the same on every
+// instance, whichever of them did the work.
+type Source interface {
+	Describe(out chan<- *prometheus.Desc)
+	// Measure asks for the present values. With an error it returns those that it knows all the same. It must return
+	// soon after ctx has ended.
+	Measure(ctx context.Context) ([]prometheus.Metric, error)
+}
+
+const (
+	measureTimeout = 2 * time.Second
+	// measureAge is how old an answer may be: two readers at the same time ask the server once.
+	measureAge = time.Second
+)
+
+// Measure adds a source under a name. /metrics waits 2 s for it at most. When the server has not answered by then,
+// metrics_source_up{source=name} is 0 and the gauges that are not known are missing: none is ever shown as it last was.
+func (a *Admin) Measure(name string, source Source) error {
+	return a.registry.Register(&measured{
+		source: source,
+		up: prometheus.NewDesc("metrics_source_up",
+			"1 when all gauges of this source are in the answer, 0 when its server did not give them in time.",
+			nil, prometheus.Labels{"source": name}),
+	})
+}
+
+// measured is a source behind a cache. At most one measurement of it is under way, however many read the metrics.
+type measured struct {
+	source Source
+	up     *prometheus.Desc
+
+	mu      sync.Mutex
+	running chan struct{} // closed when the measurement under way has ended; nil: none is
+	at      time.Time     // of the last answer
+	metrics []prometheus.Metric
+	err     error
+}
+
+// Describe implements [prometheus.Collector].
+func (m *measured) Describe(out chan<- *prometheus.Desc) {
+	out <- m.up
+	m.source.Describe(out)
+}
+
+// Collect implements [prometheus.Collector].
+func (m *measured) Collect(out chan<- prometheus.Metric) {
+	metrics, up := m.read()
+	for _, metric := range metrics {
+		out <- metric
+	}
+	value := 0.0
+	if up {
+		value = 1
+	}
+	out <- prometheus.MustNewConstMetric(m.up, prometheus.GaugeValue, value)
+}
+
+// read returns what is known, after a measurement if that is too old. It reports false when it is not known in time.
+func (m *measured) read() ([]prometheus.Metric, bool) {
+	m.mu.Lock()
+	if !m.at.IsZero() && time.Since(m.at) < measureAge {
+		defer m.mu.Unlock()
+		return m.metrics, m.err == nil
+	}
+	if m.running == nil {
+		m.running = make(chan struct{})
+		go m.measure(m.running)
+	}
+	running := m.running
+	m.mu.Unlock()
+
+	timer := time.NewTimer(measureTimeout)
+	defer timer.Stop()
+	select {
+	case <-running:
+	case <-timer.C:
+		return nil, false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.metrics, m.err == nil
+}
+
+// measure outlives the reader that started it when the source is late; the next reader waits for the same answer.
+func (m *measured) measure(ended chan struct{}) {
+	ctx, cancel := context.WithTimeout(context.Background(), measureTimeout)
+	defer cancel()
+	var metrics []prometheus.Metric
+	err := protect(ctx, func(ctx context.Context) (err error) {
+		metrics, err = m.source.Measure(ctx)
+		return err
+	})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.metrics, m.err, m.at, m.running = metrics, err, time.Now(), nil
+	close(ended)
+}

@@ -119,6 +119,7 @@ func relayConfig(n *Node, setup Setup) outbox.RelayConfig {
 		IDRetention:    setup.Config.Inbox.Retention,
 		MaxSilence:     cfg.MaxSilence,
 		Topics:         setup.partitionCounts,
+		SpreadKeys:     n.publisher.SpreadKeys,
 		Log:            setup.Log,
 		Registerer:     setup.Admin.Registry(),
 	}
@@ -138,7 +139,7 @@ func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 	return conn, err
 }
 
-// partitionCounts lets the relay refuse a topic whose number of partitions is not the one its keys were spread over.
+// partitionCounts lets the relay hold a topic back whose number of partitions is not the one its keys are spread over.
 func (s Setup) partitionCounts(ctx context.Context) (map[string]int32, error) {
 	names := make([]string, len(s.Topics))
 	for i, topic := range s.Topics {

@@ -23,13 +23,26 @@ func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.S
 	return err
 }
 
-// EnsureTopics creates the topics that are not there and says on out which there are.
+// EnsureTopics creates the topics that are not there and says on out which there are. One that has another number of
+// partitions than the settings ask for stays as it is.
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
 	if err := kafka.EnsureTopics(ctx, c.Client(service), topics...); err != nil {
 		return fmt.Errorf("ensure topics: %w", err)
 	}
+	names := make([]string, len(topics))
+	for i, topic := range topics {
+		names[i] = topic.Name
+	}
+	found, err := kafka.PartitionCounts(ctx, c.Client(service), names...)
+	if err != nil {
+		return fmt.Errorf("ensure topics: %w", err)
+	}
 	for _, topic := range topics {
-		_, _ = fmt.Fprintf(out, "%s: %d partitions, kept %s\n", topic.Name, topic.Partitions, topic.Retention)
+		as := ""
+		if found[topic.Name] != topic.Partitions {
+			as = fmt.Sprintf(", not %d: it stays as it is", topic.Partitions)
+		}
+		_, _ = fmt.Fprintf(out, "%s: %d partitions%s, kept %s\n", topic.Name, found[topic.Name], as, topic.Retention)
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type Publisher struct {
 	closing chan struct{}
 	done    chan struct{}
 	layouts sync.Pool // of *layout
+	spread  spread
 	close   sync.Once
 	err     error // of closing the client; read after done
 }
@@ -42,7 +43,7 @@ func NewPublisher(cfg Config, log *slog.Logger) (*Publisher, error) {
 		closing: make(chan struct{}),
 		done:    make(chan struct{}),
 	}
-	go p.run(newSender(cfg, p.closing, orDiscard(log)))
+	go p.run(newSender(cfg, &p.spread, p.closing, orDiscard(log)))
 	return p, nil
 }
 

@@ -30,15 +30,17 @@ type sender struct {
 	failing map[topicPartition]struct{} // gave up last time: one attempt per round until it works again
 	caps    map[string]int              // batch bytes per topic, where the topic takes less than MaxMessageBytes
 	moved   map[string]struct{}         // topics whose leaders must be looked up again
-	spread  uint32                      // where the next records without a key go
+	round   uint32                      // where the next records without a key go
+	spread  *spread
 
 	partitioners map[string]sarama.Partitioner
 }
 
-func newSender(cfg Config, closing <-chan struct{}, log *slog.Logger) *sender {
+func newSender(cfg Config, keys *spread, closing <-chan struct{}, log *slog.Logger) *sender {
 	return &sender{
 		cfg:          cfg,
 		sarama:       cfg.Producer(),
+		spread:       keys,
 		closing:      closing,
 		log:          log,
 		failing:      make(map[topicPartition]struct{}),

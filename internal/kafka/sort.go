@@ -10,7 +10,7 @@ import (
 // sort puts the records of the calls into lanes, keeping their order.
 func (s *sender) sort(calls []*call) map[topicPartition]*lane {
 	lanes := make(map[topicPartition]*lane)
-	s.spread++
+	s.round++
 	for _, c := range calls {
 		partitions, err := s.client.Partitions(c.topic)
 		if err == nil && len(partitions) == 0 {
@@ -18,6 +18,10 @@ func (s *sender) sort(calls []*call) map[topicPartition]*lane {
 		}
 		if err != nil {
 			failAll(c, topicError(err))
+			continue
+		}
+		if partitions, err = s.spread.among(c.topic, partitions); err != nil {
+			failAll(c, &RecordError{Err: err})
 			continue
 		}
 		partition := s.partitioner(c.topic)
@@ -64,7 +68,7 @@ func (s *sender) partitioner(topic string) func(*record, []int32) int32 {
 	return func(r *record, partitions []int32) int32 {
 		n := len(partitions)
 		if r.key == "" {
-			return partitions[s.spread%uint32(n)]
+			return partitions[s.round%uint32(n)]
 		}
 		key = r.data.Key
 		choice, err := byHash.Partition(question, int32(n))

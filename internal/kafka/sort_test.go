@@ -10,12 +10,12 @@ import (
 // A round is counted whether or not a record needs the count: a busy process passes this number within weeks.
 func TestRecordsWithoutAKeyAreSpreadForEver(t *testing.T) {
 	t.Parallel()
-	s := newSender(Config{Brokers: []string{"127.0.0.1:1"}}.WithDefaults(), nil, orDiscard(nil))
-	s.spread = math.MaxInt32
+	s := newSender(Config{Brokers: []string{"127.0.0.1:1"}}.WithDefaults(), new(spread), nil, orDiscard(nil))
+	s.round = math.MaxInt32
 	partitions, used := []int32{0, 1, 2}, map[int32]int{}
 	for range 6 {
 		used[s.partitioner("t")(&record{}, partitions)]++
-		s.spread++
+		s.round++
 	}
 	require.Equal(t, map[int32]int{0: 2, 1: 2, 2: 2}, used)
 }

@@ -21,20 +21,9 @@ type Topic struct {
 	ReplicationFactor int16
 }
 
-// A PartitionCountError says that a topic exists with another number of partitions. Adding partitions would move keys
-// to other partitions and break their order, so it is not done; removing them is impossible.
-type PartitionCountError struct {
-	Topic      string
-	Want, Have int32
-}
-
-func (e *PartitionCountError) Error() string {
-	return fmt.Sprintf("topic %s has %d partitions, want %d", e.Topic, e.Have, e.Want)
-}
-
 // EnsureTopics creates the topics that do not exist and waits until each partition has a leader. Existing topics are
-// left as they are, retention included; one with another number of partitions is a [*PartitionCountError]. Every topic
-// is tried, and all errors are reported. Calling it from several processes at once is fine.
+// left as they are, retention and number of partitions included: adding partitions would move keys past their earlier
+// events. Every topic is tried, and all errors are reported. Calling it from several processes at once is fine.
 func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
@@ -83,11 +72,7 @@ func awaitLeaders(ctx context.Context, admin sarama.ClusterAdmin, topic Topic) e
 	for {
 		found, err := admin.DescribeTopics([]string{topic.Name})
 		if err == nil && len(found) == 1 && found[0].Err == sarama.ErrNoError {
-			have := found[0].Partitions
-			if int32(len(have)) != topic.Partitions {
-				return &PartitionCountError{Topic: topic.Name, Want: topic.Partitions, Have: int32(len(have))}
-			}
-			if !slices.ContainsFunc(have, func(p *sarama.PartitionMetadata) bool { return p.Leader < 0 }) {
+			if !slices.ContainsFunc(found[0].Partitions, func(p *sarama.PartitionMetadata) bool { return p.Leader < 0 }) {
 				return nil
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A CheckError lists everything that keeps an outbox or a relay from starting, not only the first. A service should
-// treat it as a configuration error: trying again changes nothing.
+// A CheckError lists everything that keeps an outbox or a relay from working, not only the first. A service that is
+// starting should treat it as a configuration error: trying again changes nothing.
 type CheckError struct {
 	Problems []Problem
 }
@@ -22,7 +22,7 @@ type Problem struct {
 
 func (e *CheckError) Error() string {
 	var text strings.Builder
-	text.WriteString("outbox cannot start")
+	text.WriteString("outbox refuses to work")
 	for i, p := range e.Problems {
 		text.WriteString([]string{": ", "; "}[min(i, 1)])
 		text.WriteString(p.Code + ": " + p.Detail)

@@ -15,7 +15,7 @@ func TestRunRefusesBadConfigurationAtOnce(t *testing.T) {
 	for _, code := range []string{"database", "publisher", "publish_timeout", "batch_size", "retention", "max_silence"} {
 		require.True(t, refused.Has(code), code)
 	}
-	require.ErrorContains(t, err, "outbox cannot start: database: ")
+	require.ErrorContains(t, err, "outbox refuses to work: database: ")
 }
 
 func TestRunRefusesServersOnWhichEventsWouldBeLost(t *testing.T) {

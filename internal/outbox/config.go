@@ -27,11 +27,17 @@ type RelayConfig struct {
 	// sake, and a pause ends when it is back.
 	Destination Destination
 	// Topics, if set, says how many partitions the topics have; those that do not exist yet are missing in its answer.
-	// Counts are recorded when first seen. Another count later keeps the relay from starting, or ends it, because it
-	// would send keys to other partitions, past their own events.
+	// Counts are recorded when first seen. With another count later the relay publishes nothing until an operator has
+	// confirmed it, see [ConfirmPartitions]: keys would go to other partitions, past their own events.
 	Topics func(context.Context) (map[string]int32, error)
 	// TopicsEvery is the pause between questions to Topics. Default 30 s.
 	TopicsEvery time.Duration
+	// ConfirmEvery is that pause while a count waits for its confirmation. Default 1 s.
+	ConfirmEvery time.Duration
+	// SpreadKeys, if set, is told over how many partitions the keys of each topic are spread: what is recorded, before
+	// anything is published and again whenever it was asked for. A publisher that goes by it keeps each key where it is
+	// while the broker has more partitions already.
+	SpreadKeys func(topics map[string]int32)
 
 	// Wake is [Outbox.Wake], or nil where nothing is written in this process.
 	Wake <-chan struct{}
@@ -122,6 +128,10 @@ func (c RelayConfig) withDefaults() RelayConfig {
 	orDefault(&c.Retention, 72*time.Hour)
 	orDefault(&c.IDRetention, 240*time.Hour)
 	orDefault(&c.TopicsEvery, 30*time.Second)
+	orDefault(&c.ConfirmEvery, time.Second)
+	if c.SpreadKeys == nil {
+		c.SpreadKeys = func(map[string]int32) {}
+	}
 	orDefault(&c.MaintainEvery, 10*time.Second)
 	orDefault(&c.MaxSilence, 30*time.Second)
 	if c.Destination == nil {

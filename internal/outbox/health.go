@@ -23,6 +23,7 @@ type health struct {
 	wellAt  time.Time
 	state   string
 	err     error // since then
+	refused error // why nothing is published until an operator acts
 }
 
 func (h *health) begin() {
@@ -40,7 +41,7 @@ func (h *health) end() {
 func (h *health) well(state string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.wellAt, h.state, h.err = time.Now(), state, nil
+	h.wellAt, h.state, h.err, h.refused = time.Now(), state, nil, nil
 }
 
 func (h *health) failed(err error) {
@@ -49,7 +50,14 @@ func (h *health) failed(err error) {
 	h.err = err
 }
 
-// Healthy is for a readiness check. It fails if the relay does not run, or if for [RelayConfig.MaxSilence] nothing has
+func (h *health) refuse(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refused = err
+}
+
+// Healthy is for a readiness check. It fails if the relay does not run, while it publishes nothing because an operator
+// has to act (see [RelayConfig.Topics]), or if for [RelayConfig.MaxSilence] nothing has
 // moved although there was something to publish, rows of keys that were set aside included, or it was not even known
 // whether there was: the broker is down, the publisher hangs, the database cannot be reached, nobody leads. It needs no
 // connection of its own.
@@ -61,6 +69,8 @@ func (r *Relay) Healthy(context.Context) error {
 	switch {
 	case !h.running:
 		return fmt.Errorf("outbox relay does not run")
+	case h.refused != nil:
+		return fmt.Errorf("outbox relay publishes nothing: %w", h.refused)
 	case silence <= h.limit:
 		return nil
 	case h.err != nil:

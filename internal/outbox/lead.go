@@ -24,7 +24,7 @@ type leader struct {
 	// answered is when the last statements that succeeded were asked: the session lived then.
 	answered atomic.Pointer[time.Time]
 
-	topics      map[string]int32 // that have the partitions they had
+	topics      map[string]int32 // the broker's last answer
 	topicsAsked time.Time
 	recorded    time.Time // the cursor was moved, or a window opened
 	maintained  time.Time // partitions were looked at
@@ -55,6 +55,9 @@ func (r *Relay) lead(ctx context.Context, conn *pgx.Conn, t *term) error {
 			return err
 		}
 	}
+	if err := l.awaitTopics(ctx); err != nil {
+		return err
+	}
 	if err := l.tend(ctx); err != nil {
 		return err
 	}
@@ -81,6 +84,9 @@ func (l *leader) onConn(ctx context.Context, do func(context.Context) error) err
 // loop is the relay at work: parked keys that are due, a window, a pause if there was none.
 func (l *leader) loop(ctx context.Context) error {
 	for pause := l.cfg.PollMin; ctx.Err() == nil; {
+		if err := l.awaitTopics(ctx); err != nil {
+			return err
+		}
 		more, err := l.flush(ctx)
 		if err != nil {
 			return err
@@ -123,12 +129,8 @@ func (l *leader) idle(ctx context.Context, pause time.Duration) bool {
 	return false
 }
 
-// tend keeps what has to be kept up whatever else happens, also while a broker is down: the lease, the partitions, the
-// topics.
+// tend keeps what has to be kept up whatever else happens, also while a broker is down: the lease and the partitions.
 func (l *leader) tend(ctx context.Context) error {
-	if err := l.checkTopics(ctx); err != nil {
-		return err
-	}
 	renew, maintain := l.term.left() < l.cfg.Lease*2/3, time.Since(l.maintained) >= l.cfg.MaintainEvery
 	if !renew && !maintain {
 		return nil // without waiting for a page that is just being read

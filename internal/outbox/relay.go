@@ -57,8 +57,8 @@ func NewRelay(cfg RelayConfig) (*Relay, error) {
 }
 
 // Run relays until ctx ends, then lets a call of Publish that is under way end, records what it achieved, gives the
-// lease back and returns nil. It returns earlier only with a [*CheckError]: a server, a schema or topics on which
-// events would be lost. Everything else is tried again, for ever.
+// lease back and returns nil. It returns earlier only with a [*CheckError], before it has led for the first time: a
+// server or a schema on which events would be lost. Everything else is tried again, for ever.
 func (r *Relay) Run(ctx context.Context) error {
 	r.health.begin()
 	defer r.health.end()
@@ -81,7 +81,7 @@ func (r *Relay) sessions(ctx context.Context) error {
 			return nil
 		}
 		var refused *CheckError
-		if errors.As(err, &refused) && (!r.ready || refused.Has(codePartitionCount)) {
+		if errors.As(err, &refused) && !r.ready {
 			return err
 		}
 		r.health.failed(err)

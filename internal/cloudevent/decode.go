@@ -107,7 +107,7 @@ func firstError(errs ...*DecodeError) error {
 func isAttribute(name string) bool {
 	switch name {
 	case HeaderID, HeaderSource, HeaderType, HeaderSpecVersion, HeaderTime, HeaderSubject, HeaderVersion,
-		HeaderDataSchema, HeaderContentType, KeyMetadata:
+		HeaderDataSchema, HeaderContentType, HeaderWatermillID, KeyMetadata:
 		return true
 	}
 	return false

@@ -3,7 +3,7 @@
 //
 // The mapping is the same at every station, so a message can be followed from the outbox row to the handler:
 //
-//	message UUID      <-> ce_id
+//	message UUID      <-> ce_id; written as [HeaderWatermillID], too
 //	message metadata  <-> Kafka headers (ce_source, ce_type, content-type, traceparent ...)
 //	message payload   <-> record value, the JSON document itself
 //	[KeyMetadata]     <-> record key; never a header
@@ -32,6 +32,10 @@ const (
 	HeaderTraceParent = "traceparent"
 	HeaderTraceState  = "tracestate"
 )
+
+// HeaderWatermillID is where watermill-kafka keeps a message's UUID. It is written beside [HeaderID], so that its
+// subscriber reads the event's id as the UUID, and never read.
+const HeaderWatermillID = "_watermill_message_uuid"
 
 const (
 	// SpecVersion is the only CloudEvents version this package writes and accepts.

@@ -53,6 +53,7 @@ func RecordMessage(key []byte, headers []Header, value []byte) *message.Message 
 		}
 		msg.Metadata[h.Name] = string(h.Value)
 	}
+	delete(msg.Metadata, HeaderWatermillID)
 	delete(msg.Metadata, KeyMetadata)
 	delete(msg.Metadata, RecordMetadata)
 	if len(key) > 0 {

@@ -66,8 +66,8 @@ func (l *layout) record(key string, value []byte) {
 func (l *layout) messages(msgs []*message.Message) {
 	headers, bytes := 0, 0
 	for _, msg := range msgs {
-		headers += len(msg.Metadata) + 1
-		bytes += len(msg.UUID) + len(cloudevent.HeaderID)
+		headers += len(msg.Metadata) + 2
+		bytes += 2*len(msg.UUID) + len(cloudevent.HeaderID) + len(cloudevent.HeaderWatermillID)
 		for name, value := range msg.Metadata {
 			bytes += len(name) + len(value)
 		}

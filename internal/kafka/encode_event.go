@@ -12,6 +12,7 @@ import (
 // Headers of every event. The slices are shared by all records; nothing writes to them.
 var (
 	nameID          = []byte(cloudevent.HeaderID)
+	nameWatermillID = []byte(cloudevent.HeaderWatermillID)
 	nameSource      = []byte(cloudevent.HeaderSource)
 	nameType        = []byte(cloudevent.HeaderType)
 	nameSpecVersion = []byte(cloudevent.HeaderSpecVersion)
@@ -26,7 +27,7 @@ var (
 )
 
 const (
-	eventHeaders = 9  // without extensions
+	eventHeaders = 10 // without extensions
 	numberBytes  = 50 // a time and a version as text
 )
 
@@ -59,7 +60,9 @@ type eventLayout struct {
 
 func (l *eventLayout) headers(e *cloudevent.Event) {
 	if e.ID != "" {
-		l.header(nameID, l.copyOf(e.ID))
+		id := l.copyOf(e.ID)
+		l.header(nameID, id)
+		l.header(nameWatermillID, id)
 	}
 	l.header(nameSource, l.source.bytes(e.Source))
 	l.header(nameType, l.eventType.bytes(e.Type))

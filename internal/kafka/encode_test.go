@@ -19,6 +19,7 @@ func TestAnEventBecomesTheRecordOfItsMessage(t *testing.T) {
 	name := rapid.SampledFrom([]string{
 		cloudevent.HeaderTraceParent, cloudevent.HeaderTraceState, "a", "zebra", "ce_custom", cloudevent.HeaderID,
 		cloudevent.HeaderVersion, cloudevent.HeaderDataSchema, cloudevent.HeaderSource, cloudevent.KeyMetadata,
+		cloudevent.HeaderWatermillID,
 	})
 	events := rapid.Custom(func(t *rapid.T) *cloudevent.Event {
 		return &cloudevent.Event{

@@ -70,6 +70,7 @@ func fill(msg *message.Message, ctx *cloudevent.OriginContext, headers []cloudev
 		}
 		msg.Metadata[name] = value
 	}
+	delete(msg.Metadata, cloudevent.HeaderWatermillID)
 	delete(msg.Metadata, cloudevent.KeyMetadata)
 	delete(msg.Metadata, cloudevent.RecordMetadata)
 	if len(r.Key) > 0 {
@@ -98,8 +99,11 @@ func headerText(headers []*sarama.RecordHeader) string {
 
 // headerName spares a string per header for the names that every event has.
 func headerName(name []byte) string {
-	if string(name) == cloudevent.HeaderID {
+	switch string(name) {
+	case cloudevent.HeaderID:
 		return cloudevent.HeaderID
+	case cloudevent.HeaderWatermillID:
+		return cloudevent.HeaderWatermillID
 	}
 	for _, known := range attributes {
 		if string(name) == known {

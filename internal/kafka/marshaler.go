@@ -13,13 +13,14 @@ import (
 // Marshaler maps a Watermill message to a Kafka record and back: CloudEvents 1.0, binary mode. It is a
 // MarshalerUnmarshaler of watermill-kafka, so the stock publisher and subscriber can use it too.
 //
-//	message UUID              -> header ce_id, the first one; absent when the UUID is empty
+//	message UUID              -> headers ce_id and [cloudevent.HeaderWatermillID], the first; absent when it is empty
 //	message metadata          -> headers: CloudEvents attributes in a fixed order, then the rest by name
 //	cloudevent.KeyMetadata    -> record key; absent or empty: no key, and no order
 //	cloudevent.RecordMetadata -> key and headers of another system's record; then nothing else of the metadata counts
 //	message payload           -> record value, byte for byte
 //
-// Watermill's own header for the UUID is not written.
+// A stock subscriber with its own marshaler reads the same records: their UUID is the event's id. Records of the stock
+// publisher with its own marshaler have no ce_id, so they are no events here.
 type Marshaler struct{}
 
 // attributes are the headers that every event of this project has, in the order in which they are written.
@@ -58,6 +59,7 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 func eachHeader(msg *message.Message, write func(name, value string)) {
 	if msg.UUID != "" {
 		write(cloudevent.HeaderID, msg.UUID)
+		write(cloudevent.HeaderWatermillID, msg.UUID)
 	}
 	left := len(msg.Metadata)
 	for _, name := range attributes {
@@ -66,8 +68,10 @@ func eachHeader(msg *message.Message, write func(name, value string)) {
 			left--
 		}
 	}
-	if _, ok := msg.Metadata[cloudevent.KeyMetadata]; ok {
-		left--
+	for _, name := range notHeaders {
+		if _, ok := msg.Metadata[name]; ok {
+			left--
+		}
 	}
 	if left == 0 {
 		return
@@ -84,9 +88,12 @@ func eachHeader(msg *message.Message, write func(name, value string)) {
 	}
 }
 
-// isExtra reports whether a header is neither the id, nor the key, nor one of the attributes.
+// notHeaders are metadata that are not written: the key, and what a message's UUID stands for.
+var notHeaders = []string{cloudevent.KeyMetadata, cloudevent.HeaderID, cloudevent.HeaderWatermillID}
+
+// isExtra reports whether a header is neither one of these nor one of the attributes.
 func isExtra(name string) bool {
-	return name != cloudevent.KeyMetadata && name != cloudevent.HeaderID && !slices.Contains(attributes, name)
+	return !slices.Contains(notHeaders, name) && !slices.Contains(attributes, name)
 }
 
 // Unmarshal never fails: whatever the record is, a message comes out, and the handler decides. Of a header that occurs

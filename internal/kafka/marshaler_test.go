@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill"
 	stock "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
@@ -53,6 +54,7 @@ func TestTheWireIsCloudEventsBinaryMode(t *testing.T) {
 	record := kafkatest.ReadAll(t, brokers, topic, 1)[0]
 	require.Equal(t, []string{
 		"ce_id=0197f3a0-0000-7000-8000-000000000001",
+		"_watermill_message_uuid=0197f3a0-0000-7000-8000-000000000001",
 		"ce_source=/twinbox/customer",
 		"ce_type=com.example.customer.user-registered.v1",
 		"ce_specversion=1.0",
@@ -94,12 +96,40 @@ func TestTheStockMarshalerInterfaceWritesTheSame(t *testing.T) {
 	}
 }
 
+// A subscriber of watermill-kafka as it comes, with its own marshaler and nothing of ours, has the event's id as its
+// message's UUID.
+func TestAStockSubscriberReadsTheEventsID(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
+	event := fullEvent()
+	require.NoError(t, publisher.PublishEvents(t.Context(), topic, &event))
+	subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
+		Brokers: brokers, Unmarshaler: stock.DefaultMarshaler{}, OverwriteSaramaConfig: fast(brokers, "").Consumer(),
+	}, watermill.NopLogger{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, subscriber.Close()) })
+	messages, err := subscriber.Subscribe(t.Context(), topic)
+	require.NoError(t, err)
+	select {
+	case msg := <-messages:
+		require.Equal(t, event.ID, msg.UUID)
+		require.Equal(t, event.ID, msg.Metadata["ce_id"])
+		require.Equal(t, event.Data, []byte(msg.Payload))
+		require.True(t, msg.Ack())
+	case <-time.After(kafkatest.Patience):
+		require.FailNow(t, "nothing came")
+	}
+}
+
 func TestAMessageSurvivesTheRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		msg := message.NewMessage(rapid.String().Draw(t, "id"), rapid.SliceOf(rapid.Byte()).Draw(t, "payload"))
 		msg.Metadata = rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "metadata")
-		delete(msg.Metadata, cloudevent.HeaderID) // the UUID's place
+		delete(msg.Metadata, cloudevent.HeaderID) // the UUID's places
+		delete(msg.Metadata, cloudevent.HeaderWatermillID)
 		if key := rapid.String().Draw(t, "key"); key != "" {
 			msg.Metadata[cloudevent.KeyMetadata] = key
 		}

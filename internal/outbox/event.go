@@ -183,15 +183,15 @@ func reserved(name string) bool {
 	switch name {
 	case cloudevent.HeaderID, cloudevent.HeaderSource, cloudevent.HeaderType, cloudevent.HeaderSpecVersion,
 		cloudevent.HeaderTime, cloudevent.HeaderSubject, cloudevent.HeaderVersion, cloudevent.HeaderDataSchema,
-		cloudevent.HeaderContentType, cloudevent.KeyMetadata, cloudevent.RecordMetadata:
+		cloudevent.HeaderContentType, cloudevent.HeaderWatermillID, cloudevent.KeyMetadata, cloudevent.RecordMetadata:
 		return true
 	}
 	return false
 }
 
-// headerBytes is what the headers written from columns add to a record: their names, two lengths each, the id (36), the
-// time (27), the version (20), the content type and the record's own frame, rounded up.
-const headerBytes = 400
+// headerBytes is what the headers written from columns add to a record: their names, two lengths each, the id twice (36),
+// the time (27), the version (20), the content type and the record's own frame, rounded up.
+const headerBytes = 470
 
 // size is the record as the broker will count it, or a little more.
 func (e Event) size() int {

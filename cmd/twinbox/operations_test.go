@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -20,6 +23,7 @@ import (
 	"example.com/twinbox/internal/local/broker"
 	"example.com/twinbox/internal/local/localtest"
 	"example.com/twinbox/internal/porttest"
+	"example.com/twinbox/internal/service/servicetest"
 )
 
 // TestOperationsPage runs docs/operations.md. go test ./cmd/twinbox -run OperationsPage -update writes it anew.
@@ -31,9 +35,11 @@ func TestOperationsPage(t *testing.T) {
 		"three people sign up while Kafka is down": w.outage,
 		"Kafka is back":            w.recovery,
 		"the duplicates have come": w.duplicates,
-		"a producer sends an event that breaks the contract":               w.poison,
-		"a sign-up that breaks the contract and a change of name after it": func(t *testing.T) { w.parked(t, p) },
-		"a sender dies while the mail server may have taken the mail":      w.uncertain,
+		"a producer sends an event that breaks the contract":                 w.poison,
+		"a sign-up that breaks the contract and a change of name after it":   func(t *testing.T) { w.parked(t, p) },
+		"the topic of the users gets more partitions, and a person signs up": w.morePartitions,
+		"the event that waited was handled":                                  w.handled,
+		"a sender dies while the mail server may have taken the mail":        w.uncertain,
 	}
 	p.run(t)
 }
@@ -157,6 +163,31 @@ func (w *world) uncertain(t *testing.T) {
 		token = gen_random_uuid(), due_at = clock_timestamp() - interval '1 second'
 		from mail where mail.event_id = lease.event_id and mail.user_id = $1`, w.users[0])
 	w.await(t, w.house.at.NotificationDB, `select count(*) = 1 from lease where state = 'uncertain'`)
+}
+
+// morePartitions returns when the service says that it publishes nothing.
+func (w *world) morePartitions(t *testing.T) {
+	settings := sarama.NewConfig()
+	settings.Version = sarama.V3_6_0_0
+	admin, err := sarama.NewClusterAdmin([]string{w.broker.Addr()}, settings)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, admin.Close()) }()
+	require.NoError(t, admin.CreatePartitions(contract.TopicUsers, 12, nil, false))
+	require.Eventually(t, func() bool {
+		status, report := servicetest.Get(t, "http://"+w.house.at.CustomerAdmin+"/readyz")
+		return status == http.StatusServiceUnavailable && strings.Contains(report, "partition_count")
+	}, patience, 20*time.Millisecond)
+	w.users = append(w.users, w.house.signUp(t, "zoe@example.org"))
+}
+
+// handled returns when who signed up last has a profile and the service is ready.
+func (w *world) handled(t *testing.T) {
+	w.await(t, w.house.at.CustomerDB, fmt.Sprintf(`select exists (select from profile where user_id = '%s')`,
+		w.users[len(w.users)-1]))
+	require.Eventually(t, func() bool {
+		status, _ := servicetest.Get(t, "http://"+w.house.at.CustomerAdmin+"/readyz")
+		return status == http.StatusOK
+	}, patience, 20*time.Millisecond)
 }
 
 func (w *world) await(t *testing.T, dsn, sql string) {

@@ -35,6 +35,8 @@ type Config struct {
 	Pool *pgxpool.Pool
 	// Publisher is where republished events go.
 	Publisher message.Publisher
+	// Topics are those that the service writes to.
+	Topics Topics
 	// Consumers are the service's consumers.
 	Consumers []Consumer
 	// Metrics hold the consumers' counts.

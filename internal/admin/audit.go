@@ -12,6 +12,7 @@ import (
 const (
 	kindOutbox    = "outbox"
 	kindOutboxKey = "outbox_key"
+	kindTopic     = "topic"
 )
 
 // ListAudit answers GET /admin/v1/audit.

@@ -25,6 +25,9 @@ const (
 
 	codeWrongService     web.Code = "wrong_service"
 	codeWrongEnvironment web.Code = "wrong_environment"
+	codePartitionCount   web.Code = "partition_count"
+	codeNotDrained       web.Code = "not_drained"
+	codeUnchanged        web.Code = "partitions_unchanged"
 )
 
 var (
@@ -49,6 +52,10 @@ var sentinels = []struct {
 	{
 		outbox.ErrEmptySelection, http.StatusUnprocessableEntity, codeNoSelection,
 		"Nothing is selected: give at least one bound, such as a position, a time or a key.",
+	},
+	{
+		outbox.ErrPartitionsUnchanged, http.StatusNotFound, codeUnchanged,
+		"The topic's keys are spread over that many partitions already, or the relay has never seen the topic.",
 	},
 	{
 		outbox.ErrRestoring, http.StatusConflict, codeRestoring,

@@ -45,8 +45,8 @@ func setup(t *testing.T, change ...func(*admin.Config, *http.Server)) *bundle {
 	}
 	cfg := admin.Config{
 		Service: "test", Environment: "here", Token: token, Pool: b.pool, Publisher: b.publisher,
-		Metrics: prometheus.NewRegistry(),
-		Log:     slog.New(slog.DiscardHandler),
+		Metrics: prometheus.NewRegistry(), Topics: &brokerTopics{},
+		Log: slog.New(slog.DiscardHandler),
 	}
 	b.server = httptest.NewUnstartedServer(nil)
 	for _, c := range change {

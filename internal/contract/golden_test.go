@@ -172,7 +172,8 @@ func TestAsyncAPIDescribesTheHeaders(t *testing.T) {
 	event.Extensions = map[string]string{cloudevent.HeaderTraceParent: "00", cloudevent.HeaderTraceState: "a=b"}
 	headers := event.Message().Metadata
 	delete(headers, cloudevent.KeyMetadata) // the record key
-	headers[cloudevent.HeaderID] = event.ID // the message's UUID until the marshaler writes it
+	headers[cloudevent.HeaderID] = event.ID // the message's UUID until the marshaler writes it, twice
+	headers[cloudevent.HeaderWatermillID] = event.ID
 	require.ElementsMatch(t, slices.Collect(maps.Keys(headers)), slices.Collect(maps.Keys(trait.Properties)))
 	for _, name := range trait.Required {
 		require.Contains(t, headers, name)

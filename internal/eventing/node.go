@@ -118,7 +118,7 @@ func relayConfig(n *Node, setup Setup) outbox.RelayConfig {
 		Retention:      cfg.Retention,
 		IDRetention:    setup.Config.Inbox.Retention,
 		MaxSilence:     cfg.MaxSilence,
-		Topics:         setup.partitionCounts,
+		Topics:         topicsOf(setup).Partitions,
 		SpreadKeys:     n.publisher.SpreadKeys,
 		Log:            setup.Log,
 		Registerer:     setup.Admin.Registry(),
@@ -137,15 +137,6 @@ func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
 	n.dependencies.database.Report(err)
 	return conn, err
-}
-
-// partitionCounts lets the relay hold a topic back whose number of partitions is not the one its keys are spread over.
-func (s Setup) partitionCounts(ctx context.Context) (map[string]int32, error) {
-	names := make([]string, len(s.Topics))
-	for i, topic := range s.Topics {
-		names[i] = topic.Name
-	}
-	return kafka.PartitionCounts(ctx, s.Config.Client(s.Service), names...)
 }
 
 // Close closes the pool and the connections to the broker. [Node.Run] does it; call it when Run is not reached.

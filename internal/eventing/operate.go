@@ -19,6 +19,7 @@ func (n *Node) offerOperations() error {
 		Token:       n.setup.Config.AdminToken.Reveal(),
 		Pool:        n.Pool,
 		Publisher:   n.publisher,
+		Topics:      topicsOf(n.setup),
 		Consumers:   consumers,
 		Metrics:     n.setup.Admin.Registry(),
 		Mails:       n.Mails,

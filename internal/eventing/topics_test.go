@@ -1,47 +1,115 @@
 package eventing_test
 
 import (
+	"context"
+	"fmt"
 	"net"
+	"net/http"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/eventing"
+	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafkatest"
+	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/pgtest"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/service/servicetest"
 )
 
-// The relay records how many partitions a topic has, and does not publish to one with another number: its keys would
-// lie in two partitions, and their order would be gone.
-func TestTheRelayRefusesAnotherPartitionCount(t *testing.T) {
+// A topic gets more partitions while the service runs: it stays up and takes events, is not ready and says why, starts
+// again like that, and when the new number is confirmed every event comes, in its key's order.
+func TestAServiceOutlivesMorePartitions(t *testing.T) {
 	t.Parallel()
-	pool := pgtest.New(t, sets...)
-	cfg := environ(t, pgtest.DSN(pool), kafkatest.Brokers(t)[0])
-	written, missing := kafkatest.Group(t), kafkatest.Group(t)
-	ensureTopic(t, cfg, written)
-	topics := cfg.Topics(written, missing)
-	start := func(*service.Group, net.Listener) {}
-	at := eventing.Listeners{Admin: "127.0.0.1:0"}
+	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
+	cfg := environ(t, pgtest.DSN(pool), brokers[0])
+	topic := kafkatest.Group(t)
+	ensureTopic(t, cfg, topic)
+	const keys, each = 20, 3
+	var mu sync.Mutex
+	seen := map[string][]int{}
+	start := func() (b *bundle, ready func() (int, string), ended chan error) {
+		b = open(t, cfg, cfg.Topics(topic)...)
+		mux := inbox.NewMux()
+		inbox.Handle(mux, "test.pinged.v1", func(_ context.Context, _ pgx.Tx, e cloudevent.Event, data pinged) error {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[e.Subject] = append(seen[e.Subject], data.N)
+			return nil
+		})
+		require.NoError(t, b.node.Consume(eventing.Consumer{
+			Name: "test.pings", Topic: topic, Handlers: mux, Versioned: true,
+		}))
+		listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"},
+			func(group *service.Group, _ net.Listener) { b.node.StartConsumers(group) })
+		at := <-listening
+		return b, func() (int, string) { return servicetest.Get(t, "http://"+at.Admin+"/readyz") }, ended
+	}
+	add := func(b *bundle, n int) {
+		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			for key := range keys {
+				_, err := b.node.Outbox.Add(t.Context(), tx, outbox.Event{
+					Type: "test.pinged.v1", Topic: topic, Key: fmt.Sprint(key), Source: "/test",
+					Data: fmt.Appendf(nil, `{"n":%d}`, n),
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+	handled := func(n int) func() bool {
+		return func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			all := 0
+			for _, events := range seen {
+				all += len(events)
+			}
+			return all >= n*keys
+		}
+	}
+	held := func(ready func() (int, string)) func() bool {
+		return func() bool {
+			status, report := ready()
+			return status == http.StatusServiceUnavailable && strings.Contains(report, "partition_count")
+		}
+	}
 
-	b := open(t, cfg, topics...)
-	_, ended := b.run(at, start)
-	require.Eventually(t, func() bool {
-		var partitions int32
-		err := pool.QueryRow(t.Context(), `select partitions from public.outbox_topic where topic = $1`, written).
-			Scan(&partitions)
-		return err == nil && partitions == cfg.Kafka.Partitions
-	}, patience, pollEvery, "a topic that does not exist yet is no error")
+	b, ready, ended := start()
+	add(b, 1)
+	require.Eventually(t, handled(1), patience, pollEvery)
+	settings := sarama.NewConfig()
+	settings.Version = sarama.V3_6_0_0
+	admin, err := sarama.NewClusterAdmin(brokers, settings)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, admin.Close()) })
+	require.NoError(t, admin.CreatePartitions(topic, 2*cfg.Kafka.Partitions, nil, false))
+	require.Eventually(t, held(ready), patience, pollEvery)
+	add(b, 2)
 	b.stop()
 	require.NoError(t, <-ended)
 
-	_, err := pool.Exec(t.Context(), `update public.outbox_topic set partitions = 99 where topic = $1`, written)
+	b, ready, ended = start()
+	require.Eventually(t, held(ready), patience, pollEvery, "it starts, and is not ready for the same reason")
+	add(b, 3)
+	require.False(t, handled(2)())
+	_, err = outbox.ConfirmPartitions(t.Context(), pool, topic, 2*cfg.Kafka.Partitions)
 	require.NoError(t, err)
-	_, ended = open(t, cfg, topics...).run(at, start)
-	err = <-ended
-	require.ErrorContains(t, err, "partition")
-	requireExitCode(t, service.ExitUsage, err)
+	require.Eventually(t, handled(each), patience, pollEvery)
+	require.Eventually(t, func() bool { status, _ := ready(); return status == http.StatusOK }, patience, pollEvery)
+	b.stop()
+	require.NoError(t, <-ended)
+	for key, events := range seen {
+		require.Equal(t, []int{1, 2, 3}, events, key)
+	}
 }
 
 // A topic that takes less than the largest event would park the key of every event in between.

@@ -105,7 +105,7 @@ func positive(name string, d time.Duration) error {
 //	Version                     3.6          old request versions, which Kafka 4 refuses
 //	AllowAutoTopicCreation      false        a misspelt topic is created with one partition, and its keys move later
 //	Metadata.Full               false        every client holds the metadata of every topic in the cluster
-//	Metadata.RefreshFrequency   1 min        added partitions stay unread for ten minutes
+//	Metadata.RefreshFrequency   10 s         added partitions stay unread for ten minutes
 //	Net.*Timeout                RequestTimeout   30 s for a broker that vanished without a word
 func (c Config) base() *sarama.Config {
 	cfg := sarama.NewConfig()
@@ -113,7 +113,7 @@ func (c Config) base() *sarama.Config {
 	cfg.Version = sarama.V3_6_0_0
 	cfg.Metadata.AllowAutoTopicCreation = false
 	cfg.Metadata.Full = false
-	cfg.Metadata.RefreshFrequency = time.Minute
+	cfg.Metadata.RefreshFrequency = 10 * time.Second
 	cfg.Net.DialTimeout = c.RequestTimeout
 	cfg.Net.ReadTimeout = c.RequestTimeout
 	cfg.Net.WriteTimeout = c.RequestTimeout

@@ -12,16 +12,9 @@ func (s *sender) sort(calls []*call) map[topicPartition]*lane {
 	lanes := make(map[topicPartition]*lane)
 	s.round++
 	for _, c := range calls {
-		partitions, err := s.client.Partitions(c.topic)
-		if err == nil && len(partitions) == 0 {
-			err = sarama.ErrLeaderNotAvailable
-		}
+		partitions, err := s.partitions(c.topic)
 		if err != nil {
 			failAll(c, topicError(err))
-			continue
-		}
-		if partitions, err = s.spread.among(c.topic, partitions); err != nil {
-			failAll(c, &RecordError{Err: err})
 			continue
 		}
 		partition := s.partitioner(c.topic)
@@ -38,6 +31,29 @@ func (s *sender) sort(calls []*call) map[topicPartition]*lane {
 		}
 	}
 	return lanes
+}
+
+// partitions are those that the topic's records may go to.
+func (s *sender) partitions(topic string) ([]int32, error) {
+	partitions, err := s.client.Partitions(topic)
+	if err == nil && len(partitions) == 0 {
+		err = sarama.ErrLeaderNotAvailable
+	}
+	if err != nil {
+		return nil, err
+	}
+	some, err := s.spread.among(topic, partitions)
+	if err == nil {
+		return some, nil
+	}
+	// The client may not have heard yet of the partitions that keys are to be spread over from now on.
+	if err := s.client.RefreshMetadata(topic); err != nil {
+		return nil, err
+	}
+	if partitions, err = s.client.Partitions(topic); err != nil {
+		return nil, err
+	}
+	return s.spread.among(topic, partitions)
 }
 
 // topicError says what it means that a topic's partitions are not known.

@@ -32,8 +32,8 @@ func TestKeysStayInTheirPartitionsUntilTheyAreSpreadAnew(t *testing.T) {
 	}
 	require.Equal(t, sent(msgs[:40]...), logOf(t, brokers, topic, 40))
 
-	after.SpreadKeys(map[string]int32{topic: 12})
-	require.NoError(t, after.Publish(topic, msgs[40:]...))
+	before.SpreadKeys(map[string]int32{topic: 12})
+	require.NoError(t, before.Publish(topic, msgs[40:]...), "it has seen the topic with 3 partitions only")
 	used := map[int32]bool{}
 	for _, record := range kafkatest.ReadAll(t, brokers, topic, 60) {
 		used[record.Partition] = true

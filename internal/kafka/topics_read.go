@@ -18,7 +18,7 @@ func PartitionCounts(ctx context.Context, cfg Config, topics ...string) (map[str
 	if len(topics) == 0 {
 		return counts, nil // to the broker, none means all
 	}
-	err := askCluster(ctx, cfg, func(admin sarama.ClusterAdmin) error {
+	err := askCluster(ctx, cfg, func(_ sarama.Client, admin sarama.ClusterAdmin) error {
 		found, err := admin.DescribeTopics(topics)
 		for _, topic := range found {
 			if topic.Err == sarama.ErrUnknownTopicOrPartition {
@@ -68,7 +68,7 @@ func askSettings[T any](
 	if len(topics) == 0 {
 		return answer, nil
 	}
-	err := askCluster(ctx, cfg, func(admin sarama.ClusterAdmin) error {
+	err := askCluster(ctx, cfg, func(_ sarama.Client, admin sarama.ClusterAdmin) error {
 		wanted := make([]*sarama.ConfigResource, len(topics))
 		for i, topic := range topics {
 			wanted[i] = &sarama.ConfigResource{Type: sarama.TopicResource, Name: topic, ConfigNames: names}
@@ -120,7 +120,7 @@ func maxBytesOf(value map[string]string) (int, error) {
 }
 
 // askCluster opens a short-lived connection for a question.
-func askCluster(ctx context.Context, cfg Config, ask func(sarama.ClusterAdmin) error) error {
+func askCluster(ctx context.Context, cfg Config, ask func(sarama.Client, sarama.ClusterAdmin) error) error {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("configure: %w", err)
@@ -131,11 +131,15 @@ func askCluster(ctx context.Context, cfg Config, ask func(sarama.ClusterAdmin) e
 	settings := cfg.within(ctx).admin()
 	settings.Metadata.Retry.Max = 0
 	settings.Admin.Retry.Max = 0
-	admin, err := sarama.NewClusterAdmin(cfg.Brokers, settings)
+	client, err := sarama.NewClient(cfg.Brokers, settings)
 	if err != nil {
 		return fmt.Errorf("connect to brokers: %w", err)
 	}
-	return errors.Join(ask(admin), admin.Close())
+	admin, err := sarama.NewClusterAdminFromClient(client)
+	if err != nil {
+		return errors.Join(fmt.Errorf("connect to brokers: %w", err), client.Close())
+	}
+	return errors.Join(ask(client, admin), admin.Close()) // which closes the client
 }
 
 // within shortens the request timeout so that each broker gets its share of the time that is left.

@@ -30,7 +30,7 @@ type RelayConfig struct {
 	// Counts are recorded when first seen. With another count later the relay publishes nothing until an operator has
 	// confirmed it, see [ConfirmPartitions]: keys would go to other partitions, past their own events.
 	Topics func(context.Context) (map[string]int32, error)
-	// TopicsEvery is the pause between questions to Topics. Default 30 s.
+	// TopicsEvery is the pause between questions to Topics. Default 10 s.
 	TopicsEvery time.Duration
 	// ConfirmEvery is that pause while a count waits for its confirmation. Default 1 s.
 	ConfirmEvery time.Duration
@@ -127,7 +127,7 @@ func (c RelayConfig) withDefaults() RelayConfig {
 	orDefault(&c.PartitionsAhead, 4)
 	orDefault(&c.Retention, 72*time.Hour)
 	orDefault(&c.IDRetention, 240*time.Hour)
-	orDefault(&c.TopicsEvery, 30*time.Second)
+	orDefault(&c.TopicsEvery, 10*time.Second)
 	orDefault(&c.ConfirmEvery, time.Second)
 	if c.SpreadKeys == nil {
 		c.SpreadKeys = func(map[string]int32) {}

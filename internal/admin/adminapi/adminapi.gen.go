@@ -25,6 +25,7 @@ const (
 	ActionKindMail       ActionKind = "mail"
 	ActionKindOutbox     ActionKind = "outbox"
 	ActionKindOutboxKey  ActionKind = "outbox_key"
+	ActionKindTopic      ActionKind = "topic"
 )
 
 // Valid indicates whether the value is a known member of the ActionKind enum.
@@ -37,6 +38,8 @@ func (e ActionKind) Valid() bool {
 	case ActionKindOutbox:
 		return true
 	case ActionKindOutboxKey:
+		return true
+	case ActionKindTopic:
 		return true
 	default:
 		return false
@@ -123,6 +126,23 @@ type Actions struct {
 
 // By Who asks. For the audit; nobody checks it.
 type By = string
+
+// ConfirmPartitionsRequest defines model for ConfirmPartitionsRequest.
+type ConfirmPartitionsRequest struct {
+	// By Who asks. For the audit; nobody checks it.
+	By     By   `json:"by"`
+	DryRun bool `json:"dry_run"`
+
+	// Force Also while a consumer group is behind.
+	Force *bool `json:"force,omitempty"`
+
+	// Partitions As many as the topic has; any other number is refused as partition_count.
+	Partitions int32 `json:"partitions"`
+
+	// Reason Why. For the audit.
+	Reason Reason `json:"reason"`
+	Topic  string `json:"topic"`
+}
 
 // ConsumerStats defines model for ConsumerStats.
 type ConsumerStats struct {
@@ -578,6 +598,24 @@ type Text = string
 // Time A moment, RFC 3339. The zero of programs (year 1) is refused, it would be no condition.
 type Time = time.Time
 
+// Topic defines model for Topic.
+type Topic struct {
+	// Behind Consumer groups that have not read the topic to its end, with the number of records before each.
+	Behind map[string]int64 `json:"behind"`
+
+	// Partitions That the broker has; absent where the topic does not exist.
+	Partitions *int32 `json:"partitions,omitempty"`
+
+	// SpreadOver Partitions that keys are spread over, as first seen or last confirmed; 0 while the relay has not seen the topic.
+	SpreadOver int32  `json:"spread_over"`
+	Topic      string `json:"topic"`
+}
+
+// Topics defines model for Topics.
+type Topics struct {
+	Items []Topic `json:"items"`
+}
+
 // DeadLetterID defines model for DeadLetterID.
 type DeadLetterID = int64
 
@@ -673,6 +711,9 @@ type ReleaseOutboxKeyJSONRequestBody = ReleaseRequest
 
 // RepublishOutboxJSONRequestBody defines body for RepublishOutbox for application/json ContentType.
 type RepublishOutboxJSONRequestBody = RepublishRequest
+
+// ConfirmPartitionsJSONRequestBody defines body for ConfirmPartitions for application/json ContentType.
+type ConfirmPartitionsJSONRequestBody = ConfirmPartitionsRequest
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -954,6 +995,33 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /admin/v1/outbox/status (the `GetOutboxStatus` operationId).
 	GetOutboxStatus(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListTopics Over how many partitions each topic's keys are spread, how many the broker has, and who is behind
+	//
+	// Corresponds with GET /admin/v1/outbox/topics (the `ListTopics` operationId).
+	ListTopics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfirmPartitionsWithBody Spread a topic's keys over the partitions that it has now
+	//
+	// For a topic that was given more partitions: the relay publishes nothing until this is done, and goes on within a
+	// second. Keys move to other partitions by it, so it is refused with `not_drained` while a consumer group has not
+	// read the topic to its end, unless `force` is true.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /admin/v1/outbox/topics/confirm (the `ConfirmPartitions` operationId).
+	ConfirmPartitionsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfirmPartitions Spread a topic's keys over the partitions that it has now
+	//
+	// For a topic that was given more partitions: the relay publishes nothing until this is done, and goes on within a
+	// second. Keys move to other partitions by it, so it is refused with `not_drained` while a consumer group has not
+	// read the topic to its end, unless `force` is true.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /admin/v1/outbox/topics/confirm (the `ConfirmPartitions` operationId).
+	ConfirmPartitions(ctx context.Context, body ConfirmPartitionsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetService Which service this is and what it can be asked
 	//
@@ -1439,6 +1507,63 @@ func (c *Client) RepublishOutbox(ctx context.Context, body RepublishOutboxJSONRe
 // Corresponds with GET /admin/v1/outbox/status (the `GetOutboxStatus` operationId).
 func (c *Client) GetOutboxStatus(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetOutboxStatusRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListTopics Over how many partitions each topic's keys are spread, how many the broker has, and who is behind
+//
+// Corresponds with GET /admin/v1/outbox/topics (the `ListTopics` operationId).
+func (c *Client) ListTopics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTopicsRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfirmPartitionsWithBody Spread a topic's keys over the partitions that it has now
+//
+// For a topic that was given more partitions: the relay publishes nothing until this is done, and goes on within a
+// second. Keys move to other partitions by it, so it is refused with `not_drained` while a consumer group has not
+// read the topic to its end, unless `force` is true.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /admin/v1/outbox/topics/confirm (the `ConfirmPartitions` operationId).
+func (c *Client) ConfirmPartitionsWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfirmPartitionsRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfirmPartitions Spread a topic's keys over the partitions that it has now
+//
+// For a topic that was given more partitions: the relay publishes nothing until this is done, and goes on within a
+// second. Keys move to other partitions by it, so it is refused with `not_drained` while a consumer group has not
+// read the topic to its end, unless `force` is true.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /admin/v1/outbox/topics/confirm (the `ConfirmPartitions` operationId).
+func (c *Client) ConfirmPartitions(ctx context.Context, body ConfirmPartitionsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfirmPartitionsRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2388,6 +2513,73 @@ func NewGetOutboxStatusRequest(server string) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListTopicsRequest constructs an http.Request for the ListTopics method
+func NewListTopicsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/outbox/topics")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewConfirmPartitionsRequest calls the generic ConfirmPartitions builder with application/json body
+func NewConfirmPartitionsRequest(server string, body ConfirmPartitionsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewConfirmPartitionsRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewConfirmPartitionsRequestWithBody constructs an http.Request for the ConfirmPartitions method, with any body, and a specified content type
+func NewConfirmPartitionsRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/outbox/topics/confirm")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewGetServiceRequest constructs an http.Request for the GetService method
 func NewGetServiceRequest(server string) (*http.Request, error) {
 	var err error
@@ -2679,6 +2871,35 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /admin/v1/outbox/status (the `GetOutboxStatus` operationId).
 	GetOutboxStatusWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetOutboxStatusResponse, error)
+
+	// ListTopicsWithResponse Over how many partitions each topic's keys are spread, how many the broker has, and who is behind
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/v1/outbox/topics (the `ListTopics` operationId).
+	ListTopicsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListTopicsResponse, error)
+
+	// ConfirmPartitionsWithBodyWithResponse Spread a topic's keys over the partitions that it has now
+	//
+	// For a topic that was given more partitions: the relay publishes nothing until this is done, and goes on within a
+	// second. Keys move to other partitions by it, so it is refused with `not_drained` while a consumer group has not
+	// read the topic to its end, unless `force` is true.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/outbox/topics/confirm (the `ConfirmPartitions` operationId).
+	ConfirmPartitionsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmPartitionsResponse, error)
+
+	// ConfirmPartitionsWithResponse Spread a topic's keys over the partitions that it has now
+	//
+	// For a topic that was given more partitions: the relay publishes nothing until this is done, and goes on within a
+	// second. Keys move to other partitions by it, so it is refused with `not_drained` while a consumer group has not
+	// read the topic to its end, unless `force` is true.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/outbox/topics/confirm (the `ConfirmPartitions` operationId).
+	ConfirmPartitionsWithResponse(ctx context.Context, body ConfirmPartitionsJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmPartitionsResponse, error)
 
 	// GetServiceWithResponse Which service this is and what it can be asked
 	//
@@ -3517,6 +3738,102 @@ func (r GetOutboxStatusResponse) ContentType() string {
 	return ""
 }
 
+type ListTopicsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Topics
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListTopicsResponse) GetJSON200() *Topics {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListTopicsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListTopicsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListTopicsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListTopicsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListTopicsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ConfirmPartitionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Done
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ConfirmPartitionsResponse) GetJSON200() *Done {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ConfirmPartitionsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ConfirmPartitionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ConfirmPartitionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ConfirmPartitionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ConfirmPartitionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetServiceResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -3953,6 +4270,53 @@ func (c *ClientWithResponses) GetOutboxStatusWithResponse(ctx context.Context, r
 		return nil, err
 	}
 	return ParseGetOutboxStatusResponse(rsp)
+}
+
+// ListTopicsWithResponse Over how many partitions each topic's keys are spread, how many the broker has, and who is behind
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/v1/outbox/topics (the `ListTopics` operationId).
+func (c *ClientWithResponses) ListTopicsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListTopicsResponse, error) {
+	rsp, err := c.ListTopics(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListTopicsResponse(rsp)
+}
+
+// ConfirmPartitionsWithBodyWithResponse Spread a topic's keys over the partitions that it has now
+//
+// For a topic that was given more partitions: the relay publishes nothing until this is done, and goes on within a
+// second. Keys move to other partitions by it, so it is refused with `not_drained` while a consumer group has not
+// read the topic to its end, unless `force` is true.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/outbox/topics/confirm (the `ConfirmPartitions` operationId).
+func (c *ClientWithResponses) ConfirmPartitionsWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmPartitionsResponse, error) {
+	rsp, err := c.ConfirmPartitionsWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfirmPartitionsResponse(rsp)
+}
+
+// ConfirmPartitionsWithResponse Spread a topic's keys over the partitions that it has now
+//
+// For a topic that was given more partitions: the relay publishes nothing until this is done, and goes on within a
+// second. Keys move to other partitions by it, so it is refused with `not_drained` while a consumer group has not
+// read the topic to its end, unless `force` is true.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/outbox/topics/confirm (the `ConfirmPartitions` operationId).
+func (c *ClientWithResponses) ConfirmPartitionsWithResponse(ctx context.Context, body ConfirmPartitionsJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmPartitionsResponse, error) {
+	rsp, err := c.ConfirmPartitions(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfirmPartitionsResponse(rsp)
 }
 
 // GetServiceWithResponse Which service this is and what it can be asked
@@ -4522,6 +4886,72 @@ func ParseGetOutboxStatusResponse(rsp *http.Response) (*GetOutboxStatusResponse,
 	return response, nil
 }
 
+// ParseListTopicsResponse parses an HTTP response from a ListTopicsWithResponse call
+func ParseListTopicsResponse(rsp *http.Response) (*ListTopicsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListTopicsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Topics
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseConfirmPartitionsResponse parses an HTTP response from a ConfirmPartitionsWithResponse call
+func ParseConfirmPartitionsResponse(rsp *http.Response) (*ConfirmPartitionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ConfirmPartitionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Done
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetServiceResponse parses an HTTP response from a GetServiceWithResponse call
 func ParseGetServiceResponse(rsp *http.Response) (*GetServiceResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -4611,6 +5041,12 @@ type ServerInterface interface {
 	// GetOutboxStatus How far the outbox is published, who publishes it, and which keys are parked
 	// (GET /admin/v1/outbox/status)
 	GetOutboxStatus(w http.ResponseWriter, r *http.Request)
+	// ListTopics Over how many partitions each topic's keys are spread, how many the broker has, and who is behind
+	// (GET /admin/v1/outbox/topics)
+	ListTopics(w http.ResponseWriter, r *http.Request)
+	// ConfirmPartitions Spread a topic's keys over the partitions that it has now
+	// (POST /admin/v1/outbox/topics/confirm)
+	ConfirmPartitions(w http.ResponseWriter, r *http.Request)
 	// GetService Which service this is and what it can be asked
 	// (GET /admin/v1/service)
 	GetService(w http.ResponseWriter, r *http.Request)
@@ -4725,6 +5161,18 @@ func (_ Unimplemented) RepublishOutbox(w http.ResponseWriter, r *http.Request) {
 // GetOutboxStatus How far the outbox is published, who publishes it, and which keys are parked
 // (GET /admin/v1/outbox/status)
 func (_ Unimplemented) GetOutboxStatus(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListTopics Over how many partitions each topic's keys are spread, how many the broker has, and who is behind
+// (GET /admin/v1/outbox/topics)
+func (_ Unimplemented) ListTopics(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ConfirmPartitions Spread a topic's keys over the partitions that it has now
+// (POST /admin/v1/outbox/topics/confirm)
+func (_ Unimplemented) ConfirmPartitions(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -5307,6 +5755,32 @@ func (siw *ServerInterfaceWrapper) GetOutboxStatus(w http.ResponseWriter, r *htt
 	handler.ServeHTTP(w, r)
 }
 
+// ListTopics operation middleware
+func (siw *ServerInterfaceWrapper) ListTopics(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListTopics(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ConfirmPartitions operation middleware
+func (siw *ServerInterfaceWrapper) ConfirmPartitions(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ConfirmPartitions(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetService operation middleware
 func (siw *ServerInterfaceWrapper) GetService(w http.ResponseWriter, r *http.Request) {
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -5450,6 +5924,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/admin/v1/outbox/release", wrapper.ReleaseOutboxKey)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/admin/v1/outbox/topics", wrapper.ListTopics)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/admin/v1/outbox/topics/confirm", wrapper.ConfirmPartitions)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/admin/v1/inbox/stats", wrapper.GetInboxStats)

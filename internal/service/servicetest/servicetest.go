@@ -64,13 +64,22 @@ func (run Run) Serve(t *testing.T, environ []string) Serving {
 // Status is the status of a GET.
 func Status(t *testing.T, url string) int {
 	t.Helper()
+	status, _ := Get(t, url)
+	return status
+}
+
+// Get is the status of a GET and what came with it.
+func Get(t *testing.T, url string) (status int, body string) {
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 	require.NoError(t, err)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	return response.StatusCode
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(content)
 }
 
 // Trap is an address that tells of every connection.

@@ -176,7 +176,7 @@ func (w *world) morePartitions(t *testing.T) {
 	require.Eventually(t, func() bool {
 		status, report := servicetest.Get(t, "http://"+w.house.at.CustomerAdmin+"/readyz")
 		return status == http.StatusServiceUnavailable && strings.Contains(report, "partition_count")
-	}, patience, 20*time.Millisecond)
+	}, 2*patience, 20*time.Millisecond, "the relay asks every ten seconds")
 	w.users = append(w.users, w.house.signUp(t, "zoe@example.org"))
 }
 

@@ -172,16 +172,24 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 	t.Helper()
 	var calls []asked
 	settled := &mails{}
+	broker := &brokerTopics{partitions: map[string]int32{}}
 	b = setup(t, func(cfg *admin.Config, _ *http.Server) {
+		cfg.Topics = broker
 		cfg.Mails, cfg.Consumers = settled, []admin.Consumer{consumer("a", inbox.ReplayReport{}, nil, &calls)}
 	})
 	b.add(t, 3)
 	b.file(t, filed{"a", "", "permanent", "schema_violation", "waiting", "", 3},
 		filed{"a", "", "unknown", "handler_failed", "waiting", "", 3}, filed{"b", "", "unknown", "c", "waiting", "", 3})
 	for _, op := range describedOperations(t) {
-		if topic, parks := op.example["topic"]; parks {
+		topic := op.example["topic"]
+		if key, parked := op.example["key"]; parked {
 			_, err := b.pool.Exec(t.Context(), `insert into public.outbox_parked (topic, key, reason, permanent)
-				values ($1, $2, 'too large', true)`, topic, op.example["key"])
+				values ($1, $2, 'too large', true)`, topic, key)
+			require.NoError(t, err)
+		}
+		if partitions, grown := op.example["partitions"].(int); grown {
+			broker.partitions[topic.(string)] = int32(partitions)
+			_, err := b.pool.Exec(t.Context(), `insert into public.outbox_topic values ($1, 1)`, topic)
 			require.NoError(t, err)
 		}
 	}

@@ -60,6 +60,18 @@ func TestABrokenEnvironmentIsRefusedAsAWhole(t *testing.T) {
 		"SHUTDOWN_TIMEOUT: invalid_duration", "OUTBOX_BATCH: invalid_integer", "OUTBOX_LEASE: conflict",
 		"KAFKA_TLS: invalid_bool", "INBOX_BATCHES: unknown_variable",
 	}, "hunter2")
+	program.Refuses(t, []string{
+		"DATABASE_URL=postgres://u:hunter2@256.1.1.1/customer",
+		"KAFKA_BROKERS=" + addr + ",256.1.1.1:80",
+		"VERIFICATION_SECRET=0123456789abcdef0123456789abcdef",
+		"HTTP_ADDR=127.0.0.1:7001",
+		"ADMIN_ADDR=:7001", // every interface, so that one too
+		"ADMIN_TOKEN=hunter2 hunter2 hunter2 hunter2 hunter2",
+		"TRUSTED_PROXIES=10.0.0.1",
+	}, []string{
+		"DATABASE_URL: invalid_postgres_url", "KAFKA_BROKERS: invalid_address", "ADMIN_ADDR: conflict",
+		"ADMIN_TOKEN: invalid_token", "TRUSTED_PROXIES: invalid_network",
+	}, "hunter2")
 	program.Refuses(t, nil, []string{
 		"DATABASE_URL: missing: required", "KAFKA_BROKERS: missing: required", "VERIFICATION_SECRET: missing: required",
 	}, "hunter2")

@@ -49,6 +49,16 @@ func TestABrokenEnvironmentIsRefusedAsAWhole(t *testing.T) {
 		"SMTP_ADDR: invalid_address", "MAIL_FROM: invalid_mail_address", "MAIL_LEASE: conflict",
 		"PUBLIC_URL: invalid_url", "MAIL_WORKER: unknown_variable",
 	}, "hunter2")
+	program.Refuses(t, []string{
+		"DATABASE_URL=postgres://u:hunter2@" + addr + "/notification",
+		"KAFKA_BROKERS=[::1:9092",
+		"VERIFICATION_SECRET=0123456789abcdef0123456789abcdef",
+		"SMTP_ADDR=256.1.1.1:80",
+		"PUBLIC_URL=http://h:99999",
+		"MAIL_FROM=Twin\u202exob <a@example.org>",
+	}, []string{
+		"KAFKA_BROKERS: invalid_address", "SMTP_ADDR: invalid_address", "PUBLIC_URL: invalid_url", "MAIL_FROM: not_text",
+	}, "hunter2")
 	program.Refuses(t, nil, []string{
 		"DATABASE_URL: missing: required", "KAFKA_BROKERS: missing: required",
 		"VERIFICATION_SECRET: missing: required", "SMTP_ADDR: missing: required",

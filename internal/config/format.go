@@ -1,12 +1,10 @@
 package config
 
 import (
-	"net"
 	"net/mail"
 	"net/netip"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -20,8 +18,9 @@ const (
 	FormatAddress  Format = "address"  // host:port to dial; the port a number from 1
 	FormatBrokers  Format = "brokers"  // address, for the entries of a list
 	FormatListen   Format = "listen"   // host:port to listen on; no host = every interface, port 0 = any free one
-	FormatURL      Format = "url"      // http or https, with a host, without user, query and fragment
+	FormatURL      Format = "url"      // http or https, with a host, without user, query and fragment; ASCII
 	FormatMail     Format = "mail"     // one mailbox, with or without a name: "Twinbox <no-reply@example.org>"
+	FormatToken    Format = "token"    // printable ASCII without blanks: what an HTTP header holds
 	FormatName     Format = "name"     // a to z, 0 to 9 and inner hyphens, at most 63: usable in group ids and labels
 	FormatNetwork  Format = "network"  // CIDR with a prefix of 1 or longer and no bit set behind it: "10.0.0.0/8"
 	FormatPostgres Format = "postgres" // postgres://user[:password]@host[:port]/database[?parameters]
@@ -29,10 +28,16 @@ const (
 
 func (f Format) known() bool {
 	switch f {
-	case "", FormatAddress, FormatBrokers, FormatListen, FormatURL, FormatMail, FormatName, FormatNetwork, FormatPostgres:
+	case "", FormatAddress, FormatBrokers, FormatListen, FormatURL, FormatMail, FormatToken, FormatName, FormatNetwork, FormatPostgres:
 		return true
 	}
 	return false
+}
+
+// Check says what is wrong with a text, without repeating it; empty: nothing.
+func (f Format) Check(text string) string {
+	_, why := f.check(text)
+	return why
 }
 
 // check returns an empty code when the text follows the format. The reason never repeats the text.
@@ -48,6 +53,8 @@ func (f Format) check(text string) (Code, string) {
 		code, why = CodeInvalidURL, checkURL(text)
 	case FormatMail:
 		code, why = CodeInvalidMail, checkMail(text)
+	case FormatToken:
+		code, why = CodeInvalidToken, checkToken(text)
 	case FormatName:
 		code, why = CodeInvalidName, checkName(text)
 	case FormatNetwork:
@@ -61,56 +68,27 @@ func (f Format) check(text string) (Code, string) {
 	return code, why
 }
 
-// hostName is a DNS name as people use it, underscores of container names included.
-var hostName = regexp.MustCompile(`^` + hostLabel + `(\.` + hostLabel + `)*\.?$`)
-
-const hostLabel = `[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?`
-
-func checkAddress(text string, dial bool) string {
-	if strings.Contains(text, "://") {
-		return "has a scheme; write host:port alone"
-	}
-	host, port, err := net.SplitHostPort(text)
-	if err != nil {
-		return "not host:port (an IPv6 address goes in brackets)"
-	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	switch {
-	case err != nil || strconv.FormatUint(number, 10) != port:
-		return "the port is not a number from 0 to 65535"
-	case number == 0 && dial:
-		return "port 0 cannot be dialled"
-	case host == "" && dial:
-		return "no host"
-	case host == "":
-		return ""
-	}
-	if _, err := netip.ParseAddr(host); err != nil && (len(host) > 253 || !hostName.MatchString(host)) {
-		return "the host is neither a name nor an IP address"
-	}
-	return ""
-}
-
-func checkURL(text string) string {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return "not a URL"
-	case u.Scheme != "http" && u.Scheme != "https":
-		return "does not begin with http:// or https://"
-	case u.Hostname() == "":
-		return "no host"
-	case u.User != nil:
-		return "carries a user; it would show up in links and logs"
-	case u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
-		return "carries a query or a fragment; what is appended would land behind it"
-	}
-	return ""
-}
-
 func checkMail(text string) string {
-	if _, err := mail.ParseAddress(text); err != nil {
+	parsed, err := mail.ParseAddress(text)
+	if err != nil {
 		return "not a mail address"
+	}
+	at := strings.LastIndex(parsed.Address, "@")
+	local, host := parsed.Address[:at], parsed.Address[at+1:]
+	switch {
+	case len(local) > 64 || len(parsed.Address) > 254 || strings.ContainsFunc(parsed.Address, isNotASCII):
+		return "the address is longer than mail servers take, or not ASCII"
+	case strings.HasPrefix(host, "["):
+		return "the address has an IP address for its domain"
+	}
+	return checkHost(host)
+}
+
+func isNotASCII(r rune) bool { return r < ' ' || r > '~' }
+
+func checkToken(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "has characters other than printable ASCII without blanks"
 	}
 	return ""
 }
@@ -122,6 +100,11 @@ func checkName(text string) string {
 		return "only a to z, 0 to 9 and inner hyphens, at most 63 characters"
 	}
 	return ""
+}
+
+// same compares two entries of a list: hosts are the same in either letter case.
+func (f Format) same(a, b string) bool {
+	return a == b || f == FormatBrokers && strings.EqualFold(a, b)
 }
 
 func checkNetwork(text string) string {
@@ -145,13 +128,25 @@ func checkPostgres(text string) string {
 		return "not a URL (a password with special characters must be percent-encoded)"
 	case u.Scheme != "postgres" && u.Scheme != "postgresql":
 		return "does not begin with postgres://"
+	case strings.Contains(text, "#"):
+		return "has a fragment (a # must be percent-encoded)"
 	case strings.Trim(u.Path, "/") == "":
 		return "names no database"
 	case u.Host == "" && !u.Query().Has("host"):
 		return "names no host"
 	}
-	if _, err := pgxpool.ParseConfig(text); err != nil {
+	parsed, err := pgxpool.ParseConfig(text)
+	if err != nil {
 		return "the driver does not accept it; check port and parameters"
+	}
+	hosts := []string{parsed.ConnConfig.Host}
+	for _, fallback := range parsed.ConnConfig.Fallbacks {
+		hosts = append(hosts, fallback.Host)
+	}
+	for _, host := range hosts {
+		if why := checkHost(host); why != "" && !strings.HasPrefix(host, "/") {
+			return why
+		}
 	}
 	return ""
 }

@@ -29,6 +29,8 @@ type sample struct {
 	Listen    string        `env:"HTTP_ADDR" envDefault:":8080" format:"listen" doc:"API"`
 	Public    string        `env:"PUBLIC_URL" envDefault:"http://localhost:8080" format:"url" doc:"base of links"`
 	From      string        `env:"MAIL_FROM" envDefault:"Twinbox <no-reply@example.org>" format:"mail" doc:"sender"`
+	Proxies   []string      `env:"TRUSTED_PROXIES" format:"network" doc:"in front"`
+	Token     config.Secret `env:"ADMIN_TOKEN" min:"32" format:"token" doc:"of operators"`
 	Env       string        `env:"ENVIRONMENT" envDefault:"local" format:"name" doc:"part of group ids"`
 	Lease     time.Duration `env:"OUTBOX_LEASE" envDefault:"10s" min:"1s" max:"5m" doc:"leader's lease"`
 	Poll      time.Duration `env:"OUTBOX_POLL" envDefault:"1s" doc:"at least every"`

@@ -49,8 +49,8 @@ func (f *field) parseShape(text string) *Problem {
 		return f.problem(CodeNotText, "not valid UTF-8")
 	case strings.TrimFunc(text, unicode.IsSpace) != text:
 		return f.problem(CodeSurroundingSpace, "blanks or line ends around the value")
-	case strings.ContainsFunc(text, unicode.IsControl):
-		return f.problem(CodeNotText, "control characters inside the value")
+	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }):
+		return f.problem(CodeNotText, "control, format or unassigned characters inside the value; some of them do not show")
 	case quoted(text):
 		return f.problem(CodeQuoted, "quotes around the value; they would become part of it")
 	}
@@ -153,7 +153,7 @@ func (f *field) parseList(text string) *Problem {
 			return f.problem(CodeEmptyEntry, "entry %d of %d is empty", i+1, len(entries))
 		case strings.ContainsFunc(entry, unicode.IsSpace):
 			return f.problem(CodeSurroundingSpace, "entry %d contains blanks; separate entries by commas alone", i+1)
-		case slices.Contains(entries[:i], entry):
+		case slices.ContainsFunc(entries[:i], func(other string) bool { return f.format.same(entry, other) }):
 			return f.problem(CodeDuplicateEntry, "entry %d repeats an earlier one", i+1)
 		}
 		if code, why := f.format.check(entry); code != "" {

@@ -14,7 +14,7 @@ const (
 	CodeEmpty            Code = "empty"             // set to nothing
 	CodeSurroundingSpace Code = "surrounding_space" // blanks, tabs, CR or LF around the value
 	CodeQuoted           Code = "quoted"            // quotes around the value: the shell's or the file's, left in
-	CodeNotText          Code = "not_text"          // control characters or invalid UTF-8
+	CodeNotText          Code = "not_text"          // control, format or unassigned characters, or invalid UTF-8
 	CodeUnknown          Code = "unknown_variable"  // one of our prefixes, but nobody reads it
 	CodeInvalidDuration  Code = "invalid_duration"
 	CodeInvalidInteger   Code = "invalid_integer"
@@ -29,6 +29,7 @@ const (
 	CodeInvalidName      Code = "invalid_name"
 	CodeInvalidPostgres  Code = "invalid_postgres_url"
 	CodeInvalidNetwork   Code = "invalid_network"
+	CodeInvalidToken     Code = "invalid_token"
 	CodeEmptyEntry       Code = "empty_entry"
 	CodeDuplicateEntry   Code = "duplicate_entry"
 	CodeBothSet          Code = "both_set" // X and X_FILE

@@ -11,7 +11,7 @@ import (
 // Config is the part of a service's configuration that is the same in all of them. Embed it.
 type Config struct {
 	DatabaseURL config.Secret `env:"DATABASE_URL,required" format:"postgres" doc:"the service's own database, on its primary and without a transaction pooler in between"`
-	AdminToken  config.Secret `env:"ADMIN_TOKEN" min:"32" max:"4096" doc:"who operates the service through its admin listener must know it, as the twinbox command does; empty: nobody may"`
+	AdminToken  config.Secret `env:"ADMIN_TOKEN" min:"32" max:"4096" format:"token" doc:"who operates the service through its admin listener must know it, as the twinbox command does; empty: nobody may"`
 	Environment string        `env:"ENVIRONMENT" envDefault:"local" format:"name" doc:"part of the consumer groups' names, so that two environments on one broker do not share work; topics they would share, and records do not say whose they are, so each wants a broker of its own"`
 	Pool        PoolConfig    `envPrefix:"DATABASE_"`
 	Kafka       KafkaConfig   `envPrefix:"KAFKA_"`

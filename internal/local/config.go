@@ -66,18 +66,20 @@ type listener struct {
 	name string
 	flag string
 	addr *string
+
+	loopback bool // no other machine may reach it
 }
 
 func (c *Config) listeners() []listener {
 	all := []listener{
-		{"Customer API", "customer-addr", &c.CustomerAPI},
-		{"Customer admin", "customer-admin-addr", &c.CustomerAdmin},
-		{"Notification admin", "notification-admin-addr", &c.NotificationAdmin},
-		{"mailbox page", "mailbox-addr", &c.Mailbox},
-		{"SMTP", "smtp-addr", &c.SMTP},
+		{"Customer API", "customer-addr", &c.CustomerAPI, false},
+		{"Customer admin", "customer-admin-addr", &c.CustomerAdmin, false},
+		{"Notification admin", "notification-admin-addr", &c.NotificationAdmin, false},
+		{"mailbox page", "mailbox-addr", &c.Mailbox, true},
+		{"SMTP", "smtp-addr", &c.SMTP, true},
 	}
 	if c.KafkaBrokers == "" {
-		all = append(all, listener{"Kafka", "kafka-addr", &c.Kafka})
+		all = append(all, listener{"Kafka", "kafka-addr", &c.Kafka, false})
 	}
 	return all
 }

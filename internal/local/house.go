@@ -56,7 +56,7 @@ func (h *house) start(ctx context.Context) error {
 		return err
 	}
 	h.at = parts.addresses(h.cfg)
-	h.at.CustomerAPI, h.at.AdminToken = h.cfg.CustomerAPI, newToken()
+	h.at.CustomerAPI, h.at.AdminToken = placeholderAPI, newToken()
 	configs, err := configure(h.cfg, h.at, secret)
 	if err != nil {
 		return err

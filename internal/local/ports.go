@@ -7,6 +7,9 @@ import (
 	"net"
 	"strings"
 	"syscall"
+
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/local/mailbox"
 )
 
 // A PortError says that an address cannot be listened on, and how to choose another.
@@ -34,6 +37,36 @@ func (e *PortError) Unwrap() error { return e.Err }
 // variable is the environment variable of a flag.
 func variable(flag string) string {
 	return "TWINBOX_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// An AddressError says that an address is none, or is another part's too, or is open to more than this machine.
+type AddressError struct{ Name, Addr, Flag, Detail string }
+
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("%s: --%s %q: %s", e.Name, e.Flag, e.Addr, e.Detail)
+}
+
+// ExitCode is that of a wrong configuration.
+func (*AddressError) ExitCode() int { return 2 }
+
+// checkAddresses reports everything that is wrong with the addresses as they are written, and opens nothing.
+func checkAddresses(listeners []listener) error {
+	var problems []error
+	for i, l := range listeners {
+		detail := config.FormatListen.Check(*l.addr)
+		if detail == "" && l.loopback && !mailbox.IsLoopback(*l.addr) {
+			detail = "not a loopback address: others could read the mails"
+		}
+		for _, other := range listeners[:i] {
+			if detail == "" && config.SameListener(*l.addr, *other.addr) {
+				detail = "is also the address of " + other.name
+			}
+		}
+		if detail != "" {
+			problems = append(problems, &AddressError{Name: l.name, Addr: *l.addr, Flag: l.flag, Detail: detail})
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // checkPorts opens every address once, all at a time so that one given twice is found too, and reports all that fail.

@@ -14,12 +14,13 @@ const drainTimeout = time.Minute
 // Run starts the house, shows the summary and runs until ctx is cancelled or something fails. It then stops
 // everything in order, services first and PostgreSQL last, and leaves no process behind.
 //
-// Before anything starts it returns a [RunningError], every [PortError] at once, or what is wrong with the settings.
+// Before anything starts it returns a [RunningError], every [PortError] at once, or everything that is
+// wrong with addresses and settings.
 // A process that dies without a chance to stop leaves no PostgreSQL behind on Linux, and the next Run recovers.
 func Run(ctx context.Context, cfg Config) (err error) {
 	began := time.Now()
 	cfg = cfg.withDefaults()
-	if _, err := configure(cfg, placeholders(cfg), placeholderSecret); err != nil {
+	if err := errors.Join(checkAddresses(cfg.listeners()), checkSettings(cfg)); err != nil {
 		return err
 	}
 	f, err := openFolder(cfg.Dir)
@@ -54,13 +55,19 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return errors.Join(h.group.Wait(), h.removeOperators())
 }
 
-// placeholderSecret and placeholders stand for what is not known yet, so that wrong settings are found first.
+// placeholderAPI stands for the address of the Customer API until that listens: its port may be any free one.
+const placeholderAPI = "127.0.0.1:8080"
+
+// placeholderSecret is as long as the secrets that are not made yet.
 const placeholderSecret = "0123456789abcdef0123456789abcdef"
 
-func placeholders(cfg Config) Addresses {
+// checkSettings reports everything that is wrong with the settings, before any address is known: others stand in.
+func checkSettings(cfg Config) error {
 	const database = "postgres://localhost/placeholder"
-	return Addresses{
-		CustomerAPI: cfg.CustomerAPI, KafkaBrokers: cmp.Or(cfg.KafkaBrokers, "127.0.0.1:9092"), SMTP: "127.0.0.1:1025",
+	free := Config{Settings: cfg.Settings}.withDefaults()
+	_, err := configure(free, Addresses{
+		CustomerAPI: placeholderAPI, KafkaBrokers: cmp.Or(cfg.KafkaBrokers, "127.0.0.1:9092"), SMTP: "127.0.0.1:1025",
 		CustomerDB: database, NotificationDB: database, AdminToken: placeholderSecret,
-	}
+	}, placeholderSecret)
+	return err
 }

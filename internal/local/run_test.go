@@ -150,14 +150,16 @@ func TestBusyPortsAreAllNamed(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, taken.Close()) }()
 	addr := taken.Addr().String()
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, other.Close()) }()
 	dir := folder(t)
 
-	err = local.Run(t.Context(), local.Config{Dir: dir, CustomerAPI: addr, Mailbox: addr, Kafka: "256.0.0.1:1"})
+	err = local.Run(t.Context(), local.Config{Dir: dir, CustomerAPI: addr, Kafka: other.Addr().String()})
 	var port *local.PortError
 	require.ErrorAs(t, err, &port)
 	require.ErrorContains(t, err, "Customer API: "+addr+" is in use")
 	require.ErrorContains(t, err, "--customer-addr or TWINBOX_CUSTOMER_ADDR")
-	require.ErrorContains(t, err, "--mailbox-addr")
 	require.ErrorContains(t, err, "--kafka-addr")
 	require.NoDirExists(t, filepath.Join(dir, "postgres"), "nothing was started")
 
@@ -172,7 +174,30 @@ func TestOneAddressForTwo(t *testing.T) {
 	addr := free.Addr().String()
 	require.NoError(t, free.Close())
 	err = local.Run(t.Context(), local.Config{Dir: folder(t), CustomerAdmin: addr, NotificationAdmin: addr})
-	require.ErrorContains(t, err, "Notification admin: "+addr)
+	require.ErrorContains(t, err, "Notification admin: --notification-admin-addr")
+	require.ErrorContains(t, err, "is also the address of Customer admin")
+}
+
+// Everything that is wrong with the command line is said at once, before anything is made or opened.
+func TestAddressesAndSettingsAreCheckedTogether(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	err := local.Run(t.Context(), local.Config{
+		Dir: dir, CustomerAPI: "256.1.1.1:80", CustomerAdmin: ":7001", NotificationAdmin: "127.0.0.1:7001",
+		Mailbox: "0.0.0.0:7002", SMTP: "mail\u202e:25", Kafka: "127.0.0.1:65536",
+		Settings: []string{"OUTBOX_POL=1s", "OUTBOX_POLL=often", "MAIL_LEASE=1s", "PUBLIC_URL=http://elsewhere"},
+	})
+	var coded interface{ ExitCode() int }
+	require.ErrorAs(t, err, &coded)
+	require.Equal(t, 2, coded.ExitCode())
+	for _, want := range []string{
+		`--customer-addr "256.1.1.1:80"`, "--notification-admin-addr", `--mailbox-addr "0.0.0.0:7002": not a loopback`,
+		`--smtp-addr "mail\u202e:25"`, "--kafka-addr", "OUTBOX_POL:", "OUTBOX_POLL:", "MAIL_LEASE:", "PUBLIC_URL:",
+	} {
+		require.ErrorContains(t, err, want)
+	}
+	require.NotContains(t, err.Error(), "HTTP_ADDR", "flags are called flags")
+	require.NoDirExists(t, dir)
 }
 
 func TestSettings(t *testing.T) {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -52,16 +53,14 @@ func configure(cfg Config, at Addresses, secret string) (services, error) {
 		"SMTP_ADDR": at.SMTP, "PUBLIC_URL": "http://" + reachable(at.CustomerAPI),
 	}
 	settings, err := readSettings(cfg.Settings, s, customerEnv, notificationEnv)
-	if err != nil {
-		return s, err
-	}
+	problems := []error{err}
 	if err := load(&s.customer, settings, customerEnv); err != nil {
-		return s, fmt.Errorf("configure customer: %w", err)
+		problems = append(problems, fmt.Errorf("configure customer: %w", err))
 	}
 	if err := load(&s.notification, settings, notificationEnv); err != nil {
-		return s, fmt.Errorf("configure notification: %w", err)
+		problems = append(problems, fmt.Errorf("configure notification: %w", err))
 	}
-	return s, nil
+	return s, errors.Join(problems...)
 }
 
 // load reads one configuration. Only variables that it knows are given to it: a setting may be the other service's.
@@ -85,19 +84,21 @@ func load(into any, settings, own map[string]string) error {
 func readSettings(list []string, s services, owned ...map[string]string) (map[string]string, error) {
 	settings := map[string]string{}
 	known := append(variables(&s.customer), variables(&s.notification)...)
+	var problems []error
 	for _, entry := range list {
 		name, value, ok := strings.Cut(entry, "=")
 		switch {
 		case !ok:
-			return nil, &SettingError{entry, "write it as NAME=VALUE"}
+			problems = append(problems, &SettingError{entry, "write it as NAME=VALUE"})
 		case slices.ContainsFunc(owned, func(m map[string]string) bool { _, own := m[name]; return own }):
-			return nil, &SettingError{name, "this program sets it; addresses have flags of their own"}
+			problems = append(problems, &SettingError{name, "this program sets it; addresses have flags of their own"})
 		case !slices.Contains(known, name):
-			return nil, &SettingError{name, "neither service reads it"}
+			problems = append(problems, &SettingError{name, "neither service reads it"})
+		default:
+			settings[name] = value
 		}
-		settings[name] = value
 	}
-	return settings, nil
+	return settings, errors.Join(problems...)
 }
 
 func variables(cfg any) []string {

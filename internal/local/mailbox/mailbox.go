@@ -95,11 +95,7 @@ func Start(ctx context.Context, cfg Config) (*Mailbox, error) {
 
 // listen refuses every address that another machine could reach: the mails hold links that log somebody in.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, fmt.Errorf("listen for mails: %w", err)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if !IsLoopback(addr) {
 		return nil, fmt.Errorf("listen for mails: %s is not a loopback address", addr)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
@@ -107,6 +103,13 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen for mails: %w", err)
 	}
 	return listener, nil
+}
+
+// IsLoopback says that only this machine reaches host:port.
+func IsLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 func report(log *slog.Logger, server string, err error) {

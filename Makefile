@@ -80,8 +80,8 @@ verify: ## fail when generated code, go.mod or go.sum are not what they should b
 migrate: ## bring a database up to date: make migrate SERVICE=notification, settings from the environment
 	$(GO) run ./cmd/$(SERVICE) migrate
 
-rename: ## give the module your own path: make rename MODULE=github.com/you/name
-	$(GO) run ./internal/tools/rename "$(MODULE)"
+rename: ## make the tree yours, names and all: make rename MODULE=github.com/you/name
+	@$(GO) run ./internal/tools/rename "$(MODULE)" $(NAME)
 
 bench: ## measure: make bench WHAT=relay
 	$(GO) run ./bench $(or $(WHAT),relay) $(ARGS)

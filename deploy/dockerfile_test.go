@@ -87,9 +87,10 @@ func TestInitSQL_MakesTheDatabasesOfCompose(t *testing.T) {
 	sql := read(t, "deploy/postgres/init.sql")
 	for _, name := range []string{"customer", "notification"} {
 		url := *compose(t).Services[name].Environment["DATABASE_URL"]
-		require.Equal(t, "postgres://"+name+":"+name+"@postgres:5432/"+name+"?sslmode=disable", url)
-		require.Contains(t, sql, "create role "+name+" login password '"+name+"';")
-		require.Contains(t, sql, "create database "+name+" owner "+name+";")
-		require.Contains(t, sql, "revoke connect on database "+name+" from public;")
+		own := "twinbox_" + name
+		require.Equal(t, "postgres://"+own+":"+name+"@postgres:5432/"+own+"?sslmode=disable", url)
+		require.Contains(t, sql, "create role "+own+" login password '"+name+"';")
+		require.Contains(t, sql, "create database "+own+" owner "+own+";")
+		require.Contains(t, sql, "revoke connect on database "+own+" from public;")
 	}
 }

@@ -54,8 +54,8 @@ func Apply(ctx context.Context, dsn string, sets ...Set) (applied []Applied, err
 	return applied, nil
 }
 
-// lockID is this project's advisory lock; any number that no other user of the database takes.
-const lockID = 0x7477696e626f78 // "twinbox"
+// lockID is the advisory lock of migrations; any number that no other user of the database takes.
+const lockID = 0x7477696e626f78
 
 const tryLockSQL = `select pg_try_advisory_lock($1)`
 

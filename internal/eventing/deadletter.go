@@ -12,8 +12,11 @@ import (
 	"example.com/twinbox/internal/outbox"
 )
 
+// project begins the name of every consumer group: two projects on one broker do not share work.
+const project = "twinbox"
+
 // group is the consumer group of a consumer.
-func (c Config) group(consumer string) string { return c.Environment + "." + consumer }
+func (c Config) group(consumer string) string { return project + "." + c.Environment + "." + consumer }
 
 // CopyTopic is the topic for the copies of a consumer's dead letters. It belongs to the service's own topics.
 func (c Config) CopyTopic(consumer, topic string) string {

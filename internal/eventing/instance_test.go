@@ -32,7 +32,7 @@ func instances(t *testing.T, cfg eventing.Config) []string {
 	admin, err := sarama.NewClusterAdmin(cfg.Kafka.Brokers, settings)
 	require.NoError(t, err)
 	defer admin.Close()
-	groups, err := admin.DescribeConsumerGroups([]string{cfg.Environment + ".test.pings"})
+	groups, err := admin.DescribeConsumerGroups([]string{"twinbox." + cfg.Environment + ".test.pings"})
 	require.NoError(t, err)
 	require.Len(t, groups, 1)
 	names := []string{}

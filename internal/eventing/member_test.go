@@ -168,7 +168,7 @@ func end(t *testing.T, p *crashtest.Process) {
 	require.NoError(t, p.Wait(t))
 }
 
-func (s *stage) group() string { return s.cfg.Environment + "." + s.member.Consumer }
+func (s *stage) group() string { return "twinbox." + s.cfg.Environment + "." + s.member.Consumer }
 
 func (s *stage) count(t *testing.T, sql string) (n int) {
 	t.Helper()

@@ -60,7 +60,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 var (
 	target  = regexp.MustCompile(`(?m)^([a-z0-9-]+):.*?## (.+)$`)
 	command = regexp.MustCompile("(?m)(?:`|^)make ([a-z][a-z0-9 -]*)")
-	program = regexp.MustCompile(`(?:go|\(GO\)) run \./([a-z/]+)`)
+	program = regexp.MustCompile(`(?:go|\(GO\)) run \./([a-z/-]+)`)
 )
 
 func targets(t *testing.T) map[string]string {

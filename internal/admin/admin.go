@@ -59,7 +59,8 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	router, err := web.NewRouter(web.Config{
-		MapError: mapError, MaxBodyBytes: maxBodyBytes, RequestTimeout: longTimeout, CheckBody: document.checkBody,
+		MapError:     func(err error) *web.Error { return mapError(cfg.Service, err) },
+		MaxBodyBytes: maxBodyBytes, RequestTimeout: longTimeout, CheckBody: document.checkBody,
 	}, cfg.Log)
 	if err != nil {
 		return nil, err

@@ -22,8 +22,17 @@ func (s *server) ListAudit(w http.ResponseWriter, r *http.Request, params admina
 		if err != nil {
 			return adminapi.Actions{}, err
 		}
-		rows, err := audit.List(ctx, s.cfg.Pool, string(value(params.Kind)), value(params.After), limit)
-		return adminapi.Actions{Items: actionsOf(rows)}, err
+		newest := value(params.Newest)
+		rows, err := audit.Find(ctx, s.cfg.Pool, audit.Filter{
+			By: value(params.By), Verb: value(params.Verb), Kind: string(value(params.Kind)), Subject: value(params.Subject),
+			Since: value(params.Since), Until: value(params.Until), After: value(params.After), Newest: newest,
+			Limit: limit + 1,
+		})
+		more := len(rows) > limit
+		if more && newest {
+			rows = rows[1:]
+		}
+		return adminapi.Actions{Items: actionsOf(rows[:min(len(rows), limit)]), More: more}, err
 	})
 }
 
@@ -33,6 +42,9 @@ func actionsOf(rows []audit.Action) []adminapi.Action {
 		out[i] = adminapi.Action{
 			Id: a.ID, At: a.At, By: a.By, Verb: a.Verb, Kind: adminapi.ActionKind(a.Kind), Subject: a.Subject, Reason: a.Reason,
 			Before: a.Before, After: a.After, Count: a.Count,
+		}
+		if len(a.Detail) > 0 {
+			out[i].Detail = &a.Detail
 		}
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"example.com/twinbox/internal/admin/adminapi"
@@ -19,14 +20,15 @@ func (s *server) QueryDeadLetters(w http.ResponseWriter, r *http.Request) {
 			return adminapi.DeadLetters{}, err
 		}
 		filter := filterOf(request.Filter)
-		if filter.Limit, err = limitOf(request.Filter.Limit); err != nil {
+		limit, err := limitOf(request.Filter.Limit)
+		if err != nil {
 			return adminapi.DeadLetters{}, err
 		}
-		filter.After = request.After
+		filter.After, filter.Limit = request.After, limit+1
 		letters, err := s.letters.Summaries(ctx, filter)
-		out := adminapi.DeadLetters{Items: make([]adminapi.DeadLetter, len(letters))}
-		for i, l := range letters {
-			out.Items[i] = summaryOf(l)
+		out := adminapi.DeadLetters{Items: []adminapi.DeadLetter{}, More: len(letters) > limit}
+		for _, l := range letters[:min(len(letters), limit)] {
+			out.Items = append(out.Items, summaryOf(l))
 		}
 		return out, err
 	})
@@ -163,7 +165,7 @@ var refusals = map[string]int{
 	deadletter.CodeNotWaiting: http.StatusConflict,
 }
 
-func letterError(err error) *web.Error {
+func letterError(service string, err error) *web.Error {
 	refused, is := errors.AsType[*deadletter.Error](err)
 	if !is {
 		return nil
@@ -172,7 +174,15 @@ func letterError(err error) *web.Error {
 	if !known {
 		status = http.StatusUnprocessableEntity
 	}
-	return &web.Error{Status: status, Code: web.Code(refused.Code), Detail: sentence(refused.Detail), Cause: err}
+	detail := sentence(withService(service, refused.Detail))
+	return &web.Error{Status: status, Code: web.Code(refused.Code), Detail: detail, Cause: err}
+}
+
+var letterID = regexp.MustCompile(`\bdead letter (\d+)\b`)
+
+// withService writes the ids of dead letters in a text as people type them: each service numbers its own.
+func withService(service, text string) string {
+	return letterID.ReplaceAllString(text, "dead letter "+service+"/$1")
 }
 
 func sentence(text string) string {

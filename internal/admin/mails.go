@@ -50,7 +50,7 @@ func (s *server) ListMails(w http.ResponseWriter, r *http.Request, p adminapi.Li
 		}
 		q := MailQuery{
 			State: string(value(p.State)), UserID: value(p.UserId), EventID: value(p.EventId), Since: value(p.Since),
-			Until: value(p.Until), Recipient: value(p.Recipient), Limit: limit,
+			Until: value(p.Until), Recipient: value(p.Recipient), Limit: limit + 1,
 		}
 		if user, err := uuid.Parse(q.UserID); q.UserID != "" && (err != nil || user.String() != q.UserID) {
 			return adminapi.Mails{}, invalidParameter("user_id", "is no lower-case UUID")
@@ -61,7 +61,7 @@ func (s *server) ListMails(w http.ResponseWriter, r *http.Request, p adminapi.Li
 			}
 		}
 		items, err := s.cfg.Mails.List(ctx, q)
-		return adminapi.Mails{Items: items}, err
+		return adminapi.Mails{Items: items[:min(len(items), limit)], More: len(items) > limit}, err
 	})
 }
 

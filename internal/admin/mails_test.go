@@ -56,14 +56,14 @@ func TestListOfMails(t *testing.T) {
 	status, body := b.call(t, "GET", "/admin/v1/mails?state=sent&user_id="+mailID+"&event_id=e&limit=7&recipient=true"+
 		"&since=2026-01-02T03:04:05Z&until=2026-01-03T03:04:05Z&after="+mailID, "")
 	require.Equal(t, 200, status, string(body))
-	require.JSONEq(t, `{"items":[]}`, string(body))
+	require.JSONEq(t, `{"items":[],"more":false}`, string(body))
 	require.Equal(t, admin.MailQuery{
-		State: "sent", UserID: mailID, EventID: "e", Limit: 7, Recipient: true, After: uuid.MustParse(mailID),
+		State: "sent", UserID: mailID, EventID: "e", Limit: 8, Recipient: true, After: uuid.MustParse(mailID),
 		Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Until: time.Date(2026, 1, 3, 3, 4, 5, 0, time.UTC),
 	}, m.query)
 	status, _ = b.call(t, "GET", "/admin/v1/mails", "")
 	require.Equal(t, 200, status)
-	require.Equal(t, admin.MailQuery{Limit: 100}, m.query)
+	require.Equal(t, admin.MailQuery{Limit: 101}, m.query)
 	for _, state := range []string{"pending", "claimed", "submitting", "sent", "failed", "uncertain"} {
 		status, _ = b.call(t, "GET", "/admin/v1/mails?state="+state, "")
 		require.Equal(t, 200, status, state)

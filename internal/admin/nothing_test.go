@@ -31,7 +31,10 @@ type operation struct {
 }
 
 // changes says whether the operation changes something: then it asks who does it.
-func (o operation) changes() bool { return o.members["by"] != nil || o.query["by"] != nil }
+func (o operation) changes() bool {
+	_, inQuery := o.query["by"]
+	return o.method == http.MethodPost && (inQuery || o.members["by"] != nil)
+}
 
 func (o operation) String() string { return o.method + " " + o.path }
 

@@ -67,14 +67,14 @@ var sentinels = []struct {
 // is the caller's.
 const badText = "22021"
 
-// mapError says what an error of the packages below is to a caller. nil means a defect.
-func mapError(err error) *web.Error {
+// mapError says what an error of the packages below is to a caller of the service. nil means a defect.
+func mapError(service string, err error) *web.Error {
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {
 			return &web.Error{Status: s.status, Code: s.code, Detail: s.detail, Cause: err}
 		}
 	}
-	if refused := letterError(err); refused != nil {
+	if refused := letterError(service, err); refused != nil {
 		return refused
 	}
 	if refused, is := errors.AsType[*pgconn.PgError](err); is && refused.Code == badText {

@@ -64,7 +64,7 @@ func (s *server) replay(
 				progress(done)
 			},
 		})
-		addReport(&sum, report)
+		s.addReport(&sum, report)
 		if err != nil {
 			return sum, err
 		}
@@ -78,11 +78,11 @@ func (s *server) replay(
 	return sum, nil
 }
 
-func addReport(sum *adminapi.Result, r inbox.ReplayReport) {
+func (s *server) addReport(sum *adminapi.Result, r inbox.ReplayReport) {
 	sum.Count += int64(r.Applied + r.Duplicate + r.Stale + r.Would)
 	sum.Failed += int64(r.Failed + r.Refused)
 	for _, p := range r.Problems {
-		addFailure(sum, strconv.FormatInt(p.ID, 10), p.Code, p.Error)
+		addFailure(sum, strconv.FormatInt(p.ID, 10), p.Code, withService(s.cfg.Service, p.Error))
 	}
 }
 

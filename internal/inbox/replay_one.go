@@ -172,10 +172,17 @@ func (r *replay) concluded(ctx context.Context, err error, event cloudevent.Even
 		return nil
 	case isRefused:
 		done.Outcome, done.Code, done.Error = ReplayRefused, refused.code, refused.Error()
-		return nil
+		return r.recordRefusal(ctx, done)
 	}
 	done.Outcome = string(Failed)
 	return err
+}
+
+// recordRefusal leaves the audit row of a letter that was not tried: who asks why it still waits finds the answer there.
+func (r *replay) recordRefusal(ctx context.Context, done *Replayed) error {
+	return pgx.BeginFunc(ctx, r.in.cfg.Pool, func(tx pgx.Tx) error {
+		return audit.Record(ctx, tx, r.action(done.ID, map[string]string{"outcome": ReplayRefused, "code": done.Code}))
+	})
 }
 
 // Two replays, a replay and an edit, a replay and a consumer that parks behind the letter: they take turns here.

@@ -20,7 +20,7 @@ type MailFilter struct {
 
 	// WithRecipient asks for the addresses, which are personal data and left out otherwise.
 	WithRecipient bool
-	// Limit is the most to return. Default 100, at most 1000.
+	// Limit is the most to return. Default 100, at most 1001.
 	Limit int
 	// After is the last mail of the page before.
 	After uuid.UUID
@@ -44,7 +44,7 @@ type MailView struct {
 
 const (
 	defaultMailLimit = 100
-	maxMailLimit     = 1000
+	maxMailLimit     = 1001 // a page of 1000, and the one that says that there are more
 )
 
 // A mail that is sent is one whose lease is done.

@@ -169,7 +169,10 @@ func TestAsyncAPIDescribesTheHeaders(t *testing.T) {
 	trait := asyncAPI(t).Components.Traits["CloudEvent"].Headers
 	event := example(t, contract.UserRegistered)
 	event.ID, event.Time, event.Version = "id", at, 1
-	event.Extensions = map[string]string{cloudevent.HeaderTraceParent: "00", cloudevent.HeaderTraceState: "a=b"}
+	event.Extensions = map[string]string{
+		cloudevent.HeaderTraceParent: "00", cloudevent.HeaderTraceState: "a=b",
+		cloudevent.HeaderCorrelationID: "c", cloudevent.HeaderCausationID: "d",
+	}
 	headers := event.Message().Metadata
 	delete(headers, cloudevent.KeyMetadata) // the record key
 	headers[cloudevent.HeaderID] = event.ID // the message's UUID until the marshaler writes it, twice

@@ -118,7 +118,8 @@ func (in *Inbox) giveUp(it *item, l *letter) error {
 			it.outcome = outcome
 			in.metrics.letters.WithLabelValues(l.code()).Inc()
 			in.log.ErrorContext(it.ctx, "event given up", "outcome", outcome, "event_id", l.id,
-				"event_type", it.event.Type, "code", l.code(), "class", l.class(), "attempts", l.attempts,
+				"event_type", it.event.Type, "correlation_id", it.event.CorrelationID(),
+				"code", l.code(), "class", l.class(), "attempts", l.attempts,
 				"topic", l.origin.Topic, "partition", l.origin.Partition, "offset", l.origin.Offset, "error", l.err)
 			return nil
 		case it.ctx.Err() != nil:

@@ -12,6 +12,8 @@ import (
 // batch; its values are those of the message. It takes the transaction and the event from the middleware to the Mux,
 // because a Watermill handler sees nothing but the message; business code gets them as arguments.
 //
+// What a handler adds to the outbox under it follows from the event; see cloudevent.Cause.
+//
 // It is one allocation, where a deadline and a value for each message would be several and a timer.
 type delivery struct {
 	context.Context
@@ -24,8 +26,12 @@ type deliveryKey struct{}
 
 // Value implements [context.Context].
 func (d *delivery) Value(key any) any {
-	if key == (deliveryKey{}) {
+	switch key {
+	case deliveryKey{}:
 		return d
+	case cloudevent.CauseKey{}:
+		cause := d.event.Cause()
+		return &cause
 	}
 	return d.message.Value(key)
 }

@@ -82,7 +82,7 @@ func newEntry(event cloudevent.Event, origin cloudevent.Origin) entry {
 	e.typ, e.hash = event.Type, hash[:]
 	e.origin = metadata{
 		group: origin.Group, topic: origin.Topic, partition: origin.Partition, offset: origin.Offset,
-		correlationID: correlationID(event),
+		correlationID: carriedCorrelation(event),
 	}
 	return e
 }
@@ -97,12 +97,12 @@ func bareEntry(id string) entry {
 	return e
 }
 
-// correlationID follows the CloudEvents extension, then Watermill's own middleware.
-func correlationID(event cloudevent.Event) string {
-	if id := event.Extensions["ce_correlationid"]; id != "" {
+// carriedCorrelation is empty for a first event: its correlation id is its id, which stands beside it.
+func carriedCorrelation(event cloudevent.Event) string {
+	if id := event.CorrelationID(); id != event.ID {
 		return id
 	}
-	return event.Extensions["correlation_id"]
+	return ""
 }
 
 // foreign is the place of all ids that carry no time. Were it the event's own time, an id that comes back with another

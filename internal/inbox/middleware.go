@@ -144,7 +144,8 @@ func (in *Inbox) persist(it *item, l *letter) error {
 			return in.giveUp(it, l)
 		}
 		in.log.WarnContext(it.ctx, "attempt failed", "event_id", it.event.ID, "event_type", it.event.Type,
-			"attempt", l.attempts, "class", again.class, "retry_in", again.pause, "error", err)
+			"correlation_id", it.event.CorrelationID(), "attempt", l.attempts, "class", again.class,
+			"retry_in", again.pause, "error", err)
 		if err := in.again(it.ctx, err, again.pause); err != nil {
 			return err
 		}
@@ -193,7 +194,10 @@ func (in *Inbox) report(it *item, err error) {
 	if !in.log.Enabled(it.ctx, level) {
 		return
 	}
-	attrs := []any{"outcome", it.outcome, "event_id", it.event.ID, "event_type", it.event.Type}
+	attrs := []any{
+		"outcome", it.outcome, "event_id", it.event.ID, "event_type", it.event.Type,
+		"correlation_id", it.event.CorrelationID(),
+	}
 	if it.origin.Topic != "" {
 		attrs = append(attrs, "topic", it.origin.Topic, "partition", it.origin.Partition, "offset", it.origin.Offset)
 	}

@@ -163,7 +163,8 @@ func (r *replay) concluded(ctx context.Context, err error, event cloudevent.Even
 	switch {
 	case err == nil:
 		r.in.crash("replay_committed")
-		r.in.log.InfoContext(ctx, "dead letter replayed", "id", done.ID, "event_id", done.EventID, "outcome", done.Outcome,
+		r.in.log.InfoContext(ctx, "dead letter replayed", "id", done.ID, "event_id", done.EventID,
+			"correlation_id", event.CorrelationID(), "outcome", done.Outcome,
 			"by", r.options.By)
 		r.in.cfg.OnOutcome(event, Outcome(done.Outcome))
 		return nil

@@ -97,10 +97,10 @@ func (l *eventLayout) extension(e *cloudevent.Event, name string) bool {
 	return ok
 }
 
-// extensions are written like a message's: the two of the trace first, which are most often all there are.
+// extensions are written like a message's: those that tell the cause first, which are most often all there are.
 func (l *eventLayout) extensions(e *cloudevent.Event) {
 	known := 0
-	for _, name := range [...]string{cloudevent.HeaderTraceParent, cloudevent.HeaderTraceState} {
+	for _, name := range causes {
 		if l.extension(e, name) {
 			known++
 		}

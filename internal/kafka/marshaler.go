@@ -28,7 +28,11 @@ var attributes = []string{
 	cloudevent.HeaderSource, cloudevent.HeaderType, cloudevent.HeaderSpecVersion, cloudevent.HeaderTime,
 	cloudevent.HeaderSubject, cloudevent.HeaderVersion, cloudevent.HeaderDataSchema, cloudevent.HeaderContentType,
 	cloudevent.HeaderTraceParent, cloudevent.HeaderTraceState,
+	cloudevent.HeaderCorrelationID, cloudevent.HeaderCausationID,
 }
+
+// causes are those of them that an event has among its extensions.
+var causes = attributes[len(attributes)-4:]
 
 // Marshal never fails.
 func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMessage, error) {

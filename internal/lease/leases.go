@@ -53,6 +53,9 @@ type Claim struct {
 	Attempt int       // counted from 1
 	At      time.Time // the database's clock when it was claimed
 
+	// CorrelationID may be set by the effect: the log names it beside the event's id.
+	CorrelationID string
+
 	leases *Leases
 	token  uuid.UUID
 	begun  bool

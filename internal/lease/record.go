@@ -89,6 +89,9 @@ func (r *Runner) record(ctx context.Context, c *Claim, err error) {
 
 func (r *Runner) report(ctx context.Context, c *Claim, result string, err error) {
 	attrs := []any{"event_id", c.EventID, "attempt", c.Attempt, "result", result}
+	if c.CorrelationID != "" {
+		attrs = append(attrs, "correlation_id", c.CorrelationID)
+	}
 	switch {
 	case err == nil:
 		r.log.InfoContext(ctx, "effect done", attrs...)

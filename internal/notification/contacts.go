@@ -27,7 +27,8 @@ func UserEvents() *inbox.Mux {
 const insertContact = `insert into contact (user_id, email, name, version) values ($1, $2, $3, $4)`
 
 const insertMail = `
-insert into mail (id, event_id, template, user_id, recipient) values ($1, $2, $3, $4, $5)`
+insert into mail (id, event_id, template, user_id, recipient, correlation_id, traceparent, tracestate)
+values ($1, $2, $3, $4, $5, $6, nullif($7, ''), nullif($8, ''))`
 
 // welcome stores the contact, and the mail as a row with a lease for whoever will send it. Sending here would announce
 // what may still be rolled back, and sending after the commit without a row would be forgotten by a crash in between.
@@ -36,11 +37,13 @@ func welcome(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain
 	if err != nil {
 		return fmt.Errorf("make mail id: %w", err)
 	}
+	cause := event.Cause()
 	intent, args := lease.Intent(handlerVerification, event.ID)
 	return errors.Join(
 		inbox.Queue(ctx, tx, insertContact, string(data.UserID), data.Email, data.Name, event.Version),
 		inbox.Queue(ctx, tx, insertMail,
-			mailID, event.ID, templateVerification, string(data.UserID), data.Email),
+			mailID, event.ID, templateVerification, string(data.UserID), data.Email,
+			cause.CorrelationID, cause.TraceParent, cause.TraceState),
 		inbox.Queue(ctx, tx, intent, args...),
 	)
 }

@@ -25,10 +25,12 @@ type Mail struct {
 	ID        uuid.UUID
 	UserID    domain.UserID
 	Recipient domain.Email
+
+	CorrelationID string
 }
 
 const readMail = `
-select mail.id, mail.user_id, contact.email
+select mail.id, mail.user_id, contact.email, coalesce(mail.correlation_id, mail.event_id)
 from mail join contact using (user_id) where mail.event_id = $1 and mail.template = $2`
 
 var errNobody = errors.New("read mail: there is no such mail, or nobody to send it to")
@@ -36,7 +38,8 @@ var errNobody = errors.New("read mail: there is no such mail, or nobody to send 
 // readVerification reads the mail that an event owes when it is about to be sent, so that it goes to the address
 // that the contact has now. A contact that is gone gets no mail.
 func readVerification(ctx context.Context, pool *pgxpool.Pool, eventID string) (m Mail, err error) {
-	err = pool.QueryRow(ctx, readMail, eventID, templateVerification).Scan(&m.ID, &m.UserID, &m.Recipient)
+	err = pool.QueryRow(ctx, readMail, eventID, templateVerification).Scan(&m.ID, &m.UserID, &m.Recipient,
+		&m.CorrelationID)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return m, failure.AsPermanent(errNobody)

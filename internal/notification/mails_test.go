@@ -20,7 +20,8 @@ func (b *bundle) owe(t *testing.T, id uuid.UUID, email string) {
 	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
 		user := uuid.Must(uuid.NewV7())
 		_, contactErr := tx.Exec(t.Context(), insertContact, user, email, "Somebody", 1)
-		_, mailErr := tx.Exec(t.Context(), insertMail, id, id.String(), templateVerification, user, email)
+		_, mailErr := tx.Exec(t.Context(), insertMail, id, id.String(), templateVerification, user, email,
+			id.String(), "", "")
 		return errors.Join(contactErr, mailErr, lease.Add(t.Context(), tx, handlerVerification, id.String()))
 	}))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/failure"
@@ -65,6 +66,7 @@ func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 	if err != nil {
 		return err
 	}
+	c.CorrelationID = m.CorrelationID
 	letter, err := s.setup.writer.Write(m, c.At)
 	if err != nil {
 		return failure.AsPermanent(err)
@@ -83,9 +85,13 @@ func (s *Sender) committed(*lease.Claim) {
 	fault.Here("notification.mail.recorded")
 }
 
-const readSent = `select event_id, id::text, user_id from mail where template = $1 and event_id = any($2)`
+const readSent = `
+select event_id, id::text, user_id, coalesce(correlation_id, event_id), coalesce(traceparent, ''),
+    coalesce(tracestate, '')
+from mail where template = $1 and event_id = any($2)`
 
-// announceSent adds what the world is told of mails that were sent.
+// announceSent adds what the world is told of mails that were sent: each event follows from the one that the mail was
+// owed for.
 func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...lease.Settled) error {
 	ids, at := make([]string, len(sent)), map[string]time.Time{}
 	for i, s := range sent {
@@ -96,13 +102,14 @@ func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...le
 		return fmt.Errorf("read sent mails: %w", err)
 	}
 	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event outbox.Event, err error) {
-		var id string
 		var e domain.VerificationEmailSent
-		if err := row.Scan(&id, &e.MailID, &e.UserID); err != nil {
+		var c cloudevent.Cause
+		err = row.Scan(&c.CausationID, &e.MailID, &e.UserID, &c.CorrelationID, &c.TraceParent, &c.TraceState)
+		if err != nil {
 			return event, err
 		}
-		e.SentAt = at[id]
-		return contract.NewEvent(ctx, e, string(e.UserID), 0, e.SentAt)
+		e.SentAt = at[c.CausationID]
+		return contract.NewEvent(cloudevent.WithCause(ctx, c), e, string(e.UserID), 0, e.SentAt)
 	})
 	if err != nil {
 		return fmt.Errorf("read sent mails: %w", err)

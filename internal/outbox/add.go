@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/cloudevent"
 )
 
 // Add adds the events to the caller's transaction, in one statement. They are published after it commits, those of one
@@ -20,12 +22,15 @@ import (
 // it is named. An id is remembered for [RelayConfig.IDRetention]. While a transaction that gave an id is open, others
 // that give the same id wait for its end. It costs a savepoint and a statement; ids made here cost nothing.
 //
+// Under the context of an inbox handler, events carry on the trace and the correlation id of the handled event, and its
+// id as their causation id.
+//
 // Errors: [*EventError] with nothing added, [ErrVersionConflict] with nothing added, else the database's.
 func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...Event) ([]Added, error) {
 	if len(events) == 0 {
 		return nil, nil
 	}
-	b, err := o.batch(events)
+	b, err := o.batch(events, cloudevent.CauseFrom(ctx))
 	if err != nil {
 		return nil, err
 	}

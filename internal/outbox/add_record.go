@@ -50,7 +50,7 @@ func (o *Outbox) AddRecord(ctx context.Context, tx pgx.Tx, topic string, wire cl
 	case size > o.cfg.MaxEventBytes:
 		return refuse(CodeTooLarge, "the record is larger than an event may be")
 	}
-	if e, err = e.complete("", o.cfg.Now()); err != nil {
+	if e, err = e.complete("", o.cfg.Now(), cloudevent.Cause{}); err != nil {
 		return err
 	}
 	b, err := assemble([]Event{e}, []int{0})

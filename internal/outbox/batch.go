@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"example.com/twinbox/internal/cloudevent"
 )
 
 // batch is the arguments of an insert (insert.go), column by column.
@@ -31,13 +33,13 @@ type keyCount struct {
 
 const anyVersion = -1
 
-func (o *Outbox) batch(events []Event) (*batch, error) {
+func (o *Outbox) batch(events []Event, cause cloudevent.Cause) (*batch, error) {
 	now := o.cfg.Now()
 	kept, index := make([]Event, 0, len(events)), make([]int, 0, len(events))
 	ids := givenIDs{outbox: o}
 	for i, e := range events {
 		own := e.ID == ""
-		e, err := e.complete(o.cfg.Source, now)
+		e, err := e.complete(o.cfg.Source, now, cause)
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ type Event struct {
 	DataSchema string            // URI of the payload's schema; optional
 	OccurredAt time.Time         // business time, kept to the microsecond; zero = now
 	Data       []byte            // the payload, JSON
-	Extensions map[string]string // further headers, such as traceparent; optional
+	Extensions map[string]string // further headers; what the context says of the cause is added, see cloudevent.Cause
 }
 
 // Added is what became of an [Event].
@@ -95,7 +95,8 @@ var (
 )
 
 // complete fills in what the caller left to us.
-func (e Event) complete(source string, now time.Time) (Event, error) {
+func (e Event) complete(source string, now time.Time, cause cloudevent.Cause) (Event, error) {
+	e.Extensions = cause.Extend(e.Extensions)
 	if e.ID == "" {
 		id, err := uuid.NewV7()
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	wsql "github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/cloudevent"
 )
 
 // Publisher returns a Watermill publisher that adds to the caller's transaction, for code that knows messages only. It
@@ -24,7 +26,7 @@ import (
 // under none. The publisher is of no use after the transaction's end.
 func (o *Outbox) Publisher(ctx context.Context, tx pgx.Tx) (message.Publisher, error) {
 	p, err := wsql.NewPublisher(executor{ctx: ctx, tx: tx, outbox: o},
-		wsql.PublisherConfig{SchemaAdapter: schemaAdapter{o}}, nil)
+		wsql.PublisherConfig{SchemaAdapter: schemaAdapter{o, cloudevent.CauseFrom(ctx)}}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make publisher: %w", err)
 	}

@@ -3,16 +3,19 @@ package outbox
 import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/twinbox/internal/cloudevent"
 )
 
 // Queue is [Outbox.Add] for one event whose insert travels with other statements: it adds the insert to a batch, which
-// the caller sends on its transaction. What holds for Add holds for the event once the batch is through.
+// the caller sends on its transaction. What holds for Add holds for the event once the batch is through, but for the
+// cause: there is no context to take it from, so the event brings it (cloudevent.Cause.Extend).
 //
 // Errors: [*EventError] at once, with nothing queued. [ErrVersionConflict] comes from the batch's results, as do the
 // database's errors and the [*EventError] of an id that belongs to another event; what the batch held behind the event
 // may have run by then, so the transaction must be rolled back.
 func (o *Outbox) Queue(b *pgx.Batch, event Event) error {
-	one, err := o.batch([]Event{event})
+	one, err := o.batch([]Event{event}, cloudevent.Cause{})
 	if err != nil {
 		return err
 	}

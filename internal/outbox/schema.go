@@ -15,7 +15,10 @@ import (
 
 // schemaAdapter is this outbox's table for watermill-sql's Publisher: every topic goes to the one table, by the one
 // statement that locks, counts and inserts. Watermill's Subscriber cannot read it; [Relay] does.
-type schemaAdapter struct{ outbox *Outbox }
+type schemaAdapter struct {
+	outbox *Outbox
+	cause  cloudevent.Cause
+}
 
 var _ wsql.SchemaAdapter = schemaAdapter{}
 
@@ -29,7 +32,7 @@ func (a schemaAdapter) InsertQuery(topic string, msgs message.Messages) (wsql.Qu
 		}
 		events[i] = e
 	}
-	b, err := a.outbox.batch(events)
+	b, err := a.outbox.batch(events, a.cause)
 	if err != nil {
 		return wsql.Query{}, err
 	}

@@ -24,6 +24,7 @@ func begin(config Config, log *slog.Logger) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			x := newExchange(config, log)
+			x.correlation(r.Header.Get("X-Correlation-Id"))
 			x.client = identify(r, proxies)
 			header := w.Header()
 			header.Set("X-Request-Id", x.id)
@@ -51,6 +52,7 @@ func logRequest(r *http.Request, answer middleware.WrapResponseWriter, took time
 	ctx, x := r.Context(), exchangeOf(r)
 	attributes := []slog.Attr{
 		slog.String("request_id", x.id),
+		slog.String("correlation_id", x.follow),
 		slog.String("method", methodLabel(r.Method)),
 		slog.String("route", chi.RouteContext(ctx).RoutePattern()),
 		slog.Int("status", answer.Status()),

@@ -1,0 +1,106 @@
+package cloudevent
+
+import (
+	"context"
+	"maps"
+	"strings"
+)
+
+// Headers of the CloudEvents extensions that tell what an event follows from. The names of extensions are lower-case
+// letters and digits.
+const (
+	HeaderCorrelationID = "ce_correlationid"
+	HeaderCausationID   = "ce_causationid"
+)
+
+// legacyCorrelationID is what Watermill's own middleware writes.
+const legacyCorrelationID = "correlation_id"
+
+// Cause is what led to an event. It goes from the request, or the first event, to all that follows: through the context
+// of a handler into the events that the handler adds.
+type Cause struct {
+	// CorrelationID is the same in all events that follow from one request or one first event. An event that carries
+	// none is a first one: its own id is the correlation id of what follows.
+	CorrelationID string
+	// CausationID is the id of the event from which this one follows directly; empty for a first event.
+	CausationID string
+	// TraceParent and TraceState are the trace, as in W3C Trace Context.
+	TraceParent, TraceState string
+}
+
+// Cause is the cause of what follows from the event. Values that do not fit are left out: they come from other systems,
+// and what a handler adds must not fail for them.
+func (e *Event) Cause() Cause {
+	c := Cause{CorrelationID: e.CorrelationID(), CausationID: e.ID}
+	if parent := e.Extensions[HeaderTraceParent]; isTraceParent(parent) {
+		c.TraceParent = parent
+		if state := e.Extensions[HeaderTraceState]; len(state) <= maxTraceState {
+			c.TraceState = state
+		}
+	}
+	return c
+}
+
+// CorrelationID is what the event carries, or its own id.
+func (e *Event) CorrelationID() string {
+	for _, name := range [...]string{HeaderCorrelationID, legacyCorrelationID} {
+		if id := e.Extensions[name]; id != "" && ValidID(id) == nil {
+			return id
+		}
+	}
+	return e.ID
+}
+
+const maxTraceState = 512 // what W3C Trace Context asks everybody to pass on
+
+// isTraceParent looks at the form: version, trace, span, flags.
+func isTraceParent(text string) bool {
+	if len(text) != 55 || text[2] != '-' || text[35] != '-' || text[52] != '-' {
+		return false
+	}
+	return strings.Trim(text, "0123456789abcdef-") == "" && strings.Count(text, "-") == 3
+}
+
+// Extend returns the extensions of an event that follows from the cause. What is there already stays.
+func (c Cause) Extend(extensions map[string]string) map[string]string {
+	if c == (Cause{}) {
+		return extensions
+	}
+	extended, copied := extensions, false
+	add := func(name, value string) {
+		if value == "" || extended[name] != "" {
+			return
+		}
+		if !copied {
+			copied = true
+			if extended = maps.Clone(extensions); extended == nil {
+				extended = make(map[string]string, 4)
+			}
+		}
+		extended[name] = value
+	}
+	if extensions[HeaderTraceParent] == "" && c.TraceParent != "" {
+		add(HeaderTraceParent, c.TraceParent)
+		add(HeaderTraceState, c.TraceState)
+	}
+	add(HeaderCorrelationID, c.CorrelationID)
+	add(HeaderCausationID, c.CausationID)
+	return extended
+}
+
+// CauseKey is the key under which a context answers with the [*Cause] of what is added under it. A context type that
+// holds an event may answer it by itself; others use [WithCause].
+type CauseKey struct{}
+
+// WithCause returns a context under which everything that is added follows from the cause.
+func WithCause(ctx context.Context, c Cause) context.Context {
+	return context.WithValue(ctx, CauseKey{}, &c)
+}
+
+// CauseFrom returns the cause of what is added under the context; the zero value if nothing led to it.
+func CauseFrom(ctx context.Context) Cause {
+	if c, ok := ctx.Value(CauseKey{}).(*Cause); ok {
+		return *c
+	}
+	return Cause{}
+}

@@ -1,0 +1,101 @@
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/IBM/sarama"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/contract"
+)
+
+// headersOf reads the topics from their beginning until there is a record of the type, and returns its headers.
+func (h *house) headersOf(t *testing.T, topic, eventType string) map[string]string {
+	t.Helper()
+	cfg := sarama.NewConfig()
+	cfg.Version = sarama.V3_6_0_0
+	consumer, err := sarama.NewConsumer(h.brokers, cfg)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, consumer.Close()) }()
+	partitions, err := consumer.Partitions(topic)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	found := make(chan map[string]string, len(partitions))
+	for _, number := range partitions {
+		partition, err := consumer.ConsumePartition(topic, number, sarama.OffsetOldest)
+		require.NoError(t, err)
+		defer partition.AsyncClose()
+		go func() {
+			for {
+				select {
+				case record := <-partition.Messages():
+					headers := map[string]string{}
+					for _, header := range record.Headers {
+						headers[string(header.Key)] = string(header.Value)
+					}
+					if headers["ce_type"] == eventType {
+						found <- headers
+						return
+					}
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+	}
+	select {
+	case headers := <-found:
+		return headers
+	case <-ctx.Done():
+		require.Fail(t, "no record of the type", eventType)
+		return nil
+	}
+}
+
+// One request, its events and the mail in between belong to one trace and have one correlation id, and each event says
+// which one it follows from.
+func TestTheTraceReachesTheEndOfTheStory(t *testing.T) {
+	parallel(t)
+	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+	h := newHouse(t)
+	h.start(t, customerService)
+	h.start(t, notificationService)
+	h.client().insist(t, http.StatusCreated, http.MethodPost, "/v1/signups", signUpBody, map[string]string{
+		"Idempotency-Key": `"k1"`, "X-Correlation-Id": "order-7", "tracestate": "vendor=1",
+		"traceparent": "00-" + traceID + "-00f067aa0ba902b7-01",
+	})
+	registered := h.headersOf(t, contract.TopicUsers, contract.UserRegistered.Type)
+	require.Equal(t, "order-7", registered["ce_correlationid"])
+	require.NotContains(t, registered, "ce_causationid", "a request led to it, no event")
+	require.Equal(t, traceID, strings.Split(registered["traceparent"], "-")[1])
+	require.Equal(t, "vendor=1", registered["tracestate"])
+
+	sent := h.headersOf(t, contract.TopicMails, contract.VerificationEmailSent.Type)
+	require.Equal(t, "order-7", sent["ce_correlationid"])
+	require.Equal(t, registered["ce_id"], sent["ce_causationid"])
+	require.Equal(t, traceID, strings.Split(sent["traceparent"], "-")[1])
+	require.Equal(t, "vendor=1", sent["tracestate"])
+
+	require.Eventually(t, func() bool {
+		return count(t, h.customerDB, `select count(*) from inbox where metadata->>'correlation_id' = 'order-7'`) == 2
+	}, patience, pollEvery, "the consumers remember it")
+}
+
+// Without a correlation id of the client's own, the request's is the one.
+func TestARequestIsItsOwnCorrelation(t *testing.T) {
+	parallel(t)
+	h := newHouse(t)
+	h.start(t, customerService)
+	h.start(t, notificationService)
+	h.client().insist(t, http.StatusCreated, http.MethodPost, "/v1/signups", signUpBody,
+		map[string]string{"X-Correlation-Id": "no id\tat all"})
+	registered := h.headersOf(t, contract.TopicUsers, contract.UserRegistered.Type)
+	require.Len(t, registered["ce_correlationid"], 36)
+	sent := h.headersOf(t, contract.TopicMails, contract.VerificationEmailSent.Type)
+	require.Equal(t, registered["ce_correlationid"], sent["ce_correlationid"])
+	require.NotEmpty(t, sent["traceparent"])
+}

@@ -32,6 +32,7 @@ func TestTheNextStepOfALetter(t *testing.T) {
 		"settled":             {adminapi.DeadLetter{State: "replayed", Class: "permanent", Code: "schema_violation"}, ""},
 		"parked":              {waiting(deadletter.ClassParked, inbox.CodeParked), "replay the letter of its key"},
 		"gap":                 {waiting(permanent, inbox.CodeGap), "republish the event before it"},
+		"jump":                {waiting(deadletter.ClassParked, inbox.CodeJump), "if its version is wrong"},
 		"edited gap":          {editedGap, "republish the event before it"},
 		"edited":              {edited, "twinbox dlq replay customer/1"},
 		"too old":             {waiting(permanent, inbox.CodeTooOld), "find out whether it was applied"},

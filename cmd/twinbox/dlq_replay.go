@@ -18,7 +18,8 @@ type DLQReplay struct {
 	All   bool     `help:"All that wait." env:"-"`
 	Limit int      `help:"This many of each service at most. Default: all that are picked." env:"-" placeholder:"N"`
 	Rate  float64  `help:"This many per second at most. Default: as fast as they go." env:"-" placeholder:"N"`
-	Force bool     `help:"Also those that are refused as too_old or replay_limit: nobody knows whether a too old event was applied before." env:"-"`
+	Gap   bool     `name:"accept-gap" help:"Also those that wait for an earlier version, and what is parked behind them: that version will never come, and is skipped if it does." env:"-"`
+	Force bool     `help:"Also those that are refused as too_old or replay_limit: nobody knows whether a too old event was applied before. With --accept-gap also version_jump: all versions below it are skipped from then on." env:"-"`
 }
 
 // Run replays in one service after the other.
@@ -38,7 +39,7 @@ func (c *DLQReplay) Run(ctx context.Context, to streams) error {
 			return client.Stream(s, progress, func(api *adminapi.Client) (*http.Response, error) {
 				return api.ReplayDeadLetters(ctx, adminapi.ReplayRequest{
 					By: c.who(), Reason: c.why(), DryRun: !c.Yes, Filter: filter, All: set(c.All), Force: set(c.Force),
-					Rate: set(c.Rate),
+					AcceptGap: set(c.Gap), Rate: set(c.Rate),
 				})
 			})
 		})

@@ -113,7 +113,11 @@ func nextStep(l adminapi.DeadLetter, id string) string {
 	case l.Code == inbox.CodeParked:
 		return "replay the letter of its key that failed: this one comes along"
 	case l.Code == inbox.CodeGap:
-		return "republish the event before it, which has not come; then twinbox dlq replay " + id
+		return "republish the event before it, which has not come, and this one follows by itself; " +
+			"if it will never come, twinbox dlq replay " + id + " --accept-gap"
+	case l.Code == inbox.CodeJump:
+		return "if its version is wrong, twinbox dlq discard " + id + "; if it is right, and what is below it will never " +
+			"come, twinbox dlq replay " + id + " --accept-gap --force"
 	case l.EditedBy != nil:
 		return "twinbox dlq replay " + id
 	case l.Code == inbox.CodeTooOld:

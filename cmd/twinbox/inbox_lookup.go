@@ -22,7 +22,7 @@ type InboxLookup struct {
 type unknownEventError struct{ id string }
 
 func (e *unknownEventError) Error() string {
-	return "no consumer remembers the event " + e.id + ": it has not come, or is forgotten"
+	return "no consumer remembers the event " + e.id + ": it has not come, is forgotten, or is of a type that none handles"
 }
 func (*unknownEventError) ExitCode() int     { return exitNotFound }
 func (*unknownEventError) ErrorCode() string { return "not_found" }
@@ -56,7 +56,7 @@ func (c *InboxLookup) Run(ctx context.Context, to streams) error {
 			if e.DeadLetter != nil {
 				dead = letterID(a.service.Name, *e.DeadLetter)
 			}
-			t.add(e.Consumer, e.Outcome, momentOf(e.ProcessedAt), orDash(e.Type), recordOf(e), dead)
+			t.add(e.Consumer, outcomeOf(e), momentOf(e.ProcessedAt), orDash(e.Type), recordOf(e), dead)
 		}
 	}
 	switch {
@@ -68,6 +68,14 @@ func (c *InboxLookup) Run(ctx context.Context, to streams) error {
 		return both(writeJSON(to.out, map[string]any{"items": found}), err)
 	}
 	return both(t.write(to.out, to.width()), err)
+}
+
+// outcomeOf tells of another record under the same id, too.
+func outcomeOf(e adminapi.InboxEvent) string {
+	if e.Conflict == nil {
+		return e.Outcome
+	}
+	return e.Outcome + ", warned of another at " + *e.Conflict
 }
 
 // recordOf says where the record lay; what was processed without a broker lay nowhere.

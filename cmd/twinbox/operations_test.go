@@ -39,6 +39,7 @@ func TestOperationsPage(t *testing.T) {
 		"a sign-up that breaks the contract and a change of name after it":   func(t *testing.T) { w.parked(t, p) },
 		"the topic of the users gets more partitions, and a person signs up": w.morePartitions,
 		"the event that waited was handled":                                  w.handled,
+		"a change of name whose predecessor never comes":                     w.gap,
 		"a sender dies while the mail server may have taken the mail":        w.uncertain,
 	}
 	p.run(t)
@@ -147,6 +148,15 @@ func (w *world) parked(t *testing.T, p *page) {
 	w.awaitLetters(t, 2)
 	mended := fmt.Sprintf(signup, user, `"Carol"`)
 	require.NoError(t, os.WriteFile(filepath.Join(p.dir, "mended.json"), []byte(mended), 0o600))
+}
+
+// gap is a life in which an event was dropped.
+func (w *world) gap(t *testing.T) {
+	user := uuid.Must(uuid.NewV7()).String()
+	renamed := `{"user_id":"` + user + `","name":"Caroline","renamed_at":"2026-11-20T09:31:00Z"}`
+	w.produce(t, userEvent(contract.UserRegistered, user, 1, fmt.Sprintf(signup, user, `"Carol"`)),
+		userEvent(contract.UserRenamed, user, 3, renamed))
+	w.awaitLetters(t, 1)
 }
 
 const waitingLetters = `select count(*) = %d from public.dead_letter where state = 'waiting'`

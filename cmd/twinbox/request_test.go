@@ -70,8 +70,9 @@ func TestWhatTheServiceIsAsked(t *testing.T) {
 		},
 		"show": {[]string{"dlq", "show", "17", "--payload"}, recorded{"dead-letters/17", "payload=true", ""}},
 		"replay": {
-			append(append([]string{"dlq", "replay", "--limit", "3", "--rate", "1.5", "--force"}, filter...), who...),
-			recorded{"dead-letters/replay", "", `{` + done + `,"force":true,"rate":1.5,` +
+			append(append([]string{"dlq", "replay", "--limit", "3", "--rate", "1.5", "--force", "--accept-gap"},
+				filter...), who...),
+			recorded{"dead-letters/replay", "", `{` + done + `,"accept_gap":true,"force":true,"rate":1.5,` +
 				`"filter":{"state":"waiting","limit":3,` + filterJSON + `}}`},
 		},
 		"replay ids, dry": {

@@ -148,7 +148,8 @@ func TestLookupTellsRecordsOfOneIDApart(t *testing.T) {
 	b.file(t, filed{"a", "e2", "permanent", "c", "replayed", "applied", 1})
 	outcomes := func(event, payload string) (list []string) {
 		_, err := b.pool.Exec(t.Context(), `insert into public.inbox (consumer, event_id, event_time, event_type,
-			payload_hash, metadata) values ('a', $1, '1970-01-01', 't.v1', sha256($2::bytea), '{}')`, event, []byte(payload))
+			payload_hash, metadata) values ('a', $1, '1970-01-01', 't.v1', sha256($2::bytea),
+			'{"outcome":"applied"}')`, event, []byte(payload))
 		require.NoError(t, err)
 		_, body := b.call(t, "GET", "/admin/v1/inbox/events?event_id="+event, "")
 		var events adminapi.InboxEvents

@@ -58,7 +58,8 @@ func (s *server) replay(
 		of := filter
 		of.Consumer, of.Limit = c.Name, 0
 		report, err := c.Replay(ctx, of, inbox.ReplayOptions{
-			By: act.by, Reason: act.reason, DryRun: act.dryRun, Force: value(request.Force), Pace: pace, Limit: left,
+			By: act.by, Reason: act.reason, DryRun: act.dryRun, Force: value(request.Force),
+			AcceptGap: value(request.AcceptGap), Pace: pace, Limit: left,
 			OnProgress: func(inbox.Replayed) {
 				done++
 				progress(done)

@@ -56,7 +56,7 @@ func TestReplaySumsTheConsumersUp(t *testing.T) {
 			consumer("b", inbox.ReplayReport{Matched: 2, Duplicate: 1, Refused: 1}, nil, &calls),
 		}
 	})
-	_, line := b.replay(t, `{"by":"ada","reason":"r","dry_run":false,"filter":{"key":"k"},"rate":2.5,"force":true}`)
+	_, line := b.replay(t, `{"by":"ada","reason":"r","dry_run":false,"filter":{"key":"k"},"rate":2.5,"force":true,"accept_gap":true}`)
 	require.EqualValues(t, 3, line.Result.Count)
 	require.EqualValues(t, 2, line.Result.Failed)
 	require.Equal(t, []adminapi.Failure{{Subject: "7", Code: "handler_failed", Detail: "e"}}, *line.Result.Errors)
@@ -65,6 +65,7 @@ func TestReplaySumsTheConsumersUp(t *testing.T) {
 	require.Zero(t, calls[1].options.Limit)
 	require.Same(t, calls[0].options.Pace, calls[1].options.Pace, "the rate is the whole's")
 	require.True(t, calls[1].options.Force)
+	require.True(t, calls[1].options.AcceptGap)
 	require.Equal(t, "ada", calls[1].options.By)
 
 	calls = nil

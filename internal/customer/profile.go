@@ -21,7 +21,8 @@ type Profile struct {
 	MailSentAt *time.Time // when a mail server took the verification mail over; nil until the event says so
 }
 
-// ProfileEvents handles the service's own events: they build the profile.
+// ProfileEvents handles the service's own events: they build the profile. A change says only what has changed, so none
+// of them may go before its predecessor.
 func ProfileEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.UserRegistered.Type, createProfile)
@@ -30,7 +31,8 @@ func ProfileEvents() *inbox.Mux {
 	return mux
 }
 
-// MailEvents handles Notification's events: they say what became of the mail.
+// MailEvents handles Notification's events: they say what became of the mail. Each is whole in itself and their order
+// makes no difference, so their consumer needs no versions.
 func MailEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.VerificationEmailSent.Type, noteVerificationMail)
@@ -78,9 +80,12 @@ func changeProfile(ctx context.Context, tx pgx.Tx, sql string, id domain.UserID,
 	}, sql, id, value, version)
 }
 
-// The first mail counts: a second one (resent by an operator) does not move the time.
+// The first mail counts: a second one (resent by an operator) does not move the time. The event says when that was, so
+// the first is found in whichever order they come.
 const insertVerificationMail = `
-insert into verification_mail (user_id, mail_id, sent_at) values ($1, $2, $3) on conflict (user_id) do nothing`
+insert into verification_mail as m (user_id, mail_id, sent_at) values ($1, $2, $3)
+on conflict (user_id) do update set mail_id = excluded.mail_id, sent_at = excluded.sent_at
+where excluded.sent_at < m.sent_at`
 
 func noteVerificationMail(
 	ctx context.Context, tx pgx.Tx, _ cloudevent.Event, data domain.VerificationEmailSent,

@@ -61,7 +61,7 @@ type InboxConfig struct {
 	JanitorInterval time.Duration `env:"JANITOR_INTERVAL" envDefault:"1h" min:"1s" max:"24h" doc:"between two rounds that make partitions ahead and drop what is forgotten"`
 	Batch           int           `env:"BATCH" envDefault:"200" min:"1" max:"10000" doc:"events of a partition that may share a transaction"`
 	Parallel        int           `env:"PARALLEL" envDefault:"0" min:"0" max:"1000" doc:"partitions of a consumer that may handle less than a full batch at the same time; the others gather meanwhile; 0: as many as there are cores"`
-	GapWait         time.Duration `env:"GAP_WAIT" envDefault:"5s" min:"1ms" max:"5m" doc:"how long a handler that waits for a missing version waits before it parks the key"`
+	GapWait         time.Duration `env:"GAP_WAIT" envDefault:"5s" min:"1ms" max:"5m" doc:"how long a handler that waits for a missing version (inbox.GapWait) waits before it parks the key; the handlers here park at once"`
 	HandlerTimeout  time.Duration `env:"HANDLER_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one attempt of an event or a batch, transaction included"`
 	MaxAttempts     int           `env:"MAX_ATTEMPTS" envDefault:"5" min:"1" max:"1000" doc:"attempts that fail for an unknown reason before the event is given up"`
 	MaxReplays      int           `env:"MAX_REPLAYS" envDefault:"10" min:"1" max:"1000" doc:"failed replays of a dead letter after which another one has to be forced"`

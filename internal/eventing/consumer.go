@@ -23,10 +23,10 @@ type Consumer struct {
 	Name     string
 	Topic    string
 	Handlers *inbox.Mux
-	// Versioned skips events whose version their key has passed; see [inbox.Config].
+	// Versioned keeps the order of each key's versions; see [inbox.Config].
 	Versioned bool
 	// OnGap is what a versioned consumer does with an event whose predecessor is missing, where its handler was not
-	// registered with a policy of its own; see [inbox.Config].
+	// registered with a policy of its own; see [inbox.Config]. Default: inbox.GapPark.
 	OnGap inbox.GapPolicy
 	// OnDead is what a dead letter means for the later events of its key; see [inbox.Config].
 	OnDead inbox.DeadPolicy
@@ -124,6 +124,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 			together, ctx := errgroup.WithContext(ctx)
 			together.Go(func() error { return n.awaitRequirements(ctx, c) })
 			together.Go(func() error { return c.consume(ctx, n.instanceID()) })
+			together.Go(func() error { return c.inbox.ResumeGaps(ctx) })
 			err := together.Wait()
 			c.leave(ctx, n.setup.Log)
 			return err

@@ -83,7 +83,7 @@ func (in *Inbox) together(
 ) (int, error) {
 	heard := make([]*item, 0, len(items))
 	for _, it := range items {
-		if it.outcome != Ignored {
+		if !it.ignored || in.orders(it) {
 			heard = append(heard, it)
 		}
 	}
@@ -103,6 +103,7 @@ func (in *Inbox) together(
 		}
 		in.done(it, started, nil)
 	}
+	in.resumeBehind(items...)
 	return len(items), nil
 }
 
@@ -130,8 +131,8 @@ func (in *Inbox) apart(
 	}
 	if culprit > 0 {
 		for _, it := range items[:culprit] {
-			if it.outcome != Ignored {
-				it.outcome = Applied
+			if it.outcome = Applied; it.ignored {
+				it.outcome = Ignored
 			}
 		}
 		// One of them that went well before may fail now: then those behind it have not run, and come before the culprit.

@@ -248,7 +248,7 @@ func TestAWatermarkThatMovesMeanwhile(t *testing.T) {
 				}
 				return inbox.Queue(ctx, tx, `insert into ledger (event_id) values ($1)`, e.ID)
 			})
-			_, err := handle(t.Context(), records(t, t.Context(), v("key-1", 3), v("key-2", 1)))
+			_, err := handle(t.Context(), records(t, t.Context(), v("key-1", 1), v("key-2", 1)))
 			require.NoError(t, err)
 			require.Equal(t, []inbox.Outcome{inbox.Stale, inbox.Applied}, outcomes)
 			require.Equal(t, 1, b.count(t, `select count(*) from ledger`))
@@ -257,7 +257,7 @@ func TestAWatermarkThatMovesMeanwhile(t *testing.T) {
 	}
 }
 
-// Of two handlers of one consumer, one parks what skips ahead and the other, by the consumer's default, applies it.
+// Of two handlers of one consumer, one applies what skips ahead and the other, by default, parks it.
 func TestTheGapPolicyIsTheHandlers(t *testing.T) {
 	t.Parallel()
 	const otherType = "com.example.other.v1"
@@ -266,8 +266,8 @@ func TestTheGapPolicyIsTheHandlers(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			mux := inbox.NewMux()
-			inbox.Handle(mux, testType, effect, inbox.OnGap(inbox.GapPark))
-			inbox.Handle(mux, otherType, effect)
+			inbox.Handle(mux, testType, effect)
+			inbox.Handle(mux, otherType, effect, inbox.OnGap(inbox.GapAllow))
 			require.Panics(t, func() { inbox.Handle(mux, "x", effect, inbox.OnGap("sometimes")) })
 			b.cfg.Versioned, b.cfg.Batch, b.cfg.OnGapOf = true, batch, mux.OnGap
 			var outcomes []inbox.Outcome

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
@@ -29,6 +30,21 @@ type claim struct {
 	owner    string // of this claim alone: the same process may have the partition again before its last row is removed
 	suspects int    // events that may have ended the last owner and have not yet proved harmless
 	repeats  int    // transactions in a row that found nothing new
+
+	waitedAt time.Time // when the last wait for a missing predecessor was in vain
+}
+
+// waited notes a wait in vain.
+func (c *claim) waited() {
+	if c != nil {
+		c.waitedAt = time.Now()
+	}
+}
+
+// hasWaited says that the partition has waited lately, and that its next gap parks at once: if thousands of keys have
+// one, the partition loses a tenth of its time and not a wait for each of them.
+func (c *claim) hasWaited(wait time.Duration) bool {
+	return c != nil && !c.waitedAt.IsZero() && time.Since(c.waitedAt) < 9*wait
 }
 
 // Inserting reports the row that was there before: a statement does not see what it writes itself.

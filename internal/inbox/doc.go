@@ -23,10 +23,10 @@
 //	tx.go queue.go column.go                   what is sent to the database, in few round trips
 //	entry.go record.go record_one.go           what is remembered of an event, and the statement that remembers it
 //	compare.go look.go                         what an id means that was there before
-//	order.go watermark.go hold.go              a key's order: versions, gaps, what parks behind what
+//	order.go gap.go watermark.go hold.go       a key's order: versions, gaps, what parks behind what
 //	retry.go late.go deadletter.go             what failed or took too long, and what is given up
 //	claim.go suspect.go                        whose a partition is, and what may have killed its last owner
-//	replay*.go pace.go                         dead letters that are taken up again
+//	resume.go replay*.go pace.go               parked events that go on by themselves, dead letters that are replayed
 //	janitor.go partition.go forget.go          the past
 //	lookup.go stats.go metrics.go measure.go   what can be seen from outside
 //
@@ -45,7 +45,8 @@
 // each key has reached. It is moved before the handlers' writes, by a statement that fails if the version is not the
 // one that was read (watermark.go): of two transactions on a key one waits, fails and decides anew. A key with a dead
 // letter that holds it parks what comes after it, and a replay takes both up in order (hold.go has the race between
-// them). The versions are never purged, so no redelivery can put an old state over a new one, however late it comes.
+// them). An event whose predecessor is missing parks too, and goes on when that one is applied (gap.go, resume.go). The
+// versions are never purged, so no redelivery can put an old state over a new one, however late it comes.
 //
 // # Many events in one transaction
 //
@@ -61,6 +62,7 @@
 //	each outcome, alone and in batches   TestScenarios
 //	a record that kills the process      TestARecordThatKillsTheProcess
 //	what is forgotten, and when          janitor_test.go, TestAJanitorThatDies
+//	what comes out of order              TestEventsThatComeOutOfOrder; through both services in package e2e
 //	replays                              replay_test.go, replay_crash_test.go; beside the consumer: hold_test.go
 //
 // With a broker, and members that come, go and freeze: crash_test.go and overlap_test.go of package eventing. Effects

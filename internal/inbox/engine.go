@@ -30,6 +30,11 @@ type item struct {
 	suspect bool                                // may have ended a process
 	again   bool                                // it was given up before
 	waited  bool                                // for its predecessor, for as long as it may
+	ignored bool                                // of a type that has no handler: its version may count all the same
+	jumps   bool                                // its version is too far above its key's
+	frees   bool                                // what is parked in its key may have waited for it
+	accepts bool                                // an operator goes on without its predecessors
+	forced  bool                                // also over a jump
 	eager   bool                                // its watermark is moved before its handler runs, not only sent after it
 }
 

@@ -28,16 +28,22 @@ type metadata struct {
 	partition     int32
 	offset        int64
 	correlationID string
-	outcome       Outcome // where that is not applied
+	outcome       Outcome // empty: applied
 	bare          bool    // nothing of all that is known
 }
 
-// append writes the JSON. Its processing_time is when, by this process's clock, the transaction took the event up: next
-// to processed_at, the database's clock, it shows a clock that is wrong. It is written by hand because it is written
-// with every event.
+// append writes the JSON, by hand because it is written with every event. Its outcome is what the event comes to if
+// nothing keeps its handler from running; the few rows for which that proves wrong are corrected in the same
+// transaction. Its processing_time is when, by this process's clock, the transaction took the event up: next to
+// processed_at, the database's clock, it shows a clock that is wrong.
 func (m *metadata) append(to []byte, now time.Time) []byte {
 	to = append(to, `{"processing_time":"`...)
 	to = append(now.UTC().AppendFormat(to, time.RFC3339Nano), '"')
+	outcome := Applied
+	if m.outcome != "" {
+		outcome = m.outcome
+	}
+	to = append(append(append(to, `,"outcome":"`...), outcome...), '"')
 	if m.bare {
 		return append(to, '}')
 	}
@@ -47,7 +53,6 @@ func (m *metadata) append(to []byte, now time.Time) []byte {
 		{`,"group":`, m.group},
 		{`,"topic":`, m.topic},
 		{`,"correlation_id":`, m.correlationID},
-		{`,"outcome":`, string(m.outcome)},
 	} {
 		if text.value != "" {
 			// The error says that something was no UTF-8 and has been replaced, which is what is wanted here.

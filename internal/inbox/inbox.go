@@ -30,17 +30,25 @@ type Config struct {
 	// Validate checks an accepted event against its contract before a transaction is opened. Its errors are
 	// permanent. Default: no check.
 	Validate func(cloudevent.Event) error
-	// Versioned skips events whose version the key has reached already (outcome stale). It costs one more statement
-	// per event; handlers that overwrite state want it.
+	// Versioned keeps the order of a key's versions, which count from 1: an event whose version the key has reached is
+	// skipped (outcome stale), one whose predecessor is missing is OnGap's matter. Events of types that Accepts refuses
+	// count too. It costs one more statement per event; handlers whose events build on each other want it. A consumer
+	// that becomes versioned later, or starts in the middle of its topic, finds a gap in every key: see
+	// [ReplayOptions.AcceptGap].
 	Versioned bool
 	// OnGap is what a versioned consumer does with an event whose predecessor it has not applied, unless OnGapOf says
-	// otherwise. Default: GapAllow.
+	// otherwise. Default: GapPark, which is right for any event.
 	OnGap GapPolicy
 	// OnGapOf is the policy of single event types; "" stands for OnGap. [Mux.OnGap] is made for it. Default: none.
 	OnGapOf func(eventType string) GapPolicy
-	// GapWait is for how long GapWait waits before it parks; the partition waits too. Default, and 0: 5 s. Who does not
-	// want to wait parks, with GapPark.
+	// GapWait is for how long GapWait waits before it parks; the partition waits too. After a wait in vain the partition's
+	// gaps park at once for nine times as long. Default, and 0: 5 s.
 	GapWait time.Duration
+	// MaxJump is how far above the key's last version an event may be to be applied in spite of a gap. An event beyond
+	// it parks whatever OnGap says: after it, all versions below would be skipped. Default: 1000.
+	MaxJump int64
+	// ResumeEvery is the time between two rounds of [Inbox.ResumeGaps]. Default: 5 s.
+	ResumeEvery time.Duration
 	// Batch is how many events of a partition may share a transaction; see [Inbox.BatchMiddleware]. Default: 200.
 	Batch int
 	// OnConflict is what an id that comes back with another payload means. Default: ConflictError.
@@ -52,7 +60,7 @@ type Config struct {
 	// as it takes. Parked records are not given up. Default: no copy.
 	Copy func(context.Context, pgx.Tx, deadletter.Letter) error
 	// Handler handles what [Inbox.Replay] takes up: the function that the middleware wraps. Default: none, and then
-	// there are no replays.
+	// there are no replays, and nothing that is parked is taken up by itself.
 	Handler message.HandlerFunc
 	// MaxReplays is how many failed replays a dead letter may have before another one is refused. Default: 10.
 	MaxReplays int
@@ -99,7 +107,13 @@ func (c Config) withDefaults() Config {
 		c.Copy = func(context.Context, pgx.Tx, deadletter.Letter) error { return nil }
 	}
 	if c.OnGap == "" {
-		c.OnGap = GapAllow
+		c.OnGap = GapPark
+	}
+	if c.MaxJump == 0 {
+		c.MaxJump = 1000
+	}
+	if c.ResumeEvery == 0 {
+		c.ResumeEvery = 5 * time.Second
 	}
 	if c.OnGapOf == nil {
 		c.OnGapOf = func(string) GapPolicy { return "" }
@@ -161,6 +175,9 @@ func (c Config) validate() error {
 	}
 	if c.Batch < 1 || c.GapWait < 0 {
 		wrong("batch %d, gap wait %s: want at least 1 and not negative", c.Batch, c.GapWait)
+	}
+	if c.MaxJump < 1 || c.ResumeEvery < 0 {
+		wrong("max jump %d, resume every %s: want at least 1 and positive", c.MaxJump, c.ResumeEvery)
 	}
 	if c.MaxAttempts < 1 || c.MaxReplays < 1 {
 		wrong("max attempts is %d, max replays %d, want at least 1", c.MaxAttempts, c.MaxReplays)

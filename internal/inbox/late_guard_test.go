@@ -57,7 +57,7 @@ func TestAVersionedHandlerThatIsAlwaysLate(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.cfg.Versioned, b.cfg.MaxAttempts, b.cfg.HandlerTimeout = true, 1, time.Second
-			require.NoError(t, b.deliver(t, record(t, v("key-1", 2), 1), late))
+			require.NoError(t, b.deliver(t, record(t, v("key-1", 1), 1), late))
 			require.Equal(t, []string{inbox.CodeHandlerTimeout}, b.list(t, `select code from dead_letter`))
 		})
 	}

@@ -18,6 +18,11 @@ func (in *Inbox) look(ctx context.Context, items []*item) (all bool, err error) 
 	if c == nil || c.repeats < lookAfter || items[0].suspect { // a suspect's count goes with its transaction
 		return false, nil
 	}
+	for _, it := range items {
+		if it.ignored { // whether its version is counted is in another table
+			return false, nil
+		}
+	}
 	sql, args := in.hashesOf(items)
 	rows, err := in.cfg.Pool.Query(ctx, sql, args...)
 	if err != nil {

@@ -18,19 +18,21 @@ func TestLookupAndStats(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
 	for consumer, metadata := range map[string]string{
-		"a": `{"topic":"users","partition":3,"offset":17}`, "b": `{"outcome":"dead"}`, "other": `{}`,
+		"a":      `{"outcome":"applied","topic":"users","partition":3,"offset":17}`,
+		"before": `{"topic":"users"}`, "b": `{"outcome":"dead"}`, "other": `{}`,
 	} {
 		_, err := pool.Exec(t.Context(), remember, consumer, "e", metadata)
 		require.NoError(t, err)
 	}
-	found, err := inbox.Lookup(t.Context(), pool, []string{"a", "b", "c"}, "e")
+	found, err := inbox.Lookup(t.Context(), pool, []string{"a", "b", "before", "c"}, "e")
 	require.NoError(t, err)
-	require.Len(t, found, 2, "of the consumers asked for alone")
+	require.Len(t, found, 3, "of the consumers asked for alone")
 	require.Equal(t, inbox.Remembered{
 		Consumer: "a", EventID: "e", EventType: "t.v1", Outcome: inbox.Applied, ProcessedAt: found[0].ProcessedAt,
 		PayloadHash: []byte{1}, Topic: "users", Partition: 3, Offset: 17,
 	}, found[0])
 	require.Equal(t, inbox.Dead, found[1].Outcome)
+	require.Equal(t, inbox.OutcomeUnknown, found[2].Outcome, "of a row from before outcomes were stored")
 	found, err = inbox.Lookup(t.Context(), pool, []string{"a"}, "unknown")
 	require.NoError(t, err)
 	require.Empty(t, found)
@@ -39,6 +41,6 @@ func TestLookupAndStats(t *testing.T) {
 	require.NoError(t, err)
 	stats, err := inbox.ReadStats(t.Context(), pool)
 	require.NoError(t, err)
-	require.EqualValues(t, 3, stats.Remembered)
+	require.EqualValues(t, 4, stats.Remembered)
 	require.Equal(t, 2000, stats.RemembersFrom.UTC().Year(), "as a new installation has it")
 }

@@ -37,9 +37,10 @@ func (in *Inbox) single(msg *message.Message, next message.HandlerFunc) error {
 		return err
 	}
 	it := &item{claim: claim}
-	if in.recognize(it, msg, next); it.outcome == Ignored {
-		in.done(it, started, nil)
-		return nil
+	if in.recognize(it, msg, next); it.ignored {
+		err := in.pass(it)
+		in.done(it, started, err)
+		return err
 	}
 	try, err := in.examine(msg, claim)
 	if err != nil {
@@ -51,12 +52,29 @@ func (in *Inbox) single(msg *message.Message, next message.HandlerFunc) error {
 	err = in.alone(it, try)
 	try.outcome, try.again = it.outcome, it.again
 	in.done(it, started, err)
+	in.resumeBehind(it)
 	return err
 }
 
+// pass counts an event that has no handler in its key's order, where there is one. It runs nothing, so it is no suspect
+// and cannot fail for a reason of its own.
+func (in *Inbox) pass(it *item) error {
+	if !in.orders(it) {
+		return nil
+	}
+	err := in.insist(it.ctx, "pass over event", func(context.Context) error { return in.apply(it.ctx, []*item{it}) })
+	if err == nil {
+		in.resumeBehind(it)
+	}
+	return err
+}
+
+// orders says whether the event has a place in its key's order although no handler wants it.
+func (in *Inbox) orders(it *item) bool { return in.cfg.Versioned && it.event.Version > 0 }
+
 // read fills the item with the message. Its outcome is Applied when a transaction has to say more.
 func (in *Inbox) read(it *item, msg *message.Message, next message.HandlerFunc) {
-	if in.recognize(it, msg, next); it.outcome != Ignored {
+	if in.recognize(it, msg, next); !it.ignored {
 		in.check(it)
 	}
 }
@@ -68,8 +86,9 @@ func (in *Inbox) recognize(it *item, msg *message.Message, next message.HandlerF
 	it.origin, _ = cloudevent.OriginFrom(it.ctx)
 	it.event, it.wrong = cloudevent.FromMessage(msg)
 	it.decoded = it.wrong == nil
+	it.waited = it.waited || it.claim.hasWaited(in.cfg.GapWait)
 	if it.decoded && !in.cfg.Accepts(it.event.Type) {
-		it.outcome = Ignored
+		it.ignored, it.outcome = true, Ignored
 	}
 }
 
@@ -126,7 +145,9 @@ func (in *Inbox) persist(it *item, l *letter) error {
 			if gap.IsZero() {
 				gap = time.Now()
 			}
-			it.waited = time.Since(gap) >= in.cfg.GapWait
+			if it.waited = time.Since(gap) >= in.cfg.GapWait; it.waited {
+				it.claim.waited()
+			}
 			if err := in.again(it.ctx, nil, min(in.cfg.RetryMin, in.cfg.GapWait)); err != nil {
 				return err
 			}
@@ -160,12 +181,27 @@ func (in *Inbox) settle(it *item) error {
 		reason = &codedError{CodeConflict, failure.AsPermanent(errConflict)}
 	case it.outcome == Expired:
 		reason = &codedError{CodeTooOld, failure.AsPermanent(ErrExpired)}
+	case it.outcome == Conflict:
+		return in.noteConflict(it)
 	default:
 		return nil
 	}
 	l := it.letter()
 	l.failed(reason, time.Now())
 	return in.giveUp(it, l)
+}
+
+const markConflict = `
+update public.inbox set metadata = metadata || jsonb_build_object('conflict', $4::text)
+where consumer = $1 and event_id = $2 and event_time = $3`
+
+// noteConflict leaves a mark of a record that is only warned of on the row of the event that has its id.
+func (in *Inbox) noteConflict(it *item) error {
+	at := fmt.Sprintf("%s[%d]@%d", it.origin.Topic, it.origin.Partition, it.origin.Offset)
+	return in.insist(it.ctx, "note conflict", func(ctx context.Context) error {
+		_, err := in.cfg.Pool.Exec(ctx, markConflict, in.cfg.Consumer, it.entry.id, it.entry.place, at)
+		return err
+	})
 }
 
 // done tells everybody who wants to know.

@@ -54,6 +54,7 @@ func TestTheInboxRowSaysWhereTheRecordLay(t *testing.T) {
 	delete(got, "processing_time")
 	require.Equal(t, map[string]any{
 		"group": "local.test", "topic": "topic-1", "partition": 2., "offset": 42., "correlation_id": "trace-me",
+		"outcome": "applied",
 	}, got)
 	require.WithinDuration(t, time.Now(), at, time.Minute, "a UUIDv7's own time, not ce_time")
 }
@@ -75,6 +76,10 @@ func TestTheSameIDWithAnotherPayloadIsAConflict(t *testing.T) {
 			if mode == inbox.ConflictWarn {
 				require.Equal(t, inbox.Conflict, last)
 				require.Zero(t, b.count(t, `select count(*) from dead_letter`))
+				found, err := inbox.Lookup(t.Context(), b.pool, []string{"test"}, e.ID)
+				require.NoError(t, err)
+				require.Equal(t, inbox.Applied, found[0].Outcome, "the event that came first")
+				require.Equal(t, "topic-1[2]@2", found[0].Conflict, "the one that came second")
 				return
 			}
 			require.Equal(t, inbox.Conflict, last)

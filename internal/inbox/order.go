@@ -12,17 +12,20 @@ import (
 	"example.com/twinbox/internal/failure"
 )
 
-// GapPolicy says what a versioned consumer does with an event whose predecessor it has not applied.
+// GapPolicy says what a versioned consumer does with an event whose predecessor it has not applied. The first event of
+// a key is one, too, unless its version is 1.
 type GapPolicy string
 
 const (
-	// GapAllow applies it: right where each event carries the whole state. The default.
-	GapAllow GapPolicy = "allow"
-	// GapWait tries again for GapWait, in which another owner of the partition or a replay may apply the predecessor,
-	// and then parks. The partition waits meanwhile.
-	GapWait GapPolicy = "wait"
-	// GapPark parks the event at once: right where an event says only what changed.
+	// GapPark puts the event and what follows it in its key aside, and takes them up again as soon as the predecessor
+	// is applied. The partition goes on meanwhile. Right where an event says only what changed, and the default.
 	GapPark GapPolicy = "park"
+	// GapWait tries again for Config.GapWait, in which another owner of the partition or a replay may apply the
+	// predecessor, and then parks. The partition waits meanwhile, for at most a tenth of its time.
+	GapWait GapPolicy = "wait"
+	// GapAllow applies the event and skips its predecessors when they come: it declares that every event of the type
+	// carries the whole state. A jump of more than Config.MaxJump parks all the same.
+	GapAllow GapPolicy = "allow"
 )
 
 func (p GapPolicy) valid() bool { return p == GapAllow || p == GapWait || p == GapPark }
@@ -37,33 +40,46 @@ func (in *Inbox) onGap(it *item) GapPolicy {
 
 var (
 	errGap    = errors.New("an earlier version of the key is missing")
+	errJump   = errors.New("the version is too far above the key's")
 	errBehind = errors.New("an earlier event of the key is parked")
 	errMoved  = failure.AsTransient(errors.New("another transaction applied an event of the key meanwhile"))
 )
 
 // decide keeps the order of the keys: of the items that are new it finds those that must not run now. It follows the
 // items in order, so that an event sees what the ones before it in the same batch change.
-func (in *Inbox) decide(ctx context.Context, tx pgx.Tx, items []*item, s *state) error {
+func (in *Inbox) decide(ctx context.Context, tx pgx.Tx, items []*item, s *state) (err error) {
 	if err := in.keepHolders(ctx, tx, items, s); err != nil {
 		return err
 	}
 	var moved moves
-	var parked []*item
+	var skipped, parked []*item
 	for i, it := range items {
+		if it.ignored {
+			if err := in.passOver(ctx, tx, it, s, &moved); err != nil {
+				return err
+			}
+			continue
+		}
 		if it.outcome != Applied {
 			continue
 		}
-		if it.outcome = in.follow(it, s, &moved); it.outcome == waits {
-			return &itemError{i, errGap}
-		}
-		if it.outcome == Parked || it.outcome == Gap {
-			parked = append(parked, it)
-		}
-	}
-	if len(parked) > 0 {
-		if err := in.park(ctx, tx, parked); err != nil {
+		if it.outcome, err = in.follow(ctx, tx, it, s, &moved); err != nil {
 			return err
 		}
+		switch it.outcome {
+		case waits:
+			return &itemError{i, errGap}
+		case Stale:
+			skipped = append(skipped, it)
+		case Parked, Gap:
+			skipped, parked = append(skipped, it), append(parked, it)
+		}
+	}
+	if err := in.park(ctx, tx, parked); err != nil {
+		return err
+	}
+	if err := in.note(ctx, tx, skipped); err != nil {
+		return err
 	}
 	return in.advance(ctx, tx, &moved)
 }
@@ -72,28 +88,42 @@ func (in *Inbox) decide(ctx context.Context, tx pgx.Tx, items []*item, s *state)
 const waits Outcome = "waits"
 
 // follow finds the event's place behind what its key has seen.
-func (in *Inbox) follow(it *item, s *state, moved *moves) Outcome {
+func (in *Inbox) follow(ctx context.Context, tx pgx.Tx, it *item, s *state, moved *moves) (Outcome, error) {
 	key, version := it.event.Subject, it.event.Version
-	if first, blocked := s.parked[key]; blocked && (version == 0 || version > first) {
+	first, blocked := s.parked[key]
+	if blocked && (version == 0 || version > first) {
 		s.parked[key] = min(first, version) // its letter holds the key too
-		return Parked
+		return Parked, nil
 	}
 	if !in.cfg.Versioned || version == 0 {
-		return Applied
+		return Applied, nil
 	}
 	known := s.watermarks[key]
-	switch policy := in.onGap(it); {
-	case version <= known:
-		return Stale
-	case version == known+1 || policy == GapAllow:
-		moved.note(key, known, version)
-		s.watermarks = with(s.watermarks, key, version)
-		return Applied
-	case policy == GapWait && !it.waited:
-		return waits
+	if version <= known {
+		return Stale, nil
 	}
-	s.parked = with(s.parked, key, version)
-	return Gap
+	if version > known+1 {
+		open, err := in.gap(ctx, tx, it, known)
+		if err != nil {
+			return Failed, err
+		}
+		if open && !it.waited && in.onGap(it) == GapWait && !it.jumps {
+			return waits, nil
+		}
+		if open {
+			s.parked = with(s.parked, key, version)
+			return Gap, nil
+		}
+	}
+	in.move(it, s, moved, known)
+	return Applied, nil
+}
+
+// move raises the key's watermark to the item's version.
+func (in *Inbox) move(it *item, s *state, moved *moves, known int64) {
+	moved.note(it.event.Subject, known, it.event.Version)
+	s.watermarks = with(s.watermarks, it.event.Subject, it.event.Version)
+	_, it.frees = s.parked[it.event.Subject] // what is parked is above it, and may have waited for it
 }
 
 func with(m map[string]int64, key string, number int64) map[string]int64 {
@@ -104,26 +134,34 @@ func with(m map[string]int64, key string, number int64) map[string]int64 {
 	return m
 }
 
-const markParked = `
+// markOutcomes corrects rows that were written as applied, before it was known what becomes of the event.
+const markOutcomes = `
 update public.inbox set metadata = metadata || jsonb_build_object('outcome', p.outcome)
 from unnest($2::text[], $3::timestamptz[], $4::text[]) as p (id, place, outcome)
 where consumer = $1 and event_id = p.id and event_time = p.place`
 
+// note stores the outcomes of events that were recorded in this transaction and are not applied.
+func (in *Inbox) note(ctx context.Context, tx pgx.Tx, items []*item) error {
+	if len(items) == 0 {
+		return nil
+	}
+	ids, outcomes, places := make([]string, len(items)), make([]string, len(items)), make([]time.Time, len(items))
+	for i, it := range items {
+		ids[i], outcomes[i], places[i] = it.entry.id, string(it.outcome), it.entry.place
+	}
+	if err := Queue(ctx, tx, markOutcomes, in.cfg.Consumer, ids, places, outcomes); err != nil {
+		return fmt.Errorf("store outcomes: %w", err)
+	}
+	return nil
+}
+
 // park files the records in order. Their inbox rows stay: a redelivery is a duplicate, and what takes a parked record
 // up again knows it by its dead letter.
 func (in *Inbox) park(ctx context.Context, tx pgx.Tx, items []*item) error {
-	var ids, outcomes []string
-	var places []time.Time
 	for _, it := range items {
-		ids, places = append(ids, it.entry.id), append(places, it.entry.place)
-		outcomes = append(outcomes, string(it.outcome))
 		l := it.letter()
 		l.parked = true
-		reason := &codedError{CodeGap, errGap}
-		if it.outcome == Parked {
-			reason = &codedError{CodeParked, errBehind}
-		}
-		l.failed(reason, time.Now())
+		l.failed(it.parkedFor(), time.Now())
 		sql, args, err := deadletter.Insertion(in.filed(l, true))
 		if err == nil {
 			err = Queue(ctx, tx, sql, args...)
@@ -132,8 +170,16 @@ func (in *Inbox) park(ctx context.Context, tx pgx.Tx, items []*item) error {
 			return fmt.Errorf("insert dead letter: %w", err)
 		}
 	}
-	if err := Queue(ctx, tx, markParked, in.cfg.Consumer, ids, places, outcomes); err != nil {
-		return fmt.Errorf("mark parked events: %w", err)
-	}
 	return nil
+}
+
+// parkedFor is why the item is parked, with the code of its dead letter.
+func (it *item) parkedFor() *codedError {
+	switch {
+	case it.outcome == Parked:
+		return &codedError{CodeParked, errBehind}
+	case it.jumps:
+		return &codedError{CodeJump, errJump}
+	}
+	return &codedError{CodeGap, errGap}
 }

@@ -14,11 +14,11 @@ const (
 	Applied   Outcome = "applied"   // new: the handler ran and its writes are committed
 	Duplicate Outcome = "duplicate" // same id, same payload: skipped, and no error
 	Conflict  Outcome = "conflict"  // same id, other payload: never applied; see ConflictMode
-	Stale     Outcome = "stale"     // the key is at this version or a later one: skipped
+	Stale     Outcome = "stale"     // the key is at this version or beyond it: skipped
 	Gap       Outcome = "gap"       // an earlier version of the key is missing: parked; see GapPolicy
 	Parked    Outcome = "parked"    // an earlier event of the key is parked: parked behind it
 	Expired   Outcome = "expired"   // older than the inbox remembers: dead-lettered, never applied blindly
-	Ignored   Outcome = "ignored"   // a type that this consumer has no handler for: skipped, nothing recorded
+	Ignored   Outcome = "ignored"   // a type that this consumer has no handler for: skipped, only its version counts
 	Dead      Outcome = "dead"      // given up: the record is in the dead_letter table
 	Failed    Outcome = "failed"    // nothing was committed; the delivery will be repeated
 )
@@ -47,7 +47,8 @@ const (
 	CodeHandlerPanic   = "handler_panic"
 	CodePublishes      = "handler_publishes"
 	CodeTooOld         = "too_old"
-	CodeGap            = "version_gap"
+	CodeGap            = "version_gap"  // an earlier version of its key is missing
+	CodeJump           = "version_jump" // it is more than [Config.MaxJump] above its key's version
 	CodeParked         = "parked_behind"
 	CodeProcessDied    = "process_died" // the process ended each time it tried
 )

@@ -31,7 +31,9 @@ func TestABatchReadsOnlyItsOwnLetters(t *testing.T) {
 			var msgs []*message.Message
 			for _, key := range []string{"a", "b", "c", "held-0", fmt.Sprint("held-", handled)} {
 				e := newEvent()
-				e.Subject, e.Version = key, int64(handled)
+				if e.Subject = key; len(key) == 1 {
+					e.Version = int64(handled) // a held key parks without one, too
+				}
 				msgs = append(msgs, record(t, e, int64(handled)))
 			}
 			_, err := handle(t.Context(), msgs)

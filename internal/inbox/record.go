@@ -59,13 +59,13 @@ func (in *Inbox) record(ctx context.Context, tx pgx.Tx, items []*item) error {
 	if err != nil {
 		return err
 	}
-	s, err := in.ask(ctx, tx, unique)
+	s, err := in.ask(ctx, tx, unique, subjects(items))
 	if err != nil {
 		return err
 	}
 	var seen []*item
 	for _, it := range items {
-		if !it.isNew(s) {
+		if !it.ignored && !it.isNew(s) {
 			seen = append(seen, it)
 		}
 	}
@@ -96,15 +96,19 @@ func (it *item) isNew(s *state) bool {
 
 var errOtherTime = errors.New("an id is in the batch with two times")
 
-// firsts leaves out an id's second occurrence in the batch. It refuses one with another time, which an id that carries
-// none may come with: that the inbox does not remember the first one's says nothing of the second.
+// firsts are the items to record: without those that no handler wants and without an id's second occurrence in the
+// batch. It refuses one with another time, which an id that carries none may come with: that the inbox does not
+// remember the first one's says nothing of the second.
 func firsts(items []*item) ([]*item, error) {
-	if len(items) == 1 {
+	if len(items) == 1 && !items[0].ignored {
 		return items, nil
 	}
 	seen := make(map[string]time.Time, len(items))
 	unique := make([]*item, 0, len(items))
 	for i, it := range items {
+		if it.ignored {
+			continue
+		}
 		at, again := seen[it.entry.id]
 		switch {
 		case !again:
@@ -117,14 +121,16 @@ func firsts(items []*item) ([]*item, error) {
 	return unique, nil
 }
 
-func (in *Inbox) ask(ctx context.Context, tx pgx.Tx, items []*item) (*state, error) {
-	if len(items) == 1 {
+// ask inserts the items' rows and reads the state of the keys.
+func (in *Inbox) ask(ctx context.Context, tx pgx.Tx, items []*item, keys []string) (*state, error) {
+	if len(items) == 1 && len(keys) <= 1 {
 		return in.askOne(ctx, tx, items[0])
 	}
 	s := &state{inserted: make(map[string]bool, len(items))}
 	batch := &pgx.Batch{}
-	in.queueInsert(batch, items, s)
-	keys := subjects(items)
+	if len(items) > 0 {
+		in.queueInsert(batch, items, s)
+	}
 	if len(keys) > 0 {
 		names := make([][]byte, len(keys))
 		for i, key := range keys {

@@ -42,6 +42,7 @@ type replay struct {
 	at      position
 	key     []byte            // that was looked at last
 	flows   []byte            // the key, once a letter of it succeeded; nil is equal to no key
+	only    int64             // the one letter that is picked, of a replay of its key; else 0
 	unsure  *cloudevent.Event // of the letter at work, when its commit was sent and not answered
 	ended   bool
 	report  ReplayReport
@@ -137,6 +138,9 @@ func (r *replay) take(ctx context.Context, l deadletter.Letter) error {
 	}
 	if !stopped && !r.options.DryRun { // which counts what was picked
 		r.flows = l.Key
+	}
+	if err := r.rename(ctx, l, done); err != nil {
+		return err
 	}
 	r.report.count(done)
 	if !r.options.DryRun {

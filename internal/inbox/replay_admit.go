@@ -29,12 +29,13 @@ func (r *replay) read(ctx context.Context, l deadletter.Letter) (*item, error) {
 		Group: l.Group, Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Time: l.RecordTime,
 		Key: l.Key, Headers: headers, LastOffset: l.Offset,
 	}))
-	it := &item{waited: true} // a gap is one: nobody waits here
+	// No replay waits for what is missing.
+	it := &item{waited: true, accepts: r.options.AcceptGap, forced: r.options.Force}
 	r.in.read(it, msg, r.in.cfg.Handler)
 	switch {
 	case it.wrong != nil:
 		return it, &refusal{(&letter{err: it.wrong}).code(), it.wrong}
-	case it.outcome == Ignored:
+	case it.ignored:
 		return it, &refusal{CodeNoHandler, errors.New("the consumer handles no events of type " + it.event.Type)}
 	case l.Remembered && it.event.ID != l.EventID:
 		return it, &refusal{CodeIDChanged, errors.New("the edited record carries another event id")}
@@ -93,7 +94,7 @@ func (r *replay) rehearse(ctx context.Context, l deadletter.Letter, done *Replay
 // too and waits itself. The hash stays that of the record that came: its redelivery is a duplicate, whatever was put in
 // its place.
 const reclaimEntry = `
-update public.inbox set metadata = metadata || '{"outcome": "replayed"}'
+update public.inbox set metadata = metadata || '{"outcome": "applied"}'
 where consumer = $1 and event_id = $2 and event_time = $3 and payload_hash = $4
     and metadata ->> 'outcome' in ('dead', 'parked', 'gap')`
 
@@ -114,11 +115,15 @@ func (in *Inbox) claim(
 	if err != nil {
 		return Failed, fmt.Errorf("read watermark: %w", err)
 	}
-	switch outcome = in.follow(it, s, &moved); outcome {
+	if it.outcome, err = in.follow(ctx, w, it, s, &moved); err != nil {
+		return Failed, err
+	}
+	switch it.outcome {
 	case Stale:
-		return Stale, nil
+		return Stale, in.note(ctx, w, []*item{it})
 	case Gap:
-		return Failed, &refusal{CodeGap, errGap}
+		reason := it.parkedFor()
+		return Failed, &refusal{reason.code, reason.err}
 	default:
 		return Applied, in.advance(ctx, w, &moved)
 	}

@@ -22,9 +22,21 @@ where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3
     and (%s or key = $5 and class = 'parked')
 order by key_start, version, id limit %d`
 
+// nextOfKey is nextLetters for one letter and its key, at the cost of that key.
+const nextOfKey = `
+select ` + deadletter.Columns + ` from public.dead_letter
+where consumer = $1 and state = 'waiting' and key_start = $2 and (version, id) > ($3, $4)
+    and (id = $6 or key = $5 and class = 'parked')
+order by version, id limit 1`
+
 func (r *replay) peek(ctx context.Context, q audit.Querier, limit int) ([]deadletter.Letter, error) {
-	args := append([]any{r.in.cfg.Consumer, r.at.key, r.at.version, r.at.id, r.flows}, r.args...)
-	sql := deadletter.Page(fmt.Sprintf(nextLetters, r.where, limit), "key_start, version, id")
+	sql, args := nextOfKey, []any{r.in.cfg.Consumer, r.at.key, r.at.version, r.at.id, r.flows}
+	if r.only != 0 {
+		args = append(args, r.only)
+	} else {
+		args = append(args, r.args...)
+		sql = deadletter.Page(fmt.Sprintf(nextLetters, r.where, limit), "key_start, version, id")
+	}
 	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("find dead letters: %w", err)
@@ -202,6 +214,22 @@ func lockLetter(ctx context.Context, tx pgx.Tx, id int64) (deadletter.Letter, er
 	return l, err
 }
 
+const renameLetter = `
+update public.dead_letter set code = $2, error = $3 where id = $1 and state = 'waiting' and class = 'parked'`
+
+// rename says of a parked letter what keeps it now: the one that it was parked behind is gone, and a version before it
+// is missing.
+func (r *replay) rename(ctx context.Context, l deadletter.Letter, done Replayed) error {
+	gap := done.Outcome == ReplayRefused && (done.Code == CodeGap || done.Code == CodeJump)
+	if !gap || !l.Parked() || l.Code == done.Code || r.options.DryRun {
+		return nil
+	}
+	if _, err := r.in.cfg.Pool.Exec(ctx, renameLetter, l.ID, done.Code, done.Error); err != nil {
+		return fmt.Errorf("note gap of dead letter: %w", err)
+	}
+	return nil
+}
+
 const settleLetter = `
 update public.dead_letter set state = 'replayed', outcome = $2, settled_at = clock_timestamp() where id = $1`
 
@@ -221,6 +249,9 @@ func (r *replay) settle(ctx context.Context, w *work, l deadletter.Letter, outco
 func (r *replay) action(id int64, detail map[string]string) audit.Action {
 	if r.options.Force {
 		detail["forced"] = "true"
+	}
+	if r.options.AcceptGap {
+		detail["accepted_gap"] = "true"
 	}
 	return audit.Action{
 		By: r.options.By, Verb: "replay", Reason: r.options.Reason, Kind: deadletter.Kind,

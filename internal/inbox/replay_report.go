@@ -10,6 +10,10 @@ type ReplayOptions struct {
 	DryRun bool
 	// Force replays what is refused as too_old or replay_limit; the audit trail says so.
 	Force bool
+	// AcceptGap replays what is refused as version_gap, of the letters that are picked and of those parked behind them:
+	// the versions before it will never come, or no longer matter, and are skipped as stale if they do. What is refused
+	// as version_jump takes Force as well. The audit trail says so.
+	AcceptGap bool
 	// Pace bounds the letters per second, so that a replay leaves room for the live events; a dry run waits for
 	// nobody. nil: no bound.
 	Pace *Pace
@@ -37,8 +41,8 @@ const (
 	ReplayWould   = "would_replay"
 )
 
-// The stable codes of refusals, besides id_conflict, too_old and version_gap. A record that is no event or breaks its
-// contract is refused with the code of that: it has to be edited first.
+// The stable codes of refusals, besides id_conflict, too_old, version_gap and version_jump. A record that is no event or
+// breaks its contract is refused with the code of that: it has to be edited first.
 const (
 	CodeBehind      = "behind_waiting" // an earlier letter of its key holds it and was not picked, or did not succeed
 	CodeReplayLimit = "replay_limit"   // it failed too often; see [Config.MaxReplays]

@@ -61,7 +61,7 @@ func newBundle(pool *pgxpool.Pool) *bundle {
 func (b *bundle) again(t *testing.T) *bundle {
 	t.Helper()
 	for _, table := range []string{
-		"ledger", "dead_letter", "inbox", "inbox_watermark", "inbox_owner", "inbox_attempt", "inbox_horizon",
+		"ledger", "dead_letter", "inbox", "inbox_watermark", "inbox_passed", "inbox_owner", "inbox_attempt", "inbox_horizon",
 	} {
 		b.exec(t, "delete from "+table)
 	}

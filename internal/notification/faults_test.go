@@ -102,7 +102,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 // again makes the list empty and the sender a new one, for rows that follow one another in one database.
 func (b *bundle) again(t *testing.T, server *smtptest.Server) {
 	t.Helper()
-	for _, table := range []string{"lease", "mail", "contact", "outbox"} {
+	for _, table := range []string{"lease", "mail", "contact", "outbox", "inbox_watermark"} {
 		_, err := b.pool.Exec(t.Context(), "delete from "+table)
 		require.NoError(t, err)
 	}

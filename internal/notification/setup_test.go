@@ -121,7 +121,7 @@ func (b *bundle) consume(t *testing.T, event any, version int64) inbox.Outcome {
 	mux := UserEvents()
 	var outcome inbox.Outcome
 	in, err := inbox.New(inbox.Config{
-		Consumer: "test", Pool: b.pool, Accepts: mux.Accepts, MaxAttempts: 1,
+		Consumer: "test", Pool: b.pool, Accepts: mux.Accepts, Versioned: true, MaxAttempts: 1, Handler: mux.Produce,
 		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcome = o },
 		Log:       slog.New(slog.DiscardHandler),
 	})

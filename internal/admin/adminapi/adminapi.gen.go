@@ -333,7 +333,9 @@ type Header struct {
 
 // InboxEvent defines model for InboxEvent.
 type InboxEvent struct {
-	Consumer string `json:"consumer"`
+	// Conflict Where a record lay that came later with the id and another payload, and was only warned of.
+	Conflict *string `json:"conflict,omitempty"`
+	Consumer string  `json:"consumer"`
 
 	// DeadLetter Its id.
 	DeadLetter *int64 `json:"dead_letter,omitempty"`
@@ -518,7 +520,7 @@ type ReleaseRequest struct {
 	// By Who asks. For the audit; nobody checks it.
 	By By `json:"by"`
 
-	// Drop Give up the held event at this position first: it is never published, and consumers see a gap.
+	// Drop Give up the held event at this position first: it is never published, and versioned consumers park what follows it in its key.
 	Drop   *int64 `json:"drop,omitempty"`
 	DryRun bool   `json:"dry_run"`
 	Key    string `json:"key"`
@@ -530,6 +532,9 @@ type ReleaseRequest struct {
 
 // ReplayRequest defines model for ReplayRequest.
 type ReplayRequest struct {
+	// AcceptGap Also what is refused as version_gap, and with force as version_jump: the versions before it will never come.
+	AcceptGap *bool `json:"accept_gap,omitempty"`
+
 	// All All that wait: then the filter has no condition but a limit.
 	All *bool `json:"all,omitempty"`
 

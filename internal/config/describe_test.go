@@ -45,7 +45,7 @@ func TestDescribe(t *testing.T) {
 	require.Equal(t, "from 1h", by["INBOX_RETENTION"].Limits)
 	require.Equal(t, "error, warn", by["INBOX_CONFLICT"].Limits)
 	require.Equal(t, "text", by["INBOX_CONFLICT"].Type)
-	require.Len(t, by, 20)
+	require.Len(t, by, 21)
 }
 
 func TestDescribe_ShortDurations(t *testing.T) {
@@ -62,7 +62,7 @@ func TestDescribe_ShortDurations(t *testing.T) {
 func TestDescribe_ZeroConfig(t *testing.T) {
 	t.Parallel()
 	settings := config.Describe(sample{})
-	require.Len(t, settings, 20)
+	require.Len(t, settings, 21)
 	require.Equal(t, "DATABASE_URL", settings[0].Variable)
 	require.Empty(t, settings[0].Value)
 }

@@ -17,6 +17,7 @@ type Format string
 const (
 	FormatAddress  Format = "address"  // host:port to dial; the port a number from 1
 	FormatBrokers  Format = "brokers"  // address, for the entries of a list
+	FormatHost     Format = "host"     // name of a host, or an IP address, without a port
 	FormatListen   Format = "listen"   // host:port to listen on; no host = every interface, port 0 = any free one
 	FormatURL      Format = "url"      // http or https, with a host, without user, query and fragment; ASCII
 	FormatMail     Format = "mail"     // one mailbox, with or without a name: "Twinbox <no-reply@example.org>"
@@ -28,7 +29,7 @@ const (
 
 func (f Format) known() bool {
 	switch f {
-	case "", FormatAddress, FormatBrokers, FormatListen, FormatURL, FormatMail, FormatToken, FormatName, FormatNetwork, FormatPostgres:
+	case "", FormatAddress, FormatHost, FormatBrokers, FormatListen, FormatURL, FormatMail, FormatToken, FormatName, FormatNetwork, FormatPostgres:
 		return true
 	}
 	return false
@@ -47,6 +48,8 @@ func (f Format) check(text string) (Code, string) {
 	switch f {
 	case FormatAddress, FormatBrokers:
 		code, why = CodeInvalidAddress, checkAddress(text, true)
+	case FormatHost:
+		code, why = CodeInvalidHost, checkHost(text)
 	case FormatListen:
 		code, why = CodeInvalidAddress, checkAddress(text, false)
 	case FormatURL:

@@ -30,6 +30,7 @@ type sample struct {
 	Public    string        `env:"PUBLIC_URL" envDefault:"http://localhost:8080" format:"url" doc:"base of links"`
 	From      string        `env:"MAIL_FROM" envDefault:"Twinbox <no-reply@example.org>" format:"mail" doc:"sender"`
 	Proxies   []string      `env:"TRUSTED_PROXIES" format:"network" doc:"in front"`
+	Hosts     []string      `env:"ADMIN_HOSTS" format:"host" doc:"names of the listener"`
 	Token     config.Secret `env:"ADMIN_TOKEN" min:"32" format:"token" doc:"of operators"`
 	Env       string        `env:"ENVIRONMENT" envDefault:"local" format:"name" doc:"part of group ids"`
 	Lease     time.Duration `env:"OUTBOX_LEASE" envDefault:"10s" min:"1s" max:"5m" doc:"leader's lease"`

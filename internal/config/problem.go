@@ -28,6 +28,7 @@ const (
 	CodeInvalidMail      Code = "invalid_mail_address"
 	CodeInvalidName      Code = "invalid_name"
 	CodeInvalidPostgres  Code = "invalid_postgres_url"
+	CodeInvalidHost      Code = "invalid_host"
 	CodeInvalidNetwork   Code = "invalid_network"
 	CodeInvalidToken     Code = "invalid_token"
 	CodeEmptyEntry       Code = "empty_entry"

@@ -34,7 +34,9 @@ func (c Config) Topics() []kafka.Topic {
 // order in which it starts: no new request, no new record, then the relay passes on what those still wrote.
 func Run(ctx context.Context, cfg Config, host service.Host) error {
 	group := service.NewGroup(ctx, host.Log, cfg.DrainFor)
-	admin := service.NewAdmin(service.AdminConfig{Log: host.Log, Draining: group.Draining()})
+	admin := service.NewAdmin(service.AdminConfig{
+		Log: host.Log, Draining: group.Draining(), Hosts: cfg.AdminNames(cfg.AdminAddr),
+	})
 	app, err := open(ctx, cfg, host, admin)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package eventing
 
 import (
 	"crypto/tls"
+	"net"
 	"time"
 
 	"example.com/twinbox/internal/config"
@@ -12,6 +13,7 @@ import (
 type Config struct {
 	DatabaseURL config.Secret `env:"DATABASE_URL,required" format:"postgres" doc:"the service's own database, on its primary and without a transaction pooler in between"`
 	AdminToken  config.Secret `env:"ADMIN_TOKEN" min:"32" max:"4096" format:"token" doc:"who operates the service through its admin listener must know it, as the twinbox command does; empty: nobody may"`
+	AdminHosts  []string      `env:"ADMIN_HOSTS" format:"host" doc:"names under which the admin listener is asked, besides localhost, IP addresses and the host of ADMIN_ADDR, separated by commas; a request for any other is refused, so that no web page reaches it by a name of its own"`
 	Environment string        `env:"ENVIRONMENT" envDefault:"local" format:"name" doc:"part of the consumer groups' names, so that two environments on one broker do not share work; topics they would share, and records do not say whose they are, so each wants a broker of its own"`
 	Pool        PoolConfig    `envPrefix:"DATABASE_"`
 	Kafka       KafkaConfig   `envPrefix:"KAFKA_"`
@@ -120,6 +122,15 @@ func (c Config) Rules() []config.Rule {
 			Text: "must be true with KAFKA_PASSWORD: a password is sent over TLS only",
 		},
 	}
+}
+
+// AdminNames are the host names under which the admin listener at addr may be asked.
+func (c Config) AdminNames(addr string) []string {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil || host == "" {
+		return c.AdminHosts
+	}
+	return append([]string{host}, c.AdminHosts...)
 }
 
 // Client is the configuration of a Kafka client of the service.

@@ -29,7 +29,9 @@ func (c Config) Topics() []kafka.Topic {
 // order in which it starts: no new record, then the mails under way are sent, then the relay passes on what they wrote.
 func Run(ctx context.Context, cfg Config, host service.Host) error {
 	group := service.NewGroup(ctx, host.Log, cfg.DrainFor)
-	admin := service.NewAdmin(service.AdminConfig{Log: host.Log, Draining: group.Draining()})
+	admin := service.NewAdmin(service.AdminConfig{
+		Log: host.Log, Draining: group.Draining(), Hosts: cfg.AdminNames(cfg.AdminAddr),
+	})
 	events, err := contract.Load()
 	if err != nil {
 		return fmt.Errorf("load contract: %w", err)

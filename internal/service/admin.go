@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"example.com/twinbox/internal/web"
 )
 
 // AdminConfig configures an [Admin].
@@ -20,6 +22,10 @@ type AdminConfig struct {
 
 	// Draining makes /readyz answer 503 once it is closed; see [Group.Draining]. Nil: never.
 	Draining <-chan struct{}
+
+	// Hosts are the names, besides localhost, under which the listener may be asked; IP addresses always may. A request
+	// for any other is answered with 421, see [web.ForHosts].
+	Hosts []string
 
 	// CheckTimeout bounds every single readiness check, and so the answer, as they run side by side. Default 2 s.
 	CheckTimeout time.Duration
@@ -34,6 +40,7 @@ type AdminConfig struct {
 // It has no access control and belongs on loopback or a network of one's own.
 type Admin struct {
 	log      *slog.Logger
+	hosts    []string
 	mux      *http.ServeMux
 	registry *prometheus.Registry
 	ready    readiness
@@ -47,6 +54,7 @@ func NewAdmin(cfg AdminConfig) *Admin {
 	}
 	a := &Admin{
 		log:      cfg.Log,
+		hosts:    cfg.Hosts,
 		mux:      http.NewServeMux(),
 		registry: prometheus.NewRegistry(),
 		ready:    readiness{timeout: cfg.CheckTimeout, draining: cfg.Draining},
@@ -79,7 +87,7 @@ func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeH
 // Serve answers on the listener until ctx is cancelled, and closes it. Requests under way get a second to end.
 func (a *Admin) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
-		Handler:           a,
+		Handler:           web.ForHosts(a.hosts, a),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      time.Minute,

@@ -195,3 +195,26 @@ func TestHealthcheck_SomebodyElse(t *testing.T) {
 	err := service.Healthcheck(t.Context(), strings.TrimPrefix(other.URL, "http://"), io.Discard)
 	require.ErrorContains(t, err, "read readiness: status 404")
 }
+
+func TestAdmin_AnswersToItsOwnNamesAlone(t *testing.T) {
+	t.Parallel()
+	admin := service.NewAdmin(service.AdminConfig{Log: quiet, Hosts: []string{"customer"}})
+	admin.Handle("POST /change", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }))
+	addr := serve(t, admin)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for host, want := range map[string]int{
+		addr: 200, "localhost": 200, "customer:8081": 200, "evil.example": 421, "127.0.0.1.evil.example:8081": 421,
+	} {
+		for method, path := range map[string]string{"GET": "/metrics", "POST": "/change"} {
+			request, err := http.NewRequestWithContext(t.Context(), method, "http://"+addr+path, http.NoBody)
+			require.NoError(t, err)
+			request.Host = host
+			response, err := client.Do(request)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			if want == 421 || method == "GET" {
+				require.Equal(t, want, response.StatusCode, "%s %s", method, host)
+			}
+		}
+	}
+}

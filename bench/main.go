@@ -16,9 +16,10 @@ import (
 
 // Commands are the benchmarks, one file each.
 type Commands struct {
-	Relay RelayCommand `cmd:"" help:"Outbox and relay, against Watermill's own and against the bare publisher. About 12 minutes; with --brokers 6."`
-	Inbox InboxCommand `cmd:"" help:"Consumer and inbox, against what is written by hand on watermill-kafka and against the bare database. About 9 minutes."`
-	Path  PathCommand  `cmd:"" help:"From a signup in one service to the inbox of the other, against Watermill's own parts. About 9 minutes."`
+	Relay    RelayCommand    `cmd:"" help:"Outbox and relay, against Watermill's own and against the bare publisher. About 12 minutes; with --brokers 6."`
+	Inbox    InboxCommand    `cmd:"" help:"Consumer and inbox, against what is written by hand on watermill-kafka and against the bare database. About 9 minutes."`
+	Failover FailoverCommand `cmd:"" help:"Two replicas of each service, killed, frozen and restarted, and at rest. About 9 minutes; with --quick 2."`
+	Path     PathCommand     `cmd:"" help:"From a signup in one service to the inbox of the other, against Watermill's own parts. About 9 minutes."`
 }
 
 func main() {

@@ -31,7 +31,7 @@ func TestCountFindsWhatIsMissingAndWhatIsThereTwice(t *testing.T) {
 
 	a := newArrivals()
 	sign := func(user string) {
-		exec(t, cfg.customer, insertUserSQL, user, user, user, "Ada", "pending_verification", 1, occurredAt)
+		execute(t, cfg.customer, insertUserSQL, user, user, user, "Ada", "pending_verification", 1, occurredAt)
 		require.NoError(t, pgx.BeginFunc(ctx, cfg.notification, func(tx pgx.Tx) error {
 			return notification.UserEvents().Apply(ctx, tx, cloudevent.Event{
 				ID: "event of " + user, Type: contract.UserRegistered.Type, Subject: user, Version: 1,
@@ -59,16 +59,16 @@ func TestCountFindsWhatIsMissingAndWhatIsThereTwice(t *testing.T) {
 			"update mail set event_id = 'event of ' || $1::text where user_id = $1::uuid", "mails of 1 events",
 		},
 	} {
-		exec(t, cfg.notification, damage.do, eventID(2))
+		execute(t, cfg.notification, damage.do, eventID(2))
 		require.ErrorContains(t, verifyPath(ctx, cfg, a), damage.says, name)
-		exec(t, cfg.notification, damage.undo, eventID(2))
+		execute(t, cfg.notification, damage.undo, eventID(2))
 		require.NoError(t, verifyPath(ctx, cfg, a), name)
 	}
 	a.note(domain.UserID(eventID(1)))
 	require.ErrorContains(t, verifyPath(ctx, cfg, a), "1 of them twice")
 }
 
-func exec(t *testing.T, db *database, sql string, args ...any) {
+func execute(t *testing.T, db *database, sql string, args ...any) {
 	t.Helper()
 	_, err := db.Exec(context.WithoutCancel(t.Context()), sql, args...)
 	require.NoError(t, err, sql)

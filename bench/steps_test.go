@@ -21,6 +21,10 @@ var benchmarks = map[string]struct {
 		func(only []string) []step { return (&inboxBench{plan: fullInboxPlan}).steps(only) },
 		[]string{"rate", "duplicates", "history"},
 	},
+	"failover": {
+		func(only []string) []step { return (&failoverBench{plan: fullFailoverPlan}).steps(only) },
+		[]string{"idle", "kill", "restart", "consumer", "freeze", "penalty"},
+	},
 	"path": {
 		func(only []string) []step { return (&pathBench{plan: fullPathPlan}).steps(only) },
 		[]string{"latency", "held"},

@@ -16,7 +16,7 @@ import (
 // smokeFailoverPlan is everything once, as small as it can be.
 var smokeFailoverPlan = failoverPlan{
 	Rounds: 1, Freezes: 1, Penalties: 1, Rate: 50, Lease: 2 * time.Second, Outage: 500 * time.Millisecond,
-	Settle: 100 * time.Millisecond, IdleFor: time.Second, NoSync: true,
+	Settle: 100 * time.Millisecond, IdleFor: 3 * time.Second, NoSync: true,
 }
 
 func TestFailoverBenchmarkMeasuresEverything(t *testing.T) {

@@ -36,7 +36,8 @@ type Config struct {
 	RetryMin, RetryMax time.Duration
 	// OnUp is called when the server is back, before anybody is woken: to drop connections that died. Optional.
 	OnUp func()
-	// Log gets one line when the server goes and one when it is back. Default nowhere.
+	// Log gets one line when the server goes, one each minute that it stays away, and one when it is back. Default
+	// nowhere.
 	Log *slog.Logger
 	// Registerer takes the metrics dependency_up and dependency_outages_total. Optional.
 	Registerer prometheus.Registerer
@@ -70,6 +71,7 @@ type Circuit struct {
 	cfg     Config
 	metrics *metrics
 	asked   chan struct{} // somebody wants a probe now
+	saidAt  time.Time     // when the outage was last logged; Run's own
 
 	mu       sync.Mutex
 	reports  int // of errors, so far
@@ -95,6 +97,7 @@ func New(cfg Config) (*Circuit, error) {
 
 // Run probes until ctx ends, and then returns nil. While it does not run, nothing changes.
 func (c *Circuit) Run(ctx context.Context) error {
+	hurried := false
 	for retry := c.cfg.RetryMin; ; {
 		known := c.reported()
 		err := c.probe(ctx)
@@ -112,14 +115,24 @@ func (c *Circuit) Run(ctx context.Context) error {
 			wait, asked = retry/2+rand.N(retry/2+1), nil // who asks now knows nothing new
 			retry = min(2*retry, c.cfg.RetryMax)
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-asked:
-		case <-ctx.Done():
+		if hurried && err == nil { // complaints about a server that answers do not set the pace
+			sleep(ctx, c.cfg.RetryMin, nil)
 		}
-		timer.Stop()
+		hurried = sleep(ctx, wait, asked)
 	}
+}
+
+// sleep waits and reports whether a wish to probe ended it.
+func sleep(ctx context.Context, wait time.Duration, asked <-chan struct{}) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-asked:
+		return true
+	case <-ctx.Done():
+	}
+	return false
 }
 
 var errSilent = errors.New("no answer")
@@ -150,12 +163,22 @@ func (c *Circuit) judge(ctx context.Context, err error, known int) {
 	}
 	c.down = &DownError{Name: c.cfg.Name, Since: since, Err: err}
 	c.mu.Unlock()
-	if first {
+	code := failure.Examine(err).Code
+	switch {
+	case first:
 		c.metrics.fell()
-		c.cfg.Log.ErrorContext(ctx, "dependency is down", "dependency", c.cfg.Name,
-			"code", failure.Examine(err).Code, "error", err)
+		c.cfg.Log.ErrorContext(ctx, "dependency is down", "dependency", c.cfg.Name, "code", code, "error", err)
+	case time.Since(c.saidAt) >= sayEvery:
+		c.cfg.Log.WarnContext(ctx, "dependency is still down", "dependency", c.cfg.Name,
+			"for", time.Since(since).Round(time.Second), "code", code, "error", err)
+	default:
+		return
 	}
+	c.saidAt = time.Now()
 }
+
+// sayEvery is how often an outage that goes on is logged.
+const sayEvery = time.Minute
 
 func (c *Circuit) rise(ctx context.Context, known int) {
 	c.mu.Lock()

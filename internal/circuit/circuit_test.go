@@ -203,3 +203,29 @@ func TestASilentServerIsDown(t *testing.T) {
 		require.NoError(t, <-ended)
 	})
 }
+
+// An outage of ten minutes is a line a minute, so that whoever looks at the end of a log sees it.
+func TestALongOutageIsSaidOnceAMinute(t *testing.T) {
+	t.Parallel()
+	s := &server{}
+	s.off.Store(true)
+	s.run(t, func(ctx context.Context, c *circuit.Circuit) {
+		time.AfterFunc(10*time.Minute+30*time.Second, func() { s.off.Store(false) })
+		require.NoError(t, c.Await(ctx))
+	})
+	require.Equal(t, 1, strings.Count(s.log.String(), `"dependency is down"`))
+	require.InDelta(t, 10, strings.Count(s.log.String(), `"dependency is still down"`), 1)
+	require.Equal(t, 1, strings.Count(s.log.String(), `"dependency is back"`))
+}
+
+// Errors that come all the time although the server answers do not make a load of probes.
+func TestComplaintsDoNotSetThePaceOfProbes(t *testing.T) {
+	t.Parallel()
+	s := &server{}
+	s.run(t, func(_ context.Context, c *circuit.Circuit) {
+		for began := time.Now(); time.Since(began) < time.Second; <-time.After(time.Millisecond) {
+			c.Suspect()
+		}
+		require.Less(t, s.probes.Load(), int64(25))
+	})
+}

@@ -25,9 +25,13 @@ func (e *DownError) Unwrap() error { return failure.AsTransient(e.Err) }
 // Report says that a use of the server has failed in a way that may be the server's fault. It never blocks: the next
 // probe begins at once, and only that one decides.
 func (c *Circuit) Report(err error) {
-	if err == nil || !Suspicious(err) {
-		return
+	if err != nil && Suspicious(err) {
+		c.Suspect()
 	}
+}
+
+// Suspect is [Circuit.Report] of an error that is known to be the server's, whatever it says.
+func (c *Circuit) Suspect() {
 	c.mu.Lock()
 	c.reports++
 	c.mu.Unlock()

@@ -2,10 +2,7 @@ package eventing
 
 import (
 	"context"
-	"fmt"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/circuit"
 	"example.com/twinbox/internal/kafka"
@@ -46,18 +43,25 @@ func (d dependencies) check(admin *service.Admin) {
 	admin.Check("broker", func(context.Context) error { return d.broker.Err() })
 }
 
-// behind is a check of something that cannot work while a dependency is down. Then it says only that it waits, so that
-// the report names an outage once.
-func (d dependencies) behind(check func(context.Context) error) func(context.Context) error {
+// needsDatabase is a check of something that cannot work while the database is down. Then it says only that it waits,
+// so that the report names an outage once.
+func (d dependencies) needsDatabase(check func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		switch {
-		case d.database.Down():
+		if d.database.Down() {
 			return service.Waiting("database")
-		case d.broker.Down():
-			return service.Waiting("broker")
 		}
 		return check(ctx)
 	}
+}
+
+// behind is a check of something that needs the broker as well.
+func (d dependencies) behind(check func(context.Context) error) func(context.Context) error {
+	return d.needsDatabase(func(ctx context.Context) error {
+		if d.broker.Down() {
+			return service.Waiting("broker")
+		}
+		return check(ctx)
+	})
 }
 
 // wait is how deliveries wait for their next attempt: at most as long as asked for, but not before the database is
@@ -77,22 +81,3 @@ func (d dependencies) report(err error) {
 }
 
 func (d dependencies) unsettled() bool { return d.database.Unsettled() || d.broker.Unsettled() }
-
-// probeDatabase opens a connection of its own and asks for an answer.
-func probeDatabase(cfg *pgx.ConnConfig) func(context.Context) error {
-	cfg = cfg.Copy()
-	cfg.Tracer = nil
-	return func(ctx context.Context) error {
-		conn, err := pgx.ConnectConfig(ctx, cfg)
-		if err != nil {
-			return fmt.Errorf("connect: %w", err)
-		}
-		err = conn.Ping(ctx)
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-		defer cancel()
-		_ = conn.Close(closing) // its answer is in already
-		return err
-	}
-}
-
-const closeTimeout = time.Second

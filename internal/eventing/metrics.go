@@ -79,7 +79,7 @@ func (l consumerLag) Measure(ctx context.Context) ([]prometheus.Metric, error) {
 
 // newLagReader opens nothing yet.
 func newLagReader(client kafka.Config) (*kafka.LagReader, error) {
-	client.RequestTimeout = lagPatience
+	client.RequestTimeout = min(lagPatience, client.WithDefaults().PublishTimeout)
 	return kafka.NewLagReader(client)
 }
 

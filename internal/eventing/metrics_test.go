@@ -101,7 +101,10 @@ func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 		}
 	}
 	is := func(want float64) func(float64) bool { return func(value float64) bool { return value == want } }
-	const records, seconds = `kafka_consumer_lag_records{consumer="test.pings"`, `kafka_consumer_lag_seconds{consumer="test.pings"`
+	const (
+		records = `kafka_consumer_lag_records{consumer="test.pings"`
+		seconds = `kafka_consumer_lag_seconds{consumer="test.pings"`
+	)
 	everywhere("outbox_relay_has_leader", is(1))
 	everywhere(records, is(0))
 

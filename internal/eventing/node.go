@@ -24,6 +24,7 @@ type Setup struct {
 	Config     Config
 	Migrations []migrations.Set
 	Topics     []kafka.Topic                // that it writes to
+	Tables     []string                     // of its own, that it adds rows to
 	Validate   func(cloudevent.Event) error // the contract, on both sides
 	Admin      *service.Admin               // receives checks and metrics
 	Log        *slog.Logger
@@ -95,7 +96,10 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	n.dependencies.check(setup.Admin)
+	tables := append([]string{"outbox", "inbox", "dead_letter"}, setup.Tables...)
+	setup.Admin.Check("tables", n.dependencies.needsDatabase(checkTables(n.Pool, tables)))
 	setup.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))
+	setup.Admin.Check("held events", n.dependencies.behind(n.checkHeld))
 	return n, nil
 }
 
@@ -134,9 +138,8 @@ func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
-	n.dependencies.database.Report(err)
-	return conn, err
+	cfg.ConnConfig.Tracer = connectTracer{n.dependencies.database.Report}
+	return pgx.ConnectConfig(ctx, cfg.ConnConfig)
 }
 
 // Close closes the pool and the connections to the broker. [Node.Run] does it; call it when Run is not reached.

@@ -51,7 +51,7 @@ func (n *Node) openPool(ctx context.Context, cfg *pgxpool.Config) (*pgxpool.Pool
 	return opened, nil
 }
 
-// connectTracer hears of every connection that could not be made.
+// connectTracer hears of every connection that could not be made and of every statement that failed.
 type connectTracer struct{ report func(error) }
 
 // TraceConnectStart implements [pgx.ConnectTracer].
@@ -69,11 +69,10 @@ func (connectTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.Tra
 	return ctx
 }
 
-// TraceQueryEnd implements [pgx.QueryTracer]: a statement that lost its connection is reported too.
-func (c connectTracer) TraceQueryEnd(_ context.Context, conn *pgx.Conn, data pgx.TraceQueryEndData) {
-	if data.Err != nil && conn.IsClosed() {
-		c.report(data.Err)
-	}
+// TraceQueryEnd implements [pgx.QueryTracer]: a statement that failed is reported too. It may have lost its connection,
+// or the server has no room left; what is the statement's own fault the circuit leaves alone.
+func (c connectTracer) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
+	c.report(data.Err)
 }
 
 func milliseconds(d interface{ Milliseconds() int64 }) string {

@@ -38,14 +38,21 @@ func Run(ctx context.Context, cfg Config, host service.Host) error {
 	}
 	node, err := eventing.Open(ctx, eventing.Setup{
 		Service: name, Config: cfg.Config, Topics: cfg.Topics(), Migrations: migrations.ForNotification(),
+		Tables:   []string{"contact", "mail", "lease"},
 		Validate: events.Validate, Admin: admin, Log: host.Log,
 	})
 	if err != nil {
 		return err
 	}
+	smtp := &smtpSender{cfg: cfg.SMTP, from: cfg.MailFrom}
+	mailServer, err := newMailServer(smtp, host.Log, admin.Registry())
+	if err != nil {
+		return errors.Join(err, node.Close())
+	}
+	admin.Check("mail server", func(context.Context) error { return mailServer.Err() })
 	sender, err := newSender(senderSetup{
-		settings: cfg.Mail, pool: node.Pool, outbox: node.Outbox, log: host.Log, registerer: admin.Registry(),
-		writer: cfg.writer(), smtp: &smtpSender{cfg: cfg.SMTP, from: cfg.MailFrom},
+		settings: cfg.Mail, pool: node.Pool, outbox: node.Outbox, log: node.Log(), registerer: admin.Registry(),
+		writer: cfg.writer(), smtp: smtp, suspect: mailServer.Suspect,
 	})
 	if err != nil {
 		return errors.Join(err, node.Close())
@@ -67,6 +74,7 @@ func Run(ctx context.Context, cfg Config, host service.Host) error {
 	node.Mails = operations{NewMails(node.Pool, node.Outbox)}
 	return node.Run(ctx, group, eventing.Listeners{Admin: cfg.AdminAddr}, host,
 		func(group *service.Group, _ net.Listener) {
+			group.Go("mail server circuit", mailServer.Run)
 			group.Go("mail sender", sender.Run)
 			node.StartConsumers(group)
 		})

@@ -26,6 +26,7 @@ type senderSetup struct {
 	outbox     *outbox.Outbox
 	writer     Writer
 	smtp       *smtpSender
+	suspect    func() // is told that the mail server may be away
 	log        *slog.Logger
 	registerer prometheus.Registerer
 }
@@ -71,7 +72,11 @@ func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 	if err != nil {
 		return failure.AsPermanent(err)
 	}
-	return s.setup.smtp.submit(ctx, letter, c.Begin)
+	err = s.setup.smtp.submit(ctx, letter, c.Begin)
+	if blames(err) {
+		s.setup.suspect()
+	}
+	return err
 }
 
 // announce tells the world, in the transaction that records the mail as sent.

@@ -86,7 +86,8 @@ func (b *bundle) newSender(t *testing.T, change func(*senderSetup)) *Sender {
 func newSetup(pool *pgxpool.Pool, out *outbox.Outbox, smtpAddr string) senderSetup {
 	return senderSetup{
 		settings: quick, pool: pool, outbox: out, log: slog.New(slog.DiscardHandler), registerer: prometheus.NewRegistry(),
-		writer: Writer{Links: testKey, PublicURL: "http://127.0.0.1:8080", LinksFor: time.Hour, Host: "example.com"},
+		writer:  Writer{Links: testKey, PublicURL: "http://127.0.0.1:8080", LinksFor: time.Hour, Host: "example.com"},
+		suspect: func() {},
 		smtp: &smtpSender{
 			cfg:  SMTPConfig{Addr: smtpAddr, TLS: "none", Timeout: 25 * time.Second}, // a slow machine makes no doubtful mail
 			from: "Twinbox <no-reply@example.com>",

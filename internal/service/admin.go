@@ -34,7 +34,9 @@ type AdminConfig struct {
 // An Admin is the listener for those who operate the service:
 //
 //	/livez    200 as long as the process answers. It asks nobody: a restart cures no database.
-//	/readyz   200 when every check passes, else 503; JSON with each check's name and reason.
+//	/readyz   200 when every check passes, else 503; JSON with each check's name and reason. /readyz?only=NAME asks one
+//	          check alone, and several where only is repeated: a load balancer need not take an API out for what it can
+//	          do without.
 //	/metrics  the registry in Prometheus' text format.
 //
 // It has no access control and belongs on loopback or a network of one's own.

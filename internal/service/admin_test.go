@@ -218,3 +218,29 @@ func TestAdmin_AnswersToItsOwnNamesAlone(t *testing.T) {
 		}
 	}
 }
+
+// Who can do without some of what the service achieves asks for the rest by name; a name that is wrong is never green.
+func TestAdmin_ReadinessOfSomeChecks(t *testing.T) {
+	t.Parallel()
+	draining := make(chan struct{})
+	admin := service.NewAdmin(service.AdminConfig{Log: quiet, Draining: draining})
+	admin.Check("database", func(context.Context) error { return nil })
+	admin.Check("broker", func(context.Context) error { return errors.New("away") })
+	admin.Check("held events", func(context.Context) error { return nil })
+	for path, want := range map[string]int{
+		"/readyz":               503,
+		"/readyz?only=database": 200,
+		"/readyz?only=database&only=held%20events":   200,
+		"/readyz?only=database&only=broker":          503,
+		"/readyz?only=databse":                       400,
+		"/readyz?only=":                              400,
+		"/readyz?only=database&only=":                400,
+		"/readyz?only=database&only=database&x=what": 200,
+	} {
+		require.Equal(t, want, get(t, admin, path).Code, path)
+	}
+	require.Contains(t, get(t, admin, "/readyz?only=x").Body.String(), "there are: database, broker, held events")
+	require.NotContains(t, get(t, admin, "/readyz?only=database").Body.String(), "broker")
+	close(draining)
+	require.Equal(t, 503, get(t, admin, "/readyz?only=database").Code, "whoever drains takes nothing new")
+}

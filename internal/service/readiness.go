@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,9 +64,15 @@ func (r *readiness) add(name string, run func(ctx context.Context) error) {
 	r.checks = append(r.checks, &check{name: name, run: run, busy: make(chan struct{}, 1)})
 }
 
-// ServeHTTP runs the checks side by side, also while draining: whoever looks at that moment wants to know.
+// ServeHTTP runs the checks side by side, also while draining: whoever looks at that moment wants to know. With
+// parameters "only" it runs the checks of these names alone.
 func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	report := r.report(req.Context())
+	checks, err := r.chosen(req.URL.Query()["only"])
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	report := r.report(req.Context(), checks)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	if report.Status != StatusReady {
@@ -75,10 +83,31 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_ = encoder.Encode(report)
 }
 
-func (r *readiness) report(ctx context.Context) Readiness {
+// chosen are the checks of the names, or all. A name that no check has is an error: a probe that was misspelt must not
+// be green for ever.
+func (r *readiness) chosen(names []string) ([]*check, error) {
 	r.mu.Lock()
-	checks := r.checks
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	if len(names) == 0 {
+		return r.checks, nil
+	}
+	var chosen []*check
+	known := make([]string, len(r.checks))
+	for i, c := range r.checks {
+		known[i] = c.name
+		if slices.Contains(names, c.name) {
+			chosen = append(chosen, c)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("no check has this name; there are: %s", strings.Join(known, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+func (r *readiness) report(ctx context.Context, checks []*check) Readiness {
 	report := Readiness{Status: StatusReady, Checks: make([]CheckResult, len(checks))}
 	var all sync.WaitGroup
 	for i, c := range checks {

@@ -1,0 +1,66 @@
+package notification
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/wneessen/go-mail"
+
+	"example.com/twinbox/internal/circuit"
+	"example.com/twinbox/internal/failure"
+)
+
+const (
+	// idleProbe is how often the mail server is asked while no mail finds fault with it.
+	idleProbe = 5 * time.Minute
+	// awayProbe is the longest pause between two probes of a mail server that is away, and so how late its return is
+	// noticed.
+	awayProbe = 10 * time.Second
+)
+
+// newMailServer is what is known of the mail server: a mail that it does not take begins a probe, and the probe decides.
+// Its silence is known after SMTP_TIMEOUT at the latest: a third of it for the mail to find out, another one for the
+// probe.
+func newMailServer(smtp *smtpSender, log *slog.Logger, registerer prometheus.Registerer) (*circuit.Circuit, error) {
+	return circuit.New(circuit.Config{
+		Name: "mail server", Probe: smtp.probe, Timeout: smtp.cfg.Timeout, Every: idleProbe,
+		RetryMin: time.Second, RetryMax: awayProbe, Log: log, Registerer: registerer,
+	})
+}
+
+// probe goes as far as every mail has to go: connection, TLS, login and the sender's address. It names no recipient and
+// leaves nothing behind.
+func (s *smtpSender) probe(ctx context.Context) error {
+	msg := mail.NewMsg()
+	if err := msg.From(s.from); err != nil {
+		return fmt.Errorf("compose from: %w", err)
+	}
+	from, err := msg.GetSender(false)
+	if err != nil {
+		return fmt.Errorf("compose from: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer hangUp(conn)
+	if err := conn.Mail(from); err != nil {
+		return fmt.Errorf("mail from: %w", err)
+	}
+	if err := conn.Reset(); err != nil {
+		return fmt.Errorf("reset: %w", err)
+	}
+	return nil
+}
+
+// blames reports whether an attempt failed where all mails have to pass, for a reason that may be the server's.
+func blames(err error) bool {
+	e, is := errors.AsType[*SubmitError](err)
+	return is && (e.Stage == stageConnect || e.Stage == stageMail && failure.Classify(err) != failure.Permanent)
+}

@@ -1,0 +1,122 @@
+package notification
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/circuit"
+	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/internal/porttest"
+	"example.com/twinbox/internal/smtptest"
+)
+
+// watchMailServer gives the bundle's sender a circuit as the service has it.
+func watchMailServer(t *testing.T, s *senderSetup) *circuit.Circuit {
+	t.Helper()
+	mailServer, err := newMailServer(s.smtp, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	require.NoError(t, err)
+	s.suspect = mailServer.Suspect
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- mailServer.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+	})
+	return mailServer
+}
+
+func awaitMailServer(t *testing.T, mailServer *circuit.Circuit, says string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		err := mailServer.Err()
+		if says == "" {
+			return err == nil
+		}
+		return err != nil && strings.Contains(err.Error(), says)
+	}, patience, 10*time.Millisecond, "want %q", says)
+}
+
+// A mail server that takes no mail is down, whatever the reason, within SMTP_TIMEOUT of the first mail; it is back when
+// it is, and the mail goes out.
+func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		at     smtptest.Stage
+		answer smtptest.Answer
+		says   string
+	}{
+		"refuses":       {smtptest.Connect, smtptest.Answer{Say: "554 5.3.2 no service"}, "554"},
+		"hangs up":      {smtptest.Connect, smtptest.Answer{Cut: true}, "EOF"},
+		"has no room":   {smtptest.From, smtptest.Answer{Say: "452 4.3.1 no room"}, "mail from: 452"},
+		"never answers": {smtptest.Connect, smtptest.Answer{}, "timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var away atomic.Bool
+			back := make(chan struct{})
+			answer := row.answer
+			if answer == (smtptest.Answer{}) {
+				answer.Wait = back
+			}
+			var mailServer *circuit.Circuit
+			b, server := facing(t, func(stage smtptest.Stage, _ string) smtptest.Answer {
+				if away.Load() && stage == row.at {
+					return answer
+				}
+				return smtptest.Answer{}
+			}, func(s *senderSetup) {
+				s.smtp.cfg.Timeout = 3 * time.Second
+				s.settings.MaxAttempts = 1000
+				mailServer = watchMailServer(t, s)
+			})
+			require.NoError(t, mailServer.Await(t.Context()))
+			away.Store(true)
+			b.register(t)
+			b.start(t)
+			awaitMailServer(t, mailServer, row.says)
+			away.Store(false)
+			close(back)
+			awaitMailServer(t, mailServer, "")
+			b.awaitState(t, string(lease.Done))
+			require.Len(t, server.Mails(), 1)
+		})
+	}
+}
+
+// That it is back is seen without a mail; and a probe is no mail.
+func TestAMailServerIsBackWithoutAMail(t *testing.T) {
+	t.Parallel()
+	addr := porttest.Reserve(t)
+	s := newSetup(nil, nil, addr)
+	s.smtp.cfg.Timeout = 3 * time.Second
+	mailServer := watchMailServer(t, &s)
+	awaitMailServer(t, mailServer, "connection refused")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", addr)
+	require.NoError(t, err)
+	ended := doorkeeper(t, listener, map[string]string{"EHLO": "250 doorkeeper", "MAIL": "250 yes", "RSET": "250 yes"})
+	awaitMailServer(t, mailServer, "")
+	require.ErrorIs(t, <-ended, io.EOF, "and hangs up")
+}
+
+// An account that the server does not know is found out at the start, before any mail.
+func TestAWrongPasswordIsADownMailServer(t *testing.T) {
+	t.Parallel()
+	server := smtptest.Start(t, nil)
+	s := newSetup(nil, nil, server.Addr())
+	s.smtp.cfg.Username, s.smtp.cfg.Password = "app", config.Secret("hunter2")
+	s.smtp.cfg.Timeout = 3 * time.Second
+	mailServer := watchMailServer(t, &s)
+	awaitMailServer(t, mailServer, "mail server is down: connect: ")
+	require.NotContains(t, mailServer.Err().Error(), "hunter2")
+}

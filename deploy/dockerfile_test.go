@@ -89,8 +89,14 @@ func TestInitSQL_MakesTheDatabasesOfCompose(t *testing.T) {
 		url := *compose(t).Services[name].Environment["DATABASE_URL"]
 		own := "twinbox_" + name
 		require.Equal(t, "postgres://"+own+":"+name+"@postgres:5432/"+own+"?sslmode=disable", url)
-		require.Contains(t, sql, "create role "+own+" login password '"+name+"';")
-		require.Contains(t, sql, "create database "+own+" owner "+own+";")
-		require.Contains(t, sql, "revoke connect on database "+own+" from public;")
+		owner := own + "_owner"
+		require.Equal(t, "postgres://"+owner+":"+name+"_owner@postgres:5432/"+own+"?sslmode=disable",
+			*compose(t).Services[name+"-migrate"].Environment["MIGRATE_DATABASE_URL"])
+		require.NotContains(t, compose(t).Services[name].Environment, "MIGRATE_DATABASE_URL", "who serves does not know it")
+		require.Contains(t, sql, "create role "+owner+" login password '"+name+"_owner' connection limit")
+		require.Contains(t, sql, "create role "+own+" login password '"+name+"' connection limit")
+		require.Contains(t, sql, "create database "+own+" owner "+owner+";")
+		require.Contains(t, sql, "revoke connect, temporary on database "+own+" from public;")
+		require.Contains(t, sql, "grant connect on database "+own+" to "+own+";")
 	}
 }

@@ -1,9 +1,17 @@
--- Runs once, when the volume is empty (make reset empties it). One database and one role per service: that neither
--- reads the other's tables is then not a convention but a missing right.
-create role twinbox_customer login password 'customer';
-create database twinbox_customer owner twinbox_customer;
-revoke connect on database twinbox_customer from public;
+-- Runs once, when the volume is empty (make reset empties it). One database per service, and two roles on it: that neither
+-- service reads the other's tables is then not a convention but a missing right, and so is that a service drops its own.
+-- name_owner owns the tables and migrates; name serves, and gets its rights from the migrate command. Neither may connect
+-- to anything else, and a service that opens connections without end leaves the other its share.
+revoke connect on database postgres, template1 from public;
 
-create role twinbox_notification login password 'notification';
-create database twinbox_notification owner twinbox_notification;
-revoke connect on database twinbox_notification from public;
+create role twinbox_customer_owner login password 'customer_owner' connection limit 5;
+create role twinbox_customer login password 'customer' connection limit 90;
+create database twinbox_customer owner twinbox_customer_owner;
+revoke connect, temporary on database twinbox_customer from public;
+grant connect on database twinbox_customer to twinbox_customer;
+
+create role twinbox_notification_owner login password 'notification_owner' connection limit 5;
+create role twinbox_notification login password 'notification' connection limit 90;
+create database twinbox_notification owner twinbox_notification_owner;
+revoke connect, temporary on database twinbox_notification from public;
+grant connect on database twinbox_notification to twinbox_notification;

@@ -12,6 +12,7 @@ import (
 // Config is the part of a service's configuration that is the same in all of them. Embed it.
 type Config struct {
 	DatabaseURL config.Secret `env:"DATABASE_URL,required" format:"postgres" doc:"the service's own database, on its primary and without a transaction pooler in between"`
+	MigrateURL  config.Secret `env:"MIGRATE_DATABASE_URL" format:"postgres" doc:"the same database for the owner of its tables: the migrate command connects with it, and gives the user of DATABASE_URL the right to read and write rows and no other; empty: DATABASE_URL's user owns the tables and may drop them"`
 	AdminToken  config.Secret `env:"ADMIN_TOKEN" min:"32" max:"4096" format:"token" doc:"who operates the service through its admin listener must know it, as the twinbox command does; empty: nobody may"`
 	AdminHosts  []string      `env:"ADMIN_HOSTS" format:"host" doc:"names under which the admin listener is asked, besides localhost, IP addresses and the host of ADMIN_ADDR, separated by commas; a request for any other is refused, so that no web page reaches it by a name of its own"`
 	Environment string        `env:"ENVIRONMENT" envDefault:"local" format:"name" doc:"part of the consumer groups' names, so that two environments on one broker do not share work; topics they would share, and records do not say whose they are, so each wants a broker of its own"`
@@ -78,6 +79,10 @@ func (c Config) Problems() []config.Problem { return config.Broken(c.Rules()) }
 // Rules are the cross checks that are the same in every service.
 func (c Config) Rules() []config.Rule {
 	return []config.Rule{
+		{
+			Variable: "MIGRATE_DATABASE_URL", Holds: c.migratesItsOwn(),
+			Text: "must name the same database as DATABASE_URL",
+		},
 		{
 			Variable: "OUTBOX_LEASE", Holds: c.Kafka.PublishTimeout < c.Outbox.Lease,
 			Text:   "must be longer than KAFKA_PUBLISH_TIMEOUT: a batch under way must end before the lease does",

@@ -10,16 +10,28 @@ import (
 )
 
 // Migrate brings the service's database to the schema of this build and says on out what it applied, also when it
-// fails on the way: what was applied stays.
+// fails on the way: what was applied stays. As the owner of the tables it gives the role that serves its rights.
 func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.Set) error {
-	applied, err := migrations.Apply(ctx, c.DatabaseURL.Reveal(), sets...)
+	owner := c.DatabaseURL
+	if c.MigrateURL != "" {
+		owner = c.MigrateURL
+	}
+	applied, err := migrations.Apply(ctx, owner.Reveal(), sets...)
 	for _, one := range applied {
 		_, _ = fmt.Fprintf(out, "applied %s/%s\n", one.Set, one.File)
 	}
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	_, err = fmt.Fprintf(out, "%d migrations applied, the schema is up to date\n", len(applied))
+	if _, err = fmt.Fprintf(out, "%d migrations applied, the schema is up to date\n", len(applied)); err != nil {
+		return err
+	}
+	if role, other := c.servingRole(); other {
+		if err := migrations.Grant(ctx, owner.Reveal(), role); err != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+		_, err = fmt.Fprintf(out, "%s may serve\n", role)
+	}
 	return err
 }
 

@@ -64,6 +64,8 @@ func (t *tidying) moveHorizon(ctx context.Context) (horizon time.Time, err error
 	return horizon, nil
 }
 
+const dropDaySQL = `select public.inbox_drop_day($1)`
+
 // dropDays drops partitions, oldest first. Dropping waits for the transactions that write to the inbox and keeps new
 // ones out meanwhile; where that takes too long it is put off.
 func (t *tidying) dropDays(ctx context.Context, horizon time.Time) error {
@@ -77,7 +79,7 @@ func (t *tidying) dropDays(ctx context.Context, horizon time.Time) error {
 		}
 		fault.Here("janitor.drop.before")
 		err := t.change(ctx, func(tx pgx.Tx) error {
-			_, err := tx.Exec(ctx, `drop table `+pgx.Identifier{"public", p.name}.Sanitize())
+			_, err := tx.Exec(ctx, dropDaySQL, p.name)
 			return err
 		})
 		if busy(err) {

@@ -77,41 +77,15 @@ func (t *tidying) createAhead(ctx context.Context) error {
 	return nil
 }
 
-const countFuture = `
-select count(*) from (select from public.inbox_future where event_time >= $1 and event_time < $2 limit $3) as found`
+const createDaySQL = `select public.inbox_create_day($1, $2)`
 
-const moveRows = `
-with moved as (delete from public.inbox_future where event_time >= $1 and event_time < $2 returning *)
-insert into %s select * from moved`
-
-// createDay makes the table first and attaches it second: "create table ... partition of" would lock the whole inbox,
-// attaching locks inbox_future alone. The rows of that day, from clocks that were ahead, lie there and go along.
+// createDay locks inbox_future alone. The rows of that day, from clocks that were ahead, lie there and go along. The
+// function does what this session has no right to.
 func (t *tidying) createDay(ctx context.Context, day time.Time) error {
 	fault.Here("janitor.create.before")
-	from, to := day.Format(time.RFC3339), day.AddDate(0, 0, 1).Format(time.RFC3339)
-	name := pgx.Identifier{"public", "inbox_" + day.Format("20060102")}.Sanitize()
-	tooMany := false
+	from, created := day.Format(time.RFC3339), false
 	err := t.change(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `lock table public.inbox_future in access exclusive mode`); err != nil {
-			return err
-		}
-		var rows int
-		if err := tx.QueryRow(ctx, countFuture, day, day.AddDate(0, 0, 1), maxMoves+1).Scan(&rows); err != nil {
-			return err
-		}
-		if tooMany = rows > maxMoves; tooMany {
-			return nil
-		}
-		create := fmt.Sprintf(`create table %s
-			(like public.inbox including defaults including constraints including storage including comments)`, name)
-		if _, err := tx.Exec(ctx, create); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, fmt.Sprintf(moveRows, name), day, day.AddDate(0, 0, 1)); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, fmt.Sprintf(`alter table public.inbox attach partition %s for values from ('%s') to ('%s')`,
-			name, from, to))
+		err := tx.QueryRow(ctx, createDaySQL, day, maxMoves).Scan(&created)
 		fault.Here("janitor.create.in_tx")
 		return err
 	})
@@ -121,7 +95,7 @@ func (t *tidying) createDay(ctx context.Context, day time.Time) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("create inbox partition of %s: %w", from, err)
-	case tooMany:
+	case !created:
 		t.log.WarnContext(ctx, "inbox partition not created, its events stay in inbox_future", "day", from)
 		return nil
 	}

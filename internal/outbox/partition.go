@@ -71,22 +71,17 @@ func (l *leader) partitions(ctx context.Context) ([]partition, error) {
 	return list, nil
 }
 
-// createPartition makes the table first and attaches it second: "create table ... partition of" would lock the outbox
-// against its writers, attaching does not. The table is empty, so there is nothing to check.
+const createPartitionSQL = `select public.outbox_create_partition($1, $2)`
+
+// createPartition does not lock the outbox against its writers. The function does what this session has no right to.
 func (l *leader) createPartition(ctx context.Context, lower, upper int64) error {
 	fault.Here("relay.partition.before_create")
-	name := pgx.Identifier{"public", fmt.Sprintf("outbox_%d", lower)}.Sanitize()
-	create := fmt.Sprintf(`create table %s
-		(like public.outbox including defaults including constraints including storage including compression)`, name)
-	attach := fmt.Sprintf(`alter table public.outbox attach partition %s for values from (%d) to (%d)`,
-		name, lower, upper)
 	err := l.term.within(ctx, l.conn, func(tx pgx.Tx) error {
-		for _, sql := range []string{`set local lock_timeout = '1s'`, create, attach} {
-			if _, err := tx.Exec(ctx, sql); err != nil {
-				return err
-			}
+		if _, err := tx.Exec(ctx, `set local lock_timeout = '1s'`); err != nil {
+			return err
 		}
-		return nil
+		_, err := tx.Exec(ctx, createPartitionSQL, lower, upper)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("create partition from %d: %w", lower, err)
@@ -157,23 +152,18 @@ func (l *leader) dropPublished(ctx context.Context, partitions []partition) erro
 	return nil
 }
 
+const dropPartitionSQL = `select public.outbox_drop_partition($1)`
+
 // dropPartition waits for writers only briefly: dropping locks the whole outbox, and who wants to write meanwhile waits
 // behind it. Somebody who is busy for long only puts it off.
 func (l *leader) dropPartition(ctx context.Context, p partition) error {
 	fault.Here("relay.partition.before_drop")
-	name := pgx.Identifier{"public", p.name}.Sanitize()
 	err := l.term.within(ctx, l.conn, func(tx pgx.Tx) error {
-		for _, sql := range []string{
-			`set local lock_timeout = '200ms'`,
-			`drop table ` + name,
-			fmt.Sprintf(`delete from public.outbox_partition where upper_bound = %d`, p.upper),
-			fmt.Sprintf(`delete from public.outbox_discarded where position >= %d and position < %d`, p.lower, p.upper),
-		} {
-			if _, err := tx.Exec(ctx, sql); err != nil {
-				return err
-			}
+		if _, err := tx.Exec(ctx, `set local lock_timeout = '200ms'`); err != nil {
+			return err
 		}
-		return nil
+		_, err := tx.Exec(ctx, dropPartitionSQL, p.name)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("drop partition from %d: %w", p.lower, err)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 
@@ -53,6 +54,11 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("start broker: %w", err)
+	}
+	if cfg.Dir != "" { // events hold what people wrote
+		if err := errors.Join(os.MkdirAll(cfg.Dir, 0o700), os.Chmod(cfg.Dir, 0o700)); err != nil {
+			return nil, errors.Join(fmt.Errorf("load broker data: %w", err), listener.Close())
+		}
 	}
 	cluster, err := kfake.NewCluster(options(cfg, listener)...)
 	if err != nil {

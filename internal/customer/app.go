@@ -102,7 +102,7 @@ func (a *app) serveHTTP(host service.Host, admin *service.Admin) error {
 // server bounds the connections. A request that is too slow, by its body or by its transaction, is told so: whichever
 // of the two may take longer leaves time for the answer.
 func (c Config) server() web.ServerConfig {
-	bounds := web.ServerConfig{DrainTimeout: c.DrainFor / 2}.WithDefaults()
+	bounds := web.ServerConfig{DrainTimeout: c.DrainFor / 2, MaxConnections: c.MaxConnections}.WithDefaults()
 	bounds.WriteTimeout = max(bounds.ReadTimeout, c.RequestTimeout) + 5*time.Second
 	return bounds
 }

@@ -109,10 +109,27 @@ func (p *parts) register(h *house) {
 		h.run("postgresql", func(ctx context.Context) error { return runPostgres(ctx, p.postgres) })
 	}
 	if p.broker != nil {
-		h.group.OnStop("broker", p.broker.Close)
+		h.run("broker", func(ctx context.Context) error { return runPart(ctx, p.broker) })
 	}
 	if p.mailbox != nil {
-		h.group.OnStop("mailbox", p.mailbox.Close)
+		h.run("mailbox", func(ctx context.Context) error { return runPart(ctx, p.mailbox) })
+	}
+}
+
+// part is a server that may end by itself.
+type part interface {
+	Done() <-chan struct{}
+	Err() error
+	Close() error
+}
+
+// runPart watches a part, whose end is the house's end: services that wait for it for ever would look alive.
+func runPart(ctx context.Context, p part) error {
+	select {
+	case <-p.Done():
+		return errors.Join(errors.New("ended by itself"), p.Err(), p.Close())
+	case <-ctx.Done():
+		return p.Close()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,14 +22,26 @@ import (
 	"example.com/twinbox/internal/local/localtest"
 )
 
-// childVariable makes this test binary a program that runs a house in the folder until SIGINT.
-const childVariable = "TWINBOX_TEST_HOUSE"
+// childVariable makes this test binary a program that runs a house in the folder until SIGINT; filesVariable says how
+// many descriptors it may open.
+const (
+	childVariable = "TWINBOX_TEST_HOUSE"
+	filesVariable = "TWINBOX_TEST_FILES"
+)
 
 func runChild(dir string) int {
+	if n, err := strconv.ParseUint(os.Getenv(filesVariable), 10, 64); err == nil {
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: n, Max: n}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	err := local.Run(ctx, local.Config{
-		Dir: dir, Err: os.Stderr, Ready: func(at local.Addresses) { fmt.Println(at.CustomerAPI) },
+		Dir: dir, Err: os.Stderr, Ready: func(at local.Addresses) {
+			fmt.Println(at.CustomerAPI, at.CustomerAdmin, at.NotificationAdmin, at.KafkaBrokers, at.SMTP, at.Mailbox)
+		},
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -41,13 +54,14 @@ func runChild(dir string) int {
 type child struct {
 	cmd      *exec.Cmd
 	api      string
-	postgres int // process id
+	all      []string // where it listens: API, both admin listeners, broker, SMTP, mailbox page
+	postgres int      // process id
 }
 
-func startChild(t *testing.T, dir string) child {
+func startChild(t *testing.T, dir string, environ ...string) child {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childVariable+"="+dir)
+	cmd.Env = append(append(os.Environ(), childVariable+"="+dir), environ...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -61,7 +75,11 @@ func startChild(t *testing.T, dir string) child {
 		require.ErrorIs(t, err, io.EOF)
 		require.NoError(t, cmd.Wait(), "the child said why")
 	}
-	return child{cmd: cmd, api: strings.TrimSpace(line), postgres: localtest.Postmaster(t, filepath.Join(dir, "postgres"))}
+	all := strings.Fields(line)
+	require.Len(t, all, 6)
+	return child{
+		cmd: cmd, api: all[0], all: all, postgres: localtest.Postmaster(t, filepath.Join(dir, "postgres")),
+	}
 }
 
 func TestSecondProcessIsRefusedAndInterruptLeavesNothing(t *testing.T) {

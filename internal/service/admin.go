@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"example.com/twinbox/internal/listener"
 	"example.com/twinbox/internal/web"
 )
 
@@ -86,8 +87,9 @@ func (a *Admin) Handle(pattern string, handler http.Handler) { a.mux.Handle(patt
 // ServeHTTP answers a request as the listener does.
 func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
 
-// Serve answers on the listener until ctx is cancelled, and closes it. Requests under way get a second to end.
-func (a *Admin) Serve(ctx context.Context, listener net.Listener) error {
+// Serve answers on the listener until ctx is cancelled, and closes it. It has a share of the connections to itself
+// ([listener.Small]), so that those who take all of the API's leave it reachable. Requests under way get a second to end.
+func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
 	server := &http.Server{
 		Handler:           web.ForHosts(a.hosts, a),
 		ReadHeaderTimeout: 5 * time.Second,
@@ -98,7 +100,7 @@ func (a *Admin) Serve(ctx context.Context, listener net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
+	go func() { ended <- server.Serve(listener.Limit(ln, listener.Share(listener.Small))) }()
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serve admin: %w", err)

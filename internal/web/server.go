@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"example.com/twinbox/internal/listener"
 )
 
 // ServerConfig bounds what one connection may take. Zero values mean the defaults, except where 0 is said to mean off.
@@ -18,6 +20,9 @@ type ServerConfig struct {
 	WriteTimeout      time.Duration // from the end of the headers to the end of the answer; default 30 s
 	IdleTimeout       time.Duration // between two requests; default 60 s
 	MaxHeaderBytes    int           // default 16 KiB
+	// MaxConnections is how many connections are open at once; more wait. Default: [listener.API]'s share of the
+	// descriptors that the process may open.
+	MaxConnections int
 	// DrainDelay is how long new requests are refused with 503 before the listener closes, so that whoever routes
 	// here notices first. 0 means that the listener closes as soon as nothing is in flight.
 	DrainDelay time.Duration
@@ -33,6 +38,7 @@ func (c ServerConfig) WithDefaults() ServerConfig {
 	setDefault(&c.WriteTimeout, 30*time.Second)
 	setDefault(&c.IdleTimeout, time.Minute)
 	setDefault(&c.MaxHeaderBytes, 16<<10)
+	setDefault(&c.MaxConnections, listener.Share(listener.API))
 	setDefault(&c.DrainTimeout, 10*time.Second)
 	return c
 }
@@ -76,7 +82,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	defer cancel()
 	s.http.BaseContext = func(net.Listener) context.Context { return base }
 	served := make(chan error, 1)
-	go func() { served <- s.http.Serve(ln) }()
+	go func() { served <- s.http.Serve(listener.Limit(ln, s.config.MaxConnections)) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve http: %w", err)

@@ -30,9 +30,9 @@ type Config struct {
 
 // Broker is a running broker. [Broker.Close] must be called: it writes what a later start needs.
 type Broker struct {
-	cluster *kfake.Cluster
-	addr    string
-	close   sync.Once
+	cluster  *kfake.Cluster
+	acceptor *acceptor
+	close    sync.Once
 }
 
 // ErrAddressInUse is returned by [Start] when something else listens on the address; often it is another run of the
@@ -60,12 +60,13 @@ func Start(ctx context.Context, cfg Config) (*Broker, error) {
 			return nil, errors.Join(fmt.Errorf("load broker data: %w", err), listener.Close())
 		}
 	}
-	cluster, err := kfake.NewCluster(options(cfg, listener)...)
+	accepting := newAcceptor(listener)
+	cluster, err := kfake.NewCluster(options(cfg, accepting)...)
 	if err != nil {
 		_ = listener.Close()
 		return nil, fmt.Errorf("load broker data: %w", err)
 	}
-	return &Broker{cluster: cluster, addr: listener.Addr().String()}, nil
+	return &Broker{cluster: cluster, acceptor: accepting}, nil
 }
 
 func options(cfg Config, listener net.Listener) []kfake.Opt {
@@ -84,7 +85,20 @@ func options(cfg Config, listener net.Listener) []kfake.Opt {
 }
 
 // Addr returns host:port with the port that was really taken.
-func (b *Broker) Addr() string { return b.addr }
+func (b *Broker) Addr() string { return b.acceptor.Addr().String() }
+
+// Done is closed when the broker has stopped taking connections, by itself or by Close. [Broker.Err] says why.
+func (b *Broker) Done() <-chan struct{} { return b.acceptor.done }
+
+// Err is what ended the broker once Done is closed; nil after Close.
+func (b *Broker) Err() error {
+	select {
+	case <-b.acceptor.done:
+		return b.acceptor.err
+	default:
+		return nil
+	}
+}
 
 // Close stops serving and, with a data folder, saves the broker's state. Calling it again does nothing.
 func (b *Broker) Close() error {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/emersion/go-smtp"
+
+	"example.com/twinbox/internal/listener"
 )
 
 // Config describes one mailbox. The zero value listens on free ports and keeps mails in memory.
@@ -63,6 +65,10 @@ type Mailbox struct {
 	serving  sync.WaitGroup
 	closing  sync.Once
 	closeErr error
+
+	ending sync.Once
+	done   chan struct{}
+	err    error // set before done is closed
 }
 
 // maxMessageBytes is what one mail may hold. The mails of this project have a few hundred bytes.
@@ -86,10 +92,10 @@ func Start(ctx context.Context, cfg Config) (*Mailbox, error) {
 	cfg.SMTPAddr = smtpListener.Addr().String() // the page names it
 	m := &Mailbox{
 		store: store, smtp: newSMTP(cfg, store), http: newHTTP(cfg, store),
-		listener: smtpListener, httpAddr: httpListener.Addr(),
+		listener: smtpListener, httpAddr: httpListener.Addr(), done: make(chan struct{}),
 	}
-	m.serving.Go(func() { report(cfg.Log, "smtp", m.smtp.Serve(smtpListener)) })
-	m.serving.Go(func() { report(cfg.Log, "http", m.http.Serve(httpListener)) })
+	m.serving.Go(func() { m.end("smtp", m.smtp.Serve(smtpListener)) })
+	m.serving.Go(func() { m.end("http", m.http.Serve(httpListener)) })
 	return m, nil
 }
 
@@ -98,11 +104,11 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	if !IsLoopback(addr) {
 		return nil, fmt.Errorf("listen for mails: %s is not a loopback address", addr)
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen for mails: %w", err)
 	}
-	return listener, nil
+	return listener.Limit(ln, listener.Share(listener.Small)), nil
 }
 
 // IsLoopback says that only this machine reaches host:port.
@@ -112,9 +118,27 @@ func IsLoopback(addr string) bool {
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-func report(log *slog.Logger, server string, err error) {
-	if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-		log.Error("mailbox server ended", "server", server, "error", err)
+// end says once that one of the servers has ended: half a mailbox is none.
+func (m *Mailbox) end(server string, err error) {
+	m.ending.Do(func() {
+		if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, smtp.ErrServerClosed) &&
+			!errors.Is(err, net.ErrClosed) {
+			m.err = fmt.Errorf("serve %s: %w", server, err)
+		}
+		close(m.done)
+	})
+}
+
+// Done is closed when a server has ended, by itself or by Close. [Mailbox.Err] says why.
+func (m *Mailbox) Done() <-chan struct{} { return m.done }
+
+// Err is what ended the mailbox once Done is closed; nil after Close.
+func (m *Mailbox) Err() error {
+	select {
+	case <-m.done:
+		return m.err
+	default:
+		return nil
 	}
 }
 

@@ -85,7 +85,7 @@ func (s *session) ask(stage, to string) error {
 type smtpLog struct{ log *slog.Logger }
 
 func (l smtpLog) Printf(format string, args ...any) {
-	l.log.Warn("smtp connection", "detail", fmt.Sprintf(format, args...))
+	l.log.Info("smtp connection", "detail", fmt.Sprintf(format, args...))
 }
 
-func (l smtpLog) Println(args ...any) { l.log.Warn("smtp connection", "detail", fmt.Sprint(args...)) }
+func (l smtpLog) Println(args ...any) { l.log.Info("smtp connection", "detail", fmt.Sprint(args...)) }

@@ -1,0 +1,90 @@
+// Package listener bounds how many connections a listener has open, so that those who connect to one part of a process
+// do not take the descriptors of all others.
+package listener
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Limit returns the listener with at most n of its connections open. Others wait where the system keeps them until one
+// closes; they are not refused. Accept outlives what passes, such as a process out of descriptors, and returns an error
+// only when nothing more will come.
+func Limit(ln net.Listener, n int) net.Listener {
+	return &limited{Listener: ln, free: make(chan struct{}, n), closed: make(chan struct{})}
+}
+
+type limited struct {
+	net.Listener
+	free     chan struct{} // one element per open connection
+	closed   chan struct{}
+	closing  sync.Once
+	closeErr error
+}
+
+// The pause after an accept that failed, doubled with each in a row.
+const (
+	shortestPause = 5 * time.Millisecond
+	longestPause  = time.Second
+)
+
+// Accept waits for its turn and for a connection.
+func (l *limited) Accept() (net.Conn, error) {
+	select {
+	case l.free <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
+		conn, err := l.Listener.Accept()
+		if err == nil {
+			return &counted{Conn: conn, release: sync.OnceFunc(func() { <-l.free })}, nil
+		}
+		if !passes(err) {
+			<-l.free
+			return nil, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-l.closed:
+			<-l.free
+			return nil, net.ErrClosed
+		}
+	}
+}
+
+// Close closes the listener and ends an Accept that waits. Connections stay open.
+func (l *limited) Close() error {
+	l.closing.Do(func() {
+		close(l.closed)
+		l.closeErr = l.Listener.Close()
+	})
+	return l.closeErr
+}
+
+// passes tells what is over when others have closed something, or was the client's, from the end of the listener.
+func passes(err error) bool {
+	for _, passing := range []error{
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.ECONNRESET,
+	} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	return false
+}
+
+// counted gives its place back when it is closed.
+type counted struct {
+	net.Conn
+	release func()
+}
+
+// Close closes the connection. Closing twice is fine.
+func (c *counted) Close() error {
+	defer c.release()
+	return c.Conn.Close()
+}

@@ -1,0 +1,72 @@
+package local_test
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/local"
+)
+
+// Somebody opens three times as many connections as the process may have descriptors, and says nothing on them: first
+// to the API, then to the broker, then to every listener. Operators get their answers meanwhile, and afterwards all is
+// as before.
+func TestConnectionsWithoutEndLeaveRoom(t *testing.T) {
+	t.Parallel()
+	const descriptors = 512
+	house := startChild(t, folder(t), filesVariable+"=512")
+	at := local.Addresses{CustomerAPI: house.api}
+	require.Equal(t, http.StatusCreated, signUp(t, at, "before@example.org"))
+	admins := house.all[1:3]
+	for _, attack := range []struct {
+		targets []string
+		alive   []string // answer while it lasts
+	}{
+		{house.all[:1], admins},
+		{house.all[3:4], admins},
+		{[]string{house.all[0], house.all[3], house.all[4], house.all[5]}, admins},
+		{house.all, nil},
+	} {
+		var open []net.Conn
+		for i := range 3 * descriptors {
+			conn, err := net.DialTimeout("tcp", attack.targets[i%len(attack.targets)], time.Second)
+			if err != nil { // what the system keeps for the process is full as well
+				require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+				break
+			}
+			open = append(open, conn)
+		}
+		for _, addr := range attack.alive {
+			require.Equal(t, http.StatusOK, status(t, "http://"+addr+"/livez"))
+		}
+		for _, conn := range open {
+			require.NoError(t, conn.Close())
+		}
+	}
+	for _, addr := range admins {
+		require.Eventually(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK },
+			time.Minute, 100*time.Millisecond, "the broker takes connections again")
+	}
+	require.Eventually(t, func() bool { return signUp(t, at, "after@example.org") == http.StatusCreated },
+		time.Minute, 100*time.Millisecond)
+	require.NoError(t, house.cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, house.cmd.Wait())
+}
+
+// status asks on a connection of its own and gives 0 when there is no answer.
+func status(t *testing.T, url string) int {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	require.NoError(t, err)
+	response, err := client.Do(request)
+	if err != nil {
+		return 0
+	}
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode
+}

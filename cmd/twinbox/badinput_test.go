@@ -207,7 +207,7 @@ func TestNobodyAnswers(t *testing.T) {
 	require.NoError(t, os.WriteFile(tokenFile, []byte(h.at.AdminToken.Reveal()+"\n"), 0o600))
 
 	one := twinbox(t, "outbox", "status", "--json", "--token-file", tokenFile,
-		"--customer-admin", h.at.CustomerAdmin, "--notification-admin", gone)
+		"--customer-admin", h.at.Services["customer"].Admin, "--notification-admin", gone)
 	require.Equal(t, exitPartial, one.code)
 	require.Contains(t, one.stderr, "nobody answers at "+gone)
 	var document map[string]json.RawMessage
@@ -219,7 +219,7 @@ func TestNobodyAnswers(t *testing.T) {
 	require.NotContains(t, none.stderr, h.at.AdminToken.Reveal())
 
 	require.NoError(t, os.WriteFile(tokenFile, []byte("another"), 0o600))
-	wrong := twinbox(t, "outbox", "status", "--token-file", tokenFile, "--customer-admin", h.at.CustomerAdmin)
+	wrong := twinbox(t, "outbox", "status", "--token-file", tokenFile, "--customer-admin", h.at.Services["customer"].Admin)
 	require.Equal(t, exitRefused, wrong.code)
 	require.Contains(t, wrong.stderr, "unauthorized")
 

@@ -60,6 +60,7 @@ func (h *house) open(cfg local.Config) (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	h.cancel = cancel
 	ready := make(chan local.Addresses, 1)
+	cfg.Services = map[string]local.Listen{"customer": {}, "notification": {}} // those that the pages show, and no others
 	cfg.Dir, cfg.Ready = h.dir, func(at local.Addresses) { ready <- at }
 	go func() { h.ended <- local.Run(ctx, cfg) }()
 	select {
@@ -115,7 +116,7 @@ func (r result) json(t *testing.T, into any) {
 // signUp signs somebody up and returns their id.
 func (h *house) signUp(t *testing.T, email string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+h.at.CustomerAPI+"/v1/signups",
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+h.at.API()+"/v1/signups",
 		strings.NewReader(`{"email":"`+email+`","name":"Ada"}`))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/json")

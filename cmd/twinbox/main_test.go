@@ -36,7 +36,7 @@ func TestUsage(t *testing.T) {
 		"no command":      {nil, 2, "", "twinbox: expected"},
 		"unknown command": {[]string{"walk"}, 2, "", "walk"},
 		"unknown flag":    {[]string{"run", "--port=1"}, 2, "", "--port"},
-		"unknown setting": {[]string{"run", "--set", "X=1", "--dir", "none"}, 2, "", "neither service reads it"},
+		"unknown setting": {[]string{"run", "--set", "X=1", "--dir", "none"}, 2, "", "no service reads it"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func documentedMetrics(t *testing.T) map[string]documented {
 func exported(t *testing.T, h *house) (kinds, helps map[string]string) {
 	t.Helper()
 	kinds, helps = map[string]string{}, map[string]string{}
-	for _, admin := range []string{h.at.CustomerAdmin, h.at.NotificationAdmin} {
+	for _, admin := range []string{h.at.Services["customer"].Admin, h.at.Services["notification"].Admin} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+admin+"/metrics", http.NoBody)
 		require.NoError(t, err)
 		response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)

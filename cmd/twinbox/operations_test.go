@@ -86,7 +86,7 @@ func (w *world) recovery(t *testing.T) {
 	for _, user := range w.users {
 		w.house.tail(t, user, 2)
 	}
-	w.await(t, w.house.at.CustomerDB, `select count(*) = 3 from verification_mail`)
+	w.await(t, w.house.at.Databases["customer"], `select count(*) = 3 from verification_mail`)
 }
 
 func (w *world) duplicates(t *testing.T) {
@@ -163,16 +163,16 @@ const waitingLetters = `select count(*) = %d from public.dead_letter where state
 
 func (w *world) awaitLetters(t *testing.T, n int) {
 	t.Helper()
-	w.await(t, w.house.at.CustomerDB, fmt.Sprintf(waitingLetters, n))
-	w.await(t, w.house.at.NotificationDB, fmt.Sprintf(waitingLetters, n))
+	w.await(t, w.house.at.Databases["customer"], fmt.Sprintf(waitingLetters, n))
+	w.await(t, w.house.at.Databases["notification"], fmt.Sprintf(waitingLetters, n))
 }
 
 // uncertain leaves behind what a sender does that dies with a mail on the wire, and waits until another one finds it.
 func (w *world) uncertain(t *testing.T) {
-	w.house.exec(t, w.house.at.NotificationDB, `update lease set state = 'submitting', ended_at = null,
+	w.house.exec(t, w.house.at.Databases["notification"], `update lease set state = 'submitting', ended_at = null,
 		token = gen_random_uuid(), due_at = clock_timestamp() - interval '1 second'
 		from mail where mail.event_id = lease.event_id and mail.user_id = $1`, w.users[0])
-	w.await(t, w.house.at.NotificationDB, `select count(*) = 1 from lease where state = 'uncertain'`)
+	w.await(t, w.house.at.Databases["notification"], `select count(*) = 1 from lease where state = 'uncertain'`)
 }
 
 // morePartitions returns when the service says that it publishes nothing.
@@ -184,7 +184,7 @@ func (w *world) morePartitions(t *testing.T) {
 	defer func() { require.NoError(t, admin.Close()) }()
 	require.NoError(t, admin.CreatePartitions(contract.TopicUsers, 12, nil, false))
 	require.Eventually(t, func() bool {
-		status, report := servicetest.Get(t, "http://"+w.house.at.CustomerAdmin+"/readyz")
+		status, report := servicetest.Get(t, "http://"+w.house.at.Services["customer"].Admin+"/readyz")
 		return status == http.StatusServiceUnavailable && strings.Contains(report, "partition_count")
 	}, 2*patience, 20*time.Millisecond, "the relay asks every ten seconds")
 	w.users = append(w.users, w.house.signUp(t, "zoe@example.org"))
@@ -192,10 +192,10 @@ func (w *world) morePartitions(t *testing.T) {
 
 // handled returns when who signed up last has a profile and the service is ready.
 func (w *world) handled(t *testing.T) {
-	w.await(t, w.house.at.CustomerDB, fmt.Sprintf(`select exists (select from profile where user_id = '%s')`,
+	w.await(t, w.house.at.Databases["customer"], fmt.Sprintf(`select exists (select from profile where user_id = '%s')`,
 		w.users[len(w.users)-1]))
 	require.Eventually(t, func() bool {
-		status, _ := servicetest.Get(t, "http://"+w.house.at.CustomerAdmin+"/readyz")
+		status, _ := servicetest.Get(t, "http://"+w.house.at.Services["customer"].Admin+"/readyz")
 		return status == http.StatusOK
 	}, patience, 20*time.Millisecond)
 }

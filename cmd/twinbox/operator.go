@@ -14,6 +14,7 @@ import (
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
 	"example.com/twinbox/internal/local"
+	"example.com/twinbox/internal/services"
 )
 
 // Operator is what every command that operates a running system takes: where it is, and how to answer.
@@ -28,7 +29,7 @@ type Operator struct {
 }
 
 // serviceNames are the services there are, in the order of every output.
-var serviceNames = []string{"customer", "notification"}
+var serviceNames = services.Names()
 
 // tokenVariable holds the token. It is no flag: a process's flags are everybody's to read.
 const tokenVariable = "TWINBOX_ADMIN_TOKEN"

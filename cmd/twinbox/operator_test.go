@@ -16,11 +16,11 @@ func TestWhereTheServicesAre(t *testing.T) {
 		asked    []string
 		says     string
 	}{
-		"both": {Operator{CustomerAdmin: "a:1", NotificationAdmin: "b:1"}, "t", serviceNames, ""},
+		"both": {Operator{CustomerAdmin: "a:1", NotificationAdmin: "b:1"}, "t", serviceNames[:2], ""},
 		"one of both": {
 			Operator{CustomerAdmin: "a:1", NotificationAdmin: "b:1", Service: "customer"}, "t", serviceNames[:1], "",
 		},
-		"one known":  {Operator{NotificationAdmin: "b:1"}, "t", serviceNames[1:], ""},
+		"one known":  {Operator{NotificationAdmin: "b:1"}, "t", serviceNames[1:2], ""},
 		"unknown":    {Operator{NotificationAdmin: "b:1", Service: "customer"}, "t", nil, "--customer-admin"},
 		"no token":   {Operator{CustomerAdmin: "a:1"}, "", nil, "--token-file"},
 		"no address": {Operator{CustomerAdmin: "a b\x00:1"}, "t", nil, "customer"},

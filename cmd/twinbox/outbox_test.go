@@ -91,7 +91,7 @@ func TestOutboxRelease(t *testing.T) {
 	require.Contains(t, unknown.stderr, "not_parked")
 
 	key := uuid.NewString()
-	h.exec(t, h.at.CustomerDB, `insert into public.outbox_parked (topic, key, reason, permanent) `+
+	h.exec(t, h.at.Databases["customer"], `insert into public.outbox_parked (topic, key, reason, permanent) `+
 		`values ('customer.users.v1', $1, 'a test', true)`, key)
 	dry := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", key)
 	require.Zero(t, dry.code, dry.stderr)

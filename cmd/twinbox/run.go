@@ -33,8 +33,11 @@ func (c *RunCommand) Run(ctx context.Context, to streams) error {
 	defer stop()
 	service.StartTracing()
 	return local.Run(ctx, local.Config{
-		Dir:         c.Dir,
-		CustomerAPI: c.CustomerAddr, CustomerAdmin: c.CustomerAdminAddr, NotificationAdmin: c.NotificationAdminAddr,
+		Dir: c.Dir,
+		Services: map[string]local.Listen{
+			"customer":     {API: c.CustomerAddr, Admin: c.CustomerAdminAddr},
+			"notification": {Admin: c.NotificationAdminAddr},
+		},
 		Mailbox: c.MailboxAddr, SMTP: c.SMTPAddr, Kafka: c.KafkaAddr, KafkaBrokers: c.KafkaBrokers,
 		PGBin: c.PGBin, FetchPostgres: c.FetchPostgres, Settings: c.Set,
 		ByMake: c.ByMake, Out: to.out, Err: to.err, Colour: isTerminal(to.out),

@@ -8,10 +8,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/internal/customer"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/notification"
 	"example.com/twinbox/internal/service"
+	"example.com/twinbox/internal/services"
 	"example.com/twinbox/migrations"
 )
 
@@ -56,33 +55,27 @@ func (h *house) start(ctx context.Context) error {
 		return err
 	}
 	h.at = parts.addresses(h.cfg)
-	h.at.CustomerAPI, h.at.AdminToken = placeholderAPI, newToken()
-	configs, err := configure(h.cfg, h.at, secret)
+	h.at.AdminToken = newToken()
+	h.at.Services = map[string]Listen{services.Names()[0]: {API: placeholderAPI}}
+	instances, err := configure(h.cfg, h.at, secret)
 	if err != nil {
 		return err
 	}
-	if err := h.prepare(ctx, configs); err != nil {
+	if err := h.prepare(ctx, instances); err != nil {
 		return err
 	}
 
-	// Mails link to the Customer API, so its port is known before Notification starts.
-	bound, err := h.runService(ctx, "customer", func(ctx context.Context, host service.Host) error {
-		return customer.Run(ctx, configs.customer, host)
-	})
-	if err != nil {
-		return err
+	// Mails link to the API, so its port is known before the services behind it start.
+	for _, s := range h.cfg.services() {
+		if instances, err = configure(h.cfg, h.at, secret); err != nil {
+			return err
+		}
+		bound, err := h.runService(ctx, s.Name, instances[s.Name].Run)
+		if err != nil {
+			return err
+		}
+		h.at.Services[s.Name] = Listen{API: bound.API, Admin: bound.Admin}
 	}
-	h.at.CustomerAPI, h.at.CustomerAdmin = bound.API, bound.Admin
-	if configs, err = configure(h.cfg, h.at, secret); err != nil {
-		return err
-	}
-	bound, err = h.runService(ctx, "notification", func(ctx context.Context, host service.Host) error {
-		return notification.Run(ctx, configs.notification, host)
-	})
-	if err != nil {
-		return err
-	}
-	h.at.NotificationAdmin = bound.Admin
 	if err := h.writeOperators(); err != nil {
 		return err
 	}
@@ -90,20 +83,19 @@ func (h *house) start(ctx context.Context) error {
 }
 
 // prepare does what the services' migrate and topics commands do.
-func (h *house) prepare(ctx context.Context, configs services) error {
+func (h *house) prepare(ctx context.Context, instances map[string]*services.Instance) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		_, err := migrations.Apply(ctx, h.at.CustomerDB, migrations.ForCustomer()...)
-		return err
-	})
-	group.Go(func() error {
-		_, err := migrations.Apply(ctx, h.at.NotificationDB, migrations.ForNotification()...)
-		return err
-	})
-	group.Go(func() error {
-		topics := append(configs.customer.Topics(), configs.notification.Topics()...)
-		return kafka.EnsureTopics(ctx, configs.customer.Client("twinbox"), topics...)
-	})
+	var topics []kafka.Topic
+	var client kafka.Config
+	for _, s := range h.cfg.services() {
+		group.Go(func() error {
+			_, err := migrations.Apply(ctx, h.at.Databases[s.Name], s.Migrations...)
+			return err
+		})
+		topics = append(topics, instances[s.Name].Topics()...)
+		client = instances[s.Name].Client("twinbox")
+	}
+	group.Go(func() error { return kafka.EnsureTopics(ctx, client, topics...) })
 	return group.Wait()
 }
 

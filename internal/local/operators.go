@@ -42,12 +42,11 @@ func newToken() config.Secret {
 }
 
 func (h *house) writeOperators() error {
-	content, err := json.MarshalIndent(Operators{
-		Services: map[string]string{
-			"customer": reachable(h.at.CustomerAdmin), "notification": reachable(h.at.NotificationAdmin),
-		},
-		Token: h.at.AdminToken.Reveal(),
-	}, "", "  ")
+	operators := Operators{Services: map[string]string{}, Token: h.at.AdminToken.Reveal()}
+	for name, listen := range h.at.Services {
+		operators.Services[name] = reachable(listen.Admin)
+	}
+	content, err := json.MarshalIndent(operators, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write operators: %w", err)
 	}

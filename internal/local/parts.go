@@ -68,7 +68,12 @@ func (p *parts) startPostgres(ctx context.Context, cfg Config, f *folder, logs *
 	if err != nil {
 		return err
 	}
-	return errors.Join(createDatabase(ctx, p.postgres, "customer"), createDatabase(ctx, p.postgres, "notification"))
+	for _, s := range cfg.services() {
+		if err := createDatabase(ctx, p.postgres, s.Name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // size is what a log holds. One that cannot be asked has nothing to point at.
@@ -153,7 +158,10 @@ func runPostgres(ctx context.Context, server *postgres.Server) error {
 func (p *parts) addresses(cfg Config) Addresses {
 	at := Addresses{
 		KafkaBrokers: cfg.KafkaBrokers, SMTP: p.mailbox.SMTPAddr(), Mailbox: p.mailbox.HTTPAddr(),
-		CustomerDB: p.postgres.DSN("customer"), NotificationDB: p.postgres.DSN("notification"),
+		Databases: map[string]string{},
+	}
+	for _, s := range cfg.services() {
+		at.Databases[s.Name] = p.postgres.DSN(s.Name)
 	}
 	if p.broker != nil {
 		at.KafkaBrokers = p.broker.Addr()

@@ -53,17 +53,17 @@ func (*AddressError) ExitCode() int { return 2 }
 func checkAddresses(listeners []listener) error {
 	var problems []error
 	for i, l := range listeners {
-		detail := config.FormatListen.Check(*l.addr)
-		if detail == "" && l.loopback && !mailbox.IsLoopback(*l.addr) {
+		detail := config.FormatListen.Check(l.addr)
+		if detail == "" && l.loopback && !mailbox.IsLoopback(l.addr) {
 			detail = "not a loopback address: others could read the mails"
 		}
 		for _, other := range listeners[:i] {
-			if detail == "" && config.SameListener(*l.addr, *other.addr) {
+			if detail == "" && config.SameListener(l.addr, other.addr) {
 				detail = "is also the address of " + other.name
 			}
 		}
 		if detail != "" {
-			problems = append(problems, &AddressError{Name: l.name, Addr: *l.addr, Flag: l.flag, Detail: detail})
+			problems = append(problems, &AddressError{Name: l.name, Addr: l.addr, Flag: l.flag, Detail: detail})
 		}
 	}
 	return errors.Join(problems...)
@@ -74,9 +74,9 @@ func checkAddresses(listeners []listener) error {
 func checkPorts(ctx context.Context, listeners []listener, byMake bool) error {
 	var problems []error
 	for _, l := range listeners {
-		open, err := new(net.ListenConfig).Listen(ctx, "tcp", *l.addr)
+		open, err := new(net.ListenConfig).Listen(ctx, "tcp", l.addr)
 		if err != nil {
-			problems = append(problems, &PortError{Name: l.name, Addr: *l.addr, Flag: l.flag, ByMake: byMake, Err: err})
+			problems = append(problems, &PortError{Name: l.name, Addr: l.addr, Flag: l.flag, ByMake: byMake, Err: err})
 			continue
 		}
 		defer open.Close()

@@ -40,7 +40,7 @@ func runChild(dir string) int {
 	defer stop()
 	err := local.Run(ctx, local.Config{
 		Dir: dir, Err: os.Stderr, Ready: func(at local.Addresses) {
-			fmt.Println(at.CustomerAPI, at.CustomerAdmin, at.NotificationAdmin, at.KafkaBrokers, at.SMTP, at.Mailbox)
+			fmt.Println(at.API(), at.Services["customer"].Admin, at.Services["notification"].Admin, at.KafkaBrokers, at.SMTP, at.Mailbox)
 		},
 	})
 	if err != nil {
@@ -107,13 +107,13 @@ func TestKillLeavesNothingAndLosesNothing(t *testing.T) {
 	}
 	dir := folder(t)
 	house := startChild(t, dir)
-	require.Equal(t, 201, signUp(t, local.Addresses{CustomerAPI: house.api}, "ada@example.org"))
+	require.Equal(t, 201, signUp(t, at(house.api), "ada@example.org"))
 	require.NoError(t, house.cmd.Process.Kill())
 	require.Error(t, house.cmd.Wait())
 	require.Eventually(t, func() bool { return localtest.Gone(house.postgres) }, 30*time.Second, 10*time.Millisecond)
 
 	again := startChild(t, dir)
-	require.Equal(t, 409, signUp(t, local.Addresses{CustomerAPI: again.api}, "ADA@example.org"), "she is still there")
+	require.Equal(t, 409, signUp(t, at(again.api), "ADA@example.org"), "she is still there")
 	require.NoError(t, again.cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, again.cmd.Wait())
 }
@@ -136,4 +136,9 @@ func TestHouseWithSettingsEndsWithItsDatabase(t *testing.T) {
 	require.ErrorContains(t, <-ended, "postgresql: ended by itself")
 
 	require.NoError(t, start(t, local.Config{Dir: dir}).stop(), "the next start recovers")
+}
+
+// at is a system of which the API alone is known.
+func at(api string) local.Addresses {
+	return local.Addresses{Services: map[string]local.Listen{"customer": {API: api}}}
 }

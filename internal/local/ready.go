@@ -15,16 +15,17 @@ const (
 	readyTimeout = 30 * time.Second
 )
 
-// awaitReady asks both services until they say that they are ready: from then on a sign-up comes out as a mail.
+// awaitReady asks all services until they say that they are ready: from then on a sign-up comes out as a mail.
 func (h *house) awaitReady(ctx context.Context) error {
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
 	timeout := time.After(readyTimeout)
 	for {
 		var report bytes.Buffer
-		err := errors.Join(
-			service.Healthcheck(ctx, h.at.CustomerAdmin, &report),
-			service.Healthcheck(ctx, h.at.NotificationAdmin, &report))
+		var err error
+		for _, listen := range h.at.Services {
+			err = errors.Join(err, service.Healthcheck(ctx, listen.Admin, &report))
+		}
 		if err == nil {
 			return nil
 		}

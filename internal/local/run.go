@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"example.com/twinbox/internal/services"
 )
 
 // drainTimeout is how long the whole stop may take: the services' own drains, one after the other, and the end of the
@@ -55,7 +57,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return errors.Join(h.group.Wait(), h.removeOperators())
 }
 
-// placeholderAPI stands for the address of the Customer API until that listens: its port may be any free one.
+// placeholderAPI stands for the address of the API until that listens: its port may be any free one.
 const placeholderAPI = "127.0.0.1:8080"
 
 // placeholderSecret is as long as the secrets that are not made yet.
@@ -64,10 +66,19 @@ const placeholderSecret = "0123456789abcdef0123456789abcdef"
 // checkSettings reports everything that is wrong with the settings, before any address is known: others stand in.
 func checkSettings(cfg Config) error {
 	const database = "postgres://localhost/placeholder"
-	free := Config{Settings: cfg.Settings}.withDefaults()
-	_, err := configure(free, Addresses{
-		CustomerAPI: placeholderAPI, KafkaBrokers: cmp.Or(cfg.KafkaBrokers, "127.0.0.1:9092"), SMTP: "127.0.0.1:1025",
-		CustomerDB: database, NotificationDB: database, AdminToken: placeholderSecret,
-	}, placeholderSecret)
+	free := Config{Settings: cfg.Settings, Services: map[string]Listen{}}
+	for name := range cfg.Services {
+		free.Services[name] = Listen{}
+	}
+	free = free.withDefaults()
+	stand := Addresses{
+		Services:     map[string]Listen{services.Names()[0]: {API: placeholderAPI}},
+		KafkaBrokers: cmp.Or(cfg.KafkaBrokers, "127.0.0.1:9092"), SMTP: "127.0.0.1:1025",
+		Databases: map[string]string{}, AdminToken: placeholderSecret,
+	}
+	for _, name := range services.Names() {
+		stand.Databases[name] = database
+	}
+	_, err := configure(free, stand, placeholderSecret)
 	return err
 }

@@ -86,7 +86,7 @@ func start(t *testing.T, cfg local.Config) *running {
 func signUp(t *testing.T, at local.Addresses, email string) int {
 	t.Helper()
 	body := strings.NewReader(`{"email":"` + email + `","name":"Ada"}`)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+at.CustomerAPI+"/v1/signups", body)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+at.API()+"/v1/signups", body)
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Idempotency-Key", `"`+email+`"`)
@@ -103,7 +103,7 @@ func TestHouse(t *testing.T) {
 	require.Equal(t, http.StatusCreated, signUp(t, first.at, "ada@example.org"))
 
 	out := first.out.String()
-	require.Contains(t, out, "curl -XPOST "+first.at.CustomerAPI+`/v1/signups -H 'content-type: application/json' `+
+	require.Contains(t, out, "curl -XPOST "+first.at.API()+`/v1/signups -H 'content-type: application/json' `+
 		`-d '{"email":"ada@example.org","name":"Ada"}'`)
 	require.Contains(t, out, "http://"+first.at.Mailbox)
 	require.NotContains(t, out, "\x1b[", "no colours unless allowed")
@@ -155,7 +155,7 @@ func TestBusyPortsAreAllNamed(t *testing.T) {
 	defer func() { require.NoError(t, other.Close()) }()
 	dir := folder(t)
 
-	err = local.Run(t.Context(), local.Config{Dir: dir, CustomerAPI: addr, Kafka: other.Addr().String()})
+	err = local.Run(t.Context(), local.Config{Dir: dir, Services: listens(addr, "", ""), Kafka: other.Addr().String()})
 	var port *local.PortError
 	require.ErrorAs(t, err, &port)
 	require.ErrorContains(t, err, "Customer API: "+addr+" is in use")
@@ -163,7 +163,7 @@ func TestBusyPortsAreAllNamed(t *testing.T) {
 	require.ErrorContains(t, err, "--kafka-addr")
 	require.NoDirExists(t, filepath.Join(dir, "postgres"), "nothing was started")
 
-	err = local.Run(t.Context(), local.Config{Dir: dir, CustomerAPI: addr, ByMake: true})
+	err = local.Run(t.Context(), local.Config{Dir: dir, Services: listens(addr, "", ""), ByMake: true})
 	require.ErrorContains(t, err, "make run ARGS=--customer-addr=127.0.0.1:0", "in the words of who typed make run")
 }
 
@@ -173,7 +173,7 @@ func TestOneAddressForTwo(t *testing.T) {
 	require.NoError(t, err)
 	addr := free.Addr().String()
 	require.NoError(t, free.Close())
-	err = local.Run(t.Context(), local.Config{Dir: folder(t), CustomerAdmin: addr, NotificationAdmin: addr})
+	err = local.Run(t.Context(), local.Config{Dir: folder(t), Services: listens("", addr, addr)})
 	require.ErrorContains(t, err, "Notification admin: --notification-admin-addr")
 	require.ErrorContains(t, err, "is also the address of Customer admin")
 }
@@ -183,7 +183,7 @@ func TestAddressesAndSettingsAreCheckedTogether(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	err := local.Run(t.Context(), local.Config{
-		Dir: dir, CustomerAPI: "256.1.1.1:80", CustomerAdmin: ":7001", NotificationAdmin: "127.0.0.1:7001",
+		Dir: dir, Services: listens("256.1.1.1:80", ":7001", "127.0.0.1:7001"),
 		Mailbox: "0.0.0.0:7002", SMTP: "mail\u202e:25", Kafka: "127.0.0.1:65536",
 		Settings: []string{"OUTBOX_POL=1s", "OUTBOX_POLL=often", "MAIL_LEASE=1s", "PUBLIC_URL=http://elsewhere"},
 	})
@@ -205,7 +205,7 @@ func TestSettings(t *testing.T) {
 	tests := map[string]struct {
 		setting, want string
 	}{
-		"unknown":       {"OUTBOX_POL=1s", "neither service reads it"},
+		"unknown":       {"OUTBOX_POL=1s", "no service reads it"},
 		"no value":      {"OUTBOX_POLL", "NAME=VALUE"},
 		"an address":    {"DATABASE_URL=postgres://elsewhere/db", "this program sets it"},
 		"a bad value":   {"OUTBOX_POLL=often", "OUTBOX_POLL"},
@@ -266,4 +266,9 @@ func TestStartThatFails(t *testing.T) {
 		require.True(t, found, "%v", err)
 		require.NoDirExists(t, dir, "nothing was started")
 	})
+}
+
+// listens are the addresses of the two services that these tests look at.
+func listens(api, customer, notification string) map[string]local.Listen {
+	return map[string]local.Listen{"customer": {API: api, Admin: customer}, "notification": {Admin: notification}}
 }

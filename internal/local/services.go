@@ -3,21 +3,12 @@ package local
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"strings"
 
-	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/customer"
-	"example.com/twinbox/internal/notification"
+	"example.com/twinbox/internal/services"
 )
-
-// services are the configurations of both services.
-type services struct {
-	customer     customer.Config
-	notification notification.Config
-}
 
 // tuning is what suits one process on one machine: after a kill the next start takes over within seconds, because
 // nobody else could be holding the lease or the partitions still.
@@ -38,38 +29,37 @@ func (e *SettingError) Error() string { return fmt.Sprintf("setting %s: %s", e.S
 // ExitCode is that of a wrong configuration.
 func (*SettingError) ExitCode() int { return 2 }
 
-// configure reads both configurations as if from an environment that holds the addresses, the tuning and the settings.
-func configure(cfg Config, at Addresses, secret string) (services, error) {
-	var s services
-	customerEnv := map[string]string{
-		"DATABASE_URL": at.CustomerDB, "HTTP_ADDR": cfg.CustomerAPI, "ADMIN_ADDR": cfg.CustomerAdmin,
-		"ADMIN_TOKEN":   at.AdminToken.Reveal(),
-		"KAFKA_BROKERS": at.KafkaBrokers, "VERIFICATION_SECRET": secret,
-	}
-	notificationEnv := map[string]string{
-		"DATABASE_URL": at.NotificationDB, "ADMIN_ADDR": cfg.NotificationAdmin,
-		"ADMIN_TOKEN":   at.AdminToken.Reveal(),
-		"KAFKA_BROKERS": at.KafkaBrokers, "VERIFICATION_SECRET": secret,
-		"SMTP_ADDR": at.SMTP, "PUBLIC_URL": "http://" + reachable(at.CustomerAPI),
-	}
-	settings, err := readSettings(cfg.Settings, s, customerEnv, notificationEnv)
+// configure reads all configurations as if from an environment that holds the addresses, the tuning and the settings.
+func configure(cfg Config, at Addresses, secret string) (map[string]*services.Instance, error) {
+	settings, err := readSettings(cfg.Settings, environment("", cfg, at, secret))
 	problems := []error{err}
-	if err := load(&s.customer, settings, customerEnv); err != nil {
-		problems = append(problems, fmt.Errorf("configure customer: %w", err))
+	instances := map[string]*services.Instance{}
+	for _, s := range cfg.services() {
+		instances[s.Name], err = load(s, settings, environment(s.Name, cfg, at, secret))
+		if err != nil {
+			problems = append(problems, fmt.Errorf("configure %s: %w", s.Name, err))
+		}
 	}
-	if err := load(&s.notification, settings, notificationEnv); err != nil {
-		problems = append(problems, fmt.Errorf("configure notification: %w", err))
-	}
-	return s, errors.Join(problems...)
+	return instances, errors.Join(problems...)
 }
 
-// load reads one configuration. Only variables that it knows are given to it: a setting may be the other service's.
-func load(into any, settings, own map[string]string) error {
+// environment is what this program decides for a service.
+func environment(name string, cfg Config, at Addresses, secret string) map[string]string {
+	return map[string]string{
+		"DATABASE_URL": at.Databases[name], "KAFKA_BROKERS": at.KafkaBrokers, "SMTP_ADDR": at.SMTP,
+		"HTTP_ADDR": cfg.Services[name].API, "ADMIN_ADDR": cfg.Services[name].Admin,
+		"ADMIN_TOKEN": at.AdminToken.Reveal(), "VERIFICATION_SECRET": secret,
+		"PUBLIC_URL": "http://" + reachable(at.API()),
+	}
+}
+
+// load reads one configuration. Only variables that it knows are given to it: a setting may be another service's.
+func load(s services.Service, settings, own map[string]string) (*services.Instance, error) {
 	environ := map[string]string{}
-	known := variables(into)
+	unset := s.Unset()
 	for _, layer := range []map[string]string{tuning, settings, own} {
 		for name, value := range layer {
-			if slices.Contains(known, name) {
+			if unset.Reads(name) {
 				environ[name] = value
 			}
 		}
@@ -78,35 +68,27 @@ func load(into any, settings, own map[string]string) error {
 	for name, value := range environ {
 		entries = append(entries, name+"="+value)
 	}
-	return config.Load(entries, into)
+	return s.Load(entries)
 }
 
-func readSettings(list []string, s services, owned ...map[string]string) (map[string]string, error) {
+func readSettings(list []string, owned map[string]string) (map[string]string, error) {
 	settings := map[string]string{}
-	known := append(variables(&s.customer), variables(&s.notification)...)
 	var problems []error
 	for _, entry := range list {
 		name, value, ok := strings.Cut(entry, "=")
+		_, own := owned[name]
 		switch {
 		case !ok:
 			problems = append(problems, &SettingError{entry, "write it as NAME=VALUE"})
-		case slices.ContainsFunc(owned, func(m map[string]string) bool { _, own := m[name]; return own }):
+		case own:
 			problems = append(problems, &SettingError{name, "this program sets it; addresses have flags of their own"})
-		case !slices.Contains(known, name):
-			problems = append(problems, &SettingError{name, "neither service reads it"})
+		case !slices.ContainsFunc(services.All(), func(s services.Service) bool { return s.Unset().Reads(name) }):
+			problems = append(problems, &SettingError{name, "no service reads it"})
 		default:
 			settings[name] = value
 		}
 	}
 	return settings, errors.Join(problems...)
-}
-
-func variables(cfg any) []string {
-	names := map[string]bool{}
-	for _, setting := range config.Describe(cfg) {
-		names[setting.Variable] = true
-	}
-	return slices.Collect(maps.Keys(names))
 }
 
 // reachable turns an address that means every interface into one to connect to.

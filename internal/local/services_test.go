@@ -7,13 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/config"
+	"example.com/twinbox/internal/services"
 )
 
 // valuesOf are the settings that are in effect, by variable.
-func valuesOf(cfg any) map[string]string {
+func valuesOf(instance *services.Instance) map[string]string {
 	values := map[string]string{}
-	for _, s := range config.Describe(cfg) {
+	for _, s := range instance.Settings() {
 		values[s.Variable] = s.Value
 	}
 	return values
@@ -24,27 +24,31 @@ func valuesOf(cfg any) map[string]string {
 func TestWhatTheServicesAreGiven(t *testing.T) {
 	t.Parallel()
 	at := Addresses{
-		CustomerAPI: "0.0.0.0:8080", KafkaBrokers: "k:9092", SMTP: "127.0.0.1:1025", AdminToken: placeholderSecret,
-		CustomerDB: "postgres://db/customer", NotificationDB: "postgres://db/notification?application_name=y",
+		Services: map[string]Listen{"customer": {API: "0.0.0.0:8080"}}, KafkaBrokers: "k:9092", SMTP: "127.0.0.1:1025", AdminToken: placeholderSecret,
+		Databases: map[string]string{},
+	}
+	for _, name := range services.Names() {
+		at.Databases[name] = "postgres://db/" + name + "?application_name=y"
 	}
 	cfg := Config{Settings: []string{"OUTBOX_LEASE=9s", "MAIL_LEASE=93s", "OUTBOX_LEASE=11s"}}.withDefaults()
 	s, err := configure(cfg, at, placeholderSecret)
 	require.NoError(t, err)
-	customer, notification := valuesOf(&s.customer), valuesOf(&s.notification)
+	customer, notification := valuesOf(s["customer"]), valuesOf(s["notification"])
 	require.Equal(t, []string{"11s", "11s"}, []string{customer["OUTBOX_LEASE"], notification["OUTBOX_LEASE"]},
 		"the last one counts")
 	require.Equal(t, tuning["SHUTDOWN_TIMEOUT"], customer["SHUTDOWN_TIMEOUT"])
 	require.Equal(t, "1m33s", notification["MAIL_LEASE"])
 	require.NotContains(t, customer, "MAIL_LEASE")
-	require.Equal(t, "postgres://db/customer", customer["DATABASE_URL"])
+	require.Equal(t, "postgres://db/customer?application_name=y", customer["DATABASE_URL"])
 	require.Equal(t, "postgres://db/notification?application_name=y", notification["DATABASE_URL"])
 	require.Equal(t, "http://127.0.0.1:8080", notification["PUBLIC_URL"], "links that can be followed")
-	for _, values := range []map[string]string{customer, notification} {
+	for _, name := range services.Names() {
+		values := valuesOf(s[name])
 		require.Equal(t, "k:9092", values["KAFKA_BROKERS"])
 		require.Equal(t, "127.0.0.1:0", values["ADMIN_ADDR"])
+		require.NotEmpty(t, values["ADMIN_TOKEN"], "it can be operated")
+		require.NotContains(t, values["ADMIN_TOKEN"], placeholderSecret)
 	}
-	require.Equal(t, at.AdminToken, s.customer.AdminToken)
-	require.Equal(t, at.AdminToken, s.notification.AdminToken)
 }
 
 // How to operate a house is the folder's owner's alone, and what is half written or not there is not taken for it.
@@ -54,7 +58,8 @@ func TestOperatorsFile(t *testing.T) {
 	_, err := ReadOperators(dir)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	h := &house{folder: &folder{path: dir}, at: Addresses{
-		CustomerAdmin: "[::]:8081", NotificationAdmin: "10.0.0.5:8082", AdminToken: "t",
+		Services:   map[string]Listen{"customer": {Admin: "[::]:8081"}, "notification": {Admin: "10.0.0.5:8082"}},
+		AdminToken: "t",
 	}}
 	require.NoError(t, h.writeOperators())
 	o, err := ReadOperators(dir)

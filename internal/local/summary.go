@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"example.com/twinbox/internal/services"
 )
 
 // summary is what a start ends with.
@@ -23,21 +25,31 @@ func (s summary) write(out io.Writer) {
 	var b strings.Builder
 	took := s.took.Round(time.Millisecond).String()
 	fmt.Fprintf(&b, "\n  %s %s\n\n", s.paint(bold, "twinbox"), s.paint(dim, "is ready after "+took))
-	for _, row := range [][2]string{
-		{"Customer API", "http://" + reachable(s.at.CustomerAPI)},
-		{"Mailbox", "http://" + s.at.Mailbox},
-		{"Customer admin", "http://" + reachable(s.at.CustomerAdmin) + "/readyz"},
-		{"Notification admin", "http://" + reachable(s.at.NotificationAdmin) + "/readyz"},
-		{"Kafka", s.at.KafkaBrokers},
-		{"SMTP", s.at.SMTP},
-		{"State and logs", s.dir},
-	} {
+	for _, row := range s.rows() {
 		fmt.Fprintf(&b, "  %s  %s\n", s.paint(dim, fmt.Sprintf("%-18s", row[0])), row[1])
 	}
-	fmt.Fprintf(&b, "\n  Sign somebody up:\n\n    %s\n", s.paint(accent, fmt.Sprintf(curl, reachable(s.at.CustomerAPI))))
+	fmt.Fprintf(&b, "\n  Sign somebody up:\n\n    %s\n", s.paint(accent, fmt.Sprintf(curl, reachable(s.at.API()))))
 	fmt.Fprintf(&b, "\n  The mail appears at %s within a moment; its link verifies the address.\n", "http://"+s.at.Mailbox)
 	fmt.Fprintf(&b, "  %s\n\n", s.paint(dim, "Ctrl-C stops everything; the data stays for the next start."))
 	_, _ = io.WriteString(out, b.String()) // a screen that is gone stops nothing
+}
+
+// rows are the addresses: those that people open first, then those that operate the system.
+func (s summary) rows() [][2]string {
+	rows := [][2]string{}
+	for _, name := range services.Names() {
+		if api := s.at.Services[name].API; api != "" {
+			rows = append(rows, [2]string{title(name) + " API", "http://" + reachable(api)})
+		}
+	}
+	rows = append(rows, [2]string{"Mailbox", "http://" + s.at.Mailbox})
+	for _, name := range services.Names() {
+		if listen, runs := s.at.Services[name]; runs {
+			rows = append(rows, [2]string{title(name) + " admin", "http://" + reachable(listen.Admin) + "/readyz"})
+		}
+	}
+	return append(rows, [2]string{"Kafka", s.at.KafkaBrokers}, [2]string{"SMTP", s.at.SMTP},
+		[2]string{"State and logs", s.dir})
 }
 
 const (

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"example.com/twinbox/internal/customer"
-	"example.com/twinbox/internal/notification"
+	"example.com/twinbox/internal/services"
 )
 
 //go:generate env CGO_ENABLED=0 go run . ../../../docs/configuration.md
@@ -25,8 +24,10 @@ func main() {
 
 // page is that of the programs there are.
 func page() string {
-	return render(
-		program{"customer", customer.Config{}, customer.Config{}.Rules()},
-		program{"notification", notification.Config{}, notification.Config{}.Rules()},
-	)
+	var programs []program
+	for _, s := range services.All() {
+		unset := s.Unset()
+		programs = append(programs, program{s.Name, unset.Settings(), unset.Rules()})
+	}
+	return render(programs...)
 }

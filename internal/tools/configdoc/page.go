@@ -11,9 +11,9 @@ import (
 
 // program is a service with what it reads from its environment.
 type program struct {
-	name  string
-	cfg   any
-	rules []config.Rule
+	name     string
+	settings []config.Setting
+	rules    []config.Rule
 }
 
 //go:embed intro.md
@@ -23,18 +23,14 @@ var intro string
 func render(programs ...program) string {
 	var page strings.Builder
 	page.WriteString(intro)
-	described := make([][]config.Setting, len(programs))
-	for i, p := range programs {
-		described[i] = config.Describe(p.cfg)
-	}
 	common := func(s config.Setting) bool {
-		return !slices.ContainsFunc(described, func(other []config.Setting) bool { return !slices.Contains(other, s) })
+		return !slices.ContainsFunc(programs, func(other program) bool { return !slices.Contains(other.settings, s) })
 	}
 	page.WriteString("\n## Every service\n\n")
-	table(&page, slices.DeleteFunc(slices.Clone(described[0]), func(s config.Setting) bool { return !common(s) }))
-	for i, p := range programs {
+	table(&page, slices.DeleteFunc(slices.Clone(programs[0].settings), func(s config.Setting) bool { return !common(s) }))
+	for _, p := range programs {
 		fmt.Fprintf(&page, "\n## `%s`\n\n", p.name)
-		table(&page, slices.DeleteFunc(slices.Clone(described[i]), common))
+		table(&page, slices.DeleteFunc(slices.Clone(p.settings), common))
 		fmt.Fprintf(&page, "\nWhat must hold between the variables of `%s`:\n\n", p.name)
 		for _, rule := range p.rules {
 			fmt.Fprintf(&page, "- `%s` %s.\n", rule.Variable, rule.Text)

@@ -22,8 +22,8 @@ type secondConfig struct {
 func TestRender(t *testing.T) {
 	t.Parallel()
 	page := render(
-		program{"first", firstConfig{}, []config.Rule{{Variable: "KEY", Text: "must fit"}}},
-		program{"second", secondConfig{}, nil},
+		program{"first", config.Describe(firstConfig{}), []config.Rule{{Variable: "KEY", Text: "must fit"}}},
+		program{"second", config.Describe(secondConfig{}), nil},
 	)
 	for _, want := range []string{
 		"## Every service\n\n| variable |", "| `SHARED` | text | `x` | x, y | in both |\n\n## `first`",

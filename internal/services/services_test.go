@@ -1,0 +1,53 @@
+package services_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/services"
+	"example.com/twinbox/migrations"
+)
+
+// What the tools around the services take for granted of each.
+func TestEveryService(t *testing.T) {
+	t.Parallel()
+	addresses := map[string]string{}
+	for _, s := range services.All() {
+		unset := s.Unset()
+		for _, variable := range []string{
+			"DATABASE_URL", "KAFKA_BROKERS", "ADMIN_ADDR", "ADMIN_TOKEN", "LOG_LEVEL", "LOG_FORMAT", "SHUTDOWN_TIMEOUT",
+		} {
+			require.True(t, unset.Reads(variable), "%s reads no %s", s.Name, variable)
+		}
+		admin := unset.Value("ADMIN_ADDR")
+		require.Empty(t, addresses[admin], "%s and %s have one admin address", s.Name, addresses[admin])
+		require.True(t, strings.HasPrefix(admin, "127.0.0.1:"), "operations are for this machine alone unless told otherwise")
+		addresses[admin] = s.Name
+		require.Equal(t, migrations.Audit.Name, s.Migrations[0].Name, "what is done by hand is written down")
+		_, err := os.Stat(filepath.Join("../../cmd", s.Name, "main.go"))
+		require.NoError(t, err, "it has a program")
+	}
+	programs, err := os.ReadDir("../../cmd")
+	require.NoError(t, err)
+	require.Len(t, programs, len(services.All())+1, "each program is a service, but for the operator's")
+}
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	customer := services.All()[0]
+	_, err := customer.Load(nil)
+	require.ErrorContains(t, err, "DATABASE_URL: missing")
+	instance, err := customer.Load([]string{
+		"DATABASE_URL=postgres://db/x", "KAFKA_BROKERS=k:9092", "VERIFICATION_SECRET=" + strings.Repeat("k", 32),
+		"HTTP_ADDR=127.0.0.1:9",
+	})
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:9", instance.Value("HTTP_ADDR"))
+	require.False(t, instance.Reads("SMTP_ADDR"))
+	require.Empty(t, instance.Value("SMTP_ADDR"))
+	require.NotEmpty(t, instance.Topics())
+}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/services"
 )
 
 // goTool runs the go command and returns what it prints.
@@ -24,10 +26,19 @@ func goTool(t *testing.T, dir string, args ...string) string {
 	return string(output)
 }
 
+// programs are the commands of the services.
+func programs() []string {
+	var list []string
+	for _, name := range services.Names() {
+		list = append(list, "./cmd/"+name)
+	}
+	return list
+}
+
 // What make run and the tests bring along must not be in the services' binaries, by whatever way it came.
 func TestServices_ShipNothingForTests(t *testing.T) {
 	t.Parallel()
-	packages := strings.Fields(goTool(t, root, "list", "-deps", "./cmd/customer", "./cmd/notification"))
+	packages := strings.Fields(goTool(t, root, append([]string{"list", "-deps"}, programs()...)...))
 	require.Greater(t, len(packages), 100)
 	for _, name := range packages {
 		for _, foreign := range []string{
@@ -48,7 +59,7 @@ func TestDockerignore_LeavesTheBuildWhole(t *testing.T) {
 	for _, name := range letThrough(t) {
 		copyInto(t, dir, name)
 	}
-	list := []string{"list", "-deps", "-f", `{{.ImportPath}} {{.EmbedFiles}}`, "./cmd/customer", "./cmd/notification"}
+	list := append([]string{"list", "-deps", "-f", `{{.ImportPath}} {{.EmbedFiles}}`}, programs()...)
 	require.Equal(t, goTool(t, root, list...), goTool(t, dir, list...))
 }
 

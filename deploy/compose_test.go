@@ -15,9 +15,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/customer"
-	"example.com/twinbox/internal/notification"
+	"example.com/twinbox/internal/services"
 )
 
 const root = ".."
@@ -44,26 +42,26 @@ func environ(service types.ServiceConfig) []string {
 	return list
 }
 
-// ours are the services whose image is built here, with the config that each of their commands reads.
-func ours(project *types.Project) map[string]any {
-	configs := map[string]any{}
-	for name, service := range project.Services {
-		switch service.Image {
-		case "twinbox/customer:local":
-			configs[name] = new(customer.Config)
-		case "twinbox/notification:local":
-			configs[name] = new(notification.Config)
+// ours are the containers whose image is built here, with the service that each of their commands belongs to.
+func ours(project *types.Project) map[string]services.Service {
+	found := map[string]services.Service{}
+	for name, container := range project.Services {
+		for _, s := range services.All() {
+			if container.Image == "twinbox/"+s.Name+":local" {
+				found[name] = s
+			}
 		}
 	}
-	return configs
+	return found
 }
 
 func TestCompose_EnvironmentLoads(t *testing.T) {
 	t.Parallel()
 	project := compose(t)
-	require.Len(t, ours(project), 6, "two services, with migrate and topics each")
-	for name, cfg := range ours(project) {
-		require.NoError(t, config.Load(environ(project.Services[name]), cfg), name)
+	require.Len(t, ours(project), 3*len(services.All()), "each service, with migrate and topics")
+	for name, s := range ours(project) {
+		_, err := s.Load(environ(project.Services[name]))
+		require.NoError(t, err, name)
 	}
 }
 
@@ -71,9 +69,9 @@ func TestCompose_EnvironmentLoads(t *testing.T) {
 func TestCompose_SetsNothingThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	project := compose(t)
-	for name, cfg := range ours(project) {
+	for name, s := range ours(project) {
 		var known []string
-		for _, setting := range config.Describe(cfg) {
+		for _, setting := range s.Unset().Settings() {
 			known = append(known, setting.Variable)
 			if setting.Required {
 				require.Contains(t, project.Services[name].Environment, setting.Variable, name)
@@ -118,9 +116,13 @@ func TestCompose_Ports(t *testing.T) {
 		}
 		require.Empty(t, service.ContainerName, "%s: a fixed name clashes with a second copy", name)
 	}
-	require.Equal(t, "customer", published["8080"])
-	require.Equal(t, "customer", published["8081"])
-	require.Equal(t, "notification", published["8082"])
+	for _, s := range services.All() { // where make run has them
+		for _, variable := range []string{"HTTP_ADDR", "ADMIN_ADDR"} {
+			if _, port, found := strings.Cut(s.Unset().Value(variable), ":"); found {
+				require.Equal(t, s.Name, published[port], "%s of %s", variable, s.Name)
+			}
+		}
+	}
 	require.Equal(t, "mailpit", published["8025"])
 	require.Equal(t, "kafka", published["9092"])
 
@@ -156,11 +158,12 @@ func TestCompose_DependenciesAreConditions(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"customer", "notification"} {
+	needs := []string{"postgres", "kafka"}
+	for _, name := range services.Names() {
+		needs = append(needs, name+"-migrate", name+"-topics")
+	}
+	for _, name := range services.Names() {
 		require.True(t, hasHealthcheck(project.Services[name]), name)
-		needs := []string{
-			"postgres", "kafka", "customer-migrate", "notification-migrate", "customer-topics", "notification-topics",
-		}
 		require.Subset(t, waitsFor(project, name, nil), needs, name)
 	}
 }
@@ -196,7 +199,8 @@ func TestCompose_TakesNothingFromTheShell(t *testing.T) {
 		require.Equal(t, service.Environment, noisy.Services[name].Environment, name)
 	}
 	chosen := compose(t, "TWINBOX_LOG_LEVEL=DEBUG", "TWINBOX_ADMIN_TOKEN=").Services["customer"]
-	require.NoError(t, config.Load(environ(chosen), new(customer.Config)), "in any case, and no token is fine")
+	_, err := services.All()[0].Load(environ(chosen))
+	require.NoError(t, err, "in any case, and no token is fine")
 }
 
 // What dies by itself, or with the engine, comes back by itself.
@@ -241,7 +245,7 @@ func TestCompose_OneBuildPerImage(t *testing.T) {
 		builds[service.Image] = name
 		require.Contains(t, service.Image, service.Build.Target)
 	}
-	require.Len(t, builds, 2)
+	require.Len(t, builds, len(services.All()))
 }
 
 func TestCompose_ImagesArePinned(t *testing.T) {
@@ -281,7 +285,7 @@ func TestCompose_Volumes(t *testing.T) {
 func TestCompose_ServicesAreConfined(t *testing.T) {
 	t.Parallel()
 	project := compose(t)
-	for name, cfg := range ours(project) {
+	for name, s := range ours(project) {
 		service := project.Services[name]
 		require.True(t, service.ReadOnly, name)
 		require.Equal(t, []string{"ALL"}, service.CapDrop, name)
@@ -289,13 +293,10 @@ func TestCompose_ServicesAreConfined(t *testing.T) {
 		if service.Restart == "no" {
 			continue
 		}
-		require.NoError(t, config.Load(environ(service), cfg))
-		for _, setting := range config.Describe(cfg) {
-			if setting.Variable == "SHUTDOWN_TIMEOUT" {
-				drain, err := time.ParseDuration(setting.Value)
-				require.NoError(t, err)
-				require.Greater(t, time.Duration(*service.StopGracePeriod), drain, "%s: the kill must not cut the drain", name)
-			}
-		}
+		instance, err := s.Load(environ(service))
+		require.NoError(t, err)
+		drain, err := time.ParseDuration(instance.Value("SHUTDOWN_TIMEOUT"))
+		require.NoError(t, err)
+		require.Greater(t, time.Duration(*service.StopGracePeriod), drain, "%s: the kill must not cut the drain", name)
 	}
 }

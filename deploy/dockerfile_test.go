@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/services"
 )
 
 func read(t *testing.T, name string) string {
@@ -68,7 +70,7 @@ func TestDockerfile_StagesRunTheirCommand(t *testing.T) {
 		require.Contains(t, body, `CMD ["/`+name+`", "healthcheck"]`)
 		require.Contains(t, read(t, "Dockerfile"), "./cmd/"+name)
 	}
-	require.Equal(t, []string{"customer", "notification"}, names)
+	require.ElementsMatch(t, services.Names(), names)
 	for name, service := range compose(t).Services {
 		if service.Build != nil {
 			require.True(t, slices.Contains(names, service.Build.Target), name)
@@ -85,7 +87,7 @@ func TestDockerfile_NeedsNoOtherSyntax(t *testing.T) {
 func TestInitSQL_MakesTheDatabasesOfCompose(t *testing.T) {
 	t.Parallel()
 	sql := read(t, "deploy/postgres/init.sql")
-	for _, name := range []string{"customer", "notification"} {
+	for _, name := range services.Names() {
 		url := *compose(t).Services[name].Environment["DATABASE_URL"]
 		own := "twinbox_" + name
 		require.Equal(t, "postgres://"+own+":"+name+"@postgres:5432/"+own+"?sslmode=disable", url)

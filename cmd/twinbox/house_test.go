@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// shownServices are those of which the pages tell, and all that these tests run: a service more changes neither.
+var shownServices = []string{"customer", "notification"}
+
 // house is a system in this process, as "twinbox run" starts it.
 type house struct {
 	start  func() error
@@ -60,7 +63,10 @@ func (h *house) open(cfg local.Config) (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	h.cancel = cancel
 	ready := make(chan local.Addresses, 1)
-	cfg.Services = map[string]local.Listen{"customer": {}, "notification": {}} // those that the pages show, and no others
+	cfg.Services = map[string]local.Listen{}
+	for _, name := range shownServices {
+		cfg.Services[name] = local.Listen{}
+	}
 	cfg.Dir, cfg.Ready = h.dir, func(at local.Addresses) { ready <- at }
 	go func() { h.ended <- local.Run(ctx, cfg) }()
 	select {

@@ -11,7 +11,9 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/local"
 	"example.com/twinbox/internal/local/localtest"
+	"example.com/twinbox/internal/services"
 )
 
 // invoke runs a command line whose context has ended already, so that a command that gets as far as starting stops.
@@ -71,11 +73,15 @@ func TestDefaults(t *testing.T) {
 	require.NoError(t, err)
 	_, err = parser.Parse([]string{"run"})
 	require.NoError(t, err)
-	require.Equal(t, RunCommand{
-		Dir:          ".twinbox",
-		CustomerAddr: "127.0.0.1:8080", CustomerAdminAddr: "127.0.0.1:8081", NotificationAdminAddr: "127.0.0.1:8082",
-		MailboxAddr: "127.0.0.1:8025", SMTPAddr: "127.0.0.1:1025", KafkaAddr: "127.0.0.1:9092",
-	}, commands.Run)
+	run := commands.Run
+	require.Equal(t, []string{".twinbox", "127.0.0.1:8025", "127.0.0.1:1025", "127.0.0.1:9092"},
+		[]string{run.Dir, run.MailboxAddr, run.SMTPAddr, run.KafkaAddr})
+	require.Equal(t, local.Listen{API: "127.0.0.1:8080", Admin: "127.0.0.1:8081"}, run.listen()["customer"])
+	for _, s := range services.All() { // each at the address that it has by itself
+		want := local.Listen{API: s.Unset().Value("HTTP_ADDR"), Admin: s.Unset().Value("ADMIN_ADDR")}
+		require.Equal(t, want, run.listen()[s.Name], s.Name)
+	}
+	require.Len(t, run.listen(), len(services.All()))
 	for _, node := range parser.Model.Children {
 		for _, flag := range node.Flags {
 			require.True(t, flag.Hidden || len(flag.Envs) > 0, flag.Name)

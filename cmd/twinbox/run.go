@@ -33,15 +33,20 @@ func (c *RunCommand) Run(ctx context.Context, to streams) error {
 	defer stop()
 	service.StartTracing()
 	return local.Run(ctx, local.Config{
-		Dir: c.Dir,
-		Services: map[string]local.Listen{
-			"customer":     {API: c.CustomerAddr, Admin: c.CustomerAdminAddr},
-			"notification": {Admin: c.NotificationAdminAddr},
-		},
-		Mailbox: c.MailboxAddr, SMTP: c.SMTPAddr, Kafka: c.KafkaAddr, KafkaBrokers: c.KafkaBrokers,
+		Dir:      c.Dir,
+		Services: c.listen(),
+		Mailbox:  c.MailboxAddr, SMTP: c.SMTPAddr, Kafka: c.KafkaAddr, KafkaBrokers: c.KafkaBrokers,
 		PGBin: c.PGBin, FetchPostgres: c.FetchPostgres, Settings: c.Set,
 		ByMake: c.ByMake, Out: to.out, Err: to.err, Colour: isTerminal(to.out),
 	})
+}
+
+// listen is what each service listens on.
+func (c *RunCommand) listen() map[string]local.Listen {
+	return map[string]local.Listen{
+		"customer":     {API: c.CustomerAddr, Admin: c.CustomerAdminAddr},
+		"notification": {Admin: c.NotificationAdminAddr},
+	}
 }
 
 // isTerminal reports whether a person with a screen that knows colours reads the output.

@@ -18,8 +18,8 @@ import (
 
 // Consumer is one reader of one topic, with a consumer group and an inbox of its own.
 type Consumer struct {
-	// Name is the inbox's name of the consumer and, with the project and the environment before it, the name of its group. Changing it
-	// makes the consumer start over.
+	// Name is the inbox's name of the consumer and, with the project and the environment before it, the name of its group.
+	// Changing it makes the consumer start over.
 	Name     string
 	Topic    string
 	Handlers *inbox.Mux

@@ -81,7 +81,7 @@ func TestDeadLettersAreCopied(t *testing.T) {
 		reasons["__dlq.errors.topic"], reasons["__dlq.errors.partition"], reasons["__dlq.errors.offset"],
 		reasons["dlq_error_code"], reasons["dlq_error_class"], reasons["dlq_handler"],
 	})
-	require.Equal(t, cfg.Environment+".test.copies", reasons["__dlq.errors.group"])
+	require.Equal(t, "twinbox."+cfg.Environment+".test.copies", reasons["__dlq.errors.group"])
 	require.Equal(t, "ce_id", string(copied[1].Headers[0].Key), "an event stays one")
 	require.Equal(t, "sick", string(copied[1].Headers[0].Value))
 

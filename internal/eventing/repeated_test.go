@@ -108,7 +108,7 @@ func TestABatchThatComesAgain(t *testing.T) {
 	require.Equal(t, map[inbox.Outcome]int{inbox.Duplicate: 5, inbox.Dead: 1}, outcomesOf(t, cfg, topic, 6))
 	require.Equal(t, 4, letters())
 
-	require.NoError(t, newAdmin(t, brokers).DeleteConsumerGroup(cfg.Environment+"."+repeatedConsumer))
+	require.NoError(t, newAdmin(t, brokers).DeleteConsumerGroup("twinbox."+cfg.Environment+"."+repeatedConsumer))
 	require.Equal(t, map[inbox.Outcome]int{inbox.Duplicate: 10, inbox.Dead: 2}, outcomesOf(t, cfg, topic, 12))
 	require.Equal(t, 4, letters())
 }

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/internal/local"
 )
 
 // Somebody opens three times as many connections as the process may have descriptors, and says nothing on them: first
@@ -19,7 +17,7 @@ func TestConnectionsWithoutEndLeaveRoom(t *testing.T) {
 	t.Parallel()
 	const descriptors = 512
 	house := startChild(t, folder(t), filesVariable+"=512")
-	at := local.Addresses{CustomerAPI: house.api}
+	at := at(house.api)
 	require.Equal(t, http.StatusCreated, signUp(t, at, "before@example.org"))
 	admins := house.all[1:3]
 	for _, attack := range []struct {

@@ -42,7 +42,7 @@ test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to 
 test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a death around every statement, churn, outages, poison
 	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox -run 'Chaos|Random|UsualWays|LongOutage|AnyStatement|QuietServer' \
 		-rapid.checks=500 -outbox.chaos=4m -outbox.figures=10s -outbox.outage=2m -outbox.statements=40
-	@$(GO_TEST) -count=1 -timeout 10m ./internal/inbox -run AnyStatement -inbox.statements=40
+	@$(GO_TEST) -count=1 -timeout 10m ./internal/inbox -run 'AnyStatement|FoundByHalving' -inbox.statements=40 -inbox.matrix
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/eventing -run 'Churn|Zombie' -eventing.churn=1m
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/e2e -run 'IsAway' -v -e2e.outage=60s
 	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./internal/e2e -run 'IsAway' -v -e2e.outages=10

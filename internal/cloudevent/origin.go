@@ -58,3 +58,17 @@ func (c *OriginContext) Value(key any) any {
 	}
 	return c.Context.Value(key)
 }
+
+type logEndKey struct{}
+
+// WithLogEnd returns a context that carries where the log of a partition ended when a subscriber began to read it.
+func WithLogEnd(ctx context.Context, end int64) context.Context {
+	return context.WithValue(ctx, logEndKey{}, end)
+}
+
+// LogEndFrom returns what [WithLogEnd] put there: a message with this offset or a later one was written after its
+// subscriber began to read, so no reader of the partition before that one has seen it. It is 0 when it is not known.
+func LogEndFrom(ctx context.Context) int64 {
+	end, _ := ctx.Value(logEndKey{}).(int64)
+	return end
+}

@@ -41,12 +41,12 @@ func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 
 // some handles at least one of the messages.
 func (in *Inbox) some(ctx context.Context, msgs []*message.Message, next message.HandlerFunc) (int, error) {
+	if len(msgs) == 1 {
+		return one(in.single(msgs[0], next))
+	}
 	claim, err := in.take(msgs[0])
 	if err != nil {
 		return 0, err
-	}
-	if len(msgs) == 1 || claim != nil && claim.suspects > 0 {
-		return one(in.single(msgs[0], next))
 	}
 	started := time.Now()
 	msgs = msgs[:min(len(msgs), int(in.limit.Load()))]
@@ -54,7 +54,7 @@ func (in *Inbox) some(ctx context.Context, msgs []*message.Message, next message
 	for i, msg := range msgs {
 		it := &made[i]
 		it.claim = claim
-		if in.read(it, msg, next); it.wrong != nil {
+		if in.recognize(it, msg, next); it.wrong != nil {
 			break // its dead letter is written when those before it are committed
 		}
 		items = append(items, it)
@@ -76,35 +76,35 @@ func one(err error) (int, error) {
 	return 1, nil
 }
 
-// together handles the items in one transaction, or finds out which one does not let it and runs that one alone,
-// after those before it: what comes after it is the caller's next batch.
+// together handles as many of the items as may share a transaction. If one of them does not let it, it runs that one
+// alone, after those before it: what comes after it is the caller's next batch.
 func (in *Inbox) together(
 	ctx context.Context, items []*item, next message.HandlerFunc, started time.Time,
 ) (int, error) {
-	heard := make([]*item, 0, len(items))
-	for _, it := range items {
-		if !it.ignored || in.orders(it) {
-			heard = append(heard, it)
-		}
+	tried, err := in.attempt(ctx, items)
+	if err != nil && ctx.Err() != nil {
+		return 0, fmt.Errorf("handle events: %w", context.Cause(ctx))
 	}
-	if err := in.apply(ctx, heard); err != nil {
-		if ctx.Err() != nil {
-			return 0, fmt.Errorf("handle events: %w", context.Cause(ctx))
-		}
+	if _, died := errors.AsType[*diedError](err); died || len(tried) == 0 {
+		return one(in.single(items[0].msg, next))
+	}
+	heard := in.heard(tried)
+	if err != nil {
 		in.metrics.splits.Inc()
 		in.log.InfoContext(ctx, "batch rolled back", "events", len(heard), "error", err)
-		return in.apart(ctx, items, heard, next, err, started)
+		return in.apart(ctx, tried, heard, next, err, started)
 	}
 	in.metrics.batches.Observe(float64(len(heard)))
 	in.grow()
-	for i, it := range items {
+	for i, it := range tried {
 		if err := in.settle(it); err != nil {
 			return i, err
 		}
 		in.done(it, started, nil)
 	}
-	in.resumeBehind(items...)
-	return len(items), nil
+	tried[0].claim.settled(tried[len(tried)-1].last(), fresh(tried))
+	in.resumeBehind(tried...)
+	return len(tried), nil
 }
 
 // apart runs the events of a batch that was rolled back.

@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -193,4 +194,108 @@ func TestCountsThatAreLeftBehindGoWithTheNextSuspect(t *testing.T) {
 	require.NoError(t, deliver(second, mux, record(t, events[1], 2)))
 	require.Equal(t, []string{"2/3", "7/1"}, b.list(t,
 		`select partition || '/' || record_offset from inbox_attempt order by partition`), "not those still to come")
+}
+
+const selectRanges = `
+select concat_ws(' ', record_offset || '-' || last_offset, attempts, owner is null)
+from inbox_attempt order by record_offset`
+
+// A range in which a process ended runs again in halves, each by itself and counted, and what one half proves harmless
+// is not asked of it again.
+func TestARangeThatEndedAProcessIsHalved(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 200)`)
+	b.exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 0, 1, now(), 4, 'somebody who died')`)
+	events := versions("key-1", 1, 2, 3, 4, 5, 6)()
+	seen := map[string]string{}
+	in, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+		seen[e.ID] = strings.Join(b.list(t, selectRanges), ", ")
+		return effect(ctx, tx, e, data)
+	})
+	_, err := handle(t.Context(), records(t, cloudevent.WithLogEnd(t.Context(), 5), events...))
+	require.NoError(t, err)
+	var told []string
+	for _, e := range events {
+		told = append(told, seen[e.ID])
+	}
+	first, rest := "0-2 2 f, 3-4 1 t", "3-4 2 f"
+	require.Equal(t, []string{first, first, first, rest, rest, ""}, told, "and the last one was written later")
+	require.Zero(t, b.count(t, `select count(*) from inbox_attempt`))
+	require.NoError(t, in.Close(t.Context()))
+	require.Zero(t, b.count(t, `select count(*) from inbox_owner`))
+}
+
+// What was written after a process began to read was under way nowhere before, so the first event after a quiet time is
+// no suspect though the last owner was killed.
+func TestWhatWasWrittenLaterIsNoSuspect(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 200)`)
+	counted := 0
+	in, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+		counted += b.count(t, `select count(*) from inbox_attempt`)
+		return effect(ctx, tx, e, data)
+	})
+	msgs := records(t, cloudevent.WithLogEnd(t.Context(), 2), versions("key-1", 1, 2, 3, 4)()...)
+	_, err := handle(t.Context(), msgs[2:])
+	require.NoError(t, err)
+	require.Zero(t, counted)
+	require.NoError(t, in.Close(t.Context()))
+	require.Zero(t, b.count(t, `select count(*) from inbox_owner`))
+}
+
+// An owner that leaves in good order before it has come to what killed the one before leaves the suspicion to the next.
+func TestASuspicionOutlivesAnOwnerThatDidNotComeToIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 3)`)
+	b.exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 2, 1, now(), 3, 'somebody who died')`)
+	events := versions("key-1", 1, 2, 3, 4)()
+	msgs := records(t, t.Context(), events...)
+	for _, end := range []func(in *inbox.Inbox) error{
+		func(in *inbox.Inbox) error { return in.Leave("topic-1", 2)(t.Context()) },
+		func(in *inbox.Inbox) error { return in.Close(t.Context()) },
+	} {
+		in, handle := b.handle(t, effect)
+		_, err := handle(t.Context(), msgs[:1])
+		require.NoError(t, err)
+		require.NoError(t, end(in))
+		require.Equal(t, 2, b.count(t, `select in_flight from inbox_owner`))
+		require.Equal(t, []string{"2-3 1 f"}, b.list(t, selectRanges))
+	}
+	counted := map[string]int{}
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+		counted[e.ID] = b.count(t, `select max(attempts) from inbox_attempt`)
+		return effect(ctx, tx, e, data)
+	})
+	_, err := handle(t.Context(), msgs)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{events[1].ID: 1, events[2].ID: 2, events[3].ID: 2}, counted)
+}
+
+// Two connections are all that a range needs that ended a process, and one all others: requests that use the same pool
+// are not starved.
+func TestSuspectsNeedTwoConnections(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 2)`)
+	b.exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 2, 1, now(), 3, 'somebody who died')`)
+	pool := b.pool
+	b.onOneConnection(t)
+	most := int32(0)
+	handler := func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+		most = max(most, b.cfg.Pool.Stat().AcquiredConns())
+		return effect(ctx, tx, e, data)
+	}
+	_, handle := b.handle(t, handler)
+	msgs := records(t, t.Context(), versions("key-1", 1, 2, 3, 4)()...)
+	_, err := handle(t.Context(), msgs[:2])
+	require.NoError(t, err)
+	require.EqualValues(t, 1, most)
+	b.cfg.Pool = pool
+	_, handle = b.handle(t, handler)
+	_, err = handle(t.Context(), msgs)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, most)
 }

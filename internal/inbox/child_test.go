@@ -32,7 +32,12 @@ type job struct {
 	CrashHit   int                  // at which hit
 	Stop       bool                 // SIGSTOP there instead of SIGKILL
 	Statement  *crashtest.Statement // around which it ends, if any
-	KillFor    string               // event id whose handler ends the process
+	KillFor    string               // event id that ends the process that handles it
+	KillAt     string               // at this crash point; "": in its handler
+	Made       int                  // consume so many made events instead, as a number of partitions
+	Partitions int                  // of them, by as many consumers; each event is in one of them
+	Consumers  int                  // default 1; the first one is the one that dies
+	Count      bool                 // say how many statements it took
 	Tidy       bool                 // be a janitor instead, for one round
 	Replay     bool                 // take up all waiting dead letters instead
 	AwaitStart bool                 // say "ready" and begin when stdin ends
@@ -47,6 +52,11 @@ func consume(j job) error {
 	if err != nil {
 		return err
 	}
+	counted := &statementCount{}
+	if j.Count {
+		cfg.ConnConfig.Tracer = counted
+		defer func() { fmt.Printf("statements %04d\n", counted.n.Load()) }()
+	}
 	if j.Statement != nil {
 		cfg.ConnConfig.Tracer = j.Statement
 	}
@@ -57,6 +67,12 @@ func consume(j job) error {
 	defer pool.Close()
 	if j.Tidy {
 		return j.tidy(ctx, pool)
+	}
+	if j.Made > 0 {
+		if j.CrashAt != "" {
+			fault.ArmNth(j.CrashAt, j.CrashHit, j.crash)
+		}
+		return j.consumeMade(ctx, pool)
 	}
 	mux := j.handlers()
 	in, err := inbox.New(inbox.Config{
@@ -89,7 +105,7 @@ func consume(j job) error {
 	msgs := make([]*message.Message, len(j.Events))
 	for i, e := range j.Events {
 		msgs[i] = e.Message()
-		msgs[i].SetContext(cloudevent.WithOrigin(ctx, cloudevent.Origin{
+		msgs[i].SetContext(cloudevent.WithOrigin(cloudevent.WithLogEnd(ctx, int64(len(msgs))), cloudevent.Origin{
 			Group: "local.test", Topic: "topic-1", Offset: int64(i), Time: e.Time, Key: []byte(e.Subject),
 		}))
 	}

@@ -93,8 +93,8 @@ func TestTenProcessesWithTheSameEvents(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		return b.count(t, `select count(*) from pg_stat_activity
-			where datname = current_database() and wait_event_type = 'Lock'`) >= len(children)
-	}, waitLimit, pollEvery, "all of them hold the same event")
+			where datname = current_database() and wait_event_type = 'Lock'`) >= 2
+	}, waitLimit, pollEvery, "one holds the events, one that takes it for dead half of them")
 	require.NoError(t, held.Commit(t.Context()))
 	applied, duplicates := 0, 0
 	for _, c := range children {

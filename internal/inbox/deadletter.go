@@ -146,7 +146,7 @@ func (in *Inbox) bury(it *item, l *letter, outcome Outcome) (twin bool, err erro
 				return err
 			}
 			if twin {
-				return in.forgive(ctx, w, []*item{it})
+				return in.forgive(ctx, w, it, it.last())
 			}
 		}
 		filed, fresh, err := in.file(ctx, w, l, remembered)
@@ -157,7 +157,7 @@ func (in *Inbox) bury(it *item, l *letter, outcome Outcome) (twin bool, err erro
 		if err != nil {
 			return err
 		}
-		if err := in.forgive(ctx, w, []*item{it}); err != nil {
+		if err := in.forgive(ctx, w, it, it.last()); err != nil {
 			return err
 		}
 		in.crash("burying")

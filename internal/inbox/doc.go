@@ -25,7 +25,7 @@
 //	compare.go look.go                         what an id means that was there before
 //	order.go gap.go watermark.go hold.go       a key's order: versions, gaps, what parks behind what
 //	retry.go late.go deadletter.go             what failed or took too long, and what is given up
-//	claim.go suspect.go                        whose a partition is, and what may have killed its last owner
+//	claim.go suspect.go attempt.go             whose a partition is, and what may have killed its last owner
 //	resume.go replay*.go pace.go               parked events that go on by themselves, dead letters that are replayed
 //	janitor.go partition.go forget.go          the past
 //	lookup.go stats.go metrics.go measure.go   what can be seen from outside
@@ -60,7 +60,7 @@
 //	the same event at the same moment    TestTenProcessesWithTheSameEvents, TestTenTwinsAtOnceHaveOneEffect
 //	owners that overlap                  TestAnOwnerThatWasStopped
 //	each outcome, alone and in batches   TestScenarios
-//	a record that kills the process      TestARecordThatKillsTheProcess
+//	a record that kills the process      TestAPoisonRecordIsFoundByHalving, TestAPoisonRecordIsFoundAmongManyPartitions
 //	what is forgotten, and when          janitor_test.go, TestAJanitorThatDies
 //	what comes out of order              TestEventsThatComeOutOfOrder; through both services in package e2e
 //	replays                              replay_test.go, replay_crash_test.go; beside the consumer: hold_test.go

@@ -27,7 +27,6 @@ type item struct {
 	outcome Outcome
 	handle  func(context.Context, pgx.Tx) error // of Process
 	next    message.HandlerFunc                 // of a message
-	suspect bool                                // may have ended a process
 	again   bool                                // it was given up before
 	waited  bool                                // for its predecessor, for as long as it may
 	ignored bool                                // of a type that has no handler: its version may count all the same
@@ -101,8 +100,10 @@ func (in *Inbox) fill(ctx context.Context, w *work, items []*item) error {
 		in.crash("handled")
 	}
 	w.item = noItem
-	if err := in.forgive(ctx, w, items); err != nil {
-		return err
+	if c := items[0].claim; c != nil {
+		if err := in.forgive(ctx, w, items[0], c.upTo); err != nil {
+			return err
+		}
 	}
 	in.crash("committing")
 	return nil

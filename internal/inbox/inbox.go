@@ -208,7 +208,7 @@ func New(cfg Config) (*Inbox, error) {
 		cfg:     cfg,
 		log:     cfg.Log.With("consumer", cfg.Consumer),
 		metrics: newMetrics(cfg.Registerer, cfg.Consumer),
-		claims:  claims{taken: make(map[lane]*claim)},
+		claims:  claims{taken: make(map[lane]*claim), left: make(map[lane]*claim)},
 	}
 	in.limit.Store(int64(cfg.Batch))
 	return in, nil

@@ -15,7 +15,7 @@ const lookAfter = 3
 // since a row that is there stays; outside of one nobody looks. What is not found is not decided here: its insert will.
 func (in *Inbox) look(ctx context.Context, items []*item) (all bool, err error) {
 	c := items[0].claim
-	if c == nil || c.repeats < lookAfter || items[0].suspect { // a suspect's count goes with its transaction
+	if c == nil || c.repeats < lookAfter || c.suspicious() { // then they were looked up, and counts go with a transaction
 		return false, nil
 	}
 	for _, it := range items {
@@ -23,6 +23,11 @@ func (in *Inbox) look(ctx context.Context, items []*item) (all bool, err error) 
 			return false, nil
 		}
 	}
+	return in.known(ctx, items)
+}
+
+// known says whether all the items were processed before, with the same payload. If so, that is their outcome.
+func (in *Inbox) known(ctx context.Context, items []*item) (all bool, err error) {
 	sql, args := in.hashesOf(items)
 	rows, err := in.cfg.Pool.Query(ctx, sql, args...)
 	if err != nil {

@@ -38,19 +38,13 @@ func (in *Inbox) single(msg *message.Message, next message.HandlerFunc) error {
 	}
 	it := &item{claim: claim}
 	if in.recognize(it, msg, next); it.ignored {
-		err := in.pass(it)
-		in.done(it, started, err)
-		return err
+		err = in.pass(it)
+	} else {
+		err = in.alone(it)
 	}
-	try, err := in.examine(msg, claim)
-	if err != nil {
-		return err
+	if err == nil {
+		claim.settled(it.last(), fresh([]*item{it}))
 	}
-	defer try.end()
-	it.suspect = try.counted
-	in.check(it)
-	err = in.alone(it, try)
-	try.outcome, try.again = it.outcome, it.again
 	in.done(it, started, err)
 	in.resumeBehind(it)
 	return err
@@ -62,11 +56,10 @@ func (in *Inbox) pass(it *item) error {
 	if !in.orders(it) {
 		return nil
 	}
-	err := in.insist(it.ctx, "pass over event", func(context.Context) error { return in.apply(it.ctx, []*item{it}) })
-	if err == nil {
-		in.resumeBehind(it)
+	if it.claim != nil {
+		it.claim.upTo = it.last()
 	}
-	return err
+	return in.insist(it.ctx, "pass over event", func(context.Context) error { return in.apply(it.ctx, []*item{it}) })
 }
 
 // orders says whether the event has a place in its key's order although no handler wants it.
@@ -74,34 +67,40 @@ func (in *Inbox) orders(it *item) bool { return in.cfg.Versioned && it.event.Ver
 
 // read fills the item with the message. Its outcome is Applied when a transaction has to say more.
 func (in *Inbox) read(it *item, msg *message.Message, next message.HandlerFunc) {
-	if in.recognize(it, msg, next); !it.ignored {
-		in.check(it)
+	if in.recognize(it, msg, next); it.wrong == nil {
+		in.check([]*item{it})
 	}
 }
 
-// recognize finds out what event it is, and whether there is a handler for it. It looks at nothing but headers.
+// recognize finds out what event it is, and whether there is a handler for it. It does not look into the payload.
 func (in *Inbox) recognize(it *item, msg *message.Message, next message.HandlerFunc) {
 	in.crash("received")
 	it.ctx, it.msg, it.next, it.outcome = msg.Context(), msg, next, Applied
 	it.origin, _ = cloudevent.OriginFrom(it.ctx)
 	it.event, it.wrong = cloudevent.FromMessage(msg)
-	it.decoded = it.wrong == nil
 	it.waited = it.waited || it.claim.hasWaited(in.cfg.GapWait)
-	if it.decoded && !in.cfg.Accepts(it.event.Type) {
+	switch it.decoded = it.wrong == nil; {
+	case !it.decoded:
+		it.wrong, it.outcome = failure.AsPermanent(it.wrong), Failed
+	case !in.cfg.Accepts(it.event.Type):
 		it.ignored, it.outcome = true, Ignored
+	default:
+		it.entry = newEntry(it.event, it.origin)
 	}
 }
 
-// check holds the event against its contract.
-func (in *Inbox) check(it *item) {
-	if it.wrong == nil {
-		it.wrong = in.cfg.Validate(it.event)
+// check holds the events against their contract, up to the first one that breaks it. It returns those before it.
+func (in *Inbox) check(items []*item) []*item {
+	for i, it := range items {
+		if it.ignored {
+			continue
+		}
+		if err := in.cfg.Validate(it.event); err != nil {
+			it.wrong, it.outcome = failure.AsPermanent(err), Failed
+			return items[:i]
+		}
 	}
-	if it.wrong != nil {
-		it.wrong, it.outcome = failure.AsPermanent(it.wrong), Failed
-		return
-	}
-	it.entry = newEntry(it.event, it.origin)
+	return items
 }
 
 // run calls the Watermill handler with the transaction in the message, and takes it out again.
@@ -115,26 +114,19 @@ func (it *item) run(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-func (in *Inbox) alone(it *item, try *attempt) error {
-	l := it.letter()
-	if try.spent > 0 {
-		l.attempts, l.first = try.spent-1, try.since
-		it.wrong = &codedError{CodeProcessDied, failure.AsPermanent(errDied)}
-	}
-	if it.wrong != nil {
-		it.outcome = Failed
-		l.failed(it.wrong, time.Now())
-		return in.giveUp(it, l)
-	}
-	return in.persist(it, l)
-}
-
-// persist tries until there is a final outcome.
-func (in *Inbox) persist(it *item, l *letter) error {
-	retry := newRetry(in.cfg)
+// alone brings an item to its final outcome: it tries until there is one.
+func (in *Inbox) alone(it *item) error {
+	retry, l := newRetry(in.cfg), it.letter()
 	var gap time.Time // when it was first seen
 	for {
-		err := in.apply(it.ctx, []*item{it})
+		var err error
+		if it.wrong == nil {
+			_, err = in.attempt(it.ctx, []*item{it})
+		}
+		if it.wrong != nil {
+			l.failed(it.wrong, time.Now())
+			return in.giveUp(it, l)
+		}
 		if err == nil {
 			return in.settle(it)
 		}
@@ -152,6 +144,11 @@ func (in *Inbox) persist(it *item, l *letter) error {
 				return err
 			}
 			continue
+		}
+		if died, ok := errors.AsType[*diedError](err); ok {
+			l.attempts, l.first = died.deaths-1, died.since
+			l.failed(&codedError{CodeProcessDied, failure.AsPermanent(errDied)}, time.Now())
+			return in.giveUp(it, l)
 		}
 		if _, unclear := errors.AsType[*guardError](err); unclear && !it.eager {
 			// Perhaps another transaction had the key's watermark for all that time. The next attempt takes it first, so

@@ -1,188 +1,121 @@
 package inbox
 
-import (
-	"context"
-	"errors"
-	"fmt"
-	"time"
+import "time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/jackc/pgx/v5"
-
-	"example.com/twinbox/internal/cloudevent"
-)
-
-// attempt is one run of an event that may have ended a process.
-type attempt struct {
-	claim   *claim
-	alive   pgx.Tx    // holds the record while the process lives
-	record  []any     // consumer, topic, partition, offset
-	counted bool      // it may have a row in inbox_attempt
-	deaths  int       // that were counted before
-	spent   int       // > 0: attempts that ended the process, as many as there may be
-	since   time.Time // of the first
-	outcome Outcome   // of the event; Failed: broken off. Any other: the event is harmless
-	again   bool      // it came to its end before, so it was not what the last owner had in flight
+// suspect is a range of a partition's offsets in which something may end the process that handles it.
+type suspect struct {
+	from, to int64
+	deaths   int       // attempts at the range, or at one that it is a part of, that ended a process
+	owner    string    // of the last attempt at the range as it is; "" for a half that was not attempted by itself
+	since    time.Time // when the last attempt began
+	alone    bool      // nothing else may run in the process meanwhile
+	spent    bool      // it is one record that has ended as many processes as a record may
 }
 
-// suspectTurn lets one suspect of the process run at a time: of two at once, nobody could tell which one ended it.
-var suspectTurn = make(chan struct{}, 1)
+// suspected says how many of the items, from the first on, may share an attempt, and what they are suspected of; nil
+// for nothing. A range at which a process ended is halved:
+//
+//	1st death  nothing was suspected: which partition's batch it was, and from where to where, is not known
+//	2nd        the first batch of each partition that was in flight ran again as it was, counted
+//	3rd        the first half of the batch, or the second after the first came to its end
+//	...
+//	10th       the last of 200 records, by itself
+//
+// So a record that ends each process that handles it is found in 2 + log2(INBOX_BATCH) deaths, wherever it lies, or in
+// 1 + MaxAttempts if that is more. A process that is killed for another reason meanwhile halves what was in flight, and
+// takes no count from what was not.
+func (c *claim) suspected(items []*item, maxAttempts int) (n int, s *suspect) {
+	first := items[0].origin.Offset
+	for len(c.suspects) > 0 && c.suspects[0].to < first {
+		c.suspects = c.suspects[1:]
+	}
+	n = len(items)
+	if len(c.suspects) > 0 {
+		if r := c.suspects[0]; r.from <= first {
+			return halve(items, r, maxAttempts)
+		}
+		n = within(items, c.suspects[0].from-1)
+	}
+	if c.unproven == 0 || c.isNewer(first) {
+		return n, nil
+	}
+	n = min(n, c.unproven)
+	return n, &suspect{from: first, to: items[n-1].last(), alone: n == 1 && maxAttempts == 1}
+}
 
-// The first of them leaves no row: whoever handles the event next may not suspect it, and would not look for one.
-const uncountAttempt = `
-with first as (
-    delete from public.inbox_attempt
-    where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4 and $5 = 0)
-update public.inbox_attempt set attempts = $5
-where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4 and $5 > 0`
+// halve is the part of the range to attempt next. Where not all of the range is there yet, it is less than a half.
+func halve(items []*item, r suspect, maxAttempts int) (n int, s *suspect) {
+	n = within(items, r.to)
+	if r.owner != "" && n > 1 {
+		n = (n + 1) / 2
+	}
+	s = &suspect{from: items[0].origin.Offset, to: items[n-1].last(), deaths: r.deaths, since: r.since, alone: true}
+	if s.from == r.from && s.to == r.to {
+		s.owner = r.owner
+		s.spent = n == 1 && s.owner != "" && s.deaths >= maxAttempts
+	}
+	return n, s
+}
 
-// end lets the record go. An attempt that was broken off was no death, so it is taken back. Where that fails the
-// connection is closed, and the lock with it; the event is left with one attempt less.
-func (a *attempt) end() {
-	if a.alive == nil {
+// narrow replaces the range that is halved by its parts: the one to attempt and the rest, with the deaths of the range.
+func (c *claim) narrow(items []*item, s *suspect) (whole suspect, rest *suspect) {
+	whole = c.suspects[0]
+	parts := []suspect{*s}
+	if s.to < whole.to {
+		rest = &suspect{from: s.to + 1, to: whole.to, deaths: whole.deaths, since: whole.since}
+		if items[within(items, whole.to)-1].last() < whole.to {
+			rest.owner = whole.owner // it may still be more than a half
+		}
+		parts = append(parts, *rest)
+	}
+	c.suspects = append(parts, c.suspects[1:]...)
+	return whole, rest
+}
+
+// settled says that the partition's records up to an offset have come to their end, so many of them not before the last
+// owner did.
+func (c *claim) settled(upTo int64, fresh int) {
+	if c == nil || !c.suspicious() {
 		return
 	}
-	defer func() { <-suspectTurn }()
-	ctx, cancel := context.WithTimeout(context.Background(), rollbackLimit)
-	defer cancel()
-	if a.counted {
-		a.conclude(ctx)
+	c.fresh = c.fresh || fresh > 0
+	c.unproven = max(0, c.unproven-fresh)
+	if c.isNewer(upTo + 1) {
+		c.unproven = 0
 	}
-	_ = a.alive.Commit(ctx)
-}
-
-// conclude leaves a count that means deaths alone. The transaction of any outcome has removed it there.
-func (a *attempt) conclude(ctx context.Context) {
-	switch {
-	case a.outcome == Failed:
-		_, _ = a.alive.Exec(ctx, uncountAttempt, append(a.record, a.deaths)...)
-	case !a.again:
-		a.claim.suspects--
+	for len(c.suspects) > 0 && c.suspects[0].to <= upTo {
+		c.suspects = c.suspects[1:]
+	}
+	if len(c.suspects) > 0 && c.suspects[0].from <= upTo {
+		c.suspects[0].from, c.suspects[0].owner = upTo+1, ""
 	}
 }
 
-// holdRecord is a lock that lives as long as the process that handles the record, and no longer.
-const holdRecord = `
-select pg_advisory_xact_lock(hashtextextended(concat_ws('/', $1::text, $2::text, $3::int, $4::bigint), 0))`
+// suspicious says whether anything in the partition may have ended a process and has not yet proved harmless.
+func (c *claim) suspicious() bool { return c.unproven > 0 || len(c.suspects) > 0 }
 
-const selectDeaths = `
-select coalesce(max(attempts), 0) from public.inbox_attempt
-where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4`
+// isNewer says whether a record was written after this process had begun to read the partition: then it was under way
+// nowhere before.
+func (c *claim) isNewer(offset int64) bool { return c.end > 0 && offset >= c.end }
 
-const countAttempt = `
-insert into public.inbox_attempt (consumer, topic, partition, record_offset, attempts, last_at)
-values ($1, $2, $3, $4, $5, clock_timestamp())
-on conflict (consumer, topic, partition, record_offset) do update
-set attempts = excluded.attempts, last_at = excluded.last_at
-returning last_at`
-
-// examine counts the attempt before anything is done with a suspect, and commits the count: the process may not live
-// to do it later. Events that were processed are no suspects: they proved harmless. Nor are those that are ignored,
-// which run nothing. Either may come in any number before the first that was under way, and after a crash they do: what
-// came to its end before must not use up the suspicion.
-//
-// A count must mean a death. Several owners that overlap would each count the same event while all of them live, so
-// each holds the record while it handles it: whoever gets to count knows that the one who counted before has ended,
-// and if that was not by dying the event is processed or its count removed.
-func (in *Inbox) examine(msg *message.Message, c *claim) (a *attempt, err error) {
-	a = &attempt{claim: c, outcome: Failed}
-	if c == nil || c.suspects <= 0 {
-		return a, nil
+// within counts the items, from the first on, up to an offset; the first one always.
+func within(items []*item, offset int64) int {
+	n := 1
+	for n < len(items) && items[n].last() <= offset {
+		n++
 	}
-	if known, err := in.known(msg); err != nil || known {
-		return a, err
-	}
-	ctx := msg.Context()
-	select {
-	case suspectTurn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for turn: %w", context.Cause(ctx))
-	}
-	origin, _ := cloudevent.OriginFrom(ctx)
-	a.record = []any{in.cfg.Consumer, origin.Topic, origin.Partition, origin.Offset}
-	if a.alive, err = in.hold(ctx, a.record); err != nil {
-		<-suspectTurn
-		return nil, err
-	}
-	known, err := in.known(msg) // now that whoever held it before is done
-	if err == nil && !known {
-		err = in.count(ctx, a)
-	}
-	if err != nil {
-		a.end()
-		return nil, err
-	}
-	if a.deaths >= in.cfg.MaxAttempts {
-		a.spent = a.deaths
-	}
-	return a, nil
+	return n
 }
 
-// count writes what the count is to be, not that it grows: the statement may be repeated because its answer was lost,
-// or broken off, and be committed all the same.
-func (in *Inbox) count(ctx context.Context, a *attempt) error {
-	err := in.insist(ctx, "read attempts", func(ctx context.Context) error {
-		return in.cfg.Pool.QueryRow(ctx, selectDeaths, a.record...).Scan(&a.deaths)
-	})
-	if err != nil {
-		return err
-	}
-	a.counted = true
-	return in.insist(ctx, "count attempt", func(ctx context.Context) error {
-		return in.cfg.Pool.QueryRow(ctx, countAttempt, append(a.record, a.deaths+1)...).Scan(&a.since)
-	})
-}
+// last is the last offset that the item stands for.
+func (it *item) last() int64 { return max(it.origin.Offset, it.origin.LastOffset) }
 
-// known says whether the message's id is recorded.
-func (in *Inbox) known(msg *message.Message) (known bool, err error) {
-	if cloudevent.ValidID(msg.UUID) != nil {
-		return false, nil
-	}
-	err = in.insist(msg.Context(), "read inbox row", func(ctx context.Context) error {
-		return in.cfg.Pool.QueryRow(ctx, selectProcessed, in.cfg.Consumer, msg.UUID, place(msg.UUID)).Scan(&known)
-	})
-	return known, err
-}
-
-// hold waits until nobody else handles the record and keeps the lock in a transaction of its own.
-func (in *Inbox) hold(ctx context.Context, record []any) (held pgx.Tx, err error) {
-	err = in.insist(ctx, "hold record", func(limited context.Context) error {
-		tx, err := in.cfg.Pool.Begin(limited)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(limited, holdRecord, record...); err != nil {
-			return errors.Join(err, tx.Rollback(context.WithoutCancel(ctx)))
-		}
-		held = tx
-		return nil
-	})
-	return held, err
-}
-
-// forgetAttempts removes the counts of a record that comes to an end, and of those before it in its partition, which
-// have come to theirs. One of these is left behind like this:
-//
-//	first   has died of record 5, or broke its second attempt at it off, and 5 is left with a count
-//	second  got the partition in good order, or overlaps with the first: it suspects nothing, looks for no count and
-//	        commits record 5
-//
-// No process that suspects nothing is made to look for counts, so this one stays until the next suspect of the
-// partition comes to an end, or the janitor to the day. It means nothing meanwhile: 5 is processed, and known to be.
-const forgetAttempts = `
-delete from public.inbox_attempt
-where consumer = $1 and topic = $2 and partition = $3 and record_offset <= $4`
-
-// forgive removes the counts of suspects that come to an end in this transaction.
-func (in *Inbox) forgive(ctx context.Context, tx pgx.Tx, items []*item) error {
+// fresh counts the items that had not come to their end before. What had is processed, or has its dead letter.
+func fresh(items []*item) (n int) {
 	for _, it := range items {
-		if !it.suspect {
-			continue
-		}
-		err := Queue(ctx, tx, forgetAttempts, in.cfg.Consumer, it.origin.Topic, it.origin.Partition, it.origin.Offset)
-		if err != nil {
-			return fmt.Errorf("forget attempts: %w", err)
+		if it.outcome != Duplicate && it.outcome != Failed && !it.ignored && !it.again {
+			n++
 		}
 	}
-	return nil
+	return n
 }

@@ -276,3 +276,23 @@ func TestAStuckPartitionDoesNotHoldUpTheOthers(t *testing.T) {
 	}
 	t.Logf("slowest of 20 messages beside a stuck partition: %s", slowest.Round(time.Millisecond))
 }
+
+// Messages say where the log ended when their consumer began: what is behind that was under way nowhere before.
+func TestMessagesKnowWhereTheLogEnded(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, _ := published(t, brokers, 3)
+	calls := make(chan int64, 100)
+	cfg := batches(brokers, kafkatest.Group(t))
+	consume(t, cfg, topic, func(_ context.Context, batch []*message.Message) (int, error) {
+		for _, m := range batch {
+			calls <- cloudevent.LogEndFrom(m.Context())
+		}
+		return len(batch), nil
+	})
+	for range 3 {
+		require.EqualValues(t, 3, receive(t, calls))
+	}
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, events(1, "a")...))
+	require.EqualValues(t, 3, receive(t, calls))
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/IBM/sarama"
 
+	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/fault"
 )
 
@@ -61,7 +62,9 @@ func newPartition(m *member, session sarama.ConsumerGroupSession, claim sarama.C
 		progress: progress{now: m.cfg.Now},
 	}
 	p.revoke = sync.OnceFunc(func() { close(p.revoked) })
-	p.ctx, p.cancel = context.WithCancelCause(context.WithValue(m.values, progressKey{}, &p.progress))
+	values := context.WithValue(m.values, progressKey{}, &p.progress)
+	// Before its first fetch sarama has the end of the log from the request that found the offset to begin at.
+	p.ctx, p.cancel = context.WithCancelCause(cloudevent.WithLogEnd(values, claim.HighWaterMarkOffset()))
 	return p
 }
 

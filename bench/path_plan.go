@@ -180,11 +180,20 @@ const keepUpBound = 2 * time.Second
 func (b *pathBench) latency(
 	ctx context.Context, name string, l *openLine, rate float64, seed uint64, profile string,
 ) error {
+	before, err := b.stage.serverCPU()
+	if err != nil {
+		return err
+	}
 	p, err := b.loaded(ctx, l, seed, rate, b.plan.LatencyFor, keepUpBound, profile)
 	if err != nil {
 		return err
 	}
+	after, err := b.stage.serverCPU()
+	if err != nil {
+		return err
+	}
 	id := fmt.Sprintf("path.%.0f.%s", rate, name)
+	b.sheet.add(id+".postgresql", 1000*(after-before)/float64(max(len(p.due), 1)))
 	b.sheet.add(id+".arrived", p.rate(l.arrivals, b.plan.LatencyFor))
 	if held, _ := p.verdict(l.arrivals); !held {
 		return nil // did not keep up: percentiles of a queue that grows say how long it was watched

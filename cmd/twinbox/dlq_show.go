@@ -73,7 +73,11 @@ func (c *DLQShow) write(out io.Writer, service string, d adminapi.DeadLetterDeta
 		fields = append(fields, [2]any{"edited", fmt.Sprintf("by %s at %s", *l.EditedBy, momentOf(l.EditedAt))})
 	}
 	if c.Payload {
-		fields = append(fields, [2]any{"payload", textOf(l.Payload)})
+		payload := textOf(l.Payload)
+		if l.NullPayload != nil && *l.NullPayload {
+			payload = "null: the record has no value"
+		}
+		fields = append(fields, [2]any{"payload", payload})
 		if l.EditedPayload != nil {
 			fields = append(fields, [2]any{"edited to", textOf(l.EditedPayload)})
 		}

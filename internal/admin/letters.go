@@ -78,7 +78,7 @@ func (s *server) EditDeadLetter(w http.ResponseWriter, r *http.Request, id admin
 		}
 		edit := deadletter.Edit{Payload: request.Payload}
 		for _, h := range value(request.Headers) {
-			edit.Set = append(edit.Set, deadletter.Header{Name: h.Name, Value: h.Value})
+			edit.Set = append(edit.Set, headerFrom(h))
 		}
 		_, err = s.letters.Edit(ctx, id, edit, act.change())
 		return adminapi.Result{DryRun: act.dryRun, Count: 1}, err
@@ -129,16 +129,46 @@ func letterOf(l deadletter.Letter, payload bool) adminapi.DeadLetter {
 	if !payload {
 		return out
 	}
-	out.Payload = &l.Payload
+	out.Payload = notNull(l.Payload)
+	out.NullKey, out.NullPayload = optional(l.Key == nil), optional(l.Payload == nil)
 	if l.Edited != nil {
-		out.EditedPayload = &l.Edited.Payload
+		out.EditedPayload = notNull(l.Edited.Payload)
 	}
 	headers := make([]adminapi.Header, len(l.Headers))
 	for i, h := range l.Headers {
-		headers[i] = adminapi.Header{Name: h.Name, Value: h.Value}
+		headers[i] = headerOf(h)
 	}
 	out.Headers = &headers
 	return out
+}
+
+// headerOf shows a header, whose name need not be text.
+func headerOf(h deadletter.Header) adminapi.Header {
+	out := adminapi.Header{Name: deadletter.Text(h.Name), Value: *notNull(h.Value), Null: optional(h.Value == nil)}
+	if out.Name != h.Name {
+		name := []byte(h.Name)
+		out.NameBase64 = &name
+	}
+	return out
+}
+
+// notNull is empty for bytes that are null: what tells them apart stands beside it.
+func notNull(b []byte) *[]byte {
+	if b == nil {
+		b = []byte{}
+	}
+	return &b
+}
+
+func headerFrom(h adminapi.Header) deadletter.Header {
+	in := deadletter.Header{Name: h.Name, Value: h.Value}
+	if h.NameBase64 != nil {
+		in.Name = string(*h.NameBase64)
+	}
+	if value(h.Null) {
+		in.Value = nil
+	}
+	return in
 }
 
 // optional leaves an empty value out.

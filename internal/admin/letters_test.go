@@ -18,6 +18,7 @@ import (
 
 	"example.com/twinbox/internal/admin"
 	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/inbox"
 )
 
@@ -260,4 +261,39 @@ func TestAnExportThatBreaks(t *testing.T) {
 	status, _, err = export(`{"state":"lost"}`)
 	require.NoError(t, err)
 	require.Equal(t, 422, status)
+}
+
+// Names and values of headers come through as they are, text or not, null or empty.
+func TestHeadersKeepTheirBytes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 1})
+	_, err := b.pool.Exec(t.Context(), `update public.dead_letter set payload_null = true, payload = '', key_null = true,
+		key = '', headers = '[["\ufffd", "AQ==", "/w=="], ["x", null], ["x", ""]]'`)
+	require.NoError(t, err)
+	show := func() adminapi.DeadLetter {
+		status, body := b.call(t, "GET", "/admin/v1/dead-letters/1?payload=true", "")
+		require.Equal(t, 200, status, string(body))
+		var detail adminapi.DeadLetterDetail
+		require.NoError(t, json.Unmarshal(body, &detail))
+		return detail.Letter
+	}
+	name := []byte{0xff}
+	require.Equal(t, []adminapi.Header{
+		{Name: "\ufffd", NameBase64: &name, Value: []byte{1}},
+		{Name: "x", Value: []byte{}, Null: new(true)},
+		{Name: "x", Value: []byte{}},
+	}, *show().Headers)
+	require.Equal(t, []any{new(true), new(true), &[]byte{}}, []any{show().NullKey, show().NullPayload, show().Payload})
+
+	status, body := b.call(t, "POST", "/admin/v1/dead-letters/1/edit", `{"by":"ada","reason":"r","dry_run":false,
+		"headers":[{"name":"","name_base64":"/w==","value":"Ag=="}]}`)
+	require.Equal(t, 200, status, string(body))
+	letters, err := deadletter.NewStore(b.pool).List(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	headers, payload := letters[0].Current()
+	require.Equal(t, []deadletter.Header{
+		{Name: "x"}, {Name: "x", Value: []byte{}}, {Name: "\xff", Value: []byte{2}},
+	}, headers)
+	require.Nil(t, payload)
 }

@@ -91,6 +91,9 @@ func checkReadable(m *message.Message) *DecodeError {
 		return nil
 	}
 	detail := fmt.Sprintf("offsets %d to %d: %v", origin.Offset, origin.LastOffset, origin.Unreadable)
+	if kept := len(origin.Damaged); kept < origin.DamagedSize {
+		detail += fmt.Sprintf(" (kept: the first %d of %d bytes)", kept, origin.DamagedSize)
+	}
 	return &DecodeError{Code: CodeUnreadable, Detail: detail}
 }
 

@@ -20,6 +20,10 @@ type Origin struct {
 	// The message stands for all of them and is empty. It is nil for every message that was read.
 	Unreadable error
 	LastOffset int64
+	// Damaged is then what there is of the records: the beginning of their batches as they lie on the log, at most 1 MiB,
+	// and DamagedSize how many bytes they have there.
+	Damaged     []byte
+	DamagedSize int
 }
 
 // Header is one record header, byte for byte.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 )
@@ -16,13 +17,34 @@ const RecordMetadata = "record_wire"
 
 // Wire is a record without its value, byte for byte.
 type Wire struct {
-	Key     []byte // nil or empty: none
-	Headers []Header
+	Key       []byte // nil: null, which is not empty
+	Headers   []Header
+	NullValue bool // the value is null, which is not empty
+}
+
+// wireHeader is a [Header] in the value of [RecordMetadata]. A name that is not text stands in Bytes.
+type wireHeader struct {
+	Name  string
+	Bytes []byte `json:",omitempty"`
+	Value []byte
+}
+
+type wireJSON struct {
+	Key       []byte
+	Headers   []wireHeader
+	NullValue bool `json:",omitempty"`
 }
 
 // Encode is the value of [RecordMetadata].
 func (w Wire) Encode() (string, error) {
-	encoded, err := json.Marshal(w)
+	coded := wireJSON{Key: w.Key, NullValue: w.NullValue, Headers: make([]wireHeader, len(w.Headers))}
+	for i, h := range w.Headers {
+		coded.Headers[i] = wireHeader{Name: h.Name, Value: h.Value}
+		if !utf8.ValidString(h.Name) {
+			coded.Headers[i].Name, coded.Headers[i].Bytes = "", []byte(h.Name)
+		}
+	}
+	encoded, err := json.Marshal(coded)
 	return base64.StdEncoding.EncodeToString(encoded), err
 }
 
@@ -35,9 +57,16 @@ func ParseWire(text string) (Wire, bool) {
 	if err != nil {
 		return Wire{}, false
 	}
-	var w Wire
-	if json.Unmarshal(encoded, &w) != nil {
+	var coded wireJSON
+	if json.Unmarshal(encoded, &coded) != nil {
 		return Wire{}, false
+	}
+	w := Wire{Key: coded.Key, NullValue: coded.NullValue, Headers: make([]Header, len(coded.Headers))}
+	for i, h := range coded.Headers {
+		w.Headers[i] = Header{h.Name, h.Value}
+		if h.Bytes != nil {
+			w.Headers[i].Name = string(h.Bytes)
+		}
 	}
 	return w, true
 }

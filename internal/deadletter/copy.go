@@ -30,7 +30,9 @@ func CopyTopic(group, topic string) string { return "dlq." + group + "." + topic
 // Copy is the letter as a record for other tools: the key and the headers that came, in their order, and behind them
 // why it is here. The value is the payload that came. A copy is not replayed: the row is.
 func (l Letter) Copy() cloudevent.Wire {
-	wire := cloudevent.Wire{Key: l.Key, Headers: make([]cloudevent.Header, len(l.Headers), len(l.Headers)+12)}
+	wire := cloudevent.Wire{
+		Key: l.Key, Headers: make([]cloudevent.Header, len(l.Headers), len(l.Headers)+12), NullValue: l.Payload == nil,
+	}
 	for i, h := range l.Headers {
 		wire.Headers[i] = cloudevent.Header(h)
 	}

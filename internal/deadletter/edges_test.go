@@ -86,7 +86,7 @@ func TestEditsAddUp(t *testing.T) {
 	require.Len(t, history, 3, "a dry run leaves no trace")
 	for want, e := range map[string]deadletter.Edit{
 		deadletter.CodeNothingToEdit:  {},
-		deadletter.CodeInvalidHeaders: {Set: []deadletter.Header{header("a\x00", "")}},
+		deadletter.CodeInvalidHeaders: {Set: []deadletter.Header{header("", "x")}},
 	} {
 		_, err := s.Edit(t.Context(), id, e, by)
 		require.Equal(t, want, code(err))

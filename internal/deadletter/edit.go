@@ -30,6 +30,11 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c Change) (l Letter,
 	if e.Headers == nil && len(e.Set) == 0 && e.Payload == nil {
 		return l, &Error{CodeNothingToEdit, "neither headers nor payload are given"}
 	}
+	for _, set := range e.Set {
+		if set.Name == "" {
+			return l, &Error{CodeInvalidHeaders, "a header has no name"}
+		}
+	}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if l, err = get(ctx, tx, id, "for update"); err != nil {
 			return err
@@ -38,11 +43,11 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c Change) (l Letter,
 			return &Error{CodeNotWaiting, fmt.Sprintf("dead letter %d is %s", id, l.State)}
 		}
 		headers, payload := e.apply(l)
-		encoded, err := checkedHeaders(headers)
+		encoded, err := encodeHeaders(headers)
 		if err != nil || c.DryRun {
 			return err
 		}
-		if _, err := tx.Exec(ctx, updateEdited, id, encoded, notNil(payload), c.By); err != nil {
+		if _, err := tx.Exec(ctx, updateEdited, id, encoded, payload, c.By); err != nil {
 			return fmt.Errorf("edit dead letter: %w", err)
 		}
 		if err := c.record(ctx, tx, "edit", l); err != nil {
@@ -68,14 +73,4 @@ func (e Edit) apply(l Letter) (headers []Header, payload []byte) {
 		headers = append(headers, set)
 	}
 	return headers, payload
-}
-
-// checkedHeaders refuses names that could not be stored as they are.
-func checkedHeaders(headers []Header) ([]byte, error) {
-	for _, h := range headers {
-		if h.Name == "" || Text(h.Name) != h.Name {
-			return nil, &Error{CodeInvalidHeaders, fmt.Sprintf("%q is no header name", h.Name)}
-		}
-	}
-	return encodeHeaders(headers)
 }

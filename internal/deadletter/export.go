@@ -11,7 +11,7 @@ import (
 // Format is what every exported line says of itself. Another layout gets another number.
 const Format = "twinbox.dead_letter/1"
 
-// line is one exported letter. Keys, header values and payloads are base64: they need not be text.
+// line is one exported letter. Keys, header values and payloads are base64, since they need not be text; null stays null.
 type line struct {
 	Format string `json:"format"`
 	Letter
@@ -39,7 +39,7 @@ func (s *Store) Export(ctx context.Context, f Filter, w io.Writer) (n int, err e
 			return n, err
 		}
 		for _, l := range letters {
-			encoded, err := json.Marshal(line{Format, l})
+			encoded, err := json.Marshal(line{Format, l}, json.FormatNilSliceAsNull(true))
 			if err != nil {
 				return n, fmt.Errorf("encode dead letter %d: %w", l.ID, err)
 			}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -31,7 +30,6 @@ const (
 	LineUnknownFormat = "unknown_format"
 	LineIncomplete    = "missing_field"
 	LineInvalidState  = "invalid_state"
-	LineInvalidHeader = "invalid_headers"
 	LineRefused       = "refused_by_database"
 )
 
@@ -102,13 +100,6 @@ func parse(text []byte) (l Letter, wrong *LineError) {
 	case l.State != Waiting && l.State != Replayed && l.State != Discarded:
 		return l, &LineError{Code: LineInvalidState, Detail: fmt.Sprintf("%q", l.State)}
 	}
-	headers := l.Headers
-	if l.Edited != nil {
-		headers = append(slices.Clip(headers), l.Edited.Headers...)
-	}
-	if _, err := checkedHeaders(headers); err != nil {
-		return l, &LineError{Code: LineInvalidHeader, Detail: err.Error()}
-	}
 	l.Remembered = false
 	l.Holds = l.Holds && utf8.Valid(l.Key) && len(l.Key) > 0 && len(l.Key) <= cloudevent.MaxKeyBytes
 	return l, nil
@@ -158,5 +149,5 @@ func (e *Edited) columns() ([]any, error) {
 		return []any{nil, nil, "", nil}, nil
 	}
 	headers, err := encodeHeaders(e.Headers)
-	return []any{headers, notNil(e.Payload), e.By, e.At}, err
+	return []any{headers, e.Payload, e.By, e.At}, err
 }

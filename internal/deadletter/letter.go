@@ -30,7 +30,9 @@ type Letter struct {
 	EventType string `json:"event_type"`
 	Version   int64  `json:"version"` // of the event; 0: none
 
-	// The record as it came.
+	// The record as it came, byte for byte. A key or a payload that is nil was null, which is not an empty one. Of
+	// records that could not be read (code unreadable) the payload is what there was of their batch on the log, 1 MiB
+	// of it at most.
 	Key        []byte    `json:"key"`
 	Headers    []Header  `json:"headers"`
 	Payload    []byte    `json:"payload"`
@@ -39,6 +41,7 @@ type Letter struct {
 	Partition  int32     `json:"partition"`
 	Offset     int64     `json:"offset"`
 	RecordTime time.Time `json:"record_time,omitzero"`
+	RecordMS   int64     `json:"record_ms,omitzero"` // milliseconds since 1970, of a time that RecordTime cannot hold
 
 	// Edited is what a replay takes instead; nil while nobody has changed anything.
 	Edited *Edited `json:"edited,omitempty"`
@@ -58,12 +61,6 @@ type Letter struct {
 	SettledAt  time.Time `json:"settled_at,omitzero"` // zero while it waits
 }
 
-// Header is one record header, byte for byte. A name may stand twice.
-type Header struct {
-	Name  string `json:"name"`
-	Value []byte `json:"value"`
-}
-
 // Edited is the record that an operator put in the place of the one that came.
 type Edited struct {
 	Headers []Header  `json:"headers"`
@@ -78,6 +75,14 @@ func (l Letter) Current() (headers []Header, payload []byte) {
 		return l.Edited.Headers, l.Edited.Payload
 	}
 	return l.Headers, l.Payload
+}
+
+// RecordedAt is the record's own timestamp; zero where it has none.
+func (l Letter) RecordedAt() time.Time {
+	if l.RecordMS != 0 {
+		return time.UnixMilli(l.RecordMS)
+	}
+	return l.RecordTime
 }
 
 // Parked says that the letter has not failed itself.

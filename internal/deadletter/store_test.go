@@ -188,12 +188,11 @@ func TestLinesThatCannotBeImported(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
 	for want, line := range map[string]string{
-		deadletter.LineIncomplete:    `{"format":"twinbox.dead_letter/1","state":"waiting"}`,
-		deadletter.LineInvalidState:  valid("state", `"lost"`),
-		deadletter.LineInvalidHeader: valid("headers", `[{"name":"","value":""}]`),
-		deadletter.LineRefused:       valid("event_id", `"`+strings.Repeat("x", 300)+`"`),
-		deadletter.LineInvalid:       valid("payload", `"not base64!"`),
-		deadletter.LineTooLong:       strings.Repeat("x", 9<<20),
+		deadletter.LineIncomplete:   `{"format":"twinbox.dead_letter/1","state":"waiting"}`,
+		deadletter.LineInvalidState: valid("state", `"lost"`),
+		deadletter.LineRefused:      valid("event_id", `"`+strings.Repeat("x", 300)+`"`),
+		deadletter.LineInvalid:      valid("payload", `"not base64!"`),
+		deadletter.LineTooLong:      strings.Repeat("x", 9<<20),
 	} {
 		result, err := s.Import(t.Context(), strings.NewReader(line), by)
 		require.NoError(t, err)
@@ -201,6 +200,9 @@ func TestLinesThatCannotBeImported(t *testing.T) {
 		require.Equal(t, want, result.Errors[0].Code, result.Errors[0].Detail)
 		require.Equal(t, 1, result.Errors[0].Line)
 	}
+	nameless, err := s.Import(t.Context(), strings.NewReader(valid("headers", `[{"value":""}]`)), by)
+	require.NoError(t, err)
+	require.Equal(t, deadletter.LineInvalid, nameless.Errors[0].Code)
 	ok, err := s.Import(t.Context(), strings.NewReader(valid("code", `"c"`)), by)
 	require.NoError(t, err)
 	require.Equal(t, deadletter.Result{Matched: 1, Changed: 1}, ok)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/eventing"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
@@ -59,11 +60,12 @@ func TestADamagedBatchEndsInTheDeadLetters(t *testing.T) {
 	case <-time.After(patience):
 		require.FailNow(t, "the event behind the batch did not come")
 	}
-	var code, reason string
-	require.NoError(t, pool.QueryRow(t.Context(), `select code, error from public.dead_letter where topic = $1`, topic).
-		Scan(&code, &reason))
-	require.Equal(t, "unreadable", code)
-	require.Contains(t, reason, "offsets 0 to 0")
+	letters, err := deadletter.NewStore(pool).List(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	require.Len(t, letters, 1)
+	require.Equal(t, "unreadable", letters[0].Code)
+	require.Contains(t, letters[0].Error, "offsets 0 to 0")
+	require.Contains(t, string(letters[0].Payload), "\x28\xb5\x2f\xfd", "what lies there: zstd")
 	b.stop()
 	require.NoError(t, <-ended)
 }

@@ -46,6 +46,8 @@ func TestDeadLettersAreCopied(t *testing.T) {
 		{Key: []byte("x"), Value: []byte{0xff, 0}},
 		{Key: []byte("x"), Value: []byte("second")},
 		{Key: []byte("ce_id"), Value: nil},
+		{Key: []byte("\xff\x00Name"), Value: []byte{}},
+		{Key: []byte{}, Value: []byte("nameless")},
 	}
 	sick := cloudevent.Event{
 		ID: "sick", Source: "/test", Type: "test.pinged.v1", Subject: "k", Time: time.Now(), Data: []byte(`{"n":7}`),
@@ -54,7 +56,7 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	require.NoError(t, err)
 	sendRaw(t, brokers, &sarama.ProducerMessage{
 		Topic: topic, Key: sarama.ByteEncoder{0xfe, 1}, Value: sarama.StringEncoder("not an event"), Headers: foreign,
-	}, event)
+	}, event, &sarama.ProducerMessage{Topic: topic, Key: sarama.ByteEncoder{}})
 
 	b := open(t, cfg, cfg.Topics(copies)...)
 	mux := inbox.NewMux()
@@ -65,13 +67,13 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
 		b.node.StartConsumers(group)
 	})
-	copied := kafkatest.ReadAll(t, brokers, copies, 2)
-	require.Len(t, copied, 2)
+	copied := kafkatest.ReadAll(t, brokers, copies, 3)
+	require.Len(t, copied, 3)
 	require.Equal(t, []byte{0xfe, 1}, copied[0].Key)
 	require.Equal(t, "not an event", string(copied[0].Value))
 	for i, h := range foreign {
-		require.Equal(t, string(h.Key), string(copied[0].Headers[i].Key))
-		require.Equal(t, string(h.Value), string(copied[0].Headers[i].Value))
+		require.Equal(t, h.Key, copied[0].Headers[i].Key)
+		require.Equal(t, h.Value, copied[0].Headers[i].Value, "null is not empty")
 	}
 	reasons := map[string]string{}
 	for _, h := range copied[0].Headers[len(foreign):] {
@@ -84,6 +86,14 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	require.Equal(t, "twinbox."+cfg.Environment+".test.copies", reasons["__dlq.errors.group"])
 	require.Equal(t, "ce_id", string(copied[1].Headers[0].Key), "an event stays one")
 	require.Equal(t, "sick", string(copied[1].Headers[0].Value))
+	require.Nil(t, copied[2].Value, "a tombstone stays one")
+	require.NotNil(t, copied[2].Key, "an empty key is not null")
+	letters, err := deadletter.NewStore(pool).List(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	for i, h := range foreign {
+		require.Equal(t, deadletter.Header{Name: string(h.Key), Value: h.Value}, letters[0].Headers[i])
+	}
+	require.Equal(t, []any{[]byte{}, []byte(nil)}, []any{letters[2].Key, letters[2].Payload})
 
 	b.stop()
 	require.NoError(t, <-ended)

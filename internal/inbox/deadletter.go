@@ -47,6 +47,9 @@ type letter struct {
 
 func (it *item) letter() *letter {
 	l := &letter{event: it.event, id: it.event.ID, origin: it.origin, payload: it.msg.Payload, decoded: it.decoded}
+	if l.origin.Unreadable != nil {
+		l.payload = l.origin.Damaged
+	}
 	if l.origin.Topic == "" { // no broker delivered it: what there is of a record is in the message
 		l.origin.Headers = cloudevent.MessageHeaders(it.msg)
 	}
@@ -207,7 +210,7 @@ func (in *Inbox) filed(l *letter, remembered bool) deadletter.Letter {
 		Holds:      l.decoded && remembered && (l.parked || in.cfg.OnDead == DeadHold),
 		Remembered: remembered,
 	}
-	if filed.Key == nil {
+	if l.origin.Topic == "" {
 		filed.Key = []byte(l.event.Subject)
 	}
 	for i, h := range l.origin.Headers {

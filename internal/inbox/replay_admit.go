@@ -26,13 +26,15 @@ func (r *replay) read(ctx context.Context, l deadletter.Letter) (*item, error) {
 		msg.Metadata[cloudevent.KeyMetadata] = msg.Metadata[cloudevent.HeaderSubject]
 	}
 	msg.SetContext(cloudevent.WithOrigin(ctx, cloudevent.Origin{
-		Group: l.Group, Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Time: l.RecordTime,
+		Group: l.Group, Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Time: l.RecordedAt(),
 		Key: l.Key, Headers: headers, LastOffset: l.Offset,
 	}))
 	// No replay waits for what is missing.
 	it := &item{waited: true, accepts: r.options.AcceptGap, forced: r.options.Force}
 	r.in.read(it, msg, r.in.cfg.Handler)
 	switch {
+	case l.Code == string(cloudevent.CodeUnreadable) && l.Edited == nil:
+		return it, &refusal{l.Code, errors.New("a damaged batch is no record: edit in what it held, headers and payload")}
 	case it.wrong != nil:
 		return it, &refusal{(&letter{err: it.wrong}).code(), it.wrong}
 	case it.ignored:

@@ -41,8 +41,8 @@ const (
 	ReplayWould   = "would_replay"
 )
 
-// The stable codes of refusals, besides id_conflict, too_old, version_gap and version_jump. A record that is no event or
-// breaks its contract is refused with the code of that: it has to be edited first.
+// The stable codes of refusals, besides id_conflict, too_old, version_gap and version_jump. A record that is no event
+// or breaks its contract is refused with the code of that: it has to be edited first.
 const (
 	CodeBehind      = "behind_waiting" // an earlier letter of its key holds it and was not picked, or did not succeed
 	CodeReplayLimit = "replay_limit"   // it failed too often; see [Config.MaxReplays]

@@ -1,10 +1,12 @@
 package inbox_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/cloudevent"
@@ -273,4 +275,35 @@ func TestAnUndecodableRecordNeedsAnEdit(t *testing.T) {
 	require.Equal(t, 1, c.effects(t, right.UUID))
 	e.ID = right.UUID
 	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, e), "its id is taken")
+}
+
+// A damaged batch is filed with what there is of it, which is no record: an operator edits in what it held.
+func TestADamagedBatchIsMendedByHand(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	e := v("a", 1)
+	msg := message.NewMessage("", nil)
+	msg.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{
+		Group: "local.test", Topic: "topic-1", Offset: 7, LastOffset: 9, Unreadable: errors.New("CRC"),
+		Damaged: []byte{0, 1, 0xff}, DamagedSize: 5,
+	}))
+	_, err := c.in.BatchMiddleware(c.next)(t.Context(), []*message.Message{msg})
+	require.NoError(t, err)
+	store := deadletter.NewStore(c.pool)
+	letters, err := store.List(t.Context(), deadletter.Filter{Code: "unreadable"})
+	require.NoError(t, err)
+	require.Len(t, letters, 1)
+	require.Equal(t, []byte{0, 1, 0xff}, letters[0].Payload)
+	require.Contains(t, letters[0].Error, "offsets 7 to 9: CRC (kept: the first 3 of 5 bytes)")
+	require.Equal(t, "unreadable", c.replay(t, deadletter.Filter{}).Problems[0].Code)
+
+	var headers []deadletter.Header
+	for _, h := range cloudevent.MessageHeaders(e.Message()) {
+		headers = append(headers, deadletter.Header(h))
+	}
+	_, err = store.Edit(t.Context(), letters[0].ID, deadletter.Edit{Headers: &headers, Payload: &e.Data},
+		deadletter.Change{By: "ben"})
+	require.NoError(t, err)
+	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
+	c.requireEffects(t, e)
 }

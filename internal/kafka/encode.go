@@ -88,5 +88,11 @@ func (l *layout) wire(w cloudevent.Wire, value []byte) {
 	for _, h := range w.Headers {
 		l.header([]byte(h.Name), h.Value)
 	}
+	if w.NullValue {
+		value = nil
+	}
 	l.record(string(w.Key), value)
+	if w.Key != nil && len(w.Key) == 0 {
+		l.records[len(l.records)-1].data.Key = w.Key // empty, which is not null
+	}
 }

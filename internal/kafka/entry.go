@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
 	"strings"
 
@@ -13,15 +14,26 @@ import (
 // entry is what lies on the log, or the gap that a damaged batch leaves there.
 type entry struct {
 	*sarama.ConsumerMessage
-	last       int64 // the last offset it stands for; its own, except for a gap
-	unreadable error // why nobody can read it
+	last       int64  // the last offset it stands for; its own, except for a gap
+	unreadable error  // why nobody can read it
+	raw        []byte // then the beginning of its batches as they lie on the log
+	rawSize    int    // bytes of these batches
+}
+
+// keep adds a damaged batch to the gap, unless it is the one before, found again at its next offset.
+func (r *entry) keep(f, before found) {
+	if bytes.Equal(f.raw, before.raw) {
+		return
+	}
+	r.raw = append(r.raw, f.raw[:min(len(f.raw), maxDamage-len(r.raw))]...)
+	r.rawSize += f.size
 }
 
 func readable(m *sarama.ConsumerMessage) entry { return entry{ConsumerMessage: m, last: m.Offset} }
 
 // size is what the record takes in memory, roughly.
 func (r entry) size() int {
-	n := len(r.Key) + len(r.Value)
+	n := len(r.Key) + len(r.Value) + len(r.raw)
 	for _, h := range r.Headers {
 		n += len(h.Key) + len(h.Value)
 	}
@@ -79,6 +91,7 @@ func fill(msg *message.Message, ctx *cloudevent.OriginContext, headers []cloudev
 	ctx.Origin = cloudevent.Origin{
 		Group: group, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Time: r.Timestamp,
 		Key: r.Key, Headers: headers, Unreadable: r.unreadable, LastOffset: r.last,
+		Damaged: r.raw, DamagedSize: r.rawSize,
 	}
 	msg.SetContext(ctx)
 }

@@ -78,16 +78,18 @@ func (p *partition) skip(f found) {
 		ConsumerMessage: &sarama.ConsumerMessage{Topic: p.at.topic, Partition: p.at.partition, Offset: f.from},
 		unreadable:      f.damage,
 	}
+	gap.keep(f, found{})
 	next := max(f.next, f.from+1)
 	for {
-		f, err := p.reader.read(p.at, next)
+		further, err := p.reader.read(p.at, next)
 		if err != nil || isClosed(p.leaving) {
 			return // the next look begins anew
 		}
-		if f.damage == nil {
+		if further.damage == nil {
 			break
 		}
-		next = max(f.next, next+1)
+		gap.keep(further, f)
+		f, next = further, max(further.next, next+1)
 	}
 	gap.last = next - 1
 	p.log.Error("damaged batch on the log, handed over as one unreadable message",

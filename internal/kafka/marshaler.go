@@ -45,8 +45,11 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 		for _, h := range wire.Headers {
 			record.Headers = append(record.Headers, sarama.RecordHeader{Key: []byte(h.Name), Value: h.Value})
 		}
-		if len(wire.Key) > 0 {
+		if wire.Key != nil {
 			record.Key = sarama.ByteEncoder(wire.Key)
+		}
+		if wire.NullValue {
+			record.Value = nil
 		}
 		return record, nil
 	}

@@ -114,7 +114,7 @@ func (m *member) consume() error {
 		return errors.Join(fmt.Errorf("make group: %w", err), client.Close())
 	}
 	stopCutting := m.cutWhenLeaving(open)
-	reader := &batchReader{cfg: m.cfg.GroupConfig}
+	reader := &batchReader{cfg: m.cfg.GroupConfig, tape: &tape{}}
 	m.mu.Lock()
 	m.group, m.reader = group, reader
 	m.mu.Unlock()

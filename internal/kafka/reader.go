@@ -15,7 +15,8 @@ import (
 // partition holds what nobody can decode: sarama asks a broker for all partitions at once, and one bad batch fails the
 // whole answer. The partitions of a member share it; one request at a time is on its way to a broker.
 type batchReader struct {
-	cfg GroupConfig
+	cfg  GroupConfig
+	tape *tape // of its connections; nil: what cannot be read is not wanted
 
 	mu     sync.Mutex
 	client sarama.Client
@@ -29,6 +30,8 @@ type found struct {
 	records []*sarama.ConsumerMessage // from it on; none for control records and aborted transactions
 	next    int64                     // offset behind the batch; from when there is none, or when it is not known
 	damage  error                     // why the batch cannot be read
+	raw     []byte                    // then what there is of it
+	size    int                       // bytes of all of it
 }
 
 var errTruncated = errors.New("fewer records than the batch announces")
@@ -55,7 +58,7 @@ func (r *batchReader) read(at topicPartition, offset int64) (found, error) {
 	defer end()
 	// A broker returns the first batch whole, however little was asked for, and nothing behind it.
 	request := &sarama.FetchRequest{
-		Version: 12, MaxBytes: maxRequestBytes, Isolation: sarama.ReadCommitted, SessionEpoch: -1,
+		Version: fetchVersion, MaxBytes: maxRequestBytes, Isolation: sarama.ReadCommitted, SessionEpoch: -1,
 	}
 	request.AddBlock(at.topic, at.partition, offset, 1, epoch)
 	answer, err := leader.Fetch(request)
@@ -64,7 +67,7 @@ func (r *batchReader) read(at topicPartition, offset int64) (found, error) {
 		if isTransport(err) {
 			return found{}, fmt.Errorf("fetch: %w", err)
 		}
-		return found{from: offset, next: offset, damage: err}, nil
+		return r.damaged(leader, found{from: offset, next: offset, damage: err}), nil
 	}
 	block := answer.GetBlock(at.topic, at.partition)
 	if block == nil {
@@ -74,7 +77,15 @@ func (r *batchReader) read(at topicPartition, offset int64) (found, error) {
 		_ = client.RefreshMetadata(at.topic) // perhaps another broker leads
 		return found{}, block.Err
 	}
-	return extract(at, offset, block), nil
+	return r.damaged(leader, extract(at, offset, block)), nil
+}
+
+// damaged adds what the broker sent of a batch that cannot be read.
+func (r *batchReader) damaged(leader *sarama.Broker, f found) found {
+	if f.damage != nil && r.tape != nil {
+		f.raw, f.size = r.tape.records(leader.Addr())
+	}
+	return f
 }
 
 func (r *batchReader) connected() (sarama.Client, error) {
@@ -88,6 +99,11 @@ func (r *batchReader) connected() (sarama.Client, error) {
 	}
 	cfg := r.cfg.base()
 	cfg.Metadata.Retry.Max = 0
+	if r.tape != nil {
+		r.tape.dialer, r.tape.tls = net.Dialer{Timeout: cfg.Net.DialTimeout, KeepAlive: cfg.Net.KeepAlive}, r.cfg.TLS
+		cfg.Net.TLS.Enable = false
+		cfg.Net.Proxy.Enable, cfg.Net.Proxy.Dialer = true, r.tape
+	}
 	client, err := sarama.NewClient(r.cfg.Brokers, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)

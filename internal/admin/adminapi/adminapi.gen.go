@@ -195,8 +195,14 @@ type DeadLetter struct {
 	Id    int64 `json:"id"`
 
 	// Key Bytes that are no text are replaced.
-	Key    string `json:"key"`
-	Offset int64  `json:"offset"`
+	Key string `json:"key"`
+
+	// NullKey The record has no key, which is not an empty one.
+	NullKey *bool `json:"null_key,omitempty"`
+
+	// NullPayload The record has no value, which is not an empty one.
+	NullPayload *bool `json:"null_payload,omitempty"`
+	Offset      int64 `json:"offset"`
 
 	// Outcome What the replay that settled it came to.
 	Outcome   *string `json:"outcome,omitempty"`
@@ -327,7 +333,14 @@ type Failure struct {
 
 // Header defines model for Header.
 type Header struct {
-	Name  string `json:"name"`
+	// Name Bytes that are no text are replaced.
+	Name string `json:"name"`
+
+	// NameBase64 The name where it is not text.
+	NameBase64 *[]byte `json:"name_base64,omitempty"`
+
+	// Null The value is null, which is not empty.
+	Null  *bool  `json:"null,omitempty"`
 	Value []byte `json:"value"`
 }
 

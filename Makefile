@@ -18,10 +18,13 @@ GENERATED = find . \( -name '*.gen.go' -o -path ./docs/configuration.md \) -not 
 	LC_ALL=C sort
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down reset test test-long test-kafka test-pg18 kafka lint fmt vet generate verify migrate rename bench clean
+.PHONY: help build run up down reset test test-long test-kafka test-pg18 kafka lint fmt vet generate verify migrate rename bench clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## bin/twinbox, the command line of operators, and the services' binaries
+	@CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/...
 
 run: ## the whole system in one process, without Docker; Ctrl-C stops it, .twinbox/ keeps its data
 	@export GO="$(GO)"; exec sh internal/tools/start/start.sh run $(ARGS)

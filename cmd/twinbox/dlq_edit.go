@@ -83,7 +83,7 @@ func (c *DLQEdit) Run(ctx context.Context, to streams) error {
 }
 
 func (c *DLQEdit) unchanged(to streams, service string) error {
-	if !c.JSON {
+	if !c.json() {
 		return to.say("The payload is what it was; nothing to do.")
 	}
 	var none effects

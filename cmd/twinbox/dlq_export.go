@@ -17,12 +17,13 @@ import (
 
 // DLQExport is "twinbox dlq export".
 type DLQExport struct {
-	Operator     `embed:""`
+	Connection   `embed:""`
 	LetterFilter `embed:""`
 
 	IDs   []string `arg:"" optional:"" name:"id" help:"Dead letters, such as customer/17. Default: all that the filters pick."`
 	State string   `help:"In this state: waiting, replayed, discarded or all." enum:"waiting,replayed,discarded,all" default:"waiting" env:"-"`
 	Out   string   `help:"A new file to write to. Default: standard output." short:"o" env:"-" placeholder:"FILE"`
+	JSON  bool     `help:"With --out: answer with one JSON document, errors included." name:"json" env:"-"`
 }
 
 // existsError refuses to write over what is there.

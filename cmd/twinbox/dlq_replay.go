@@ -16,33 +16,47 @@ type DLQReplay struct {
 
 	IDs   []string `arg:"" optional:"" name:"id" help:"Dead letters, such as customer/17."`
 	All   bool     `help:"All that wait." env:"-"`
-	Limit int      `help:"This many of each service at most. Default: all that are picked." env:"-" placeholder:"N"`
-	Rate  float64  `help:"This many per second at most. Default: as fast as they go." env:"-" placeholder:"N"`
+	Limit *int     `help:"This many of each service at most. Default: all that are picked." env:"-" placeholder:"N"`
+	Rate  *float64 `help:"This many per second at most. Default: as fast as they go." env:"-" placeholder:"N"`
 	Gap   bool     `name:"accept-gap" help:"Also those that wait for an earlier version, and what is parked behind them: that version will never come, and is skipped if it does." env:"-"`
 	Force bool     `help:"Also those that are refused as too_old or replay_limit: nobody knows whether a too old event was applied before. With --accept-gap also version_jump: all versions below it are skipped from then on." env:"-"`
 }
 
 // Run replays in one service after the other.
 func (c *DLQReplay) Run(ctx context.Context, to streams) error {
+	if err := c.checkBounds(); err != nil {
+		return err
+	}
 	services, picked, err := c.choose(c.Operator, c.Change, c.IDs, c.All)
 	if err != nil {
 		return err
-	}
-	if c.Limit < 0 || c.Rate < 0 {
-		return usage("--limit and --rate are not negative")
 	}
 	what := effect{done: "Replayed", would: "replay", thing: "dead letter"}
 	return inTurn(ctx, to, c.Operator, services, what, !c.Yes,
 		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
 			filter := c.body("waiting", picked.ids[s.Name])
-			filter.Limit = set(c.Limit)
+			filter.Limit = c.Limit
 			return client.Stream(s, progress, func(api *adminapi.Client) (*http.Response, error) {
 				return api.ReplayDeadLetters(ctx, adminapi.ReplayRequest{
 					By: c.who(), Reason: c.why(), DryRun: !c.Yes, Filter: filter, All: set(c.All), Force: set(c.Force),
-					AcceptGap: set(c.Gap), Rate: set(c.Rate),
+					AcceptGap: set(c.Gap), Rate: c.Rate,
 				})
 			})
 		})
+}
+
+const maxRate = 1e6 // letters per second; no handler is that fast
+
+// checkBounds refuses what is no bound: none at all is said by leaving the flag out.
+func (c *DLQReplay) checkBounds() error {
+	if c.Limit != nil && *c.Limit < 1 {
+		return usage("--limit is a number of letters above 0; leave it out to replay all that are picked")
+	}
+	if c.Rate != nil && !(*c.Rate > 0 && *c.Rate <= maxRate) { // NaN is neither
+		return usage("--rate is a number of letters per second: above 0, not negative, at most 1000000; leave it out to " +
+			"replay as fast as they go")
+	}
+	return nil
 }
 
 // choose finds what a change of many letters is about. It wants to be told: everything is only meant with --all.

@@ -31,7 +31,7 @@ func (c *DLQShow) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
+	if c.json() {
 		return writeJSON(to.out, map[string]any{
 			"letter": letter{letterID(s.Name, detail.Letter.Id), detail.Letter}, "history": detail.History,
 		})
@@ -86,7 +86,7 @@ func (c *DLQShow) write(out io.Writer, service string, d adminapi.DeadLetterDeta
 		fields = append(fields, [2]any{"next", next})
 	}
 	for _, a := range d.History {
-		fields = append(fields, [2]any{"history", fmt.Sprintf("%s %s by %s: %s", moment(a.At), a.Verb, a.By, a.Reason)})
+		fields = append(fields, [2]any{"history", fmt.Sprintf("%s %s by %s: %s", moment(a.At), deedOf(a), a.By, a.Reason)})
 	}
 	for _, f := range fields {
 		if _, err := fmt.Fprintf(out, "%-10s %s\n", f[0], printable(fmt.Sprint(f[1]))); err != nil {

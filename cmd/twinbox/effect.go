@@ -146,7 +146,7 @@ func (e *effects) write(to streams, o Operator, what effect) error {
 	case e.Failed > 0:
 		failed = &partialError{fmt.Errorf("%d of %d are not done", e.Failed, e.Failed+e.Count)}
 	}
-	if o.JSON {
+	if o.json() {
 		return both(writeJSON(to.out, e), failed)
 	}
 	for _, name := range serviceNames {
@@ -158,11 +158,11 @@ func (e *effects) write(to streams, o Operator, what effect) error {
 			return err
 		}
 	}
-	refused := table{columns: []string{"NOT DONE", "CODE", "WHY"}}
+	refused := table{columns: []string{"NOT DONE", "CODE", "WHY"}, whole: []string{"NOT DONE"}}
 	for _, f := range e.Errors {
 		refused.add(f.Subject, f.Code, f.Detail)
 	}
-	if err := refused.write(to.out, to.width()); err != nil {
+	if err := o.show(to, &refused); err != nil {
 		return err
 	}
 	if e.DryRun && e.Count > 0 {

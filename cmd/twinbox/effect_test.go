@@ -30,7 +30,7 @@ func turns(t *testing.T, dryRun, asJSON bool, of map[string]turn) (stdout string
 	}
 	var out strings.Builder
 	to := streams{out: &out, err: &strings.Builder{}}
-	err = inTurn(t.Context(), to, Operator{JSON: asJSON}, services, replaying, dryRun,
+	err = inTurn(t.Context(), to, Operator{Answer: Answer{JSON: asJSON}}, services, replaying, dryRun,
 		func(s *client.Service, _ func(int64)) (adminapi.Result, error) {
 			of[s.Name].result.DryRun = dryRun
 			return *of[s.Name].result, of[s.Name].err

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os/user"
-	"slices"
 	"syscall"
 
 	"example.com/twinbox/internal/admin/client"
@@ -103,7 +102,7 @@ func report(to streams, args []string, err error) int {
 		return code
 	}
 	_, _ = fmt.Fprintln(to.err, "twinbox:", err)
-	if slices.Contains(args, "--json") && !answered(err) {
+	if wantsJSON(args) && !answered(err) {
 		_ = writeJSON(to.out, map[string]any{
 			"error": map[string]any{"code": errorCode(err), "message": err.Error(), "exit": code},
 		})

@@ -48,7 +48,10 @@ func (c *InboxLookup) Run(ctx context.Context, to streams) error {
 		})
 	})
 	found := []known{}
-	t := table{columns: []string{"CONSUMER", "OUTCOME", "PROCESSED", "TYPE", "RECORD", "DEAD LETTER"}}
+	t := table{
+		columns: []string{"CONSUMER", "OUTCOME", "PROCESSED", "TYPE", "RECORD", "DEAD LETTER"},
+		whole:   []string{"CONSUMER", "DEAD LETTER", "OUTCOME"}, omit: []string{"TYPE", "RECORD", "PROCESSED"},
+	}
 	for _, a := range answers {
 		for _, e := range a.value.Items {
 			found = append(found, known{a.service.Name, e})
@@ -64,10 +67,10 @@ func (c *InboxLookup) Run(ctx context.Context, to streams) error {
 		return err
 	case len(found) == 0 && err == nil:
 		return &unknownEventError{printable(c.EventID)}
-	case c.JSON:
+	case c.json():
 		return both(writeJSON(to.out, map[string]any{"items": found}), err)
 	}
-	return both(t.write(to.out, to.width()), err)
+	return both(c.show(to, &t), err)
 }
 
 // outcomeOf tells of another record under the same id, too.

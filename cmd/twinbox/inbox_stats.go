@@ -13,13 +13,16 @@ import (
 // the deliveries to the one process that answers, since it started.
 type InboxStats struct {
 	Operator `embed:""`
+	Watch    `embed:""`
 }
 
 // Run asks every service.
 func (c *InboxStats) Run(ctx context.Context, to streams) error {
-	return survey(ctx, &c.Operator, to, func(ctx context.Context, api *adminapi.Client) (*http.Response, error) {
-		return api.GetInboxStats(ctx)
-	}, c.write)
+	return c.repeat(ctx, to, func() error {
+		return survey(ctx, &c.Operator, to, func(ctx context.Context, api *adminapi.Client) (*http.Response, error) {
+			return api.GetInboxStats(ctx)
+		}, c.write)
+	})
 }
 
 // deliveries are the columns of the second table and the outcomes that each counts.
@@ -34,9 +37,9 @@ var deliveries = []struct {
 	{"GIVEN UP", []string{"dead", "conflict", "expired"}},
 }
 
-func (*InboxStats) write(to streams, answers []answerOf[adminapi.InboxStats]) error {
-	waiting := table{columns: []string{"CONSUMER", "LAG", "OLDEST", "DEAD", "PARKED"}}
-	done := table{columns: []string{"CONSUMER", "SINCE"}}
+func (c *InboxStats) write(to streams, answers []answerOf[adminapi.InboxStats]) error {
+	waiting := table{columns: []string{"CONSUMER", "LAG", "OLDEST", "DEAD", "PARKED"}, whole: []string{"CONSUMER"}}
+	done := table{columns: []string{"CONSUMER", "SINCE"}, whole: []string{"CONSUMER"}, omit: []string{"SINCE"}}
 	for _, d := range deliveries {
 		done.columns = append(done.columns, d.column)
 	}
@@ -47,14 +50,14 @@ func (*InboxStats) write(to streams, answers []answerOf[adminapi.InboxStats]) er
 			done.add(deliveriesOf(a.value.StartedAt, s)...)
 		}
 	}
-	if err := waiting.write(to.out, to.width()); err != nil || len(done.rows) == 0 {
+	if err := c.show(to, &waiting); err != nil || len(done.rows) == 0 {
 		return err
 	}
 	const heading = "\nDeliveries to the process that answers, since it started:\n"
 	if _, err := fmt.Fprint(to.out, heading); err != nil {
 		return &outputError{err}
 	}
-	return done.write(to.out, to.width())
+	return c.show(to, &done)
 }
 
 // deliveriesOf is a row of the second table. What no column counts is in the last one.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
@@ -12,21 +11,18 @@ import (
 
 // LetterFilter picks dead letters; what is given must all hold.
 type LetterFilter struct {
-	Consumer string    `help:"Of this consumer." env:"-"`
-	Type     string    `help:"Events of this type." env:"-"`
-	Key      string    `help:"Of this key." env:"-"`
-	EventID  string    `help:"Of this event." name:"event-id" env:"-"`
-	Code     string    `help:"With this stable reason, such as schema_violation." env:"-"`
-	Error    string    `help:"Whose error contains this, in any case." env:"-" placeholder:"TEXT"`
-	Since    time.Time `help:"Failed last at this time or later, RFC 3339." env:"-" placeholder:"TIME"`
-	Until    time.Time `help:"Failed last before this time, RFC 3339." env:"-" placeholder:"TIME"`
+	Consumer string  `help:"Of this consumer." env:"-"`
+	Type     string  `help:"Events of this type." env:"-"`
+	Key      string  `help:"Of this key." env:"-"`
+	EventID  string  `help:"Of this event." name:"event-id" env:"-"`
+	Code     string  `help:"With this stable reason, such as schema_violation." env:"-"`
+	Error    string  `help:"Whose error contains this, in any case." env:"-" placeholder:"TEXT"`
+	Since    instant `help:"Failed last at this time or later: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
+	Until    instant `help:"Failed last before this time." env:"-" placeholder:"TIME"`
 }
 
 func (f *LetterFilter) check() error {
-	if !f.Until.IsZero() && !f.Since.Before(f.Until) {
-		return usage(fmt.Sprintf("--until %s is not after --since %s", moment(f.Until), moment(f.Since)))
-	}
-	return nil
+	return checkWindow(f.Since, f.Until)
 }
 
 func (f *LetterFilter) given() bool { return *f != LetterFilter{} }
@@ -35,16 +31,10 @@ func (f *LetterFilter) given() bool { return *f != LetterFilter{} }
 func (f *LetterFilter) body(state string, ids []int64) adminapi.DeadLetterFilter {
 	body := adminapi.DeadLetterFilter{
 		Consumer: set(f.Consumer), Type: set(f.Type), Key: set(f.Key), EventId: set(f.EventID), Code: set(f.Code),
-		Error: set(f.Error),
+		Error: set(f.Error), Since: f.Since.given(), Until: f.Until.given(),
 	}
 	if state != "all" {
 		body.State = set(state)
-	}
-	if !f.Since.IsZero() {
-		body.Since = &f.Since
-	}
-	if !f.Until.IsZero() {
-		body.Until = &f.Until
 	}
 	if len(ids) > 0 {
 		body.Ids = &ids
@@ -69,7 +59,8 @@ func parseIDs(texts []string, services []*client.Service) (pick, error) {
 		if !found {
 			number = name
 			if len(services) > 1 {
-				return p, usage(text + ": ids are a service's own; write customer/" + text + " or notification/" + text)
+				return p, usage(text + ": ids are a service's own; write customer/" + text + " or notification/" + text +
+					", or give --service")
 			}
 			name = services[0].Name
 		}

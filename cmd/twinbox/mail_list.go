@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"time"
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
@@ -14,40 +13,55 @@ import (
 // MailList is "twinbox mail list".
 type MailList struct {
 	Operator `embed:""`
+	Watch    `embed:""`
 
-	State     string    `help:"In this state: open (uncertain or failed), pending, claimed, submitting, sent, failed, uncertain or all." enum:"open,pending,claimed,submitting,sent,failed,uncertain,all" default:"open" env:"-"`
-	User      string    `help:"To this user." env:"-" placeholder:"UUID"`
-	EventID   string    `help:"Because of this event." name:"event-id" env:"-"`
-	Since     time.Time `help:"Listed at this time or later, RFC 3339." env:"-" placeholder:"TIME"`
-	Until     time.Time `help:"Listed before this time, RFC 3339." env:"-" placeholder:"TIME"`
-	Recipient bool      `help:"Show addresses, which are personal data." env:"-"`
-	Limit     int       `help:"How many, 1 to 1000." short:"n" default:"100" env:"-"`
-	After     string    `help:"Those after this one; the next page." env:"-" placeholder:"ID"`
+	State     string  `help:"In this state, such as uncertain; open: uncertain or failed; all: in any." default:"open" env:"-"`
+	User      string  `help:"To this user." env:"-" placeholder:"UUID"`
+	EventID   string  `help:"Because of this event." name:"event-id" env:"-"`
+	Since     instant `help:"Listed at this time or later: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
+	Until     instant `help:"Listed before this time." env:"-" placeholder:"TIME"`
+	Recipient bool    `help:"Show addresses, which are personal data." env:"-"`
+	Limit     *int    `help:"How many, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
+	After     string  `help:"Those after this one; the next page." env:"-" placeholder:"ID"`
 }
 
 // Run asks the service that sends mails.
 func (c *MailList) Run(ctx context.Context, to streams) error {
+	err := cmp.Or(checkWindow(c.Since, c.Until), checkLimit(c.Limit, "--after goes on with the next page"))
+	if err != nil {
+		return err
+	}
 	services, err := senders(ctx, c.Operator)
 	if err != nil {
 		return err
 	}
-	mails := []adminapi.Mail{}
+	return c.repeat(ctx, to, func() error { return c.list(ctx, to, services[0]) })
+}
+
+func (c *MailList) list(ctx context.Context, to streams, s *client.Service) error {
+	mails, more := []adminapi.Mail{}, false
+	limit := valueOr(c.Limit, defaultLimit)
 	for _, state := range c.states() {
-		page, err := c.page(ctx, services[0], state)
+		page, err := c.page(ctx, s, state, limit)
 		if err != nil {
 			return err
 		}
-		mails = append(mails, page.Items...)
+		mails, more = append(mails, page.Items...), more || page.More
 	}
 	slices.SortFunc(mails, func(a, b adminapi.Mail) int { return cmp.Compare(a.Id, b.Id) }) // as --after goes on
-	mails = mails[:min(len(mails), max(c.Limit, 0))]
-	if c.JSON {
-		return writeJSON(to.out, map[string]any{"items": mails})
+	more = more || len(mails) > limit
+	mails = mails[:min(len(mails), limit)]
+	if c.json() {
+		return writeJSON(to.out, map[string]any{"items": mails, "more": more})
 	}
 	if len(mails) == 0 {
 		return to.say("No mails.")
 	}
-	return c.write(to, mails)
+	err := c.write(to, mails)
+	if more {
+		to.warn("there are more: go on with --after " + mails[len(mails)-1].Id)
+	}
+	return err
 }
 
 func (c *MailList) states() []string {
@@ -60,16 +74,10 @@ func (c *MailList) states() []string {
 	return []string{c.State}
 }
 
-func (c *MailList) page(ctx context.Context, s *client.Service, state string) (adminapi.Mails, error) {
+func (c *MailList) page(ctx context.Context, s *client.Service, state string, limit int) (adminapi.Mails, error) {
 	params := adminapi.ListMailsParams{
-		State: set(adminapi.MailState(state)), UserId: set(c.User), EventId: set(c.EventID), Recipient: &c.Recipient, Limit: &c.Limit,
-		After: set(c.After),
-	}
-	if !c.Since.IsZero() {
-		params.Since = &c.Since
-	}
-	if !c.Until.IsZero() {
-		params.Until = &c.Until
+		State: set(adminapi.MailState(state)), UserId: set(c.User), EventId: set(c.EventID), Recipient: &c.Recipient,
+		Limit: &limit, After: set(c.After), Since: c.Since.given(), Until: c.Until.given(),
 	}
 	return client.Call[adminapi.Mails](s, func(api *adminapi.Client) (*http.Response, error) {
 		return api.ListMails(ctx, &params)
@@ -77,7 +85,10 @@ func (c *MailList) page(ctx context.Context, s *client.Service, state string) (a
 }
 
 func (c *MailList) write(to streams, mails []adminapi.Mail) error {
-	t := table{columns: []string{"ID", "STATE", "TEMPLATE", "USER", "TRIES", "LISTED", "ERROR"}}
+	t := table{
+		columns: []string{"ID", "STATE", "TEMPLATE", "USER", "TRIES", "LISTED", "ERROR"},
+		whole:   []string{"ID", "STATE", "USER", "RECIPIENT"}, omit: []string{"TEMPLATE", "TRIES", "USER", "LISTED"},
+	}
 	if c.Recipient {
 		t.columns = append(t.columns, "RECIPIENT")
 	}
@@ -88,7 +99,7 @@ func (c *MailList) write(to streams, mails []adminapi.Mail) error {
 		}
 		t.add(row...)
 	}
-	return t.write(to.out, to.width())
+	return c.show(to, &t)
 }
 
 func orDash(text *string) string {

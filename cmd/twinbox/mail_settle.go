@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -56,6 +57,7 @@ func settleMails(
 			return usage(id + " is no id of a mail: a UUID in lower case")
 		}
 	}
+	ids = slices.Compact(slices.Sorted(slices.Values(ids))) // one that is given twice is meant once
 	services, err := senders(ctx, o)
 	if err != nil {
 		return err

@@ -24,6 +24,12 @@ type Commands struct {
 	Mail   MailCommands   `cmd:"" help:"Operate the mails: those that no sender will touch again by itself."`
 	Inbox  InboxCommands  `cmd:"" help:"Look into the inboxes: what was processed."`
 	Outbox OutboxCommands `cmd:"" help:"Operate the outboxes: what is published, what waits."`
+	Audit  AuditCommand   `cmd:"" help:"What operators did, to what and why: the newest, in the order of time."`
+
+	Completion CompletionCommand `cmd:"" help:"What makes a shell complete commands and flags."`
+	Complete   CompleteCommand   `cmd:"" hidden:""`
+
+	Version kong.VersionFlag `help:"Say which build this is." env:"-"`
 }
 
 func main() {
@@ -50,6 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.DefaultEnvars("TWINBOX"),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(to),
+		kong.Vars{"version": version()},
 	)
 	if err != nil {
 		return report(to, args, err)

@@ -83,6 +83,9 @@ func TestDefaults(t *testing.T) {
 	}
 	require.Len(t, run.listen(), len(services.All()))
 	for _, node := range parser.Model.Children {
+		if node.Name != "run" && node.Name != "kafka" { // what is asked of a running system is said each time
+			continue
+		}
 		for _, flag := range node.Flags {
 			require.True(t, flag.Hidden || len(flag.Envs) > 0, flag.Name)
 		}

@@ -19,13 +19,18 @@ import (
 
 // Operator is what every command that operates a running system takes: where it is, and how to answer.
 type Operator struct {
+	Connection `embed:""`
+	Answer     `embed:""`
+}
+
+// Connection is where a running system is.
+type Connection struct {
 	Dir               string `help:"Folder of the system that \"twinbox run\" started, asked where no address is given." default:".twinbox"`
 	CustomerAdmin     string `help:"Customer's admin listener." placeholder:"HOST:PORT"`
 	NotificationAdmin string `help:"Notification's admin listener." placeholder:"HOST:PORT"`
 	TokenFile         string `help:"File with the token of these listeners. Default: the variable TWINBOX_ADMIN_TOKEN." placeholder:"FILE"`
 	Environment       string `help:"The environment that is meant, as the services have it in ENVIRONMENT; those of another one refuse. Default: the one that they name." placeholder:"NAME"`
 	Service           string `help:"Ask this service alone." enum:",customer,notification" default:"" env:"-" placeholder:"NAME"`
-	JSON              bool   `help:"Answer with one JSON document, errors included." name:"json" env:"-"`
 }
 
 // serviceNames are the services there are, in the order of every output.
@@ -35,7 +40,7 @@ var serviceNames = services.Names()
 const tokenVariable = "TWINBOX_ADMIN_TOKEN"
 
 // connect finds the services. It asks none of them yet.
-func (o *Operator) connect() ([]*client.Service, error) {
+func (o *Connection) connect() ([]*client.Service, error) {
 	addresses, token, err := o.find()
 	if err != nil {
 		return nil, err
@@ -58,7 +63,7 @@ func (o *Operator) connect() ([]*client.Service, error) {
 	return services, nil
 }
 
-func (o *Operator) find() (addresses map[string]string, token string, err error) {
+func (o *Connection) find() (addresses map[string]string, token string, err error) {
 	if o.CustomerAdmin == "" && o.NotificationAdmin == "" {
 		house, err := local.ReadOperators(o.Dir)
 		if errors.Is(err, os.ErrNotExist) {
@@ -134,7 +139,7 @@ func survey[T any](
 	if len(answers) == 0 {
 		return err
 	}
-	if !o.JSON {
+	if !o.json() {
 		return both(write(to, answers), err)
 	}
 	document := map[string]any{}

@@ -11,19 +11,19 @@ import (
 // Whose address is not known is asked for; a token is needed and never guessed.
 func TestWhereTheServicesAre(t *testing.T) {
 	for name, c := range map[string]struct {
-		operator Operator
+		operator Connection
 		token    string
 		asked    []string
 		says     string
 	}{
-		"both": {Operator{CustomerAdmin: "a:1", NotificationAdmin: "b:1"}, "t", serviceNames[:2], ""},
+		"both": {Connection{CustomerAdmin: "a:1", NotificationAdmin: "b:1"}, "t", serviceNames[:2], ""},
 		"one of both": {
-			Operator{CustomerAdmin: "a:1", NotificationAdmin: "b:1", Service: "customer"}, "t", serviceNames[:1], "",
+			Connection{CustomerAdmin: "a:1", NotificationAdmin: "b:1", Service: "customer"}, "t", serviceNames[:1], "",
 		},
-		"one known":  {Operator{NotificationAdmin: "b:1"}, "t", serviceNames[1:2], ""},
-		"unknown":    {Operator{NotificationAdmin: "b:1", Service: "customer"}, "t", nil, "--customer-admin"},
-		"no token":   {Operator{CustomerAdmin: "a:1"}, "", nil, "--token-file"},
-		"no address": {Operator{CustomerAdmin: "a b\x00:1"}, "t", nil, "customer"},
+		"one known":  {Connection{NotificationAdmin: "b:1"}, "t", serviceNames[1:2], ""},
+		"unknown":    {Connection{NotificationAdmin: "b:1", Service: "customer"}, "t", nil, "--customer-admin"},
+		"no token":   {Connection{CustomerAdmin: "a:1"}, "", nil, "--token-file"},
+		"no address": {Connection{CustomerAdmin: "a b\x00:1"}, "t", nil, "customer"},
 	} {
 		t.Setenv(tokenVariable, c.token)
 		services, err := c.operator.connect()

@@ -15,11 +15,14 @@ type OutboxRelease struct {
 
 	Topic string `help:"Topic of the key." required:"" env:"-"`
 	Key   string `help:"The key." required:"" env:"-"`
-	Drop  int64  `help:"Give up the held event at this position first, for one that no broker will take: it is never published." env:"-" placeholder:"POSITION"`
+	Drop  *int64 `help:"Give up the held event at this position first, for one that no broker will take: it is never published." env:"-" placeholder:"POSITION"`
 }
 
 // Run finds the service that has parked the key and asks it.
 func (c *OutboxRelease) Run(ctx context.Context, to streams) error {
+	if c.Drop != nil && *c.Drop < 1 {
+		return usage("--drop is a position, and those begin at 1")
+	}
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -28,13 +31,13 @@ func (c *OutboxRelease) Run(ctx context.Context, to streams) error {
 		return err
 	}
 	what := effect{done: "Released", would: "release", thing: "key"}
-	if c.Drop != 0 {
+	if c.Drop != nil {
 		what = effect{done: "Dropped", would: "drop", thing: "event"}
 	}
 	return whoHasIt(ctx, to, c.Operator, services, what, func(s *client.Service) (adminapi.Result, error) {
 		return client.Call[adminapi.Result](s, func(api *adminapi.Client) (*http.Response, error) {
 			return api.ReleaseOutboxKey(ctx, adminapi.ReleaseRequest{
-				By: c.who(), Reason: c.why(), DryRun: !c.Yes, Topic: c.Topic, Key: c.Key, Drop: set(c.Drop),
+				By: c.who(), Reason: c.why(), DryRun: !c.Yes, Topic: c.Topic, Key: c.Key, Drop: c.Drop,
 			})
 		})
 	})

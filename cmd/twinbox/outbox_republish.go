@@ -1,10 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"net/http"
-	"time"
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
@@ -15,13 +14,13 @@ type OutboxRepublish struct {
 	Operator `embed:""`
 	Change   `embed:""`
 
-	From  int64     `help:"First position. Positions are a service's own: give --service too." env:"-" placeholder:"N"`
-	To    int64     `help:"Last position." env:"-" placeholder:"N"`
-	Since time.Time `help:"Events from this time on, RFC 3339." env:"-" placeholder:"TIME"`
-	Until time.Time `help:"Events before this time, RFC 3339." env:"-" placeholder:"TIME"`
-	ID    []string  `help:"Event id; may be repeated." name:"id" env:"-" placeholder:"UUID"`
-	Topic string    `help:"Of this topic. Copies of dead letters are left out unless their topic (dlq.*) or --id asks for them." env:"-"`
-	Key   string    `help:"Of this key." env:"-"`
+	From  *int64   `help:"First position. Positions are a service's own: give --service too." env:"-" placeholder:"N"`
+	To    *int64   `help:"Last position." env:"-" placeholder:"N"`
+	Since instant  `help:"Events from this time on: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
+	Until instant  `help:"Events before this time." env:"-" placeholder:"TIME"`
+	ID    []string `help:"Event id; may be repeated." name:"id" env:"-" placeholder:"UUID"`
+	Topic string   `help:"Of this topic. Copies of dead letters are left out unless their topic (dlq.*) or --id asks for them." env:"-"`
+	Key   string   `help:"Of this key." env:"-"`
 }
 
 // Run asks every service to republish what it has of the selection.
@@ -33,7 +32,7 @@ func (c *OutboxRepublish) Run(ctx context.Context, to streams) error {
 	if err != nil {
 		return err
 	}
-	if (c.From != 0 || c.To != 0) && len(services) > 1 {
+	if (c.From != nil || c.To != nil) && len(services) > 1 {
 		return usage("positions are a service's own: give --service too")
 	}
 	what := effect{done: "Republished", would: "republish", thing: "event"}
@@ -46,13 +45,8 @@ func (c *OutboxRepublish) Run(ctx context.Context, to streams) error {
 
 func (c *OutboxRepublish) request() adminapi.RepublishRequest {
 	request := adminapi.RepublishRequest{
-		By: c.who(), Reason: c.why(), DryRun: !c.Yes, From: set(c.From), To: set(c.To), Topic: set(c.Topic), Key: set(c.Key),
-	}
-	if !c.Since.IsZero() {
-		request.Since = &c.Since
-	}
-	if !c.Until.IsZero() {
-		request.Until = &c.Until
+		By: c.who(), Reason: c.why(), DryRun: !c.Yes, From: c.From, To: c.To, Topic: set(c.Topic), Key: set(c.Key),
+		Since: c.Since.given(), Until: c.Until.given(),
 	}
 	if len(c.ID) > 0 {
 		request.EventIds = &c.ID
@@ -62,11 +56,11 @@ func (c *OutboxRepublish) request() adminapi.RepublishRequest {
 
 func (c *OutboxRepublish) check() error {
 	switch {
-	case c.From == 0 && c.To == 0 && c.Since.IsZero() && c.Until.IsZero() && len(c.ID) == 0 &&
+	case c.From == nil && c.To == nil && c.Since.IsZero() && c.Until.IsZero() && len(c.ID) == 0 &&
 		c.Topic == "" && c.Key == "":
 		return usage("nothing selected: give --from, --to, --since, --until, --id, --topic or --key")
-	case !c.Until.IsZero() && !c.Since.Before(c.Until):
-		return usage(fmt.Sprintf("--until %s is not after --since %s", moment(c.Until), moment(c.Since)))
+	case c.From != nil && *c.From < 1 || c.To != nil && *c.To < 1:
+		return usage("positions begin at 1")
 	}
-	return c.Change.check()
+	return cmp.Or(checkWindow(c.Since, c.Until), c.Change.check())
 }

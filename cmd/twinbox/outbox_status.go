@@ -11,18 +11,27 @@ import (
 // OutboxStatus is "twinbox outbox status".
 type OutboxStatus struct {
 	Operator `embed:""`
+	Watch    `embed:""`
 }
 
 // Run asks every service.
 func (c *OutboxStatus) Run(ctx context.Context, to streams) error {
-	return survey(ctx, &c.Operator, to, func(ctx context.Context, api *adminapi.Client) (*http.Response, error) {
-		return api.GetOutboxStatus(ctx)
-	}, c.write)
+	return c.repeat(ctx, to, func() error {
+		return survey(ctx, &c.Operator, to, func(ctx context.Context, api *adminapi.Client) (*http.Response, error) {
+			return api.GetOutboxStatus(ctx)
+		}, c.write)
+	})
 }
 
-func (*OutboxStatus) write(to streams, answers []answerOf[adminapi.OutboxStatus]) error {
-	status := table{columns: []string{"SERVICE", "RELAY", "EPOCH", "HEAD", "WAITING", "OLDEST", "PARKED KEYS", "HELD"}}
-	parked := table{columns: []string{"SERVICE", "TOPIC", "KEY", "POSITION", "HELD", "PARKED", "NEXT TRY", "REASON"}}
+func (c *OutboxStatus) write(to streams, answers []answerOf[adminapi.OutboxStatus]) error {
+	status := table{
+		columns: []string{"SERVICE", "RELAY", "EPOCH", "HEAD", "WAITING", "OLDEST", "PARKED KEYS", "HELD"},
+		whole:   []string{"SERVICE", "RELAY", "WAITING", "OLDEST"}, omit: []string{"EPOCH", "HEAD"},
+	}
+	parked := table{
+		columns: []string{"SERVICE", "TOPIC", "KEY", "POSITION", "HELD", "PARKED", "NEXT TRY", "REASON"},
+		whole:   []string{"SERVICE", "TOPIC", "KEY", "POSITION"}, omit: []string{"PARKED", "NEXT TRY", "HELD"},
+	}
 	for _, a := range answers {
 		s := a.value
 		status.add(a.service.Name, relayOf(s), s.Epoch, s.Head, waitingOf(s), momentOf(s.OldestWaiting),
@@ -35,7 +44,7 @@ func (*OutboxStatus) write(to streams, answers []answerOf[adminapi.OutboxStatus]
 			parked.add(a.service.Name, p.Topic, p.Key, p.Position, p.Held, moment(p.ParkedAt), next, p.Reason)
 		}
 	}
-	if err := status.write(to.out, to.width()); err != nil {
+	if err := c.show(to, &status); err != nil {
 		return err
 	}
 	if len(parked.rows) == 0 {
@@ -44,7 +53,7 @@ func (*OutboxStatus) write(to streams, answers []answerOf[adminapi.OutboxStatus]
 	if _, err := fmt.Fprintln(to.out); err != nil {
 		return &outputError{err}
 	}
-	return parked.write(to.out, to.width())
+	return c.show(to, &parked)
 }
 
 func relayOf(s adminapi.OutboxStatus) string {

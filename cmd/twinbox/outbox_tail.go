@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"time"
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
@@ -14,11 +15,12 @@ import (
 type OutboxTail struct {
 	Operator `embed:""`
 
-	Limit   int    `help:"How many events of each service, 1 to 1000." short:"n" default:"20" env:"-"`
+	Limit   *int   `help:"How many events of each service, 1 to 1000. Default: 20." short:"n" env:"-" placeholder:"N"`
+	Follow  bool   `help:"Go on with the events that come, until Ctrl-C." short:"f" env:"-"`
 	Topic   string `help:"Of this topic." env:"-"`
 	Key     string `help:"Of this key." env:"-"`
 	Type    string `help:"Of this type." env:"-"`
-	Payload bool   `help:"Show payloads, which hold personal data." env:"-"`
+	Payload bool   `help:"Show payloads, which hold personal data: the newest ones, up to 8 MiB." env:"-"`
 }
 
 // tailed is an event with the service it is of.
@@ -27,21 +29,43 @@ type tailed struct {
 	adminapi.OutboxEvent
 }
 
+const (
+	tailLimit   = 20
+	followEvery = time.Second
+)
+
 // Run asks every service and puts the events in the order of their time.
 func (c *OutboxTail) Run(ctx context.Context, to streams) error {
+	if err := checkLimit(c.Limit, "an outbox is never shown as a whole"); err != nil {
+		return err
+	}
 	services, err := c.connect()
 	if err != nil {
 		return err
 	}
+	limit := valueOr(c.Limit, tailLimit)
+	events, err := c.read(ctx, services, limit)
+	if events == nil {
+		return err
+	}
+	t := c.table()
+	if err := both(c.write(to, t, events), err); err != nil || !c.Follow {
+		return err
+	}
+	return c.follow(ctx, to, services, t, events)
+}
+
+// read is the newest events of each service; nil where none answers.
+func (c *OutboxTail) read(ctx context.Context, services []*client.Service, limit int) ([]tailed, error) {
 	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.OutboxEvents, error) {
 		return client.Call[adminapi.OutboxEvents](s, func(api *adminapi.Client) (*http.Response, error) {
 			return api.TailOutbox(ctx, &adminapi.TailOutboxParams{
-				Topic: set(c.Topic), Key: set(c.Key), Type: set(c.Type), Payload: &c.Payload, Limit: &c.Limit,
+				Topic: set(c.Topic), Key: set(c.Key), Type: set(c.Type), Payload: &c.Payload, Limit: &limit,
 			})
 		})
 	})
 	if len(answers) == 0 {
-		return err
+		return nil, err
 	}
 	events := []tailed{}
 	for _, a := range answers {
@@ -50,12 +74,77 @@ func (c *OutboxTail) Run(ctx context.Context, to streams) error {
 		}
 	}
 	slices.SortStableFunc(events, func(a, b tailed) int { return a.OccurredAt.Compare(b.OccurredAt) })
-	if c.JSON {
-		return both(writeJSON(to.out, map[string]any{"items": events}), err)
+	return events, err
+}
+
+// follow shows what was not there at the last look. It compares the events and not their positions: a transaction that
+// commits late puts its events below ones that were seen.
+func (c *OutboxTail) follow(
+	ctx context.Context, to streams, services []*client.Service, t *table, shown []tailed,
+) error {
+	type place struct {
+		service  string
+		position int64
 	}
-	t := table{columns: []string{"SERVICE", "POSITION", "TIME", "TYPE", "KEY", "VERSION", "STATE", "EVENT ID"}}
+	seen := map[place]bool{}
+	for _, e := range shown {
+		seen[place{e.Service, e.Position}] = true
+	}
+	oldest := time.Now()
+	if len(shown) > 0 {
+		oldest = shown[0].OccurredAt
+	}
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		newest, err := c.read(ctx, services, maxLimit)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			to.warn(err.Error())
+		}
+		var fresh []tailed
+		for _, e := range newest {
+			at := place{e.Service, e.Position}
+			if !seen[at] && !e.OccurredAt.Before(oldest) {
+				fresh = append(fresh, e)
+			}
+			seen[at] = true
+		}
+		if len(fresh) == 0 {
+			continue
+		}
+		if len(fresh) >= maxLimit {
+			to.warn("events come faster than they are shown; some are left out")
+		}
+		t.rows, t.bare = nil, true
+		if err := c.write(to, t, fresh); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *OutboxTail) table() *table {
+	t := &table{
+		columns: []string{"SERVICE", "POSITION", "TIME", "TYPE", "KEY", "VERSION", "STATE", "EVENT ID"},
+		whole:   []string{"SERVICE", "POSITION", "KEY", "EVENT ID"},
+		omit:    []string{"VERSION", "TYPE", "TIME", "STATE", "KEY"}, bare: c.NoHeaders,
+	}
 	if c.Payload {
 		t.columns = append(t.columns, "PAYLOAD")
+	}
+	return t
+}
+
+func (c *OutboxTail) write(to streams, t *table, events []tailed) error {
+	if c.json() {
+		return writeJSON(to.out, map[string]any{"items": events})
 	}
 	for _, e := range events {
 		row := []any{e.Service, e.Position, moment(e.OccurredAt), e.Type, e.Key, e.Version, e.State, e.EventId}
@@ -64,7 +153,12 @@ func (c *OutboxTail) Run(ctx context.Context, to streams) error {
 		}
 		t.add(row...)
 	}
-	return both(t.write(to.out, to.width()), err)
+	width := to.width()
+	if c.Output == "wide" {
+		width = unknownWide
+	}
+	t.least = t.natural()
+	return t.write(to.out, width)
 }
 
 // set is a parameter that is sent only where it is given.

@@ -15,17 +15,23 @@ import (
 // OutboxTopics is "twinbox outbox topics".
 type OutboxTopics struct {
 	Operator `embed:""`
+	Watch    `embed:""`
 }
 
 // Run asks every service.
 func (c *OutboxTopics) Run(ctx context.Context, to streams) error {
-	return survey(ctx, &c.Operator, to, func(ctx context.Context, api *adminapi.Client) (*http.Response, error) {
-		return api.ListTopics(ctx)
-	}, c.write)
+	return c.repeat(ctx, to, func() error {
+		return survey(ctx, &c.Operator, to, func(ctx context.Context, api *adminapi.Client) (*http.Response, error) {
+			return api.ListTopics(ctx)
+		}, c.write)
+	})
 }
 
-func (*OutboxTopics) write(to streams, answers []answerOf[adminapi.Topics]) error {
-	topics := table{columns: []string{"SERVICE", "TOPIC", "PARTITIONS", "KEYS SPREAD OVER", "GROUPS BEHIND"}}
+func (c *OutboxTopics) write(to streams, answers []answerOf[adminapi.Topics]) error {
+	topics := table{
+		columns: []string{"SERVICE", "TOPIC", "PARTITIONS", "KEYS SPREAD OVER", "GROUPS BEHIND"},
+		whole:   []string{"SERVICE", "TOPIC"},
+	}
 	for _, a := range answers {
 		for _, t := range a.value.Items {
 			partitions := "does not exist"
@@ -35,7 +41,7 @@ func (*OutboxTopics) write(to streams, answers []answerOf[adminapi.Topics]) erro
 			topics.add(a.service.Name, t.Topic, partitions, spreadOf(t), behindOf(t.Behind))
 		}
 	}
-	return topics.write(to.out, to.width())
+	return c.show(to, &topics)
 }
 
 func spreadOf(t adminapi.Topic) string {

@@ -25,6 +25,9 @@ func (s streams) say(format string, args ...any) error {
 	return nil
 }
 
+// warn tells people what the result does not say.
+func (s streams) warn(text string) { _, _ = fmt.Fprintln(s.err, "twinbox:", text) }
+
 // progress is a line about what is done so far, on stderr: on a terminal it is written over, elsewhere it is a new line
 // every five seconds.
 type progress struct {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -17,6 +18,10 @@ import (
 type table struct {
 	columns []string
 	rows    [][]string
+	whole   []string // columns of what has to be typed elsewhere: they are never cut
+	omit    []string // columns that a narrow screen does without, in this order; -o wide has them
+	bare    bool     // without its heading
+	least   []int    // widths of an earlier part of the same table
 }
 
 func (t *table) add(values ...any) {
@@ -34,16 +39,19 @@ const (
 	unknownWide = 0
 )
 
-// write writes the table to fit a width; 0 means that nobody looks at it and nothing is cut.
+// write writes the table to fit a width; 0 means that nobody looks at it and nothing is cut. Where a screen is too
+// narrow for what must not be cut, each row is written as lines.
 func (t *table) write(out io.Writer, width int) error {
 	if len(t.rows) == 0 {
 		return nil
 	}
 	var text strings.Builder
-	if width != unknownWide && width < narrow {
+	shown, fits := t.shown(width)
+	if width != unknownWide && (width < narrow || !fits) {
 		t.writeNarrow(&text)
 	} else {
-		t.writeWide(&text, t.widths(width))
+		t.writeWide(&text, shown, t.widths(shown, width))
+		t.writeOmitted(&text, shown)
 	}
 	if _, err := io.WriteString(out, text.String()); err != nil {
 		return &outputError{err}
@@ -62,11 +70,15 @@ func (t *table) writeNarrow(text *strings.Builder) {
 	}
 }
 
-func (t *table) writeWide(text *strings.Builder, widths []int) {
-	for _, row := range append([][]string{t.columns}, t.rows...) {
+func (t *table) writeWide(text *strings.Builder, shown []int, widths []int) {
+	lines := t.rows
+	if !t.bare {
+		lines = append([][]string{t.columns}, t.rows...)
+	}
+	for _, row := range lines {
 		var line strings.Builder
-		for c, value := range row {
-			value = cut(value, widths[c])
+		for _, c := range shown {
+			value := cut(row[c], widths[c])
 			line.WriteString(value)
 			line.WriteString(strings.Repeat(" ", widths[c]-utf8.RuneCountInString(value)+gap))
 		}
@@ -75,24 +87,69 @@ func (t *table) writeWide(text *strings.Builder, widths []int) {
 	}
 }
 
-// widths are those of the widest values; where they do not fit, the widest column gives way first.
-func (t *table) widths(width int) []int {
-	widths, total := make([]int, len(t.columns)), -gap
+func (t *table) writeOmitted(text *strings.Builder, shown []int) {
+	var missing []string
 	for c, name := range t.columns {
-		widths[c] = len(name)
+		if !slices.Contains(shown, c) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		fmt.Fprintf(text, "(not shown at this width: %s; -o wide has all)\n", strings.Join(missing, ", "))
+	}
+}
+
+// shown are the columns that there is room for, and whether they fit.
+func (t *table) shown(width int) (shown []int, fits bool) {
+	for c := range t.columns {
+		shown = append(shown, c)
+	}
+	if width == unknownWide {
+		return shown, true
+	}
+	natural := t.natural()
+	for next := 0; ; next++ {
+		least := -gap
+		for _, c := range shown {
+			least += gap + natural[c]
+			if !slices.Contains(t.whole, t.columns[c]) {
+				least -= max(0, natural[c]-narrowest)
+			}
+		}
+		if least <= width || next == len(t.omit) {
+			return shown, least <= width
+		}
+		shown = slices.DeleteFunc(shown, func(c int) bool { return t.columns[c] == t.omit[next] })
+	}
+}
+
+// natural are the widths of the widest values.
+func (t *table) natural() []int {
+	widths := make([]int, len(t.columns))
+	copy(widths, t.least)
+	for c, name := range t.columns {
+		widths[c] = max(widths[c], len(name))
 		for _, row := range t.rows {
 			widths[c] = max(widths[c], utf8.RuneCountInString(row[c]))
 		}
+	}
+	return widths
+}
+
+// widths are those of the widest values; where they do not fit, the widest column that may be cut gives way first.
+func (t *table) widths(shown []int, width int) []int {
+	widths, total := t.natural(), -gap
+	for _, c := range shown {
 		total += widths[c] + gap
 	}
 	for ; width != unknownWide && total > width; total-- {
-		widest := 0
-		for c := range widths {
-			if widths[c] > widths[widest] {
+		widest := -1
+		for _, c := range shown {
+			if !slices.Contains(t.whole, t.columns[c]) && (widest < 0 || widths[c] > widths[widest]) {
 				widest = c
 			}
 		}
-		if widths[widest] <= narrowest {
+		if widest < 0 || widths[widest] <= narrowest {
 			break
 		}
 		widths[widest]--
@@ -140,4 +197,13 @@ func momentOf(t *time.Time) string {
 		return "-"
 	}
 	return moment(*t)
+}
+
+// without takes a column out.
+func (t *table) without(name string) {
+	c := slices.Index(t.columns, name)
+	t.columns = slices.Delete(t.columns, c, c+1)
+	for i := range t.rows {
+		t.rows[i] = slices.Delete(t.rows[i], c, c+1)
+	}
 }

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/service"
+)
+
+const aKey = "01980a5c-5f10-7b1e-8c55-2f0a6b7c8d9e"
+
+// everything answers each question with one thing of every sort.
+var everything = answers(map[string]string{
+	"service": aNotification,
+	"dead-letters/query": `{"more":true,"items":[{"id":1234567,"consumer":"notification.users","event_id":"` + anID + `",
+		"type":"com.example.customer.user-registered.v1","key":"` + aKey + `","version":12,"code":"schema_violation",
+		"error":"check event: schema_violation: / required","attempts":17,"state":"discarded",
+		"failed_at":"2026-11-21T16:58:46Z"}]}`,
+	"dead-letters/groups": `{"items":[{"consumer":"notification.users","code":"schema_violation","count":12345,"keys":12345,
+		"type":"com.example.customer.user-registered.v1","newest":"2026-11-21T16:58:46Z","example":1234567,
+		"error":"check event: schema_violation: / required"}]}`,
+	"dead-letters/discard": `{"result":{"dry_run":false,"count":0,"failed":1,"errors":[{"subject":"1234567",
+		"code":"behind_waiting","detail":"a sentence that is much longer than what a screen of eighty columns has room for"}]}}`,
+	"inbox/events": `{"items":[{"consumer":"notification.users","event_id":"` + anID + `","outcome":"replayed, applied",
+		"type":"com.example.customer.user-registered.v1","processed_at":"2026-11-21T16:58:46Z","topic":"customer.users.v1",
+		"partition":11,"offset":1234567,"dead_letter":1234567}]}`,
+	"outbox/status": `{"leading":true,"epoch":3,"head":1234567,"waiting":1234567,"held":12,"parked":[{
+		"topic":"customer.users.v1","key":"` + aKey + `","position":1234567,"held":12,"permanent":true,
+		"parked_at":"2026-11-21T16:58:46Z","reason":"MESSAGE_TOO_LARGE: the record is larger than the topic takes"}]}`,
+	"outbox/events": `{"items":[{"position":1234567,"event_id":"` + anID + `","key":"` + aKey + `","version":12,
+		"type":"com.example.customer.user-registered.v1","occurred_at":"2026-11-21T16:58:46Z","state":"published"}]}`,
+	"mails": `{"more":true,"items":[{"id":"` + anID + `","state":"uncertain","template":"verification","user_id":"` + aKey + `",
+		"attempts":1,"created_at":"2026-11-21T16:58:46Z","error":"its claimant vanished after it had begun"}]}`,
+	"audit": `{"more":false,"items":[{"id":1,"at":"2026-11-21T16:58:46Z","by":"ada","verb":"replay","kind":"dead_letter",
+		"subject":"1234567","reason":"a reason of many words that explains at length why this was done at all","count":1,
+		"detail":{"outcome":"refused","code":"behind_waiting"}}]}`,
+})
+
+// onScreen runs a command line on a terminal of that width and returns what is seen there.
+func onScreen(t *testing.T, width uint16, args ...string) (code int, seen string) {
+	t.Helper()
+	screen, terminal, err := pty.Open()
+	require.NoError(t, err)
+	require.NoError(t, pty.Setsize(terminal, &pty.Winsize{Cols: width, Rows: 24}))
+	read := make(chan string)
+	go func() {
+		text, _ := io.ReadAll(screen) // a terminal that is closed ends it with an error
+		read <- string(text)
+	}()
+	code = run(t.Context(), args, terminal, terminal)
+	require.NoError(t, terminal.Close())
+	seen = <-read
+	require.NoError(t, screen.Close())
+	return code, strings.ReplaceAll(seen, "\r\n", "\n")
+}
+
+// What has to be typed into the next command is never cut, however narrow the screen is, and no line is longer than it.
+func TestIdsAreWholeOnEveryScreen(t *testing.T) {
+	t.Setenv(tokenVariable, "t")
+	addr := listener(t, everything)
+	const ref = "notification/1234567"
+	for _, c := range []struct {
+		command string
+		whole   []string
+	}{
+		{"dlq list", []string{ref, "notification.users", "schema_violation"}},
+		{"dlq list --each", []string{ref, aKey}},
+		{"dlq list --each --state all", []string{ref, aKey, "discarded"}},
+		{"dlq discard 1234567 --yes --reason r", []string{ref}},
+		{"mail list --state uncertain", []string{anID, "uncertain"}},
+		{"inbox lookup " + anID, []string{"notification.users", ref}},
+		{"outbox status", []string{"customer.users.v1", aKey, "1234567"}},
+		{"outbox tail", []string{"1234567", anID}},
+		{"audit", []string{ref, "replay (refused: behind_waiting)"}},
+	} {
+		for _, width := range []uint16{40, 60, 80, 100, 120, 200} {
+			_, seen := onScreen(t, width, append(strings.Fields(c.command), "--notification-admin", addr)...)
+			for _, word := range c.whole {
+				require.Contains(t, seen, word, "%s at %d:\n%s", c.command, width, seen)
+			}
+			if width < 60 || strings.Contains(seen, ": ") { // a record per row, or a sentence
+				continue
+			}
+			for line := range strings.Lines(seen) {
+				require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), int(width), "%s at %d:\n%s", c.command, width, seen)
+			}
+		}
+		wide := twinbox(t, append(strings.Fields(c.command), "--notification-admin", addr, "-o", "wide")...)
+		bare := twinbox(t, append(strings.Fields(c.command), "--notification-admin", addr, "--no-headers")...)
+		require.NotContains(t, wide.stdout, "not shown")
+		require.Less(t, strings.Count(bare.stdout, "\n"), strings.Count(wide.stdout, "\n"), c.command)
+	}
+}
+
+// A list that does not show everything says so and how to go on.
+func TestAListSaysThatThereIsMore(t *testing.T) {
+	t.Parallel()
+	addr := listener(t, everything)
+	r := at(t, "", addr, "dlq", "list", "--each")
+	require.Contains(t, r.stderr, "there are more: go on with --after notification/1234567")
+	require.NotContains(t, r.stdout, "STATE")
+	var document struct{ Next []string }
+	at(t, "", addr, "dlq", "list", "--each", "--json").json(t, &document)
+	require.Equal(t, []string{"notification/1234567"}, document.Next)
+	require.Contains(t, at(t, "", addr, "dlq", "ls", "--each", "--state", "all").stdout, "STATE")
+	require.Contains(t, at(t, "", addr, "mail", "list").stderr, "there are more: go on with --after "+anID)
+
+	var asked []string
+	pages := listener(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked = append(asked, string(body))
+		n := len(asked)
+		says(fmt.Sprintf(`{"more":%t,"items":[{"id":%d,"consumer":"c","code":"x"}]}`, n < 3, n))(w, r)
+	})
+	r = at(t, "", pages, "dlq", "list", "--each", "--all", "-ojson")
+	require.Len(t, asked, 3, "every page is asked for")
+	require.Contains(t, asked[2], `"after":2`)
+	require.Equal(t, 3, strings.Count(r.stdout, `"ref"`))
+	r = at(t, "", pages, "dlq", "list", "--each", "--after", "notification/7", "-n", "1")
+	require.Contains(t, asked[3], `"after":7`)
+	require.Zero(t, r.code)
+}
+
+func TestNumbersThatAreNone(t *testing.T) {
+	t.Parallel()
+	addr := listener(t, everything)
+	for command, says := range map[string]string{
+		"dlq replay --all --limit 0":                "leave it out to replay all",
+		"dlq replay --all --limit=-1":               "above 0",
+		"dlq replay --all --rate 0":                 "leave it out",
+		"dlq replay --all --rate NaN":               "above 0",
+		"dlq replay --all --rate Inf":               "at most",
+		"dlq replay --all --rate=-Inf":              "not negative",
+		"dlq replay --all --rate 1e-400":            "above 0",
+		"dlq list --each --limit 0":                 "--all lists every one",
+		"dlq list --limit 5":                        "go with --each",
+		"dlq list --each --all -n 5":                "no --limit",
+		"dlq list --since 0d":                       "how long ago",
+		"dlq list --since=-1h":                      "how long ago",
+		"dlq list --since 0001-01-01T00:00:00Z":     "how long ago",
+		"mail list --limit 0":                       "within 1 and 1000",
+		"audit --limit 0":                           "within 1 and 1000",
+		"outbox tail -n 0":                          "within 1 and 1000",
+		"outbox republish --from 0":                 "begin at 1",
+		"outbox release --topic t --key k --drop 0": "begin at 1",
+		"dlq list --watch --every 1ms":              "--every",
+	} {
+		r := at(t, "", addr, strings.Fields(command)...)
+		require.Equal(t, service.ExitUsage, r.code, "%s: %s", command, r.stderr)
+		require.Contains(t, r.stderr, says, command)
+	}
+}
+
+// People say how long ago.
+func TestSinceAnHour(t *testing.T) {
+	t.Parallel()
+	for text, ago := range map[string]time.Duration{"1h": time.Hour, "90s": 90 * time.Second, "2d": 48 * time.Hour} {
+		var since instant
+		require.NoError(t, since.UnmarshalText([]byte(text)))
+		require.WithinDuration(t, time.Now().Add(-ago), since.Time, 2*time.Hour, text) // the clocks may change in between
+	}
+	var at instant
+	require.NoError(t, at.UnmarshalText([]byte(since)))
+	require.Equal(t, since, moment(at.Time))
+}
+
+// Every command has examples in its help, and each of them can be parsed.
+func TestHelpHasExamples(t *testing.T) {
+	t.Parallel()
+	parser, err := kong.New(&Commands{}, kong.Vars{"version": ""}, kong.Name("twinbox"))
+	require.NoError(t, err)
+	for _, command := range parser.Model.Leaves(true) {
+		_, text, found := strings.Cut(command.Detail, "Examples:\n")
+		require.True(t, found, "%s has no examples", command.Path())
+		require.Contains(t, text, "Exit codes: 0 done")
+		n := 0
+		for line := range strings.Lines(text) {
+			if args, isExample := strings.CutPrefix(strings.TrimSpace(line), "twinbox "); isExample {
+				parsed, err := parser.Parse(strings.Fields(args))
+				require.NoError(t, err, line)
+				require.Equal(t, command.Path(), parsed.Selected().Path(), "of another command")
+				n++
+			}
+		}
+		require.Positive(t, n, command.Path())
+	}
+}
+
+func TestVersionAndMistypedCommands(t *testing.T) {
+	t.Parallel()
+	r := twinbox(t, "--version")
+	require.Zero(t, r.code)
+	require.Regexp(t, `^twinbox \S+.*, go1\.\d+`, r.stdout)
+	require.Contains(t, twinbox(t, "dlk", "list").stderr, `did you mean "dlq"?`)
+	require.Contains(t, twinbox(t, "outbox", "tial").stderr, `did you mean "tail"?`)
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"":                       "audit\ncompletion\ndlq\ninbox\nkafka\nmail\noutbox\nrun\n",
+		"dlq re":                 "replay\n",
+		"dlq list --sta":         "--state\n",
+		"dlq ls --sta":           "--state\n",
+		"dlq list --state ":      "all\ndiscarded\nreplayed\nwaiting\n",
+		"dlq list --key k --sta": "--state\n",
+		"completion ":            "bash\nfish\nzsh\n",
+		"outbox tail -o j":       "json\n",
+		"dlq show customer/1":    "",
+	} {
+		r := twinbox(t, append([]string{"complete", "--"}, strings.Split(line, " ")...)...)
+		require.Zero(t, r.code, r.stderr)
+		require.Equal(t, want, r.stdout, line)
+	}
+	for shell := range completions {
+		r := twinbox(t, "completion", shell)
+		require.Zero(t, r.code)
+		path, err := exec.LookPath(shell)
+		if err != nil {
+			continue // what that shell makes of it the others cannot say
+		}
+		check := exec.CommandContext(t.Context(), path, "-n")
+		check.Stdin = strings.NewReader(r.stdout)
+		said, err := check.CombinedOutput()
+		require.NoError(t, err, "%s: %s", shell, said)
+	}
+}
+
+// What comes later is shown once, whatever position it has got.
+func TestTailFollows(t *testing.T) {
+	var polls atomic.Int64
+	event := func(position int) string {
+		return fmt.Sprintf(`{"position":%d,"event_id":"e%d","type":"t","key":"k","occurred_at":"2026-11-21T16:58:4%dZ"}`,
+			position, position, position)
+	}
+	addr := listener(t, func(w http.ResponseWriter, r *http.Request) {
+		items := []string{event(2)}
+		if polls.Add(1) > 1 {
+			items = []string{event(2), event(3), event(4)}
+		}
+		if polls.Load() > 2 { // 3 came late
+			items = []string{event(2), event(3), event(4), event(5)}
+		}
+		says(`{"items":[`+strings.Join(items, ",")+`]}`)(w, r)
+	})
+	t.Setenv(tokenVariable, "t")
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	out := &awaited{text: "e5", stop: stop}
+	code := run(ctx, []string{"outbox", "tail", "-f", "--customer-admin", addr}, out, io.Discard)
+	require.Zero(t, code)
+	for _, id := range []string{"e2", "e3", "e4", "e5"} {
+		require.Equal(t, 1, strings.Count(out.String(), id), out.String())
+	}
+	require.Equal(t, 1, strings.Count(out.String(), "POSITION"), "one heading")
+}
+
+// A service that is away for a moment does not end what watches it.
+func TestWatchGoesOn(t *testing.T) {
+	t.Setenv(tokenVariable, "t")
+	var asked atomic.Int64
+	addr := listener(t, func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 2 {
+			answers(nil)(w, r)
+			return
+		}
+		says(fmt.Sprintf(`{"leading":true,"head":%d}`, 1000+asked.Load()))(w, r)
+	})
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	out := &awaited{text: "1004", stop: stop}
+	var stderr bytes.Buffer
+	code := run(ctx, []string{"outbox", "status", "-w", "--every", "100ms", "--customer-admin", addr}, out, &stderr)
+	require.Zero(t, code)
+	require.Contains(t, out.String(), "1001")
+	require.Contains(t, stderr.String(), "unavailable")
+}
+
+// awaited stops what writes when a text has come.
+type awaited struct {
+	seen bytes.Buffer
+	text string
+	stop func()
+}
+
+func (a *awaited) Write(p []byte) (int, error) {
+	n, err := a.seen.Write(p)
+	if strings.Contains(a.seen.String(), a.text) {
+		a.stop()
+	}
+	return n, err
+}
+
+func (a *awaited) String() string { return a.seen.String() }

@@ -128,13 +128,17 @@ func (s step) underBoth(t *testing.T, play func(t *testing.T, policy string, wan
 }
 
 // A sender is killed at each of its steps, and another one goes on. Under park the server takes the mail once at most,
-// under resend once and once more for each doubt at most.
+// under resend once and once more for each doubt at most. Killed before the final dot is recorded, with the whole content
+// on its way, it leaves no doubt: the server takes nothing that does not end, and the mail is sent again.
 func TestASenderThatIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, s := range []step{
 		{"notification.mail.claimed", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
+		{"notification.mail.connected", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
+		{"notification.mail.recipient", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
+		{"notification.mail.data", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
+		{"notification.mail.content", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
 		{"notification.mail.submitting", ending{lease.Uncertain, 1, 0}, ending{lease.Done, 1, 1}},
-		{"notification.mail.data", ending{lease.Uncertain, 1, 0}, ending{lease.Done, 1, 1}},
 		{"notification.mail.dot", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
 		{"notification.mail.accepted", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
 		{"notification.mail.recording", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
@@ -168,7 +172,9 @@ func TestASenderThatIsFrozen(t *testing.T) {
 	t.Parallel()
 	for _, s := range []step{
 		{"notification.mail.claimed", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
-		{"notification.mail.data", ending{lease.Uncertain, 1, 0}, ending{lease.Done, 1, 1}},
+		{"notification.mail.recipient", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
+		{"notification.mail.content", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
+		{"notification.mail.submitting", ending{lease.Uncertain, 1, 0}, ending{lease.Done, 1, 1}},
 		{"notification.mail.dot", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
 		{"notification.mail.accepted", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
 	} {

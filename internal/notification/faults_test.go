@@ -1,6 +1,7 @@
 package notification
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	}
 	answers["dot"]["cut"] = unknown
 	answers["dot"]["354 what"] = unknown
-	answers["content"] = map[string]fate{"cut": unknown} // a short letter is in the network before the server reads
+	answers["content"] = map[string]fate{"cut": givenUp} // what has no final dot is not taken
 	answers["taken"] = map[string]fate{"cut": twofold, "251 2.0.0 will forward": accepted}
 	answers["connect"] = map[string]fate{
 		"cut": unreached, "421 4.3.2 closing": unreached, "554 5.3.2 no service": unreached,
@@ -77,6 +78,9 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 				taken := len(server.Mails())
 				t.Run(answer, func(t *testing.T) {
 					b.again(t, server)
+					if at == "content" { // the sender hears that the server has gone before it would write the final dot
+						b.sender.setup.smtp.written = func(answered <-chan struct{}) { <-answered }
+					}
 					b.register(t)
 					t.Run("send", func(t *testing.T) {
 						b.start(t)
@@ -107,6 +111,32 @@ func (b *bundle) again(t *testing.T, server *smtptest.Server) {
 		require.NoError(t, err)
 	}
 	b.sender = b.newSender(t, func(s *senderSetup) { s.smtp.cfg.Addr = server.Addr() })
+}
+
+// The server hangs up while the sender records that it is about to write the final dot: it keeps the dot back, and knows
+// that nothing was sent.
+func TestAServerThatHangsUpBeforeTheFinalDotHasNothing(t *testing.T) {
+	t.Parallel()
+	hangUp := make(chan struct{})
+	b, server := facing(t, func(at smtptest.Stage, _ string) smtptest.Answer {
+		if at == smtptest.Content {
+			return smtptest.Answer{Wait: hangUp, Cut: true}
+		}
+		return smtptest.Answer{}
+	}, nil)
+	smtp := b.sender.setup.smtp
+	var gone <-chan struct{}
+	smtp.written = func(answered <-chan struct{}) { gone = answered }
+	err := smtp.submit(t.Context(), letter, func(context.Context) error {
+		close(hangUp)
+		<-gone
+		return nil
+	})
+	require.IsType(t, lease.Undone(err), err, "the attempt is repeated, and not in doubt")
+	var submit *SubmitError
+	require.ErrorAs(t, err, &submit)
+	require.Equal(t, stageContent, submit.Stage)
+	require.Empty(t, server.Mails())
 }
 
 // A server that takes the mail and hangs up before it says so: parked, or sent again under the same Message-ID.

@@ -47,11 +47,13 @@ type smtpSender struct {
 	cfg   SMTPConfig
 	from  string
 	roots *x509.CertPool // of the server's certificate; nil: the system's
+	// written, if set, is called between the content and begin, with the end of the server's answer. For tests.
+	written func(answered <-chan struct{})
 }
 
-// submit hands one letter over. begin is called when the server has agreed to everything that can be agreed on without
-// the letter, right before DATA; its error ends the attempt and is returned as it is. Every other error is marked with
-// what it means for the mail, see [lease.Effect].
+// submit hands one letter over. begin is called when all of the letter is written but the final dot, without which no
+// server accepts it; its error ends the attempt and is returned as it is. Every other error is marked with what it means
+// for the mail, see [lease.Effect].
 func (s *smtpSender) submit(ctx context.Context, letter Letter, begin func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
@@ -64,47 +66,101 @@ func (s *smtpSender) submit(ctx context.Context, letter Letter, begin func(conte
 		return failure.AsTransient(&SubmitError{Stage: stageConnect, err: err})
 	}
 	defer hangUp(conn)
+	fault.Here("notification.mail.connected")
 	if err := conn.Mail(written.from); err != nil {
 		return answered(stageMail, err)
 	}
 	if err := conn.Rcpt(written.to); err != nil {
 		return answered(stageRcpt, err)
 	}
-	if err := begin(ctx); err != nil {
-		return err
-	}
-	fault.Here("notification.mail.submitting")
-	fault.Here("notification.mail.data")
-	if until, _ := ctx.Deadline(); time.Until(until) <= 0 { // stopped since Begin, and woken up
-		return lease.Undone(&SubmitError{Stage: stageData, err: context.DeadlineExceeded})
-	}
-	return handOver(conn, written.msg)
+	fault.Here("notification.mail.recipient")
+	return s.handOver(ctx, conn, written.msg, begin)
 }
 
-// handOver is the irreversible step. Until the final dot the server has nothing; after it, its answer says what it has
-// and silence says nothing.
-func handOver(conn *smtp.Client, msg *mail.Msg) error {
+// handOver writes the content, calls begin, and writes the final dot, which is the irreversible step: a server that has
+// not read it must treat the mail as never sent (RFC 5321, 4.1.1.10), so whatever ends the attempt before leaves no doubt.
+// After it, the answer says what the server has, and silence says nothing.
+func (s *smtpSender) handOver(
+	ctx context.Context, conn *smtp.Client, msg *mail.Msg, begin func(context.Context) error,
+) error {
 	data, err := conn.Data()
 	if err != nil {
 		return answered(stageData, err)
 	}
-	if _, err := msg.WriteTo(data); err != nil {
-		_ = conn.Close() // and not QUIT, which would end the content with a dot
-		return answered(stageContent, err)
-	}
+	fault.Here("notification.mail.data")
+	answer := &answer{done: make(chan struct{})}
+	defer func() { <-answer.done }()
+	complete := false
+	defer func() {
+		if !complete {
+			_ = conn.Close() // and not QUIT, which would end the content with the dot
+		}
+	}()
+	go answer.read(conn)
 	closer, ok := data.(*smtp.DataCloser)
 	if !ok {
-		return &SubmitError{Stage: stageDot, err: errors.New("the mail library writes content in another way")}
+		return failure.AsPermanent(errors.New("the mail library writes content in another way"))
+	}
+	if _, err = msg.WriteTo(data); err == nil {
+		err = conn.Text.W.Flush()
+	}
+	if err != nil {
+		return answered(stageContent, err)
+	}
+	if s.written != nil {
+		s.written(answer.done)
+	}
+	fault.Here("notification.mail.content")
+	if err := answer.early(); err != nil {
+		return answered(stageContent, err)
+	}
+	if err := begin(ctx); err != nil {
+		return err
+	}
+	fault.Here("notification.mail.submitting")
+	if until, _ := ctx.Deadline(); time.Until(until) <= 0 { // stopped since begin, and woken up
+		return lease.Undone(&SubmitError{Stage: stageContent, err: context.DeadlineExceeded})
+	}
+	if err := answer.early(); err != nil {
+		return answered(stageContent, err)
 	}
 	if err := closer.WriteCloser.Close(); err != nil {
 		return &SubmitError{Stage: stageDot, err: err}
 	}
+	complete = true
 	fault.Here("notification.mail.dot")
-	if _, _, err := conn.Text.ReadResponse(accepted); err != nil {
+	if err := answer.await(); err != nil {
 		return answered(stageDot, err)
 	}
 	fault.Here("notification.mail.accepted")
 	return nil
+}
+
+// answer is what the server says to the content. It is read from before the content is written, so that a server that
+// refuses it or hangs up is heard while the final dot can still be kept back. Its end is that of the connection.
+type answer struct {
+	done chan struct{}
+	err  error
+}
+
+func (a *answer) read(conn *smtp.Client) {
+	defer close(a.done)
+	_, _, a.err = conn.Text.ReadResponse(accepted)
+}
+
+// early is the server's refusal, if there is one by now.
+func (a *answer) early() error {
+	select {
+	case <-a.done:
+		return a.err
+	default:
+		return nil
+	}
+}
+
+func (a *answer) await() error {
+	<-a.done
+	return a.err
 }
 
 // accepted is the first digit of a yes.

@@ -55,7 +55,7 @@ func (l Letter) Copy() cloudevent.Wire {
 	return wire
 }
 
-const maxMessage = 1000 // bytes of the error in the copy; the row has all of it
+const maxMessage = 1000 // bytes of the error in the copy; the row has up to failure.MaxText
 
 func shortened(s string) string {
 	if len(s) <= maxMessage {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/failure"
 )
 
 // Columns is what [Scan] reads, in its order.
@@ -89,8 +91,8 @@ func Insertion(l Letter) (sql string, args []any, err error) {
 	}
 	return insertLetter, []any{
 		l.Consumer, l.EventID, Text(l.EventType), l.Version, notNil(l.Key), headers, notNil(l.Payload), l.Group, l.Topic,
-		l.Partition, l.Offset, recordTime, l.Class, l.Code, Text(l.Error), l.Attempts, l.FirstFailedAt,
-		l.Holds, l.Remembered, l.Key == nil, l.Payload == nil, recordMS,
+		l.Partition, l.Offset, recordTime, l.Class, l.Code, Text(failure.Brief(l.Error)), l.Attempts,
+		l.FirstFailedAt, l.Holds, l.Remembered, l.Key == nil, l.Payload == nil, recordMS,
 	}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/deadletter"
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/pgtest"
 	"example.com/twinbox/migrations"
 )
@@ -57,6 +58,18 @@ func code(err error) string {
 		return refused.Code
 	}
 	return fmt.Sprint(err)
+}
+
+// A handler's error quotes what it was given: a megabyte, and no text.
+func TestTheErrorIsBounded(t *testing.T) {
+	t.Parallel()
+	l := letter(1)
+	l.Error = strings.Repeat("Boom \xff\x00", 150_000)
+	_, pool := open(t, l)
+	var stored string
+	require.NoError(t, pool.QueryRow(t.Context(), `select error from dead_letter`).Scan(&stored))
+	require.True(t, strings.HasPrefix(stored, "Boom "))
+	require.Less(t, len(stored), 4*failure.MaxText)
 }
 
 // What was filed is read back byte for byte, page by page, by every filter.

@@ -216,26 +216,39 @@ func TestAGapThatIsHandledForLongIsNoRefusal(t *testing.T) {
 	working.reply <- result{1, nil}
 }
 
-// TestADecompressionBombStopsNothing: the broker takes it, since it is small; unpacked, it would fill the memory.
+// TestADecompressionBombStopsNothing: the broker takes it, since it is small; unpacked, it would fill the memory. What
+// an honest producer compresses is far below the bound.
 func TestADecompressionBombStopsNothing(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	topic := kafkatest.Topic(t, brokers, 1)
-	toPartition(t, brokers, topic, 0, "0")
-	bomb := rawProducer(t, brokers, func(cfg *sarama.Config) {
-		cfg.Producer.Compression = sarama.CompressionZSTD
-		cfg.Producer.MaxMessageBytes = 80 << 20
-	})
-	_, _, err := bomb.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: sarama.ByteEncoder(make([]byte, 65<<20))})
-	require.NoError(t, err)
-	toPartition(t, brokers, topic, 0, "2")
+	send := func(codec sarama.CompressionCodec, size int) {
+		producer := rawProducer(t, brokers, func(cfg *sarama.Config) {
+			cfg.Producer.Compression, cfg.Producer.MaxMessageBytes = codec, 80<<20
+		})
+		_, _, err := producer.SendMessage(&sarama.ProducerMessage{
+			Topic: topic, Value: sarama.ByteEncoder(make([]byte, size)),
+		})
+		require.NoError(t, err)
+	}
+	send(sarama.CompressionGZIP, 8<<20)
+	bombs := []sarama.CompressionCodec{
+		sarama.CompressionGZIP, sarama.CompressionZSTD, sarama.CompressionLZ4, sarama.CompressionSnappy,
+	}
+	for _, codec := range bombs {
+		send(codec, 17<<20)
+	}
+	toPartition(t, brokers, topic, 0, "5")
 	seen := make(chan got, 100)
 	consume(t, batches(brokers, kafkatest.Group(t)), topic, collect(seen))
-	require.Equal(t, got{0, 0, 0, "0", nil}, receive(t, seen))
+	honest := receive(t, seen)
+	require.Len(t, honest.value, 8<<20)
+	require.NoError(t, honest.unreadable)
 	gap := receive(t, seen)
 	require.EqualValues(t, 1, gap.offset)
+	require.EqualValues(t, len(bombs), gap.last)
 	require.ErrorIs(t, gap.unreadable, sarama.ErrDecompressedBatchTooLarge)
-	require.Equal(t, got{0, 2, 2, "2", nil}, receive(t, seen))
+	require.Equal(t, got{0, 5, 5, "5", nil}, receive(t, seen))
 }
 
 // TestASubscriberHandsGapsOverToo: the same engine, the other face.

@@ -26,23 +26,23 @@ func (r *Runner) judge(c *Claim, err error) verdict {
 		return verdict{"done", func(ctx context.Context) error { return r.done(ctx, c) }}
 	case err == nil:
 		err = errors.New("the effect returned without having begun")
-		return verdict{"failed", func(ctx context.Context) error { return c.Failed(ctx, err.Error()) }}
+		return verdict{"failed", func(ctx context.Context) error { return c.Failed(ctx, failure.Brief(err.Error())) }}
 	case errors.As(err, &stale), errors.Is(err, errLost):
 		return verdict{"stale", func(context.Context) error { return nil }} // nothing to record, nothing to be recorded on
 	case c.begun && !errors.As(err, &undone):
-		return verdict{"uncertain", func(ctx context.Context) error { return c.Uncertain(ctx, err.Error()) }}
+		return verdict{"uncertain", func(ctx context.Context) error { return c.Uncertain(ctx, failure.Brief(err.Error())) }}
 	case failure.Classify(err) == failure.Permanent:
-		return verdict{"failed", func(ctx context.Context) error { return c.Failed(ctx, err.Error()) }}
+		return verdict{"failed", func(ctx context.Context) error { return c.Failed(ctx, failure.Brief(err.Error())) }}
 	case failure.Classify(err) == failure.Transient:
 		return verdict{"unavailable", func(ctx context.Context) error {
-			return c.Release(ctx, err.Error(), min(r.leases.settings.RetryMin, probeMax))
+			return c.Release(ctx, failure.Brief(err.Error()), min(r.leases.settings.RetryMin, probeMax))
 		}}
 	case c.Attempt >= r.leases.settings.MaxAttempts:
-		reason := fmt.Sprintf("given up after %d attempts: %v", c.Attempt, err)
+		reason := failure.Brief(fmt.Sprintf("given up after %d attempts: %v", c.Attempt, err))
 		return verdict{"failed", func(ctx context.Context) error { return c.Failed(ctx, reason) }}
 	}
 	return verdict{"postponed", func(ctx context.Context) error {
-		return c.Retry(ctx, err.Error(), r.leases.settings.pause(c.Attempt))
+		return c.Retry(ctx, failure.Brief(err.Error()), r.leases.settings.pause(c.Attempt))
 	}}
 }
 

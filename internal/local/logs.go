@@ -5,6 +5,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+
+	"example.com/twinbox/internal/service"
 )
 
 // logs are the house's log files, one per part. Everything is in the files; warnings and errors are also shown.
@@ -37,14 +39,14 @@ func (l *logs) fileLogger(f *folder, part string) (*slog.Logger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slog.New(slog.NewJSONHandler(file, nil)), nil
+	return slog.New(slog.NewJSONHandler(file, &slog.HandlerOptions{ReplaceAttr: service.Readable})), nil
 }
 
 func withoutTime(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.TimeKey {
 		return slog.Attr{}
 	}
-	return a
+	return service.Readable(groups, a)
 }
 
 func (l *logs) close() error {

@@ -40,7 +40,7 @@ func (e *SubmitError) Error() string {
 	case e.Code != 0:
 		return fmt.Sprintf("submit mail: %s: %d", e.Stage, e.Code)
 	case e.Stage == stageConnect:
-		return fmt.Sprintf("submit mail: %s: %v", e.Stage, e.err)
+		return failure.Brief(fmt.Sprintf("submit mail: %s: %v", e.Stage, e.err))
 	}
 	return fmt.Sprintf("submit mail: %s: no answer", e.Stage)
 }

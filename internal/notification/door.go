@@ -3,6 +3,7 @@ package notification
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 )
 
@@ -16,15 +17,19 @@ type door struct {
 
 // dial is the mail library's.
 func (d *door) dial(ctx context.Context, network, addr string) (conn net.Conn, err error) {
-	if d.encrypted {
-		conn, err = (&tls.Dialer{Config: d.tls}).DialContext(ctx, network, addr)
-	} else {
-		conn, err = new(net.Dialer).DialContext(ctx, network, addr)
+	raw, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil {
-		d.opened = conn
+	d.opened = &bounded{Conn: raw, left: maxReplyBytes}
+	if !d.encrypted {
+		return d.opened, nil
 	}
-	return conn, err
+	encrypted := tls.Client(d.opened, d.tls)
+	if err := encrypted.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(err, raw.Close())
+	}
+	return encrypted, nil
 }
 
 // shut hangs up if somebody has picked up.
@@ -32,4 +37,26 @@ func (d *door) shut() {
 	if d.opened != nil {
 		_ = d.opened.Close()
 	}
+}
+
+// maxReplyBytes is what a mail server may say in all on one connection, which carries one mail: the greeting, half a
+// dozen replies and the certificates of a TLS handshake are some 10 KB. The mail library reads a line to its end and a
+// reply to its last line, however long that is.
+const maxReplyBytes = 256 << 10
+
+var errTooManyReplies = errors.New("the mail server says more than 256 KiB on one connection")
+
+// bounded is a connection from which so much may be read and no more.
+type bounded struct {
+	net.Conn
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, errTooManyReplies
+	}
+	n, err := b.Conn.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
 }

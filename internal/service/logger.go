@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+
+	"example.com/twinbox/internal/failure"
 )
 
 // NewLogger returns a logger that writes records of the level (debug, info, warn or error) and above, as "text" or
@@ -23,7 +25,7 @@ func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	default:
 		return nil, fmt.Errorf("create logger: unknown level %q", level)
 	}
-	options := &slog.HandlerOptions{Level: threshold, ReplaceAttr: readable}
+	options := &slog.HandlerOptions{Level: threshold, ReplaceAttr: Readable}
 	switch format {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, options)), nil
@@ -33,8 +35,18 @@ func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	return nil, fmt.Errorf("create logger: unknown format %q", format)
 }
 
-func readable(groups []string, a slog.Attr) slog.Attr {
+// maxLogText is the longest text of a record that is no error's: room for a stack.
+const maxLogText = 16 << 10
+
+// Readable is what a logger does to each attribute (ReplaceAttr): durations as text, times in UTC, and no text longer
+// than [failure.MaxText], for an error, or 16 KiB: errors and what they quote may come from the other side.
+func Readable(groups []string, a slog.Attr) slog.Attr {
+	if err, is := a.Value.Any().(error); is && a.Value.Kind() == slog.KindAny {
+		return slog.String(a.Key, failure.Brief(err.Error()))
+	}
 	switch {
+	case a.Value.Kind() == slog.KindString:
+		return slog.String(a.Key, failure.Cut(a.Value.String(), maxLogText))
 	case a.Value.Kind() == slog.KindDuration:
 		return slog.String(a.Key, a.Value.Duration().String())
 	case len(groups) == 0 && a.Key == slog.TimeKey && a.Value.Kind() == slog.KindTime:

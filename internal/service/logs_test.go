@@ -121,3 +121,19 @@ func TestGroup_StopsWithinTwentySeconds(t *testing.T) {
 		})
 	}
 }
+
+// What the other side says may be a megabyte: a line of the log is not.
+func TestNewLogger_ALineIsBounded(t *testing.T) {
+	t.Parallel()
+	const long = 1 << 20
+	for _, format := range []string{"json", "text"} {
+		var out bytes.Buffer
+		log, err := service.NewLogger(&out, "info", format)
+		require.NoError(t, err)
+		log.Error("broken", "error", errors.New("read: "+strings.Repeat("x", long)), "detail", strings.Repeat("y", long),
+			slog.Group("inner", "error", errors.Join(errors.New("a"), errors.New(strings.Repeat("z", long)))))
+		require.Less(t, out.Len(), 32<<10, format)
+		require.Contains(t, out.String(), "read: xxx")
+		require.Contains(t, out.String(), "bytes more)")
+	}
+}

@@ -2,6 +2,7 @@
 package client
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -91,7 +92,7 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 // ErrCutOff says that a long operation's answer ended before its result. What was done until then stays done.
 var ErrCutOff = errors.New("the answer was cut off; what was done until then stays done")
 
-// maxAnswerBytes bounds what one answer may take in memory.
+// maxAnswerBytes bounds what one answer, or one line of a long one, may take in memory.
 const maxAnswerBytes = 64 << 20
 
 // Call makes a call whose answer is one JSON document.
@@ -118,13 +119,13 @@ func Stream(
 		return adminapi.Result{}, err
 	}
 	defer body.Close()
-	decoder := json.NewDecoder(body)
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, maxAnswerBytes)
 	var sofar adminapi.Result
 	for {
 		var line adminapi.Line
-		err := decoder.Decode(&line)
 		switch {
-		case err != nil:
+		case !lines.Scan(), json.Unmarshal(lines.Bytes(), &line) != nil:
 			return sofar, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
 		case line.Problem != nil:
 			return sofar, &ProblemError{Service: s.Name, Problem: *line.Problem}

@@ -71,8 +71,9 @@ type Mailbox struct {
 	err    error // set before done is closed
 }
 
-// maxMessageBytes is what one mail may hold. The mails of this project have a few hundred bytes.
-const maxMessageBytes = 4 << 20
+// maxMessageBytes is what one mail may hold. The mails of this project have a few hundred bytes, and all that are kept
+// are in memory.
+const maxMessageBytes = 256 << 10
 
 // Start opens both listeners, loads what Dir holds and serves until Close. The context bounds the start alone.
 func Start(ctx context.Context, cfg Config) (*Mailbox, error) {

@@ -1,0 +1,39 @@
+package client
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/admin/adminapi"
+)
+
+// What answers at an admin address may be anything, and may not stop: the call ends all the same.
+func TestAnAnswerWithoutAnEndIsCutOff(t *testing.T) {
+	t.Parallel()
+	endless := strings.Repeat("x", 1<<20)
+	sent := make(chan int, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := 0
+		for {
+			written, err := w.Write([]byte(endless))
+			if n += written; err != nil {
+				sent <- n
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	service, err := New("customer", server.URL, "token")
+	require.NoError(t, err)
+	ask := func(api *adminapi.Client) (*http.Response, error) { return api.GetService(t.Context()) }
+	_, err = Stream(service, func(int64) {}, ask)
+	require.ErrorIs(t, err, ErrCutOff)
+	require.Less(t, <-sent, 2*maxAnswerBytes)
+	_, err = Call[adminapi.Service](service, ask)
+	require.Error(t, err)
+	require.Less(t, <-sent, 2*maxAnswerBytes)
+}

@@ -1,0 +1,90 @@
+package notification
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/smtptest"
+)
+
+// A mail server whose answer has no end: one line, or one line after the other. The attempt ends, and so does its
+// memory.
+func TestAServersAnswerHasAnEnd(t *testing.T) {
+	before := allocated()
+	for name, row := range map[string]struct{ begin, repeat string }{
+		"a greeting":             {"", "2"},
+		"a line of the greeting": {"220 hello ", strings.Repeat("x", 1000)},
+		"lines of the greeting":  {"", "220-hello\r\n"},
+		"lines of the hello":     {"220 hello\r\n", "250-SIZE\r\n"},
+		"a refusal":              {"554 ", strings.Repeat("x", 1000)},
+		"no line at all":         {"", "\r\n"},
+	} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		flooded := make(chan int64, 1)
+		go func() {
+			conn, err := ln.Accept()
+			if err != nil {
+				flooded <- 0
+				return
+			}
+			defer conn.Close()
+			written, _ := io.WriteString(conn, row.begin)
+			piece := strings.Repeat(row.repeat, 1+10_000/len(row.repeat))
+			n := int64(written)
+			for {
+				written, err := io.WriteString(conn, piece)
+				if n += int64(written); err != nil {
+					flooded <- n
+					return
+				}
+			}
+		}()
+		s := &smtpSender{
+			cfg: SMTPConfig{Addr: ln.Addr().String(), TLS: "none", Timeout: 3 * patience}, from: "a@example.com",
+		}
+		began := time.Now()
+		err = s.submit(t.Context(), letter, ready)
+		require.Equal(t, failure.Transient, failure.Classify(err), name)
+		require.Less(t, len(err.Error()), failure.MaxText+50, name)
+		require.Less(t, time.Since(began), patience, "%s: the answer is not read until the time is up", name)
+		require.NoError(t, ln.Close())
+		require.Less(t, <-flooded, int64(64<<20), name)
+	}
+	require.Less(t, allocated()-before, uint64(32<<20))
+}
+
+func allocated() uint64 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.TotalAlloc
+}
+
+// Once the conversation runs, an answer without an end is no answer.
+func TestAnAnswerWithoutAnEndIsNone(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("250-more\r\n", maxReplyBytes/5)
+	for at, want := range map[smtptest.Stage]stage{
+		smtptest.From: stageMail, smtptest.To: stageRcpt, smtptest.Data: stageData, smtptest.Dot: stageDot,
+	} {
+		server := smtptest.Start(t, func(reached smtptest.Stage, _ string) smtptest.Answer {
+			if reached == at {
+				return smtptest.Answer{Say: long}
+			}
+			return smtptest.Answer{}
+		})
+		s := &smtpSender{cfg: SMTPConfig{Addr: server.Addr(), TLS: "none", Timeout: patience}, from: "a@example.com"}
+		err := s.submit(t.Context(), letter, ready)
+		var submit *SubmitError
+		require.ErrorAs(t, err, &submit, at)
+		require.Equal(t, want, submit.Stage)
+		require.Less(t, len(err.Error()), 200, "the server's words are left out")
+	}
+}

@@ -18,7 +18,7 @@ GENERATED = find . \( -name '*.gen.go' -o -path ./docs/configuration.md \) -not 
 	LC_ALL=C sort
 
 .DEFAULT_GOAL := help
-.PHONY: help build run up down reset test test-long test-kafka test-pg18 kafka lint fmt vet generate verify migrate rename bench clean
+.PHONY: help build run up down reset test test-long test-kafka test-pg18 kafka lint fmt vet generate verify migrate rename guide bench clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ migrate: ## bring a database up to date: make migrate SERVICE=notification, sett
 
 rename: ## make the tree yours, names and all: make rename MODULE=github.com/you/name
 	@$(GO) run ./internal/tools/rename "$(MODULE)" $(NAME)
+
+guide: ## follow docs/building.md in a copy of the tree: make its service, and run the tests there
+	@$(GO) run ./internal/tools/guide
 
 bench: ## measure: make bench WHAT=relay
 	$(GO) run ./bench $(or $(WHAT),relay) $(ARGS)

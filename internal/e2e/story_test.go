@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"testing"
@@ -44,7 +45,9 @@ func (h *house) tell(t *testing.T) {
 	require.Len(t, messages[0].Links, 1)
 	link, err := url.Parse(messages[0].Links[0])
 	require.NoError(t, err)
-	person.insist(t, http.StatusOK, http.MethodGet, link.RequestURI(), "", nil)
+	person.insist(t, http.StatusOK, http.MethodGet, link.RequestURI(), "", nil) // the page with the button
+	person.insist(t, http.StatusOK, http.MethodPost, link.Path, fmt.Sprintf(`{"token":%q}`, link.Query().Get("token")),
+		map[string]string{"Content-Type": "application/json"})
 
 	require.Eventually(t, func() bool {
 		answer, err := person.try(t.Context(), http.MethodGet, path, "", nil)

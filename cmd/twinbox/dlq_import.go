@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -17,6 +15,7 @@ import (
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/internal/deadletter"
 )
 
 // DLQImport is "twinbox dlq import".
@@ -117,9 +116,6 @@ func (c *DLQImport) sendTo(ctx context.Context, s *client.Service, lines io.Read
 	})
 }
 
-// maxLine is the longest line that a service takes.
-const maxLine = 8 << 20
-
 // losses are the lines that no service was given.
 type losses struct {
 	Failed int64
@@ -138,15 +134,20 @@ func route(
 	from io.Reader, owners map[string]*client.Service, writers map[*client.Service]*io.PipeWriter,
 ) (losses, error) {
 	var lost losses
-	lines := bufio.NewScanner(from)
-	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	number := 0
-	for lines.Scan() {
+	for line, err := range deadletter.Lines(from) {
 		number++
-		line := bytes.TrimSpace(lines.Bytes())
-		owner, reason := ownerOf(line, owners)
-		if reason != "" {
-			lost.add(number, reason)
+		var owner *client.Service
+		switch {
+		case errors.Is(err, deadletter.ErrLineTooLong):
+			lost.add(number, "line_too_long")
+		case err != nil:
+			return lost, fmt.Errorf("read import: %w", err)
+		default:
+			var reason string
+			if owner, reason = ownerOf(line, owners); reason != "" {
+				lost.add(number, reason)
+			}
 		}
 		for s, w := range writers {
 			text := []byte("\n")
@@ -157,13 +158,6 @@ func route(
 				return lost, fmt.Errorf("send line %d: %w: %w", number, errOneFailed, err)
 			}
 		}
-	}
-	err := lines.Err()
-	switch {
-	case errors.Is(err, bufio.ErrTooLong): // what follows cannot be found any more
-		lost.add(number+1, "line_too_long")
-	case err != nil:
-		return lost, fmt.Errorf("read import: %w", err)
 	}
 	return lost, nil
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/deadletter"
 )
 
 // What a service says to have filed before its answer ends stays filed, so it is said.
@@ -29,7 +31,7 @@ func TestAnImportThatEndsEarlySaysWhatIsDone(t *testing.T) {
 	require.EqualValues(t, 2, sum.Count)
 }
 
-// A line that is too long ends an import, with its number; the lines before it are filed.
+// A line that is too long is reported with its number; the lines around it are filed.
 func TestAnImportedLineThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	customer := listener(t, func(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +42,7 @@ func TestAnImportedLineThatIsTooLong(t *testing.T) {
 		answers(texts)(w, r)
 	})
 	file := filepath.Join(t.TempDir(), "letters.jsonl")
-	content := "{\"consumer\":\"customer.profile\"}\n" + strings.Repeat("x", maxLine+1)
+	content := "{\"consumer\":\"customer.profile\"}\n" + strings.Repeat("x", deadletter.MaxLine+1)
 	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
 	r := at(t, customer, "", "dlq", "import", file, "--yes", "--reason", "r")
 	require.Equal(t, exitPartial, r.code, r.stderr)

@@ -106,7 +106,7 @@ func (a action) change() deadletter.Change {
 }
 
 func resultOf(act action, r deadletter.Result) adminapi.Result {
-	out := adminapi.Result{DryRun: act.dryRun, Count: int64(r.Changed), Failed: int64(len(r.Errors))}
+	out := adminapi.Result{DryRun: act.dryRun, Count: int64(r.Changed), Failed: int64(r.Failed)}
 	if act.dryRun {
 		out.Count = int64(r.Matched)
 	}

@@ -48,7 +48,17 @@ func (c Change) record(ctx context.Context, tx pgx.Tx, verb string, l Letter) er
 type Result struct {
 	Matched int         `json:"matched"`          // letters that were meant
 	Changed int         `json:"changed"`          // of these; 0 in a dry run
-	Errors  []LineError `json:"errors,omitempty"` // of an import
+	Failed  int         `json:"failed,omitempty"` // lines of an import that were not taken
+	Errors  []LineError `json:"errors,omitempty"` // of the first hundred of these
+}
+
+const maxLineErrors = 100
+
+func (r *Result) fail(line LineError) {
+	r.Failed++
+	if len(r.Errors) < maxLineErrors {
+		r.Errors = append(r.Errors, line)
+	}
 }
 
 // discardChunk bounds one transaction: what a consumer must wait for that parks behind a letter under discard.

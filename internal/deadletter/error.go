@@ -2,7 +2,7 @@ package deadletter
 
 import (
 	"errors"
-	"strings"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -29,10 +29,11 @@ func (e *Error) Error() string { return e.Code + ": " + e.Detail }
 // ErrorCode is the stable code.
 func (e *Error) ErrorCode() string { return e.Code }
 
-// refusedContent says that the database does not take a value: too long, not text, out of range (class 22).
+// refusedContent says that the database does not take a value: too long, not text, out of range (class 22), against a
+// constraint (class 23), or more than an index holds (class 54).
 func refusedContent(err error) (detail string, is bool) {
 	pgErr, is := errors.AsType[*pgconn.PgError](err)
-	if !is || !strings.HasPrefix(pgErr.Code, "22") {
+	if !is || !slices.Contains([]string{"22", "23", "54"}, pgErr.Code[:min(2, len(pgErr.Code))]) {
 		return "", false
 	}
 	return pgErr.Message, true

@@ -1,12 +1,12 @@
 package deadletter
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -33,9 +33,6 @@ const (
 	LineRefused       = "refused_by_database"
 )
 
-// maxLine bounds one letter: a record of the largest size a broker takes, twice (it may be edited), in base64.
-const maxLine = 8 << 20
-
 // Import reads what [Store.Export] wrote and files the letters that are not there yet, under new IDs, for the consumers
 // they came from. A letter that is there stays as it is, so importing twice changes nothing, and settled letters stay
 // settled. A line that cannot be imported is reported and the rest goes on; each letter has a transaction of its own.
@@ -47,41 +44,41 @@ func (s *Store) Import(ctx context.Context, r io.Reader, c Change) (Result, erro
 	if err := c.check(); err != nil {
 		return result, err
 	}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
 	number := 0
-	for lines.Scan() {
+	for text, err := range Lines(r) {
 		number++
-		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+		switch {
+		case errors.Is(err, ErrLineTooLong):
+			result.fail(LineError{number, LineTooLong, fmt.Sprintf("over %d bytes", MaxLine)})
+			continue
+		case err != nil:
+			return result, fmt.Errorf("read import: %w", err)
+		case len(text) == 0:
 			continue
 		}
-		l, wrong := parse(lines.Bytes())
-		if wrong == nil && !c.DryRun {
-			var added bool
-			var err error
-			if added, wrong, err = s.importOne(ctx, l, c); err != nil {
-				return result, fmt.Errorf("import line %d: %w", number, err)
-			}
-			if added {
-				result.Changed++
-				c.progress(result.Changed)
-			}
-		}
-		if wrong != nil {
+		added, wrong, err := s.importLine(ctx, text, c)
+		switch {
+		case err != nil:
+			return result, fmt.Errorf("import line %d: %w", number, err)
+		case wrong != nil:
 			wrong.Line = number
-			result.Errors = append(result.Errors, *wrong)
+			result.fail(*wrong)
 			continue
+		case added:
+			result.Changed++
+			c.progress(result.Changed)
 		}
 		result.Matched++
 	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) { // what follows cannot be found any more
-		result.Errors = append(result.Errors, LineError{number + 1, LineTooLong, fmt.Sprintf("over %d bytes", maxLine)})
-		return result, nil
-	}
-	if err := lines.Err(); err != nil {
-		return result, fmt.Errorf("read import: %w", err)
-	}
 	return result, nil
+}
+
+func (s *Store) importLine(ctx context.Context, text []byte, c Change) (added bool, wrong *LineError, err error) {
+	l, wrong := parse(text)
+	if wrong != nil || c.DryRun {
+		return false, wrong, nil
+	}
+	return s.importOne(ctx, l, c)
 }
 
 func parse(text []byte) (l Letter, wrong *LineError) {
@@ -100,9 +97,52 @@ func parse(text []byte) (l Letter, wrong *LineError) {
 	case l.State != Waiting && l.State != Replayed && l.State != Discarded:
 		return l, &LineError{Code: LineInvalidState, Detail: fmt.Sprintf("%q", l.State)}
 	}
+	if member := l.unstorable(); member != "" {
+		return l, &LineError{Code: LineRefused, Detail: member + " is out of its range, too long, or holds a zero byte"}
+	}
 	l.Remembered = false
 	l.Holds = l.Holds && utf8.Valid(l.Key) && len(l.Key) > 0 && len(l.Key) <= cloudevent.MaxKeyBytes
 	return l, nil
+}
+
+// unstorable is the first member that the table would not take, so that a dry run finds it as well, or "".
+func (l *Letter) unstorable() string {
+	for member, number := range map[string]int64{
+		"attempts": int64(l.Attempts), "replays": int64(l.Replays), "version": l.Version, "partition": int64(l.Partition),
+	} {
+		if number < 0 || member != "version" && number > math.MaxInt32 {
+			return member
+		}
+	}
+	edited := Edited{By: "-", At: l.FirstFailedAt}
+	if l.Edited != nil {
+		edited = *l.Edited
+	}
+	for _, text := range []struct {
+		member, value string
+		longest       int
+	}{
+		{"consumer", l.Consumer, 255},
+		{"event_id", l.EventID, cloudevent.MaxIDLength},
+		{"group", l.Group, 255},
+		{"topic", l.Topic, 255},
+		{"class", l.Class, 255},
+		{"code", l.Code, 255},
+		{"outcome", l.Outcome, 255},
+		{"edited.by", edited.By, 255},
+	} {
+		if utf8.RuneCountInString(text.value) > text.longest || Text(text.value) != text.value {
+			return text.member
+		}
+	}
+	for member, at := range map[string]time.Time{
+		"first_failed_at": l.FirstFailedAt, "failed_at": l.FailedAt, "edited.at": edited.At,
+	} {
+		if at.Year() < 1970 || at.Year() > 9999 {
+			return member
+		}
+	}
+	return ""
 }
 
 const completeImported = `

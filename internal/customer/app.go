@@ -72,7 +72,7 @@ func open(ctx context.Context, cfg Config, host service.Host, admin *service.Adm
 		KeysFor: cfg.IdempotencyTTL,
 		Timeout: cfg.RequestTimeout, Allowances: cfg.allowances(),
 	})}
-	if err := errors.Join(a.consume(), a.serveHTTP(host, admin)); err != nil {
+	if err := errors.Join(a.consume(), a.serveHTTP(admin)); err != nil {
 		return nil, errors.Join(err, node.Close())
 	}
 	return a, nil
@@ -90,12 +90,12 @@ func (a *app) consume() error {
 	)
 }
 
-func (a *app) serveHTTP(host service.Host, admin *service.Admin) error {
-	handler, err := newHandler(&api{commands: a.commands, profiles: a.node.Pool}, a.cfg, admin.Registry(), host.Log)
+func (a *app) serveHTTP(admin *service.Admin) error {
+	handler, err := newHandler(&api{commands: a.commands, profiles: a.node.Pool}, a.cfg, admin.Registry(), a.node.Log())
 	if err != nil {
 		return err
 	}
-	a.server = web.NewServer(a.cfg.server(), handler, host.Log)
+	a.server = web.NewServer(a.cfg.server(), handler, a.node.Log())
 	return nil
 }
 

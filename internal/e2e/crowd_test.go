@@ -218,9 +218,9 @@ func (l *logLines) lines() (list []line) {
 	return list
 }
 
-// warnings are the lines that somebody should look at, requests aside.
+// warnings are the lines that somebody should look at.
 func (w *watched) warnings() []line {
-	return slices.DeleteFunc(w.log.lines(), func(l line) bool { return l.Level == "INFO" || l.Message == "request" })
+	return slices.DeleteFunc(w.log.lines(), func(l line) bool { return l.Level == "INFO" })
 }
 
 // lockedBuffer may be read while a process still writes to it.

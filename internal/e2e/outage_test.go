@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,6 +95,42 @@ func TestTheDatabaseIsAway(t *testing.T) {
 	h.requireMadeUpFor(t, crowd)
 	customer.requireSaidOnce(t, gone.name, *outages)
 	report(t, gone.name, recovered, crowd)
+}
+
+// An outage under load is a few lines in each log, whatever level they have: one when it begins and one when it ends, and
+// of the requests that it costs the first of each kind.
+func TestAnOutageUnderLoadIsAFewLines(t *testing.T) {
+	parallel(t)
+	db, gone := durableDatabase(t)
+	h := newHouseOn(t, kafkatest.Brokers(t), db, "INBOX_RETRY_MIN=100ms", "KAFKA_SESSION_TIMEOUT=6s", "RATE_LIMIT=0")
+	customer := h.watch(t, customerService)
+	crowd := h.gather(t)
+	crowd.await(t, 10)
+	before := len(customer.log.lines())
+	gone.down()
+	crowd.awaitRefusals(t, 5)
+	const requests, clients = 1500, 8
+	var refused atomic.Int64
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			for range requests / clients {
+				answer, err := crowd.person.try(t.Context(), http.MethodPost, "/v1/signups",
+					`{"email":"ada@example.org","name":"Ada"}`, nil)
+				if err == nil && answer.Status == http.StatusServiceUnavailable {
+					refused.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.Greater(t, refused.Load(), int64(requests*9/10))
+	gone.up()
+	require.Eventually(t, func() bool { return customer.readyz(t).code == http.StatusOK }, patience, pollEvery)
+	crowd.await(t, 10)
+	lines := customer.log.lines()[before:]
+	require.LessOrEqual(t, len(lines), fewLines, "%v", lines)
+	customer.requireSaidOnce(t, gone.name, 1)
 }
 
 // While the broker is down people sign up as before; their events wait in the outbox.

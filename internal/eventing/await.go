@@ -12,19 +12,16 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// await repeats a check until it passes, and says what it waits for, once as long as that does not change. A check ends
-// it with a permanent error when waiting would change nothing.
+// await repeats a check until it passes, and says what it waits for. A check ends it with a permanent error when waiting
+// would change nothing.
 func (n *Node) await(ctx context.Context, what string, check func(context.Context) error) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, time.Second
-	var said string
 	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, check(ctx) },
 		backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, _ time.Duration) {
-			if text := err.Error(); text != said {
-				said = text
-				n.setup.Log.WarnContext(ctx, "waiting", "for", what, "error", err)
-			}
+			n.setup.Log.WarnContext(ctx, "waiting", "for", what, "error", err)
+			n.dependencies.report(err)
 		}))
 	if err != nil {
 		return fmt.Errorf("check %s: %w", what, err)

@@ -90,9 +90,10 @@ func (n *Node) Consume(c Consumer) error {
 			HeartbeatInterval:   min(time.Second, cfg.Kafka.SessionTimeout/3),
 			RebalanceTimeout:    cfg.Kafka.RebalanceTimeout,
 			DrainTimeout:        cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
-			Hooks: kafka.Hooks{Lost: func(topic string, partition int32, idle bool) {
-				kc.lost(topic, partition, idle, n.setup.Log)
-			}},
+			Hooks: kafka.Hooks{
+				Lost:   func(topic string, partition int32, idle bool) { kc.lost(topic, partition, idle, n.setup.Log) },
+				Failed: n.dependencies.broker.Report,
+			},
 		},
 		Batch:    cfg.Inbox.Batch,
 		Parallel: cfg.Inbox.Parallel,

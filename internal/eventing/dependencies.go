@@ -80,4 +80,8 @@ func (d dependencies) report(err error) {
 	d.broker.Report(err)
 }
 
-func (d dependencies) unsettled() bool { return d.database.Unsettled() || d.broker.Unsettled() }
+// tell reports whether an error belongs to an outage that the circuits tell of, or are about to: each says once what
+// relay, mail sender, API and the consumers of all partitions would say with every attempt.
+func (d dependencies) tell(err error) bool {
+	return circuit.Suspicious(err) && (d.database.Unsettled() || d.broker.Unsettled())
+}

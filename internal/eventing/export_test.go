@@ -16,3 +16,6 @@ func (n *Node) PollHourly() (err error) {
 	n.relay, err = outbox.NewRelay(cfg)
 	return err
 }
+
+// FlushLog writes what the log holds back.
+func (n *Node) FlushLog() { n.limited.Flush() }

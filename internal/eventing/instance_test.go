@@ -67,11 +67,13 @@ func (l *lines) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
-func (l *lines) count(text string) int {
+func (l *lines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), text)
+	return l.text.String()
 }
+
+func (l *lines) count(text string) int { return strings.Count(l.String(), text) }
 
 func startInstance(t *testing.T, cfg eventing.Config, topic string) *instance {
 	t.Helper()

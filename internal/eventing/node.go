@@ -44,6 +44,7 @@ type Node struct {
 	relay        *outbox.Relay
 	consumers    []*consumer
 	copies       *copies
+	limited      *service.LimitedLog
 	bound        service.Listening // from Run on
 }
 
@@ -63,7 +64,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open circuits: %w", err)
 	}
-	setup.Log = slog.New(quiet{setup.Log.Handler(), n.dependencies})
+	n.limited = service.LimitLog(setup.Log.Handler(), service.LogLimitConfig{Told: n.dependencies.tell})
+	setup.Log = slog.New(n.limited)
 	n.setup = setup
 	if n.Pool, err = n.openPool(ctx, pool); err != nil {
 		return nil, err
@@ -157,6 +159,9 @@ func (n *Node) Close() error {
 		if err := n.lag.Close(); err != nil {
 			problems = append(problems, fmt.Errorf("close lag reader: %w", err))
 		}
+	}
+	if n.limited != nil {
+		n.limited.Flush()
 	}
 	return errors.Join(problems...)
 }

@@ -91,7 +91,7 @@ func (in *Inbox) together(
 	heard := in.heard(tried)
 	if err != nil {
 		in.metrics.splits.Inc()
-		in.log.InfoContext(ctx, "batch rolled back", "events", len(heard), "error", err)
+		in.log.DebugContext(ctx, "batch rolled back", "events", len(heard), "error", err)
 		return in.apart(ctx, tried, heard, next, err, started)
 	}
 	in.metrics.batches.Observe(float64(len(heard)))

@@ -123,7 +123,8 @@ func (in *Inbox) giveUp(it *item, l *letter) error {
 			in.log.ErrorContext(it.ctx, "event given up", "outcome", outcome, "event_id", l.id,
 				"event_type", it.event.Type, "correlation_id", it.event.CorrelationID(),
 				"code", l.code(), "class", l.class(), "attempts", l.attempts,
-				"topic", l.origin.Topic, "partition", l.origin.Partition, "offset", l.origin.Offset, "error", l.err)
+				"topic", l.origin.Topic, "partition", l.origin.Partition, "offset", l.origin.Offset, "error", l.err,
+				"list", "twinbox dlq list")
 			return nil
 		case it.ctx.Err() != nil:
 			return fmt.Errorf("write dead letter: %w", context.Cause(it.ctx))

@@ -60,6 +60,8 @@ type Hooks struct {
 	// Lost is called when a partition is no longer read and none of its messages is being waited for. idle says that
 	// none is being worked on either; it is false when the member went on without a handler that had not come to its end.
 	Lost func(topic string, partition int32, idle bool)
+	// Failed is called when an attempt to consume has failed and will be repeated, with the reason.
+	Failed func(err error)
 	// Stopped is called once when a member ends for good although nobody closed it, with the reason.
 	Stopped func(err error)
 }

@@ -75,7 +75,7 @@ func (m *member) run() {
 	for failures := 0; m.ctx.Err() == nil; failures++ {
 		started := m.cfg.Now()
 		if err := m.consume(); err != nil {
-			m.status.trouble(err)
+			m.trouble(err)
 		}
 		m.status.left()
 		if m.cfg.Now().Sub(started) > stable {
@@ -158,10 +158,18 @@ func (m *member) report(err error) {
 	case errors.Is(err, sarama.ErrOffsetOutOfRange) && isPartition:
 		m.stop(&OffsetError{Group: m.cfg.Group, Topic: at.Topic, Partition: at.Partition, Err: at.Err})
 	default:
-		m.status.trouble(err)
+		m.trouble(err)
 	}
 	if isPartition {
 		m.suspect(topicPartition{at.Topic, at.Partition})
+	}
+}
+
+// trouble tells of a failure after which the member tries again.
+func (m *member) trouble(err error) {
+	m.status.trouble(err)
+	if hook := m.cfg.Hooks.Failed; hook != nil {
+		hook(err)
 	}
 }
 

@@ -2,11 +2,9 @@ package lease
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -59,34 +57,24 @@ func (r *Runner) beat(ctx context.Context) {
 		asked, cancel := context.WithTimeout(ctx, r.leases.settings.Heartbeat)
 		lost, err := r.leases.Heartbeat(asked, claims...)
 		cancel()
-		r.contact.heard(ctx, err)
+		r.reportUnreachable(ctx, err)
 		for _, c := range lost { // or finished a moment ago: then this changes nothing
 			r.held.end(c, errLost)
 		}
 	}
 }
 
-// contact says once that the database does not answer, and once that it does again, however many ask how often.
-type contact struct {
-	log *slog.Logger
-	cut atomic.Bool
-}
-
-func (k *contact) heard(ctx context.Context, err error) {
-	switch {
-	case ctx.Err() != nil:
-	case err != nil && k.cut.CompareAndSwap(false, true):
-		k.log.WarnContext(ctx, "leases cannot be reached", "error", err)
-	case err == nil && k.cut.CompareAndSwap(true, false):
-		k.log.InfoContext(ctx, "leases are back")
+// reportUnreachable tells that the database did not answer.
+func (r *Runner) reportUnreachable(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		r.log.WarnContext(ctx, "leases cannot be reached", "error", err)
 	}
 }
 
 // circuit slows a runner down while the other side of its effect cannot be reached.
 type circuit struct {
-	mu       sync.Mutex
-	failures int
-	wait     time.Duration
+	mu   sync.Mutex
+	wait time.Duration
 }
 
 // probeMax is the longest pause between two attempts to reach the other side, and so the delay after its return.
@@ -98,10 +86,9 @@ func (k *circuit) heard(result string, first time.Duration) {
 	switch result {
 	case "stale": // says nothing about the other side
 	case "unavailable":
-		k.failures++
 		k.wait = min(max(k.wait*2, first), probeMax)
 	default:
-		k.failures, k.wait = 0, 0
+		k.wait = 0
 	}
 }
 
@@ -109,11 +96,4 @@ func (k *circuit) pause() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.wait
-}
-
-// isNews reports whether the last failure was the first of a row.
-func (k *circuit) isNews() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.failures == 1
 }

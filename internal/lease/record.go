@@ -95,8 +95,6 @@ func (r *Runner) report(ctx context.Context, c *Claim, result string, err error)
 	switch {
 	case err == nil:
 		r.log.InfoContext(ctx, "effect done", attrs...)
-	case result == "unavailable" && !r.circuit.isNews():
-		r.log.DebugContext(ctx, "effect postponed", append(attrs, "error", err)...)
 	case result == "postponed" || result == "unavailable":
 		r.log.WarnContext(ctx, "effect postponed", append(attrs, "error", err)...)
 	default:

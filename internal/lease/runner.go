@@ -39,7 +39,6 @@ type Runner struct {
 	wake    chan struct{}
 	held    held
 	circuit circuit
-	contact contact
 }
 
 // NewRunner makes a runner; log may be nil.
@@ -53,7 +52,7 @@ func NewRunner(leases *Leases, effect Effect, log *slog.Logger) *Runner {
 	log = log.With("handler", leases.handler)
 	return &Runner{
 		leases: leases, effect: effect, log: log, wake: make(chan struct{}, 1),
-		held: held{claims: map[*Claim]context.CancelCauseFunc{}}, contact: contact{log: log},
+		held: held{claims: map[*Claim]context.CancelCauseFunc{}},
 	}
 }
 
@@ -121,7 +120,7 @@ func (r *Runner) round(ctx context.Context, tasks chan<- task) (more bool) {
 		}
 	}
 	claims, err := r.claim(ctx, n)
-	r.contact.heard(ctx, err)
+	r.reportUnreachable(ctx, err)
 	waiting := make([]task, len(claims))
 	for i, c := range claims { // all of them now: the last one's lease must not end while it waits for a worker
 		waiting[i] = task{r.held.add(context.WithoutCancel(ctx), c), c}
@@ -175,7 +174,7 @@ func (r *Runner) sweep(ctx context.Context) {
 		case <-tick.C:
 		}
 		swept, err := r.leases.Sweep(ctx)
-		r.contact.heard(ctx, err)
+		r.reportUnreachable(ctx, err)
 		for _, s := range swept {
 			r.reportSwept(ctx, s)
 		}

@@ -1,6 +1,7 @@
 package notification
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"example.com/twinbox/internal/config"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/porttest"
+	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/smtptest"
 )
 
@@ -119,4 +121,26 @@ func TestAWrongPasswordIsADownMailServer(t *testing.T) {
 	mailServer := watchMailServer(t, &s)
 	awaitMailServer(t, mailServer, "mail server is down: connect: ")
 	require.NotContains(t, mailServer.Err().Error(), "hunter2")
+}
+
+// However often a mail is tried while the mail server is away, it is one line.
+func TestAMailServerThatIsAwayIsOneLine(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	var log bytes.Buffer
+	b, _ := facing(t, func(smtptest.Stage, string) smtptest.Answer {
+		asked.Add(1)
+		return smtptest.Answer{Cut: true}
+	}, func(s *senderSetup) {
+		s.log = slog.New(service.LimitLog(slog.NewTextHandler(&log, nil), service.LogLimitConfig{}))
+	})
+	b.register(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- b.sender.Run(ctx) }()
+	require.Eventually(t, func() bool { return asked.Load() >= 8 }, patience, 10*time.Millisecond)
+	stop()
+	require.NoError(t, <-ended)
+	require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
+	require.Contains(t, log.String(), `msg="effect postponed"`)
 }

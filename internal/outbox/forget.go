@@ -46,7 +46,7 @@ func (l *leader) forget(ctx context.Context, taken []record, out outcome, now ti
 		return fmt.Errorf("forget held rows: %w", err)
 	}
 	fault.Here("relay.forget.after")
-	l.logParked(out.parked)
+	l.logParked(ctx, out.parked)
 	for _, name := range freed {
 		delete(l.parked, name)
 		l.log.Info("key released", "topic", name.topic)

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -93,12 +94,16 @@ func (l *leader) park(x failure, permanent bool, attempts int, out *outcome) {
 }
 
 // logParked is one line however many keys a partition takes with it.
-func (l *leader) logParked(parked []parking) {
+func (l *leader) logParked(ctx context.Context, parked []parking) {
 	if len(parked) == 0 {
 		return
 	}
 	first := parked[0]
-	l.log.Error("keys parked", "keys", len(parked), "topic", first.name.topic, "position", first.position,
+	level := slog.LevelWarn // the relay tries again: say a partition has no leader for a moment
+	if slices.ContainsFunc(parked, func(p parking) bool { return p.permanent }) {
+		level = slog.LevelError
+	}
+	l.log.Log(ctx, level, "keys parked", "keys", len(parked), "topic", first.name.topic, "position", first.position,
 		"permanent", first.permanent, "attempt", first.attempts, "error", first.reason)
 }
 
@@ -121,7 +126,7 @@ func (l *leader) record(
 		return err
 	}
 	l.recorded = time.Now()
-	l.logParked(out.parked)
+	l.logParked(ctx, out.parked)
 	l.recent.forget(func(x receipt) bool { return x.position <= out.pos })
 	return nil
 }

@@ -24,6 +24,7 @@ type RunCommand struct {
 	PGBin         string   `help:"Folder of initdb and postgres. Default: what is installed, else what is fetched." name:"pg-bin" env:"PG_BIN,TWINBOX_PG_BIN" placeholder:"DIR"`
 	FetchPostgres bool     `help:"Fetch PostgreSQL even where it is installed."`
 	Set           []string `help:"Variable of the services; may be repeated." sep:"none" placeholder:"NAME=VALUE"`
+	Verbose       bool     `help:"Show everything that the parts log, as it is in their files; otherwise of one warning a line a minute." short:"v" env:"TWINBOX_VERBOSE"`
 	ByMake        bool     `help:"Stop when the program that started this one is gone." hidden:"" env:"-"`
 }
 
@@ -37,7 +38,7 @@ func (c *RunCommand) Run(ctx context.Context, to streams) error {
 		Services: c.listen(),
 		Mailbox:  c.MailboxAddr, SMTP: c.SMTPAddr, Kafka: c.KafkaAddr, KafkaBrokers: c.KafkaBrokers,
 		PGBin: c.PGBin, FetchPostgres: c.FetchPostgres, Settings: c.Set,
-		ByMake: c.ByMake, Out: to.out, Err: to.err, Colour: isTerminal(to.out),
+		ByMake: c.ByMake, Verbose: c.Verbose, Out: to.out, Err: to.err, Colour: isTerminal(to.out),
 	})
 }
 

@@ -35,6 +35,8 @@ type Config struct {
 
 	// Out receives the summary, Err warnings, errors and the progress of what takes long. Default: nothing is shown.
 	Out, Err io.Writer
+	// Verbose shows everything that the parts log. Default: warnings and errors, of one message a line a minute.
+	Verbose bool
 	// Colour allows escape sequences in the summary.
 	Colour bool
 	// Ready is called once, when all services are ready.

@@ -11,9 +11,11 @@ import (
 
 // logs are the house's log files, one per part. Everything is in the files; warnings and errors are also shown.
 type logs struct {
-	show  io.Writer
-	files []*os.File
+	screen *screen
+	files  []*os.File
 }
+
+func newLogs(show io.Writer, verbose bool) *logs { return &logs{screen: newScreen(show, verbose)} }
 
 func (l *logs) open(f *folder, name string) (*os.File, error) {
 	file, err := f.openLog(name)
@@ -29,8 +31,7 @@ func (l *logs) logger(f *folder, part string) (*slog.Logger, error) {
 	if err != nil {
 		return nil, err
 	}
-	screen := slog.NewTextHandler(l.show, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: withoutTime})
-	return slog.New(slog.NewMultiHandler(log.Handler(), screen.WithAttrs([]slog.Attr{slog.String("part", part)}))), nil
+	return slog.New(slog.NewMultiHandler(log.Handler(), l.screen.handler(part))), nil
 }
 
 // fileLogger gives a logger that writes into the part's file alone.
@@ -42,14 +43,8 @@ func (l *logs) fileLogger(f *folder, part string) (*slog.Logger, error) {
 	return slog.New(slog.NewJSONHandler(file, &slog.HandlerOptions{ReplaceAttr: service.Readable})), nil
 }
 
-func withoutTime(groups []string, a slog.Attr) slog.Attr {
-	if len(groups) == 0 && a.Key == slog.TimeKey {
-		return slog.Attr{}
-	}
-	return service.Readable(groups, a)
-}
-
 func (l *logs) close() error {
+	l.screen.close()
 	var errs []error
 	for _, file := range l.files {
 		errs = append(errs, file.Close())

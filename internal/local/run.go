@@ -36,7 +36,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err := checkPorts(ctx, cfg.listeners(), cfg.ByMake); err != nil {
 		return err
 	}
-	logs := &logs{show: cfg.Err}
+	logs := newLogs(cfg.Err, cfg.Verbose)
 	defer func() { err = errors.Join(err, logs.close()) }()
 	log, err := logs.fileLogger(f, "house") // what it says of failures is also what Run returns
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // Format is what every exported line says of itself. Another layout gets another number.
 const Format = "twinbox.dead_letter/1"
 
-// line is one exported letter. Keys, header values and payloads are base64, since they need not be text; null stays null.
+// line is one exported letter. Keys, header values and payloads are base64: they need not be text. Null stays null.
 type line struct {
 	Format string `json:"format"`
 	Letter

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/cloudevent"
@@ -15,13 +16,6 @@ import (
 )
 
 const ignoredType = "com.example.nobodys.v1"
-
-// ignored is an event of a type that the consumer has no handler for.
-func ignored(key string, version int64) cloudevent.Event {
-	e := v(key, version)
-	e.Type = ignoredType
-	return e
-}
 
 func heedsOne(cfg *inbox.Config) { cfg.Accepts = func(t string) bool { return t == testType } }
 
@@ -242,4 +236,27 @@ func TestAPartitionWaitsForFewGaps(t *testing.T) {
 		require.Equal(t, inbox.Gap, outcome)
 	}
 	require.Less(t, time.Since(began), 25*time.Second, "less than nine waits, for a hundred gaps")
+}
+
+// An attempt that nobody ordered is counted before it begins, so that an event that ends the process each time is given
+// up in the end, and what broke off for another reason is not.
+func TestWhatIsResumedAndEndsTheProcess(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })
+	var counted []int
+	handle := c.cfg.Handler
+	c.cfg.Handler = func(m *message.Message) ([]*message.Message, error) {
+		counted = append(counted, c.count(t, `select attempts from dead_letter where version = 3`))
+		return handle(m)
+	}
+	c.in = c.inbox(t)
+	c.deliver(t, v("a", 1), v("a", 3), v("b", 1), v("b", 3))
+	c.exec(t, `update dead_letter set attempts = 4 where key = 'b'`) // three processes died of it
+	c.deliver(t, v("b", 2))
+	require.Empty(t, counted)
+	require.Equal(t, []string{"permanent process_died"},
+		c.list(t, `select class || ' ' || code from dead_letter where key = 'b'`))
+	c.exec(t, `delete from dead_letter where key = 'b'`)
+	c.deliver(t, v("a", 2))
+	require.Equal(t, []int{2}, counted, "committed before the handler runs")
 }

@@ -154,9 +154,12 @@ func (r *replay) take(ctx context.Context, l deadletter.Letter) error {
 func (r *replay) outcome(ctx context.Context, l deadletter.Letter) (Replayed, error) {
 	done := Replayed{ID: l.ID, EventID: l.EventID, Key: deadletter.Text(string(l.Key))}
 	var err error
-	if r.options.DryRun {
+	switch {
+	case r.options.DryRun:
 		err = r.rehearse(ctx, l, &done)
-	} else {
+	case r.only != 0:
+		err = r.survive(ctx, l, &done)
+	default:
 		err = r.insist(ctx, l, &done)
 	}
 	return done, err

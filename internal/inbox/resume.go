@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -71,9 +72,12 @@ func (in *Inbox) resumeBehind(items ...*item) {
 	if in.cfg.Handler == nil {
 		return
 	}
-	seen := make(map[string]bool)
+	var seen map[string]bool
 	for _, it := range items {
 		if key := it.event.Subject; it.frees && !seen[key] {
+			if seen == nil {
+				seen = make(map[string]bool)
+			}
 			seen[key] = true
 			in.resumeKey(it.ctx, key)
 		}
@@ -130,11 +134,8 @@ func (in *Inbox) resumeSome(ctx context.Context, behind []byte) (last []byte, er
 	if err != nil {
 		return behind, fmt.Errorf("find closed gaps: %w", err)
 	}
-	for _, first := range found {
-		if !first.closed {
-			continue
-		}
-		if err := in.resume(ctx, first); err != nil {
+	if slices.ContainsFunc(found, func(r resumable) bool { return r.closed }) {
+		if err := in.resumeAlone(ctx, found); err != nil {
 			return behind, err
 		}
 	}
@@ -142,6 +143,53 @@ func (in *Inbox) resumeSome(ctx context.Context, behind []byte) (last []byte, er
 		return []byte{}, nil
 	}
 	return found[len(found)-1].key, nil
+}
+
+const lockRound = `select pg_try_advisory_xact_lock(hashtextextended('inbox/resume/' || $1::text, 0))`
+
+// resumeAlone resumes what is closed unless another process is at it: each would count its attempts.
+func (in *Inbox) resumeAlone(ctx context.Context, found []resumable) error {
+	return pgx.BeginFunc(ctx, in.cfg.Pool, func(tx pgx.Tx) error {
+		var alone bool
+		if err := tx.QueryRow(ctx, lockRound, in.cfg.Consumer).Scan(&alone); err != nil || !alone {
+			return err
+		}
+		for _, first := range found {
+			if !first.closed {
+				continue
+			}
+			if err := in.resume(ctx, first); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+const countAttemptAt = `
+update public.dead_letter set attempts = attempts + $2 where id = $1 and state = 'waiting' returning attempts`
+
+// survive is an attempt that no operator watches over. Its count is committed before the handler runs and taken back by
+// whoever lives: an event that ends the process each time would be resumed for ever.
+func (r *replay) survive(ctx context.Context, l deadletter.Letter, done *Replayed) error {
+	var attempts int
+	err := r.in.cfg.Pool.QueryRow(ctx, countAttemptAt, l.ID, 1).Scan(&attempts)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil // settled meanwhile
+	}
+	if err != nil {
+		return fmt.Errorf("count attempt: %w", err)
+	}
+	if attempts > r.in.cfg.MaxAttempts+1 { // one is that it was parked
+		return r.fail(ctx, l.ID, &codedError{CodeProcessDied, failure.AsPermanent(errDied)}, done)
+	}
+	if err = r.insist(ctx, l, done); err == nil && done.Outcome != ReplayRefused {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackLimit)
+	defer cancel()
+	_, uncounted := r.in.cfg.Pool.Exec(ctx, countAttemptAt, l.ID, -1)
+	return errors.Join(err, uncounted)
 }
 
 // What the audit trail says of a replay that no operator ordered.

@@ -1,6 +1,7 @@
 package customer
 
 import (
+	"encoding/json"
 	"log/slog"
 	"net/http"
 
@@ -67,9 +68,21 @@ func (a *api) CreateSignup(w http.ResponseWriter, r *http.Request, _ openapi.Cre
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
+	if location := locationOf(answer); location != "" {
+		w.Header().Set("Location", location)
+	}
 	w.WriteHeader(answer.Status)
 	_, _ = w.Write(answer.Body) // a client that is gone will ask again under its key
 	fault.Here("customer.signup.answered")
+}
+
+// locationOf is where the customer will be whom the answer tells of: a kept answer says it, too.
+func locationOf(answer Answer) string {
+	var made openapi.SignupResponse
+	if answer.Status != http.StatusCreated || json.Unmarshal(answer.Body, &made) != nil {
+		return ""
+	}
+	return "/v1/customers/" + made.UserId
 }
 
 // GetCustomer answers GET /v1/customers/{id}.

@@ -115,6 +115,7 @@ func (b *bundle) do(t *testing.T, method, path, body string, headers ...string) 
 	var read bytes.Buffer
 	_, err = io.Copy(&read, resp.Body)
 	require.NoError(t, err)
+	requireDeclared(t, req, resp)
 	return answer{resp.StatusCode, resp.Header, read.Bytes()}
 }
 

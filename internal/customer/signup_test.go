@@ -24,6 +24,7 @@ func TestASignupIsOneUserOneEventOneAnswer(t *testing.T) {
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 	document := a.json(t)
 	id := document["user_id"].(string)
+	require.Equal(t, "/v1/customers/"+id, a.header.Get("Location"))
 	require.Equal(t, map[string]any{
 		"user_id": id, "email": "Ada@example.org", "status": "pending_verification", "version": float64(1),
 	}, document)
@@ -52,6 +53,7 @@ func TestTheSameKeyGivesTheSameAnswer(t *testing.T) {
 		again := b.signUp(t, key, "ada@example.org", "Ada")
 		require.Equal(t, first.status, again.status)
 		require.Equal(t, string(first.body), string(again.body))
+		require.Equal(t, first.header.Get("Location"), again.header.Get("Location"))
 	}
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }

@@ -508,7 +508,10 @@ type ParkedKey struct {
 
 // Problem defines model for Problem.
 type Problem struct {
-	// Code Stable. Beside those of api/openapi.yaml: the ones listed in docs/operations.md.
+	// Code Stable. Beside those of api/openapi.yaml that are of no business: 401 `unauthorized`; 403 `operations_off`; 404
+	// `not_parked`, `no_mails`, `partitions_unchanged`; 409 `not_waiting`, `restoring`, `not_drained`, `partition_count`;
+	// 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
+	// `missing_filter`, `nothing_selected`, `nothing_to_edit`, `invalid_headers`.
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
 	Errors *[]struct {
@@ -614,7 +617,7 @@ type Result struct {
 type Service struct {
 	Consumers []string `json:"consumers"`
 
-	// Environment Where it runs
+	// Environment Where it runs, as its ENVIRONMENT says.
 	Environment string `json:"environment"`
 
 	// Mails Whether it sends mails.

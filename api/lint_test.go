@@ -1,0 +1,142 @@
+package api_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"example.com/twinbox/api"
+)
+
+// standard compiles the schema that a format has of its own documents.
+func standard(t *testing.T, name string) *jsonschema.Schema {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	root := ""
+	for _, file := range map[string][]string{
+		"openapi":  {"openapi-3.1-dialect.yaml", "openapi-3.1-meta.yaml", "openapi-3.1-schema.yaml", "openapi-3.1-schema-base.yaml"},
+		"asyncapi": {"asyncapi-3.0.0.json"},
+	}[name] {
+		data, err := os.ReadFile("testdata/standards/" + file)
+		require.NoError(t, err)
+		var schema object
+		require.NoError(t, yaml.Unmarshal(data, &schema))
+		root = schema[`$id`].(string)
+		require.NoError(t, compiler.AddResource(root, schema))
+	}
+	compiled, err := compiler.Compile(root)
+	require.NoError(t, err)
+	return compiled
+}
+
+// asJSON is a YAML document as a JSON one: what a reader of JSON would make of it.
+func asJSON(t *testing.T, name string) any {
+	t.Helper()
+	encoded, err := json.Marshal(document(t, name))
+	require.NoError(t, err)
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(encoded)))
+	require.NoError(t, err)
+	return value
+}
+
+// The documents are what their formats say a document is.
+func TestDocumentsKeepToTheirFormats(t *testing.T) {
+	t.Parallel()
+	openapi, asyncapi := standard(t, "openapi"), standard(t, "asyncapi")
+	require.NoError(t, openapi.Validate(asJSON(t, "openapi.yaml")))
+	require.NoError(t, openapi.Validate(asJSON(t, "admin.yaml")))
+	require.NoError(t, asyncapi.Validate(asJSON(t, "asyncapi.yaml")))
+
+	broken := document(t, "openapi.yaml")
+	broken["paths"].(object)["/v1/signups"].(object)["post"].(object)["parameter"] = []any{}
+	require.Error(t, openapi.Validate(broken), "a member that the format does not know")
+	broken = document(t, "admin.yaml")
+	broken["components"].(object)["schemas"].(object)["Text"].(object)["minLength"] = "1"
+	require.Error(t, openapi.Validate(broken), "a schema that is none")
+	require.Error(t, asyncapi.Validate(broken))
+}
+
+// What is declared is used, and no member is without a value: a comma in the wrong place of YAML makes a member of half a
+// sentence, which no reader of schemas minds.
+func TestNothingIsDeclaredForNothing(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"openapi.yaml", "admin.yaml", "asyncapi.yaml"} {
+		root := document(t, name)
+		referred := map[string]bool{}
+		walk(root, func(path string, value any) {
+			if reference, isText := value.(string); isText && strings.HasSuffix(path, "/$ref") {
+				referred[reference] = true
+			}
+			if value == nil {
+				require.Regexp(t, `/(example|value)(/|$)`, path, "%s: %s has no value", name, path)
+			}
+		})
+		for kind, declared := range root["components"].(object) {
+			for part := range declared.(object) {
+				if kind == "securitySchemes" { // are referred to by name
+					continue
+				}
+				require.True(t, referred["#/components/"+kind+"/"+part], "%s: %s %s is used nowhere", name, kind, part)
+			}
+		}
+	}
+}
+
+func walk(value any, visit func(path string, value any)) {
+	var at func(path string, value any)
+	at = func(path string, value any) {
+		visit(path, value)
+		switch inner := value.(type) {
+		case object:
+			for _, name := range slices.Sorted(maps.Keys(inner)) {
+				at(path+"/"+name, inner[name])
+			}
+		case []any:
+			for _, element := range inner {
+				at(path+"/0", element)
+			}
+		}
+	}
+	at("", value)
+}
+
+// Every request of an operator that the document shows is one that it allows.
+func TestExamplesOfOperationsFitTheirSchemas(t *testing.T) {
+	t.Parallel()
+	root := document(t, "admin.yaml")
+	check, shown := checker(t, root), 0
+	for _, op := range operations(t, root) {
+		for _, media := range op.body {
+			described := media.(object)
+			reference, named := described["schema"].(object)["$ref"].(string)
+			if !named {
+				continue
+			}
+			require.NotNil(t, described["example"], "%s has no example", op.name)
+			encoded, err := json.Marshal(described["example"])
+			require.NoError(t, err)
+			value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(encoded)))
+			require.NoError(t, err)
+			require.NoError(t, check(reference, value), op.name)
+			shown++
+		}
+	}
+	require.Greater(t, shown, 8)
+}
+
+// Whoever reads a code of an operator's problem finds it in the document.
+func TestCodesOfOperationsAreDocumented(t *testing.T) {
+	t.Parallel()
+	data, err := api.Files.ReadFile("admin.yaml")
+	require.NoError(t, err)
+	for _, code := range declaredCodes(t, "../internal/admin/problems.go") {
+		require.True(t, strings.Contains(string(data), "`"+code+"`"), "%s is not among the problems' codes", code)
+	}
+}

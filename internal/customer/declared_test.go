@@ -1,0 +1,105 @@
+package customer
+
+import (
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	contracts "example.com/twinbox/api"
+)
+
+// described is what api/openapi.yaml says of the answers to one path: by method and status.
+type described struct {
+	path    *regexp.Regexp
+	answers map[string]map[string]response
+}
+
+type response struct {
+	Ref     string            `yaml:"$ref"`
+	Headers map[string]header `yaml:"headers"`
+	Content map[string]any    `yaml:"content"`
+}
+
+type header struct {
+	Ref      string `yaml:"$ref"`
+	Required bool   `yaml:"required"`
+}
+
+var descriptions = sync.OnceValues(func() (all []described, err error) {
+	data, err := contracts.Files.ReadFile("openapi.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var document struct {
+		Paths      map[string]map[string]yaml.Node `yaml:"paths"`
+		Components struct {
+			Responses map[string]response `yaml:"responses"`
+			Headers   map[string]header   `yaml:"headers"`
+		} `yaml:"components"`
+	}
+	if err := yaml.Unmarshal(data, &document); err != nil {
+		return nil, err
+	}
+	for path, methods := range document.Paths {
+		pattern := regexp.MustCompile(`\{[^}]+\}`).ReplaceAllString(path, `[^/]+`)
+		d := described{regexp.MustCompile("^" + pattern + "$"), map[string]map[string]response{}}
+		for method, node := range methods {
+			if method == "parameters" {
+				continue
+			}
+			var operation struct {
+				Responses map[string]response `yaml:"responses"`
+			}
+			if err := node.Decode(&operation); err != nil {
+				return nil, err
+			}
+			for status, r := range operation.Responses {
+				if name, shared := strings.CutPrefix(r.Ref, "#/components/responses/"); shared {
+					r = document.Components.Responses[name]
+				}
+				for field, h := range r.Headers {
+					if name, shared := strings.CutPrefix(h.Ref, "#/components/headers/"); shared {
+						r.Headers[field] = document.Components.Headers[name]
+					}
+				}
+				operation.Responses[status] = r
+			}
+			d.answers[strings.ToUpper(method)] = operation.Responses
+		}
+		all = append(all, d)
+	}
+	return all, nil
+})
+
+// requireDeclared compares an answer that a test has got with what the document says of it: its status, the headers
+// that it must have, and its media type. So every request of every test asks whether the document is true.
+func requireDeclared(t *testing.T, request *http.Request, answer *http.Response) {
+	t.Helper()
+	all, err := descriptions()
+	require.NoError(t, err)
+	for _, d := range all {
+		answers, known := d.answers[request.Method]
+		if !known || !d.path.MatchString(request.URL.Path) {
+			continue
+		}
+		said, declared := answers[strconv.Itoa(answer.StatusCode)]
+		what := request.Method + " " + request.URL.Path + " " + answer.Status
+		require.True(t, declared, "%s is not in openapi.yaml", what)
+		for name, h := range said.Headers {
+			require.True(t, !h.Required || answer.Header.Get(name) != "", "%s has no %s", what, name)
+		}
+		media, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
+		if media == "text/html" && said.Content["application/problem+json"] != nil {
+			media = "application/problem+json" // a browser gets a problem as a page, which is said once, of all of them
+		}
+		if len(said.Content) > 0 && request.Method != http.MethodHead {
+			require.Contains(t, said.Content, media, what)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -121,5 +122,20 @@ func TestResetWithoutAnEngine(t *testing.T) {
 		said, _, worked := newEngine(t, "*) echo 'Cannot connect to the Docker daemon'; exit 1;;").runs(t, nil, command)
 		require.True(t, worked)
 		require.Contains(t, said, "Docker does not answer, so containers and volumes")
+	}
+}
+
+// The drill itself needs Docker. What can be said without: it can be read, and it kills every service that is built here.
+func TestDrillCanBeRead(t *testing.T) {
+	t.Parallel()
+	output, err := exec.CommandContext(t.Context(), "bash", "-n", "drill.sh").CombinedOutput()
+	require.NoError(t, err, string(output))
+	script, err := os.ReadFile("drill.sh")
+	require.NoError(t, err)
+	for _, service := range []string{"customer", "notification", "kafka", "postgres"} {
+		require.Regexp(t, `(?m)^for service in .*\b`+service+`\b`, string(script))
+	}
+	for _, variable := range regexp.MustCompile(`\$\{(\w+_PORT):-`).FindAllStringSubmatch(read(t, "docker-compose.yml"), -1) {
+		require.Contains(t, string(script), " "+variable[1]+"=", "it runs beside another system")
 	}
 }

@@ -1,9 +1,9 @@
 package local
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,12 +11,30 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// terminal is what was shown.
+type terminal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *terminal) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *terminal) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
 // Thousands of one message are one line, and one a minute, so that the addresses above stay where they can be read.
 func TestAFloodIsALineAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		s := newScreen(&out, false)
+		out := &terminal{}
+		s := newScreen(out, false)
 		log := slog.New(s.handler("customer")).With("consumer", "customer.profile")
 		for i := range 3000 {
 			log.Error("event dead-lettered", "event_id", i)
@@ -45,8 +63,8 @@ func TestAFloodIsALineAMinute(t *testing.T) {
 func TestVerboseShowsEverything(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		s := newScreen(&out, true)
+		out := &terminal{}
+		s := newScreen(out, true)
 		log := slog.New(s.handler("customer"))
 		for range 10 {
 			log.Info("said")

@@ -1,0 +1,131 @@
+#!/bin/bash
+# What docker compose must do, done: up; up again changes nothing; a sign-up becomes a mail and its link verifies; the
+# services are confined; killed containers come back and lose nothing; the drain ends in time; down and up keep the data
+# and leave nothing behind. The workflow calls it on a machine with Docker; by hand: bash deploy/drill.sh
+#
+# It works on a project and on ports of its own and removes both at the end.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+export COMPOSE_PROJECT_NAME=${COMPOSE_PROJECT_NAME:-twinbox-drill}
+export CUSTOMER_PORT=${CUSTOMER_PORT:-18080} CUSTOMER_ADMIN_PORT=${CUSTOMER_ADMIN_PORT:-18081}
+export NOTIFICATION_ADMIN_PORT=${NOTIFICATION_ADMIN_PORT:-18082} MAILBOX_PORT=${MAILBOX_PORT:-18025}
+export SMTP_PORT=${SMTP_PORT:-11025} KAFKA_PORT=${KAFKA_PORT:-19092} POSTGRES_PORT=${POSTGRES_PORT:-15432}
+export KAFKA_UI_PORT=${KAFKA_UI_PORT:-18090}
+api=http://127.0.0.1:$CUSTOMER_PORT
+mailbox=http://127.0.0.1:$MAILBOX_PORT
+
+step() { printf '\n== %s (%ds)\n' "$1" "$SECONDS"; }
+fail() {
+	printf 'FAILED: %s\n' "$*" >&2
+	exit 1
+}
+
+finish() {
+	code=$?
+	if [ "$code" != 0 ]; then
+		docker compose ps --all
+		docker compose logs --no-color --tail 60
+	fi
+	docker compose --profile '*' down --volumes --remove-orphans >/dev/null 2>&1 || true
+	exit "$code"
+}
+trap finish EXIT
+
+# within SECONDS WHAT COMMAND...: it succeeds within that time.
+within() {
+	local until=$((SECONDS + $1)) what=$2
+	shift 2
+	until "$@" >/dev/null 2>&1; do
+		[ "$SECONDS" -lt "$until" ] || fail "$what"
+		sleep 0.5
+	done
+}
+
+container() { docker compose ps --quiet "$1"; }
+containers() { docker compose ps --quiet | sort; }
+
+# sign_up NAME: prints the user's id.
+sign_up() {
+	curl -fsS -XPOST "$api/v1/signups" -H 'content-type: application/json' -H "Idempotency-Key: $1" \
+		-d "{\"email\":\"$1@example.org\",\"name\":\"$1\"}" | sed -n 's/.*"user_id":"\([^"]*\)".*/\1/p'
+}
+signs_up() { [ -n "$(sign_up "$1")" ]; }
+
+# token NAME: prints that of the newest mail to the person.
+token() {
+	curl -fsS "$mailbox/view/latest.txt?query=to:$1@example.org" | sed -n 's/.*token=\([A-Za-z0-9_.-]*\).*/\1/p' | head -1
+}
+has_mail() { curl -fsS "$mailbox/api/v1/search?query=to:$1@example.org" | grep -q '"Subject"'; }
+status_is() { curl -fsS "$api/v1/customers/$1" | grep -q "\"status\":\"$2\""; }
+
+verify() { # NAME
+	local id
+	id=$(sign_up "$1")
+	within 60 "no mail for $1" has_mail "$1"
+	curl -fsS -XPOST "$api/v1/verifications" -H 'content-type: application/json' \
+		-d "{\"token\":\"$(token "$1")\"}" >/dev/null
+	within 30 "$1 is not verified" status_is "$id" verified
+}
+
+step "up"
+make --no-print-directory up
+
+step "up again changes nothing"
+before=$(containers)
+make --no-print-directory up
+[ "$before" = "$(containers)" ] || fail "containers were made anew"
+
+step "a sign-up, its mail and its link"
+verify ada
+
+step "confinement"
+for service in customer notification; do
+	about=$(docker inspect --format \
+		'{{.HostConfig.ReadonlyRootfs}} {{.HostConfig.CapDrop}} {{.HostConfig.SecurityOpt}} {{.Config.User}}' "$(container $service)")
+	[[ $about == "true [ALL] [no-new-privileges:true] "* ]] || fail "$service: $about"
+	[[ $about != *" 0" && $about != *" root" && $about != *" " ]] || fail "$service runs as root: $about"
+done
+docker ps --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME" --format '{{.Ports}}' |
+	tr ',' '\n' | grep -e '->' | grep -v '127\.0\.0\.1:' && fail "a port is open to other machines"
+
+step "killed processes are started again, and nothing is lost"
+for service in customer notification kafka postgres; do
+	# From outside the container: docker kill would count as the wish of a person, after which nothing is started again.
+	pid=$(docker inspect --format '{{.State.Pid}}' "$(container $service)")
+	kill -9 "$pid" 2>/dev/null || sudo -n kill -9 "$pid"
+	within 90 "no sign-up after the death of $service" signs_up "after-$service"
+	within 90 "no mail after the death of $service" has_mail "after-$service"
+done
+
+step "up repairs what was stopped"
+docker kill "$(container kafka)" >/dev/null
+make --no-print-directory up
+within 60 "no mail after the repair" signs_up after-repair
+within 60 "no mail after the repair" has_mail after-repair
+
+step "the drain ends in time"
+began=$SECONDS
+docker compose stop customer notification
+[ $((SECONDS - began)) -lt 40 ] || fail "stop took $((SECONDS - began)) s"
+for service in customer notification; do
+	code=$(docker inspect --format '{{.State.ExitCode}}' "$(docker compose ps --all --quiet $service)")
+	[ "$code" = 0 ] || fail "$service ended with $code"
+done
+
+step "down and up keep the data and leave nothing behind"
+volumes=$(docker volume ls --quiet | sort)
+docker compose --profile ui up --no-build --detach kafka-ui
+make --no-print-directory down
+[ -z "$(docker ps --all --quiet --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME")" ] || fail "containers are left"
+[ -z "$(docker network ls --quiet --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME")" ] || fail "a network is left"
+[ "$volumes" = "$(docker volume ls --quiet | sort)" ] || fail "volumes came or went"
+make --no-print-directory up
+[ "$(curl -sS -o /dev/null -w '%{http_code}' -XPOST "$api/v1/signups" -H 'content-type: application/json' \
+	-d '{"email":"ada@example.org","name":"Another Ada"}')" = 409 ] || fail "the first user is gone"
+
+step "a job that fails says why"
+if said=$(TWINBOX_LOG_LEVEL=loud make --no-print-directory up 2>&1); then fail "up accepted LOG_LEVEL=loud"; fi
+grep -q "LOG_LEVEL" <<<"$said" || fail "the reason is not shown: $said"
+
+step "done"

@@ -18,10 +18,10 @@ type resting struct {
 	transactions map[string]int64   // by database
 }
 
-// transactionsSQL counts the transactions of a database: at rest a statement is one of its own, and so is the start of
-// a session. The server adds what a session did at the latest a second after; this question is another database's.
+// transactionsSQL counts the transactions of a database but those with which its sessions began: at rest a statement is
+// one of its own. The server adds what a session did at the latest a second after; this question is another database's.
 const transactionsSQL = `
-select datname, xact_commit + xact_rollback from pg_stat_database where datname = any($1)`
+select datname, xact_commit + xact_rollback - sessions from pg_stat_database where datname = any($1)`
 
 // idle measures what the system costs when nobody uses it.
 func (b *failoverBench) idle(ctx context.Context) error {

@@ -48,8 +48,8 @@ type KafkaConfig struct {
 // OutboxConfig is how events leave.
 type OutboxConfig struct {
 	BatchSize     int           `env:"BATCH" envDefault:"1000" min:"1" max:"100000" doc:"events per call to the broker"`
-	Poll          time.Duration `env:"POLL" envDefault:"250ms" min:"5ms" max:"1m" doc:"longest pause between two looks at the table, at most a third of OUTBOX_LEASE; commits of the own process wake the relay at once"`
-	Notify        bool          `env:"NOTIFY" envDefault:"false" doc:"with several instances: those that only follow tell the one whose relay leads of their commits, at most 50 times a second, instead of leaving them to its poll; takes another connection"`
+	Poll          time.Duration `env:"POLL" envDefault:"2s" min:"5ms" max:"1m" doc:"longest pause between two looks at the table while there is nothing to publish, and never more than a third of OUTBOX_LEASE; commits wake the relay at once, this finds what nobody told of"`
+	Notify        bool          `env:"NOTIFY" envDefault:"true" doc:"with several instances: those that only follow tell the one whose relay leads of their commits, at most 50 times a second, instead of leaving them to its poll"`
 	Lease         time.Duration `env:"LEASE" envDefault:"15s" min:"500ms" max:"10m" doc:"how long the leading relay leads without renewal: a relay that hangs or is cut off from the database is replaced after that, one that was killed within a second"`
 	Retention     time.Duration `env:"RETENTION" envDefault:"72h" min:"1m" max:"87600h" doc:"how long published events are kept"`
 	MaxSilence    time.Duration `env:"MAX_SILENCE" envDefault:"30s" min:"1s" max:"24h" doc:"how long unpublished events may wait without any progress before /readyz fails"`
@@ -87,11 +87,6 @@ func (c Config) Rules() []config.Rule {
 			Variable: "OUTBOX_LEASE", Holds: c.Kafka.PublishTimeout < c.Outbox.Lease,
 			Text:   "must be longer than KAFKA_PUBLISH_TIMEOUT: a batch under way must end before the lease does",
 			Values: []any{c.Outbox.Lease, c.Kafka.PublishTimeout},
-		},
-		{
-			Variable: "OUTBOX_POLL", Holds: c.Outbox.Poll <= c.Outbox.Lease/3,
-			Text:   "must be at most a third of OUTBOX_LEASE: a leader looks often enough to keep its lease",
-			Values: []any{c.Outbox.Poll, c.Outbox.Lease},
 		},
 		{
 			Variable: "OUTBOX_MAX_SILENCE", Holds: c.Outbox.MaxSilence > c.Kafka.PublishTimeout,

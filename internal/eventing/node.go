@@ -118,7 +118,7 @@ func relayConfig(n *Node, setup Setup) outbox.RelayConfig {
 		Wake:           n.Outbox.Wake(),
 		Listen:         cfg.Notify,
 		BatchSize:      cfg.BatchSize,
-		PollMax:        cfg.Poll,
+		PollMax:        min(cfg.Poll, cfg.Lease/3), // a leader looks often enough to keep its lease
 		Lease:          cfg.Lease,
 		PublishTimeout: setup.Config.Kafka.PublishTimeout,
 		Retention:      cfg.Retention,

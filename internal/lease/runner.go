@@ -92,18 +92,30 @@ type task struct {
 	claim *Claim
 }
 
+// At rest a runner looks for rows more and more rarely, up to every restPolls polls; and for what vanished claimants
+// left behind, whose leases are much longer, every sweepPolls polls.
+const (
+	restPolls  = 10
+	sweepPolls = 20
+)
+
 // dispatch claims rows and hands them to the workers.
 func (r *Runner) dispatch(ctx context.Context, tasks chan<- task) {
-	poll := time.NewTicker(r.leases.settings.Poll)
-	defer poll.Stop()
-	for {
+	poll := r.leases.settings.Poll
+	for pause := poll; ; pause = min(2*pause, restPolls*poll) {
 		for ctx.Err() == nil && r.round(ctx, tasks) {
+			pause = poll
 		}
+		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-			return
 		case <-r.wake:
-		case <-poll.C:
+			pause = poll
+		case <-timer.C:
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
 		}
 	}
 }
@@ -165,7 +177,7 @@ const giveBackTimeout = 2 * time.Second
 
 // sweep takes care of what vanished claimants left behind, also while there is always more to claim.
 func (r *Runner) sweep(ctx context.Context) {
-	tick := time.NewTicker(r.leases.settings.Poll)
+	tick := time.NewTicker(min(sweepPolls*r.leases.settings.Poll, r.leases.settings.Lease/2))
 	defer tick.Stop()
 	for {
 		select {

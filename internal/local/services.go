@@ -10,15 +10,11 @@ import (
 	"example.com/twinbox/internal/services"
 )
 
-// tuning is what suits one process on one machine: after a kill the next start takes over within seconds, because
-// nobody else could be holding the lease or the partitions still.
+// tuning is what suits one process on one machine.
 var tuning = map[string]string{
-	"LOG_LEVEL":             "info",
-	"OUTBOX_LEASE":          "2s",
-	"KAFKA_PUBLISH_TIMEOUT": "1500ms",
-	"KAFKA_SESSION_TIMEOUT": "6s",
-	"SMTP_TIMEOUT":          "5s",
-	"SHUTDOWN_TIMEOUT":      "15s",
+	"LOG_LEVEL":        "info",
+	"SMTP_TIMEOUT":     "5s",
+	"SHUTDOWN_TIMEOUT": "15s",
 }
 
 // A SettingError is about one of [Config.Settings].

@@ -42,7 +42,7 @@ type RelayConfig struct {
 	// Wake is [Outbox.Wake], or nil where nothing is written in this process.
 	Wake <-chan struct{}
 	// Listen lets relays tell each other of commits: one that follows notifies, at most 50 times a second, and the one
-	// that leads hears it, and [Notifier], on a second connection. Without it the leader finds what other processes
+	// that leads hears it, and [Notifier], on its session. Without it the leader finds what other processes
 	// commit when it polls. Nothing rests on a notification.
 	Listen bool
 	// PollMin and PollMax bound the pause between polls: it doubles from the one to the other while nothing is found.
@@ -52,7 +52,7 @@ type RelayConfig struct {
 	// Name is what the cursor row shows of a leader. Default host and process id.
 	Name string
 	// Lease is for how long a leader leads after its last statement. A follower waits for its end only if the leader
-	// hangs or is cut off; that a leader's session has ended, by kill -9 for one, it sees within 300 ms. Default 15 s.
+	// hangs or is cut off; that a leader's session has ended, by kill -9 for one, it sees within 600 ms. Default 15 s.
 	Lease time.Duration
 	// PublishTimeout limits a call of Publish. It must be shorter than the lease. Default 10 s.
 	PublishTimeout time.Duration
@@ -91,7 +91,7 @@ type RelayConfig struct {
 	// shorter than the time for which consumers remember events: they would get the id again with another payload.
 	// Default 240 h.
 	IDRetention time.Duration
-	// MaintainEvery is the pause between looks at the partitions. Default 10 s.
+	// MaintainEvery is the pause between looks at the partitions. Default 30 s.
 	MaintainEvery time.Duration
 
 	// MaxSilence is how long nothing may move before [Relay.Healthy] says so. Default 30 s.
@@ -132,7 +132,7 @@ func (c RelayConfig) withDefaults() RelayConfig {
 	if c.SpreadKeys == nil {
 		c.SpreadKeys = func(map[string]int32) {}
 	}
-	orDefault(&c.MaintainEvery, 10*time.Second)
+	orDefault(&c.MaintainEvery, 30*time.Second)
 	orDefault(&c.MaxSilence, 30*time.Second)
 	if c.Destination == nil {
 		c.Destination = noDestination{}

@@ -92,7 +92,7 @@
 // one on, so any record is preceded by those before it, from the one or from the other.
 //
 // With the lease a leader takes an advisory lock of its epoch on its session. A follower that finds it free knows that
-// the session has ended and does not wait for the lease: after kill -9 it leads within half a second. The process may
+// the session has ended and does not wait for the lease: after kill -9 it leads within 700 ms. The process may
 // live, without its session and with a call of Publish under way; the same argument holds for its records, and it sends
 // nothing more. docs/adr/0014-a-lock-tells-of-a-leaders-death.md has the sequence of events.
 //

@@ -105,7 +105,11 @@ func (l *leader) loop(ctx context.Context) error {
 		if !l.stuck() {
 			l.health.well(stateLeading)
 		}
-		if l.idle(ctx, pause) {
+		woken, err := l.idle(ctx, pause)
+		if err != nil {
+			return err
+		}
+		if woken {
 			pause = l.cfg.PollMin
 		} else {
 			pause = min(2*pause, l.cfg.PollMax)
@@ -114,19 +118,20 @@ func (l *leader) loop(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// idle reports whether it was ended by a signal.
-func (l *leader) idle(ctx context.Context, pause time.Duration) bool {
+// idle reports whether it was ended by a commit that somebody told of.
+func (l *leader) idle(ctx context.Context, pause time.Duration) (woken bool, err error) {
+	if l.cfg.Listen {
+		return l.hear(ctx, pause)
+	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-l.cfg.Wake:
-		return true
-	case <-l.heard:
-		return true
+		return true, nil
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return false
+	return false, nil
 }
 
 // tend keeps what has to be kept up whatever else happens, also while a broker is down: the lease and the partitions.

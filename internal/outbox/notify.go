@@ -10,9 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// channel is what other processes' commits are told on.
-const channel = "outbox"
-
 // Notifier tells the relays of other processes that this one, which has no relay, has committed events. It does so
 // after the commits and at most once per interval, however many there are: a notification in every writing transaction
 // would make all commits of the cluster wait for one lock. Polling finds what a lost notification does not tell.
@@ -78,48 +75,46 @@ func (r *Relay) forward(ctx context.Context, conn *pgx.Conn, d time.Duration) er
 	}
 }
 
-// listen hears notifications on a connection of its own while the relay runs. The returned function waits for its end.
-func (r *Relay) listen(ctx context.Context) (stop func()) {
+const listenSQL = `listen outbox`
+
+// listen has the session told of other processes' commits.
+func (r *Relay) listen(ctx context.Context, conn *pgx.Conn) error {
 	if !r.cfg.Listen {
-		return func() {}
+		return nil
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			err := r.hear(ctx)
-			if ctx.Err() != nil {
-				return
-			}
-			r.log.Warn("listen for notifications", "error", err)
-			if !sleep(ctx, jitter(retryMax)) {
-				return
-			}
+	return withTimeout(ctx, func(ctx context.Context) error {
+		if _, err := conn.Exec(ctx, listenSQL); err != nil {
+			return fmt.Errorf("listen for notifications: %w", err)
 		}
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
+		return nil
+	})
 }
 
-func (r *Relay) hear(ctx context.Context) error {
-	conn, err := r.cfg.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer closeSession(ctx, conn)
-	if _, err := conn.Exec(ctx, `listen `+pgx.Identifier{channel}.Sanitize()); err != nil {
-		return err
-	}
-	for {
-		if _, err := conn.WaitForNotification(ctx); err != nil {
-			return err
-		}
+// hear waits for d, for a notification or for a commit of this process. It reports whether it was one of the latter two.
+// A session that ends meanwhile is an error at once, not with the next statement.
+func (l *leader) hear(ctx context.Context, d time.Duration) (woken bool, err error) {
+	waiting, stop := context.WithTimeout(ctx, d)
+	defer stop()
+	committed := make(chan bool, 1)
+	go func() {
 		select {
-		case r.heard <- struct{}{}:
-		default:
+		case <-l.cfg.Wake:
+			stop()
+			committed <- true
+		case <-waiting.Done():
+			committed <- false
 		}
+	}()
+	l.turn.Lock()
+	_, err = l.conn.WaitForNotification(waiting)
+	l.turn.Unlock()
+	stopped := waiting.Err() != nil
+	stop()
+	switch here := <-committed; {
+	case err == nil:
+		return true, nil
+	case stopped && !l.conn.IsClosed():
+		return here, nil
 	}
+	return false, fmt.Errorf("wait for notifications: %w", err)
 }

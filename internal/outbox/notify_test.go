@@ -32,7 +32,6 @@ func TestAFollowerWakesTheLeader(t *testing.T) {
 	cfg.Wake = nil // nothing is written where it leads
 	leader := startRelay(t, cfg)
 	require.Eventually(t, leader.leads, testTimeout, time.Millisecond)
-	awaitListeners(t, pool, 1)
 	cfg.Wake = o.Wake()
 	follower := startRelay(t, cfg)
 	require.Eventually(t, follower.follows, testTimeout, time.Millisecond)
@@ -44,13 +43,33 @@ func TestAFollowerWakesTheLeader(t *testing.T) {
 	require.False(t, follower.leads())
 }
 
-// awaitListeners waits for the sessions that hear notifications.
-func awaitListeners(t testing.TB, pool *pgxpool.Pool, n int64) {
-	t.Helper()
+// A leader that waits hears of the end of its session, and leads again before its next poll would have told it.
+func TestALeaderAtRestHearsTheEndOfItsSession(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
+	r := startRelay(t, cfg)
+	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
+	endLeadersSession(t, pool)
 	require.Eventually(t, func() bool {
-		return number(t, pool, `select count(*) from pg_stat_activity where datname = current_database()
-			and query like 'listen%' and state = 'idle'`) == n
+		return number(t, pool, `select epoch from outbox_cursor`) == 2
 	}, testTimeout, time.Millisecond)
+}
+
+// A relay that listens and is told nothing polls on the same session, again and again.
+func TestALeaderThatIsToldNothingPolls(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	cfg := testRelayConfig(t, pool, l)
+	cfg.Listen = true
+	r := startRelay(t, cfg)
+	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
+	for n := range 5 {
+		commit(t, o, pool, event("k"))
+		l.awaitDistinct(t, n+1)
+	}
+	require.Equal(t, int64(1), number(t, pool, `select epoch from outbox_cursor`), "on one session")
 }
 
 // A process without a relay tells another process's relay, which does not poll to speak of.
@@ -61,7 +80,6 @@ func TestNotifierWakesAnotherProcess(t *testing.T) {
 	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
 	r := startRelay(t, cfg)
 	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
-	awaitListeners(t, pool, 1)
 	db := &countingDB{Pool: pool}
 	ctx, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group

@@ -26,9 +26,8 @@ type Relay struct {
 	pages   *pager
 	sender  sender
 	recent  recent
-	heard   chan struct{} // notifications of other processes
-	last    *term         // nil: never led, or gave its lease back
-	ready   bool          // a session passed all checks once: what is wrong later may pass
+	last    *term // nil: never led, or gave its lease back
+	ready   bool  // a session passed all checks once: what is wrong later may pass
 }
 
 // NewRelay returns a [*CheckError] that lists everything wrong with the configuration. It connects to nothing.
@@ -41,7 +40,6 @@ func NewRelay(cfg RelayConfig) (*Relay, error) {
 		cfg:   cfg,
 		log:   cfg.Log,
 		pages: newPager(cfg.BatchSize, cfg.BatchBytes),
-		heard: make(chan struct{}, 1),
 	}
 	r.metrics = newRelayMetrics()
 	r.sender = sender{
@@ -62,7 +60,6 @@ func NewRelay(cfg RelayConfig) (*Relay, error) {
 func (r *Relay) Run(ctx context.Context) error {
 	r.health.begin()
 	defer r.health.end()
-	defer r.listen(ctx)()
 	err := r.sessions(ctx)
 	if late := r.sender.drain(r.cfg.PublishTimeout); late != nil {
 		return errors.Join(err, late)
@@ -136,6 +133,9 @@ func (r *Relay) session(ctx context.Context) error {
 		return err
 	}
 	r.last = t
+	if err := r.listen(ctx, conn); err != nil {
+		return err
+	}
 	r.log.Info("relay leads", "epoch", t.epoch, "leader", r.cfg.Name)
 	r.metrics.lead(t.epoch)
 	err = r.lead(ctx, conn, t)
@@ -151,13 +151,13 @@ func (r *Relay) session(ctx context.Context) error {
 
 const (
 	// lookEvery is how soon a follower sees that the leader's session has ended. Each look is a statement of each follower.
-	lookEvery = 300 * time.Millisecond
+	lookEvery = 600 * time.Millisecond
 	// returnGrace is how long a follower leaves the lease to a leader that has lost its session and lives: it comes back
 	// with a new one and need not send again what it remembers. Of a dead one it is lost time.
-	returnGrace = 150 * time.Millisecond
+	returnGrace = 100 * time.Millisecond
 	// proveAfter is how old a leader's last sign of its session may be when it sends. It is shorter than returnGrace, so
 	// a leader that lives sends nothing more when a follower takes over after its session; a call may be under way.
-	proveAfter = 100 * time.Millisecond
+	proveAfter = 60 * time.Millisecond
 )
 
 // awaitTerm follows until nobody leads. A follower looks at the lease and the leader's lock often enough to take over

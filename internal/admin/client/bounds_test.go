@@ -37,3 +37,18 @@ func TestAnAnswerWithoutAnEndIsCutOff(t *testing.T) {
 	require.Error(t, err)
 	require.Less(t, <-sent, 2*maxAnswerBytes)
 }
+
+func TestAnAddressIsCheckedBeforeItIsDialled(t *testing.T) {
+	t.Parallel()
+	for _, good := range []string{"127.0.0.1:8081", "customer:8081", "[::1]:8081", "https://ops.example.org/customer/"} {
+		_, err := New("customer", good, "token")
+		require.NoError(t, err, good)
+	}
+	for _, bad := range []string{
+		"", "customer", "256.1.1.1:80", "127.0.0.1:0", "127.0.0.1:99999", "::1:80", "http://h:99999", "ftp://h",
+		"http://user@h", "http://h?x=1", "http://h\u202e", "h\u202e:80", "http://",
+	} {
+		_, err := New("customer", bad, "token")
+		require.ErrorContains(t, err, "read address of customer", bad)
+	}
+}

@@ -11,11 +11,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/config"
 )
 
 // Service is one service's operations. It may be used by any number of goroutines. Every request says that it is meant
@@ -34,11 +34,13 @@ const connectTimeout = 15 * time.Second
 // New makes a client of the admin listener at addr, host:port or a URL. It connects to nothing yet.
 func New(name, addr, token string) (*Service, error) {
 	base := strings.TrimSuffix(addr, "/")
+	why := config.FormatURL.Check(base)
 	if !strings.Contains(base, "://") {
+		why = config.FormatAddress.Check(base)
 		base = "http://" + base
 	}
-	if at, err := url.Parse(base); err != nil || at.Host == "" {
-		return nil, fmt.Errorf("read address of %s: %q is neither host:port nor a URL", name, addr)
+	if why != "" {
+		return nil, fmt.Errorf("read address of %s: %q is neither host:port nor a URL: %s", name, addr, why)
 	}
 	s := &Service{Name: name, Addr: addr}
 	api, err := adminapi.NewClient(base,

@@ -29,7 +29,8 @@ const (
 
 func (f Format) known() bool {
 	switch f {
-	case "", FormatAddress, FormatHost, FormatBrokers, FormatListen, FormatURL, FormatMail, FormatToken, FormatName, FormatNetwork, FormatPostgres:
+	case "", FormatAddress, FormatHost, FormatBrokers, FormatListen, FormatURL, FormatMail, FormatToken, FormatName,
+		FormatNetwork, FormatPostgres:
 		return true
 	}
 	return false

@@ -48,7 +48,7 @@ func (c Config) Rules() []config.Rule {
 		Values: []any{c.AdminAddr, c.HTTPAddr},
 	}, config.Rule{
 		Variable: "HTTP_MAX_CONNECTIONS", Holds: c.MaxConnections <= listener.Descriptors()/2,
-		Text:   "is more than half of the descriptors that this process may open (ulimit -n): databases and brokers need some",
+		Text:   "is more than half of the descriptors that this process may open (ulimit -n): others need some",
 		Values: []any{c.MaxConnections, listener.Descriptors()},
 	}, config.Rule{
 		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.RequestTimeout,

@@ -54,8 +54,8 @@ func (a *api) HeadVerification(w http.ResponseWriter, r *http.Request, params op
 	a.ShowVerification(w, r, openapi.ShowVerificationParams(params))
 }
 
-// pressButton answers POST /v1/verifications from the page's form. Pressed twice, or again after going back, it says the
-// same again.
+// pressButton answers POST /v1/verifications from the page's form. Pressed twice, or again after going back, it says
+// the same again.
 func (a *api) pressButton(w http.ResponseWriter, r *http.Request) {
 	token, err := web.FormField(w, r, "token")
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxText is the longest text of an error, in bytes, that is logged or stored. Errors quote what servers answer and what
-// records hold, which is as long as the other side likes.
+// MaxText is the longest text of an error, in bytes, that is logged or stored. Errors quote what servers answer and
+// what records hold, which is as long as the other side likes.
 const MaxText = 2048
 
 // Brief returns the text if it is at most [MaxText] long, else its beginning and how much is missing.

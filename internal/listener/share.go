@@ -1,7 +1,7 @@
 package listener
 
-// Shares of the descriptors that a process may open. Together they are less than two thirds, also where all parts of the
-// local system are one process; the rest is for databases, brokers and files.
+// Shares of the descriptors that a process may open. Together they are less than two thirds, also where all parts of
+// the local system are one process; the rest is for databases, brokers and files.
 const (
 	API    = 4  // a quarter: the listener that strangers reach
 	Broker = 8  // the embedded broker's

@@ -40,7 +40,8 @@ func runChild(dir string) int {
 	defer stop()
 	err := local.Run(ctx, local.Config{
 		Dir: dir, Err: os.Stderr, Ready: func(at local.Addresses) {
-			fmt.Println(at.API(), at.Services["customer"].Admin, at.Services["notification"].Admin, at.KafkaBrokers, at.SMTP, at.Mailbox)
+			customer, notification := at.Services["customer"], at.Services["notification"]
+			fmt.Println(customer.API, customer.Admin, notification.Admin, at.KafkaBrokers, at.SMTP, at.Mailbox)
 		},
 	})
 	if err != nil {

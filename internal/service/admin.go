@@ -88,7 +88,8 @@ func (a *Admin) Handle(pattern string, handler http.Handler) { a.mux.Handle(patt
 func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
 
 // Serve answers on the listener until ctx is cancelled, and closes it. It has a share of the connections to itself
-// ([listener.Small]), so that those who take all of the API's leave it reachable. Requests under way get a second to end.
+// ([listener.Small]), so that those who take all of the API's leave it reachable. Requests under way get
+// a second to end.
 func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
 	server := &http.Server{
 		Handler:           web.ForHosts(a.hosts, a),

@@ -19,7 +19,8 @@ type documented struct {
 	late bool // it is there from its first event on
 }
 
-var metricRow = regexp.MustCompile("^\\| `([a-z_]+)(?:\\{[a-z,]+\\})?` \\| (gauge|counter|histogram)(, from its first on)? \\|")
+var metricRow = regexp.MustCompile(
+	"^\\| `([a-z_]+)(?:\\{[a-z,]+\\})?` \\| (gauge|counter|histogram)(, from its first on)? \\|")
 
 func documentedMetrics(t *testing.T) map[string]documented {
 	t.Helper()

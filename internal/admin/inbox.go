@@ -51,8 +51,8 @@ func (s *server) GetInboxStats(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// figures are what the metrics say of the consumers: the deliveries to this process, and what waits on the log. To count
-// outcomes in the table would be to read all of it, and duplicates leave nothing there.
+// figures are what the metrics say of the consumers: the deliveries to this process, and what waits on the log. To
+// count outcomes in the table would be to read all of it, and duplicates leave nothing there.
 func (s *server) figures() (map[string]*adminapi.ConsumerStats, error) {
 	families, err := s.cfg.Metrics.Gather()
 	if err != nil {

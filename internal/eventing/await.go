@@ -12,8 +12,8 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// await repeats a check until it passes, and says what it waits for. A check ends it with a permanent error when waiting
-// would change nothing.
+// await repeats a check until it passes, and says what it waits for. A check ends it with a permanent error when
+// waiting would change nothing.
 func (n *Node) await(ctx context.Context, what string, check func(context.Context) error) error {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, time.Second

@@ -15,6 +15,7 @@
 //	partition.go loop.go entry.go turns.go         a partition that is owned, what is taken of it, and when
 //	progress.go status.go stop.go                  what moves, what does not, and what ends a membership
 //	look.go reader.go                              what lies on the log and is not delivered
+//	lag.go                                         how far a group is behind, whoever its members are
 //	topics.go topics_read.go topic_id.go           the broker's topics
 //	config.go group_config.go errors.go limits.go  settings, errors, bounds
 //

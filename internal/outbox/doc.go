@@ -18,7 +18,7 @@
 //	release.go                             what an operator does about it
 //	partition.go republish.go              the past
 //	notify.go topics.go destination.go     other processes, the broker's topics, an outage
-//	status.go tail.go metrics.go health.go what can be seen from outside
+//	status.go tail.go metrics.go gauges.go health.go what can be seen from outside
 //
 // # The problem
 //

@@ -85,7 +85,7 @@ func TestMetricsTellWhatHappens(t *testing.T) {
 	require.ErrorContains(t, err, "register outbox metrics")
 }
 
-// Whoever is asked says the same, whether it leads, follows or runs no relay at all; and that nobody leads is said by all.
+// Every instance says the same, whether it leads, follows or runs no relay at all; and all say that none leads.
 func TestEveryInstanceTellsTheSameOfWhatWaits(t *testing.T) {
 	t.Parallel()
 	pool, l := newDatabase(t), newLedger()

@@ -1,5 +1,6 @@
 // Package service is what every service's process needs around its own work: commands and exit codes ([Program]),
-// signals ([SignalContext]), a logger ([NewLogger]), an admin listener ([Admin]) and supervised tasks ([Group]).
+// signals ([SignalContext]), a logger ([NewLogger]) that says each cause once a minute ([LimitLog]), an admin listener
+// with readiness and metrics ([Admin]) and supervised tasks ([Group]).
 //
 // It knows no business word and reads no environment of its own: cmd/ hands it over.
 package service

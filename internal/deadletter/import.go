@@ -107,11 +107,17 @@ func parse(text []byte) (l Letter, wrong *LineError) {
 
 // unstorable is the first member that the table would not take, so that a dry run finds it as well, or "".
 func (l *Letter) unstorable() string {
-	for member, number := range map[string]int64{
-		"attempts": int64(l.Attempts), "replays": int64(l.Replays), "version": l.Version, "partition": int64(l.Partition),
+	for _, number := range []struct {
+		member string
+		value  int64
+	}{
+		{"attempts", int64(l.Attempts)},
+		{"replays", int64(l.Replays)},
+		{"version", l.Version},
+		{"partition", int64(l.Partition)},
 	} {
-		if number < 0 || member != "version" && number > math.MaxInt32 {
-			return member
+		if number.value < 0 || number.member != "version" && number.value > math.MaxInt32 {
+			return number.member
 		}
 	}
 	edited := Edited{By: "-", At: l.FirstFailedAt}
@@ -135,11 +141,12 @@ func (l *Letter) unstorable() string {
 			return text.member
 		}
 	}
-	for member, at := range map[string]time.Time{
-		"first_failed_at": l.FirstFailedAt, "failed_at": l.FailedAt, "edited.at": edited.At,
-	} {
-		if at.Year() < 1970 || at.Year() > 9999 {
-			return member
+	for _, moment := range []struct {
+		member string
+		at     time.Time
+	}{{"first_failed_at", l.FirstFailedAt}, {"failed_at", l.FailedAt}, {"edited.at", edited.At}} {
+		if moment.at.Year() < 1970 || moment.at.Year() > 9999 {
+			return moment.member
 		}
 	}
 	return ""

@@ -9,8 +9,8 @@ import (
 
 	"example.com/twinbox/internal/kafkatest"
 	"example.com/twinbox/internal/pgtest"
-	"example.com/twinbox/internal/porttest"
 	"example.com/twinbox/internal/service/servicetest"
+	"example.com/twinbox/internal/smtptest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
@@ -24,7 +24,7 @@ func TestMigrateTopicsServe(t *testing.T) {
 		"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0],
 		"VERIFICATION_SECRET=0123456789abcdef0123456789abcdef",
 		"ENVIRONMENT=" + strings.ToLower(rand.Text()),
-		"SMTP_ADDR=" + porttest.Reserve(t), // there is no mail to send
+		"SMTP_ADDR=" + smtptest.Start(t, nil).Addr(), // readiness asks it
 		"ADMIN_ADDR=127.0.0.1:0",
 	}
 	program.Life(t, environ, "notification/0001_", "notification.mails.v1", func(s servicetest.Serving) {

@@ -83,6 +83,15 @@ type counted struct {
 	release func()
 }
 
+// CloseWrite says that nothing more will be sent. An HTTP server does so behind an answer to a request that it has not
+// read to its end, and waits: closed at once, the connection would be reset, and the answer with it.
+func (c *counted) CloseWrite() error {
+	if half, can := c.Conn.(interface{ CloseWrite() error }); can {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
 // Close closes the connection. Closing twice is fine.
 func (c *counted) Close() error {
 	defer c.release()

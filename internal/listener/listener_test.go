@@ -2,6 +2,7 @@ package listener_test
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"syscall"
@@ -129,4 +130,22 @@ func TestSharesLeaveDescriptorsForTheRest(t *testing.T) {
 	require.LessOrEqual(t, all, n*2/3)
 	require.Equal(t, listener.Least, listener.Share(1<<40))
 	require.LessOrEqual(t, listener.Share(1), listener.Most)
+}
+
+func TestAConnectionCanBeClosedHalf(t *testing.T) {
+	t.Parallel()
+	ln := listener.Limit(listen(t), 1)
+	client := dial(t, ln.Addr().String())
+	conn, err := ln.Accept()
+	require.NoError(t, err)
+	half, can := conn.(interface{ CloseWrite() error })
+	require.True(t, can)
+	require.NoError(t, half.CloseWrite())
+	_, err = client.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	_, err = client.Write([]byte("x"))
+	require.NoError(t, err)
+	_, err = conn.Read(make([]byte, 1))
+	require.NoError(t, err, "the other half is open")
+	require.NoError(t, errors.Join(conn.Close(), ln.Close()))
 }

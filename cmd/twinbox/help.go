@@ -116,6 +116,14 @@ func (OutboxRelease) Help() string {
 func (OutboxTopics) Help() string { return examples("twinbox outbox topics") }
 
 // Help is shown behind a command's own line.
+func (OutboxConfirmRestore) Help() string {
+	return examples(
+		"twinbox outbox confirm-restore --service customer",
+		"twinbox outbox confirm-restore --service customer --yes --reason restored",
+	)
+}
+
+// Help is shown behind a command's own line.
 func (OutboxConfirm) Help() string {
 	return examples("twinbox outbox confirm --topic customer.users.v1 --partitions 12 --yes --reason grown")
 }

@@ -127,6 +127,10 @@ func TestWhatTheServiceIsAsked(t *testing.T) {
 			append([]string{"outbox", "confirm", "--topic", "to", "--partitions", "12", "--force"}, who...),
 			recorded{"outbox/topics/confirm", "", `{` + done + `,"topic":"to","partitions":12,"force":true}`},
 		},
+		"confirm-restore": {
+			append([]string{"outbox", "confirm-restore"}, who...),
+			recorded{"outbox/restore/confirm", "", `{` + done + `}`},
+		},
 		"drop": {
 			[]string{"outbox", "release", "--topic", "to", "--key", "k", "--drop", "12", "--by", "ada"},
 			recorded{"outbox/release", "", `{` + dry + `,"topic":"to","key":"k","drop":12}`},

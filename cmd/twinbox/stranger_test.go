@@ -16,15 +16,16 @@ import (
 
 // changing are the arguments of every command that changes something, each with what it takes to be run.
 var changing = map[string][]string{
-	"dlq replay":       {"--consumer", "c"},
-	"dlq edit":         {"1", "--header", "a=b"},
-	"dlq discard":      {"--consumer", "c"},
-	"dlq import":       {"FILE"},
-	"mail retry":       {anID},
-	"mail mark-sent":   {anID},
-	"outbox confirm":   {"--topic", "t", "--partitions", "12"},
-	"outbox republish": {"--key", "k"},
-	"outbox release":   {"--topic", "t", "--key", "k"},
+	"dlq replay":             {"--consumer", "c"},
+	"dlq edit":               {"1", "--header", "a=b"},
+	"dlq discard":            {"--consumer", "c"},
+	"dlq import":             {"FILE"},
+	"mail retry":             {anID},
+	"mail mark-sent":         {anID},
+	"outbox confirm":         {"--topic", "t", "--partitions", "12"},
+	"outbox republish":       {"--key", "k"},
+	"outbox release":         {"--topic", "t", "--key", "k"},
+	"outbox confirm-restore": {},
 }
 
 // commandsWith are the commands that have the flag, so that one that is added is found.

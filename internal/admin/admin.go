@@ -37,6 +37,8 @@ type Config struct {
 	Publisher message.Publisher
 	// Topics are those that the service writes to.
 	Topics Topics
+	// Restore confirms a restore of the database.
+	Restore Restore
 	// Consumers are the service's consumers.
 	Consumers []Consumer
 	// Metrics hold the consumers' counts.

@@ -28,6 +28,7 @@ const (
 	codePartitionCount   web.Code = "partition_count"
 	codeNotDrained       web.Code = "not_drained"
 	codeUnchanged        web.Code = "partitions_unchanged"
+	codeConsuming        web.Code = "consuming"
 )
 
 var (
@@ -56,6 +57,11 @@ var sentinels = []struct {
 	{
 		outbox.ErrPartitionsUnchanged, http.StatusNotFound, codeUnchanged,
 		"The topic's keys are spread over that many partitions already, or the relay has never seen the topic.",
+	},
+	{
+		ErrConsuming, http.StatusConflict, codeConsuming,
+		"An instance of the service still consumes, so its offsets cannot go back. Stop all instances and start them " +
+			"again: they wait for this before they consume. A stopped one may count for KAFKA_SESSION_TIMEOUT.",
 	},
 	{
 		outbox.ErrRestoring, http.StatusConflict, codeRestoring,

@@ -45,7 +45,7 @@ func setup(t *testing.T, change ...func(*admin.Config, *http.Server)) *bundle {
 	}
 	cfg := admin.Config{
 		Service: "test", Environment: "here", Token: token, Pool: b.pool, Publisher: b.publisher,
-		Metrics: prometheus.NewRegistry(), Topics: &brokerTopics{},
+		Metrics: prometheus.NewRegistry(), Topics: &brokerTopics{}, Restore: &restored{},
 		Log: slog.New(slog.DiscardHandler),
 	}
 	b.server = httptest.NewUnstartedServer(nil)

@@ -59,7 +59,8 @@ func open(ctx context.Context, cfg Config, host service.Host, admin *service.Adm
 	}
 	node, err := eventing.Open(ctx, eventing.Setup{
 		Service: name, Config: cfg.Config, Topics: cfg.Topics(), Migrations: migrations.ForCustomer(),
-		Tables:   []string{"users", "idempotency_key", "signup_allowance", "profile", "verification_mail"},
+		Tables: []string{"users", "idempotency_key", "signup_allowance", "profile", "verification_mail"},
+		Source: contract.SourceCustomer, Adopt: adopt,
 		Validate: events.Validate, Admin: admin, Log: host.Log,
 	})
 	if err != nil {

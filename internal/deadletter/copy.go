@@ -24,8 +24,11 @@ const (
 	headerHandler       = "dlq_handler"
 )
 
+// CopyPrefix begins the names of the topics for copies.
+const CopyPrefix = "dlq."
+
 // CopyTopic is where the copies of a group's dead letters of a topic go.
-func CopyTopic(group, topic string) string { return "dlq." + group + "." + topic }
+func CopyTopic(group, topic string) string { return CopyPrefix + group + "." + topic }
 
 // Copy is the letter as a record for other tools: the key and the headers that came, in their order, and behind them
 // why it is here. The value is the payload that came. A copy is not replayed: the row is.

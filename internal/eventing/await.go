@@ -40,12 +40,20 @@ func (n *Node) checkSchema(ctx context.Context) error {
 }
 
 // checkWriters asks whether events may be added. After a restore into another cluster the relay has to put the cursor
-// right first: an event added before that could take a number among the old ones and be lost. What no relay cures is an
-// error at once.
+// right first, and after one that the broker knows better an operator has to confirm: an event added before that could
+// take a number among the old ones and be lost. Whether there was one only the broker can say; while it is down nobody
+// waits for it. What no relay cures is an error at once.
 func (n *Node) checkWriters(ctx context.Context) error {
 	err := outbox.CheckWriters(ctx, n.Pool)
-	if refused, is := errors.AsType[*outbox.CheckError](err); is && !refused.Has("restored") {
-		return backoff.Permanent(err)
+	refused, is := errors.AsType[*outbox.CheckError](err)
+	switch {
+	case !is || refused.Has(outbox.CodeRestored):
+		return err
+	case refused.Has(outbox.CodeNotCompared):
+		if n.dependencies.broker.Down() {
+			return nil
+		}
+		return err
 	}
-	return err
+	return backoff.Permanent(err)
 }

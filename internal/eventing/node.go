@@ -18,9 +18,10 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// Setup is what a node needs to know. All fields are required.
+// Setup is what a node needs to know. All fields but Source and Adopt are required.
 type Setup struct {
 	Service    string // names the service towards database and broker
+	Source     string // of its events. Empty: no restore of its database is looked for
 	Config     Config
 	Migrations []migrations.Set
 	Topics     []kafka.Topic                // that it writes to
@@ -28,6 +29,10 @@ type Setup struct {
 	Validate   func(cloudevent.Event) error // the contract, on both sides
 	Admin      *service.Admin               // receives checks and metrics
 	Log        *slog.Logger
+
+	// Adopt brings back what an event of the service says that a restore took from its database; see outbox.ConfirmRestore.
+	// Without it only the numbers go on behind such events.
+	Adopt func(context.Context, pgx.Tx, cloudevent.Event) error
 }
 
 // Node is one service's events: what it writes and what it consumes.
@@ -42,6 +47,7 @@ type Node struct {
 	publisher    *kafka.Publisher
 	lag          *kafka.LagReader
 	relay        *outbox.Relay
+	restore      *restore
 	consumers    []*consumer
 	copies       *copies
 	limited      *service.LimitedLog
@@ -73,6 +79,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	n.Outbox, err = outbox.New(outbox.Config{
 		MaxEventBytes: setup.Config.Outbox.MaxEventBytes,
 		Validate:      setup.Validate,
+		Refuse:        n.refuse,
 		OnConflict:    outbox.OnConflict(setup.Config.Outbox.OnConflict),
 		Log:           setup.Log,
 		Registerer:    setup.Admin.Registry(),
@@ -88,6 +95,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if n.lag, err = newLagReader(setup.Config.Client(setup.Service)); err != nil {
 		return nil, fmt.Errorf("open lag reader: %w", err)
 	}
+	n.restore = newRestore(n)
 	if n.relay, err = outbox.NewRelay(relayConfig(n, setup)); err != nil {
 		return nil, fmt.Errorf("open relay: %w", err)
 	}
@@ -111,7 +119,7 @@ const retryFor = 500 * time.Millisecond
 
 func relayConfig(n *Node, setup Setup) outbox.RelayConfig {
 	cfg := setup.Config.Outbox
-	return outbox.RelayConfig{
+	relay := outbox.RelayConfig{
 		Connect:        n.connectRelay,
 		Publisher:      n.publisher,
 		Destination:    n.dependencies.broker,
@@ -129,6 +137,10 @@ func relayConfig(n *Node, setup Setup) outbox.RelayConfig {
 		Log:            setup.Log,
 		Registerer:     setup.Admin.Registry(),
 	}
+	if setup.Source != "" {
+		relay.Published = n.restore.newest
+	}
+	return relay
 }
 
 // connectRelay waits until the database is there, so that the relay is back with it and not when its own pause ends.

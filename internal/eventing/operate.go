@@ -20,6 +20,7 @@ func (n *Node) offerOperations() error {
 		Pool:        n.Pool,
 		Publisher:   n.publisher,
 		Topics:      topicsOf(n.setup),
+		Restore:     n.restore,
 		Consumers:   consumers,
 		Metrics:     n.setup.Admin.Registry(),
 		Mails:       n.Mails,

@@ -124,3 +124,16 @@ func Settle(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) (
 	}
 	return settled, nil
 }
+
+const rememberRow = `
+update lease set state = 'done', ended_at = clock_timestamp(), token = null, error = null
+where handler = $1 and event_id = $2 and state <> 'done'`
+
+// Remember records that an effect has happened of which a restored database knows that it is owed, and not that it was
+// done. A row that is not there stays so.
+func Remember(ctx context.Context, tx pgx.Tx, handler, eventID string) error {
+	if _, err := tx.Exec(ctx, rememberRow, handler, eventID); err != nil {
+		return fmt.Errorf("remember effect: %w", err)
+	}
+	return nil
+}

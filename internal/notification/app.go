@@ -38,7 +38,8 @@ func Run(ctx context.Context, cfg Config, host service.Host) error {
 	}
 	node, err := eventing.Open(ctx, eventing.Setup{
 		Service: name, Config: cfg.Config, Topics: cfg.Topics(), Migrations: migrations.ForNotification(),
-		Tables:   []string{"contact", "mail", "lease"},
+		Tables: []string{"contact", "mail", "lease"},
+		Source: contract.SourceNotification, Adopt: adopt,
 		Validate: events.Validate, Admin: admin, Log: host.Log,
 	})
 	if err != nil {

@@ -34,6 +34,11 @@ type keyCount struct {
 const anyVersion = -1
 
 func (o *Outbox) batch(events []Event, cause cloudevent.Cause) (*batch, error) {
+	if o.cfg.Refuse != nil {
+		if err := o.cfg.Refuse(); err != nil {
+			return nil, fmt.Errorf("add events: %w", err)
+		}
+	}
 	now := o.cfg.Now()
 	kept, index := make([]Event, 0, len(events)), make([]int, 0, len(events))
 	ids := givenIDs{outbox: o}

@@ -59,23 +59,28 @@ func (c *checklist) err() error {
 const checkWritersSQL = `
 select sysid is distinct from (select system_identifier from pg_control_system()),
     (select coalesce(max(position), 0) from public.outbox)
-        > coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0)
+        > coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0),
+    coalesce(restored, ''), coalesce(compared <> 'new' and compared <> ` + incarnation + `, false)
 from public.outbox_cursor where name = $1`
 
 // CheckWriters says whether events may be added: not in a database that was restored from another cluster before a
-// relay has made the cursor this cluster's own, and not if the restore lost the value of the sequence. New events would
-// get numbers among the old ones, and be lost. A service that adds events asks after its relay has started, before it
-// takes requests, and asks again while the answer is a [*CheckError] with the code "restored".
+// relay has made the cursor this cluster's own, not if the restore lost the value of the sequence, and not before a
+// restore that the relay has found is confirmed. New events would get numbers among the old ones, and be lost. A service
+// that adds events asks after its relay has started, before it takes requests, and asks again while the answer is a
+// [*CheckError] with the code [CodeRestored], or [CodeNotCompared] while the broker can be asked.
 func CheckWriters(ctx context.Context, db DB) error {
 	rows, err := db.Query(ctx, checkWritersSQL, cursorName)
 	if err != nil {
 		return fmt.Errorf("check outbox for writers: %w", err)
 	}
 	var c checklist
-	var restored, behind, found bool
-	_, err = pgx.ForEachRow(rows, []any{&restored, &behind}, func() error {
+	var restored, behind, changed, found bool
+	var lost string
+	_, err = pgx.ForEachRow(rows, []any{&restored, &behind, &lost, &changed}, func() error {
 		found = true
-		c.refuse(restored, "restored", "the database comes from another cluster; its relay has to lead first")
+		c.refuse(restored, CodeRestored, "the database comes from another cluster; its relay has to lead first")
+		c.refuse(lost != "", CodeRestored, lost)
+		c.refuse(lost == "" && changed, CodeNotCompared, "its relay has to lead and to ask the broker first")
 		c.refuse(behind, "sequence_behind", "the sequence is behind the positions in the table")
 		return nil
 	})

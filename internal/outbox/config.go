@@ -39,6 +39,10 @@ type RelayConfig struct {
 	// while the broker has more partitions already.
 	SpreadKeys func(topics map[string]int32)
 
+	// Published, if set, returns the newest events of the topics as the broker holds them, some hundred of each partition.
+	// It finds a restore of an older state of the database, see restore.go; only events that this outbox can have written
+	// belong there. While it fails, nothing is published.
+	Published func(context.Context) ([]Published, error)
 	// Wake is [Outbox.Wake], or nil where nothing is written in this process.
 	Wake <-chan struct{}
 	// Listen lets relays tell each other of commits: one that follows notifies, at most 50 times a second, and the one

@@ -22,6 +22,7 @@ type cursor struct {
 	marks      marks
 	win        *window   // the open one, if any
 	old        *leftover // of a restore, if any
+	standing   standing  // towards the broker, when the cursor was loaded
 }
 
 // window is the rows that are visible in it and not in done. They are published in the order of their positions.
@@ -34,7 +35,7 @@ type window struct {
 const loadSQL = `
 select generation, coalesce(sysid, 0), (select system_identifier from pg_control_system()),
     done::text, head, win::text, win_head, win_pos, mark_x, mark_h,
-    old_done::text, old_head, old_win::text, old_win_pos, old_limit, old_pos
+    old_done::text, old_head, old_win::text, old_win_pos, old_limit, old_pos, ` + standingColumns + `
 from public.outbox_cursor where name = $1`
 
 // loadCursor reads what is published.
@@ -49,7 +50,8 @@ func loadCursor(ctx context.Context, conn *pgx.Conn) (cursor, error) {
 		heads                             []int64
 	)
 	err := conn.QueryRow(ctx, loadSQL, cursorName).Scan(&c.generation, &c.sysid, &c.here, &done, &c.head,
-		&win, &winHead, &winPos, &xids, &heads, &oldDone, &oldHead, &oldWin, &oldWinPos, &limit, &oldPos)
+		&win, &winHead, &winPos, &xids, &heads, &oldDone, &oldHead, &oldWin, &oldWinPos, &limit, &oldPos,
+		&c.standing.restored, &c.standing.compared, &c.standing.isNew)
 	if err != nil {
 		return c, fmt.Errorf("load cursor: %w", err)
 	}

@@ -9,7 +9,8 @@
 //	snapshot.go marks.go reader.go         which rows are to be published, and what is remembered of it
 //	change.go                              how the cursor is changed, by whoever still leads and by nobody else
 //	page.go headers.go                     a row made an event again
-//	cursor.go rebase.go session.go         the stored state, a restored database, what a server must be like
+//	cursor.go rebase.go session.go         the stored state, another cluster's database, what a server must be like
+//	restore.go                             a database that knows less than the broker
 //	relay.go lease.go lead.go              who publishes
 //	source.go drain.go ahead.go            a window's pages, read ahead of their sending
 //	face.go send.go call.go settle.go      a call of Publish, what to do when it fails

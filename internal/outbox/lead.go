@@ -55,6 +55,9 @@ func (r *Relay) lead(ctx context.Context, conn *pgx.Conn, t *term) error {
 			return err
 		}
 	}
+	if err := l.awaitRestore(ctx); err != nil {
+		return err
+	}
 	if err := l.awaitTopics(ctx); err != nil {
 		return err
 	}

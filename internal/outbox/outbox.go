@@ -23,6 +23,9 @@ type Config struct {
 	OnConflict OnConflict
 	// Log is told of conflicts that OnConflict lets pass. Default nowhere.
 	Log *slog.Logger
+	// Refuse, if set, keeps events from being added for as long as it returns an error, see [Relay.Restored]. Records
+	// ([Outbox.AddRecord]) are added all the same.
+	Refuse func() error
 	// Now is the clock for events that name no time. Default time.Now.
 	Now func() time.Time
 	// Registerer takes the metric outbox_events_added_total{topic}. Optional.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,15 +20,16 @@ import (
 // passes it; per key and topic, first occurrences are in the order of versions, whatever fails, restarts or hangs. Not
 // guaranteed: that an event is sent once, nor any order across keys.
 type Relay struct {
-	cfg     RelayConfig
-	log     *slog.Logger
-	metrics *relayMetrics
-	health  health
-	pages   *pager
-	sender  sender
-	recent  recent
-	last    *term // nil: never led, or gave its lease back
-	ready   bool  // a session passed all checks once: what is wrong later may pass
+	cfg      RelayConfig
+	log      *slog.Logger
+	metrics  *relayMetrics
+	health   health
+	pages    *pager
+	sender   sender
+	recent   recent
+	last     *term // nil: never led, or gave its lease back
+	restored atomic.Pointer[CheckError]
+	ready    bool // a session passed all checks once: what is wrong later may pass
 }
 
 // NewRelay returns a [*CheckError] that lists everything wrong with the configuration. It connects to nothing.

@@ -150,6 +150,16 @@ type ConfirmPartitionsRequest struct {
 	Topic  string `json:"topic"`
 }
 
+// ConfirmRestoreRequest defines model for ConfirmRestoreRequest.
+type ConfirmRestoreRequest struct {
+	// By Who asks. For the audit; nobody checks it.
+	By     By   `json:"by"`
+	DryRun bool `json:"dry_run"`
+
+	// Reason Why. For the audit.
+	Reason Reason `json:"reason"`
+}
+
 // ConsumerStats defines model for ConsumerStats.
 type ConsumerStats struct {
 	Consumer string `json:"consumer"`
@@ -509,7 +519,8 @@ type ParkedKey struct {
 // Problem defines model for Problem.
 type Problem struct {
 	// Code Stable. Beside those of api/openapi.yaml that are of no business: 401 `unauthorized`; 403 `operations_off`; 404
-	// `not_parked`, `no_mails`, `partitions_unchanged`; 409 `not_waiting`, `restoring`, `not_drained`, `partition_count`;
+	// `not_parked`, `no_mails`, `partitions_unchanged`; 409 `not_waiting`, `restoring`, `not_drained`,
+	// `partition_count`, `consuming`;
 	// 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
 	// `missing_filter`, `nothing_selected`, `nothing_to_edit`, `invalid_headers`.
 	Code   string `json:"code"`
@@ -759,6 +770,9 @@ type ReleaseOutboxKeyJSONRequestBody = ReleaseRequest
 
 // RepublishOutboxJSONRequestBody defines body for RepublishOutbox for application/json ContentType.
 type RepublishOutboxJSONRequestBody = RepublishRequest
+
+// ConfirmRestoreJSONRequestBody defines body for ConfirmRestore for application/json ContentType.
+type ConfirmRestoreJSONRequestBody = ConfirmRestoreRequest
 
 // ConfirmPartitionsJSONRequestBody defines body for ConfirmPartitions for application/json ContentType.
 type ConfirmPartitionsJSONRequestBody = ConfirmPartitionsRequest
@@ -1038,6 +1052,30 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /admin/v1/outbox/republish (the `RepublishOutbox` operationId).
 	RepublishOutbox(ctx context.Context, body RepublishOutboxJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfirmRestoreWithBody Go on with a restored database
+	//
+	// For a service whose relay publishes nothing and is unready with `restored`: the broker holds events that the
+	// database does not know. They are taken back from the broker, the numbers of their keys go on behind them, and the
+	// service's consumers read their topics from the beginning; what the inbox remembers they skip. A line's `result`
+	// counts the events. It is refused with `consuming` while an instance of the service consumes.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /admin/v1/outbox/restore/confirm (the `ConfirmRestore` operationId).
+	ConfirmRestoreWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ConfirmRestore Go on with a restored database
+	//
+	// For a service whose relay publishes nothing and is unready with `restored`: the broker holds events that the
+	// database does not know. They are taken back from the broker, the numbers of their keys go on behind them, and the
+	// service's consumers read their topics from the beginning; what the inbox remembers they skip. A line's `result`
+	// counts the events. It is refused with `consuming` while an instance of the service consumes.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /admin/v1/outbox/restore/confirm (the `ConfirmRestore` operationId).
+	ConfirmRestore(ctx context.Context, body ConfirmRestoreJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetOutboxStatus How far the outbox is published, who publishes it, and which keys are parked
 	//
@@ -1540,6 +1578,50 @@ func (c *Client) RepublishOutboxWithBody(ctx context.Context, contentType string
 // Corresponds with POST /admin/v1/outbox/republish (the `RepublishOutbox` operationId).
 func (c *Client) RepublishOutbox(ctx context.Context, body RepublishOutboxJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRepublishOutboxRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfirmRestoreWithBody Go on with a restored database
+//
+// For a service whose relay publishes nothing and is unready with `restored`: the broker holds events that the
+// database does not know. They are taken back from the broker, the numbers of their keys go on behind them, and the
+// service's consumers read their topics from the beginning; what the inbox remembers they skip. A line's `result`
+// counts the events. It is refused with `consuming` while an instance of the service consumes.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /admin/v1/outbox/restore/confirm (the `ConfirmRestore` operationId).
+func (c *Client) ConfirmRestoreWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfirmRestoreRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ConfirmRestore Go on with a restored database
+//
+// For a service whose relay publishes nothing and is unready with `restored`: the broker holds events that the
+// database does not know. They are taken back from the broker, the numbers of their keys go on behind them, and the
+// service's consumers read their topics from the beginning; what the inbox remembers they skip. A line's `result`
+// counts the events. It is refused with `consuming` while an instance of the service consumes.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /admin/v1/outbox/restore/confirm (the `ConfirmRestore` operationId).
+func (c *Client) ConfirmRestore(ctx context.Context, body ConfirmRestoreJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewConfirmRestoreRequest(c.Server, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2594,6 +2676,46 @@ func NewRepublishOutboxRequestWithBody(server string, contentType string, body i
 	return req, nil
 }
 
+// NewConfirmRestoreRequest calls the generic ConfirmRestore builder with application/json body
+func NewConfirmRestoreRequest(server string, body ConfirmRestoreJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewConfirmRestoreRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewConfirmRestoreRequestWithBody constructs an http.Request for the ConfirmRestore method, with any body, and a specified content type
+func NewConfirmRestoreRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/v1/outbox/restore/confirm")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewGetOutboxStatusRequest constructs an http.Request for the GetOutboxStatus method
 func NewGetOutboxStatusRequest(server string) (*http.Request, error) {
 	var err error
@@ -2972,6 +3094,30 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /admin/v1/outbox/republish (the `RepublishOutbox` operationId).
 	RepublishOutboxWithResponse(ctx context.Context, body RepublishOutboxJSONRequestBody, reqEditors ...RequestEditorFn) (*RepublishOutboxResponse, error)
+
+	// ConfirmRestoreWithBodyWithResponse Go on with a restored database
+	//
+	// For a service whose relay publishes nothing and is unready with `restored`: the broker holds events that the
+	// database does not know. They are taken back from the broker, the numbers of their keys go on behind them, and the
+	// service's consumers read their topics from the beginning; what the inbox remembers they skip. A line's `result`
+	// counts the events. It is refused with `consuming` while an instance of the service consumes.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/outbox/restore/confirm (the `ConfirmRestore` operationId).
+	ConfirmRestoreWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmRestoreResponse, error)
+
+	// ConfirmRestoreWithResponse Go on with a restored database
+	//
+	// For a service whose relay publishes nothing and is unready with `restored`: the broker holds events that the
+	// database does not know. They are taken back from the broker, the numbers of their keys go on behind them, and the
+	// service's consumers read their topics from the beginning; what the inbox remembers they skip. A line's `result`
+	// counts the events. It is refused with `consuming` while an instance of the service consumes.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/v1/outbox/restore/confirm (the `ConfirmRestore` operationId).
+	ConfirmRestoreWithResponse(ctx context.Context, body ConfirmRestoreJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmRestoreResponse, error)
 
 	// GetOutboxStatusWithResponse How far the outbox is published, who publishes it, and which keys are parked
 	//
@@ -3798,6 +3944,47 @@ func (r RepublishOutboxResponse) ContentType() string {
 	return ""
 }
 
+type ConfirmRestoreResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ConfirmRestoreResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ConfirmRestoreResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ConfirmRestoreResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ConfirmRestoreResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ConfirmRestoreResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetOutboxStatusResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -4365,6 +4552,42 @@ func (c *ClientWithResponses) RepublishOutboxWithResponse(ctx context.Context, b
 		return nil, err
 	}
 	return ParseRepublishOutboxResponse(rsp)
+}
+
+// ConfirmRestoreWithBodyWithResponse Go on with a restored database
+//
+// For a service whose relay publishes nothing and is unready with `restored`: the broker holds events that the
+// database does not know. They are taken back from the broker, the numbers of their keys go on behind them, and the
+// service's consumers read their topics from the beginning; what the inbox remembers they skip. A line's `result`
+// counts the events. It is refused with `consuming` while an instance of the service consumes.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/outbox/restore/confirm (the `ConfirmRestore` operationId).
+func (c *ClientWithResponses) ConfirmRestoreWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ConfirmRestoreResponse, error) {
+	rsp, err := c.ConfirmRestoreWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfirmRestoreResponse(rsp)
+}
+
+// ConfirmRestoreWithResponse Go on with a restored database
+//
+// For a service whose relay publishes nothing and is unready with `restored`: the broker holds events that the
+// database does not know. They are taken back from the broker, the numbers of their keys go on behind them, and the
+// service's consumers read their topics from the beginning; what the inbox remembers they skip. A line's `result`
+// counts the events. It is refused with `consuming` while an instance of the service consumes.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/v1/outbox/restore/confirm (the `ConfirmRestore` operationId).
+func (c *ClientWithResponses) ConfirmRestoreWithResponse(ctx context.Context, body ConfirmRestoreJSONRequestBody, reqEditors ...RequestEditorFn) (*ConfirmRestoreResponse, error) {
+	rsp, err := c.ConfirmRestore(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfirmRestoreResponse(rsp)
 }
 
 // GetOutboxStatusWithResponse How far the outbox is published, who publishes it, and which keys are parked
@@ -4961,6 +5184,31 @@ func ParseRepublishOutboxResponse(rsp *http.Response) (*RepublishOutboxResponse,
 	return response, nil
 }
 
+// ParseConfirmRestoreResponse parses an HTTP response from a ConfirmRestoreWithResponse call
+func ParseConfirmRestoreResponse(rsp *http.Response) (*ConfirmRestoreResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ConfirmRestoreResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+	}
+
+	return response, nil
+}
+
 // ParseGetOutboxStatusResponse parses an HTTP response from a GetOutboxStatusWithResponse call
 func ParseGetOutboxStatusResponse(rsp *http.Response) (*GetOutboxStatusResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -5146,6 +5394,9 @@ type ServerInterface interface {
 	// RepublishOutbox Send published events again, with the same ids
 	// (POST /admin/v1/outbox/republish)
 	RepublishOutbox(w http.ResponseWriter, r *http.Request)
+	// ConfirmRestore Go on with a restored database
+	// (POST /admin/v1/outbox/restore/confirm)
+	ConfirmRestore(w http.ResponseWriter, r *http.Request)
 	// GetOutboxStatus How far the outbox is published, who publishes it, and which keys are parked
 	// (GET /admin/v1/outbox/status)
 	GetOutboxStatus(w http.ResponseWriter, r *http.Request)
@@ -5263,6 +5514,12 @@ func (_ Unimplemented) ReleaseOutboxKey(w http.ResponseWriter, r *http.Request) 
 // RepublishOutbox Send published events again, with the same ids
 // (POST /admin/v1/outbox/republish)
 func (_ Unimplemented) RepublishOutbox(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ConfirmRestore Go on with a restored database
+// (POST /admin/v1/outbox/restore/confirm)
+func (_ Unimplemented) ConfirmRestore(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -5928,6 +6185,19 @@ func (siw *ServerInterfaceWrapper) RepublishOutbox(w http.ResponseWriter, r *htt
 	handler.ServeHTTP(w, r)
 }
 
+// ConfirmRestore operation middleware
+func (siw *ServerInterfaceWrapper) ConfirmRestore(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ConfirmRestore(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetOutboxStatus operation middleware
 func (siw *ServerInterfaceWrapper) GetOutboxStatus(w http.ResponseWriter, r *http.Request) {
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -6116,6 +6386,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/admin/v1/outbox/topics/confirm", wrapper.ConfirmPartitions)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/admin/v1/outbox/restore/confirm", wrapper.ConfirmRestore)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/admin/v1/inbox/stats", wrapper.GetInboxStats)

@@ -159,12 +159,18 @@ func sameRecord(f inbox.Remembered, l deadletter.Known) bool {
 // letterOutcome is what became of an event that is a dead letter.
 func letterOutcome(l deadletter.Summary) string {
 	switch {
-	case l.State == deadletter.Waiting && l.Parked():
-		return "parked"
-	case l.State == deadletter.Waiting:
-		return "dead"
-	case l.Outcome != "":
+	case l.State != deadletter.Waiting && l.Outcome != "":
 		return string(l.State) + ", " + l.Outcome
+	case l.State != deadletter.Waiting:
+		return string(l.State)
+	case l.Code == inbox.CodeGap, l.Code == inbox.CodeJump:
+		return string(inbox.Gap)
+	case l.Parked():
+		return string(inbox.Parked)
+	case l.Code == inbox.CodeConflict:
+		return string(inbox.Conflict)
+	case l.Code == inbox.CodeTooOld:
+		return string(inbox.Expired)
 	}
-	return string(l.State)
+	return string(inbox.Dead)
 }

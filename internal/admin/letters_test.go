@@ -92,6 +92,9 @@ func TestLookupOfADeadLetter(t *testing.T) {
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
 	for want, l := range map[string]filed{
 		"dead":            {"a", "e1", "permanent", "c", "waiting", "", 1},
+		"gap":             {"a", "e5", "parked", "version_gap", "waiting", "", 1},
+		"expired":         {"a", "e6", "permanent", "too_old", "waiting", "", 1},
+		"conflict":        {"a", "e7", "permanent", "id_conflict", "waiting", "", 1},
 		"parked":          {"a", "e2", "parked", "parked_behind", "waiting", "", 1},
 		"discarded":       {"a", "e3", "parked", "parked_behind", "discarded", "", 1},
 		"replayed, stale": {"a", "e4", "permanent", "c", "replayed", "stale", 1},
@@ -160,7 +163,7 @@ func TestLookupTellsRecordsOfOneIDApart(t *testing.T) {
 		}
 		return list
 	}
-	require.Equal(t, []string{"applied false", "dead true"}, outcomes("e1", "another"))
+	require.Equal(t, []string{"applied false", "conflict true"}, outcomes("e1", "another"))
 	require.Equal(t, []string{"replayed, applied true"}, outcomes("e2", "1"))
 }
 

@@ -4,6 +4,7 @@
 GO      ?= go
 TOOL     = CGO_ENABLED=0 $(GO) tool -modfile=tools.mod
 LINT     = CGO_ENABLED=0 $(GO) tool -modfile=golangci-lint.mod golangci-lint
+LINT_API = CGO_ENABLED=0 $(GO) tool -modfile=openapi-lint.mod vacuum lint --no-banner --no-style --details
 COMPOSE ?= docker compose
 SERVICE ?= customer
 NOTIFICATIONS ?= 1
@@ -18,7 +19,7 @@ GENERATED = find . \( -name '*.gen.go' -o -path ./docs/configuration.md \) -not 
 	LC_ALL=C sort
 
 .DEFAULT_GOAL := help
-.PHONY: help build run up down reset test test-long test-kafka test-pg18 kafka lint fmt vet generate verify migrate rename guide bench clean
+.PHONY: help build run up down reset test test-long test-kafka test-pg18 kafka lint lint-api fmt vet generate verify migrate rename guide bench clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +64,10 @@ kafka: ## a real Apache Kafka in the foreground, to try things by hand
 
 lint: ## golangci-lint with the rules of .golangci.yml
 	$(LINT) run ./...
+
+lint-api: ## vacuum on openapi.yaml and admin.yaml, with the rules of api/vacuum.yaml
+	@for document in api/openapi.yaml api/admin.yaml; do \
+		$(LINT_API) --ruleset api/vacuum.yaml --fail-severity warn --remote=false $$document || exit 1; done
 
 fmt: ## format the Go files
 	$(LINT) fmt ./...

@@ -21,7 +21,9 @@ func standard(t *testing.T, name string) *jsonschema.Schema {
 	compiler := jsonschema.NewCompiler()
 	root := ""
 	for _, file := range map[string][]string{
-		"openapi":  {"openapi-3.1-dialect.yaml", "openapi-3.1-meta.yaml", "openapi-3.1-schema.yaml", "openapi-3.1-schema-base.yaml"},
+		"openapi": {
+			"openapi-3.1-dialect.yaml", "openapi-3.1-meta.yaml", "openapi-3.1-schema.yaml", "openapi-3.1-schema-base.yaml",
+		},
 		"asyncapi": {"asyncapi-3.0.0.json"},
 	}[name] {
 		data, err := os.ReadFile("testdata/standards/" + file)
@@ -63,8 +65,8 @@ func TestDocumentsKeepToTheirFormats(t *testing.T) {
 	require.Error(t, asyncapi.Validate(broken))
 }
 
-// What is declared is used, and no member is without a value: a comma in the wrong place of YAML makes a member of half a
-// sentence, which no reader of schemas minds.
+// What is declared is used, and no member is without a value: a comma in the wrong place of YAML makes a member of half
+// a sentence, which no reader of schemas minds.
 func TestNothingIsDeclaredForNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"openapi.yaml", "admin.yaml", "asyncapi.yaml"} {

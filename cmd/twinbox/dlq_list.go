@@ -81,6 +81,9 @@ func (c *DLQList) groups(ctx context.Context, to streams, services []*client.Ser
 		whole:   []string{"CONSUMER", "CODE", "LATEST"}, omit: []string{"KEYS", "TYPE", "LAST", "ERROR"},
 	}
 	for _, a := range answers {
+		if a.value.More {
+			to.warn(a.service.Name + " has more and smaller groups; pick some of them with --consumer or --code")
+		}
 		for _, g := range a.value.Items {
 			groups = append(groups, group{a.service.Name, g})
 			t.add(g.Consumer, g.Code, g.Type, g.Count, g.Keys, moment(g.Newest), letterID(a.service.Name, g.Example), g.Error)

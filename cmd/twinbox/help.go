@@ -19,7 +19,11 @@ func (KafkaCommand) Help() string { return examples("twinbox kafka --addr 127.0.
 
 // Help is shown behind a command's own line.
 func (AuditCommand) Help() string {
-	return examples("twinbox audit --since 1h", "twinbox audit --by ada --verb discard", "twinbox audit --subject customer/17")
+	return examples(
+		"twinbox audit --since 1h",
+		"twinbox audit --by ada --verb discard",
+		"twinbox audit --subject customer/17",
+	)
 }
 
 // Help is shown behind a command's own line.
@@ -42,19 +46,28 @@ func (DLQShow) Help() string {
 
 // Help is shown behind a command's own line.
 func (DLQReplay) Help() string {
-	return examples("twinbox dlq replay customer/17", "twinbox dlq replay --code handler_failed --rate 50 --yes --reason mended",
-		"twinbox dlq replay --all --yes --reason mended")
+	return examples(
+		"twinbox dlq replay customer/17",
+		"twinbox dlq replay --code handler_failed --rate 50 --yes --reason mended",
+		"twinbox dlq replay --all --yes --reason mended",
+	)
 }
 
 // Help is shown behind a command's own line.
 func (DLQEdit) Help() string {
-	return examples("twinbox dlq edit customer/17", "twinbox dlq edit customer/17 --payload mended.json --yes --reason typo",
-		"twinbox dlq edit customer/17 --header ce_id=01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10")
+	return examples(
+		"twinbox dlq edit customer/17",
+		"twinbox dlq edit customer/17 --payload mended.json --yes --reason typo",
+		"twinbox dlq edit customer/17 --header ce_id=01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10",
+	)
 }
 
 // Help is shown behind a command's own line.
 func (DLQDiscard) Help() string {
-	return examples("twinbox dlq discard customer/17", "twinbox dlq discard --code schema_violation --since 2d --yes --reason agreed")
+	return examples(
+		"twinbox dlq discard customer/17",
+		"twinbox dlq discard --code schema_violation --since 2d --yes --reason agreed",
+	)
 }
 
 // Help is shown behind a command's own line.
@@ -104,12 +117,17 @@ func (OutboxTail) Help() string {
 
 // Help is shown behind a command's own line.
 func (OutboxRepublish) Help() string {
-	return examples("twinbox outbox republish --since 1h", "twinbox outbox republish --service customer --from 1 --to 500 --yes --reason restored")
+	return examples(
+		"twinbox outbox republish --since 1h",
+		"twinbox outbox republish --service customer --from 1 --to 500 --yes --reason restored",
+	)
 }
 
 // Help is shown behind a command's own line.
 func (OutboxRelease) Help() string {
-	return examples("twinbox outbox release --topic customer.users.v1 --key 01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10 --yes --reason mended")
+	return examples(
+		"twinbox outbox release --topic customer.users.v1 --key 01980a5c-52d4-7c3b-9a44-0d6f3f1f2a10 --yes --reason mended",
+	)
 }
 
 // Help is shown behind a command's own line.

@@ -42,12 +42,12 @@ func (s *server) GroupDeadLetters(w http.ResponseWriter, r *http.Request) {
 			return adminapi.DeadLetterGroups{}, err
 		}
 		groups, err := s.letters.Groups(ctx, filterOf(request))
-		out := adminapi.DeadLetterGroups{Items: make([]adminapi.DeadLetterGroup, len(groups))}
-		for i, g := range groups {
-			out.Items[i] = adminapi.DeadLetterGroup{
+		out := adminapi.DeadLetterGroups{Items: []adminapi.DeadLetterGroup{}, More: len(groups) > maxLimit}
+		for _, g := range groups[:min(len(groups), maxLimit)] {
+			out.Items = append(out.Items, adminapi.DeadLetterGroup{
 				Consumer: g.Consumer, Code: g.Code, Type: g.EventType, Count: g.Count, Keys: g.Keys,
 				Oldest: g.Oldest, Newest: g.Newest, Error: g.Example, Example: g.ExampleID,
-			}
+			})
 		}
 		return out, err
 	})

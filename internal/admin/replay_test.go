@@ -56,7 +56,8 @@ func TestReplaySumsTheConsumersUp(t *testing.T) {
 			consumer("b", inbox.ReplayReport{Matched: 2, Duplicate: 1, Refused: 1}, nil, &calls),
 		}
 	})
-	_, line := b.replay(t, `{"by":"ada","reason":"r","dry_run":false,"filter":{"key":"k"},"rate":2.5,"force":true,"accept_gap":true}`)
+	_, line := b.replay(t, `{"by":"ada","reason":"r","dry_run":false,"filter":{"key":"k"},"rate":2.5,"force":true,
+		"accept_gap":true}`)
 	require.EqualValues(t, 3, line.Result.Count)
 	require.EqualValues(t, 2, line.Result.Failed)
 	require.Equal(t, []adminapi.Failure{{Subject: "7", Code: "handler_failed", Detail: "e"}}, *line.Result.Errors)

@@ -15,8 +15,8 @@ const MaxLine = 8 << 20
 // ErrLineTooLong says that a line is longer than [MaxLine].
 var ErrLineTooLong = errors.New("the line is too long")
 
-// Lines reads line by line, without the line ends and the blanks around. One that is too long comes as [ErrLineTooLong],
-// and the next one after it; any other error is the last thing that comes. A line is the reader's again with the next.
+// Lines reads line by line, without the line ends and the blanks around. One that is too long comes as
+// [ErrLineTooLong], and the next one after it; any other error is the last thing that comes.
 func Lines(r io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		lines := bufio.NewReaderSize(r, 64<<10)

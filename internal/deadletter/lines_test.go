@@ -12,13 +12,15 @@ import (
 	"example.com/twinbox/internal/deadletter"
 )
 
-// Whatever stands in one line, the lines around it are filed, it is reported by its number, and a dry run says the same.
+// Whatever stands in one line, the lines around it are filed, it is reported by its number, and a dry run says so too.
 func TestOneBadLineAmongGoodOnes(t *testing.T) {
 	t.Parallel()
 	long := `"` + strings.Repeat("x", 300) + `"`
 	huge := `"` + strings.Repeat("x", 20_000) + `"`
 	values := map[string][]string{
-		"edited": {`{"headers":[],"payload":"","by":"a","at":"0001-01-01T00:00:00Z"}`, `{}`, `{"by":"\u0000","at":null}`, `7`},
+		"edited": {
+			`{"headers":[],"payload":"","by":"a","at":"0001-01-01T00:00:00Z"}`, `{}`, `{"by":"\u0000","at":null}`, `7`,
+		},
 	}
 	for _, number := range []string{"attempts", "replays", "partition"} {
 		values[number] = []string{"2147483648", "4294967297", "-1", "1.5", "1e3", "1e400", `"1"`, "99999999999999999999"}

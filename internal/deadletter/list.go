@@ -63,8 +63,11 @@ const summaryColumns = `id, consumer, event_id, event_type, version, key_start, 
     record_offset, edited_by, edited_at, class, code, left(error, 1000), attempts, first_failed_at, failed_at, state,
     holds, replays, outcome, settled_at`
 
+const selectSummaries = `select ` + summaryColumns + ` from public.dead_letter where %s order by id limit %d`
+
 // Summaries is a page of the letters that the filter picks, by ID. The next page begins with [Filter.After] at the last
-// ID of this one, so it costs as much as the first, and letters that arrive meanwhile shift nothing. No payload is read.
+// ID of this one, so it costs as much as the first, and letters that arrive meanwhile shift nothing. It reads no
+// payload.
 func (s *Store) Summaries(ctx context.Context, f Filter) ([]Summary, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -73,7 +76,7 @@ func (s *Store) Summaries(ctx context.Context, f Filter) ([]Summary, error) {
 		f.Limit = defaultList
 	}
 	condition, args := f.Where(1)
-	sql := fmt.Sprintf(`select %s from public.dead_letter where %s order by id limit %d`, summaryColumns, condition, f.Limit)
+	sql := fmt.Sprintf(selectSummaries, condition, f.Limit)
 	rows, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", err)

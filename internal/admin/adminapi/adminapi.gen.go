@@ -286,6 +286,9 @@ type DeadLetterGroup struct {
 // DeadLetterGroups defines model for DeadLetterGroups.
 type DeadLetterGroups struct {
 	Items []DeadLetterGroup `json:"items"`
+
+	// More There are more and smaller ones.
+	More bool `json:"more"`
 }
 
 // DeadLetterQuery defines model for DeadLetterQuery.

@@ -94,7 +94,7 @@ func TestRename_TheTree(t *testing.T) {
 	changed, err := rename(dir, module, "")
 	require.NoError(t, err)
 	require.NotEmpty(t, changed)
-	for _, name := range []string{"go.mod", "tools.mod", "golangci-lint.mod", ".golangci.yml"} {
+	for _, name := range []string{"go.mod", "tools.mod", "golangci-lint.mod", "openapi-lint.mod", ".golangci.yml"} {
 		require.Contains(t, changed, filepath.Join(dir, name))
 	}
 	imports := 0

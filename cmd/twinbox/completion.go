@@ -91,7 +91,7 @@ func candidates(node *kong.Node, words []string) (found []string) {
 		for _, child := range node.Children {
 			offer(child.Name, child.Hidden)
 		}
-		if node.Positional != nil && len(node.Positional) > 0 && node.Positional[0].Enum != "" {
+		if len(node.Positional) > 0 && node.Positional[0].Enum != "" {
 			for _, value := range node.Positional[0].EnumSlice() {
 				offer(value, false)
 			}

@@ -180,7 +180,7 @@ func TestExportAndImportElsewhere(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "letters.jsonl")
 	require.Zero(t, h.twinbox(t, "dlq", "export", "--key", key, "--out", file).code)
 	require.Equal(t, h.twinbox(t, "dlq", "export", ref).stdout, h.twinbox(t, "dlq", "export", "--key", key).stdout)
-	h.exec(t, h.at.Databases["customer"], `delete from public.dead_letter where key = $1`, []byte(key)) // as if it were elsewhere
+	h.exec(t, h.at.Databases["customer"], `delete from public.dead_letter where key = $1`, []byte(key))
 
 	dry := h.twinbox(t, "dlq", "import", file)
 	require.Zero(t, dry.code, dry.stderr)

@@ -171,7 +171,7 @@ func identify(ctx context.Context, services []*client.Service) error {
 
 // parts are the errors of which one is made.
 func parts(err error) []error {
-	if joined, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // the outermost error alone is meant
+	if joined, is := err.(interface{ Unwrap() []error }); is { // the outermost one alone
 		return joined.Unwrap()
 	}
 	return []error{err}

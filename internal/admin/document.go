@@ -156,8 +156,8 @@ func (o operation) checkQuery(raw string) error {
 		case len(values) != 1:
 			return invalidParameter(name, "is there more than once")
 		}
-		var wrong *jsonschema.ValidationError
-		if errors.As(schema.Validate(typed(schema, values[0])), &wrong) {
+		err := schema.Validate(typed(schema, values[0]))
+		if wrong, is := errors.AsType[*jsonschema.ValidationError](err); is {
 			return invalidParameter(name, rule(firstCause(wrong)))
 		}
 	}
@@ -195,8 +195,8 @@ func (d *document) checkBody(r *http.Request, body []byte) error {
 	if err != nil {
 		return fmt.Errorf("read body: %w", err)
 	}
-	var wrong *jsonschema.ValidationError
-	if !errors.As(schema.Validate(value), &wrong) {
+	wrong, is := errors.AsType[*jsonschema.ValidationError](schema.Validate(value))
+	if !is {
 		return nil
 	}
 	cause := firstCause(wrong)

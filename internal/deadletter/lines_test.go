@@ -87,8 +87,8 @@ func TestLines(t *testing.T) {
 		last = err
 	}
 	require.ErrorIs(t, last, broken)
-	for range deadletter.Lines(strings.NewReader("")) {
-		t.Fatal("nothing is no line")
+	for _, err := range deadletter.Lines(strings.NewReader("")) {
+		require.Fail(t, "nothing is no line", err)
 	}
 }
 

@@ -191,7 +191,8 @@ func (r *replay) concluded(ctx context.Context, err error, event cloudevent.Even
 	return err
 }
 
-// recordRefusal leaves the audit row of a letter that was not tried: who asks why it still waits finds the answer there.
+// recordRefusal leaves the audit row of a letter that was not tried: who asks why it still waits finds the answer
+// there.
 func (r *replay) recordRefusal(ctx context.Context, done *Replayed) error {
 	return pgx.BeginFunc(ctx, r.in.cfg.Pool, func(tx pgx.Tx) error {
 		return audit.Record(ctx, tx, r.action(done.ID, map[string]string{"outcome": ReplayRefused, "code": done.Code}))

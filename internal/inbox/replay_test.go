@@ -250,7 +250,9 @@ func TestAnEditedLetterIsReplayed(t *testing.T) {
 	for i, a := range history {
 		verbs[i] = a.By + " " + a.Verb + " " + a.Detail["outcome"]
 	}
-	require.Equal(t, []string{"ana replay failed", "ben edit ", "ana replay refused", "ben edit ", "ana replay applied"}, verbs)
+	require.Equal(t, []string{
+		"ana replay failed", "ben edit ", "ana replay refused", "ben edit ", "ana replay applied",
+	}, verbs)
 }
 
 // A record that is no event is refused until somebody has made one of it.

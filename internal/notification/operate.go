@@ -27,9 +27,9 @@ func (o operations) List(ctx context.Context, q admin.MailQuery) ([]adminapi.Mai
 	items := make([]adminapi.Mail, len(views))
 	for i, v := range views {
 		items[i] = adminapi.Mail{
-			Id: v.ID.String(), State: adminapi.MailState(v.State), EventId: v.EventID, Template: v.Template, UserId: string(v.UserID),
-			Recipient: given(string(v.Recipient)), Attempts: v.Attempts, Error: given(v.Error), CreatedAt: v.CreatedAt,
-			DueAt: v.DueAt, SentAt: v.SentAt,
+			Id: v.ID.String(), State: adminapi.MailState(v.State), EventId: v.EventID, Template: v.Template,
+			UserId: string(v.UserID), Recipient: given(string(v.Recipient)), Attempts: v.Attempts,
+			Error: given(v.Error), CreatedAt: v.CreatedAt, DueAt: v.DueAt, SentAt: v.SentAt,
 		}
 	}
 	return items, err

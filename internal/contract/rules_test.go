@@ -83,7 +83,8 @@ func TestAnEventTellsOfThePast(t *testing.T) {
 	}
 	require.NoError(t, c.Validate(told(time.Hour, time.Now())), "clocks differ")
 	require.NoError(t, c.Validate(told(-10*365*24*time.Hour, time.Now())))
-	require.NoError(t, c.Validate(told(365*24*time.Hour, time.Now().AddDate(1, 0, 0))), "the producer's clock is wrong, twice")
+	require.NoError(t, c.Validate(told(365*24*time.Hour, time.Now().AddDate(1, 0, 0))),
+		"the producer's clock is wrong, twice")
 	requireViolation(t, c.Validate(told(48*time.Hour, time.Now())), "")
 }
 

@@ -43,8 +43,8 @@ func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
 	return nil
 }
 
-// change does to a user what an event says. A user whose first event the broker does not hold any more, and the database
-// neither, is gone: the event is passed.
+// change does to a user what an event says. A user whose first event the broker does not hold any more, and the
+// database neither, is gone: the event is passed.
 func change(ctx context.Context, tx pgx.Tx, id domain.UserID, version int64, apply func(*domain.User)) error {
 	user, err := lock(ctx, tx, id)
 	if errors.Is(err, &domain.Error{Code: domain.CodeUserNotFound}) {

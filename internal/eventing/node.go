@@ -30,8 +30,8 @@ type Setup struct {
 	Admin      *service.Admin               // receives checks and metrics
 	Log        *slog.Logger
 
-	// Adopt brings back what an event of the service says that a restore took from its database; see outbox.ConfirmRestore.
-	// Without it only the numbers go on behind such events.
+	// Adopt brings back what an event of the service says that a restore took from its database; see
+	// outbox.ConfirmRestore. Without it only the numbers go on behind such events.
 	Adopt func(context.Context, pgx.Tx, cloudevent.Event) error
 }
 

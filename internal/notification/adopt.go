@@ -15,9 +15,9 @@ import (
 
 const selectMailEvent = `select coalesce((select event_id from mail where id = $1), '')`
 
-// adopt brings back what a restore took: that a mail is sent. Without it a mail that was on the list when the backup was
-// taken would be sent again. Mails that came onto the list after the backup are not known here: their events come again,
-// and so do they, once more.
+// adopt brings back what a restore took: that a mail is sent. Without it a mail that was on the list when the backup
+// was taken would be sent again. Mails that came onto the list after the backup are not known here: their events come
+// again, and so do they, once more.
 func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
 	if event.Type != contract.VerificationEmailSent.Type {
 		return nil

@@ -81,8 +81,8 @@ select $3::text::uuid, $4, $5, $1, $2, counted.version, nullif($6, ''), $7, null
 from counted`
 
 // insertGivenSQL is for one event whose given id was claimed by the statement right before it, of which this side has
-// not seen the answer yet. If the event was there, nothing is locked, counted or inserted. An id that belongs to another
-// event comes here only with [ConflictWarn], or in a transaction that has failed.
+// not seen the answer yet. If the event was there, nothing is locked, counted or inserted. An id that belongs to
+// another event comes here only with [ConflictWarn], or in a transaction that has failed.
 const insertGivenSQL = `
 with counted as (
     insert into public.outbox_key as k (topic, key, version)

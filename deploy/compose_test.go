@@ -136,7 +136,8 @@ func TestCompose_Ports(t *testing.T) {
 	require.Equal(t, "http://127.0.0.1:9080", *moved.Services["notification"].Environment["PUBLIC_URL"],
 		"the links in mails lead to where the API has moved")
 	for project, want := range map[*types.Project]string{
-		project: "http://127.0.0.1:8080", compose(t, "TWINBOX_PUBLIC_URL=https://x.org", "CUSTOMER_PORT=9080"): "https://x.org",
+		project: "http://127.0.0.1:8080",
+		compose(t, "TWINBOX_PUBLIC_URL=https://x.org", "CUSTOMER_PORT=9080"): "https://x.org",
 	} {
 		require.Equal(t, want, *project.Services["notification"].Environment["PUBLIC_URL"])
 	}

@@ -61,7 +61,10 @@ func TestUpRepairsWhatIsUnhealthy(t *testing.T) {
 	t.Parallel()
 	said, told, worked := newEngine(t, `
 "compose ps --quiet") echo 1f; echo 2f;;
-inspect*) echo "/twinbox-postgres-1 healthy"; [ -e restarted ] || echo "/twinbox-kafka-1 unhealthy"; echo "/twinbox-job-1 ";;
+inspect*)
+	echo "/twinbox-postgres-1 healthy"
+	[ -e restarted ] || echo "/twinbox-kafka-1 unhealthy"
+	echo "/twinbox-job-1 ";;
 restart*) touch restarted;;
 *" up "*) [ -e restarted ];;`).runs(t, nil, "up")
 	require.True(t, worked, said)
@@ -84,7 +87,10 @@ func TestUpShowsWhyAJobFailed(t *testing.T) {
 	t.Parallel()
 	said, told, worked := newEngine(t, `
 *" up "*) exit 1;;
-"compose ps --all"*) echo "postgres running 0 healthy"; echo "customer-topics exited 0 "; echo "customer-migrate exited 2 ";;
+"compose ps --all"*)
+	echo "postgres running 0 healthy"
+	echo "customer-topics exited 0 "
+	echo "customer-migrate exited 2 ";;
 "compose logs"*customer-migrate) echo "LOG_LEVEL: not_allowed";;`).runs(t, nil, "up")
 	require.False(t, worked)
 	require.Contains(t, said, "== customer-migrate: exited, exit code 2")
@@ -125,7 +131,7 @@ func TestResetWithoutAnEngine(t *testing.T) {
 	}
 }
 
-// The drill itself needs Docker. What can be said without: it can be read, and it kills every service that is built here.
+// The drill itself needs Docker. What can be said without: it can be read, and it kills what must come back.
 func TestDrillCanBeRead(t *testing.T) {
 	t.Parallel()
 	output, err := exec.CommandContext(t.Context(), "bash", "-n", "drill.sh").CombinedOutput()
@@ -135,7 +141,8 @@ func TestDrillCanBeRead(t *testing.T) {
 	for _, service := range []string{"customer", "notification", "kafka", "postgres"} {
 		require.Regexp(t, `(?m)^for service in .*\b`+service+`\b`, string(script))
 	}
-	for _, variable := range regexp.MustCompile(`\$\{(\w+_PORT):-`).FindAllStringSubmatch(read(t, "docker-compose.yml"), -1) {
+	ports := regexp.MustCompile(`\$\{(\w+_PORT):-`)
+	for _, variable := range ports.FindAllStringSubmatch(read(t, "docker-compose.yml"), -1) {
 		require.Contains(t, string(script), " "+variable[1]+"=", "it runs beside another system")
 	}
 }

@@ -114,7 +114,8 @@ func (c Config) listeners() []listener {
 		}
 		all = append(all, listener{title(s.Name) + " admin", s.Name + "-admin-addr", listen.Admin, false})
 	}
-	all = append(all, listener{"mailbox page", "mailbox-addr", c.Mailbox, true}, listener{"SMTP", "smtp-addr", c.SMTP, true})
+	all = append(all,
+		listener{"mailbox page", "mailbox-addr", c.Mailbox, true}, listener{"SMTP", "smtp-addr", c.SMTP, true})
 	if c.KafkaBrokers == "" {
 		all = append(all, listener{"Kafka", "kafka-addr", c.Kafka, false})
 	}

@@ -63,7 +63,8 @@ func TestReachable(t *testing.T) {
 func TestSummaryInColour(t *testing.T) {
 	t.Parallel()
 	var plain, coloured strings.Builder
-	s := summary{at: Addresses{Services: map[string]Listen{"customer": {API: "0.0.0.0:8080"}}, Mailbox: "127.0.0.1:8025"}, took: time.Second}
+	at := Addresses{Services: map[string]Listen{"customer": {API: "0.0.0.0:8080"}}, Mailbox: "127.0.0.1:8025"}
+	s := summary{at: at, took: time.Second}
 	s.write(&plain)
 	s.colour = true
 	s.write(&coloured)

@@ -14,8 +14,8 @@ import (
 // screenEvery is how often one message of a part is shown. The files have every record.
 const screenEvery = time.Minute
 
-// screen shows what goes wrong in lines for a person, bounded: the first record of a message, and once a minute how many
-// more there were. Messages are fixed strings, so a flood of one of them is one line a minute, whatever its values are.
+// screen shows what goes wrong in lines for a person, bounded: the first record of a message, and once a minute how
+// many more there were. Messages are fixed strings, so a flood of one of them is one line a minute, whatever its values are.
 type screen struct {
 	out     io.Writer
 	verbose bool // show everything

@@ -46,8 +46,8 @@ func TestAFloodIsALineAMinute(t *testing.T) {
 
 		time.Sleep(screenEvery) //nolint:forbidigo // the clock of a bubble
 		synctest.Wait()
-		require.Contains(t, out.String(), `part=customer: 2999 more of "event dead-lettered" within a minute; all of them are `+
-			"in customer.log\n")
+		require.Contains(t, out.String(),
+			"part=customer: 2999 more of \"event dead-lettered\" within a minute; all of them are in customer.log\n")
 		require.Equal(t, 3, strings.Count(out.String(), "\n"), out.String())
 
 		time.Sleep(screenEvery) //nolint:forbidigo // the clock of a bubble

@@ -24,7 +24,8 @@ func valuesOf(instance *services.Instance) map[string]string {
 func TestWhatTheServicesAreGiven(t *testing.T) {
 	t.Parallel()
 	at := Addresses{
-		Services: map[string]Listen{"customer": {API: "0.0.0.0:8080"}}, KafkaBrokers: "k:9092", SMTP: "127.0.0.1:1025", AdminToken: placeholderSecret,
+		Services:     map[string]Listen{"customer": {API: "0.0.0.0:8080"}},
+		KafkaBrokers: "k:9092", SMTP: "127.0.0.1:1025", AdminToken: placeholderSecret,
 		Databases: map[string]string{},
 	}
 	for _, name := range services.Names() {

@@ -1,5 +1,5 @@
-// Command guide follows docs/building.md: it makes the page's service in a copy of the tree, by the page's own steps, and
-// runs there what would notice a service that is only half known. `make guide` calls it.
+// Command guide follows docs/building.md: it makes the page's service in a copy of the tree, by the page's own steps,
+// and runs there what would notice a service that is only half known. `make guide` calls it.
 package main
 
 import (

@@ -144,7 +144,8 @@ func TestNames(t *testing.T) {
 	} {
 		require.Equal(t, after, string(n.text([]byte(before))))
 	}
-	source, err := n.source("a.go", []byte("package a\n\nfunc "+lower+"() { // "+lower+"\n\t"+lower+"()\n\tx"+title+"()\n}\n"))
+	source, err := n.source("a.go",
+		[]byte("package a\n\nfunc "+lower+"() { // "+lower+"\n\t"+lower+"()\n\tx"+title+"()\n}\n"))
 	require.NoError(t, err)
 	require.Equal(t, "package a\n\nfunc myShopCLI() { // my-shop\n\tmyShopCLI()\n\txMyShop()\n}\n", string(source))
 
@@ -215,7 +216,8 @@ func derive(t *testing.T, module string) string {
 func resources(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
-	options, err := cli.NewProjectOptions([]string{filepath.Join(dir, "docker-compose.yml")}, cli.WithProfiles([]string{"*"}))
+	file := filepath.Join(dir, "docker-compose.yml")
+	options, err := cli.NewProjectOptions([]string{file}, cli.WithProfiles([]string{"*"}))
 	require.NoError(t, err)
 	project, err := options.LoadProject(t.Context())
 	require.NoError(t, err)

@@ -43,7 +43,8 @@ const (
 func failoverGroups() []*group {
 	return []*group{
 		{
-			Title: "Until the next record is published", Note: "two replicas of each service; of signups that came after the fault",
+			Title: "Until the next record is published",
+			Note:  "two replicas of each service; of signups that came after the fault",
 			Figures: []*figure{
 				{ID: "relay.kill", Label: "kill -9 of the leading relay", Unit: millis},
 				{ID: "relay.restart", Label: "the only one, killed and started: once it answers", Unit: millis},

@@ -83,7 +83,9 @@ func (s *stack) configure(ctx context.Context, programs string, plan failoverPla
 		shared = append(shared, "OUTBOX_LEASE="+plan.Lease.String(), "KAFKA_PUBLISH_TIMEOUT="+(plan.Lease/2).String())
 	}
 	customerEnviron := append([]string{"DATABASE_URL=" + s.customer.dsn, "RATE_LIMIT=0"}, shared...)
-	notificationEnviron := append([]string{"DATABASE_URL=" + s.notification.dsn, "SMTP_ADDR=" + s.mails.SMTPAddr()}, shared...)
+	notificationEnviron := append([]string{
+		"DATABASE_URL=" + s.notification.dsn, "SMTP_ADDR=" + s.mails.SMTPAddr(),
+	}, shared...)
 	for i := range s.customers {
 		s.customers[i] = &replica{
 			name: fmt.Sprintf("customer %d", i+1), program: filepath.Join(programs, "customer"), api: at[i], admin: at[2+i],

@@ -29,11 +29,10 @@ type watch struct {
 	cancel context.CancelFunc
 	group  *errgroup.Group
 
-	mu      sync.Mutex
-	users   map[string]*sighting // by user
-	events  map[string]*sighting // by event
-	early   map[string]time.Time // events in the inbox whose record has not been read yet
-	failure error
+	mu     sync.Mutex
+	users  map[string]*sighting // by user
+	events map[string]*sighting // by event
+	early  map[string]time.Time // events in the inbox whose record has not been read yet
 }
 
 // openWatch begins at the end of the topic.

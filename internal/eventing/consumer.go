@@ -46,6 +46,10 @@ type consumer struct {
 	leaving sync.WaitGroup // partitions that were lost
 }
 
+// heartbeat is how soon a member hears that another one joins, which waits for it: one that was killed and is started
+// again with the partitions that it had is such a one.
+const heartbeat = 500 * time.Millisecond
+
 // Consume sets a consumer up. It runs from [Node.StartConsumers] on.
 func (n *Node) Consume(c Consumer) error {
 	cfg := n.setup.Config
@@ -87,7 +91,7 @@ func (n *Node) Consume(c Consumer) error {
 			Group:               kc.group,
 			SessionTimeout:      cfg.Kafka.SessionTimeout,
 			MaxReconnectBackoff: 2 * time.Second, // a broker that is back is not kept waiting
-			HeartbeatInterval:   min(time.Second, cfg.Kafka.SessionTimeout/3),
+			HeartbeatInterval:   min(heartbeat, cfg.Kafka.SessionTimeout/3),
 			RebalanceTimeout:    cfg.Kafka.RebalanceTimeout,
 			DrainTimeout:        cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
 			Hooks: kafka.Hooks{

@@ -78,7 +78,9 @@ func (l *lines) count(text string) int { return strings.Count(l.String(), text) 
 func startInstance(t *testing.T, cfg eventing.Config, topic string) *instance {
 	t.Helper()
 	log := &lines{}
-	i := &instance{bundle: openWith(t, slog.New(slog.NewTextHandler(log, nil)), cfg), log: log, handled: make(chan int, 10)}
+	i := &instance{
+		bundle: openWith(t, slog.New(slog.NewTextHandler(log, nil)), cfg), log: log, handled: make(chan int, 10),
+	}
 	mux := inbox.NewMux()
 	inbox.Handle(mux, "test.pinged.v1", func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
 		i.handled <- data.N
@@ -143,7 +145,9 @@ func TestOfTwoProcessesWithOneNameBothGoOn(t *testing.T) {
 	require.Eventually(t, func() bool { return len(instances(t, cfg)) == 2 }, patience, pollEvery)
 	require.ElementsMatch(t, []string{"same", ""}, instances(t, cfg))
 	for _, i := range []*instance{earlier, later} {
-		require.Eventually(t, func() bool { return servicetest.Status(t, "http://"+i.at.Admin+"/readyz") == http.StatusOK }, patience, pollEvery)
+		require.Eventually(t, func() bool {
+			return servicetest.Status(t, "http://"+i.at.Admin+"/readyz") == http.StatusOK
+		}, patience, pollEvery)
 	}
 	require.Equal(t, 1, earlier.log.count(said))
 	require.Zero(t, later.log.count(said))

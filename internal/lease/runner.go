@@ -96,7 +96,7 @@ type task struct {
 // left behind, whose leases are much longer, every sweepPolls polls.
 const (
 	restPolls  = 10
-	sweepPolls = 20
+	sweepPolls = 30
 )
 
 // dispatch claims rows and hands them to the workers.

@@ -56,7 +56,7 @@ type RelayConfig struct {
 	// Name is what the cursor row shows of a leader. Default host and process id.
 	Name string
 	// Lease is for how long a leader leads after its last statement. A follower waits for its end only if the leader
-	// hangs or is cut off; that a leader's session has ended, by kill -9 for one, it sees within 600 ms. Default 15 s.
+	// hangs or is cut off; that a leader's session has ended, by kill -9 for one, it sees within 650 ms. Default 15 s.
 	Lease time.Duration
 	// PublishTimeout limits a call of Publish. It must be shorter than the lease. Default 10 s.
 	PublishTimeout time.Duration

@@ -93,7 +93,7 @@
 // one on, so any record is preceded by those before it, from the one or from the other.
 //
 // With the lease a leader takes an advisory lock of its epoch on its session. A follower that finds it free knows that
-// the session has ended and does not wait for the lease: after kill -9 it leads within 700 ms. The process may
+// the session has ended and does not wait for the lease: after kill -9 it leads within 750 ms. The process may
 // live, without its session and with a call of Publish under way; the same argument holds for its records, and it sends
 // nothing more. docs/adr/0014-a-lock-tells-of-a-leaders-death.md has the sequence of events.
 //
@@ -118,8 +118,8 @@
 // No exactly-once on the wire: a crash sends again what was taken since the last advance, and consumers skip by event
 // id. How much that is has a limit: [RelayConfig.MaxUnrecorded] events (10,000), the page in the air included, and
 // while a backlog is drained an advance every [RelayConfig.RecordEvery] (100 ms); at its end, and with small windows
-// always, everything is recorded at once. A session that breaks costs no duplicates, since the process remembers, unless
-// a follower takes over before the process has another.
+// always, everything is recorded at once. A session that breaks costs no duplicates, since the process remembers,
+// unless a follower takes over before the process has another.
 //
 // No order across keys. No protection against who writes to the table by hand: supplying xid or position, inserting
 // into a partition, setval, or applying another server's changes into it.

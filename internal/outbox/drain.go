@@ -130,8 +130,8 @@ func (l *leader) advance(ctx context.Context, src source, taken *outcome) error 
 	return err
 }
 
-// secure makes sure that the lease outlasts the flight to come, and that the session has not ended meanwhile: a follower
-// may have taken over, since the leader's lock ends with the session.
+// secure makes sure that the lease outlasts the flight to come, and that the session has not ended meanwhile: a
+// follower may have taken over, since the leader's lock ends with the session.
 func (l *leader) secure(ctx context.Context) error {
 	if l.term.left() >= l.deadline() {
 		if answered := l.answered.Load(); answered != nil && time.Since(*answered) < proveAfter {

@@ -43,7 +43,7 @@ type leadership struct {
 	ended bool
 }
 
-// look reads who leads. It takes the leader's lock for the time of the statement, shared with other followers that look.
+// look reads who leads. It takes the leader's lock for the time of the statement, shared with other followers.
 func look(ctx context.Context, conn *pgx.Conn) (leadership, error) {
 	var l leadership
 	var seconds float64
@@ -56,7 +56,8 @@ func look(ctx context.Context, conn *pgx.Conn) (leadership, error) {
 
 const acquireSQL = `
 update public.outbox_cursor
-set epoch = epoch + 1, lock_epoch = epoch + 1, leader = $3, lease_until = clock_timestamp() + $4 * interval '1 microsecond'
+set epoch = epoch + 1, lock_epoch = epoch + 1, leader = $3,
+    lease_until = clock_timestamp() + $4 * interval '1 microsecond'
 where name = $1 and epoch = $2 and (lease_until <= clock_timestamp() or $5)
 returning epoch`
 

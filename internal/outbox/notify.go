@@ -90,8 +90,8 @@ func (r *Relay) listen(ctx context.Context, conn *pgx.Conn) error {
 	})
 }
 
-// hear waits for d, for a notification or for a commit of this process. It reports whether it was one of the latter two.
-// A session that ends meanwhile is an error at once, not with the next statement.
+// hear waits for d, for a notification or for a commit of this process, and reports whether it was one of the latter
+// two. A session that ends meanwhile is an error at once, not with the next statement.
 func (l *leader) hear(ctx context.Context, d time.Duration) (woken bool, err error) {
 	waiting, stop := context.WithTimeout(ctx, d)
 	defer stop()

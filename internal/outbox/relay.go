@@ -152,8 +152,8 @@ func (r *Relay) session(ctx context.Context) error {
 }
 
 const (
-	// lookEvery is how soon a follower sees that the leader's session has ended. Each look is a statement of each follower.
-	lookEvery = 600 * time.Millisecond
+	// lookEvery is how soon a follower sees that the leader's session has ended. Each look is a statement.
+	lookEvery = 650 * time.Millisecond
 	// returnGrace is how long a follower leaves the lease to a leader that has lost its session and lives: it comes back
 	// with a new one and need not send again what it remembers. Of a dead one it is lost time.
 	returnGrace = 100 * time.Millisecond

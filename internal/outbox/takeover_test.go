@@ -178,7 +178,8 @@ func (both) Close() error { return nil }
 func TestAFollowerLeavesALeaderTimeToComeBack(t *testing.T) {
 	t.Parallel()
 	r := &Relay{}
-	ended, other := leadership{epoch: 4, left: time.Minute, ended: true}, leadership{epoch: 5, left: time.Minute, ended: true}
+	ended := leadership{epoch: 4, left: time.Minute, ended: true}
+	other := leadership{epoch: 5, left: time.Minute, ended: true}
 	require.False(t, r.mayLead(leadership{epoch: neverLed}, ended))
 	require.True(t, r.mayLead(ended, ended))
 	require.False(t, r.mayLead(ended, other), "it came back, and broke again")

@@ -128,8 +128,8 @@ func (s step) underBoth(t *testing.T, play func(t *testing.T, policy string, wan
 }
 
 // A sender is killed at each of its steps, and another one goes on. Under park the server takes the mail once at most,
-// under resend once and once more for each doubt at most. Killed before the final dot is recorded, with the whole content
-// on its way, it leaves no doubt: the server takes nothing that does not end, and the mail is sent again.
+// under resend once and once more for each doubt at most. Killed before the final dot is recorded, with the content on
+// its way, it leaves no doubt: the server takes nothing that does not end, and the mail is sent again.
 func TestASenderThatIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, s := range []step{

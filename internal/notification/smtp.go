@@ -52,8 +52,8 @@ type smtpSender struct {
 }
 
 // submit hands one letter over. begin is called when all of the letter is written but the final dot, without which no
-// server accepts it; its error ends the attempt and is returned as it is. Every other error is marked with what it means
-// for the mail, see [lease.Effect].
+// server accepts it. Its error ends the attempt and is returned as it is; every other error is marked with what it
+// means for the mail, see [lease.Effect].
 func (s *smtpSender) submit(ctx context.Context, letter Letter, begin func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
@@ -77,8 +77,8 @@ func (s *smtpSender) submit(ctx context.Context, letter Letter, begin func(conte
 	return s.handOver(ctx, conn, written.msg, begin)
 }
 
-// handOver writes the content, calls begin, and writes the final dot, which is the irreversible step: a server that has
-// not read it must treat the mail as never sent (RFC 5321, 4.1.1.10), so whatever ends the attempt before leaves no doubt.
+// handOver writes the content, calls begin, and writes the final dot, which is the irreversible step. A server that has
+// not read it must treat the mail as never sent (RFC 5321, 4.1.1.10), so what ends the attempt before leaves no doubt.
 // After it, the answer says what the server has, and silence says nothing.
 func (s *smtpSender) handOver(
 	ctx context.Context, conn *smtp.Client, msg *mail.Msg, begin func(context.Context) error,

@@ -36,6 +36,7 @@ type KafkaConfig struct {
 	PublishTimeout    time.Duration `env:"PUBLISH_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one batch of the relay, retries included; must be shorter than OUTBOX_LEASE"`
 	SessionTimeout    time.Duration `env:"SESSION_TIMEOUT" envDefault:"10s" min:"500ms" max:"5m" doc:"silence after which the group takes a consumer for dead"`
 	RebalanceTimeout  time.Duration `env:"REBALANCE_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a rebalance waits for a consumer; must outlast INBOX_HANDLER_TIMEOUT twice"`
+	FetchBytes        int           `env:"FETCH_BYTES" envDefault:"262144" min:"1024" max:"67108864" doc:"of a partition, as it lies on the log, that are asked for at once; a consumer that catches up holds, for each of its partitions, one such answer taken apart and two batches of INBOX_BATCH events"`
 	InstanceID        string        `env:"INSTANCE_ID" envDefault:"auto" doc:"name that this process keeps when it is restarted in its place: after a crash the next start takes its partitions at once instead of after KAFKA_SESSION_TIMEOUT; auto: the machine's name and the port of ADMIN_ADDR, which no other process has, as long as machines (pods, containers) have different names; none: no name. Of two processes with one name the later has it, the earlier says so in an error and goes on without"`
 	TLS               bool          `env:"TLS" envDefault:"false" doc:"encrypt connections to the broker"`
 	Username          string        `env:"USERNAME" doc:"SASL PLAIN user; empty: no login"`

@@ -90,6 +90,7 @@ func (n *Node) Consume(c Consumer) error {
 			Config:              cfg.Client(n.setup.Service),
 			Group:               kc.group,
 			SessionTimeout:      cfg.Kafka.SessionTimeout,
+			FetchBytes:          cfg.Kafka.FetchBytes,
 			MaxReconnectBackoff: 2 * time.Second, // a broker that is back is not kept waiting
 			HeartbeatInterval:   min(heartbeat, cfg.Kafka.SessionTimeout/3),
 			RebalanceTimeout:    cfg.Kafka.RebalanceTimeout,

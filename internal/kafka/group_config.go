@@ -27,6 +27,10 @@ type GroupConfig struct {
 	RebalanceTimeout time.Duration
 	// CommitInterval is how often acknowledged offsets are committed: a crash repeats as much. Default 1 s.
 	CommitInterval time.Duration
+	// FetchBytes is how much of a partition is asked for at once, as it lies on the log: compressed, if its producer
+	// did that. A larger batch on the log is fetched all the same. It bounds the memory of a consumer that catches up: of
+	// each partition it holds one such answer, taken apart, and the records of two batches. Default 256 KiB.
+	FetchBytes int
 	// DrainTimeout is how long a handler under way may still finish when its partition is handed over or the member
 	// closes; then its context is cancelled, and it gets the same time again to return. Default 5 s.
 	DrainTimeout time.Duration
@@ -89,6 +93,9 @@ func (c GroupConfig) WithDefaults() GroupConfig {
 			*d.field = d.value
 		}
 	}
+	if c.FetchBytes == 0 {
+		c.FetchBytes = 256 << 10
+	}
 	if c.LookEvery == 0 {
 		c.LookEvery = max(c.UnhealthyAfter/4, time.Millisecond)
 	}
@@ -108,6 +115,9 @@ func (c GroupConfig) Validate() error {
 	if c.HeartbeatInterval*3 > c.SessionTimeout {
 		problems = append(problems, fmt.Errorf("heartbeat interval %s is more than a third of the session timeout %s",
 			c.HeartbeatInterval, c.SessionTimeout))
+	}
+	if c.FetchBytes < 1024 || c.FetchBytes > maxRequestBytes {
+		problems = append(problems, fmt.Errorf("fetch bytes: %d is not between 1024 and %d", c.FetchBytes, maxRequestBytes))
 	}
 	if c.DrainTimeout*2 >= c.RebalanceTimeout {
 		problems = append(problems, fmt.Errorf("rebalance timeout %s does not exceed twice the drain timeout %s",
@@ -139,6 +149,7 @@ func (c GroupConfig) Validate() error {
 //	                         member asks besides has RequestTimeout, and its fetches connections of their own
 //	Return.Errors            true           errors go to sarama's own logger, which is nobody's
 //	Fetch.Min, MaxWaitTime   1 byte, 250 ms a quiet topic delays its next record, or closing takes longer
+//	Fetch.Default            256 KiB        1 MiB of each partition, compressed: twice the memory, no faster
 //	Retry.Backoff            250 ms         2 s without records after a leader moves
 func (c GroupConfig) Consumer() *sarama.Config {
 	c = c.WithDefaults()
@@ -150,6 +161,7 @@ func (c GroupConfig) Consumer() *sarama.Config {
 	cfg.Consumer.IsolationLevel = sarama.ReadCommitted
 	cfg.Consumer.Return.Errors = true
 	cfg.Consumer.Fetch.Min = 1
+	cfg.Consumer.Fetch.Default = int32(c.FetchBytes)
 	cfg.Consumer.MaxWaitTime = 250 * time.Millisecond
 	cfg.Consumer.Retry.Backoff = 250 * time.Millisecond
 	cfg.Consumer.Group.ResetInvalidOffsets = false

@@ -72,7 +72,7 @@ func (p *partition) gather() (giveBack func(), ok bool) {
 	if !p.fill() {
 		return nil, false
 	}
-	if t := p.member.cfg.turns; t != nil && len(p.pending) < p.member.cfg.batch {
+	if t := p.member.cfg.turns; t != nil && !p.isFull() {
 		if giveBack = t.take(p.leaving); giveBack == nil {
 			return nil, false
 		}
@@ -86,7 +86,7 @@ func (p *partition) gather() (giveBack func(), ok bool) {
 
 // fill adds what is there, up to a full batch; false when the partition is to be let go.
 func (p *partition) fill() bool {
-	for len(p.pending) < p.member.cfg.batch && !p.damaged {
+	for !p.isFull() && !p.damaged {
 		select {
 		case m, ok := <-p.claim.Messages():
 			if !ok {
@@ -101,6 +101,12 @@ func (p *partition) fill() bool {
 	return !isClosed(p.leaving)
 }
 
+// isFull says whether no more is to be taken before some of it is handled: it would only lie here.
+func (p *partition) isFull() bool {
+	cfg := p.member.cfg
+	return len(p.pending) >= cfg.batch || cfg.maxBytes > 0 && p.bytes >= cfg.maxBytes
+}
+
 // add appends a record, unless it was already read past sarama.
 func (p *partition) add(m *sarama.ConsumerMessage) {
 	if m.Offset < p.next {
@@ -108,6 +114,7 @@ func (p *partition) add(m *sarama.ConsumerMessage) {
 	}
 	p.next, p.suspicion = m.Offset+1, 0
 	p.pending = append(p.pending, readable(m))
+	p.bytes += readable(m).size()
 	p.progress.received()
 }
 
@@ -134,6 +141,11 @@ func (p *partition) acknowledge(n int) {
 	}
 	p.tries = 1
 	p.mark(p.pending[n-1].last + 1)
+	for _, r := range p.pending[:n] {
+		if r.unreadable == nil {
+			p.bytes -= r.size()
+		}
+	}
 	left := copy(p.pending, p.pending[n:])
 	clear(p.pending[left:])
 	p.pending = p.pending[:left]

@@ -230,3 +230,37 @@ func TestExtractLeavesOutWhatNobodyIsShown(t *testing.T) {
 	require.Equal(t, found{from: 10, next: 13, damage: errTruncated}, cut)
 	require.Equal(t, found{from: 10, next: 10}, extract(at, 10, &sarama.FetchResponseBlock{}))
 }
+
+// However many records a batch may have, no more bytes of them are taken than one call may get, and the record that
+// exceeds them.
+func TestWhatIsTakenIsBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	const total, most = 50, 10
+	session := newFakeSession(total)
+	m := newMember(context.Background(), quick(total, most), orDiscard(nil))
+	defer m.cancel()
+	p := newPartition(m, session, session)
+	for left := total; left > 0; {
+		require.True(t, p.fill())
+		before := 0
+		for _, r := range p.pending[:len(p.pending)-1] {
+			before += r.size()
+		}
+		require.Less(t, before, most)
+		left -= len(p.pending)
+		require.True(t, left == 0 || p.bytes >= most, "and no fewer")
+		p.acknowledge(len(p.pending))
+		require.Zero(t, p.bytes)
+	}
+}
+
+func TestAMemberFetchesNoMoreThanItIsTold(t *testing.T) {
+	t.Parallel()
+	cfg := memberConfig{GroupConfig: GroupConfig{Config: Config{Brokers: []string{"b:1"}}, Group: "g"}, batch: 200}
+	require.EqualValues(t, 256<<10, cfg.settings().Consumer.Fetch.Default)
+	require.Equal(t, 200, cfg.settings().ChannelBufferSize, "one batch ahead")
+	cfg.FetchBytes = 1 << 20
+	require.EqualValues(t, 1<<20, cfg.settings().Consumer.Fetch.Default)
+	cfg.FetchBytes = 10
+	require.ErrorContains(t, cfg.Validate(), "fetch bytes")
+}

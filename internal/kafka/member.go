@@ -26,10 +26,10 @@ type memberConfig struct {
 	deliver func(p *partition, batch []entry) (handled int, err error)
 }
 
-// settings are sarama's for this member. Its channel of records holds the next batch while one is handled.
+// settings are sarama's for this member. Its channel of records holds the next batch while one is handled, and no more.
 func (c memberConfig) settings() *sarama.Config {
 	cfg := c.Consumer()
-	cfg.ChannelBufferSize = max(cfg.ChannelBufferSize, 2*c.batch)
+	cfg.ChannelBufferSize = max(c.batch, 16)
 	return cfg
 }
 

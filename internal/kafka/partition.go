@@ -41,6 +41,7 @@ type partition struct {
 
 	// the worker's own
 	pending   []entry // taken and not acknowledged, in order
+	bytes     int     // of them
 	next      int64   // offset of the next record to take; negative while none is known
 	tries     int     // calls in a row that left something undone; one that got further begins to count anew
 	suspicion int     // errors of sarama's since the last record

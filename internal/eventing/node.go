@@ -131,7 +131,7 @@ func relayConfig(n *Node, setup Setup) outbox.RelayConfig {
 		PublishTimeout: setup.Config.Kafka.PublishTimeout,
 		Retention:      cfg.Retention,
 		IDRetention:    setup.Config.Inbox.Retention,
-		MaxSilence:     cfg.MaxSilence,
+		MaxSilence:     setup.Config.maxSilence(),
 		Topics:         topicsOf(setup).Partitions,
 		SpreadKeys:     n.publisher.SpreadKeys,
 		Log:            setup.Log,

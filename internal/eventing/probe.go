@@ -75,5 +75,5 @@ func checkTables(pool *pgxpool.Pool, tables []string) func(context.Context) erro
 // the topic is gone, a right is missing, a partition has no leader. Events that it refuses for good are a matter of
 // their own keys, and no reason to be unready.
 func (n *Node) checkHeld(ctx context.Context) error {
-	return outbox.CheckHeld(ctx, n.Pool, n.setup.Config.Outbox.MaxSilence)
+	return outbox.CheckHeld(ctx, n.Pool, n.setup.Config.maxSilence())
 }

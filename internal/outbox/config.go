@@ -98,7 +98,8 @@ type RelayConfig struct {
 	// MaintainEvery is the pause between looks at the partitions. Default 30 s.
 	MaintainEvery time.Duration
 
-	// MaxSilence is how long nothing may move before [Relay.Healthy] says so. Default 30 s.
+	// MaxSilence is how long nothing may move before [Relay.Healthy] says so. Default one and a half times
+	// PublishTimeout, so 15 s: one batch may be lost, and the next one is heard of.
 	MaxSilence time.Duration
 	// Log is where the relay tells what happens to it. Default nowhere.
 	Log *slog.Logger
@@ -137,7 +138,7 @@ func (c RelayConfig) withDefaults() RelayConfig {
 		c.SpreadKeys = func(map[string]int32) {}
 	}
 	orDefault(&c.MaintainEvery, 30*time.Second)
-	orDefault(&c.MaxSilence, 30*time.Second)
+	orDefault(&c.MaxSilence, c.PublishTimeout*3/2)
 	if c.Destination == nil {
 		c.Destination = noDestination{}
 	}

@@ -11,8 +11,8 @@ const (
 	CodeInvalidMailID Code = "invalid_mail_id"
 )
 
-// Event is one of the events of this package. Its values are made by the functions of this package; those that were read
-// from a log are not, so both sides of the log ask Check.
+// Event is one of the events of this package. Its values are made by the functions of this package; those that were
+// read from a log are not, so both sides of the log ask Check.
 type Event interface {
 	// Check returns an [*Error] for the first field that no function of this package could have filled in. Addresses and
 	// names must be in the form that their parsers return: what a parser changes was not made by it.

@@ -66,8 +66,8 @@ from public.outbox_cursor where name = $1`
 // CheckWriters says whether events may be added: not in a database that was restored from another cluster before a
 // relay has made the cursor this cluster's own, not if the restore lost the value of the sequence, and not before a
 // restore that the relay has found is confirmed. New events would get numbers among the old ones, and be lost. A
-// service that adds events asks after its relay has started, before it takes requests, and asks again while the answer is
-// a [*CheckError] with the code [CodeRestored], or [CodeNotCompared] while the broker can be asked.
+// service that adds events asks after its relay has started, before it takes requests, and asks again while the answer
+// is a [*CheckError] with the code [CodeRestored], or [CodeNotCompared] while the broker can be asked.
 func CheckWriters(ctx context.Context, db DB) error {
 	rows, err := db.Query(ctx, checkWritersSQL, cursorName)
 	if err != nil {

@@ -32,7 +32,7 @@ var everything = answers(map[string]string{
 		"keys":12345,"type":"com.example.customer.user-registered.v1","newest":"2026-11-21T16:58:46Z",
 		"example":1234567,		"error":"check event: schema_violation: / required"}]}`,
 	"dead-letters/discard": `{"result":{"dry_run":false,"count":0,"failed":1,"errors":[` +
-		`{"subject":"1234567","code":"behind_waiting","detail":"it is longer than what a screen of eighty columns has room for"}]}}`,
+		`{"subject":"1234567","code":"behind_waiting","detail":"it is longer than what eighty columns have room for"}]}}`,
 	"inbox/events": `{"items":[{"consumer":"notification.users","event_id":"` + anID + `","outcome":"replayed, applied",
 		"type":"com.example.customer.user-registered.v1","processed_at":"2026-11-21T16:58:46Z","topic":"customer.users.v1",
 		"partition":11,"offset":1234567,"dead_letter":1234567}]}`,

@@ -75,8 +75,8 @@ func checkTime(value any) error {
 // Validate reports whether the event keeps the contract: its type is known, its payload is JSON that every store here
 // can hold (no repeated members, no invalid UTF-8, no NUL in a string), fits the schema and says what the domain could
 // have said, and the envelope is about the payload's user and not from another service's source. Members that the
-// schema does not name are allowed, and so are a ce_dataschema and sources that the contract does not know: a later build of
-// the version may have the one, an import the other. The error is always an [*Error].
+// schema does not name are allowed, and so are a ce_dataschema and sources that the contract does not know: a later
+// build of the version may have the one, an import the other. The error is always an [*Error].
 //
 // Writers and readers ask the same: a record that no service here could have written is refused by all of them.
 func (c *Contract) Validate(e cloudevent.Event) error {

@@ -11,7 +11,8 @@ import (
 )
 
 // A restore gives numbers out a second time: an older state of this database has forgotten events that it has
-// published, and the next event of such a key gets the number of one that consumers have applied. They would skip it as stale.
+// published, and the next event of such a key gets the number of one that consumers have applied. They would skip it
+// as stale.
 // Nothing in the database can tell, so the relay asks the only witness outside: the broker. If it holds an event with a
 // higher number than its key has here, the database went back.
 //

@@ -52,8 +52,8 @@ func newHandConsumer(ctx context.Context, cfg lineConfig) (_ *handConsumer, err 
 	settings.Version = sarama.V3_6_0_0
 	settings.Consumer.Offsets.Initial = sarama.OffsetOldest // or it misses what was published before it joined
 	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
-		Brokers: cfg.brokers, ConsumerGroup: "twinbox." + cfg.environment + ".notification.users", OverwriteSaramaConfig: settings,
-		Unmarshaler: wkafka.DefaultMarshaler{},
+		Brokers: cfg.brokers, ConsumerGroup: "twinbox." + cfg.environment + ".notification.users",
+		OverwriteSaramaConfig: settings, Unmarshaler: wkafka.DefaultMarshaler{},
 	}, watermill.NopLogger{})
 	if err != nil {
 		return nil, fmt.Errorf("make subscriber: %w", err)

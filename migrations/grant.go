@@ -67,8 +67,8 @@ func grant(ctx context.Context, tx pgx.Tx, role string) error {
 	return nil
 }
 
-// rightsOn are those of a serving role. What it does to a partition it does to the table that it belongs to, but for two
-// whose rows the inbox deletes one by one.
+// rightsOn are those of a serving role. What it does to a partition it does to the table that it belongs to, but for
+// two whose rows the inbox deletes one by one.
 func rightsOn(table string, partition bool) string {
 	switch {
 	case table == "inbox_foreign" || table == "inbox_future":

@@ -97,8 +97,8 @@ func TestTheDatabaseIsAway(t *testing.T) {
 	report(t, gone.name, recovered, crowd)
 }
 
-// An outage under load is a few lines in each log, whatever level they have: one when it begins and one when it ends, and
-// of the requests that it costs the first of each kind.
+// An outage under load is a few lines in each log, whatever level they have: one when it begins and one when it ends,
+// and of the requests that it costs the first of each kind.
 func TestAnOutageUnderLoadIsAFewLines(t *testing.T) {
 	parallel(t)
 	db, gone := durableDatabase(t)

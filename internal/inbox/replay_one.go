@@ -276,7 +276,8 @@ func (r *replay) fail(ctx context.Context, id int64, cause error, done *Replayed
 			return err
 		}
 		parked := l.Parked()
-		l.Class, l.Code, l.Error, l.FailedAt = failed.class(), failed.code(), deadletter.Text(failure.Brief(cause.Error())), time.Now()
+		l.Class, l.Code, l.FailedAt = failed.class(), failed.code(), time.Now()
+		l.Error = deadletter.Text(failure.Brief(cause.Error()))
 		l.Attempts, l.Replays = l.Attempts+1, l.Replays+1
 		if _, err := w.Exec(ctx, failLetter, id, l.Class, l.Code, l.Error); err != nil {
 			return fmt.Errorf("record failed replay: %w", err)

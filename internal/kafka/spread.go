@@ -11,8 +11,8 @@ type spread struct {
 }
 
 // SpreadKeys sets over how many partitions the keys of each topic are spread from the next request on; other topics'
-// keys are spread over all partitions there are. Partitions that are added to a topic then stay empty until it is called
-// again with the new count, and each key stays where its earlier events are. Records of a topic that has fewer
+// keys are spread over all partitions there are. Partitions that are added to a topic then stay empty until it is
+// called again with the new count, and each key stays where its earlier events are. Records of a topic that has fewer
 // partitions than that are not sent: their calls fail, and may be repeated.
 func (p *Publisher) SpreadKeys(topics map[string]int32) { p.spread.counts.Store(&topics) }
 

@@ -15,7 +15,7 @@ import (
 const screenEvery = time.Minute
 
 // screen shows what goes wrong in lines for a person, bounded: the first record of a message, and once a minute how
-// many more there were. Messages are fixed strings, so a flood of one of them is one line a minute, whatever its values.
+// many more there were. Messages are fixed strings, so a flood of one is one line a minute, whatever its values.
 type screen struct {
 	out     io.Writer
 	verbose bool // show everything

@@ -113,8 +113,8 @@ func (b *bundle) again(t *testing.T, server *smtptest.Server) {
 	b.sender = b.newSender(t, func(s *senderSetup) { s.smtp.cfg.Addr = server.Addr() })
 }
 
-// The server hangs up while the sender records that it is about to write the final dot. The sender keeps the dot back and
-// knows that nothing was sent.
+// The server hangs up while the sender records that it is about to write the final dot. The sender keeps the dot back
+// and knows that nothing was sent.
 func TestAServerThatHangsUpBeforeTheFinalDotHasNothing(t *testing.T) {
 	t.Parallel()
 	hangUp := make(chan struct{})

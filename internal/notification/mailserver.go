@@ -23,8 +23,8 @@ const (
 )
 
 // newMailServer is what is known of the mail server: a mail that it does not take begins a probe, and the probe
-// decides. Its silence is known after SMTP_TIMEOUT at the latest: a third of it for the mail to find out, another one for
-// the probe.
+// decides. Its silence is known after SMTP_TIMEOUT at the latest: a third of it for the mail to find out, another one
+// for the probe.
 func newMailServer(smtp *smtpSender, log *slog.Logger, registerer prometheus.Registerer) (*circuit.Circuit, error) {
 	return circuit.New(circuit.Config{
 		Name: "mail server", Probe: smtp.probe, Timeout: smtp.cfg.Timeout, Every: idleProbe,

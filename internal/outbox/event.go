@@ -190,8 +190,8 @@ func reserved(name string) bool {
 	return false
 }
 
-// headerBytes is what the headers written from columns add to a record: their names, two lengths each, the id twice (36),
-// the time (27), the version (20), the content type and the record's own frame, rounded up.
+// headerBytes is what the headers written from columns add to a record: their names, two lengths each, the id twice
+// (36), the time (27), the version (20), the content type and the record's own frame, rounded up.
 const headerBytes = 470
 
 // size is the record as the broker will count it, or a little more.

@@ -38,18 +38,18 @@ func TestEachCrossCheckNamesItsVariable(t *testing.T) {
 		"a handler outlasts a rebalance": {
 			[]string{"INBOX_HANDLER_TIMEOUT=15s"}, []string{"INBOX_HANDLER_TIMEOUT"},
 		},
-		"a handler within a rebalance":                 {[]string{"INBOX_HANDLER_TIMEOUT=14s"}, nil},
-		"forgotten before it is gone":                  {[]string{"INBOX_RETENTION=216h"}, []string{"INBOX_RETENTION"}},
+		"a handler within a rebalance": {[]string{"INBOX_HANDLER_TIMEOUT=14s"}, nil},
+		"forgotten before it is gone":  {[]string{"INBOX_RETENTION=216h"}, []string{"INBOX_RETENTION"}},
 		"retries the wrong way round": {
 			[]string{"INBOX_RETRY_MIN=2s", "INBOX_RETRY_MAX=1s"}, []string{"INBOX_RETRY_MAX"},
 		},
-		"a user without password":                      {[]string{"KAFKA_USERNAME=u"}, []string{"KAFKA_PASSWORD"}},
+		"a user without password": {[]string{"KAFKA_USERNAME=u"}, []string{"KAFKA_PASSWORD"}},
 		"a password in the clear": {
 			[]string{"KAFKA_USERNAME=u", "KAFKA_PASSWORD=hunter2"}, []string{"KAFKA_TLS"},
 		},
-		"a name that no broker takes":                  {[]string{"KAFKA_INSTANCE_ID=a b"}, []string{"KAFKA_INSTANCE_ID"}},
-		"a name of dots":                               {[]string{"KAFKA_INSTANCE_ID=.."}, []string{"KAFKA_INSTANCE_ID"}},
-		"a pod's name":                                 {[]string{"KAFKA_INSTANCE_ID=customer-0.customer"}, nil},
+		"a name that no broker takes": {[]string{"KAFKA_INSTANCE_ID=a b"}, []string{"KAFKA_INSTANCE_ID"}},
+		"a name of dots":              {[]string{"KAFKA_INSTANCE_ID=.."}, []string{"KAFKA_INSTANCE_ID"}},
+		"a pod's name":                {[]string{"KAFKA_INSTANCE_ID=customer-0.customer"}, nil},
 		"all right": {
 			[]string{"KAFKA_USERNAME=u", "KAFKA_PASSWORD=hunter2", "KAFKA_TLS=true"}, nil,
 		},

@@ -53,7 +53,7 @@ type OutboxConfig struct {
 	Notify        bool          `env:"NOTIFY" envDefault:"true" doc:"with several instances: those that only follow tell the one whose relay leads of their commits, at most 50 times a second, instead of leaving them to its poll"`
 	Lease         time.Duration `env:"LEASE" envDefault:"15s" min:"500ms" max:"10m" doc:"how long the leading relay leads without renewal: a relay that hangs or is cut off from the database is replaced after that, one that was killed within a second"`
 	Retention     time.Duration `env:"RETENTION" envDefault:"72h" min:"1m" max:"87600h" doc:"how long published events are kept"`
-	MaxSilence    time.Duration `env:"MAX_SILENCE" envDefault:"0s" min:"0s" max:"24h" doc:"how long unpublished events may wait without any progress before /readyz fails; 0: one and a half times KAFKA_PUBLISH_TIMEOUT, which is 15s"`
+	MaxSilence    time.Duration `env:"MAX_SILENCE" envDefault:"0s" min:"0s" max:"24h" doc:"how long unpublished events may wait without any progress before /readyz fails; 0: one and a half times KAFKA_PUBLISH_TIMEOUT, which is 15s, and at least twice OUTBOX_POLL"`
 	MaxEventBytes int           `env:"MAX_EVENT_BYTES" envDefault:"900000" min:"1024" max:"1000000" doc:"of one event with its headers; below the broker's message.max.bytes"`
 	OnConflict    string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event that is added under another event's id is refused (error) or added and logged (warn); ids that the outbox makes never conflict"`
 }
@@ -90,10 +90,10 @@ func (c Config) Rules() []config.Rule {
 			Values: []any{c.Outbox.Lease, c.Kafka.PublishTimeout},
 		},
 		{
-			Variable: "OUTBOX_MAX_SILENCE", Holds: c.maxSilence() > max(c.Kafka.PublishTimeout, c.Outbox.Poll),
+			Variable: "OUTBOX_MAX_SILENCE", Holds: c.maxSilence() > max(c.Kafka.PublishTimeout, c.poll()),
 			Text: "must be 0 or longer than KAFKA_PUBLISH_TIMEOUT and OUTBOX_POLL: a batch or a pause may take that, and is " +
 				"no silence",
-			Values: []any{c.Outbox.MaxSilence, c.Kafka.PublishTimeout, c.Outbox.Poll},
+			Values: []any{c.Outbox.MaxSilence, c.Kafka.PublishTimeout, c.poll()},
 		},
 		{
 			Variable: "INBOX_HANDLER_TIMEOUT", Holds: 2*c.Inbox.HandlerTimeout < c.Kafka.RebalanceTimeout,
@@ -135,10 +135,13 @@ func (c Config) AdminNames(addr string) []string {
 	return append([]string{host}, c.AdminHosts...)
 }
 
+// poll is OUTBOX_POLL, or as much of it as lets a leader look often enough to keep its lease.
+func (c Config) poll() time.Duration { return min(c.Outbox.Poll, c.Outbox.Lease/3) }
+
 // maxSilence is OUTBOX_MAX_SILENCE, or what 0 stands for.
 func (c Config) maxSilence() time.Duration {
 	if c.Outbox.MaxSilence == 0 {
-		return c.Kafka.PublishTimeout * 3 / 2
+		return max(c.Kafka.PublishTimeout*3/2, 2*c.poll())
 	}
 	return c.Outbox.MaxSilence
 }

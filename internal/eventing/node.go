@@ -126,7 +126,7 @@ func relayConfig(n *Node, setup Setup) outbox.RelayConfig {
 		Wake:           n.Outbox.Wake(),
 		Listen:         cfg.Notify,
 		BatchSize:      cfg.BatchSize,
-		PollMax:        min(cfg.Poll, cfg.Lease/3), // a leader looks often enough to keep its lease
+		PollMax:        setup.Config.poll(),
 		Lease:          cfg.Lease,
 		PublishTimeout: setup.Config.Kafka.PublishTimeout,
 		Retention:      cfg.Retention,

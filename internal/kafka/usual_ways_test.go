@@ -28,7 +28,7 @@ func TestUsualWaySaramaSendsPastAFailedBatch(t *testing.T) {
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 1)
 	producer := rawProducer(t, brokers, func(cfg *sarama.Config) {
-		cfg.Producer.MaxMessageBytes = 3000
+		cfg.Producer.MaxMessageBytes = 6000 // ten messages and more
 		cfg.Producer.Flush.Messages, cfg.Producer.Flush.MaxMessages = 10, 10
 	})
 	batches := 0

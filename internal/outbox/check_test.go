@@ -9,7 +9,9 @@ import (
 
 func TestRunRefusesBadConfigurationAtOnce(t *testing.T) {
 	t.Parallel()
-	_, err := NewRelay(RelayConfig{PublishTimeout: time.Minute, BatchSize: -1, Retention: time.Second})
+	_, err := NewRelay(RelayConfig{
+		PublishTimeout: time.Minute, MaxSilence: time.Minute, BatchSize: -1, Retention: time.Second,
+	})
 	var refused *CheckError
 	require.ErrorAs(t, err, &refused)
 	for _, code := range []string{"database", "publisher", "publish_timeout", "batch_size", "retention", "max_silence"} {

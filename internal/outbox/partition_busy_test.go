@@ -113,6 +113,8 @@ func TestWhatIsTakenBackExtendsNoLease(t *testing.T) {
 	l, _ := newPatientLeader(t, pool)
 	partitions, err := l.partitions(t.Context())
 	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), notePublishedSQL, []int64{partitions[3].upper})
+	require.NoError(t, err)
 	busy := begin(t, pool)
 	addIn(t, o, busy, "busy")
 	before := l.term.until

@@ -27,6 +27,9 @@ const (
 	DeadPass DeadPolicy = "pass"
 )
 
+// passes says that a dead letter does not keep back what comes after it.
+func (in *Inbox) passes() bool { return in.cfg.OnDead == DeadPass }
+
 var errConflict = errors.New("the id was processed before with another payload")
 
 var errDied = errors.New("the process ended each time it handled the record")
@@ -119,6 +122,7 @@ func (in *Inbox) giveUp(it *item, l *letter) error {
 			return nil
 		case err == nil:
 			it.outcome = outcome
+			it.frees = in.cfg.Versioned && in.passes()
 			in.metrics.letters.WithLabelValues(l.code()).Inc()
 			in.log.ErrorContext(it.ctx, "event given up", "outcome", outcome, "event_id", l.id,
 				"event_type", it.event.Type, "correlation_id", it.event.CorrelationID(),
@@ -208,7 +212,7 @@ func (in *Inbox) filed(l *letter, remembered bool) deadletter.Letter {
 		Group: l.origin.Group, Topic: l.origin.Topic, Partition: l.origin.Partition, Offset: l.origin.Offset,
 		RecordTime: l.origin.Time,
 		Class:      l.class(), Code: l.code(), Error: l.err.Error(), Attempts: l.attempts, FirstFailedAt: l.first,
-		Holds:      l.decoded && remembered && (l.parked || in.cfg.OnDead == DeadHold),
+		Holds:      l.decoded && remembered && (l.parked || !in.passes()),
 		Remembered: remembered,
 	}
 	if l.origin.Topic == "" {

@@ -32,7 +32,7 @@ func (in *Inbox) gap(ctx context.Context, tx pgx.Tx, it *item, known int64) (ope
 	excused := it.accepts && (it.forced || !it.jumps) || in.onGap(it) == GapAllow && !it.jumps
 	if !excused {
 		var passed int64
-		err = tx.QueryRow(ctx, countPassed, in.cfg.Consumer, key, known, version, []byte(key), in.cfg.OnDead == DeadPass).
+		err = tx.QueryRow(ctx, countPassed, in.cfg.Consumer, key, known, version, []byte(key), in.passes()).
 			Scan(&passed)
 		open = passed < version-known-1
 	}

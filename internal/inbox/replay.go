@@ -41,9 +41,10 @@ type replay struct {
 	args    []any
 	at      position
 	key     []byte            // that was looked at last
-	flows   []byte            // the key, once a letter of it succeeded; nil is equal to no key
+	flows   []byte            // the key, once a letter of it succeeded or is passed over; nil is equal to no key
 	only    int64             // the one letter that is picked, of a replay of its key; else 0
 	unsure  *cloudevent.Event // of the letter at work, when its commit was sent and not answered
+	alone   bool              // the letter may have ended a process: nothing else runs beside it
 	ended   bool
 	report  ReplayReport
 }
@@ -132,11 +133,12 @@ func (r *replay) take(ctx context.Context, l deadletter.Letter) error {
 		r.report.Keys++
 	}
 	r.at = position{ordered, l.Version, l.ID}
-	stopped := done.Outcome == string(Failed) || done.Outcome == ReplayRefused
-	if stopped && l.Holds {
+	failed, refused := done.Outcome == string(Failed), done.Outcome == ReplayRefused
+	passed := failed && l.Holds && r.in.passes()
+	if (failed || refused) && l.Holds && !passed {
 		r.at.version, r.at.id = math.MaxInt64, math.MaxInt64
 	}
-	if !stopped && !r.options.DryRun { // which counts what was picked
+	if (passed || !failed && !refused) && !r.options.DryRun { // which counts what was picked
 		r.flows = l.Key
 	}
 	if err := r.rename(ctx, l, done); err != nil {

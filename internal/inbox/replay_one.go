@@ -53,7 +53,7 @@ func (r *replay) insist(ctx context.Context, l deadletter.Letter, done *Replayed
 	retry := newRetry(r.in.cfg)
 	r.unsure = nil
 	for attempt := 1; ; attempt++ {
-		err := r.attempt(ctx, l.ID, done)
+		err := r.enter(ctx, l.ID, done)
 		if err == nil {
 			return nil
 		}
@@ -73,6 +73,22 @@ func (r *replay) insist(ctx context.Context, l deadletter.Letter, done *Replayed
 			return err
 		}
 	}
+}
+
+// enter begins an attempt beside others of the process, but not beside one at a suspect: if it ended the process, the
+// suspect would be blamed. A letter that may have ended one itself runs while there is nothing else.
+func (r *replay) enter(ctx context.Context, id int64, done *Replayed) error {
+	weight, patience := int64(1), r.in.cfg.HandlerTimeout
+	if r.alone {
+		weight, patience = everything, aloneLimit
+	}
+	patient, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := underWay.Acquire(patient, weight); err != nil {
+		return failure.AsTransient(errNotAlone)
+	}
+	defer underWay.Release(weight)
+	return r.attempt(ctx, id, done)
 }
 
 // refusal is why a letter is not tried.
@@ -263,7 +279,8 @@ func (r *replay) action(id int64, detail map[string]string) audit.Action {
 
 const failLetter = `
 update public.dead_letter
-set attempts = attempts + 1, replays = replays + 1, class = $2, code = $3, error = $4, failed_at = clock_timestamp()
+set attempts = attempts + 1, replays = replays + 1, class = $2, code = $3, error = $4, failed_at = clock_timestamp(),
+    holds = holds and not $5
 where id = $1`
 
 // fail records an attempt that its handler or its data did not let succeed. What had only been parked is given up now,
@@ -279,7 +296,7 @@ func (r *replay) fail(ctx context.Context, id int64, cause error, done *Replayed
 		l.Class, l.Code, l.FailedAt = failed.class(), failed.code(), time.Now()
 		l.Error = deadletter.Text(failure.Brief(cause.Error()))
 		l.Attempts, l.Replays = l.Attempts+1, l.Replays+1
-		if _, err := w.Exec(ctx, failLetter, id, l.Class, l.Code, l.Error); err != nil {
+		if _, err := w.Exec(ctx, failLetter, id, l.Class, l.Code, l.Error, r.in.passes()); err != nil {
 			return fmt.Errorf("record failed replay: %w", err)
 		}
 		done.Outcome, done.Code, done.Error = string(Failed), l.Code, l.Error

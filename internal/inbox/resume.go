@@ -14,8 +14,9 @@ import (
 )
 
 // gapClosed says of a key's first letter that nothing keeps it any more: it is parked, and every version below it is
-// applied or passed over. A discarded event closes its gap; what parked behind its letter is left to whoever discarded
-// it. A letter without a version has no place to wait for.
+// applied or passed over. A discarded event closes its gap; what parked behind one that had failed is left to whoever
+// discarded it, who may send the event that was meant. With DeadPass ($3) an event that was given up closes its gap, too.
+// A letter without a version has no place to wait for.
 const gapClosed = `d.class = 'parked' and d.version > 0 and d.version - 1 <= coalesce(w.version, 0) + (
         select count(*) from (
             select p.version from public.inbox_passed p
@@ -24,7 +25,12 @@ const gapClosed = `d.class = 'parked' and d.version > 0 and d.version - 1 <= coa
             union
             select o.version from public.dead_letter o
             where o.consumer = $1 and o.key_start = d.key_start and o.state = 'discarded'
-                and o.version > coalesce(w.version, 0) and o.version < d.version and d.code <> 'parked_behind'
+                and o.version > coalesce(w.version, 0) and o.version < d.version
+                and (o.class = 'parked' or d.code <> 'parked_behind')
+            union
+            select o.version from public.dead_letter o
+            where o.consumer = $1 and o.key_start = d.key_start and $3 and o.state = 'waiting'
+                and not o.holds and o.remembered and o.version > coalesce(w.version, 0) and o.version < d.version
         ) as passed)`
 
 // selectClosedGap is the first letter of a key, if nothing keeps it.
@@ -50,14 +56,19 @@ with recursive first as (
         where f.consumer = $1 and f.key_start > before.key_start and f.state = 'waiting' and f.holds
         order by f.key_start, f.version, f.id limit 1
     ) as next
-    where before.n < $3
+    where before.n < $4
 )
 select d.id, d.key_start, ` + gapClosed + ` as closed from first d
 left join public.inbox_watermark w on w.consumer = $1 and w.key = convert_from(d.key_start, 'UTF8')
 order by d.n`
 
-// resumeKeys is how many keys a round of ResumeGaps looks at.
-const resumeKeys = 1000
+const (
+	// resumeKeys is how many keys a round of ResumeGaps looks at.
+	resumeKeys = 1000
+	// resumeFor is how long a partition waits while a key of it catches up. A round takes up the rest, and what comes in
+	// the meantime parks behind it.
+	resumeFor = time.Second
+)
 
 // resumable is the letter with which a key goes on.
 type resumable struct {
@@ -86,12 +97,13 @@ func (in *Inbox) resumeBehind(items ...*item) {
 
 func (in *Inbox) resumeKey(ctx context.Context, key string) {
 	var first resumable
-	err := in.cfg.Pool.QueryRow(ctx, selectClosedGap, in.cfg.Consumer, []byte(key)).Scan(&first.id, &first.key)
+	err := in.cfg.Pool.QueryRow(ctx, selectClosedGap, in.cfg.Consumer, []byte(key), in.passes()).
+		Scan(&first.id, &first.key)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return
 	}
 	if err == nil {
-		err = in.resume(ctx, first)
+		err = in.resume(ctx, first, resumeFor)
 	}
 	if err != nil && ctx.Err() == nil {
 		in.log.WarnContext(ctx, "parked events not resumed", "error", err)
@@ -124,7 +136,7 @@ func (in *Inbox) ResumeGaps(ctx context.Context) error {
 
 // resumeSome is a round. It returns the key behind which the next one goes on.
 func (in *Inbox) resumeSome(ctx context.Context, behind []byte) (last []byte, err error) {
-	rows, err := in.cfg.Pool.Query(ctx, selectClosedGaps, in.cfg.Consumer, behind, resumeKeys)
+	rows, err := in.cfg.Pool.Query(ctx, selectClosedGaps, in.cfg.Consumer, behind, in.passes(), resumeKeys)
 	if err != nil {
 		return behind, fmt.Errorf("find closed gaps: %w", err)
 	}
@@ -135,7 +147,11 @@ func (in *Inbox) resumeSome(ctx context.Context, behind []byte) (last []byte, er
 		return behind, fmt.Errorf("find closed gaps: %w", err)
 	}
 	if slices.ContainsFunc(found, func(r resumable) bool { return r.closed }) {
-		if err := in.resumeAlone(ctx, found); err != nil {
+		n, err := in.resumeAlone(ctx, found)
+		if n > 0 && n < len(found) {
+			behind = found[n-1].key
+		}
+		if err != nil || n < len(found) {
 			return behind, err
 		}
 	}
@@ -147,23 +163,31 @@ func (in *Inbox) resumeSome(ctx context.Context, behind []byte) (last []byte, er
 
 const lockRound = `select pg_try_advisory_xact_lock(hashtextextended('inbox/resume/' || $1::text, 0))`
 
-// resumeAlone resumes what is closed unless another process is at it: each would count its attempts.
-func (in *Inbox) resumeAlone(ctx context.Context, found []resumable) error {
-	return pgx.BeginFunc(ctx, in.cfg.Pool, func(tx pgx.Tx) error {
+// resumeAlone resumes what is closed unless another process is at it: each would count its attempts. It ends in time, and
+// with the first key that cannot go on, and returns how many of the keys it is through with: the next round goes on
+// behind them, so that no key keeps the others waiting.
+func (in *Inbox) resumeAlone(ctx context.Context, found []resumable) (through int, err error) {
+	end := time.Now().Add(max(in.cfg.ResumeEvery, resumeFor))
+	err = pgx.BeginFunc(ctx, in.cfg.Pool, func(tx pgx.Tx) error {
 		var alone bool
-		if err := tx.QueryRow(ctx, lockRound, in.cfg.Consumer).Scan(&alone); err != nil || !alone {
+		if err := tx.QueryRow(ctx, lockRound, in.cfg.Consumer).Scan(&alone); err != nil {
 			return err
 		}
 		for _, first := range found {
-			if !first.closed {
-				continue
+			if first.closed && alone {
+				if err := in.resume(ctx, first, time.Until(end)); err != nil {
+					through++
+					return err
+				}
 			}
-			if err := in.resume(ctx, first); err != nil {
-				return err
+			if time.Now().After(end) {
+				return nil // perhaps before the key's last letter
 			}
+			through++
 		}
 		return nil
 	})
+	return through, err
 }
 
 const countAttemptAt = `
@@ -180,9 +204,11 @@ func (r *replay) survive(ctx context.Context, l deadletter.Letter, done *Replaye
 	if err != nil {
 		return fmt.Errorf("count attempt: %w", err)
 	}
-	if attempts > r.in.cfg.MaxAttempts+1 { // one is that it was parked
+	const parked = 1 // counts as an attempt
+	if attempts > r.in.cfg.MaxAttempts+parked {
 		return r.fail(ctx, l.ID, &codedError{CodeProcessDied, failure.AsPermanent(errDied)}, done)
 	}
+	r.alone = attempts > 1+parked
 	if err = r.insist(ctx, l, done); err == nil && done.Outcome != ReplayRefused {
 		return nil
 	}
@@ -198,15 +224,16 @@ const (
 	resumedReason = "the missing version has come"
 )
 
-// resume replays the letter and what is parked behind it. No operator reads a refusal here, so what cannot be tried as
-// it is becomes a dead letter like others.
-func (in *Inbox) resume(ctx context.Context, first resumable) error {
+// resume replays the letter and what is parked behind it, and begins with none of these after a time. No operator reads
+// a refusal here, so what cannot be tried as it is becomes a dead letter like others.
+func (in *Inbox) resume(ctx context.Context, first resumable, limit time.Duration) error {
+	began := time.Now()
 	r, err := in.newReplay(deadletter.Filter{}, ReplayOptions{By: resumedBy, Reason: resumedReason})
 	if err != nil {
 		return err
 	}
 	r.only, r.at.key = first.id, first.key
-	for err == nil && !r.ended {
+	for err == nil && !r.ended && time.Since(began) < limit {
 		err = r.page(ctx)
 	}
 	for _, problem := range r.report.Problems {

@@ -9,6 +9,11 @@ COMPOSE ?= docker compose
 SERVICE ?= customer
 NOTIFICATIONS ?= 1
 
+# A job or a container may have no HOME, and Go keeps what it compiles there.
+ifeq ($(HOME),)
+export HOME := $(shell home=$$(eval "echo ~$$(id -un 2>/dev/null || id -u)"); [ ! -d "$$home" ] || echo "$$home")
+endif
+
 # The race detector needs a C compiler. Without one the tests run, without the detector, and say so.
 RACE     = $(shell command -v "$$($(GO) env CC)" >/dev/null 2>&1 && echo -race)
 TESTFLAGS ?=

@@ -85,7 +85,7 @@ case ${1:-} in
 up) up ;;
 down) $COMPOSE --profile '*' down --remove-orphans ;;
 stopped)
-	answers || exit 0
+	answers 2>/dev/null || exit 0
 	running=$($COMPOSE --profile '*' ps --services --status running)
 	[ -z "$running" ] || {
 		say "Containers run:" $running "- stop them first (make down); nothing was removed."

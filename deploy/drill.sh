@@ -1,5 +1,5 @@
 #!/bin/bash
-# What docker compose must do, done: up; up again changes nothing; a sign-up becomes a mail and its link verifies; the
+# What docker compose must do, done: up; up again changes nothing; a sign-up becomes a mail whose button verifies; the
 # services are confined; killed containers come back and lose nothing; the drain ends in time; down and up keep the data
 # and leave nothing behind. The workflow calls it on a machine with Docker; by hand: bash deploy/drill.sh
 #

@@ -79,7 +79,7 @@ func (c *AuditCommand) write(to streams, answers []answerOf[adminapi.Actions]) e
 	}
 	t := table{
 		columns: []string{"TIME", "SERVICE", "BY", "DID", "KIND", "TO", "COUNT", "REASON"},
-		whole:   []string{"TIME", "BY", "DID", "TO"}, omit: []string{"KIND", "COUNT", "SERVICE"},
+		prose:   []string{"REASON"}, omit: []string{"KIND", "COUNT", "SERVICE"},
 	}
 	for _, d := range deeds {
 		t.add(moment(d.At), d.Service, d.By, deedOf(d.Action), d.Kind, cmp.Or(d.Ref, "-"), d.Count, d.Reason)

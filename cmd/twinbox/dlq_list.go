@@ -78,7 +78,7 @@ func (c *DLQList) groups(ctx context.Context, to streams, services []*client.Ser
 	groups := []group{}
 	t := table{
 		columns: []string{"CONSUMER", "CODE", "TYPE", "LETTERS", "KEYS", "LAST", "LATEST", "ERROR"},
-		whole:   []string{"CONSUMER", "CODE", "LATEST"}, omit: []string{"KEYS", "TYPE", "LAST", "ERROR"},
+		prose:   []string{"ERROR"}, omit: []string{"KEYS", "TYPE", "LAST", "ERROR"},
 	}
 	for _, a := range answers {
 		if a.value.More {
@@ -114,7 +114,7 @@ func (c *DLQList) each(ctx context.Context, to streams, services []*client.Servi
 	letters, next := []letter{}, []string{}
 	t := table{
 		columns: []string{"ID", "STATE", "CONSUMER", "TYPE", "KEY", "VERSION", "CODE", "TRIES", "FAILED", "ERROR"},
-		whole:   []string{"ID", "STATE", "CONSUMER", "KEY", "CODE"},
+		prose:   []string{"ERROR"},
 		omit:    []string{"TRIES", "VERSION", "TYPE", "FAILED", "CONSUMER", "ERROR", "CODE"},
 	}
 	for _, a := range answers {

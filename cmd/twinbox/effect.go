@@ -158,7 +158,7 @@ func (e *effects) write(to streams, o Operator, what effect) error {
 			return err
 		}
 	}
-	refused := table{columns: []string{"NOT DONE", "CODE", "WHY"}, whole: []string{"NOT DONE"}}
+	refused := table{columns: []string{"NOT DONE", "CODE", "WHY"}, prose: []string{"WHY"}}
 	for _, f := range e.Errors {
 		refused.add(f.Subject, f.Code, f.Detail)
 	}

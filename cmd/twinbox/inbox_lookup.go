@@ -50,7 +50,7 @@ func (c *InboxLookup) Run(ctx context.Context, to streams) error {
 	found := []known{}
 	t := table{
 		columns: []string{"CONSUMER", "OUTCOME", "PROCESSED", "TYPE", "RECORD", "DEAD LETTER"},
-		whole:   []string{"CONSUMER", "DEAD LETTER", "OUTCOME"}, omit: []string{"TYPE", "RECORD", "PROCESSED"},
+		omit:    []string{"TYPE", "RECORD", "PROCESSED"},
 	}
 	for _, a := range answers {
 		for _, e := range a.value.Items {

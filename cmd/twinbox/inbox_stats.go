@@ -38,8 +38,8 @@ var deliveries = []struct {
 }
 
 func (c *InboxStats) write(to streams, answers []answerOf[adminapi.InboxStats]) error {
-	waiting := table{columns: []string{"CONSUMER", "LAG", "OLDEST", "DEAD", "PARKED"}, whole: []string{"CONSUMER"}}
-	done := table{columns: []string{"CONSUMER", "SINCE"}, whole: []string{"CONSUMER"}, omit: []string{"SINCE"}}
+	waiting := table{columns: []string{"CONSUMER", "LAG", "OLDEST", "DEAD", "PARKED"}}
+	done := table{columns: []string{"CONSUMER", "SINCE"}, omit: []string{"SINCE"}}
 	for _, d := range deliveries {
 		done.columns = append(done.columns, d.column)
 	}

@@ -87,7 +87,7 @@ func (c *MailList) page(ctx context.Context, s *client.Service, state string, li
 func (c *MailList) write(to streams, mails []adminapi.Mail) error {
 	t := table{
 		columns: []string{"ID", "STATE", "TEMPLATE", "USER", "TRIES", "LISTED", "ERROR"},
-		whole:   []string{"ID", "STATE", "USER", "RECIPIENT"}, omit: []string{"TEMPLATE", "TRIES", "USER", "LISTED"},
+		prose:   []string{"ERROR"}, omit: []string{"TEMPLATE", "TRIES", "USER", "LISTED"},
 	}
 	if c.Recipient {
 		t.columns = append(t.columns, "RECIPIENT")

@@ -26,11 +26,11 @@ func (c *OutboxStatus) Run(ctx context.Context, to streams) error {
 func (c *OutboxStatus) write(to streams, answers []answerOf[adminapi.OutboxStatus]) error {
 	status := table{
 		columns: []string{"SERVICE", "RELAY", "EPOCH", "HEAD", "WAITING", "OLDEST", "PARKED KEYS", "HELD"},
-		whole:   []string{"SERVICE", "RELAY", "WAITING", "OLDEST"}, omit: []string{"EPOCH", "HEAD"},
+		omit:    []string{"EPOCH", "HEAD"},
 	}
 	parked := table{
 		columns: []string{"SERVICE", "TOPIC", "KEY", "POSITION", "HELD", "PARKED", "NEXT TRY", "REASON"},
-		whole:   []string{"SERVICE", "TOPIC", "KEY", "POSITION"}, omit: []string{"PARKED", "NEXT TRY", "HELD"},
+		prose:   []string{"REASON"}, omit: []string{"PARKED", "NEXT TRY", "HELD"},
 	}
 	for _, a := range answers {
 		s := a.value

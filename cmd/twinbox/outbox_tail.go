@@ -90,7 +90,7 @@ func (c *OutboxTail) follow(
 	for _, e := range shown {
 		seen[place{e.Service, e.Position}] = true
 	}
-	oldest := time.Now()
+	oldest, trouble := time.Now(), ""
 	if len(shown) > 0 {
 		oldest = shown[0].OccurredAt
 	}
@@ -106,8 +106,10 @@ func (c *OutboxTail) follow(
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err != nil {
-			to.warn(err.Error())
+		if now := textOfError(err); now != trouble { // said once, not with every look
+			if trouble = now; err != nil {
+				to.warn(now)
+			}
 		}
 		var fresh []tailed
 		for _, e := range newest {
@@ -133,7 +135,7 @@ func (c *OutboxTail) follow(
 func (c *OutboxTail) table() *table {
 	t := &table{
 		columns: []string{"SERVICE", "POSITION", "TIME", "TYPE", "KEY", "VERSION", "STATE", "EVENT ID"},
-		whole:   []string{"SERVICE", "POSITION", "KEY", "EVENT ID"},
+		prose:   []string{"PAYLOAD"},
 		omit:    []string{"VERSION", "TYPE", "TIME", "STATE", "KEY"}, bare: c.NoHeaders,
 	}
 	if c.Payload {
@@ -168,6 +170,13 @@ func set[T comparable](value T) *T {
 		return nil
 	}
 	return &value
+}
+
+func textOfError(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 func textOf(payload *[]byte) string {

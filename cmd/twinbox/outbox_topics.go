@@ -30,7 +30,6 @@ func (c *OutboxTopics) Run(ctx context.Context, to streams) error {
 func (c *OutboxTopics) write(to streams, answers []answerOf[adminapi.Topics]) error {
 	topics := table{
 		columns: []string{"SERVICE", "TOPIC", "PARTITIONS", "KEYS SPREAD OVER", "GROUPS BEHIND"},
-		whole:   []string{"SERVICE", "TOPIC"},
 	}
 	for _, a := range answers {
 		for _, t := range a.value.Items {

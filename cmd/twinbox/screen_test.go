@@ -91,6 +91,7 @@ func TestIdsAreWholeOnEveryScreen(t *testing.T) {
 			for _, word := range c.whole {
 				require.Contains(t, seen, word, "%s at %d:\n%s", c.command, width, seen)
 			}
+			require.NotRegexp(t, `[0-9]\.\.`, seen, "%s at %d: a time or a number cut short is another one", c.command, width)
 			if width < 60 || strings.Contains(seen, ": ") { // a record per row, or a sentence
 				continue
 			}

@@ -15,8 +15,17 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// listener is an admin listener that answers as a test wants it to, and its address.
+// listener is the address of an admin listener that answers as a test wants it to, for the service that it is asked as.
 func listener(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	return website(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Twinbox-Service", r.Header.Get("Twinbox-Service"))
+		handler(w, r)
+	})
+}
+
+// website is the address of any other program that speaks HTTP.
+func website(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -97,9 +106,23 @@ func TestAnExportThatGetsNothingLeavesNothing(t *testing.T) {
 // one.
 func TestAnswersThatAreNone(t *testing.T) {
 	t.Parallel()
-	page := at(t, listener(t, http.NotFound), "", "outbox", "status")
-	require.Equal(t, service.ExitFailure, page.code)
-	require.Contains(t, page.stderr, "is not of an admin listener")
+	for name, page := range map[string]http.HandlerFunc{
+		"nothing is there":          http.NotFound,
+		"a page of another program": says("<!doctype html>"),
+		"JSON of another program":   says(`{}`),
+		"the service's own API": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"code":"not_found","status":404,"detail":"There is nothing at this path."}`)
+		},
+	} {
+		addr := website(t, page)
+		for _, command := range []string{"outbox status", "dlq list", "dlq show 17", "dlq discard 17 --yes --reason r"} {
+			r := at(t, addr, "", strings.Fields(command)...)
+			require.Equal(t, service.ExitFailure, r.code, "%s: %s: %s%s", name, command, r.stdout, r.stderr)
+			require.Empty(t, r.stdout, "%s: %s", name, command)
+			require.Contains(t, r.stderr, "is not its admin listener", "%s: %s", name, command)
+		}
+	}
 
 	cut := at(t, listener(t, says(`{"done":7}`+"\n")), "", "outbox", "republish", "--key", "k", "--yes", "--reason", "r")
 	require.Equal(t, exitPartial, cut.code)

@@ -18,7 +18,7 @@ import (
 type table struct {
 	columns []string
 	rows    [][]string
-	whole   []string // columns of what has to be typed elsewhere: they are never cut
+	prose   []string // columns of free text, which a narrow screen cuts; a time or a number cut short is another one
 	omit    []string // columns that a narrow screen does without, in this order; -o wide has them
 	bare    bool     // without its heading
 	least   []int    // widths of an earlier part of the same table
@@ -108,19 +108,32 @@ func (t *table) shown(width int) (shown []int, fits bool) {
 		return shown, true
 	}
 	natural := t.natural()
-	for next := 0; ; next++ {
-		least := -gap
+	total := func(narrowed bool) int {
+		total := -gap
 		for _, c := range shown {
-			least += gap + natural[c]
-			if !slices.Contains(t.whole, t.columns[c]) {
-				least -= max(0, natural[c]-narrowest)
+			total += gap + natural[c]
+			if narrowed && slices.Contains(t.prose, t.columns[c]) {
+				total -= max(0, natural[c]-narrowest)
 			}
 		}
-		if least <= width || next == len(t.omit) {
-			return shown, least <= width
-		}
+		return total
+	}
+	next := 0
+	for ; total(true) > width && next < len(t.omit); next++ {
 		shown = slices.DeleteFunc(shown, func(c int) bool { return t.columns[c] == t.omit[next] })
 	}
+	if total(true) > width {
+		return shown, false
+	}
+	// A wide column that went last may leave room for those that went before it.
+	for next--; next >= 0; next-- {
+		before := shown
+		shown = slices.Sorted(slices.Values(append(slices.Clone(before), slices.Index(t.columns, t.omit[next]))))
+		if total(false) > width {
+			shown = before
+		}
+	}
+	return shown, true
 }
 
 // natural are the widths of the widest values.
@@ -145,7 +158,7 @@ func (t *table) widths(shown []int, width int) []int {
 	for ; width != unknownWide && total > width; total-- {
 		widest := -1
 		for _, c := range shown {
-			if !slices.Contains(t.whole, t.columns[c]) && (widest < 0 || widths[c] > widths[widest]) {
+			if slices.Contains(t.prose, t.columns[c]) && (widest < 0 || widths[c] > widths[widest]) {
 				widest = c
 			}
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -11,7 +12,7 @@ import (
 )
 
 func example() *table {
-	t := &table{columns: []string{"ID", "KEY", "ERROR"}}
+	t := &table{columns: []string{"ID", "KEY", "ERROR"}, prose: []string{"ERROR"}}
 	t.add("customer/1", "ada", "check event: schema_violation: /name type")
 	t.add("customer/12", "b\x1b[31m\n\xff", "gone")
 	return t
@@ -50,9 +51,10 @@ func TestTablesFit(t *testing.T) {
 		width := rapid.IntRange(narrow, 160).Draw(t, "width")
 		value := rapid.StringOfN(rapid.RuneFrom([]rune("aé世 \x1b\n")), 0, 60, -1)
 		whole := &table{}
-		for range columns {
-			whole.columns = append(whole.columns, "COLUMN")
+		for c := range columns {
+			whole.columns = append(whole.columns, fmt.Sprint("COLUMN", c))
 		}
+		whole.prose = rapid.SliceOfN(rapid.SampledFrom(whole.columns), 0, columns).Draw(t, "prose")
 		for range rapid.IntRange(1, 5).Draw(t, "rows") {
 			row := make([]any, columns)
 			for c := range row {
@@ -79,4 +81,23 @@ func TestTablesFit(t *testing.T) {
 			require.Equal(t, uncut.String(), cut.String(), "what is cut says so")
 		}
 	})
+}
+
+// A narrow screen does without columns rather than cut a time or a number, and shows as many as it has room for.
+func TestWhatANarrowTableLeavesOut(t *testing.T) {
+	t.Parallel()
+	shown := func(width int) string {
+		t.Helper()
+		c := OutboxTail{}
+		tail := c.table()
+		tail.add("notification", 1, "2026-11-22T11:26:37Z", "com.example.customer.user-registered.v1", aKey, 1, "published", anID)
+		var out strings.Builder
+		require.NoError(t, tail.write(&out, width))
+		require.NotContains(t, out.String(), "..")
+		heading, _, _ := strings.Cut(out.String(), "\n")
+		return strings.Join(strings.Fields(heading), " ")
+	}
+	require.Equal(t, "SERVICE POSITION TIME TYPE KEY VERSION STATE EVENT ID", shown(200))
+	require.Equal(t, "SERVICE POSITION KEY VERSION STATE EVENT ID", shown(120), "a version, where a time has no room")
+	require.Equal(t, "SERVICE POSITION VERSION STATE EVENT ID", shown(80))
 }

@@ -18,6 +18,7 @@ func TestAnAnswerWithoutAnEndIsCutOff(t *testing.T) {
 	sent := make(chan int, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		n := 0
+		w.Header().Set("Twinbox-Service", "customer")
 		for {
 			written, err := w.Write([]byte(endless))
 			if n += written; err != nil {

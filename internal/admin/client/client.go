@@ -79,13 +79,16 @@ func (e *ProblemError) Error() string {
 	return fmt.Sprintf("%s: %s (%s)", e.Service, e.Problem.Detail, e.Problem.Code)
 }
 
-// An UnreachableError says that nobody answered.
+// An UnreachableError says that the service did not answer.
 type UnreachableError struct {
 	Service, Addr string
 	Err           error
 }
 
 func (e *UnreachableError) Error() string {
+	if other, is := errors.AsType[*otherProgramError](e.Err); is {
+		return fmt.Sprintf("%s: %s is not its admin listener: %v", e.Service, e.Addr, other)
+	}
 	return fmt.Sprintf("%s: nobody answers at %s: %v", e.Service, e.Addr, e.Err)
 }
 
@@ -146,6 +149,10 @@ func (s *Service) Open(do func(api *adminapi.Client) (*http.Response, error)) (i
 	if err != nil {
 		return nil, &UnreachableError{Service: s.Name, Addr: s.Addr, Err: cause(err)}
 	}
+	if !s.gave(response) {
+		_ = response.Body.Close()
+		return nil, &UnreachableError{Service: s.Name, Addr: s.Addr, Err: &otherProgramError{response.Status}}
+	}
 	if response.StatusCode == http.StatusOK {
 		return response.Body, nil
 	}
@@ -156,12 +163,25 @@ func (s *Service) Open(do func(api *adminapi.Client) (*http.Response, error)) (i
 	}
 	problem := adminapi.Problem{}
 	if json.NewDecoder(bytes.NewReader(body)).Decode(&problem) != nil || problem.Code == "" {
-		return nil, &UnreachableError{
-			Service: s.Name, Addr: s.Addr, Err: fmt.Errorf("the answer (%s) is not of an admin listener", response.Status),
-		}
+		return nil, &UnreachableError{Service: s.Name, Addr: s.Addr, Err: &otherProgramError{response.Status}}
 	}
 	return nil, &ProblemError{Service: s.Name, Problem: problem}
 }
+
+// gave tells whether the service gave an answer. Each of its operations says so; without that, a 200 is the page of any
+// web server, and a 404 may be that of the service's own API, where the operation and not what it names is missing.
+func (s *Service) gave(response *http.Response) bool {
+	switch response.StatusCode {
+	case http.StatusOK, http.StatusNotFound:
+		return response.Header.Get("Twinbox-Service") == s.Name
+	}
+	return true
+}
+
+// An otherProgramError is an answer that no operation of the service gives.
+type otherProgramError struct{ status string }
+
+func (e *otherProgramError) Error() string { return "another program answers (" + e.status + ")" }
 
 // cause takes the URL off a client's error: the address is said already.
 func cause(err error) error {

@@ -109,6 +109,20 @@ func TestMakefile_HelpListsEveryTarget(t *testing.T) {
 	}
 }
 
+// A job or a container may have no HOME; Go refuses to compile without one.
+func TestMakefile_FindsHOME(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "probe.mk")
+	require.NoError(t, os.WriteFile(file, []byte("probe:\n\t@echo $$HOME\n"), 0o600))
+	for _, env := range [][]string{{}, {"HOME="}} {
+		probe := exec.CommandContext(t.Context(), "make", "-f", "Makefile", "-f", file, "probe")
+		probe.Dir, probe.Env = root, append(env, "PATH="+os.Getenv("PATH"))
+		output, err := probe.Output()
+		require.NoError(t, err)
+		require.DirExists(t, strings.TrimSpace(string(output)))
+	}
+}
+
 // The workflow must do nothing that a person cannot do by hand, with one command each.
 func TestWorkflowCallsTheScript(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,11 @@ func TestKeysStayInTheirPartitionsUntilTheyAreSpreadAnew(t *testing.T) {
 	require.NoError(t, admin(t, brokers).CreatePartitions(topic, 12, nil, false))
 	require.Eventually(t, func() bool {
 		counts, err := kafka.PartitionCounts(t.Context(), kafka.Config{Brokers: brokers}, topic)
-		return err == nil && counts[topic] == 12
+		if err != nil || counts[topic] != 12 {
+			return false
+		}
+		_, err = kafka.GroupsBehind(t.Context(), kafka.Config{Brokers: brokers}, topic) // asks every partition's leader
+		return err == nil
 	}, kafkatest.Patience, 10*time.Millisecond)
 
 	require.NoError(t, after.Publish(topic, msgs[20:40]...), "its first look at the topic shows it 12 partitions")

@@ -32,6 +32,8 @@ type Config struct {
 	TLS *tls.Config
 	// User and Password, when set, authenticate by SASL PLAIN, which belongs inside TLS.
 	User, Password string
+
+	end time.Time // of every connection, where a question has a deadline
 }
 
 const (
@@ -118,6 +120,9 @@ func (c Config) base() *sarama.Config {
 	cfg.Net.ReadTimeout = c.RequestTimeout
 	cfg.Net.WriteTimeout = c.RequestTimeout
 	cfg.Admin.Timeout = c.RequestTimeout
+	if !c.end.IsZero() {
+		cfg.Net.Proxy.Enable, cfg.Net.Proxy.Dialer = true, deadlineDialer{c.end}
+	}
 	cfg.Net.TLS.Enable, cfg.Net.TLS.Config = c.TLS != nil, c.TLS
 	if c.User != "" {
 		cfg.Net.SASL.Enable = true

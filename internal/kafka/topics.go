@@ -92,7 +92,7 @@ func (c Config) admin() *sarama.Config {
 	return cfg
 }
 
-// Ping asks any broker for the cluster's metadata. It returns by the deadline of ctx, or after the request timeout.
+// Ping asks any broker for the cluster's metadata. It returns by the deadline of ctx.
 func Ping(ctx context.Context, cfg Config) error {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {

@@ -142,11 +142,16 @@ func askCluster(ctx context.Context, cfg Config, ask func(sarama.Client, sarama.
 	return errors.Join(ask(client, admin), admin.Close()) // which closes the client
 }
 
-// within shortens the request timeout so that each broker gets its share of the time that is left.
+// within shortens the request timeout so that each broker gets its share of the time that is left, and ends every
+// connection with it.
 func (c Config) within(ctx context.Context) Config {
 	if deadline, ok := ctx.Deadline(); ok {
 		share := time.Until(deadline) / time.Duration(len(c.Brokers))
+		c.end = deadline.Add(afterwards)
 		c.RequestTimeout = max(min(c.RequestTimeout, share), time.Millisecond)
 	}
 	return c
 }
+
+// afterwards is how much later than a question its connections end: the caller's context is over by then, and says why.
+const afterwards = 50 * time.Millisecond

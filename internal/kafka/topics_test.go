@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/kafka"
@@ -115,4 +116,32 @@ func TestPing(t *testing.T) {
 	require.ErrorIs(t, kafka.Ping(ctx, kafka.Config{Brokers: brokers}), context.Canceled)
 	require.Error(t, kafka.Ping(t.Context(), kafka.Config{}))
 	require.Error(t, kafka.EnsureTopics(t.Context(), kafka.Config{Brokers: []string{"127.0.0.1:1"}}))
+}
+
+// A broker that is stopped rather than dead takes connections and answers nothing. What is asked of it ends in time all
+// the same, however many answers the question takes.
+func TestAQuestionToASilentBrokerEndsInTime(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, listener.Close()) })
+	cfg := kafka.Config{Brokers: []string{listener.Addr().String()}}
+	for name, ask := range map[string]func(ctx context.Context) error{
+		"ping":  func(ctx context.Context) error { return kafka.Ping(ctx, cfg) },
+		"count": func(ctx context.Context) error { _, err := kafka.PartitionCounts(ctx, cfg, "t"); return err },
+		"log": func(ctx context.Context) error {
+			return kafka.ReadLog(ctx, cfg, "t", 0, func(*message.Message) error { return nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const limit = 500 * time.Millisecond
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			began := time.Now()
+			require.Error(t, ask(ctx))
+			require.Error(t, ctx.Err(), "and it is known why")
+			require.Less(t, time.Since(began), 2*limit)
+		})
+	}
 }

@@ -37,6 +37,10 @@ func newHandler(a *api, cfg Config, metrics prometheus.Registerer, log *slog.Log
 	return openapi.HandlerWithOptions(a, openapi.ChiServerOptions{
 		BaseRouter: router,
 		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.URL.Path == linkPath {
+				writeLinkError(w, r, parameterError(err))
+				return
+			}
 			web.WriteProblem(w, r, parameterError(err))
 		},
 	}), nil

@@ -16,6 +16,9 @@ var verificationHTML string
 
 var verificationPage = template.Must(template.New("verification").Parse(verificationHTML))
 
+// linkPath is where the link in the mail leads.
+const linkPath = "/v1/verifications"
+
 // pageText is what the page of a link says. With a token it asks for the button to be pressed.
 type pageText struct{ Title, Text, Token string }
 
@@ -72,12 +75,15 @@ func (a *api) pressButton(w http.ResponseWriter, r *http.Request) {
 // writeLinkError tells a person what is wrong with a link in their words, and all else as every route does.
 func writeLinkError(w http.ResponseWriter, r *http.Request, err error) {
 	text := invalidText
+	parameter, is := errors.AsType[*web.Error](err)
 	switch {
 	case !web.WantsPage(r):
 		web.WriteProblem(w, r, err)
 		return
 	case errors.Is(err, &domain.Error{Code: domain.CodeTokenExpired}):
 		text = expiredText
+	case is && (parameter.Code == web.CodeMissingParameter || parameter.Code == web.CodeInvalidParameter):
+		// The mail program cut the link off before its token, or wrote it twice.
 	case !errors.Is(err, &domain.Error{Code: domain.CodeTokenInvalid}):
 		web.WriteProblem(w, r, err)
 		return

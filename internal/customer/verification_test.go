@@ -22,7 +22,7 @@ func (b *bundle) token(t *testing.T, id domain.UserID, email domain.Email, expir
 }
 
 const (
-	pathVerifications = "/v1/verifications"
+	pathVerifications = linkPath
 	browserAccept     = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 	formType          = "application/x-www-form-urlencoded"
 )
@@ -186,6 +186,12 @@ func TestABadTokenVerifiesNobody(t *testing.T) {
 		head := b.do(t, http.MethodHead, pathVerifications+query, "")
 		require.Equal(t, row.status, head.status, name)
 	}
+	for _, query := range []string{"", "?", "?tok", "?token=a&token=b"} { // as mail programs break links
+		b.do(t, http.MethodGet, pathVerifications+query, "", "Accept", browserAccept).
+			requirePage(t, http.StatusBadRequest, invalid)
+		require.Contains(t, []string{"missing_parameter", "invalid_parameter"},
+			b.do(t, http.MethodGet, pathVerifications+query, "").code(t))
+	}
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
 
@@ -220,6 +226,6 @@ func TestBadForms(t *testing.T) {
 	a := b.do(t, http.MethodGet, pathVerifications, "")
 	require.Equal(t, "missing_parameter", a.code(t))
 	b.do(t, http.MethodGet, pathVerifications, "", "Accept", browserAccept).
-		requirePage(t, http.StatusBadRequest, "Missing parameter")
+		requirePage(t, http.StatusBadRequest, "This link does not work")
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }

@@ -49,12 +49,16 @@ func ParseEmail(text string) (Email, error) {
 // Key is the form in which two addresses are the same person's: mail servers may tell Ada@ from ada@, people do not.
 func (e Email) Key() string { return strings.ToLower(string(e)) }
 
-// Mailbox is where mail to the address is most likely read: many servers deliver ada+news@ and a.da@ to ada@. It is a
-// guess, good for counting and too coarse for an identity: elsewhere a.da@ is another person.
+// Mailbox is where mail to the address is most likely read: many servers deliver ada+news@ and a.da@ to ada@, and
+// Google's goes by two names. It is a guess, good for counting and too coarse for an identity: elsewhere a.da@ is
+// another person.
 func (e Email) Mailbox() string {
 	local, host, _ := strings.Cut(e.Key(), "@")
 	if name, _, tagged := strings.Cut(local, "+"); tagged && name != "" {
 		local = name
+	}
+	if host == "googlemail.com" {
+		host = "gmail.com"
 	}
 	return strings.ReplaceAll(local, ".", "") + "@" + host
 }

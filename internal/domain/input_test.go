@@ -89,6 +89,7 @@ func TestAMailboxHasManyAddresses(t *testing.T) {
 	} {
 		require.Equal(t, "ada@example.org", address.Mailbox(), address)
 	}
+	require.Equal(t, domain.Email("ada@gmail.com").Mailbox(), domain.Email("A.da+1@googlemail.com").Mailbox())
 	require.Equal(t, "+1@example.org", domain.Email("+1@example.org").Mailbox())
 	require.NotEqual(t, domain.Email("ada@example.org").Mailbox(), domain.Email("ada@example.com").Mailbox())
 	require.NotEqual(t, domain.Email("ada@a.example.org").Mailbox(), domain.Email("ada@aexample.org").Mailbox())

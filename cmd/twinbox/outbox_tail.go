@@ -44,12 +44,16 @@ func (c *OutboxTail) Run(ctx context.Context, to streams) error {
 		return err
 	}
 	limit := valueOr(c.Limit, tailLimit)
-	events, err := c.read(ctx, services, limit)
+	asked := limit
+	if c.Follow {
+		asked = maxLimit // as each later look, so that what is older than the first rows is not taken for new
+	}
+	events, err := c.read(ctx, services, asked)
 	if events == nil {
 		return err
 	}
 	t := c.table()
-	if err := both(c.write(to, t, events), err); err != nil || !c.Follow {
+	if err := both(c.write(to, t, newest(events, limit)), err); err != nil || !c.Follow {
 		return err
 	}
 	return c.follow(ctx, to, services, t, events)
@@ -77,22 +81,35 @@ func (c *OutboxTail) read(ctx context.Context, services []*client.Service, limit
 	return events, err
 }
 
+// newest are the last events of each service, up to limit.
+func newest(events []tailed, limit int) []tailed {
+	taken := map[string]int{}
+	last := []tailed{}
+	for _, e := range slices.Backward(events) {
+		if taken[e.Service]++; taken[e.Service] <= limit {
+			last = append(last, e)
+		}
+	}
+	slices.Reverse(last)
+	return last
+}
+
 // follow shows what was not there at the last look. It compares the events and not their positions: a transaction that
 // commits late puts its events below ones that were seen.
 func (c *OutboxTail) follow(
-	ctx context.Context, to streams, services []*client.Service, t *table, shown []tailed,
+	ctx context.Context, to streams, services []*client.Service, t *table, known []tailed,
 ) error {
 	type place struct {
 		service  string
 		position int64
 	}
 	seen := map[place]bool{}
-	for _, e := range shown {
+	for _, e := range known {
 		seen[place{e.Service, e.Position}] = true
 	}
 	oldest, trouble := time.Now(), ""
-	if len(shown) > 0 {
-		oldest = shown[0].OccurredAt
+	if len(known) > 0 {
+		oldest = known[0].OccurredAt
 	}
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()

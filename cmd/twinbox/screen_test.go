@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -266,6 +268,33 @@ func TestTailFollows(t *testing.T) {
 		require.Equal(t, 1, strings.Count(out.String(), id), out.String())
 	}
 	require.Equal(t, 1, strings.Count(out.String(), "POSITION"), "one heading")
+}
+
+// What was there before the first rows of -n is no news.
+func TestTailFollowsFromItsFirstRowsOn(t *testing.T) {
+	var looks atomic.Int64
+	addr := listener(t, func(w http.ResponseWriter, r *http.Request) {
+		limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		last := 6
+		if limit == maxLimit && looks.Add(1) > 1 {
+			last = 7
+		}
+		var items []string
+		for n := max(1, last-limit+1); n <= last; n++ {
+			items = append(items, fmt.Sprintf(
+				`{"position":%d,"event_id":"e%d","occurred_at":"2026-11-22T10:00:00Z"}`, n, n))
+		}
+		says(`{"items":[`+strings.Join(items, ",")+`]}`)(w, r)
+	})
+	t.Setenv(tokenVariable, "t")
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	out := &awaited{text: "e7", stop: stop}
+	require.Zero(t, run(ctx, []string{"outbox", "tail", "-f", "-n", "2", "--customer-admin", addr}, out, io.Discard))
+	require.Equal(t, []string{"e5", "e6", "e7"}, regexp.MustCompile(`e[0-9]`).FindAllString(out.String(), -1))
 }
 
 // A service that is away for a moment does not end what watches it.

@@ -195,10 +195,10 @@ func widthOf(out io.Writer) int {
 		return unknownWide
 	}
 	width, _, err := term.GetSize(int(file.Fd()))
-	if err != nil {
+	if err != nil || width == 0 { // a terminal that says 0 does not know, such as one of a job
 		return unknownWide
 	}
-	return max(1, width)
+	return width
 }
 
 // moment writes a time in UTC, to the second: what is compared with logs.

@@ -31,6 +31,7 @@ unhealthy() {
 repair() {
 	sick=$(unhealthy)
 	[ -n "$sick" ] || return 1
+	# shellcheck disable=SC2086
 	say "Starting again what is unhealthy:" $sick
 	# shellcheck disable=SC2086
 	$DOCKER restart $sick >/dev/null
@@ -88,6 +89,7 @@ stopped)
 	answers 2>/dev/null || exit 0
 	running=$($COMPOSE --profile '*' ps --services --status running)
 	[ -z "$running" ] || {
+		# shellcheck disable=SC2086
 		say "Containers run:" $running "- stop them first (make down); nothing was removed."
 		exit 1
 	}

@@ -41,7 +41,7 @@ type KafkaConfig struct {
 	TLS               bool          `env:"TLS" envDefault:"false" doc:"encrypt connections to the broker"`
 	Username          string        `env:"USERNAME" doc:"SASL PLAIN user; empty: no login"`
 	Password          config.Secret `env:"PASSWORD" doc:"its password"`
-	Partitions        int32         `env:"TOPIC_PARTITIONS" envDefault:"6" min:"1" max:"1000" doc:"of a topic that the topics command creates; never change it later: keys would move"`
+	Partitions        int32         `env:"TOPIC_PARTITIONS" envDefault:"6" min:"1" max:"1000" doc:"of a topic that the topics command creates; one that is there stays as it is; more partitions for it: docs/operations.md"`
 	ReplicationFactor int32         `env:"TOPIC_REPLICATION_FACTOR" envDefault:"1" min:"1" max:"9" doc:"of a topic that the topics command creates; 3 in production"`
 	Retention         time.Duration `env:"TOPIC_RETENTION" envDefault:"168h" min:"1m" max:"87600h" doc:"of a topic that the topics command creates"`
 }

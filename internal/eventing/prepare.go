@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/migrations"
@@ -35,8 +36,8 @@ func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.S
 	return err
 }
 
-// EnsureTopics creates the topics that are not there and says on out which there are. One that has another number of
-// partitions than the settings ask for stays as it is.
+// EnsureTopics creates the topics that are not there and says on out which there are, as the broker has them. One that has
+// another number of partitions or keeps its records for another time than the settings ask for stays as it is.
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
 	if err := kafka.EnsureTopics(ctx, c.Client(service), topics...); err != nil {
 		return fmt.Errorf("ensure topics: %w", err)
@@ -49,12 +50,24 @@ func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string,
 	if err != nil {
 		return fmt.Errorf("ensure topics: %w", err)
 	}
+	kept, err := kafka.TopicRetention(ctx, c.Client(service), names...)
+	if err != nil {
+		return fmt.Errorf("ensure topics: %w", err)
+	}
 	for _, topic := range topics {
-		as := ""
-		if found[topic.Name] != topic.Partitions {
-			as = fmt.Sprintf(", not %d: it stays as it is", topic.Partitions)
+		is := fmt.Sprintf("%d partitions, kept %s", found[topic.Name], keptFor(kept[topic.Name]))
+		set := fmt.Sprintf("%d partitions, kept %s", topic.Partitions, keptFor(topic.Retention))
+		if is != set {
+			is += "; it stays as it is, and is not given " + set
 		}
-		_, _ = fmt.Fprintf(out, "%s: %d partitions%s, kept %s\n", topic.Name, found[topic.Name], as, topic.Retention)
+		_, _ = fmt.Fprintf(out, "%s: %s\n", topic.Name, is)
 	}
 	return nil
+}
+
+func keptFor(retention time.Duration) string {
+	if retention < 0 {
+		return "for ever"
+	}
+	return retention.String()
 }

@@ -70,7 +70,7 @@ func TestConsumerSettingsArePinned(t *testing.T) {
 		"Net.ReadTimeout":      {34 * time.Second, cfg.Net.ReadTimeout},
 		"Return.Errors":        {true, cfg.Consumer.Return.Errors},
 		"Fetch.Min":            {int32(1), cfg.Consumer.Fetch.Min},
-		"MaxWaitTime":          {250 * time.Millisecond, cfg.Consumer.MaxWaitTime},
+		"MaxWaitTime":          {500 * time.Millisecond, cfg.Consumer.MaxWaitTime},
 		"Consumer.Backoff":     {250 * time.Millisecond, cfg.Consumer.Retry.Backoff},
 		"RefreshFrequency":     {10 * time.Second, cfg.Metadata.RefreshFrequency},
 		"AutoTopicCreation":    {false, cfg.Metadata.AllowAutoTopicCreation},

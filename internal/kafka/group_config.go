@@ -148,7 +148,7 @@ func (c GroupConfig) Validate() error {
 //	Net.ReadTimeout          above Rebalance.Timeout   joining a group, which may take that long, fails; all that a
 //	                         member asks besides has RequestTimeout, and its fetches connections of their own
 //	Return.Errors            true           errors go to sarama's own logger, which is nobody's
-//	Fetch.Min, MaxWaitTime   1 byte, 250 ms a quiet topic delays its next record, or closing takes longer
+//	Fetch.Min, MaxWaitTime   1 byte, 500 ms a quiet topic delays its next record, or closing takes longer
 //	Fetch.Default            256 KiB        1 MiB of each partition, compressed: twice the memory, no faster
 //	Retry.Backoff            250 ms         2 s without records after a leader moves
 func (c GroupConfig) Consumer() *sarama.Config {
@@ -162,7 +162,7 @@ func (c GroupConfig) Consumer() *sarama.Config {
 	cfg.Consumer.Return.Errors = true
 	cfg.Consumer.Fetch.Min = 1
 	cfg.Consumer.Fetch.Default = int32(c.FetchBytes)
-	cfg.Consumer.MaxWaitTime = 250 * time.Millisecond
+	cfg.Consumer.MaxWaitTime = 500 * time.Millisecond
 	cfg.Consumer.Retry.Backoff = 250 * time.Millisecond
 	cfg.Consumer.Group.ResetInvalidOffsets = false
 	cfg.Consumer.Group.InstanceId = c.InstanceID

@@ -25,7 +25,7 @@ type Setup struct {
 	Config     Config
 	Migrations []migrations.Set
 	Topics     []kafka.Topic                // that it writes to
-	Tables     []string                     // of its own, that it adds rows to
+	Tables     []string                     // of its own, in which it adds, reads and changes rows
 	Validate   func(cloudevent.Event) error // the contract, on both sides
 	Admin      *service.Admin               // receives checks and metrics
 	Log        *slog.Logger
@@ -106,8 +106,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
 	n.dependencies.check(setup.Admin)
-	tables := append([]string{"outbox", "inbox", "dead_letter"}, setup.Tables...)
-	setup.Admin.Check("tables", n.dependencies.needsDatabase(checkTables(n.Pool, tables)))
+	n.Check("tables", checkTables(n.Pool, setup.Tables))
 	setup.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))
 	setup.Admin.Check("held events", n.dependencies.behind(n.checkHeld))
 	return n, nil
@@ -141,6 +140,11 @@ func relayConfig(n *Node, setup Setup) outbox.RelayConfig {
 		relay.Published = n.restore.newest
 	}
 	return relay
+}
+
+// Check adds a check to the readiness report that needs the database: while that is down it only says so.
+func (n *Node) Check(name string, check func(context.Context) error) {
+	n.setup.Admin.Check(name, n.dependencies.needsDatabase(check))
 }
 
 // connectRelay waits until the database is there, so that the relay is back with it and not when its own pause ends.

@@ -2,7 +2,9 @@ package eventing
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -52,21 +54,39 @@ func probeDatabase(cfg *pgx.ConnConfig) func(context.Context) error {
 
 const closeTimeout = time.Second
 
+// engineTables are those of outbox and inbox that every transaction adds to. What the relay and the consumers need of
+// others shows in whether they get on.
+var engineTables = []string{"outbox", "inbox", "dead_letter"}
+
+const missingRight = `
+select wanted, name from unnest($1::text[]) name, unnest(array['select', 'update']) wanted
+where not has_table_privilege(format('public.%I', name), wanted)
+limit 1`
+
 // checkTables asks, on a connection of the pool, whether rows may be added to the tables: that the right is there, that
-// no lock keeps writers out, and that the pool has a connection to give. It adds none.
-func checkTables(pool *pgxpool.Pool, tables []string) func(context.Context) error {
+// no lock keeps writers out, and that the pool has a connection to give. It adds none. Of the service's own tables it
+// asks for the rights to read and to change rows as well.
+func checkTables(pool *pgxpool.Pool, own []string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, `set local lock_timeout = '1s'`); err != nil {
 				return err
 			}
-			for _, table := range tables {
+			for _, table := range slices.Concat(engineTables, own) {
 				name := pgx.Identifier{"public", table}.Sanitize()
 				if _, err := tx.Exec(ctx, `insert into `+name+` select where false`); err != nil {
 					return fmt.Errorf("insert into %s: %w", table, err)
 				}
 			}
-			return nil
+			var right, table string
+			err := tx.QueryRow(ctx, missingRight, own).Scan(&right, &table)
+			if errors.Is(err, pgx.ErrNoRows) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("ask for rights: %w", err)
+			}
+			return fmt.Errorf("no right to %s %s", right, table)
 		})
 	}
 }

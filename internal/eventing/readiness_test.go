@@ -139,6 +139,12 @@ func TestARightThatWasTakenAwayIsNotReady(t *testing.T) {
 	b.awaitFailing(t, "tables", "insert into dead_letter: ERROR: permission denied")
 	execute(t, pool, `grant insert on dead_letter to `+role)
 	b.awaitReady(t)
+	for _, right := range []string{"select", "update"} {
+		execute(t, pool, `revoke `+right+` on inbox_watermark from `+role)
+		b.awaitFailing(t, "tables", "no right to "+right+" inbox_watermark")
+		execute(t, pool, `grant `+right+` on inbox_watermark to `+role)
+		b.awaitReady(t)
+	}
 }
 
 // smallDisk is a database on a file system of its own, on a server of its own, and what fills and empties that. Where

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -69,6 +70,38 @@ func (r *Runner) reportUnreachable(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		r.log.WarnContext(ctx, "leases cannot be reached", "error", err)
 	}
+}
+
+// reach is whether rows can be claimed.
+type reach struct {
+	mu    sync.Mutex
+	err   error     // of the last claim
+	since time.Time // of its first failure in a row
+}
+
+func (k *reach) heard(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil && k.err == nil {
+		k.since = time.Now()
+	}
+	k.err = err
+}
+
+// claimless is how long claims may fail before a runner is no longer healthy.
+const claimless = 30 * time.Second
+
+// Healthy is for a readiness check: it fails when the runner has been unable to claim anything for 30 s, so that no
+// effect happens, and until a claim succeeds, which it then tries with every poll.
+func (r *Runner) Healthy(context.Context) error { return r.reach.check(claimless) }
+
+func (k *reach) check(limit time.Duration) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.err == nil || time.Since(k.since) < limit {
+		return nil
+	}
+	return fmt.Errorf("nothing can be claimed for %s: %w", time.Since(k.since).Round(time.Second), k.err)
 }
 
 // circuit slows a runner down while the other side of its effect cannot be reached.

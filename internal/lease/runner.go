@@ -39,6 +39,7 @@ type Runner struct {
 	wake    chan struct{}
 	held    held
 	circuit circuit
+	reach   reach
 }
 
 // NewRunner makes a runner; log may be nil.
@@ -106,6 +107,9 @@ func (r *Runner) dispatch(ctx context.Context, tasks chan<- task) {
 		for ctx.Err() == nil && r.round(ctx, tasks) {
 			pause = poll
 		}
+		if r.reach.check(0) != nil {
+			pause = poll // that a claim failed does not mean that there are no rows
+		}
 		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
@@ -132,6 +136,7 @@ func (r *Runner) round(ctx context.Context, tasks chan<- task) (more bool) {
 		}
 	}
 	claims, err := r.claim(ctx, n)
+	r.reach.heard(err)
 	r.reportUnreachable(ctx, err)
 	waiting := make([]task, len(claims))
 	for i, c := range claims { // all of them now: the last one's lease must not end while it waits for a worker

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -258,3 +259,63 @@ func TestMetricsCountTheOpenRows(t *testing.T) {
 	_, err = gauges.Measure(t.Context())
 	require.ErrorContains(t, err, "count leases")
 }
+
+// A runner that cannot claim does nothing, whatever else works: it says so until it can.
+func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
+	t.Parallel()
+	b := setup(t, quick)
+	r := NewRunner(b.leases, Effect{Do: func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }}, nil)
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	b.exec(t, `alter table lease rename to lease_gone`)
+	require.Eventually(t, func() bool { return r.reach.check(0) != nil }, patience, 5*time.Millisecond)
+	require.ErrorContains(t, r.reach.check(0), `relation "lease" does not exist`)
+	require.NoError(t, r.Healthy(t.Context()), "a moment is nothing")
+	b.exec(t, `alter table lease_gone rename to lease`)
+	require.Eventually(t, func() bool { return r.reach.check(0) == nil }, patience, 5*time.Millisecond)
+	b.add(t, "e1")
+	b.await(t, "e1", Done)
+	stop()
+	require.NoError(t, <-ended)
+}
+
+// While claims fail nobody knows whether rows wait: a runner looks as often as it does for rows, not as rarely as at rest.
+func TestARunnerThatCannotClaimTriesWithEveryPoll(t *testing.T) {
+	t.Parallel()
+	settings := quick
+	settings.Poll = time.Second
+	b := setup(t, settings)
+	b.exec(t, `alter table lease rename to lease_gone`)
+	failures := make(chan struct{}, 100)
+	r := NewRunner(b.leases, Effect{Do: func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }},
+		slog.New(counting{slog.DiscardHandler, failures}))
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	for range 3 {
+		<-failures
+	}
+	began := time.Now()
+	b.exec(t, `alter table lease_gone rename to lease`)
+	b.add(t, "e1")
+	b.await(t, "e1", Done)
+	require.Less(t, time.Since(began), 3*settings.Poll)
+	stop()
+	require.NoError(t, <-ended)
+}
+
+// counting tells of each line.
+type counting struct {
+	slog.Handler
+	lines chan<- struct{}
+}
+
+func (counting) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c counting) Handle(context.Context, slog.Record) error {
+	c.lines <- struct{}{}
+	return nil
+}
+
+func (c counting) WithAttrs([]slog.Attr) slog.Handler { return c }

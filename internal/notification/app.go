@@ -72,6 +72,7 @@ func Run(ctx context.Context, cfg Config, host service.Host) error {
 	if err := admin.Measure("mails", sender.leases.Gauges()); err != nil {
 		return errors.Join(err, node.Close())
 	}
+	node.Check("mails", sender.runner.Healthy)
 	node.Mails = operations{NewMails(node.Pool, node.Outbox)}
 	return node.Run(ctx, group, eventing.Listeners{Admin: cfg.AdminAddr}, host,
 		func(group *service.Group, _ net.Listener) {

@@ -78,12 +78,13 @@ func (r *replay) insist(ctx context.Context, l deadletter.Letter, done *Replayed
 // enter begins an attempt beside others of the process, but not beside one at a suspect: if it ended the process, the
 // suspect would be blamed. A letter that may have ended one itself runs while there is nothing else.
 func (r *replay) enter(ctx context.Context, id int64, done *Replayed) error {
-	weight, patience := int64(1), r.in.cfg.HandlerTimeout
+	weight, patient := int64(1), ctx
 	if r.alone {
-		weight, patience = everything, aloneLimit
+		var cancel context.CancelFunc
+		patient, cancel = context.WithTimeout(ctx, aloneLimit)
+		defer cancel()
+		weight = everything
 	}
-	patient, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	if err := underWay.Acquire(patient, weight); err != nil {
 		return failure.AsTransient(errNotAlone)
 	}

@@ -142,6 +142,9 @@ func (p *Process) Thaw(t testing.TB) {
 // CloseInput ends the process's standard input, which it may be waiting for.
 func (p *Process) CloseInput() { _ = p.stdin.Close() }
 
+// Ended is closed when the process has ended.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
 // Wait returns how the process ended. The test fails after [Patience].
 func (p *Process) Wait(t testing.TB) error {
 	t.Helper()

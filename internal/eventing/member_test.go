@@ -36,7 +36,8 @@ type member struct {
 	Consumer string
 	At       string // crash point
 	Nth      int
-	Freeze   bool // instead of dying there
+	Freeze   bool   // instead of dying there
+	Poison   string // id of the event over which it dies
 }
 
 func init() { crashtest.Child(member.play) }
@@ -62,6 +63,9 @@ func (m member) play() error {
 	}
 	mux := inbox.NewMux()
 	inbox.Handle(mux, ledgerType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ struct{}) error {
+		if e.ID == m.Poison {
+			crashtest.Die()
+		}
 		return inbox.Queue(ctx, tx, `insert into ledger (consumer, event_id, key, version, pid) values ($1, $2, $3, $4, $5)`,
 			m.Consumer, e.ID, e.Subject, e.Version, os.Getpid())
 	})

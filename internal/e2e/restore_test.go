@@ -346,3 +346,44 @@ func TestARestartIsNoRestore(t *testing.T) {
 	h.known(t, ada, "Ada Lovelace", 3)
 	require.Equal(t, 1, count(t, h.customerDB, `select count(*) from outbox_cursor where restored is null`))
 }
+
+// A service that had only read since the backup has published nothing by which the broker could tell. Its groups'
+// offsets are ahead of its database, and it reads what it has forgotten again, by itself: also one that ran through the
+// restore.
+func TestARestoreOfWhatOnlyReadsIsMadeUpFor(t *testing.T) {
+	for name, through := range map[string]bool{"started after it": false, "running through it": true} {
+		t.Run(name, func(t *testing.T) {
+			parallel(t)
+			c := newCluster(t)
+			h := newHouseOn(t, houseBrokers(t), pgtest.New(t, migrations.ForCustomer()...))
+			h.notificationDB = c.database(t, migrations.ForNotification()...)
+			h.notificationEnv = append(h.notificationEnv, "DATABASE_URL="+pgtest.DSN(h.notificationDB))
+			h.start(t, customerService)
+			stop := h.start(t, notificationService)
+			ada := h.person(t, "ada@example.org")
+			h.known(t, ada, "Somebody", 1)
+			require.Eventually(t, func() bool { // her mail has been told of, and that is all this service has to tell
+				return count(t, h.customerDB, `select count(*) from verification_mail`) == 1
+			}, patience, pollEvery)
+			c.backup(t)
+			h.rename(t, ada, "Ada", 1)
+			h.rename(t, ada, "Ada Lovelace", 2)
+			h.known(t, ada, "Ada Lovelace", 3)
+			if !through {
+				stop()
+			}
+			h.notificationDB.Reset()
+			c.restore(t, true)
+			require.Equal(t, 1, count(t, h.notificationDB, `select count(*) from contact where version = 1`), "it is forgotten")
+			if through {
+				h.rename(t, ada, "Countess", 3)
+				h.known(t, ada, "Countess", 4)
+			} else {
+				h.start(t, notificationService)
+				h.known(t, ada, "Ada Lovelace", 3)
+			}
+			require.Zero(t, count(t, h.notificationDB, `select count(*) from dead_letter where state = 'waiting'`))
+			require.Len(t, h.box.Messages(), 1)
+		})
+	}
+}

@@ -26,7 +26,7 @@ import (
 var points = []string{
 	"kafka.taken", "inbox.received", "inbox.beginning", "inbox.recorded", "inbox.handling", "inbox.handled",
 	"inbox.committing", "inbox.committed", "inbox.giving_up", "inbox.burying", "inbox.buried", "inbox.acknowledging",
-	"kafka.before_mark", "kafka.after_mark",
+	"kafka.stored", "kafka.before_mark", "kafka.after_mark",
 }
 
 // A member is killed at each point of its way and its successor goes on: each event has one effect, in the order of its

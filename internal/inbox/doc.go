@@ -26,6 +26,7 @@
 //	order.go gap.go watermark.go hold.go       a key's order: versions, gaps, what parks behind what
 //	retry.go late.go deadletter.go             what failed or took too long, and what is given up
 //	claim.go suspect.go attempt.go             whose a partition is, and what may have killed its last owner
+//	position.go                                how far a partition is, for the day on which the database is restored
 //	resume.go replay*.go pace.go               parked events that go on by themselves, dead letters that are replayed
 //	janitor.go partition.go forget.go          the past
 //	lookup.go stats.go metrics.go measure.go   what can be seen from outside

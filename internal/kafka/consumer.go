@@ -36,6 +36,9 @@ type ConsumerConfig struct {
 	// HandlerLimit is how long a call may take, counted anew after each pause ([Pausing]), before the partition
 	// counts as stalled. It ends nothing: a handler has its own timeouts, and they should be shorter. Default 5 min.
 	HandlerLimit time.Duration
+	// Positions keeps how far each partition is read in the store that the handler writes to. Default: none, and then
+	// nothing tells that what was handled is gone.
+	Positions Positions
 }
 
 // WithDefaults returns the configuration that is really used.
@@ -119,6 +122,7 @@ func (c *Consumer) Run(ctx context.Context, topics ...string) error {
 		batch:        c.cfg.Batch,
 		maxBytes:     c.cfg.MaxBytes,
 		handlerLimit: c.cfg.HandlerLimit,
+		positions:    c.cfg.Positions,
 		turns:        newTurns(c.cfg.Parallel, turnLimit),
 		deliver:      c.deliver,
 	}, c.log)

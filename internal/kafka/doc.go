@@ -13,6 +13,7 @@
 //	consumer.go subscriber.go feeder.go            the two faces of reading
 //	member.go strategy.go coordination.go leave.go a membership of the group
 //	partition.go loop.go entry.go turns.go         a partition that is owned, what is taken of it, and when
+//	positions.go                                   how far the handler's own store says it is read
 //	progress.go status.go stop.go                  what moves, what does not, and what ends a membership
 //	look.go reader.go                              what lies on the log and is not delivered
 //	lag.go                                         how far a group is behind, whoever its members are

@@ -13,7 +13,10 @@ import (
 func (p *partition) work() {
 	looks := time.NewTicker(p.member.cfg.LookEvery)
 	defer looks.Stop()
-	for p.receive(looks.C) {
+	notes, stop := p.member.notes()
+	defer stop()
+	defer p.note()
+	for p.receive(looks.C, notes) {
 		giveBack, ok := p.gather()
 		if !ok {
 			return
@@ -32,6 +35,9 @@ func (p *partition) work() {
 			err = errIncomplete
 		}
 		p.progress.end(handled, err)
+		if !p.noteSoon() {
+			return
+		}
 		if p.damaged && len(p.pending) == 0 {
 			return // what is behind the gap is read from the committed offset on, by a new session
 		}
@@ -45,7 +51,7 @@ func (p *partition) work() {
 var errIncomplete = errors.New("not all messages were handled")
 
 // receive waits until something is pending; false when the partition is to be let go.
-func (p *partition) receive(looks <-chan time.Time) bool {
+func (p *partition) receive(looks, notes <-chan time.Time) bool {
 	for len(p.pending) == 0 {
 		select {
 		case m, ok := <-p.claim.Messages():
@@ -60,6 +66,10 @@ func (p *partition) receive(looks <-chan time.Time) bool {
 			p.look()
 		case <-looks:
 			p.look()
+		case <-notes:
+			if !p.note() {
+				return false
+			}
 		}
 	}
 	return true
@@ -140,7 +150,10 @@ func (p *partition) acknowledge(n int) {
 		return
 	}
 	p.tries = 1
-	p.mark(p.pending[n-1].last + 1)
+	if p.done = p.pending[n-1].last + 1; p.member.cfg.positions == nil {
+		p.stored = p.done
+		p.mark(p.done)
+	}
 	for _, r := range p.pending[:n] {
 		if r.unreadable == nil {
 			p.bytes -= r.size()

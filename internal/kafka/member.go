@@ -21,6 +21,7 @@ type memberConfig struct {
 	maxBytes     int           // of one call; 0: no bound
 	handlerLimit time.Duration // of one call; 0: a call may take for ever
 	turns        *turns        // of the partitions; nil: each calls when it likes
+	positions    Positions     // beside the group's offsets; nil: none
 	// deliver hands the records over and returns how many of them, from the first on, are dealt with. It returns soon
 	// after the partition's context has ended, and hands out nothing after partition.leaving was closed.
 	deliver func(p *partition, batch []entry) (handled int, err error)
@@ -30,6 +31,9 @@ type memberConfig struct {
 func (c memberConfig) settings() *sarama.Config {
 	cfg := c.Consumer()
 	cfg.ChannelBufferSize = max(c.batch, 16)
+	if c.positions != nil {
+		cfg.Consumer.Offsets.AutoCommit.Interval = c.CommitInterval / 2 // see noteSoon
+	}
 	return cfg
 }
 

@@ -45,7 +45,10 @@ type partition struct {
 	next      int64   // offset of the next record to take; negative while none is known
 	tries     int     // calls in a row that left something undone; one that got further begins to count anew
 	suspicion int     // errors of sarama's since the last record
-	damaged   bool    // a gap is pending, or was: sarama's reader stands before it for ever
+	done      int64   // offset behind what is handled
+	stored    int64   // as far as it is stored; see positions.go
+	noted     time.Time
+	damaged   bool // a gap is pending, or was: sarama's reader stands before it for ever
 }
 
 func newPartition(m *member, session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) *partition {

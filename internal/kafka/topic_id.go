@@ -65,7 +65,7 @@ func (p *partition) compareIDs() (bool, error) {
 		return false, nil
 	}
 	p.topicID.Store(&id)
-	return true, nil
+	return p.agree(metadata)
 }
 
 func (p *partition) otherTopic() error {

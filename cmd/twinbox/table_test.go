@@ -90,7 +90,8 @@ func TestWhatANarrowTableLeavesOut(t *testing.T) {
 		t.Helper()
 		c := OutboxTail{}
 		tail := c.table()
-		tail.add("notification", 1, "2026-11-22T11:26:37Z", "com.example.customer.user-registered.v1", aKey, 1, "published", anID)
+		tail.add("notification", 1, "2026-11-22T11:26:37Z", "com.example.customer.user-registered.v1", aKey, 1,
+			"published", anID)
 		var out strings.Builder
 		require.NoError(t, tail.write(&out, width))
 		require.NotContains(t, out.String(), "..")

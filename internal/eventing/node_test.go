@@ -159,8 +159,9 @@ func TestMigrateAndTopicsSayWhatTheyDid(t *testing.T) {
 	out.Reset()
 	cfg.Kafka.Partitions, cfg.Kafka.Retention = 12, 24*time.Hour
 	require.NoError(t, cfg.EnsureTopics(t.Context(), &out, "test", cfg.Topics(topic)))
-	require.Equal(t, topic+": 6 partitions, kept 168h0m0s; it stays as it is, and is not given 12 partitions, kept 24h0m0s\n",
-		out.String(), "what the broker has, not what is set")
+	require.Equal(t, topic+": 6 partitions, kept 168h0m0s; "+
+		"it stays as it is, and is not given 12 partitions, kept 24h0m0s\n", out.String(),
+		"what the broker has, not what is set")
 }
 
 func TestTheDatabasesPasswordIsInNoError(t *testing.T) {

@@ -36,8 +36,8 @@ func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.S
 	return err
 }
 
-// EnsureTopics creates the topics that are not there and says on out which there are, as the broker has them. One that has
-// another number of partitions or keeps its records for another time than the settings ask for stays as it is.
+// EnsureTopics creates the topics that are not there and says on out which there are, as the broker has them. One that
+// has another number of partitions or keeps its records for another time than the settings ask for stays as it is.
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
 	if err := kafka.EnsureTopics(ctx, c.Client(service), topics...); err != nil {
 		return fmt.Errorf("ensure topics: %w", err)

@@ -4,6 +4,7 @@ package eventing_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,8 +14,8 @@ import (
 )
 
 // Two replicas read a topic in which one record ends every process that handles it. Whichever of them has the partition
-// goes on with the count: there are no more deaths than with one replica, and nothing else is given up. They are started
-// again in their place, or no sooner than the partition has gone to the other one.
+// goes on with the count: there are no more deaths than with one replica, and nothing else is given up. They are
+// started again in their place, or no sooner than the partition has gone to the other one.
 func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
 	t.Parallel()
 	pool := newLedger(t)
@@ -27,7 +28,7 @@ func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
 			s.send(counted(1, records)...)
 			start := func(i int) *crashtest.Process {
 				replica := s.member
-				replica.Environ = append(replica.Environ[:len(replica.Environ):len(replica.Environ)],
+				replica.Environ = append(slices.Clip(replica.Environ),
 					fmt.Sprintf("KAFKA_INSTANCE_ID=replica-%d", i))
 				return crashtest.Start(t, replica)
 			}

@@ -15,8 +15,8 @@ import (
 
 // gapClosed says of a key's first letter that nothing keeps it any more: it is parked, and every version below it is
 // applied or passed over. A discarded event closes its gap; what parked behind one that had failed is left to whoever
-// discarded it, who may send the event that was meant. With DeadPass ($3) an event that was given up closes its gap, too.
-// A letter without a version has no place to wait for.
+// discarded it, who may send the event that was meant. With DeadPass ($3) an event that was given up closes its gap,
+// too. A letter without a version has no place to wait for.
 const gapClosed = `d.class = 'parked' and d.version > 0 and d.version - 1 <= coalesce(w.version, 0) + (
         select count(*) from (
             select p.version from public.inbox_passed p
@@ -163,8 +163,8 @@ func (in *Inbox) resumeSome(ctx context.Context, behind []byte) (last []byte, er
 
 const lockRound = `select pg_try_advisory_xact_lock(hashtextextended('inbox/resume/' || $1::text, 0))`
 
-// resumeAlone resumes what is closed unless another process is at it: each would count its attempts. It ends in time, and
-// with the first key that cannot go on, and returns how many of the keys it is through with: the next round goes on
+// resumeAlone resumes what is closed unless another process is at it: each would count its attempts. It ends in time,
+// and with the first key that cannot go on, and returns how many of the keys it is through with: the next round goes on
 // behind them, so that no key keeps the others waiting.
 func (in *Inbox) resumeAlone(ctx context.Context, found []resumable) (through int, err error) {
 	end := time.Now().Add(max(in.cfg.ResumeEvery, resumeFor))

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// deadlineDialer opens connections that end at a deadline. The settings bound each read, and a question takes several: a
-// broker that accepts and never answers would be asked for its versions, then for its metadata, each for the whole time.
+// deadlineDialer opens connections that end at a deadline. The settings bound each read, and a question takes several:
+// a broker that accepts and never answers would be asked for its versions, then for its metadata, each for the whole
+// time.
 type deadlineDialer struct{ end time.Time }
 
 // Dial is the method that sarama calls in the place of its own dialer.

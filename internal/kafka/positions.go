@@ -104,8 +104,8 @@ func (p *partition) note() bool {
 	return true
 }
 
-// noteSoon is note unless that was just done: a partition under load does it as often as makes a crash repeat no more than
-// a commit interval, since what is stored is committed as often; one at rest with each batch.
+// noteSoon is note unless that was just done: a partition under load does it as often as makes a crash repeat no more
+// than a commit interval, since what is stored is committed as often; one at rest with each batch.
 func (p *partition) noteSoon() bool {
 	if time.Since(p.noted) < p.member.noteEvery() {
 		return true

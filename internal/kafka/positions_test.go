@@ -137,7 +137,8 @@ func TestAnOffsetIsStoredBeforeItIsCommitted(t *testing.T) {
 	store.down = false
 	_, handled = stored(t, store, group, topic, brokers)
 	require.Equal(t, ids, take(t, handled, 5))
-	require.Eventually(t, func() bool { return committed(t, brokers, group, topic) == 5 }, kafkatest.Patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return committed(t, brokers, group, topic) == 5 },
+		kafkatest.Patience, 5*time.Millisecond)
 }
 
 // An operator's tool says where to go on, in either direction.

@@ -280,7 +280,8 @@ func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// While claims fail nobody knows whether rows wait: a runner looks as often as it does for rows, not as rarely as at rest.
+// While claims fail nobody knows whether rows wait: a runner looks as often as it does for rows, not as rarely as at
+// rest.
 func TestARunnerThatCannotClaimTriesWithEveryPoll(t *testing.T) {
 	t.Parallel()
 	settings := quick

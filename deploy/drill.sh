@@ -8,10 +8,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 export COMPOSE_PROJECT_NAME=${COMPOSE_PROJECT_NAME:-twinbox-drill}
-export CUSTOMER_PORT=${CUSTOMER_PORT:-18080} CUSTOMER_ADMIN_PORT=${CUSTOMER_ADMIN_PORT:-18081}
-export NOTIFICATION_ADMIN_PORT=${NOTIFICATION_ADMIN_PORT:-18082} MAILBOX_PORT=${MAILBOX_PORT:-18025}
-export SMTP_PORT=${SMTP_PORT:-11025} KAFKA_PORT=${KAFKA_PORT:-19092} POSTGRES_PORT=${POSTGRES_PORT:-15432}
-export KAFKA_UI_PORT=${KAFKA_UI_PORT:-18090}
+# Every port that compose publishes, 10,000 higher unless it is set.
+while IFS=: read -r variable port; do
+	export "$variable=${!variable:-$((10000 + port))}"
+done < <(grep -o '${[A-Z_]*_PORT:-[0-9]*' docker-compose.yml | tr -d '${' | sed 's/:-/:/' | sort -u)
 api=http://127.0.0.1:$CUSTOMER_PORT
 mailbox=http://127.0.0.1:$MAILBOX_PORT
 

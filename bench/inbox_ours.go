@@ -48,7 +48,7 @@ func ourInbox(batch int, versioned bool) func(context.Context, consumption) erro
 			GroupConfig: kafka.GroupConfig{
 				Config: kafka.Config{Brokers: c.brokers}, Group: c.group, DrainTimeout: 10 * time.Second,
 			},
-			Batch: batch,
+			Batch: batch, Positions: box,
 		}, func(ctx context.Context, msgs []*message.Message) (int, error) {
 			c.ledger.begin()
 			handled, err := handle(ctx, msgs)

@@ -102,7 +102,7 @@ func (n *Node) Consume(c Consumer) error {
 		},
 		Batch:     cfg.Inbox.Batch,
 		Parallel:  cfg.Inbox.Parallel,
-		Positions: positions{box},
+		Positions: box,
 		// One by one, each with its whole time: what waits for its next attempt does not count.
 		HandlerLimit: max(5*time.Minute, time.Duration(cfg.Inbox.Batch)*cfg.Inbox.HandlerTimeout),
 	}

@@ -8,10 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrWentBack says that the database does not know how far a partition was read any more: it was restored from an
-// earlier state.
-var ErrWentBack = errors.New("the database went back behind what it had stored")
-
 const selectPosition = `
 select next_offset from public.inbox_position where consumer = $1 and topic = $2 and partition = $3`
 
@@ -45,15 +41,14 @@ const advancePosition = `
 update public.inbox_position set next_offset = greatest(next_offset, $5)
 where consumer = $1 and topic = $2 and partition = $3 and next_offset >= $4`
 
-// Advance stores how far a partition was read since from was stored, before that is committed to the group. It is an
-// [ErrWentBack] where the database is not as far as from.
-func (in *Inbox) Advance(ctx context.Context, topic string, partition int32, from, next int64) error {
+// Advance stores how far a partition was read since from was stored, before that is committed to the group. It reports
+// false where the database is not as far as from: it was restored meanwhile.
+func (in *Inbox) Advance(
+	ctx context.Context, topic string, partition int32, from, next int64,
+) (kept bool, err error) {
 	tag, err := in.cfg.Pool.Exec(ctx, advancePosition, in.cfg.Consumer, topic, partition, from, next)
 	if err != nil {
-		return fmt.Errorf("store position: %w", err)
+		return false, fmt.Errorf("store position: %w", err)
 	}
-	if tag.RowsAffected() == 0 {
-		return ErrWentBack
-	}
-	return nil
+	return tag.RowsAffected() == 1, nil
 }

@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -24,13 +23,10 @@ type Positions interface {
 	Position(ctx context.Context, topic string, partition int32) (next int64, known bool, err error)
 	// SetPosition stores where the reading begins, whatever is stored.
 	SetPosition(ctx context.Context, topic string, partition int32, next int64) error
-	// Advance stores how far it came since it stored from. It never moves a position back, and it returns
-	// [ErrPositionLost] if the store is not as far as from.
-	Advance(ctx context.Context, topic string, partition int32, from, next int64) error
+	// Advance stores how far it came since from was stored. It never moves a position back, and does nothing if the store
+	// is not as far as from: then it reports false.
+	Advance(ctx context.Context, topic string, partition int32, from, next int64) (kept bool, err error)
 }
-
-// ErrPositionLost says that a store of positions has forgotten what was stored: it was restored meanwhile.
-var ErrPositionLost = errors.New("the stored position went back")
 
 // agree compares the offset at which the group goes on with the store's. It returns false if reading has to begin at
 // another one, with a new session.
@@ -89,14 +85,14 @@ func (p *partition) note() bool {
 	p.noted = time.Now()
 	ctx, cancel := context.WithTimeout(p.ctx, p.member.cfg.RequestTimeout)
 	defer cancel()
-	err := p.member.cfg.positions.Advance(ctx, p.at.topic, p.at.partition, p.stored, p.done)
+	kept, err := p.member.cfg.positions.Advance(ctx, p.at.topic, p.at.partition, p.stored, p.done)
 	switch {
-	case errors.Is(err, ErrPositionLost):
-		p.log.Warn("the database went back while the partition was read: it is read anew", "offset", p.stored)
-		return false
 	case err != nil:
 		p.log.Debug("store position", "error", err)
 		return true
+	case !kept:
+		p.log.Warn("the database went back while the partition was read: it is read anew", "offset", p.stored)
+		return false
 	}
 	fault.Here("kafka.stored")
 	p.stored = p.done

@@ -34,17 +34,17 @@ func (s *shelf) SetPosition(_ context.Context, _ string, _ int32, next int64) er
 	return nil
 }
 
-func (s *shelf) Advance(_ context.Context, _ string, _ int32, from, next int64) error {
+func (s *shelf) Advance(_ context.Context, _ string, _ int32, from, next int64) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.down:
-		return context.DeadlineExceeded
+		return false, context.DeadlineExceeded
 	case !s.known || s.next < from:
-		return kafka.ErrPositionLost
+		return false, nil
 	}
 	s.next = max(s.next, next)
-	return nil
+	return true, nil
 }
 
 // restore brings an earlier state back; a negative one: from before the store knew the partition.

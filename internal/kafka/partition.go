@@ -47,6 +47,7 @@ type partition struct {
 	suspicion int     // errors of sarama's since the last record
 	done      int64   // offset behind what is handled
 	stored    int64   // as far as it is stored; see positions.go
+	unsure    bool    // whether what was handled since is still in the store
 	noted     time.Time
 	damaged   bool // a gap is pending, or was: sarama's reader stands before it for ever
 }

@@ -77,7 +77,8 @@ func (p *partition) goBack(ctx context.Context, next int64) (moved bool, err err
 }
 
 // note stores how far the partition is handled and marks that offset for the next commit. It returns false if the
-// partition has to be read anew; what cannot be stored now is stored later.
+// partition has to be read anew. A store that was away is one that may have been restored: what was handled since the
+// last offset that it took may be gone, and no row of it says so. That little is read anew as soon as it is back.
 func (p *partition) note() bool {
 	if p.done == p.stored || p.left.Load() {
 		return true
@@ -85,13 +86,22 @@ func (p *partition) note() bool {
 	p.noted = time.Now()
 	ctx, cancel := context.WithTimeout(p.ctx, p.member.cfg.RequestTimeout)
 	defer cancel()
-	kept, err := p.member.cfg.positions.Advance(ctx, p.at.topic, p.at.partition, p.stored, p.done)
+	next := p.done
+	if p.unsure {
+		next = p.stored
+	}
+	kept, err := p.member.cfg.positions.Advance(ctx, p.at.topic, p.at.partition, p.stored, next)
 	switch {
 	case err != nil:
 		p.log.Debug("store position", "error", err)
+		p.unsure = true
 		return true
 	case !kept:
 		p.log.Warn("the database went back while the partition was read: it is read anew", "offset", p.stored)
+		return false
+	case p.unsure:
+		p.log.Info("the database was away: what was handled since its last position is read anew",
+			"offset", p.stored, "handled", p.done-p.stored)
 		return false
 	}
 	fault.Here("kafka.stored")

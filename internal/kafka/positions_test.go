@@ -19,6 +19,22 @@ type shelf struct {
 	next  int64
 	known bool
 	down  bool // it cannot be written to
+	tries int  // while it was down
+}
+
+func (s *shelf) stop()  { s.setDown(true) }
+func (s *shelf) start() { s.setDown(false) }
+
+func (s *shelf) setDown(down bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = down
+}
+
+func (s *shelf) refused() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tries
 }
 
 func (s *shelf) Position(context.Context, string, int32) (int64, bool, error) {
@@ -39,6 +55,7 @@ func (s *shelf) Advance(_ context.Context, _ string, _ int32, from, next int64) 
 	defer s.mu.Unlock()
 	switch {
 	case s.down:
+		s.tries++
 		return false, context.DeadlineExceeded
 	case !s.known || s.next < from:
 		return false, nil
@@ -134,11 +151,38 @@ func TestAnOffsetIsStoredBeforeItIsCommitted(t *testing.T) {
 	require.NoError(t, receive(t, first.ended))
 	require.EqualValues(t, -1, committed(t, brokers, group, topic))
 
-	store.down = false
+	store.start()
 	_, handled = stored(t, store, group, topic, brokers)
 	require.Equal(t, ids, take(t, handled, 5))
 	require.Eventually(t, func() bool { return committed(t, brokers, group, topic) == 5 },
 		kafkatest.Patience, 5*time.Millisecond)
+}
+
+// The store was restored to the very position that it took last, so that no row is behind. What was handled between
+// that and its going away was never stored, and comes again.
+func TestWhatWasHandledBeforeTheStoreWentAwayComesAgain(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, ids := published(t, brokers, 2)
+	group, store := kafkatest.Group(t), &shelf{}
+	running, handled := stored(t, store, group, topic, brokers)
+	require.Equal(t, ids, take(t, handled, 2))
+	require.Eventually(t, func() bool { return store.at() == 2 }, kafkatest.Patience, 5*time.Millisecond)
+
+	store.stop()
+	more := events(5, "a")[2:]
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, more...))
+	require.Equal(t, idsOf(more), take(t, handled, 3))
+	refused := store.refused()
+	require.Eventually(t, func() bool { return store.refused() > refused }, kafkatest.Patience, 5*time.Millisecond)
+	require.EqualValues(t, 2, store.at())
+	store.start()
+	require.Equal(t, idsOf(more), take(t, handled, 3))
+	require.Eventually(t, func() bool { return store.at() == 5 }, kafkatest.Patience, 5*time.Millisecond)
+	running.stop()
+	require.NoError(t, receive(t, running.ended))
+	require.EqualValues(t, 5, committed(t, brokers, group, topic))
+	require.Empty(t, handled)
 }
 
 // An operator's tool says where to go on, in either direction.

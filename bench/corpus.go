@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/twinbox/internal/cloudevent"
-	"example.com/twinbox/internal/outbox"
 )
 
 const (
@@ -41,9 +40,9 @@ func (c corpus) aggregate(n int) int {
 	return n
 }
 
-func (c corpus) event(n int) outbox.Event {
-	e := outbox.Event{
-		ID: eventID(n), Source: eventSource, Type: eventType, Topic: c.topic, Key: c.key(n), OccurredAt: occurredAt,
+func (c corpus) event(n int) cloudevent.Event {
+	e := cloudevent.Event{
+		ID: eventID(n), Source: eventSource, Type: eventType, Topic: c.topic, Key: c.key(n), Time: occurredAt,
 		Data: payload(n),
 	}
 	if c.keys == 0 {
@@ -63,7 +62,7 @@ func (c corpus) envelope(n int) cloudevent.Event {
 		version = int64(n/c.keys) + 1
 	}
 	return cloudevent.Event{
-		ID: e.ID, Source: e.Source, Type: e.Type, Subject: e.Key, Time: e.OccurredAt, Version: version, Data: e.Data,
+		ID: e.ID, Source: e.Source, Type: e.Type, Key: e.Key, Time: e.Time, Version: version, Data: e.Data,
 	}
 }
 
@@ -82,7 +81,7 @@ func (c corpus) envelopes(n int) []*cloudevent.Event {
 	id := func(i int) string { return text[i*idBytes : (i+1)*idBytes] }
 	for i := range events {
 		list[i] = &events[i]
-		list[i].ID, list[i].Subject = id(i), id(c.aggregate(i))
+		list[i].ID, list[i].Key = id(i), id(c.aggregate(i))
 		list[i].Data = data[i*payloadBytes : (i+1)*payloadBytes : (i+1)*payloadBytes]
 	}
 	return list

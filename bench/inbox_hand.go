@@ -120,7 +120,7 @@ func (c consumption) rememberChecked(msg *message.Message) error {
 		if tag.RowsAffected() == 0 {
 			return c.compare(ctx, tx, event, hash)
 		}
-		if tag, err = tx.Exec(ctx, moveWatermark, inboxConsumer, event.Subject, event.Version); err != nil {
+		if tag, err = tx.Exec(ctx, moveWatermark, inboxConsumer, event.Key, event.Version); err != nil {
 			return err
 		}
 		if tag.RowsAffected() == 0 {

@@ -81,7 +81,7 @@ func (r *records) key(n int) string { return fmt.Sprintf("member-%06d", n%r.keys
 func (r *records) event(i int) cloudevent.Event {
 	n := r.numbers[i]
 	return cloudevent.Event{
-		ID: r.id(n), Source: eventSource, Type: eventType, Subject: r.key(n), Time: r.timeOf(n), Version: r.versions[i],
+		ID: r.id(n), Source: eventSource, Type: eventType, Key: r.key(n), Time: r.timeOf(n), Version: r.versions[i],
 		Data: payload(n),
 	}
 }

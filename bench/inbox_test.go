@@ -74,9 +74,9 @@ func TestRecordsAreLaidOutEvenly(t *testing.T) {
 			e := r.event(i)
 			require.Equal(t, i%12, n%12, "a redelivery comes in its event's partition")
 			if r.isNew(i) {
-				versions[e.Subject]++
+				versions[e.Key]++
 			}
-			require.Equal(t, versions[e.Subject], e.Version, "new ones count up, redeliveries repeat the newest")
+			require.Equal(t, versions[e.Key], e.Version, "new ones count up, redeliveries repeat the newest")
 			number, err := numberOf(e.ID)
 			require.NoError(t, err)
 			require.Equal(t, n, number)

@@ -8,6 +8,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox"
 )
@@ -30,7 +31,7 @@ func newOurs(db *database) (*ours, error) {
 }
 
 func (o *ours) write(ctx context.Context, tx pgx.Tx, c corpus, numbers ...int) error {
-	events := make([]outbox.Event, len(numbers))
+	events := make([]cloudevent.Event, len(numbers))
 	for i, n := range numbers {
 		events[i] = c.event(n)
 	}

@@ -84,7 +84,7 @@ func (c *handConsumer) handle(msg *message.Message) error {
 		return c.welcome.Apply(msg.Context(), tx, event)
 	})
 	if err == nil && fresh {
-		c.arrived(domain.UserID(event.Subject))
+		c.arrived(domain.UserID(event.Key))
 	}
 	return err
 }

@@ -68,7 +68,7 @@ func newOurLine(ctx context.Context, cfg lineConfig) (line, error) {
 			Name: "notification.users", Topic: contract.TopicUsers, Handlers: notification.UserEvents(), Versioned: true,
 			OnOutcome: func(event cloudevent.Event, outcome inbox.Outcome) {
 				if outcome == inbox.Applied {
-					cfg.arrived(domain.UserID(event.Subject))
+					cfg.arrived(domain.UserID(event.Key))
 				}
 			},
 		})

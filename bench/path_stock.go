@@ -108,7 +108,7 @@ func (l *stockLine) emit(ctx context.Context, tx pgx.Tx, user domain.User, event
 		return err
 	}
 	return l.outbox.add(ctx, tx, definition.Topic, cloudevent.Event{
-		ID: id.String(), Source: definition.Source, Type: definition.Type, Subject: string(user.ID),
+		ID: id.String(), Source: definition.Source, Type: definition.Type, Key: string(user.ID),
 		Time: user.RegisteredAt, Version: user.Version, DataSchema: definition.SchemaURI, Data: data,
 	}.Message())
 }

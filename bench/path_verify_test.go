@@ -34,7 +34,7 @@ func TestCountFindsWhatIsMissingAndWhatIsThereTwice(t *testing.T) {
 		execute(t, cfg.customer, insertUserSQL, user, user, user, "Ada", "pending_verification", 1, occurredAt)
 		require.NoError(t, pgx.BeginFunc(ctx, cfg.notification, func(tx pgx.Tx) error {
 			return notification.UserEvents().Apply(ctx, tx, cloudevent.Event{
-				ID: "event of " + user, Type: contract.UserRegistered.Type, Subject: user, Version: 1,
+				ID: "event of " + user, Type: contract.UserRegistered.Type, Key: user, Version: 1,
 				Data: []byte(`{"user_id":"` + user + `","email":"ada@example.org","name":"Ada"}`),
 			})
 		}))

@@ -127,7 +127,7 @@ func (w *world) produce(t *testing.T, events ...cloudevent.Event) {
 
 func userEvent(d contract.Definition, user string, version int64, payload string) cloudevent.Event {
 	return cloudevent.Event{
-		ID: uuid.Must(uuid.NewV7()).String(), Source: d.Source, Type: d.Type, DataSchema: d.SchemaURI, Subject: user,
+		ID: uuid.Must(uuid.NewV7()).String(), Source: d.Source, Type: d.Type, DataSchema: d.SchemaURI, Key: user,
 		Time: time.Now().UTC(), Version: version, Data: []byte(payload),
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/admin"
+	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/pgtest"
 	"example.com/twinbox/internal/web"
@@ -133,7 +134,7 @@ func (b *bundle) add(t *testing.T, n int) {
 	require.NoError(t, err)
 	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
 		for range n {
-			_, err := o.Add(t.Context(), tx, outbox.Event{Type: "t.v1", Topic: "topic", Key: "k", Data: []byte(`{}`)})
+			_, err := o.Add(t.Context(), tx, cloudevent.Event{Type: "t.v1", Topic: "topic", Key: "k", Data: []byte(`{}`)})
 			if err != nil {
 				return err
 			}

@@ -60,7 +60,7 @@ func FromMessage(m *message.Message) (Event, error) {
 		ID:         m.UUID,
 		Source:     m.Metadata[HeaderSource],
 		Type:       m.Metadata[HeaderType],
-		Subject:    m.Metadata[HeaderSubject],
+		Key:        m.Metadata[HeaderSubject],
 		DataSchema: m.Metadata[HeaderDataSchema],
 		Data:       m.Payload,
 	}
@@ -160,11 +160,11 @@ func (e *Event) checkAttributes(key string) *DecodeError {
 		return &DecodeError{CodeMissingType, "no ce_type"}
 	case e.Source == "":
 		return &DecodeError{CodeMissingSource, "no ce_source"}
-	case key == "" || e.Subject == "":
+	case key == "" || e.Key == "":
 		return &DecodeError{CodeMissingKey, "no record key or no ce_subject"}
 	case len(key) > MaxKeyBytes:
 		return &DecodeError{CodeInvalidKey, fmt.Sprintf("%d bytes, at most %d", len(key), MaxKeyBytes)}
-	case key != e.Subject:
+	case key != e.Key:
 		return &DecodeError{CodeKeyMismatch, "the record key is not ce_subject"}
 	}
 	return nil

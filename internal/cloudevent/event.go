@@ -56,15 +56,16 @@ type Event struct {
 	ID         string            // ce_id: the inbox's key; UUIDv7 from our producers, any text from others
 	Source     string            // ce_source: who wrote it, a URI reference such as "/twinbox/customer"
 	Type       string            // ce_type: reverse DNS name with its version
-	Subject    string            // ce_subject: the aggregate's id, which is also the record key
-	Time       time.Time         // ce_time: business time, not relay time; UTC
+	Topic      string            // where an outbox publishes it; no attribute, so an event that was read has none
+	Key        string            // the aggregate's id: ce_subject and the record key
 	Version    int64             // ce_aggregateversion: 1, 2, 3 ... per aggregate; 0 when the producer does not count
 	DataSchema string            // ce_dataschema: URI of the payload's schema; optional
+	Time       time.Time         // ce_time: business time, not relay time; UTC
 	Data       []byte            // the payload, JSON
 	Extensions map[string]string // every other header, such as traceparent; optional
 }
 
-// Message returns the event as a Watermill message whose record key is the event's subject.
+// Message returns the event as a Watermill message with the event's record key.
 func (e Event) Message() *message.Message {
 	m := message.NewMessage(e.ID, e.Data)
 	m.Metadata = make(message.Metadata, 10+len(e.Extensions)) // a relay makes millions: the map must not grow
@@ -73,9 +74,9 @@ func (e Event) Message() *message.Message {
 	m.Metadata[HeaderType] = e.Type
 	m.Metadata[HeaderSpecVersion] = SpecVersion
 	m.Metadata[HeaderTime] = e.Time.UTC().Format(time.RFC3339Nano)
-	m.Metadata[HeaderSubject] = e.Subject
+	m.Metadata[HeaderSubject] = e.Key
 	m.Metadata[HeaderContentType] = ContentTypeJSON
-	m.Metadata[KeyMetadata] = e.Subject
+	m.Metadata[KeyMetadata] = e.Key
 	if e.Version != 0 {
 		m.Metadata[HeaderVersion] = strconv.FormatInt(e.Version, 10)
 	}

@@ -18,7 +18,7 @@ func sample() cloudevent.Event {
 		ID:         "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b",
 		Source:     "/test",
 		Type:       "com.example.test.v1",
-		Subject:    "key-1",
+		Key:        "key-1",
 		Time:       time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.UTC),
 		Version:    7,
 		DataSchema: "https://example.com/schema.json",

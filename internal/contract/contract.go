@@ -91,7 +91,7 @@ func (c *Contract) Validate(e cloudevent.Event) error {
 	if err := known.schema.Validate(document); err != nil {
 		return &Error{CodeSchemaViolation, describe(err)}
 	}
-	if subject, _ := document.(map[string]any)["user_id"].(string); subject != e.Subject {
+	if subject, _ := document.(map[string]any)["user_id"].(string); subject != e.Key {
 		return &Error{CodeSubjectMismatch, "user_id is not the subject"}
 	}
 	event, err := decoders[e.Type](e)

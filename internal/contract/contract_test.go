@@ -25,7 +25,7 @@ func load(t testing.TB) *contract.Contract {
 
 func registered(data string) cloudevent.Event {
 	d := contract.UserRegistered
-	return cloudevent.Event{Type: d.Type, Source: d.Source, Subject: userID, Data: []byte(data)}
+	return cloudevent.Event{Type: d.Type, Source: d.Source, Key: userID, Data: []byte(data)}
 }
 
 // payload is a valid UserRegistered in which a member's JSON value is replaced, or added.

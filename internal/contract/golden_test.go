@@ -37,7 +37,7 @@ func example(t testing.TB, d contract.Definition) cloudevent.Event {
 	t.Helper()
 	data, err := api.Files.ReadFile("events/examples/" + path.Base(d.File))
 	require.NoError(t, err)
-	return cloudevent.Event{Type: d.Type, Source: d.Source, Subject: userID, DataSchema: d.SchemaURI, Data: data}
+	return cloudevent.Event{Type: d.Type, Source: d.Source, Key: userID, DataSchema: d.SchemaURI, Data: data}
 }
 
 // An example that stops passing is an old record that a new consumer cannot read, or a new record that old consumers

@@ -45,7 +45,7 @@ func TestWhatTheDomainMakesKeepsTheContract(t *testing.T) {
 			definition, data, err := contract.Encode(event)
 			require.NoError(t, err)
 			wire := cloudevent.Event{
-				Type: definition.Type, Source: definition.Source, Subject: userID, Time: when, Data: data,
+				Type: definition.Type, Source: definition.Source, Key: userID, Time: when, Data: data,
 			}
 			require.NoError(t, c.Validate(wire), string(data))
 			read, err := readers[definition.Type](wire)
@@ -93,7 +93,7 @@ func FuzzValidate(f *testing.F) {
 		f.Add(contract.UserRegistered.Type, []byte(data))
 	}
 	f.Fuzz(func(t *testing.T, eventType string, data []byte) {
-		event := cloudevent.Event{Type: eventType, Source: contract.SourceCustomer, Subject: userID, Data: data}
+		event := cloudevent.Event{Type: eventType, Source: contract.SourceCustomer, Key: userID, Data: data}
 		if eventType == contract.VerificationEmailSent.Type {
 			event.Source = contract.SourceNotification
 		}

@@ -52,7 +52,7 @@ func TestNoEventSaysWhatTheDomainRefuses(t *testing.T) {
 					said[member] = value
 					event := example(t, d)
 					event.Time = at
-					event.Subject, _ = said["user_id"].(string)
+					event.Key, _ = said["user_id"].(string)
 					var err error
 					event.Data, err = json.Marshal(said)
 					require.NoError(t, err)

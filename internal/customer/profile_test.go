@@ -27,7 +27,7 @@ func (b *bundle) consume(t *testing.T, mux *inbox.Mux, event any, id domain.User
 	})
 	require.NoError(t, err)
 	msg := cloudevent.Event{
-		ID: uuid.Must(uuid.NewV7()).String(), Source: definition.Source, Type: definition.Type, Subject: string(id),
+		ID: uuid.Must(uuid.NewV7()).String(), Source: definition.Source, Type: definition.Type, Key: string(id),
 		Time: now(), Version: version, Data: data,
 	}.Message()
 	msg.SetContext(t.Context())

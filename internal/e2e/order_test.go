@@ -35,7 +35,7 @@ func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
 		definition, data, err := contract.Encode(event)
 		require.NoError(t, err)
 		life[version] = cloudevent.Event{
-			ID: uuid.Must(uuid.NewV7()).String(), Source: definition.Source, Type: definition.Type, Subject: string(id),
+			ID: uuid.Must(uuid.NewV7()).String(), Source: definition.Source, Type: definition.Type, Key: string(id),
 			Time: at, Version: version, Data: data,
 		}.Message()
 	}

@@ -39,7 +39,7 @@ func TestADamagedBatchEndsInTheDeadLetters(t *testing.T) {
 	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
 	require.NoError(t, err)
 	require.NoError(t, publisher.Publish(topic, cloudevent.Event{
-		ID: "behind", Source: "/test", Type: "test.pinged.v1", Subject: "k", Version: 1, Time: time.Now(),
+		ID: "behind", Source: "/test", Type: "test.pinged.v1", Key: "k", Version: 1, Time: time.Now(),
 		Data: []byte(`{"n":1}`),
 	}.Message()))
 	require.NoError(t, publisher.Close())

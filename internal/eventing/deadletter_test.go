@@ -50,7 +50,7 @@ func TestDeadLettersAreCopied(t *testing.T) {
 		{Key: []byte{}, Value: []byte("nameless")},
 	}
 	sick := cloudevent.Event{
-		ID: "sick", Source: "/test", Type: "test.pinged.v1", Subject: "k", Time: time.Now(), Data: []byte(`{"n":7}`),
+		ID: "sick", Source: "/test", Type: "test.pinged.v1", Key: "k", Time: time.Now(), Data: []byte(`{"n":7}`),
 	}.Message()
 	event, err := kafka.Marshaler{}.Marshal(topic, sick)
 	require.NoError(t, err)

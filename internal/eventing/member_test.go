@@ -67,7 +67,7 @@ func (m member) play() error {
 			crashtest.Die()
 		}
 		return inbox.Queue(ctx, tx, `insert into ledger (consumer, event_id, key, version, pid) values ($1, $2, $3, $4, $5)`,
-			m.Consumer, e.ID, e.Subject, e.Version, os.Getpid())
+			m.Consumer, e.ID, e.Key, e.Version, os.Getpid())
 	})
 	err = node.Consume(eventing.Consumer{
 		Name: m.Consumer, Topic: m.Topic, Handlers: mux, Versioned: true,
@@ -152,7 +152,7 @@ func counted(version, n int) []cloudevent.Event {
 	for i := range events {
 		key, v := fmt.Sprintf("key-%d", i%5), version+i/5
 		events[i] = cloudevent.Event{
-			ID: fmt.Sprintf("%s/%d", key, v), Source: "/test", Type: ledgerType, Subject: key, Version: int64(v),
+			ID: fmt.Sprintf("%s/%d", key, v), Source: "/test", Type: ledgerType, Key: key, Version: int64(v),
 			Time: time.Now(), Data: []byte(`{}`),
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/internal/eventing"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafkatest"
-	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/pgtest"
 	"example.com/twinbox/internal/porttest"
 	"example.com/twinbox/internal/service"
@@ -60,7 +59,7 @@ func (b *bundle) serve(t *testing.T) {
 func (b *bundle) add(t *testing.T, topic, key string) {
 	t.Helper()
 	require.NoError(t, pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
-		_, err := b.node.Outbox.Add(t.Context(), tx, outbox.Event{
+		_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
 			Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: key, Data: []byte(`{"n":7}`),
 		})
 		return err

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafkatest"
-	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/pgtest"
 	"example.com/twinbox/internal/porttest"
 	"example.com/twinbox/internal/service"
@@ -63,7 +62,7 @@ func TestWhatIsAddedComesBackOnce(t *testing.T) {
 	require.NotEmpty(t, at.API)
 
 	err := pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
-		_, err := b.node.Outbox.Add(t.Context(), tx, outbox.Event{
+		_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
 			Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: "k", Data: []byte(`{"n":7}`),
 		})
 		return err

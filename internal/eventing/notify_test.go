@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/eventing"
 	"example.com/twinbox/internal/kafkatest"
 	"example.com/twinbox/internal/outbox"
@@ -39,7 +40,7 @@ func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 	require.NoError(t, err)
 	for n := range 4 {
 		require.NoError(t, pgx.BeginFunc(t.Context(), follower.node.Pool, func(tx pgx.Tx) error {
-			_, err := follower.node.Outbox.Add(t.Context(), tx, outbox.Event{
+			_, err := follower.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
 				Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: "k", Data: []byte(`{}`),
 			})
 			return err

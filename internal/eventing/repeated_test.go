@@ -87,7 +87,7 @@ func TestABatchThatComesAgain(t *testing.T) {
 		{"b/3", "b", `{"n":3}`, 3},
 	} {
 		record, err := kafka.Marshaler{}.Marshal(topic, cloudevent.Event{
-			ID: row.id, Source: "/test", Type: "test.pinged.v1", Subject: row.key, Version: row.version, Time: at,
+			ID: row.id, Source: "/test", Type: "test.pinged.v1", Key: row.key, Version: row.version, Time: at,
 			Data: []byte(row.data),
 		}.Message())
 		require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestEnvironmentsShareTopicsButNoGroups(t *testing.T) {
 	ensureTopic(t, blue, topic)
 	for _, cfg := range []eventing.Config{blue, green} {
 		record, err := kafka.Marshaler{}.Marshal(topic, cloudevent.Event{
-			ID: "of " + cfg.Environment, Source: "/test", Type: "test.pinged.v1", Subject: "k", Time: time.Now(),
+			ID: "of " + cfg.Environment, Source: "/test", Type: "test.pinged.v1", Key: "k", Time: time.Now(),
 			Data: []byte(`{"n":1}`),
 		}.Message())
 		require.NoError(t, err)

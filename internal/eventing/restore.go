@@ -119,7 +119,7 @@ func (r *restore) Confirm(
 	}
 	for _, e := range lost {
 		setup.Log.WarnContext(ctx, "event taken back from the broker", "event_id", e.Event.ID, "event_type", e.Event.Type,
-			"topic", e.Topic, "key", e.Event.Subject, "version", e.Event.Version)
+			"topic", e.Topic, "key", e.Event.Key, "version", e.Event.Version)
 	}
 	return adopted, nil
 }

@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/internal/eventing"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafkatest"
-	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/pgtest"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/servicetest"
@@ -81,7 +80,7 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 		func(group *service.Group, _ net.Listener) { b.node.StartConsumers(group) })
 	at := <-listening
 	require.NoError(t, pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
-		_, err := b.node.Outbox.Add(t.Context(), tx, outbox.Event{
+		_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
 			Type: "test.pinged.v1", Topic: topic, Key: "k", Source: "/test", Data: []byte(`{"n":7}`),
 		})
 		return err

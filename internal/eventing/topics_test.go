@@ -40,7 +40,7 @@ func TestAServiceOutlivesMorePartitions(t *testing.T) {
 		inbox.Handle(mux, "test.pinged.v1", func(_ context.Context, _ pgx.Tx, e cloudevent.Event, data pinged) error {
 			mu.Lock()
 			defer mu.Unlock()
-			seen[e.Subject] = append(seen[e.Subject], data.N)
+			seen[e.Key] = append(seen[e.Key], data.N)
 			return nil
 		})
 		require.NoError(t, b.node.Consume(eventing.Consumer{
@@ -54,7 +54,7 @@ func TestAServiceOutlivesMorePartitions(t *testing.T) {
 	add := func(b *bundle, n int) {
 		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 			for key := range keys {
-				_, err := b.node.Outbox.Add(t.Context(), tx, outbox.Event{
+				_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
 					Type: "test.pinged.v1", Topic: topic, Key: fmt.Sprint(key), Source: "/test",
 					Data: fmt.Appendf(nil, `{"n":%d}`, n),
 				})

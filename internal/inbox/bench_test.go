@@ -52,7 +52,7 @@ func (s *stream) next() cloudevent.Event {
 	key := fmt.Sprintf("key-%04d", s.n%1000)
 	s.versions[key]++
 	e := cloudevent.Event{
-		ID: uuid.Must(uuid.NewV7()).String(), Source: "/bench", Type: testType, Subject: key, Version: s.versions[key],
+		ID: uuid.Must(uuid.NewV7()).String(), Source: "/bench", Type: testType, Key: key, Version: s.versions[key],
 		Time: time.Now(), Data: fmt.Appendf(nil, `{"value":"%d %0200d"}`, s.n, 0),
 	}
 	if len(s.past) < 1000 {
@@ -77,7 +77,7 @@ func prepare(
 			e := s.next()
 			msgs[i] = e.Message()
 			msgs[i].SetContext(cloudevent.WithOrigin(b.Context(), cloudevent.Origin{
-				Group: "bench.group", Topic: "bench", Partition: 1, Offset: int64(s.n), Time: e.Time, Key: []byte(e.Subject),
+				Group: "bench.group", Topic: "bench", Partition: 1, Offset: int64(s.n), Time: e.Time, Key: []byte(e.Key),
 			}))
 		}
 		return msgs
@@ -173,7 +173,7 @@ func byHand(msg *message.Message, pool *pgxpool.Pool, versioned bool) error {
 		if versioned {
 			tag, err = tx.Exec(ctx, `insert into inbox_watermark as w (consumer, key, version) values ($1, $2, $3)
 				on conflict (consumer, key) do update set version = excluded.version where w.version < excluded.version`,
-				"bench", event.Subject, event.Version)
+				"bench", event.Key, event.Version)
 			if err != nil || tag.RowsAffected() == 0 {
 				return err
 			}

@@ -72,7 +72,7 @@ func (d *deathRow) handle(consumer string) *inbox.Mux {
 			d.die()
 		}
 		return inbox.Queue(ctx, tx, `insert into ledger (event_id, key, version) values ($1, $2, $3)`,
-			consumer+" "+e.ID, consumer+" "+e.Subject, e.Version)
+			consumer+" "+e.ID, consumer+" "+e.Key, e.Version)
 	})
 	return mux
 }
@@ -155,7 +155,7 @@ func (j job) loop(ctx context.Context, handle inbox.BatchFunc, partition int32, 
 	for i, e := range log {
 		msgs[i] = e.Message()
 		msgs[i].SetContext(cloudevent.WithOrigin(ctx, cloudevent.Origin{
-			Group: "local.test", Topic: "topic-1", Partition: partition, Offset: int64(i), Time: e.Time, Key: []byte(e.Subject),
+			Group: "local.test", Topic: "topic-1", Partition: partition, Offset: int64(i), Time: e.Time, Key: []byte(e.Key),
 		}))
 	}
 	for len(msgs) > 0 {

@@ -97,11 +97,11 @@ func (b *bundle) requireAllButPoison(t *testing.T, job job, poison string) {
 	parked := 0
 	for _, e := range events {
 		if e.ID == poison {
-			key, behind = e.Subject, e.Version
+			key, behind = e.Key, e.Version
 		}
 	}
 	for _, e := range events {
-		if e.Subject == key && e.Version > behind {
+		if e.Key == key && e.Version > behind {
 			parked++
 		}
 	}

@@ -106,7 +106,7 @@ func consume(j job) error {
 	for i, e := range j.Events {
 		msgs[i] = e.Message()
 		msgs[i].SetContext(cloudevent.WithOrigin(cloudevent.WithLogEnd(ctx, int64(len(msgs))), cloudevent.Origin{
-			Group: "local.test", Topic: "topic-1", Offset: int64(i), Time: e.Time, Key: []byte(e.Subject),
+			Group: "local.test", Topic: "topic-1", Offset: int64(i), Time: e.Time, Key: []byte(e.Key),
 		}))
 	}
 	for len(msgs) > 0 {
@@ -128,7 +128,7 @@ func (j job) handlers() *inbox.Mux {
 			crashtest.Die()
 		}
 		return inbox.Queue(ctx, tx, `insert into ledger (event_id, key, version) values ($1, $2, $3)`,
-			e.ID, e.Subject, e.Version)
+			e.ID, e.Key, e.Version)
 	})
 	return mux
 }

@@ -73,7 +73,7 @@ func whole(t *testing.T, e cloudevent.Event, offset int64) *message.Message {
 	t.Helper()
 	m := e.Message()
 	m.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{
-		Group: "local.test", Topic: "topic-1", Offset: offset, Time: e.Time, Key: []byte(e.Subject),
+		Group: "local.test", Topic: "topic-1", Offset: offset, Time: e.Time, Key: []byte(e.Key),
 		Headers: cloudevent.MessageHeaders(m),
 	}))
 	return m

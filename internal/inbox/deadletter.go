@@ -216,7 +216,7 @@ func (in *Inbox) filed(l *letter, remembered bool) deadletter.Letter {
 		Remembered: remembered,
 	}
 	if l.origin.Topic == "" {
-		filed.Key = []byte(l.event.Subject)
+		filed.Key = []byte(l.event.Key)
 	}
 	for i, h := range l.origin.Headers {
 		filed.Headers[i] = deadletter.Header(h)

@@ -46,7 +46,7 @@ func ExampleHandle() {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, "com.example.order-placed.v1",
 		func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, order orderPlaced) error {
-			fmt.Printf("order %s over %d\n", event.Subject, order.Total)
+			fmt.Printf("order %s over %d\n", event.Key, order.Total)
 			return nil // write through tx here
 		})
 	orders, err := inbox.New(inbox.Config{Consumer: "orders", Pool: pool, Accepts: mux.Accepts})

@@ -27,7 +27,7 @@ const forgetPassed = `delete from public.inbox_passed where consumer = $1 and ke
 // gap says whether a version between the key's watermark and the event's is missing that the event must not go without.
 // Only an event that skips ahead costs this question.
 func (in *Inbox) gap(ctx context.Context, tx pgx.Tx, it *item, known int64) (open bool, err error) {
-	key, version := it.event.Subject, it.event.Version
+	key, version := it.event.Key, it.event.Version
 	it.jumps = version-known > in.cfg.MaxJump
 	excused := it.accepts && (it.forced || !it.jumps) || in.onGap(it) == GapAllow && !it.jumps
 	if !excused {
@@ -52,16 +52,16 @@ insert into public.inbox_passed (consumer, key, version) values ($1, $2, $3) on 
 // else is recorded of it.
 func (in *Inbox) passOver(ctx context.Context, tx pgx.Tx, it *item, s *state, moved *moves) error {
 	it.outcome = Ignored
-	switch known := s.watermarks[it.event.Subject]; {
+	switch known := s.watermarks[it.event.Key]; {
 	case it.event.Version <= known:
 		return nil
 	case it.event.Version == known+1:
 		in.move(it, s, moved, known)
 		return nil
 	}
-	if err := Queue(ctx, tx, insertPassed, in.cfg.Consumer, it.event.Subject, it.event.Version); err != nil {
+	if err := Queue(ctx, tx, insertPassed, in.cfg.Consumer, it.event.Key, it.event.Version); err != nil {
 		return fmt.Errorf("insert passed version: %w", err)
 	}
-	_, it.frees = s.parked[it.event.Subject] // what is parked may have waited for this one too
+	_, it.frees = s.parked[it.event.Key] // what is parked may have waited for this one too
 	return nil
 }

@@ -211,7 +211,7 @@ func TestWhatOutlivesThePartitions(t *testing.T) {
 	b.cfg.Versioned, b.cfg.OnGap = true, inbox.GapPark
 	applied, parked := at(b.today.AddDate(0, 0, -4)), at(b.today.AddDate(0, 0, -3))
 	applied.Version = 1
-	parked.Subject, parked.Version = "parked", 9
+	parked.Key, parked.Version = "parked", 9
 	foreign, parkedForeign := named("foreign", "f"), named("parked", "parked")
 	foreign.Version, parkedForeign.Version = 1, 10
 	for i, e := range []cloudevent.Event{applied, parked, foreign, parkedForeign} {

@@ -87,7 +87,7 @@ func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
 			b := setup(t)
 			b.cfg.HandlerTimeout, b.cfg.MaxAttempts = time.Second, 2
 			before, poison, behind := newEvent(), newEvent(), newEvent()
-			before.Subject, poison.Subject, behind.Subject = "a", "b", "c"
+			before.Key, poison.Key, behind.Key = "a", "b", "c"
 			mux, calls := inbox.NewMux(), 0
 			inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
 				if e.ID != poison.ID {

@@ -102,7 +102,7 @@ func TestAVersionedConsumerSkipsWhatItHasPassed(t *testing.T) {
 		require.NoError(t, b.deliver(t, record(t, e, version), effect))
 	}
 	other := newEvent()
-	other.Subject, other.Version = "key-2", 1
+	other.Key, other.Version = "key-2", 1
 	require.NoError(t, b.deliver(t, record(t, other, 9), effect))
 	require.Equal(t, []inbox.Outcome{
 		inbox.Applied, inbox.Applied, inbox.Stale, inbox.Stale, inbox.Applied, inbox.Applied,

@@ -89,7 +89,7 @@ const waits Outcome = "waits"
 
 // follow finds the event's place behind what its key has seen.
 func (in *Inbox) follow(ctx context.Context, tx pgx.Tx, it *item, s *state, moved *moves) (Outcome, error) {
-	key, version := it.event.Subject, it.event.Version
+	key, version := it.event.Key, it.event.Version
 	first, blocked := s.parked[key]
 	if blocked && (version == 0 || version > first) {
 		s.parked[key] = min(first, version) // its letter holds the key too
@@ -121,9 +121,9 @@ func (in *Inbox) follow(ctx context.Context, tx pgx.Tx, it *item, s *state, move
 
 // move raises the key's watermark to the item's version.
 func (in *Inbox) move(it *item, s *state, moved *moves, known int64) {
-	moved.note(it.event.Subject, known, it.event.Version)
-	s.watermarks = with(s.watermarks, it.event.Subject, it.event.Version)
-	_, it.frees = s.parked[it.event.Subject] // what is parked is above it, and may have waited for it
+	moved.note(it.event.Key, known, it.event.Version)
+	s.watermarks = with(s.watermarks, it.event.Key, it.event.Version)
+	_, it.frees = s.parked[it.event.Key] // what is parked is above it, and may have waited for it
 }
 
 func with(m map[string]int64, key string, number int64) map[string]int64 {

@@ -75,7 +75,7 @@ func stories(r *rand.Rand, keys int, poison bool) (wanted map[string][]string, c
 				e = payload(e, `{"value":"bad"}`)
 				fallthrough
 			default:
-				wanted[e.Subject] = append(wanted[e.Subject], e.ID)
+				wanted[e.Key] = append(wanted[e.Key], e.ID)
 			}
 			queues[k] = append(queues[k], e)
 			if r.IntN(4) == 0 {

@@ -31,7 +31,7 @@ func TestABatchReadsOnlyItsOwnLetters(t *testing.T) {
 			var msgs []*message.Message
 			for _, key := range []string{"a", "b", "c", "held-0", fmt.Sprint("held-", handled)} {
 				e := newEvent()
-				if e.Subject = key; len(key) == 1 {
+				if e.Key = key; len(key) == 1 {
 					e.Version = int64(handled) // a held key parks without one, too
 				}
 				msgs = append(msgs, record(t, e, int64(handled)))

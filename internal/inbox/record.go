@@ -178,7 +178,7 @@ func collect(into map[string]int64) func(pgx.Rows) error {
 // subjects are the keys of the items, each once.
 func subjects(items []*item) []string {
 	if len(items) == 1 {
-		if key := items[0].event.Subject; key != "" {
+		if key := items[0].event.Key; key != "" {
 			return []string{key}
 		}
 		return nil
@@ -186,7 +186,7 @@ func subjects(items []*item) []string {
 	seen := make(map[string]bool, len(items))
 	var keys []string
 	for _, it := range items {
-		if key := it.event.Subject; key != "" && !seen[key] {
+		if key := it.event.Key; key != "" && !seen[key] {
 			seen[key] = true
 			keys = append(keys, key)
 		}

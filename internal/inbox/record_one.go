@@ -34,7 +34,7 @@ const (
 
 // askOne is ask for one event, which costs the server half as much.
 func (in *Inbox) askOne(ctx context.Context, tx pgx.Tx, it *item) (*state, error) {
-	e, key := it.entry, it.event.Subject
+	e, key := it.entry, it.event.Key
 	var inserted bool
 	var parked, version *int64
 	batch := &pgx.Batch{}

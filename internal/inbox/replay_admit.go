@@ -60,7 +60,7 @@ func (r *replay) admit(ctx context.Context, tx pgx.Tx, l deadletter.Letter) (*it
 		return it, err
 	}
 	var earlier *int64
-	key := []byte(it.event.Subject)
+	key := []byte(it.event.Key)
 	if err := tx.QueryRow(ctx, selectEarlier, l.Consumer, key, l.Version, l.ID).Scan(&earlier); err != nil {
 		return it, fmt.Errorf("look for earlier dead letters: %w", err)
 	}
@@ -110,7 +110,7 @@ func (in *Inbox) claim(
 		return outcome, err
 	}
 	s, moved := &state{watermarks: make(map[string]int64)}, moves{}
-	rows, err := w.Query(ctx, selectWatermarks, in.cfg.Consumer, []string{it.event.Subject})
+	rows, err := w.Query(ctx, selectWatermarks, in.cfg.Consumer, []string{it.event.Key})
 	if err == nil {
 		err = collect(s.watermarks)(rows)
 	}

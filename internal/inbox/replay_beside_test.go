@@ -61,7 +61,7 @@ func TestReplaysBesideTwoOwners(t *testing.T) {
 				return errSick
 			}
 			return inbox.Queue(ctx, tx, `insert into ledger (event_id, key, version) values ($1, $2, $3)`,
-				e.ID, e.Subject, e.Version)
+				e.ID, e.Key, e.Version)
 		})
 		b.cfg.Versioned, b.cfg.Handler, b.cfg.MaxAttempts, b.cfg.MaxReplays = true, mux.Produce, 2, 1000
 		b.cfg.OnGap = rapid.SampledFrom([]inbox.GapPolicy{inbox.GapAllow, inbox.GapPark}).Draw(rt, "on gap")

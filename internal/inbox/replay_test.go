@@ -90,7 +90,7 @@ func TestWhatDoesNotHoldItsKey(t *testing.T) {
 	c := newClinic(t, 1, nil)
 	first, second := v("a", 1), v("a", 2)
 	old := at(time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC))
-	old.Subject, old.Version = "a", 1
+	old.Key, old.Version = "a", 1
 	c.exec(t, `update inbox_horizon set remembers_from = '2020-01-01'`)
 	c.deliver(t, first, payload(first, `{"value":"other"}`), old)
 	broken := v("a", 2)

@@ -85,7 +85,7 @@ func (in *Inbox) resumeBehind(items ...*item) {
 	}
 	var seen map[string]bool
 	for _, it := range items {
-		if key := it.event.Subject; it.frees && !seen[key] {
+		if key := it.event.Key; it.frees && !seen[key] {
 			if seen == nil {
 				seen = make(map[string]bool)
 			}

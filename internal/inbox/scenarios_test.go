@@ -18,7 +18,7 @@ import (
 // v is an event of a key with a version, under a new id.
 func v(key string, version int64) cloudevent.Event {
 	e := newEvent()
-	e.Subject, e.Version = key, version
+	e.Key, e.Version = key, version
 	return e
 }
 
@@ -34,7 +34,7 @@ func versions(key string, numbers ...int64) func() []cloudevent.Event {
 
 func named(id, key string) cloudevent.Event {
 	e := newEvent()
-	e.ID, e.Subject = id, key
+	e.ID, e.Key = id, key
 	return e
 }
 

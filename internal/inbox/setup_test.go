@@ -117,7 +117,7 @@ func (b *bundle) count(t *testing.T, sql string, args ...any) (n int) {
 
 func newEvent() cloudevent.Event {
 	return cloudevent.Event{
-		ID: uuid.Must(uuid.NewV7()).String(), Source: "/test", Type: testType, Subject: "key-1",
+		ID: uuid.Must(uuid.NewV7()).String(), Source: "/test", Type: testType, Key: "key-1",
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Data: []byte(`{"value":"a"}`),
 	}
 }
@@ -128,7 +128,7 @@ func record(t *testing.T, e cloudevent.Event, offset int64) *message.Message {
 	m := e.Message()
 	m.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{
 		Group: "local.test", Topic: "topic-1", Partition: 2, Offset: offset, Time: e.Time,
-		Key:     []byte(e.Subject),
+		Key:     []byte(e.Key),
 		Headers: []cloudevent.Header{{Name: "x", Value: []byte("1")}, {Name: "x", Value: []byte{0xff, 0x00}}},
 	}))
 	return m
@@ -136,7 +136,7 @@ func record(t *testing.T, e cloudevent.Event, offset int64) *message.Message {
 
 func orderEvent() cloudevent.Event {
 	return cloudevent.Event{
-		ID: "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", Source: "/shop", Type: "com.example.order-placed.v1", Subject: "42",
+		ID: "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", Source: "/shop", Type: "com.example.order-placed.v1", Key: "42",
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Data: []byte(`{"total":99}`),
 	}
 }

@@ -35,7 +35,7 @@ func (l *layout) events(events []*cloudevent.Event) {
 	headers, bytes := eventHeaders*len(events), numberBytes*len(events)
 	for _, e := range events {
 		headers += len(e.Extensions)
-		bytes += len(e.ID) + 2*len(e.Subject)
+		bytes += len(e.ID) + 2*len(e.Key)
 		for name, value := range e.Extensions {
 			bytes += len(name) + len(value)
 		}
@@ -48,7 +48,7 @@ func (l *layout) events(events []*cloudevent.Event) {
 			continue
 		}
 		writer.headers(e)
-		l.record(e.Subject, e.Data)
+		l.record(e.Key, e.Data)
 	}
 }
 
@@ -70,7 +70,7 @@ func (l *eventLayout) headers(e *cloudevent.Event) {
 	start := len(l.bytes)
 	l.bytes = e.Time.UTC().AppendFormat(l.bytes, time.RFC3339Nano)
 	l.header(nameTime, l.since(start))
-	l.header(nameSubject, l.copyOf(e.Subject))
+	l.header(nameSubject, l.copyOf(e.Key))
 	if e.Version != 0 {
 		start := len(l.bytes)
 		l.bytes = strconv.AppendInt(l.bytes, e.Version, 10)

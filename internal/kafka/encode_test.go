@@ -24,7 +24,7 @@ func TestAnEventBecomesTheRecordOfItsMessage(t *testing.T) {
 	events := rapid.Custom(func(t *rapid.T) *cloudevent.Event {
 		return &cloudevent.Event{
 			ID: text.Draw(t, "id"), Source: text.Draw(t, "source"), Type: text.Draw(t, "type"),
-			Subject:    text.Draw(t, "subject"),
+			Key:        text.Draw(t, "subject"),
 			Time:       time.Unix(rapid.Int64Range(0, 7e9).Draw(t, "s"), rapid.Int64Range(0, 1e9-1).Draw(t, "ns")),
 			Version:    rapid.SampledFrom([]int64{0, 1, 1 << 62}).Draw(t, "version"),
 			DataSchema: text.Draw(t, "schema"), Data: rapid.SliceOf(rapid.Byte()).Draw(t, "data"),

@@ -47,7 +47,7 @@ func event(key string, n int) *message.Message {
 		ID:      fmt.Sprintf("%s-%d", key, n),
 		Source:  "/test",
 		Type:    "com.example.test.v1",
-		Subject: key,
+		Key:     key,
 		Time:    time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Version: int64(n),
 		Data:    []byte(fmt.Sprintf(`{"n":%d}`, n)),

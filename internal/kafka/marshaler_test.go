@@ -33,7 +33,7 @@ func fullEvent() cloudevent.Event {
 		ID:         "0197f3a0-0000-7000-8000-000000000001",
 		Source:     "/twinbox/customer",
 		Type:       "com.example.customer.user-registered.v1",
-		Subject:    "user-1",
+		Key:        "user-1",
 		Time:       time.Date(2026, 11, 21, 3, 4, 5, 6000, time.UTC),
 		Version:    7,
 		DataSchema: "https://example.com/schema.json",

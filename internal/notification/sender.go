@@ -106,7 +106,7 @@ func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...le
 	if err != nil {
 		return fmt.Errorf("read sent mails: %w", err)
 	}
-	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event outbox.Event, err error) {
+	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event cloudevent.Event, err error) {
 		var e domain.VerificationEmailSent
 		var c cloudevent.Cause
 		err = row.Scan(&c.CausationID, &e.MailID, &e.UserID, &c.CorrelationID, &c.TraceParent, &c.TraceState)

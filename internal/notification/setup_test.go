@@ -129,7 +129,7 @@ func (b *bundle) consume(t *testing.T, event any, version int64) inbox.Outcome {
 	require.NoError(t, err)
 	msg := cloudevent.Event{
 		ID: uuid.Must(uuid.NewV7()).String(), Source: definition.Source, Type: definition.Type,
-		Subject: string(someone), Time: time.Now().UTC(), Version: version, Data: data,
+		Key: string(someone), Time: time.Now().UTC(), Version: version, Data: data,
 	}.Message()
 	msg.SetContext(t.Context())
 	_, err = in.Middleware(func(m *message.Message) ([]*message.Message, error) { return nil, mux.HandlerFunc(m) })(msg)

@@ -26,7 +26,7 @@ import (
 // id as their causation id.
 //
 // Errors: [*EventError] with nothing added, [ErrVersionConflict] with nothing added, else the database's.
-func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...Event) ([]Added, error) {
+func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...cloudevent.Event) ([]Added, error) {
 	if len(events) == 0 {
 		return nil, nil
 	}

@@ -24,7 +24,7 @@ func (o *Outbox) AddRecord(ctx context.Context, tx pgx.Tx, topic string, wire cl
 	if err != nil {
 		return refuse(CodeInvalidText, "the headers cannot be encoded")
 	}
-	e := Event{
+	e := cloudevent.Event{
 		Source: "/", Type: recordType, Topic: topic, Key: string(wire.Key), Data: value,
 		Extensions: map[string]string{cloudevent.RecordMetadata: encoded},
 	}
@@ -50,10 +50,10 @@ func (o *Outbox) AddRecord(ctx context.Context, tx pgx.Tx, topic string, wire cl
 	case size > o.cfg.MaxEventBytes:
 		return refuse(CodeTooLarge, "the record is larger than an event may be")
 	}
-	if e, err = e.complete("", o.cfg.Now(), cloudevent.Cause{}); err != nil {
+	if e, err = complete(e, "", o.cfg.Now(), cloudevent.Cause{}); err != nil {
 		return err
 	}
-	b, err := assemble([]Event{e}, []int{0})
+	b, err := assemble([]cloudevent.Event{e}, []int{0})
 	if err != nil {
 		return err
 	}

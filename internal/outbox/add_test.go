@@ -43,9 +43,9 @@ func TestAddNumbersEachKeyFromOne(t *testing.T) {
 func TestAddKeepsWhatItWasGiven(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	e := Event{
+	e := cloudevent.Event{
 		ID: uuid.NewString(), Source: "/elsewhere", Type: "t.v1", Topic: testTopic, Key: "k'\"\\ü",
-		DataSchema: "https://example.com/s", OccurredAt: time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.UTC),
+		DataSchema: "https://example.com/s", Time: time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.UTC),
 		Data: []byte("\x00\xff not JSON"), Extensions: map[string]string{"traceparent": "00-1", "q\"": "\\{},\n"},
 	}
 	added := commit(t, o, pool, e)
@@ -54,10 +54,10 @@ func TestAddKeepsWhatItWasGiven(t *testing.T) {
 	rows, err := pool.Query(t.Context(), `select event_id::text as id, source, event_type as type, topic, key,
 		0 as version, data_schema, occurred_at, payload as data, headers as extensions from outbox`)
 	require.NoError(t, err)
-	got, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Event])
+	got, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[cloudevent.Event])
 	require.NoError(t, err)
-	e.OccurredAt = e.OccurredAt.Truncate(time.Microsecond)
-	got.OccurredAt = got.OccurredAt.UTC()
+	e.Time = e.Time.Truncate(time.Microsecond)
+	got.Time = got.Time.UTC()
 	require.Equal(t, e, got)
 }
 
@@ -99,7 +99,7 @@ func TestAddWithExpectedVersion(t *testing.T) {
 			t.Parallel()
 			o, pool := newOutbox(t), newDatabase(t)
 			commit(t, o, pool, event("old"), event("old"))
-			events := make([]Event, len(c.versions))
+			events := make([]cloudevent.Event, len(c.versions))
 			for i, v := range c.versions {
 				events[i] = event("old")
 				if c.keys != nil {
@@ -145,32 +145,32 @@ func TestAddRefuses(t *testing.T) {
 	schema := errors.New("no such field")
 	for _, c := range []struct {
 		code   Code
-		change func(*Event)
+		change func(*cloudevent.Event)
 	}{
-		{CodeInvalidID, func(e *Event) { e.ID = "7" }},
-		{CodeInvalidID, func(e *Event) { e.ID = strings.ToUpper("6ba7b810-9dad-11d1-80b4-00c04fd430c8") }},
-		{CodeInvalidID, func(e *Event) { e.ID = "urn:uuid:6ba7b810-9dad-11d1-80b4-00c04fd430c8" }},
-		{CodeInvalidID, func(e *Event) { e.ID = uuid.Nil.String() }},
-		{CodeMissingType, func(e *Event) { e.Type = "" }},
-		{CodeMissingTopic, func(e *Event) { e.Topic = "" }},
-		{CodeInvalidTopic, func(e *Event) { e.Topic = "a b" }},
-		{CodeInvalidTopic, func(e *Event) { e.Topic = ".." }},
-		{CodeInvalidTopic, func(e *Event) { e.Topic = strings.Repeat("t", 250) }},
-		{CodeMissingKey, func(e *Event) { e.Key = "" }},
-		{CodeInvalidKey, func(e *Event) { e.Key = strings.Repeat("k", 1025) }},
-		{CodeInvalidVersion, func(e *Event) { e.Version = -1 }},
-		{CodeInvalidTime, func(e *Event) { e.OccurredAt = time.Unix(0, 0) }},
-		{CodeMissingData, func(e *Event) { e.Data = nil }},
-		{CodeInvalidText, func(e *Event) { e.Key = "a\x00b" }},
-		{CodeInvalidText, func(e *Event) { e.Type = "\xff" }},
-		{CodeInvalidText, func(e *Event) { e.Extensions = map[string]string{"x": "\x00"} }},
-		{CodeInvalidText, func(e *Event) { e.Extensions = map[string]string{"": "x"} }},
-		{CodeReservedExtension, func(e *Event) { e.Extensions = map[string]string{cloudevent.HeaderID: "x"} }},
-		{CodeTooLarge, func(e *Event) { e.Data = make([]byte, defaultMaxEventBytes) }},
-		{CodeTooLarge, func(e *Event) {
+		{CodeInvalidID, func(e *cloudevent.Event) { e.ID = "7" }},
+		{CodeInvalidID, func(e *cloudevent.Event) { e.ID = strings.ToUpper("6ba7b810-9dad-11d1-80b4-00c04fd430c8") }},
+		{CodeInvalidID, func(e *cloudevent.Event) { e.ID = "urn:uuid:6ba7b810-9dad-11d1-80b4-00c04fd430c8" }},
+		{CodeInvalidID, func(e *cloudevent.Event) { e.ID = uuid.Nil.String() }},
+		{CodeMissingType, func(e *cloudevent.Event) { e.Type = "" }},
+		{CodeMissingTopic, func(e *cloudevent.Event) { e.Topic = "" }},
+		{CodeInvalidTopic, func(e *cloudevent.Event) { e.Topic = "a b" }},
+		{CodeInvalidTopic, func(e *cloudevent.Event) { e.Topic = ".." }},
+		{CodeInvalidTopic, func(e *cloudevent.Event) { e.Topic = strings.Repeat("t", 250) }},
+		{CodeMissingKey, func(e *cloudevent.Event) { e.Key = "" }},
+		{CodeInvalidKey, func(e *cloudevent.Event) { e.Key = strings.Repeat("k", 1025) }},
+		{CodeInvalidVersion, func(e *cloudevent.Event) { e.Version = -1 }},
+		{CodeInvalidTime, func(e *cloudevent.Event) { e.Time = time.Unix(0, 0) }},
+		{CodeMissingData, func(e *cloudevent.Event) { e.Data = nil }},
+		{CodeInvalidText, func(e *cloudevent.Event) { e.Key = "a\x00b" }},
+		{CodeInvalidText, func(e *cloudevent.Event) { e.Type = "\xff" }},
+		{CodeInvalidText, func(e *cloudevent.Event) { e.Extensions = map[string]string{"x": "\x00"} }},
+		{CodeInvalidText, func(e *cloudevent.Event) { e.Extensions = map[string]string{"": "x"} }},
+		{CodeReservedExtension, func(e *cloudevent.Event) { e.Extensions = map[string]string{cloudevent.HeaderID: "x"} }},
+		{CodeTooLarge, func(e *cloudevent.Event) { e.Data = make([]byte, defaultMaxEventBytes) }},
+		{CodeTooLarge, func(e *cloudevent.Event) {
 			e.Extensions = map[string]string{"x": strings.Repeat("x", defaultMaxEventBytes)}
 		}},
-		{CodeInvalidPayload, func(e *Event) { e.Data = []byte("bad") }},
+		{CodeInvalidPayload, func(e *cloudevent.Event) { e.Data = []byte("bad") }},
 	} {
 		t.Run(string(c.code), func(t *testing.T) {
 			t.Parallel()
@@ -201,14 +201,14 @@ func TestAddTakesTheLargestEvent(t *testing.T) {
 	e := event("k")
 	e.Source = "/test"
 	e.Data = make([]byte, 1)
-	e.Data = make([]byte, defaultMaxEventBytes-e.size()+1)
+	e.Data = make([]byte, defaultMaxEventBytes-sizeOf(e)+1)
 	require.Equal(t, int64(1), commit(t, o, pool, e)[0].Version)
 }
 
 func TestAddMany(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
-	events := make([]Event, 3000)
+	events := make([]cloudevent.Event, 3000)
 	for i := range events {
 		events[i] = event(fmt.Sprint(i % 700))
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/internal/cloudevent"
 )
 
 func TestAddWaitsForTheKeyAndSeesItsNewestVersion(t *testing.T) {
@@ -93,7 +95,7 @@ func TestAddLocksKeysInOneOrder(t *testing.T) {
 	for worker := range 4 {
 		group.Go(func() error {
 			for range 25 {
-				events := []Event{event("a"), event("b"), event("c"), event("d")}
+				events := []cloudevent.Event{event("a"), event("b"), event("c"), event("d")}
 				if worker%2 == 1 {
 					events[0], events[3], events[1], events[2] = events[3], events[0], events[2], events[1]
 				}

@@ -21,8 +21,8 @@ type batch struct {
 	data                                                 [][]byte
 	index                                                []int // of the row's event in the call
 
-	given  []given // to be claimed first
-	events []Event // of the rows, if there are given ids: some may turn out to be there already
+	given  []given            // to be claimed first
+	events []cloudevent.Event // of the rows, if there are given ids: some may turn out to be there already
 }
 
 // keyCount is one key of a call: how many events it gets, and after which version (anyVersion: whatever it has).
@@ -33,18 +33,18 @@ type keyCount struct {
 
 const anyVersion = -1
 
-func (o *Outbox) batch(events []Event, cause cloudevent.Cause) (*batch, error) {
+func (o *Outbox) batch(events []cloudevent.Event, cause cloudevent.Cause) (*batch, error) {
 	if o.cfg.Refuse != nil {
 		if err := o.cfg.Refuse(); err != nil {
 			return nil, fmt.Errorf("add events: %w", err)
 		}
 	}
 	now := o.cfg.Now()
-	kept, index := make([]Event, 0, len(events)), make([]int, 0, len(events))
+	kept, index := make([]cloudevent.Event, 0, len(events)), make([]int, 0, len(events))
 	ids := givenIDs{outbox: o}
 	for i, e := range events {
 		own := e.ID == ""
-		e, err := e.complete(o.cfg.Source, now, cause)
+		e, err := complete(e, o.cfg.Source, now, cause)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func (o *Outbox) batch(events []Event, cause cloudevent.Cause) (*batch, error) {
 }
 
 // assemble makes the columns and counts the keys.
-func assemble(events []Event, index []int) (*batch, error) {
+func assemble(events []cloudevent.Event, index []int) (*batch, error) {
 	b := &batch{unconditional: true, index: index}
 	count := keyCounter{index: make(map[[2]string]int, len(events))}
 	keyOf := make([]int, len(events))
@@ -100,7 +100,7 @@ func (b *batch) without(ids map[string]bool) (*batch, error) {
 	if len(ids) == 0 {
 		return b, nil
 	}
-	var events []Event
+	var events []cloudevent.Event
 	var index []int
 	for i, e := range b.events {
 		if !ids[e.ID] {
@@ -110,20 +110,20 @@ func (b *batch) without(ids map[string]bool) (*batch, error) {
 	return assemble(events, index)
 }
 
-func (o *Outbox) check(e Event) *EventError {
-	if err := e.check(o.cfg.MaxEventBytes); err != nil {
+func (o *Outbox) check(e cloudevent.Event) *EventError {
+	if err := checkEvent(e, o.cfg.MaxEventBytes); err != nil {
 		return err
 	}
 	if o.cfg.Validate == nil {
 		return nil
 	}
-	if err := o.cfg.Validate(e.envelope()); err != nil {
+	if err := o.cfg.Validate(e); err != nil {
 		return &EventError{Code: CodeInvalidPayload, Detail: err.Error(), Err: err}
 	}
 	return nil
 }
 
-func (b *batch) append(e Event, nth int64) error {
+func (b *batch) append(e cloudevent.Event, nth int64) error {
 	var headers []byte
 	if len(e.Extensions) > 0 {
 		var err error
@@ -134,7 +134,7 @@ func (b *batch) append(e Event, nth int64) error {
 	b.ids, b.types, b.sources = append(b.ids, e.ID), append(b.types, e.Type), append(b.sources, e.Source)
 	b.topics, b.names, b.behind = append(b.topics, e.Topic), append(b.names, e.Key), append(b.behind, nth)
 	b.schemas, b.headers = append(b.schemas, e.DataSchema), append(b.headers, string(headers))
-	b.times, b.data = append(b.times, e.OccurredAt), append(b.data, e.Data)
+	b.times, b.data = append(b.times, e.Time), append(b.data, e.Data)
 	return nil
 }
 
@@ -177,7 +177,7 @@ type keyCounter struct {
 }
 
 // add returns the place of the event's key in keys.
-func (c *keyCounter) add(e Event) (int, error) {
+func (c *keyCounter) add(e cloudevent.Event) (int, error) {
 	name := [2]string{e.Topic, e.Key}
 	i, known := c.index[name]
 	if !known {

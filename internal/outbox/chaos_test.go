@@ -15,6 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/internal/cloudevent"
 )
 
 // How long TestChaos goes on. `make test-long` asks for more.
@@ -117,7 +119,7 @@ func (c *chaos) write(ctx context.Context, rng *rand.Rand) error {
 
 // add takes keys of a group: a transaction that adds twice goes through the groups in order, so that none deadlocks.
 func (c *chaos) add(tx pgx.Tx, rng *rand.Rand, group int) error {
-	events := make([]Event, 1+rng.IntN(3))
+	events := make([]cloudevent.Event, 1+rng.IntN(3))
 	for i := range events {
 		events[i] = event(fmt.Sprintf("k%d-%d", group, rng.IntN(6)))
 	}

@@ -12,21 +12,7 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 )
 
-// Event is what a transaction wants to be published if, and only if, it commits.
-type Event struct {
-	ID         string            // UUID in its canonical form; "" = a new UUIDv7. One id is one event: see [Outbox.Add]
-	Source     string            // URI reference of the writer; "" = [Config.Source]
-	Type       string            // reverse DNS name with its version
-	Topic      string            // where it goes; 1 to 249 of [a-zA-Z0-9._-]
-	Key        string            // the aggregate: record key and ce_subject; at most 1,024 bytes
-	Version    int64             // 0 = the key's next number in this topic; else it must be exactly that number
-	DataSchema string            // URI of the payload's schema; optional
-	OccurredAt time.Time         // business time, kept to the microsecond; zero = now
-	Data       []byte            // the payload, JSON
-	Extensions map[string]string // further headers; what the context says of the cause is added, see cloudevent.Cause
-}
-
-// Added is what became of an [Event].
+// Added is what became of an event.
 type Added struct {
 	ID       string
 	Version  int64 // the key's number in its topic
@@ -95,7 +81,9 @@ var (
 )
 
 // complete fills in what the caller left to us.
-func (e Event) complete(source string, now time.Time, cause cloudevent.Cause) (Event, error) {
+func complete(
+	e cloudevent.Event, source string, now time.Time, cause cloudevent.Cause,
+) (cloudevent.Event, error) {
 	e.Extensions = cause.Extend(e.Extensions)
 	if e.ID == "" {
 		id, err := uuid.NewV7()
@@ -107,15 +95,15 @@ func (e Event) complete(source string, now time.Time, cause cloudevent.Cause) (E
 	if e.Source == "" {
 		e.Source = source
 	}
-	if e.OccurredAt.IsZero() {
-		e.OccurredAt = now
+	if e.Time.IsZero() {
+		e.Time = now
 	}
-	e.OccurredAt = e.OccurredAt.UTC().Truncate(time.Microsecond)
+	e.Time = e.Time.UTC().Truncate(time.Microsecond)
 	return e, nil
 }
 
-// check finds what the database, the broker or a consumer would refuse later, when nobody could be told any more.
-func (e Event) check(maxBytes int) *EventError {
+// checkEvent finds what the database, the broker or a consumer would refuse later, when nobody could be told any more.
+func checkEvent(e cloudevent.Event, maxBytes int) *EventError {
 	id, err := uuid.Parse(e.ID)
 	switch {
 	case err != nil || id.String() != e.ID || id == uuid.Nil: // one spelling only: consumers compare ids as text
@@ -134,21 +122,21 @@ func (e Event) check(maxBytes int) *EventError {
 		return refuse(CodeInvalidKey, fmt.Sprintf("%d bytes, at most %d", len(e.Key), maxKeyBytes))
 	case e.Version < 0:
 		return refuse(CodeInvalidVersion, "negative")
-	case e.OccurredAt.Before(earliest) || !e.OccurredAt.Before(latest):
+	case e.Time.Before(earliest) || !e.Time.Before(latest):
 		return refuse(CodeInvalidTime, "outside the years 2000 to 2199")
 	case len(e.Data) == 0:
 		return refuse(CodeMissingData, "no payload")
 	}
-	if err := e.checkText(); err != nil {
+	if err := checkText(e); err != nil {
 		return err
 	}
-	if size := e.size(); size > maxBytes {
+	if size := sizeOf(e); size > maxBytes {
 		return refuse(CodeTooLarge, fmt.Sprintf("%d bytes with headers, at most %d", size, maxBytes))
 	}
 	return nil
 }
 
-func (e Event) checkText() *EventError {
+func checkText(e cloudevent.Event) *EventError {
 	for _, text := range []string{e.Source, e.Type, e.Key, e.DataSchema} {
 		if !validText(text) {
 			return refuse(CodeInvalidText, "an attribute holds a NUL or is not UTF-8")
@@ -194,19 +182,11 @@ func reserved(name string) bool {
 // (36), the time (27), the version (20), the content type and the record's own frame, rounded up.
 const headerBytes = 470
 
-// size is the record as the broker will count it, or a little more.
-func (e Event) size() int {
+// sizeOf is the record as the broker will count it, or a little more.
+func sizeOf(e cloudevent.Event) int {
 	n := headerBytes + len(e.Data) + 2*len(e.Key) + len(e.Source) + len(e.Type) + len(e.DataSchema)
 	for name, value := range e.Extensions {
 		n += len(name) + len(value) + 10
 	}
 	return n
-}
-
-// envelope is the event as it will leave, apart from a number that is not known before the row is locked.
-func (e Event) envelope() cloudevent.Event {
-	return cloudevent.Event{
-		ID: e.ID, Source: e.Source, Type: e.Type, Subject: e.Key, Time: e.OccurredAt, Version: e.Version,
-		DataSchema: e.DataSchema, Data: e.Data, Extensions: e.Extensions,
-	}
 }

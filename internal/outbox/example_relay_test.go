@@ -41,8 +41,8 @@ func ExampleRelay() {
 
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		_, err := box.Add(ctx, tx,
-			outbox.Event{Type: "placed.v1", Topic: "shop.orders.v1", Key: "order-7", Data: []byte(`{}`)},
-			outbox.Event{Type: "paid.v1", Topic: "shop.orders.v1", Key: "order-7", Data: []byte(`{}`)},
+			cloudevent.Event{Type: "placed.v1", Topic: "shop.orders.v1", Key: "order-7", Data: []byte(`{}`)},
+			cloudevent.Event{Type: "paid.v1", Topic: "shop.orders.v1", Key: "order-7", Data: []byte(`{}`)},
 		)
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/pgtest"
 	"example.com/twinbox/migrations"
@@ -22,7 +23,7 @@ func ExampleOutbox_Add() {
 	if err != nil {
 		panic(err)
 	}
-	placed := outbox.Event{
+	placed := cloudevent.Event{
 		Type: "com.example.shop.order-placed.v1", Topic: "shop.orders.v1", Key: "order-7", Data: []byte(`{"total": 42}`),
 	}
 

@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/cloudevent"
 )
 
 // OnConflict says what happens to an event whose id, given by the caller, belongs to another event already.
@@ -27,10 +29,10 @@ type given struct {
 	content []byte
 }
 
-// content is a hash of what an event says. Time, schema and extensions are left out: a caller that repeats itself after
+// contentOf is a hash of what an event says. Time, schema and extensions are left out: a caller that repeats itself after
 // an error whose outcome it does not know has another clock and another trace, and means the same event. A version that
 // the caller names is a part: the third event of a key is not its fourth.
-func (e Event) content() []byte {
+func contentOf(e cloudevent.Event) []byte {
 	h := sha256.New()
 	var size [8]byte
 	for _, part := range []string{e.Source, e.Type, e.Topic, e.Key, strconv.FormatInt(e.Version, 10), string(e.Data)} {
@@ -49,8 +51,8 @@ type givenIDs struct {
 }
 
 // add reports whether the call has the event already. The error is always an [*EventError].
-func (ids *givenIDs) add(i int, e Event) (repeated bool, err error) {
-	content := e.content()
+func (ids *givenIDs) add(i int, e cloudevent.Event) (repeated bool, err error) {
+	content := contentOf(e)
 	earlier, twice := ids.seen[e.ID]
 	switch {
 	case twice && bytes.Equal(earlier, content):

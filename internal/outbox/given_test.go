@@ -16,16 +16,16 @@ import (
 )
 
 // faces are the ways in which an event with an id of the caller's own gets into a transaction.
-var faces = map[string]func(context.Context, *Outbox, pgx.Tx, Event) error{
-	"add": func(ctx context.Context, o *Outbox, tx pgx.Tx, e Event) error {
+var faces = map[string]func(context.Context, *Outbox, pgx.Tx, cloudevent.Event) error{
+	"add": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
 		_, err := o.Add(ctx, tx, e)
 		return err
 	},
-	"add beside others": func(ctx context.Context, o *Outbox, tx pgx.Tx, e Event) error {
+	"add beside others": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
 		_, err := o.Add(ctx, tx, event("beside"), e)
 		return err
 	},
-	"queue": func(ctx context.Context, o *Outbox, tx pgx.Tx, e Event) error {
+	"queue": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
 		batch := &pgx.Batch{}
 		if err := o.Queue(batch, e); err != nil {
 			return err
@@ -33,31 +33,31 @@ var faces = map[string]func(context.Context, *Outbox, pgx.Tx, Event) error{
 		batch.Queue(`select 1`)
 		return tx.SendBatch(ctx, batch).Close()
 	},
-	"publisher": func(ctx context.Context, o *Outbox, tx pgx.Tx, e Event) error {
+	"publisher": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
 		p, err := o.Publisher(ctx, tx)
 		if err != nil {
 			return err
 		}
-		sent := e.envelope()
+		sent := e
 		sent.Time, sent.Source = time.Now(), "/test"
 		return p.Publish(e.Topic, sent.Message())
 	},
 }
 
-func givenEvent() Event {
+func givenEvent() cloudevent.Event {
 	e := event("k")
 	e.ID, e.Source = uuid.NewString(), "/test"
 	return e
 }
 
 // other changes of an event, each of which makes it another event.
-var others = map[string]func(*Event){
-	"payload": func(e *Event) { e.Data = []byte(`{"n":2}`) },
-	"key":     func(e *Event) { e.Key = "another" },
-	"type":    func(e *Event) { e.Type = "test.other.v1" },
-	"topic":   func(e *Event) { e.Topic = "other.events.v1" },
-	"source":  func(e *Event) { e.Source = "/elsewhere" },
-	"version": func(e *Event) { e.Version = 2 },
+var others = map[string]func(*cloudevent.Event){
+	"payload": func(e *cloudevent.Event) { e.Data = []byte(`{"n":2}`) },
+	"key":     func(e *cloudevent.Event) { e.Key = "another" },
+	"type":    func(e *cloudevent.Event) { e.Type = "test.other.v1" },
+	"topic":   func(e *cloudevent.Event) { e.Topic = "other.events.v1" },
+	"source":  func(e *cloudevent.Event) { e.Source = "/elsewhere" },
+	"version": func(e *cloudevent.Event) { e.Version = 2 },
 }
 
 func inTx(t *testing.T, pool *pgxpool.Pool, fn func(pgx.Tx) error) error {
@@ -116,7 +116,7 @@ func TestTheSameEventAgainAddsNothing(t *testing.T) {
 			for range 2 { // two transactions
 				require.NoError(t, inTx(t, pool, func(tx pgx.Tx) error {
 					for range 2 { // twice in each
-						e.OccurredAt = time.Now()
+						e.Time = time.Now()
 						e.Extensions = map[string]string{"traceparent": uuid.NewString()}
 						if err := add(t.Context(), o, tx, e); err != nil {
 							return err
@@ -261,7 +261,7 @@ func TestAConflictMayBeOnlyLogged(t *testing.T) {
 			first := givenEvent()
 			second := first
 			second.Data = []byte(`{"secret":2}`)
-			for _, e := range []Event{first, second, first} {
+			for _, e := range []cloudevent.Event{first, second, first} {
 				require.NoError(t, inTx(t, pool, func(tx pgx.Tx) error { return add(t.Context(), o, tx, e) }))
 			}
 			require.Equal(t, int64(2), number(t, pool, `select count(*) from outbox where event_id = $1`, first.ID))

@@ -64,7 +64,7 @@ func TestMetricsTellWhatHappens(t *testing.T) {
 
 	l.follow(func(int, string, []*message.Message) error { return errors.New("no broker") })
 	old := event("a")
-	old.OccurredAt = time.Now().Add(-time.Hour)
+	old.Time = time.Now().Add(-time.Hour)
 	commit(t, o, pool, old, event("b"))
 	until("outbox_relay_lag_events", func(v float64) bool { return v == 2 })
 	addMany(t, o, pool, 10, 3)
@@ -96,7 +96,7 @@ func TestEveryInstanceTellsTheSameOfWhatWaits(t *testing.T) {
 		return values(t, registry)
 	}
 	old := event("a")
-	old.OccurredAt = time.Now().Add(-time.Hour)
+	old.Time = time.Now().Add(-time.Hour)
 	commit(t, o, pool, old, event("b"))
 	got := gauges()
 	require.Zero(t, got["outbox_relay_has_leader"])

@@ -23,7 +23,7 @@ type record struct {
 	event    cloudevent.Event
 }
 
-func (r *record) name() keyName { return keyName{r.topic, r.event.Subject} }
+func (r *record) name() keyName { return keyName{r.topic, r.event.Key} }
 
 // keyName is what order is kept for.
 type keyName struct{ topic, key string }
@@ -128,7 +128,7 @@ func (p *pager) build() []record {
 	from := 0
 	for i := range p.rows {
 		r := &p.rows[i]
-		r.event.ID, r.event.Subject = text[from:r.idEnd], text[r.idEnd:r.keyEnd]
+		r.event.ID, r.event.Key = text[from:r.idEnd], text[r.idEnd:r.keyEnd]
 		from = r.keyEnd
 		r.event.Data = p.data[r.dataFrom:r.dataEnd:r.dataEnd]
 		records[i] = r.record

@@ -182,7 +182,7 @@ func columnsOf(records []record) (topics, keys []string, positions []int64) {
 	topics, keys = make([]string, len(records)), make([]string, len(records))
 	positions = make([]int64, len(records))
 	for i, r := range records {
-		topics[i], keys[i], positions[i] = r.topic, r.event.Subject, r.position
+		topics[i], keys[i], positions[i] = r.topic, r.event.Key, r.position
 	}
 	return topics, keys, positions
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"example.com/twinbox/internal/cloudevent"
 )
 
 // TestReaderOverRandomSchedules runs random schedules of transactions against random behaviour of a reader and checks
@@ -123,7 +125,7 @@ func (s *schedule) locked(key string, by *openTx) bool {
 
 func (s *schedule) add(*rapid.T) {
 	tx := s.open[s.pick(s.open)]
-	var events []Event
+	var events []cloudevent.Event
 	for range rapid.IntRange(1, 3).Draw(s.T, "events") {
 		key := s.prefix + rapid.SampledFrom([]string{"a", "b", "c"}).Draw(s.T, "key")
 		if s.locked(key, tx) {

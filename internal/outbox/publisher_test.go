@@ -16,7 +16,7 @@ import (
 
 func testMessage(key string) *message.Message {
 	return cloudevent.Event{
-		ID: uuid.NewString(), Source: "/test", Type: "t.v1", Subject: key,
+		ID: uuid.NewString(), Source: "/test", Type: "t.v1", Key: key,
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Data: []byte(`{}`),
 		Extensions: map[string]string{"traceparent": "00-1"},
 	}.Message()

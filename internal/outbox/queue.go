@@ -14,8 +14,8 @@ import (
 // Errors: [*EventError] at once, with nothing queued. [ErrVersionConflict] comes from the batch's results, as do the
 // database's errors and the [*EventError] of an id that belongs to another event; what the batch held behind the event
 // may have run by then, so the transaction must be rolled back.
-func (o *Outbox) Queue(b *pgx.Batch, event Event) error {
-	one, err := o.batch([]Event{event}, cloudevent.Cause{})
+func (o *Outbox) Queue(b *pgx.Batch, event cloudevent.Event) error {
+	one, err := o.batch([]cloudevent.Event{event}, cloudevent.Cause{})
 	if err != nil {
 		return err
 	}

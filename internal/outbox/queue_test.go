@@ -7,10 +7,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
 )
 
 // queued sends the events in one batch each, with a statement behind it, and commits.
-func queued(ctx context.Context, o *Outbox, pool *pgxpool.Pool, events ...Event) error {
+func queued(ctx context.Context, o *Outbox, pool *pgxpool.Pool, events ...cloudevent.Event) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		for _, e := range events {
 			batch := &pgx.Batch{}

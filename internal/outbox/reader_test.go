@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/cloudevent"
 )
 
 // round publishes one window into seen and closes it. It reports whether there was one with rows.
@@ -242,10 +244,10 @@ func TestPageRebuildsTheEvent(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	e := event("k\"ü")
 	e.ID, e.DataSchema, e.Version = "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "https://example.com/s", 1
-	e.OccurredAt = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	e.Time = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 	e.Extensions = map[string]string{"traceparent": "00-\"\\", "tracestate": ""}
 	plain := event("l")
-	plain.OccurredAt = e.OccurredAt
+	plain.Time = e.Time
 	added := commit(t, o, pool, e, plain)
 	e.Source, plain.Source = "/test", "/test"
 	plain.ID, plain.Version = added[1].ID, 1
@@ -253,8 +255,8 @@ func TestPageRebuildsTheEvent(t *testing.T) {
 	var got []record
 	_, err := r.round(t.Context(), func(rec record) { got = append(got, rec) })
 	require.NoError(t, err)
-	for i, want := range []Event{e, plain} {
-		m := want.envelope().Message()
+	for i, want := range []cloudevent.Event{e, plain} {
+		m := want.Message()
 		require.Equal(t, m.UUID, got[i].event.Message().UUID)
 		require.Equal(t, m.Metadata, got[i].event.Message().Metadata)
 		require.Equal(t, m.Payload, got[i].event.Message().Payload)

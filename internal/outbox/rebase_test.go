@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/pgtest"
 )
 
@@ -162,7 +163,7 @@ func TestReaderOverRandomRestores(t *testing.T) {
 			require.NoError(rt, err)
 			total++
 			for range rapid.IntRange(0, 4).Draw(rt, "writes") {
-				events := make([]Event, rapid.IntRange(1, 6).Draw(rt, "events"))
+				events := make([]cloudevent.Event, rapid.IntRange(1, 6).Draw(rt, "events"))
 				for i := range events {
 					events[i] = event(fmt.Sprintf("case%d-%d", cases, i%3))
 				}

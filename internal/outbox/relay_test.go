@@ -18,7 +18,7 @@ import (
 // addMany commits n events over the keys, several transactions, and returns how many.
 func addMany(t testing.TB, o *Outbox, pool *pgxpool.Pool, n, keys int) {
 	t.Helper()
-	var events []Event
+	var events []cloudevent.Event
 	for i := range n {
 		events = append(events, event(fmt.Sprintf("k%d", i%keys)))
 		if len(events) == 50 || i == n-1 {
@@ -65,7 +65,7 @@ func TestRelayWakesUpAfterACommit(t *testing.T) {
 func TestRelaySendsEachTopicItsOwn(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
-	events := make([]Event, 30)
+	events := make([]cloudevent.Event, 30)
 	for i := range events {
 		events[i] = event("k")
 		events[i].Topic = fmt.Sprintf("topic.%d", i%3)

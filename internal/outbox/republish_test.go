@@ -16,7 +16,7 @@ func TestRepublishSendsOnlyWhatWasPublished(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	old := event("a")
-	old.OccurredAt = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	old.Time = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	added := commit(t, o, pool, old, event("b"), event("a"))
 	slow := begin(t, pool)
 	addIn(t, o, slow, "slow") // position 4
@@ -40,8 +40,8 @@ func TestRepublishSendsOnlyWhatWasPublished(t *testing.T) {
 		{"all", Selection{From: 1}, []int64{1, 3, 4, 5, 6}},
 		{"from", Selection{From: 4}, []int64{4, 5, 6}},
 		{"range", Selection{From: 2, To: 5}, []int64{3, 4, 5}},
-		{"until", Selection{Until: old.OccurredAt.Add(time.Hour)}, []int64{1}},
-		{"since", Selection{Since: old.OccurredAt.Add(time.Hour)}, []int64{3, 4, 5, 6}},
+		{"until", Selection{Until: old.Time.Add(time.Hour)}, []int64{1}},
+		{"since", Selection{Since: old.Time.Add(time.Hour)}, []int64{3, 4, 5, 6}},
 		{"ids", Selection{IDs: []string{added[2].ID, added[0].ID, added[1].ID}}, []int64{1, 3}},
 		{"no ids", Selection{IDs: []string{}}, nil},
 		{"key", Selection{Key: "a", Topic: testTopic}, []int64{1, 3, 6}},

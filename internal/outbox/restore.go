@@ -131,7 +131,7 @@ func (l *leader) compare(ctx context.Context) (string, error) {
 	}
 	first := lost[0]
 	return fmt.Sprintf("%s holds version %d of key %s, this database knows %d; %d more events are like it",
-		first.Topic, first.Event.Version, first.Event.Subject, first.Known, len(lost)-1), nil
+		first.Topic, first.Event.Version, first.Event.Key, first.Known, len(lost)-1), nil
 }
 
 // Published is an event that the broker holds.
@@ -152,7 +152,7 @@ where p.version > coalesce(k.version, 0)`
 func Lost(ctx context.Context, db DB, events []Published) ([]Published, error) {
 	topics, keys, versions := make([]string, len(events)), make([]string, len(events)), make([]int64, len(events))
 	for i, e := range events {
-		topics[i], keys[i], versions[i] = e.Topic, e.Event.Subject, e.Event.Version
+		topics[i], keys[i], versions[i] = e.Topic, e.Event.Key, e.Event.Version
 	}
 	rows, err := db.Query(ctx, knownSQL, topics, keys, versions)
 	if err != nil {
@@ -202,7 +202,7 @@ func ConfirmRestore(
 ) (adopted int, err error) {
 	reached := map[keyName]int64{}
 	for _, e := range lost {
-		name := keyName{e.Topic, e.Event.Subject}
+		name := keyName{e.Topic, e.Event.Key}
 		if e.Event.Version <= max(e.Known, reached[name]) {
 			continue // it lies on the topic twice
 		}

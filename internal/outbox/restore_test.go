@@ -16,7 +16,7 @@ import (
 
 func onBroker(key string, version int64) Published {
 	return Published{Topic: testTopic, Event: cloudevent.Event{
-		ID: key, Subject: key, Version: version, Type: "test.happened.v1", Data: []byte(`{"n":1}`),
+		ID: key, Key: key, Version: version, Type: "test.happened.v1", Data: []byte(`{"n":1}`),
 	}}
 }
 

@@ -23,7 +23,7 @@ type schemaAdapter struct {
 var _ wsql.SchemaAdapter = schemaAdapter{}
 
 func (a schemaAdapter) InsertQuery(topic string, msgs message.Messages) (wsql.Query, error) {
-	events := make([]Event, len(msgs))
+	events := make([]cloudevent.Event, len(msgs))
 	for i, m := range msgs {
 		e, err := eventOf(topic, m)
 		if err != nil {
@@ -41,11 +41,11 @@ func (a schemaAdapter) InsertQuery(topic string, msgs message.Messages) (wsql.Qu
 
 // eventOf reads a message's metadata; what is missing is found by Event.check. A message without an id gets none made
 // up: its publisher would not know it.
-func eventOf(topic string, m *message.Message) (Event, *EventError) {
+func eventOf(topic string, m *message.Message) (cloudevent.Event, *EventError) {
 	if m.UUID == "" {
-		return Event{}, refuse(CodeInvalidID, "the message has no UUID")
+		return cloudevent.Event{}, refuse(CodeInvalidID, "the message has no UUID")
 	}
-	e := Event{
+	e := cloudevent.Event{
 		ID: m.UUID, Topic: topic, Data: m.Payload,
 		Source: m.Metadata[cloudevent.HeaderSource], Type: m.Metadata[cloudevent.HeaderType],
 		Key: m.Metadata[cloudevent.KeyMetadata], DataSchema: m.Metadata[cloudevent.HeaderDataSchema],
@@ -61,7 +61,7 @@ func eventOf(topic string, m *message.Message) (Event, *EventError) {
 	}
 	var err error
 	if text := m.Metadata[cloudevent.HeaderTime]; text != "" {
-		if e.OccurredAt, err = time.Parse(time.RFC3339Nano, text); err != nil {
+		if e.Time, err = time.Parse(time.RFC3339Nano, text); err != nil {
 			return e, refuse(CodeInvalidTime, "ce_time is not RFC 3339")
 		}
 	}

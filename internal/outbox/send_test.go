@@ -14,7 +14,7 @@ import (
 func records(keys ...string) []record {
 	list := make([]record, len(keys))
 	for i, key := range keys {
-		list[i] = record{position: int64(i + 1), topic: testTopic, event: cloudevent.Event{ID: key, Subject: key}}
+		list[i] = record{position: int64(i + 1), topic: testTopic, event: cloudevent.Event{ID: key, Key: key}}
 	}
 	return list
 }

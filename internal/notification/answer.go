@@ -45,12 +45,34 @@ func (e *SubmitError) Error() string {
 	return fmt.Sprintf("submit mail: %s: no answer", e.Stage)
 }
 
+// concernsAll reports whether the attempt failed by what is the same for all mails: the server, the login, the sender's
+// address. The next mail would get the same answer, so no mail is given up for it. Its stage says so up to MAIL FROM;
+// later a code does, as from Postfix, which keeps its opinion of the sender back until RCPT TO.
+func (e *SubmitError) concernsAll() bool {
+	if e.Stage == stageConnect || e.Stage == stageMail {
+		return true
+	}
+	if e.Code < 400 || e.Code >= 600 {
+		return false
+	}
+	switch e.Enhanced {
+	case "4.3.1", "5.3.1", "4.3.2", "5.3.2": // the server is full, or takes no mail
+		return true
+	case "4.1.7", "5.1.7", "4.1.8", "5.1.8": // the sender's address, its domain
+		return true
+	case "5.7.8", "5.7.9", "5.7.11", "5.7.14": // the account
+		return true
+	}
+	return e.Code == 530 || e.Code == 534 || e.Code == 535 || e.Code == 538 // the login
+}
+
 var enhanced = regexp.MustCompile(`^[245]\.\d{1,3}\.\d{1,3}\b`)
 
 // answered makes the error of an attempt that ended after the connection stood, marked with what it means for the mail:
 //
-//	a refusal for good, at any stage                      permanent: failed
-//	a refusal for now, at any stage                       tried again, counted
+//	what concerns all mails, see concernsAll              transient: waits, not counted
+//	a refusal for good                                    permanent: failed
+//	a refusal for now                                     tried again, counted
 //	no answer before the final dot                        tried again, counted
 //	no answer after the dot, or one that nobody expects   not marked: uncertain
 //
@@ -62,6 +84,8 @@ func answered(at stage, err error) error {
 	}
 	said := e.Code >= 400 && e.Code < 600
 	switch {
+	case e.concernsAll():
+		return lease.Undone(failure.AsTransient(e))
 	case said && failure.Classify(err) == failure.Permanent:
 		return lease.Undone(failure.AsPermanent(e))
 	case said, at != stageDot:

@@ -36,7 +36,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	}
 	refused := fate{lease.Failed, 1, 0}     // for good
 	givenUp := fate{lease.Failed, 3, 0}     // for now, three times
-	unreached := fate{lease.Pending, 0, 0}  // nobody's attempt
+	unreached := fate{lease.Pending, 0, 0}  // waits, and is no attempt
 	unknown := fate{lease.Uncertain, 1, 0}  // and not taken, which nobody knows
 	twofold := fate{lease.Uncertain, 1, 1}  // and taken, which nobody knows
 	accepted := fate{lease.Done, 1, 1}      // although the answer is an odd one
@@ -44,11 +44,21 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	conversation := []smtptest.Stage{smtptest.From, smtptest.To, smtptest.Data, smtptest.Dot}
 	for _, at := range conversation {
 		answers[string(at)] = map[string]fate{
-			"421 4.3.2 closing": givenUp, "450 4.2.0 busy": givenUp, "451 4.7.1 greylisted": givenUp, "451 later": givenUp,
-			"452 4.3.1 no room": givenUp, "552 5.2.2 mailbox full": givenUp, "535 5.7.8 who are you": givenUp,
+			"421 later": givenUp, "450 4.2.0 busy": givenUp, "451 4.7.1 greylisted": givenUp, "451 later": givenUp,
+			"552 5.2.2 mailbox full": givenUp,
 			"550 5.1.1 no such user": refused, "550 no": refused, "552 5.3.4 too big": refused, "554 5.7.1 spam": refused,
 			"cut": givenUp,
 		}
+	}
+	for _, at := range conversation { // whichever mail it is, the answer is this one
+		for _, answer := range []string{
+			"421 4.3.2 closing", "452 4.3.1 no room", "535 5.7.8 who are you", "554 5.3.2 read only", "550 5.1.8 sender's domain",
+		} {
+			answers[string(at)][answer] = unreached
+		}
+	}
+	for answer := range answers["from"] {
+		answers["from"][answer] = unreached
 	}
 	answers["dot"]["cut"] = unknown
 	answers["dot"]["354 what"] = unknown

@@ -11,7 +11,6 @@ import (
 	"github.com/wneessen/go-mail"
 
 	"example.com/twinbox/internal/circuit"
-	"example.com/twinbox/internal/failure"
 )
 
 const (
@@ -33,7 +32,9 @@ func newMailServer(smtp *smtpSender, log *slog.Logger, registerer prometheus.Reg
 }
 
 // probe goes as far as every mail has to go: connection, TLS, login and the sender's address. It names no recipient and
-// leaves nothing behind.
+// leaves nothing behind. Mails that were just refused behind that point for what concerns all count as well: the sender
+// tries one of them every few seconds. That this one stopped hearing of them, since another instance has sent them, is
+// known after awayProbe.
 func (s *smtpSender) probe(ctx context.Context) error {
 	msg := mail.NewMsg()
 	if err := msg.From(s.from); err != nil {
@@ -56,11 +57,29 @@ func (s *smtpSender) probe(ctx context.Context) error {
 	if err := conn.Reset(); err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}
+	if last := s.refusal.Load(); last != nil && time.Since(last.at) < awayProbe {
+		return last.err
+	}
 	return nil
 }
 
-// blames reports whether an attempt failed where all mails have to pass, for a reason that may be the server's.
-func blames(err error) bool {
+// refusal is an answer to a mail that went further than a probe can.
+type refusal struct {
+	at  time.Time
+	err error
+}
+
+// heard tells the probes how an attempt ended, and reports whether it failed by what concerns all mails.
+func (s *smtpSender) heard(err error) (concernsAll bool) {
 	e, is := errors.AsType[*SubmitError](err)
-	return is && (e.Stage == stageConnect || e.Stage == stageMail && failure.Classify(err) != failure.Permanent)
+	switch {
+	case err == nil:
+		s.refusal.Store(nil)
+	case is && e.concernsAll():
+		if e.Stage != stageConnect && e.Stage != stageMail {
+			s.refusal.Store(&refusal{time.Now(), err})
+		}
+		return true
+	}
+	return false
 }

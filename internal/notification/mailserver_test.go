@@ -58,10 +58,19 @@ func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 		answer smtptest.Answer
 		says   string
 	}{
-		"refuses":       {smtptest.Connect, smtptest.Answer{Say: "554 5.3.2 no service"}, "554"},
-		"hangs up":      {smtptest.Connect, smtptest.Answer{Cut: true}, "EOF"},
-		"has no room":   {smtptest.From, smtptest.Answer{Say: "452 4.3.1 no room"}, "mail from: 452"},
-		"never answers": {smtptest.Connect, smtptest.Answer{}, "timeout"},
+		"refuses":                 {smtptest.Connect, smtptest.Answer{Say: "554 5.3.2 no service"}, "554"},
+		"hangs up":                {smtptest.Connect, smtptest.Answer{Cut: true}, "EOF"},
+		"knows us not":            {smtptest.Hello, smtptest.Answer{Say: "550 5.7.1 not from here"}, "connect: "},
+		"has no room":             {smtptest.From, smtptest.Answer{Say: "452 4.3.1 no room"}, "mail from: 452"},
+		"has no room for mails":   {smtptest.Dot, smtptest.Answer{Say: "452 4.3.1 no room"}, "final dot: 452 4.3.1"},
+		"takes no mail":           {smtptest.Data, smtptest.Answer{Say: "554 5.3.2 read only"}, "data: 554 5.3.2"},
+		"refuses the sender":      {smtptest.From, smtptest.Answer{Say: "550 5.7.1 not yours"}, "mail from: 550"},
+		"cannot read the sender":  {smtptest.From, smtptest.Answer{Say: "501 what"}, "mail from: 501"},
+		"hangs up on the sender":  {smtptest.From, smtptest.Answer{Cut: true}, "mail from: EOF"},
+		"refuses the sender late": {smtptest.To, smtptest.Answer{Say: "550 5.1.8 no such domain"}, "rcpt to: 550 5.1.8"},
+		"wants a login":           {smtptest.From, smtptest.Answer{Say: "530 5.7.0 log in"}, "mail from: 530"},
+		"wants a login late":      {smtptest.To, smtptest.Answer{Say: "530 5.7.0 log in"}, "rcpt to: 530"},
+		"never answers":           {smtptest.Connect, smtptest.Answer{}, "timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,7 +88,6 @@ func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 				return smtptest.Answer{}
 			}, func(s *senderSetup) {
 				s.smtp.cfg.Timeout = 3 * time.Second
-				s.settings.MaxAttempts = 1000
 				mailServer = watchMailServer(t, s)
 			})
 			require.NoError(t, mailServer.Await(t.Context()))
@@ -87,6 +95,7 @@ func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 			b.register(t)
 			b.start(t)
 			awaitMailServer(t, mailServer, row.says)
+			require.Zero(t, b.count(t, `select count(*) from lease where state = 'failed'`), "the mail waits")
 			away.Store(false)
 			close(back)
 			awaitMailServer(t, mailServer, "")

@@ -73,7 +73,7 @@ func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 		return failure.AsPermanent(err)
 	}
 	err = s.setup.smtp.submit(ctx, letter, c.Begin)
-	if blames(err) {
+	if s.setup.smtp.heard(err) {
 		s.setup.suspect()
 	}
 	return err

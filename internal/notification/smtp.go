@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/wneessen/go-mail"
@@ -47,6 +48,8 @@ type smtpSender struct {
 	cfg   SMTPConfig
 	from  string
 	roots *x509.CertPool // of the server's certificate; nil: the system's
+	// refusal is the last answer that concerns all mails and that a probe does not get to hear.
+	refusal atomic.Pointer[refusal]
 	// written, if set, is called between the content and begin, with the end of the server's answer. For tests.
 	written func(answered <-chan struct{})
 }

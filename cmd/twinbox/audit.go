@@ -65,9 +65,7 @@ func (c *AuditCommand) Run(ctx context.Context, to streams) error {
 func (c *AuditCommand) write(to streams, answers []answerOf[adminapi.Actions]) error {
 	deeds, more := []deed{}, false
 	for _, a := range answers {
-		for _, action := range a.value.Items {
-			deeds = append(deeds, deed{a.service.Name, refOf(a.service.Name, action), action})
-		}
+		deeds = append(deeds, deedsOf(a.service.Name, a.value.Items)...)
 		more = more || a.value.More
 	}
 	slices.SortStableFunc(deeds, func(a, b deed) int { return a.At.Compare(b.At) })
@@ -89,6 +87,14 @@ func (c *AuditCommand) write(to streams, answers []answerOf[adminapi.Actions]) e
 		to.warn("there is more, and older: give --until, or a larger --limit")
 	}
 	return err
+}
+
+func deedsOf(service string, actions []adminapi.Action) []deed {
+	deeds := make([]deed, len(actions))
+	for i, action := range actions {
+		deeds[i] = deed{service, refOf(service, action), action}
+	}
+	return deeds
 }
 
 // refOf names what was touched as other commands take it.

@@ -60,10 +60,11 @@ func (c *DLQList) check() error {
 	return cmp.Or(c.LetterFilter.check(), checkLimit(c.Limit, "--all lists every one"))
 }
 
-// group is a group with the service it is of.
+// group is a group with the service it is of, and its example as other commands take it.
 type group struct {
 	Service string `json:"service"`
 	adminapi.DeadLetterGroup
+	Example string `json:"example"` // in place of the embedded one
 }
 
 func (c *DLQList) groups(ctx context.Context, to streams, services []*client.Service) error {
@@ -85,8 +86,9 @@ func (c *DLQList) groups(ctx context.Context, to streams, services []*client.Ser
 			to.warn(a.service.Name + " has more and smaller groups; pick some of them with --consumer or --code")
 		}
 		for _, g := range a.value.Items {
-			groups = append(groups, group{a.service.Name, g})
-			t.add(g.Consumer, g.Code, g.Type, g.Count, g.Keys, moment(g.Newest), letterID(a.service.Name, g.Example), g.Error)
+			example := letterID(a.service.Name, g.Example)
+			groups = append(groups, group{a.service.Name, g, example})
+			t.add(g.Consumer, g.Code, g.Type, g.Count, g.Keys, moment(g.Newest), example, g.Error)
 		}
 	}
 	if c.json() {

@@ -33,7 +33,7 @@ func (c *DLQShow) Run(ctx context.Context, to streams) error {
 	}
 	if c.json() {
 		return writeJSON(to.out, map[string]any{
-			"letter": letter{letterID(s.Name, detail.Letter.Id), detail.Letter}, "history": detail.History,
+			"letter": letter{letterID(s.Name, detail.Letter.Id), detail.Letter}, "history": deedsOf(s.Name, detail.History),
 		})
 	}
 	return c.write(to.out, s.Name, detail)

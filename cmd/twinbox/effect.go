@@ -55,12 +55,12 @@ func (e *effects) add(name string, r adminapi.Result) {
 	if r.Errors == nil {
 		return
 	}
-	for _, f := range *r.Errors {
-		subject := f.Subject
-		if id, err := strconv.ParseInt(subject, 10, 64); err == nil {
-			subject = letterID(name, id)
+	for i, f := range *r.Errors {
+		if id, err := strconv.ParseInt(f.Subject, 10, 64); err == nil {
+			f.Subject = letterID(name, id)
 		}
-		e.Errors = append(e.Errors, undone{subject, f.Code, f.Detail})
+		(*r.Errors)[i] = f
+		e.Errors = append(e.Errors, undone{f.Subject, f.Code, f.Detail})
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -27,10 +28,11 @@ func (e *unknownEventError) Error() string {
 func (*unknownEventError) ExitCode() int     { return exitNotFound }
 func (*unknownEventError) ErrorCode() string { return "not_found" }
 
-// known is what a consumer knows, with its service.
+// known is what a consumer knows, with its service, and the dead letter as other commands take it.
 type known struct {
 	Service string `json:"service"`
 	adminapi.InboxEvent
+	DeadLetter string `json:"dead_letter,omitempty"` // in place of the embedded one
 }
 
 // Run asks every service.
@@ -54,12 +56,12 @@ func (c *InboxLookup) Run(ctx context.Context, to streams) error {
 	}
 	for _, a := range answers {
 		for _, e := range a.value.Items {
-			found = append(found, known{a.service.Name, e})
-			dead := "-"
+			k := known{Service: a.service.Name, InboxEvent: e}
 			if e.DeadLetter != nil {
-				dead = letterID(a.service.Name, *e.DeadLetter)
+				k.DeadLetter = letterID(k.Service, *e.DeadLetter)
 			}
-			t.add(e.Consumer, outcomeOf(e), momentOf(e.ProcessedAt), orDash(e.Type), recordOf(e), dead)
+			found = append(found, k)
+			t.add(e.Consumer, outcomeOf(e), momentOf(e.ProcessedAt), orDash(e.Type), recordOf(e), cmp.Or(k.DeadLetter, "-"))
 		}
 	}
 	switch {

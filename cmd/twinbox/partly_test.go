@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -107,4 +108,46 @@ func TestALetterAsADocument(t *testing.T) {
 	require.Equal(t, "customer/17", document.Letter.Ref, "the name to give to other commands")
 	require.Equal(t, "edit", document.History[0].Verb)
 	require.Contains(t, r.stdout, `"k<"`, "as people search for it")
+}
+
+// What a document says of a dead letter can be given to the next command as it stands.
+func TestDocumentsNameLettersAsTheyAreTyped(t *testing.T) {
+	t.Parallel()
+	refused := `{"result":{"dry_run":false,"count":0,"failed":1,"errors":[{"subject":"17","code":"c","detail":"d"}]}}` + "\n"
+	customer := listener(t, answers(map[string]string{
+		"service":              `{"name":"customer","consumers":["customer.profile"]}`,
+		"dead-letters/17":      `{"letter":{"id":17},"history":[{"id":1,"kind":"dead_letter","subject":"17"}]}`,
+		"dead-letters/discard": refused,
+		"dead-letters/groups":  `{"items":[{"code":"c","example":17}]}`,
+		"dead-letters/query":   `{"items":[{"id":17}]}`,
+		"inbox/events":         `{"items":[{"outcome":"dead","dead_letter":17},{"outcome":"applied"}]}`,
+		"audit":                `{"items":[{"id":1,"kind":"dead_letter","subject":"17"}]}`,
+	}))
+	for command, paths := range map[string][]string{
+		"dlq list":                           {"items.0.example"},
+		"dlq list --each":                    {"items.0.ref"},
+		"dlq show 17":                        {"letter.ref", "history.0.ref"},
+		"dlq discard 17 --yes --reason done": {"errors.0.subject", "services.customer.errors.0.subject"},
+		"inbox lookup e":                     {"items.0.dead_letter"},
+		"audit":                              {"items.0.ref"},
+	} {
+		var document any
+		r := at(t, customer, "", append(strings.Fields(command), "--json")...)
+		r.json(t, &document)
+		for _, path := range paths {
+			at := document
+			for step := range strings.SplitSeq(path, ".") {
+				switch parent := at.(type) {
+				case map[string]any:
+					at = parent[step]
+				case []any:
+					at = parent[0]
+				}
+			}
+			require.Equal(t, "customer/17", at, "%s: %s in %s", command, path, r.stdout)
+		}
+		if command == "inbox lookup e" {
+			require.NotContains(t, r.stdout, `"dead_letter": ""`, "what is none has no name")
+		}
+	}
 }

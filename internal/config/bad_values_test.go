@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/config"
 )
 
 // Every line breaks one variable of a valid environment and names the problem.
@@ -51,7 +53,7 @@ func TestLoad_BadValues(t *testing.T) {
 		{"SMTP_TLS=yes", "invalid_bool"},
 		{"SMTP_TLS=1", "invalid_bool"},
 		{"SMTP_TLS=True", "invalid_bool"},
-		{"KAFKA_BROKERS=,a:9092,", "empty_entry"},
+		{"KAFKA_BROKERS=,a:9092", "empty_entry"},
 		{"KAFKA_BROKERS=a:9092,", "empty_entry"},
 		{"KAFKA_BROKERS=a:9092,a:9092", "duplicate_entry"},
 		{"KAFKA_BROKERS=a:9092, b:9092", "surrounding_space"},
@@ -183,4 +185,26 @@ func TestLoad_BadValues(t *testing.T) {
 			require.Equal(t, []string{variable + " " + c.want}, load(t, valid(c.setting), new(sample)))
 		})
 	}
+}
+
+// All bad entries of a list are named, whatever is wrong with each, and none is repeated.
+func TestLoad_AllBadEntriesOfAList(t *testing.T) {
+	t.Parallel()
+	var invalid *config.Error
+	require.ErrorAs(t, config.Load(valid(
+		"KAFKA_BROKERS=a:1,,hunter2,b:1 ,256.1.1.1:80,A:1,c\u200b:1,d:1,\"e:1\"",
+		"DATABASE_URL=postgres://u:hunter2@256.1.1.1,b,b..c/customer",
+	), new(sample)), &invalid)
+	require.Equal(t, []config.Problem{
+		{"DATABASE_URL", "invalid_postgres_url", "host 1 of 3: the host looks like an IP address and is none; " +
+			"host 3 of 3: the host is neither a name nor an IP address"},
+		{"KAFKA_BROKERS", "empty_entry", "entry 2 of 9: empty"},
+		{"KAFKA_BROKERS", "invalid_address", "entry 3 of 9: not host:port (an IPv6 address goes in brackets)"},
+		{"KAFKA_BROKERS", "surrounding_space", "entry 4 of 9: contains blanks; separate entries by commas alone"},
+		{"KAFKA_BROKERS", "invalid_address", "entry 5 of 9: the host looks like an IP address and is none"},
+		{"KAFKA_BROKERS", "duplicate_entry", "entry 6 of 9: repeats an earlier one"},
+		{"KAFKA_BROKERS", "not_text", "entry 7 of 9: control, format or unassigned characters inside the value; " +
+			"some of them do not show"},
+		{"KAFKA_BROKERS", "quoted", "entry 9 of 9: quotes around the value; they would become part of it"},
+	}, invalid.Problems)
 }

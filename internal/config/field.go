@@ -10,6 +10,7 @@ import (
 
 var (
 	durationType = reflect.TypeFor[time.Duration]()
+	listType     = reflect.TypeFor[[]string]()
 	secretType   = reflect.TypeFor[Secret]()
 )
 
@@ -89,7 +90,7 @@ func (f *field) checkTags() {
 	probe := *f
 	probe.value = reflect.New(f.value.Type()).Elem()
 	if p := probe.parse(text); p != nil && f.hasDefault {
-		panic("config: default of " + p.String())
+		panic("config: default of " + p[0].String())
 	}
 }
 

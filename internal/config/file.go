@@ -31,7 +31,7 @@ func (f *field) loadFile(path string) *Problem {
 		return f.fileProblem(CodeFileTooLarge, "larger than 64 KiB")
 	}
 	text := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
-	if p := f.parse(text); p != nil {
+	if p := f.parseOne(text); p != nil {
 		p.Variable = f.fileVariable()
 		p.Detail = "in the file: " + p.Detail
 		return p

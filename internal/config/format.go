@@ -1,10 +1,12 @@
 package config
 
 import (
+	"fmt"
 	"net/mail"
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -147,10 +149,17 @@ func checkPostgres(text string) string {
 	for _, fallback := range parsed.ConnConfig.Fallbacks {
 		hosts = append(hosts, fallback.Host)
 	}
-	for _, host := range hosts {
-		if why := checkHost(host); why != "" && !strings.HasPrefix(host, "/") {
+	hosts = slices.Compact(hosts) // the driver tries one with TLS, and then without
+	var bad []string
+	for i, host := range hosts {
+		why := checkHost(host)
+		switch {
+		case why == "" || strings.HasPrefix(host, "/"):
+		case len(hosts) == 1:
 			return why
+		default:
+			bad = append(bad, fmt.Sprintf("host %d of %d: %s", i+1, len(hosts), why))
 		}
 	}
-	return ""
+	return strings.Join(bad, "; ")
 }

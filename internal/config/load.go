@@ -40,9 +40,7 @@ func Load(environ []string, into any, opts ...Option) error {
 	list := fields(target, "")
 	var problems []Problem
 	for i := range list {
-		if p := list[i].load(env); p != nil {
-			problems = append(problems, *p)
-		}
+		problems = append(problems, list[i].load(env)...)
 	}
 	problems = append(problems, validate(target, problems)...)
 	problems = append(problems, unknown(env, list, o.known)...)
@@ -63,7 +61,7 @@ func index(environ []string) map[string]string {
 }
 
 // load finds the field's text and parses it. The default is set first, so that it also stands where the text is bad.
-func (f *field) load(env map[string]string) *Problem {
+func (f *field) load(env map[string]string) []Problem {
 	if f.hasDefault {
 		if p := f.parse(f.fallback); p != nil {
 			return p
@@ -76,15 +74,18 @@ func (f *field) load(env map[string]string) *Problem {
 	}
 	switch {
 	case set && fromFile:
-		return f.problem(CodeBothSet, "%s is set as well; which one is meant?", f.fileVariable())
+		return []Problem{*f.problem(CodeBothSet, "%s is set as well; which one is meant?", f.fileVariable())}
 	case fromFile:
-		return f.loadFile(path)
+		if p := f.loadFile(path); p != nil {
+			return []Problem{*p}
+		}
+		return nil
 	case set && text == "" && f.secret() && !f.required:
 		return nil // an optional secret: a variable that is there and empty is how compose and CI pass on "none"
 	case set:
 		return f.parse(text)
 	case f.required:
-		return f.problem(CodeMissing, "required; %s", f.doc)
+		return []Problem{*f.problem(CodeMissing, "required; %s", f.doc)}
 	}
 	return nil
 }

@@ -20,10 +20,21 @@ const (
 // plainInteger is an integer as people write it: no plus sign, no leading zero (octal?), no 1_000, no 1e3, no 0x10.
 var plainInteger = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
 
-// parse checks the text and stores it in the field's place, which keeps its value when there is a problem.
-func (f *field) parse(text string) *Problem {
-	if p := f.parseShape(text); p != nil {
-		return p
+// parse checks the text and stores it in the field's place, which keeps its value when there are problems. Of a list
+// each bad entry is one.
+func (f *field) parse(text string) []Problem {
+	if f.value.Type() == listType && text != "" && !quoted(text) {
+		return f.parseList(text)
+	}
+	if p := f.parseOne(text); p != nil {
+		return []Problem{*p}
+	}
+	return nil
+}
+
+func (f *field) parseOne(text string) *Problem {
+	if code, why := checkShape(text); code != "" {
+		return f.problem(code, "%s", why)
 	}
 	switch {
 	case f.value.Type() == durationType:
@@ -34,27 +45,25 @@ func (f *field) parse(text string) *Problem {
 		return f.parseInteger(text)
 	case f.value.Kind() == reflect.String:
 		return f.parseText(text)
-	case f.value.Type() == reflect.TypeFor[[]string]():
-		return f.parseList(text)
 	}
 	panic(fmt.Sprintf("config: %s: type %s is not supported", f.variable, f.value.Type()))
 }
 
-// parseShape finds what is wrong with a value whatever its type: usually how it came into the environment.
-func (f *field) parseShape(text string) *Problem {
+// checkShape finds what is wrong with a value whatever its type: usually how it came into the environment.
+func checkShape(text string) (Code, string) {
 	switch {
 	case text == "":
-		return f.problem(CodeEmpty, "set, but to nothing; unset it or give it a value")
+		return CodeEmpty, "set, but to nothing; unset it or give it a value"
 	case !utf8.ValidString(text):
-		return f.problem(CodeNotText, "not valid UTF-8")
+		return CodeNotText, "not valid UTF-8"
 	case strings.TrimFunc(text, unicode.IsSpace) != text:
-		return f.problem(CodeSurroundingSpace, "blanks or line ends around the value")
+		return CodeSurroundingSpace, "blanks or line ends around the value"
 	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }):
-		return f.problem(CodeNotText, "control, format or unassigned characters inside the value; some of them do not show")
+		return CodeNotText, "control, format or unassigned characters inside the value; some of them do not show"
 	case quoted(text):
-		return f.problem(CodeQuoted, "quotes around the value; they would become part of it")
+		return CodeQuoted, "quotes around the value; they would become part of it"
 	}
-	return nil
+	return "", ""
 }
 
 func quoted(text string) bool {
@@ -144,24 +153,33 @@ func (f *field) checkLength(text string) *Problem {
 	return nil
 }
 
-// parseList names a bad entry by its place, counted from 1, not by its text: somebody may have put a password there.
-func (f *field) parseList(text string) *Problem {
+// parseList names each bad entry by its place, counted from 1, not by its text: somebody may have put a password there.
+func (f *field) parseList(text string) (problems []Problem) {
 	entries := strings.Split(text, ",")
 	for i, entry := range entries {
-		switch {
-		case entry == "":
-			return f.problem(CodeEmptyEntry, "entry %d of %d is empty", i+1, len(entries))
-		case strings.ContainsFunc(entry, unicode.IsSpace):
-			return f.problem(CodeSurroundingSpace, "entry %d contains blanks; separate entries by commas alone", i+1)
-		case slices.ContainsFunc(entries[:i], func(other string) bool { return f.format.same(entry, other) }):
-			return f.problem(CodeDuplicateEntry, "entry %d repeats an earlier one", i+1)
-		}
-		if code, why := f.format.check(entry); code != "" {
-			return f.problem(code, "entry %d: %s", i+1, why)
+		if code, why := f.checkEntry(entry, entries[:i]); code != "" {
+			problems = append(problems, *f.problem(code, "entry %d of %d: %s", i+1, len(entries), why))
 		}
 	}
-	f.value.Set(reflect.ValueOf(entries))
-	return nil
+	if problems == nil {
+		f.value.Set(reflect.ValueOf(entries))
+	}
+	return problems
+}
+
+func (f *field) checkEntry(entry string, before []string) (Code, string) {
+	switch {
+	case entry == "":
+		return CodeEmptyEntry, "empty"
+	case strings.ContainsFunc(entry, unicode.IsSpace):
+		return CodeSurroundingSpace, "contains blanks; separate entries by commas alone"
+	case slices.ContainsFunc(before, func(other string) bool { return f.format.same(entry, other) }):
+		return CodeDuplicateEntry, "repeats an earlier one"
+	}
+	if code, why := checkShape(entry); code != "" {
+		return code, why
+	}
+	return f.format.check(entry)
 }
 
 func (f *field) problem(code Code, detail string, args ...any) *Problem {

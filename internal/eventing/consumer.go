@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/cloudevent"
@@ -23,6 +25,12 @@ type Consumer struct {
 	Name     string
 	Topic    string
 	Handlers *inbox.Mux
+	// Middlewares run around the handler of each event, in the transaction that records its id and with each attempt at
+	// it, replays included; the first is the outermost. They see the message, with what inbox.TxFromContext and
+	// inbox.EventFromContext return in its context. An error rolls the event back and is judged like a handler's own. The
+	// inbox retries, gives up and acknowledges: a middleware that does so too (Retry, PoisonQueue, InstantAck) takes that
+	// from it.
+	Middlewares []message.HandlerMiddleware
 	// Versioned keeps the order of each key's versions; see [inbox.Config].
 	Versioned bool
 	// OnGap is what a versioned consumer does with an event whose predecessor is missing, where its handler was not
@@ -46,6 +54,15 @@ type consumer struct {
 	leaving sync.WaitGroup // partitions that were lost
 }
 
+// handler is what handles an event: the Mux inside the middlewares.
+func (c Consumer) handler() message.HandlerFunc {
+	handler := c.Handlers.Produce
+	for _, middleware := range slices.Backward(c.Middlewares) {
+		handler = middleware(handler)
+	}
+	return handler
+}
+
 // heartbeat is how soon a member hears that another one joins, which waits for it: one that was killed and is started
 // again with the partitions that it had is such a one.
 const heartbeat = 500 * time.Millisecond
@@ -53,12 +70,13 @@ const heartbeat = 500 * time.Millisecond
 // Consume sets a consumer up. It runs from [Node.StartConsumers] on.
 func (n *Node) Consume(c Consumer) error {
 	cfg := n.setup.Config
+	handler := c.handler()
 	box, err := inbox.New(inbox.Config{
 		Consumer:       c.Name,
 		Pool:           n.Pool,
 		Accepts:        c.Handlers.Accepts,
 		Validate:       n.setup.Validate,
-		Handler:        c.Handlers.Produce,
+		Handler:        handler,
 		Versioned:      c.Versioned,
 		OnGap:          c.OnGap,
 		OnGapOf:        c.Handlers.OnGap,
@@ -83,7 +101,7 @@ func (n *Node) Consume(c Consumer) error {
 	}
 	kc := &consumer{
 		Consumer: c, group: cfg.group(c.Name), inbox: box, log: n.setup.Log,
-		handle: kafka.Handler(box.BatchMiddleware(c.Handlers.Produce)),
+		handle: kafka.Handler(box.BatchMiddleware(handler)),
 	}
 	kc.config = kafka.ConsumerConfig{
 		GroupConfig: kafka.GroupConfig{

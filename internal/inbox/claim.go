@@ -62,7 +62,7 @@ returning (select p.owner from public.inbox_owner p where p.consumer = $1 and p.
 
 // take notes, with a partition's first message, that its events are now this process's. It costs nothing after that.
 func (in *Inbox) take(msg *message.Message) (*claim, error) {
-	origin, known := cloudevent.OriginFrom(msg.Context())
+	origin, known := in.originOf(msg)
 	if !known {
 		return nil, nil
 	}

@@ -53,7 +53,7 @@ func (it *item) letter() *letter {
 	if l.origin.Unreadable != nil {
 		l.payload = l.origin.Damaged
 	}
-	if l.origin.Topic == "" { // no broker delivered it: what there is of a record is in the message
+	if l.origin.Headers == nil { // what there is of them is in the message
 		l.origin.Headers = cloudevent.MessageHeaders(it.msg)
 	}
 	if cloudevent.ValidID(l.id) == nil {

@@ -9,8 +9,8 @@ import (
 )
 
 // delivery is the context in which a message goes through its handler. It ends with the attempt, which may be that of a
-// batch; its values are those of the message. It takes the transaction and the event from the middleware to the Mux,
-// because a Watermill handler sees nothing but the message; business code gets them as arguments.
+// batch; its values are those of the message. It takes the transaction and the event from the middleware to the handler,
+// because a Watermill handler sees nothing but the message.
 //
 // What a handler adds to the outbox under it follows from the event; see cloudevent.Cause.
 //
@@ -23,6 +23,27 @@ type delivery struct {
 }
 
 type deliveryKey struct{}
+
+// TxFromContext returns the transaction in which the event's id was just recorded: what a handler writes there is
+// committed with the id or not at all. It must not commit or roll it back, and it is of no use after the handler has
+// returned. It is for what sees only the message under the middleware: plain Watermill handlers and middlewares, and
+// processors of Watermill's cqrs. A typed handler gets it as an argument; see [Handle]. ok is false elsewhere.
+func TxFromContext(ctx context.Context) (tx pgx.Tx, ok bool) {
+	d, ok := ctx.Value(deliveryKey{}).(*delivery)
+	if !ok {
+		return nil, false
+	}
+	return d.tx, true
+}
+
+// EventFromContext returns the event that is being handled, as [TxFromContext] returns its transaction.
+func EventFromContext(ctx context.Context) (event cloudevent.Event, ok bool) {
+	d, ok := ctx.Value(deliveryKey{}).(*delivery)
+	if !ok {
+		return cloudevent.Event{}, false
+	}
+	return *d.event, true
+}
 
 // Value implements [context.Context].
 func (d *delivery) Value(key any) any {

@@ -22,6 +22,9 @@ type Config struct {
 	// Consumer names who has seen an event, such as "notification.mails": the first half of the inbox key. Two
 	// consumers of one database each see every event once. Renaming a consumer makes it forget.
 	Consumer string
+	// Group is the consumer group of records whose subscriber does not tell it, as watermill-kafka's does not. Their dead
+	// letters are filed and copied under it. Default: none, and then those have no copy.
+	Group string
 	// Pool is the database of the handlers' writes. Its sessions must be READ COMMITTED, PostgreSQL's default.
 	Pool *pgxpool.Pool
 	// Accepts says which event types there are handlers for; others are acknowledged and counted as ignored.

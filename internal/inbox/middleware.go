@@ -20,8 +20,10 @@ var errPublishes = errors.New("handler returned messages to publish: write them 
 // message, for every final outcome, dead letters included. It returns an error only when the message's context has
 // ended: the process is stopping or the partition is gone, nothing was committed, and the event will come again.
 //
-// It does its own retrying, because an attempt is a transaction: install it as the innermost middleware and no Retry or
-// PoisonQueue around it. Messages that next returns for publishing are refused: they would leave after the commit and
+// It does its own retrying, because an attempt is a transaction: install no Retry or PoisonQueue around it. Middlewares
+// between it and the handler run in the transaction, with each attempt. Plain handlers and processors of Watermill's
+// cqrs reach it by [TxFromContext]. Under a Router on watermill-kafka a record's origin is what those two say; the
+// consumer group is [Config.Group]. Messages that next returns for publishing are refused: they would leave after the commit and
 // be lost by a crash in between; the outbox is for them.
 func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
@@ -76,7 +78,7 @@ func (in *Inbox) read(it *item, msg *message.Message, next message.HandlerFunc) 
 func (in *Inbox) recognize(it *item, msg *message.Message, next message.HandlerFunc) {
 	in.crash("received")
 	it.ctx, it.msg, it.next, it.outcome = msg.Context(), msg, next, Applied
-	it.origin, _ = cloudevent.OriginFrom(it.ctx)
+	it.origin, _ = in.originOf(msg)
 	it.event, it.wrong = cloudevent.FromMessage(msg)
 	it.waited = it.waited || it.claim.hasWaited(in.cfg.GapWait)
 	switch it.decoded = it.wrong == nil; {

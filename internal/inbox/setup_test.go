@@ -16,6 +16,7 @@ import (
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/kafkatest"
 	"example.com/twinbox/internal/pgtest"
 	"example.com/twinbox/migrations"
 )
@@ -24,7 +25,7 @@ import (
 // command line is parsed later.
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "8")
-	pgtest.Main(m)
+	pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...)
 }
 
 // bundle is a database with the inbox and a ledger of effects. The ledger has no unique constraint: what counts

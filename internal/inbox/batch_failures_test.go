@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -79,4 +80,38 @@ func (f *fate) next() error {
 		return inbox.Permanent(errors.New("never"))
 	}
 	return nil
+}
+
+// That a batch has failed is told before its events run alone, which may take them all their time once more; and that
+// an event went well ends it.
+func TestABatchThatFailsIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var told []string
+	b.cfg.HandlerTimeout = 500 * time.Millisecond
+	b.cfg.OnPause = func(_ context.Context, failure error) func() {
+		word := "well"
+		if failure != nil {
+			word = "fails"
+		}
+		told = append(told, word)
+		return func() {}
+	}
+	b.cfg.OnOutcome = func(_ cloudevent.Event, outcome inbox.Outcome) { told = append(told, string(outcome)) }
+	calls := 0
+	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+		if calls++; calls == 1 {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		told = append(told, "alone")
+		return effect(ctx, tx, e, data)
+	})
+	_, err := handle(t.Context(), records(t, t.Context(), newEvent(), newEvent()))
+	require.NoError(t, err)
+	require.Equal(t, []string{"fails", "alone", "well", "applied", "alone", "well", "applied"}, told)
+	told = nil
+	_, err = handle(t.Context(), records(t, t.Context(), newEvent()))
+	require.NoError(t, err)
+	require.Equal(t, []string{"alone", "well", "applied"}, told)
 }

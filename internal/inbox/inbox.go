@@ -79,8 +79,9 @@ type Config struct {
 	// wake whoever works on what was just committed. It must not block. Default: nothing.
 	OnOutcome func(cloudevent.Event, Outcome)
 	// OnPause is called before each pause in which a delivery waits: with the failure of the attempt that will be
-	// repeated, or with nil when it waits for its predecessor. ctx is the delivery's. What it returns is called when the
-	// pause is over. Neither may block. Default: nothing.
+	// repeated, or with nil when it waits for its predecessor. A pause of no length tells of the failure of a batch,
+	// whose events run alone then, and, with nil, of each event and batch that went well. ctx is the delivery's. What it
+	// returns is called when the pause is over. Neither may block. Default: nothing.
 	OnPause func(ctx context.Context, failure error) (over func())
 	// Wait is how a delivery waits for its next attempt, after the failure given (nil: for its predecessor): for d, or
 	// less if what it waits for is back earlier, or more while it is known to be gone. It returns an error only when

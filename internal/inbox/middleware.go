@@ -130,6 +130,7 @@ func (in *Inbox) alone(it *item) error {
 			return in.giveUp(it, l)
 		}
 		if err == nil {
+			in.cfg.OnPause(it.ctx, nil)()
 			return in.settle(it)
 		}
 		if it.ctx.Err() != nil {

@@ -43,14 +43,17 @@ type GroupConfig struct {
 	// UnhealthyAfter is how long Healthy overlooks that nothing is consumed, or that a partition makes no progress
 	// although there is something to read. Default 30 s.
 	UnhealthyAfter time.Duration
+	// FailingAfter is the same for what says of itself that it fails: a handler, or a broker that gives nothing to read.
+	// Default a third of UnhealthyAfter.
+	FailingAfter time.Duration
 	// StopAfter is how long a partition may be stalled, a running handler aside, before the member stops with a
 	// [StallError], so that whoever supervises the process starts it again. Default 5 min.
 	StopAfter time.Duration
 	// LookEvery is how often a partition is watched for that, and how often one without records looks whether there are
 	// some. Default a quarter of UnhealthyAfter.
 	LookEvery time.Duration
-	// Now is the clock of UnhealthyAfter, StopAfter, [ConsumerConfig.HandlerLimit] and of how long a session lasted.
-	// Default time.Now.
+	// Now is the clock of UnhealthyAfter, FailingAfter, StopAfter, [ConsumerConfig.HandlerLimit] and of how long a
+	// session lasted. Default time.Now.
 	Now func() time.Time
 	// Hooks are called on the way. Default: none.
 	Hooks Hooks
@@ -96,6 +99,9 @@ func (c GroupConfig) WithDefaults() GroupConfig {
 	if c.FetchBytes == 0 {
 		c.FetchBytes = 256 << 10
 	}
+	if c.FailingAfter == 0 {
+		c.FailingAfter = max(c.UnhealthyAfter/3, time.Millisecond)
+	}
 	if c.LookEvery == 0 {
 		c.LookEvery = max(c.UnhealthyAfter/4, time.Millisecond)
 	}
@@ -128,8 +134,8 @@ func (c GroupConfig) Validate() error {
 		positive("commit interval", c.CommitInterval), positive("drain timeout", c.DrainTimeout),
 		positive("nack backoff", c.NackBackoff), positive("longest nack backoff", c.MaxNackBackoff),
 		positive("reconnect backoff", c.ReconnectBackoff), positive("longest reconnect backoff", c.MaxReconnectBackoff),
-		positive("unhealthy after", c.UnhealthyAfter), positive("stop after", c.StopAfter),
-		positive("look every", c.LookEvery))
+		positive("unhealthy after", c.UnhealthyAfter), positive("failing after", c.FailingAfter),
+		positive("stop after", c.StopAfter), positive("look every", c.LookEvery))
 	return errors.Join(problems...)
 }
 

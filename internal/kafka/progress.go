@@ -46,10 +46,10 @@ func (p *progress) end(handled int, err error) {
 type progressKey struct{}
 
 // Pausing says from inside a [Handler] that its call goes on after a pause: an attempt has failed with err and will be
-// repeated, or, with a nil err, it waits for something that is no failure. ctx is the handler's or a message's; another
-// one is ignored. Until resumed is called the call is no stall, however long that takes, and then it has
-// [ConsumerConfig.HandlerLimit] anew: so no outage stops the member. With failures for longer than
-// [GroupConfig.UnhealthyAfter] the partition is unhealthy until a call ends well.
+// repeated, or, with a nil err, nothing fails any more. ctx is the handler's or a message's; another one is ignored.
+// Until resumed is called the call is no stall, however long that takes, and then it has [ConsumerConfig.HandlerLimit]
+// anew: so no outage stops the member. With failures for longer than [GroupConfig.FailingAfter] the partition is
+// unhealthy until it hears of none, or a call ends well.
 func Pausing(ctx context.Context, err error) (resumed func()) {
 	p, ok := ctx.Value(progressKey{}).(*progress)
 	if !ok {
@@ -63,10 +63,12 @@ func (p *progress) pause(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.paused = true
-	if err != nil {
-		if p.failing.IsZero() {
-			p.failing = p.now()
-		}
+	switch {
+	case err == nil:
+		p.failing, p.failure = time.Time{}, nil
+	case p.failing.IsZero():
+		p.failing, p.failure = p.now(), err
+	default:
 		p.failure = err
 	}
 }
@@ -164,8 +166,8 @@ func (p *partition) stopIfStalled() {
 // healthy reports a stall, a handler that keeps failing, and a broker that gives nothing to read. The last two never
 // end the membership: what the handler needs is down, or a right is missing, and starting again would not help.
 func (p *partition) healthy() error {
-	now, patience := p.member.cfg.Now(), p.member.cfg.UnhealthyAfter
-	if stall := p.stall(now); stall != nil && stall.For > patience {
+	now, patience := p.member.cfg.Now(), p.member.cfg.FailingAfter
+	if stall := p.stall(now); stall != nil && stall.For > p.member.cfg.UnhealthyAfter {
 		return stall
 	}
 	if failing, err := p.progress.failed(now); err != nil && failing > patience {

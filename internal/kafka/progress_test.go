@@ -147,3 +147,31 @@ func TestAHandlerThatPausesIsUnhealthyAndGoesOn(t *testing.T) {
 	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, kafkatest.Patience, time.Millisecond)
 	kafka.Pausing(t.Context(), down)() // of no call: nobody is told
 }
+
+// TestAHandlerThatFailsIsUnhealthySoon: sooner than a partition that makes no progress, which may pass by itself; and no
+// longer than it fails, although the call goes on.
+func TestAHandlerThatFailsIsUnhealthySoon(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, _ := published(t, brokers, 1)
+	cfg := batches(brokers, kafkatest.Group(t))
+	clock := watched(&cfg)
+	calls, returned := make(chan context.Context), make(chan struct{})
+	r := consume(t, cfg, topic, func(ctx context.Context, batch []*message.Message) (int, error) {
+		calls <- ctx
+		<-returned
+		return len(batch), nil
+	})
+	ctx := receive(t, calls)
+	down := errors.New("a bug")
+	for range 2 {
+		kafka.Pausing(ctx, down)()
+		clock.pass(t, cfg.WithDefaults().FailingAfter)
+		require.NoError(t, r.Healthy(t.Context()))
+		clock.pass(t, time.Millisecond)
+		require.ErrorIs(t, r.Healthy(t.Context()), down)
+		kafka.Pausing(ctx, nil)()
+		require.NoError(t, r.Healthy(t.Context()), "another one went well")
+	}
+	close(returned)
+}

@@ -119,7 +119,8 @@ func (s *Subscriber) Close() error {
 
 // Healthy reports why nothing is consumed: a subscription that stopped for good, one that has not been a member of its
 // group for [GroupConfig.UnhealthyAfter], or for as long a partition with records that the broker has and nobody
-// receives, or that it does not let this client read. A partition that waits for its consumer is healthy.
+// receives, or one that it has not let this client read for [GroupConfig.FailingAfter]. A partition that waits for its
+// consumer is healthy.
 func (s *Subscriber) Healthy(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,20 +17,51 @@ import (
 // is watermill-sql's own, with this package's schema: the statement, the checks and the guarantees are those of
 // [Outbox.Add], and so are the errors (errors.As and errors.Is find them).
 //
-// A message needs a UUID and, in its metadata, the record key (or ce_subject) and ce_type; ce_source, ce_time,
-// ce_dataschema and ce_aggregateversion are taken if present, everything else becomes an extension. What
-// cloudevent.Event.Message makes fits. Its UUID is an id that the caller gives: the same message again adds nothing,
-// another one under the same UUID is refused (see [Outbox.Add]).
+// A message is taken as any Watermill code writes it; its payload is JSON. What becomes of it:
+//
+//	id        its UUID, an id that the caller gives: the same message again adds nothing, another one under the same
+//	          UUID is refused (see [Outbox.Add]). Of a text that is no UUID, such as a ULID, an id is derived that is the
+//	          same each time; the text goes along as [HeaderMessageID]. Without one an id is made up
+//	type      [TypeOf], else ce_type, else the name that Watermill's cqrs gives, else the topic
+//	key       [KeyOf], else the record key or ce_subject, else one of its own: then messages are in no order, and
+//	          each leaves a row behind in outbox_key
+//	version   [VersionOf], else ce_aggregateversion, else the key's next number
+//	source    ce_source, else [Config.Source], else the topic behind a slash
+//	others    ce_time and ce_dataschema if present; everything else becomes an extension
+//
+// What cloudevent.Event.Message makes comes out as it was.
 //
 // Every statement runs under the given context, not under a message's and not, as watermill-sql alone would have it,
 // under none. The publisher is of no use after the transaction's end.
-func (o *Outbox) Publisher(ctx context.Context, tx pgx.Tx) (message.Publisher, error) {
-	p, err := wsql.NewPublisher(executor{ctx: ctx, tx: tx, outbox: o},
-		wsql.PublisherConfig{SchemaAdapter: schemaAdapter{o, cloudevent.CauseFrom(ctx)}}, nil)
+func (o *Outbox) Publisher(ctx context.Context, tx pgx.Tx, options ...PublisherOption) (message.Publisher, error) {
+	adapter := schemaAdapter{outbox: o, cause: cloudevent.CauseFrom(ctx)}
+	for _, option := range options {
+		option(&adapter)
+	}
+	p, err := wsql.NewPublisher(executor{ctx: ctx, tx: tx, outbox: o}, wsql.PublisherConfig{SchemaAdapter: adapter}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make publisher: %w", err)
 	}
 	return p, nil
+}
+
+// PublisherOption says what a message is as an event, where its metadata do not or are not to decide. An error of the
+// function refuses the call; its zero value leaves the matter to the metadata.
+type PublisherOption func(*schemaAdapter)
+
+// TypeOf names the type of each message's event.
+func TypeOf(f func(topic string, msg *message.Message) (string, error)) PublisherOption {
+	return func(a *schemaAdapter) { a.typeOf = f }
+}
+
+// KeyOf names the key: what keeps messages in order. It takes what watermill-kafka's NewWithPartitioningMarshaler takes.
+func KeyOf(f func(topic string, msg *message.Message) (string, error)) PublisherOption {
+	return func(a *schemaAdapter) { a.keyOf = f }
+}
+
+// VersionOf names the version that the event must have in its key; see [cloudevent.Event].
+func VersionOf(f func(topic string, msg *message.Message) (int64, error)) PublisherOption {
+	return func(a *schemaAdapter) { a.versionOf = f }
 }
 
 // executor lets watermill-sql, which knows database/sql, run its one statement on a pgx transaction.

@@ -2,10 +2,12 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -77,14 +79,10 @@ func TestPublisherRefuses(t *testing.T) {
 		code   Code
 		change func(*message.Message)
 	}{
-		{CodeInvalidID, func(m *message.Message) { m.UUID = "" }},
+		{CodeInvalidID, func(m *message.Message) { m.UUID = "a\nb" }},
 		{CodeInvalidKey, func(m *message.Message) { m.Metadata[cloudevent.HeaderSubject] = "other" }},
 		{CodeInvalidTime, func(m *message.Message) { m.Metadata[cloudevent.HeaderTime] = "yesterday" }},
 		{CodeInvalidVersion, func(m *message.Message) { m.Metadata[cloudevent.HeaderVersion] = "one" }},
-		{CodeMissingKey, func(m *message.Message) {
-			delete(m.Metadata, cloudevent.KeyMetadata)
-			delete(m.Metadata, cloudevent.HeaderSubject)
-		}},
 		{CodeTooLarge, func(m *message.Message) { m.Payload = []byte(strings.Repeat("x", 1_000_000)) }},
 	} {
 		t.Run(string(c.code), func(t *testing.T) {
@@ -99,4 +97,70 @@ func TestPublisherRefuses(t *testing.T) {
 			require.Equal(t, 1, refused.Index)
 		})
 	}
+}
+
+// plain is a message that says nothing but what it holds, under any id.
+func plain(id string) *message.Message { return message.NewMessage(id, []byte(`{"n":1}`)) }
+
+// A message is taken as any Watermill code writes it; the same one again is the same event.
+func TestPublisherTakesPlainMessages(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	o, err := New(Config{})
+	require.NoError(t, err)
+	named := plain(watermill.NewUUID())
+	named.Metadata["name"] = "orders.OrderPlaced" // what the marshalers of cqrs write
+	ours, loud := testMessage("k"), plain(strings.ToUpper(uuid.NewString()))
+	ids := []string{watermill.NewUUID(), watermill.NewShortUUID(), watermill.NewULID(), "order 7, placed", ""}
+	for range 2 {
+		messages := []*message.Message{named.Copy(), ours.Copy(), loud.Copy()}
+		for _, id := range ids {
+			messages = append(messages, plain(id))
+		}
+		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			p, err := o.Publisher(t.Context(), tx)
+			require.NoError(t, err)
+			return p.Publish(testTopic, messages...)
+		}))
+	}
+	require.EqualValues(t, 3+4+2, number(t, pool, `select count(*) from outbox`), "an id that is empty is none")
+	require.EqualValues(t, 1, number(t, pool, `select count(*) from outbox
+		where event_id = $1 and event_type = 'orders.OrderPlaced' and key = event_id::text and version = 1
+		and source = '/' || topic and headers = '{"name": "orders.OrderPlaced"}'`, named.UUID))
+	require.EqualValues(t, 1, number(t, pool, `select count(*) from outbox where event_id = $1 and event_type = 't.v1'`,
+		ours.UUID))
+	require.EqualValues(t, 1, number(t, pool, `select count(*) from outbox
+		where event_id = $1::text::uuid and headers = jsonb_build_object('ce_messageid', $1::text)`, loud.UUID))
+	for _, id := range ids[1:4] {
+		require.EqualValues(t, 1, number(t, pool, `select count(*) from outbox
+			where event_type = topic and headers = jsonb_build_object('ce_messageid', $1::text)`, id))
+	}
+}
+
+// The options' word goes before the metadata's, and what they do not say is the metadata's.
+func TestPublisherOptions(t *testing.T) {
+	t.Parallel()
+	pool, o := newDatabase(t), newOutbox(t)
+	first, second := plain(uuid.NewString()), testMessage("of the message")
+	second.Metadata[cloudevent.HeaderSubject] = ""
+	tx := begin(t, pool)
+	p, err := o.Publisher(t.Context(), tx,
+		TypeOf(func(topic string, _ *message.Message) (string, error) { return "of." + topic, nil }),
+		KeyOf(func(_ string, m *message.Message) (string, error) {
+			if m.UUID == first.UUID {
+				return "named", nil
+			}
+			return "", nil
+		}),
+		VersionOf(func(string, *message.Message) (int64, error) { return 1, nil }))
+	require.NoError(t, err)
+	require.NoError(t, p.Publish(testTopic, first, second))
+	require.NoError(t, tx.Commit(t.Context()))
+	require.EqualValues(t, 2, number(t, pool, `select count(*) from outbox
+		where event_type = 'of.' || topic and version = 1 and key in ('named', 'of the message')`))
+
+	broken := errors.New("no such thing")
+	p, err = o.Publisher(t.Context(), nil, KeyOf(func(string, *message.Message) (string, error) { return "", broken }))
+	require.NoError(t, err)
+	require.ErrorIs(t, p.Publish(testTopic, first), broken)
 }

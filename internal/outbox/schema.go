@@ -1,14 +1,17 @@
 package outbox
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
+	"fmt"
 	"maps"
 	"strconv"
 	"time"
 
 	wsql "github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql"
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
 
 	"example.com/twinbox/internal/cloudevent"
 )
@@ -16,18 +19,29 @@ import (
 // schemaAdapter is this outbox's table for watermill-sql's Publisher: every topic goes to the one table, by the one
 // statement that locks, counts and inserts. Watermill's Subscriber cannot read it; [Relay] does.
 type schemaAdapter struct {
-	outbox *Outbox
-	cause  cloudevent.Cause
+	outbox    *Outbox
+	cause     cloudevent.Cause
+	typeOf    func(topic string, msg *message.Message) (string, error)
+	keyOf     func(topic string, msg *message.Message) (string, error)
+	versionOf func(topic string, msg *message.Message) (int64, error)
 }
+
+// HeaderMessageID is the extension with a message's UUID as its publisher gave it, where that is no UUID.
+const HeaderMessageID = "ce_messageid"
+
+// nameMetadata is where the marshalers of Watermill's cqrs keep an event's name.
+const nameMetadata = "name"
 
 var _ wsql.SchemaAdapter = schemaAdapter{}
 
 func (a schemaAdapter) InsertQuery(topic string, msgs message.Messages) (wsql.Query, error) {
 	events := make([]cloudevent.Event, len(msgs))
 	for i, m := range msgs {
-		e, err := eventOf(topic, m)
+		e, err := a.eventOf(topic, m)
+		if refused, is := errors.AsType[*EventError](err); is {
+			refused.Index = i
+		}
 		if err != nil {
-			err.Index = i
 			return wsql.Query{}, err
 		}
 		events[i] = e
@@ -39,38 +53,81 @@ func (a schemaAdapter) InsertQuery(topic string, msgs message.Messages) (wsql.Qu
 	return wsql.Query{Query: b.sql(), Args: []any{b}}, nil
 }
 
-// eventOf reads a message's metadata; what is missing is found by Event.check. A message without an id gets none made
-// up: its publisher would not know it.
-func eventOf(topic string, m *message.Message) (cloudevent.Event, *EventError) {
-	if m.UUID == "" {
-		return cloudevent.Event{}, refuse(CodeInvalidID, "the message has no UUID")
-	}
+// eventOf is the message as an event; what the outbox has a default for may still be missing.
+func (a schemaAdapter) eventOf(topic string, m *message.Message) (cloudevent.Event, error) {
 	e := cloudevent.Event{
-		ID: m.UUID, Topic: topic, Data: m.Payload,
-		Source: m.Metadata[cloudevent.HeaderSource], Type: m.Metadata[cloudevent.HeaderType],
-		Key: m.Metadata[cloudevent.KeyMetadata], DataSchema: m.Metadata[cloudevent.HeaderDataSchema],
+		Topic: topic, Data: m.Payload, DataSchema: m.Metadata[cloudevent.HeaderDataSchema],
+		Source:     cmp.Or(m.Metadata[cloudevent.HeaderSource], a.outbox.cfg.Source, "/"+topic),
 		Extensions: maps.Clone(m.Metadata),
 	}
 	maps.DeleteFunc(e.Extensions, func(name, _ string) bool { return reserved(name) })
-	subject := m.Metadata[cloudevent.HeaderSubject]
-	if e.Key == "" {
-		e.Key = subject
+	if err := identify(&e, m.UUID); err != nil {
+		return e, err
 	}
-	if subject != "" && subject != e.Key {
+	if err := a.describe(&e, m); err != nil {
+		return e, err
+	}
+	if subject := m.Metadata[cloudevent.HeaderSubject]; subject != "" && subject != e.Key {
 		return e, refuse(CodeInvalidKey, "the record key is not ce_subject")
 	}
-	var err error
 	if text := m.Metadata[cloudevent.HeaderTime]; text != "" {
+		var err error
 		if e.Time, err = time.Parse(time.RFC3339Nano, text); err != nil {
 			return e, refuse(CodeInvalidTime, "ce_time is not RFC 3339")
 		}
 	}
-	if text := m.Metadata[cloudevent.HeaderVersion]; text != "" {
-		if e.Version, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return e, refuse(CodeInvalidVersion, "ce_aggregateversion is not a number")
+	return e, nil
+}
+
+// identify gives the event the id that the message's UUID stands for, and leaves it to the outbox if there is none.
+func identify(e *cloudevent.Event, text string) error {
+	if text == "" {
+		return nil
+	}
+	id, err := uuid.Parse(text)
+	if err != nil {
+		if err := cloudevent.ValidID(text); err != nil {
+			return refuse(CodeInvalidID, err.Error())
+		}
+		id = uuid.NewSHA1(uuid.NameSpaceOID, []byte(text))
+	}
+	if e.ID = id.String(); e.ID != text {
+		if e.Extensions == nil {
+			e.Extensions = make(map[string]string, 1)
+		}
+		e.Extensions[HeaderMessageID] = text
+	}
+	return nil
+}
+
+// describe fills in type, key and version: the options' word, else the metadata's, else what takes their place.
+func (a schemaAdapter) describe(e *cloudevent.Event, m *message.Message) (err error) {
+	if a.typeOf != nil {
+		if e.Type, err = a.typeOf(e.Topic, m); err != nil {
+			return fmt.Errorf("name the type of message %s: %w", m.UUID, err)
 		}
 	}
-	return e, nil
+	if a.keyOf != nil {
+		if e.Key, err = a.keyOf(e.Topic, m); err != nil {
+			return fmt.Errorf("name the key of message %s: %w", m.UUID, err)
+		}
+	}
+	if a.versionOf != nil {
+		if e.Version, err = a.versionOf(e.Topic, m); err != nil {
+			return fmt.Errorf("name the version of message %s: %w", m.UUID, err)
+		}
+	}
+	e.Type = cmp.Or(e.Type, m.Metadata[cloudevent.HeaderType], m.Metadata[nameMetadata], e.Topic)
+	e.Key = cmp.Or(e.Key, m.Metadata[cloudevent.KeyMetadata], m.Metadata[cloudevent.HeaderSubject], e.ID)
+	if e.Key == "" { // no id either
+		e.Key = uuid.NewString()
+	}
+	if text := m.Metadata[cloudevent.HeaderVersion]; text != "" && e.Version == 0 {
+		if e.Version, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return refuse(CodeInvalidVersion, "ce_aggregateversion is not a number")
+		}
+	}
+	return nil
 }
 
 // The reading half of the interface is for Watermill's Subscriber. The table is made by migrations.

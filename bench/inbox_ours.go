@@ -34,7 +34,7 @@ func registered(ctx context.Context, tx pgx.Tx, e cloudevent.Event, m member) er
 func ourInbox(batch int, versioned bool) func(context.Context, consumption) error {
 	return func(ctx context.Context, c consumption) error {
 		mux := inbox.NewMux()
-		inbox.Handle(mux, eventType, registered)
+		inbox.Handle(mux, cloudevent.Define[member](cloudevent.Declaration{Type: eventType}), registered)
 		log := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // what a line costs is measured too
 		box, err := inbox.New(inbox.Config{
 			Consumer: inboxConsumer, Pool: c.pool, Accepts: mux.Accepts, Versioned: versioned, Batch: batch, Log: log,

@@ -39,8 +39,8 @@ func (o *ours) write(ctx context.Context, tx pgx.Tx, c corpus, numbers ...int) e
 	return err
 }
 
-func (o *ours) queue(b *pgx.Batch, c corpus, number int) error {
-	return o.outbox.Queue(b, c.event(number))
+func (o *ours) queue(ctx context.Context, b *pgx.Batch, c corpus, number int) error {
+	return o.outbox.Queue(ctx, b, c.event(number))
 }
 
 func (o *ours) committed() { o.outbox.Committed() }

@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
@@ -69,6 +68,10 @@ func (l *stockLine) signUp(ctx context.Context, who person) (domain.UserID, erro
 	if err != nil {
 		return "", err
 	}
+	eventID, err := uuid.NewV7()
+	if err != nil {
+		return "", err
+	}
 	user, registered := domain.Register(domain.UserID(id.String()), who.email, who.name, time.Now().UTC())
 	return user.ID, pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
 		const scope = "signup"
@@ -83,7 +86,12 @@ func (l *stockLine) signUp(ctx context.Context, who person) (domain.UserID, erro
 		if err != nil {
 			return fmt.Errorf("insert user: %w", err)
 		}
-		if err := l.emit(ctx, tx, user, registered); err != nil {
+		event, err := contract.UserRegistered.New(string(user.ID), user.Version, user.RegisteredAt, registered)
+		if err != nil {
+			return err
+		}
+		event.ID = eventID.String()
+		if err := l.outbox.add(ctx, tx, event.Topic, event.Message()); err != nil {
 			return err
 		}
 		body, err := json.Marshal(openapi.SignupResponse{
@@ -96,21 +104,6 @@ func (l *stockLine) signUp(ctx context.Context, who person) (domain.UserID, erro
 		_, err = tx.Exec(ctx, storeAnswerSQL, scope, who.key, print[:], http.StatusCreated, body, 86_400)
 		return err
 	})
-}
-
-func (l *stockLine) emit(ctx context.Context, tx pgx.Tx, user domain.User, event any) error {
-	definition, data, err := contract.Encode(event)
-	if err != nil {
-		return err
-	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return err
-	}
-	return l.outbox.add(ctx, tx, definition.Topic, cloudevent.Event{
-		ID: id.String(), Source: definition.Source, Type: definition.Type, Key: string(user.ID),
-		Time: user.RegisteredAt, Version: user.Version, DataSchema: definition.SchemaURI, Data: data,
-	}.Message())
 }
 
 func (l *stockLine) run(ctx context.Context) error {

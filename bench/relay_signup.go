@@ -68,7 +68,7 @@ func (s *signupDatabase) signup(ctx context.Context) error {
 	queueUser(writes, signups, n)
 	q, queues := s.v.(queuer)
 	if queues {
-		if err := q.queue(writes, signups, n); err != nil {
+		if err := q.queue(ctx, writes, signups, n); err != nil {
 			return err
 		}
 	}

@@ -29,5 +29,5 @@ type variant interface {
 // queuer is a variant whose write can travel with other statements.
 type queuer interface {
 	// queue adds an event of the corpus to statements that the caller sends in its transaction.
-	queue(b *pgx.Batch, c corpus, number int) error
+	queue(ctx context.Context, b *pgx.Batch, c corpus, number int) error
 }

@@ -125,16 +125,16 @@ func (w *world) produce(t *testing.T, events ...cloudevent.Event) {
 	}
 }
 
-func userEvent(d contract.Definition, user string, version int64, payload string) cloudevent.Event {
+func userEvent(d cloudevent.Declaration, user string, version int64, payload string) cloudevent.Event {
 	return cloudevent.Event{
-		ID: uuid.Must(uuid.NewV7()).String(), Source: d.Source, Type: d.Type, DataSchema: d.SchemaURI, Key: user,
+		ID: uuid.Must(uuid.NewV7()).String(), Source: d.Source, Type: d.Type, DataSchema: d.DataSchema, Key: user,
 		Time: time.Now().UTC(), Version: version, Data: []byte(payload),
 	}
 }
 
 func (w *world) poison(t *testing.T) {
 	user := uuid.Must(uuid.NewV7()).String()
-	w.produce(t, userEvent(contract.UserRegistered, user, 1, `{"user_id":"`+user+`","name":"Mallory"}`))
+	w.produce(t, userEvent(contract.UserRegistered.Declaration, user, 1, `{"user_id":"`+user+`","name":"Mallory"}`))
 	w.awaitLetters(t, 1)
 }
 
@@ -143,8 +143,8 @@ const signup = `{"user_id":"%s","email":"carol@example.org","name":%s,"registere
 func (w *world) parked(t *testing.T, p *page) {
 	user := uuid.Must(uuid.NewV7()).String()
 	renamed := `{"user_id":"` + user + `","name":"Caroline","renamed_at":"2026-11-20T09:31:00Z"}`
-	registered := userEvent(contract.UserRegistered, user, 1, fmt.Sprintf(signup, user, "17"))
-	w.produce(t, registered, userEvent(contract.UserRenamed, user, 2, renamed))
+	registered := userEvent(contract.UserRegistered.Declaration, user, 1, fmt.Sprintf(signup, user, "17"))
+	w.produce(t, registered, userEvent(contract.UserRenamed.Declaration, user, 2, renamed))
 	w.awaitLetters(t, 2)
 	mended := fmt.Sprintf(signup, user, `"Carol"`)
 	require.NoError(t, os.WriteFile(filepath.Join(p.dir, "mended.json"), []byte(mended), 0o600))
@@ -154,8 +154,8 @@ func (w *world) parked(t *testing.T, p *page) {
 func (w *world) gap(t *testing.T) {
 	user := uuid.Must(uuid.NewV7()).String()
 	renamed := `{"user_id":"` + user + `","name":"Caroline","renamed_at":"2026-11-20T09:31:00Z"}`
-	w.produce(t, userEvent(contract.UserRegistered, user, 1, fmt.Sprintf(signup, user, `"Carol"`)),
-		userEvent(contract.UserRenamed, user, 3, renamed))
+	w.produce(t, userEvent(contract.UserRegistered.Declaration, user, 1, fmt.Sprintf(signup, user, `"Carol"`)),
+		userEvent(contract.UserRenamed.Declaration, user, 3, renamed))
 	w.awaitLetters(t, 1)
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"maps"
 	"strings"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Headers of the CloudEvents extensions that tell what an event follows from. The names of extensions are lower-case
@@ -97,10 +100,17 @@ func WithCause(ctx context.Context, c Cause) context.Context {
 	return context.WithValue(ctx, CauseKey{}, &c)
 }
 
-// CauseFrom returns the cause of what is added under the context; the zero value if nothing led to it.
+// CauseFrom returns the cause of what is added under the context; the zero value if nothing led to it. The context's own
+// span, if it has one, is the parent, before the trace of the event that is being handled.
 func CauseFrom(ctx context.Context) Cause {
-	if c, ok := ctx.Value(CauseKey{}).(*Cause); ok {
-		return *c
+	var c Cause
+	if found, ok := ctx.Value(CauseKey{}).(*Cause); ok {
+		c = *found
 	}
-	return Cause{}
+	if trace.SpanContextFromContext(ctx).IsValid() {
+		carrier := propagation.MapCarrier{}
+		propagation.TraceContext{}.Inject(ctx, carrier)
+		c.TraceParent, c.TraceState = carrier[HeaderTraceParent], carrier[HeaderTraceState]
+	}
+	return c
 }

@@ -1,9 +1,13 @@
-// Package contract ties the business events to what is promised about them on the wire: the type, the topic, the
-// source and the JSON Schema in api/events.
-//
-// Both sides check against the same schema: the outbox before it commits an event, the inbox before it applies one. A
-// payload that has passed can be decoded into its Go struct and stored by PostgreSQL.
+// Package contract declares the business events: the topic, the source and the schema in api/events of each, and the
+// struct of its payload. Writers and readers of an event take them from here, and both sides check it with [Load].
 package contract
+
+import (
+	"example.com/twinbox/api"
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/internal/schema"
+)
 
 // Topics. The producing service owns its topic; everybody may read it.
 const (
@@ -17,35 +21,31 @@ const (
 	SourceNotification = "/twinbox/notification"
 )
 
-// Definition is what is promised about one version of one event.
-type Definition struct {
-	Type      string // ce_type
-	Topic     string
-	Source    string // ce_source
-	SchemaURI string // ce_dataschema, the $id of the schema
-	File      string // the schema's path in package api
-}
-
-// The events of the house.
+// The events of the services.
 var (
-	UserRegistered        = define("customer.user-registered.v1", TopicUsers, SourceCustomer, "user-registered.v1")
-	UserRenamed           = define("customer.user-renamed.v1", TopicUsers, SourceCustomer, "user-renamed.v1")
-	EmailVerified         = define("customer.email-verified.v1", TopicUsers, SourceCustomer, "email-verified.v1")
-	VerificationEmailSent = define("notification.verification-email-sent.v1", TopicMails, SourceNotification,
-		"verification-email-sent.v1")
+	UserRegistered        = define[domain.UserRegistered](TopicUsers, SourceCustomer, "customer", "user-registered.v1")
+	UserRenamed           = define[domain.UserRenamed](TopicUsers, SourceCustomer, "customer", "user-renamed.v1")
+	EmailVerified         = define[domain.EmailVerified](TopicUsers, SourceCustomer, "customer", "email-verified.v1")
+	VerificationEmailSent = define[domain.VerificationEmailSent](
+		TopicMails, SourceNotification, "notification", "verification-email-sent.v1")
 )
 
-// All returns every definition, in the order in which a user meets the events.
-func All() []Definition {
-	return []Definition{UserRegistered, VerificationEmailSent, EmailVerified, UserRenamed}
+// All returns every declaration, in the order in which a user meets the events.
+func All() []cloudevent.Declaration {
+	return []cloudevent.Declaration{
+		UserRegistered.Declaration, VerificationEmailSent.Declaration, EmailVerified.Declaration, UserRenamed.Declaration,
+	}
 }
 
-func define(name, topic, source, file string) Definition {
-	return Definition{
-		Type:      "com.example." + name,
-		Topic:     topic,
-		Source:    source,
-		SchemaURI: "https://example.com/twinbox/events/" + file + ".json",
-		File:      "events/" + file + ".json",
-	}
+// Load compiles the schemas of all events. It fails only when one is broken or missing.
+func Load() (*schema.Checker, error) { return schema.Load(api.Files, All()...) }
+
+// define names the event and its schema: com.example.customer.user-renamed.v1 and user-renamed.v1.json.
+func define[T domain.Event](topic, source, service, name string) cloudevent.Definition[T] {
+	return cloudevent.Define[T](cloudevent.Declaration{
+		Type:       "com.example." + service + "." + name,
+		Topic:      topic,
+		Source:     source,
+		DataSchema: "https://example.com/twinbox/events/" + name + ".json",
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/schema"
 )
 
 // What each member of each event may not be, though it fits the schema. The keys are members of the examples.
@@ -65,9 +66,9 @@ func TestNoEventSaysWhatTheDomainRefuses(t *testing.T) {
 
 func requireViolation(t *testing.T, err error, secret string) {
 	t.Helper()
-	var broken *contract.Error
+	var broken *schema.Error
 	require.ErrorAs(t, err, &broken)
-	require.Equal(t, contract.CodeSchemaViolation, broken.Code, broken.Detail)
+	require.Equal(t, schema.CodeSchemaViolation, broken.Code, broken.Detail)
 	if len(secret) > 2 {
 		require.NotContains(t, err.Error(), secret, "the error repeats the payload")
 	}

@@ -18,7 +18,7 @@ import (
 func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
 	switch event.Type {
 	case contract.UserRegistered.Type:
-		data, err := contract.Decode[domain.UserRegistered](event)
+		data, err := contract.UserRegistered.Decode(event)
 		if err != nil {
 			return err
 		}
@@ -28,13 +28,13 @@ func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
 		queueInsert(writes, user)
 		return tx.SendBatch(ctx, writes).Close()
 	case contract.UserRenamed.Type:
-		data, err := contract.Decode[domain.UserRenamed](event)
+		data, err := contract.UserRenamed.Decode(event)
 		if err != nil {
 			return err
 		}
 		return change(ctx, tx, data.UserID, event.Version, func(u *domain.User) { u.Name = data.Name })
 	case contract.EmailVerified.Type:
-		data, err := contract.Decode[domain.EmailVerified](event)
+		data, err := contract.EmailVerified.Decode(event)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/outbox"
 )
@@ -92,27 +92,9 @@ func (c *Commands) transactionWith(
 	return nil
 }
 
-// emit appends the event of a user that this transaction has locked and brought to version.
-func (c *Commands) emit(ctx context.Context, tx pgx.Tx, user domain.User, at time.Time, event any) error {
-	writes := &pgx.Batch{}
-	if err := c.queueEvent(ctx, writes, user, at, event); err != nil {
-		return err
-	}
-	if err := tx.SendBatch(ctx, writes).Close(); err != nil {
-		return fmt.Errorf("add to outbox: %w", err)
-	}
-	return nil
-}
-
-// queueEvent is emit as part of a batch.
-func (c *Commands) queueEvent(
-	ctx context.Context, writes *pgx.Batch, user domain.User, at time.Time, event any,
-) error {
-	appended, err := contract.NewEvent(ctx, event, string(user.ID), user.Version, at)
-	if err != nil {
-		return err
-	}
-	if err := c.outbox.Queue(writes, appended); err != nil {
+// emit appends an event of a user that this transaction has locked.
+func (c *Commands) emit(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
+	if _, err := c.outbox.Add(ctx, tx, event); err != nil {
 		return fmt.Errorf("add to outbox: %w", err)
 	}
 	return nil

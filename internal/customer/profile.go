@@ -25,9 +25,9 @@ type Profile struct {
 // of them may go before its predecessor.
 func ProfileEvents() *inbox.Mux {
 	mux := inbox.NewMux()
-	inbox.Handle(mux, contract.UserRegistered.Type, createProfile)
-	inbox.Handle(mux, contract.UserRenamed.Type, renameProfile)
-	inbox.Handle(mux, contract.EmailVerified.Type, verifyProfile)
+	inbox.Handle(mux, contract.UserRegistered, createProfile)
+	inbox.Handle(mux, contract.UserRenamed, renameProfile)
+	inbox.Handle(mux, contract.EmailVerified, verifyProfile)
 	return mux
 }
 
@@ -35,7 +35,7 @@ func ProfileEvents() *inbox.Mux {
 // makes no difference, so their consumer needs no versions.
 func MailEvents() *inbox.Mux {
 	mux := inbox.NewMux()
-	inbox.Handle(mux, contract.VerificationEmailSent.Type, noteVerificationMail)
+	inbox.Handle(mux, contract.VerificationEmailSent, noteVerificationMail)
 	return mux
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/fault"
 )
@@ -21,7 +22,7 @@ func (c *Commands) Rename(
 			return err
 		}
 		at := now()
-		renamed, event, err := locked.Rename(name, expected, at)
+		renamed, said, err := locked.Rename(name, expected, at)
 		if err != nil {
 			return err
 		}
@@ -29,7 +30,11 @@ func (c *Commands) Rename(
 			return err
 		}
 		user = renamed
-		return c.emit(ctx, tx, renamed, at, event)
+		event, err := contract.UserRenamed.New(string(user.ID), user.Version, at, said)
+		if err != nil {
+			return err
+		}
+		return c.emit(ctx, tx, event)
 	})
 	if err != nil {
 		return domain.User{}, err

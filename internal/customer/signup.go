@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/fault"
@@ -85,8 +86,15 @@ func (c *Commands) register(
 	}
 	at := now()
 	user, registered := domain.Register(id, email, name, at)
+	event, err := contract.UserRegistered.New(string(id), user.Version, at, registered)
+	if err != nil {
+		return domain.User{}, err
+	}
 	queueInsert(writes, user)
-	return user, c.queueEvent(ctx, writes, user, at, registered)
+	if err := c.outbox.Queue(ctx, writes, event); err != nil {
+		return domain.User{}, fmt.Errorf("add to outbox: %w", err)
+	}
+	return user, nil
 }
 
 func signedUp(user domain.User) (Answer, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/fault"
 )
@@ -34,7 +35,7 @@ func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error
 		if err := c.links.Verify(claim, locked.Email, at); err != nil {
 			return err
 		}
-		verified, event, changed := locked.VerifyEmail(at)
+		verified, said, changed := locked.VerifyEmail(at)
 		user = verified
 		if !changed {
 			return nil
@@ -42,7 +43,11 @@ func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error
 		if err := update(ctx, tx, verified); err != nil {
 			return err
 		}
-		return c.emit(ctx, tx, verified, at, event)
+		event, err := contract.EmailVerified.New(string(user.ID), user.Version, at, said)
+		if err != nil {
+			return err
+		}
+		return c.emit(ctx, tx, event)
 	})
 	if err != nil {
 		return domain.User{}, err

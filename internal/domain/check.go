@@ -17,6 +17,8 @@ type Event interface {
 	// Check returns an [*Error] for the first field that no function of this package could have filled in. Addresses and
 	// names must be in the form that their parsers return: what a parser changes was not made by it.
 	Check() error
+	// About is the id of the user.
+	About() string
 	// HappenedAt is the event's business time.
 	HappenedAt() time.Time
 }
@@ -47,6 +49,18 @@ func (e EmailVerified) Check() error {
 func (e VerificationEmailSent) Check() error {
 	return cmp.Or(e.UserID.check(), checkMailID(e.MailID), checkTime("sent_at", e.SentAt))
 }
+
+// About implements [Event].
+func (e UserRegistered) About() string { return string(e.UserID) }
+
+// About implements [Event].
+func (e UserRenamed) About() string { return string(e.UserID) }
+
+// About implements [Event].
+func (e EmailVerified) About() string { return string(e.UserID) }
+
+// About implements [Event].
+func (e VerificationEmailSent) About() string { return string(e.UserID) }
 
 // HappenedAt implements [Event].
 func (e UserRegistered) HappenedAt() time.Time { return e.RegisteredAt }

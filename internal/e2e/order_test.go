@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/kafka"
 )
@@ -22,7 +22,7 @@ import (
 func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
 	t.Helper()
 	at := time.Now().UTC()
-	events := map[int64]any{
+	events := map[int64]domain.Event{
 		1: domain.UserRegistered{UserID: id, Email: domain.Email(id + "@example.org"), Name: "Ada", RegisteredAt: at},
 		2: domain.UserRenamed{UserID: id, Name: "Countess", RenamedAt: at},
 		3: domain.EmailVerified{UserID: id, Email: domain.Email(id + "@example.org"), VerifiedAt: at},
@@ -32,12 +32,7 @@ func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
 	}
 	life := make(map[int64]*message.Message, len(events))
 	for version, event := range events {
-		definition, data, err := contract.Encode(event)
-		require.NoError(t, err)
-		life[version] = cloudevent.Event{
-			ID: uuid.Must(uuid.NewV7()).String(), Source: definition.Source, Type: definition.Type, Key: string(id),
-			Time: at, Version: version, Data: data,
-		}.Message()
+		life[version] = contracttest.Event(t, event, version).Message()
 	}
 	return life
 }

@@ -46,7 +46,7 @@ func TestADamagedBatchEndsInTheDeadLetters(t *testing.T) {
 
 	b := open(t, cfg)
 	handled, mux := make(chan int, 10), inbox.NewMux()
-	inbox.Handle(mux, "test.pinged.v1", func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
 		handled <- data.N
 		return nil
 	})

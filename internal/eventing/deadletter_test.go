@@ -60,7 +60,7 @@ func TestDeadLettersAreCopied(t *testing.T) {
 
 	b := open(t, cfg, cfg.Topics(copies)...)
 	mux := inbox.NewMux()
-	inbox.Handle(mux, "test.pinged.v1", func(context.Context, pgx.Tx, cloudevent.Event, pinged) error {
+	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, cloudevent.Event, pinged) error {
 		return inbox.Permanent(errors.New("seven is bad"))
 	})
 	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "test.copies", Topic: topic, Handlers: mux}))

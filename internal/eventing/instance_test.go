@@ -82,7 +82,7 @@ func startInstance(t *testing.T, cfg eventing.Config, topic string) *instance {
 		bundle: openWith(t, slog.New(slog.NewTextHandler(log, nil)), cfg), log: log, handled: make(chan int, 10),
 	}
 	mux := inbox.NewMux()
-	inbox.Handle(mux, "test.pinged.v1", func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
 		i.handled <- data.N
 		return nil
 	})

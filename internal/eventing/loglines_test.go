@@ -53,7 +53,7 @@ func TestAStormIsAFewLines(t *testing.T) {
 	b := openWith(t, slog.New(slog.NewJSONHandler(log, nil)), cfg)
 	var outcomes [2]atomic.Int64
 	mux := inbox.NewMux()
-	inbox.Handle(mux, "test.pinged.v1", func(context.Context, pgx.Tx, cloudevent.Event, pinged) error { return nil })
+	inbox.Handle(mux, pingedEvent, func(context.Context, pgx.Tx, cloudevent.Event, pinged) error { return nil })
 	require.NoError(t, b.node.Consume(eventing.Consumer{
 		Name: "test.storm", Topic: topic, Handlers: mux,
 		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) {

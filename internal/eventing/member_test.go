@@ -62,7 +62,7 @@ func (m member) play() error {
 		return err
 	}
 	mux := inbox.NewMux()
-	inbox.Handle(mux, ledgerType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ struct{}) error {
+	inbox.Handle(mux, cloudevent.Define[struct{}](cloudevent.Declaration{Type: ledgerType}), func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ struct{}) error {
 		if e.ID == m.Poison {
 			crashtest.Die()
 		}

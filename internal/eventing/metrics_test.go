@@ -79,7 +79,7 @@ func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 	instances := []*bundle{open(t, cfg), open(t, cfg)}
 	for _, b := range instances {
 		mux := inbox.NewMux()
-		inbox.Handle(mux, "test.pinged.v1", func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, _ pinged) error {
+		inbox.Handle(mux, pingedEvent, func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, _ pinged) error {
 			handling <- struct{}{}
 			select {
 			case <-hold:

@@ -47,7 +47,7 @@ func TestMiddlewaresRunAroundEachEvent(t *testing.T) {
 		}
 	}
 	mux, outcomes := inbox.NewMux(), make(chan inbox.Outcome, 1)
-	inbox.Handle(mux, "test.pinged.v1", func(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, _ pinged) error {
+	inbox.Handle(mux, pingedEvent, func(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, _ pinged) error {
 		_, err := tx.Exec(ctx, `insert into seen (by) values ('handler')`)
 		return err
 	})

@@ -29,6 +29,8 @@ const (
 	pollEvery = 10 * time.Millisecond
 )
 
+var pingedEvent = cloudevent.Define[pinged](cloudevent.Declaration{Type: "test.pinged.v1"})
+
 type pinged struct {
 	N int `json:"n"`
 }
@@ -42,7 +44,7 @@ func TestWhatIsAddedComesBackOnce(t *testing.T) {
 	b := open(t, cfg)
 	handled, outcomes := make(chan int, 10), make(chan inbox.Outcome, 10)
 	mux := inbox.NewMux()
-	inbox.Handle(mux, "test.pinged.v1", func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
 		handled <- data.N
 		return nil
 	})

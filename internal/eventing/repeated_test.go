@@ -38,7 +38,7 @@ func outcomesOf(t *testing.T, cfg eventing.Config, topic string, n int) map[inbo
 	t.Helper()
 	b := open(t, cfg)
 	outcomes, mux := make(chan inbox.Outcome, 100), inbox.NewMux()
-	inbox.Handle(mux, "test.pinged.v1", func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
 		if data.N == 13 {
 			return inbox.Permanent(errors.New("refused"))
 		}

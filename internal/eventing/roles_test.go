@@ -68,7 +68,7 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 	ensureTopic(t, cfg, topic)
 	handled := make(chan int, 1)
 	mux := inbox.NewMux()
-	inbox.Handle(mux, "test.pinged.v1", func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
 		handled <- data.N
 		return nil
 	})

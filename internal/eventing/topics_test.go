@@ -37,7 +37,7 @@ func TestAServiceOutlivesMorePartitions(t *testing.T) {
 	start := func() (b *bundle, ready func() (int, string), ended chan error) {
 		b = open(t, cfg, cfg.Topics(topic)...)
 		mux := inbox.NewMux()
-		inbox.Handle(mux, "test.pinged.v1", func(_ context.Context, _ pgx.Tx, e cloudevent.Event, data pinged) error {
+		inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, e cloudevent.Event, data pinged) error {
 			mu.Lock()
 			defer mu.Unlock()
 			seen[e.Key] = append(seen[e.Key], data.N)

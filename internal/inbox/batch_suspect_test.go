@@ -88,7 +88,7 @@ func TestAnAttemptThatIsBrokenOffIsNoDeath(t *testing.T) {
 	in, stops := b.inbox(t), 0
 	mux := inbox.NewMux()
 	var stop context.CancelFunc
-	inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
 		if stops < 3 {
 			stops++
 			stop()
@@ -156,7 +156,7 @@ func TestASuspectThatHasATwinLeavesNoCount(t *testing.T) {
 	b := setup(t)
 	b.cfg.MaxAttempts = 1
 	e, mux := newEvent(), inbox.NewMux()
-	inbox.Handle(mux, testType, effect)
+	inbox.Handle(mux, testEvent, effect)
 	other := b.inbox(t)
 	b.exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 1)`)
 	b.exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 1, now())`)
@@ -179,7 +179,7 @@ func TestCountsThatAreLeftBehindGoWithTheNextSuspect(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	mux := inbox.NewMux()
-	inbox.Handle(mux, testType, effect)
+	inbox.Handle(mux, testEvent, effect)
 	events := versions("key-1", 1, 2)()
 	first := b.inbox(t)
 	require.NoError(t, deliver(first, mux, record(t, events[0], 1)))

@@ -21,7 +21,7 @@ import (
 func (b *bundle) handle(t *testing.T, handler handlerFunc) (*inbox.Inbox, inbox.BatchFunc) {
 	t.Helper()
 	mux := inbox.NewMux()
-	inbox.Handle(mux, testType, handler)
+	inbox.Handle(mux, testEvent, handler)
 	in := b.inbox(t)
 	return in, in.BatchMiddleware(
 		func(m *message.Message) ([]*message.Message, error) { return nil, mux.HandlerFunc(m) })
@@ -266,9 +266,11 @@ func TestTheGapPolicyIsTheHandlers(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			mux := inbox.NewMux()
-			inbox.Handle(mux, testType, effect)
-			inbox.Handle(mux, otherType, effect, inbox.OnGap(inbox.GapAllow))
-			require.Panics(t, func() { inbox.Handle(mux, "x", effect, inbox.OnGap("sometimes")) })
+			inbox.Handle(mux, testEvent, effect)
+			inbox.Handle(mux, cloudevent.Define[testData](cloudevent.Declaration{Type: otherType}), effect, inbox.OnGap(inbox.GapAllow))
+			require.Panics(t, func() {
+				inbox.Handle(mux, cloudevent.Define[testData](cloudevent.Declaration{Type: "x"}), effect, inbox.OnGap("sometimes"))
+			})
 			b.cfg.Versioned, b.cfg.Batch, b.cfg.OnGapOf = true, batch, mux.OnGap
 			var outcomes []inbox.Outcome
 			b.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }

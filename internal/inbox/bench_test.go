@@ -89,7 +89,7 @@ func prepare(
 func bench(b *testing.B, batch int, versioned bool, duplicates int) {
 	run := func(pool *pgxpool.Pool, msgs []*message.Message) {
 		mux := inbox.NewMux()
-		inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+		inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
 			return inbox.Queue(ctx, tx, insertEffect, e.ID, data.Value)
 		})
 		in, err := inbox.New(inbox.Config{

@@ -62,7 +62,7 @@ const gathering = 300 * time.Millisecond
 // handle is the handler of a consumer.
 func (d *deathRow) handle(consumer string) *inbox.Mux {
 	mux := inbox.NewMux()
-	inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
+	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
 		fmt.Println("handling", consumer, e.ID)
 		dies := e.ID == d.job.KillFor && consumer == "test"
 		if d.loops > 1 {

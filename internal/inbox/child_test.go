@@ -123,7 +123,7 @@ func consume(j job) error {
 // handlers have an effect that can be counted, and end the process if they are told to.
 func (j job) handlers() *inbox.Mux {
 	mux := inbox.NewMux()
-	inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
+	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
 		if e.ID == j.KillFor {
 			crashtest.Die()
 		}

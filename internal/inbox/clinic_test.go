@@ -37,7 +37,7 @@ func newClinic(t *testing.T, batch int, configure func(*inbox.Config)) *clinic {
 	c := &clinic{bundle: setup(t), batch: batch}
 	c.heal()
 	mux := inbox.NewMux()
-	inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, d testData) error {
+	inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, d testData) error {
 		if err := (*c.sick.Load())[d.Value]; err != nil {
 			return err
 		}

@@ -43,8 +43,9 @@ func ExampleHandle() {
 	type orderPlaced struct {
 		Total int `json:"total"`
 	}
+	placed := cloudevent.Define[orderPlaced](cloudevent.Declaration{Type: "com.example.order-placed.v1"})
 	mux := inbox.NewMux()
-	inbox.Handle(mux, "com.example.order-placed.v1",
+	inbox.Handle(mux, placed,
 		func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, order orderPlaced) error {
 			fmt.Printf("order %s over %d\n", event.Key, order.Total)
 			return nil // write through tx here

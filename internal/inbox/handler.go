@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/go-json-experiment/json"
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/cloudevent"
@@ -34,34 +33,33 @@ type Option func(*registration)
 // Without it the consumer's applies; see [Config.OnGap].
 func OnGap(policy GapPolicy) Option { return func(r *registration) { r.onGap = policy } }
 
-// Handle registers fn for an event type. fn gets the transaction in which the event's id was just recorded: what it
-// writes there is committed with the id or not at all. It must not commit, roll back or keep tx, and it reads the
-// payload as a T, in which unknown fields are ignored: newer producers may add some. Names are compared letter by
-// letter, as the schema compares them: encoding/json would let an unchecked "NAME" overwrite a checked "name".
+// Handle registers fn for an event. fn gets the transaction in which the event's id was just recorded: what it writes
+// there is committed with the id or not at all. It must not commit, roll back or keep tx. The payload is read as
+// [cloudevent.Definition.Decode] says.
 //
 // Handle panics when the type has a handler already or an option has no meaning: mistakes in the program.
 func Handle[T any](
-	m *Mux, eventType string, fn func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data T) error,
-	options ...Option,
+	m *Mux, event cloudevent.Definition[T],
+	fn func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data T) error, options ...Option,
 ) {
-	if _, taken := m.handlers[eventType]; taken {
-		panic("inbox: two handlers for " + eventType)
+	if _, taken := m.handlers[event.Type]; taken {
+		panic("inbox: two handlers for " + event.Type)
 	}
 	var r registration
 	for _, option := range options {
 		option(&r)
 	}
 	if r.onGap != "" && !r.onGap.valid() {
-		panic(fmt.Sprintf("inbox: handler for %s: gap policy %q", eventType, r.onGap))
+		panic(fmt.Sprintf("inbox: handler for %s: gap policy %q", event.Type, r.onGap))
 	}
-	r.handle = func(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
-		var data T
-		if err := json.Unmarshal(event.Data, &data); err != nil {
-			return &codedError{CodePayload, Permanent(fmt.Errorf("decode %s: %w", eventType, err))}
+	r.handle = func(ctx context.Context, tx pgx.Tx, e cloudevent.Event) error {
+		data, err := event.Decode(e)
+		if err != nil {
+			return &codedError{CodePayload, Permanent(fmt.Errorf("decode %s: %w", event.Type, err))}
 		}
-		return fn(ctx, tx, event, data)
+		return fn(ctx, tx, e, data)
 	}
-	m.handlers[eventType] = r
+	m.handlers[event.Type] = r
 }
 
 // Accepts reports whether there is a handler for the type; it is made for [Config.Accepts].

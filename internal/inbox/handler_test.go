@@ -2,6 +2,9 @@ package inbox_test
 
 import (
 	"context"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -15,7 +18,7 @@ func TestApplyRunsTheHandlerOfTheType(t *testing.T) {
 	t.Parallel()
 	mux := inbox.NewMux()
 	var got []string
-	inbox.Handle(mux, testType, func(_ context.Context, _ pgx.Tx, e cloudevent.Event, data testData) error {
+	inbox.Handle(mux, testEvent, func(_ context.Context, _ pgx.Tx, e cloudevent.Event, data testData) error {
 		got = append(got, e.ID, data.Value)
 		return nil
 	})
@@ -27,4 +30,13 @@ func TestApplyRunsTheHandlerOfTheType(t *testing.T) {
 	require.ErrorContains(t, mux.Apply(t.Context(), nil, event), "decode "+testType)
 	event.Type = "another"
 	require.ErrorContains(t, mux.Apply(t.Context(), nil, event), "no handler for another")
+}
+
+func TestAHandlerOfAnotherEventsStructDoesNotCompile(t *testing.T) {
+	t.Parallel()
+	said, err := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, "./testdata/mismatch").CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(said), "data placed")
+	require.Contains(t, string(said), "shipped")
+	require.Equal(t, 1, strings.Count(string(said), "handler.go"), "for that reason alone: %s", said)
 }

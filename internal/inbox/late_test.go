@@ -89,7 +89,7 @@ func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
 			before, poison, behind := newEvent(), newEvent(), newEvent()
 			before.Key, poison.Key, behind.Key = "a", "b", "c"
 			mux, calls := inbox.NewMux(), 0
-			inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+			inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
 				if e.ID != poison.ID {
 					return healthy(ctx, tx, e, data)
 				}
@@ -120,7 +120,7 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 			b := setup(t)
 			poison, other := named("order-1", "a"), named("order-2", "b")
 			mux, refused := inbox.NewMux(), true
-			inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
+			inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
 				switch {
 				case refused:
 					return inbox.Permanent(errors.New("never"))

@@ -61,7 +61,7 @@ func TestRoundTrips(t *testing.T) {
 			events = []cloudevent.Event{a, newEvent(), c, a, d, c}
 		}
 		mux := inbox.NewMux()
-		inbox.Handle(mux, testType, queueing(nil))
+		inbox.Handle(mux, testEvent, queueing(nil))
 		handle := b.inbox(t).BatchMiddleware(mux.Produce)
 		_, err := handle(t.Context(), []*message.Message{record(t, newEvent(), 0)}) // takes the partition
 		require.NoError(t, err)

@@ -235,9 +235,9 @@ func TestAHandlerMustNotPublish(t *testing.T) {
 func TestWithoutTheMiddlewareNothingRuns(t *testing.T) {
 	t.Parallel()
 	mux := inbox.NewMux()
-	inbox.Handle(mux, testType, effect)
+	inbox.Handle(mux, testEvent, effect)
 	require.ErrorContains(t, mux.HandlerFunc(newEvent().Message()), "middleware")
-	require.Panics(t, func() { inbox.Handle(mux, testType, effect) }, "one handler per type")
+	require.Panics(t, func() { inbox.Handle(mux, testEvent, effect) }, "one handler per type")
 }
 
 // A member in another case is another member, to the schema and so to the handler.
@@ -259,7 +259,7 @@ func TestATypeWithoutHandlerIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	mux := inbox.NewMux()
-	inbox.Handle(mux, testType, effect)
+	inbox.Handle(mux, testEvent, effect)
 	b.cfg.Accepts = mux.Accepts
 	b.cfg.Validate = func(cloudevent.Event) error { return errors.New("not asked about foreign types") }
 	e := newEvent()

@@ -30,7 +30,7 @@ func TestWatermarkMovedMeanwhileKeepsTheCommitFromHappening(t *testing.T) {
 
 			var other sync.Once
 			mux := inbox.NewMux()
-			inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
+			inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
 				if e.Key == "b" {
 					other.Do(func() { _, err = b.pool.Exec(ctx, `update inbox_watermark set version = 2 where key = 'b'`) })
 				}

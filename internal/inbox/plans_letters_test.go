@@ -21,7 +21,7 @@ func TestABatchReadsOnlyItsOwnLetters(t *testing.T) {
 	b.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes[o]++ }
 	session := b.onOneConnection(t)
 	mux := inbox.NewMux()
-	inbox.Handle(mux, testType, effect)
+	inbox.Handle(mux, testEvent, effect)
 	handle := b.inbox(t).BatchMiddleware(mux.Produce)
 	handled := 0
 	// batches of three new keys, of the key that is held for longest, and of another one that is held

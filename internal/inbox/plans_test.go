@@ -30,7 +30,7 @@ func (b *bundle) onOneConnection(t *testing.T) *pgxpool.Pool {
 func handledBatches(t *testing.T, b *bundle, batches int) {
 	t.Helper()
 	mux := inbox.NewMux()
-	inbox.Handle(mux, testType, queueing(nil))
+	inbox.Handle(mux, testEvent, queueing(nil))
 	handle := b.inbox(t).BatchMiddleware(mux.Produce)
 	var before []cloudevent.Event
 	version := int64(0)

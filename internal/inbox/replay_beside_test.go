@@ -52,7 +52,7 @@ func TestReplaysBesideTwoOwners(t *testing.T) {
 		pool := b.severing(t, func([]byte) bool { return !calm.Load() && lost[answers.Add(1)] })
 		defer pool.Close()
 		mux := inbox.NewMux()
-		inbox.Handle(mux, testType, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, d testData) error {
+		inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, d testData) error {
 			var i int
 			if _, err := fmt.Sscan(d.Value, &i); err != nil {
 				return err

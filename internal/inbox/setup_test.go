@@ -81,7 +81,7 @@ func (b *bundle) inbox(t *testing.T) *inbox.Inbox {
 func (b *bundle) deliver(t *testing.T, msg *message.Message, handler handlerFunc) error {
 	t.Helper()
 	mux := inbox.NewMux()
-	inbox.Handle(mux, testType, handler)
+	inbox.Handle(mux, testEvent, handler)
 	return deliver(b.inbox(t), mux, msg)
 }
 
@@ -91,6 +91,8 @@ func deliver(in *inbox.Inbox, mux *inbox.Mux, msg *message.Message) error {
 }
 
 const testType = "com.example.test.v1"
+
+var testEvent = cloudevent.Define[testData](cloudevent.Declaration{Type: testType})
 
 type testData struct {
 	Value string `json:"value"`

@@ -99,7 +99,7 @@ func (s scenario) play(t *testing.T, b *bundle, batch int) {
 func (b *bundle) run(t *testing.T, batch int, handler handlerFunc, msgs []*message.Message) {
 	t.Helper()
 	mux := inbox.NewMux()
-	inbox.Handle(mux, testType, handler)
+	inbox.Handle(mux, testEvent, handler)
 	next := func(m *message.Message) ([]*message.Message, error) { return nil, mux.HandlerFunc(m) }
 	in := b.inbox(t)
 	if batch == 0 {

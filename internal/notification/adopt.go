@@ -9,7 +9,6 @@ import (
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/lease"
 )
 
@@ -22,7 +21,7 @@ func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
 	if event.Type != contract.VerificationEmailSent.Type {
 		return nil
 	}
-	data, err := contract.Decode[domain.VerificationEmailSent](event)
+	data, err := contract.VerificationEmailSent.Decode(event)
 	if err != nil {
 		return err
 	}

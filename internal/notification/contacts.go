@@ -19,9 +19,9 @@ import (
 // changed, so none of them may go before its predecessor.
 func UserEvents() *inbox.Mux {
 	mux := inbox.NewMux()
-	inbox.Handle(mux, contract.UserRegistered.Type, welcome)
-	inbox.Handle(mux, contract.UserRenamed.Type, renameContact)
-	inbox.Handle(mux, contract.EmailVerified.Type, verifyContact)
+	inbox.Handle(mux, contract.UserRegistered, welcome)
+	inbox.Handle(mux, contract.UserRenamed, renameContact)
+	inbox.Handle(mux, contract.EmailVerified, verifyContact)
 	return mux
 }
 

@@ -114,7 +114,9 @@ func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...le
 			return event, err
 		}
 		e.SentAt = at[c.CausationID]
-		return contract.NewEvent(cloudevent.WithCause(ctx, c), e, string(e.UserID), 0, e.SentAt)
+		event, err = contract.VerificationEmailSent.New(string(e.UserID), 0, e.SentAt, e)
+		event.Extensions = c.Extend(nil)
+		return event, err
 	})
 	if err != nil {
 		return fmt.Errorf("read sent mails: %w", err)

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/lease"
@@ -115,10 +115,8 @@ func (b *bundle) register(t *testing.T) inbox.Outcome {
 	}, 1)
 }
 
-func (b *bundle) consume(t *testing.T, event any, version int64) inbox.Outcome {
+func (b *bundle) consume(t *testing.T, event domain.Event, version int64) inbox.Outcome {
 	t.Helper()
-	definition, data, err := contract.Encode(event)
-	require.NoError(t, err)
 	mux := UserEvents()
 	var outcome inbox.Outcome
 	in, err := inbox.New(inbox.Config{
@@ -127,10 +125,7 @@ func (b *bundle) consume(t *testing.T, event any, version int64) inbox.Outcome {
 		Log:       slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
-	msg := cloudevent.Event{
-		ID: uuid.Must(uuid.NewV7()).String(), Source: definition.Source, Type: definition.Type,
-		Key: string(someone), Time: time.Now().UTC(), Version: version, Data: data,
-	}.Message()
+	msg := contracttest.Event(t, event, version).Message()
 	msg.SetContext(t.Context())
 	_, err = in.Middleware(func(m *message.Message) ([]*message.Message, error) { return nil, mux.HandlerFunc(m) })(msg)
 	require.NoError(t, err)

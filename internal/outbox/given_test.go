@@ -27,7 +27,7 @@ var faces = map[string]func(context.Context, *Outbox, pgx.Tx, cloudevent.Event) 
 	},
 	"queue": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
 		batch := &pgx.Batch{}
-		if err := o.Queue(batch, e); err != nil {
+		if err := o.Queue(ctx, batch, e); err != nil {
 			return err
 		}
 		batch.Queue(`select 1`)
@@ -307,7 +307,7 @@ func TestAnOwnIDCostsNothing(t *testing.T) {
 		}, []byte("x")))
 		require.Len(t, statements.sent, 3)
 		batch := &pgx.Batch{}
-		require.NoError(t, o.Queue(batch, event("a")))
+		require.NoError(t, o.Queue(t.Context(), batch, event("a")))
 		require.Equal(t, 1, batch.Len())
 		return tx.SendBatch(t.Context(), batch).Close()
 	}))

@@ -1,6 +1,8 @@
 package outbox
 
 import (
+	"context"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -8,14 +10,13 @@ import (
 )
 
 // Queue is [Outbox.Add] for one event whose insert travels with other statements: it adds the insert to a batch, which
-// the caller sends on its transaction. What holds for Add holds for the event once the batch is through, but for the
-// cause: there is no context to take it from, so the event brings it (cloudevent.Cause.Extend).
+// the caller sends on its transaction. What holds for Add holds for the event once the batch is through.
 //
 // Errors: [*EventError] at once, with nothing queued. [ErrVersionConflict] comes from the batch's results, as do the
 // database's errors and the [*EventError] of an id that belongs to another event; what the batch held behind the event
 // may have run by then, so the transaction must be rolled back.
-func (o *Outbox) Queue(b *pgx.Batch, event cloudevent.Event) error {
-	one, err := o.batch([]cloudevent.Event{event}, cloudevent.Cause{})
+func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, event cloudevent.Event) error {
+	one, err := o.batch([]cloudevent.Event{event}, cloudevent.CauseFrom(ctx))
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func queued(ctx context.Context, o *Outbox, pool *pgxpool.Pool, events ...cloude
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		for _, e := range events {
 			batch := &pgx.Batch{}
-			if err := o.Queue(batch, e); err != nil {
+			if err := o.Queue(ctx, batch, e); err != nil {
 				return err
 			}
 			batch.Queue(`select 1`)
@@ -49,6 +49,6 @@ func TestQueueKeepsItsErrorForTheBatch(t *testing.T) {
 	nameless.Topic = ""
 	batch := &pgx.Batch{}
 	var refused *EventError
-	require.ErrorAs(t, o.Queue(batch, nameless), &refused)
+	require.ErrorAs(t, o.Queue(t.Context(), batch, nameless), &refused)
 	require.Zero(t, batch.Len(), "nothing is queued")
 }

@@ -238,7 +238,7 @@ func resources(t *testing.T, dir string) map[string]bool {
 		{"database", "deploy/postgres/init.sql", `create database (\S+)`},
 		{"topic", "internal/contract/definitions.go", `Topic\w+ += "([^"]+)"`},
 		{"source", "internal/contract/definitions.go", `Source\w+ += "([^"]+)"`},
-		{"schema", "internal/contract/definitions.go", `SchemaURI: +"([^"]+)"`},
+		{"schema", "internal/contract/definitions.go", `DataSchema: +"([^"]+)"`},
 		{"type", "api/asyncapi.yaml", `(?m)^ +name: (\w+\.\S+\.v\d+)$`},
 		{"group", "internal/eventing/deadletter.go", `project = "([^"]+)"`},
 		{"state", ".gitignore", `(?m)^/(\.\w\S*)/$`},

@@ -79,10 +79,10 @@ func TestConsumerSettingsArePinned(t *testing.T) {
 	}.check(t)
 }
 
-func TestSubscriberDefaults(t *testing.T) {
+func TestConsumerDefaults(t *testing.T) {
 	t.Parallel()
-	cfg := kafka.SubscriberConfig{}.WithDefaults()
-	require.Equal(t, 1, cfg.Window)
+	cfg := kafka.ConsumerConfig{}.WithDefaults()
+	require.Equal(t, 200, cfg.Batch)
 	require.Equal(t, 5*time.Second, cfg.DrainTimeout)
 	require.Equal(t, 100*time.Millisecond, cfg.NackBackoff)
 	require.Equal(t, 5*time.Second, cfg.MaxNackBackoff)
@@ -100,14 +100,14 @@ func TestPasswordsAndCertificatesReachTheClient(t *testing.T) {
 	require.Equal(t, "p", cfg.Net.SASL.Password)
 }
 
-func TestSubscriberConfigurationIsChecked(t *testing.T) {
+func TestConsumerConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
-	_, err := kafka.NewSubscriber(kafka.SubscriberConfig{Window: -1, GroupConfig: kafka.GroupConfig{
+	_, err := kafka.NewConsumer(kafka.ConsumerConfig{Batch: -1, GroupConfig: kafka.GroupConfig{
 		HeartbeatInterval: 5 * time.Second, DrainTimeout: time.Minute, NackBackoff: -1,
 		MaxNackBackoff: -1, MaxReconnectBackoff: -1,
-	}}, nil)
+	}}, nil, nil)
 	for _, problem := range []string{
-		"at least one host:port", "a consumer group is needed", "window", "third of the session timeout",
+		"at least one host:port", "a consumer group is needed", "batch", "third of the session timeout",
 		"twice the drain timeout", "nack backoff", "longest nack backoff", "longest reconnect backoff",
 	} {
 		require.ErrorContains(t, err, problem)

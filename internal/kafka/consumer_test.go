@@ -3,7 +3,7 @@ package kafka_test
 import (
 	"context"
 	"errors"
-	"sync"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -23,6 +23,7 @@ type running struct {
 	busy     chan int32 // lost with a handler at work
 	stop     context.CancelFunc
 	ended    chan error
+	done     chan struct{} // after ended
 }
 
 func batches(brokers []string, group string) kafka.ConsumerConfig {
@@ -32,9 +33,16 @@ func batches(brokers []string, group string) kafka.ConsumerConfig {
 // consume runs a consumer until the test ends, if it does not end by itself.
 func consume(t testing.TB, cfg kafka.ConsumerConfig, topic string, handle kafka.Handler) *running {
 	t.Helper()
+	return consumeWith(t, cfg, topic, handle, quiet)
+}
+
+func consumeWith(
+	t testing.TB, cfg kafka.ConsumerConfig, topic string, handle kafka.Handler, log *slog.Logger,
+) *running {
+	t.Helper()
 	r := &running{
 		assigned: make(chan change, 1000), lost: make(chan int32, 1000), busy: make(chan int32, 1000),
-		ended: make(chan error, 1),
+		ended: make(chan error, 1), done: make(chan struct{}),
 	}
 	cfg.Hooks = kafka.Hooks{
 		Assigned: func(_ string, p int32, offset int64) { r.assigned <- change{p, offset} },
@@ -45,15 +53,17 @@ func consume(t testing.TB, cfg kafka.ConsumerConfig, topic string, handle kafka.
 		},
 	}
 	var err error
-	r.Consumer, err = kafka.NewConsumer(cfg, handle, quiet)
+	r.Consumer, err = kafka.NewConsumer(cfg, handle, log)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	r.stop = cancel
-	var done sync.WaitGroup
-	done.Go(func() { r.ended <- r.Run(ctx, topic) })
+	go func() {
+		defer close(r.done)
+		r.ended <- r.Run(ctx, topic)
+	}()
 	t.Cleanup(func() {
 		cancel()
-		done.Wait()
+		<-r.done
 	})
 	return r
 }

@@ -251,23 +251,6 @@ func TestADecompressionBombStopsNothing(t *testing.T) {
 	require.Equal(t, got{0, 5, 5, "5", nil}, receive(t, seen))
 }
 
-// TestASubscriberHandsGapsOverToo: the same engine, the other face.
-func TestASubscriberHandsGapsOverToo(t *testing.T) {
-	t.Parallel()
-	_, brokers := kafkatest.Fake(t, kfake.ListenFn(rotten{"rotten apple"}.listen))
-	topic := kafkatest.Topic(t, brokers, 1)
-	toPartition(t, brokers, topic, 0, "rotten apple")
-	toPartition(t, brokers, topic, 0, "1")
-	l := listen(t, fast(brokers, kafkatest.Group(t)), topic)
-	gap := receive(t, l.messages)
-	origin, _ := cloudevent.OriginFrom(gap.Context())
-	require.Error(t, origin.Unreadable)
-	gap.Ack()
-	next := receive(t, l.messages)
-	require.Equal(t, "1", string(next.Payload))
-	next.Ack()
-}
-
 // TestAnOpenTransactionIsNoStall: the log ends with what nobody may read yet, behind control records that nobody sees.
 func TestAnOpenTransactionIsNoStall(t *testing.T) {
 	t.Parallel()

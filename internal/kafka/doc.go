@@ -2,15 +2,17 @@
 //
 // [Publisher] sends the messages of one call as one batch, reports each record, and never lets a later record of a key
 // overtake an earlier one that failed. [Consumer] calls a handler with what is there of a partition, in order, and
-// commits only what was handled without a gap; [Subscriber] is the same with a channel in place of the handler, for
-// Watermill's Router. Both tell whoever handles a message through its context when the partition is gone. [Marshaler]
-// maps a message to a record: CloudEvents 1.0, binary mode. [Config], [GroupConfig], [SubscriberConfig] and
-// [ConsumerConfig] hold every setting, each with what happens without it. The package knows no business word.
+// commits only what was handled without a gap; the handler's context ends when the partition is gone. [Marshaler]
+// maps a message to a record: CloudEvents 1.0, binary mode. [Config], [GroupConfig] and [ConsumerConfig] hold every
+// setting, each with what happens without it. The package knows no business word.
+//
+// Watermill's own Kafka edge, watermill-kafka's Publisher and Subscriber, works on the same topics with [Marshaler] and
+// the settings of [Config.Producer] and [GroupConfig.Consumer]. What it cannot promise is shown in usual_ways_test.go.
 //
 //	publisher.go sender.go exchange.go             a call of Publish, rounds of calls, a round's requests
 //	call.go sort.go lane.go sequence.go            a call's records, in the batches of their partitions
 //	encode.go encode_event.go marshaler.go         what a record looks like
-//	consumer.go subscriber.go feeder.go            the two faces of reading
+//	consumer.go                                    a handler's batches
 //	member.go strategy.go coordination.go leave.go a membership of the group
 //	partition.go loop.go entry.go turns.go         a partition that is owned, what is taken of it, and when
 //	positions.go                                   how far the handler's own store says it is read

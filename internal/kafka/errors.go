@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	// ErrClosed is returned by calls on a closed [Publisher] or [Subscriber].
+	// ErrClosed is returned by calls on a closed [Publisher].
 	ErrClosed = errors.New("closed")
 	// ErrTimeout is in a [RecordError] whose record was not acknowledged within the publish timeout. The record may be
 	// on the log, or may still be appended by a broker that has the request in hand; see the package documentation for

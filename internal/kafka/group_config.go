@@ -8,7 +8,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// GroupConfig is a [Config] plus a membership in a consumer group: what [Subscriber] and [Consumer] have in common. The
+// GroupConfig is a [Config] plus a membership in a consumer group. The
 // zero value of every field but Brokers and Group means its default.
 type GroupConfig struct {
 	Config
@@ -139,7 +139,7 @@ func (c GroupConfig) Validate() error {
 	return errors.Join(problems...)
 }
 
-// Consumer returns the settings under which records are read; [Subscriber] and [Consumer] follow them.
+// Consumer returns the settings under which records are read; [Consumer] and watermill-kafka follow them.
 //
 //	setting                  value          what happens otherwise
 //	Offsets.Initial          oldest         what was published before the group's first start is never seen

@@ -26,7 +26,6 @@ func (p *partition) work() {
 		p.progress.begin()
 		handled, err := p.member.cfg.deliver(p, batch)
 		giveBack()
-		batch = p.batch() // the feeder may have taken more meanwhile
 		handled = max(0, min(handled, len(batch)))
 		p.acknowledge(handled)
 		if handled == len(batch) {
@@ -171,7 +170,7 @@ func (p *partition) backOff(err error) bool {
 	}
 	cfg := p.member.cfg
 	wait := min(cfg.NackBackoff<<min(p.tries-1, 16), cfg.MaxNackBackoff)
-	if p.tries == 1 && !errors.Is(err, errNacked) {
+	if p.tries == 1 {
 		p.log.Warn("handle messages, trying again", "offset", p.pending[0].Offset, "error", err)
 	}
 	timer := time.NewTimer(wait)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -83,105 +82,6 @@ func TestLoop(t *testing.T) {
 		require.Equal(t, int64(total), next)
 		require.Equal(t, marks, session.marked)
 	})
-}
-
-// TestFeeder drives the Subscriber's side with any order of acks and nacks, while further records of the window arrive.
-// What counts as handled never passes an unacknowledged message, and it returns only when everything that is out is
-// settled.
-func TestFeeder(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		total := rapid.IntRange(1, 6).Draw(t, "window")
-		arrived := rapid.IntRange(1, total).Draw(t, "batch")
-		output := make(chan *message.Message)
-		m := newMember(context.Background(), quick(total, 0), orDiscard(nil))
-		defer m.cancel()
-		session, records := newFakeSession(0), newFakeSession(total).records
-		p := newPartition(m, session, session)
-		for range arrived {
-			p.add(<-records)
-		}
-		type result struct {
-			handled int
-			err     error
-		}
-		results := make(chan result, 1)
-		go func() {
-			handled, err := feeder{"g", output}.deliver(p, p.batch())
-			results <- result{handled, err}
-		}()
-		var out []*message.Message
-		acked := map[int]bool{}
-		nacked := false
-		for {
-			var open []int
-			for i, msg := range out {
-				if !isClosed(msg.Acked()) && !isClosed(msg.Nacked()) {
-					open = append(open, i)
-				}
-			}
-			if len(open) > 0 && !nacked && arrived < total && rapid.Bool().Draw(t, "arrives") {
-				session.records <- <-records // returns when it is taken: there is room, and somebody waits
-				arrived++
-				continue
-			}
-			if len(open) > 0 && (nacked || len(out) == arrived || rapid.Bool().Draw(t, "settle")) {
-				i := rapid.SampledFrom(open).Draw(t, "message")
-				if acked[i] = rapid.IntRange(0, 3).Draw(t, "ack") > 0; acked[i] {
-					out[i].Ack()
-				} else {
-					out[i].Nack()
-					nacked = true
-				}
-				continue
-			}
-			select {
-			case msg := <-output:
-				out = append(out, msg)
-				continue
-			case r := <-results:
-				require.LessOrEqual(t, r.handled, len(out))
-				for i := range r.handled {
-					require.True(t, acked[i])
-				}
-				require.Equal(t, r.err == nil, r.handled == len(out))
-				require.Empty(t, open)
-			}
-			return
-		}
-	})
-}
-
-// TestTheWindowGrowsWhileMessagesAreOut: records that arrive one by one fill it as those that came at once would.
-func TestTheWindowGrowsWhileMessagesAreOut(t *testing.T) {
-	t.Parallel()
-	const window = 3
-	output := make(chan *message.Message)
-	cfg := quick(window, 0)
-	cfg.deliver = feeder{"g", output}.deliver
-	m := newMember(context.Background(), cfg, orDiscard(nil))
-	defer m.cancel()
-	session := newFakeSession(1)
-	p := newPartition(m, session, session)
-	worked := make(chan struct{})
-	go func() {
-		defer close(worked)
-		p.work()
-	}()
-	out := []*message.Message{<-output}
-	for i := 1; i < window; i++ {
-		session.records <- &sarama.ConsumerMessage{Topic: "t", Offset: int64(i)}
-		out = append(out, <-output)
-	}
-	session.records <- &sarama.ConsumerMessage{Topic: "t", Offset: window} // stays there until the window has room
-	for _, msg := range out {
-		require.True(t, msg.Ack())
-	}
-	last := <-output
-	close(p.leaving)
-	require.True(t, last.Ack())
-	<-worked
-	require.EqualValues(t, window+1, session.marked[len(session.marked)-1])
 }
 
 // TestALookTakesUpWhereSaramaStands: what was read past sarama is dropped when sarama delivers it after all.

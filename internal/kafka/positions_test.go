@@ -201,7 +201,7 @@ func TestAnOffsetOfAnOperatorIsBelieved(t *testing.T) {
 
 			more := events(9, "a")[5:]
 			require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, more...))
-			commit(t, kafka.SubscriberConfig{GroupConfig: fastGroup(brokers, group)}, topic, to, "")
+			commit(t, kafka.ConsumerConfig{GroupConfig: fastGroup(brokers, group)}, topic, to, "")
 			_, handled = stored(t, store, group, topic, brokers)
 			require.Equal(t, append(ids, idsOf(more)...)[to:], take(t, handled, 9-int(to)))
 			require.Eventually(t, func() bool { return store.at() == 9 }, kafkatest.Patience, 5*time.Millisecond)

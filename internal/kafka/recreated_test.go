@@ -59,8 +59,8 @@ func awaitEmpty(t testing.TB, brokers []string, topic string) {
 	}, kafkatest.Patience, 5*time.Millisecond)
 }
 
-// readAndCommitted is a subscription that has read five records, and their topic.
-func readAndCommitted(t *testing.T, cfg kafka.SubscriberConfig) (*listener, string) {
+// readAndCommitted is a listener that has read five records, and their topic.
+func readAndCommitted(t *testing.T, cfg kafka.ConsumerConfig) (*listener, string) {
 	t.Helper()
 	topic, ids := published(t, cfg.Brokers, 5)
 	l := listen(t, cfg, topic)
@@ -69,7 +69,7 @@ func readAndCommitted(t *testing.T, cfg kafka.SubscriberConfig) (*listener, stri
 	return l, topic
 }
 
-func awaitCommit(t *testing.T, cfg kafka.SubscriberConfig, topic string, offset int64) {
+func awaitCommit(t *testing.T, cfg kafka.ConsumerConfig, topic string, offset int64) {
 	t.Helper()
 	require.Eventually(t, func() bool { return committed(t, cfg.Brokers, cfg.Group, topic) == offset },
 		kafkatest.Patience, 5*time.Millisecond)
@@ -87,7 +87,7 @@ func TestATopicMadeAnewStopsWhoReadsIt(t *testing.T) {
 			cfg.LookEvery = 20 * time.Millisecond
 			l, topic := readAndCommitted(t, cfg)
 			recreate(t, brokers, topic, n)
-			err := receive(t, l.stopped)
+			err := receive(t, l.ended)
 			var gone *kafka.OffsetError
 			require.ErrorAs(t, err, &gone)
 			require.Equal(t, topic, gone.Topic)
@@ -112,7 +112,7 @@ func TestAnOffsetOfTheTopicBeforeIsRefused(t *testing.T) {
 
 	for range 2 { // started again and again, it says the same
 		l = listen(t, cfg, topic)
-		err := receive(t, l.stopped)
+		err := receive(t, l.ended)
 		require.ErrorAs(t, err, new(*kafka.OffsetError))
 		require.ErrorContains(t, err, "deleted and created anew")
 		require.NoError(t, l.Close())
@@ -141,7 +141,7 @@ func TestAnOffsetThatDoesNotSayItsTopicIsTaken(t *testing.T) {
 }
 
 // commit sets the group's offset from outside.
-func commit(t *testing.T, cfg kafka.SubscriberConfig, topic string, offset int64, metadata string) {
+func commit(t *testing.T, cfg kafka.ConsumerConfig, topic string, offset int64, metadata string) {
 	t.Helper()
 	settings := sarama.NewConfig()
 	settings.Version = sarama.V3_6_0_0

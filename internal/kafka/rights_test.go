@@ -116,21 +116,17 @@ func TestAMissingRightIsSaidAndWaitedFor(t *testing.T) {
 			cfg.User, cfg.Password = app, secret
 			cfg.UnhealthyAfter = 50 * time.Millisecond
 			log := &codes{}
-			subscriber, err := kafka.NewSubscriber(cfg, slog.New(log))
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, subscriber.Close()) })
-			messages, err := subscriber.Subscribe(t.Context(), topic)
-			require.NoError(t, err)
+			l := listenWith(t, cfg, topic, slog.New(log))
 
 			require.Eventually(t, func() bool {
-				err := subscriber.Healthy(t.Context())
+				err := l.Healthy(t.Context())
 				return len(log.all()) > 0 && err != nil && strings.Contains(err.Error(), row.code+": ")
 			}, 4*kafkatest.Patience, 10*time.Millisecond) // sarama asks for a group two dozen times, with a wait before each
 			require.Equal(t, []string{row.code}, slices.Compact(log.all()))
 
 			grant(t, root, topic, group)
-			receive(t, messages).Ack()
-			require.Eventually(t, func() bool { return subscriber.Healthy(t.Context()) == nil },
+			receive(t, l.messages).Ack()
+			require.Eventually(t, func() bool { return l.Healthy(t.Context()) == nil },
 				kafkatest.Patience, 10*time.Millisecond)
 		})
 	}

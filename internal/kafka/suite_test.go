@@ -3,8 +3,9 @@ package kafka_test
 import (
 	"context"
 	"testing"
-	"time"
 
+	"github.com/ThreeDotsLabs/watermill"
+	stock "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/ThreeDotsLabs/watermill/pubsub/tests"
 	"github.com/stretchr/testify/require"
@@ -14,7 +15,8 @@ import (
 	"example.com/twinbox/internal/kafkatest"
 )
 
-// TestWatermillSuite runs Watermill's own suite, with these features off:
+// TestWatermillSuite runs Watermill's own suite over the publisher of this package and watermill-kafka's subscriber with
+// this package's marshaler and settings, with these features off:
 //
 //   - ExactlyOnceDelivery: no broker has it; the inbox gives the effect.
 //   - NewSubscriberReceivesOldMessages: it means subscribers without a group; ours always have one.
@@ -28,9 +30,10 @@ func TestWatermillSuite(t *testing.T) {
 	withGroup := func(t *testing.T, group string) (message.Publisher, message.Subscriber) {
 		publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, quiet)
 		require.NoError(t, err)
-		cfg := fast(brokers, group)
-		cfg.DrainTimeout = 500 * time.Millisecond
-		subscriber, err := kafka.NewSubscriber(cfg, quiet)
+		subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
+			Brokers: brokers, ConsumerGroup: group, Unmarshaler: kafka.Marshaler{},
+			NackResendSleep: stock.NoSleep, OverwriteSaramaConfig: fast(brokers, group).Consumer(),
+		}, watermill.NopLogger{})
 		require.NoError(t, err)
 		t.Cleanup(func() { // some tests of the suite leave theirs open
 			require.NoError(t, publisher.Close())
@@ -62,7 +65,7 @@ func (k keyed) Publish(topic string, msgs ...*message.Message) error {
 
 // initializing creates the suite's topics.
 type initializing struct {
-	*kafka.Subscriber
+	message.Subscriber
 	brokers []string
 }
 

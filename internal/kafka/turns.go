@@ -38,3 +38,12 @@ func (t *turns) take(done <-chan struct{}) (giveBack func()) {
 		once()
 	}
 }
+
+func isClosed(signal <-chan struct{}) bool {
+	select {
+	case <-signal:
+		return true
+	default:
+		return false
+	}
+}

@@ -50,7 +50,7 @@ func TestUsualWaySaramaSendsPastAFailedBatch(t *testing.T) {
 }
 
 // stockSubscriber is watermill-kafka's, with the settings of ours.
-func stockSubscriber(t *testing.T, cfg kafka.SubscriberConfig, topic string) <-chan *message.Message {
+func stockSubscriber(t *testing.T, cfg kafka.ConsumerConfig, topic string) <-chan *message.Message {
 	t.Helper()
 	subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
 		Brokers: cfg.Brokers, ConsumerGroup: cfg.Group, Unmarshaler: kafka.Marshaler{},

@@ -93,7 +93,7 @@ func TestAbortedTransactionsAreNotDelivered(t *testing.T) {
 	msg.Ack()
 }
 
-func TestAnOffsetThatIsGoneStopsTheSubscription(t *testing.T) {
+func TestAnOffsetThatIsGoneStopsTheConsumer(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	topic, ids := published(t, brokers, 5)
@@ -104,14 +104,13 @@ func TestAnOffsetThatIsGoneStopsTheSubscription(t *testing.T) {
 	deleteRecords(t, brokers, topic, 4) // retention, as it would work after a long downtime
 
 	l = listen(t, cfg, topic)
-	err := receive(t, l.stopped)
+	err := receive(t, l.ended)
 	var gone *kafka.OffsetError
 	require.ErrorAs(t, err, &gone)
 	require.Equal(t, topic, gone.Topic)
 	require.Equal(t, cfg.Group, gone.Group)
 	require.ErrorIs(t, err, sarama.ErrOffsetOutOfRange)
-	_, open := <-l.messages
-	require.False(t, open, "nothing is skipped silently")
+	require.Empty(t, l.messages, "nothing is skipped silently")
 	require.ErrorIs(t, l.Healthy(t.Context()), err)
 	require.NoError(t, l.Close())
 	require.EqualValues(t, 1, committed(t, brokers, cfg.Group, topic))
@@ -158,25 +157,21 @@ func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 	log := &lines{}
 	cfg := fast(brokers, kafkatest.Group(t))
 	cfg.ReconnectBackoff, cfg.UnhealthyAfter = 50*time.Millisecond, time.Millisecond
-	subscriber, err := kafka.NewSubscriber(cfg, slog.New(log))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, subscriber.Close()) })
-	messages, err := subscriber.Subscribe(t.Context(), topic)
-	require.NoError(t, err)
+	l := listenWith(t, cfg, topic, slog.New(log))
 
 	began := time.Now()
 	require.NoError(t, joins.Wait(t.Context(), 5))
 	require.Greater(t, time.Since(began), (50+100+200+400)/2*time.Millisecond, "the waits between them, less the jitter")
-	require.ErrorContains(t, subscriber.Healthy(t.Context()), "not a member of the group")
+	require.ErrorContains(t, l.Healthy(t.Context()), "not a member of the group")
 	require.Equal(t, []string{"consume failed, trying again"}, log.all())
 
 	joins.Remove()
-	receive(t, messages).Ack()
-	require.NoError(t, subscriber.Healthy(t.Context()))
+	receive(t, l.messages).Ack()
+	require.NoError(t, l.Healthy(t.Context()))
 	require.Equal(t, "consuming", log.all()[1])
 }
 
-// TestTheBrokerIsAwayAtTheStartAndInBetween: Subscribe waits for it, and comes back after a restart.
+// TestTheBrokerIsAwayAtTheStartAndInBetween: Run waits for it, and comes back after a restart.
 func TestTheBrokerIsAwayAtTheStartAndInBetween(t *testing.T) {
 	t.Parallel()
 	start := restartable(t)

@@ -15,28 +15,16 @@ import (
 	"example.com/twinbox/internal/kafkatest"
 )
 
-// BenchmarkSubscribe reads and acknowledges a backlog of small events in 12 partitions with one reader: ours with
-// several windows, and Watermill's own subscriber, with the same settings.
+// BenchmarkSubscribe reads and acknowledges a backlog of small events in 12 partitions with watermill-kafka's subscriber.
 func BenchmarkSubscribe(b *testing.B) {
 	brokers := kafkatest.Brokers(b)
-	for _, window := range []int{1, 50, 200} {
-		b.Run(fmt.Sprintf("ours/window=%d", window), func(b *testing.B) {
-			cfg := fast(brokers, kafkatest.Group(b))
-			cfg.Window = window
-			subscriber, err := kafka.NewSubscriber(cfg, quiet)
-			require.NoError(b, err)
-			drainBacklog(b, brokers, subscriber)
-		})
-	}
-	b.Run("watermill", func(b *testing.B) {
-		cfg := fast(brokers, kafkatest.Group(b))
-		subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
-			Brokers: brokers, ConsumerGroup: cfg.Group, Unmarshaler: kafka.Marshaler{},
-			OverwriteSaramaConfig: cfg.Consumer(),
-		}, watermill.NopLogger{})
-		require.NoError(b, err)
-		drainBacklog(b, brokers, subscriber)
-	})
+	cfg := fast(brokers, kafkatest.Group(b))
+	subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
+		Brokers: brokers, ConsumerGroup: cfg.Group, Unmarshaler: kafka.Marshaler{},
+		OverwriteSaramaConfig: cfg.Consumer(),
+	}, watermill.NopLogger{})
+	require.NoError(b, err)
+	drainBacklog(b, brokers, subscriber)
 }
 
 // BenchmarkConsume reads the same backlog through the handler of a Consumer.

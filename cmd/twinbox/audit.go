@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -49,12 +48,10 @@ func (c *AuditCommand) Run(ctx context.Context, to streams) error {
 	}
 	newest, limit := true, valueOr(c.Limit, defaultLimit)
 	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.Actions, error) {
-		return client.Call[adminapi.Actions](s, func(api *adminapi.Client) (*http.Response, error) {
-			return api.ListAudit(ctx, &adminapi.ListAuditParams{
-				By: set(c.By), Verb: set(c.Verb), Kind: set(adminapi.ActionKind(kind)), Subject: set(subject),
-				Since: c.Since.given(), Until: c.Until.given(), Newest: &newest, Limit: &limit,
-			})
-		})
+		return client.Call[adminapi.Actions](ctx, s, client.Get("/admin/v1/audit", adminapi.ListAuditParams{
+			By: set(c.By), Verb: set(c.Verb), Kind: set(adminapi.ActionKind(kind)), Subject: set(subject),
+			Since: c.Since.given(), Until: c.Until.given(), Newest: &newest, Limit: &limit,
+		}))
 	})
 	if len(answers) == 0 {
 		return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/http"
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
@@ -26,10 +25,8 @@ func (c *DLQDiscard) Run(ctx context.Context, to streams) error {
 	what := effect{done: "Discarded", would: "discard", thing: "dead letter"}
 	return inTurn(ctx, to, c.Operator, services, what, !c.Yes,
 		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
-			return client.Stream(s, progress, func(api *adminapi.Client) (*http.Response, error) {
-				return api.DiscardDeadLetters(ctx, adminapi.DiscardRequest{
-					By: c.who(), Reason: c.why(), DryRun: !c.Yes, Filter: c.body("waiting", picked.ids[s.Name]),
-				})
-			})
+			return client.Stream(ctx, s, progress, client.Post("/admin/v1/dead-letters/discard", adminapi.DiscardRequest{
+				By: c.who(), Reason: c.why(), DryRun: !c.Yes, Filter: c.body("waiting", picked.ids[s.Name]),
+			}))
 		})
 }

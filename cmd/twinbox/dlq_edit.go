@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -64,9 +63,8 @@ func (c *DLQEdit) Run(ctx context.Context, to streams) error {
 		}
 		request.Payload, file = &after, kept
 	}
-	result, err := client.Call[adminapi.Result](s, func(api *adminapi.Client) (*http.Response, error) {
-		return api.EditDeadLetter(ctx, detail.Letter.Id, request)
-	})
+	result, err := client.Call[adminapi.Result](ctx, s,
+		client.Post(fmt.Sprintf("/admin/v1/dead-letters/%d/edit", detail.Letter.Id), request))
 	if err != nil {
 		return fmt.Errorf("%w%s", err, keptIn(file))
 	}

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 
-	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
 )
 
@@ -73,9 +71,7 @@ func (c *DLQExport) Run(ctx context.Context, to streams) error {
 func (c *DLQExport) export(ctx context.Context, picked pick, services []*client.Service, out io.Writer) (int, error) {
 	sum := 0
 	for _, s := range services {
-		body, err := s.Open(func(api *adminapi.Client) (*http.Response, error) {
-			return api.ExportDeadLetters(ctx, c.body(c.State, picked.ids[s.Name]))
-		})
+		body, err := s.Open(ctx, client.Post("/admin/v1/dead-letters/export", c.body(c.State, picked.ids[s.Name])))
 		if err != nil {
 			return sum, err
 		}

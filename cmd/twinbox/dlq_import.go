@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"slices"
 
@@ -110,10 +109,8 @@ func (c *DLQImport) send(
 var errOneFailed = errors.New("a service takes no more lines")
 
 func (c *DLQImport) sendTo(ctx context.Context, s *client.Service, lines io.Reader) (adminapi.Result, error) {
-	return client.Stream(s, func(int64) {}, func(api *adminapi.Client) (*http.Response, error) {
-		return api.ImportDeadLettersWithBody(ctx,
-			&adminapi.ImportDeadLettersParams{By: c.who(), Reason: c.why(), DryRun: !c.Yes}, "application/jsonl", lines)
-	})
+	params := adminapi.ImportDeadLettersParams{By: c.who(), Reason: c.why(), DryRun: !c.Yes}
+	return client.Stream(ctx, s, func(int64) {}, client.PostLines("/admin/v1/dead-letters/import", params, lines))
 }
 
 // losses are the lines that no service was given.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"example.com/twinbox/internal/admin/adminapi"
@@ -69,9 +68,8 @@ type group struct {
 
 func (c *DLQList) groups(ctx context.Context, to streams, services []*client.Service) error {
 	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.DeadLetterGroups, error) {
-		return client.Call[adminapi.DeadLetterGroups](s, func(api *adminapi.Client) (*http.Response, error) {
-			return api.GroupDeadLetters(ctx, c.body(c.State, nil))
-		})
+		return client.Call[adminapi.DeadLetterGroups](ctx, s,
+			client.Post("/admin/v1/dead-letters/groups", c.body(c.State, nil)))
 	})
 	if len(answers) == 0 {
 		return err
@@ -155,9 +153,7 @@ func (c *DLQList) pages(ctx context.Context, s *client.Service, after int64) (al
 	}
 	query.Filter.Limit = &limit
 	for {
-		page, err := client.Call[adminapi.DeadLetters](s, func(api *adminapi.Client) (*http.Response, error) {
-			return api.QueryDeadLetters(ctx, query)
-		})
+		page, err := client.Call[adminapi.DeadLetters](ctx, s, client.Post("/admin/v1/dead-letters/query", query))
 		if err != nil {
 			return all, err
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/http"
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
@@ -36,12 +35,10 @@ func (c *DLQReplay) Run(ctx context.Context, to streams) error {
 		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
 			filter := c.body("waiting", picked.ids[s.Name])
 			filter.Limit = c.Limit
-			return client.Stream(s, progress, func(api *adminapi.Client) (*http.Response, error) {
-				return api.ReplayDeadLetters(ctx, adminapi.ReplayRequest{
-					By: c.who(), Reason: c.why(), DryRun: !c.Yes, Filter: filter, All: set(c.All), Force: set(c.Force),
-					AcceptGap: set(c.Gap), Rate: c.Rate,
-				})
-			})
+			return client.Stream(ctx, s, progress, client.Post("/admin/v1/dead-letters/replay", adminapi.ReplayRequest{
+				By: c.who(), Reason: c.why(), DryRun: !c.Yes, Filter: filter, All: set(c.All), Force: set(c.Force),
+				AcceptGap: set(c.Gap), Rate: c.Rate,
+			}))
 		})
 }
 

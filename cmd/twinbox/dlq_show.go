@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
@@ -47,9 +46,8 @@ func getLetter(
 		return nil, adminapi.DeadLetterDetail{}, err
 	}
 	s := picked.of(services)[0]
-	detail, err := client.Call[adminapi.DeadLetterDetail](s, func(api *adminapi.Client) (*http.Response, error) {
-		return api.GetDeadLetter(ctx, picked.ids[s.Name][0], &adminapi.GetDeadLetterParams{Payload: &payload})
-	})
+	detail, err := client.Call[adminapi.DeadLetterDetail](ctx, s, client.Get(
+		fmt.Sprintf("/admin/v1/dead-letters/%d", picked.ids[s.Name][0]), adminapi.GetDeadLetterParams{Payload: &payload}))
 	return s, detail, err
 }
 

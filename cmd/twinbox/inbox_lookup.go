@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"unicode/utf8"
 
 	"example.com/twinbox/internal/admin/adminapi"
@@ -45,9 +44,8 @@ func (c *InboxLookup) Run(ctx context.Context, to streams) error {
 		return err
 	}
 	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.InboxEvents, error) {
-		return client.Call[adminapi.InboxEvents](s, func(api *adminapi.Client) (*http.Response, error) {
-			return api.LookupInboxEvent(ctx, &adminapi.LookupInboxEventParams{EventId: c.EventID})
-		})
+		return client.Call[adminapi.InboxEvents](ctx, s,
+			client.Get("/admin/v1/inbox/events", adminapi.LookupInboxEventParams{EventId: c.EventID}))
 	})
 	found := []known{}
 	t := table{

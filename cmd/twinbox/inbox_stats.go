@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/admin/client"
 )
 
 // InboxStats is "twinbox inbox stats": what waits for each consumer, which is the same whichever instance is asked, and
@@ -19,9 +19,7 @@ type InboxStats struct {
 // Run asks every service.
 func (c *InboxStats) Run(ctx context.Context, to streams) error {
 	return c.repeat(ctx, to, func() error {
-		return survey(ctx, &c.Operator, to, func(ctx context.Context, api *adminapi.Client) (*http.Response, error) {
-			return api.GetInboxStats(ctx)
-		}, c.write)
+		return survey(ctx, &c.Operator, to, client.Get("/admin/v1/inbox/stats", nil), c.write)
 	})
 }
 

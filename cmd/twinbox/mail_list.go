@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 
 	"example.com/twinbox/internal/admin/adminapi"
@@ -79,9 +78,7 @@ func (c *MailList) page(ctx context.Context, s *client.Service, state string, li
 		State: set(adminapi.MailState(state)), UserId: set(c.User), EventId: set(c.EventID), Recipient: &c.Recipient,
 		Limit: &limit, After: set(c.After), Since: c.Since.given(), Until: c.Until.given(),
 	}
-	return client.Call[adminapi.Mails](s, func(api *adminapi.Client) (*http.Response, error) {
-		return api.ListMails(ctx, &params)
-	})
+	return client.Call[adminapi.Mails](ctx, s, client.Get("/admin/v1/mails", params))
 }
 
 func (c *MailList) write(to streams, mails []adminapi.Mail) error {

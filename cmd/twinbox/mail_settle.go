@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/http"
 	"slices"
 
 	"github.com/google/uuid"
@@ -22,10 +21,7 @@ type MailRetry struct {
 // Run retries the mails.
 func (c *MailRetry) Run(ctx context.Context, to streams) error {
 	what := effect{done: "Put back", would: "put back", thing: "mail"}
-	return settleMails(ctx, to, c.Operator, c.Change, c.IDs, what,
-		func(api *adminapi.Client, r adminapi.MailRequest) (*http.Response, error) {
-			return api.RetryMails(ctx, r)
-		})
+	return settleMails(ctx, to, c.Operator, c.Change, c.IDs, what, "/admin/v1/mails/retry")
 }
 
 // MailMarkSent is "twinbox mail mark-sent".
@@ -39,15 +35,11 @@ type MailMarkSent struct {
 // Run marks the mails as sent.
 func (c *MailMarkSent) Run(ctx context.Context, to streams) error {
 	what := effect{done: "Marked", would: "mark", thing: "mail", after: "as sent"}
-	return settleMails(ctx, to, c.Operator, c.Change, c.IDs, what,
-		func(api *adminapi.Client, r adminapi.MailRequest) (*http.Response, error) {
-			return api.MarkMailsSent(ctx, r)
-		})
+	return settleMails(ctx, to, c.Operator, c.Change, c.IDs, what, "/admin/v1/mails/mark-sent")
 }
 
 func settleMails(
-	ctx context.Context, to streams, o Operator, c Change, ids []string, what effect,
-	call func(api *adminapi.Client, request adminapi.MailRequest) (*http.Response, error),
+	ctx context.Context, to streams, o Operator, c Change, ids []string, what effect, path string,
 ) error {
 	if err := c.check(); err != nil {
 		return err
@@ -64,8 +56,6 @@ func settleMails(
 	}
 	request := adminapi.MailRequest{By: c.who(), Reason: c.why(), DryRun: !c.Yes, Ids: ids}
 	return whoHasIt(ctx, to, o, services, what, func(s *client.Service) (adminapi.Result, error) {
-		return client.Call[adminapi.Result](s, func(api *adminapi.Client) (*http.Response, error) {
-			return call(api, request)
-		})
+		return client.Call[adminapi.Result](ctx, s, client.Post(path, request))
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 
@@ -126,7 +125,7 @@ func ask[T any](
 // survey asks every service the same and shows the answers: with --json as one document by the services' names, else as
 // write does.
 func survey[T any](
-	ctx context.Context, o *Operator, to streams, question func(context.Context, *adminapi.Client) (*http.Response, error),
+	ctx context.Context, o *Operator, to streams, question client.Request,
 	write func(to streams, answers []answerOf[T]) error,
 ) error {
 	services, err := o.connect()
@@ -134,7 +133,7 @@ func survey[T any](
 		return err
 	}
 	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (T, error) {
-		return client.Call[T](s, func(api *adminapi.Client) (*http.Response, error) { return question(ctx, api) })
+		return client.Call[T](ctx, s, question)
 	})
 	if len(answers) == 0 {
 		return err
@@ -197,9 +196,7 @@ func recognise(answers []answerOf[adminapi.Service]) error {
 // the whole.
 func askWho(ctx context.Context, services []*client.Service) ([]answerOf[adminapi.Service], error) {
 	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.Service, error) {
-		return client.Call[adminapi.Service](s, func(api *adminapi.Client) (*http.Response, error) {
-			return api.GetService(ctx)
-		})
+		return client.Call[adminapi.Service](ctx, s, client.Get("/admin/v1/service", nil))
 	})
 	if partial, is := errors.AsType[*partialError](err); is {
 		err = partial.err

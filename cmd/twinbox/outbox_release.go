@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/http"
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
@@ -35,10 +34,8 @@ func (c *OutboxRelease) Run(ctx context.Context, to streams) error {
 		what = effect{done: "Dropped", would: "drop", thing: "event"}
 	}
 	return whoHasIt(ctx, to, c.Operator, services, what, func(s *client.Service) (adminapi.Result, error) {
-		return client.Call[adminapi.Result](s, func(api *adminapi.Client) (*http.Response, error) {
-			return api.ReleaseOutboxKey(ctx, adminapi.ReleaseRequest{
-				By: c.who(), Reason: c.why(), DryRun: !c.Yes, Topic: c.Topic, Key: c.Key, Drop: c.Drop,
-			})
-		})
+		return client.Call[adminapi.Result](ctx, s, client.Post("/admin/v1/outbox/release", adminapi.ReleaseRequest{
+			By: c.who(), Reason: c.why(), DryRun: !c.Yes, Topic: c.Topic, Key: c.Key, Drop: c.Drop,
+		}))
 	})
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"net/http"
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
@@ -36,10 +35,10 @@ func (c *OutboxRepublish) Run(ctx context.Context, to streams) error {
 		return usage("positions are a service's own: give --service too")
 	}
 	what := effect{done: "Republished", would: "republish", thing: "event"}
-	request := func(api *adminapi.Client) (*http.Response, error) { return api.RepublishOutbox(ctx, c.request()) }
+	request := client.Post("/admin/v1/outbox/republish", c.request())
 	return inTurn(ctx, to, c.Operator, services, what, !c.Yes,
 		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
-			return client.Stream(s, progress, request)
+			return client.Stream(ctx, s, progress, request)
 		})
 }
 

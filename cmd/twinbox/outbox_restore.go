@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/http"
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
@@ -27,11 +26,10 @@ func (c *OutboxConfirmRestore) Run(ctx context.Context, to streams) error {
 		return usage("a restore is of one service's database: give --service too")
 	}
 	what := effect{done: "Took back", would: "take back", thing: "event"}
-	request := func(api *adminapi.Client) (*http.Response, error) {
-		return api.ConfirmRestore(ctx, adminapi.ConfirmRestoreRequest{By: c.who(), Reason: c.why(), DryRun: !c.Yes})
-	}
+	request := client.Post("/admin/v1/outbox/restore/confirm",
+		adminapi.ConfirmRestoreRequest{By: c.who(), Reason: c.why(), DryRun: !c.Yes})
 	return inTurn(ctx, to, c.Operator, services, what, !c.Yes,
 		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
-			return client.Stream(s, progress, request)
+			return client.Stream(ctx, s, progress, request)
 		})
 }

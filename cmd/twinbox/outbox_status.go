@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/internal/admin/client"
 )
 
 // OutboxStatus is "twinbox outbox status".
@@ -17,9 +17,7 @@ type OutboxStatus struct {
 // Run asks every service.
 func (c *OutboxStatus) Run(ctx context.Context, to streams) error {
 	return c.repeat(ctx, to, func() error {
-		return survey(ctx, &c.Operator, to, func(ctx context.Context, api *adminapi.Client) (*http.Response, error) {
-			return api.GetOutboxStatus(ctx)
-		}, c.write)
+		return survey(ctx, &c.Operator, to, client.Get("/admin/v1/outbox/status", nil), c.write)
 	})
 }
 

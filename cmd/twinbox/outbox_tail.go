@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
@@ -62,11 +61,10 @@ func (c *OutboxTail) Run(ctx context.Context, to streams) error {
 // read is the newest events of each service; nil where none answers.
 func (c *OutboxTail) read(ctx context.Context, services []*client.Service, limit int) ([]tailed, error) {
 	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.OutboxEvents, error) {
-		return client.Call[adminapi.OutboxEvents](s, func(api *adminapi.Client) (*http.Response, error) {
-			return api.TailOutbox(ctx, &adminapi.TailOutboxParams{
+		return client.Call[adminapi.OutboxEvents](ctx, s,
+			client.Get("/admin/v1/outbox/events", adminapi.TailOutboxParams{
 				Topic: set(c.Topic), Key: set(c.Key), Type: set(c.Type), Payload: &c.Payload, Limit: &limit,
-			})
-		})
+			}))
 	})
 	if len(answers) == 0 {
 		return nil, err

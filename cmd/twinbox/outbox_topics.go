@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -21,9 +20,7 @@ type OutboxTopics struct {
 // Run asks every service.
 func (c *OutboxTopics) Run(ctx context.Context, to streams) error {
 	return c.repeat(ctx, to, func() error {
-		return survey(ctx, &c.Operator, to, func(ctx context.Context, api *adminapi.Client) (*http.Response, error) {
-			return api.ListTopics(ctx)
-		}, c.write)
+		return survey(ctx, &c.Operator, to, client.Get("/admin/v1/outbox/topics", nil), c.write)
 	})
 }
 
@@ -82,11 +79,10 @@ func (c *OutboxConfirm) Run(ctx context.Context, to streams) error {
 	}
 	what := effect{done: "Confirmed the partitions of", would: "confirm the partitions of", thing: "topic"}
 	return whoHasIt(ctx, to, c.Operator, services, what, func(s *client.Service) (adminapi.Result, error) {
-		return client.Call[adminapi.Result](s, func(api *adminapi.Client) (*http.Response, error) {
-			return api.ConfirmPartitions(ctx, adminapi.ConfirmPartitionsRequest{
+		return client.Call[adminapi.Result](ctx, s,
+			client.Post("/admin/v1/outbox/topics/confirm", adminapi.ConfirmPartitionsRequest{
 				By: c.who(), Reason: c.why(), DryRun: !c.Yes, Topic: c.Topic, Partitions: c.Partitions,
 				Force: set(c.Force),
-			})
-		})
+			}))
 	})
 }

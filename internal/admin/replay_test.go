@@ -125,12 +125,10 @@ func TestALongReplayIsHeardOf(t *testing.T) {
 	service, err := client.New("test", b.server.URL, token)
 	require.NoError(t, err)
 	var first sync.Once
-	result, err := client.Stream(service, func(done int64) {
+	result, err := client.Stream(t.Context(), service, func(done int64) {
 		require.Zero(t, done)
 		first.Do(func() { close(heard) })
-	}, func(api *adminapi.Client) (*http.Response, error) {
-		return api.ReplayDeadLetters(t.Context(), adminapi.ReplayRequest{By: "ada", Reason: "r", All: new(true)})
-	})
+	}, client.Post("/admin/v1/dead-letters/replay", adminapi.ReplayRequest{By: "ada", Reason: "r", All: new(true)}))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, result.Count)
 }

@@ -30,11 +30,11 @@ func TestAnAnswerWithoutAnEndIsCutOff(t *testing.T) {
 	defer server.Close()
 	service, err := New("customer", server.URL, "token")
 	require.NoError(t, err)
-	ask := func(api *adminapi.Client) (*http.Response, error) { return api.GetService(t.Context()) }
-	_, err = Stream(service, func(int64) {}, ask)
+	ask := Get("/admin/v1/service", nil)
+	_, err = Stream(t.Context(), service, func(int64) {}, ask)
 	require.ErrorIs(t, err, ErrCutOff)
 	require.Less(t, <-sent, 2*maxAnswerBytes)
-	_, err = Call[adminapi.Service](service, ask)
+	_, err = Call[adminapi.Service](t.Context(), service, ask)
 	require.Error(t, err)
 	require.Less(t, <-sent, 2*maxAnswerBytes)
 }

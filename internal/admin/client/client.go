@@ -25,7 +25,8 @@ type Service struct {
 	// Environment, if set before the first call, is the one that is meant: a service of another one refuses.
 	Environment string
 
-	api *adminapi.Client
+	base, token string
+	http        *http.Client
 }
 
 // connectTimeout is how long an address may take to be reached, and then to begin its answer.
@@ -42,22 +43,10 @@ func New(name, addr, token string) (*Service, error) {
 	if why != "" {
 		return nil, fmt.Errorf("read address of %s: %q is neither host:port nor a URL: %s", name, addr, why)
 	}
-	s := &Service{Name: name, Addr: addr}
-	api, err := adminapi.NewClient(base,
-		adminapi.WithHTTPClient(&http.Client{Transport: newTransport(connectTimeout)}),
-		adminapi.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
-			r.Header.Set("Authorization", "Bearer "+token)
-			r.Header.Set("Twinbox-Service", name)
-			if s.Environment != "" {
-				r.Header.Set("Twinbox-Environment", s.Environment)
-			}
-			return nil
-		}))
-	if err != nil {
-		return nil, fmt.Errorf("read address of %s: %w", name, err)
-	}
-	s.api = api
-	return s, nil
+	return &Service{
+		Name: name, Addr: addr, base: strings.TrimSuffix(base, "/"), token: token,
+		http: &http.Client{Transport: newTransport(connectTimeout)},
+	}, nil
 }
 
 // newTransport has no proxy: it must not hear of the token. The limit is for each step until an answer begins; left to
@@ -101,9 +90,9 @@ var ErrCutOff = errors.New("the answer was cut off; what was done until then sta
 const maxAnswerBytes = 64 << 20
 
 // Call makes a call whose answer is one JSON document.
-func Call[T any](s *Service, do func(api *adminapi.Client) (*http.Response, error)) (T, error) {
+func Call[T any](ctx context.Context, s *Service, r Request) (T, error) {
 	var value T
-	body, err := s.Open(do)
+	body, err := s.Open(ctx, r)
 	if err != nil {
 		return value, err
 	}
@@ -117,9 +106,9 @@ func Call[T any](s *Service, do func(api *adminapi.Client) (*http.Response, erro
 // Stream makes a call whose answer is JSON lines, and tells progress what is done so far. Beside an error the result
 // counts what was done until then, as far as it is known.
 func Stream(
-	s *Service, progress func(done int64), do func(api *adminapi.Client) (*http.Response, error),
+	ctx context.Context, s *Service, progress func(done int64), r Request,
 ) (adminapi.Result, error) {
-	body, err := s.Open(do)
+	body, err := s.Open(ctx, r)
 	if err != nil {
 		return adminapi.Result{}, err
 	}
@@ -144,8 +133,17 @@ func Stream(
 }
 
 // Open makes a call and gives the body of its answer, for one that is neither of these.
-func (s *Service) Open(do func(api *adminapi.Client) (*http.Response, error)) (io.ReadCloser, error) {
-	response, err := do(s.api)
+func (s *Service) Open(ctx context.Context, r Request) (io.ReadCloser, error) {
+	request, err := r.build(ctx, s.base)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	request.Header.Set("Authorization", "Bearer "+s.token)
+	request.Header.Set("Twinbox-Service", s.Name)
+	if s.Environment != "" {
+		request.Header.Set("Twinbox-Environment", s.Environment)
+	}
+	response, err := s.http.Do(request)
 	if err != nil {
 		return nil, &UnreachableError{Service: s.Name, Addr: s.Addr, Err: cause(err)}
 	}

@@ -17,8 +17,9 @@ import (
 
 // Topics is what the broker knows of the topics that a service writes to.
 type Topics interface {
-	// Partitions is how many partitions the topics have; those that do not exist are missing.
-	Partitions(ctx context.Context) (map[string]int32, error)
+	// Partitions is how many partitions the topics have, and others that the service wrote to once; those that do not
+	// exist are missing.
+	Partitions(ctx context.Context, others ...string) (map[string]int32, error)
 	// Behind are the consumer groups that have not read a topic to its end, with the number of records before each.
 	Behind(ctx context.Context, topic string) (map[string]int64, error)
 }
@@ -30,7 +31,7 @@ func (s *server) ListTopics(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return adminapi.Topics{}, err
 		}
-		found, err := s.cfg.Topics.Partitions(ctx)
+		found, err := s.cfg.Topics.Partitions(ctx, slices.Collect(maps.Keys(recorded))...)
 		if err != nil {
 			return adminapi.Topics{}, err
 		}
@@ -86,7 +87,7 @@ func (s *server) ConfirmPartitions(w http.ResponseWriter, r *http.Request) {
 // checkDrained refuses a number of partitions that the topic does not have, and a topic that a group has not read to
 // its end.
 func (s *server) checkDrained(ctx context.Context, topic string, partitions int32, force bool) error {
-	found, err := s.cfg.Topics.Partitions(ctx)
+	found, err := s.cfg.Topics.Partitions(ctx, topic)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,10 @@ package admin_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,8 +21,12 @@ type brokerTopics struct {
 	behind     map[string]int64
 }
 
-func (b *brokerTopics) Partitions(context.Context) (map[string]int32, error) {
-	return b.partitions, nil
+func (b *brokerTopics) Partitions(_ context.Context, others ...string) (map[string]int32, error) {
+	found := maps.Clone(b.partitions)
+	maps.DeleteFunc(found, func(topic string, _ int32) bool {
+		return strings.HasPrefix(topic, "earlier") && !slices.Contains(others, topic)
+	})
+	return found, nil
 }
 
 func (b *brokerTopics) Behind(context.Context, string) (map[string]int64, error) {
@@ -29,9 +36,9 @@ func (b *brokerTopics) Behind(context.Context, string) (map[string]int64, error)
 // Another number of partitions is confirmed when it is the broker's and every group has read the topic to its end.
 func TestPartitionsAreConfirmedOnADrainedTopic(t *testing.T) {
 	t.Parallel()
-	broker := &brokerTopics{map[string]int32{"t": 12, "new": 3}, map[string]int64{"slow": 7, "slower": 9}}
+	broker := &brokerTopics{map[string]int32{"t": 12, "new": 3, "earlier": 2}, map[string]int64{"slow": 7, "slower": 9}}
 	b := setup(t, func(c *admin.Config, _ *http.Server) { c.Topics = broker })
-	_, err := b.pool.Exec(t.Context(), `insert into public.outbox_topic values ('t', 6), ('gone', 1)`)
+	_, err := b.pool.Exec(t.Context(), `insert into public.outbox_topic values ('t', 6), ('gone', 1), ('earlier', 1)`)
 	require.NoError(t, err)
 	const path = "/admin/v1/outbox/topics/confirm"
 	confirm := func(members string) (int, []byte) {
@@ -46,6 +53,7 @@ func TestPartitionsAreConfirmedOnADrainedTopic(t *testing.T) {
 	status, body := b.call(t, "GET", "/admin/v1/outbox/topics", "")
 	require.Equal(t, http.StatusOK, status)
 	require.JSONEq(t, `{"items":[
+		{"topic":"earlier","spread_over":1,"partitions":2,"behind":{"slow":7,"slower":9}},
 		{"topic":"new","spread_over":0,"partitions":3,"behind":{"slow":7,"slower":9}},
 		{"topic":"t","spread_over":6,"partitions":12,"behind":{"slow":7,"slower":9}},
 		{"topic":"gone","spread_over":1,"behind":{}}]}`, string(body))

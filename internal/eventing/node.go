@@ -131,7 +131,7 @@ func relayConfig(n *Node, setup Setup) outbox.RelayConfig {
 		Retention:      cfg.Retention,
 		IDRetention:    setup.Config.Inbox.Retention,
 		MaxSilence:     setup.Config.maxSilence(),
-		Topics:         topicsOf(setup).Partitions,
+		Topics:         func(ctx context.Context) (map[string]int32, error) { return topicsOf(setup).Partitions(ctx) },
 		SpreadKeys:     n.publisher.SpreadKeys,
 		Log:            setup.Log,
 		Registerer:     setup.Admin.Registry(),

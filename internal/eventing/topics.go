@@ -2,6 +2,7 @@ package eventing
 
 import (
 	"context"
+	"slices"
 
 	"example.com/twinbox/internal/kafka"
 )
@@ -21,9 +22,11 @@ func topicsOf(s Setup) topics {
 }
 
 // Partitions lets the relay hold a topic back whose number of partitions is not the one its keys are spread over, and
-// an operator confirm it.
-func (t topics) Partitions(ctx context.Context) (map[string]int32, error) {
-	return kafka.PartitionCounts(ctx, t.client, t.names...)
+// an operator confirm it. The others are topics that the service no longer writes to, such as those of an earlier name.
+func (t topics) Partitions(ctx context.Context, others ...string) (map[string]int32, error) {
+	names := slices.Concat(t.names, others)
+	slices.Sort(names)
+	return kafka.PartitionCounts(ctx, t.client, slices.Compact(names)...)
 }
 
 // Behind are the consumer groups that have not read the topic to its end.

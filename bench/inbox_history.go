@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/retention"
 )
 
 const day = 24 * time.Hour
@@ -173,7 +173,7 @@ var errNothingDropped = errors.New("the janitor dropped no day")
 // dropDay has the janitor forget the oldest day.
 func (b *inboxBench) dropDay(ctx context.Context) error {
 	oldest := b.today().Add(-time.Duration(b.plan.Days-1) * day)
-	janitor, err := inbox.NewJanitor(inbox.JanitorConfig{
+	janitor, err := retention.New(retention.Config{
 		Pool: b.history.Pool, Retention: time.Since(oldest.Add(day)), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

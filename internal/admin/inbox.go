@@ -14,12 +14,13 @@ import (
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/retention"
 )
 
 // GetInboxStats answers GET /admin/v1/inbox/stats.
 func (s *server) GetInboxStats(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, func(ctx context.Context) (adminapi.InboxStats, error) {
-		stats, err := inbox.ReadStats(ctx, s.cfg.Pool)
+		stats, err := retention.ReadStats(ctx, s.cfg.Pool)
 		if err != nil {
 			return adminapi.InboxStats{}, err
 		}

@@ -23,6 +23,7 @@ import (
 	"example.com/twinbox/internal/eventing"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafkatest"
 	"example.com/twinbox/internal/pgtest"
@@ -109,7 +110,7 @@ func newLedger(t *testing.T) *pgxpool.Pool {
 	_, err := pool.Exec(t.Context(), `create table ledger (n bigint generated always as identity, consumer text,
 		event_id text, key text, version bigint, pid int)`)
 	require.NoError(t, err)
-	janitor, err := inbox.NewJanitor(inbox.JanitorConfig{
+	janitor, err := retention.New(retention.Config{
 		Pool: pool, Retention: 240 * time.Hour, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/eventing"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafkatest"
 	"example.com/twinbox/internal/pgtest"
@@ -190,9 +191,9 @@ func TestATopicThatOutlivesTheInboxIsRefused(t *testing.T) {
 		b.node.StartConsumers(g)
 	})
 	err := <-ended
-	var wrong *inbox.RequirementError
+	var wrong *retention.RequirementError
 	require.ErrorAs(t, err, &wrong)
-	require.Equal(t, inbox.CheckRetention, wrong.Violations[0].Code)
+	require.Equal(t, retention.CheckRetention, wrong.Violations[0].Code)
 	requireExitCode(t, service.ExitUsage, err)
 }
 

@@ -3,7 +3,7 @@ package eventing
 import (
 	"errors"
 
-	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/service"
 )
@@ -23,7 +23,7 @@ func refused(err error) error {
 	if _, found := errors.AsType[*outbox.CheckError](err); found {
 		return refusal{err}
 	}
-	if wrong, found := errors.AsType[*inbox.RequirementError](err); found && wrong.Known() {
+	if wrong, found := errors.AsType[*retention.RequirementError](err); found && wrong.Known() {
 		return refusal{err}
 	}
 	return err

@@ -8,14 +8,14 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/retention"
 	"example.com/twinbox/internal/kafka"
 )
 
 // requirements are what the inbox's promise rests on, for the consumers given.
-func (n *Node) requirements(consumers ...*consumer) inbox.Requirements {
+func (n *Node) requirements(consumers ...*consumer) retention.Requirements {
 	cfg := n.setup.Config
-	r := inbox.Requirements{
+	r := retention.Requirements{
 		Retention:        cfg.Inbox.Retention,
 		TopicRetention:   n.topicRetention,
 		Slack:            cfg.Inbox.ReplayWindow,
@@ -52,7 +52,7 @@ func (n *Node) topicRetention(ctx context.Context, topic string) (time.Duration,
 func (n *Node) awaitRequirements(ctx context.Context, c *consumer) error {
 	err := n.await(ctx, "requirements of "+c.Name, func(ctx context.Context) error {
 		err := n.requirements(c).Check(ctx)
-		if wrong, found := errors.AsType[*inbox.RequirementError](err); found && wrong.Known() {
+		if wrong, found := errors.AsType[*retention.RequirementError](err); found && wrong.Known() {
 			return backoff.Permanent(err)
 		}
 		return err
@@ -64,8 +64,8 @@ func (n *Node) awaitRequirements(ctx context.Context, c *consumer) error {
 }
 
 // newJanitor tidies the inbox that all consumers of the service share.
-func (n *Node) newJanitor() (*inbox.Janitor, error) {
-	janitor, err := inbox.NewJanitor(inbox.JanitorConfig{
+func (n *Node) newJanitor() (*retention.Janitor, error) {
+	janitor, err := retention.New(retention.Config{
 		Pool:       n.Pool,
 		Retention:  n.setup.Config.Inbox.Retention,
 		Redelivery: n.requirements(n.consumers...).Redelivery,

@@ -64,11 +64,11 @@ func (b *bundle) play(
 ) (told []string) {
 	t.Helper()
 	b = b.again(t)
-	b.exec(t, `update inbox_horizon set remembers_from = '2025-01-01'`)
-	b.cfg.Batch = max(batch, 1)
-	configure(&b.cfg)
-	also := b.cfg.OnOutcome
-	b.cfg.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
+	b.Exec(t, `update inbox_horizon set remembers_from = '2025-01-01'`)
+	b.Config.Batch = max(batch, 1)
+	configure(&b.Config)
+	also := b.Config.OnOutcome
+	b.Config.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
 		told = append(told, e.ID+" "+string(o))
 		if also != nil {
 			also(e, o)
@@ -91,7 +91,7 @@ func (b *bundle) play(
 		`select concat_ws(' ', 'version', key, version) from inbox_watermark order by key`,
 		`select concat_ws(' ', 'remembered', event_id, metadata ->> 'outcome', payload_hash) from inbox order by event_id`,
 	} {
-		told = append(told, b.list(t, sql)...)
+		told = append(told, b.List(t, sql)...)
 	}
 	return told
 }

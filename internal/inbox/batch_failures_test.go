@@ -22,7 +22,7 @@ func TestABatchInWhichManyEventsFail(t *testing.T) {
 	shared := setup(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		b := shared.again(t)
-		b.cfg.OnDead, b.cfg.Batch = inbox.DeadPass, rapid.IntRange(1, 8).Draw(rt, "batch")
+		b.Config.OnDead, b.Config.Batch = inbox.DeadPass, rapid.IntRange(1, 8).Draw(rt, "batch")
 		events := versions("key-1", make([]int64, rapid.IntRange(1, 8).Draw(rt, "events"))...)()
 		fates := make(map[string]*fate, len(events))
 		ids, effects, want := []string{}, []string{}, []inbox.Outcome{}
@@ -36,7 +36,7 @@ func TestABatchInWhichManyEventsFail(t *testing.T) {
 			}
 		}
 		seen, outcomes := []string{}, []inbox.Outcome{}
-		b.cfg.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
+		b.Config.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
 			seen, outcomes = append(seen, e.ID), append(outcomes, o)
 		}
 		_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
@@ -50,7 +50,7 @@ func TestABatchInWhichManyEventsFail(t *testing.T) {
 		require.Equal(rt, len(events), handled)
 		require.Equal(rt, ids, seen, "in order")
 		require.Equal(rt, want, outcomes)
-		require.Equal(rt, effects, b.list(t, `select event_id from ledger order by n`))
+		require.Equal(rt, effects, b.List(t, `select event_id from ledger order by n`))
 	})
 }
 
@@ -88,8 +88,8 @@ func TestABatchThatFailsIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var told []string
-	b.cfg.HandlerTimeout = 500 * time.Millisecond
-	b.cfg.OnPause = func(_ context.Context, failure error) func() {
+	b.Config.HandlerTimeout = 500 * time.Millisecond
+	b.Config.OnPause = func(_ context.Context, failure error) func() {
 		word := "well"
 		if failure != nil {
 			word = "fails"
@@ -97,7 +97,7 @@ func TestABatchThatFailsIsToldAtOnce(t *testing.T) {
 		told = append(told, word)
 		return func() {}
 	}
-	b.cfg.OnOutcome = func(_ cloudevent.Event, outcome inbox.Outcome) { told = append(told, string(outcome)) }
+	b.Config.OnOutcome = func(_ cloudevent.Event, outcome inbox.Outcome) { told = append(told, string(outcome)) }
 	calls := 0
 	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
 		if calls++; calls == 1 {

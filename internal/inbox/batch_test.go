@@ -22,7 +22,7 @@ func (b *bundle) handle(t *testing.T, handler handlerFunc) (*inbox.Inbox, inbox.
 	t.Helper()
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testEvent, handler)
-	in := b.inbox(t)
+	in := b.Inbox(t)
 	return in, in.BatchMiddleware(
 		func(m *message.Message) ([]*message.Message, error) { return nil, mux.HandlerFunc(m) })
 }
@@ -47,7 +47,7 @@ func TestABatchIsOneTransaction(t *testing.T) {
 	handled, err := handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2, 3, 4, 5)()...))
 	require.NoError(t, err)
 	require.Equal(t, 5, handled)
-	require.Equal(t, 1, b.count(t, `select count(distinct event_id) from ledger`))
+	require.Equal(t, 1, b.Count(t, `select count(distinct event_id) from ledger`))
 }
 
 // Whatever way a handler reads or writes, it sees what the ones before it queued.
@@ -100,7 +100,7 @@ func TestHandlersSeeEarlierWrites(t *testing.T) {
 			_, err := handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2, 3)()...))
 			require.NoError(t, err)
 			require.Equal(t, []int{0, 1, 2}, seen)
-			require.Equal(t, 3, b.count(t, count))
+			require.Equal(t, 3, b.Count(t, count))
 		})
 	}
 }
@@ -116,7 +116,7 @@ func ignore(err error, text string) error {
 func TestAFailedQueuedWriteIsItsOwnEvents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.cfg.MaxAttempts = 1
+	b.Config.MaxAttempts = 1
 	e := threeWithBadMiddle()
 	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data testData) error {
 		if data.Value == "bad" {
@@ -134,15 +134,15 @@ func TestAFailedQueuedWriteIsItsOwnEvents(t *testing.T) {
 	})
 	_, err := handle(t.Context(), records(t, t.Context(), e...))
 	require.NoError(t, err)
-	require.Equal(t, []string{e[1].ID}, b.list(t, `select event_id from dead_letter`))
-	require.Equal(t, []string{e[0].ID, e[2].ID, e[3].ID}, b.list(t, `select event_id from ledger order by n`))
+	require.Equal(t, []string{e[1].ID}, b.List(t, `select event_id from dead_letter`))
+	require.Equal(t, []string{e[0].ID, e[2].ID, e[3].ID}, b.List(t, `select event_id from ledger order by n`))
 }
 
 // When the partition goes in the middle of it, what was committed is reported, and nothing else is.
 func TestABatchWhosePartitionIsLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.cfg.Batch = 2
+	b.Config.Batch = 2
 	ctx, lose := context.WithCancelCause(t.Context())
 	lost := errors.New("partition lost")
 	events := versions("key-1", 1, 2, 3, 4, 5)()
@@ -155,11 +155,11 @@ func TestABatchWhosePartitionIsLost(t *testing.T) {
 	handled, err := handle(ctx, records(t, ctx, events...))
 	require.ErrorIs(t, err, lost)
 	require.Equal(t, 2, handled)
-	require.Equal(t, 2, b.count(t, `select count(*) from ledger`))
+	require.Equal(t, 2, b.Count(t, `select count(*) from ledger`))
 	handled, err = handle(ctx, records(t, ctx, events...))
 	require.ErrorIs(t, err, lost)
 	require.Zero(t, handled)
-	require.Zero(t, b.count(t, `select count(*) from dead_letter`))
+	require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
 }
 
 func TestABatchIsTriedWhileTheSurroundingsFail(t *testing.T) {
@@ -176,15 +176,15 @@ func TestABatchIsTriedWhileTheSurroundingsFail(t *testing.T) {
 	handled, err := handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2, 3, 4, 5)()...))
 	require.NoError(t, err)
 	require.Equal(t, 5, handled)
-	require.Equal(t, 5, b.count(t, `select count(*) from ledger`))
-	require.Zero(t, b.count(t, `select count(*) from dead_letter`))
+	require.Equal(t, 5, b.Count(t, `select count(*) from ledger`))
+	require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
 }
 
 // Handlers that are too slow for so many in one transaction are given fewer, and more again when they are faster.
 func TestBatchesShrinkWithTheTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.cfg.Batch, b.cfg.HandlerTimeout = 8, 3*time.Second
+	b.Config.Batch, b.Config.HandlerTimeout = 8, 3*time.Second
 	slow := true
 	var last pgx.Tx
 	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
@@ -197,13 +197,13 @@ func TestBatchesShrinkWithTheTime(t *testing.T) {
 	})
 	_, err := handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2, 3, 4, 5, 6, 7, 8)()...))
 	require.NoError(t, err)
-	require.Equal(t, 8, b.count(t, `select count(*) from ledger`), "one by one, each has the time to itself")
-	require.Zero(t, b.count(t, `select count(*) from dead_letter`))
+	require.Equal(t, 8, b.Count(t, `select count(*) from ledger`), "one by one, each has the time to itself")
+	require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
 	require.InDelta(t, 1, testutil.ToFloat64(counter(t, b, "inbox_split_batches_total", "test")), 0)
 	slow = false
 	_, err = handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2, 3, 4, 5, 6, 7, 8)()...))
 	require.NoError(t, err)
-	require.Equal(t, 16, b.count(t, `select count(*) from ledger`))
+	require.Equal(t, 16, b.Count(t, `select count(*) from ledger`))
 	require.InDelta(t, 1, testutil.ToFloat64(counter(t, b, "inbox_split_batches_total", "test")), 0)
 }
 
@@ -211,7 +211,7 @@ func TestBatchesShrinkWithTheTime(t *testing.T) {
 func TestBatchesOfOneGrowAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.cfg.HandlerTimeout = 3 * time.Second
+	b.Config.HandlerTimeout = 3 * time.Second
 	slow := true
 	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
 		if slow {
@@ -223,11 +223,11 @@ func TestBatchesOfOneGrowAgain(t *testing.T) {
 	})
 	_, err := handle(t.Context(), records(t, t.Context(), versions("key-1", 1, 2)()...))
 	require.NoError(t, err)
-	b.exec(t, `delete from ledger`)
+	b.Exec(t, `delete from ledger`)
 	_, err = handle(t.Context(), records(t, t.Context(), versions("key-1", 3, 4, 5, 6, 7, 8)()...))
 	require.NoError(t, err)
-	require.Equal(t, 6, b.count(t, `select count(*) from ledger`))
-	require.Less(t, b.count(t, `select count(distinct event_id) from ledger`), 6, "some share a transaction")
+	require.Equal(t, 6, b.Count(t, `select count(*) from ledger`))
+	require.Less(t, b.Count(t, `select count(distinct event_id) from ledger`), 6, "some share a transaction")
 }
 
 // Somebody else applies an event of the key between reading the watermark and moving it: the decision is made anew.
@@ -237,22 +237,22 @@ func TestAWatermarkThatMovesMeanwhile(t *testing.T) {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.cfg.Versioned, b.cfg.Batch = true, batch
+			b.Config.Versioned, b.Config.Batch = true, batch
 			var outcomes []inbox.Outcome
-			b.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+			b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 			interfere := true
 			_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
 				if interfere {
 					interfere = false
-					b.exec(t, `insert into inbox_watermark values ('test', 'key-1', 5)`)
+					b.Exec(t, `insert into inbox_watermark values ('test', 'key-1', 5)`)
 				}
 				return inbox.Queue(ctx, tx, `insert into ledger (event_id) values ($1)`, e.ID)
 			})
 			_, err := handle(t.Context(), records(t, t.Context(), v("key-1", 1), v("key-2", 1)))
 			require.NoError(t, err)
 			require.Equal(t, []inbox.Outcome{inbox.Stale, inbox.Applied}, outcomes)
-			require.Equal(t, 1, b.count(t, `select count(*) from ledger`))
-			require.Equal(t, 5, b.count(t, `select version from inbox_watermark where key = 'key-1'`))
+			require.Equal(t, 1, b.Count(t, `select count(*) from ledger`))
+			require.Equal(t, 5, b.Count(t, `select version from inbox_watermark where key = 'key-1'`))
 		})
 	}
 }
@@ -271,15 +271,15 @@ func TestTheGapPolicyIsTheHandlers(t *testing.T) {
 			require.Panics(t, func() {
 				inbox.Handle(mux, cloudevent.Define[testData](cloudevent.Declaration{Type: "x"}), effect, inbox.OnGap("sometimes"))
 			})
-			b.cfg.Versioned, b.cfg.Batch, b.cfg.OnGapOf = true, batch, mux.OnGap
+			b.Config.Versioned, b.Config.Batch, b.Config.OnGapOf = true, batch, mux.OnGap
 			var outcomes []inbox.Outcome
-			b.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+			b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 			events := []cloudevent.Event{v("a", 2), v("b", 2), v("b", 1)}
 			events[1].Type, events[2].Type = otherType, otherType
-			_, err := b.inbox(t).BatchMiddleware(mux.Produce)(t.Context(), records(t, t.Context(), events...))
+			_, err := b.Inbox(t).BatchMiddleware(mux.Produce)(t.Context(), records(t, t.Context(), events...))
 			require.NoError(t, err)
 			require.Equal(t, []inbox.Outcome{inbox.Gap, inbox.Applied, inbox.Stale}, outcomes)
-			require.Equal(t, []string{"a"}, b.list(t, `select convert_from(key, 'UTF8') from dead_letter`))
+			require.Equal(t, []string{"a"}, b.List(t, `select convert_from(key, 'UTF8') from dead_letter`))
 		})
 	}
 }
@@ -288,7 +288,7 @@ func TestQueueOnAnotherTransactionWritesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	none := errors.New("none")
-	err := pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(t.Context(), b.Pool, func(tx pgx.Tx) error {
 		require.NoError(t, inbox.Queue(t.Context(), tx, `insert into ledger (event_id) values ('x')`))
 		var n int
 		require.NoError(t, tx.QueryRow(t.Context(), `select count(*) from ledger`).Scan(&n))

@@ -108,13 +108,13 @@ func (b *bundle) requireAllButPoison(t *testing.T, job job, poison string) {
 	dead := 0
 	if poison != "" {
 		dead = 1
-		require.Equal(t, []string{"test " + poison}, b.list(t,
+		require.Equal(t, []string{"test " + poison}, b.List(t,
 			`select consumer || ' ' || event_id from dead_letter where code = 'process_died'`))
 	}
-	require.Equal(t, dead+parked, b.count(t, `select count(*) from dead_letter`), "nothing else is given up")
+	require.Equal(t, dead+parked, b.Count(t, `select count(*) from dead_letter`), "nothing else is given up")
 	b.requireOnceInOrder(t, max(1, job.Consumers)*len(events)-dead-parked)
-	require.Zero(t, b.count(t, `select count(*) from inbox_attempt`))
-	require.Zero(t, b.count(t, `select count(*) from inbox_owner`), "the last one stopped cleanly")
+	require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
+	require.Zero(t, b.Count(t, `select count(*) from inbox_owner`), "the last one stopped cleanly")
 }
 
 // Several partitions of several consumers are in flight in the process that dies, and in the next one, and the next:
@@ -144,7 +144,7 @@ func TestAnOrdinaryDeathCostsOneRepetition(t *testing.T) {
 	job.Made, job.Batch, job.Count = 200, 200, true
 	clean := crashtest.Start(t, job)
 	require.NoError(t, clean.Wait(t))
-	b.exec(t, `truncate ledger, inbox, inbox_watermark`)
+	b.Exec(t, `truncate ledger, inbox, inbox_watermark`)
 	armed := job
 	armed.CrashAt, armed.CrashHit = "inbox.test.committing", 1
 	killed := crashtest.Start(t, armed)

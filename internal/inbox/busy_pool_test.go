@@ -25,8 +25,8 @@ func TestAnEventThatWaitsForAConnection(t *testing.T) {
 			defer busy.Release()
 			impatient, stop := context.WithCancel(t.Context())
 			var classes []failure.Class
-			b.cfg.HandlerTimeout, b.cfg.MaxAttempts = 50*time.Millisecond, 1
-			b.cfg.OnPause = func(_ context.Context, cause error) func() {
+			b.Config.HandlerTimeout, b.Config.MaxAttempts = 50*time.Millisecond, 1
+			b.Config.OnPause = func(_ context.Context, cause error) func() {
 				if classes = append(classes, failure.Classify(cause)); len(classes) == 3 {
 					stop()
 				}

@@ -38,7 +38,6 @@ type job struct {
 	Partitions int                  // of them, by as many consumers; each event is in one of them
 	Consumers  int                  // default 1; the first one is the one that dies
 	Count      bool                 // say how many statements it took
-	Tidy       bool                 // be a janitor instead, for one round
 	Replay     bool                 // take up all waiting dead letters instead
 	AwaitStart bool                 // say "ready" and begin when stdin ends
 }
@@ -65,9 +64,6 @@ func consume(j job) error {
 		return err
 	}
 	defer pool.Close()
-	if j.Tidy {
-		return j.tidy(ctx, pool)
-	}
 	if j.Made > 0 {
 		if j.CrashAt != "" {
 			fault.ArmNth(j.CrashAt, j.CrashHit, j.crash)
@@ -131,18 +127,6 @@ func (j job) handlers() *inbox.Mux {
 			e.ID, e.Key, e.Version)
 	})
 	return mux
-}
-
-func (j job) tidy(ctx context.Context, pool *pgxpool.Pool) error {
-	if j.CrashAt != "" {
-		fault.ArmNth(j.CrashAt, j.CrashHit, j.crash)
-	}
-	janitor, err := inbox.NewJanitor(inbox.JanitorConfig{Pool: pool, Retention: day, Lease: time.Millisecond})
-	if err != nil {
-		return err
-	}
-	_, err = janitor.Tidy(ctx)
-	return err
 }
 
 func (j job) crash() {

@@ -44,16 +44,16 @@ func newClinic(t *testing.T, batch int, configure func(*inbox.Config)) *clinic {
 		return effect(ctx, tx, e, d)
 	})
 	c.next = mux.Produce
-	c.cfg.Handler, c.cfg.Versioned, c.cfg.MaxAttempts, c.cfg.Batch = mux.Produce, true, 1, max(batch, 1)
-	c.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) {
+	c.Config.Handler, c.Config.Versioned, c.Config.MaxAttempts, c.Config.Batch = mux.Produce, true, 1, max(batch, 1)
+	c.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.seen = append(c.seen, o)
 	}
 	if configure != nil {
-		configure(&c.cfg)
+		configure(&c.Config)
 	}
-	c.in = c.inbox(t)
+	c.in = c.Inbox(t)
 	return c
 }
 
@@ -124,5 +124,5 @@ func ids(events ...cloudevent.Event) []string {
 
 func (c *clinic) requireEffects(t *testing.T, events ...cloudevent.Event) {
 	t.Helper()
-	require.Equal(t, ids(events...), c.list(t, `select event_id from ledger order by n`))
+	require.Equal(t, ids(events...), c.List(t, `select event_id from ledger order by n`))
 }

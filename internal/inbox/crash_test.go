@@ -12,7 +12,6 @@ import (
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/crashtest"
-	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/pgtest"
 )
 
@@ -51,9 +50,9 @@ func TestAProcessThatDiesAtEachPoint(t *testing.T) {
 				require.Equal(t, crashtest.Killed, crashtest.Start(t, armed).Wait(t).Error())
 				require.NoError(t, crashtest.Start(t, job).Wait(t))
 				b.requireOnceInOrder(t, 12)
-				require.Equal(t, []string{"id_conflict"}, b.list(t, `select code from dead_letter`))
-				require.Zero(t, b.count(t, `select count(*) from inbox_attempt`))
-				require.Zero(t, b.count(t, `select count(*) from inbox_owner`), "the last one stopped cleanly")
+				require.Equal(t, []string{"id_conflict"}, b.List(t, `select code from dead_letter`))
+				require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
+				require.Zero(t, b.Count(t, `select count(*) from inbox_owner`), "the last one stopped cleanly")
 			})
 		}
 	}
@@ -62,9 +61,9 @@ func TestAProcessThatDiesAtEachPoint(t *testing.T) {
 // requireOnceInOrder checks the ledger, which has no constraint that could have helped.
 func (b *bundle) requireOnceInOrder(t *testing.T, effects int) {
 	t.Helper()
-	require.Equal(t, effects, b.count(t, `select count(*) from ledger`))
-	require.Equal(t, effects, b.count(t, `select count(distinct event_id) from ledger`))
-	require.Zero(t, b.count(t, `select count(*) from (
+	require.Equal(t, effects, b.Count(t, `select count(*) from ledger`))
+	require.Equal(t, effects, b.Count(t, `select count(distinct event_id) from ledger`))
+	require.Zero(t, b.Count(t, `select count(*) from (
 		select version, lag(version) over (partition by key order by n) as before from ledger) l
 		where before >= version`), "in order per key")
 }
@@ -75,7 +74,7 @@ func TestTenProcessesWithTheSameEvents(t *testing.T) {
 	b := setup(t)
 	job := b.job(traffic(12))
 	job.Batch, job.AwaitStart, job.Attempts = 4, true, 1 // so that one death counted wrongly is seen
-	b.exec(t, `insert into inbox_owner (consumer, topic, partition, owner, in_flight)
+	b.Exec(t, `insert into inbox_owner (consumer, topic, partition, owner, in_flight)
 		values ('test', 'topic-1', 0, 'somebody who died', 6)`)
 	children := make([]*crashtest.Process, 10)
 	for i := range children {
@@ -84,7 +83,7 @@ func TestTenProcessesWithTheSameEvents(t *testing.T) {
 	for _, c := range children {
 		c.Await(t, 1, "ready")
 	}
-	held, err := b.pool.Begin(t.Context())
+	held, err := b.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	_, err = held.Exec(t.Context(), `lock table inbox in share row exclusive mode`)
 	require.NoError(t, err)
@@ -92,7 +91,7 @@ func TestTenProcessesWithTheSameEvents(t *testing.T) {
 		c.CloseInput()
 	}
 	require.Eventually(t, func() bool {
-		return b.count(t, `select count(*) from pg_stat_activity
+		return b.Count(t, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`) >= 2
 	}, waitLimit, pollEvery, "one holds the events, one that takes it for dead half of them")
 	require.NoError(t, held.Commit(t.Context()))
@@ -104,7 +103,7 @@ func TestTenProcessesWithTheSameEvents(t *testing.T) {
 	require.Equal(t, 12, applied)
 	require.Greater(t, duplicates, len(children), "they did not take turns")
 	b.requireOnceInOrder(t, 12)
-	require.Equal(t, 1, b.count(t, `select count(*) from dead_letter`))
+	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
 }
 
 // An owner is stopped in the middle of a transaction, for longer than its successor's patience, and goes on when that
@@ -123,13 +122,13 @@ func TestAnOwnerThatWasStopped(t *testing.T) {
 			stopped.Await(t, 1, crashtest.Frozen)
 			second := crashtest.Start(t, job)
 			require.Eventually(t, func() bool {
-				return b.count(t, `select xact_rollback from pg_stat_database where datname = current_database()`) > 1
+				return b.Count(t, `select xact_rollback from pg_stat_database where datname = current_database()`) > 1
 			}, waitLimit, pollEvery, "the successor gives up waiting, and tries again")
 			stopped.Thaw(t)
 			require.NoError(t, stopped.Wait(t))
 			require.NoError(t, second.Wait(t))
 			b.requireOnceInOrder(t, 12)
-			require.Equal(t, 1, b.count(t, `select count(*) from dead_letter`), "nothing healthy among them")
+			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`), "nothing healthy among them")
 		})
 	}
 }
@@ -147,8 +146,8 @@ func TestARecordThatKillsTheProcess(t *testing.T) {
 			clean := b.job(traffic(3))
 			clean.Batch = batch
 			require.NoError(t, crashtest.Start(t, clean).Wait(t))
-			require.Zero(t, b.count(t, `select pg_relation_size('inbox_attempt')`), "never written")
-			b.exec(t, `truncate ledger, dead_letter, inbox, inbox_watermark`)
+			require.Zero(t, b.Count(t, `select pg_relation_size('inbox_attempt')`), "never written")
+			b.Exec(t, `truncate ledger, dead_letter, inbox, inbox_watermark`)
 
 			job.KillFor = job.Events[7].ID
 			deaths := 0
@@ -159,52 +158,14 @@ func TestARecordThatKillsTheProcess(t *testing.T) {
 			}
 			require.Equal(t, 1+3, deaths, "once unsuspected, then attempt by attempt")
 			b.requireOnceInOrder(t, 10)
-			require.Equal(t, []string{"process_died 3"}, b.list(t,
+			require.Equal(t, []string{"process_died 3"}, b.List(t,
 				`select code || ' ' || attempts from dead_letter where event_id = $1`, job.KillFor))
-			require.Equal(t, []string{job.Events[10].ID}, b.list(t,
+			require.Equal(t, []string{job.Events[10].ID}, b.List(t,
 				`select event_id from dead_letter where code = 'parked_behind'`), "the next one of its key waits for it")
-			require.Equal(t, 3, b.count(t, `select count(*) from dead_letter`))
-			require.Zero(t, b.count(t, `select count(*) from inbox_attempt`))
+			require.Equal(t, 3, b.Count(t, `select count(*) from dead_letter`))
+			require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
 			require.NoError(t, crashtest.Start(t, job).Wait(t), "and it stays there")
-			require.Equal(t, 3, b.count(t, `select count(*) from dead_letter`))
-		})
-	}
-}
-
-// A janitor that is killed anywhere leaves an inbox that still knows what it says it knows, and the next one goes on.
-func TestAJanitorThatDies(t *testing.T) {
-	t.Parallel()
-	for _, point := range []string{
-		"create.before", "create.in_tx", "horizon.before", "horizon.after", "drop.before", "drop.after",
-	} {
-		t.Run(point, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t)
-			b.split(t, 4)
-			b.exec(t, `drop table inbox_`+b.today.AddDate(0, 0, 7).Format("20060102"))
-			in := b.inbox(t)
-			ids := []string{
-				idAt(b.today.AddDate(0, 0, -4)), idAt(b.today.AddDate(0, 0, -1)), idAt(b.today.AddDate(0, 0, 7)), "foreign",
-			}
-			process := func() (outcomes []inbox.Outcome) {
-				for _, id := range ids {
-					o, _ := in.Process(t.Context(), id, b.note(id))
-					outcomes = append(outcomes, o)
-				}
-				return outcomes
-			}
-			process()
-			b.exec(t, `update inbox_janitor set due_at = 'epoch'`)
-			job := job{DSN: pgtest.DSN(b.pool), Tidy: true, CrashAt: "janitor." + point, CrashHit: 1}
-			require.Equal(t, crashtest.Killed, crashtest.Start(t, job).Wait(t).Error())
-			require.NotContains(t, process(), inbox.Applied)
-			job.CrashAt = ""
-			require.NoError(t, crashtest.Start(t, job).Wait(t))
-			require.Equal(t, []inbox.Outcome{
-				inbox.Expired, inbox.Duplicate, inbox.Duplicate, inbox.Duplicate,
-			}, process())
-			require.Equal(t, 1+8+2, b.partitions(t))
-			require.Equal(t, 4, b.count(t, `select count(*) from ledger`))
+			require.Equal(t, 3, b.Count(t, `select count(*) from dead_letter`))
 		})
 	}
 }
@@ -212,10 +173,10 @@ func TestAJanitorThatDies(t *testing.T) {
 func (b *bundle) job(events []cloudevent.Event) job {
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
-	_, err := b.pool.Exec(ctx, `alter table ledger add column if not exists key text,
+	_, err := b.Pool.Exec(ctx, `alter table ledger add column if not exists key text,
 		add column if not exists version bigint`)
 	if err != nil {
 		panic(err)
 	}
-	return job{DSN: pgtest.DSN(b.pool), Events: events, Batch: 1, Attempts: 5, Timeout: crashtest.Patience}
+	return job{DSN: pgtest.DSN(b.Pool), Events: events, Batch: 1, Attempts: 5, Timeout: crashtest.Patience}
 }

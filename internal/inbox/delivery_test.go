@@ -19,7 +19,7 @@ type fromOutside struct{}
 func TestTheContextOfAHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.cfg.HandlerTimeout = time.Hour
+	b.Config.HandlerTimeout = time.Hour
 	lost := errors.New("partition lost")
 	partition, lose := context.WithCancelCause(context.WithValue(t.Context(), fromOutside{}, "value"))
 	defer lose(nil)
@@ -31,7 +31,7 @@ func TestTheContextOfAHandler(t *testing.T) {
 		require.Equal(t, "value", ctx.Value(fromOutside{}))
 		deadline, limited := ctx.Deadline()
 		require.True(t, limited)
-		require.WithinDuration(t, time.Now(), deadline, b.cfg.HandlerTimeout)
+		require.WithinDuration(t, time.Now(), deadline, b.Config.HandlerTimeout)
 		require.NoError(t, ctx.Err())
 		if len(offsets) < 3 {
 			return nil
@@ -48,7 +48,7 @@ func TestTheContextOfAHandler(t *testing.T) {
 	require.Zero(t, handled)
 	require.ErrorIs(t, err, lost)
 	require.Equal(t, []int64{0, 1, 2}, offsets)
-	require.Zero(t, b.count(t, `select count(*) from inbox`))
+	require.Zero(t, b.Count(t, `select count(*) from inbox`))
 	for _, msg := range msgs {
 		require.Equal(t, "value", msg.Context().Value(fromOutside{}), "the message has its own context again")
 	}

@@ -61,14 +61,14 @@ func TestEventsThatComeOutOfOrder(t *testing.T) {
 				}
 				c.deliver(t, events...)
 				var applied []int64
-				for _, id := range c.list(t, `select event_id from ledger order by n`) {
+				for _, id := range c.List(t, `select event_id from ledger order by n`) {
 					applied = append(applied, of[id])
 				}
 				require.Equal(t, s.applied, applied)
-				require.Equal(t, s.watermark, c.count(t, `select coalesce(max(version), 0) from inbox_watermark`))
-				require.Equal(t, orEmpty(s.waiting), c.list(t,
+				require.Equal(t, s.watermark, c.Count(t, `select coalesce(max(version), 0) from inbox_watermark`))
+				require.Equal(t, append([]string{}, s.waiting...), c.List(t,
 					`select code || ' ' || version from dead_letter where state = 'waiting' order by version`))
-				require.Zero(t, c.count(t, `select count(*) from inbox_passed p join inbox_watermark w using (consumer, key)
+				require.Zero(t, c.Count(t, `select count(*) from inbox_passed p join inbox_watermark w using (consumer, key)
 					where p.version <= w.version`), "what is passed is forgotten")
 
 				c.at = 0
@@ -86,9 +86,9 @@ func TestAJumpParksWhateverItsHandlerSays(t *testing.T) {
 	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.OnGap, cfg.MaxJump = inbox.GapAllow, 10 })
 	require.Equal(t, []inbox.Outcome{inbox.Applied, inbox.Stale, inbox.Gap, inbox.Applied, inbox.Parked},
 		c.deliver(t, v("a", 10), v("a", 3), v("a", 21), v("a", 11), v("a", 22)))
-	require.Equal(t, []string{"version_jump", "parked_behind"}, c.list(t, `select code from dead_letter order by version`))
+	require.Equal(t, []string{"version_jump", "parked_behind"}, c.List(t, `select code from dead_letter order by version`))
 	require.Equal(t, []string{"applied", "stale", "gap", "applied", "parked"},
-		c.list(t, `select metadata ->> 'outcome' from inbox order by (metadata ->> 'offset')::int`))
+		c.List(t, `select metadata ->> 'outcome' from inbox order by (metadata ->> 'offset')::int`))
 }
 
 // Each way on for a key whose predecessor will never come.
@@ -149,14 +149,14 @@ func TestTheWayOnFromAGap(t *testing.T) {
 			}
 			report.Problems = nil
 			require.Equal(t, s.want, report)
-			require.Equal(t, orEmpty(s.left), c.list(t,
+			require.Equal(t, append([]string{}, s.left...), c.List(t,
 				`select code || ' ' || version from dead_letter where state = 'waiting' order by version`))
 			if s.left != nil {
 				return
 			}
 			c.requireEffects(t, events...)
 			require.Equal(t, []inbox.Outcome{inbox.Stale}, c.deliver(t, v("a", s.come[len(s.come)-1]-1)), "it comes after all")
-			require.Positive(t, c.count(t, `select count(*) from operator_action where detail ->> 'accepted_gap' = 'true'`))
+			require.Positive(t, c.Count(t, `select count(*) from operator_action where detail ->> 'accepted_gap' = 'true'`))
 		})
 	}
 }
@@ -167,12 +167,12 @@ func TestADiscardedEventLeavesNoGap(t *testing.T) {
 	c := newClinic(t, 200, nil)
 	c.fall("bad")
 	c.deliver(t, v("a", 1), sick("a", 2, "bad"), v("a", 3), sick("b", 1, "bad"))
-	_, err := deadletter.NewStore(c.pool).Discard(t.Context(), deadletter.Filter{Code: inbox.CodeHandlerFailed},
+	_, err := deadletter.NewStore(c.Pool).Discard(t.Context(), deadletter.Filter{Code: inbox.CodeHandlerFailed},
 		deadletter.Change{By: "ana"})
 	require.NoError(t, err)
 	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, v("b", 2)))
 	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
-	require.Equal(t, 3, c.count(t, `select version from inbox_watermark where key = 'a'`))
+	require.Equal(t, 3, c.Count(t, `select version from inbox_watermark where key = 'a'`))
 }
 
 // A process died between the event that closed the gap and what waited for it; a gap was closed by something else: the
@@ -180,35 +180,35 @@ func TestADiscardedEventLeavesNoGap(t *testing.T) {
 func TestTheRoundsResumeWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.ResumeEvery = pollEvery })
-	handler := c.cfg.Handler
-	c.cfg.Handler = nil // nothing is taken up
-	c.in = c.inbox(t)
+	handler := c.Config.Handler
+	c.Config.Handler = nil // nothing is taken up
+	c.in = c.Inbox(t)
 	a := []cloudevent.Event{v("a", 1), v("a", 3), v("a", 4), v("a", 2)}
 	open := []cloudevent.Event{v("b", 1), v("b", 3)}
 	unreadable := v("c", 1)
 	unreadable.Source = ""
 	discarded := v("c", 2)
 	c.deliver(t, append(append(a, open...), unreadable, discarded)...)
-	require.Equal(t, 4, c.count(t, `select count(*) from dead_letter where class = 'parked'`))
-	_, err := deadletter.NewStore(c.pool).Discard(t.Context(), deadletter.Filter{Code: "missing_source"},
+	require.Equal(t, 4, c.Count(t, `select count(*) from dead_letter where class = 'parked'`))
+	_, err := deadletter.NewStore(c.Pool).Discard(t.Context(), deadletter.Filter{Code: "missing_source"},
 		deadletter.Change{By: "ana"})
 	require.NoError(t, err)
 
-	c.cfg.Handler = handler
-	c.in = c.inbox(t)
+	c.Config.Handler = handler
+	c.in = c.Inbox(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.in.ResumeGaps(ctx) }()
 	require.Eventually(t, func() bool {
-		return c.count(t, `select count(*) from dead_letter where state = 'waiting'`) == 1
+		return c.Count(t, `select count(*) from dead_letter where state = 'waiting'`) == 1
 	}, waitLimit, pollEvery)
 	stop()
 	require.NoError(t, <-ended)
 	require.ElementsMatch(t, ids(a[0], a[3], a[1], a[2], open[0], discarded),
-		c.list(t, `select event_id from ledger order by n`))
-	require.Equal(t, []string{"version_gap 3"}, c.list(t,
+		c.List(t, `select event_id from ledger order by n`))
+	require.Equal(t, []string{"version_gap 3"}, c.List(t,
 		`select code || ' ' || version from dead_letter where state = 'waiting'`), "whose predecessor has not come")
-	require.Equal(t, 3, c.count(t, `select count(*) from operator_action where operator = 'inbox' and verb = 'replay'`))
+	require.Equal(t, 3, c.Count(t, `select count(*) from operator_action where operator = 'inbox' and verb = 'replay'`))
 }
 
 // What is taken up and fails is a dead letter like others, and tried no more by itself.
@@ -217,7 +217,7 @@ func TestWhatIsResumedAndFails(t *testing.T) {
 	c := newClinic(t, 200, nil)
 	c.fall("bad")
 	c.deliver(t, v("a", 1), sick("a", 3, "bad"), v("a", 4), v("a", 2))
-	require.Equal(t, []string{"handler_failed 3", "parked_behind 4"}, c.list(t,
+	require.Equal(t, []string{"handler_failed 3", "parked_behind 4"}, c.List(t,
 		`select code || ' ' || version from dead_letter where state = 'waiting' order by version`))
 	c.heal()
 	require.Equal(t, 2, c.replay(t, deadletter.Filter{}).Applied)
@@ -244,19 +244,19 @@ func TestWhatIsResumedAndEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })
 	var counted []int
-	handle := c.cfg.Handler
-	c.cfg.Handler = func(m *message.Message) ([]*message.Message, error) {
-		counted = append(counted, c.count(t, `select attempts from dead_letter where version = 3`))
+	handle := c.Config.Handler
+	c.Config.Handler = func(m *message.Message) ([]*message.Message, error) {
+		counted = append(counted, c.Count(t, `select attempts from dead_letter where version = 3`))
 		return handle(m)
 	}
-	c.in = c.inbox(t)
+	c.in = c.Inbox(t)
 	c.deliver(t, v("a", 1), v("a", 3), v("b", 1), v("b", 3))
-	c.exec(t, `update dead_letter set attempts = 4 where key = 'b'`) // three processes died of it
+	c.Exec(t, `update dead_letter set attempts = 4 where key = 'b'`) // three processes died of it
 	c.deliver(t, v("b", 2))
 	require.Empty(t, counted)
 	require.Equal(t, []string{"permanent process_died"},
-		c.list(t, `select class || ' ' || code from dead_letter where key = 'b'`))
-	c.exec(t, `delete from dead_letter where key = 'b'`)
+		c.List(t, `select class || ' ' || code from dead_letter where key = 'b'`))
+	c.Exec(t, `delete from dead_letter where key = 'b'`)
 	c.deliver(t, v("a", 2))
 	require.Equal(t, []int{2}, counted, "committed before the handler runs")
 }

@@ -15,15 +15,15 @@ import (
 func TestTheWaitForAPredecessorBeginsWithTheGap(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	versioned(inbox.GapWait)(&b.cfg)
-	b.cfg.HandlerTimeout, b.cfg.GapWait = time.Second, 500*time.Millisecond
-	outage, err := b.pool.Begin(t.Context())
+	versioned(inbox.GapWait)(&b.Config)
+	b.Config.HandlerTimeout, b.Config.GapWait = time.Second, 500*time.Millisecond
+	outage, err := b.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = outage.Rollback(t.Context()) }()
 	_, err = outage.Exec(t.Context(), `lock table inbox`)
 	require.NoError(t, err)
 	var over time.Time
-	b.cfg.OnPause = func(_ context.Context, failure error) func() {
+	b.Config.OnPause = func(_ context.Context, failure error) func() {
 		if failure != nil && over.IsZero() {
 			over = time.Now() // the gap is seen later, by however much the machine likes
 			_ = outage.Rollback(t.Context())
@@ -31,10 +31,10 @@ func TestTheWaitForAPredecessorBeginsWithTheGap(t *testing.T) {
 		return func() {}
 	}
 	var waited time.Duration
-	b.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) {
+	b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) {
 		require.Equal(t, inbox.Gap, o)
 		waited = time.Since(over)
 	}
-	require.NoError(t, b.deliver(t, record(t, v("key-1", 2), 1), effect))
-	require.GreaterOrEqual(t, waited, b.cfg.GapWait)
+	require.NoError(t, b.Deliver(t, record(t, v("key-1", 2), 1), effect))
+	require.GreaterOrEqual(t, waited, b.Config.GapWait)
 }

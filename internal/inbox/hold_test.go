@@ -54,12 +54,12 @@ func TestNothingParksBehindALetterThatIsGone(t *testing.T) {
 			return true // it should have waited; what comes of it is seen below
 		default:
 		}
-		return c.count(t, `select count(*) from pg_stat_activity
+		return c.Count(t, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`) > 0
 	}, waitLimit, pollEvery)
 	release()
 	require.NoError(t, both.Wait())
 
 	c.requireEffects(t, first, second)
-	require.Zero(t, c.count(t, `select count(*) from dead_letter where state = 'waiting'`))
+	require.Zero(t, c.Count(t, `select count(*) from dead_letter where state = 'waiting'`))
 }

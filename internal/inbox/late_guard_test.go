@@ -18,16 +18,16 @@ func TestAnEventThatWaitsForItsWatermark(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.exec(t, `insert into inbox_watermark values ('test', 'key-1', 1)`)
-			other, err := b.pool.Begin(t.Context())
+			b.Exec(t, `insert into inbox_watermark values ('test', 'key-1', 1)`)
+			other, err := b.Pool.Begin(t.Context())
 			require.NoError(t, err)
 			defer func() { _ = other.Rollback(t.Context()) }()
 			_, err = other.Exec(t.Context(), `select from inbox_watermark for update`)
 			require.NoError(t, err)
 			impatient, stop := context.WithCancel(t.Context())
-			b.cfg.Versioned, b.cfg.MaxAttempts, b.cfg.HandlerTimeout = true, 1, time.Second
+			b.Config.Versioned, b.Config.MaxAttempts, b.Config.HandlerTimeout = true, 1, time.Second
 			pauses := 0
-			b.cfg.OnPause = func(context.Context, error) func() {
+			b.Config.OnPause = func(context.Context, error) func() {
 				if pauses++; pauses == 3 {
 					stop()
 				}
@@ -41,10 +41,10 @@ func TestAnEventThatWaitsForItsWatermark(t *testing.T) {
 			require.NoError(t, in.Close(t.Context()))
 			require.NoError(t, other.Rollback(t.Context()))
 
-			b.cfg.HandlerTimeout = waitLimit
-			require.NoError(t, b.deliver(t, record(t, e, 1), handler))
-			require.Equal(t, 1, b.effects(t, e.ID))
-			require.Zero(t, b.count(t, `select count(*) from dead_letter`))
+			b.Config.HandlerTimeout = waitLimit
+			require.NoError(t, b.Deliver(t, record(t, e, 1), handler))
+			require.Equal(t, 1, b.Effects(t, e.ID))
+			require.Zero(t, b.Count(t, `select count(*) from dead_letter`))
 		})
 	}
 }
@@ -56,9 +56,9 @@ func TestAVersionedHandlerThatIsAlwaysLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.cfg.Versioned, b.cfg.MaxAttempts, b.cfg.HandlerTimeout = true, 1, time.Second
-			require.NoError(t, b.deliver(t, record(t, v("key-1", 1), 1), late))
-			require.Equal(t, []string{inbox.CodeHandlerTimeout}, b.list(t, `select code from dead_letter`))
+			b.Config.Versioned, b.Config.MaxAttempts, b.Config.HandlerTimeout = true, 1, time.Second
+			require.NoError(t, b.Deliver(t, record(t, v("key-1", 1), 1), late))
+			require.Equal(t, []string{inbox.CodeHandlerTimeout}, b.List(t, `select code from dead_letter`))
 		})
 	}
 }

@@ -85,7 +85,7 @@ func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.cfg.HandlerTimeout, b.cfg.MaxAttempts = time.Second, 2
+			b.Config.HandlerTimeout, b.Config.MaxAttempts = time.Second, 2
 			before, poison, behind := newEvent(), newEvent(), newEvent()
 			before.Key, poison.Key, behind.Key = "a", "b", "c"
 			mux, calls := inbox.NewMux(), 0
@@ -97,16 +97,16 @@ func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
 				require.LessOrEqual(t, calls, 3, "once with the batch, twice alone")
 				return late(ctx, tx, e, data)
 			})
-			handle := b.inbox(t).BatchMiddleware(mux.Produce)
+			handle := b.Inbox(t).BatchMiddleware(mux.Produce)
 			msgs := []*message.Message{record(t, before, 1), record(t, poison, 2), record(t, behind, 3)}
 			handled, err := handle(t.Context(), msgs)
 			require.NoError(t, err)
 			require.Len(t, msgs, handled)
-			require.Equal(t, 1, b.count(t, `select count(*) from dead_letter`))
-			require.Equal(t, 1, b.count(t, `select count(*) from dead_letter where event_id = $1 and class = 'unknown'
+			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
+			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where event_id = $1 and class = 'unknown'
 				and code = 'handler_timeout' and attempts >= 2 and error like 'handler ran longer than 1s: %'`, poison.ID))
 			require.Equal(t, []int{1, 0, 1},
-				[]int{b.effects(t, before.ID), b.effects(t, poison.ID), b.effects(t, behind.ID)})
+				[]int{b.Effects(t, before.ID), b.Effects(t, poison.ID), b.Effects(t, behind.ID)})
 		})
 	}
 }
@@ -129,8 +129,8 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 				}
 				return healthy(ctx, tx, e, data)
 			})
-			b.cfg.HandlerTimeout, b.cfg.MaxAttempts, b.cfg.Handler = time.Second, 5, mux.Produce
-			in := b.inbox(t)
+			b.Config.HandlerTimeout, b.Config.MaxAttempts, b.Config.Handler = time.Second, 5, mux.Produce
+			in := b.Inbox(t)
 			require.NoError(t, deliver(in, mux, whole(t, poison, 1)))
 			require.NoError(t, deliver(in, mux, whole(t, other, 2)))
 			refused = false
@@ -138,7 +138,7 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []int{1, 1}, []int{report.Failed, report.Applied})
 			require.Equal(t, inbox.CodeHandlerTimeout, report.Problems[0].Code)
-			require.Equal(t, 1, b.effects(t, other.ID))
+			require.Equal(t, 1, b.Effects(t, other.ID))
 		})
 	}
 }
@@ -155,16 +155,16 @@ func TestAReplayThatWaitsForAnotherTransaction(t *testing.T) {
 			c := newClinic(t, 1, nil)
 			c.fall("bad")
 			c.deliver(t, sick("a", 1, "bad"))
-			c.cfg.HandlerTimeout = 300 * time.Millisecond
-			tx, err := c.pool.Begin(t.Context())
+			c.Config.HandlerTimeout = 300 * time.Millisecond
+			tx, err := c.Pool.Begin(t.Context())
 			require.NoError(t, err)
 			defer func() { _ = tx.Rollback(t.Context()) }()
 			_, err = tx.Exec(t.Context(), held)
 			require.NoError(t, err)
-			_, err = c.inbox(t).Replay(t.Context(), deadletter.Filter{}, inbox.ReplayOptions{By: "ana"})
+			_, err = c.Inbox(t).Replay(t.Context(), deadletter.Filter{}, inbox.ReplayOptions{By: "ana"})
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.NoError(t, tx.Rollback(t.Context()))
-			require.Equal(t, 1, c.count(t, `select count(*) from dead_letter where replays = 0 and code = 'handler_failed'`))
+			require.Equal(t, 1, c.Count(t, `select count(*) from dead_letter where replays = 0 and code = 'handler_failed'`))
 			c.heal()
 			require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
 		})

@@ -45,7 +45,7 @@ func TestALongTopic(t *testing.T) {
 		origin, _ := cloudevent.OriginFrom(msg.Context())
 		origin.Topic = strings.Repeat("t", 249)
 		msg.SetContext(cloudevent.WithOrigin(t.Context(), origin))
-		require.NoError(t, b.deliver(t, msg, effect))
+		require.NoError(t, b.Deliver(t, msg, effect))
 	}
-	require.Equal(t, 1, b.count(t, `select count(*) from dead_letter`))
+	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
 }

@@ -35,12 +35,12 @@ func (*roundTrips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndDa
 func (b *bundle) counting(t *testing.T) *roundTrips {
 	t.Helper()
 	trips := &roundTrips{}
-	cfg := b.pool.Config()
+	cfg := b.Pool.Config()
 	cfg.ConnConfig.Tracer = trips
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	b.cfg.Pool = pool
+	b.Config.Pool = pool
 	return trips
 }
 
@@ -53,7 +53,7 @@ func TestRoundTrips(t *testing.T) {
 		3: {2, 2},
 	} {
 		b := setup(t)
-		b.cfg.Batch = batch
+		b.Config.Batch = batch
 		trips := b.counting(t)
 		a, c, d := newEvent(), newEvent(), newEvent()
 		events := []cloudevent.Event{a, c, a, c, a, c, a, c, d, newEvent()}
@@ -62,7 +62,7 @@ func TestRoundTrips(t *testing.T) {
 		}
 		mux := inbox.NewMux()
 		inbox.Handle(mux, testEvent, queueing(nil))
-		handle := b.inbox(t).BatchMiddleware(mux.Produce)
+		handle := b.Inbox(t).BatchMiddleware(mux.Produce)
 		_, err := handle(t.Context(), []*message.Message{record(t, newEvent(), 0)}) // takes the partition
 		require.NoError(t, err)
 		var cost []int

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/audit"
 )
 
 // Remembered is an event that a consumer processed.
@@ -37,7 +39,7 @@ order by consumer`
 // Lookup says what the consumers remember of an event. Nothing: it never came, or it was forgotten since, or its type
 // has no handler there, or it is among the dead letters under an id of its own. It costs one index lookup for each
 // consumer and day.
-func Lookup(ctx context.Context, q Querier, consumers []string, eventID string) ([]Remembered, error) {
+func Lookup(ctx context.Context, q audit.Querier, consumers []string, eventID string) ([]Remembered, error) {
 	rows, err := q.Query(ctx, lookup, consumers, eventID, string(OutcomeUnknown))
 	if err != nil {
 		return nil, fmt.Errorf("look up event: %w", err)

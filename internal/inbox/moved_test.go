@@ -22,9 +22,9 @@ func TestWatermarkMovedMeanwhileKeepsTheCommitFromHappening(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			outcomes := map[string]inbox.Outcome{}
-			b.cfg.Versioned, b.cfg.Batch = true, batch
-			b.cfg.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) { outcomes[e.ID] = o }
-			_, err := b.pool.Exec(t.Context(),
+			b.Config.Versioned, b.Config.Batch = true, batch
+			b.Config.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) { outcomes[e.ID] = o }
+			_, err := b.Pool.Exec(t.Context(),
 				`insert into inbox_watermark (consumer, key, version) values ('test', 'a', 1), ('test', 'b', 1)`)
 			require.NoError(t, err)
 
@@ -32,13 +32,13 @@ func TestWatermarkMovedMeanwhileKeepsTheCommitFromHappening(t *testing.T) {
 			mux := inbox.NewMux()
 			inbox.Handle(mux, testEvent, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
 				if e.Key == "b" {
-					other.Do(func() { _, err = b.pool.Exec(ctx, `update inbox_watermark set version = 2 where key = 'b'`) })
+					other.Do(func() { _, err = b.Pool.Exec(ctx, `update inbox_watermark set version = 2 where key = 'b'`) })
 				}
 				return inbox.Queue(ctx, tx, `insert into ledger (event_id) values ($1)`, e.ID)
 			})
 			first, second := v("a", 2), v("b", 2)
 			msgs := []*message.Message{record(t, first, 1), record(t, second, 2)}
-			in := b.inbox(t)
+			in := b.Inbox(t)
 			for len(msgs) > 0 {
 				n := min(batch, len(msgs))
 				handled, handleErr := in.BatchMiddleware(mux.Produce)(t.Context(), msgs[:n])
@@ -47,8 +47,8 @@ func TestWatermarkMovedMeanwhileKeepsTheCommitFromHappening(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, map[string]inbox.Outcome{first.ID: inbox.Applied, second.ID: inbox.Stale}, outcomes)
-			require.Equal(t, 1, b.effects(t, first.ID))
-			require.Zero(t, b.effects(t, second.ID))
+			require.Equal(t, 1, b.Effects(t, first.ID))
+			require.Zero(t, b.Effects(t, second.ID))
 		})
 	}
 }

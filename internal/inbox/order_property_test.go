@@ -44,16 +44,16 @@ func TestAnyOrderComesToTheSame(t *testing.T) {
 					}
 				}
 				if mode == "late" || mode == "passes" {
-					require.Zero(t, c.count(t, `select count(*) from dead_letter where state = 'waiting' and class = 'parked'`),
+					require.Zero(t, c.Count(t, `select count(*) from dead_letter where state = 'waiting' and class = 'parked'`),
 						"what was only late needs no operator")
 				}
 				c.heal()
 				c.replay(t, deadletter.Filter{})
-				require.Zero(t, c.count(t, `select count(*) from dead_letter where state = 'waiting'`))
-				given := c.list(t, `select event_id from dead_letter where state = 'discarded' or outcome = 'stale'`)
+				require.Zero(t, c.Count(t, `select count(*) from dead_letter where state = 'waiting'`))
+				given := c.List(t, `select event_id from dead_letter where state = 'discarded' or outcome = 'stale'`)
 				for key, all := range wanted {
 					all = slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(given, id) })
-					require.Equal(t, orEmpty(all), c.list(t, `select event_id from ledger where event_id = any($1) order by n`,
+					require.Equal(t, append([]string{}, all...), c.List(t, `select event_id from ledger where event_id = any($1) order by n`,
 						wanted[key]), key)
 				}
 			})
@@ -96,9 +96,9 @@ func stories(r *rand.Rand, keys int, poison bool) (wanted map[string][]string, c
 
 func (c *clinic) discardOne(t *testing.T, r *rand.Rand) {
 	t.Helper()
-	if n := c.count(t, `select count(*) from dead_letter where state = 'waiting'`); n > 0 {
-		id := c.count(t, `select id from dead_letter where state = 'waiting' order by id offset $1 limit 1`, r.IntN(n))
-		_, err := deadletter.NewStore(c.pool).Discard(t.Context(), deadletter.Filter{IDs: []int64{int64(id)}},
+	if n := c.Count(t, `select count(*) from dead_letter where state = 'waiting'`); n > 0 {
+		id := c.Count(t, `select id from dead_letter where state = 'waiting' order by id offset $1 limit 1`, r.IntN(n))
+		_, err := deadletter.NewStore(c.Pool).Discard(t.Context(), deadletter.Filter{IDs: []int64{int64(id)}},
 			deadletter.Change{By: "ana"})
 		require.NoError(t, err)
 	}
@@ -110,7 +110,7 @@ func TestADiscardedEventThatWaited(t *testing.T) {
 	c := newClinic(t, 200, nil)
 	come := []cloudevent.Event{v("a", 1), v("a", 3), v("a", 4), v("a", 5), v("a", 2)}
 	c.deliver(t, come[:4]...)
-	_, err := deadletter.NewStore(c.pool).Discard(t.Context(), deadletter.Filter{Code: inbox.CodeGap},
+	_, err := deadletter.NewStore(c.Pool).Discard(t.Context(), deadletter.Filter{Code: inbox.CodeGap},
 		deadletter.Change{By: "ana"})
 	require.NoError(t, err)
 	c.deliver(t, come[4])

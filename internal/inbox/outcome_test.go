@@ -45,13 +45,13 @@ func TestADeliveryThatIsBrokenOffHasFailed(t *testing.T) {
 	msg := record(t, newEvent(), 1)
 	origin, _ := cloudevent.OriginFrom(msg.Context())
 	msg.SetContext(cloudevent.WithOrigin(ctx, origin))
-	err := b.deliver(t, msg, func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, _ testData) error {
+	err := b.Deliver(t, msg, func(ctx context.Context, _ pgx.Tx, _ cloudevent.Event, _ testData) error {
 		cancel(lost)
 		return ctx.Err()
 	})
 	require.ErrorIs(t, err, lost)
 	told.require(t, b, []inbox.Outcome{inbox.Failed})
-	require.Zero(t, b.count(t, `select count(*) from inbox`))
+	require.Zero(t, b.Count(t, `select count(*) from inbox`))
 }
 
 // told is what an inbox has said about its deliveries, in the order of its lines.
@@ -65,7 +65,7 @@ type told struct {
 // listen makes the bundle's inboxes tell everything.
 func (b *bundle) listen() *told {
 	heard := &told{Handler: slog.DiscardHandler}
-	b.cfg.Log = slog.New(heard)
+	b.Config.Log = slog.New(heard)
 	return heard
 }
 
@@ -104,7 +104,7 @@ func (t *told) require(tb testing.TB, b *bundle, outcomes []inbox.Outcome) {
 // counted is inbox_messages_total of an outcome.
 func (b *bundle) counted(tb testing.TB, outcome inbox.Outcome) int {
 	tb.Helper()
-	families, err := b.registry.Gather()
+	families, err := b.Registry.Gather()
 	require.NoError(tb, err)
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {

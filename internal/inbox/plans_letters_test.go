@@ -16,13 +16,13 @@ import (
 func TestABatchReadsOnlyItsOwnLetters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.cfg.Versioned, b.cfg.Batch = true, 5
+	b.Config.Versioned, b.Config.Batch = true, 5
 	outcomes := map[inbox.Outcome]int{}
-	b.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes[o]++ }
+	b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes[o]++ }
 	session := b.onOneConnection(t)
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testEvent, effect)
-	handle := b.inbox(t).BatchMiddleware(mux.Produce)
+	handle := b.Inbox(t).BatchMiddleware(mux.Produce)
 	handled := 0
 	// batches of three new keys, of the key that is held for longest, and of another one that is held
 	batches := func(n int) {
@@ -43,7 +43,7 @@ func TestABatchReadsOnlyItsOwnLetters(t *testing.T) {
 	read := func() int {
 		_, err := session.Exec(t.Context(), `select pg_stat_force_next_flush()`)
 		require.NoError(t, err)
-		return b.count(t, `
+		return b.Count(t, `
 select sum(seq_tup_read + coalesce(idx_tup_fetch, 0))
     + (select sum(idx_tup_read) from pg_stat_user_indexes where relname = 'dead_letter')
 from pg_stat_user_tables where relname = 'dead_letter'`)
@@ -63,7 +63,7 @@ from pg_stat_user_tables where relname = 'dead_letter'`)
 // letters files letters without a version that hold their keys. The key may name its n.
 func (b *bundle) letters(t *testing.T, key string, from, to int) {
 	t.Helper()
-	b.exec(t, fmt.Sprintf(`
+	b.Exec(t, fmt.Sprintf(`
 insert into public.dead_letter (consumer, event_id, event_type, key, version, headers, payload, topic, partition,
     record_offset, class, code, error, attempts, first_failed_at, holds)
 select 'test', 'old-' || n, 't.v1', convert_to('%s', 'UTF8'), 0, '[]', convert_to(n::text, 'UTF8'), 't', 0,

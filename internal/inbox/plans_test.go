@@ -17,12 +17,12 @@ import (
 // knows how they were planned.
 func (b *bundle) onOneConnection(t *testing.T) *pgxpool.Pool {
 	t.Helper()
-	cfg := b.pool.Config()
+	cfg := b.Pool.Config()
 	cfg.MinConns, cfg.MaxConns = 1, 1
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	b.cfg.Pool = pool
+	b.Config.Pool = pool
 	return pool
 }
 
@@ -31,7 +31,7 @@ func handledBatches(t *testing.T, b *bundle, batches int) {
 	t.Helper()
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testEvent, queueing(nil))
-	handle := b.inbox(t).BatchMiddleware(mux.Produce)
+	handle := b.Inbox(t).BatchMiddleware(mux.Produce)
 	var before []cloudevent.Event
 	version := int64(0)
 	for range batches {
@@ -58,7 +58,7 @@ func handledBatches(t *testing.T, b *bundle, batches int) {
 func TestABatchPlansNothingAnew(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.cfg.Versioned, b.cfg.Batch = true, 5
+	b.Config.Versioned, b.Config.Batch = true, 5
 	session := b.onOneConnection(t)
 	handledBatches(t, b, 20)
 	rows, err := session.Query(t.Context(), `
@@ -80,19 +80,19 @@ select statement, generic_plans, custom_plans from pg_prepared_statements where 
 func TestABatchReadsOnlyItsOwnRows(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.cfg.Versioned, b.cfg.Batch = true, 5
+	b.Config.Versioned, b.Config.Batch = true, 5
 	const remembered = 20_000
-	b.exec(t, fmt.Sprintf(`
+	b.Exec(t, fmt.Sprintf(`
 insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash)
 select 'test', 'old-' || n, clock_timestamp(), 't.v1', '\x01' from generate_series(1, %d) as n`, remembered))
-	b.exec(t, fmt.Sprintf(`
+	b.Exec(t, fmt.Sprintf(`
 insert into public.inbox_watermark (consumer, key, version)
 select 'test', 'old-' || n, 1 from generate_series(1, %d) as n`, remembered))
 	session := b.onOneConnection(t)
 	read := func() int {
 		_, err := session.Exec(t.Context(), `select pg_stat_force_next_flush()`)
 		require.NoError(t, err)
-		return b.count(t, `
+		return b.Count(t, `
 select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_user_tables where relname like 'inbox%'`)
 	}
 	before := read()

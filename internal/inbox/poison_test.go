@@ -38,7 +38,7 @@ func TestPoisonIsKeptOnceAndAcknowledged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := shared.again(t)
-			b.cfg.Validate = func(e cloudevent.Event) error {
+			b.Config.Validate = func(e cloudevent.Event) error {
 				if string(e.Data) == `{"value":"forbidden"}` {
 					return contractError{}
 				}
@@ -48,11 +48,11 @@ func TestPoisonIsKeptOnceAndAcknowledged(t *testing.T) {
 				msg := record(t, newEvent(), 5)
 				msg.UUID = "fixed"
 				row.spoil(msg)
-				require.NoError(t, b.deliver(t, msg, effect))
+				require.NoError(t, b.Deliver(t, msg, effect))
 			}
-			require.Zero(t, b.count(t, `select count(*) from ledger`))
-			require.Equal(t, 1, b.count(t, `select count(*) from dead_letter`))
-			require.Equal(t, 1, b.count(t, `select count(*) from dead_letter where class = 'permanent' and code = $1`, row.code))
+			require.Zero(t, b.Count(t, `select count(*) from ledger`))
+			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
+			require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where class = 'permanent' and code = $1`, row.code))
 		})
 	}
 }
@@ -68,50 +68,50 @@ func TestARecordFromNowhereIsNamedByItsContent(t *testing.T) {
 	for range 2 {
 		msg := message.NewMessage("", []byte("garbage"))
 		msg.SetContext(t.Context())
-		require.NoError(t, b.deliver(t, msg, effect))
+		require.NoError(t, b.Deliver(t, msg, effect))
 	}
-	require.Equal(t, 1, b.count(t, `select count(*) from dead_letter where event_id like 'sha256/%'`))
+	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter where event_id like 'sha256/%'`))
 }
 
 // The version of an event that was given up is not applied: a replay must not find it stale.
 func TestADeadEventDoesNotAdvanceTheWatermark(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.cfg.Versioned = true
+	b.Config.Versioned = true
 	e := newEvent()
 	e.Version, e.Data = 1, []byte(`{"value":[]}`)
-	require.NoError(t, b.deliver(t, record(t, e, 1), effect))
-	require.Equal(t, 1, b.count(t, `select count(*) from dead_letter`))
-	require.Zero(t, b.count(t, `select count(*) from inbox_watermark`))
+	require.NoError(t, b.Deliver(t, record(t, e, 1), effect))
+	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
+	require.Zero(t, b.Count(t, `select count(*) from inbox_watermark`))
 }
 
 func TestADeadLetterWaitsForItsDatabase(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, err := b.pool.Exec(t.Context(), `alter table dead_letter rename to moved`)
+	_, err := b.Pool.Exec(t.Context(), `alter table dead_letter rename to moved`)
 	require.NoError(t, err)
-	b.cfg.Validate = func(cloudevent.Event) error { return errors.New("poison") }
+	b.Config.Validate = func(cloudevent.Event) error { return errors.New("poison") }
 	e := newEvent()
 	done := make(chan error, 1)
-	go func() { done <- b.deliver(t, record(t, e, 1), effect) }()
+	go func() { done <- b.Deliver(t, record(t, e, 1), effect) }()
 	require.Eventually(t, func() bool {
-		return b.count(t, `select xact_rollback from pg_stat_database where datname = current_database()`) > 0
+		return b.Count(t, `select xact_rollback from pg_stat_database where datname = current_database()`) > 0
 	}, waitLimit, pollEvery)
 	select {
 	case err := <-done:
 		t.Fatalf("acknowledged without a dead letter: %v", err)
 	default:
 	}
-	_, err = b.pool.Exec(t.Context(), `alter table moved rename to dead_letter`)
+	_, err = b.Pool.Exec(t.Context(), `alter table moved rename to dead_letter`)
 	require.NoError(t, err)
 	require.NoError(t, <-done)
-	require.Equal(t, 1, b.count(t, `select count(*) from dead_letter`))
+	require.Equal(t, 1, b.Count(t, `select count(*) from dead_letter`))
 }
 
 // counter finds the counter of a name by the value of any of its labels.
 func counter(t *testing.T, b *bundle, name, label string) prometheus.Collector {
 	t.Helper()
-	families, err := b.registry.Gather()
+	families, err := b.Registry.Gather()
 	require.NoError(t, err)
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {

@@ -9,7 +9,7 @@ import (
 func TestAPositionThatWentBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	in := b.inbox(t)
+	in := b.Inbox(t)
 	at := func() int64 {
 		next, known, err := in.Position(t.Context(), "t", 1)
 		require.NoError(t, err)

@@ -14,61 +14,54 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-func (b *bundle) note(eventID string) func(context.Context, pgx.Tx) error {
-	return func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `insert into ledger (event_id) values ($1)`, eventID)
-		return err
-	}
-}
-
 func TestProcessHappensOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	in := b.inbox(t)
+	in := b.Inbox(t)
 	for _, want := range []inbox.Outcome{inbox.Applied, inbox.Duplicate, inbox.Duplicate} {
-		outcome, err := in.Process(t.Context(), "id-1", b.note("id-1"))
+		outcome, err := in.Process(t.Context(), "id-1", b.Note("id-1"))
 		require.NoError(t, err)
 		require.Equal(t, want, outcome)
 	}
-	require.Equal(t, 1, b.effects(t, "id-1"))
+	require.Equal(t, 1, b.Effects(t, "id-1"))
 }
 
 func TestProcessRollsBackBothOrNeither(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	in := b.inbox(t)
+	in := b.Inbox(t)
 	broken := errors.New("broken")
 	outcome, err := in.Process(t.Context(), "id-1", func(ctx context.Context, tx pgx.Tx) error {
-		return errors.Join(b.note("id-1")(ctx, tx), broken)
+		return errors.Join(b.Note("id-1")(ctx, tx), broken)
 	})
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, inbox.Failed, outcome)
-	require.Zero(t, b.effects(t, "id-1"))
+	require.Zero(t, b.Effects(t, "id-1"))
 
-	outcome, err = in.Process(t.Context(), "id-1", b.note("id-1"))
+	outcome, err = in.Process(t.Context(), "id-1", b.Note("id-1"))
 	require.NoError(t, err)
 	require.Equal(t, inbox.Applied, outcome, "a failure is not remembered")
-	require.Equal(t, 1, b.effects(t, "id-1"))
+	require.Equal(t, 1, b.Effects(t, "id-1"))
 }
 
 func TestTwoConsumersEachSeeTheEvent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	first := b.inbox(t)
-	b.cfg.Consumer = "other"
-	second := b.inbox(t)
+	first := b.Inbox(t)
+	b.Config.Consumer = "other"
+	second := b.Inbox(t)
 	for _, in := range []*inbox.Inbox{first, second} {
-		outcome, err := in.Process(t.Context(), "id-1", b.note("id-1"))
+		outcome, err := in.Process(t.Context(), "id-1", b.Note("id-1"))
 		require.NoError(t, err)
 		require.Equal(t, inbox.Applied, outcome)
 	}
-	require.Equal(t, 2, b.effects(t, "id-1"))
+	require.Equal(t, 2, b.Effects(t, "id-1"))
 }
 
 func TestTenTwinsAtOnceHaveOneEffect(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	in := b.inbox(t)
+	in := b.Inbox(t)
 	const twins = 10
 	outcomes := make(chan inbox.Outcome, twins)
 	start := make(chan struct{})
@@ -76,7 +69,7 @@ func TestTenTwinsAtOnceHaveOneEffect(t *testing.T) {
 	for range twins {
 		all.Go(func() {
 			<-start
-			outcome, err := in.Process(context.WithoutCancel(t.Context()), "id-1", b.note("id-1"))
+			outcome, err := in.Process(context.WithoutCancel(t.Context()), "id-1", b.Note("id-1"))
 			if err == nil {
 				outcomes <- outcome
 			}
@@ -90,7 +83,7 @@ func TestTenTwinsAtOnceHaveOneEffect(t *testing.T) {
 		seen[outcome]++
 	}
 	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 1, inbox.Duplicate: twins - 1}, seen)
-	require.Equal(t, 1, b.effects(t, "id-1"))
+	require.Equal(t, 1, b.Effects(t, "id-1"))
 }
 
 // A twin that comes while the first is still at work must neither run nor be told "duplicate" before the first is
@@ -98,7 +91,7 @@ func TestTenTwinsAtOnceHaveOneEffect(t *testing.T) {
 func TestATwinWaitsForTheFirstToEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	in := b.inbox(t)
+	in := b.Inbox(t)
 	inside, release := make(chan struct{}), make(chan struct{})
 	first := make(chan error, 1)
 	go func() {
@@ -112,25 +105,25 @@ func TestATwinWaitsForTheFirstToEnd(t *testing.T) {
 	<-inside
 	second := make(chan inbox.Outcome, 1)
 	go func() {
-		outcome, err := in.Process(context.WithoutCancel(t.Context()), "id-1", b.note("id-1"))
+		outcome, err := in.Process(context.WithoutCancel(t.Context()), "id-1", b.Note("id-1"))
 		if err == nil {
 			second <- outcome
 		}
 	}()
 	require.Eventually(t, func() bool {
-		return b.count(t, `select count(*) from pg_stat_activity
+		return b.Count(t, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`) == 1
 	}, waitLimit, pollEvery, "the twin never waited")
 	close(release)
 	require.Error(t, <-first)
 	require.Equal(t, inbox.Applied, <-second)
-	require.Equal(t, 1, b.effects(t, "id-1"))
+	require.Equal(t, 1, b.Effects(t, "id-1"))
 }
 
 func TestProcessRefusesAnIDItCouldNotRemember(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	in := b.inbox(t)
+	in := b.Inbox(t)
 	for name, id := range map[string]string{
 		"empty": "", "too long": strings.Repeat("x", 256), "NUL": "a\x00", "not UTF-8": "\xff",
 	} {
@@ -151,8 +144,8 @@ func TestProcessRefusesAnIDItCouldNotRemember(t *testing.T) {
 func TestIsProcessedAndMarkProcessed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	in := b.inbox(t)
-	err := pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+	in := b.Inbox(t)
+	err := pgx.BeginFunc(t.Context(), b.Pool, func(tx pgx.Tx) error {
 		processed, err := in.IsProcessed(t.Context(), tx, "id-1")
 		require.NoError(t, err)
 		require.False(t, processed)
@@ -170,7 +163,7 @@ func TestIsProcessedAndMarkProcessed(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	outcome, err := in.Process(t.Context(), "id-1", b.note("id-1"))
+	outcome, err := in.Process(t.Context(), "id-1", b.Note("id-1"))
 	require.NoError(t, err)
 	require.Equal(t, inbox.Duplicate, outcome)
 }

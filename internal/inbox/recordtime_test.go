@@ -33,9 +33,9 @@ func TestARecordOfAnyTimeCanBeGivenUp(t *testing.T) {
 		origin, _ := cloudevent.OriginFrom(msg.Context())
 		origin.Time = row.at
 		msg.SetContext(cloudevent.WithOrigin(t.Context(), origin))
-		require.NoError(t, b.deliver(t, msg, effect))
+		require.NoError(t, b.Deliver(t, msg, effect))
 		var kept *time.Time
-		require.NoError(t, b.pool.QueryRow(t.Context(),
+		require.NoError(t, b.Pool.QueryRow(t.Context(),
 			`select record_time at time zone 'UTC' from dead_letter where record_offset = $1`, i).Scan(&kept))
 		require.Equal(t, row.kept, kept, "%s", row.at)
 	}

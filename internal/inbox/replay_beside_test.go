@@ -25,7 +25,7 @@ import (
 func TestReplaysBesideTwoOwners(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)
-	shared.exec(t, `alter table ledger add column key text, add column version bigint`)
+	shared.Exec(t, `alter table ledger add column key text, add column version bigint`)
 	rapid.Check(t, func(rt *rapid.T) {
 		b := shared.again(t)
 		var events []cloudevent.Event
@@ -63,13 +63,13 @@ func TestReplaysBesideTwoOwners(t *testing.T) {
 			return inbox.Queue(ctx, tx, `insert into ledger (event_id, key, version) values ($1, $2, $3)`,
 				e.ID, e.Key, e.Version)
 		})
-		b.cfg.Versioned, b.cfg.Handler, b.cfg.MaxAttempts, b.cfg.MaxReplays = true, mux.Produce, 2, 1000
-		b.cfg.OnGap = rapid.SampledFrom([]inbox.GapPolicy{inbox.GapAllow, inbox.GapPark}).Draw(rt, "on gap")
+		b.Config.Versioned, b.Config.Handler, b.Config.MaxAttempts, b.Config.MaxReplays = true, mux.Produce, 2, 1000
+		b.Config.OnGap = rapid.SampledFrom([]inbox.GapPolicy{inbox.GapAllow, inbox.GapPark}).Draw(rt, "on gap")
 		var all errgroup.Group
 		owners := make([]*inbox.Inbox, 2)
 		for n := range owners {
-			b.cfg.Batch = rapid.IntRange(1, 6).Draw(rt, "batch")
-			owners[n] = b.inbox(t)
+			b.Config.Batch = rapid.IntRange(1, 6).Draw(rt, "batch")
+			owners[n] = b.Inbox(t)
 			all.Go(func() error {
 				msgs := make([]*message.Message, len(events))
 				for i, e := range events {
@@ -93,7 +93,7 @@ func TestReplaysBesideTwoOwners(t *testing.T) {
 		report, err := owners[1].Replay(t.Context(), deadletter.Filter{}, inbox.ReplayOptions{By: "ana"})
 		require.NoError(rt, err)
 		require.Empty(rt, report.Problems)
-		require.Zero(rt, b.count(t, `select count(*) from dead_letter where state = 'waiting'`))
+		require.Zero(rt, b.Count(t, `select count(*) from dead_letter where state = 'waiting'`))
 		b.requireOnceInOrder(t, len(events))
 	})
 }

@@ -25,7 +25,7 @@ func ward(t *testing.T) (*clinic, []cloudevent.Event) {
 		events = append(events, sick(key, 1, "bad"), v(key, 2), v(key, 3))
 	}
 	c.deliver(t, events...)
-	require.Equal(t, len(events), c.count(t, `select count(*) from dead_letter where state = 'waiting'`))
+	require.Equal(t, len(events), c.Count(t, `select count(*) from dead_letter where state = 'waiting'`))
 	c.heal()
 	return c, events
 }
@@ -35,10 +35,10 @@ func ward(t *testing.T) (*clinic, []cloudevent.Event) {
 func (c *clinic) requireHealed(t *testing.T, letters int) {
 	t.Helper()
 	c.requireOnceInOrder(t, letters)
-	require.Equal(t, letters, c.count(t, `select count(*) from dead_letter
+	require.Equal(t, letters, c.Count(t, `select count(*) from dead_letter
 		where state = 'replayed' and outcome = 'applied' and replays = 0`), "and a death is no failure")
-	require.Equal(t, letters, c.count(t, `select count(*) from operator_action where verb = 'replay'`))
-	require.Equal(t, letters, c.count(t, `select count(distinct subject) from operator_action where verb = 'replay'`))
+	require.Equal(t, letters, c.Count(t, `select count(*) from operator_action where verb = 'replay'`))
+	require.Equal(t, letters, c.Count(t, `select count(distinct subject) from operator_action where verb = 'replay'`))
 }
 
 // A replay is killed at each of its steps, with the first letter, in the middle of a key and at another one, and run
@@ -82,7 +82,7 @@ func TestTwoReplaysAtOnce(t *testing.T) {
 			stopped.Await(t, 1, crashtest.Frozen)
 			other := crashtest.Start(t, second)
 			require.Eventually(t, func() bool {
-				return c.count(t, `select count(*) from pg_stat_activity
+				return c.Count(t, `select count(*) from pg_stat_activity
 					where datname = current_database() and wait_event_type = 'Lock'`) > 0
 			}, waitLimit, pollEvery, "the other one waits for the letter")
 			stopped.Thaw(t)

@@ -51,8 +51,8 @@ func TestAForgottenEventThatIsRefusedIsNotReplayed(t *testing.T) {
 	c, wrong := strict(t)
 	e := v("a", 1)
 	c.deliver(t, e)
-	c.exec(t, `delete from inbox`)
-	c.exec(t, `update inbox_horizon set remembers_from = now() + interval '1 day'`)
+	c.Exec(t, `delete from inbox`)
+	c.Exec(t, `update inbox_horizon set remembers_from = now() + interval '1 day'`)
 	*wrong = true
 	require.Equal(t, []inbox.Outcome{inbox.Dead}, c.deliver(t, e))
 	*wrong = false

@@ -37,13 +37,13 @@ func TestADeadLetterHoldsItsKeyUntilItIsReplayed(t *testing.T) {
 			report := c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed})
 			require.Equal(t, inbox.ReplayReport{Matched: 3, Keys: 1, Applied: 3}, report, "what was parked follows")
 			c.requireEffects(t, a[0], b[0], b[1], a[1], a[2], a[3])
-			require.Equal(t, 4, c.count(t, `select version from inbox_watermark where key = 'a'`))
+			require.Equal(t, 4, c.Count(t, `select version from inbox_watermark where key = 'a'`))
 
 			require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, a[4]), "the key flows")
 			require.Equal(t, inbox.ReplayReport{}, c.replay(t, deadletter.Filter{}), "nothing is left")
 			require.Equal(t, []inbox.Outcome{inbox.Duplicate, inbox.Duplicate}, c.deliver(t, a[1], a[2]))
 			c.requireEffects(t, a[0], b[0], b[1], a[1], a[2], a[3], a[4])
-			require.Equal(t, 3, c.count(t, `select count(*) from operator_action
+			require.Equal(t, 3, c.Count(t, `select count(*) from operator_action
 				where verb = 'replay' and operator = 'ana' and reason = 'fixed' and before = 'waiting'
 					and after = 'replayed' and detail ->> 'outcome' = 'applied'`))
 		})
@@ -64,7 +64,7 @@ func TestAKeyStopsAtItsFirstFailureAndOthersGoOn(t *testing.T) {
 	require.Equal(t, []string{a[1].ID, inbox.CodeHandlerFailed},
 		[]string{report.Problems[0].EventID, report.Problems[0].Code})
 	c.requireEffects(t, a[0], b[0], b[1])
-	require.Equal(t, []string{a[1].ID + " handler_failed 2 1", a[2].ID + " parked_behind 1 0"}, c.list(t,
+	require.Equal(t, []string{a[1].ID + " handler_failed 2 1", a[2].ID + " parked_behind 1 0"}, c.List(t,
 		`select event_id || ' ' || code || ' ' || attempts || ' ' || replays from dead_letter where state = 'waiting'
 		order by version`))
 	c.heal()
@@ -82,7 +82,7 @@ func TestAReplayIsNeverOverNewerState(t *testing.T) {
 	c.heal()
 	require.Equal(t, inbox.ReplayReport{Matched: 1, Keys: 1, Stale: 1}, c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t, next)
-	require.Equal(t, []string{"replayed stale"}, c.list(t, `select state || ' ' || outcome from dead_letter`))
+	require.Equal(t, []string{"replayed stale"}, c.List(t, `select state || ' ' || outcome from dead_letter`))
 }
 
 func TestWhatDoesNotHoldItsKey(t *testing.T) {
@@ -91,13 +91,13 @@ func TestWhatDoesNotHoldItsKey(t *testing.T) {
 	first, second := v("a", 1), v("a", 2)
 	old := at(time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC))
 	old.Key, old.Version = "a", 1
-	c.exec(t, `update inbox_horizon set remembers_from = '2020-01-01'`)
+	c.Exec(t, `update inbox_horizon set remembers_from = '2020-01-01'`)
 	c.deliver(t, first, payload(first, `{"value":"other"}`), old)
 	broken := v("a", 2)
 	broken.Source = ""
 	c.deliver(t, broken)
 	require.Equal(t, []string{"id_conflict", "too_old", "missing_source"},
-		c.list(t, `select code from dead_letter where not holds order by id`))
+		c.List(t, `select code from dead_letter where not holds order by id`))
 	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, second))
 
 	report := c.replay(t, deadletter.Filter{})
@@ -106,12 +106,12 @@ func TestWhatDoesNotHoldItsKey(t *testing.T) {
 		codes[i] = p.Outcome + " " + p.Code
 	}
 	require.ElementsMatch(t, []string{"refused id_conflict", "refused too_old", "refused missing_source"}, codes)
-	require.Equal(t, 3, c.count(t, `select count(*) from dead_letter where state = 'waiting' and replays = 0`))
+	require.Equal(t, 3, c.Count(t, `select count(*) from dead_letter where state = 'waiting' and replays = 0`))
 	c.requireEffects(t, first, second)
 
 	forcedOne := c.replay(t, deadletter.Filter{Code: inbox.CodeTooOld}, forced)
 	require.Equal(t, 1, forcedOne.Stale, "the version guard still holds")
-	require.Equal(t, 1, c.count(t, `select count(*) from operator_action where detail ->> 'forced' = 'true'`))
+	require.Equal(t, 1, c.Count(t, `select count(*) from operator_action where detail ->> 'forced' = 'true'`))
 }
 
 // What the inbox has forgotten is known by its letter, if its id was taken with it.
@@ -121,8 +121,8 @@ func TestALetterOutlivesTheMemoryOfTheInbox(t *testing.T) {
 	e := sick("a", 1, "bad")
 	c.fall("bad")
 	c.deliver(t, e)
-	c.exec(t, `delete from inbox`)
-	c.exec(t, `update inbox_horizon set remembers_from = now() + interval '1 day'`)
+	c.Exec(t, `delete from inbox`)
+	c.Exec(t, `update inbox_horizon set remembers_from = now() + interval '1 day'`)
 	c.heal()
 	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
 	require.Equal(t, []inbox.Outcome{inbox.Expired}, c.deliver(t, e))
@@ -158,7 +158,7 @@ func TestWhatWaitsBehindAnUnpickedLetterIsRefused(t *testing.T) {
 		require.Equal(t, inbox.CodeBehind, report.Problems[0].Code)
 	}
 	c.requireEffects(t)
-	_, err := deadletter.NewStore(c.pool).Discard(t.Context(), deadletter.Filter{EventID: first.ID},
+	_, err := deadletter.NewStore(c.Pool).Discard(t.Context(), deadletter.Filter{EventID: first.ID},
 		deadletter.Change{By: "ana"})
 	require.NoError(t, err)
 	require.Equal(t, 1, c.replay(t, deadletter.Filter{EventID: second.ID}).Applied, "a discard releases the key")
@@ -206,8 +206,8 @@ func TestAReplayIsForOneConsumer(t *testing.T) {
 	c.deliver(t, e)
 	c.heal()
 	mine := c.in
-	c.cfg.Consumer = "other"
-	c.in = c.inbox(t)
+	c.Config.Consumer = "other"
+	c.in = c.Inbox(t)
 	c.deliver(t, e)
 	require.Equal(t, inbox.ReplayReport{}, c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t, e)
@@ -222,7 +222,7 @@ func TestAReplayIsForOneConsumer(t *testing.T) {
 func TestAnEditedLetterIsReplayed(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
-	store := deadletter.NewStore(c.pool)
+	store := deadletter.NewStore(c.Pool)
 	e := payload(v("a", 1), `{"value":[]}`)
 	c.deliver(t, e)
 	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Failed)
@@ -259,7 +259,7 @@ func TestAnEditedLetterIsReplayed(t *testing.T) {
 func TestAnUndecodableRecordNeedsAnEdit(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
-	store := deadletter.NewStore(c.pool)
+	store := deadletter.NewStore(c.Pool)
 	e := v("a", 1)
 	right := e.Message()
 	e.ID = ""
@@ -274,7 +274,7 @@ func TestAnUndecodableRecordNeedsAnEdit(t *testing.T) {
 	_, err = store.Edit(t.Context(), letters[0].ID, deadletter.Edit{Headers: &headers}, deadletter.Change{By: "ben"})
 	require.NoError(t, err)
 	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
-	require.Equal(t, 1, c.effects(t, right.UUID))
+	require.Equal(t, 1, c.Effects(t, right.UUID))
 	e.ID = right.UUID
 	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, e), "its id is taken")
 }
@@ -291,7 +291,7 @@ func TestADamagedBatchIsMendedByHand(t *testing.T) {
 	}))
 	_, err := c.in.BatchMiddleware(c.next)(t.Context(), []*message.Message{msg})
 	require.NoError(t, err)
-	store := deadletter.NewStore(c.pool)
+	store := deadletter.NewStore(c.Pool)
 	letters, err := store.List(t.Context(), deadletter.Filter{Code: "unreadable"})
 	require.NoError(t, err)
 	require.Len(t, letters, 1)

@@ -54,14 +54,14 @@ func TestWhatMayEndAProcessIsResumedAlone(t *testing.T) {
 		cfg.RetryMin, cfg.RetryMax = pollEvery, pollEvery
 		cfg.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
-	handler := c.cfg.Handler
-	c.cfg.Handler = nil // its process ended before it could take up anything
-	c.in = c.inbox(t)
+	handler := c.Config.Handler
+	c.Config.Handler = nil // its process ended before it could take up anything
+	c.in = c.Inbox(t)
 	come := []cloudevent.Event{v("a", 1), v("a", 3), v("a", 2), v("b", 1)}
 	c.deliver(t, come[:3]...)
-	c.exec(t, `update dead_letter set attempts = 2`)
-	c.cfg.Handler = handler
-	c.in = c.inbox(t)
+	c.Exec(t, `update dead_letter set attempts = 2`)
+	c.Config.Handler = handler
+	c.in = c.Inbox(t)
 
 	atWork, release := make(chan struct{}), make(chan struct{})
 	next := c.next
@@ -86,31 +86,31 @@ func TestWhatMayEndAProcessIsResumedAlone(t *testing.T) {
 				close(release)
 			}
 		}
-		return c.count(t, `select count(*) from dead_letter where state = 'waiting'`) == 0
+		return c.Count(t, `select count(*) from dead_letter where state = 'waiting'`) == 0
 	})
 	require.NoError(t, <-delivered)
 	c.requireEffects(t, come[0], come[2], come[3], come[1])
-	require.Equal(t, 3, c.count(t, `select attempts from dead_letter`), "attempts that did not begin do not count")
+	require.Equal(t, 3, c.Count(t, `select attempts from dead_letter`), "attempts that did not begin do not count")
 }
 
 // A key with very many parked events does not stop its partition: the rounds take up what is left.
 func TestAPartitionWaitsOnlySoLongForAKey(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.ResumeEvery = pollEvery })
-	handler := c.cfg.Handler
+	handler := c.Config.Handler
 	slow := sick("a", 3, "slow")
-	c.cfg.Handler = func(m *message.Message) ([]*message.Message, error) {
+	c.Config.Handler = func(m *message.Message) ([]*message.Message, error) {
 		if m.UUID == slow.ID {
-			c.exec(t, `select pg_sleep(1.1)`)
+			c.Exec(t, `select pg_sleep(1.1)`)
 		}
 		return handler(m)
 	}
-	c.in = c.inbox(t)
+	c.in = c.Inbox(t)
 	come := []cloudevent.Event{v("a", 1), slow, v("a", 4), v("a", 2), v("a", 5)}
 	c.deliver(t, come[:4]...)
 	require.Equal(t, []inbox.Outcome{inbox.Parked}, c.deliver(t, come[4]), "it keeps its place behind what is left")
 	c.requireEffects(t, come[0], come[3], come[1])
-	c.rounds(t, func() bool { return c.count(t, `select count(*) from dead_letter where state = 'waiting'`) == 0 })
+	c.rounds(t, func() bool { return c.Count(t, `select count(*) from dead_letter where state = 'waiting'`) == 0 })
 	c.requireEffects(t, come[0], come[3], come[1], come[2], come[4])
 }
 
@@ -118,16 +118,16 @@ func TestAPartitionWaitsOnlySoLongForAKey(t *testing.T) {
 func TestAKeyThatCannotGoOnKeepsNoOtherWaiting(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.ResumeEvery = pollEvery })
-	handler := c.cfg.Handler
-	c.cfg.Handler = nil
-	c.in = c.inbox(t)
+	handler := c.Config.Handler
+	c.Config.Handler = nil
+	c.in = c.Inbox(t)
 	come := []cloudevent.Event{v("a", 1), sick("a", 3, "down"), v("a", 2), v("b", 1), v("b", 3), v("b", 2)}
 	c.deliver(t, come...)
 	c.sick.Store(&map[string]error{"down": failure.AsTransient(errSick)})
-	c.cfg.Handler = handler
-	c.in = c.inbox(t)
-	c.rounds(t, func() bool { return c.count(t, `select count(*) from dead_letter where state = 'waiting'`) == 1 })
+	c.Config.Handler = handler
+	c.in = c.Inbox(t)
+	c.rounds(t, func() bool { return c.Count(t, `select count(*) from dead_letter where state = 'waiting'`) == 1 })
 	c.requireEffects(t, come[0], come[2], come[3], come[5], come[4])
-	require.Equal(t, []string{"version_gap 3"}, c.list(t,
+	require.Equal(t, []string{"version_gap 3"}, c.List(t,
 		`select code || ' ' || version from dead_letter where state = 'waiting'`))
 }

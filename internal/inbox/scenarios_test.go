@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/cloudevent"
@@ -30,28 +29,6 @@ func versions(key string, numbers ...int64) func() []cloudevent.Event {
 		}
 		return events
 	}
-}
-
-func named(id, key string) cloudevent.Event {
-	e := newEvent()
-	e.ID, e.Key = id, key
-	return e
-}
-
-// at is an event whose UUIDv7 says that time.
-func at(when time.Time) cloudevent.Event {
-	e := newEvent()
-	e.ID = idAt(when)
-	return e
-}
-
-func idAt(when time.Time) string {
-	u := uuid.Must(uuid.NewV7())
-	ms := when.UnixMilli()
-	for i := range 6 {
-		u[i] = byte(ms >> (40 - 8*i))
-	}
-	return u.String()
 }
 
 func payload(e cloudevent.Event, data string) cloudevent.Event {

@@ -34,12 +34,12 @@ func TestLostConnectionsChangeNothing(t *testing.T) {
 		var pool *pgxpool.Pool
 		severed := shared.play(t, batch, func(c *inbox.Config) {
 			configure(c)
-			pool = newBundle(shared.pool).severing(t, func([]byte) bool {
+			pool = newBundle(shared.Pool).severing(t, func([]byte) bool {
 				return ended.Load() < int64(len(events)) && lost[answers.Add(1)]
 			})
 			c.Pool, c.OnOutcome = pool, func(cloudevent.Event, inbox.Outcome) { ended.Add(1) }
 			if suspects > 0 {
-				shared.exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', $1)`, suspects)
+				shared.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', $1)`, suspects)
 			}
 		}, events)
 		pool.Close()

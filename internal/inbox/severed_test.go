@@ -19,7 +19,7 @@ import (
 // severing makes the bundle's connections break where cut says so of an answer of the server: nobody hears it.
 func (b *bundle) severing(t *testing.T, cut func(answer []byte) bool) *pgxpool.Pool {
 	t.Helper()
-	cfg := b.pool.Config()
+	cfg := b.Pool.Config()
 	dial := cfg.ConnConfig.DialFunc
 	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
@@ -28,7 +28,7 @@ func (b *bundle) severing(t *testing.T, cut func(answer []byte) bool) *pgxpool.P
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	b.cfg.Pool = pool
+	b.Config.Pool = pool
 	return pool
 }
 
@@ -60,8 +60,8 @@ func TestAReplayWhoseCommitIsNotAnswered(t *testing.T) {
 	c.heal()
 	var lost atomic.Bool
 	c.severing(t, func(answer []byte) bool { return isCommitted(answer) && lost.CompareAndSwap(false, true) })
-	c.cfg.MaxAttempts = 2
-	c.in, c.seen = c.inbox(t), nil
+	c.Config.MaxAttempts = 2
+	c.in, c.seen = c.Inbox(t), nil
 	report := c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed})
 	require.True(t, lost.Load())
 	require.Equal(t, inbox.ReplayReport{Matched: 3, Keys: 2, Applied: 3}, report)

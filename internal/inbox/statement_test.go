@@ -49,7 +49,7 @@ func TestAProcessThatDiesAroundAnyStatement(t *testing.T) {
 				job := b.job(traffic(12))
 				job.Batch = story.batch
 				if story.suspect {
-					b.exec(t, `insert into inbox_owner (consumer, topic, partition, owner, in_flight)
+					b.Exec(t, `insert into inbox_owner (consumer, topic, partition, owner, in_flight)
 						values ('test', 'topic-1', 0, 'somebody who died', 8)`)
 				}
 				armed := job
@@ -59,9 +59,9 @@ func TestAProcessThatDiesAroundAnyStatement(t *testing.T) {
 				}
 				require.NoError(t, crashtest.Start(t, job).Wait(t))
 				b.requireOnceInOrder(t, 12)
-				require.Equal(t, []string{"id_conflict"}, b.list(t, `select code from dead_letter`))
-				require.Zero(t, b.count(t, `select count(*) from inbox_attempt`))
-				require.Zero(t, b.count(t, `select count(*) from inbox_owner`), "the last one stopped cleanly")
+				require.Equal(t, []string{"id_conflict"}, b.List(t, `select code from dead_letter`))
+				require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
+				require.Zero(t, b.Count(t, `select count(*) from inbox_owner`), "the last one stopped cleanly")
 			})
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/cloudevent"
@@ -42,16 +41,16 @@ func TestScenarios(t *testing.T) {
 // play runs the scenario with so many events per transaction; 0 is the Router's middleware.
 func (s scenario) play(t *testing.T, b *bundle, batch int) {
 	if s.before != "" {
-		_, err := b.pool.Exec(t.Context(), s.before)
+		_, err := b.Pool.Exec(t.Context(), s.before)
 		require.NoError(t, err)
 	}
-	b.cfg.MaxAttempts, b.cfg.Batch = 2, max(batch, 1)
+	b.Config.MaxAttempts, b.Config.Batch = 2, max(batch, 1)
 	if s.configure != nil {
-		s.configure(&b.cfg)
+		s.configure(&b.Config)
 	}
 	var outcomes []inbox.Outcome
 	var seen []string
-	b.cfg.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
+	b.Config.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
 		outcomes, seen = append(outcomes, o), append(seen, e.ID)
 	}
 	handler := s.handler
@@ -74,11 +73,11 @@ func (s scenario) play(t *testing.T, b *bundle, batch int) {
 	for _, i := range s.effects {
 		effects = append(effects, ids[i])
 	}
-	require.Equal(t, effects, b.list(t, `select event_id from ledger order by n`))
-	require.Equal(t, orEmpty(s.letters), b.list(t, `select code from dead_letter where class <> 'parked' order by id`))
-	require.Equal(t, orEmpty(s.parked), b.list(t, `select code from dead_letter where class = 'parked' order by id`))
+	require.Equal(t, effects, b.List(t, `select event_id from ledger order by n`))
+	require.Equal(t, append([]string{}, s.letters...), b.List(t, `select code from dead_letter where class <> 'parked' order by id`))
+	require.Equal(t, append([]string{}, s.parked...), b.List(t, `select code from dead_letter where class = 'parked' order by id`))
 	require.Equal(t, int(s.watermark),
-		b.count(t, `select coalesce(max(version), 0) from inbox_watermark where key = 'key-1'`))
+		b.Count(t, `select coalesce(max(version), 0) from inbox_watermark where key = 'key-1'`))
 
 	// Everything again, as after a crash before the offsets: nothing new comes of it.
 	outcomes = nil
@@ -91,8 +90,8 @@ func (s scenario) play(t *testing.T, b *bundle, batch int) {
 	b.run(t, batch, handler, msgs)
 	require.Len(t, outcomes, len(events))
 	require.NotContains(t, outcomes, inbox.Applied)
-	require.Equal(t, effects, b.list(t, `select event_id from ledger order by n`))
-	require.Equal(t, len(s.letters)+len(s.parked), b.count(t, `select count(*) from dead_letter`))
+	require.Equal(t, effects, b.List(t, `select event_id from ledger order by n`))
+	require.Equal(t, len(s.letters)+len(s.parked), b.Count(t, `select count(*) from dead_letter`))
 }
 
 // run hands over the messages in the face that the batch size stands for.
@@ -101,7 +100,7 @@ func (b *bundle) run(t *testing.T, batch int, handler handlerFunc, msgs []*messa
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testEvent, handler)
 	next := func(m *message.Message) ([]*message.Message, error) { return nil, mux.HandlerFunc(m) }
-	in := b.inbox(t)
+	in := b.Inbox(t)
 	if batch == 0 {
 		for _, m := range msgs {
 			_, err := in.Middleware(next)(m)
@@ -113,20 +112,4 @@ func (b *bundle) run(t *testing.T, batch int, handler handlerFunc, msgs []*messa
 		require.Equal(t, len(msgs), handled)
 	}
 	require.NoError(t, in.Close(t.Context()))
-}
-
-func (b *bundle) list(t *testing.T, sql string, args ...any) []string {
-	t.Helper()
-	rows, err := b.pool.Query(t.Context(), sql, args...)
-	require.NoError(t, err)
-	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-	return orEmpty(list)
-}
-
-func orEmpty(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
 }

@@ -63,14 +63,14 @@ func TestAPlainHandlerOnWatermillKafka(t *testing.T) {
 	good, bad := newEvent(), newEvent()
 	bad.Key, bad.Extensions = "key-2", map[string]string{"x": "1"}
 	publishPlain(t, brokers, topic, good, bad)
-	b.cfg.Group = "local.stock"
+	b.Config.Group = "local.stock"
 	outcomes := make(chan inbox.Outcome, 2)
-	b.cfg.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o }
+	b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o }
 	_, outside := inbox.TxFromContext(t.Context())
 	_, event := inbox.EventFromContext(t.Context())
 	require.Equal(t, []bool{false, false}, []bool{outside, event})
 
-	routed(t, brokers, topic, b.inbox(t), func(msg *message.Message) error {
+	routed(t, brokers, topic, b.Inbox(t), func(msg *message.Message) error {
 		tx, inTx := inbox.TxFromContext(msg.Context())
 		e, isEvent := inbox.EventFromContext(msg.Context())
 		if !inTx || !isEvent || e.ID != msg.UUID {
@@ -85,14 +85,14 @@ func TestAPlainHandlerOnWatermillKafka(t *testing.T) {
 		return nil
 	})
 	require.Equal(t, []inbox.Outcome{inbox.Applied, inbox.Dead}, []inbox.Outcome{<-outcomes, <-outcomes})
-	require.Equal(t, 1, b.effects(t, good.ID))
-	require.Zero(t, b.effects(t, bad.ID), "rolled back")
+	require.Equal(t, 1, b.Effects(t, good.ID))
+	require.Zero(t, b.Effects(t, bad.ID), "rolled back")
 
-	require.Equal(t, 1, b.count(t, `select count(*) from inbox where event_id = $1 and metadata @> jsonb_build_object(
+	require.Equal(t, 1, b.Count(t, `select count(*) from inbox where event_id = $1 and metadata @> jsonb_build_object(
 		'group', 'local.stock', 'topic', $2::text, 'partition', 0, 'offset', 0)`, good.ID, topic))
 	var headers []byte
 	var recorded time.Time
-	require.NoError(t, b.pool.QueryRow(t.Context(), `select headers, record_time from dead_letter where event_id = $1
+	require.NoError(t, b.Pool.QueryRow(t.Context(), `select headers, record_time from dead_letter where event_id = $1
 		and consumer_group = 'local.stock' and topic = $2 and partition = 0 and record_offset = 1 and key = 'key-2'`,
 		bad.ID, topic).Scan(&headers, &recorded))
 	require.WithinDuration(t, time.Now(), recorded, time.Minute)
@@ -111,10 +111,10 @@ func TestSuspectsOnWatermillKafka(t *testing.T) {
 	topic := kafkatest.Topic(t, brokers, 1)
 	e := newEvent()
 	publishPlain(t, brokers, topic, e)
-	b.exec(t, `insert into inbox_owner values ('test', '`+topic+`', 0, 'one that died', 1)`)
+	b.Exec(t, `insert into inbox_owner values ('test', '`+topic+`', 0, 'one that died', 1)`)
 	counted := make(chan int, 1)
-	routed(t, brokers, topic, b.inbox(t), func(msg *message.Message) error {
-		counted <- b.count(t, `select attempts from inbox_attempt where topic = $1 and record_offset = 0`, topic)
+	routed(t, brokers, topic, b.Inbox(t), func(msg *message.Message) error {
+		counted <- b.Count(t, `select attempts from inbox_attempt where topic = $1 and record_offset = 0`, topic)
 		return nil
 	})
 	require.Equal(t, 1, <-counted)

@@ -1,4 +1,4 @@
-package inbox
+package retention
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package inbox
+package retention
 
 import (
 	"context"
@@ -6,12 +6,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-)
 
-// Querier is a pool, a connection or a transaction.
-type Querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
+	"example.com/twinbox/internal/audit"
+)
 
 // Stats is what an inbox holds, for all consumers of its database.
 type Stats struct {
@@ -26,7 +23,7 @@ select h.remembers_from,
 from public.inbox_horizon h`
 
 // ReadStats reads the stats at the cost of a few rows, however much the inbox holds.
-func ReadStats(ctx context.Context, q Querier) (Stats, error) {
+func ReadStats(ctx context.Context, q audit.Querier) (Stats, error) {
 	var s Stats
 	rows, err := q.Query(ctx, readStats)
 	if err != nil {

@@ -1,4 +1,4 @@
-package inbox_test
+package retention_test
 
 import (
 	"bytes"
@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/inboxtest"
+	"example.com/twinbox/internal/inbox/retention"
 )
 
 // Making and dropping partitions locks them against writers, dropping locks all of the inbox. While a transaction that
@@ -18,39 +19,39 @@ func TestTheJanitorGivesWay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.split(t, 4)
-	b.exec(t, `drop table inbox_`+b.today.AddDate(0, 0, 7).Format("20060102"))
+	b.Exec(t, `drop table inbox_`+b.today.AddDate(0, 0, 7).Format("20060102"))
 	limits := b.watchLimits(t)
 	var log bytes.Buffer
-	j := b.janitor(t, day, func(c *inbox.JanitorConfig) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
-	in := b.inbox(t)
-	b.exec(t, `update inbox_janitor set due_at = 'epoch'`)
+	j := b.janitor(t, day, func(c *retention.Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	in := b.Inbox(t)
+	b.Exec(t, `update inbox_janitor set due_at = 'epoch'`)
 
-	busy, err := b.pool.Begin(t.Context())
+	busy, err := b.Pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = busy.Rollback(context.WithoutCancel(t.Context())) }() // is over, if all went well
 	_, err = busy.Exec(t.Context(), `lock table inbox in row exclusive mode`)
 	require.NoError(t, err)
-	patient, cancel := context.WithTimeout(t.Context(), waitLimit)
+	patient, cancel := context.WithTimeout(t.Context(), inboxtest.WaitLimit)
 	defer cancel()
 	group, ctx := errgroup.WithContext(patient)
-	var round inbox.Round
+	var round retention.Round
 	group.Go(func() (err error) {
 		round, err = j.Tidy(ctx)
 		return err
 	})
-	other := newEvent().ID
+	other := inboxtest.NewEvent().ID
 	group.Go(func() error {
-		_, err := in.Process(ctx, other, b.note(other))
+		_, err := in.Process(ctx, other, b.Note(other))
 		return err
 	})
 	require.NoError(t, group.Wait())
-	require.Equal(t, inbox.Round{Led: true}, round)
+	require.Equal(t, retention.Round{Led: true}, round)
 	require.Contains(t, log.String(), "inbox partition not created, the inbox is in use")
 	require.Contains(t, log.String(), "inbox partition not dropped, the inbox is in use")
-	require.Equal(t, 1, b.effects(t, other), "others write meanwhile")
+	require.Equal(t, 1, b.Effects(t, other), "others write meanwhile")
 
 	require.NoError(t, busy.Rollback(t.Context()))
-	require.Equal(t, inbox.Round{Led: true, Created: 1, Dropped: 3}, b.tidy(t, j), "at the next round")
+	require.Equal(t, retention.Round{Led: true, Created: 1, Dropped: 3}, b.tidy(t, j), "at the next round")
 	require.Equal(t, []string{
 		"CREATE TABLE 500ms", "ALTER TABLE 500ms", "DROP TABLE 500ms", "DROP TABLE 500ms", "DROP TABLE 500ms",
 	}, limits())
@@ -59,12 +60,12 @@ func TestTheJanitorGivesWay(t *testing.T) {
 // watchLimits notes how long each change of a table would have waited for a lock.
 func (b *bundle) watchLimits(t *testing.T) func() []string {
 	t.Helper()
-	b.exec(t, `
+	b.Exec(t, `
 		create table public.limits (n int generated always as identity, limited text);
 		create function public.note_limit() returns event_trigger language plpgsql as $$
 		begin
 			insert into public.limits (limited) values (tg_tag || ' ' || current_setting('lock_timeout'));
 		end $$;
 		create event trigger note_limit on ddl_command_start execute function public.note_limit()`)
-	return func() []string { return b.list(t, `select limited from public.limits order by n`) }
+	return func() []string { return b.List(t, `select limited from public.limits order by n`) }
 }

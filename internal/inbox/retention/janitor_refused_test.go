@@ -1,4 +1,4 @@
-package inbox_test
+package retention_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/retention"
 )
 
 // Of two instances one is refused and the other one leads the round in which all is well: both say so, each time.
@@ -17,11 +17,11 @@ func TestEveryJanitorKnowsWhetherOneWasRefused(t *testing.T) {
 	b := setup(t)
 	reach := 2 * day
 	first, second := b.watched(t, &reach), b.watched(t, &reach)
-	b.exec(t, `update inbox_janitor set due_at = 'epoch'`)
+	b.Exec(t, `update inbox_janitor set due_at = 'epoch'`)
 	require.InDelta(t, 1, first(), 0)
 	require.InDelta(t, 1, second(), 0, "which found nothing to do")
 	reach = 0
-	b.exec(t, `update inbox_janitor set due_at = 'epoch'`)
+	b.Exec(t, `update inbox_janitor set due_at = 'epoch'`)
 	require.InDelta(t, 0, second(), 0)
 	require.InDelta(t, 0, first(), 0)
 }
@@ -31,10 +31,10 @@ func (b *bundle) watched(t *testing.T, reach *time.Duration) func() float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	var looked context.CancelFunc
-	j := b.janitor(t, day, func(c *inbox.JanitorConfig) {
+	j := b.janitor(t, day, func(c *retention.Config) {
 		c.Registerer = registry
 		c.Redelivery = func(context.Context) (time.Duration, error) { return *reach, nil }
-		c.OnRound = func(_ inbox.Round, err error) {
+		c.OnRound = func(_ retention.Round, err error) {
 			require.NoError(t, err)
 			looked()
 		}

@@ -1,4 +1,4 @@
-package inbox
+package retention
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // Requirements are the settings outside the inbox that its promise rests on.
 type Requirements struct {
-	// Retention is how long the inbox remembers; see [JanitorConfig].
+	// Retention is how long the inbox remembers; see [Config].
 	Retention time.Duration
 	// Topics are the topics consumed, and TopicRetention asks the broker how long one keeps records: its own setting,
 	// not the one it was created with. Negative means for ever.
@@ -113,7 +113,7 @@ func contains(group, environment string) bool {
 
 const forever = time.Duration(1<<63 - 1)
 
-// Redelivery is how far back an event of the topics may be delivered again; it is made for [JanitorConfig].
+// Redelivery is how far back an event of the topics may be delivered again; it is made for [Config].
 func (r Requirements) Redelivery(ctx context.Context) (time.Duration, error) {
 	var reach time.Duration
 	var errs []error

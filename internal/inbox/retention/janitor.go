@@ -1,4 +1,4 @@
-package inbox
+package retention
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// JanitorConfig says how long a database's inbox remembers. Pool and Retention are required.
-type JanitorConfig struct {
+// Config says how long a database's inbox remembers. Pool and Retention are required.
+type Config struct {
 	Pool *pgxpool.Pool
 	// Retention is how long an event is remembered, counted from its own time. Whole days are forgotten at once, so
 	// it is up to a day more.
@@ -37,7 +37,7 @@ type JanitorConfig struct {
 	Registerer prometheus.Registerer
 }
 
-func (c JanitorConfig) withDefaults() JanitorConfig {
+func (c Config) withDefaults() Config {
 	if c.DaysAhead == 0 {
 		c.DaysAhead = 7
 	}
@@ -56,7 +56,7 @@ func (c JanitorConfig) withDefaults() JanitorConfig {
 	return c
 }
 
-func (c JanitorConfig) validate() error {
+func (c Config) validate() error {
 	var errs []error
 	if c.Pool == nil {
 		errs = append(errs, errors.New("inbox janitor: pool is missing"))
@@ -72,19 +72,23 @@ func (c JanitorConfig) validate() error {
 // number of instances may run; one of them works at a time, by a lease on the database's clock. The work of a round is
 // bounded: what is left is done in the next one.
 type Janitor struct {
-	cfg     JanitorConfig
+	cfg     Config
 	name    string
 	log     *slog.Logger
-	metrics *janitorMetrics
+	metrics *metrics
 }
 
-// NewJanitor checks the configuration and opens nothing.
-func NewJanitor(cfg JanitorConfig) (*Janitor, error) {
+// New checks the configuration and opens nothing.
+func New(cfg Config) (*Janitor, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Janitor{cfg: cfg, name: rand.Text(), log: cfg.Log, metrics: newJanitorMetrics(cfg.Registerer)}, nil
+	m, err := newMetrics(cfg.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	return &Janitor{cfg: cfg, name: rand.Text(), log: cfg.Log, metrics: m}, nil
 }
 
 // Round is what one look came to.

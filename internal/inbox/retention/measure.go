@@ -1,20 +1,26 @@
-package inbox
+package retention
 
 import (
 	"context"
+	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-type janitorMetrics struct {
+type metrics struct {
 	bytes, rows, partitions, oldest, future, parked, refused prometheus.Gauge
 }
 
-func newJanitorMetrics(registerer prometheus.Registerer) *janitorMetrics {
+func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
+	var errs []error
 	gauge := func(name, help string) prometheus.Gauge {
-		return register(registerer, prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help}))
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+		if registerer != nil {
+			errs = append(errs, registerer.Register(g))
+		}
+		return g
 	}
-	return &janitorMetrics{
+	m := &metrics{
 		bytes:      gauge("inbox_table_bytes", "Size of the inbox with its indexes."),
 		rows:       gauge("inbox_rows", "Rows of the inbox, as the last analyze counted them."),
 		partitions: gauge("inbox_partitions", "Partitions of the inbox."),
@@ -23,6 +29,7 @@ func newJanitorMetrics(registerer prometheus.Registerer) *janitorMetrics {
 		parked:     gauge("inbox_parked_records", "Records that wait behind another of their key, 10000 at most."),
 		refused:    gauge("inbox_janitor_refused", "1 while nothing is forgotten because it might come again."),
 	}
+	return m, errors.Join(errs...)
 }
 
 const measureInbox = `

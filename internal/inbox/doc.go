@@ -28,8 +28,9 @@
 //	claim.go suspect.go attempt.go             whose a partition is, and what may have killed its last owner
 //	position.go                                how far a partition is, for the day on which the database is restored
 //	resume.go replay*.go pace.go               parked events that go on by themselves, dead letters that are replayed
-//	janitor.go partition.go forget.go          the past
-//	lookup.go stats.go metrics.go measure.go   what can be seen from outside
+//	lookup.go metrics.go                        what can be seen from outside
+//
+// What it forgets, and when it may, is package retention.
 //
 // # Why once
 //
@@ -62,7 +63,7 @@
 //	owners that overlap                  TestAnOwnerThatWasStopped
 //	each outcome, alone and in batches   TestScenarios
 //	a record that kills the process      TestAPoisonRecordIsFoundByHalving, TestAPoisonRecordIsFoundAmongManyPartitions
-//	what is forgotten, and when          janitor_test.go, TestAJanitorThatDies
+//	what is forgotten, and when          package retention
 //	what comes out of order              TestEventsThatComeOutOfOrder; through both services in package e2e
 //	replays                              replay_test.go, replay_crash_test.go; beside the consumer: hold_test.go
 //

@@ -100,8 +100,8 @@ func WithCause(ctx context.Context, c Cause) context.Context {
 	return context.WithValue(ctx, CauseKey{}, &c)
 }
 
-// CauseFrom returns the cause of what is added under the context; the zero value if nothing led to it. The context's own
-// span, if it has one, is the parent, before the trace of the event that is being handled.
+// CauseFrom returns the cause of what is added under the context; the zero value if nothing led to it. The context's
+// own span, if it has one, is the parent, before the trace of the event that is being handled.
 func CauseFrom(ctx context.Context) Cause {
 	var c Cause
 	if found, ok := ctx.Value(CauseKey{}).(*Cause); ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Definition declares one version of one event: what its envelope says and, as T, the struct of its payload. An event is
-// declared once; who writes one and who handles one takes all of it from there, so neither can name the type of one
+// Definition declares one version of one event: what its envelope says and, as T, the struct of its payload. An event
+// is declared once; who writes one and who handles one takes all of it from there, so neither can name the type of one
 // event and the struct of another.
 type Definition[T any] struct{ Declaration }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/failure"
+	_ "example.com/twinbox/internal/failure/pgerrors" // what the database's errors mean
 )
 
 // Columns is what [Scan] reads, in its order.

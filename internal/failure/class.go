@@ -1,5 +1,6 @@
 // Package failure sorts errors by what to do about them: the one table that consumers, relay, API and mail sender
-// share. table.go says how it is read, the files beside it hold its rows.
+// share. table.go says how it is read, the files beside it hold its rows. What a client library's errors mean is told
+// by a package that knows it (pgerrors, kafkaerrors), which who uses the library imports.
 package failure
 
 // Class says what to do about an error.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // A Verdict is what is known of an error: its class, and a code for logs and metrics that stays the same from release
@@ -46,19 +44,14 @@ func Examine(err error) Verdict {
 			at = nil
 		}
 	}
-	if pgconn.SafeToRetry(err) && !busy(err) {
-		return rowOf("postgres_not_sent")
+	for _, l := range libraries {
+		if l.Unsent != nil {
+			if code := l.Unsent(err); code != "" {
+				return rowOf(code)
+			}
+		}
 	}
 	return noRow
-}
-
-// busy finds pgx's own error, whatever it is wrapped in.
-func busy(err error) bool {
-	unsent, is := errors.AsType[interface {
-		error
-		SafeToRetry() bool
-	}](err)
-	return is && unsent.Error() == connBusy
 }
 
 // examineNode looks at one error of a chain and at nothing below it, except where what is below gives a better code.
@@ -66,8 +59,6 @@ func examineNode(err error) (Verdict, bool) {
 	switch known := err.(type) { //nolint:errorlint // Examine unwraps
 	case *mark:
 		return rowOf("marked_" + string(known.class)), true
-	case *pgconn.ConnectError:
-		return around(known.Unwrap(), "postgres_connect"), true
 	case *net.OpError:
 		if known.Op == "dial" {
 			return around(known.Err, "net_dial"), true
@@ -82,7 +73,17 @@ func examineNode(err error) (Verdict, bool) {
 			return rowOf("outcome_unknown"), true
 		}
 	}
-	return look(codesOf(err))
+	for _, l := range libraries {
+		if l.Connecting != nil {
+			if code, inside := l.Connecting(err); code != "" {
+				return around(inside, code), true
+			}
+		}
+		if found, known := look(l.Codes(err)); known {
+			return found, true
+		}
+	}
+	return look(own.Codes(err))
 }
 
 // around sorts an error that can be nobody's fault but the connection's. What is inside gives the code if it is as

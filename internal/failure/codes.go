@@ -12,11 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	"github.com/IBM/sarama"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/puddle/v2"
 )
 
 // sentinels are errors that are compared, with the codes of their rows.
@@ -30,27 +25,9 @@ var sentinels = []struct {
 	{io.ErrUnexpectedEOF, "net_eof"},
 	{io.ErrClosedPipe, "net_closed"},
 	{net.ErrClosed, "net_closed"},
-	{pgconn.ErrConnClosed, "postgres_conn_closed"},
-	{puddle.ErrClosedPool, "postgres_pool_closed"},
-	{pgx.ErrTxClosed, "postgres_tx_closed"},
-	{pgx.ErrTxCommitRollback, "postgres_commit_rolled_back"},
-	{sarama.ErrOutOfBrokers, "kafka_out_of_brokers"},
-	{sarama.ErrBrokerNotFound, "kafka_broker_not_found"},
-	{sarama.ErrNotConnected, "kafka_not_connected"},
-	{sarama.ErrAlreadyConnected, "kafka_already_connected"},
-	{sarama.ErrClosedClient, "kafka_client_closed"},
-	{sarama.ErrShuttingDown, "kafka_client_closed"},
-	{sarama.ErrIncompleteResponse, "kafka_incomplete_response"},
-	{sarama.ErrInsufficientData, "kafka_incomplete_response"},
-	{sarama.ErrControllerNotAvailable, "kafka_no_controller"},
-	{sarama.ErrConsumerRetriesExhausted, "kafka_retries_exhausted"},
-	{sarama.ErrConsumerOffsetNotAdvanced, "kafka_damaged"},
-	{sarama.ErrDecompressedBatchTooLarge, "kafka_damaged"},
-	{sarama.ErrMessageTooLarge, "kafka_fetch_too_large"},
-	{sarama.ErrInvalidPartition, "kafka_no_partition"},
 }
 
-// codesOf names one error, from the particular to the family. Nothing: there can be no row.
+// codesOf names the errors of the standard library and of mail servers.
 func codesOf(err error) []string {
 	for _, known := range sentinels {
 		if err == known.err { //nolint:errorlint // Examine unwraps
@@ -58,12 +35,6 @@ func codesOf(err error) []string {
 		}
 	}
 	switch known := err.(type) { //nolint:errorlint // Examine unwraps
-	case *pgconn.PgError:
-		return []string{"sql_" + known.Code, "sql_" + known.Code[:min(2, len(known.Code))]}
-	case sarama.KError:
-		return []string{"kafka_" + strconv.Itoa(int(known))}
-	case sarama.PacketDecodingError:
-		return []string{"kafka_damaged"}
 	case syscall.Errno:
 		return []string{"net_" + errnoNames[known]}
 	case *net.DNSError:

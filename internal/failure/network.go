@@ -25,7 +25,7 @@ var errnoNames = map[syscall.Errno]string{
 	syscall.ENOSPC:        "ENOSPC",
 }
 
-var networkRows = []rows{
+var networkRows = []Rows{
 	{
 		Transient, "the other side is down, restarts, or has let the connection go",
 		"net_ECONNREFUSED net_ECONNRESET net_ECONNABORTED net_EPIPE net_ENOTCONN net_eof net_closed net_dial net_io",

@@ -2,7 +2,7 @@ package failure
 
 // smtpRows are a mail server's answers: by enhanced status code (RFC 3463) first, then by the three digits (RFC 5321),
 // then by the first of them.
-var smtpRows = []rows{
+var smtpRows = []Rows{
 	{Transient, "the server says: not now", "smtp_4"},
 	{Permanent, "the server says: never", "smtp_5"},
 	{

@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -12,37 +13,61 @@ type Row struct {
 	Why   string
 }
 
-// rows is one reason and the codes it holds for, separated by spaces.
-type rows struct {
-	class Class
-	why   string
-	codes string
+// Rows is one reason and the codes it holds for, separated by spaces. A code may be a family (sql_40, smtp_4): a row
+// for the single code goes before it.
+type Rows struct {
+	Class Class
+	Why   string
+	Codes string
 }
 
-// groups is the table. A code may be a family (sql_40, smtp_4): a row for the single code goes before it.
-var groups = slices.Concat(markRows, contextRows, networkRows, postgresRows, brokerRows, smtpRows)
+// NewRows returns the rows of a reason.
+func NewRows(class Class, why, codes string) Rows { return Rows{class, why, codes} }
 
-// Table lists every row, in an order for people.
+// Library is what a package knows of the errors of one client library. All but Rows and Codes is optional.
+type Library struct {
+	Rows []Rows
+	// Codes names one error, from the particular to the family, and looks at nothing below it. Nothing: it is another's.
+	Codes func(err error) []string
+	// Connecting recognises an error that can be nobody's fault but the connection's: its code, and what is inside; an
+	// empty code: it is none.
+	Connecting func(err error) (code string, inside error)
+	// Unsent gives the code of an error, wherever in its chain, that means that the server has seen nothing. It is asked
+	// last, when no code is known. Empty: it is none.
+	Unsent func(err error) (code string)
+}
+
+// own is what is known without any library. It is asked last: its errors are the most general.
+var own = Library{Rows: slices.Concat(markRows, contextRows, networkRows, smtpRows), Codes: codesOf}
+
+var (
+	libraries []Library
+	byCode    = index(map[string]Row{}, own.Rows)
+)
+
+// Register adds a library to the table. It is for the init of packages that know one, and panics for a code that the
+// table has.
+func Register(l Library) {
+	libraries = append(libraries, l)
+	byCode = index(byCode, l.Rows)
+}
+
+func index(byCode map[string]Row, all []Rows) map[string]Row {
+	for _, rows := range all {
+		for code := range strings.FieldsSeq(rows.Codes) {
+			if _, twice := byCode[code]; twice {
+				panic("failure: two rows for " + code)
+			}
+			byCode[code] = Row{code, rows.Class, rows.Why}
+		}
+	}
+	return byCode
+}
+
+// Table lists every row, in the order of the codes.
 func Table() []Row {
-	var list []Row
-	for _, group := range groups {
-		for code := range strings.FieldsSeq(group.codes) {
-			list = append(list, Row{code, group.class, group.why})
-		}
-	}
-	return list
+	return slices.SortedFunc(maps.Values(byCode), func(a, b Row) int { return strings.Compare(a.Code, b.Code) })
 }
-
-var byCode = func() map[string]Row {
-	index := map[string]Row{}
-	for _, row := range Table() {
-		if _, twice := index[row.Code]; twice {
-			panic("failure: two rows for " + row.Code)
-		}
-		index[row.Code] = row
-	}
-	return index
-}()
 
 // look takes the codes of one error, from the particular to the family, and returns the first row there is, under the
 // most particular code. An error without a row is not known.
@@ -64,13 +89,13 @@ func rowOf(code string) Verdict {
 	return Verdict{row.Class, code}
 }
 
-var markRows = []rows{
+var markRows = []Rows{
 	{Permanent, "its author knows that it is final", "marked_permanent says_permanent"},
 	{Transient, "its author knows that it passes", "marked_transient"},
 	{Transient, "it may have been done and may not: to be done again, under the same id", "outcome_unknown"},
 }
 
-var contextRows = []rows{
+var contextRows = []Rows{
 	{Cancelled, "the process stops, or the partition is another's", "context_canceled"},
 	{Unknown, "one that always runs out of time must end in the dead letters", "context_deadline"},
 }

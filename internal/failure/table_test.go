@@ -20,10 +20,11 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/puddle/v2"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/failure"
+	_ "example.com/twinbox/internal/failure/kafkaerrors"
+	_ "example.com/twinbox/internal/failure/pgerrors"
 )
 
 const (
@@ -118,7 +119,6 @@ func samples(t *testing.T) []sample {
 		{"tls_handshake", r, tls.AlertError(40)},
 		{"postgres_conn_closed", r, pgconn.ErrConnClosed},
 		{"postgres_not_sent", r, fmt.Errorf("query: %w", notSent{errNobody})},
-		{"postgres_pool_closed", c, puddle.ErrClosedPool},
 		{"postgres_tx_closed", u, pgx.ErrTxClosed},
 		{"postgres_commit_rolled_back", u, pgx.ErrTxCommitRollback},
 		{"outcome_unknown", r, unknownOutcome{errNobody}},
@@ -146,7 +146,7 @@ func samples(t *testing.T) []sample {
 // Each row of the table has an error here that meets it, and each error gets the class it must.
 func TestEveryRow(t *testing.T) {
 	t.Parallel()
-	codes := []string{"postgres_connect"} // by TestNoConnection
+	codes := []string{"postgres_connect", "postgres_pool_closed"} // by TestNoConnection and TestOnARealConnection
 	for _, one := range samples(t) {
 		require.Equal(t, failure.Verdict{Class: one.want, Code: one.code}, failure.Examine(one.err), "%v", one.err)
 		codes = append(codes, one.code)

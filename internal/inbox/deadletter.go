@@ -14,6 +14,7 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/failure"
+	_ "example.com/twinbox/internal/failure/pgerrors" // what the database's errors mean
 )
 
 // DeadPolicy says what a dead letter means for the later events of its key.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/twinbox/internal/failure"
+	_ "example.com/twinbox/internal/failure/kafkaerrors" // what a broker's errors mean
 )
 
 // progress is what the worker of a partition has got done, for those who watch it.

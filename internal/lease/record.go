@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/failure"
+	_ "example.com/twinbox/internal/failure/pgerrors" // what the database's errors mean
 )
 
 // verdict is what an attempt means for its row.

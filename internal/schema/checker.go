@@ -1,7 +1,7 @@
 // Package schema checks events: against the JSON Schema of their type, and against the rules that no schema can say.
 //
-// Both sides ask the same checker: the outbox before it commits an event, the inbox before it applies one. A payload that
-// has passed can be decoded into the struct of its definition and stored by PostgreSQL.
+// Both sides ask the same checker: the outbox before it commits an event, the inbox before it applies one. A payload
+// that has passed can be decoded into the struct of its definition and stored by PostgreSQL.
 package schema
 
 import (
@@ -100,10 +100,10 @@ func checkTime(value any) error {
 }
 
 // Validate reports whether the event keeps the contract: its type is known, its payload is JSON that every store here
-// can hold (no repeated members, no invalid UTF-8, no NUL in a string), fits the schema and says what its producer could
-// have said (see [Ruled]), and the envelope is about the payload's user and not from another service's source. Members
-// that the schema does not name are allowed, and so are a ce_dataschema and sources that no declaration knows: a later
-// build of the version may have the one, an import the other. The error is always an [*Error].
+// can hold (no repeated members, no invalid UTF-8, no NUL in a string), fits the schema and says what its producer
+// could have said (see [Ruled]), and the envelope is about the payload's user and not from another service's source.
+// Members that the schema does not name are allowed, and so are a ce_dataschema and sources that no declaration knows:
+// a later build of the version may have the one, an import the other. The error is always an [*Error].
 //
 // Writers and readers ask the same: a record that no service here could have written is refused by all of them.
 func (c *Checker) Validate(e cloudevent.Event) error {

@@ -37,13 +37,13 @@ func ourInbox(batch int, versioned bool) func(context.Context, consumption) erro
 		inbox.Handle(mux, cloudevent.Define[member](cloudevent.Declaration{Type: eventType}), registered)
 		log := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // what a line costs is measured too
 		box, err := inbox.New(inbox.Config{
-			Consumer: inboxConsumer, Pool: c.pool, Accepts: mux.Accepts, Versioned: versioned, Batch: batch, Log: log,
+			Consumer: inboxConsumer, Pool: c.pool, Handlers: mux, Versioned: versioned, Batch: batch, Log: log,
 			Registerer: prometheus.NewRegistry(),
 		})
 		if err != nil {
 			return err
 		}
-		handle := box.BatchMiddleware(mux.Produce)
+		handle := box.BatchMiddleware(mux.HandleMessage)
 		consumer, err := kafka.NewConsumer(kafka.ConsumerConfig{
 			GroupConfig: kafka.GroupConfig{
 				Config: kafka.Config{Brokers: c.brokers}, Group: c.group, DrainTimeout: 10 * time.Second,

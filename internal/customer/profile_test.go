@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/inboxtest"
 )
 
 // consume hands the service one event, as its consumer would, and returns what became of it.
@@ -19,13 +19,13 @@ func (b *bundle) consume(t *testing.T, mux *inbox.Mux, event domain.Event, versi
 	t.Helper()
 	var outcome inbox.Outcome
 	in, err := inbox.New(inbox.Config{
-		Consumer: "test", Pool: b.pool, Accepts: mux.Accepts, Versioned: true, MaxAttempts: 3, Handler: mux.Produce,
-		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcome = o },
+		Consumer: "test", Pool: b.pool, Handlers: mux, Versioned: true, MaxAttempts: 3, Handler: mux.HandleMessage,
+		Host: &inboxtest.Host{OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcome = o }},
 	})
 	require.NoError(t, err)
 	msg := contracttest.Event(t, event, version).Message()
 	msg.SetContext(t.Context())
-	_, err = in.Middleware(func(m *message.Message) ([]*message.Message, error) { return nil, mux.HandlerFunc(m) })(msg)
+	_, err = in.Middleware(mux.HandleMessage)(msg)
 	require.NoError(t, err)
 	return outcome
 }

@@ -38,7 +38,7 @@ type Consumer struct {
 	OnGap inbox.GapPolicy
 	// OnDead is what a dead letter means for the later events of its key; see [inbox.Config].
 	OnDead inbox.DeadPolicy
-	// OnOutcome is called after each delivery; see [inbox.Config]. Optional.
+	// OnOutcome is called after each delivery; see Handled of [inbox.Host]. Optional.
 	OnOutcome func(cloudevent.Event, inbox.Outcome)
 }
 
@@ -56,7 +56,7 @@ type consumer struct {
 
 // handler is what handles an event: the Mux inside the middlewares.
 func (c Consumer) handler() message.HandlerFunc {
-	handler := c.Handlers.Produce
+	handler := c.Handlers.HandleMessage
 	for _, middleware := range slices.Backward(c.Middlewares) {
 		handler = middleware(handler)
 	}
@@ -74,17 +74,13 @@ func (n *Node) Consume(c Consumer) error {
 	box, err := inbox.New(inbox.Config{
 		Consumer:       c.Name,
 		Pool:           n.Pool,
-		Accepts:        c.Handlers.Accepts,
+		Handlers:       c.Handlers,
 		Validate:       n.setup.Validate,
 		Handler:        handler,
 		Versioned:      c.Versioned,
 		OnGap:          c.OnGap,
-		OnGapOf:        c.Handlers.OnGap,
 		OnDead:         c.OnDead,
-		Copy:           n.copies.write,
 		MaxReplays:     cfg.Inbox.MaxReplays,
-		OnPause:        kafka.Pausing,
-		Wait:           n.dependencies.wait,
 		GapWait:        cfg.Inbox.GapWait,
 		Batch:          cfg.Inbox.Batch,
 		OnConflict:     inbox.ConflictMode(cfg.Inbox.OnConflict),
@@ -92,7 +88,7 @@ func (n *Node) Consume(c Consumer) error {
 		HandlerTimeout: cfg.Inbox.HandlerTimeout,
 		RetryMin:       cfg.Inbox.RetryMin,
 		RetryMax:       cfg.Inbox.RetryMax,
-		OnOutcome:      c.OnOutcome,
+		Host:           inboxHost{n, c.OnOutcome},
 		Log:            n.setup.Log,
 		Registerer:     n.setup.Admin.Registry(),
 	})

@@ -40,7 +40,7 @@ func newCopies(n *Node) (*copies, error) {
 	return c, nil
 }
 
-// write is the inbox's Copy. A record that the outbox does not take, say because it is too large, has no copy: the
+// write writes one. A record that the outbox does not take, say because it is too large, has no copy: the
 // database's errors alone keep the letter from being filed.
 func (c *copies) write(ctx context.Context, tx pgx.Tx, l deadletter.Letter) error {
 	if l.Group == "" || l.Topic == "" {

@@ -92,11 +92,11 @@ func (in *Inbox) together(
 	if err != nil {
 		in.metrics.splits.Inc()
 		in.log.DebugContext(ctx, "batch rolled back", "events", len(heard), "error", err)
-		in.cfg.OnPause(ctx, err)() // known from now on: the next attempt may take all its time, too
+		_ = in.cfg.Host.Pause(ctx, err, 0) // known from now on: the next attempt may take all its time, too
 		return in.apart(ctx, tried, heard, next, err, started)
 	}
 	in.metrics.batches.Observe(float64(len(heard)))
-	in.cfg.OnPause(ctx, nil)()
+	_ = in.cfg.Host.Pause(ctx, nil, 0)
 	in.grow()
 	for i, it := range tried {
 		if err := in.settle(it); err != nil {

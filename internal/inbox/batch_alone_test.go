@@ -67,8 +67,8 @@ func (b *bundle) play(
 	b.Exec(t, `update inbox_horizon set remembers_from = '2025-01-01'`)
 	b.Config.Batch = max(batch, 1)
 	configure(&b.Config)
-	also := b.Config.OnOutcome
-	b.Config.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
+	also := b.Host.OnOutcome
+	b.Host.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
 		told = append(told, e.ID+" "+string(o))
 		if also != nil {
 			also(e, o)

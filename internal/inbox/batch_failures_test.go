@@ -36,7 +36,7 @@ func TestABatchInWhichManyEventsFail(t *testing.T) {
 			}
 		}
 		seen, outcomes := []string{}, []inbox.Outcome{}
-		b.Config.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
+		b.Host.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
 			seen, outcomes = append(seen, e.ID), append(outcomes, o)
 		}
 		_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
@@ -89,15 +89,14 @@ func TestABatchThatFailsIsToldAtOnce(t *testing.T) {
 	b := setup(t)
 	var told []string
 	b.Config.HandlerTimeout = 500 * time.Millisecond
-	b.Config.OnPause = func(_ context.Context, failure error) func() {
+	b.Host.OnPause = func(_ context.Context, failure error) {
 		word := "well"
 		if failure != nil {
 			word = "fails"
 		}
 		told = append(told, word)
-		return func() {}
 	}
-	b.Config.OnOutcome = func(_ cloudevent.Event, outcome inbox.Outcome) { told = append(told, string(outcome)) }
+	b.Host.OnOutcome = func(_ cloudevent.Event, outcome inbox.Outcome) { told = append(told, string(outcome)) }
 	calls := 0
 	_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
 		if calls++; calls == 1 {

@@ -12,6 +12,7 @@ import (
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/inboxtest"
 )
 
 // Leaving a partition in good order leaves no suspicion; ending without does, for as many events as were under way.
@@ -116,7 +117,7 @@ func TestWhatCameToItsEndBeforeUsesUpNoSuspicion(t *testing.T) {
 	b := setup(t)
 	b.Exec(t, `update inbox_horizon set remembers_from = '2025-01-01'`)
 	b.Config.Batch = 2
-	b.Config.Accepts = func(eventType string) bool { return eventType == testType }
+	b.Config.Handlers = inboxtest.Only(testType)
 	ignored, poison, old := newEvent(), newEvent(), at(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC))
 	ignored.Type = "com.example.other.v1"
 	before := func() (msgs []*message.Message) {
@@ -161,7 +162,7 @@ func TestASuspectThatHasATwinLeavesNoCount(t *testing.T) {
 	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 1)`)
 	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 1, now())`)
 	var outcomes []inbox.Outcome
-	b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 	b.Config.Validate = func(cloudevent.Event) error { // between the count and the letter
 		m := e.Message()
 		m.SetContext(t.Context())

@@ -24,7 +24,7 @@ func (b *bundle) handle(t *testing.T, handler handlerFunc) (*inbox.Inbox, inbox.
 	inbox.Handle(mux, testEvent, handler)
 	in := b.Inbox(t)
 	return in, in.BatchMiddleware(
-		func(m *message.Message) ([]*message.Message, error) { return nil, mux.HandlerFunc(m) })
+		mux.HandleMessage)
 }
 
 func records(t *testing.T, ctx context.Context, events ...cloudevent.Event) []*message.Message {
@@ -239,7 +239,7 @@ func TestAWatermarkThatMovesMeanwhile(t *testing.T) {
 			b := setup(t)
 			b.Config.Versioned, b.Config.Batch = true, batch
 			var outcomes []inbox.Outcome
-			b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+			b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 			interfere := true
 			_, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ testData) error {
 				if interfere {
@@ -271,12 +271,12 @@ func TestTheGapPolicyIsTheHandlers(t *testing.T) {
 			require.Panics(t, func() {
 				inbox.Handle(mux, cloudevent.Define[testData](cloudevent.Declaration{Type: "x"}), effect, inbox.OnGap("sometimes"))
 			})
-			b.Config.Versioned, b.Config.Batch, b.Config.OnGapOf = true, batch, mux.OnGap
+			b.Config.Versioned, b.Config.Batch, b.Config.Handlers = true, batch, mux
 			var outcomes []inbox.Outcome
-			b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+			b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 			events := []cloudevent.Event{v("a", 2), v("b", 2), v("b", 1)}
 			events[1].Type, events[2].Type = otherType, otherType
-			_, err := b.Inbox(t).BatchMiddleware(mux.Produce)(t.Context(), records(t, t.Context(), events...))
+			_, err := b.Inbox(t).BatchMiddleware(mux.HandleMessage)(t.Context(), records(t, t.Context(), events...))
 			require.NoError(t, err)
 			require.Equal(t, []inbox.Outcome{inbox.Gap, inbox.Applied, inbox.Stale}, outcomes)
 			require.Equal(t, []string{"a"}, b.List(t, `select convert_from(key, 'UTF8') from dead_letter`))

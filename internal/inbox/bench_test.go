@@ -99,7 +99,7 @@ func bench(b *testing.B, batch int, versioned bool, duplicates int) {
 			b.Fatal(err)
 		}
 		handle := in.BatchMiddleware(
-			func(m *message.Message) ([]*message.Message, error) { return nil, mux.HandlerFunc(m) })
+			mux.HandleMessage)
 		for len(msgs) > 0 {
 			n := min(batch, len(msgs))
 			if _, err := handle(b.Context(), msgs[:n]); err != nil {

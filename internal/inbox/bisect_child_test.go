@@ -132,7 +132,7 @@ func (j job) consumeMade(ctx context.Context, pool *pgxpool.Pool) error {
 		if err != nil {
 			return err
 		}
-		handle := boxes[c].BatchMiddleware(d.handle(name).Produce)
+		handle := boxes[c].BatchMiddleware(d.handle(name).HandleMessage)
 		for p, log := range logs {
 			loops.Go(func() error { return j.loop(ctx, handle, int32(p), log) })
 		}

@@ -26,11 +26,10 @@ func TestAnEventThatWaitsForAConnection(t *testing.T) {
 			impatient, stop := context.WithCancel(t.Context())
 			var classes []failure.Class
 			b.Config.HandlerTimeout, b.Config.MaxAttempts = 50*time.Millisecond, 1
-			b.Config.OnPause = func(_ context.Context, cause error) func() {
+			b.Host.OnPause = func(_ context.Context, cause error) {
 				if classes = append(classes, failure.Classify(cause)); len(classes) == 3 {
 					stop()
 				}
-				return func() {}
 			}
 			_, handle := b.handle(t, effect)
 			_, err = handle(impatient, fromNowhere(impatient, events))

@@ -19,6 +19,7 @@ import (
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/inboxtest"
 )
 
 // job is what a process of its own, this test binary called again, is told to do: consume the events as one partition.
@@ -73,10 +74,10 @@ func consume(j job) error {
 	mux := j.handlers()
 	in, err := inbox.New(inbox.Config{
 		Consumer: "test", Pool: pool, Batch: j.Batch, MaxAttempts: j.Attempts, HandlerTimeout: j.Timeout, Versioned: true,
-		Handler:  mux.Produce,
+		Handler:  mux.HandleMessage,
 		RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
-		Log:       slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { fmt.Println(o) },
+		Log:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Host: &inboxtest.Host{OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { fmt.Println(o) }},
 	})
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func consume(j job) error {
 		_, err := in.Replay(ctx, deadletter.Filter{}, inbox.ReplayOptions{By: "child"})
 		return err
 	}
-	handle := in.BatchMiddleware(func(m *message.Message) ([]*message.Message, error) { return nil, mux.HandlerFunc(m) })
+	handle := in.BatchMiddleware(mux.HandleMessage)
 	msgs := make([]*message.Message, len(j.Events))
 	for i, e := range j.Events {
 		msgs[i] = e.Message()

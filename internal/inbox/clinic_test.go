@@ -43,9 +43,9 @@ func newClinic(t *testing.T, batch int, configure func(*inbox.Config)) *clinic {
 		}
 		return effect(ctx, tx, e, d)
 	})
-	c.next = mux.Produce
-	c.Config.Handler, c.Config.Versioned, c.Config.MaxAttempts, c.Config.Batch = mux.Produce, true, 1, max(batch, 1)
-	c.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) {
+	c.next = mux.HandleMessage
+	c.Config.Handler, c.Config.Versioned, c.Config.MaxAttempts, c.Config.Batch = mux.HandleMessage, true, 1, max(batch, 1)
+	c.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.seen = append(c.seen, o)

@@ -136,7 +136,7 @@ func (in *Inbox) giveUp(it *item, l *letter) error {
 		}
 		wait := retry.policy.NextBackOff()
 		in.log.ErrorContext(it.ctx, "dead letter not written", "event_id", l.id, "retry_in", wait, "error", err)
-		if err := in.again(it.ctx, err, wait); err != nil {
+		if err := in.cfg.Host.Pause(it.ctx, err, wait); err != nil {
 			return err
 		}
 	}
@@ -161,7 +161,7 @@ func (in *Inbox) bury(it *item, l *letter, outcome Outcome) (twin bool, err erro
 		filed, fresh, err := in.file(ctx, w, l, remembered)
 		it.again = !fresh
 		if err == nil && fresh {
-			err = in.cfg.Copy(ctx, w, filed)
+			err = in.cfg.Host.CopyDeadLetter(ctx, w, filed)
 		}
 		if err != nil {
 			return err

@@ -20,6 +20,14 @@ type OrderPlaced struct {
 }
 
 // byType finds an event's handler by its ce_type. Events that a cqrs.EventBus wrote need only cqrs.JSONMarshaler.
+// waker is told what has become of each event.
+type waker struct {
+	inbox.Standalone
+	handled chan<- inbox.Outcome
+}
+
+func (w waker) Handled(_ cloudevent.Event, outcome inbox.Outcome) { w.handled <- outcome }
+
 type byType struct{ cqrs.JSONMarshaler }
 
 func (byType) NameFromMessage(msg *message.Message) string {
@@ -49,7 +57,7 @@ func ExampleTxFromContext() {
 	handled := make(chan inbox.Outcome)
 	orders, err := inbox.New(inbox.Config{
 		Consumer: "stock.orders", Pool: pool,
-		OnOutcome: func(_ cloudevent.Event, outcome inbox.Outcome) { handled <- outcome },
+		Host: waker{handled: handled},
 	})
 	if err != nil {
 		panic(err)

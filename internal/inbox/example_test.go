@@ -50,11 +50,11 @@ func ExampleHandle() {
 			fmt.Printf("order %s over %d\n", event.Key, order.Total)
 			return nil // write through tx here
 		})
-	orders, err := inbox.New(inbox.Config{Consumer: "orders", Pool: pool, Accepts: mux.Accepts})
+	orders, err := inbox.New(inbox.Config{Consumer: "orders", Pool: pool, Handlers: mux})
 	if err != nil {
 		panic(err)
 	}
-	// router.AddConsumerHandler("orders", topic, subscriber, mux.HandlerFunc).AddMiddleware(orders.Middleware)
+	// router.AddConsumerHandler("orders", topic, subscriber, mux.HandleNoPublish).AddMiddleware(orders.Middleware)
 	fmt.Println(deliver(orders, mux, orderEvent().Message()))
 	// Output:
 	// order 42 over 99

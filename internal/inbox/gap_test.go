@@ -13,11 +13,12 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/inboxtest"
 )
 
 const ignoredType = "com.example.nobodys.v1"
 
-func heedsOne(cfg *inbox.Config) { cfg.Accepts = func(t string) bool { return t == testType } }
+func heedsOne(cfg *inbox.Config) { cfg.Handlers = inboxtest.Only(testType) }
 
 // What comes in another order has its effects in order all the same, by itself, in batches of any size.
 func TestEventsThatComeOutOfOrder(t *testing.T) {

@@ -23,15 +23,14 @@ func TestTheWaitForAPredecessorBeginsWithTheGap(t *testing.T) {
 	_, err = outage.Exec(t.Context(), `lock table inbox`)
 	require.NoError(t, err)
 	var over time.Time
-	b.Config.OnPause = func(_ context.Context, failure error) func() {
+	b.Host.OnPause = func(_ context.Context, failure error) {
 		if failure != nil && over.IsZero() {
 			over = time.Now() // the gap is seen later, by however much the machine likes
 			_ = outage.Rollback(t.Context())
 		}
-		return func() {}
 	}
 	var waited time.Duration
-	b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) {
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) {
 		require.Equal(t, inbox.Gap, o)
 		waited = time.Since(over)
 	}

@@ -62,13 +62,13 @@ func Handle[T any](
 	m.handlers[event.Type] = r
 }
 
-// Accepts reports whether there is a handler for the type; it is made for [Config.Accepts].
+// Accepts implements [Handlers].
 func (m *Mux) Accepts(eventType string) bool {
 	_, ok := m.handlers[eventType]
 	return ok
 }
 
-// OnGap is the policy that the type's handler was registered with, "" without one; it is made for [Config.OnGapOf].
+// OnGap implements [Handlers]: the policy that the type's handler was registered with, "" without one.
 func (m *Mux) OnGap(eventType string) GapPolicy { return m.handlers[eventType].onGap }
 
 // Apply runs the handler of the event's type in a transaction that is not the inbox's: for callers who have recorded
@@ -82,18 +82,19 @@ func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, event cloudevent.Event) erro
 	return r.handle(ctx, tx, event)
 }
 
-// HandlerFunc is the Watermill handler. It works under [Inbox.Middleware] alone, which supplies the transaction.
-func (m *Mux) HandlerFunc(msg *message.Message) error {
+// HandleMessage is the Watermill handler: it runs the typed handler of the message's event. It works under
+// [Inbox.Middleware] or [Inbox.BatchMiddleware] alone, which supply the transaction. It returns no messages.
+func (m *Mux) HandleMessage(msg *message.Message) ([]*message.Message, error) {
+	return nil, m.HandleNoPublish(msg)
+}
+
+// HandleNoPublish is [Mux.HandleMessage] as a [message.NoPublishHandlerFunc], which a Router wants of a consumer.
+func (m *Mux) HandleNoPublish(msg *message.Message) error {
 	d, ok := msg.Context().Value(deliveryKey{}).(*delivery)
 	if !ok {
 		return errors.New("inbox: no transaction in the message: is the middleware installed?")
 	}
 	return m.handlers[d.event.Type].handle(msg.Context(), d.tx, *d.event)
-}
-
-// Produce is [Mux.HandlerFunc] in the form that middlewares wrap. It produces nothing.
-func (m *Mux) Produce(msg *message.Message) ([]*message.Message, error) {
-	return nil, m.HandlerFunc(msg)
 }
 
 // codedError gives an error the stable code under which its dead letter is filed.

@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,12 +8,10 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/internal/cloudevent"
-	"example.com/twinbox/internal/deadletter"
 )
 
 // Config says whose inbox it is and how patient it is. Consumer and Pool are required.
@@ -27,23 +24,20 @@ type Config struct {
 	Group string
 	// Pool is the database of the handlers' writes. Its sessions must be READ COMMITTED, PostgreSQL's default.
 	Pool *pgxpool.Pool
-	// Accepts says which event types there are handlers for; others are acknowledged and counted as ignored.
-	// Default: all.
-	Accepts func(eventType string) bool
+	// Handlers say which events the consumer handles: a [*Mux]. Default: every event is accepted.
+	Handlers Handlers
 	// Validate checks an accepted event against its contract before a transaction is opened. Its errors are
 	// permanent. Default: no check.
 	Validate func(cloudevent.Event) error
 	// Versioned keeps the order of a key's versions, which count from 1: an event whose version the key has reached is
-	// skipped (outcome stale), one whose predecessor is missing is OnGap's matter. Events of types that Accepts refuses
-	// count too. It costs one more statement per event; handlers whose events build on each other want it. A consumer
-	// that becomes versioned later, or starts in the middle of its topic, finds a gap in every key: see
+	// skipped (outcome stale), one whose predecessor is missing is OnGap's matter. Events of types without a
+	// handler count too. It costs one more statement per event; handlers whose events build on each other want it. A
+	// consumer that becomes versioned later, or starts in the middle of its topic, finds a gap in every key: see
 	// [ReplayOptions.AcceptGap].
 	Versioned bool
-	// OnGap is what a versioned consumer does with an event whose predecessor it has not applied, unless OnGapOf says
-	// otherwise. Default: GapPark, which is right for any event.
+	// OnGap is what a versioned consumer does with an event whose predecessor it has not applied, unless its handler
+	// was registered with a policy of its own. Default: GapPark, which is right for any event.
 	OnGap GapPolicy
-	// OnGapOf is the policy of single event types; "" stands for OnGap. [Mux.OnGap] is made for it. Default: none.
-	OnGapOf func(eventType string) GapPolicy
 	// GapWait is for how long GapWait waits before it parks; the partition waits too. After a wait in vain the partition's
 	// gaps park at once for nine times as long. Default, and 0: 5 s.
 	GapWait time.Duration
@@ -58,10 +52,6 @@ type Config struct {
 	OnConflict ConflictMode
 	// OnDead is what a dead letter means for the later events of its key. Default: DeadHold.
 	OnDead DeadPolicy
-	// Copy is called once for each record that is given up, in the transaction that files it, to write a copy for other
-	// tools, say to an outbox. Its error is the database's: the transaction is rolled back and tried again for as long
-	// as it takes. Parked records are not given up. Default: no copy.
-	Copy func(context.Context, pgx.Tx, deadletter.Letter) error
 	// Handler handles what [Inbox.Replay] takes up: the function that the middleware wraps. Default: none, and then
 	// there are no replays, and nothing that is parked is taken up by itself.
 	Handler message.HandlerFunc
@@ -75,18 +65,8 @@ type Config struct {
 	// RetryMin and RetryMax bound the pause between attempts: it starts at RetryMin, doubles, and carries jitter.
 	// Default: 1 s and 30 s.
 	RetryMin, RetryMax time.Duration
-	// OnOutcome is called after each delivery, once its transaction has ended, in the goroutine that handled it: to
-	// wake whoever works on what was just committed. It must not block. Default: nothing.
-	OnOutcome func(cloudevent.Event, Outcome)
-	// OnPause is called before each pause in which a delivery waits: with the failure of the attempt that will be
-	// repeated, or with nil when it waits for its predecessor. A pause of no length tells of the failure of a batch,
-	// whose events run alone then, and, with nil, of each event and batch that went well. ctx is the delivery's. What it
-	// returns is called when the pause is over. Neither may block. Default: nothing.
-	OnPause func(ctx context.Context, failure error) (over func())
-	// Wait is how a delivery waits for its next attempt, after the failure given (nil: for its predecessor): for d, or
-	// less if what it waits for is back earlier, or more while it is known to be gone. It returns an error only when
-	// ctx has ended. Default: a timer.
-	Wait func(ctx context.Context, failure error, d time.Duration) error
+	// Host is the program around the inbox. Default: [Standalone].
+	Host Host
 	// Log receives one line per outcome other than applied and per failed attempt; never a payload.
 	// Default: slog.Default().
 	Log *slog.Logger
@@ -95,8 +75,11 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Accepts == nil {
-		c.Accepts = func(string) bool { return true }
+	if c.Handlers == nil {
+		c.Handlers = anyHandler{}
+	}
+	if c.Host == nil {
+		c.Host = Standalone{}
 	}
 	if c.Validate == nil {
 		c.Validate = func(cloudevent.Event) error { return nil }
@@ -107,9 +90,6 @@ func (c Config) withDefaults() Config {
 	if c.OnDead == "" {
 		c.OnDead = DeadHold
 	}
-	if c.Copy == nil {
-		c.Copy = func(context.Context, pgx.Tx, deadletter.Letter) error { return nil }
-	}
 	if c.OnGap == "" {
 		c.OnGap = GapPark
 	}
@@ -118,9 +98,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.ResumeEvery == 0 {
 		c.ResumeEvery = 5 * time.Second
-	}
-	if c.OnGapOf == nil {
-		c.OnGapOf = func(string) GapPolicy { return "" }
 	}
 	if c.GapWait == 0 {
 		c.GapWait = 5 * time.Second
@@ -142,15 +119,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.RetryMax == 0 {
 		c.RetryMax = 30 * time.Second
-	}
-	if c.OnOutcome == nil {
-		c.OnOutcome = func(cloudevent.Event, Outcome) {}
-	}
-	if c.OnPause == nil {
-		c.OnPause = func(context.Context, error) func() { return func() {} }
-	}
-	if c.Wait == nil {
-		c.Wait = func(ctx context.Context, _ error, d time.Duration) error { return pause(ctx, d) }
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()

@@ -27,11 +27,10 @@ func TestAnEventThatWaitsForItsWatermark(t *testing.T) {
 			impatient, stop := context.WithCancel(t.Context())
 			b.Config.Versioned, b.Config.MaxAttempts, b.Config.HandlerTimeout = true, 1, time.Second
 			pauses := 0
-			b.Config.OnPause = func(context.Context, error) func() {
+			b.Host.OnPause = func(context.Context, error) {
 				if pauses++; pauses == 3 {
 					stop()
 				}
-				return func() {}
 			}
 			e := v("key-1", 2)
 			in, handle := b.handle(t, handler)

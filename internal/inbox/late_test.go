@@ -97,7 +97,7 @@ func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
 				require.LessOrEqual(t, calls, 3, "once with the batch, twice alone")
 				return late(ctx, tx, e, data)
 			})
-			handle := b.Inbox(t).BatchMiddleware(mux.Produce)
+			handle := b.Inbox(t).BatchMiddleware(mux.HandleMessage)
 			msgs := []*message.Message{record(t, before, 1), record(t, poison, 2), record(t, behind, 3)}
 			handled, err := handle(t.Context(), msgs)
 			require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 				}
 				return healthy(ctx, tx, e, data)
 			})
-			b.Config.HandlerTimeout, b.Config.MaxAttempts, b.Config.Handler = time.Second, 5, mux.Produce
+			b.Config.HandlerTimeout, b.Config.MaxAttempts, b.Config.Handler = time.Second, 5, mux.HandleMessage
 			in := b.Inbox(t)
 			require.NoError(t, deliver(in, mux, whole(t, poison, 1)))
 			require.NoError(t, deliver(in, mux, whole(t, other, 2)))

@@ -62,7 +62,7 @@ func TestRoundTrips(t *testing.T) {
 		}
 		mux := inbox.NewMux()
 		inbox.Handle(mux, testEvent, queueing(nil))
-		handle := b.Inbox(t).BatchMiddleware(mux.Produce)
+		handle := b.Inbox(t).BatchMiddleware(mux.HandleMessage)
 		_, err := handle(t.Context(), []*message.Message{record(t, newEvent(), 0)}) // takes the partition
 		require.NoError(t, err)
 		var cost []int

@@ -84,7 +84,7 @@ func (in *Inbox) recognize(it *item, msg *message.Message, next message.HandlerF
 	switch it.decoded = it.wrong == nil; {
 	case !it.decoded:
 		it.wrong, it.outcome = failure.AsPermanent(it.wrong), Failed
-	case !in.cfg.Accepts(it.event.Type):
+	case !in.cfg.Handlers.Accepts(it.event.Type):
 		it.ignored, it.outcome = true, Ignored
 	default:
 		it.entry = newEntry(it.event, it.origin)
@@ -130,7 +130,7 @@ func (in *Inbox) alone(it *item) error {
 			return in.giveUp(it, l)
 		}
 		if err == nil {
-			in.cfg.OnPause(it.ctx, nil)()
+			_ = in.cfg.Host.Pause(it.ctx, nil, 0)
 			return in.settle(it)
 		}
 		if it.ctx.Err() != nil {
@@ -143,7 +143,7 @@ func (in *Inbox) alone(it *item) error {
 			if it.waited = time.Since(gap) >= in.cfg.GapWait; it.waited {
 				it.claim.waited()
 			}
-			if err := in.again(it.ctx, nil, min(in.cfg.RetryMin, in.cfg.GapWait)); err != nil {
+			if err := in.cfg.Host.Pause(it.ctx, nil, min(in.cfg.RetryMin, in.cfg.GapWait)); err != nil {
 				return err
 			}
 			continue
@@ -167,7 +167,7 @@ func (in *Inbox) alone(it *item) error {
 		in.log.WarnContext(it.ctx, "attempt failed", "event_id", it.event.ID, "event_type", it.event.Type,
 			"correlation_id", it.event.CorrelationID(), "attempt", l.attempts, "class", again.class,
 			"retry_in", again.pause, "error", err)
-		if err := in.again(it.ctx, err, again.pause); err != nil {
+		if err := in.cfg.Host.Pause(it.ctx, err, again.pause); err != nil {
 			return err
 		}
 	}
@@ -208,7 +208,7 @@ func (in *Inbox) noteConflict(it *item) error {
 func (in *Inbox) done(it *item, started time.Time, err error) {
 	observe(in, it.outcome, started)
 	in.report(it, err)
-	in.cfg.OnOutcome(it.event, it.outcome)
+	in.cfg.Host.Handled(it.event, it.outcome)
 	in.crash("acknowledging")
 }
 

@@ -21,7 +21,7 @@ func TestARedeliveryIsSkipped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var outcomes []inbox.Outcome
-	b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 	e := newEvent()
 	for offset := range int64(3) {
 		require.NoError(t, b.Deliver(t, record(t, e, offset), effect))
@@ -62,7 +62,7 @@ func TestTheSameIDWithAnotherPayloadIsAConflict(t *testing.T) {
 			b := setup(t)
 			b.Config.OnConflict = mode
 			var last inbox.Outcome
-			b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { last = o }
+			b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { last = o }
 			e := newEvent()
 			require.NoError(t, b.Deliver(t, record(t, e, 1), effect))
 			e.Data = []byte(`{"value":"b"}`)
@@ -90,7 +90,7 @@ func TestAVersionedConsumerSkipsWhatItHasPassed(t *testing.T) {
 	b := setup(t)
 	b.Config.Versioned = true
 	var outcomes []inbox.Outcome
-	b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 	for _, version := range []int64{1, 2, 2, 1, 3} {
 		e := newEvent()
 		e.Version = version
@@ -192,7 +192,7 @@ func TestStoppingPutsTheEventBack(t *testing.T) {
 	ctx, stop := context.WithCancel(msg.Context())
 	msg.SetContext(ctx)
 	var last inbox.Outcome
-	b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { last = o }
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { last = o }
 	err := b.Deliver(t, msg, func(context.Context, pgx.Tx, cloudevent.Event, testData) error {
 		stop()
 		return errors.New("because the world ended")
@@ -231,7 +231,7 @@ func TestWithoutTheMiddlewareNothingRuns(t *testing.T) {
 	t.Parallel()
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testEvent, effect)
-	require.ErrorContains(t, mux.HandlerFunc(newEvent().Message()), "middleware")
+	require.ErrorContains(t, mux.HandleNoPublish(newEvent().Message()), "middleware")
 	require.Panics(t, func() { inbox.Handle(mux, testEvent, effect) }, "one handler per type")
 }
 
@@ -255,7 +255,7 @@ func TestATypeWithoutHandlerIsIgnored(t *testing.T) {
 	b := setup(t)
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testEvent, effect)
-	b.Config.Accepts = mux.Accepts
+	b.Config.Handlers = mux
 	b.Config.Validate = func(cloudevent.Event) error { return errors.New("not asked about foreign types") }
 	e := newEvent()
 	e.Type = "com.example.newer.v1"

@@ -23,7 +23,7 @@ func TestWatermarkMovedMeanwhileKeepsTheCommitFromHappening(t *testing.T) {
 			b := setup(t)
 			outcomes := map[string]inbox.Outcome{}
 			b.Config.Versioned, b.Config.Batch = true, batch
-			b.Config.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) { outcomes[e.ID] = o }
+			b.Host.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) { outcomes[e.ID] = o }
 			_, err := b.Pool.Exec(t.Context(),
 				`insert into inbox_watermark (consumer, key, version) values ('test', 'a', 1), ('test', 'b', 1)`)
 			require.NoError(t, err)
@@ -41,7 +41,7 @@ func TestWatermarkMovedMeanwhileKeepsTheCommitFromHappening(t *testing.T) {
 			in := b.Inbox(t)
 			for len(msgs) > 0 {
 				n := min(batch, len(msgs))
-				handled, handleErr := in.BatchMiddleware(mux.Produce)(t.Context(), msgs[:n])
+				handled, handleErr := in.BatchMiddleware(mux.HandleMessage)(t.Context(), msgs[:n])
 				require.NoError(t, handleErr)
 				msgs = msgs[handled:]
 			}

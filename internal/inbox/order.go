@@ -32,7 +32,7 @@ func (p GapPolicy) valid() bool { return p == GapAllow || p == GapWait || p == G
 
 // onGap is the policy for the event's type.
 func (in *Inbox) onGap(it *item) GapPolicy {
-	if own := in.cfg.OnGapOf(it.event.Type); own != "" {
+	if own := in.cfg.Handlers.OnGap(it.event.Type); own != "" {
 		return own
 	}
 	return in.cfg.OnGap

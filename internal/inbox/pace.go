@@ -30,7 +30,7 @@ func (p *Pace) Await(ctx context.Context) error {
 	}
 	now := time.Now()
 	if wait := p.next.Sub(now); wait > 0 {
-		if err := pause(ctx, wait); err != nil {
+		if err := (Standalone{}).Pause(ctx, nil, wait); err != nil {
 			return err
 		}
 	} else {

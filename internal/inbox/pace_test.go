@@ -17,7 +17,7 @@ func beginnings(t *testing.T, rate float64, work ...time.Duration) (at []time.Du
 	for _, w := range work {
 		require.NoError(t, p.Await(t.Context()))
 		at = append(at, time.Since(started))
-		require.NoError(t, pause(t.Context(), w))
+		require.NoError(t, (Standalone{}).Pause(t.Context(), nil, w))
 	}
 	return at
 }

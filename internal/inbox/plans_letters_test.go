@@ -18,11 +18,11 @@ func TestABatchReadsOnlyItsOwnLetters(t *testing.T) {
 	b := setup(t)
 	b.Config.Versioned, b.Config.Batch = true, 5
 	outcomes := map[inbox.Outcome]int{}
-	b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes[o]++ }
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes[o]++ }
 	session := b.onOneConnection(t)
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testEvent, effect)
-	handle := b.Inbox(t).BatchMiddleware(mux.Produce)
+	handle := b.Inbox(t).BatchMiddleware(mux.HandleMessage)
 	handled := 0
 	// batches of three new keys, of the key that is held for longest, and of another one that is held
 	batches := func(n int) {

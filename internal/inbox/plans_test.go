@@ -31,7 +31,7 @@ func handledBatches(t *testing.T, b *bundle, batches int) {
 	t.Helper()
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testEvent, queueing(nil))
-	handle := b.Inbox(t).BatchMiddleware(mux.Produce)
+	handle := b.Inbox(t).BatchMiddleware(mux.HandleMessage)
 	var before []cloudevent.Event
 	version := int64(0)
 	for range batches {

@@ -63,7 +63,7 @@ func TestReplaysBesideTwoOwners(t *testing.T) {
 			return inbox.Queue(ctx, tx, `insert into ledger (event_id, key, version) values ($1, $2, $3)`,
 				e.ID, e.Key, e.Version)
 		})
-		b.Config.Versioned, b.Config.Handler, b.Config.MaxAttempts, b.Config.MaxReplays = true, mux.Produce, 2, 1000
+		b.Config.Versioned, b.Config.Handler, b.Config.MaxAttempts, b.Config.MaxReplays = true, mux.HandleMessage, 2, 1000
 		b.Config.OnGap = rapid.SampledFrom([]inbox.GapPolicy{inbox.GapAllow, inbox.GapPark}).Draw(rt, "on gap")
 		var all errgroup.Group
 		owners := make([]*inbox.Inbox, 2)
@@ -75,7 +75,7 @@ func TestReplaysBesideTwoOwners(t *testing.T) {
 				for i, e := range events {
 					msgs[i] = whole(t, e, int64(i))
 				}
-				_, err := owners[n].BatchMiddleware(mux.Produce)(t.Context(), msgs)
+				_, err := owners[n].BatchMiddleware(mux.HandleMessage)(t.Context(), msgs)
 				return err
 			})
 		}

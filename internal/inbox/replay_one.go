@@ -69,7 +69,7 @@ func (r *replay) insist(ctx context.Context, l deadletter.Letter, done *Replayed
 		if attempt == r.in.cfg.MaxAttempts {
 			return fmt.Errorf("replay dead letter %d: %w", l.ID, err)
 		}
-		if err := pause(ctx, retry.policy.NextBackOff()); err != nil {
+		if err := (Standalone{}).Pause(ctx, nil, retry.policy.NextBackOff()); err != nil {
 			return err
 		}
 	}
@@ -195,7 +195,7 @@ func (r *replay) concluded(ctx context.Context, err error, event cloudevent.Even
 		r.in.log.InfoContext(ctx, "dead letter replayed", "id", done.ID, "event_id", done.EventID,
 			"correlation_id", event.CorrelationID(), "outcome", done.Outcome,
 			"by", r.options.By)
-		r.in.cfg.OnOutcome(event, Outcome(done.Outcome))
+		r.in.cfg.Host.Handled(event, Outcome(done.Outcome))
 		return nil
 	case errors.Is(err, errGone):
 		done.Outcome = ""
@@ -302,7 +302,7 @@ func (r *replay) fail(ctx context.Context, id int64, cause error, done *Replayed
 		}
 		done.Outcome, done.Code, done.Error = string(Failed), l.Code, l.Error
 		if parked {
-			if err := r.in.cfg.Copy(ctx, w, l); err != nil {
+			if err := r.in.cfg.Host.CopyDeadLetter(ctx, w, l); err != nil {
 				return err
 			}
 		}

@@ -49,24 +49,6 @@ func (r *retry) after(err error) verdict {
 	}
 }
 
-// again reports the failure of an attempt and waits for the next one.
-func (in *Inbox) again(ctx context.Context, failure error, wait time.Duration) error {
-	defer in.cfg.OnPause(ctx, failure)()
-	return in.cfg.Wait(ctx, failure, wait)
-}
-
-// pause waits, or returns early with the reason when the delivery is over.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for retry: %w", context.Cause(ctx))
-	}
-}
-
 // insist repeats a statement of the inbox's own until it works or the delivery is over.
 func (in *Inbox) insist(ctx context.Context, what string, do func(context.Context) error) error {
 	retry := newRetry(in.cfg)
@@ -82,7 +64,7 @@ func (in *Inbox) insist(ctx context.Context, what string, do func(context.Contex
 		}
 		wait := retry.policy.NextBackOff()
 		in.log.WarnContext(ctx, "inbox statement failed", "what", what, "retry_in", wait, "error", err)
-		if err := in.again(ctx, err, wait); err != nil {
+		if err := in.cfg.Host.Pause(ctx, err, wait); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/inboxtest"
 )
 
 // v is an event of a key with a version, under a new id.
@@ -189,7 +190,7 @@ var scenarios = map[string]scenario{
 		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"empty_value"},
 	},
 	"not for this consumer": {
-		configure: func(c *inbox.Config) { c.Accepts = func(t string) bool { return t == testType } },
+		configure: func(c *inbox.Config) { c.Handlers = inboxtest.Only(testType) },
 		events:    threeWithBadMiddle,
 		spoil: func(i int, m *message.Message) {
 			if i == 1 || i == 3 {

@@ -11,6 +11,7 @@ import (
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/inboxtest"
 )
 
 // Whatever comes on a partition, in batches of any size, with a dead owner before it or none: connections that are lost
@@ -37,7 +38,8 @@ func TestLostConnectionsChangeNothing(t *testing.T) {
 			pool = newBundle(shared.Pool).severing(t, func([]byte) bool {
 				return ended.Load() < int64(len(events)) && lost[answers.Add(1)]
 			})
-			c.Pool, c.OnOutcome = pool, func(cloudevent.Event, inbox.Outcome) { ended.Add(1) }
+			c.Pool = pool
+			c.Host.(*inboxtest.Host).OnOutcome = func(cloudevent.Event, inbox.Outcome) { ended.Add(1) }
 			if suspects > 0 {
 				shared.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', $1)`, suspects)
 			}

@@ -50,7 +50,7 @@ func (s scenario) play(t *testing.T, b *bundle, batch int) {
 	}
 	var outcomes []inbox.Outcome
 	var seen []string
-	b.Config.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
+	b.Host.OnOutcome = func(e cloudevent.Event, o inbox.Outcome) {
 		outcomes, seen = append(outcomes, o), append(seen, e.ID)
 	}
 	handler := s.handler
@@ -99,7 +99,7 @@ func (b *bundle) run(t *testing.T, batch int, handler handlerFunc, msgs []*messa
 	t.Helper()
 	mux := inbox.NewMux()
 	inbox.Handle(mux, testEvent, handler)
-	next := func(m *message.Message) ([]*message.Message, error) { return nil, mux.HandlerFunc(m) }
+	next := mux.HandleMessage
 	in := b.Inbox(t)
 	if batch == 0 {
 		for _, m := range msgs {

@@ -65,7 +65,7 @@ func TestAPlainHandlerOnWatermillKafka(t *testing.T) {
 	publishPlain(t, brokers, topic, good, bad)
 	b.Config.Group = "local.stock"
 	outcomes := make(chan inbox.Outcome, 2)
-	b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o }
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o }
 	_, outside := inbox.TxFromContext(t.Context())
 	_, event := inbox.EventFromContext(t.Context())
 	require.Equal(t, []bool{false, false}, []bool{outside, event})

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -18,6 +17,7 @@ import (
 	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/inboxtest"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/local/mailbox"
 	"example.com/twinbox/internal/outbox"
@@ -120,14 +120,14 @@ func (b *bundle) consume(t *testing.T, event domain.Event, version int64) inbox.
 	mux := UserEvents()
 	var outcome inbox.Outcome
 	in, err := inbox.New(inbox.Config{
-		Consumer: "test", Pool: b.pool, Accepts: mux.Accepts, Versioned: true, MaxAttempts: 1, Handler: mux.Produce,
-		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcome = o },
-		Log:       slog.New(slog.DiscardHandler),
+		Consumer: "test", Pool: b.pool, Handlers: mux, Versioned: true, MaxAttempts: 1, Handler: mux.HandleMessage,
+		Host: &inboxtest.Host{OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcome = o }},
+		Log:  slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	msg := contracttest.Event(t, event, version).Message()
 	msg.SetContext(t.Context())
-	_, err = in.Middleware(func(m *message.Message) ([]*message.Message, error) { return nil, mux.HandlerFunc(m) })(msg)
+	_, err = in.Middleware(mux.HandleMessage)(msg)
 	require.NoError(t, err)
 	return outcome
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/pgtest"
 	"example.com/twinbox/migrations"
@@ -31,6 +32,7 @@ const (
 type Bundle struct {
 	Pool     *pgxpool.Pool
 	Config   inbox.Config
+	Host     *Host // in Config
 	Registry *prometheus.Registry
 }
 
@@ -45,10 +47,11 @@ func New(t *testing.T) *Bundle {
 
 // On is a bundle on a database that has the tables.
 func On(pool *pgxpool.Pool) *Bundle {
-	registry := prometheus.NewRegistry()
-	return &Bundle{Pool: pool, Registry: registry, Config: inbox.Config{
+	registry, host := prometheus.NewRegistry(), &Host{}
+	return &Bundle{Pool: pool, Registry: registry, Host: host, Config: inbox.Config{
 		Consumer:       "test",
 		Pool:           pool,
+		Host:           host,
 		HandlerTimeout: WaitLimit, // no handler is late because the machine stood still
 		RetryMin:       time.Millisecond,
 		RetryMax:       2 * time.Millisecond,
@@ -75,7 +78,7 @@ func (b *Bundle) Deliver(t *testing.T, msg *message.Message, handler HandlerFunc
 
 // Deliver runs one message through the middleware and the Mux.
 func Deliver(in *inbox.Inbox, mux *inbox.Mux, msg *message.Message) error {
-	_, err := in.Middleware(mux.Produce)(msg)
+	_, err := in.Middleware(mux.HandleMessage)(msg)
 	return err
 }
 
@@ -116,6 +119,46 @@ func (b *Bundle) List(t *testing.T, sql string, args ...any) []string {
 	require.NoError(t, err)
 	return append([]string{}, list...)
 }
+
+// Host is an [inbox.Host] whose methods are functions; nil ones do what [inbox.Standalone] does.
+type Host struct {
+	inbox.Standalone
+	OnOutcome func(cloudevent.Event, inbox.Outcome)
+	OnPause   func(ctx context.Context, failure error)
+	Copy      func(context.Context, pgx.Tx, deadletter.Letter) error
+}
+
+// Handled implements [inbox.Host].
+func (h *Host) Handled(event cloudevent.Event, outcome inbox.Outcome) {
+	if h.OnOutcome != nil {
+		h.OnOutcome(event, outcome)
+	}
+}
+
+// Pause implements [inbox.Host].
+func (h *Host) Pause(ctx context.Context, failure error, d time.Duration) error {
+	if h.OnPause != nil {
+		h.OnPause(ctx, failure)
+	}
+	return h.Standalone.Pause(ctx, failure, d)
+}
+
+// CopyDeadLetter implements [inbox.Host].
+func (h *Host) CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.Letter) error {
+	if h.Copy == nil {
+		return nil
+	}
+	return h.Copy(ctx, tx, letter)
+}
+
+// Only are Handlers of one type.
+type Only string
+
+// Accepts implements [inbox.Handlers].
+func (o Only) Accepts(eventType string) bool { return eventType == string(o) }
+
+// OnGap implements [inbox.Handlers].
+func (Only) OnGap(string) inbox.GapPolicy { return "" }
 
 // Type is the type of the events.
 const Type = "com.example.test.v1"

@@ -31,7 +31,7 @@ func TestTheJanitorMakesDaysAheadAndDropsOldOnes(t *testing.T) {
 	require.Equal(t, retention.Round{Led: true}, b.tidy(t, j), "nothing left to do")
 
 	var outcomes []inbox.Outcome
-	b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 	require.NoError(t, b.Deliver(t, inboxtest.Record(t, old, 1), inboxtest.Effect))
 	require.NoError(t, b.Deliver(t, inboxtest.Record(t, kept, 2), inboxtest.Effect))
 	require.Equal(t, []inbox.Outcome{inbox.Expired, inbox.Duplicate}, outcomes)
@@ -126,7 +126,7 @@ func TestEventsFromTheFutureMoveToTheirDay(t *testing.T) {
 	soon, far := inboxtest.At(near.Add(time.Hour)), inboxtest.At(near.AddDate(500, 0, 0))
 	in := func() []inbox.Outcome {
 		var outcomes []inbox.Outcome
-		b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+		b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
 		require.NoError(t, b.Deliver(t, inboxtest.Record(t, soon, 1), inboxtest.Effect))
 		require.NoError(t, b.Deliver(t, inboxtest.Record(t, far, 2), inboxtest.Effect))
 		return outcomes
@@ -200,7 +200,7 @@ func TestWhatOutlivesThePartitions(t *testing.T) {
 	late := inboxtest.NewEvent() // a new id for what the key has passed: the watermark is what knows
 	late.Version = 1
 	var last inbox.Outcome
-	b.Config.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { last = o }
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { last = o }
 	require.NoError(t, b.Deliver(t, inboxtest.Record(t, late, 9), inboxtest.Effect))
 	require.Equal(t, inbox.Stale, last)
 }

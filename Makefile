@@ -49,8 +49,10 @@ test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to 
 	@$(GO_TEST) -timeout 5m ./...
 
 test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a death around every statement, churn, outages, poison
-	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox -run 'Chaos|Random|UsualWays|LongOutage|AnyStatement|QuietServer' \
-		-rapid.checks=500 -outbox.chaos=4m -outbox.figures=10s -outbox.outage=2m -outbox.statements=40
+	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/window -run 'Random|UsualWays|QuietServer' \
+		-rapid.checks=500 -outbox.figures=10s
+	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/relay -run 'Chaos|LongOutage|AnyStatement' \
+		-outbox.chaos=4m -outbox.outage=2m -outbox.statements=40
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/inbox -run 'AnyStatement|FoundByHalving' -inbox.statements=40 -inbox.matrix
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/eventing -run 'Churn|Zombie' -eventing.churn=1m
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/e2e -run 'IsAway' -v -e2e.outage=60s
@@ -59,7 +61,7 @@ test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a deat
 
 test-kafka: ## the Kafka, relay and end-to-end tests against a real Apache Kafka, started without Docker
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m ./internal/kafka/... ./internal/e2e/...
-	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./internal/outbox
+	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./internal/outbox/relay
 
 test-pg18: ## every test on a fetched PostgreSQL 18, whatever is installed; PG_BIN=DIR make test takes another one
 	@export TWINBOX_TEST_FETCH=1; $(GO_TEST) -count=1 -timeout 10m ./...

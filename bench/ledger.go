@@ -10,7 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/internal/cloudevent"
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 // ledger notes when the broker acknowledged each event of a run. It wraps the publisher under test: an event is
@@ -45,7 +45,7 @@ func (l *ledger) Publish(topic string, msgs ...*message.Message) error {
 
 // PublishContext hands the call on, with its context if the publisher under test takes one.
 func (l *ledger) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
-	p, ok := l.Publisher.(outbox.ContextPublisher)
+	p, ok := l.Publisher.(relay.ContextPublisher)
 	if !ok {
 		return l.Publish(topic, msgs...)
 	}
@@ -57,12 +57,12 @@ func (l *ledger) PublishContext(ctx context.Context, topic string, msgs ...*mess
 // eventLedger is a ledger over a publisher that takes events as they are.
 type eventLedger struct {
 	*ledger
-	publisher outbox.EventPublisher
+	publisher relay.EventPublisher
 }
 
 // relayed is the ledger with the faces that the publisher under test has.
 func (l *ledger) relayed() message.Publisher {
-	if p, ok := l.Publisher.(outbox.EventPublisher); ok {
+	if p, ok := l.Publisher.(relay.EventPublisher); ok {
 		return eventLedger{l, p}
 	}
 	return l

@@ -11,6 +11,7 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 // ours is this project's outbox with its defaults.
@@ -50,7 +51,7 @@ func (o *ours) relay(ctx context.Context, p message.Publisher) error {
 	if err != nil {
 		return err
 	}
-	relay, err := outbox.NewRelay(outbox.RelayConfig{
+	r, err := relay.New(relay.Config{
 		Connect:       func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, cfg) },
 		Publisher:     p,
 		Wake:          o.outbox.Wake(),
@@ -61,7 +62,7 @@ func (o *ours) relay(ctx context.Context, p message.Publisher) error {
 	if err != nil {
 		return err
 	}
-	return relay.Run(ctx)
+	return r.Run(ctx)
 }
 
 func (o *ours) publisher(brokers []string) (message.Publisher, error) {

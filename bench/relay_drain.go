@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 // drainSteps empties a backlog with stock, with ours, and from memory. Stock's query sorts what is left for each of its
@@ -193,7 +193,7 @@ func (b *relayBench) ceiling(ctx context.Context, events int, profile string) (r
 	if err != nil {
 		return 0, err
 	}
-	sink := eventLedger{l, publisher.(outbox.EventPublisher)} //nolint:forcetypeassert // it is ours
+	sink := eventLedger{l, publisher.(relay.EventPublisher)} //nolint:forcetypeassert // it is ours
 	for from := 0; from < events && err == nil; from += batchSize {
 		err = sink.PublishEvents(ctx, topic, list[from:min(from+batchSize, events)]...)
 	}

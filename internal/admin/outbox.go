@@ -11,18 +11,18 @@ import (
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/audit"
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/web"
 )
 
 // GetOutboxStatus answers GET /admin/v1/outbox/status.
 func (s *server) GetOutboxStatus(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, func(ctx context.Context) (adminapi.OutboxStatus, error) {
-		status, err := outbox.ReadStatus(ctx, s.cfg.Pool)
+		status, err := operate.ReadStatus(ctx, s.cfg.Pool)
 		if err != nil {
 			return adminapi.OutboxStatus{}, err
 		}
-		parked, err := outbox.Parked(ctx, s.cfg.Pool, maxLimit)
+		parked, err := operate.Parked(ctx, s.cfg.Pool, maxLimit)
 		if err != nil {
 			return adminapi.OutboxStatus{}, err
 		}
@@ -30,10 +30,10 @@ func (s *server) GetOutboxStatus(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func outboxStatus(s outbox.Status, parked []outbox.ParkedKey) adminapi.OutboxStatus {
+func outboxStatus(s operate.Status, parked []operate.ParkedKey) adminapi.OutboxStatus {
 	out := adminapi.OutboxStatus{
 		Leader: s.Leader, Leading: s.Leading, Epoch: s.Epoch, LeaseUntil: s.LeaseUntil, Head: s.Head,
-		Waiting: s.Waiting, WaitingMore: s.Waiting == outbox.MaxWaiting, OldestWaiting: s.OldestWaiting,
+		Waiting: s.Waiting, WaitingMore: s.Waiting == operate.MaxWaiting, OldestWaiting: s.OldestWaiting,
 		Held: s.HeldEvents, Restoring: s.Restoring, Parked: make([]adminapi.ParkedKey, len(parked)),
 	}
 	for i, p := range parked {
@@ -52,7 +52,7 @@ func (s *server) TailOutbox(w http.ResponseWriter, r *http.Request, params admin
 		if err != nil {
 			return adminapi.OutboxEvents{}, err
 		}
-		entries, err := outbox.ReadTail(ctx, s.cfg.Pool, outbox.Tail{
+		entries, err := operate.ReadTail(ctx, s.cfg.Pool, operate.Tail{
 			Topic: value(params.Topic), Key: value(params.Key), Type: value(params.Type),
 			Limit: limit, Payload: value(params.Payload),
 		})
@@ -88,8 +88,8 @@ func (s *server) RepublishOutbox(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func selectionOf(r adminapi.RepublishRequest) (outbox.Selection, error) {
-	s := outbox.Selection{
+func selectionOf(r adminapi.RepublishRequest) (operate.Selection, error) {
+	s := operate.Selection{
 		From: value(r.From), To: value(r.To), Since: value(r.Since), Until: value(r.Until), IDs: value(r.EventIds),
 		Topic: value(r.Topic), Key: value(r.Key),
 	}
@@ -109,19 +109,19 @@ func selectionOf(r adminapi.RepublishRequest) (outbox.Selection, error) {
 
 // republish leaves two audit rows: the broker knows no transaction, so one says that it began and one how it ended.
 func (s *server) republish(
-	ctx context.Context, act action, selection outbox.Selection, progress func(int64),
+	ctx context.Context, act action, selection operate.Selection, progress func(int64),
 ) (adminapi.Result, error) {
 	publisher := &counting{publisher: s.cfg.Publisher, progress: progress}
 	if act.dryRun {
 		publisher.publisher = nil
-		n, err := outbox.Republish(ctx, s.cfg.Pool, publisher, selection)
+		n, err := operate.Republish(ctx, s.cfg.Pool, publisher, selection)
 		return adminapi.Result{DryRun: true, Count: int64(n)}, err
 	}
 	row := audit.Action{By: act.by, Reason: act.reason, Verb: "republish", Kind: kindOutbox, After: "started"}
 	if err := s.record(ctx, row); err != nil {
 		return adminapi.Result{}, err
 	}
-	n, err := outbox.Republish(ctx, s.cfg.Pool, publisher, selection)
+	n, err := operate.Republish(ctx, s.cfg.Pool, publisher, selection)
 	row.Before, row.After, row.Count = row.After, "done", int64(n)
 	if err != nil {
 		row.After = "failed"
@@ -163,13 +163,6 @@ func (c *counting) publish(ctx context.Context, topic string, msgs []*message.Me
 	return c.publisher.Publish(topic, msgs...)
 }
 
-// Publish is never called: outbox prefers PublishContext.
-func (c *counting) Publish(topic string, msgs ...*message.Message) error {
-	return c.PublishContext(context.Background(), topic, msgs...)
-}
-
-func (*counting) Close() error { return nil }
-
 // ReleaseOutboxKey answers POST /admin/v1/outbox/release.
 func (s *server) ReleaseOutboxKey(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, func(ctx context.Context) (adminapi.Result, error) {
@@ -192,13 +185,13 @@ func release(ctx context.Context, tx pgx.Tx, act action, request adminapi.Releas
 		Before: "parked", After: "released",
 	}
 	if request.Drop == nil {
-		if err := outbox.Release(ctx, tx, request.Topic, request.Key); err != nil {
+		if err := operate.Release(ctx, tx, request.Topic, request.Key); err != nil {
 			return err
 		}
 		return audit.Record(ctx, tx, row)
 	}
 	row.Verb, row.After = "drop", "dropped"
-	if err := outbox.Discard(ctx, tx, request.Topic, request.Key, *request.Drop); err != nil {
+	if err := operate.Discard(ctx, tx, request.Topic, request.Key, *request.Drop); err != nil {
 		return err
 	}
 	return audit.Record(ctx, tx, row)

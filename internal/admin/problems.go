@@ -9,7 +9,7 @@ import (
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/web"
 )
 
@@ -49,13 +49,13 @@ var sentinels = []struct {
 	code   web.Code
 	detail string
 }{
-	{outbox.ErrNotParked, http.StatusNotFound, codeNotParked, "This key, or this event, is not parked (any more)."},
+	{operate.ErrNotParked, http.StatusNotFound, codeNotParked, "This key, or this event, is not parked (any more)."},
 	{
-		outbox.ErrEmptySelection, http.StatusUnprocessableEntity, codeNoSelection,
+		operate.ErrEmptySelection, http.StatusUnprocessableEntity, codeNoSelection,
 		"Nothing is selected: give at least one bound, such as a position, a time or a key.",
 	},
 	{
-		outbox.ErrPartitionsUnchanged, http.StatusNotFound, codeUnchanged,
+		operate.ErrPartitionsUnchanged, http.StatusNotFound, codeUnchanged,
 		"The topic's keys are spread over that many partitions already, or the relay has never seen the topic.",
 	},
 	{
@@ -64,7 +64,7 @@ var sentinels = []struct {
 			"again: they wait for this before they consume. A stopped one may count for KAFKA_SESSION_TIMEOUT.",
 	},
 	{
-		outbox.ErrRestoring, http.StatusConflict, codeRestoring,
+		operate.ErrRestoring, http.StatusConflict, codeRestoring,
 		"The outbox was restored and the relay still publishes what the restore left; ask again when that is done.",
 	},
 }

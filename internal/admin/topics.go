@@ -11,7 +11,7 @@ import (
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/audit"
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/web"
 )
 
@@ -27,7 +27,7 @@ type Topics interface {
 // ListTopics answers GET /admin/v1/outbox/topics.
 func (s *server) ListTopics(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, func(ctx context.Context) (adminapi.Topics, error) {
-		recorded, err := outbox.TopicPartitions(ctx, s.cfg.Pool)
+		recorded, err := operate.TopicPartitions(ctx, s.cfg.Pool)
 		if err != nil {
 			return adminapi.Topics{}, err
 		}
@@ -71,7 +71,7 @@ func (s *server) ConfirmPartitions(w http.ResponseWriter, r *http.Request) {
 			return adminapi.Result{}, err
 		}
 		err = s.change(ctx, act, func(tx pgx.Tx) error {
-			before, err := outbox.ConfirmPartitions(ctx, tx, request.Topic, request.Partitions)
+			before, err := operate.ConfirmPartitions(ctx, tx, request.Topic, request.Partitions)
 			if err != nil {
 				return err
 			}
@@ -94,7 +94,7 @@ func (s *server) checkDrained(ctx context.Context, topic string, partitions int3
 	have, exists := found[topic]
 	switch {
 	case !exists:
-		return outbox.ErrPartitionsUnchanged
+		return operate.ErrPartitionsUnchanged
 	case have != partitions:
 		return &web.Error{
 			Status: http.StatusConflict, Code: codePartitionCount,

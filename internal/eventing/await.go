@@ -9,6 +9,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/restore"
 	"example.com/twinbox/migrations"
 )
 
@@ -44,12 +45,12 @@ func (n *Node) checkSchema(ctx context.Context) error {
 // take a number among the old ones and be lost. Whether there was one only the broker can say; while it is down nobody
 // waits for it. What no relay cures is an error at once.
 func (n *Node) checkWriters(ctx context.Context) error {
-	err := outbox.CheckWriters(ctx, n.Pool)
+	err := restore.CheckWriters(ctx, n.Pool)
 	refused, is := errors.AsType[*outbox.CheckError](err)
 	switch {
-	case !is || refused.Has(outbox.CodeRestored):
+	case !is || refused.Has(restore.CodeRestored):
 		return err
-	case refused.Has(outbox.CodeNotCompared):
+	case refused.Has(restore.CodeNotCompared):
 		if n.dependencies.broker.Down() {
 			return nil
 		}

@@ -3,7 +3,7 @@ package eventing
 import (
 	"time"
 
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/relay"
 )
 
 // PollHourly gives the node a relay that differs from the configured one in its poll and its lease alone. The
@@ -13,7 +13,7 @@ func (n *Node) PollHourly() (err error) {
 	cfg := relayConfig(n, n.setup)
 	cfg.PollMin, cfg.PollMax, cfg.Lease = time.Hour, time.Hour, 4*time.Hour
 	cfg.Registerer = nil // the metrics are the first relay's
-	n.relay, err = outbox.NewRelay(cfg)
+	n.relay, err = relay.New(cfg)
 	return err
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/operate"
 )
 
 // measure adds what the database, the pool and the broker say about the node.
@@ -20,7 +20,7 @@ func (n *Node) measure() error {
 	admin := n.setup.Admin
 	return errors.Join(
 		admin.Registry().Register(poolStats{n.Pool}),
-		admin.Measure("outbox", outbox.NewGauges(n.Pool)),
+		admin.Measure("outbox", operate.NewGauges(n.Pool)),
 		admin.Measure("dead_letters", deadletter.NewGauges(n.Pool, n.consumerNames)),
 		admin.Measure("consumer_lag", consumerLag{n}),
 	)

@@ -14,6 +14,7 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/relay"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 )
@@ -31,7 +32,7 @@ type Setup struct {
 	Log        *slog.Logger
 
 	// Adopt brings back what an event of the service says that a restore took from its database; see
-	// outbox.ConfirmRestore. Without it only the numbers go on behind such events.
+	// restore.Confirm. Without it only the numbers go on behind such events.
 	Adopt func(context.Context, pgx.Tx, cloudevent.Event) error
 }
 
@@ -46,8 +47,8 @@ type Node struct {
 	dependencies dependencies
 	publisher    *kafka.Publisher
 	lag          *kafka.LagReader
-	relay        *outbox.Relay
-	restore      *restore
+	relay        *relay.Relay
+	restore      *restorer
 	consumers    []*consumer
 	copies       *copies
 	limited      *service.LimitedLog
@@ -95,8 +96,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if n.lag, err = newLagReader(setup.Config.Client(setup.Service)); err != nil {
 		return nil, fmt.Errorf("open lag reader: %w", err)
 	}
-	n.restore = newRestore(n)
-	if n.relay, err = outbox.NewRelay(relayConfig(n, setup)); err != nil {
+	n.restore = newRestorer(n)
+	if n.relay, err = relay.New(relayConfig(n, setup)); err != nil {
 		return nil, fmt.Errorf("open relay: %w", err)
 	}
 	if n.copies, err = newCopies(n); err != nil {
@@ -116,9 +117,9 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 // and in the meantime publishes what goes to the other partitions.
 const retryFor = 500 * time.Millisecond
 
-func relayConfig(n *Node, setup Setup) outbox.RelayConfig {
+func relayConfig(n *Node, setup Setup) relay.Config {
 	cfg := setup.Config.Outbox
-	relay := outbox.RelayConfig{
+	config := relay.Config{
 		Connect:        n.connectRelay,
 		Publisher:      n.publisher,
 		Destination:    n.dependencies.broker,
@@ -137,9 +138,9 @@ func relayConfig(n *Node, setup Setup) outbox.RelayConfig {
 		Registerer:     setup.Admin.Registry(),
 	}
 	if setup.Source != "" {
-		relay.Published = n.restore.newest
+		config.Published = n.restore.newest
 	}
-	return relay
+	return config
 }
 
 // Check adds a check to the readiness report that needs the database: while that is down it only says so.

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/eventing"
 	"example.com/twinbox/internal/kafkatest"
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/pgtest"
 	"example.com/twinbox/internal/service"
 )
@@ -36,7 +36,7 @@ func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 		<-listening
 		awaitLed(t, pool)
 	}
-	before, err := outbox.ReadStatus(t.Context(), pool)
+	before, err := operate.ReadStatus(t.Context(), pool)
 	require.NoError(t, err)
 	for n := range 4 {
 		require.NoError(t, pgx.BeginFunc(t.Context(), follower.node.Pool, func(tx pgx.Tx) error {
@@ -48,7 +48,7 @@ func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 		follower.node.Outbox.Committed()
 		require.Len(t, kafkatest.ReadAll(t, brokers, topic, n+1), n+1)
 	}
-	after, err := outbox.ReadStatus(t.Context(), pool)
+	after, err := operate.ReadStatus(t.Context(), pool)
 	require.NoError(t, err)
 	require.Equal(t, before.Epoch, after.Epoch, "the same one leads")
 }
@@ -57,7 +57,7 @@ func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 func awaitLed(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		status, err := outbox.ReadStatus(t.Context(), pool)
+		status, err := operate.ReadStatus(t.Context(), pool)
 		return err == nil && status.Leading
 	}, patience, pollEvery)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/operate"
 )
 
 // probeSQL does what a commit of the service needs done, and leaves nothing behind:
@@ -95,5 +95,5 @@ func checkTables(pool *pgxpool.Pool, own []string) func(context.Context) error {
 // the topic is gone, a right is missing, a partition has no leader. Events that it refuses for good are a matter of
 // their own keys, and no reason to be unready.
 func (n *Node) checkHeld(ctx context.Context) error {
-	return outbox.CheckHeld(ctx, n.Pool, n.setup.Config.maxSilence())
+	return operate.CheckHeld(ctx, n.Pool, n.setup.Config.maxSilence())
 }

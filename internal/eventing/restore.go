@@ -14,21 +14,21 @@ import (
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/restore"
 )
 
 // lookedAt is how many of a partition's newest records are compared with the database. Others may have written behind
 // the last of this service's events, but hardly so much to every partition.
 const lookedAt = 50
 
-// restore finds out what a restore of the service's database took away, and brings it back from the broker.
-type restore struct {
+// restorer finds out what a restore of the service's database took away, and brings it back from the broker.
+type restorer struct {
 	node   *Node
 	topics []string // of the service's events
 }
 
-func newRestore(n *Node) *restore {
-	r := &restore{node: n}
+func newRestorer(n *Node) *restorer {
+	r := &restorer{node: n}
 	for _, topic := range n.setup.Topics {
 		if !strings.HasPrefix(topic.Name, deadletter.CopyPrefix) {
 			r.topics = append(r.topics, topic.Name)
@@ -38,9 +38,9 @@ func newRestore(n *Node) *restore {
 }
 
 // newest is what the relay compares the database with.
-func (r *restore) newest(ctx context.Context) ([]outbox.Published, error) {
-	var events []outbox.Published
-	err := r.each(ctx, lookedAt, func(e outbox.Published) error {
+func (r *restorer) newest(ctx context.Context) ([]restore.Published, error) {
+	var events []restore.Published
+	err := r.each(ctx, lookedAt, func(e restore.Published) error {
 		events = append(events, e)
 		return nil
 	})
@@ -48,7 +48,7 @@ func (r *restore) newest(ctx context.Context) ([]outbox.Published, error) {
 }
 
 // each reads the events that this service can have written: from its source, and such that they keep the contract.
-func (r *restore) each(ctx context.Context, last int64, do func(outbox.Published) error) error {
+func (r *restorer) each(ctx context.Context, last int64, do func(restore.Published) error) error {
 	setup := r.node.setup
 	for _, topic := range r.topics {
 		err := kafka.ReadLog(ctx, setup.Config.Client(setup.Service), topic, last, func(m *message.Message) error {
@@ -56,7 +56,7 @@ func (r *restore) each(ctx context.Context, last int64, do func(outbox.Published
 			if err != nil || event.Source != setup.Source || event.Version == 0 || setup.Validate(event) != nil {
 				return nil //nolint:nilerr // whoever wrote it, this service did not
 			}
-			return do(outbox.Published{Topic: topic, Event: event})
+			return do(restore.Published{Topic: topic, Event: event})
 		})
 		if err != nil {
 			return err
@@ -69,16 +69,16 @@ func (r *restore) each(ctx context.Context, last int64, do func(outbox.Published
 const comparedAtOnce = 1000
 
 // lost are all events that the broker holds and the database does not know.
-func (r *restore) lost(ctx context.Context, db outbox.DB, progress func(int64)) ([]outbox.Published, error) {
-	var lost, some []outbox.Published
+func (r *restorer) lost(ctx context.Context, db restore.DB, progress func(int64)) ([]restore.Published, error) {
+	var lost, some []restore.Published
 	var read int64
 	compare := func() error {
-		missing, err := outbox.Lost(ctx, db, some)
+		missing, err := restore.Lost(ctx, db, some)
 		lost, some = append(lost, missing...), some[:0]
 		progress(read)
 		return err
 	}
-	err := r.each(ctx, 0, func(e outbox.Published) error {
+	err := r.each(ctx, 0, func(e restore.Published) error {
 		some = append(some, e)
 		if read++; len(some) < comparedAtOnce {
 			return nil
@@ -92,14 +92,14 @@ func (r *restore) lost(ctx context.Context, db outbox.DB, progress func(int64)) 
 }
 
 // Confirm implements [admin.Restore].
-func (r *restore) Confirm(
+func (r *restorer) Confirm(
 	ctx context.Context, tx pgx.Tx, dryRun bool, progress func(int64),
 ) (adopted int, err error) {
 	lost, err := r.lost(ctx, tx, progress)
 	if err != nil {
 		return 0, err
 	}
-	adopted, err = outbox.ConfirmRestore(ctx, tx, lost, r.node.setup.Adopt)
+	adopted, err = restore.Confirm(ctx, tx, lost, r.node.setup.Adopt)
 	if err != nil || dryRun {
 		return adopted, err
 	}

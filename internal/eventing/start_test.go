@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/eventing"
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/pgtest"
 	"example.com/twinbox/internal/service"
 )
@@ -52,7 +52,7 @@ func TestThePoolsOwnParametersMayBeInTheURL(t *testing.T) {
 	b := open(t, cfg)
 	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
 	require.Eventually(t, func() bool {
-		status, err := outbox.ReadStatus(t.Context(), pool)
+		status, err := operate.ReadStatus(t.Context(), pool)
 		return err == nil && status.Leading
 	}, patience, pollEvery, "the relay leads")
 	b.stop()

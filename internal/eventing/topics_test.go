@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/internal/eventing"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/kafkatest"
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/internal/outbox/operate"
 	"example.com/twinbox/internal/pgtest"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/service/servicetest"
@@ -101,7 +101,7 @@ func TestAServiceOutlivesMorePartitions(t *testing.T) {
 	require.Eventually(t, held(ready), patience, pollEvery, "it starts, and is not ready for the same reason")
 	add(b, 3)
 	require.False(t, handled(2)())
-	_, err = outbox.ConfirmPartitions(t.Context(), pool, topic, 2*cfg.Kafka.Partitions)
+	_, err = operate.ConfirmPartitions(t.Context(), pool, topic, 2*cfg.Kafka.Partitions)
 	require.NoError(t, err)
 	require.Eventually(t, handled(each), patience, pollEvery)
 	require.Eventually(t, func() bool { status, _ := ready(); return status == http.StatusOK }, patience, pollEvery)

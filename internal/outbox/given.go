@@ -157,19 +157,3 @@ func (o *Outbox) insert(ctx context.Context, tx pgx.Tx, b *batch, do func(pgx.Tx
 		return do(tx, rest)
 	})
 }
-
-const forgetIDsSQL = `
-delete from public.outbox_given_id where event_id = any (array(
-    select event_id from public.outbox_given_id
-    where added_at < statement_timestamp() - $1 * interval '1 microsecond' order by added_at limit $2))`
-
-// maxForgotten bounds what one look forgets: the relay has events to publish.
-const maxForgotten = 10_000
-
-// forgetIDs forgets given ids after [RelayConfig.IDRetention].
-func (l *leader) forgetIDs(ctx context.Context) error {
-	if _, err := l.conn.Exec(ctx, forgetIDsSQL, l.cfg.IDRetention.Microseconds(), maxForgotten); err != nil {
-		return fmt.Errorf("forget given ids: %w", err)
-	}
-	return nil
-}

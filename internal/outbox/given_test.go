@@ -329,17 +329,3 @@ func TestARecordMayCarryAnyID(t *testing.T) {
 	}
 	require.Equal(t, int64(3), number(t, pool, `select count(*) from outbox`))
 }
-
-func TestGivenIDsAreForgottenInTime(t *testing.T) {
-	t.Parallel()
-	o, pool := newOutbox(t), newDatabase(t)
-	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
-	old, young := givenEvent(), givenEvent()
-	commit(t, o, pool, old, young)
-	_, err := pool.Exec(t.Context(), `update outbox_given_id set added_at = now() - interval '241 hours'
-		where event_id = $1`, old.ID)
-	require.NoError(t, err)
-	require.NoError(t, l.maintain(t.Context()))
-	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_given_id`))
-	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_given_id where event_id = $1`, young.ID))
-}

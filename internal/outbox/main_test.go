@@ -17,6 +17,10 @@ import (
 // tick is how often a test looks where nothing tells it.
 const tick = 2 * time.Millisecond
 
+const testTimeout = 30 * time.Second
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
 const testTopic = "test.events.v1"
 
 func newOutbox(t testing.TB) *Outbox {

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -23,7 +24,7 @@ type Config struct {
 	OnConflict OnConflict
 	// Log is told of conflicts that OnConflict lets pass. Default nowhere.
 	Log *slog.Logger
-	// Refuse, if set, keeps events from being added for as long as it returns an error, see [Relay.Restored]. Records
+	// Refuse, if set, keeps events from being added for as long as it returns an error, see relay.Relay.Restored. Records
 	// ([Outbox.AddRecord]) are added all the same.
 	Refuse func() error
 	// Now is the clock for events that name no time. Default time.Now.
@@ -41,8 +42,8 @@ func (c Config) withDefaults() Config {
 	if c.MaxEventBytes == 0 {
 		c.MaxEventBytes = defaultMaxEventBytes
 	}
-	orDefault(&c.OnConflict, ConflictError)
-	orDefault(&c.Log, slog.New(slog.DiscardHandler))
+	c.OnConflict = cmp.Or(c.OnConflict, ConflictError)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -50,12 +51,12 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	var l checklist
-	l.refuse(c.MaxEventBytes < 0 || c.MaxEventBytes > limitMaxEventBytes, "max_event_bytes",
+	var e CheckError
+	e.RefuseIf(c.MaxEventBytes < 0 || c.MaxEventBytes > limitMaxEventBytes, "max_event_bytes",
 		fmt.Sprintf("%d is not within 1 to %d", c.MaxEventBytes, limitMaxEventBytes))
-	l.refuse(c.OnConflict != ConflictError && c.OnConflict != ConflictWarn, "on_conflict",
+	e.RefuseIf(c.OnConflict != ConflictError && c.OnConflict != ConflictWarn, "on_conflict",
 		fmt.Sprintf("%q is neither %q nor %q", c.OnConflict, ConflictError, ConflictWarn))
-	return l.err()
+	return e.Err()
 }
 
 // Outbox adds events to callers' transactions. It holds no connection and may be used by any number of goroutines.
@@ -91,3 +92,16 @@ func (o *Outbox) Committed() {
 
 // Wake is where a relay of this process, or a [Notifier], hears of [Outbox.Committed]. It has one reader.
 func (o *Outbox) Wake() <-chan struct{} { return o.wake }
+
+func newAddedMetric() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "outbox_events_added_total",
+		Help: "Events handed to callers' transactions, committed or not.",
+	}, []string{"topic"})
+}
+
+func (o *Outbox) count(b *batch) {
+	for _, k := range b.keys {
+		o.added.WithLabelValues(k.topic).Add(float64(k.events))
+	}
+}

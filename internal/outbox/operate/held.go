@@ -1,0 +1,36 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const heldSQL = `
+select topic, reason, extract(epoch from clock_timestamp() - parked_at)::float8
+from public.outbox_parked
+where not permanent and parked_at <= clock_timestamp() - $1 * interval '1 microsecond'
+order by parked_at limit 1`
+
+// CheckHeld is for a readiness check, on any instance. It fails if the events of a key have been held for longer than a
+// time although the broker does not refuse them for good: their topic is gone, a right to it is missing, or one of its
+// partitions has no leader, while others are published. A key that waits for an operator's release does not count.
+func CheckHeld(ctx context.Context, db DB, limit time.Duration) error {
+	rows, err := db.Query(ctx, heldSQL, limit.Microseconds())
+	if err != nil {
+		return fmt.Errorf("read held events: %w", err)
+	}
+	var topic, reason string
+	var seconds float64
+	tag, err := pgx.ForEachRow(rows, []any{&topic, &reason, &seconds}, func() error { return nil })
+	switch {
+	case err != nil:
+		return fmt.Errorf("read held events: %w", err)
+	case tag.RowsAffected() == 0:
+		return nil
+	}
+	since := time.Duration(seconds * float64(time.Second)).Round(time.Second)
+	return fmt.Errorf("events for %s have been held for %s: %s", topic, since, reason)
+}

@@ -1,0 +1,97 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// DB is a pool, a connection or a transaction.
+type DB interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// ParkedKey is a key of which a record could not be published.
+type ParkedKey struct {
+	Topic, Key string
+	Reason     string    // what the publisher said
+	Permanent  bool      // waits for [Release]; else the leader tries again by itself at RetryAt
+	Attempts   int       // how often its first record was sent, or series of attempts after that
+	ParkedAt   time.Time // first
+	RetryAt    *time.Time
+	Held       int64 // rows that wait
+	Position   int64 // of the first of them, the one that failed; 0 if none
+}
+
+// ErrNotParked means that the key, or the row, is not parked (any more).
+var ErrNotParked = errors.New("outbox: not parked")
+
+const parkedSQL = `
+select k.topic, k.key, k.reason, k.permanent, k.attempts, k.parked_at, k.retry_at, h.held, h.position
+from public.outbox_parked k
+cross join lateral (select count(*) as held, coalesce(min(position), 0) as position from public.outbox_held h
+    where h.topic = k.topic and h.key = k.key) h
+order by k.parked_at, k.topic, k.key
+limit $1`
+
+// Parked lists parked keys, the longest parked first.
+func Parked(ctx context.Context, db DB, limit int) ([]ParkedKey, error) {
+	rows, err := db.Query(ctx, parkedSQL, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list parked keys: %w", err)
+	}
+	keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[ParkedKey])
+	if err != nil {
+		return nil, fmt.Errorf("list parked keys: %w", err)
+	}
+	return keys, nil
+}
+
+const releaseKeySQL = `
+update public.outbox_parked set retry_at = clock_timestamp() where topic = $1 and key = $2`
+
+// Release lets the leader try the key's held rows again, in their order, within about a second, or later while attempts
+// for other parked keys fail slowly. If the first one fails again the key is parked again. An unparked key is
+// [ErrNotParked].
+func Release(ctx context.Context, db DB, topic, key string) error {
+	tag, err := db.Exec(ctx, releaseKeySQL, topic, key)
+	if err != nil {
+		return fmt.Errorf("release key: %w", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return ErrNotParked
+	}
+	return nil
+}
+
+// discardSQL locks the key before its row, as the leader does: the other way round each could wait for the other.
+const discardSQL = `
+with locked as (
+    select topic, key from public.outbox_parked where topic = $1 and key = $2 for update
+), gone as (
+    delete from public.outbox_held h using locked k where h.topic = k.topic and h.key = k.key and h.position = $3
+    returning h.topic, h.key, h.position
+), noted as (
+    insert into public.outbox_discarded (position) select position from gone
+)
+update public.outbox_parked k set retry_at = clock_timestamp()
+from gone where k.topic = gone.topic and k.key = gone.key`
+
+// Discard gives up one held row of a parked key, the one at the position, and releases the key: for a record that no
+// broker will ever take. The event is not published, nor republished; the key's consumers see a gap in its versions.
+// The row itself stays in the outbox until its partition is dropped. A row that is not held is [ErrNotParked].
+func Discard(ctx context.Context, db DB, topic, key string, position int64) error {
+	tag, err := db.Exec(ctx, discardSQL, topic, key, position)
+	if err != nil {
+		return fmt.Errorf("discard held row: %w", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return ErrNotParked
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/outbox/window"
+)
+
+// Status is how far an outbox is published and who publishes it, at one moment.
+type Status struct {
+	Leader     string    // which relay led last; empty: none ever did
+	Epoch      int64     // raised by each take-over
+	LeaseUntil time.Time // on the database's clock
+	Leading    bool      // the lease has not run out
+
+	Head              int64         // the highest position given out, also to transactions that rolled back
+	Waiting           int64         // committed events that are not published and not held, counted up to MaxWaiting
+	FirstWaiting      int64         // position of the first of them; 0: none waits
+	OldestWaiting     *time.Time    // its business time; nil: none waits
+	WaitingFor        time.Duration // since then, by the database's clock
+	ParkedKeys        int64
+	HeldEvents        int64 // of parked keys
+	Restoring         bool  // what a restore left is still being published
+	RestoringPosition int64 // up to which that is done
+}
+
+// MaxWaiting is where [ReadStatus] stops counting: an outage of an hour must not make its answer slow.
+const MaxWaiting = 10_000
+
+const statusSQL = `
+select c.leader, c.epoch, c.lease_until, c.lease_until > clock_timestamp(), c.done::text, c.mark_x, c.mark_h,
+    pg_current_snapshot()::text, coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0),
+    (select count(*) from public.outbox_parked), (select count(*) from public.outbox_held),
+    c.old_done is not null or c.sysid is distinct from (select system_identifier from pg_control_system()),
+    coalesce(c.old_pos, 0)
+from public.outbox_cursor c where c.name = $1`
+
+const waitingSQL = `
+select count(*), coalesce(min(position), 0), (array_agg(occurred_at order by position))[1],
+    coalesce(extract(epoch from clock_timestamp() - (array_agg(occurred_at order by position))[1]), 0)::float8
+from (
+    select o.occurred_at, o.position
+    from public.outbox o
+    cross join public.outbox_cursor c
+    where c.name = $1 and o.position > $2 and not ` + window.IsPublished + `
+    order by o.position
+    limit $3
+) x`
+
+// ReadStatus reads the status without disturbing the relay. The two statements behind it see two moments: an event
+// that is published in between is counted in neither or both.
+func ReadStatus(ctx context.Context, db DB) (Status, error) { return readStatus(ctx, db, MaxWaiting) }
+
+// readStatus counts the waiting events up to a limit.
+func readStatus(ctx context.Context, db DB, limit int) (Status, error) {
+	rows, err := db.Query(ctx, statusSQL, window.CursorName)
+	if err != nil {
+		return Status{}, fmt.Errorf("read outbox status: %w", err)
+	}
+	read, err := pgx.CollectExactlyOneRow(rows, scanStatus)
+	if err != nil {
+		return Status{}, fmt.Errorf("read outbox status: %w", err)
+	}
+	rows, err = db.Query(ctx, waitingSQL, window.CursorName, read.start, limit)
+	if err != nil {
+		return Status{}, fmt.Errorf("count waiting events: %w", err)
+	}
+	s := read.Status
+	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
+		var seconds float64
+		err := row.Scan(&s.Waiting, &s.FirstWaiting, &s.OldestWaiting, &seconds)
+		s.WaitingFor = max(0, time.Duration(seconds*float64(time.Second)))
+		return struct{}{}, err
+	})
+	if err != nil {
+		return Status{}, fmt.Errorf("count waiting events: %w", err)
+	}
+	return s, nil
+}
+
+// statusRow is a status and where the first waiting event may lie.
+type statusRow struct {
+	Status
+	start int64
+}
+
+func scanStatus(row pgx.CollectableRow) (statusRow, error) {
+	var (
+		s         statusRow
+		done, now string
+		xids      []uint64
+		heads     []int64
+	)
+	err := row.Scan(&s.Leader, &s.Epoch, &s.LeaseUntil, &s.Leading, &done, &xids, &heads, &now, &s.Head,
+		&s.ParkedKeys, &s.HeldEvents, &s.Restoring, &s.RestoringPosition)
+	if err != nil {
+		return s, err
+	}
+	if s.Restoring {
+		return s, nil // its transaction ids may be another cluster's: look from the beginning
+	}
+	s.start, err = window.ScanStart(done, now, xids, heads)
+	return s, err
+}

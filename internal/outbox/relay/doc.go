@@ -1,0 +1,47 @@
+// Package relay publishes what package outbox has added, window by window: every event at least once, those of one key
+// in order.
+//
+//	relay.go connect.go lease.go session.go   a session, what its server must be like, who leads, the leader's statements
+//	lead.go drain.go ahead.go                 a leader at work: the windows' pages, read ahead of their sending
+//	send.go call.go publisher.go settle.go    calls of Publish, and what happens when they fail
+//	receipts.go                               what a broken session need not send again
+//	parked.go flush.go                        keys that cannot be published, and their records tried again
+//	partitions.go topics.go restore.go        the table's partitions, the broker's topics, a database that was set back
+//	metrics.go health.go                      what can be seen from outside
+//
+// # Who publishes
+//
+// One relay leads: it holds the lease in the cursor row, on the database's clock. Every change of the cursor repeats
+// the epoch, which a take-over raises, and the generation, which every change raises; a relay that has lost either changes
+// nothing. A call of Publish may take less time than the lease lasts, and is not made unless that much is left for
+// sure. If a leader is stopped in the middle of a call and wakes up after its lease, its records arrive late and
+// twice. They are still in order: both leaders send a key's records in the same order, each from its first unpublished
+// one on, so any record is preceded by those before it, from the one or from the other.
+//
+// With the lease a leader takes an advisory lock of its epoch on its session. A follower that finds it free knows that
+// the session has ended and does not wait for the lease: after kill -9 it leads within 750 ms. The process may
+// live, without its session and with a call of Publish under way; the same argument holds for its records, and it sends
+// nothing more. docs/adr/0014-a-lock-tells-of-a-leaders-death.md has the sequence of events.
+//
+// # What shows it
+//
+//	a restart anywhere                  TestRelayCrashesEverywhere, with the duplicates; TestRelayDiesAroundAnyStatement
+//	all of it together                  TestChaos
+//	the barrier                         TestNothingPublishedIsUndoneByAServerCrash
+//	stale leaders                       TestStoppedLeaderChangesNothing, TestAStale...
+//	leaders that die                    TestAKilledLeaderIsReplacedBeforeItsLeaseEnds, TestARestartedRelay...
+//	leaders that lose their session     TestALeaderWithoutItsSessionSendsNothingMore
+//	broken sessions and connections     TestRelayOutlivesItsSessions, TestRelayOutlivesACutConnection
+//	brokers that fail                   TestRelayOutlivesALongOutage, TestRelayWaitsForALatePublisher, TestRelayToKafka
+//	keys that cannot be published       parked_test.go
+//
+// # What it does not do
+//
+// No exactly-once on the wire: a crash sends again what was taken since the last advance, and consumers skip by event
+// id. How much that is has a limit: [Config.MaxUnrecorded] events (10,000), the page in the air included, and while a
+// backlog is drained an advance every [Config.RecordEvery] (100 ms); at its end, and with small windows always,
+// everything is recorded at once. A session that breaks costs no duplicates, since the process remembers, unless a
+// follower takes over before the process has another.
+//
+// No order across keys.
+package relay

@@ -1,0 +1,54 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/outbox/outboxtest"
+)
+
+// How long the broker is down in TestRelayOutlivesALongOutage. `make test-long` asks for minutes.
+var outageFor = flag.Duration("outbox.outage", 2*time.Second, "how long the broker is down")
+
+// The broker is down for many pages and patiences, and for longer than a lease if there are minutes, while events keep
+// coming. The leader stays the leader, says that it is not well, sets keys aside and tries them again; afterwards
+// everything is out once, in order, and nothing is left aside.
+func TestRelayOutlivesALongOutage(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	cfg := testRelayConfig(t, pool, l)
+	cfg.BatchSize, cfg.PublishTimeout = 20, 400*time.Millisecond
+	cfg.MaxSilence, cfg.Patience = *outageFor/4+cfg.PublishTimeout, *outageFor/10
+	r := startRelay(t, cfg)
+	addMany(t, o, pool, 50, 7)
+	l.AwaitDistinct(t, 50)
+	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, outboxtest.Timeout, outboxtest.Tick)
+
+	l.Follow(func(int, string, []*message.Message) error { return errors.New("no broker") })
+	outage, cancel := context.WithTimeout(t.Context(), *outageFor)
+	defer cancel()
+	events := 50
+	for sleep(outage, *outageFor/100) { // the outage itself, not a wait for something
+		addMany(t, o, pool, 10, 7)
+		events += 10
+	}
+	require.Eventually(t, func() bool { // by now, unless the machine was busy with something else
+		return r.unwell(t, "no broker") && number(t, pool, `select count(*) from outbox_parked`) > 0
+	}, outboxtest.Timeout, outboxtest.Tick)
+
+	l.Follow(nil)
+	requireAll(t, pool, l.AwaitDistinct(t, events))
+	awaitCaughtUp(t, pool)
+	wire, _ := l.Snapshot()
+	require.Len(t, wire, events, "nothing is sent twice: nothing was taken in vain")
+	require.Eventually(t, func() bool {
+		return r.Healthy(t.Context()) == nil && number(t, pool, `select count(*) from outbox_parked`) == 0
+	}, outboxtest.Timeout, outboxtest.Tick)
+	require.Equal(t, int64(1), number(t, pool, `select epoch from outbox_cursor`), "nobody else had to lead")
+}

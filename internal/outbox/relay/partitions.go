@@ -1,0 +1,207 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/internal/outbox/window"
+)
+
+// tablePartitions keeps room ahead of the writers, and nothing for longer than it is to be kept.
+type tablePartitions struct {
+	cfg          Config
+	log          *slog.Logger
+	metrics      *metrics
+	session      *session
+	window       *window.Reader
+	maintainedAt time.Time
+}
+
+// partition is a range of positions: from lower to upper, upper not included.
+type partition struct {
+	name         string
+	lower, upper int64
+}
+
+// maxChanges bounds how many partitions are created at a time, and how many dropped: the relay has events to publish.
+const maxChanges = 8
+
+func (t *tablePartitions) isDue() bool { return time.Since(t.maintainedAt) >= t.cfg.MaintainEvery }
+
+// maintain creates partitions ahead of the writers, drops what is published and old enough, and forgets old ids.
+func (t *tablePartitions) maintain(ctx context.Context) error {
+	t.maintainedAt = time.Now()
+	return t.session.do(ctx, func(ctx context.Context) error {
+		partitions, err := t.list(ctx)
+		if err != nil {
+			return err
+		}
+		if err := t.createAhead(ctx, partitions); err != nil {
+			return err
+		}
+		if err := t.dropPublished(ctx, partitions); err != nil {
+			return err
+		}
+		return t.forgetIDs(ctx)
+	})
+}
+
+const headSQL = `select coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0)`
+
+const partitionsSQL = `
+select p.relname, bound[1]::bigint, bound[2]::bigint
+from pg_inherits i
+join pg_class p on p.oid = i.inhrelid
+join pg_namespace n on n.oid = p.relnamespace and n.nspname = 'public'
+cross join lateral regexp_match(pg_get_expr(p.relpartbound, p.oid),
+    'FROM \(''?(-?\d+)''?\) TO \(''?(-?\d+)''?\)') as bound
+where i.inhparent = 'public.outbox'::regclass and bound is not null
+order by 3`
+
+func (t *tablePartitions) list(ctx context.Context) ([]partition, error) {
+	rows, err := t.session.conn.Query(ctx, partitionsSQL)
+	if err != nil {
+		return nil, fmt.Errorf("list partitions: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p partition, err error) {
+		return p, row.Scan(&p.name, &p.lower, &p.upper)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list partitions: %w", err)
+	}
+	return list, nil
+}
+
+func (t *tablePartitions) createAhead(ctx context.Context, existing []partition) error {
+	upper := int64(1)
+	if n := len(existing); n > 0 {
+		upper = existing[n-1].upper
+	}
+	var head int64
+	if err := t.session.conn.QueryRow(ctx, headSQL).Scan(&head); err != nil {
+		return fmt.Errorf("read sequence head: %w", err)
+	}
+	room := t.cfg.PartitionSize * int64(t.cfg.PartitionsAhead)
+	for n := 0; upper-head <= room && n < maxChanges; n++ {
+		if err := t.create(ctx, upper, upper+t.cfg.PartitionSize); err != nil {
+			return err
+		}
+		upper += t.cfg.PartitionSize
+	}
+	return nil
+}
+
+const createPartitionSQL = `select public.outbox_create_partition($1, $2)`
+
+// create does not lock the outbox against its writers. The function does what this session has no right to.
+func (t *tablePartitions) create(ctx context.Context, lower, upper int64) error {
+	fault.Here("relay.partition.before_create")
+	if err := t.change(ctx, `set local lock_timeout = '1s'`, createPartitionSQL, lower, upper); err != nil {
+		return fmt.Errorf("create partition from %d: %w", lower, err)
+	}
+	t.log.Info("partition created", "from", lower, "to", upper)
+	return nil
+}
+
+const notePublishedSQL = `
+insert into public.outbox_partition (upper_bound) select unnest($1::bigint[])
+on conflict do nothing`
+
+// expiredSQL keeps a partition in which a parked key has rows, and passes over notes of partitions that were taken away
+// by hand.
+const expiredSQL = `
+select upper_bound from public.outbox_partition p
+where published_at < clock_timestamp() - $1 * interval '1 microsecond' and upper_bound = any ($3)
+    and not exists (select from public.outbox_held h where h.position < p.upper_bound
+        and h.position >= (select min(lower) from unnest($2::bigint[], $3::bigint[]) as x (lower, upper)
+            where x.upper = p.upper_bound))
+order by 1 limit $4`
+
+// dropPublished drops whole partitions, which costs no vacuum. One whose end is not above that position
+// is wholly published.
+func (t *tablePartitions) dropPublished(ctx context.Context, partitions []partition) error {
+	published := t.window.PublishedTo()
+	byUpper := map[int64]partition{}
+	var lowers, uppers []int64
+	for _, p := range partitions {
+		if p.upper <= published {
+			byUpper[p.upper] = p
+			lowers, uppers = append(lowers, p.lower), append(uppers, p.upper)
+		}
+	}
+	if len(uppers) == 0 {
+		return nil
+	}
+	if _, err := t.session.conn.Exec(ctx, notePublishedSQL, uppers); err != nil {
+		return fmt.Errorf("note published partitions: %w", err)
+	}
+	rows, err := t.session.conn.Query(ctx, expiredSQL, t.cfg.Retention.Microseconds(), lowers, uppers, maxChanges)
+	if err != nil {
+		return fmt.Errorf("find expired partitions: %w", err)
+	}
+	expired, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return fmt.Errorf("find expired partitions: %w", err)
+	}
+	for _, upper := range expired {
+		p, ok := byUpper[upper]
+		if !ok {
+			continue
+		}
+		err := t.drop(ctx, p)
+		if isBusy(err) { // the others would wait as long each, for the same lock
+			t.metrics.neglected.Inc()
+			t.log.Warn("partition not dropped, the outbox is in use", "from", p.lower)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const dropPartitionSQL = `select public.outbox_drop_partition($1)`
+
+// drop waits for writers only briefly: dropping locks the whole outbox, and other writers wait behind it. A transaction
+// that is open for longer only puts it off.
+func (t *tablePartitions) drop(ctx context.Context, p partition) error {
+	fault.Here("relay.partition.before_drop")
+	if err := t.change(ctx, `set local lock_timeout = '200ms'`, dropPartitionSQL, p.name); err != nil {
+		return fmt.Errorf("drop partition from %d: %w", p.lower, err)
+	}
+	t.log.Info("partition dropped", "from", p.lower, "to", p.upper)
+	return nil
+}
+
+// change runs a function of the database that waits only so long for a lock.
+func (t *tablePartitions) change(ctx context.Context, limitSQL, sql string, args ...any) error {
+	return t.session.term.guard(ctx, t.session.conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, limitSQL); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, sql, args...)
+		return err
+	})
+}
+
+const forgetIDsSQL = `
+delete from public.outbox_given_id where event_id = any (array(
+    select event_id from public.outbox_given_id
+    where added_at < statement_timestamp() - $1 * interval '1 microsecond' order by added_at limit $2))`
+
+// maxForgotten bounds how many ids are forgotten at a time.
+const maxForgotten = 10_000
+
+// forgetIDs forgets ids that writers gave after [Config.IDRetention].
+func (t *tablePartitions) forgetIDs(ctx context.Context) error {
+	if _, err := t.session.conn.Exec(ctx, forgetIDsSQL, t.cfg.IDRetention.Microseconds(), maxForgotten); err != nil {
+		return fmt.Errorf("forget given ids: %w", err)
+	}
+	return nil
+}

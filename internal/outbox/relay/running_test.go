@@ -1,0 +1,99 @@
+package relay
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/outbox/outboxtest"
+)
+
+type testWriter struct{ t testing.TB }
+
+func (w testWriter) Write(b []byte) (int, error) {
+	w.t.Log(string(b[:len(b)-1]))
+	return len(b), nil
+}
+
+// testLease outlasts whatever a busy machine does to a test: a lease that runs out, or that a slow disk does not let be
+// extended in time, ends a session. Who tests that takes a shorter one.
+const testLease = time.Minute
+
+// testRelayConfig is quick to lose patience and to try again.
+func testRelayConfig(t testing.TB, pool *pgxpool.Pool, p message.Publisher) Config {
+	t.Helper()
+	return Config{
+		Connect: dial(t, pool), Publisher: p, Name: "test",
+		PollMin: time.Millisecond, PollMax: 10 * time.Millisecond,
+		Lease: testLease, PublishTimeout: testLease / 3, MaxSilence: testLease,
+		RetryMin: 2 * time.Millisecond, RetryMax: 20 * time.Millisecond,
+		ParkedRetryMax: 20 * time.Millisecond, Patience: 50 * time.Millisecond,
+	}
+}
+
+// running is a relay in this process.
+type running struct {
+	*Relay
+	stop func() // and wait
+}
+
+func startRelay(t testing.TB, cfg Config) running {
+	t.Helper()
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.NewTextHandler(testWriter{t}, nil))
+	}
+	r, err := New(cfg)
+	require.NoError(t, err)
+	return startRelayOf(t, r)
+}
+
+func startRelayOf(t testing.TB, r *Relay) running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	result := make(chan error, 1)
+	go func() { result <- r.Run(ctx) }()
+	stopped := false
+	stop := func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		select {
+		case err := <-result:
+			require.NoError(t, err)
+		case <-time.After(outboxtest.Timeout):
+			require.FailNow(t, "the relay does not stop")
+		}
+	}
+	t.Cleanup(stop)
+	return running{r, stop}
+}
+
+func (r *Relay) lastError() error {
+	r.health.mu.Lock()
+	defer r.health.mu.Unlock()
+	return r.health.err
+}
+
+// unwell reports whether the relay says that it is not well, and why.
+func (r *Relay) unwell(t testing.TB, why string) bool {
+	t.Helper()
+	err := r.Healthy(t.Context())
+	return err != nil && strings.Contains(err.Error(), why)
+}
+
+func (r *Relay) leads() bool { return testutil.ToFloat64(r.metrics.leader) == 1 }
+
+func (r *Relay) follows() bool {
+	r.health.mu.Lock()
+	defer r.health.mu.Unlock()
+	return r.health.state == stateFollowing
+}

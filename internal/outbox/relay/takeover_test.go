@@ -1,0 +1,252 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/outbox/outboxtest"
+)
+
+// leaderLockSQL finds the session that holds the lock of the present epoch.
+const leaderLockSQL = `
+from pg_locks l cross join public.outbox_cursor c
+where l.locktype = 'advisory' and l.mode = 'ExclusiveLock' and l.granted and l.classid = $1::int::oid
+    and l.objid = c.epoch::int::oid and l.database = (select oid from pg_database where datname = current_database())`
+
+// endLeadersSession ends the session of the leader and no other.
+func endLeadersSession(t testing.TB, pool *pgxpool.Pool) {
+	t.Helper()
+	require.Equal(t, int64(1), number(t, pool,
+		`select count(*) from (select pg_terminate_backend(l.pid) `+leaderLockSQL+`) x`, lockClass))
+}
+
+// A follower sees by the free lock that the leader's process is dead. The lease, of a minute, would tell it much later.
+func TestAKilledLeaderIsReplacedBeforeItsLeaseEnds(t *testing.T) {
+	t.Parallel()
+	o, pool, path := newOutbox(t), newDatabase(t), wirePath(t)
+	addMany(t, o, pool, crashEvents, 5)
+	leader := startChild(t, childConfig{DSN: pool.Config().ConnString(), Wire: path})
+	awaitCaughtUp(t, pool)
+	l := newLedger()
+	r := startRelay(t, testRelayConfig(t, pool, l))
+	require.Eventually(t, r.follows, outboxtest.Timeout, outboxtest.Tick)
+	require.NoError(t, leader.Process.Kill())
+	killed := time.Now()
+	commit(t, o, pool, event("k"))
+	l.AwaitDistinct(t, 1)
+	t.Logf("next event published %s after the kill", time.Since(killed))
+	require.Less(t, time.Since(killed), testLease/4)
+	require.Equal(t, int64(2), number(t, pool, `select epoch from outbox_cursor`))
+}
+
+// A single instance that is killed and started again in its place finds its own lease, which has not run out.
+func TestARestartedRelayDoesNotWaitForItsOwnLease(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	addMany(t, o, pool, crashEvents, 5)
+	before := startChild(t, childConfig{DSN: pool.Config().ConnString(), Wire: wirePath(t)})
+	awaitCaughtUp(t, pool)
+	require.NoError(t, before.Process.Kill())
+	killed := time.Now()
+	before.await(t)
+	l := newLedger()
+	startRelay(t, testRelayConfig(t, pool, l))
+	commit(t, o, pool, event("k"))
+	l.AwaitDistinct(t, 1)
+	require.Less(t, time.Since(killed), testLease/4)
+}
+
+// The lock says nothing of a leader that does not hold it: one of an earlier release, or one that found it taken.
+func TestALeaseIsWaitedForUnlessItsLeaderHeldTheLock(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	follower, err := connect(t.Context(), dial(t, pool))
+	require.NoError(t, err)
+	t.Cleanup(func() { closeConn(context.Background(), follower) })
+	requireSeen := func(epoch int64, ended bool) {
+		t.Helper()
+		seen, err := readLeadership(t.Context(), follower)
+		require.NoError(t, err)
+		require.Equal(t, epoch, seen.epoch)
+		require.Equal(t, ended, seen.ended)
+		require.Positive(t, seen.left)
+		got, err := acquire(t.Context(), follower, "hasty", testLease, leadership{epoch: epoch})
+		require.NoError(t, err)
+		require.Nil(t, got, "the lease has not run out")
+	}
+
+	leader := takeOver(t, pool)
+	requireSeen(1, false)
+	closeConn(t.Context(), leader.conn)
+	require.Eventually(t, func() bool {
+		seen, err := readLeadership(t.Context(), follower)
+		return err == nil && seen.ended
+	}, outboxtest.Timeout, outboxtest.Tick)
+	requireSeen(1, true)
+
+	// The statement with which a relay of an earlier release takes over.
+	_, err = pool.Exec(t.Context(), `update outbox_cursor set epoch = epoch + 1, leader = 'earlier release',
+		lease_until = clock_timestamp() + interval '1 minute'`)
+	require.NoError(t, err)
+	requireSeen(2, false)
+
+	_, err = follower.Exec(t.Context(), lockSQL, lockClass, 3) // a stranger's, for all that the leader knows
+	require.NoError(t, err)
+	takeOver(t, pool)
+	requireSeen(3, false)
+	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_cursor where lock_epoch is null`))
+}
+
+// Followers that look at the same moment do not keep each other from seeing that the lock is free.
+func TestFollowersLookBesideEachOther(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	closeConn(t.Context(), takeOver(t, pool).conn)
+	awaitNoSession(t, pool)
+	one, other := begin(t, pool), begin(t, pool) // a look that takes longer
+	for _, tx := range []pgx.Tx{one, other} {
+		seen, err := readLeadership(t.Context(), tx.Conn())
+		require.NoError(t, err)
+		require.True(t, seen.ended)
+	}
+}
+
+// The leader loses its session and lives, with a call of Publish under way. A follower takes over and publishes the
+// same rows and those behind them; the late call is appended after them. That costs duplicates, and the first
+// occurrences stay in order. Whatever the late call says of its records, the old leader sends nothing more.
+func TestALeaderWithoutItsSessionSendsNothingMore(t *testing.T) {
+	t.Parallel()
+	for name, verdict := range map[string]error{
+		"all taken": nil, "no answer": errors.New("no answer"),
+		"some failed": &partialError{Failed: map[int]error{1: errors.New("one partition"), 5: errors.New("one partition")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+			l.After = true
+			sent, land := make(chan struct{}), make(chan struct{})
+			l.Follow(func(call int, _ string, _ []*message.Message) error {
+				if call > 1 {
+					return nil
+				}
+				close(sent)
+				<-land
+				return verdict
+			})
+			addMany(t, o, pool, 30, 4)
+			cfg := testRelayConfig(t, pool, l)
+			cfg.BatchSize, cfg.Name = 10, "old"
+			old := startRelay(t, cfg)
+			<-sent
+			follower := newLedger()
+			cfg.Publisher, cfg.Name = both{follower, l}, "new"
+			startRelay(t, cfg)
+			endLeadersSession(t, pool)
+			follower.AwaitDistinct(t, 30)
+			addMany(t, o, pool, 10, 4)
+			follower.AwaitDistinct(t, 40)
+			awaitCaughtUp(t, pool)
+			close(land)
+			require.Eventually(t, old.follows, outboxtest.Timeout, outboxtest.Tick)
+			wire, _ := l.Snapshot()
+			requireAll(t, pool, wire)
+			followers, _ := follower.Snapshot()
+			require.Len(t, followers, 40)
+			require.Len(t, wire, 40+10, "the one late call and no other")
+		})
+	}
+}
+
+// both sends to two ledgers: one's own, and the one that stands for the broker.
+type both struct{ own, broker *ledger }
+
+func (b both) Publish(topic string, msgs ...*message.Message) error {
+	b.broker.Take(topic, msgs)
+	return b.own.Publish(topic, msgs...)
+}
+
+func (both) Close() error { return nil }
+
+// A leader that lives and has lost its session is back with another before a follower takes its lease, and what it
+// remembers is not sent again. The follower has to see the same free lock twice.
+func TestAFollowerLeavesALeaderTimeToComeBack(t *testing.T) {
+	t.Parallel()
+	r := &Relay{}
+	ended := leadership{epoch: 4, left: time.Minute, ended: true}
+	other := leadership{epoch: 5, left: time.Minute, ended: true}
+	require.False(t, r.mayLead(leadership{epoch: neverLed}, ended))
+	require.True(t, r.mayLead(ended, ended))
+	require.False(t, r.mayLead(ended, other), "it came back, and broke again")
+	require.False(t, r.mayLead(ended, leadership{epoch: 5, left: time.Minute}))
+	require.True(t, r.mayLead(leadership{epoch: neverLed}, leadership{epoch: 4}), "the lease is over")
+	r.last = &term{epoch: 5}
+	require.True(t, r.mayLead(ended, other), "its own")
+}
+
+// A stop between two sessions finds no session on which to give the lease back, and one that comes while a call of
+// Publish is under way must not give it back yet.
+func TestAStopBetweenSessionsGivesTheLeaseBack(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	_, err := pool.Exec(t.Context(), `select pg_advisory_lock($1, 1)`, lockClass) // followers learn nothing from the lock
+	require.NoError(t, err)
+	cfg := testRelayConfig(t, pool, newLedger())
+	var away atomic.Bool
+	tried := make(chan struct{}, 100)
+	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) {
+		if away.Load() {
+			tried <- struct{}{}
+			return nil, errors.New("no database")
+		}
+		return dial(t, pool)(ctx)
+	}
+	r := startRelay(t, cfg)
+	require.Eventually(t, r.leads, outboxtest.Timeout, outboxtest.Tick)
+	away.Store(true)
+	endSessions(t, pool)
+	<-tried
+	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_cursor where lease_until > clock_timestamp()`))
+	away.Store(false)
+	r.stop()
+	require.Equal(t, int64(0), number(t, pool, `select count(*) from outbox_cursor where lease_until > clock_timestamp()`))
+}
+
+func TestAStopDuringACallGivesTheLeaseBack(t *testing.T) {
+	t.Parallel()
+	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
+	_, err := pool.Exec(t.Context(), `select pg_advisory_lock($1, 1)`, lockClass)
+	require.NoError(t, err)
+	sent, land := make(chan struct{}), make(chan struct{})
+	l.Follow(func(int, string, []*message.Message) error {
+		close(sent)
+		<-land
+		return nil
+	})
+	r := startRelay(t, testRelayConfig(t, pool, l))
+	commit(t, o, pool, event("k"))
+	<-sent
+	endSessions(t, pool)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		r.stop()
+	}()
+	close(land)
+	<-stopped
+	require.Equal(t, int64(0), number(t, pool, `select count(*) from outbox_cursor where lease_until > clock_timestamp()`))
+}
+
+func endSessions(t testing.TB, pool *pgxpool.Pool) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity
+		where application_name = 'outbox relay' and datname = current_database()`)
+	require.NoError(t, err)
+}

@@ -1,0 +1,44 @@
+package window
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// What the server makes of any headers is decoded as encoding/json would.
+func TestHeadersSurviveTheDatabase(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	conn := acquireConn(t, pool)
+	rapid.Check(t, func(rt *rapid.T) {
+		text := rapid.OneOf(rapid.StringMatching(`[a-z0-9 ":,{}\\-]{0,8}`), rapid.StringN(0, 6, -1))
+		want := rapid.MapOfN(text, text, 1, 4).Draw(rt, "headers")
+		for name, value := range want {
+			if strings.Contains(name+value, "\x00") || !utf8.ValidString(name+value) {
+				rt.Skip("refused by Add")
+			}
+		}
+		in, err := json.Marshal(want)
+		require.NoError(rt, err)
+		var out string
+		require.NoError(rt, conn.QueryRow(t.Context(), `select $1::text::jsonb::text`, string(in)).Scan(&out))
+		got, err := decodeHeaders([]byte(out))
+		require.NoError(rt, err)
+		require.Equal(rt, want, got)
+	})
+	_, err := decodeHeaders([]byte(`{"a": 1}`))
+	require.Error(t, err)
+}
+
+func TestPlainHeadersTakeTheFastWay(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, map[string]string{"a": "1", "b": ""}, decodePlainHeaders([]byte(`{"a": "1", "b": ""}`)))
+	for _, odd := range []string{`{}`, `{"a": 1}`, `{"a":"1"}`, `{"a": "1"`, `{"a\"": "1"}`, `{"a": "1", }`, `null`} {
+		require.Nil(t, decodePlainHeaders([]byte(odd)), odd)
+	}
+}

@@ -1,0 +1,84 @@
+package window
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func mustParse(t require.TestingT, text string) snapshot {
+	s, err := parseSnapshot(text)
+	require.NoError(t, err)
+	return s
+}
+
+func TestSnapshotSees(t *testing.T) {
+	t.Parallel()
+	s := mustParse(t, "10:20:12,15")
+	for xid, want := range map[uint64]bool{
+		9: true, 10: true, 12: false, 13: true, 15: false, 19: true, 20: false, 21: false,
+	} {
+		require.Equal(t, want, s.sees(xid), "%d", xid)
+	}
+	require.True(t, mustParse(t, "3:3:").sees(2))
+	for _, bad := range []string{"", "3:3", "a:3:", "3:b:", "3:5:x"} {
+		_, err := parseSnapshot(bad)
+		require.Error(t, err, bad)
+	}
+}
+
+func TestLandmarksStart(t *testing.T) {
+	t.Parallel()
+	m := landmarks{{0, 0}, {10, 100}, {20, 200}, {30, 300}}
+	for _, c := range []struct {
+		done, cur string
+		want      int64
+	}{
+		{"31:31:", "40:40:", 300},
+		{"30:30:", "40:40:", 200},
+		{"15:31:15", "15:40:15", 300}, // still running: not looked for
+		{"15:31:15", "40:40:", 100},   // ended: its rows are above 100
+		{"10:31:10", "40:40:", 0},
+		{"15:31:15,25", "15:40:15", 200},
+	} {
+		require.Equal(t, c.want, m.start(mustParse(t, c.done), mustParse(t, c.cur)), "%s %s", c.done, c.cur)
+	}
+}
+
+// Thinned landmarks answer every question that a later window can ask as all landmarks would, and are few.
+func TestKeptLandmarksAnswerAllQuestions(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		all := landmarks{{0, 0}}
+		for range rapid.IntRange(0, 30).Draw(t, "marks") {
+			last := all[len(all)-1]
+			all = append(all, landmark{
+				xid:  last.xid + rapid.Uint64Range(1, 9).Draw(t, "xid"),
+				head: last.head + rapid.Int64Range(0, 9).Draw(t, "head"),
+			})
+		}
+		newest := all[len(all)-1].xid
+		xmax := newest + rapid.Uint64Range(1, 5).Draw(t, "after")
+		running := rapid.SliceOfNDistinct(rapid.Uint64Range(3, max(3, xmax-1)), 0, 12, rapid.ID).Draw(t, "running")
+		slices.Sort(running)
+		text := make([]string, len(running))
+		for i, xid := range running {
+			text[i] = fmt.Sprint(xid)
+		}
+		xmin := xmax
+		if len(running) > 0 {
+			xmin = running[0]
+		}
+		done := mustParse(t, fmt.Sprintf("%d:%d:%s", xmin, xmax, strings.Join(text, ",")))
+
+		kept := all.kept(done)
+		require.LessOrEqual(t, len(kept), len(running)+1)
+		for _, xid := range append(running, xmin, xmax, xmax+1, xmax+100) {
+			require.Equal(t, all.below(xid), kept.below(xid), "below %d", xid)
+		}
+	})
+}

@@ -56,6 +56,7 @@ func newHouseOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more .
 	common := []string{
 		"ENVIRONMENT=" + environment(t),
 		"KAFKA_BROKERS=" + brokers[0],
+		kafkatest.Edge(),
 		"KAFKA_PUBLISH_TIMEOUT=1s",
 		"KAFKA_SESSION_TIMEOUT=" + sessionTimeout(),
 		"OUTBOX_LEASE=2s",

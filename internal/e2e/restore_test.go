@@ -357,7 +357,7 @@ func TestARestoreOfWhatOnlyReadsIsMadeUpFor(t *testing.T) {
 			c := newCluster(t)
 			h := newHouseOn(t, houseBrokers(t), pgtest.New(t, migrations.ForCustomer()...))
 			h.notificationDB = c.database(t, migrations.ForNotification()...)
-			h.notificationEnv = append(h.notificationEnv, "DATABASE_URL="+pgtest.DSN(h.notificationDB))
+			h.notificationEnv = append(h.notificationEnv, "DATABASE_URL="+pgtest.DSN(h.notificationDB), kafkatest.OnBatchEdge)
 			h.start(t, customerService)
 			stop := h.start(t, notificationService)
 			ada := h.person(t, "ada@example.org")

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -46,21 +45,20 @@ type Consumer struct {
 type consumer struct {
 	Consumer
 	group   string
-	config  kafka.ConsumerConfig
-	handle  kafka.Handler
-	records atomic.Pointer[kafka.Consumer]
+	members kafka.GroupConfig   // what they have in common on both edges
+	handle  message.HandlerFunc // the Mux inside the middlewares
 	inbox   *inbox.Inbox
+	reader  reader
 	log     *slog.Logger
 	leaving sync.WaitGroup // partitions that were lost
 }
 
-// handler is what handles an event: the Mux inside the middlewares.
 func (c Consumer) handler() message.HandlerFunc {
-	handler := c.Handlers.HandleMessage
+	handle := c.Handlers.HandleMessage
 	for _, middleware := range slices.Backward(c.Middlewares) {
-		handler = middleware(handler)
+		handle = middleware(handle)
 	}
-	return handler
+	return handle
 }
 
 // heartbeat is how soon a member hears that another one joins, which waits for it: one that was killed and is started
@@ -70,19 +68,22 @@ const heartbeat = 500 * time.Millisecond
 // Consume sets a consumer up. It runs from [Node.StartConsumers] on.
 func (n *Node) Consume(c Consumer) error {
 	cfg := n.setup.Config
-	handler := c.handler()
-	box, err := inbox.New(inbox.Config{
+	edge := cfg.Kafka.edge()
+	kc := &consumer{Consumer: c, group: cfg.group(c.Name), handle: c.handler(), log: n.setup.Log}
+	var err error
+	kc.inbox, err = inbox.New(inbox.Config{
 		Consumer:       c.Name,
+		Group:          kc.group,
 		Pool:           n.Pool,
 		Handlers:       c.Handlers,
 		Validate:       n.setup.Validate,
-		Handler:        handler,
+		Handler:        kc.handle,
 		Versioned:      c.Versioned,
 		OnGap:          c.OnGap,
 		OnDead:         c.OnDead,
 		MaxReplays:     cfg.Inbox.MaxReplays,
 		GapWait:        cfg.Inbox.GapWait,
-		Batch:          cfg.Inbox.Batch,
+		Batch:          edge.batch(cfg.Inbox.Batch),
 		OnConflict:     inbox.ConflictMode(cfg.Inbox.OnConflict),
 		MaxAttempts:    cfg.Inbox.MaxAttempts,
 		HandlerTimeout: cfg.Inbox.HandlerTimeout,
@@ -95,36 +96,21 @@ func (n *Node) Consume(c Consumer) error {
 	if err != nil {
 		return fmt.Errorf("open inbox of %s: %w", c.Name, err)
 	}
-	kc := &consumer{
-		Consumer: c, group: cfg.group(c.Name), inbox: box, log: n.setup.Log,
-		handle: kafka.Handler(box.BatchMiddleware(handler)),
+	kc.members = kafka.GroupConfig{
+		Config:              cfg.Client(n.setup.Service),
+		Group:               kc.group,
+		SessionTimeout:      cfg.Kafka.SessionTimeout,
+		FetchBytes:          cfg.Kafka.FetchBytes,
+		MaxReconnectBackoff: 2 * time.Second, // a broker that is back is not kept waiting
+		HeartbeatInterval:   min(heartbeat, cfg.Kafka.SessionTimeout/3),
+		RebalanceTimeout:    cfg.Kafka.RebalanceTimeout,
+		DrainTimeout:        cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
 	}
-	kc.config = kafka.ConsumerConfig{
-		GroupConfig: kafka.GroupConfig{
-			Config:              cfg.Client(n.setup.Service),
-			Group:               kc.group,
-			SessionTimeout:      cfg.Kafka.SessionTimeout,
-			FetchBytes:          cfg.Kafka.FetchBytes,
-			MaxReconnectBackoff: 2 * time.Second, // a broker that is back is not kept waiting
-			HeartbeatInterval:   min(heartbeat, cfg.Kafka.SessionTimeout/3),
-			RebalanceTimeout:    cfg.Kafka.RebalanceTimeout,
-			DrainTimeout:        cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
-			Hooks: kafka.Hooks{
-				Lost:   func(topic string, partition int32, idle bool) { kc.lost(topic, partition, idle, n.setup.Log) },
-				Failed: n.dependencies.broker.Report,
-			},
-		},
-		Batch:     cfg.Inbox.Batch,
-		Parallel:  cfg.Inbox.Parallel,
-		Positions: box,
-		// One by one, each with its whole time: what waits for its next attempt does not count.
-		HandlerLimit: max(5*time.Minute, time.Duration(cfg.Inbox.Batch)*cfg.Inbox.HandlerTimeout),
-	}
-	if err := kc.open(""); err != nil {
+	if kc.reader, err = edge.reader(n, kc); err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
 	}
 	n.consumers = append(n.consumers, kc)
-	n.setup.Admin.Check("consumer "+c.Name, n.dependencies.behind(kc.healthy))
+	n.setup.Admin.Check("consumer "+c.Name, n.dependencies.behind(kc.reader.Healthy))
 	return nil
 }
 
@@ -144,7 +130,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 		g.Go("consumer "+c.Name, func(ctx context.Context) error {
 			together, ctx := errgroup.WithContext(ctx)
 			together.Go(func() error { return n.awaitRequirements(ctx, c) })
-			together.Go(func() error { return c.consume(ctx, n.instanceID()) })
+			together.Go(func() error { return c.reader.Run(ctx) })
 			together.Go(func() error { return c.inbox.ResumeGaps(ctx) })
 			err := together.Wait()
 			c.leave(ctx, n.setup.Log)

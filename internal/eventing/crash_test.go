@@ -37,7 +37,11 @@ func TestAMemberThatDiesAtEachPoint(t *testing.T) {
 	for _, point := range points {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, pool, kafkatest.Brokers(t), "KAFKA_INSTANCE_ID=one", "KAFKA_TOPIC_PARTITIONS=3")
+			settings := []string{"KAFKA_INSTANCE_ID=one", "KAFKA_TOPIC_PARTITIONS=3", "KAFKA_SESSION_TIMEOUT=6s"}
+			if strings.HasPrefix(point, "kafka.") {
+				settings = append(settings, kafkatest.OnBatchEdge) // whose points these are
+			}
+			s := newStage(t, pool, kafkatest.Brokers(t), settings...)
 			s.story(t, func() {
 				armed := s.member
 				armed.At, armed.Nth = strings.Replace(point, "inbox.", "inbox."+armed.Consumer+".", 1), 2

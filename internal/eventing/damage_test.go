@@ -25,7 +25,7 @@ func TestADamagedBatchEndsInTheDeadLetters(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, sets...)
 	brokers := kafkatest.Brokers(t)
-	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1")
+	cfg := environ(t, pgtest.DSN(pool), brokers[0], kafkatest.OnBatchEdge, "KAFKA_TOPIC_PARTITIONS=1")
 	topic := kafkatest.Group(t)
 	ensureTopic(t, cfg, topic)
 	settings := kafka.Config{Brokers: brokers}.Producer()

@@ -1,14 +1,11 @@
 package eventing
 
 import (
-	"context"
-	"errors"
 	"net"
 	"os"
 	"regexp"
 	"strings"
 
-	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
 )
 
@@ -57,35 +54,3 @@ func autoInstance(bound service.Listening) string {
 	}, host)
 	return name[:min(len(name), 190)] + "-" + port
 }
-
-// open makes the member of the group, under a name or without one.
-func (c *consumer) open(instanceID string) error {
-	cfg := c.config
-	cfg.InstanceID = instanceID
-	records, err := kafka.NewConsumer(cfg, c.handle, c.log)
-	if err == nil {
-		c.records.Store(records)
-	}
-	return err
-}
-
-// consume consumes under the process's name for as long as no other process takes it. Then it goes on without one: if
-// it ended, or took the name back, the two would throw each other out for ever.
-func (c *consumer) consume(ctx context.Context, instanceID string) error {
-	if err := c.open(instanceID); err != nil {
-		return err
-	}
-	err := c.records.Load().Run(ctx, c.Topic)
-	if fenced := new(kafka.FencedError); !errors.As(err, &fenced) {
-		return err
-	}
-	c.log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",
-		"consumer", c.Name, "instance_id", instanceID)
-	if err := c.open(""); err != nil {
-		return err
-	}
-	return c.records.Load().Run(ctx, c.Topic)
-}
-
-// healthy is the readiness of the member that there is now.
-func (c *consumer) healthy(ctx context.Context) error { return c.records.Load().Healthy(ctx) }

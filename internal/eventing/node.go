@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -45,7 +46,7 @@ type Node struct {
 
 	setup        Setup
 	dependencies dependencies
-	publisher    *kafka.Publisher
+	publisher    message.Publisher
 	lag          *kafka.LagReader
 	relay        *relay.Relay
 	restore      *restorer
@@ -90,7 +91,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	}
 	client := setup.Config.Client(setup.Service)
 	client.RetryFor = min(retryFor, client.PublishTimeout/2)
-	if n.publisher, err = kafka.NewPublisher(client, setup.Log); err != nil {
+	if n.publisher, err = setup.Config.Kafka.edge().publisher(client, setup.Log); err != nil {
 		return nil, fmt.Errorf("open publisher: %w", err)
 	}
 	if n.lag, err = newLagReader(setup.Config.Client(setup.Service)); err != nil {
@@ -133,9 +134,11 @@ func relayConfig(n *Node, setup Setup) relay.Config {
 		IDRetention:    setup.Config.Inbox.Retention,
 		MaxSilence:     setup.Config.maxSilence(),
 		Topics:         func(ctx context.Context) (map[string]int32, error) { return topicsOf(setup).Partitions(ctx) },
-		SpreadKeys:     n.publisher.SpreadKeys,
 		Log:            setup.Log,
 		Registerer:     setup.Admin.Registry(),
+	}
+	if spreads, can := n.publisher.(interface{ SpreadKeys(topics map[string]int32) }); can {
+		config.SpreadKeys = spreads.SpreadKeys
 	}
 	if setup.Source != "" {
 		config.Published = n.restore.newest

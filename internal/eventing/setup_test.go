@@ -43,7 +43,7 @@ func environ(t *testing.T, dsn, broker string, more ...string) eventing.Config {
 	t.Helper()
 	cfg, err := load(t, append([]string{
 		"DATABASE_URL=" + dsn, "KAFKA_BROKERS=" + broker, "KAFKA_SESSION_TIMEOUT=1m", "KAFKA_PUBLISH_TIMEOUT=20s",
-		"OUTBOX_LEASE=1m", "ENVIRONMENT=" + "t" + kafkaSafe(t),
+		"OUTBOX_LEASE=1m", "ENVIRONMENT=" + "t" + kafkaSafe(t), kafkatest.Edge(),
 	}, more...)...)
 	require.NoError(t, err)
 	return cfg

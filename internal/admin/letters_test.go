@@ -19,7 +19,7 @@ import (
 	"example.com/twinbox/internal/admin"
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/deadletter"
-	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/replay"
 )
 
 const fileLetters = `
@@ -172,7 +172,7 @@ func TestAnEmptyConditionPicksNothing(t *testing.T) {
 	t.Parallel()
 	var calls []asked
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Consumers = []admin.Consumer{consumer("a", inbox.ReplayReport{}, nil, &calls)}
+		cfg.Consumers = []admin.Consumer{consumer("a", replay.Report{}, nil, &calls)}
 	})
 	b.file(t, filed{"a", "", "permanent", "c", "waiting", "", 3})
 	for _, condition := range []string{

@@ -16,7 +16,7 @@ import (
 
 	"example.com/twinbox/api"
 	"example.com/twinbox/internal/admin"
-	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/replay"
 )
 
 type object = map[string]any
@@ -178,7 +178,7 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 	broker := &brokerTopics{partitions: map[string]int32{}}
 	b = setup(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Topics = broker
-		cfg.Mails, cfg.Consumers = settled, []admin.Consumer{consumer("a", inbox.ReplayReport{}, nil, &calls)}
+		cfg.Mails, cfg.Consumers = settled, []admin.Consumer{consumer("a", replay.Report{}, nil, &calls)}
 	})
 	b.add(t, 3)
 	b.file(t, filed{"a", "", "permanent", "schema_violation", "waiting", "", 3},

@@ -7,7 +7,7 @@ import (
 
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/deadletter"
-	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/internal/web"
 )
 
@@ -15,7 +15,7 @@ import (
 type Consumer struct {
 	Name string
 	// Replay handles the letters again that the filter picks of this consumer's.
-	Replay func(ctx context.Context, f deadletter.Filter, o inbox.ReplayOptions) (inbox.ReplayReport, error)
+	Replay func(ctx context.Context, f deadletter.Filter, o replay.Options) (replay.Report, error)
 }
 
 // ReplayDeadLetters answers POST /admin/v1/dead-letters/replay.
@@ -50,17 +50,17 @@ func (s *server) replay(
 	sum := adminapi.Result{DryRun: act.dryRun}
 	left := filter.Limit // 0: no limit
 	var done int64
-	pace := inbox.NewPace(value(request.Rate))
+	pace := replay.NewPace(value(request.Rate))
 	for _, c := range s.cfg.Consumers {
 		if filter.Consumer != "" && filter.Consumer != c.Name {
 			continue
 		}
 		of := filter
 		of.Consumer, of.Limit = c.Name, 0
-		report, err := c.Replay(ctx, of, inbox.ReplayOptions{
+		report, err := c.Replay(ctx, of, replay.Options{
 			By: act.by, Reason: act.reason, DryRun: act.dryRun, Force: value(request.Force),
 			AcceptGap: value(request.AcceptGap), Pace: pace, Limit: left,
-			OnProgress: func(inbox.Replayed) {
+			OnProgress: func(replay.Result) {
 				done++
 				progress(done)
 			},
@@ -79,7 +79,7 @@ func (s *server) replay(
 	return sum, nil
 }
 
-func (s *server) addReport(sum *adminapi.Result, r inbox.ReplayReport) {
+func (s *server) addReport(sum *adminapi.Result, r replay.Report) {
 	sum.Count += int64(r.Applied + r.Duplicate + r.Stale + r.Would)
 	sum.Failed += int64(r.Failed + r.Refused)
 	for _, p := range r.Problems {

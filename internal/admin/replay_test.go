@@ -17,20 +17,20 @@ import (
 	"example.com/twinbox/internal/admin/adminapi"
 	"example.com/twinbox/internal/admin/client"
 	"example.com/twinbox/internal/deadletter"
-	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/replay"
 )
 
 // asked is what a consumer was asked to replay.
 type asked struct {
 	filter  deadletter.Filter
-	options inbox.ReplayOptions
+	options replay.Options
 }
 
 // consumer answers every replay with the report, and remembers what it was asked.
-func consumer(name string, report inbox.ReplayReport, err error, calls *[]asked) admin.Consumer {
+func consumer(name string, report replay.Report, err error, calls *[]asked) admin.Consumer {
 	return admin.Consumer{
 		Name: name,
-		Replay: func(_ context.Context, f deadletter.Filter, o inbox.ReplayOptions) (inbox.ReplayReport, error) {
+		Replay: func(_ context.Context, f deadletter.Filter, o replay.Options) (replay.Report, error) {
 			*calls = append(*calls, asked{f, o})
 			return report, err
 		},
@@ -50,10 +50,10 @@ func TestReplaySumsTheConsumersUp(t *testing.T) {
 	var calls []asked
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Consumers = []admin.Consumer{
-			consumer("a", inbox.ReplayReport{Matched: 3, Applied: 1, Stale: 1, Failed: 1, Problems: []inbox.Replayed{
+			consumer("a", replay.Report{Matched: 3, Applied: 1, Stale: 1, Failed: 1, Problems: []replay.Result{
 				{ID: 7, Code: "handler_failed", Error: "e"},
 			}}, nil, &calls),
-			consumer("b", inbox.ReplayReport{Matched: 2, Duplicate: 1, Refused: 1}, nil, &calls),
+			consumer("b", replay.Report{Matched: 2, Duplicate: 1, Refused: 1}, nil, &calls),
 		}
 	})
 	_, line := b.replay(t, `{"by":"ada","reason":"r","dry_run":false,"filter":{"key":"k"},"rate":2.5,"force":true,
@@ -87,8 +87,8 @@ func TestAReplayThatEndsEarlySaysSo(t *testing.T) {
 	var calls []asked
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Consumers = []admin.Consumer{
-			consumer("a", inbox.ReplayReport{Matched: 1, Applied: 1}, errors.New("gone"), &calls),
-			consumer("b", inbox.ReplayReport{}, nil, &calls),
+			consumer("a", replay.Report{Matched: 1, Applied: 1}, errors.New("gone"), &calls),
+			consumer("b", replay.Report{}, nil, &calls),
 		}
 	})
 	status, content := b.call(t, http.MethodPost, "/admin/v1/dead-letters/replay",
@@ -112,12 +112,12 @@ func TestALongReplayIsHeardOf(t *testing.T) {
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Consumers = []admin.Consumer{{
 			Name: "a",
-			Replay: func(ctx context.Context, _ deadletter.Filter, _ inbox.ReplayOptions) (inbox.ReplayReport, error) {
+			Replay: func(ctx context.Context, _ deadletter.Filter, _ replay.Options) (replay.Report, error) {
 				select {
 				case <-heard:
-					return inbox.ReplayReport{Matched: 1, Applied: 1}, nil
+					return replay.Report{Matched: 1, Applied: 1}, nil
 				case <-ctx.Done():
-					return inbox.ReplayReport{}, ctx.Err()
+					return replay.Report{}, ctx.Err()
 				}
 			},
 		}}
@@ -138,11 +138,11 @@ func TestTheRateHoldsBetweenConsumers(t *testing.T) {
 	t.Parallel()
 	const rate, every = 4, 250 * time.Millisecond
 	var asked, began []time.Time
-	one := func(ctx context.Context, _ deadletter.Filter, o inbox.ReplayOptions) (inbox.ReplayReport, error) {
+	one := func(ctx context.Context, _ deadletter.Filter, o replay.Options) (replay.Report, error) {
 		asked = append(asked, time.Now())
 		err := o.Pace.Await(ctx)
 		began = append(began, time.Now())
-		return inbox.ReplayReport{Matched: 1, Applied: 1}, err
+		return replay.Report{Matched: 1, Applied: 1}, err
 	}
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Consumers = []admin.Consumer{{Name: "a", Replay: one}, {Name: "b", Replay: one}}

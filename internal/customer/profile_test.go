@@ -19,7 +19,7 @@ func (b *bundle) consume(t *testing.T, mux *inbox.Mux, event domain.Event, versi
 	t.Helper()
 	var outcome inbox.Outcome
 	in, err := inbox.New(inbox.Config{
-		Consumer: "test", Pool: b.pool, Handlers: mux, Versioned: true, MaxAttempts: 3, Handler: mux.HandleMessage,
+		Consumer: "test", Pool: b.pool, Handlers: mux, Versioned: true, MaxAttempts: 3,
 		Host: &inboxtest.Host{OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcome = o }},
 	})
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/service"
 )
@@ -48,6 +49,7 @@ type consumer struct {
 	members kafka.GroupConfig   // what they have in common on both edges
 	handle  message.HandlerFunc // the Mux inside the middlewares
 	inbox   *inbox.Inbox
+	replays *replay.Replayer
 	reader  reader
 	log     *slog.Logger
 	leaving sync.WaitGroup // partitions that were lost
@@ -77,11 +79,9 @@ func (n *Node) Consume(c Consumer) error {
 		Pool:           n.Pool,
 		Handlers:       c.Handlers,
 		Validate:       n.setup.Validate,
-		Handler:        kc.handle,
 		Versioned:      c.Versioned,
 		OnGap:          c.OnGap,
 		OnDead:         c.OnDead,
-		MaxReplays:     cfg.Inbox.MaxReplays,
 		GapWait:        cfg.Inbox.GapWait,
 		Batch:          edge.batch(cfg.Inbox.Batch),
 		OnConflict:     inbox.ConflictMode(cfg.Inbox.OnConflict),
@@ -95,6 +95,10 @@ func (n *Node) Consume(c Consumer) error {
 	})
 	if err != nil {
 		return fmt.Errorf("open inbox of %s: %w", c.Name, err)
+	}
+	kc.replays, err = replay.New(replay.Config{Inbox: kc.inbox, Handler: kc.handle, MaxReplays: cfg.Inbox.MaxReplays})
+	if err != nil {
+		return fmt.Errorf("open replays of %s: %w", c.Name, err)
 	}
 	kc.members = kafka.GroupConfig{
 		Config:              cfg.Client(n.setup.Service),
@@ -131,7 +135,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 			together, ctx := errgroup.WithContext(ctx)
 			together.Go(func() error { return n.awaitRequirements(ctx, c) })
 			together.Go(func() error { return c.reader.Run(ctx) })
-			together.Go(func() error { return c.inbox.ResumeGaps(ctx) })
+			together.Go(func() error { return c.replays.ResumeGaps(ctx) })
 			err := together.Wait()
 			c.leave(ctx, n.setup.Log)
 			return err

@@ -11,7 +11,7 @@ import (
 func (n *Node) offerOperations() error {
 	consumers := make([]admin.Consumer, len(n.consumers))
 	for i, c := range n.consumers {
-		consumers[i] = admin.Consumer{Name: c.Name, Replay: c.inbox.Replay}
+		consumers[i] = admin.Consumer{Name: c.Name, Replay: c.replays.Replay}
 	}
 	handler, err := admin.New(admin.Config{
 		Service:     n.setup.Service,

@@ -162,7 +162,9 @@ func TestASuspectThatHasATwinLeavesNoCount(t *testing.T) {
 	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 1)`)
 	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 1, now())`)
 	var outcomes []inbox.Outcome
-	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	b.Config.Host = &inboxtest.Host{
+		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) },
+	}
 	b.Config.Validate = func(cloudevent.Event) error { // between the count and the letter
 		m := e.Message()
 		m.SetContext(t.Context())

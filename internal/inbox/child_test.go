@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/inboxtest"
+	"example.com/twinbox/internal/inbox/replay"
 )
 
 // job is what a process of its own, this test binary called again, is told to do: consume the events as one partition.
@@ -74,11 +75,14 @@ func consume(j job) error {
 	mux := j.handlers()
 	in, err := inbox.New(inbox.Config{
 		Consumer: "test", Pool: pool, Batch: j.Batch, MaxAttempts: j.Attempts, HandlerTimeout: j.Timeout, Versioned: true,
-		Handler:  mux.HandleMessage,
 		RetryMin: time.Millisecond, RetryMax: 10 * time.Millisecond,
 		Log:  slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Host: &inboxtest.Host{OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { fmt.Println(o) }},
 	})
+	if err != nil {
+		return err
+	}
+	replayer, err := replay.New(replay.Config{Inbox: in, Handler: mux.HandleMessage})
 	if err != nil {
 		return err
 	}
@@ -95,7 +99,7 @@ func consume(j job) error {
 		fault.ArmNth(j.CrashAt, j.CrashHit, j.crash)
 	}
 	if j.Replay {
-		_, err := in.Replay(ctx, deadletter.Filter{}, inbox.ReplayOptions{By: "child"})
+		_, err := replayer.Replay(ctx, deadletter.Filter{}, replay.Options{By: "child"})
 		return err
 	}
 	handle := in.BatchMiddleware(mux.HandleMessage)

@@ -15,6 +15,7 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/replay"
 )
 
 // clinic is a consumer whose handler fails for the values in sick, until they are healed.
@@ -22,6 +23,8 @@ type clinic struct {
 	*bundle
 	in    *inbox.Inbox
 	next  message.HandlerFunc
+	again replay.Config // without a Handler nothing is taken up
+	taker *replay.Replayer
 	batch int
 	at    int64
 	sick  atomic.Pointer[map[string]error]
@@ -44,7 +47,8 @@ func newClinic(t *testing.T, batch int, configure func(*inbox.Config)) *clinic {
 		return effect(ctx, tx, e, d)
 	})
 	c.next = mux.HandleMessage
-	c.Config.Handler, c.Config.Versioned, c.Config.MaxAttempts, c.Config.Batch = mux.HandleMessage, true, 1, max(batch, 1)
+	c.again.Handler, c.again.ResumeEvery = mux.HandleMessage, pollEvery
+	c.Config.Versioned, c.Config.MaxAttempts, c.Config.Batch = true, 1, max(batch, 1)
 	c.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -53,8 +57,28 @@ func newClinic(t *testing.T, batch int, configure func(*inbox.Config)) *clinic {
 	if configure != nil {
 		configure(&c.Config)
 	}
-	c.in = c.Inbox(t)
+	c.open(t)
 	return c
+}
+
+// open makes an inbox and, with a handler for that, what takes up dead letters.
+func (c *clinic) open(t *testing.T) {
+	t.Helper()
+	c.in = c.Inbox(t)
+	if c.again.Handler != nil {
+		c.again.Inbox = c.in
+		taker, err := replay.New(c.again)
+		require.NoError(t, err)
+		c.taker = taker
+	}
+}
+
+// newReplayer takes up the dead letters of an inbox.
+func newReplayer(t *testing.T, in *inbox.Inbox, handler message.HandlerFunc) *replay.Replayer {
+	t.Helper()
+	r, err := replay.New(replay.Config{Inbox: in, Handler: handler, MaxReplays: 1000})
+	require.NoError(t, err)
+	return r
 }
 
 // fall makes the handler fail for events with these values; heal makes it work for all.
@@ -93,21 +117,21 @@ func (c *clinic) deliver(t *testing.T, events ...cloudevent.Event) []inbox.Outco
 	return c.seen
 }
 
-func (c *clinic) replay(t *testing.T, f deadletter.Filter, options ...func(*inbox.ReplayOptions)) inbox.ReplayReport {
+func (c *clinic) replay(t *testing.T, f deadletter.Filter, options ...func(*replay.Options)) replay.Report {
 	t.Helper()
-	o := inbox.ReplayOptions{By: "ana", Reason: "fixed"}
+	o := replay.Options{By: "ana", Reason: "fixed"}
 	for _, set := range options {
 		set(&o)
 	}
-	report, err := c.in.Replay(t.Context(), f, o)
+	report, err := c.taker.Replay(t.Context(), f, o)
 	require.NoError(t, err)
 	report.Took = 0
 	return report
 }
 
-func forced(o *inbox.ReplayOptions) { o.Force = true }
+func forced(o *replay.Options) { o.Force = true }
 
-func dry(o *inbox.ReplayOptions) { o.DryRun = true }
+func dry(o *replay.Options) { o.DryRun = true }
 
 // sick is an event that the handler fails for after fall(value).
 func sick(key string, version int64, value string) cloudevent.Event {

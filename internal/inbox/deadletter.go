@@ -90,9 +90,11 @@ func (l *letter) failed(err error, at time.Time) {
 }
 
 // code is the stable reason: the error's own where it has a method ErrorCode.
-func (l *letter) code() string {
+func (l *letter) code() string { return codeOf(l.err) }
+
+func codeOf(err error) string {
 	var coded interface{ ErrorCode() string }
-	if errors.As(l.err, &coded) {
+	if errors.As(err, &coded) {
 		return coded.ErrorCode()
 	}
 	return CodeHandlerFailed

@@ -14,6 +14,7 @@ import (
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/inboxtest"
+	"example.com/twinbox/internal/inbox/replay"
 )
 
 const ignoredType = "com.example.nobodys.v1"
@@ -95,44 +96,44 @@ func TestAJumpParksWhateverItsHandlerSays(t *testing.T) {
 // Each way on for a key whose predecessor will never come.
 func TestTheWayOnFromAGap(t *testing.T) {
 	t.Parallel()
-	accept := func(o *inbox.ReplayOptions) { o.AcceptGap = true }
+	accept := func(o *replay.Options) { o.AcceptGap = true }
 	for name, s := range map[string]struct {
 		come    []int64
-		options []func(*inbox.ReplayOptions)
-		want    inbox.ReplayReport
+		options []func(*replay.Options)
+		want    replay.Report
 		refused string
 		left    []string
 	}{
 		"refused as it is": {
 			[]int64{1, 3, 4},
 			nil,
-			inbox.ReplayReport{Matched: 1, Keys: 1, Refused: 1},
+			replay.Report{Matched: 1, Keys: 1, Refused: 1},
 			inbox.CodeGap,
 			[]string{"version_gap 3", "parked_behind 4"},
 		},
 		"accepted": {
 			[]int64{1, 3, 4, 7},
-			[]func(*inbox.ReplayOptions){accept},
-			inbox.ReplayReport{Matched: 3, Keys: 1, Applied: 3},
+			[]func(*replay.Options){accept},
+			replay.Report{Matched: 3, Keys: 1, Applied: 3},
 			"", nil,
 		},
 		"accepted where the key begins in its middle": {
 			[]int64{700, 701},
-			[]func(*inbox.ReplayOptions){accept},
-			inbox.ReplayReport{Matched: 2, Keys: 1, Applied: 2},
+			[]func(*replay.Options){accept},
+			replay.Report{Matched: 2, Keys: 1, Applied: 2},
 			"", nil,
 		},
 		"a jump takes more": {
 			[]int64{1, 5000},
-			[]func(*inbox.ReplayOptions){accept},
-			inbox.ReplayReport{Matched: 1, Keys: 1, Refused: 1},
+			[]func(*replay.Options){accept},
+			replay.Report{Matched: 1, Keys: 1, Refused: 1},
 			inbox.CodeJump,
 			[]string{"version_jump 5000"},
 		},
 		"a jump by force": {
 			[]int64{1, 5000},
-			[]func(*inbox.ReplayOptions){accept, forced},
-			inbox.ReplayReport{Matched: 1, Keys: 1, Applied: 1},
+			[]func(*replay.Options){accept, forced},
+			replay.Report{Matched: 1, Keys: 1, Applied: 1},
 			"", nil,
 		},
 	} {
@@ -180,10 +181,10 @@ func TestADiscardedEventLeavesNoGap(t *testing.T) {
 // rounds find them.
 func TestTheRoundsResumeWhatIsLeft(t *testing.T) {
 	t.Parallel()
-	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.ResumeEvery = pollEvery })
-	handler := c.Config.Handler
-	c.Config.Handler = nil // nothing is taken up
-	c.in = c.Inbox(t)
+	c := newClinic(t, 200, nil)
+	handler := c.again.Handler
+	c.again.Handler = nil // nothing is taken up
+	c.open(t)
 	a := []cloudevent.Event{v("a", 1), v("a", 3), v("a", 4), v("a", 2)}
 	open := []cloudevent.Event{v("b", 1), v("b", 3)}
 	unreadable := v("c", 1)
@@ -195,11 +196,11 @@ func TestTheRoundsResumeWhatIsLeft(t *testing.T) {
 		deadletter.Change{By: "ana"})
 	require.NoError(t, err)
 
-	c.Config.Handler = handler
-	c.in = c.Inbox(t)
+	c.again.Handler = handler
+	c.open(t)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- c.in.ResumeGaps(ctx) }()
+	go func() { ended <- c.taker.ResumeGaps(ctx) }()
 	require.Eventually(t, func() bool {
 		return c.Count(t, `select count(*) from dead_letter where state = 'waiting'`) == 1
 	}, waitLimit, pollEvery)
@@ -245,12 +246,12 @@ func TestWhatIsResumedAndEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })
 	var counted []int
-	handle := c.Config.Handler
-	c.Config.Handler = func(m *message.Message) ([]*message.Message, error) {
+	handle := c.again.Handler
+	c.again.Handler = func(m *message.Message) ([]*message.Message, error) {
 		counted = append(counted, c.Count(t, `select attempts from dead_letter where version = 3`))
 		return handle(m)
 	}
-	c.in = c.Inbox(t)
+	c.open(t)
 	c.deliver(t, v("a", 1), v("a", 3), v("b", 1), v("b", 3))
 	c.Exec(t, `update dead_letter set attempts = 4 where key = 'b'`) // three processes died of it
 	c.deliver(t, v("b", 2))

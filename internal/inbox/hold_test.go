@@ -13,6 +13,7 @@ import (
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/replay"
 )
 
 // A consumer has read that a letter holds the key and is about to commit an event as parked behind it, when a replay
@@ -45,7 +46,7 @@ func TestNothingParksBehindALetterThatIsGone(t *testing.T) {
 	ended := make(chan struct{})
 	both.Go(func() error {
 		defer close(ended)
-		_, err := c.in.Replay(t.Context(), deadletter.Filter{}, inbox.ReplayOptions{By: "ana", Reason: "fixed"})
+		_, err := c.taker.Replay(t.Context(), deadletter.Filter{}, replay.Options{By: "ana", Reason: "fixed"})
 		return err
 	})
 	require.Eventually(t, func() bool {

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -33,7 +32,7 @@ type Config struct {
 	// skipped (outcome stale), one whose predecessor is missing is OnGap's matter. Events of types without a
 	// handler count too. It costs one more statement per event; handlers whose events build on each other want it. A
 	// consumer that becomes versioned later, or starts in the middle of its topic, finds a gap in every key: see
-	// [ReplayOptions.AcceptGap].
+	// AcceptGap of package replay's Options.
 	Versioned bool
 	// OnGap is what a versioned consumer does with an event whose predecessor it has not applied, unless its handler
 	// was registered with a policy of its own. Default: GapPark, which is right for any event.
@@ -44,19 +43,12 @@ type Config struct {
 	// MaxJump is how far above the key's last version an event may be to be applied in spite of a gap. An event beyond
 	// it parks whatever OnGap says: after it, all versions below would be skipped. Default: 1000.
 	MaxJump int64
-	// ResumeEvery is the time between two rounds of [Inbox.ResumeGaps]. Default: 5 s.
-	ResumeEvery time.Duration
 	// Batch is how many events of a partition may share a transaction; see [Inbox.BatchMiddleware]. Default: 200.
 	Batch int
 	// OnConflict is what an id that comes back with another payload means. Default: ConflictError.
 	OnConflict ConflictMode
 	// OnDead is what a dead letter means for the later events of its key. Default: DeadHold.
 	OnDead DeadPolicy
-	// Handler handles what [Inbox.Replay] takes up: the function that the middleware wraps. Default: none, and then
-	// there are no replays, and nothing that is parked is taken up by itself.
-	Handler message.HandlerFunc
-	// MaxReplays is how many failed replays a dead letter may have before another one is refused. Default: 10.
-	MaxReplays int
 	// MaxAttempts bounds the attempts that fail for an unknown reason. Default: 5.
 	MaxAttempts int
 	// HandlerTimeout bounds one attempt, transaction included, of one event or of a batch. It must be shorter than the
@@ -96,9 +88,6 @@ func (c Config) withDefaults() Config {
 	if c.MaxJump == 0 {
 		c.MaxJump = 1000
 	}
-	if c.ResumeEvery == 0 {
-		c.ResumeEvery = 5 * time.Second
-	}
 	if c.GapWait == 0 {
 		c.GapWait = 5 * time.Second
 	}
@@ -107,9 +96,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxAttempts == 0 {
 		c.MaxAttempts = 5
-	}
-	if c.MaxReplays == 0 {
-		c.MaxReplays = 10
 	}
 	if c.HandlerTimeout == 0 {
 		c.HandlerTimeout = 10 * time.Second
@@ -148,11 +134,8 @@ func (c Config) validate() error {
 	if c.Batch < 1 || c.GapWait < 0 {
 		wrong("batch %d, gap wait %s: want at least 1 and not negative", c.Batch, c.GapWait)
 	}
-	if c.MaxJump < 1 || c.ResumeEvery < 0 {
-		wrong("max jump %d, resume every %s: want at least 1 and positive", c.MaxJump, c.ResumeEvery)
-	}
-	if c.MaxAttempts < 1 || c.MaxReplays < 1 {
-		wrong("max attempts is %d, max replays %d, want at least 1", c.MaxAttempts, c.MaxReplays)
+	if c.MaxJump < 1 || c.MaxAttempts < 1 {
+		wrong("max jump is %d, max attempts %d, want at least 1", c.MaxJump, c.MaxAttempts)
 	}
 	if c.HandlerTimeout < 0 || c.RetryMin < 0 || c.RetryMax < c.RetryMin {
 		wrong("handler timeout %s, retry %s to %s: want positive and in order", c.HandlerTimeout, c.RetryMin, c.RetryMax)
@@ -167,6 +150,7 @@ type Inbox struct {
 	metrics *metrics
 	limit   atomic.Int64 // of a batch: what time has shown to be possible
 	claims  claims
+	resumer Resumer // nil: none
 }
 
 // New checks the configuration and opens nothing: the tables must be there (migrations/inbox), the database need not

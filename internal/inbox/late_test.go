@@ -16,6 +16,7 @@ import (
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/replay"
 )
 
 const slow = `select pg_sleep(60)`
@@ -129,12 +130,12 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 				}
 				return healthy(ctx, tx, e, data)
 			})
-			b.Config.HandlerTimeout, b.Config.MaxAttempts, b.Config.Handler = time.Second, 5, mux.HandleMessage
+			b.Config.HandlerTimeout, b.Config.MaxAttempts = time.Second, 5
 			in := b.Inbox(t)
 			require.NoError(t, deliver(in, mux, whole(t, poison, 1)))
 			require.NoError(t, deliver(in, mux, whole(t, other, 2)))
 			refused = false
-			report, err := in.Replay(t.Context(), deadletter.Filter{}, inbox.ReplayOptions{By: "ana"})
+			report, err := newReplayer(t, in, mux.HandleMessage).Replay(t.Context(), deadletter.Filter{}, replay.Options{By: "ana"})
 			require.NoError(t, err)
 			require.Equal(t, []int{1, 1}, []int{report.Failed, report.Applied})
 			require.Equal(t, inbox.CodeHandlerTimeout, report.Problems[0].Code)
@@ -161,7 +162,8 @@ func TestAReplayThatWaitsForAnotherTransaction(t *testing.T) {
 			defer func() { _ = tx.Rollback(t.Context()) }()
 			_, err = tx.Exec(t.Context(), held)
 			require.NoError(t, err)
-			_, err = c.Inbox(t).Replay(t.Context(), deadletter.Filter{}, inbox.ReplayOptions{By: "ana"})
+			c.open(t)
+			_, err = c.taker.Replay(t.Context(), deadletter.Filter{}, replay.Options{By: "ana"})
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.NoError(t, tx.Rollback(t.Context()))
 			require.Equal(t, 1, c.Count(t, `select count(*) from dead_letter where replays = 0 and code = 'handler_failed'`))

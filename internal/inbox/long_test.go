@@ -10,6 +10,7 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/replay"
 )
 
 // However long its key is, a record comes to an end and its partition goes on. The key is one that does not compress:
@@ -27,7 +28,7 @@ func TestALongKey(t *testing.T) {
 		inbox.Dead, inbox.Dead, inbox.Applied, inbox.Dead, inbox.Parked,
 	}, c.deliver(t, v(longest, 1), v(longest, 0), v(long, 1), sick(long, 2, "bad"), v(long, 3)))
 	c.heal()
-	for _, options := range [][]func(*inbox.ReplayOptions){{dry}, nil} {
+	for _, options := range [][]func(*replay.Options){{dry}, nil} {
 		report := c.replay(t, deadletter.Filter{Key: longest}, options...)
 		require.Equal(t, 2, report.Refused)
 		require.Equal(t, string(cloudevent.CodeInvalidKey), report.Problems[1].Code)

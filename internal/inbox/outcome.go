@@ -51,6 +51,7 @@ const (
 	CodeJump           = "version_jump" // it is more than [Config.MaxJump] above its key's version
 	CodeParked         = "parked_behind"
 	CodeProcessDied    = "process_died" // the process ended each time it tried
+	CodeNoHandler      = "no_handler"   // of a replay's refusal: this build handles no events of its type
 )
 
 // Permanent marks a handler's error as final: the event is given up without another attempt.

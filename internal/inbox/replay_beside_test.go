@@ -17,6 +17,7 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/replay"
 )
 
 // Replays run beside two owners of one partition, who both get all of it in batches of their own size, while some
@@ -63,13 +64,14 @@ func TestReplaysBesideTwoOwners(t *testing.T) {
 			return inbox.Queue(ctx, tx, `insert into ledger (event_id, key, version) values ($1, $2, $3)`,
 				e.ID, e.Key, e.Version)
 		})
-		b.Config.Versioned, b.Config.Handler, b.Config.MaxAttempts, b.Config.MaxReplays = true, mux.HandleMessage, 2, 1000
+		b.Config.Versioned, b.Config.MaxAttempts = true, 2
 		b.Config.OnGap = rapid.SampledFrom([]inbox.GapPolicy{inbox.GapAllow, inbox.GapPark}).Draw(rt, "on gap")
 		var all errgroup.Group
-		owners := make([]*inbox.Inbox, 2)
+		owners, replayers := make([]*inbox.Inbox, 2), make([]*replay.Replayer, 2)
 		for n := range owners {
 			b.Config.Batch = rapid.IntRange(1, 6).Draw(rt, "batch")
 			owners[n] = b.Inbox(t)
+			replayers[n] = newReplayer(t, owners[n], mux.HandleMessage)
 			all.Go(func() error {
 				msgs := make([]*message.Message, len(events))
 				for i, e := range events {
@@ -81,7 +83,7 @@ func TestReplaysBesideTwoOwners(t *testing.T) {
 		}
 		all.Go(func() error {
 			for range 3 {
-				_, _ = owners[0].Replay(t.Context(), deadletter.Filter{}, inbox.ReplayOptions{By: "ana"})
+				_, _ = replayers[0].Replay(t.Context(), deadletter.Filter{}, replay.Options{By: "ana"})
 			}
 			return nil
 		})
@@ -90,7 +92,7 @@ func TestReplaysBesideTwoOwners(t *testing.T) {
 		for i := range left {
 			left[i].Store(0)
 		}
-		report, err := owners[1].Replay(t.Context(), deadletter.Filter{}, inbox.ReplayOptions{By: "ana"})
+		report, err := replayers[1].Replay(t.Context(), deadletter.Filter{}, replay.Options{By: "ana"})
 		require.NoError(rt, err)
 		require.Empty(rt, report.Problems)
 		require.Zero(rt, b.Count(t, `select count(*) from dead_letter where state = 'waiting'`))

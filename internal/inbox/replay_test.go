@@ -12,6 +12,7 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/replay"
 )
 
 // A dead letter holds its key, what comes behind it parks, other keys go on; a replay runs the key in order, and then
@@ -32,15 +33,15 @@ func TestADeadLetterHoldsItsKeyUntilItIsReplayed(t *testing.T) {
 
 			c.heal()
 			rehearsed := c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed}, dry)
-			require.Equal(t, inbox.ReplayReport{Matched: 1, Keys: 1, Would: 1}, rehearsed)
+			require.Equal(t, replay.Report{Matched: 1, Keys: 1, Would: 1}, rehearsed)
 			c.requireEffects(t, a[0], b[0], b[1])
 			report := c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed})
-			require.Equal(t, inbox.ReplayReport{Matched: 3, Keys: 1, Applied: 3}, report, "what was parked follows")
+			require.Equal(t, replay.Report{Matched: 3, Keys: 1, Applied: 3}, report, "what was parked follows")
 			c.requireEffects(t, a[0], b[0], b[1], a[1], a[2], a[3])
 			require.Equal(t, 4, c.Count(t, `select version from inbox_watermark where key = 'a'`))
 
 			require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, a[4]), "the key flows")
-			require.Equal(t, inbox.ReplayReport{}, c.replay(t, deadletter.Filter{}), "nothing is left")
+			require.Equal(t, replay.Report{}, c.replay(t, deadletter.Filter{}), "nothing is left")
 			require.Equal(t, []inbox.Outcome{inbox.Duplicate, inbox.Duplicate}, c.deliver(t, a[1], a[2]))
 			c.requireEffects(t, a[0], b[0], b[1], a[1], a[2], a[3], a[4])
 			require.Equal(t, 3, c.Count(t, `select count(*) from operator_action
@@ -80,7 +81,7 @@ func TestAReplayIsNeverOverNewerState(t *testing.T) {
 	c.fall("bad")
 	require.Equal(t, []inbox.Outcome{inbox.Dead, inbox.Applied}, c.deliver(t, dead, next))
 	c.heal()
-	require.Equal(t, inbox.ReplayReport{Matched: 1, Keys: 1, Stale: 1}, c.replay(t, deadletter.Filter{}))
+	require.Equal(t, replay.Report{Matched: 1, Keys: 1, Stale: 1}, c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t, next)
 	require.Equal(t, []string{"replayed stale"}, c.List(t, `select state || ' ' || outcome from dead_letter`))
 }
@@ -131,7 +132,9 @@ func TestALetterOutlivesTheMemoryOfTheInbox(t *testing.T) {
 
 func TestAReplayThatFailsTooOftenIsRefused(t *testing.T) {
 	t.Parallel()
-	c := newClinic(t, 1, func(cfg *inbox.Config) { cfg.MaxReplays = 2 })
+	c := newClinic(t, 1, nil)
+	c.again.MaxReplays = 2
+	c.open(t)
 	e := sick("a", 1, "bad")
 	c.fall("bad")
 	c.deliver(t, e)
@@ -140,7 +143,7 @@ func TestAReplayThatFailsTooOftenIsRefused(t *testing.T) {
 	}
 	c.heal()
 	report := c.replay(t, deadletter.Filter{})
-	require.Equal(t, inbox.CodeReplayLimit, report.Problems[0].Code)
+	require.Equal(t, replay.CodeReplayLimit, report.Problems[0].Code)
 	require.Equal(t, 1, c.replay(t, deadletter.Filter{}, forced).Applied)
 	c.requireEffects(t, e)
 }
@@ -152,10 +155,10 @@ func TestWhatWaitsBehindAnUnpickedLetterIsRefused(t *testing.T) {
 	c.fall("bad")
 	c.deliver(t, first, second)
 	c.heal()
-	for _, options := range [][]func(*inbox.ReplayOptions){{dry}, nil} {
+	for _, options := range [][]func(*replay.Options){{dry}, nil} {
 		report := c.replay(t, deadletter.Filter{EventID: second.ID}, options...)
 		require.Equal(t, 1, report.Refused)
-		require.Equal(t, inbox.CodeBehind, report.Problems[0].Code)
+		require.Equal(t, replay.CodeBehind, report.Problems[0].Code)
 	}
 	c.requireEffects(t)
 	_, err := deadletter.NewStore(c.Pool).Discard(t.Context(), deadletter.Filter{EventID: first.ID},
@@ -173,12 +176,12 @@ func TestAReplayKeepsToItsRate(t *testing.T) {
 	c.fall("bad")
 	c.deliver(t, sick("a", 1, "bad"), v("a", 2), sick("b", 1, "bad"), sick("c", 1, "bad"))
 	c.heal()
-	hourly := func(o *inbox.ReplayOptions) { o.DryRun, o.Pace = true, inbox.NewPace(1./3600) }
+	hourly := func(o *replay.Options) { o.DryRun, o.Pace = true, replay.NewPace(1./3600) }
 	rehearsed := c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed}, hourly)
 	require.Equal(t, 3, rehearsed.Would, "which nobody waits for")
 
 	started := time.Now()
-	report := c.replay(t, deadletter.Filter{}, func(o *inbox.ReplayOptions) { o.Pace = inbox.NewPace(20) })
+	report := c.replay(t, deadletter.Filter{}, func(o *replay.Options) { o.Pace = replay.NewPace(20) })
 	require.Equal(t, 4, report.Applied)
 	require.GreaterOrEqual(t, time.Since(started), 3*50*time.Millisecond, "within a key and from one to the next")
 }
@@ -190,11 +193,11 @@ func TestAReplayKeepsToItsLimit(t *testing.T) {
 	c.fall("bad")
 	c.deliver(t, sick("a", 1, "bad"), sick("b", 1, "bad"), sick("c", 1, "bad"))
 	c.heal()
-	two := func(o *inbox.ReplayOptions) { o.Limit = 2 }
-	require.Equal(t, inbox.ReplayReport{Matched: 2, Keys: 2, Would: 2}, c.replay(t, deadletter.Filter{}, dry, two))
-	require.Equal(t, inbox.ReplayReport{Matched: 1, Keys: 1, Would: 1}, c.replay(t, deadletter.Filter{Limit: 1}, dry))
-	require.Equal(t, inbox.ReplayReport{Matched: 2, Keys: 2, Applied: 2}, c.replay(t, deadletter.Filter{}, two))
-	require.Equal(t, inbox.ReplayReport{Matched: 1, Keys: 1, Applied: 1}, c.replay(t, deadletter.Filter{}, two))
+	two := func(o *replay.Options) { o.Limit = 2 }
+	require.Equal(t, replay.Report{Matched: 2, Keys: 2, Would: 2}, c.replay(t, deadletter.Filter{}, dry, two))
+	require.Equal(t, replay.Report{Matched: 1, Keys: 1, Would: 1}, c.replay(t, deadletter.Filter{Limit: 1}, dry))
+	require.Equal(t, replay.Report{Matched: 2, Keys: 2, Applied: 2}, c.replay(t, deadletter.Filter{}, two))
+	require.Equal(t, replay.Report{Matched: 1, Keys: 1, Applied: 1}, c.replay(t, deadletter.Filter{}, two))
 }
 
 // Replaying touches one consumer: the other one, which was well, hears nothing.
@@ -205,16 +208,16 @@ func TestAReplayIsForOneConsumer(t *testing.T) {
 	c.fall("bad")
 	c.deliver(t, e)
 	c.heal()
-	mine := c.in
+	mine := c.taker
 	c.Config.Consumer = "other"
-	c.in = c.Inbox(t)
+	c.open(t)
 	c.deliver(t, e)
-	require.Equal(t, inbox.ReplayReport{}, c.replay(t, deadletter.Filter{}))
+	require.Equal(t, replay.Report{}, c.replay(t, deadletter.Filter{}))
 	c.requireEffects(t, e)
-	c.in = mine
+	c.taker = mine
 	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
 	c.requireEffects(t, e, e)
-	_, err := c.in.Replay(t.Context(), deadletter.Filter{Consumer: "other"}, inbox.ReplayOptions{By: "ana"})
+	_, err := c.taker.Replay(t.Context(), deadletter.Filter{Consumer: "other"}, replay.Options{By: "ana"})
 	require.ErrorContains(t, err, deadletter.CodeInvalidFilter)
 }
 
@@ -233,7 +236,7 @@ func TestAnEditedLetterIsReplayed(t *testing.T) {
 	renamed := append([]deadletter.Header{{Name: "ce_id", Value: []byte("another")}}, letters[0].Headers[1:]...)
 	_, err = store.Edit(t.Context(), letters[0].ID, deadletter.Edit{Headers: &renamed}, deadletter.Change{By: "ben"})
 	require.NoError(t, err)
-	require.Equal(t, inbox.CodeIDChanged, c.replay(t, deadletter.Filter{}).Problems[0].Code)
+	require.Equal(t, replay.CodeIDChanged, c.replay(t, deadletter.Filter{}).Problems[0].Code)
 
 	mended := []byte(`{"value":"mended"}`)
 	edit := deadletter.Edit{Headers: &letters[0].Headers, Payload: &mended}

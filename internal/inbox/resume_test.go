@@ -20,7 +20,7 @@ func (c *clinic) rounds(t *testing.T, until func() bool) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- c.in.ResumeGaps(ctx) }()
+	go func() { ended <- c.taker.ResumeGaps(ctx) }()
 	require.Eventually(t, until, waitLimit, pollEvery)
 	stop()
 	require.NoError(t, <-ended)
@@ -50,18 +50,18 @@ func TestWhatMayEndAProcessIsResumedAlone(t *testing.T) {
 	t.Parallel()
 	log := &lines{}
 	c := newClinic(t, 1, func(cfg *inbox.Config) {
-		cfg.MaxAttempts, cfg.ResumeEvery = 3, pollEvery
+		cfg.MaxAttempts = 3
 		cfg.RetryMin, cfg.RetryMax = pollEvery, pollEvery
 		cfg.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
-	handler := c.Config.Handler
-	c.Config.Handler = nil // its process ended before it could take up anything
-	c.in = c.Inbox(t)
+	handler := c.again.Handler
+	c.again.Handler = nil // its process ended before it could take up anything
+	c.open(t)
 	come := []cloudevent.Event{v("a", 1), v("a", 3), v("a", 2), v("b", 1)}
 	c.deliver(t, come[:3]...)
 	c.Exec(t, `update dead_letter set attempts = 2`)
-	c.Config.Handler = handler
-	c.in = c.Inbox(t)
+	c.again.Handler = handler
+	c.open(t)
 
 	atWork, release := make(chan struct{}), make(chan struct{})
 	next := c.next
@@ -96,16 +96,16 @@ func TestWhatMayEndAProcessIsResumedAlone(t *testing.T) {
 // A key with very many parked events does not stop its partition: the rounds take up what is left.
 func TestAPartitionWaitsOnlySoLongForAKey(t *testing.T) {
 	t.Parallel()
-	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.ResumeEvery = pollEvery })
-	handler := c.Config.Handler
+	c := newClinic(t, 200, nil)
+	handler := c.again.Handler
 	slow := sick("a", 3, "slow")
-	c.Config.Handler = func(m *message.Message) ([]*message.Message, error) {
+	c.again.Handler = func(m *message.Message) ([]*message.Message, error) {
 		if m.UUID == slow.ID {
 			c.Exec(t, `select pg_sleep(1.1)`)
 		}
 		return handler(m)
 	}
-	c.in = c.Inbox(t)
+	c.open(t)
 	come := []cloudevent.Event{v("a", 1), slow, v("a", 4), v("a", 2), v("a", 5)}
 	c.deliver(t, come[:4]...)
 	require.Equal(t, []inbox.Outcome{inbox.Parked}, c.deliver(t, come[4]), "it keeps its place behind what is left")
@@ -117,15 +117,15 @@ func TestAPartitionWaitsOnlySoLongForAKey(t *testing.T) {
 // A key whose surroundings fail does not keep the rounds from the keys behind it.
 func TestAKeyThatCannotGoOnKeepsNoOtherWaiting(t *testing.T) {
 	t.Parallel()
-	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.ResumeEvery = pollEvery })
-	handler := c.Config.Handler
-	c.Config.Handler = nil
-	c.in = c.Inbox(t)
+	c := newClinic(t, 200, nil)
+	handler := c.again.Handler
+	c.again.Handler = nil
+	c.open(t)
 	come := []cloudevent.Event{v("a", 1), sick("a", 3, "down"), v("a", 2), v("b", 1), v("b", 3), v("b", 2)}
 	c.deliver(t, come...)
 	c.sick.Store(&map[string]error{"down": failure.AsTransient(errSick)})
-	c.Config.Handler = handler
-	c.in = c.Inbox(t)
+	c.again.Handler = handler
+	c.open(t)
 	c.rounds(t, func() bool { return c.Count(t, `select count(*) from dead_letter where state = 'waiting'`) == 1 })
 	c.requireEffects(t, come[0], come[2], come[3], come[5], come[4])
 	require.Equal(t, []string{"version_gap 3"}, c.List(t,

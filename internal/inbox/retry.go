@@ -24,11 +24,14 @@ type verdict struct {
 	pause      time.Duration
 }
 
-func newRetry(cfg Config) *retry {
+func newRetry(cfg Config) *retry { return &retry{policy: cfg.Backoff(), limit: cfg.MaxAttempts} }
+
+// Backoff gives the pauses between attempts.
+func (c Config) Backoff() backoff.BackOff {
 	policy := backoff.NewExponentialBackOff()
-	policy.InitialInterval, policy.MaxInterval, policy.Multiplier = cfg.RetryMin, cfg.RetryMax, 2
+	policy.InitialInterval, policy.MaxInterval, policy.Multiplier = c.RetryMin, c.RetryMax, 2
 	policy.RandomizationFactor = 0.2
-	return &retry{policy: policy, limit: cfg.MaxAttempts}
+	return policy
 }
 
 // after sorts the error of the attempt that has just failed. Only unknown failures use up attempts: an hour without a

@@ -14,6 +14,7 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/replay"
 )
 
 // severing makes the bundle's connections break where cut says so of an answer of the server: nobody hears it.
@@ -61,10 +62,11 @@ func TestAReplayWhoseCommitIsNotAnswered(t *testing.T) {
 	var lost atomic.Bool
 	c.severing(t, func(answer []byte) bool { return isCommitted(answer) && lost.CompareAndSwap(false, true) })
 	c.Config.MaxAttempts = 2
-	c.in, c.seen = c.Inbox(t), nil
+	c.open(t)
+	c.seen = nil
 	report := c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed})
 	require.True(t, lost.Load())
-	require.Equal(t, inbox.ReplayReport{Matched: 3, Keys: 2, Applied: 3}, report)
+	require.Equal(t, replay.Report{Matched: 3, Keys: 2, Applied: 3}, report)
 	c.requireEffects(t, events...)
 	require.Equal(t, []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Applied}, c.seen)
 }

@@ -18,6 +18,7 @@ import (
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/inbox"
 	"example.com/twinbox/internal/inbox/inboxtest"
+	"example.com/twinbox/internal/inbox/replay"
 	"example.com/twinbox/internal/lease"
 	"example.com/twinbox/internal/local/mailbox"
 	"example.com/twinbox/internal/outbox"
@@ -120,10 +121,12 @@ func (b *bundle) consume(t *testing.T, event domain.Event, version int64) inbox.
 	mux := UserEvents()
 	var outcome inbox.Outcome
 	in, err := inbox.New(inbox.Config{
-		Consumer: "test", Pool: b.pool, Handlers: mux, Versioned: true, MaxAttempts: 1, Handler: mux.HandleMessage,
+		Consumer: "test", Pool: b.pool, Handlers: mux, Versioned: true, MaxAttempts: 1,
 		Host: &inboxtest.Host{OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcome = o }},
 		Log:  slog.New(slog.DiscardHandler),
 	})
+	require.NoError(t, err)
+	_, err = replay.New(replay.Config{Inbox: in, Handler: mux.HandleMessage})
 	require.NoError(t, err)
 	msg := contracttest.Event(t, event, version).Message()
 	msg.SetContext(t.Context())

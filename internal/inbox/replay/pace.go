@@ -1,8 +1,10 @@
-package inbox
+package replay
 
 import (
 	"context"
 	"time"
+
+	"example.com/twinbox/internal/inbox"
 )
 
 // Pace keeps what one goroutine begins apart in time. Time that slow work took is not made up for: one beginning
@@ -30,7 +32,7 @@ func (p *Pace) Await(ctx context.Context) error {
 	}
 	now := time.Now()
 	if wait := p.next.Sub(now); wait > 0 {
-		if err := (Standalone{}).Pause(ctx, nil, wait); err != nil {
+		if err := (inbox.Standalone{}).Pause(ctx, nil, wait); err != nil {
 			return err
 		}
 	} else {

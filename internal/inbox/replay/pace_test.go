@@ -1,4 +1,4 @@
-package inbox
+package replay
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/inbox"
 )
 
 // beginnings are the times since the start at which work that takes so long each time may begin.
@@ -17,7 +19,7 @@ func beginnings(t *testing.T, rate float64, work ...time.Duration) (at []time.Du
 	for _, w := range work {
 		require.NoError(t, p.Await(t.Context()))
 		at = append(at, time.Since(started))
-		require.NoError(t, (Standalone{}).Pause(t.Context(), nil, w))
+		require.NoError(t, (inbox.Standalone{}).Pause(t.Context(), nil, w))
 	}
 	return at
 }

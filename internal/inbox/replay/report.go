@@ -1,9 +1,13 @@
-package inbox
+package replay
 
-import "time"
+import (
+	"time"
 
-// ReplayOptions say who replays and how carefully. By is required.
-type ReplayOptions struct {
+	"example.com/twinbox/internal/inbox"
+)
+
+// Options say who replays and how carefully. By is required.
+type Options struct {
 	By     string
 	Reason string
 	// DryRun tells what a replay would try. It runs no handler and changes nothing.
@@ -20,11 +24,11 @@ type ReplayOptions struct {
 	// Limit bounds how many letters are tried. 0: the filter's limit, and all that are picked where it has none.
 	Limit int
 	// OnProgress is called after each letter, in the goroutine of the replay. Default: nothing.
-	OnProgress func(Replayed)
+	OnProgress func(Result)
 }
 
-// Replayed is what became of one letter in a replay.
-type Replayed struct {
+// Result is what became of one letter in a replay.
+type Result struct {
 	ID      int64  `json:"id"`
 	EventID string `json:"event_id"`
 	Key     string `json:"key"`
@@ -37,21 +41,20 @@ type Replayed struct {
 
 // The outcomes of a letter in a replay that no delivery has.
 const (
-	ReplayRefused = "refused"
-	ReplayWould   = "would_replay"
+	Refused     = "refused"
+	WouldReplay = "would_replay"
 )
 
-// The stable codes of refusals, besides id_conflict, too_old, version_gap and version_jump. A record that is no event
+// The stable codes of refusals, besides id_conflict, too_old, no_handler, version_gap and version_jump. A record that is no event
 // or breaks its contract is refused with the code of that: it has to be edited first.
 const (
 	CodeBehind      = "behind_waiting" // an earlier letter of its key holds it and was not picked, or did not succeed
-	CodeReplayLimit = "replay_limit"   // it failed too often; see [Config.MaxReplays]
-	CodeNoHandler   = "no_handler"     // this build handles no events of its type
+	CodeReplayLimit = "replay_limit"   // it failed too often; see [Config]
 	CodeIDChanged   = "id_changed"     // the edited record is another event: only its content may change
 )
 
-// ReplayReport sums a replay up.
-type ReplayReport struct {
+// Report sums a replay up.
+type Report struct {
 	Matched   int           `json:"matched"` // letters that were looked at
 	Keys      int           `json:"keys"`    // of these
 	Applied   int           `json:"applied"`
@@ -60,24 +63,24 @@ type ReplayReport struct {
 	Failed    int           `json:"failed"`
 	Refused   int           `json:"refused"`
 	Would     int           `json:"would_replay"`       // in a dry run
-	Problems  []Replayed    `json:"problems,omitempty"` // the first 100 that failed or were refused
+	Problems  []Result      `json:"problems,omitempty"` // the first 100 that failed or were refused
 	Took      time.Duration `json:"took_ns"`
 }
 
 const maxProblems = 100
 
-func (r *ReplayReport) count(one Replayed) {
+func (r *Report) add(one Result) {
 	r.Matched++
 	switch one.Outcome {
-	case string(Applied):
+	case string(inbox.Applied):
 		r.Applied++
-	case string(Duplicate):
+	case string(inbox.Duplicate):
 		r.Duplicate++
-	case string(Stale):
+	case string(inbox.Stale):
 		r.Stale++
-	case ReplayWould:
+	case WouldReplay:
 		r.Would++
-	case string(Failed):
+	case string(inbox.Failed):
 		r.Failed++
 	default:
 		r.Refused++

@@ -1,15 +1,88 @@
-package inbox
+package replay
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/prometheus/client_golang/prometheus"
+
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/deadletter"
+	"example.com/twinbox/internal/fault"
+	"example.com/twinbox/internal/inbox"
 )
+
+// Config says whose dead letters are taken up. Inbox and Handler are required.
+type Config struct {
+	Inbox *inbox.Inbox
+	// Handler is the function that the inbox's middleware wraps.
+	Handler message.HandlerFunc
+	// MaxReplays is how many failed replays a dead letter may have before another one is refused. Default: 10.
+	MaxReplays int
+	// ResumeEvery is the time between two rounds of [Replayer.ResumeGaps]. Default: 5 s.
+	ResumeEvery time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxReplays == 0 {
+		c.MaxReplays = 10
+	}
+	if c.ResumeEvery == 0 {
+		c.ResumeEvery = 5 * time.Second
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	var errs []error
+	if c.Inbox == nil || c.Handler == nil {
+		errs = append(errs, errors.New("replay: inbox or handler is missing"))
+	}
+	if c.MaxReplays < 1 || c.ResumeEvery < 0 {
+		errs = append(errs, fmt.Errorf("replay: max replays %d, resume every %s: want at least 1 and positive",
+			c.MaxReplays, c.ResumeEvery))
+	}
+	return errors.Join(errs...)
+}
+
+// Replayer takes up the dead letters and parked events of one consumer. It is safe for concurrent use.
+type Replayer struct {
+	cfg     Config
+	inbox   inbox.Config
+	replays *prometheus.CounterVec
+}
+
+// New checks the configuration. From now on parked events of the inbox go on by themselves as soon as their gap closes,
+// so call it before the inbox's first delivery.
+func New(cfg Config) (*Replayer, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	r := &Replayer{cfg: cfg, inbox: cfg.Inbox.Config()}
+	r.replays = inbox.Register(r.inbox.Registerer, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "inbox_replays_total",
+		Help: "Dead letters that a replay took up, by what became of them.",
+	}, []string{"consumer", "outcome"})).MustCurryWith(prometheus.Labels{"consumer": r.inbox.Consumer})
+	r.inbox.Log = r.inbox.Log.With("consumer", r.inbox.Consumer)
+	cfg.Inbox.ResumeBy(r)
+	return r, nil
+}
+
+// passes says that a dead letter does not keep back what comes after it.
+func (r *Replayer) passes() bool { return r.inbox.OnDead == inbox.DeadPass }
+
+// crash is the crash point inbox.<consumer>.<point>.
+func (r *Replayer) crash(point string) {
+	if fault.Enabled {
+		fault.Here("inbox." + r.inbox.Consumer + "." + point)
+	}
+}
 
 // Replay takes up the waiting dead letters of this consumer that the filter picks: through the inbox, under their own
 // ids, key by key in the order of version and arrival. What parked behind a letter is taken up after it, picked or not,
@@ -20,23 +93,23 @@ import (
 // A key stops at its first failure or refusal, other keys go on. A failed letter waits as before with its new error.
 // When the surroundings fail (the database is down), the replay ends with an error and counts it against no letter;
 // call it again to go on. The report is right also when there is an error.
-func (in *Inbox) Replay(ctx context.Context, f deadletter.Filter, o ReplayOptions) (ReplayReport, error) {
-	r, err := in.newReplay(f, o)
+func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) (Report, error) {
+	run, err := r.newRun(f, o)
 	if err != nil {
-		return ReplayReport{}, err
+		return Report{}, err
 	}
 	started := time.Now()
-	for err == nil && !r.ended && !r.full() {
-		err = r.page(ctx)
+	for err == nil && !run.ended && !run.full() {
+		err = run.page(ctx)
 	}
-	r.report.Took = time.Since(started)
-	return r.report, err
+	run.report.Took = time.Since(started)
+	return run.report, err
 }
 
-// replay is one run.
-type replay struct {
-	in      *Inbox
-	options ReplayOptions
+// run is one replay.
+type run struct {
+	*Replayer
+	options Options
 	where   string
 	args    []any
 	at      position
@@ -46,7 +119,7 @@ type replay struct {
 	unsure  *cloudevent.Event // of the letter at work, when its commit was sent and not answered
 	alone   bool              // the letter may have ended a process: nothing else runs beside it
 	ended   bool
-	report  ReplayReport
+	report  Report
 }
 
 // position is a place in the order of a replay.
@@ -55,13 +128,11 @@ type position struct {
 	version, id int64
 }
 
-func (in *Inbox) newReplay(f deadletter.Filter, o ReplayOptions) (*replay, error) {
+func (r *Replayer) newRun(f deadletter.Filter, o Options) (*run, error) {
 	switch {
 	case o.By == "":
 		return nil, &deadletter.Error{Code: deadletter.CodeMissingOperator, Detail: "say who replays"}
-	case in.cfg.Handler == nil:
-		return nil, &deadletter.Error{Code: CodeNoHandler, Detail: "the consumer was set up without a handler for replays"}
-	case f.Consumer != "" && f.Consumer != in.cfg.Consumer:
+	case f.Consumer != "" && f.Consumer != r.inbox.Consumer:
 		return nil, &deadletter.Error{Code: deadletter.CodeInvalidFilter, Detail: "the filter names another consumer"}
 	case f.State != "" && f.State != deadletter.Waiting:
 		return nil, &deadletter.Error{Code: deadletter.CodeNotWaiting, Detail: "only waiting letters can be replayed"}
@@ -72,31 +143,31 @@ func (in *Inbox) newReplay(f deadletter.Filter, o ReplayOptions) (*replay, error
 		o.Limit = f.Limit
 	}
 	if o.OnProgress == nil {
-		o.OnProgress = func(Replayed) {}
+		o.OnProgress = func(Result) {}
 	}
-	f.Consumer, f.State = in.cfg.Consumer, deadletter.Waiting
+	f.Consumer, f.State = r.inbox.Consumer, deadletter.Waiting
 	if o.DryRun {
 		o.Pace = nil
 	}
-	r := &replay{in: in, options: o}
-	r.where, r.args = f.Where(6)
-	r.at = position{key: []byte{}, version: -1, id: -1}
-	return r, nil
+	n := &run{Replayer: r, options: o}
+	n.where, n.args = f.Where(6)
+	n.at = position{key: []byte{}, version: -1, id: -1}
+	return n, nil
 }
 
 // full says that as many letters were looked at as may be.
-func (r *replay) full() bool { return r.options.Limit > 0 && r.report.Matched >= r.options.Limit }
+func (r *run) full() bool { return r.options.Limit > 0 && r.report.Matched >= r.options.Limit }
 
 const dryRunPage = 200
 
 // page finds the next letter and takes it up. One at a time: what the consumer parks meanwhile behind the key at work
 // is then found in its place. In a dry run nothing changes, so that a page can be read at once.
-func (r *replay) page(ctx context.Context) error {
+func (r *run) page(ctx context.Context) error {
 	limit := 1
 	if r.options.DryRun {
 		limit = dryRunPage
 	}
-	letters, err := r.peek(ctx, r.in.cfg.Pool, limit)
+	letters, err := r.peek(ctx, r.inbox.Pool, limit)
 	if err != nil {
 		return err
 	}
@@ -113,7 +184,7 @@ func (r *replay) page(ctx context.Context) error {
 }
 
 // take brings one letter to its outcome and moves on.
-func (r *replay) take(ctx context.Context, l deadletter.Letter) error {
+func (r *run) take(ctx context.Context, l deadletter.Letter) error {
 	ordered := deadletter.KeyStart(l.Key)
 	if bytes.Equal(r.at.key, ordered) && r.at.id == math.MaxInt64 {
 		return nil // read ahead in a dry run, of a key that has stopped
@@ -125,7 +196,7 @@ func (r *replay) take(ctx context.Context, l deadletter.Letter) error {
 	if err != nil {
 		return err
 	}
-	if done.Outcome == "" { // somebody else settled it, or something came before it: look again
+	if done.Outcome == "" { // another replay settled it, or something came before it: look again
 		return nil
 	}
 	if !bytes.Equal(r.key, l.Key) || r.report.Keys == 0 {
@@ -133,8 +204,8 @@ func (r *replay) take(ctx context.Context, l deadletter.Letter) error {
 		r.report.Keys++
 	}
 	r.at = position{ordered, l.Version, l.ID}
-	failed, refused := done.Outcome == string(Failed), done.Outcome == ReplayRefused
-	passed := failed && l.Holds && r.in.passes()
+	failed, refused := done.Outcome == string(inbox.Failed), done.Outcome == Refused
+	passed := failed && l.Holds && r.passes()
 	if (failed || refused) && l.Holds && !passed {
 		r.at.version, r.at.id = math.MaxInt64, math.MaxInt64
 	}
@@ -144,17 +215,17 @@ func (r *replay) take(ctx context.Context, l deadletter.Letter) error {
 	if err := r.rename(ctx, l, done); err != nil {
 		return err
 	}
-	r.report.count(done)
+	r.report.add(done)
 	if !r.options.DryRun {
-		r.in.metrics.replays.WithLabelValues(done.Outcome).Inc()
+		r.replays.WithLabelValues(done.Outcome).Inc()
 	}
 	r.options.OnProgress(done)
 	return nil
 }
 
 // outcome tries the letter, or says what would be tried.
-func (r *replay) outcome(ctx context.Context, l deadletter.Letter) (Replayed, error) {
-	done := Replayed{ID: l.ID, EventID: l.EventID, Key: deadletter.Text(string(l.Key))}
+func (r *run) outcome(ctx context.Context, l deadletter.Letter) (Result, error) {
+	done := Result{ID: l.ID, EventID: l.EventID, Key: deadletter.Text(string(l.Key))}
 	var err error
 	switch {
 	case r.options.DryRun:
@@ -168,7 +239,7 @@ func (r *replay) outcome(ctx context.Context, l deadletter.Letter) (Replayed, er
 }
 
 // wait keeps to the rate.
-func (r *replay) wait(ctx context.Context) error {
+func (r *run) wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("replay: %w", context.Cause(ctx))
 	}

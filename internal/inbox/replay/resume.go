@@ -1,4 +1,4 @@
-package inbox
+package replay
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox"
 )
 
 // gapClosed says of a key's first letter that nothing keeps it any more: it is parked, and every version below it is
@@ -77,54 +78,37 @@ type resumable struct {
 	closed bool
 }
 
-// resumeBehind takes up what waited for the items, now that they are committed. It comes before the partition's next
-// events, so that they find their key in order. What fails here is left to [Inbox.ResumeGaps].
-func (in *Inbox) resumeBehind(items ...*item) {
-	if in.cfg.Handler == nil {
-		return
-	}
-	var seen map[string]bool
-	for _, it := range items {
-		if key := it.event.Key; it.frees && !seen[key] {
-			if seen == nil {
-				seen = make(map[string]bool)
-			}
-			seen[key] = true
-			in.resumeKey(it.ctx, key)
-		}
-	}
-}
-
-func (in *Inbox) resumeKey(ctx context.Context, key string) {
+// Resume implements [inbox.Resumer]. What fails here is left to [Replayer.ResumeGaps].
+func (r *Replayer) Resume(ctx context.Context, key string) {
 	var first resumable
-	err := in.cfg.Pool.QueryRow(ctx, selectClosedGap, in.cfg.Consumer, []byte(key), in.passes()).
+	err := r.inbox.Pool.QueryRow(ctx, selectClosedGap, r.inbox.Consumer, []byte(key), r.passes()).
 		Scan(&first.id, &first.key)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return
 	}
 	if err == nil {
-		err = in.resume(ctx, first, resumeFor)
+		err = r.resume(ctx, first, resumeFor)
 	}
 	if err != nil && ctx.Err() == nil {
-		in.log.WarnContext(ctx, "parked events not resumed", "error", err)
+		r.inbox.Log.WarnContext(ctx, "parked events not resumed", "error", err)
 	}
 }
 
 // ResumeGaps takes up parked events whose gap has closed, until ctx ends. Mostly the event that closes a gap takes them
 // along; this is for a process that died in between, and for gaps that something else closed: a discard, a replay that
 // was cut off. A round looks at 1000 keys. Run it beside a versioned consumer; several at once do no harm.
-func (in *Inbox) ResumeGaps(ctx context.Context) error {
-	if !in.cfg.Versioned || in.cfg.Handler == nil {
+func (r *Replayer) ResumeGaps(ctx context.Context) error {
+	if !r.inbox.Versioned {
 		<-ctx.Done()
 		return nil
 	}
-	rounds := time.NewTicker(in.cfg.ResumeEvery)
+	rounds := time.NewTicker(r.cfg.ResumeEvery)
 	defer rounds.Stop()
 	behind := []byte{}
 	for {
-		last, err := in.resumeSome(ctx, behind)
+		last, err := r.resumeSome(ctx, behind)
 		if behind = last; err != nil && ctx.Err() == nil {
-			in.log.DebugContext(ctx, "parked events not resumed", "error", err) // the outage is told elsewhere
+			r.inbox.Log.DebugContext(ctx, "parked events not resumed", "error", err) // the outage is told elsewhere
 		}
 		select {
 		case <-rounds.C:
@@ -135,19 +119,19 @@ func (in *Inbox) ResumeGaps(ctx context.Context) error {
 }
 
 // resumeSome is a round. It returns the key behind which the next one goes on.
-func (in *Inbox) resumeSome(ctx context.Context, behind []byte) (last []byte, err error) {
-	rows, err := in.cfg.Pool.Query(ctx, selectClosedGaps, in.cfg.Consumer, behind, in.passes(), resumeKeys)
+func (r *Replayer) resumeSome(ctx context.Context, behind []byte) (last []byte, err error) {
+	rows, err := r.inbox.Pool.Query(ctx, selectClosedGaps, r.inbox.Consumer, behind, r.passes(), resumeKeys)
 	if err != nil {
 		return behind, fmt.Errorf("find closed gaps: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r resumable, err error) {
-		return r, row.Scan(&r.id, &r.key, &r.closed)
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (k resumable, err error) {
+		return k, row.Scan(&k.id, &k.key, &k.closed)
 	})
 	if err != nil {
 		return behind, fmt.Errorf("find closed gaps: %w", err)
 	}
-	if slices.ContainsFunc(found, func(r resumable) bool { return r.closed }) {
-		n, err := in.resumeAlone(ctx, found)
+	if slices.ContainsFunc(found, func(k resumable) bool { return k.closed }) {
+		n, err := r.resumeAlone(ctx, found)
 		if n > 0 && n < len(found) {
 			behind = found[n-1].key
 		}
@@ -166,16 +150,16 @@ const lockRound = `select pg_try_advisory_xact_lock(hashtextextended('inbox/resu
 // resumeAlone resumes what is closed unless another process is at it: each would count its attempts. It ends in time,
 // and with the first key that cannot go on, and returns how many of the keys it is through with: the next round goes on
 // behind them, so that no key keeps the others waiting.
-func (in *Inbox) resumeAlone(ctx context.Context, found []resumable) (through int, err error) {
-	end := time.Now().Add(max(in.cfg.ResumeEvery, resumeFor))
-	err = pgx.BeginFunc(ctx, in.cfg.Pool, func(tx pgx.Tx) error {
+func (r *Replayer) resumeAlone(ctx context.Context, found []resumable) (through int, err error) {
+	end := time.Now().Add(max(r.cfg.ResumeEvery, resumeFor))
+	err = pgx.BeginFunc(ctx, r.inbox.Pool, func(tx pgx.Tx) error {
 		var alone bool
-		if err := tx.QueryRow(ctx, lockRound, in.cfg.Consumer).Scan(&alone); err != nil {
+		if err := tx.QueryRow(ctx, lockRound, r.inbox.Consumer).Scan(&alone); err != nil {
 			return err
 		}
 		for _, first := range found {
 			if first.closed && alone {
-				if err := in.resume(ctx, first, time.Until(end)); err != nil {
+				if err := r.resume(ctx, first, time.Until(end)); err != nil {
 					through++
 					return err
 				}
@@ -190,14 +174,20 @@ func (in *Inbox) resumeAlone(ctx context.Context, found []resumable) (through in
 	return through, err
 }
 
+// errDied is why a parked event is given up that is not handled any more.
+var errDied = errors.New("the process ended each time it handled the record")
+
+// uncountLimit bounds the statement that takes a count back.
+const uncountLimit = 5 * time.Second
+
 const countAttemptAt = `
 update public.dead_letter set attempts = attempts + $2 where id = $1 and state = 'waiting' returning attempts`
 
 // survive is an attempt that no operator watches over. Its count is committed before the handler runs and taken back by
 // whoever lives: an event that ends the process each time would be resumed for ever.
-func (r *replay) survive(ctx context.Context, l deadletter.Letter, done *Replayed) error {
+func (r *run) survive(ctx context.Context, l deadletter.Letter, done *Result) error {
 	var attempts int
-	err := r.in.cfg.Pool.QueryRow(ctx, countAttemptAt, l.ID, 1).Scan(&attempts)
+	err := r.inbox.Pool.QueryRow(ctx, countAttemptAt, l.ID, 1).Scan(&attempts)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil // settled meanwhile
 	}
@@ -205,16 +195,16 @@ func (r *replay) survive(ctx context.Context, l deadletter.Letter, done *Replaye
 		return fmt.Errorf("count attempt: %w", err)
 	}
 	const parked = 1 // counts as an attempt
-	if attempts > r.in.cfg.MaxAttempts+parked {
-		return r.fail(ctx, l.ID, &codedError{CodeProcessDied, failure.AsPermanent(errDied)}, done)
+	if attempts > r.inbox.MaxAttempts+parked {
+		return r.fail(ctx, l.ID, &inbox.HandlerError{Code: inbox.CodeProcessDied, Err: failure.AsPermanent(errDied)}, done)
 	}
 	r.alone = attempts > 1+parked
-	if err = r.insist(ctx, l, done); err == nil && done.Outcome != ReplayRefused {
+	if err = r.insist(ctx, l, done); err == nil && done.Outcome != Refused {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), uncountLimit)
 	defer cancel()
-	_, uncounted := r.in.cfg.Pool.Exec(ctx, countAttemptAt, l.ID, -1)
+	_, uncounted := r.inbox.Pool.Exec(ctx, countAttemptAt, l.ID, -1)
 	return errors.Join(err, uncounted)
 }
 
@@ -226,24 +216,24 @@ const (
 
 // resume replays the letter and what is parked behind it, and begins with none of these after a time. No operator reads
 // a refusal here, so what cannot be tried as it is becomes a dead letter like others.
-func (in *Inbox) resume(ctx context.Context, first resumable, limit time.Duration) error {
+func (r *Replayer) resume(ctx context.Context, first resumable, limit time.Duration) error {
 	began := time.Now()
-	r, err := in.newReplay(deadletter.Filter{}, ReplayOptions{By: resumedBy, Reason: resumedReason})
+	run, err := r.newRun(deadletter.Filter{}, Options{By: resumedBy, Reason: resumedReason})
 	if err != nil {
 		return err
 	}
-	r.only, r.at.key = first.id, first.key
-	for err == nil && !r.ended && time.Since(began) < limit {
-		err = r.page(ctx)
+	run.only, run.at.key = first.id, first.key
+	for err == nil && !run.ended && time.Since(began) < limit {
+		err = run.page(ctx)
 	}
-	for _, problem := range r.report.Problems {
+	for _, problem := range run.report.Problems {
 		switch problem.Code {
-		case CodeGap, CodeJump, CodeBehind:
+		case inbox.CodeGap, inbox.CodeJump, CodeBehind:
 			continue
 		}
-		if err == nil && problem.Outcome == ReplayRefused {
-			refused := &codedError{problem.Code, failure.AsPermanent(errors.New(problem.Error))}
-			err = r.fail(ctx, problem.ID, refused, &Replayed{ID: problem.ID, EventID: problem.EventID})
+		if err == nil && problem.Outcome == Refused {
+			refused := &inbox.HandlerError{Code: problem.Code, Err: failure.AsPermanent(errors.New(problem.Error))}
+			err = run.fail(ctx, problem.ID, refused, &Result{ID: problem.ID, EventID: problem.EventID})
 		}
 	}
 	return err

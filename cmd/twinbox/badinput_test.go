@@ -234,7 +234,7 @@ func TestTheOperatorsFileIsItsOwnersAlone(t *testing.T) {
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	for _, part := range []string{"house", "customer", "notification"} {
+	for _, part := range []string{"stack", "customer", "notification"} {
 		log, err := os.ReadFile(filepath.Join(h.dir, part+".log"))
 		require.NoError(t, err)
 		require.NotContains(t, string(log), h.at.AdminToken.Reveal())

@@ -20,7 +20,7 @@ values ('customer.profile', $1, 't.v1', $2, '[]', '{"name":17}', 'customer.users
     1, clock_timestamp())`
 
 // deadLetter files a letter of a key of its own and returns how people name it.
-func (h *house) deadLetter(t *testing.T) (ref, key string) {
+func (h *stack) deadLetter(t *testing.T) (ref, key string) {
 	t.Helper()
 	key = uuid.NewString()
 	h.exec(t, h.at.Databases["customer"], insertLetter, uuid.NewString(), []byte(key))
@@ -172,7 +172,7 @@ func TestSettledAndFailingLetters(t *testing.T) {
 	require.Contains(t, settled.stderr, "not_waiting")
 }
 
-// An export of one house is an import into another one.
+// An export of one stack is an import into another one.
 func TestExportAndImportElsewhere(t *testing.T) {
 	t.Parallel()
 	h := shared(t)

@@ -37,7 +37,7 @@ func documentedMetrics(t *testing.T) map[string]documented {
 }
 
 // exported is what the services say of themselves: kinds by name, and help texts.
-func exported(t *testing.T, h *house) (kinds, helps map[string]string) {
+func exported(t *testing.T, h *stack) (kinds, helps map[string]string) {
 	t.Helper()
 	kinds, helps = map[string]string{}, map[string]string{}
 	for _, admin := range []string{h.at.Services["customer"].Admin, h.at.Services["notification"].Admin} {

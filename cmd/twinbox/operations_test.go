@@ -30,7 +30,7 @@ import (
 func TestOperationsPage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := &page{path: "../../docs/operations.md", house: w.house, dir: t.TempDir()}
+	p := &page{path: "../../docs/operations.md", stack: w.stack, dir: t.TempDir()}
 	p.world = map[string]func(t *testing.T){
 		"three people sign up while Kafka is down": w.outage,
 		"Kafka is back":            w.recovery,
@@ -45,9 +45,9 @@ func TestOperationsPage(t *testing.T) {
 	p.run(t)
 }
 
-// world is a house with a broker that can be stopped.
+// world is a stack with a broker that can be stopped.
 type world struct {
-	house  *house
+	stack  *stack
 	cfg    broker.Config
 	broker *broker.Broker
 	users  []string
@@ -58,12 +58,12 @@ func newWorld(t *testing.T) *world {
 	w := &world{cfg: broker.Config{Dir: t.TempDir(), Addr: porttest.Reserve(t)}}
 	w.start(t)
 	t.Cleanup(func() { require.NoError(t, w.broker.Close()) })
-	w.house = newHouse(local.Config{
+	w.stack = newStack(local.Config{
 		KafkaBrokers: w.broker.Addr(),
 		Settings:     append(localtest.Patient(), "INBOX_RETRY_MIN=10ms", "INBOX_RETRY_MAX=100ms", "LOG_LEVEL=error"),
 	})
-	require.NoError(t, w.house.start())
-	t.Cleanup(func() { require.NoError(t, w.house.stop()) }) // before its broker
+	require.NoError(t, w.stack.start())
+	t.Cleanup(func() { require.NoError(t, w.stack.stop()) }) // before its broker
 	return w
 }
 
@@ -77,16 +77,16 @@ func (w *world) start(t *testing.T) {
 func (w *world) outage(t *testing.T) {
 	require.NoError(t, w.broker.Close())
 	for _, name := range []string{"ada", "bob", "eve"} {
-		w.users = append(w.users, w.house.signUp(t, name+"@example.org"))
+		w.users = append(w.users, w.stack.signUp(t, name+"@example.org"))
 	}
 }
 
 func (w *world) recovery(t *testing.T) {
 	w.start(t)
 	for _, user := range w.users {
-		w.house.tail(t, user, 2)
+		w.stack.tail(t, user, 2)
 	}
-	w.await(t, w.house.at.Databases["customer"], `select count(*) = 3 from verification_mail`)
+	w.await(t, w.stack.at.Databases["customer"], `select count(*) = 3 from verification_mail`)
 }
 
 func (w *world) duplicates(t *testing.T) {
@@ -98,7 +98,7 @@ func (w *world) duplicates(t *testing.T) {
 				Lag      *int64           `json:"lag_records"`
 			} `json:"items"`
 		}
-		w.house.twinbox(t, "inbox", "stats", "--json").json(t, &stats)
+		w.stack.twinbox(t, "inbox", "stats", "--json").json(t, &stats)
 		for _, service := range shownServices { // one that is slow to answer is not among them
 			items := stats[service].Items
 			if len(items) == 0 || items[0].Outcomes["duplicate"] != 3 {
@@ -163,16 +163,16 @@ const waitingLetters = `select count(*) = %d from public.dead_letter where state
 
 func (w *world) awaitLetters(t *testing.T, n int) {
 	t.Helper()
-	w.await(t, w.house.at.Databases["customer"], fmt.Sprintf(waitingLetters, n))
-	w.await(t, w.house.at.Databases["notification"], fmt.Sprintf(waitingLetters, n))
+	w.await(t, w.stack.at.Databases["customer"], fmt.Sprintf(waitingLetters, n))
+	w.await(t, w.stack.at.Databases["notification"], fmt.Sprintf(waitingLetters, n))
 }
 
 // uncertain leaves behind what a sender does that dies with a mail on the wire, and waits until another one finds it.
 func (w *world) uncertain(t *testing.T) {
-	w.house.exec(t, w.house.at.Databases["notification"], `update lease set state = 'submitting', ended_at = null,
+	w.stack.exec(t, w.stack.at.Databases["notification"], `update lease set state = 'submitting', ended_at = null,
 		token = gen_random_uuid(), due_at = clock_timestamp() - interval '1 second'
 		from mail where mail.event_id = lease.event_id and mail.user_id = $1`, w.users[0])
-	w.await(t, w.house.at.Databases["notification"], `select count(*) = 1 from lease where state = 'uncertain'`)
+	w.await(t, w.stack.at.Databases["notification"], `select count(*) = 1 from lease where state = 'uncertain'`)
 }
 
 // morePartitions returns when the service says that it publishes nothing.
@@ -184,18 +184,18 @@ func (w *world) morePartitions(t *testing.T) {
 	defer func() { require.NoError(t, admin.Close()) }()
 	require.NoError(t, admin.CreatePartitions(contract.TopicUsers, 12, nil, false))
 	require.Eventually(t, func() bool {
-		status, report := servicetest.Get(t, "http://"+w.house.at.Services["customer"].Admin+"/readyz")
+		status, report := servicetest.Get(t, "http://"+w.stack.at.Services["customer"].Admin+"/readyz")
 		return status == http.StatusServiceUnavailable && strings.Contains(report, "partition_count")
 	}, 2*patience, 20*time.Millisecond, "the relay asks every ten seconds")
-	w.users = append(w.users, w.house.signUp(t, "zoe@example.org"))
+	w.users = append(w.users, w.stack.signUp(t, "zoe@example.org"))
 }
 
 // handled returns when who signed up last has a profile and the service is ready.
 func (w *world) handled(t *testing.T) {
-	w.await(t, w.house.at.Databases["customer"], fmt.Sprintf(`select exists (select from profile where user_id = '%s')`,
+	w.await(t, w.stack.at.Databases["customer"], fmt.Sprintf(`select exists (select from profile where user_id = '%s')`,
 		w.users[len(w.users)-1]))
 	require.Eventually(t, func() bool {
-		status, _ := servicetest.Get(t, "http://"+w.house.at.Services["customer"].Admin+"/readyz")
+		status, _ := servicetest.Get(t, "http://"+w.stack.at.Services["customer"].Admin+"/readyz")
 		return status == http.StatusOK
 	}, patience, 20*time.Millisecond)
 }

@@ -64,12 +64,12 @@ func (o *Connection) connect() ([]*client.Service, error) {
 
 func (o *Connection) find() (addresses map[string]string, token string, err error) {
 	if o.CustomerAdmin == "" && o.NotificationAdmin == "" {
-		house, err := local.ReadOperators(o.Dir)
+		stack, err := local.ReadOperators(o.Dir)
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, "", fmt.Errorf("no system runs in %s; start one with \"make run\", or say where it is with "+
 				"--customer-admin, --notification-admin and --token-file", o.Dir)
 		}
-		return house.Services, house.Token, err
+		return stack.Services, stack.Token, err
 	}
 	addresses = map[string]string{"customer": o.CustomerAdmin, "notification": o.NotificationAdmin}
 	if o.TokenFile == "" {

@@ -17,7 +17,7 @@ type tailDocument struct {
 }
 
 // tail waits until the key has so many published events.
-func (h *house) tail(t *testing.T, key string, want int) []tailed {
+func (h *stack) tail(t *testing.T, key string, want int) []tailed {
 	t.Helper()
 	var document tailDocument
 	require.Eventually(t, func() bool {
@@ -103,8 +103,8 @@ func TestOutboxRelease(t *testing.T) {
 	require.Equal(t, "Released 1 key of customer.\n", done.stdout)
 }
 
-// exec changes a database of the house behind its back.
-func (h *house) exec(t *testing.T, dsn, sql string, args ...any) {
+// exec changes a database of the stack behind its back.
+func (h *stack) exec(t *testing.T, dsn, sql string, args ...any) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the output of the commands into t
 // commands that name it get that one.
 type page struct {
 	path  string
-	house *house
+	stack *stack
 	world map[string]func(t *testing.T)
 	dir   string // for files that commands name
 	last  int    // exit code
@@ -103,7 +103,7 @@ func (p *page) command(t *testing.T, line string) []string {
 		}
 		args[i] = arg
 	}
-	r := p.house.twinbox(t, args[1:]...)
+	r := p.stack.twinbox(t, args[1:]...)
 	p.last = r.code
 	text := strings.ReplaceAll(r.stdout+r.stderr, p.dir+string(filepath.Separator), "")
 	if text == "" {

@@ -28,7 +28,7 @@ type RunCommand struct {
 	ByMake        bool     `help:"Stop when the program that started this one is gone." hidden:"" env:"-"`
 }
 
-// Run runs the house until the context ends.
+// Run runs the stack until the context ends.
 func (c *RunCommand) Run(ctx context.Context, to streams) error {
 	ctx, stop := local.WithTool(ctx, c.ByMake)
 	defer stop()

@@ -32,7 +32,7 @@ type client struct {
 	http *http.Client
 }
 
-func (h *house) client() *client {
+func (h *stack) client() *client {
 	var addr string
 	for _, entry := range h.customerEnv {
 		if value, ok := strings.CutPrefix(entry, "HTTP_ADDR="); ok {

@@ -38,7 +38,7 @@ func TestTheStoryWithAProcessThatDies(t *testing.T) {
 	for _, row := range steps {
 		t.Run(row.step, func(t *testing.T) {
 			parallel(t)
-			h := newHouse(t)
+			h := newStack(t)
 			h.start(t, map[string]string{
 				customerService: notificationService, notificationService: customerService,
 			}[row.service])
@@ -66,7 +66,7 @@ func TestTheStoryWithAProcessThatDies(t *testing.T) {
 // sent twice.
 func TestAMailWhoseFateNobodyKnowsIsParked(t *testing.T) {
 	parallel(t)
-	h := newHouse(t)
+	h := newStack(t)
 	h.start(t, customerService)
 	armed := h.spawn(t, notificationService, "notification.mail.accepted")
 	h.client().signUp(t)
@@ -97,7 +97,7 @@ func play(r role) error {
 
 // spawn starts a service that will die. Its mail sender waits to be called, which is done behind the consumer's last
 // crash point. One that polled could be submitting when the process dies there, and nobody would know of the mail.
-func (h *house) spawn(t *testing.T, name, crashAt string) *crashtest.Process {
+func (h *stack) spawn(t *testing.T, name, crashAt string) *crashtest.Process {
 	t.Helper()
 	environ := append(slices.Clone(h.environ(name)), "MAIL_POLL=1m")
 	return crashtest.Start(t, role{name, environ, crashAt})

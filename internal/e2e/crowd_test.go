@@ -39,7 +39,7 @@ const (
 )
 
 // gather sends people to sign up until they are told to go home.
-func (h *house) gather(t *testing.T) *crowd {
+func (h *stack) gather(t *testing.T) *crowd {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	c := &crowd{person: h.client(), stop: stop}
@@ -143,7 +143,7 @@ type watched struct {
 }
 
 // watch starts a service in this process, until the test ends.
-func (h *house) watch(t *testing.T, name string) *watched {
+func (h *stack) watch(t *testing.T, name string) *watched {
 	t.Helper()
 	w := &watched{name: name, log: &logLines{}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

@@ -16,12 +16,12 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-func houseBrokers(t *testing.T) []string { return kafkatest.Brokers(t) }
+func stackBrokers(t *testing.T) []string { return kafkatest.Brokers(t) }
 
 func customerDatabase(t *testing.T) *pgxpool.Pool { return pgtest.New(t, migrations.ForCustomer()...) }
 
 // lay puts a record on the first partition of the users' topic as it is, and returns its offset.
-func (h *house) lay(t *testing.T, r *rawEvent) int64 {
+func (h *stack) lay(t *testing.T, r *rawEvent) int64 {
 	t.Helper()
 	cfg := sarama.NewConfig()
 	cfg.Version = sarama.V3_6_0_0
@@ -52,7 +52,7 @@ func (r *rawEvent) message() *sarama.ProducerMessage {
 
 // awaitLetter waits for the code of a record's dead letter. What only the database knows to be poison has its letter in
 // a transaction that follows the batch's, in which later records may be.
-func (h *house) awaitLetter(t *testing.T, offset int64, code, record string) {
+func (h *stack) awaitLetter(t *testing.T, offset int64, code, record string) {
 	t.Helper()
 	if code != "" {
 		require.Eventually(t, func() bool { return h.letterAt(t, offset) != "" }, patience, pollEvery, record)
@@ -60,13 +60,13 @@ func (h *house) awaitLetter(t *testing.T, offset int64, code, record string) {
 	require.Equal(t, code, h.letterAt(t, offset), record)
 }
 
-func (h *house) hasProfile(t *testing.T, id string) bool {
+func (h *stack) hasProfile(t *testing.T, id string) bool {
 	t.Helper()
 	return count(t, h.customerDB, `select count(*) from profile where user_id = '`+id+`'`) == 1
 }
 
 // letterAt is the code of the one dead letter of a record, or empty.
-func (h *house) letterAt(t *testing.T, offset int64) (code string) {
+func (h *stack) letterAt(t *testing.T, offset int64) (code string) {
 	t.Helper()
 	err := h.customerDB.QueryRow(context.WithoutCancel(t.Context()), `select string_agg(code, ' and ') from dead_letter
 		where consumer = 'customer.profile' and topic = $1 and partition = 0 and record_offset = $2 having count(*) > 0`,

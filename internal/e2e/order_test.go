@@ -41,7 +41,7 @@ func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
 // end, or say in a dead letter what they wait for.
 func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
 	parallel(t)
-	h := newHouse(t)
+	h := newStack(t)
 	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: h.brokers}, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, publisher.Close()) }()

@@ -78,7 +78,7 @@ func durableBroker(t *testing.T) (string, dependency) {
 func TestTheDatabaseIsAway(t *testing.T) {
 	parallel(t)
 	db, gone := durableDatabase(t)
-	h := newHouseOn(t, kafkatest.Brokers(t), db, "INBOX_RETRY_MIN=1s", "KAFKA_SESSION_TIMEOUT=6s")
+	h := newStackOn(t, kafkatest.Brokers(t), db, "INBOX_RETRY_MIN=1s", "KAFKA_SESSION_TIMEOUT=6s")
 	customer, notification := h.watch(t, customerService), h.watch(t, notificationService)
 	crowd := h.gather(t)
 	var recovered []time.Duration
@@ -102,7 +102,7 @@ func TestTheDatabaseIsAway(t *testing.T) {
 func TestAnOutageUnderLoadIsAFewLines(t *testing.T) {
 	parallel(t)
 	db, gone := durableDatabase(t)
-	h := newHouseOn(t, kafkatest.Brokers(t), db, "INBOX_RETRY_MIN=100ms", "KAFKA_SESSION_TIMEOUT=6s", "RATE_LIMIT=0")
+	h := newStackOn(t, kafkatest.Brokers(t), db, "INBOX_RETRY_MIN=100ms", "KAFKA_SESSION_TIMEOUT=6s", "RATE_LIMIT=0")
 	customer := h.watch(t, customerService)
 	crowd := h.gather(t)
 	crowd.await(t, 10)
@@ -138,7 +138,7 @@ func TestTheBrokerIsAway(t *testing.T) {
 	parallel(t)
 	addr, gone := durableBroker(t)
 	db := pgtest.New(t, migrations.ForCustomer()...)
-	h := newHouseOn(t, []string{addr}, db, "INBOX_RETRY_MIN=1s", "KAFKA_SESSION_TIMEOUT=6s")
+	h := newStackOn(t, []string{addr}, db, "INBOX_RETRY_MIN=1s", "KAFKA_SESSION_TIMEOUT=6s")
 	customer, notification := h.watch(t, customerService), h.watch(t, notificationService)
 	crowd := h.gather(t)
 	var recovered []time.Duration
@@ -160,7 +160,7 @@ func TestTheBrokerIsAway(t *testing.T) {
 
 // recover gives the dependency back and returns how long it takes from then until the services are ready and somebody
 // who signed up after that has a profile and a mail on its way.
-func (h *house) recover(t *testing.T, gone dependency, crowd *crowd, services ...*watched) time.Duration {
+func (h *stack) recover(t *testing.T, gone dependency, crowd *crowd, services ...*watched) time.Duration {
 	t.Helper()
 	gone.up()
 	began := time.Now()
@@ -178,7 +178,7 @@ func (h *house) recover(t *testing.T, gone dependency, crowd *crowd, services ..
 }
 
 // requireMadeUpFor lets the crowd go home and waits until everybody who was told 201 has one of everything.
-func (h *house) requireMadeUpFor(t *testing.T, crowd *crowd) {
+func (h *stack) requireMadeUpFor(t *testing.T, crowd *crowd) {
 	t.Helper()
 	n := crowd.goHome()
 	require.Empty(t, crowd.strange, "answers that nobody should get")

@@ -203,7 +203,7 @@ func oddities() []oddity {
 // Every kind of poison ends where it must, and behind each the partition goes on.
 func TestEveryKindOfPoison(t *testing.T) {
 	parallel(t)
-	h := newHouseOn(t, houseBrokers(t), customerDatabase(t), "INBOX_MAX_ATTEMPTS=2")
+	h := newStackOn(t, stackBrokers(t), customerDatabase(t), "INBOX_MAX_ATTEMPTS=2")
 	rows := oddities()
 	offsets, behind := make([]int64, len(rows)), make([]string, len(rows))
 	var profiles []string

@@ -21,7 +21,7 @@ const recordsPerSecond = 200
 // printed, and everything arrives.
 func TestPoisonUnderLoad(t *testing.T) {
 	parallel(t)
-	h := newHouseOn(t, houseBrokers(t), customerDatabase(t))
+	h := newStackOn(t, stackBrokers(t), customerDatabase(t))
 	h.start(t, customerService)
 	rows := slices.DeleteFunc(oddities(), func(row oddity) bool { return row.code == "" })
 	h.layMany(t, nil) // the first ones wait for the consumers to join
@@ -39,7 +39,7 @@ type latency struct {
 
 // layMany lays healthy records at a steady rate, an oddity for each hundredth, and returns how long the healthy ones
 // took from then until their transaction.
-func (h *house) layMany(t *testing.T, odd []oddity) (found latency) {
+func (h *stack) layMany(t *testing.T, odd []oddity) (found latency) {
 	t.Helper()
 	cfg := sarama.NewConfig()
 	cfg.Version = sarama.V3_6_0_0
@@ -74,7 +74,7 @@ func (h *house) layMany(t *testing.T, odd []oddity) (found latency) {
 }
 
 // latencies asks how long the profiles took that are there.
-func (h *house) latencies(t *testing.T, ids []string, laid []time.Time) (found latency) {
+func (h *stack) latencies(t *testing.T, ids []string, laid []time.Time) (found latency) {
 	t.Helper()
 	var p50, p99 float64
 	err := h.customerDB.QueryRow(context.WithoutCancel(t.Context()), `

@@ -44,7 +44,7 @@ func poison(key string) map[string]*sarama.ProducerMessage {
 // Whatever lies on the topic, the story behind it goes on, and each record is kept once by each consumer.
 func TestTheStoryGoesOnBehindPoison(t *testing.T) {
 	parallel(t)
-	h := newHouse(t)
+	h := newStack(t)
 	cfg := sarama.NewConfig()
 	cfg.Version = sarama.V3_6_0_0
 	cfg.Producer.Return.Successes = true
@@ -91,7 +91,7 @@ func withID(headers []sarama.RecordHeader, id string) []sarama.RecordHeader {
 // The trace that a signup began is carried by its event.
 func TestTheEventCarriesItsTrace(t *testing.T) {
 	parallel(t)
-	h := newHouse(t)
+	h := newStack(t)
 	h.start(t, customerService)
 	person := h.client()
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -16,7 +16,7 @@ import (
 // api/requests.http works from top to bottom, as its first lines promise, when the two values are copied.
 func TestTheRequestsThatPeopleTry(t *testing.T) {
 	parallel(t)
-	h := newHouse(t)
+	h := newStack(t)
 	h.start(t, customerService)
 	h.start(t, notificationService)
 	person := h.client()

@@ -135,7 +135,7 @@ func (c *cluster) timeline(t *testing.T) (id int) {
 
 const drillToken = "0123456789abcdef0123456789abcdef"
 
-// operated gives a service of the house an admin listener at a known address and an operator's token.
+// operated gives a service of the stack an admin listener at a known address and an operator's token.
 func operated(t *testing.T, environ []string) (_ []string, admin string) {
 	t.Helper()
 	admin = porttest.Reserve(t)
@@ -154,7 +154,7 @@ func probe(t *testing.T, admin, path string) (status int, report string) {
 }
 
 // begin starts a service that will not be ready by itself.
-func (h *house) begin(t *testing.T, name string) (ready chan struct{}) {
+func (h *stack) begin(t *testing.T, name string) (ready chan struct{}) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended, ready := make(chan error, 1), make(chan struct{})
@@ -197,7 +197,7 @@ func confirmRestore(t *testing.T, admin string, dryRun bool) (status int, last s
 }
 
 // versions are the highest of each key on the users' topic. It fails where one comes twice or is left out.
-func (h *house) versions(t *testing.T, records int) map[string]int {
+func (h *stack) versions(t *testing.T, records int) map[string]int {
 	t.Helper()
 	highest, ids := map[string]int{}, map[string]string{}
 	for _, record := range kafkatest.ReadAll(t, h.brokers, contract.TopicUsers, records) {
@@ -222,13 +222,13 @@ func (h *house) versions(t *testing.T, records int) map[string]int {
 	return highest
 }
 
-func (h *house) rename(t *testing.T, id, name string, version int) {
+func (h *stack) rename(t *testing.T, id, name string, version int) {
 	t.Helper()
 	h.client().insist(t, http.StatusOK, http.MethodPatch, "/v1/customers/"+id,
 		fmt.Sprintf(`{"name":%q,"expected_version":%d}`, name, version), nil)
 }
 
-func (h *house) person(t *testing.T, email string) (id string) {
+func (h *stack) person(t *testing.T, email string) (id string) {
 	t.Helper()
 	answer := h.client().insist(t, http.StatusCreated, http.MethodPost, "/v1/signups",
 		fmt.Sprintf(`{"email":%q,"name":"Somebody"}`, email), nil)
@@ -237,7 +237,7 @@ func (h *house) person(t *testing.T, email string) (id string) {
 
 // known waits until both services know the person by the name, at the version. A server that was just started again
 // may have left the pool with broken connections.
-func (h *house) known(t *testing.T, id, name string, version int) {
+func (h *stack) known(t *testing.T, id, name string, version int) {
 	t.Helper()
 	for db, sql := range map[*pgxpool.Pool]string{
 		h.customerDB:     `select count(*) from profile where user_id = '%s' and name = '%s' and version = %d`,
@@ -259,7 +259,7 @@ func TestARestoreInPlaceIsNoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			parallel(t)
 			c := newCluster(t)
-			h := newHouseOn(t, houseBrokers(t), c.database(t, migrations.ForCustomer()...))
+			h := newStackOn(t, stackBrokers(t), c.database(t, migrations.ForCustomer()...))
 			var admin string
 			h.customerEnv, admin = operated(t, h.customerEnv)
 			stop := h.start(t, customerService)
@@ -329,7 +329,7 @@ func TestARestoreInPlaceIsNoticed(t *testing.T) {
 func TestARestartIsNoRestore(t *testing.T) {
 	parallel(t)
 	db, server := durableDatabase(t)
-	h := newHouseOn(t, houseBrokers(t), db)
+	h := newStackOn(t, stackBrokers(t), db)
 	stop := h.start(t, customerService)
 	h.start(t, notificationService)
 	ada := h.person(t, "ada@example.org")
@@ -355,7 +355,7 @@ func TestARestoreOfWhatOnlyReadsIsMadeUpFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			parallel(t)
 			c := newCluster(t)
-			h := newHouseOn(t, houseBrokers(t), pgtest.New(t, migrations.ForCustomer()...))
+			h := newStackOn(t, stackBrokers(t), pgtest.New(t, migrations.ForCustomer()...))
 			h.notificationDB = c.database(t, migrations.ForNotification()...)
 			h.notificationEnv = append(h.notificationEnv, "DATABASE_URL="+pgtest.DSN(h.notificationDB), kafkatest.OnBatchEdge)
 			h.start(t, customerService)

@@ -17,7 +17,7 @@ import (
 // The whole path: sign up, get one mail, follow its link, and both services know.
 func TestTheStory(t *testing.T) {
 	parallel(t)
-	h := newHouse(t)
+	h := newStack(t)
 	stops := []func(){h.start(t, customerService), h.start(t, notificationService)}
 
 	h.tell(t)
@@ -31,7 +31,7 @@ func TestTheStory(t *testing.T) {
 }
 
 // tell goes through the story as a person would, repeating what gets no answer.
-func (h *house) tell(t *testing.T) {
+func (h *stack) tell(t *testing.T) {
 	t.Helper()
 	person := h.client()
 	signedUp := person.signUp(t)
@@ -60,7 +60,7 @@ func (h *house) tell(t *testing.T) {
 }
 
 // awaitMail waits for the one mail.
-func (h *house) awaitMail(t *testing.T) []mailbox.Message {
+func (h *stack) awaitMail(t *testing.T) []mailbox.Message {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -70,7 +70,7 @@ func (h *house) awaitMail(t *testing.T) []mailbox.Message {
 }
 
 // requireTold is what must be true at the end, whatever died on the way: everything is there, once.
-func (h *house) requireTold(t *testing.T) {
+func (h *stack) requireTold(t *testing.T) {
 	t.Helper()
 	for _, row := range []struct {
 		db   *pgxpool.Pool

@@ -13,7 +13,7 @@ import (
 )
 
 // headersOf reads the topics from their beginning until there is a record of the type, and returns its headers.
-func (h *house) headersOf(t *testing.T, topic, eventType string) map[string]string {
+func (h *stack) headersOf(t *testing.T, topic, eventType string) map[string]string {
 	t.Helper()
 	cfg := sarama.NewConfig()
 	cfg.Version = sarama.V3_6_0_0
@@ -61,7 +61,7 @@ func (h *house) headersOf(t *testing.T, topic, eventType string) map[string]stri
 func TestTheTraceReachesTheEndOfTheStory(t *testing.T) {
 	parallel(t)
 	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
-	h := newHouse(t)
+	h := newStack(t)
 	h.start(t, customerService)
 	h.start(t, notificationService)
 	h.client().insist(t, http.StatusCreated, http.MethodPost, "/v1/signups", signUpBody, map[string]string{
@@ -88,7 +88,7 @@ func TestTheTraceReachesTheEndOfTheStory(t *testing.T) {
 // Without a correlation id of the client's own, the request's is the one.
 func TestARequestIsItsOwnCorrelation(t *testing.T) {
 	parallel(t)
-	h := newHouse(t)
+	h := newStack(t)
 	h.start(t, customerService)
 	h.start(t, notificationService)
 	h.client().insist(t, http.StatusCreated, http.MethodPost, "/v1/signups", signUpBody,

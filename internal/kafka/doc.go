@@ -1,4 +1,4 @@
-// Package kafka connects Watermill to Kafka with the settings and the order that the rest of the house relies on.
+// Package kafka connects Watermill to Kafka with the settings and the order that its users rely on.
 //
 // [Publisher] sends the messages of one call as one batch, reports each record, and never lets a later record of a key
 // overtake an earlier one that failed. [Consumer] calls a handler with what is there of a partition, in order, and

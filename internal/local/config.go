@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/internal/services"
 )
 
-// Config describes one house. The zero value needs Dir alone and listens on free ports.
+// Config describes one stack. The zero value needs Dir alone and listens on free ports.
 type Config struct {
 	// Dir holds all state. One process at a time may use it.
 	Dir string
@@ -27,7 +27,7 @@ type Config struct {
 	// FetchPostgres fetches PostgreSQL even where it is installed.
 	FetchPostgres bool
 	// Settings are variables of the services, NAME=VALUE, that win over their defaults: "OUTBOX_POLL=10ms". What the
-	// house itself decides, which is every address, is refused here.
+	// stack itself decides, which is every address, is refused here.
 	Settings []string
 
 	// ByMake says that a person typed make run: advice about flags is then written for make.
@@ -49,7 +49,7 @@ type Listen struct {
 	Admin string
 }
 
-// Addresses says where the parts of a running house are.
+// Addresses says where the parts of a running stack are.
 type Addresses struct {
 	Services      map[string]Listen // by the service's name
 	Mailbox, SMTP string            // host:port
@@ -96,7 +96,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// listener is one address the house listens on, with the flag that changes it.
+// listener is one address the stack listens on, with the flag that changes it.
 type listener struct {
 	name string
 	flag string

@@ -16,18 +16,18 @@ import (
 func TestConnectionsWithoutEndLeaveRoom(t *testing.T) {
 	t.Parallel()
 	const descriptors = 512
-	house := startChild(t, folder(t), filesVariable+"=512")
-	at := at(house.api)
+	stack := startChild(t, folder(t), filesVariable+"=512")
+	at := at(stack.api)
 	require.Equal(t, http.StatusCreated, signUp(t, at, "before@example.org"))
-	admins := house.all[1:3]
+	admins := stack.all[1:3]
 	for _, attack := range []struct {
 		targets []string
 		alive   []string // answer while it lasts
 	}{
-		{house.all[:1], admins},
-		{house.all[3:4], admins},
-		{[]string{house.all[0], house.all[3], house.all[4], house.all[5]}, admins},
-		{house.all, nil},
+		{stack.all[:1], admins},
+		{stack.all[3:4], admins},
+		{[]string{stack.all[0], stack.all[3], stack.all[4], stack.all[5]}, admins},
+		{stack.all, nil},
 	} {
 		var open []net.Conn
 		for i := range 3 * descriptors {
@@ -51,8 +51,8 @@ func TestConnectionsWithoutEndLeaveRoom(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return signUp(t, at, "after@example.org") == http.StatusCreated },
 		time.Minute, 100*time.Millisecond)
-	require.NoError(t, house.cmd.Process.Signal(os.Interrupt))
-	require.NoError(t, house.cmd.Wait())
+	require.NoError(t, stack.cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, stack.cmd.Wait())
 }
 
 // status asks on a connection of its own and gives 0 when there is no answer.

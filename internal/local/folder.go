@@ -28,7 +28,7 @@ func (e *RunningError) Error() string {
 	return fmt.Sprintf("twinbox already runs on %s (process %d): stop it, or %s", e.Dir, e.PID, another)
 }
 
-// folder is the state of a house, locked.
+// folder is the state of a stack, locked.
 type folder struct {
 	path string
 	lock *filelock.Lock

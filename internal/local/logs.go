@@ -9,7 +9,7 @@ import (
 	"example.com/twinbox/internal/service"
 )
 
-// logs are the house's log files, one per part. Everything is in the files; warnings and errors are also shown.
+// logs are the stack's log files, one per part. Everything is in the files; warnings and errors are also shown.
 type logs struct {
 	screen *screen
 	files  []*os.File

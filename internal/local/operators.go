@@ -12,8 +12,8 @@ import (
 	"example.com/twinbox/internal/config"
 )
 
-// OperatorsFile is where a running house says how to operate it. It holds the token, so it is its owner's alone, and it
-// is there only while the house runs, unless that was killed.
+// OperatorsFile is where a running stack says how to operate it. It holds the token, so it is its owner's alone, and it
+// is there only while the stack runs, unless that was killed.
 const OperatorsFile = "operators.json"
 
 // Operators is what is in that file.
@@ -22,7 +22,7 @@ type Operators struct {
 	Token    string            `json:"token"`
 }
 
-// ReadOperators finds out how to operate the house in the folder. Where none runs the error is [os.ErrNotExist].
+// ReadOperators finds out how to operate the stack in the folder. Where none runs the error is [os.ErrNotExist].
 func ReadOperators(dir string) (Operators, error) {
 	var o Operators
 	content, err := os.ReadFile(filepath.Join(dir, OperatorsFile))
@@ -41,7 +41,7 @@ func newToken() config.Secret {
 	return config.Secret(hex.EncodeToString(token))
 }
 
-func (h *house) writeOperators() error {
+func (h *stack) writeOperators() error {
 	operators := Operators{Services: map[string]string{}, Token: h.at.AdminToken.Reveal()}
 	for name, listen := range h.at.Services {
 		operators.Services[name] = reachable(listen.Admin)
@@ -60,7 +60,7 @@ func (h *house) writeOperators() error {
 	return nil
 }
 
-func (h *house) removeOperators() error {
+func (h *stack) removeOperators() error {
 	if err := os.Remove(h.folder.file(OperatorsFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove operators: %w", err)
 	}

@@ -108,8 +108,8 @@ func createDatabase(ctx context.Context, server *postgres.Server, name string) e
 	return nil
 }
 
-// register hands the parts to the house, which stops them last, PostgreSQL as the very last.
-func (p *parts) register(h *house) {
+// register hands the parts to the stack, which stops them last, PostgreSQL as the very last.
+func (p *parts) register(h *stack) {
 	if p.postgres != nil {
 		h.run("postgresql", func(ctx context.Context) error { return runPostgres(ctx, p.postgres) })
 	}
@@ -128,7 +128,7 @@ type part interface {
 	Close() error
 }
 
-// runPart watches a part, whose end is the house's end: services that wait for it for ever would look alive.
+// runPart watches a part, whose end is the stack's end: services that wait for it for ever would look alive.
 func runPart(ctx context.Context, p part) error {
 	select {
 	case <-p.Done():
@@ -142,7 +142,7 @@ func runPart(ctx context.Context, p part) error {
 // a slow or busy disk takes more than 10 s.
 const stopTimeout = 25 * time.Second
 
-// runPostgres watches the server, whose end is the house's end, and stops it when it is told to.
+// runPostgres watches the server, whose end is the stack's end, and stops it when it is told to.
 func runPostgres(ctx context.Context, server *postgres.Server) error {
 	select {
 	case <-server.Done():

@@ -22,7 +22,7 @@ import (
 	"example.com/twinbox/internal/local/localtest"
 )
 
-// childVariable makes this test binary a program that runs a house in the folder until SIGINT; filesVariable says how
+// childVariable makes this test binary a program that runs a stack in the folder until SIGINT; filesVariable says how
 // many descriptors it may open.
 const (
 	childVariable = "TWINBOX_TEST_HOUSE"
@@ -51,7 +51,7 @@ func runChild(dir string) int {
 	return 0
 }
 
-// child is a house in a process of its own.
+// child is a stack in a process of its own.
 type child struct {
 	cmd      *exec.Cmd
 	api      string
@@ -68,7 +68,7 @@ func startChild(t *testing.T, dir string, environ ...string) child {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // a failed test must not leave a house behind; after a good one it is gone
+		_ = cmd.Process.Kill() // a failed test must not leave a stack behind; after a good one it is gone
 		_ = cmd.Wait()
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
@@ -86,18 +86,18 @@ func startChild(t *testing.T, dir string, environ ...string) child {
 func TestSecondProcessIsRefusedAndInterruptLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
-	house := startChild(t, dir)
+	stack := startChild(t, dir)
 	second := exec.Command(os.Args[0])
 	second.Env = append(os.Environ(), childVariable+"="+dir)
 	out, err := second.CombinedOutput()
 	require.Error(t, err)
 	require.Equal(t, 1, second.ProcessState.ExitCode())
-	require.Contains(t, string(out), fmt.Sprintf("already runs on %s (process %d)", dir, house.cmd.Process.Pid))
-	require.False(t, localtest.Gone(house.postgres), "the first is not disturbed")
+	require.Contains(t, string(out), fmt.Sprintf("already runs on %s (process %d)", dir, stack.cmd.Process.Pid))
+	require.False(t, localtest.Gone(stack.postgres), "the first is not disturbed")
 
-	require.NoError(t, house.cmd.Process.Signal(os.Interrupt))
-	require.NoError(t, house.cmd.Wait(), "a clean stop ends with 0")
-	require.True(t, localtest.Gone(house.postgres), "PostgreSQL ended before the house did")
+	require.NoError(t, stack.cmd.Process.Signal(os.Interrupt))
+	require.NoError(t, stack.cmd.Wait(), "a clean stop ends with 0")
+	require.True(t, localtest.Gone(stack.postgres), "PostgreSQL ended before the stack did")
 	require.NoFileExists(t, filepath.Join(dir, "postgres", "postmaster.pid"))
 }
 
@@ -107,11 +107,11 @@ func TestKillLeavesNothingAndLosesNothing(t *testing.T) {
 		return // only Linux ends a child with its parent
 	}
 	dir := folder(t)
-	house := startChild(t, dir)
-	require.Equal(t, 201, signUp(t, at(house.api), "ada@example.org"))
-	require.NoError(t, house.cmd.Process.Kill())
-	require.Error(t, house.cmd.Wait())
-	require.Eventually(t, func() bool { return localtest.Gone(house.postgres) }, 30*time.Second, 10*time.Millisecond)
+	stack := startChild(t, dir)
+	require.Equal(t, 201, signUp(t, at(stack.api), "ada@example.org"))
+	require.NoError(t, stack.cmd.Process.Kill())
+	require.Error(t, stack.cmd.Wait())
+	require.Eventually(t, func() bool { return localtest.Gone(stack.postgres) }, 30*time.Second, 10*time.Millisecond)
 
 	again := startChild(t, dir)
 	require.Equal(t, 409, signUp(t, at(again.api), "ADA@example.org"), "she is still there")
@@ -119,8 +119,8 @@ func TestKillLeavesNothingAndLosesNothing(t *testing.T) {
 	require.NoError(t, again.cmd.Wait())
 }
 
-// A database that dies takes the house with it: services that wait for it for ever would look alive.
-func TestHouseWithSettingsEndsWithItsDatabase(t *testing.T) {
+// A database that dies takes the stack with it: services that wait for it for ever would look alive.
+func TestStackWithSettingsEndsWithItsDatabase(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	ready, ended := make(chan local.Addresses, 1), make(chan error, 1)

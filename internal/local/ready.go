@@ -16,7 +16,7 @@ const (
 )
 
 // awaitReady asks all services until they say that they are ready: from then on a sign-up comes out as a mail.
-func (h *house) awaitReady(ctx context.Context) error {
+func (h *stack) awaitReady(ctx context.Context) error {
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
 	timeout := time.After(readyTimeout)

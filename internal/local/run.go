@@ -13,7 +13,7 @@ import (
 // parts.
 const drainTimeout = time.Minute
 
-// Run starts the house, shows the summary and runs until ctx is cancelled or something fails. It then stops
+// Run starts the stack, shows the summary and runs until ctx is cancelled or something fails. It then stops
 // everything in order, services first and PostgreSQL last, and leaves no process behind.
 //
 // Before anything starts it returns a [RunningError], every [PortError] at once, or everything that is
@@ -38,12 +38,12 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	logs := newLogs(cfg.Err, cfg.Verbose)
 	defer func() { err = errors.Join(err, logs.close()) }()
-	log, err := logs.fileLogger(f, "house") // what it says of failures is also what Run returns
+	log, err := logs.fileLogger(f, "stack") // what it says of failures is also what Run returns
 	if err != nil {
 		return err
 	}
 
-	h := newHouse(ctx, cfg, f, logs, log)
+	h := newStack(ctx, cfg, f, logs, log)
 	err = h.start(ctx)
 	switch {
 	case ctx.Err() != nil || errors.Is(err, errPartEnded): // the group knows and stops

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"))
 }
 
-// screen is what a house shows.
+// screen is what a stack shows.
 type screen struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -46,13 +46,13 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-// folder gives a place for a house's state, which is not there yet.
+// folder gives a place for a stack's state, which is not there yet.
 func folder(t *testing.T) string {
 	t.Helper()
 	return filepath.Join(localtest.Folder(t), "state")
 }
 
-// running is a house in this process.
+// running is a stack in this process.
 type running struct {
 	at   local.Addresses
 	out  *screen
@@ -60,7 +60,7 @@ type running struct {
 	stop func() error
 }
 
-// start runs a house until stop or the end of the test.
+// start runs a stack until stop or the end of the test.
 func start(t *testing.T, cfg local.Config) *running {
 	t.Helper()
 	r := &running{out: &screen{}, err: &screen{}}
@@ -96,7 +96,7 @@ func signUp(t *testing.T, at local.Addresses, email string) int {
 	return response.StatusCode
 }
 
-func TestHouse(t *testing.T) {
+func TestStack(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	first := start(t, local.Config{Dir: dir, Settings: localtest.Patient()})
@@ -122,7 +122,7 @@ func TestHouse(t *testing.T) {
 	require.Equal(t, http.StatusConflict, signUp(t, second.at, "ADA@example.org"), "the data is still there")
 	require.NoError(t, second.stop())
 	require.Equal(t, secret, secretOf(t, dir), "links in mails stay good")
-	for _, part := range []string{"house", "customer", "notification", "broker", "mailbox", "postgres"} {
+	for _, part := range []string{"stack", "customer", "notification", "broker", "mailbox", "postgres"} {
 		log, err := os.ReadFile(filepath.Join(dir, part+".log"))
 		require.NoError(t, err)
 		require.NotContains(t, string(log), secret)

@@ -52,13 +52,13 @@ func TestWhatTheServicesAreGiven(t *testing.T) {
 	}
 }
 
-// How to operate a house is the folder's owner's alone, and what is half written or not there is not taken for it.
+// How to operate a stack is the folder's owner's alone, and what is half written or not there is not taken for it.
 func TestOperatorsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, err := ReadOperators(dir)
 	require.ErrorIs(t, err, os.ErrNotExist)
-	h := &house{folder: &folder{path: dir}, at: Addresses{
+	h := &stack{folder: &folder{path: dir}, at: Addresses{
 		Services:   map[string]Listen{"customer": {Admin: "[::]:8081"}, "notification": {Admin: "10.0.0.5:8082"}},
 		AdminToken: "t",
 	}}

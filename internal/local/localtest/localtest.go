@@ -1,4 +1,4 @@
-// Package localtest is what the tests of a house and of its PostgreSQL share: a folder that any account may pass
+// Package localtest is what the tests of a stack and of its PostgreSQL share: a folder that any account may pass
 // through, settings that a slow machine keeps to, and a look at the server's process from outside.
 package localtest
 
@@ -26,7 +26,7 @@ func Folder(t testing.TB) string {
 	return dir
 }
 
-// Patient are settings of a house under which nothing is late, however slow the machine is: no relay loses its lease,
+// Patient are settings of a stack under which nothing is late, however slow the machine is: no relay loses its lease,
 // no batch and no mail is given up and sent again, and there is nothing to warn of.
 func Patient() []string {
 	return []string{

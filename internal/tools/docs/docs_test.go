@@ -150,7 +150,7 @@ func TestGoOnPagesIsCompiled(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != root: // where a house may be at work
+		case entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && path != root: // where a stack may be at work
 			return fs.SkipDir
 		case filepath.Ext(path) == ".go":
 			sources = append(sources, unindented(read(t, path)))

@@ -26,8 +26,8 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// house is everything around the two services, which outlives them: databases, broker, mail server.
-type house struct {
+// stack is everything around the two services, which outlives them: databases, broker, mail server.
+type stack struct {
 	customerDB, notificationDB *pgxpool.Pool
 	box                        *mailbox.Mailbox
 	brokers                    []string
@@ -35,16 +35,16 @@ type house struct {
 	notificationEnv            []string
 }
 
-// newHouse builds an empty house. On a shared broker the topics are made anew, so such tests do not run side by side.
-func newHouse(t *testing.T) *house {
+// newStack builds an empty stack. On a shared broker the topics are made anew, so such tests do not run side by side.
+func newStack(t *testing.T) *stack {
 	t.Helper()
-	return newHouseOn(t, kafkatest.Brokers(t), pgtest.New(t, migrations.ForCustomer()...))
+	return newStackOn(t, kafkatest.Brokers(t), pgtest.New(t, migrations.ForCustomer()...))
 }
 
-// newHouseOn builds it on a broker and a database for Customer that the test may take away.
-func newHouseOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more ...string) *house {
+// newStackOn builds it on a broker and a database for Customer that the test may take away.
+func newStackOn(t *testing.T, brokers []string, customerDB *pgxpool.Pool, more ...string) *stack {
 	t.Helper()
-	h := &house{
+	h := &stack{
 		brokers:        brokers,
 		customerDB:     customerDB,
 		notificationDB: pgtest.New(t, migrations.ForNotification()...),
@@ -89,14 +89,14 @@ func sessionTimeout() string {
 }
 
 // endMailLeases lets the time pass for which a sender that died still has its mails.
-func (h *house) endMailLeases(t *testing.T) {
+func (h *stack) endMailLeases(t *testing.T) {
 	t.Helper()
 	_, err := h.notificationDB.Exec(context.WithoutCancel(t.Context()),
 		`update lease set due_at = clock_timestamp() where state in ('claimed', 'submitting')`)
 	require.NoError(t, err)
 }
 
-func (h *house) makeTopics(t *testing.T, brokers []string) {
+func (h *stack) makeTopics(t *testing.T, brokers []string) {
 	t.Helper()
 	var c customer.Config
 	var n notification.Config
@@ -150,7 +150,7 @@ func run(ctx context.Context, name string, environ []string, ready func()) error
 	return serve(ctx, name, environ, host)
 }
 
-func (h *house) environ(name string) []string {
+func (h *stack) environ(name string) []string {
 	if name == customerService {
 		return h.customerEnv
 	}
@@ -158,7 +158,7 @@ func (h *house) environ(name string) []string {
 }
 
 // start runs a service in this process. Call what it returns to stop it, which must go well.
-func (h *house) start(t *testing.T, name string) (stop func()) {
+func (h *stack) start(t *testing.T, name string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended, ready := make(chan error, 1), make(chan struct{})

@@ -14,8 +14,8 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// house is a house on its way up.
-type house struct {
+// stack is a stack on its way up.
+type stack struct {
 	cfg    Config
 	folder *folder
 	logs   *logs
@@ -26,17 +26,17 @@ type house struct {
 	endedOnce sync.Once
 }
 
-func newHouse(ctx context.Context, cfg Config, f *folder, logs *logs, log *slog.Logger) *house {
-	return &house{
+func newStack(ctx context.Context, cfg Config, f *folder, logs *logs, log *slog.Logger) *stack {
+	return &stack{
 		cfg: cfg, folder: f, logs: logs, group: service.NewGroup(ctx, log, drainTimeout), ended: make(chan struct{}),
 	}
 }
 
 // errPartEnded says that a part ended while the others started. Why is the group's to say.
-var errPartEnded = errors.New("a part ended while the house started")
+var errPartEnded = errors.New("a part ended while the stack started")
 
 // run runs a part in the group. The group watches it only once everything is up; until then ended does.
-func (h *house) run(name string, part func(ctx context.Context) error) {
+func (h *stack) run(name string, part func(ctx context.Context) error) {
 	h.group.Go(name, func(ctx context.Context) error {
 		defer h.endedOnce.Do(func() { close(h.ended) })
 		return part(ctx)
@@ -44,7 +44,7 @@ func (h *house) run(name string, part func(ctx context.Context) error) {
 }
 
 // start brings everything up, as much as can be at the same time.
-func (h *house) start(ctx context.Context) error {
+func (h *stack) start(ctx context.Context) error {
 	secret, err := h.folder.secret()
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (h *house) start(ctx context.Context) error {
 }
 
 // prepare does what the services' migrate and topics commands do.
-func (h *house) prepare(ctx context.Context, instances map[string]*services.Instance) error {
+func (h *stack) prepare(ctx context.Context, instances map[string]*services.Instance) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var topics []kafka.Topic
 	var client kafka.Config
@@ -100,7 +100,7 @@ func (h *house) prepare(ctx context.Context, instances map[string]*services.Inst
 }
 
 // runService starts a service in the group and returns when it listens.
-func (h *house) runService(
+func (h *stack) runService(
 	ctx context.Context, name string, run func(ctx context.Context, host service.Host) error,
 ) (service.Listening, error) {
 	log, err := h.logs.logger(h.folder, name)

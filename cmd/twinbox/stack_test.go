@@ -21,10 +21,10 @@ import (
 
 const patience = 30 * time.Second
 
-// TestMain stops the house that tests share, if one of them started it.
+// TestMain stops the stack that tests share, if one of them started it.
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if err := sharedHouse.stop(); err != nil {
+	if err := sharedStack.stop(); err != nil {
 		_, _ = os.Stderr.WriteString(err.Error() + "\n")
 		code = max(code, 1)
 	}
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 // shownServices are those of which the pages tell, and all that these tests run: a service more changes neither.
 var shownServices = []string{"customer", "notification"}
 
-// house is a system in this process, as "twinbox run" starts it.
-type house struct {
+// stack is a system in this process, as "twinbox run" starts it.
+type stack struct {
 	start  func() error
 	parent string
 	dir    string
@@ -44,15 +44,15 @@ type house struct {
 	ended  chan error
 }
 
-var sharedHouse = newHouse(local.Config{Settings: localtest.Patient()})
+var sharedStack = newStack(local.Config{Settings: localtest.Patient()})
 
-func newHouse(cfg local.Config) *house {
-	h := &house{ended: make(chan error, 1)}
+func newStack(cfg local.Config) *stack {
+	h := &stack{ended: make(chan error, 1)}
 	h.start = sync.OnceValue(func() error { return h.open(cfg) })
 	return h
 }
 
-func (h *house) open(cfg local.Config) (err error) {
+func (h *stack) open(cfg local.Config) (err error) {
 	if h.parent, err = os.MkdirTemp("", "twinbox-test-"); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (h *house) open(cfg local.Config) (err error) {
 	}
 }
 
-func (h *house) stop() error {
+func (h *stack) stop() error {
 	if h.cancel == nil {
 		return nil
 	}
@@ -86,11 +86,11 @@ func (h *house) stop() error {
 	return errors.Join(<-h.ended, os.RemoveAll(h.parent))
 }
 
-// shared is the house that tests share. They sign up people of their own and look at nothing else.
-func shared(t *testing.T) *house {
+// shared is the stack that tests share. They sign up people of their own and look at nothing else.
+func shared(t *testing.T) *stack {
 	t.Helper()
-	require.NoError(t, sharedHouse.start())
-	return sharedHouse
+	require.NoError(t, sharedStack.start())
+	return sharedStack
 }
 
 // result is what a command line came to.
@@ -99,7 +99,7 @@ type result struct {
 	stdout, stderr string
 }
 
-func (h *house) twinbox(t *testing.T, args ...string) result {
+func (h *stack) twinbox(t *testing.T, args ...string) result {
 	t.Helper()
 	return twinbox(t, append(args, "--dir", h.dir)...)
 }
@@ -120,7 +120,7 @@ func (r result) json(t *testing.T, into any) {
 }
 
 // signUp signs somebody up and returns their id.
-func (h *house) signUp(t *testing.T, email string) string {
+func (h *stack) signUp(t *testing.T, email string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+h.at.API()+"/v1/signups",
 		strings.NewReader(`{"email":"`+email+`","name":"Ada"}`))

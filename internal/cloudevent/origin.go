@@ -63,6 +63,23 @@ func (c *OriginContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
+// foreign are the ways to find the origin of other subscribers' messages; written by init functions alone.
+var foreign []func(context.Context) (Origin, bool)
+
+// RegisterOrigin adds how to find the origin of messages whose subscriber knows nothing of [WithOrigin]. It is for the
+// init function of a package that knows that subscriber, so that those who do without it do not link it.
+func RegisterOrigin(find func(context.Context) (Origin, bool)) { foreign = append(foreign, find) }
+
+// ForeignOrigin is what the registered ways find, without a group and headers.
+func ForeignOrigin(ctx context.Context) (o Origin, ok bool) {
+	for _, find := range foreign {
+		if o, ok = find(ctx); ok {
+			return o, true
+		}
+	}
+	return Origin{}, false
+}
+
 type logEndKey struct{}
 
 // WithLogEnd returns a context that carries where the log of a partition ended when a subscriber began to read it.

@@ -29,6 +29,14 @@ var points = []string{
 	"kafka.stored", "kafka.before_mark", "kafka.after_mark",
 }
 
+// edgeOf is the edge that has the crash point.
+func edgeOf(point string) string {
+	if strings.HasPrefix(point, "kafka.") {
+		return kafkatest.OnBatchEdge
+	}
+	return kafkatest.Edge()
+}
+
 // A member is killed at each point of its way and its successor goes on: each event has one effect, in the order of its
 // key, the one that breaks the contract is dead-lettered once, and every offset is committed in the end.
 func TestAMemberThatDiesAtEachPoint(t *testing.T) {
@@ -37,11 +45,8 @@ func TestAMemberThatDiesAtEachPoint(t *testing.T) {
 	for _, point := range points {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			settings := []string{"KAFKA_INSTANCE_ID=one", "KAFKA_TOPIC_PARTITIONS=3", "KAFKA_SESSION_TIMEOUT=6s"}
-			if strings.HasPrefix(point, "kafka.") {
-				settings = append(settings, kafkatest.OnBatchEdge) // whose points these are
-			}
-			s := newStage(t, pool, kafkatest.Brokers(t), settings...)
+			s := newStage(t, pool, kafkatest.Brokers(t), edgeOf(point), "KAFKA_INSTANCE_ID=one", "KAFKA_TOPIC_PARTITIONS=3",
+				"KAFKA_SESSION_TIMEOUT=6s")
 			s.story(t, func() {
 				armed := s.member
 				armed.At, armed.Nth = strings.Replace(point, "inbox.", "inbox."+armed.Consumer+".", 1), 2

@@ -130,6 +130,7 @@ type watermillReader struct {
 	node     *Node
 	consumer *consumer
 	joined   atomic.Bool
+	ends     sync.Map // partition -> where its log ended when this member began to read it
 }
 
 func newWatermillReader(n *Node, c *consumer) (reader, error) {
@@ -155,6 +156,10 @@ func (r *watermillReader) Run(ctx context.Context) error {
 	deliver := c.inbox.Middleware(c.handle)
 	router.AddConsumerHandler(c.Name, c.Topic, patientSubscriber{subscriber, r.node.dependencies.broker},
 		func(msg *message.Message) error {
+			partition, _ := wkafka.MessagePartitionFromCtx(msg.Context())
+			if end, known := r.ends.Load(partition); known {
+				msg.SetContext(cloudevent.WithLogEnd(msg.Context(), end.(int64)))
+			}
 			_, err := deliver(msg)
 			return err
 		})
@@ -220,6 +225,7 @@ func (c claims) Setup(session sarama.ConsumerGroupSession) error {
 
 // ConsumeClaim returns when the partition goes and its last message was handled, or when the consumer stops.
 func (c claims) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
+	c.reader.ends.Store(claim.Partition(), claim.HighWaterMarkOffset())
 	err := c.ConsumerGroupHandler.ConsumeClaim(session, claim)
 	if c.ctx.Err() == nil {
 		c.reader.consumer.lost(claim.Topic(), claim.Partition(), true, c.reader.node.setup.Log)

@@ -16,10 +16,12 @@ import (
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/inbox"
+	_ "example.com/twinbox/internal/kafka" // it reads what watermill-kafka says of a record
 	"example.com/twinbox/internal/kafkatest"
 )
 
-// routed runs messages of a topic through a Router on watermill-kafka, with nothing of this project but the middleware.
+// routed runs messages of a topic through a Router on watermill-kafka, with nothing of this project but the middleware
+// and what reads the origin.
 func routed(t *testing.T, brokers []string, topic string, in *inbox.Inbox, handler message.NoPublishHandlerFunc) {
 	t.Helper()
 	cfg := wkafka.DefaultSaramaSubscriberConfig()

@@ -49,10 +49,14 @@ func Main(m *testing.M, known ...goleak.Option) {
 	os.Exit(code)
 }
 
-// LeakOptions lists the goroutines that a Kafka client leaves running by design: one ticker of its metrics library,
-// started once per process. For packages whose TestMain is another one.
+// LeakOptions lists the goroutines that a Kafka client leaves running by design: one ticker of its metrics library
+// for each process, and for ten seconds one timer for each of its producer's partitions that was without a leader. For
+// packages whose TestMain is another one.
 func LeakOptions() []goleak.Option {
-	return []goleak.Option{goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick")}
+	return []goleak.Option{
+		goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"),
+		goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"),
+	}
 }
 
 // Brokers returns the addresses of a broker for this test: its own in-process one, or the one that [Variable] names.

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/window"
 )
@@ -38,12 +36,11 @@ func (r *Relay) lead(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	if err := l.rebase(ctx); err != nil {
-		return err
-	}
 	defer r.restored.Store(nil)
-	if err := l.awaitConfirmation(ctx, l.restore.check); err != nil {
-		return err
+	for _, check := range []func(context.Context) error{l.rebase, l.restore.check} {
+		if err := l.awaitSuccess(ctx, check); err != nil {
+			return err
+		}
 	}
 	return l.run(ctx)
 }
@@ -67,42 +64,27 @@ func (r *Relay) newLeader(ctx context.Context, s *session) (*leader, error) {
 	return l, err
 }
 
-// rebase waits for a moment without writers, if the database comes from another cluster. Nothing is published before.
+// rebase is for a database that comes from another cluster. It fails while there are writers.
 func (l *leader) rebase(ctx context.Context) error {
 	from, to := l.window.Clusters()
 	if from == to {
 		return nil
 	}
-	l.log.Warn("outbox was restored into another cluster", "from", from, "to", to)
-	for {
-		err := l.session.do(ctx, l.window.Rebase)
-		if err == nil || !isBusy(err) {
-			return err
-		}
-		l.log.Warn("rebase has to wait for writers", "error", err)
-		if !sleep(ctx, jitter(l.cfg.RetryMax)) {
-			return ctx.Err()
-		}
-		if err := l.session.renew(ctx); err != nil {
-			return err
-		}
+	if err := l.session.do(ctx, l.window.Rebase); err != nil {
+		return err
 	}
+	l.log.Warn("outbox was restored into another cluster", "from", from, "to", to)
+	return nil
 }
 
-// isBusy reports that a lock was held for longer than one may wait for it here: it only has to be tried again.
-func isBusy(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && pgErr.Code == "55P03" // lock_not_available
-}
-
-// awaitConfirmation returns when a check finds nothing wrong. Until then the relay leads and publishes nothing: it keeps
-// its lease and the room for writers, and checks again every [Config.ConfirmEvery]. If an operator has to act, which a
+// awaitSuccess returns when a check finds nothing wrong. Until then the relay leads and publishes nothing: it keeps its
+// lease and the room for writers, and checks again every [Config.ConfirmEvery]. If an operator has to act, which a
 // [*outbox.CheckError] says, it fails its health check at once.
-func (l *leader) awaitConfirmation(ctx context.Context, check func(context.Context) error) error {
+func (l *leader) awaitSuccess(ctx context.Context, check func(context.Context) error) error {
 	for said := ""; ; {
 		err := check(ctx)
 		switch {
-		case l.session.conn.IsClosed(), errors.Is(err, window.ErrDeposed):
+		case l.session.conn.IsClosed(), errors.Is(err, window.ErrDeposed), errors.Is(err, window.ErrDiverged):
 			return err
 		case err == nil && said == "":
 			return nil
@@ -133,7 +115,7 @@ func (l *leader) awaitConfirmation(ctx context.Context, check func(context.Conte
 func (l *leader) run(ctx context.Context) error {
 	for pause := l.cfg.PollMin; ctx.Err() == nil; {
 		if l.topics.isDue() {
-			if err := l.awaitConfirmation(ctx, l.topics.check); err != nil {
+			if err := l.awaitSuccess(ctx, l.topics.check); err != nil {
 				return err
 			}
 		}
@@ -155,7 +137,7 @@ func (l *leader) run(ctx context.Context) error {
 		if !l.stuck() {
 			l.health.markWell(stateLeading)
 		}
-		woken, err := l.awaitCommit(ctx, pause)
+		woken, err := l.session.awaitCommit(ctx, l.cfg.Wake, pause)
 		if err != nil {
 			return err
 		}
@@ -164,22 +146,6 @@ func (l *leader) run(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
-}
-
-// awaitCommit reports whether it was ended by a commit rather than by the end of the pause.
-func (l *leader) awaitCommit(ctx context.Context, pause time.Duration) (woken bool, err error) {
-	if l.cfg.Listen {
-		return l.session.awaitNotification(ctx, l.cfg.Wake, pause)
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-l.cfg.Wake:
-		return true, nil
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return false, nil
 }
 
 // keepUp does what cannot wait for whatever else happens, also while a broker is down: the lease and the partitions.

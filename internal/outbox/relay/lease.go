@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/outbox/window"
@@ -114,14 +113,31 @@ const renewSQL = `
 update public.outbox_cursor set lease_until = clock_timestamp() + $3 * interval '1 microsecond'
 where name = $1 and epoch = $2`
 
-// renew extends the lease. A lease that ran out and was not taken is extended too: the epoch is still ours.
-func (t *term) renew(ctx context.Context, conn *pgx.Conn) error {
+// guard runs a transaction only if the epoch is still ours, and keeps a successor out until its end. It extends the
+// lease, also one that ran out and was not taken, if it commits: one that gives way to another's lock takes the
+// extension back with everything else.
+func (t *term) guard(ctx context.Context, conn *pgx.Conn, do func(pgx.Tx) error) error {
 	sent := time.Now()
-	if err := t.extend(ctx, conn); err != nil {
-		return err
+	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		fault.Here("relay.renew.before")
+		tag, err := tx.Exec(ctx, renewSQL, window.CursorName, t.epoch, t.lease.Microseconds())
+		switch {
+		case err != nil:
+			return fmt.Errorf("renew lease: %w", err)
+		case tag.RowsAffected() != 1:
+			return window.ErrDeposed
+		}
+		return do(tx)
+	})
+	if err == nil {
+		t.Extended(sent)
 	}
-	t.Extended(sent)
-	return nil
+	return err
+}
+
+// renew extends the lease.
+func (t *term) renew(ctx context.Context, conn *pgx.Conn) error {
+	return t.guard(ctx, conn, func(pgx.Tx) error { return nil })
 }
 
 const epochSQL = `select epoch from public.outbox_cursor where name = $1`
@@ -133,38 +149,6 @@ func (t *term) prove(ctx context.Context, conn *pgx.Conn) error {
 		return fmt.Errorf("read epoch: %w", err)
 	}
 	if epoch != t.epoch {
-		return window.ErrDeposed
-	}
-	return nil
-}
-
-// guard runs a transaction only if the epoch is still ours, and keeps a successor out until its end. The lease is longer
-// only if it commits: one that gives way to another's lock takes the extension back with everything else.
-func (t *term) guard(ctx context.Context, conn *pgx.Conn, do func(pgx.Tx) error) error {
-	sent := time.Now()
-	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if err := t.extend(ctx, tx); err != nil {
-			return err
-		}
-		return do(tx)
-	})
-	if err == nil {
-		t.Extended(sent)
-	}
-	return err
-}
-
-// extend is the statement of both.
-func (t *term) extend(ctx context.Context, q interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-},
-) error {
-	fault.Here("relay.renew.before")
-	tag, err := q.Exec(ctx, renewSQL, window.CursorName, t.epoch, t.lease.Microseconds())
-	if err != nil {
-		return fmt.Errorf("renew lease: %w", err)
-	}
-	if tag.RowsAffected() != 1 {
 		return window.ErrDeposed
 	}
 	return nil

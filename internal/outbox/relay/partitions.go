@@ -2,11 +2,13 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/internal/fault"
 	"example.com/twinbox/internal/outbox/window"
@@ -188,6 +190,12 @@ func (t *tablePartitions) change(ctx context.Context, limitSQL, sql string, args
 		_, err := tx.Exec(ctx, sql, args...)
 		return err
 	})
+}
+
+// isBusy reports that a lock was held for longer than one may wait for it here: it only has to be tried again.
+func isBusy(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == "55P03" // lock_not_available
 }
 
 const forgetIDsSQL = `

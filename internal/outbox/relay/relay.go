@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -64,8 +65,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	r.health.begin()
 	defer r.health.end()
 	err := r.runSessions(ctx)
-	if late := r.sender.drain(r.cfg.PublishTimeout); late != nil {
-		return errors.Join(err, late)
+	if late := r.sender.last.waitFor(context.WithoutCancel(ctx), r.cfg.PublishTimeout); late != nil {
+		return errors.Join(err, fmt.Errorf("stop relay: %w", late))
 	}
 	r.giveLeaseBack(ctx)
 	return err
@@ -121,7 +122,7 @@ func (r *Relay) giveLeaseBack(ctx context.Context) {
 
 // runSession is one connection's life: follow, lead, end. Its error is never nil unless ctx ended.
 func (r *Relay) runSession(ctx context.Context) error {
-	if err := r.sender.await(ctx); err != nil { // the last session's call, hanging in the publisher
+	if err := r.sender.last.waitFor(ctx, math.MaxInt64); err != nil { // the last session's, hanging in the publisher
 		return err
 	}
 	r.sender.collect(r.sender.last)
@@ -146,7 +147,7 @@ func (r *Relay) runSession(ctx context.Context) error {
 	r.metrics.leader.Set(1)
 	r.metrics.epoch.Set(float64(t.epoch))
 	err = r.lead(ctx, s)
-	if ctx.Err() != nil && !conn.IsClosed() && !r.sender.busy() {
+	if ctx.Err() != nil && !conn.IsClosed() && r.sender.last.hasLanded() {
 		released := withTimeout(ctx, func(ctx context.Context) error { return t.release(ctx, conn) })
 		if released == nil {
 			r.last = nil

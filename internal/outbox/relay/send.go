@@ -3,7 +3,6 @@ package relay
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -63,7 +62,24 @@ func (f *flight) wait() error {
 	if f == nil {
 		return nil
 	}
-	return f.waitFor(time.Until(f.lostAt))
+	return f.waitFor(context.Background(), time.Until(f.lostAt))
+}
+
+// waitFor prefers a flight that has landed, however late.
+func (f *flight) waitFor(ctx context.Context, grace time.Duration) error {
+	if f.hasLanded() {
+		return nil
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-f.landed:
+		return nil
+	case <-timer.C:
+		return errPublishTimeout
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (f *flight) hasLanded() bool {
@@ -75,20 +91,6 @@ func (f *flight) hasLanded() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-func (f *flight) waitFor(grace time.Duration) error {
-	if f.hasLanded() { // however late
-		return nil
-	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-f.landed:
-		return nil
-	case <-timer.C:
-		return errPublishTimeout
 	}
 }
 
@@ -106,29 +108,6 @@ func (s *sender) collect(f *flight) []failure {
 		}
 	}
 	return failed
-}
-
-func (s *sender) busy() bool { return !s.last.hasLanded() }
-
-// await waits for a late flight.
-func (s *sender) await(ctx context.Context) error {
-	if !s.busy() {
-		return nil
-	}
-	select {
-	case <-s.last.landed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// drain is await for the end of the relay: not for ever.
-func (s *sender) drain(grace time.Duration) error {
-	if err := s.last.waitFor(grace); err != nil {
-		return fmt.Errorf("stop relay: %w", err)
-	}
-	return nil
 }
 
 // send makes the calls of a flight, all at once.

@@ -50,7 +50,7 @@ func TestPublishContextGetsTheTimeout(t *testing.T) {
 			return context.Cause(ctx)
 		})}
 	f := s.launch(t.Context(), records("a", "b"))
-	require.NoError(t, f.waitFor(outboxtest.Timeout))
+	require.NoError(t, f.waitFor(t.Context(), outboxtest.Timeout))
 	require.ErrorIs(t, f.results[0], errPublishTimeout)
 	require.ErrorIs(t, f.results[1], errPublishTimeout)
 }

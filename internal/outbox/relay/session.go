@@ -75,11 +75,9 @@ func (s *session) listen(ctx context.Context) error {
 	})
 }
 
-// awaitNotification waits for d, for a notification or for a commit of this process, and reports whether it was one of
-// the latter two. A session that ends meanwhile is an error at once, not with the next statement.
-func (s *session) awaitNotification(
-	ctx context.Context, wake <-chan struct{}, d time.Duration,
-) (woken bool, err error) {
+// awaitCommit waits for d, for a notification or for a commit of this process, and reports whether it was one of the
+// latter two. A session that ends meanwhile is an error at once, not with the next statement.
+func (s *session) awaitCommit(ctx context.Context, wake <-chan struct{}, d time.Duration) (woken bool, err error) {
 	waiting, stop := context.WithTimeout(ctx, d)
 	defer stop()
 	committed := make(chan bool, 1)

@@ -67,5 +67,5 @@ func (r *Reader) whyNot(ctx context.Context, q rowQuerier) error {
 	if epoch != r.term.Epoch() {
 		return ErrDeposed
 	}
-	return errDiverged
+	return ErrDiverged
 }

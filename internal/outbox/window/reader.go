@@ -36,8 +36,9 @@ type Term interface {
 var (
 	// ErrDeposed means that the cursor row has another epoch: another relay leads, and changes the cursor.
 	ErrDeposed = errors.New("outbox: another relay leads")
-	// errDiverged: the epoch is ours, the generation is not. A change whose outcome we were not told has happened.
-	errDiverged = errors.New("outbox: the cursor changed behind this session")
+	// ErrDiverged means that the epoch is ours, and the generation is not: a change has happened whose outcome this
+	// session was not told.
+	ErrDiverged = errors.New("outbox: the cursor changed behind this session")
 	// errWentBack: the server has given out fewer transaction ids than it had, so it is not the server it was.
 	errWentBack = errors.New("outbox: transaction ids went back")
 	// errSessionChanged: another backend answers. A pooler of transactions stands in between, and no setting is in force.
@@ -173,23 +174,29 @@ func (r *Reader) store(ctx context.Context, w *window) error {
 	return nil
 }
 
-const advanceSQL = `
-update public.outbox_cursor
-set win_pos = $5, ` + guardSQL
+const (
+	advanceSQL         = `update public.outbox_cursor set win_pos = $5, ` + guardSQL
+	advanceLeftoverSQL = `update public.outbox_cursor set old_pos = $5, ` + guardSQL
+)
 
 // Advance records that what is open is published up to a position. What is written by also, if anything, shares the
 // transaction: rows that were passed without being sent.
 func (r *Reader) Advance(ctx context.Context, pos int64, also func(pgx.Tx) error) error {
+	sql := advanceSQL
 	if r.left != nil {
-		return r.advanceLeftover(ctx, pos, also)
+		sql = advanceLeftoverSQL
 	}
 	fault.Here("relay.advance.before")
-	_, err := r.change(ctx, also, advanceSQL, pos)
+	_, err := r.change(ctx, also, sql, pos)
 	fault.Here("relay.advance.after")
 	if err != nil {
 		return fmt.Errorf("advance window: %w", err)
 	}
-	r.win.pos = pos
+	if r.left != nil {
+		r.left.pos = pos
+	} else {
+		r.win.pos = pos
+	}
 	return nil
 }
 

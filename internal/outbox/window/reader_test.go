@@ -172,7 +172,7 @@ func TestAStaleReaderChangesNothing(t *testing.T) {
 	require.NoError(t, heir.Rebase(t.Context()))
 	last := newSession(t, pool, 2)
 	require.NotNil(t, last.left)
-	require.ErrorIs(t, heir.advanceLeftover(t.Context(), 1, nil), ErrDeposed)
+	require.ErrorIs(t, heir.Advance(t.Context(), 1, nil), ErrDeposed)
 	require.ErrorIs(t, heir.finishLeftover(t.Context(), nil), ErrDeposed)
 	require.Equal(t, []int64{1}, readLeftover(t, last, -1))
 }
@@ -187,7 +187,7 @@ func TestReaderNoticesAChangeItWasNotToldOf(t *testing.T) {
 	require.NoError(t, r.store(t.Context(), w))
 	_, err = pool.Exec(t.Context(), `update outbox_cursor set generation = generation + 1`)
 	require.NoError(t, err)
-	require.ErrorIs(t, r.Finish(t.Context(), nil), errDiverged)
+	require.ErrorIs(t, r.Finish(t.Context(), nil), ErrDiverged)
 }
 
 func TestReaderRefusesAServerThatWentBack(t *testing.T) {

@@ -91,18 +91,6 @@ func (r *Reader) readLeftover(ctx context.Context, above int64) (Page, error) {
 	return r.pages.Read(ctx, r.conn, leftoverSQL, above, l.limit, l.head, l.done, l.winPos, l.win)
 }
 
-const advanceLeftoverSQL = `
-update public.outbox_cursor
-set old_pos = $5, ` + guardSQL
-
-func (r *Reader) advanceLeftover(ctx context.Context, pos int64, also func(pgx.Tx) error) error {
-	if _, err := r.change(ctx, also, advanceLeftoverSQL, pos); err != nil {
-		return fmt.Errorf("advance leftover: %w", err)
-	}
-	r.left.pos = pos
-	return nil
-}
-
 const finishLeftoverSQL = `
 update public.outbox_cursor
 set old_done = null, old_head = null, old_win = null, old_win_pos = null, old_limit = null, old_pos = null, ` + guardSQL

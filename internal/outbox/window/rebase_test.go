@@ -62,7 +62,7 @@ func readLeftover(t testing.TB, r *Reader, pages int) (positions []int64) {
 			positions = append(positions, rec.Position)
 		}
 		if p.More {
-			require.NoError(t, r.advanceLeftover(t.Context(), p.Last(), nil))
+			require.NoError(t, r.Advance(t.Context(), p.Last(), nil))
 		} else {
 			require.NoError(t, r.finishLeftover(t.Context(), nil))
 		}
@@ -196,7 +196,7 @@ func liveOn(rt *rapid.T, t *testing.T, r *Reader, pages int) (wire []entry) {
 		require.NoError(rt, err)
 		wire = appendWire(wire, p.Records)
 		if p.More {
-			require.NoError(rt, r.advanceLeftover(t.Context(), p.Last(), nil))
+			require.NoError(rt, r.Advance(t.Context(), p.Last(), nil))
 		} else {
 			require.NoError(rt, r.finishLeftover(t.Context(), nil))
 		}

@@ -19,7 +19,7 @@ import (
 // An event with an id that the caller gives is added once: the same event again, in this call, this transaction or any
 // later one, adds nothing ([Added.Repeated]); another event under the id is refused with [CodeIDConflict], or added and
 // logged, as [Config.OnConflict] says. What makes it the same are source, type, topic, key, payload and the version, if
-// it is named. An id is remembered for [RelayConfig.IDRetention]. While a transaction that gave an id is open, others
+// it is named. An id is remembered for relay.Config.IDRetention. While a transaction that gave an id is open, others
 // that give the same id wait for its end. It costs a savepoint and a statement; ids made here cost nothing.
 //
 // Under the context of an inbox handler, events carry on the trace and the correlation id of the handled event, and its
@@ -34,65 +34,72 @@ func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...cloudevent.Event)
 	if err != nil {
 		return nil, err
 	}
-	added := make([]Added, len(events))
-	for i := range added {
-		added[i] = Added{ID: events[i].ID, Repeated: true}
-	}
-	err = o.insert(ctx, tx, b, func(tx pgx.Tx, b *batch) error {
-		rows, err := tx.Query(ctx, b.sql()+returningSQL, b.args()...)
-		if err != nil {
-			return fmt.Errorf("insert events: %w", err)
+	return o.insert(ctx, tx, b)
+}
+
+// insert adds the batch, apart from what has been added before under a given id.
+func (o *Outbox) insert(ctx context.Context, tx pgx.Tx, b *batch) ([]Added, error) {
+	err := b.withSavepoint(ctx, tx, func(tx pgx.Tx) error {
+		rest := b
+		if len(b.given) > 0 {
+			rows, err := tx.Query(ctx, recordIDsSQL, recordIDsArgs(b.given)...)
+			if err != nil {
+				return fmt.Errorf("record given ids: %w", err)
+			}
+			repeated, err := o.readRepeated(rows, b.given)
+			if err != nil {
+				return err
+			}
+			if rest, err = b.without(repeated); err != nil {
+				return err
+			}
 		}
-		inserted := 0 // the statement returns the rows in the order in which it inserts them, that of the call
-		var position, version int64
-		_, err = pgx.ForEachRow(rows, []any{&position, &version}, func() error {
-			added[b.index[inserted]] = Added{ID: b.ids[inserted], Version: version, Position: position}
-			inserted++
+		if len(rest.events) == 0 {
 			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("insert events: %w", err)
 		}
-		if err := b.complete(inserted); err != nil {
-			return err
-		}
-		o.count(b)
-		return nil
+		return o.insertEvents(ctx, tx, rest)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return added, nil
+	return b.added, nil
 }
 
-// exec is [Outbox.Add] of a batch for callers that need no answer.
-func (o *Outbox) exec(ctx context.Context, tx pgx.Tx, b *batch) error {
-	return o.insert(ctx, tx, b, func(tx pgx.Tx, b *batch) error {
-		tag, err := tx.Exec(ctx, b.sql(), b.args()...)
-		if err != nil {
-			return fmt.Errorf("insert events: %w", err)
-		}
-		if err := b.complete(int(tag.RowsAffected())); err != nil {
-			return err
-		}
-		o.count(b)
+func (o *Outbox) insertEvents(ctx context.Context, tx pgx.Tx, b *batch) error {
+	rows, err := tx.Query(ctx, b.sql(), b.args()...)
+	if err != nil {
+		return fmt.Errorf("insert events: %w", err)
+	}
+	inserted := 0 // the statement returns the rows in the order in which it inserts them, that of the call
+	var position, version int64
+	_, err = pgx.ForEachRow(rows, []any{&position, &version}, func() error {
+		b.added[b.index[inserted]] = Added{ID: b.events[inserted].ID, Version: version, Position: position}
+		inserted++
 		return nil
 	})
+	if err != nil {
+		return fmt.Errorf("insert events: %w", err)
+	}
+	return o.checkInserted(b, inserted)
 }
 
-// within runs the statements in a savepoint if they could do some of the work and not the rest: a conflict must leave
-// nothing behind, even if the caller commits nevertheless. Id, lock, number and row share the savepoint, so a rollback
-// to it takes back all four.
-func (b *batch) within(ctx context.Context, tx pgx.Tx, do func(pgx.Tx) error) error {
+// checkInserted counts the events, if they were all inserted.
+func (o *Outbox) checkInserted(b *batch, inserted int) error {
+	if inserted != len(b.events) {
+		return ErrVersionConflict
+	}
+	for _, k := range b.keys {
+		o.added.WithLabelValues(k.topic).Add(float64(k.events))
+	}
+	return nil
+}
+
+// withSavepoint runs the statements in a savepoint if they could do some of the work and not the rest: a conflict must
+// leave nothing behind, even if the caller commits nevertheless. Id, lock, number and row share the savepoint, so a
+// rollback to it takes back all four.
+func (b *batch) withSavepoint(ctx context.Context, tx pgx.Tx, do func(pgx.Tx) error) error {
 	if len(b.given) == 0 && (b.unconditional || len(b.keys) == 1) {
 		return do(tx)
 	}
 	return pgx.BeginFunc(ctx, tx, do)
-}
-
-func (b *batch) complete(inserted int) error {
-	if inserted != len(b.ids) {
-		return ErrVersionConflict
-	}
-	return nil
 }

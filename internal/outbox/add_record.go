@@ -29,10 +29,11 @@ func (o *Outbox) AddRecord(ctx context.Context, tx pgx.Tx, topic string, wire cl
 		Extensions: map[string]string{cloudevent.RecordMetadata: encoded},
 	}
 	if e.Key == "" || len(e.Key) > maxKeyBytes || !validText(e.Key) { // what the table orders by is text
-		sum := sha256.Sum256(append(append([]byte{}, wire.Key...), value...))
-		if len(wire.Key) > 0 {
-			sum = sha256.Sum256(wire.Key)
+		ordered := wire.Key
+		if len(ordered) == 0 {
+			ordered = value
 		}
+		sum := sha256.Sum256(ordered)
 		e.Key = hex.EncodeToString(sum[:])
 	}
 	if e.Data == nil {
@@ -50,12 +51,11 @@ func (o *Outbox) AddRecord(ctx context.Context, tx pgx.Tx, topic string, wire cl
 	case size > o.cfg.MaxEventBytes:
 		return refuse(CodeTooLarge, "the record is larger than an event may be")
 	}
-	if e, err = complete(e, "", o.cfg.Now(), cloudevent.Cause{}); err != nil {
-		return err
-	}
-	b, err := assemble([]cloudevent.Event{e}, []int{0})
+	e = complete(e, "", o.cfg.Now(), cloudevent.Cause{})
+	b, err := newBatch([]cloudevent.Event{e}, []int{0}, nil, make([]Added, 1))
 	if err != nil {
 		return err
 	}
-	return o.exec(ctx, tx, b)
+	_, err = o.insert(ctx, tx, b)
+	return err
 }

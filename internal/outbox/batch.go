@@ -10,19 +10,15 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 )
 
-// batch is the arguments of an insert (insert.go), column by column.
+// batch is what a call adds: its events, checked, and the numbers that they want.
 type batch struct {
+	events        []cloudevent.Event
+	index         []int      // of each event in the call
+	behind        []int64    // how many events of the same key follow each
 	keys          []keyCount // sorted
 	unconditional bool       // no event names its version
-
-	ids, types, sources, topics, names, schemas, headers []string
-	behind                                               []int64 // how many events of the key follow in the call
-	times                                                []time.Time
-	data                                                 [][]byte
-	index                                                []int // of the row's event in the call
-
-	given  []given            // to be claimed first
-	events []cloudevent.Event // of the rows, if there are given ids: some may turn out to be there already
+	given         []given    // ids that come first: their events may turn out to be there already
+	added         []Added    // the call's answer; an event that is not inserted is a repeated one
 }
 
 // keyCount is one key of a call: how many events it gets, and after which version (anyVersion: whatever it has).
@@ -33,6 +29,7 @@ type keyCount struct {
 
 const anyVersion = -1
 
+// batch checks the events and fills in what the caller has left out.
 func (o *Outbox) batch(events []cloudevent.Event, cause cloudevent.Cause) (*batch, error) {
 	if o.cfg.Refuse != nil {
 		if err := o.cfg.Refuse(); err != nil {
@@ -40,18 +37,17 @@ func (o *Outbox) batch(events []cloudevent.Event, cause cloudevent.Cause) (*batc
 		}
 	}
 	now := o.cfg.Now()
+	added := make([]Added, len(events))
 	kept, index := make([]cloudevent.Event, 0, len(events)), make([]int, 0, len(events))
 	ids := givenIDs{outbox: o}
 	for i, e := range events {
 		own := e.ID == ""
-		e, err := complete(e, o.cfg.Source, now, cause)
-		if err != nil {
-			return nil, err
-		}
+		e = complete(e, o.cfg.Source, now, cause)
 		if err := o.check(e); err != nil {
 			err.Index = i
 			return nil, err
 		}
+		added[i] = Added{ID: e.ID, Repeated: true}
 		if !own {
 			repeated, err := ids.add(i, e)
 			if err != nil {
@@ -63,36 +59,50 @@ func (o *Outbox) batch(events []cloudevent.Event, cause cloudevent.Cause) (*batc
 		}
 		kept, index = append(kept, e), append(index, i)
 	}
-	b, err := assemble(kept, index)
-	if err == nil && len(ids.list) > 0 {
-		b.given, b.events = ids.list, kept
-	}
-	return b, err
+	return newBatch(kept, index, ids.list, added)
 }
 
-// assemble makes the columns and counts the keys.
-func assemble(events []cloudevent.Event, index []int) (*batch, error) {
-	b := &batch{unconditional: true, index: index}
-	count := keyCounter{index: make(map[[2]string]int, len(events))}
-	keyOf := make([]int, len(events))
+// newBatch counts the keys.
+func newBatch(events []cloudevent.Event, index []int, ids []given, added []Added) (*batch, error) {
+	b := &batch{
+		events: events, index: index, behind: make([]int64, len(events)), unconditional: true, given: ids, added: added,
+	}
+	places := make(map[[2]string]int, len(events)) // in keys
 	for i, e := range events {
-		var err error
-		if keyOf[i], err = count.add(e); err != nil {
+		name := [2]string{e.Topic, e.Key}
+		place, known := places[name]
+		if !known {
+			place = len(b.keys)
+			places[name] = place
+			b.keys = append(b.keys, keyCount{topic: e.Topic, key: e.Key, base: anyVersion})
+		}
+		if err := b.keys[place].count(e.Version); err != nil {
 			return nil, fmt.Errorf("add event %d: %w", index[i], err)
 		}
 		b.unconditional = b.unconditional && e.Version == 0
-		if err := b.append(e, count.keys[keyOf[i]].events); err != nil {
-			return nil, err
-		}
+		b.behind[i] = b.keys[place].events
 	}
-	for i, key := range keyOf {
-		b.behind[i] = count.keys[key].events - b.behind[i]
+	for i, e := range events {
+		b.behind[i] = b.keys[places[[2]string{e.Topic, e.Key}]].events - b.behind[i]
 	}
-	b.keys = count.keys
 	slices.SortFunc(b.keys, func(x, y keyCount) int {
 		return cmp.Or(cmp.Compare(x.topic, y.topic), cmp.Compare(x.key, y.key))
 	})
 	return b, nil
+}
+
+// count counts an event. The nth event of the key wants version base+n; all events of the key must mean the same base.
+func (k *keyCount) count(version int64) error {
+	k.events++
+	if version == 0 {
+		return nil
+	}
+	base := version - k.events
+	if base < 0 || k.base != anyVersion && k.base != base {
+		return ErrVersionConflict
+	}
+	k.base = base
+	return nil
 }
 
 // without is the batch without the events of some given ids.
@@ -107,7 +117,7 @@ func (b *batch) without(ids map[string]bool) (*batch, error) {
 			events, index = append(events, e), append(index, b.index[i])
 		}
 	}
-	return assemble(events, index)
+	return newBatch(events, index, nil, b.added)
 }
 
 func (o *Outbox) check(e cloudevent.Event) *EventError {
@@ -123,22 +133,7 @@ func (o *Outbox) check(e cloudevent.Event) *EventError {
 	return nil
 }
 
-func (b *batch) append(e cloudevent.Event, nth int64) error {
-	var headers []byte
-	if len(e.Extensions) > 0 {
-		var err error
-		if headers, err = json.Marshal(e.Extensions); err != nil {
-			return fmt.Errorf("encode headers: %w", err)
-		}
-	}
-	b.ids, b.types, b.sources = append(b.ids, e.ID), append(b.types, e.Type), append(b.sources, e.Source)
-	b.topics, b.names, b.behind = append(b.topics, e.Topic), append(b.names, e.Key), append(b.behind, nth)
-	b.schemas, b.headers = append(b.schemas, e.DataSchema), append(b.headers, string(headers))
-	b.times, b.data = append(b.times, e.Time), append(b.data, e.Data)
-	return nil
-}
-
-func (b *batch) single() bool { return len(b.ids) == 1 }
+func (b *batch) single() bool { return len(b.events) == 1 }
 
 // args are in the order of the parameters of the batch's statement.
 func (b *batch) args() []any {
@@ -154,47 +149,34 @@ func (b *batch) args() []any {
 	for i, k := range b.keys {
 		topics[i], keys[i], events[i], bases[i] = k.topic, k.key, k.events, k.base
 	}
+	var ids, types, sources, eventTopics, eventKeys, schemas, headers []string
+	var times []time.Time
+	var data [][]byte
+	for _, e := range b.events {
+		ids, types, sources = append(ids, e.ID), append(types, e.Type), append(sources, e.Source)
+		eventTopics, eventKeys = append(eventTopics, e.Topic), append(eventKeys, e.Key)
+		schemas, headers = append(schemas, e.DataSchema), append(headers, headersOf(e))
+		times, data = append(times, e.Time), append(data, e.Data)
+	}
 	return []any{
 		topics, keys, events, bases, b.unconditional,
-		b.ids, b.types, b.sources, b.topics, b.names, b.behind, b.schemas, b.times, b.headers, b.data,
+		ids, types, sources, eventTopics, eventKeys, b.behind, schemas, times, headers, data,
 	}
 }
 
 // columns are those of a batch of one.
 func (b *batch) columns() []any {
-	return []any{
-		b.topics[0], b.names[0], b.ids[0], b.types[0], b.sources[0], b.schemas[0], b.times[0], b.headers[0], b.data[0],
-	}
+	e := &b.events[0]
+	return []any{e.Topic, e.Key, e.ID, e.Type, e.Source, e.DataSchema, e.Time, headersOf(*e), e.Data}
 }
 
 // givenArgs are the parameters of insertGivenSQL.
 func (b *batch) givenArgs() []any { return append(b.columns(), b.keys[0].base, b.given[0].content) }
 
-// keyCounter numbers the events of each key within a call.
-type keyCounter struct {
-	keys  []keyCount
-	index map[[2]string]int
-}
-
-// add returns the place of the event's key in keys.
-func (c *keyCounter) add(e cloudevent.Event) (int, error) {
-	name := [2]string{e.Topic, e.Key}
-	i, known := c.index[name]
-	if !known {
-		i = len(c.keys)
-		c.index[name] = i
-		c.keys = append(c.keys, keyCount{topic: e.Topic, key: e.Key, base: anyVersion})
+func headersOf(e cloudevent.Event) string {
+	if len(e.Extensions) == 0 {
+		return ""
 	}
-	k := &c.keys[i]
-	k.events++
-	if e.Version == 0 {
-		return i, nil
-	}
-	// The nth event of the key wants version base+n; all events of the key must mean the same base.
-	base := e.Version - k.events
-	if base < 0 || k.base != anyVersion && k.base != base {
-		return i, ErrVersionConflict
-	}
-	k.base = base
-	return i, nil
+	headers, _ := json.Marshal(e.Extensions) // strings always can be
+	return string(headers)
 }

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -64,8 +65,8 @@ func (e *EventError) Permanent() bool { return true }
 // ErrorCode is the code as text: the name under which an event is dead-lettered whose handler got this error.
 func (e *EventError) ErrorCode() string { return string(e.Code) }
 
-// ErrVersionConflict means that an event's Version was not its key's next number: somebody else has added an event
-// since the caller read the aggregate. Nothing of the call was added. The transaction stays usable, but what it has
+// ErrVersionConflict means that an event's Version was not its key's next number: another event was added since
+// the caller read the aggregate. Nothing of the call was added. The transaction stays usable, but what it has
 // decided rests on an old state: roll back, read again.
 var ErrVersionConflict = errors.New("outbox: version is not the key's next")
 
@@ -80,29 +81,21 @@ var (
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// complete fills in what the caller left to us.
-func complete(
-	e cloudevent.Event, source string, now time.Time, cause cloudevent.Cause,
-) (cloudevent.Event, error) {
+// complete fills in what the caller has left out.
+func complete(e cloudevent.Event, source string, now time.Time, cause cloudevent.Cause) cloudevent.Event {
 	e.Extensions = cause.Extend(e.Extensions)
 	if e.ID == "" {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return e, fmt.Errorf("make event id: %w", err)
-		}
-		e.ID = id.String()
+		e.ID = uuid.Must(uuid.NewV7()).String()
 	}
-	if e.Source == "" {
-		e.Source = source
-	}
+	e.Source = cmp.Or(e.Source, source)
 	if e.Time.IsZero() {
 		e.Time = now
 	}
 	e.Time = e.Time.UTC().Truncate(time.Microsecond)
-	return e, nil
+	return e
 }
 
-// checkEvent finds what the database, the broker or a consumer would refuse later, when nobody could be told any more.
+// checkEvent finds what the database, the broker or a consumer would refuse later, when the caller is gone.
 func checkEvent(e cloudevent.Event, maxBytes int) *EventError {
 	id, err := uuid.Parse(e.ID)
 	switch {

@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -78,16 +77,16 @@ func idConflict(id string) *EventError {
 		"the id "+id+" belongs to an event with another source, type, topic, key, version or payload")
 }
 
-// claimSQL makes the transaction the owner of ids, in their order. Of two transactions the second one waits here until
+// recordIDsSQL makes the transaction the owner of ids, in their order. Of two transactions the second one waits here until
 // the first has ended, and then sees its row, which a plain select of the same statement would not; in a transaction
 // with an older snapshot it fails with 40001.
-const claimSQL = `
+const recordIDsSQL = `
 insert into public.outbox_given_id as g (event_id, content)
 select e.id::uuid, e.content from unnest($1::text[], $2::bytea[]) as e (id, content) order by e.id::uuid
 on conflict (event_id) do update set repeats = g.repeats + 1
 returning g.event_id::text, g.content, g.repeats`
 
-func claimArgs(list []given) []any {
+func recordIDsArgs(list []given) []any {
 	ids, contents := make([]string, len(list)), make([][]byte, len(list))
 	for i, g := range list {
 		ids[i], contents[i] = g.id, g.content
@@ -95,8 +94,8 @@ func claimArgs(list []given) []any {
 	return []any{ids, contents}
 }
 
-// readClaims returns the ids under which the same event has been added before.
-func (o *Outbox) readClaims(rows pgx.Rows, list []given) (repeated map[string]bool, err error) {
+// readRepeated returns the ids under which the same event has been added before.
+func (o *Outbox) readRepeated(rows pgx.Rows, list []given) (repeated map[string]bool, err error) {
 	byID := make(map[string]given, len(list))
 	for _, g := range list {
 		byID[g.id] = g
@@ -121,7 +120,7 @@ func (o *Outbox) readClaims(rows pgx.Rows, list []given) (repeated map[string]bo
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("claim event ids: %w", err)
+		return nil, fmt.Errorf("record given ids: %w", err)
 	}
 	if conflict != nil {
 		return nil, conflict
@@ -131,29 +130,4 @@ func (o *Outbox) readClaims(rows pgx.Rows, list []given) (repeated map[string]bo
 
 func (o *Outbox) warnOfConflict(id string) {
 	o.cfg.Log.Warn("event id added again with another content", "event_id", id)
-}
-
-// insert runs do for what is left to insert of a batch: all of it, or what has not been added before under a given id.
-// do gets nil if nothing is left.
-func (o *Outbox) insert(ctx context.Context, tx pgx.Tx, b *batch, do func(pgx.Tx, *batch) error) error {
-	return b.within(ctx, tx, func(tx pgx.Tx) error {
-		rest := b
-		if len(b.given) > 0 {
-			rows, err := tx.Query(ctx, claimSQL, claimArgs(b.given)...)
-			if err != nil {
-				return fmt.Errorf("claim event ids: %w", err)
-			}
-			repeated, err := o.readClaims(rows, b.given)
-			if err != nil {
-				return err
-			}
-			if rest, err = b.without(repeated); err != nil {
-				return err
-			}
-		}
-		if len(rest.ids) == 0 {
-			return nil
-		}
-		return do(tx, rest)
-	})
 }

@@ -1,6 +1,6 @@
 package outbox
 
-// sql is the statement that adds the batch. Whoever wants to know what was added appends returningSQL.
+// sql is the statement that adds the batch.
 func (b *batch) sql() string {
 	switch {
 	case !b.single():
@@ -14,10 +14,7 @@ func (b *batch) sql() string {
 	}
 }
 
-const returningSQL = `
-returning position, version`
-
-// insertSQL locks and counts the keys, then inserts. It holds the writer's rules, whoever calls it:
+// insertSQL locks and counts the keys, then inserts. It holds the rules of a writer:
 //
 //   - The upsert locks a key's row before its event gets a position: the event's number comes out of the locked row.
 //     Keys arrive sorted, and rows are locked in that order.
@@ -46,7 +43,8 @@ from unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bi
     $13::timestamptz[], $14::text[], $15::bytea[]) with ordinality as e (event_id, event_type, source, topic, key,
     behind, data_schema, occurred_at, headers, payload, nth)
 join counted k on k.topic = e.topic and k.key = e.key
-order by e.nth`
+order by e.nth
+returning position, version`
 
 // One event, the usual case, is insertSQL without arrays, which the server plans once per session. Each of its three
 // locks does only what the expected version may need: the server prepares for the rest of a plan with every execution.
@@ -78,9 +76,10 @@ const insertOneSQL = `
 insert into public.outbox
     (event_id, event_type, source, topic, key, version, data_schema, occurred_at, headers, payload)
 select $3::text::uuid, $4, $5, $1, $2, counted.version, nullif($6, ''), $7, nullif($8::text, '')::jsonb, $9
-from counted`
+from counted
+returning position, version`
 
-// insertGivenSQL is for one event whose given id was claimed by the statement right before it, of which this side has
+// insertGivenSQL is for one event whose given id was recorded by the statement right before it, of which this side has
 // not seen the answer yet. If the event was there, nothing is locked, counted or inserted. An id that belongs to
 // another event comes here only with [ConflictWarn], or in a transaction that has failed.
 const insertGivenSQL = `

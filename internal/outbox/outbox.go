@@ -99,9 +99,3 @@ func newAddedMetric() *prometheus.CounterVec {
 		Help: "Events handed to callers' transactions, committed or not.",
 	}, []string{"topic"})
 }
-
-func (o *Outbox) count(b *batch) {
-	for _, k := range b.keys {
-		o.added.WithLabelValues(k.topic).Add(float64(k.events))
-	}
-}

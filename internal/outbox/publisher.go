@@ -81,10 +81,8 @@ func (e executor) ExecContext(_ context.Context, query string, args ...any) (sql
 	if !ok {
 		return nil, errors.ErrUnsupported
 	}
-	if err := e.outbox.exec(e.ctx, e.tx, b); err != nil {
-		return nil, err
-	}
-	return result(len(b.ids)), nil
+	added, err := e.outbox.insert(e.ctx, e.tx, b)
+	return result(len(added)), err
 }
 
 // onlyBatch takes the batch out of the one query that schemaAdapter makes.

@@ -22,8 +22,8 @@ func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, event cloudevent.Event
 	}
 	sql, args, repeated := one.sql(), one.args(), false
 	if len(one.given) > 0 {
-		b.Queue(claimSQL, claimArgs(one.given)...).Query(func(rows pgx.Rows) error {
-			found, err := o.readClaims(rows, one.given)
+		b.Queue(recordIDsSQL, recordIDsArgs(one.given)...).Query(func(rows pgx.Rows) error {
+			found, err := o.readRepeated(rows, one.given)
 			repeated = len(found) > 0
 			return err
 		})
@@ -33,11 +33,7 @@ func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, event cloudevent.Event
 		if repeated {
 			return nil
 		}
-		if err := one.complete(int(tag.RowsAffected())); err != nil {
-			return err
-		}
-		o.count(one)
-		return nil
+		return o.checkInserted(one, int(tag.RowsAffected()))
 	})
 	return nil
 }

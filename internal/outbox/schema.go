@@ -17,7 +17,7 @@ import (
 )
 
 // schemaAdapter is this outbox's table for watermill-sql's Publisher: every topic goes to the one table, by the one
-// statement that locks, counts and inserts. Watermill's Subscriber cannot read it; [Relay] does.
+// statement that locks, counts and inserts. Watermill's Subscriber cannot read it; package relay does.
 type schemaAdapter struct {
 	outbox    *Outbox
 	cause     cloudevent.Cause

@@ -76,11 +76,11 @@ func TestAFlightIsNotLaunchedOnAnExpiringLease(t *testing.T) {
 	require.True(t, l.session.term.until.After(soon), "the lease is extended first")
 	takeOver(t, pool)
 	soonAfter, before := time.Now().Add(time.Hour), time.Now().Add(-proveAfter)
-	l.session.answered.Store(&soonAfter)
+	l.session.answered = soonAfter
 	require.NoError(t, l.session.secure(t.Context()), "there is time, and a sign of life: nobody is asked")
-	l.session.answered.Store(&before)
+	l.session.answered = before
 	require.ErrorIs(t, l.session.secure(t.Context()), window.ErrDeposed, "there is time, but the session may have ended")
-	l.session.answered.Store(&soonAfter)
+	l.session.answered = soonAfter
 	l.session.term.until = soon
 	require.ErrorIs(t, l.session.secure(t.Context()), window.ErrDeposed)
 }

@@ -3,38 +3,31 @@ package relay
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// session is the connection of a relay that leads, and the lease that it keeps on it. The leader's goroutine and the one
-// that reads ahead share it, a few statements at a time: pages read on another connection could come from another
-// server.
+// session is the connection of a relay that leads, and the lease that it keeps on it.
 type session struct {
-	mu   sync.Mutex // held for the statements of one call of do
 	conn *pgx.Conn
 	term *term
 	need time.Duration // what has to be left of the lease when something is sent
 	// answered is when the last statements that succeeded were sent: the session lived then.
-	answered atomic.Pointer[time.Time]
+	answered time.Time
 }
 
 func newSession(conn *pgx.Conn, t *term, need time.Duration) *session {
 	return &session{conn: conn, term: t, need: need}
 }
 
-// do runs statements that no other call of do interrupts, and no shutdown.
+// do runs statements that no shutdown interrupts.
 func (s *session) do(ctx context.Context, statements func(context.Context) error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	sent := time.Now()
 	err := withTimeout(ctx, statements)
 	if err == nil {
-		s.answered.Store(&sent)
+		s.answered = sent
 	}
 	return err
 }
@@ -51,7 +44,7 @@ const proveAfter = 60 * time.Millisecond
 // may have taken over, since the leader's lock ends with the session.
 func (s *session) secure(ctx context.Context) error {
 	if s.term.left() >= s.need {
-		if answered := s.answered.Load(); answered != nil && time.Since(*answered) < proveAfter {
+		if time.Since(s.answered) < proveAfter {
 			return nil
 		}
 		return s.do(ctx, func(ctx context.Context) error { return s.term.prove(ctx, s.conn) })
@@ -90,9 +83,7 @@ func (s *session) awaitCommit(ctx context.Context, wake <-chan struct{}, d time.
 			committed <- false
 		}
 	}()
-	s.mu.Lock()
 	_, err = s.conn.WaitForNotification(waiting)
-	s.mu.Unlock()
 	stopped := waiting.Err() != nil
 	stop()
 	switch here := <-committed; {

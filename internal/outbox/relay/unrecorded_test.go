@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -11,51 +10,6 @@ import (
 
 	"example.com/twinbox/internal/outbox/window"
 )
-
-// pagesOf is a source of n pages of one record each, positions 1 to n.
-func pagesOf(n int64, fail error) func(above int64) (window.Page, error) {
-	return func(above int64) (window.Page, error) {
-		if above == n {
-			return window.Page{}, fail
-		}
-		return window.Page{Records: []window.Record{{Position: above + 1}}, More: true}, nil
-	}
-}
-
-func TestPagesComeInOrderAndEnd(t *testing.T) {
-	t.Parallel()
-	for _, fail := range []error{nil, errors.New("cut off")} {
-		a := newAhead()
-		a.start(0, pagesOf(5, fail))
-		for want := range int64(5) {
-			p, err := a.next()
-			require.NoError(t, err)
-			require.Equal(t, want+1, p.Last())
-		}
-		p, err := a.next()
-		require.Empty(t, p.Records)
-		require.ErrorIs(t, err, fail, "only behind what was read before")
-		a.stop()
-	}
-}
-
-// However large the window is, no more than a few pages of it are in memory.
-func TestReadingAheadIsBounded(t *testing.T) {
-	t.Parallel()
-	reads := make(chan int64, 100)
-	read := pagesOf(1_000_000, nil)
-	a := newAhead()
-	a.start(0, func(above int64) (window.Page, error) {
-		reads <- above
-		return read(above)
-	})
-	for range pagesAhead + 1 { // one of them waits in the reader's hand
-		<-reads
-	}
-	a.stop()
-	close(reads)
-	require.Empty(t, reads)
-}
 
 // Whatever the pages' sizes are: when a page goes out, no more than the limit is unrecorded with it.
 func TestNoMoreIsUnrecordedThanTheLimit(t *testing.T) {

@@ -38,9 +38,9 @@ func newRestorer(n *Node) *restorer {
 }
 
 // newest is what the relay compares the database with.
-func (r *restorer) newest(ctx context.Context) ([]restore.Published, error) {
-	var events []restore.Published
-	err := r.each(ctx, lookedAt, func(e restore.Published) error {
+func (r *restorer) newest(ctx context.Context) ([]cloudevent.Event, error) {
+	var events []cloudevent.Event
+	err := r.each(ctx, lookedAt, func(e cloudevent.Event) error {
 		events = append(events, e)
 		return nil
 	})
@@ -48,7 +48,7 @@ func (r *restorer) newest(ctx context.Context) ([]restore.Published, error) {
 }
 
 // each reads the events that this service can have written: from its source, and such that they keep the contract.
-func (r *restorer) each(ctx context.Context, last int64, do func(restore.Published) error) error {
+func (r *restorer) each(ctx context.Context, last int64, do func(cloudevent.Event) error) error {
 	setup := r.node.setup
 	for _, topic := range r.topics {
 		err := kafka.ReadLog(ctx, setup.Config.Client(setup.Service), topic, last, func(m *message.Message) error {
@@ -56,7 +56,8 @@ func (r *restorer) each(ctx context.Context, last int64, do func(restore.Publish
 			if err != nil || event.Source != setup.Source || event.Version == 0 || setup.Validate(event) != nil {
 				return nil //nolint:nilerr // whoever wrote it, this service did not
 			}
-			return do(restore.Published{Topic: topic, Event: event})
+			event.Topic = topic
+			return do(event)
 		})
 		if err != nil {
 			return err
@@ -69,8 +70,8 @@ func (r *restorer) each(ctx context.Context, last int64, do func(restore.Publish
 const comparedAtOnce = 1000
 
 // lost are all events that the broker holds and the database does not know.
-func (r *restorer) lost(ctx context.Context, db restore.DB, progress func(int64)) ([]restore.Published, error) {
-	var lost, some []restore.Published
+func (r *restorer) lost(ctx context.Context, db restore.DB, progress func(int64)) ([]cloudevent.Event, error) {
+	var lost, some []cloudevent.Event
 	var read int64
 	compare := func() error {
 		missing, err := restore.Lost(ctx, db, some)
@@ -78,7 +79,7 @@ func (r *restorer) lost(ctx context.Context, db restore.DB, progress func(int64)
 		progress(read)
 		return err
 	}
-	err := r.each(ctx, 0, func(e restore.Published) error {
+	err := r.each(ctx, 0, func(e cloudevent.Event) error {
 		some = append(some, e)
 		if read++; len(some) < comparedAtOnce {
 			return nil
@@ -118,8 +119,8 @@ func (r *restorer) Confirm(
 		return adopted, err
 	}
 	for _, e := range lost {
-		setup.Log.WarnContext(ctx, "event taken back from the broker", "event_id", e.Event.ID, "event_type", e.Event.Type,
-			"topic", e.Topic, "key", e.Event.Key, "version", e.Event.Version)
+		setup.Log.WarnContext(ctx, "event taken back from the broker", "event_id", e.ID, "event_type", e.Type,
+			"topic", e.Topic, "key", e.Key, "version", e.Version)
 	}
 	return adopted, nil
 }

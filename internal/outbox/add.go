@@ -42,10 +42,7 @@ func (o *Outbox) insert(ctx context.Context, tx pgx.Tx, b *batch) ([]Added, erro
 	err := b.withSavepoint(ctx, tx, func(tx pgx.Tx) error {
 		rest := b
 		if len(b.given) > 0 {
-			rows, err := tx.Query(ctx, recordIDsSQL, recordIDsArgs(b.given)...)
-			if err != nil {
-				return fmt.Errorf("record given ids: %w", err)
-			}
+			rows, _ := tx.Query(ctx, recordIDsSQL, recordIDsArgs(b.given)...)
 			repeated, err := o.readRepeated(rows, b.given)
 			if err != nil {
 				return err
@@ -66,13 +63,10 @@ func (o *Outbox) insert(ctx context.Context, tx pgx.Tx, b *batch) ([]Added, erro
 }
 
 func (o *Outbox) insertEvents(ctx context.Context, tx pgx.Tx, b *batch) error {
-	rows, err := tx.Query(ctx, b.sql(), b.args()...)
-	if err != nil {
-		return fmt.Errorf("insert events: %w", err)
-	}
+	rows, _ := tx.Query(ctx, b.sql(), b.args()...)
 	inserted := 0 // the statement returns the rows in the order in which it inserts them, that of the call
 	var position, version int64
-	_, err = pgx.ForEachRow(rows, []any{&position, &version}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&position, &version}, func() error {
 		b.added[b.index[inserted]] = Added{ID: b.events[inserted].ID, Version: version, Position: position}
 		inserted++
 		return nil

@@ -41,10 +41,7 @@ limit $1`
 
 // Parked lists parked keys, the longest parked first.
 func Parked(ctx context.Context, db DB, limit int) ([]ParkedKey, error) {
-	rows, err := db.Query(ctx, parkedSQL, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list parked keys: %w", err)
-	}
+	rows, _ := db.Query(ctx, parkedSQL, limit)
 	keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[ParkedKey])
 	if err != nil {
 		return nil, fmt.Errorf("list parked keys: %w", err)

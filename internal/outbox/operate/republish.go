@@ -100,10 +100,7 @@ func messagesOf(records []window.Record) (topics []string, messages map[string][
 }
 
 func checkRestoring(ctx context.Context, db DB) error {
-	rows, err := db.Query(ctx, restoringSQL, window.CursorName)
-	if err != nil {
-		return fmt.Errorf("read cursor: %w", err)
-	}
+	rows, _ := db.Query(ctx, restoringSQL, window.CursorName)
 	restoring, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
 	switch {
 	case err != nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/outbox"
-	"example.com/twinbox/internal/outbox/restore"
 )
 
 // Config of a relay. DSN (or Connect) and Publisher are required; zero means default.
@@ -36,17 +36,17 @@ type Config struct {
 	Topics func(context.Context) (map[string]int32, error)
 	// TopicsEvery is the pause between questions to Topics. Default 10 s.
 	TopicsEvery time.Duration
-	// ConfirmEvery is that pause while a count waits for its confirmation. Default 1 s.
+	// ConfirmEvery is the pause between checks while nothing is published until an operator has acted. Default 1 s.
 	ConfirmEvery time.Duration
 	// SpreadKeys, if set, is told over how many partitions the keys of each topic are spread: what is recorded, before
 	// anything is published and again whenever it was asked for. A publisher that goes by it keeps each key where it is
 	// while the broker has more partitions already.
 	SpreadKeys func(topics map[string]int32)
 
-	// Published, if set, returns the newest events of the topics as the broker holds them, some hundred of each partition.
-	// It finds a restore of an older state of the database, see package restore; only events that this outbox can have written
-	// belong there. While it fails, nothing is published.
-	Published func(context.Context) ([]restore.Published, error)
+	// Published, if set, returns the newest events that the broker holds, with their topics, some hundred of each partition.
+	// It finds a restore of an older state of the database, see package restore; only events that this outbox can have
+	// written belong there. While it fails, nothing is published.
+	Published func(context.Context) ([]cloudevent.Event, error)
 	// Wake is [outbox.Outbox.Wake], or nil where nothing is written in this process.
 	Wake <-chan struct{}
 	// Listen lets relays tell each other of commits: one that follows notifies, at most 50 times a second, and the one

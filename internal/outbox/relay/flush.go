@@ -158,10 +158,7 @@ order by k.nth, h.position
 limit $3`
 
 func (p *parkedKeys) readDue(ctx context.Context, conn *pgx.Conn) (due duePage, err error) {
-	rows, err := conn.Query(ctx, dueKeysSQL, p.pageSize)
-	if err != nil {
-		return due, fmt.Errorf("read parked keys: %w", err)
-	}
+	rows, _ := conn.Query(ctx, dueKeysSQL, p.pageSize)
 	var topics, keys []string
 	var key window.Key
 	_, err = pgx.ForEachRow(rows, []any{&key.Topic, &key.Key, &due.asOf}, func() error {
@@ -201,10 +198,7 @@ returning topic, key`
 
 // deleteFree deletes the keys that were due at a time and of which nothing is held any more.
 func deleteFree(ctx context.Context, tx pgx.Tx, asOf time.Time) ([]window.Key, error) {
-	rows, err := tx.Query(ctx, deleteFreeSQL, asOf)
-	if err != nil {
-		return nil, fmt.Errorf("delete parked keys: %w", err)
-	}
+	rows, _ := tx.Query(ctx, deleteFreeSQL, asOf)
 	freed, err := pgx.CollectRows(rows, pgx.RowToStructByPos[window.Key])
 	if err != nil {
 		return nil, fmt.Errorf("delete parked keys: %w", err)

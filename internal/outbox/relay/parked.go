@@ -32,17 +32,14 @@ type parkedKeys struct {
 const loadParkedSQL = `select topic, key, attempts from public.outbox_parked`
 
 func loadParked(ctx context.Context, conn *pgx.Conn, cfg Config) (*parkedKeys, error) {
-	rows, err := conn.Query(ctx, loadParkedSQL)
-	if err != nil {
-		return nil, fmt.Errorf("load parked keys: %w", err)
-	}
+	rows, _ := conn.Query(ctx, loadParkedSQL)
 	p := &parkedKeys{
 		attempts: map[window.Key]int{}, pages: window.NewPager(cfg.BatchSize, cfg.BatchBytes), pageSize: cfg.BatchSize,
 		retryMin: cfg.RetryMin, retryMax: cfg.ParkedRetryMax,
 	}
 	var key window.Key
 	var attempts int
-	_, err = pgx.ForEachRow(rows, []any{&key.Topic, &key.Key, &attempts}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&key.Topic, &key.Key, &attempts}, func() error {
 		p.attempts[key] = attempts
 		return nil
 	})

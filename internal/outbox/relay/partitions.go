@@ -66,10 +66,7 @@ where i.inhparent = 'public.outbox'::regclass and bound is not null
 order by 3`
 
 func (t *tablePartitions) list(ctx context.Context) ([]partition, error) {
-	rows, err := t.session.conn.Query(ctx, partitionsSQL)
-	if err != nil {
-		return nil, fmt.Errorf("list partitions: %w", err)
-	}
+	rows, _ := t.session.conn.Query(ctx, partitionsSQL)
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p partition, err error) {
 		return p, row.Scan(&p.name, &p.lower, &p.upper)
 	})
@@ -142,10 +139,7 @@ func (t *tablePartitions) dropPublished(ctx context.Context, partitions []partit
 	if _, err := t.session.conn.Exec(ctx, notePublishedSQL, uppers); err != nil {
 		return fmt.Errorf("note published partitions: %w", err)
 	}
-	rows, err := t.session.conn.Query(ctx, expiredSQL, t.cfg.Retention.Microseconds(), lowers, uppers, maxChanges)
-	if err != nil {
-		return fmt.Errorf("find expired partitions: %w", err)
-	}
+	rows, _ := t.session.conn.Query(ctx, expiredSQL, t.cfg.Retention.Microseconds(), lowers, uppers, maxChanges)
 	expired, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 	if err != nil {
 		return fmt.Errorf("find expired partitions: %w", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/restore"
 )
@@ -42,7 +43,7 @@ func (c *restoreCheck) find(ctx context.Context) (found string, err error) {
 	if err != nil || at.Restored != "" || at.Compared || c.cfg.Published == nil {
 		return at.Restored, err
 	}
-	var events []restore.Published
+	var events []cloudevent.Event
 	if !at.New {
 		// The broker first: what it holds by then the database knew before.
 		ask, cancel := context.WithTimeout(ctx, c.cfg.Lease/2)

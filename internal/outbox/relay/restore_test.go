@@ -17,15 +17,16 @@ import (
 	"example.com/twinbox/internal/outbox/restore"
 )
 
-func onBroker(key string, version int64) restore.Published {
-	return restore.Published{Topic: testTopic, Event: cloudevent.Event{
-		ID: key, Key: key, Version: version, Type: "test.happened.v1", Data: []byte(`{"n":1}`),
-	}}
+func onBroker(key string, version int64) cloudevent.Event {
+	return cloudevent.Event{
+		Topic: testTopic,
+		ID:    key, Key: key, Version: version, Type: "test.happened.v1", Data: []byte(`{"n":1}`),
+	}
 }
 
 // holding is a broker that holds the events, and counts how often it is asked.
-func holding(asked *atomic.Int32, events ...restore.Published) func(context.Context) ([]restore.Published, error) {
-	return func(context.Context) ([]restore.Published, error) {
+func holding(asked *atomic.Int32, events ...cloudevent.Event) func(context.Context) ([]cloudevent.Event, error) {
+	return func(context.Context) ([]cloudevent.Event, error) {
 		asked.Add(1)
 		return events, nil
 	}
@@ -56,7 +57,7 @@ func TestADatabaseThatKnowsLessThanTheBrokerPublishesNothing(t *testing.T) {
 	commit(t, o, pool, event("k"), event("k"), event("other"))
 	startServer(t, pool)
 	var asked atomic.Int32
-	lost := []restore.Published{
+	lost := []cloudevent.Event{
 		onBroker("k", 3), onBroker("gone", 1), onBroker("k", 4), onBroker("k", 4), onBroker("other", 1),
 	}
 	cfg := testRelayConfig(t, pool, l)
@@ -141,7 +142,7 @@ func TestNothingIsPublishedWhileTheBrokerCannotBeAsked(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.ConfirmEvery = outboxtest.Tick
 	refused := make(chan struct{}, 1000)
-	cfg.Published = func(context.Context) ([]restore.Published, error) {
+	cfg.Published = func(context.Context) ([]cloudevent.Event, error) {
 		if up.Load() {
 			return nil, nil
 		}

@@ -55,10 +55,7 @@ from public.outbox_cursor where name = $1`
 
 // ReadStanding is asked by a relay that leads.
 func ReadStanding(ctx context.Context, db DB) (Standing, error) {
-	rows, err := db.Query(ctx, standingSQL, window.CursorName)
-	if err != nil {
-		return Standing{}, fmt.Errorf("read standing towards the broker: %w", err)
-	}
+	rows, _ := db.Query(ctx, standingSQL, window.CursorName)
 	at, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Standing])
 	if err != nil {
 		return at, fmt.Errorf("read standing towards the broker: %w", err)
@@ -74,20 +71,17 @@ returning epoch`
 
 // Compare compares the broker's newest events with the database and writes down, for the leader of an epoch, what came
 // of it: what is wrong, or that nothing is. A leader of another epoch gets [window.ErrDeposed].
-func Compare(ctx context.Context, db DB, events []Published, epoch int64) (found string, err error) {
-	lost, err := Lost(ctx, db, events)
+func Compare(ctx context.Context, db DB, events []cloudevent.Event, epoch int64) (found string, err error) {
+	lost, known, err := compare(ctx, db, events)
 	if err != nil {
 		return "", err
 	}
 	if len(lost) > 0 {
 		first := lost[0]
 		found = fmt.Sprintf("%s holds version %d of key %s, this database knows %d; %d more events are like it",
-			first.Topic, first.Event.Version, first.Event.Key, first.Known, len(lost)-1)
+			first.Topic, first.Version, first.Key, known, len(lost)-1)
 	}
-	rows, err := db.Query(ctx, comparedSQL, window.CursorName, epoch, found)
-	if err != nil {
-		return "", fmt.Errorf("record comparison: %w", err)
-	}
+	rows, _ := db.Query(ctx, comparedSQL, window.CursorName, epoch, found)
 	_, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[int64])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", window.ErrDeposed
@@ -98,13 +92,6 @@ func Compare(ctx context.Context, db DB, events []Published, epoch int64) (found
 	return found, nil
 }
 
-// Published is an event that the broker holds.
-type Published struct {
-	Topic string
-	Event cloudevent.Event
-	Known int64 // the number that its key has in the database; filled in by [Lost]
-}
-
 const knownSQL = `
 select p.nth, coalesce(k.version, 0)
 from unnest($1::text[], $2::text[], $3::bigint[]) with ordinality as p (topic, key, version, nth)
@@ -113,28 +100,31 @@ where p.version > coalesce(k.version, 0)
 order by p.nth`
 
 // Lost are those of the events, in their order, that have higher numbers than their keys have in the database: it has
-// forgotten them, or never knew them.
-func Lost(ctx context.Context, db DB, events []Published) ([]Published, error) {
+// forgotten them, or never knew them. The events are as the broker holds them, with their topics.
+func Lost(ctx context.Context, db DB, events []cloudevent.Event) ([]cloudevent.Event, error) {
+	lost, _, err := compare(ctx, db, events)
+	return lost, err
+}
+
+// compare also returns the number that the first one's key has in the database.
+func compare(ctx context.Context, db DB, events []cloudevent.Event) (lost []cloudevent.Event, known int64, err error) {
 	topics, keys, versions := make([]string, len(events)), make([]string, len(events)), make([]int64, len(events))
 	for i, e := range events {
-		topics[i], keys[i], versions[i] = e.Topic, e.Event.Key, e.Event.Version
+		topics[i], keys[i], versions[i] = e.Topic, e.Key, e.Version
 	}
-	rows, err := db.Query(ctx, knownSQL, topics, keys, versions)
-	if err != nil {
-		return nil, fmt.Errorf("compare versions: %w", err)
-	}
-	var lost []Published
-	var nth, known int64
-	_, err = pgx.ForEachRow(rows, []any{&nth, &known}, func() error {
-		e := events[nth-1]
-		e.Known = known
-		lost = append(lost, e)
+	rows, _ := db.Query(ctx, knownSQL, topics, keys, versions)
+	var nth, version int64
+	_, err = pgx.ForEachRow(rows, []any{&nth, &version}, func() error {
+		if len(lost) == 0 {
+			known = version
+		}
+		lost = append(lost, events[nth-1])
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("compare versions: %w", err)
+		return nil, 0, fmt.Errorf("compare versions: %w", err)
 	}
-	return lost, nil
+	return lost, known, nil
 }
 
 const checkWritersSQL = `
@@ -150,14 +140,11 @@ from public.outbox_cursor where name = $1`
 // service that adds events asks after its relay has started, before it takes requests, and asks again while the answer
 // is a [*outbox.CheckError] with the code [CodeRestored], or [CodeNotCompared] while the broker can be asked.
 func CheckWriters(ctx context.Context, db DB) error {
-	rows, err := db.Query(ctx, checkWritersSQL, window.CursorName)
-	if err != nil {
-		return fmt.Errorf("check outbox for writers: %w", err)
-	}
+	rows, _ := db.Query(ctx, checkWritersSQL, window.CursorName)
 	var e outbox.CheckError
 	var foreign, behind, changed, found bool
 	var lost string
-	_, err = pgx.ForEachRow(rows, []any{&foreign, &behind, &lost, &changed}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&foreign, &behind, &lost, &changed}, func() error {
 		found = true
 		e.RefuseIf(foreign, CodeRestored, "the database comes from another cluster; its relay has to lead first")
 		e.RefuseIf(lost != "", CodeRestored, lost)
@@ -183,22 +170,22 @@ update public.outbox_cursor set restored = null, compared = ` + incarnation + ` 
 // says, in the order of each key's versions, and the key's next number is the one after it. So consumers see no number
 // twice and no gap. Then the relay publishes again, within a second. It returns how many events were adopted.
 //
-// Call it with all that the broker holds, while there are no writers: [CheckWriters] keeps services from writing.
+// Call it with what [Lost] finds among all that the broker holds, while there are no writers: [CheckWriters] keeps services from writing.
 func Confirm(
-	ctx context.Context, tx pgx.Tx, lost []Published, adopt func(context.Context, pgx.Tx, cloudevent.Event) error,
+	ctx context.Context, tx pgx.Tx, lost []cloudevent.Event, adopt func(context.Context, pgx.Tx, cloudevent.Event) error,
 ) (adopted int, err error) {
 	reached := map[window.Key]int64{}
 	for _, e := range lost {
-		key := window.Key{Topic: e.Topic, Key: e.Event.Key}
-		if e.Event.Version <= max(e.Known, reached[key]) {
+		key := window.Key{Topic: e.Topic, Key: e.Key}
+		if e.Version <= reached[key] {
 			continue // it lies on the topic twice
 		}
 		if adopt != nil {
-			if err := adopt(ctx, tx, e.Event); err != nil {
-				return adopted, fmt.Errorf("adopt event %s: %w", e.Event.ID, err)
+			if err := adopt(ctx, tx, e); err != nil {
+				return adopted, fmt.Errorf("adopt event %s: %w", e.ID, err)
 			}
 		}
-		reached[key] = e.Event.Version
+		reached[key] = e.Version
 		adopted++
 	}
 	batch := &pgx.Batch{}

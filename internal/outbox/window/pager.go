@@ -75,10 +75,7 @@ func (p *Pager) Read(ctx context.Context, db interface {
 }, sql string, args ...any,
 ) (Page, error) {
 	args = append(append([]any{binaryResults}, args...), p.limit)
-	rows, err := db.Query(ctx, sql, args...)
-	if err != nil {
-		return Page{}, fmt.Errorf("read page: %w", err)
-	}
+	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
 	return p.collect(rows)
 }
 

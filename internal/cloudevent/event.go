@@ -46,8 +46,8 @@ const (
 	MaxIDLength = 255
 	// MaxKeyBytes is the longest key of an event: indexes of a database do not take any length.
 	MaxKeyBytes = 1024
-	// KeyMetadata is the Watermill metadata entry that carries the record key between the marshaler and the rest of
-	// other packages. It is transport state, so it is not written as a header.
+	// KeyMetadata is the Watermill metadata entry that carries the record key between the marshaler and
+	// the other packages. It is transport state, so it is not written as a header.
 	KeyMetadata = "record_key"
 )
 

@@ -25,7 +25,7 @@ import (
 // childVariable makes this test binary a program that runs a stack in the folder until SIGINT; filesVariable says how
 // many descriptors it may open.
 const (
-	childVariable = "TWINBOX_TEST_HOUSE"
+	childVariable = "TWINBOX_TEST_STACK"
 	filesVariable = "TWINBOX_TEST_FILES"
 )
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/internal/inbox/poison"
 )
 
 // BatchFunc handles messages of one partition, in order, and reports how many of them, from the first on, have come to
@@ -44,7 +46,7 @@ func (in *Inbox) some(ctx context.Context, msgs []*message.Message, next message
 	if len(msgs) == 1 {
 		return one(in.single(msgs[0], next))
 	}
-	claim, err := in.take(msgs[0])
+	partition, err := in.partitionOf(msgs[0])
 	if err != nil {
 		return 0, err
 	}
@@ -53,7 +55,7 @@ func (in *Inbox) some(ctx context.Context, msgs []*message.Message, next message
 	made, items := make([]item, len(msgs)), make([]*item, 0, len(msgs))
 	for i, msg := range msgs {
 		it := &made[i]
-		it.claim = claim
+		it.partition = partition
 		if in.recognize(it, msg, next); it.wrong != nil {
 			break // its dead letter is written when those before it are committed
 		}
@@ -85,7 +87,7 @@ func (in *Inbox) together(
 	if err != nil && ctx.Err() != nil {
 		return 0, fmt.Errorf("handle events: %w", context.Cause(ctx))
 	}
-	if _, died := errors.AsType[*diedError](err); died || len(tried) == 0 {
+	if _, died := errors.AsType[*poison.DiedError](err); died || len(tried) == 0 {
 		return one(in.single(items[0].msg, next))
 	}
 	heard := in.heard(tried)
@@ -104,7 +106,7 @@ func (in *Inbox) together(
 		}
 		in.done(it, started, nil)
 	}
-	tried[0].claim.settled(tried[len(tried)-1].last(), fresh(tried))
+	tried[0].partition.settle(tried...)
 	in.resumeBehind(tried...)
 	return len(tried), nil
 }

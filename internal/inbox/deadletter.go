@@ -33,8 +33,6 @@ func (in *Inbox) passes() bool { return in.cfg.OnDead == DeadPass }
 
 var errConflict = errors.New("the id was processed before with another payload")
 
-var errDied = errors.New("the process ended each time it handled the record")
-
 // letter is a record on its way to the dead letters, with the history of its failures.
 type letter struct {
 	event    cloudevent.Event
@@ -157,7 +155,7 @@ func (in *Inbox) bury(it *item, l *letter, outcome Outcome) (twin bool, err erro
 				return err
 			}
 			if twin {
-				return in.forgive(ctx, w, it, it.last())
+				return it.partition.forgetAttempts(ctx, w, it.last())
 			}
 		}
 		filed, fresh, err := in.file(ctx, w, l, remembered)
@@ -168,7 +166,7 @@ func (in *Inbox) bury(it *item, l *letter, outcome Outcome) (twin bool, err erro
 		if err != nil {
 			return err
 		}
-		if err := in.forgive(ctx, w, it, it.last()); err != nil {
+		if err := it.partition.forgetAttempts(ctx, w, it.last()); err != nil {
 			return err
 		}
 		in.crash("burying")

@@ -16,25 +16,25 @@ import (
 
 // item is one delivery on its way through a transaction.
 type item struct {
-	ctx     context.Context // of the delivery; the handler gets one derived from it
-	msg     *message.Message
-	claim   *claim // of its partition; nil when no broker delivered it
-	event   cloudevent.Event
-	origin  cloudevent.Origin
-	entry   entry
-	decoded bool  // it is an event
-	wrong   error // why it needs no transaction to be given up
-	outcome Outcome
-	handle  func(context.Context, pgx.Tx) error // of Process
-	next    message.HandlerFunc                 // of a message
-	again   bool                                // it was given up before
-	waited  bool                                // for its predecessor, for as long as it may
-	ignored bool                                // of a type that has no handler: its version may count all the same
-	jumps   bool                                // its version is too far above its key's
-	frees   bool                                // what is parked in its key may have waited for it
-	accepts bool                                // an operator goes on without its predecessors
-	forced  bool                                // also over a jump
-	eager   bool                                // its watermark is moved before its handler runs, not only sent after it
+	ctx       context.Context // of the delivery; the handler gets one derived from it
+	msg       *message.Message
+	partition *partition // nil when no broker delivered it
+	event     cloudevent.Event
+	origin    cloudevent.Origin
+	entry     entry
+	decoded   bool  // it is an event
+	wrong     error // why it needs no transaction to be given up
+	outcome   Outcome
+	handle    func(context.Context, pgx.Tx) error // of Process
+	next      message.HandlerFunc                 // of a message
+	again     bool                                // it was given up before
+	waited    bool                                // for its predecessor, for as long as it may
+	ignored   bool                                // of a type that has no handler: its version may count all the same
+	jumps     bool                                // its version is too far above its key's
+	frees     bool                                // what is parked in its key may have waited for it
+	accepts   bool                                // an operator goes on without its predecessors
+	forced    bool                                // also over a jump
+	eager     bool                                // its watermark is moved before its handler runs, not only sent after it
 }
 
 // apply is the engine: one transaction in which the items' ids are recorded, then the handlers of the new ones run in
@@ -63,7 +63,7 @@ func (in *Inbox) apply(parent context.Context, items []*item) error {
 		}
 		return err
 	}
-	items[0].claim.learn(items)
+	items[0].partition.noteRepeats(items)
 	in.crash("committed")
 	return nil
 }
@@ -100,8 +100,8 @@ func (in *Inbox) fill(ctx context.Context, w *work, items []*item) error {
 		in.crash("handled")
 	}
 	w.item = noItem
-	if c := items[0].claim; c != nil {
-		if err := in.forgive(ctx, w, items[0], c.upTo); err != nil {
+	if p := items[0].partition; p != nil {
+		if err := p.forgetAttempts(ctx, w, p.upTo); err != nil {
 			return err
 		}
 	}

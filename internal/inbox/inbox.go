@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/inbox/poison"
 )
 
 // Config says whose inbox it is and how patient it is. Consumer and Pool are required.
@@ -145,12 +146,13 @@ func (c Config) validate() error {
 
 // Inbox is one consumer's memory. It is safe for concurrent use.
 type Inbox struct {
-	cfg     Config
-	log     *slog.Logger
-	metrics *metrics
-	limit   atomic.Int64 // of a batch: what time has shown to be possible
-	claims  claims
-	resumer Resumer // nil: none
+	cfg        Config
+	log        *slog.Logger
+	metrics    *metrics
+	limit      atomic.Int64 // of a batch: what time has shown to be possible
+	partitions partitions
+	guard      *poison.Guard
+	resumer    Resumer // nil: none
 }
 
 // New checks the configuration and opens nothing: the tables must be there (migrations/inbox), the database need not
@@ -161,11 +163,15 @@ func New(cfg Config) (*Inbox, error) {
 		return nil, err
 	}
 	in := &Inbox{
-		cfg:     cfg,
-		log:     cfg.Log.With("consumer", cfg.Consumer),
-		metrics: newMetrics(cfg.Registerer, cfg.Consumer),
-		claims:  claims{taken: make(map[lane]*claim), left: make(map[lane]*claim)},
+		cfg:        cfg,
+		log:        cfg.Log.With("consumer", cfg.Consumer),
+		metrics:    newMetrics(cfg.Registerer, cfg.Consumer),
+		partitions: partitions{all: make(map[topicPartition]*partition)},
 	}
 	in.limit.Store(int64(cfg.Batch))
+	in.guard = poison.New(poison.Config{
+		Consumer: cfg.Consumer, Pool: cfg.Pool, Batch: cfg.Batch, MaxAttempts: cfg.MaxAttempts,
+		Insist: in.insist, Log: in.log,
+	})
 	return in, nil
 }

@@ -14,8 +14,8 @@ const lookAfter = 3
 // come in long runs: after a crash everything since the last committed offset. In such a run a look is all they need,
 // since a row that is there stays; outside of one nobody looks. What is not found is not decided here: its insert will.
 func (in *Inbox) look(ctx context.Context, items []*item) (all bool, err error) {
-	c := items[0].claim
-	if c == nil || c.repeats < lookAfter || c.suspicious() { // then they were looked up, and counts go with a transaction
+	p := items[0].partition
+	if p == nil || p.repeats < lookAfter || p.Suspicious() { // then they were looked up, and counts go with a transaction
 		return false, nil
 	}
 	for _, it := range items {
@@ -46,18 +46,4 @@ func (in *Inbox) known(ctx context.Context, items []*item) (all bool, err error)
 		it.outcome = Duplicate
 	}
 	return true, nil
-}
-
-// learn counts the deliveries in a row that brought nothing new.
-func (c *claim) learn(items []*item) {
-	if c == nil {
-		return
-	}
-	for _, it := range items {
-		if it.outcome != Duplicate {
-			c.repeats = 0
-			return
-		}
-	}
-	c.repeats++
 }

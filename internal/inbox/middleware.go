@@ -12,6 +12,7 @@ import (
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox/poison"
 )
 
 var errPublishes = errors.New("handler returned messages to publish: write them to the outbox in its transaction")
@@ -34,18 +35,18 @@ func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 // single brings one message to its final outcome, or to Failed when its context ends first.
 func (in *Inbox) single(msg *message.Message, next message.HandlerFunc) error {
 	started := time.Now()
-	claim, err := in.take(msg)
+	partition, err := in.partitionOf(msg)
 	if err != nil {
 		return err
 	}
-	it := &item{claim: claim}
+	it := &item{partition: partition}
 	if in.recognize(it, msg, next); it.ignored {
 		err = in.pass(it)
 	} else {
 		err = in.alone(it)
 	}
 	if err == nil {
-		claim.settled(it.last(), fresh([]*item{it}))
+		partition.settle(it)
 	}
 	in.done(it, started, err)
 	in.resumeBehind(it)
@@ -58,8 +59,8 @@ func (in *Inbox) pass(it *item) error {
 	if !in.orders(it) {
 		return nil
 	}
-	if it.claim != nil {
-		it.claim.upTo = it.last()
+	if it.partition != nil {
+		it.partition.upTo = it.last()
 	}
 	return in.insist(it.ctx, "pass over event", func(context.Context) error { return in.apply(it.ctx, []*item{it}) })
 }
@@ -80,7 +81,7 @@ func (in *Inbox) recognize(it *item, msg *message.Message, next message.HandlerF
 	it.ctx, it.msg, it.next, it.outcome = msg.Context(), msg, next, Applied
 	it.origin, _ = in.originOf(msg)
 	it.event, it.wrong = cloudevent.FromMessage(msg)
-	it.waited = it.waited || it.claim.hasWaited(in.cfg.GapWait)
+	it.waited = it.waited || it.partition.hasWaited(in.cfg.GapWait)
 	switch it.decoded = it.wrong == nil; {
 	case !it.decoded:
 		it.wrong, it.outcome = failure.AsPermanent(it.wrong), Failed
@@ -141,16 +142,16 @@ func (in *Inbox) alone(it *item) error {
 				gap = time.Now()
 			}
 			if it.waited = time.Since(gap) >= in.cfg.GapWait; it.waited {
-				it.claim.waited()
+				it.partition.noteWait()
 			}
 			if err := in.cfg.Host.Pause(it.ctx, nil, min(in.cfg.RetryMin, in.cfg.GapWait)); err != nil {
 				return err
 			}
 			continue
 		}
-		if died, ok := errors.AsType[*diedError](err); ok {
-			l.attempts, l.first = died.deaths-1, died.since
-			l.failed(&codedError{CodeProcessDied, failure.AsPermanent(errDied)}, time.Now())
+		if died, ok := errors.AsType[*poison.DiedError](err); ok {
+			l.attempts, l.first = died.Deaths-1, died.Since
+			l.failed(&codedError{CodeProcessDied, failure.AsPermanent(died)}, time.Now())
 			return in.giveUp(it, l)
 		}
 		if _, unclear := errors.AsType[*guardError](err); unclear && !it.eager {

@@ -12,6 +12,7 @@ import (
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/failure"
+	"example.com/twinbox/internal/inbox/poison"
 )
 
 // Record is a dead letter's record, read again. It is good for one transaction.
@@ -79,7 +80,7 @@ func (e *HandlerError) Unwrap() error { return e.Err }
 // the letter is settled, all in one transaction. With an error nothing is committed, unless the answer to the commit
 // was lost. A [*Refusal] says that it must not run now, a [*HandlerError] that it failed.
 func (in *Inbox) Retake(parent context.Context, r Retake) (outcome Outcome, err error) {
-	leave, err := enterReplay(parent, r.Alone)
+	leave, err := poison.Enter(parent, r.Alone)
 	if err != nil {
 		return Failed, err
 	}
@@ -109,22 +110,6 @@ func (in *Inbox) Retake(parent context.Context, r Retake) (outcome Outcome, err 
 		return Failed, blame(err)
 	}
 	return outcome, nil
-}
-
-// enterReplay begins an attempt beside others of the process, but not beside one at a suspect: if it ended the process,
-// the suspect would be blamed. A record that may have ended one itself runs while there is nothing else.
-func enterReplay(ctx context.Context, alone bool) (leave func(), err error) {
-	weight := int64(1)
-	if alone {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, aloneLimit)
-		defer cancel()
-		weight = everything
-	}
-	if err := underWay.Acquire(ctx, weight); err != nil {
-		return nil, failure.AsTransient(errNotAlone)
-	}
-	return func() { underWay.Release(weight) }, nil
 }
 
 // blame makes an error that is the event's or its handler's own a [*HandlerError].

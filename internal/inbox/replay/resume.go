@@ -12,6 +12,7 @@ import (
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/internal/inbox/poison"
 )
 
 // gapClosed says of a key's first letter that nothing keeps it any more: it is parked, and every version below it is
@@ -174,9 +175,6 @@ func (r *Replayer) resumeAlone(ctx context.Context, found []resumable) (through 
 	return through, err
 }
 
-// errDied is why a parked event is given up that is not handled any more.
-var errDied = errors.New("the process ended each time it handled the record")
-
 // uncountLimit bounds the statement that takes a count back.
 const uncountLimit = 5 * time.Second
 
@@ -196,7 +194,7 @@ func (r *run) survive(ctx context.Context, l deadletter.Letter, done *Result) er
 	}
 	const parked = 1 // counts as an attempt
 	if attempts > r.inbox.MaxAttempts+parked {
-		return r.fail(ctx, l.ID, &inbox.HandlerError{Code: inbox.CodeProcessDied, Err: failure.AsPermanent(errDied)}, done)
+		return r.fail(ctx, l.ID, &inbox.HandlerError{Code: inbox.CodeProcessDied, Err: failure.AsPermanent(&poison.DiedError{Deaths: attempts - parked})}, done)
 	}
 	r.alone = attempts > 1+parked
 	if err = r.insist(ctx, l, done); err == nil && done.Outcome != Refused {

@@ -1,0 +1,154 @@
+package inbox
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/internal/inbox/poison"
+)
+
+// partitions are the topic-partitions that this inbox has been handed records of and has not left since.
+type partitions struct {
+	mu  sync.Mutex
+	all map[topicPartition]*partition
+}
+
+type topicPartition struct {
+	topic     string
+	partition int32
+}
+
+// partition is what the inbox knows of one of them. Its messages come one after another, so nothing in it is guarded;
+// nil stands for messages that no broker delivered.
+type partition struct {
+	*poison.Assignment
+	upTo     int64     // the last offset of the attempt under way
+	repeats  int       // transactions in a row that found nothing new
+	waitedAt time.Time // when the last wait for a missing predecessor was in vain
+}
+
+// partitionOf notes, with a partition's first message, that its events are now this process's. It costs nothing after
+// that.
+func (in *Inbox) partitionOf(msg *message.Message) (*partition, error) {
+	origin, known := in.originOf(msg)
+	if !known {
+		return nil, nil
+	}
+	at := topicPartition{origin.Topic, origin.Partition}
+	in.partitions.mu.Lock()
+	p := in.partitions.all[at]
+	in.partitions.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	taken, err := in.guard.Take(msg.Context(), at.topic, at.partition, cloudevent.LogEndFrom(msg.Context()))
+	if err != nil {
+		return nil, err
+	}
+	p = &partition{Assignment: taken}
+	in.partitions.mu.Lock()
+	defer in.partitions.mu.Unlock()
+	in.partitions.all[at] = p
+	return p, nil
+}
+
+// Leave says that a partition's events are no longer this process's and that none of them is under way, and returns how
+// to record that. Until it is recorded the next owner counts its first events, as after a crash. It may be recorded
+// late, also when the partition has come back meanwhile.
+func (in *Inbox) Leave(topic string, partition int32) (record func(context.Context) error) {
+	if p := in.partitions.drop(topic, partition); p != nil {
+		return p.Leave()
+	}
+	return func(context.Context) error { return nil }
+}
+
+// Abandon says that a partition's events are no longer this process's, but that some may still be under way. The next
+// owner counts its first events, as after a crash.
+func (in *Inbox) Abandon(topic string, partition int32) {
+	if p := in.partitions.drop(topic, partition); p != nil {
+		p.Abandon()
+	}
+}
+
+func (ps *partitions) drop(topic string, number int32) *partition {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	at := topicPartition{topic, number}
+	p := ps.all[at]
+	delete(ps.all, at)
+	return p
+}
+
+// Close is [Inbox.Leave] for every partition that is neither left nor abandoned. Call it when the last delivery has
+// ended.
+func (in *Inbox) Close(ctx context.Context) error {
+	in.partitions.mu.Lock()
+	var held []*poison.Assignment
+	for _, p := range in.partitions.all {
+		held = append(held, p.Assignment)
+	}
+	clear(in.partitions.all)
+	in.partitions.mu.Unlock()
+	return in.guard.LeaveAll(ctx, held...)
+}
+
+// noteWait notes a wait in vain.
+func (p *partition) noteWait() {
+	if p != nil {
+		p.waitedAt = time.Now()
+	}
+}
+
+// hasWaited says that the partition has waited lately, and that its next gap parks at once: if thousands of keys have
+// one, the partition loses a tenth of its time and not a wait for each of them.
+func (p *partition) hasWaited(wait time.Duration) bool {
+	return p != nil && !p.waitedAt.IsZero() && time.Since(p.waitedAt) < 9*wait
+}
+
+// noteRepeats counts the transactions in a row that brought nothing new.
+func (p *partition) noteRepeats(items []*item) {
+	if p == nil {
+		return
+	}
+	for _, it := range items {
+		if it.outcome != Duplicate {
+			p.repeats = 0
+			return
+		}
+	}
+	p.repeats++
+}
+
+// settle says that the items have come to their end.
+func (p *partition) settle(items ...*item) {
+	if p == nil || !p.Suspicious() {
+		return
+	}
+	fresh := 0 // that had not come to their end before: what had is processed, or has its dead letter
+	for _, it := range items {
+		if it.outcome != Duplicate && it.outcome != Failed && !it.ignored && !it.again {
+			fresh++
+		}
+	}
+	p.Settle(items[len(items)-1].last(), fresh)
+}
+
+// forgetAttempts removes, in the transaction of their effects, the counts of events that come to their end.
+func (p *partition) forgetAttempts(ctx context.Context, tx pgx.Tx, upTo int64) error {
+	if p == nil {
+		return nil
+	}
+	sql, args := p.Forget(upTo)
+	if sql == "" {
+		return nil
+	}
+	return Queue(ctx, tx, sql, args...)
+}
+
+// last is the last offset that the item stands for.
+func (it *item) last() int64 { return max(it.origin.Offset, it.origin.LastOffset) }

@@ -103,13 +103,14 @@ func judge(err sarama.KError) verdict {
 	case sarama.ErrNotLeaderForPartition, sarama.ErrLeaderNotAvailable, sarama.ErrUnknownTopicOrPartition,
 		sarama.ErrNotEnoughReplicas, sarama.ErrReplicaNotAvailable, sarama.ErrBrokerNotAvailable,
 		sarama.ErrFencedLeaderEpoch, sarama.ErrUnknownLeaderEpoch, sarama.ErrThrottlingQuotaExceeded,
+		sarama.ErrTopicAuthorizationFailed, sarama.ErrClusterAuthorizationFailed, // an operator gives rights, and takes them
 		sarama.ErrInvalidMessage: // "corrupt": a checksum that broke on the way
 		return retriable
 	case sarama.ErrMessageSizeTooLarge, sarama.ErrMessageSetSizeTooLarge, sarama.ErrInvalidRecord,
 		sarama.ErrInvalidTimestamp:
 		return badRecord
-	case sarama.ErrInvalidTopic, sarama.ErrTopicAuthorizationFailed, sarama.ErrClusterAuthorizationFailed,
-		sarama.ErrPolicyViolation, sarama.ErrUnsupportedForMessageFormat, sarama.ErrUnsupportedCompressionType:
+	case sarama.ErrInvalidTopic, sarama.ErrPolicyViolation, sarama.ErrUnsupportedForMessageFormat,
+		sarama.ErrUnsupportedCompressionType:
 		return badTopic
 	case sarama.ErrOutOfOrderSequenceNumber, sarama.ErrUnknownProducerID, sarama.ErrInvalidProducerEpoch,
 		sarama.ErrInvalidProducerIDMapping, sarama.ErrProducerFenced:

@@ -43,8 +43,8 @@ type GroupConfig struct {
 	// UnhealthyAfter is how long Healthy overlooks that nothing is consumed, or that a partition makes no progress
 	// although there is something to read. Default 30 s.
 	UnhealthyAfter time.Duration
-	// FailingAfter is the same for what says of itself that it fails: a handler, or a broker that gives nothing to read.
-	// Default a third of UnhealthyAfter.
+	// FailingAfter is the same for what says of itself that it fails: a handler, or a broker that gives nothing to read or
+	// refuses the membership. Default a third of UnhealthyAfter.
 	FailingAfter time.Duration
 	// StopAfter is how long a partition may be stalled, a running handler aside, before the member stops with a
 	// [StallError], so that whoever supervises the process starts it again. Default 5 min.

@@ -221,7 +221,7 @@ func (m *member) assigned(topics map[string][]int32) {
 
 // healthy joins what the membership and the partitions have to say.
 func (m *member) healthy() error {
-	problems := []error{m.status.healthy(m.cfg.UnhealthyAfter)}
+	problems := []error{m.status.healthy(m.cfg.UnhealthyAfter, m.cfg.FailingAfter)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range m.partitions {

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/kafkatest"
 )
@@ -206,12 +207,38 @@ func TestAnInvalidRecordIsIsolated(t *testing.T) {
 	require.Len(t, logOf(t, brokers, topic, 49), 49)
 }
 
+// A right that is missing is no record's fault: what it held up goes out when the right is there.
 func TestATopicThatMayNotBeWritten(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]*kerr.Error{
+		"the topic": kerr.TopicAuthorizationFailed, "the cluster": kerr.ClusterAuthorizationFailed,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster, brokers := kafkatest.Fake(t)
+			topic := kafkatest.Topic(t, brokers, 2)
+			publisher := newPublisher(t, kafka.Config{Brokers: brokers, RetryFor: 100 * time.Millisecond})
+			fault := cluster.Fault(kfake.Fault{Keys: produce, Topic: topic, Err: refusal, Count: -1})
+			msgs := events(10, keys(10)...)
+			err := publisher.Publish(topic, msgs...)
+			for _, failed := range failures(t, err) {
+				require.Equal(t, failure.Transient, failure.Classify(failed))
+				require.False(t, kafka.Permanent(failed))
+			}
+			require.Len(t, failures(t, err), 10)
+			fault.Remove()
+			require.NoError(t, publisher.Publish(topic, msgs...))
+			require.Len(t, logOf(t, brokers, topic, 10), 10)
+		})
+	}
+}
+
+func TestATopicThatTakesNoRecord(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 2)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
-	cluster.Fault(kfake.Fault{Keys: produce, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	cluster.Fault(kfake.Fault{Keys: produce, Topic: topic, Err: kerr.PolicyViolation, Count: -1})
 	err := publisher.Publish(topic, events(10, keys(10)...)...)
 	require.Len(t, failures(t, err), 10)
 	require.True(t, kafka.Permanent(err))

@@ -87,7 +87,8 @@ func (s *status) reason() error {
 	return s.stopped
 }
 
-func (s *status) healthy(patience time.Duration) error {
+// healthy is patient with a membership that has not come yet, and less so with one that is known to fail.
+func (s *status) healthy(patience, failing time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -96,11 +97,11 @@ func (s *status) healthy(patience time.Duration) error {
 	case s.closed, s.consuming:
 		return nil
 	}
+	reason := "no answer yet"
+	if s.last != "" && s.since.Sub(s.met) <= troubleOver {
+		reason, patience = s.code+": "+s.last, failing
+	}
 	if away := s.now().Sub(s.since); away > patience {
-		reason := "no answer yet"
-		if s.last != "" && s.since.Sub(s.met) <= troubleOver {
-			reason = s.code + ": " + s.last
-		}
 		return fmt.Errorf("consume %s: not a member of the group for %s: %s", strings.Join(s.topics, ", "),
 			away.Round(time.Second), reason)
 	}

@@ -42,8 +42,9 @@ func TestAnOldTroubleIsNoReason(t *testing.T) {
 	now = now.Add(time.Hour)
 	s.left()
 	now = now.Add(time.Minute)
-	require.ErrorContains(t, s.healthy(time.Second), "no answer yet")
+	require.ErrorContains(t, s.healthy(time.Second, time.Second), "no answer yet")
 	s.trouble(errors.New("nobody there"))
 	now = now.Add(time.Hour)
-	require.ErrorContains(t, s.healthy(time.Second), "nobody there")
+	require.ErrorContains(t, s.healthy(time.Second, time.Second), "nobody there")
+	require.ErrorContains(t, s.healthy(24*time.Hour, time.Second), "nobody there", "a reason need not be waited for")
 }

@@ -3,6 +3,7 @@ package notification
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"io"
 	"log/slog"
 	"net"
@@ -20,6 +21,7 @@ import (
 	"example.com/twinbox/internal/porttest"
 	"example.com/twinbox/internal/service"
 	"example.com/twinbox/internal/smtptest"
+	"example.com/twinbox/internal/tlstest"
 )
 
 // watchMailServer gives the bundle's sender a circuit as the service has it.
@@ -130,6 +132,36 @@ func TestAWrongPasswordIsADownMailServer(t *testing.T) {
 	mailServer := watchMailServer(t, &s)
 	awaitMailServer(t, mailServer, "mail server is down: connect: ")
 	require.NotContains(t, mailServer.Err().Error(), "hunter2")
+}
+
+// A mail server whose certificate is no longer good is down, and no mail goes to it in the clear instead.
+func TestAMailServerWithABadCertificateIsDown(t *testing.T) {
+	t.Parallel()
+	for name, flaw := range tlstest.Flaws {
+		for _, policy := range []string{"starttls", "opportunistic"} {
+			t.Run(name+", "+policy, func(t *testing.T) {
+				t.Parallel()
+				certified := tlstest.NewServer(t)
+				server := smtptest.StartSecured(t, certified.Config(), nil)
+				b := setup(t, nil)
+				var mailServer *circuit.Circuit
+				b.sender = b.newSender(t, func(s *senderSetup) {
+					s.smtp.cfg.Addr, s.smtp.cfg.TLS, s.smtp.cfg.Timeout = server.Addr(), policy, 3*time.Second
+					s.smtp.roots = certified.Roots()
+					mailServer = watchMailServer(t, s)
+				})
+				require.NoError(t, mailServer.Await(t.Context()))
+				certified.Show(t, flaw.Spoil)
+				b.register(t)
+				b.start(t)
+				awaitMailServer(t, mailServer, flaw.Says)
+				require.Empty(t, server.Mails())
+				certified.Show(t, func(*x509.Certificate) {})
+				awaitMailServer(t, mailServer, "")
+				b.awaitState(t, string(lease.Done))
+			})
+		}
+	}
 }
 
 // However often a mail is tried while the mail server is away, it is one line.

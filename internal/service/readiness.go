@@ -168,12 +168,14 @@ func (c *check) bounded(ctx context.Context, timeout time.Duration) error {
 	}
 }
 
-// oneLine shortens an error's text to what fits a line of a terminal or of an alert.
+// oneLine shortens an error's text to what fits an alert. It leaves out the middle: what was wanted stands at the
+// beginning of an error, and its cause at the end.
 func oneLine(text string) string {
-	const longest = 200
+	const longest = 400
 	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "..."
+	if len(text) <= longest {
+		return text
 	}
-	return text
+	begin, end := text[:longest/2], text[len(text)-longest/2:]
+	return strings.ToValidUTF8(begin, "") + " ... " + strings.ToValidUTF8(end, "")
 }

@@ -4,6 +4,7 @@
 package smtptest
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -47,6 +48,7 @@ type Mail struct{ To, MessageID, Content string }
 type Server struct {
 	listener net.Listener
 	script   Script
+	secured  *tls.Config // nil: it offers no STARTTLS
 
 	mu     sync.Mutex
 	mails  []Mail
@@ -59,12 +61,18 @@ type Server struct {
 // Start starts a server for the test. A nil script makes it well-behaved.
 func Start(t testing.TB, script Script) *Server {
 	t.Helper()
+	return StartSecured(t, nil, script)
+}
+
+// StartSecured starts a server that offers STARTTLS.
+func StartSecured(t testing.TB, secured *tls.Config, script Script) *Server {
+	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	if script == nil {
 		script = func(Stage, string) Answer { return Answer{} }
 	}
-	s := &Server{listener: listener, script: script, conns: map[net.Conn]bool{}, served: make(chan struct{})}
+	s := &Server{listener: listener, script: script, secured: secured, conns: map[net.Conn]bool{}, served: make(chan struct{})}
 	go s.serve()
 	t.Cleanup(s.close)
 	return s
@@ -142,7 +150,15 @@ func (t talk) run() {
 		verb, rest, _ := strings.Cut(line, " ")
 		switch strings.ToUpper(verb) {
 		case "EHLO", "HELO":
-			_, err = t.answer(Hello, "250-smtptest\r\n250 ENHANCEDSTATUSCODES")
+			offer := ""
+			if t.server.secured != nil {
+				offer = "250-STARTTLS\r\n"
+			}
+			_, err = t.answer(Hello, "250-smtptest\r\n"+offer+"250 ENHANCEDSTATUSCODES")
+		case "STARTTLS":
+			if err = t.text.PrintfLine("220 2.0.0 go on"); err == nil {
+				t.text = textproto.NewConn(tls.Server(t.conn, t.server.secured))
+			}
 		case "MAIL":
 			_, err = t.answer(From, "250 2.1.0 yes")
 		case "RCPT":

@@ -28,9 +28,9 @@ type given struct {
 	content []byte
 }
 
-// contentOf is a hash of what an event says. Time, schema and extensions are left out: a caller that repeats itself after
-// an error whose outcome it does not know has another clock and another trace, and means the same event. A version that
-// the caller names is a part: the third event of a key is not its fourth.
+// contentOf is a hash of what an event says. Time, schema and extensions are left out: a caller that repeats itself
+// after an error whose outcome it does not know has another clock and another trace, and means the same event. A
+// version that the caller names is a part: the third event of a key is not its fourth.
 func contentOf(e cloudevent.Event) []byte {
 	h := sha256.New()
 	var size [8]byte
@@ -77,9 +77,9 @@ func idConflict(id string) *EventError {
 		"the id "+id+" belongs to an event with another source, type, topic, key, version or payload")
 }
 
-// recordIDsSQL makes the transaction the owner of ids, in their order. Of two transactions the second one waits here until
-// the first has ended, and then sees its row, which a plain select of the same statement would not; in a transaction
-// with an older snapshot it fails with 40001.
+// recordIDsSQL makes the transaction the owner of ids, in their order. Of two transactions the second one waits here
+// until the first has ended, and then sees its row, which a plain select of the same statement would not; in a
+// transaction with an older snapshot it fails with 40001.
 const recordIDsSQL = `
 insert into public.outbox_given_id as g (event_id, content)
 select e.id::uuid, e.content from unnest($1::text[], $2::bytea[]) as e (id, content) order by e.id::uuid

@@ -22,8 +22,9 @@ type Notifier struct {
 }
 
 const (
-	notifySQL   = `select pg_notify('outbox', '')`
-	notifyEvery = 20 * time.Millisecond
+	notifySQL     = `select pg_notify('outbox', '')`
+	notifyEvery   = 20 * time.Millisecond
+	notifyTimeout = 5 * time.Second
 )
 
 // Run notifies until ctx ends; it returns nil. The first commit after a pause is told at once.
@@ -35,7 +36,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		if _, err := n.DB.Exec(ctx, notifySQL); err != nil && ctx.Err() == nil {
+		if err := n.notify(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("notify relays", "error", err)
 		}
 		select {
@@ -44,4 +45,12 @@ func (n *Notifier) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// notify is not cut off by the end of ctx: that would cost the connection.
+func (n *Notifier) notify(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
+	defer cancel()
+	_, err := n.DB.Exec(ctx, notifySQL)
+	return err
 }

@@ -54,7 +54,8 @@ func TypeOf(f func(topic string, msg *message.Message) (string, error)) Publishe
 	return func(a *schemaAdapter) { a.typeOf = f }
 }
 
-// KeyOf names the key: what keeps messages in order. It takes what watermill-kafka's NewWithPartitioningMarshaler takes.
+// KeyOf names the key: what keeps messages in order. It takes what watermill-kafka's NewWithPartitioningMarshaler
+// takes.
 func KeyOf(f func(topic string, msg *message.Message) (string, error)) PublisherOption {
 	return func(a *schemaAdapter) { a.keyOf = f }
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // Selection says what to publish again. What is set must all hold; at least one thing must be set. It selects events:
-// records that are none, such as copies of dead letters ([outbox.Outbox.AddRecord]), go again only if their topic or their ids
-// are asked for. Consumers do not skip such a record for its id, and it fills no gap in a service's events.
+// records that are none, such as copies of dead letters ([outbox.Outbox.AddRecord]), go again only if their topic or
+// their ids are asked for. Consumers do not skip such a record for its id, and it fills no gap in a service's events.
 type Selection struct {
 	From, To     int64     // positions, both included; 0: no bound
 	Since, Until time.Time // business time, Until excluded; zero: no bound. Reads all rows that are kept

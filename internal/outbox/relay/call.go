@@ -14,10 +14,9 @@ import (
 
 // call is one call of Publish.
 type call struct {
-	topic   string
-	events  []*cloudevent.Event
-	records []window.Record
-	index   []int // of the events in the flight
+	topic  string
+	events []*cloudevent.Event
+	index  []int // of the events in the flight
 }
 
 // callsOf groups the records by topic.
@@ -30,8 +29,7 @@ func callsOf(records []window.Record) []*call {
 			at = len(calls)
 			size := len(records) - i
 			calls = append(calls, &call{
-				topic: r.Event.Topic, records: records,
-				events: make([]*cloudevent.Event, 0, size), index: make([]int, 0, size),
+				topic: r.Event.Topic, events: make([]*cloudevent.Event, 0, size), index: make([]int, 0, size),
 			})
 		}
 		calls[at].events = append(calls[at].events, &r.Event)
@@ -65,16 +63,15 @@ func (c *call) publish(ctx context.Context, p message.Publisher, results []error
 
 // publishOneByOne finds the events that the publisher refuses. What an earlier call of it has taken is taken again.
 func (c *call) publishOneByOne(ctx context.Context, p message.Publisher, results []error) {
-	failed := map[window.Key]bool{}
+	failed := map[string]bool{}
 	for i, e := range c.events {
-		key := c.records[c.index[i]].Key()
-		if failed[key] {
+		if failed[e.Key] {
 			results[c.index[i]] = errBehind
 			continue
 		}
 		if err := publishEvents(ctx, p, c.topic, []*cloudevent.Event{e}); err != nil {
 			results[c.index[i]] = err
-			failed[key] = true
+			failed[e.Key] = true
 		}
 	}
 }

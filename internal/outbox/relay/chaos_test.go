@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/operate"
-	"example.com/twinbox/internal/outbox/outboxtest"
 )
 
 // How long TestChaos goes on. `make test-long` asks for more.
@@ -36,7 +35,7 @@ func TestChaos(t *testing.T) {
 	c := &chaos{T: t, o: o, pool: pool, ledger: l}
 	l.Follow(c.misbehave)
 
-	ctx, cancel := context.WithTimeout(t.Context(), *chaosFor+outboxtest.Timeout)
+	ctx, cancel := context.WithTimeout(t.Context(), *chaosFor+testTimeout)
 	defer cancel()
 	var group errgroup.Group
 	group.Go(func() error { // a run in which nothing went wrong proves nothing

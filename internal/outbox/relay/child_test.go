@@ -23,7 +23,6 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/crashtest"
 	"example.com/twinbox/internal/kafkatest"
-	"example.com/twinbox/internal/outbox/outboxtest"
 	"example.com/twinbox/internal/pgtest"
 )
 
@@ -221,7 +220,7 @@ func (c *child) await(t testing.TB) {
 	t.Helper()
 	select {
 	case <-c.done:
-	case <-time.After(outboxtest.Timeout):
+	case <-time.After(testTimeout):
 		require.FailNow(t, "the relay process does not end")
 	}
 }

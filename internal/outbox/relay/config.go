@@ -43,9 +43,9 @@ type Config struct {
 	// while the broker has more partitions already.
 	SpreadKeys func(topics map[string]int32)
 
-	// Published, if set, returns the newest events that the broker holds, with their topics, some hundred of each partition.
-	// It finds a restore of an older state of the database, see package restore; only events that this outbox can have
-	// written belong there. While it fails, nothing is published.
+	// Published, if set, returns the newest events that the broker holds, with their topics, some hundred of each
+	// partition. It finds a restore of an older state of the database, see package restore; only events that this outbox
+	// can have written belong there. While it fails, nothing is published.
 	Published func(context.Context) ([]cloudevent.Event, error)
 	// Wake is [outbox.Outbox.Wake], or nil where nothing is written in this process.
 	Wake <-chan struct{}

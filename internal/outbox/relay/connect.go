@@ -32,7 +32,8 @@ const statementTimeout = 40 * time.Second
 
 const closeTimeout = 2 * time.Second
 
-// connect opens a session, refuses what the algorithm cannot work on with a [*outbox.CheckError], and makes the settings.
+// connect opens a session, refuses what the algorithm cannot work on with a [*outbox.CheckError], and makes the
+// settings.
 func connect(ctx context.Context, open func(context.Context) (*pgx.Conn, error)) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
@@ -119,8 +120,8 @@ func checkTable(ctx context.Context, conn *pgx.Conn, e *outbox.CheckError) error
 		order, xidDefault, cycle, wide, logged, subscribed, row, sequence bool
 		cache, increment                                                  int64
 	)
-	err := conn.QueryRow(ctx, checkTableSQL, window.CursorName).Scan(&order, &xidDefault, &cache, &increment, &cycle, &wide,
-		&logged, &subscribed, &row, &sequence)
+	err := conn.QueryRow(ctx, checkTableSQL, window.CursorName).Scan(
+		&order, &xidDefault, &cache, &increment, &cycle, &wide, &logged, &subscribed, &row, &sequence)
 	if errors.Is(err, pgx.ErrNoRows) {
 		e.RefuseIf(true, "schema", "public.outbox has no column xid or position")
 		return nil

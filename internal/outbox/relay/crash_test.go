@@ -154,7 +154,7 @@ func awaitNoSession(t testing.TB, pool *pgxpool.Pool) {
 	require.Eventually(t, func() bool {
 		return number(t, pool, `select count(*) from pg_stat_activity
 			where datname = current_database() and application_name = 'outbox relay'`) == 0
-	}, outboxtest.Timeout, 5*time.Millisecond, "the dead relay's session ends")
+	}, testTimeout, 5*time.Millisecond, "the dead relay's session ends")
 }
 
 // endLease spares a test the wait for it; TestStoppedLeaderChangesNothing waits.
@@ -180,7 +180,7 @@ func awaitCaughtUpBut(t testing.TB, pool *pgxpool.Pool, held int64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return number(t, pool, passedSQL+` and (select count(*) from outbox_held) = $1`, held) == 1
-	}, outboxtest.Timeout, 5*time.Millisecond, "the backlog is published")
+	}, testTimeout, 5*time.Millisecond, "the backlog is published")
 }
 
 // unrecorded counts the records on the wire that the database does not know to be published; and it must know of none

@@ -12,9 +12,9 @@
 // # Who publishes
 //
 // One relay leads: it holds the lease in the cursor row, on the database's clock. Every change of the cursor repeats
-// the epoch, which a take-over raises, and the generation, which every change raises; a relay that has lost either changes
-// nothing. A call of Publish may take less time than the lease lasts, and is not made unless that much is left for
-// sure. If a leader is stopped in the middle of a call and wakes up after its lease, its records arrive late and
+// the epoch, which a take-over raises, and the generation, which every change raises; a relay that has lost either
+// changes nothing. A call of Publish may take less time than the lease lasts, and is not made unless that much is left
+// for sure. If a leader is stopped in the middle of a call and wakes up after its lease, its records arrive late and
 // twice. They are still in order: both leaders send a key's records in the same order, each from its first unpublished
 // one on, so any record is preceded by those before it, from the one or from the other.
 //

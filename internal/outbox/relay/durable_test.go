@@ -42,7 +42,7 @@ func TestNothingPublishedIsUndoneByAServerCrash(t *testing.T) {
 	server := pgtest.Durable(t)
 	o, pool, l := newOutbox(t), outboxtest.Migrated(t, server.DSN("postgres")), newLedger()
 	r := startRelay(t, testRelayConfig(t, pool, l))
-	require.Eventually(t, r.leads, outboxtest.Timeout, outboxtest.Tick)
+	require.Eventually(t, r.leads, testTimeout, tick)
 	walwriter := int(number(t, pool, `select pid from pg_stat_activity where backend_type = 'walwriter'`))
 	require.NoError(t, syscall.Kill(walwriter, syscall.SIGSTOP))
 	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {

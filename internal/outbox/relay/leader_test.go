@@ -41,7 +41,7 @@ func TestOneRelayLeads(t *testing.T) {
 		}
 	}
 	require.Equal(t, 2, followers)
-	require.Greater(t, testLease, outboxtest.Timeout)
+	require.Greater(t, testLease, testTimeout)
 	relays[leader].stop() // and gives the lease back: nobody waits for its end
 	commit(t, o, pool, event("k0"))
 	l.AwaitDistinct(t, 201)
@@ -107,7 +107,7 @@ func TestALeaderTakesItsOwnLeaseBack(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Lease, cfg.PollMax = time.Hour, time.Second
 	r := startRelay(t, cfg)
-	require.Eventually(t, r.leads, outboxtest.Timeout, outboxtest.Tick)
+	require.Eventually(t, r.leads, testTimeout, tick)
 	_, err := pool.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity
 		where application_name = 'outbox relay' and datname = current_database()`)
 	require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 			c.Point, c.Lease = "", 0
 			startChild(t, c)
 			require.Eventually(t, func() bool { return number(t, pool, `select epoch from outbox_cursor`) > epoch },
-				outboxtest.Timeout, time.Millisecond)
+				testTimeout, time.Millisecond)
 			require.Len(t, takeovers(t, pool), 1)
 			awaitCaughtUp(t, pool)
 			addMany(t, o, pool, 5, 5)
@@ -150,7 +150,7 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 			require.Eventually(t, func() bool { // it notices, and follows
 				return number(t, pool, `select count(*) from pg_stat_activity where datname = current_database()
 					and query like '%lease_until - clock_timestamp()%' and pid <> pg_backend_pid()`) == 1
-			}, outboxtest.Timeout, 5*time.Millisecond)
+			}, testTimeout, 5*time.Millisecond)
 			require.Equal(t, generation, number(t, pool, `select generation from outbox_cursor`))
 			require.Equal(t, epoch+1, number(t, pool, `select epoch from outbox_cursor`))
 			wire, err := readWire(path)
@@ -169,7 +169,7 @@ func TestAFollowerTakesOverWhenTheLeaseEnds(t *testing.T) {
 		update outbox_cursor set epoch = 7, leader = 'dead', lease_until = clock_timestamp() + interval '1 hour'`)
 	require.NoError(t, err)
 	r := startRelay(t, testRelayConfig(t, pool, l))
-	require.Eventually(t, r.follows, outboxtest.Timeout, outboxtest.Tick)
+	require.Eventually(t, r.follows, testTimeout, tick)
 	noteTakeovers(t, pool)
 	commit(t, o, pool, event("k"))
 	_, err = pool.Exec(t.Context(), `update outbox_cursor set lease_until = clock_timestamp() + interval '200 ms'`)
@@ -202,7 +202,7 @@ func takeovers(t testing.TB, pool *pgxpool.Pool) []time.Duration {
 	waited := outboxtest.Column[time.Duration](t, pool, `select waited from public.takeover`)
 	for _, w := range waited {
 		require.GreaterOrEqual(t, w, time.Duration(0), "the lease had not run out")
-		require.Less(t, w, outboxtest.Timeout)
+		require.Less(t, w, testTimeout)
 	}
 	return waited
 }
@@ -213,7 +213,7 @@ func awaitStopped(t testing.TB, c *child) {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(c.Process.Pid, &status, syscall.WUNTRACED|syscall.WNOHANG, nil)
 		return err == nil && pid == c.Process.Pid && status.Stopped()
-	}, outboxtest.Timeout, time.Millisecond)
+	}, testTimeout, time.Millisecond)
 }
 
 // The leader's session is ended from outside again and again: nothing is lost, and what was taken in between is not

@@ -51,7 +51,8 @@ type leadership struct {
 func readLeadership(ctx context.Context, conn *pgx.Conn) (leadership, error) {
 	var l leadership
 	var seconds float64
-	if err := conn.QueryRow(ctx, leadershipSQL, window.CursorName, lockClass).Scan(&l.epoch, &seconds, &l.ended); err != nil {
+	err := conn.QueryRow(ctx, leadershipSQL, window.CursorName, lockClass).Scan(&l.epoch, &seconds, &l.ended)
+	if err != nil {
 		return l, fmt.Errorf("read lease: %w", err)
 	}
 	l.left = time.Duration(seconds * float64(time.Second))

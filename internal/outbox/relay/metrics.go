@@ -71,23 +71,16 @@ func (m *metrics) register(r prometheus.Registerer) error {
 func (m *metrics) observeFlight(f *flight, took time.Duration) {
 	m.seconds.Observe(took.Seconds())
 	m.batch.Observe(float64(len(f.records)))
-	taken, topic := 0, ""
+	taken := map[string]int{}
 	for i, err := range f.results {
-		if t := f.records[i].Event.Topic; t != topic { // rows of a topic come in runs
-			m.addPublished(topic, taken)
-			taken, topic = 0, t
-		}
+		topic := f.records[i].Event.Topic
 		if err == nil {
-			taken++
-			continue
+			taken[topic]++
+		} else {
+			m.failures.WithLabelValues(topic, classOf(err)).Inc()
 		}
-		m.failures.WithLabelValues(topic, classOf(err)).Inc()
 	}
-	m.addPublished(topic, taken)
-}
-
-func (m *metrics) addPublished(topic string, n int) {
-	if n > 0 {
+	for topic, n := range taken {
 		m.published.WithLabelValues(topic).Add(float64(n))
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/operate"
-	"example.com/twinbox/internal/outbox/outboxtest"
 )
 
 // values reads all metrics, those with labels summed up.
@@ -50,11 +49,11 @@ func TestMetricsTellWhatHappens(t *testing.T) {
 	require.NoError(t, err)
 	cfg := testRelayConfig(t, pool, l)
 	registry.MustRegister(collected{operate.NewGauges(pool)})
-	cfg.Registerer, cfg.Patience, cfg.MaintainEvery = registry, time.Minute, outboxtest.Tick
+	cfg.Registerer, cfg.Patience, cfg.MaintainEvery = registry, time.Minute, tick
 	startRelay(t, cfg)
 	until := func(name string, is func(float64) bool) {
 		t.Helper()
-		require.Eventually(t, func() bool { return is(values(t, registry)[name]) }, outboxtest.Timeout, outboxtest.Tick, name)
+		require.Eventually(t, func() bool { return is(values(t, registry)[name]) }, testTimeout, tick, name)
 	}
 
 	until("outbox_relay_leader", func(v float64) bool { return v == 1 })
@@ -112,7 +111,7 @@ func TestEveryInstanceTellsTheSameOfWhatWaits(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Registerer = registry
 	startRelay(t, cfg)
-	require.Eventually(t, func() bool { return gauges()["outbox_relay_lag_events"] == 0 }, outboxtest.Timeout, outboxtest.Tick)
+	require.Eventually(t, func() bool { return gauges()["outbox_relay_lag_events"] == 0 }, testTimeout, tick)
 	got = gauges()
 	require.Equal(t, 1.0, got["outbox_relay_has_leader"])
 	require.Zero(t, got["outbox_relay_oldest_unpublished_seconds"])

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/internal/outbox"
-	"example.com/twinbox/internal/outbox/outboxtest"
 )
 
 // countingDB counts notifications.
@@ -34,10 +33,10 @@ func TestAFollowerWakesTheLeader(t *testing.T) {
 	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
 	cfg.Wake = nil // nothing is written where it leads
 	leader := startRelay(t, cfg)
-	require.Eventually(t, leader.leads, outboxtest.Timeout, time.Millisecond)
+	require.Eventually(t, leader.leads, testTimeout, time.Millisecond)
 	cfg.Wake = o.Wake()
 	follower := startRelay(t, cfg)
-	require.Eventually(t, follower.follows, outboxtest.Timeout, time.Millisecond)
+	require.Eventually(t, follower.follows, testTimeout, time.Millisecond)
 	for n := range 3 {
 		commit(t, o, pool, event("k"))
 		o.Committed()
@@ -53,11 +52,11 @@ func TestALeaderAtRestHearsTheEndOfItsSession(t *testing.T) {
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
 	r := startRelay(t, cfg)
-	require.Eventually(t, r.leads, outboxtest.Timeout, time.Millisecond)
+	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
 	endLeadersSession(t, pool)
 	require.Eventually(t, func() bool {
 		return number(t, pool, `select epoch from outbox_cursor`) == 2
-	}, outboxtest.Timeout, time.Millisecond)
+	}, testTimeout, time.Millisecond)
 }
 
 // A relay that listens and is told nothing polls on the same session, again and again.
@@ -67,7 +66,7 @@ func TestALeaderThatIsToldNothingPolls(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Listen = true
 	r := startRelay(t, cfg)
-	require.Eventually(t, r.leads, outboxtest.Timeout, time.Millisecond)
+	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
 	for n := range 5 {
 		commit(t, o, pool, event("k"))
 		l.AwaitDistinct(t, n+1)
@@ -82,7 +81,7 @@ func TestNotifierWakesAnotherProcess(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
 	r := startRelay(t, cfg)
-	require.Eventually(t, r.leads, outboxtest.Timeout, time.Millisecond)
+	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
 	db := &countingDB{Pool: pool}
 	ctx, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group

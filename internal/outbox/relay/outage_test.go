@@ -9,8 +9,6 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/internal/outbox/outboxtest"
 )
 
 // How long the broker is down in TestRelayOutlivesALongOutage. `make test-long` asks for minutes.
@@ -28,7 +26,7 @@ func TestRelayOutlivesALongOutage(t *testing.T) {
 	r := startRelay(t, cfg)
 	addMany(t, o, pool, 50, 7)
 	l.AwaitDistinct(t, 50)
-	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, outboxtest.Timeout, outboxtest.Tick)
+	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, tick)
 
 	l.Follow(func(int, string, []*message.Message) error { return errors.New("no broker") })
 	outage, cancel := context.WithTimeout(t.Context(), *outageFor)
@@ -40,7 +38,7 @@ func TestRelayOutlivesALongOutage(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { // by now, unless the machine was busy with something else
 		return r.unwell(t, "no broker") && number(t, pool, `select count(*) from outbox_parked`) > 0
-	}, outboxtest.Timeout, outboxtest.Tick)
+	}, testTimeout, tick)
 
 	l.Follow(nil)
 	requireAll(t, pool, l.AwaitDistinct(t, events))
@@ -49,6 +47,6 @@ func TestRelayOutlivesALongOutage(t *testing.T) {
 	require.Len(t, wire, events, "nothing is sent twice: nothing was taken in vain")
 	require.Eventually(t, func() bool {
 		return r.Healthy(t.Context()) == nil && number(t, pool, `select count(*) from outbox_parked`) == 0
-	}, outboxtest.Timeout, outboxtest.Tick)
+	}, testTimeout, tick)
 	require.Equal(t, int64(1), number(t, pool, `select epoch from outbox_cursor`), "nobody else had to lead")
 }

@@ -43,7 +43,7 @@ func awaitParked(t testing.TB, pool *pgxpool.Pool, held int64) operate.ParkedKey
 		var err error
 		keys, err = operate.Parked(t.Context(), pool, 10)
 		return err == nil && len(keys) == 1 && keys[0].Held == held
-	}, outboxtest.Timeout, 2*time.Millisecond, "one parked key with %d held rows", held)
+	}, testTimeout, 2*time.Millisecond, "one parked key with %d held rows", held)
 	return keys[0]
 }
 
@@ -66,7 +66,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	awaitParked(t, pool, 3)
 	require.Eventually(t, func() bool {
 		return number(t, pool, `select (win is null and head = 6)::int::bigint from outbox_cursor`) == 1
-	}, outboxtest.Timeout, 2*time.Millisecond, "the parked key keeps no window open")
+	}, testTimeout, 2*time.Millisecond, "the parked key keeps no window open")
 
 	r.stop()
 	startRelay(t, cfg)
@@ -75,7 +75,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	awaitParked(t, pool, 4)
 
 	require.NoError(t, operate.Release(t.Context(), pool, testTopic, "bad"), "in vain: it fails again")
-	require.Eventually(t, func() bool { return awaitParked(t, pool, 4).Attempts > 1 }, outboxtest.Timeout, 2*time.Millisecond)
+	require.Eventually(t, func() bool { return awaitParked(t, pool, 4).Attempts > 1 }, testTimeout, 2*time.Millisecond)
 
 	l.Follow(nil)
 	require.NoError(t, operate.Release(t.Context(), pool, testTopic, "bad"))
@@ -85,7 +85,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	requireAll(t, pool, wire)
 	require.Eventually(t, func() bool {
 		return number(t, pool, `select count(*) from outbox_parked`)+number(t, pool, `select count(*) from outbox_held`) == 0
-	}, outboxtest.Timeout, 2*time.Millisecond)
+	}, testTimeout, 2*time.Millisecond)
 	require.ErrorIs(t, operate.Release(t.Context(), pool, testTopic, "bad"), operate.ErrNotParked)
 }
 
@@ -110,7 +110,7 @@ func TestDiscardGivesUpOneRecord(t *testing.T) {
 
 	// It was never published, and is not published after its successors either.
 	require.Eventually(t, func() bool { return number(t, pool, `select count(*) from outbox_held`) == 0 },
-		outboxtest.Timeout, outboxtest.Tick)
+		testTimeout, tick)
 	n, err := operate.Republish(t.Context(), pool, outboxtest.ContextLedger{Ledger: l}, operate.Selection{From: 1})
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
@@ -140,7 +140,7 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return number(t, pool, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock' and query like '%outbox_held%'`) == 1
-	}, outboxtest.Timeout, outboxtest.Tick)
+	}, testTimeout, tick)
 	taken := records("k")
 	taken[0].Event.Topic, taken[0].Position = testTopic, added[0].Position
 	require.NoError(t, deleteHeld(t.Context(), leader, taken))
@@ -160,7 +160,7 @@ func TestDiscardOfTheLastRowReleasesTheKey(t *testing.T) {
 	l.Follow(nil)
 	require.NoError(t, operate.Discard(t.Context(), pool, testTopic, "bad", added[0].Position))
 	require.Eventually(t, func() bool { return number(t, pool, `select count(*) from outbox_parked`) == 0 },
-		outboxtest.Timeout, outboxtest.Tick)
+		testTimeout, tick)
 	commit(t, o, pool, event("bad"))
 	l.AwaitDistinct(t, 1)
 }
@@ -174,12 +174,12 @@ func TestARelayIsWellWhoseBrokerOnlyRefuses(t *testing.T) {
 	cfg.PublishTimeout, cfg.MaxSilence = 100*time.Millisecond, 200*time.Millisecond
 	r := startRelay(t, cfg)
 	commit(t, o, pool, event("bad"))
-	require.Eventually(t, func() bool { return r.unwell(t, "no broker") }, outboxtest.Timeout, outboxtest.Tick)
+	require.Eventually(t, func() bool { return r.unwell(t, "no broker") }, testTimeout, tick)
 	l.Follow(refuseKeys(&permanentError{Reason: "too large"}, "bad"))
 	require.Eventually(t, func() bool {
 		return number(t, pool, `select count(*) from outbox_parked where permanent`) == 1
-	}, outboxtest.Timeout, outboxtest.Tick)
-	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, outboxtest.Timeout, outboxtest.Tick)
+	}, testTimeout, tick)
+	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, tick)
 }
 
 // All that is written is of keys that are set aside, without a pause in which the relay would find nothing new. That is
@@ -277,7 +277,8 @@ func TestParkedKeysHoldUpTheOthersForATenthOfTheTime(t *testing.T) {
 	now := time.Now()
 	due := window.Page{Records: make([]window.Record, 10), More: true}
 	require.Equal(t, now, p.nextFlush(now, time.Minute, 10, due), "all taken, more waits")
-	require.Equal(t, now.Add(flushEvery), p.nextFlush(now, time.Minute, 10, window.Page{Records: due.Records}), "all taken")
+	all := window.Page{Records: due.Records}
+	require.Equal(t, now.Add(flushEvery), p.nextFlush(now, time.Minute, 10, all), "all taken")
 	require.Equal(t, now.Add(flushEvery), p.nextFlush(now, time.Millisecond, 0, due), "failed at once")
 	require.Equal(t, now.Add(90*time.Second), p.nextFlush(now, 10*time.Second, 0, due), "failed slowly")
 	require.Equal(t, now.Add(90*time.Second), p.nextFlush(now, 10*time.Second, 9, due), "some failed slowly")
@@ -304,7 +305,7 @@ func TestASlowlyFailingPartitionDelaysTheOthersLittle(t *testing.T) {
 	})
 	commit(t, o, pool, event("slow"))
 	startRelay(t, cfg)
-	require.Eventually(t, func() bool { return attempts.Load() >= 2 }, outboxtest.Timeout, time.Millisecond)
+	require.Eventually(t, func() bool { return attempts.Load() >= 2 }, testTimeout, time.Millisecond)
 	before, began := attempts.Load(), time.Now()
 	for i := range 50 {
 		commit(t, o, pool, event("quick"))

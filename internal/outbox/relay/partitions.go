@@ -24,10 +24,10 @@ type tablePartitions struct {
 	maintainedAt time.Time
 }
 
-// partition is a range of positions: from lower to upper, upper not included.
+// partition is a range of positions: from Lower to Upper, Upper not included.
 type partition struct {
-	name         string
-	lower, upper int64
+	Name         string
+	Lower, Upper int64
 }
 
 // maxChanges bounds how many partitions are created at a time, and how many dropped: the relay has events to publish.
@@ -39,51 +39,33 @@ func (t *tablePartitions) isDue() bool { return time.Since(t.maintainedAt) >= t.
 func (t *tablePartitions) maintain(ctx context.Context) error {
 	t.maintainedAt = time.Now()
 	return t.session.do(ctx, func(ctx context.Context) error {
-		partitions, err := t.list(ctx)
-		if err != nil {
+		if err := t.createAhead(ctx); err != nil {
 			return err
 		}
-		if err := t.createAhead(ctx, partitions); err != nil {
-			return err
-		}
-		if err := t.dropPublished(ctx, partitions); err != nil {
+		if err := t.dropPublished(ctx); err != nil {
 			return err
 		}
 		return t.forgetIDs(ctx)
 	})
 }
 
-const headSQL = `select coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0)`
-
 const partitionsSQL = `
-select p.relname, bound[1]::bigint, bound[2]::bigint
+select p.relname, bound[1]::bigint as lower, bound[2]::bigint as upper
 from pg_inherits i
 join pg_class p on p.oid = i.inhrelid
 join pg_namespace n on n.oid = p.relnamespace and n.nspname = 'public'
 cross join lateral regexp_match(pg_get_expr(p.relpartbound, p.oid),
     'FROM \(''?(-?\d+)''?\) TO \(''?(-?\d+)''?\)') as bound
-where i.inhparent = 'public.outbox'::regclass and bound is not null
-order by 3`
+where i.inhparent = 'public.outbox'::regclass and bound is not null`
 
-func (t *tablePartitions) list(ctx context.Context) ([]partition, error) {
-	rows, _ := t.session.conn.Query(ctx, partitionsSQL)
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p partition, err error) {
-		return p, row.Scan(&p.name, &p.lower, &p.upper)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list partitions: %w", err)
-	}
-	return list, nil
-}
+const roomSQL = `
+select coalesce(max(upper), 1), coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0)
+from (` + partitionsSQL + `) p`
 
-func (t *tablePartitions) createAhead(ctx context.Context, existing []partition) error {
-	upper := int64(1)
-	if n := len(existing); n > 0 {
-		upper = existing[n-1].upper
-	}
-	var head int64
-	if err := t.session.conn.QueryRow(ctx, headSQL).Scan(&head); err != nil {
-		return fmt.Errorf("read sequence head: %w", err)
+func (t *tablePartitions) createAhead(ctx context.Context) error {
+	var upper, head int64
+	if err := t.session.conn.QueryRow(ctx, roomSQL).Scan(&upper, &head); err != nil {
+		return fmt.Errorf("read room in partitions: %w", err)
 	}
 	room := t.cfg.PartitionSize * int64(t.cfg.PartitionsAhead)
 	for n := 0; upper-head <= room && n < maxChanges; n++ {
@@ -108,51 +90,37 @@ func (t *tablePartitions) create(ctx context.Context, lower, upper int64) error 
 }
 
 const notePublishedSQL = `
-insert into public.outbox_partition (upper_bound) select unnest($1::bigint[])
+insert into public.outbox_partition (upper_bound)
+select upper from (` + partitionsSQL + `) p where upper <= $1
 on conflict do nothing`
 
 // expiredSQL keeps a partition in which a parked key has rows, and passes over notes of partitions that were taken away
 // by hand.
 const expiredSQL = `
-select upper_bound from public.outbox_partition p
-where published_at < clock_timestamp() - $1 * interval '1 microsecond' and upper_bound = any ($3)
-    and not exists (select from public.outbox_held h where h.position < p.upper_bound
-        and h.position >= (select min(lower) from unnest($2::bigint[], $3::bigint[]) as x (lower, upper)
-            where x.upper = p.upper_bound))
-order by 1 limit $4`
+select p.*
+from (` + partitionsSQL + `) p
+join public.outbox_partition note on note.upper_bound = p.upper
+where p.upper <= $1 and note.published_at < clock_timestamp() - $2 * interval '1 microsecond'
+    and not exists (select from public.outbox_held h where h.position >= p.lower and h.position < p.upper)
+order by p.upper limit $3`
 
-// dropPublished drops whole partitions, which costs no vacuum. One whose end is not above that position
-// is wholly published.
-func (t *tablePartitions) dropPublished(ctx context.Context, partitions []partition) error {
+// dropPublished drops whole partitions, which costs no vacuum. One whose end is not above the window's position is
+// wholly published.
+func (t *tablePartitions) dropPublished(ctx context.Context) error {
 	published := t.window.PublishedTo()
-	byUpper := map[int64]partition{}
-	var lowers, uppers []int64
-	for _, p := range partitions {
-		if p.upper <= published {
-			byUpper[p.upper] = p
-			lowers, uppers = append(lowers, p.lower), append(uppers, p.upper)
-		}
-	}
-	if len(uppers) == 0 {
-		return nil
-	}
-	if _, err := t.session.conn.Exec(ctx, notePublishedSQL, uppers); err != nil {
+	if _, err := t.session.conn.Exec(ctx, notePublishedSQL, published); err != nil {
 		return fmt.Errorf("note published partitions: %w", err)
 	}
-	rows, _ := t.session.conn.Query(ctx, expiredSQL, t.cfg.Retention.Microseconds(), lowers, uppers, maxChanges)
-	expired, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	rows, _ := t.session.conn.Query(ctx, expiredSQL, published, t.cfg.Retention.Microseconds(), maxChanges)
+	expired, err := pgx.CollectRows(rows, pgx.RowToStructByPos[partition])
 	if err != nil {
 		return fmt.Errorf("find expired partitions: %w", err)
 	}
-	for _, upper := range expired {
-		p, ok := byUpper[upper]
-		if !ok {
-			continue
-		}
+	for _, p := range expired {
 		err := t.drop(ctx, p)
 		if isBusy(err) { // the others would wait as long each, for the same lock
 			t.metrics.neglected.Inc()
-			t.log.Warn("partition not dropped, the outbox is in use", "from", p.lower)
+			t.log.Warn("partition not dropped, the outbox is in use", "from", p.Lower)
 			return nil
 		}
 		if err != nil {
@@ -168,10 +136,10 @@ const dropPartitionSQL = `select public.outbox_drop_partition($1)`
 // that is open for longer only puts it off.
 func (t *tablePartitions) drop(ctx context.Context, p partition) error {
 	fault.Here("relay.partition.before_drop")
-	if err := t.change(ctx, `set local lock_timeout = '200ms'`, dropPartitionSQL, p.name); err != nil {
-		return fmt.Errorf("drop partition from %d: %w", p.lower, err)
+	if err := t.change(ctx, `set local lock_timeout = '200ms'`, dropPartitionSQL, p.Name); err != nil {
+		return fmt.Errorf("drop partition from %d: %w", p.Lower, err)
 	}
-	t.log.Info("partition dropped", "from", p.lower, "to", p.upper)
+	t.log.Info("partition dropped", "from", p.Lower, "to", p.Upper)
 	return nil
 }
 

@@ -33,7 +33,8 @@ func TestDumpAndRestoreIntoAnotherCluster(t *testing.T) {
 	require.Len(t, wire, 93)
 }
 
-// copyOutbox copies the outbox's tables and the sequence's value, as a dump does: rows with their stored transaction ids.
+// copyOutbox copies the outbox's tables and the sequence's value, as a dump does: rows with their stored transaction
+// ids.
 func copyOutbox(t testing.TB, from, to *pgxpool.Pool) {
 	t.Helper()
 	source, target := acquireConn(t, from).PgConn(), acquireConn(t, to).PgConn()

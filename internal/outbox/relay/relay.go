@@ -211,7 +211,7 @@ func (r *Relay) mayLead(before, seen leadership) bool {
 func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) error {
 	waiting, stop := context.WithTimeout(ctx, d)
 	defer stop()
-	notifier := outbox.Notifier{DB: detached{conn}, Log: r.log}
+	notifier := outbox.Notifier{DB: conn, Log: r.log}
 	if r.cfg.Listen {
 		notifier.Wake = r.cfg.Wake
 	}
@@ -224,7 +224,8 @@ func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) err
 // Healthy is for a readiness check. It fails if the relay does not run, while it publishes nothing because an operator
 // has to act (see [Config.Topics] and [Relay.Restored]), or if for [Config.MaxSilence] nothing has moved although there
 // was something to publish, rows of keys that were set aside included, or it was not even known whether there was: the
-// broker is down, the publisher hangs, the database cannot be reached, no relay leads. It needs no connection of its own.
+// broker is down, the publisher hangs, the database cannot be reached, no relay leads. It needs no connection of its
+// own.
 func (r *Relay) Healthy(context.Context) error { return r.health.check() }
 
 // Restored is not nil while the relay of this process knows of a restore that is not confirmed.

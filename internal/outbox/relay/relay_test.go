@@ -13,7 +13,6 @@ import (
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/outbox/operate"
-	"example.com/twinbox/internal/outbox/outboxtest"
 )
 
 func TestRelayPublishesInOrder(t *testing.T) {
@@ -42,7 +41,7 @@ func TestRelayWakesUpAfterACommit(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Wake, cfg.PollMin, cfg.PollMax, cfg.Lease = o.Wake(), time.Hour, time.Hour, 4*time.Hour
 	r := startRelay(t, cfg)
-	require.Eventually(t, r.leads, outboxtest.Timeout, time.Millisecond)
+	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
 	for i := range 5 {
 		commit(t, o, pool, event("k"))
 		o.Committed()
@@ -143,12 +142,12 @@ func TestRelayIsUnhealthyWhenNothingMoves(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Patience, cfg.PublishTimeout, cfg.MaxSilence = time.Minute, 100*time.Millisecond, 200*time.Millisecond
 	r := startRelay(t, cfg)
-	require.Eventually(t, r.leads, outboxtest.Timeout, time.Millisecond)
-	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, outboxtest.Timeout, time.Millisecond)
+	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
+	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, time.Millisecond)
 	commit(t, o, pool, event("k"))
-	require.Eventually(t, func() bool { return r.unwell(t, "no broker") }, outboxtest.Timeout, outboxtest.Tick)
+	require.Eventually(t, func() bool { return r.unwell(t, "no broker") }, testTimeout, tick)
 	l.Follow(nil)
-	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, outboxtest.Timeout, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, 5*time.Millisecond)
 	r.stop()
 	require.ErrorContains(t, r.Healthy(t.Context()), "does not run")
 }
@@ -170,7 +169,7 @@ func TestRelayWaitsForALatePublisher(t *testing.T) {
 	cfg.PublishTimeout, cfg.Lease = 30*time.Millisecond, time.Second
 	cfg.BatchSize = 10
 	r := startRelay(t, cfg)
-	require.Eventually(t, func() bool { return errors.Is(r.lastError(), errPublishTimeout) }, outboxtest.Timeout, outboxtest.Tick)
+	require.Eventually(t, func() bool { return errors.Is(r.lastError(), errPublishTimeout) }, testTimeout, tick)
 	require.NoError(t, r.Healthy(t.Context()))
 	require.Equal(t, 1, l.CallCount())
 	close(release)

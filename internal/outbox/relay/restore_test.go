@@ -13,7 +13,6 @@ import (
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/outbox"
-	"example.com/twinbox/internal/outbox/outboxtest"
 	"example.com/twinbox/internal/outbox/restore"
 )
 
@@ -61,9 +60,9 @@ func TestADatabaseThatKnowsLessThanTheBrokerPublishesNothing(t *testing.T) {
 		onBroker("k", 3), onBroker("gone", 1), onBroker("k", 4), onBroker("k", 4), onBroker("other", 1),
 	}
 	cfg := testRelayConfig(t, pool, l)
-	cfg.Published, cfg.ConfirmEvery = holding(&asked, lost...), outboxtest.Tick
+	cfg.Published, cfg.ConfirmEvery = holding(&asked, lost...), tick
 	r := startRelay(t, cfg)
-	require.Eventually(t, func() bool { return r.Restored() != nil }, outboxtest.Timeout, outboxtest.Tick)
+	require.Eventually(t, func() bool { return r.Restored() != nil }, testTimeout, tick)
 	require.ErrorContains(t, r.Healthy(t.Context()), "publishes nothing: outbox refuses to work: restored: "+testTopic+
 		" holds version 3 of key k, this database knows 2; 3 more events are like it")
 	require.Equal(t, restore.CodeRestored, problemOf(t, pool), "nobody is to write in the meantime")
@@ -75,7 +74,7 @@ func TestADatabaseThatKnowsLessThanTheBrokerPublishesNothing(t *testing.T) {
 	require.Zero(t, l.CallCount(), "nothing was sent")
 
 	r = startRelay(t, cfg) // another process: the database remembers
-	require.Eventually(t, func() bool { return r.Restored() != nil }, outboxtest.Timeout, outboxtest.Tick)
+	require.Eventually(t, func() bool { return r.Restored() != nil }, testTimeout, tick)
 	require.EqualValues(t, 1, asked.Load())
 
 	var adopted []int64
@@ -140,7 +139,7 @@ func TestNothingIsPublishedWhileTheBrokerCannotBeAsked(t *testing.T) {
 	startServer(t, pool)
 	var up atomic.Bool
 	cfg := testRelayConfig(t, pool, l)
-	cfg.ConfirmEvery = outboxtest.Tick
+	cfg.ConfirmEvery = tick
 	refused := make(chan struct{}, 1000)
 	cfg.Published = func(context.Context) ([]cloudevent.Event, error) {
 		if up.Load() {
@@ -156,7 +155,7 @@ func TestNothingIsPublishedWhileTheBrokerCannotBeAsked(t *testing.T) {
 	for range 3 {
 		select {
 		case <-refused:
-		case <-time.After(outboxtest.Timeout):
+		case <-time.After(testTimeout):
 			require.Fail(t, "it is asked again")
 		}
 	}

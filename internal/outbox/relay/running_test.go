@@ -11,8 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/internal/outbox/outboxtest"
 )
 
 type testWriter struct{ t testing.TB }
@@ -69,7 +67,7 @@ func startRelayOf(t testing.TB, r *Relay) running {
 		select {
 		case err := <-result:
 			require.NoError(t, err)
-		case <-time.After(outboxtest.Timeout):
+		case <-time.After(testTimeout):
 			require.FailNow(t, "the relay does not stop")
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/cloudevent"
-	"example.com/twinbox/internal/outbox/outboxtest"
 	"example.com/twinbox/internal/outbox/window"
 )
 
@@ -50,7 +49,7 @@ func TestPublishContextGetsTheTimeout(t *testing.T) {
 			return context.Cause(ctx)
 		})}
 	f := s.launch(t.Context(), records("a", "b"))
-	require.NoError(t, f.waitFor(t.Context(), outboxtest.Timeout))
+	require.NoError(t, f.waitFor(t.Context(), testTimeout))
 	require.ErrorIs(t, f.results[0], errPublishTimeout)
 	require.ErrorIs(t, f.results[1], errPublishTimeout)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // session is the connection of a relay that leads, and the lease that it keeps on it.
@@ -36,12 +35,12 @@ func (s *session) renew(ctx context.Context) error {
 	return s.do(ctx, func(ctx context.Context) error { return s.term.renew(ctx, s.conn) })
 }
 
-// proveAfter is how old the last sign of the session may be when something is sent. It is shorter than returnGrace, so a
-// leader that lives sends nothing more when a follower takes over after its session; a call may be under way.
+// proveAfter is how old the last sign of the session may be when something is sent. It is shorter than returnGrace, so
+// a leader that lives sends nothing more when a follower takes over after its session; a call may be under way.
 const proveAfter = 60 * time.Millisecond
 
-// secure makes sure that the lease outlasts the flight to come, and that the session has not ended meanwhile: a follower
-// may have taken over, since the leader's lock ends with the session.
+// secure makes sure that the lease outlasts the flight to come, and that the session has not ended meanwhile: a
+// follower may have taken over, since the leader's lock ends with the session.
 func (s *session) secure(ctx context.Context) error {
 	if s.term.left() >= s.need {
 		if time.Since(s.answered) < proveAfter {
@@ -93,15 +92,4 @@ func (s *session) awaitCommit(ctx context.Context, wake <-chan struct{}, d time.
 		return here, nil
 	}
 	return false, fmt.Errorf("wait for notifications: %w", err)
-}
-
-// detached is a connection whose statements no shutdown cuts off.
-type detached struct{ conn *pgx.Conn }
-
-func (d detached) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
-	err = withTimeout(ctx, func(ctx context.Context) error {
-		tag, err = d.conn.Exec(ctx, sql, args...)
-		return err
-	})
-	return tag, err
 }

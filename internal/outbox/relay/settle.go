@@ -22,14 +22,14 @@ func (l *leader) settle(ctx context.Context, f *flight, out *outcome) error {
 			l.patience.takenAt = time.Now()
 			l.health.markWell(stateLeading)
 		}
-		failed = l.parkRefused(failed, attempt, out)
-		if len(failed) == 0 {
+		if failed = l.setAside(failed, attempt, false, out); len(failed) == 0 {
 			return nil
 		}
 		l.noteFailure(failed[0].err, taken)
 		l.cfg.Destination.Report(failed[0].err)
 		if !l.cfg.Destination.Down() && l.patience.isOver(attempt, time.Since(began), taken) {
-			l.parkFailing(failed, attempt, out)
+			l.patience.parkedAt = time.Now()
+			l.setAside(failed, attempt, true, out)
 			return nil
 		}
 		if err := l.backOff(ctx, attempt, failed); err != nil {
@@ -70,37 +70,25 @@ func (l *leader) backOff(ctx context.Context, attempt int, failed []failure) err
 	return l.session.secure(ctx)
 }
 
-// parkRefused parks the keys of records that will never be taken and returns the failures of other keys.
-func (l *leader) parkRefused(failed []failure, attempt int, out *outcome) []failure {
-	if !slices.ContainsFunc(failed, func(x failure) bool { return isPermanent(x.err) }) {
-		return failed
-	}
+// setAside parks the keys of records that will never be taken, or of all, to be tried again later. It returns the
+// failures of keys that are not parked.
+func (l *leader) setAside(failed []failure, attempt int, all bool, out *outcome) []failure {
 	for _, x := range failed {
-		if isPermanent(x.err) {
+		if isPermanent(x.err) || all && !l.parked.has(x.Key()) {
 			l.park(x, attempt, out)
 		}
 	}
 	return slices.DeleteFunc(failed, func(x failure) bool {
-		if l.parked.has(x.Key()) {
-			out.held = append(out.held, x.Record)
-			return true
+		if !l.parked.has(x.Key()) {
+			return false
 		}
-		return false
+		out.held = append(out.held, x.Record)
+		return true
 	})
 }
 
-// parkFailing sets the keys of the failures aside, to be tried again later.
-func (l *leader) parkFailing(failed []failure, attempt int, out *outcome) {
-	l.patience.parkedAt = time.Now()
-	for _, x := range failed {
-		if !l.parked.has(x.Key()) {
-			l.park(x, attempt, out)
-		}
-		out.held = append(out.held, x.Record)
-	}
-}
-
-// park sets a failure's key aside: at once, so that nothing of it is sent any more, and with the outcome in the database.
+// park sets a failure's key aside: at once, so that nothing of it is sent any more, and with the outcome in the
+// database.
 func (l *leader) park(x failure, attempts int, out *outcome) {
 	if slices.ContainsFunc(out.parked, func(p parking) bool { return p.key == x.Key() }) {
 		return // its first failure is the reason
@@ -122,9 +110,10 @@ type patience struct {
 	parkedAt time.Time // a key was set aside
 }
 
-// isOver: if others were taken, or have been since the last key was set aside, the broker works and only some keys fail.
-// A few attempts are enough then, or a single one of a publisher that tries for long itself. Otherwise every new key of
-// a partition that is down would hold up all others. If nothing is taken, waiting holds up no other key, for a while.
+// isOver: if others were taken, or have been since the last key was set aside, the broker works and only some keys
+// fail. A few attempts are enough then, or a single one of a publisher that tries for long itself. Otherwise every new
+// key of a partition that is down would hold up all others. If nothing is taken, waiting holds up no other key, for a
+// while.
 func (p *patience) isOver(attempt int, since time.Duration, taken bool) bool {
 	works := taken || p.takenAt.After(p.parkedAt) && !p.parkedAt.IsZero()
 	if works {

@@ -11,7 +11,11 @@ import (
 	"example.com/twinbox/internal/outbox/window"
 )
 
-const testTopic = outboxtest.Topic
+const (
+	testTopic   = outboxtest.Topic
+	testTimeout = outboxtest.Timeout
+	tick        = outboxtest.Tick
+)
 
 type (
 	entry          = outboxtest.Entry

@@ -11,8 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/internal/outbox/outboxtest"
 )
 
 // leaderLockSQL finds the session that holds the lock of the present epoch.
@@ -37,7 +35,7 @@ func TestAKilledLeaderIsReplacedBeforeItsLeaseEnds(t *testing.T) {
 	awaitCaughtUp(t, pool)
 	l := newLedger()
 	r := startRelay(t, testRelayConfig(t, pool, l))
-	require.Eventually(t, r.follows, outboxtest.Timeout, outboxtest.Tick)
+	require.Eventually(t, r.follows, testTimeout, tick)
 	require.NoError(t, leader.Process.Kill())
 	killed := time.Now()
 	commit(t, o, pool, event("k"))
@@ -89,7 +87,7 @@ func TestALeaseIsWaitedForUnlessItsLeaderHeldTheLock(t *testing.T) {
 	require.Eventually(t, func() bool {
 		seen, err := readLeadership(t.Context(), follower)
 		return err == nil && seen.ended
-	}, outboxtest.Timeout, outboxtest.Tick)
+	}, testTimeout, tick)
 	requireSeen(1, true)
 
 	// The statement with which a relay of an earlier release takes over.
@@ -155,7 +153,7 @@ func TestALeaderWithoutItsSessionSendsNothingMore(t *testing.T) {
 			follower.AwaitDistinct(t, 40)
 			awaitCaughtUp(t, pool)
 			close(land)
-			require.Eventually(t, old.follows, outboxtest.Timeout, outboxtest.Tick)
+			require.Eventually(t, old.follows, testTimeout, tick)
 			wire, _ := l.Snapshot()
 			requireAll(t, pool, wire)
 			followers, _ := follower.Snapshot()
@@ -209,7 +207,7 @@ func TestAStopBetweenSessionsGivesTheLeaseBack(t *testing.T) {
 		return dial(t, pool)(ctx)
 	}
 	r := startRelay(t, cfg)
-	require.Eventually(t, r.leads, outboxtest.Timeout, outboxtest.Tick)
+	require.Eventually(t, r.leads, testTimeout, tick)
 	away.Store(true)
 	endSessions(t, pool)
 	<-tried

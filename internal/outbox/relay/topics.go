@@ -51,7 +51,12 @@ func (c *topicCheck) check(ctx context.Context) error {
 		return err
 	}
 	c.cfg.SpreadKeys(recorded)
-	return compareTopics(recorded, c.counts)
+	var e outbox.CheckError
+	for _, topic := range slices.Sorted(maps.Keys(c.counts)) {
+		e.RefuseIf(c.counts[topic] != recorded[topic], codePartitionCount,
+			fmt.Sprintf("%s has %d partitions, its keys are spread over %d", topic, c.counts[topic], recorded[topic]))
+	}
+	return e.Err()
 }
 
 const recordTopicsSQL = `
@@ -82,14 +87,4 @@ func recordTopics(ctx context.Context, conn *pgx.Conn, found map[string]int32) (
 		return nil, fmt.Errorf("record topics: %w", err)
 	}
 	return recorded, nil
-}
-
-// compareTopics refuses what is not as it was recorded.
-func compareTopics(recorded, found map[string]int32) error {
-	var e outbox.CheckError
-	for _, topic := range slices.Sorted(maps.Keys(found)) {
-		e.RefuseIf(found[topic] != recorded[topic], codePartitionCount,
-			fmt.Sprintf("%s has %d partitions, its keys are spread over %d", topic, found[topic], recorded[topic]))
-	}
-	return e.Err()
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/outbox/operate"
-	"example.com/twinbox/internal/outbox/outboxtest"
 )
 
 // topicsOf is a broker's answer, and over how many partitions the publisher was told to spread keys.
@@ -54,7 +53,7 @@ func (o *topicsOf) watch(cfg *Config) {
 
 func requireEventually(t *testing.T, condition func() bool) {
 	t.Helper()
-	require.Eventually(t, condition, outboxtest.Timeout, time.Millisecond)
+	require.Eventually(t, condition, testTimeout, time.Millisecond)
 }
 
 // A topic that gets more partitions while the relay leads, or while no relay runs, stops publishing and nothing else:

@@ -2,8 +2,8 @@
 //
 // A restore gives numbers out a second time: an older state of the database has forgotten events that it has published,
 // and the next event of such a key gets the number of one that consumers have applied. They would skip it as stale.
-// Nothing in the database can tell, so the only witness outside is asked: the broker. If it holds an event with a higher
-// number than its key has here, the database went back.
+// Nothing in the database can tell, so the only witness outside is asked: the broker. If it holds an event with a
+// higher number than its key has here, the database went back.
 //
 // That is asked when a relay begins to lead and the server has been started, or the cursor's table been written anew,
 // since it was asked last. It covers a base backup with and without recovery, on the same timeline and on another, a
@@ -170,7 +170,8 @@ update public.outbox_cursor set restored = null, compared = ` + incarnation + ` 
 // says, in the order of each key's versions, and the key's next number is the one after it. So consumers see no number
 // twice and no gap. Then the relay publishes again, within a second. It returns how many events were adopted.
 //
-// Call it with what [Lost] finds among all that the broker holds, while there are no writers: [CheckWriters] keeps services from writing.
+// Call it with what [Lost] finds among all that the broker holds, while there are no writers: [CheckWriters] keeps
+// services from writing.
 func Confirm(
 	ctx context.Context, tx pgx.Tx, lost []cloudevent.Event, adopt func(context.Context, pgx.Tx, cloudevent.Event) error,
 ) (adopted int, err error) {

@@ -1,8 +1,9 @@
 // Package window says which committed rows of the outbox are to be published next, in which order, and records how far
 // they are. It knows nothing of publishing.
 //
-// Invariant: every committed row is in exactly one window, and of two rows of a key the one with the lower version is in
-// the earlier window, or before the other in the same one. It holds whatever commits when, and whenever a reader ends.
+// Invariant: every committed row is in exactly one window, and of two rows of a key the one with the lower version is
+// in the earlier window, or before the other in the same one. It holds whatever commits when, and whenever a reader
+// ends.
 //
 // # The problem
 //
@@ -31,8 +32,8 @@
 // Visibility in a snapshot is a function of the stored transaction id and the snapshot alone, so "visible in C and not
 // in done" names each committed row in exactly one of the windows done0-C0, C0-C1, C1-C2 ...: snapshots of one server
 // only grow. Rows of transactions that roll back are in none. Savepoints do not matter: the id and the snapshot are the
-// top transaction's. The window is stored before its first row is sent, so that a successor after a crash goes on in the
-// same window: it may send again what was taken since the last advance, and nothing else.
+// top transaction's. The window is stored before its first row is sent, so that a successor after a crash goes on in
+// the same window: it may send again what was taken since the last advance, and nothing else.
 //
 // Storing the window is also a barrier. Its commit reaches the disk after those of the writers it has seen, so that a
 // server crash cannot take back an event that was sent, not even one of a writer with synchronous_commit = off, or one

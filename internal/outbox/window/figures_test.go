@@ -217,7 +217,9 @@ func (w *way) byClaim(ctx context.Context, pool *pgxpool.Pool) error {
 func (w *way) byWindow(ctx context.Context, r *Reader) error {
 	for more := true; wait(ctx, 2*time.Millisecond) || more; {
 		var err error
-		more, err = r.round(context.WithoutCancel(ctx), func(rec Record) { w.take(entryOf(rec.Event.Topic, rec.Event.Message())) })
+		more, err = r.round(context.WithoutCancel(ctx), func(rec Record) {
+			w.take(entryOf(rec.Event.Topic, rec.Event.Message()))
+		})
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,10 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-const testTopic = outboxtest.Topic
+const (
+	testTopic   = outboxtest.Topic
+	testTimeout = outboxtest.Timeout
+)
 
 type entry = outboxtest.Entry
 

@@ -160,5 +160,5 @@ func awaitAdvisoryWait(t testing.TB, pool *pgxpool.Pool, conn *pgx.Conn) {
 	require.Eventually(t, func() bool {
 		return number(t, pool, `select count(*) from pg_stat_activity where pid = $1 and wait_event = 'advisory'`,
 			int64(conn.PgConn().PID())) == 1
-	}, outboxtest.Timeout, time.Millisecond)
+	}, testTimeout, time.Millisecond)
 }

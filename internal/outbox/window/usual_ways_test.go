@@ -43,7 +43,7 @@ func TestUsualWayXminStallsBehindAnotherDatabase(t *testing.T) {
 	require.NoError(t, err)
 	commit(t, o, pool, event("k"))
 
-	require.Empty(t, outboxtest.Column[int64](t, pool, settled), "committed, and not to be seen while the other database's lasts")
+	require.Empty(t, outboxtest.Column[int64](t, pool, settled), "committed, and hidden while the other database's lasts")
 	require.Equal(t, []int64{1}, read(t, r))
 	require.NoError(t, foreign.Rollback(t.Context()))
 }

@@ -5,8 +5,6 @@ FROM --platform=$BUILDPLATFORM golang:${GO_VERSION}-trixie AS build
 ARG TARGETOS TARGETARCH
 ENV CGO_ENABLED=0 GOCACHE=/cache/build GOMODCACHE=/cache/mod
 WORKDIR /src
-COPY go.mod go.sum ./
-RUN --mount=type=cache,target=/cache go mod download
 COPY . .
 RUN --mount=type=cache,target=/cache \
     GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -o /out/ ./cmd/customer ./cmd/notification

@@ -78,6 +78,12 @@ func TestDockerfile_StagesRunTheirCommand(t *testing.T) {
 	}
 }
 
+// go mod download fetches what only the tests need as well, into a cache that no layer holds.
+func TestDockerfile_FetchesWhatItCompiles(t *testing.T) {
+	t.Parallel()
+	require.NotContains(t, read(t, "Dockerfile"), "mod download")
+}
+
 // A syntax line is an image of its own, which a registry is asked for at each build.
 func TestDockerfile_NeedsNoOtherSyntax(t *testing.T) {
 	t.Parallel()

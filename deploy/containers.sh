@@ -87,7 +87,7 @@ up) up ;;
 down) $COMPOSE --profile '*' down --remove-orphans ;;
 stopped)
 	answers 2>/dev/null || exit 0
-	running=$($COMPOSE --profile '*' ps --services --status running)
+	running=$($COMPOSE --profile '*' ps --services) # without a status: paused and restarting ones are there as well
 	[ -z "$running" ] || {
 		# shellcheck disable=SC2086
 		say "Containers run:" $running "- stop them first (make down); nothing was removed."

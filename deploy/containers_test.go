@@ -108,7 +108,8 @@ func TestDownLeavesNothingBehind(t *testing.T) {
 
 func TestResetIsRefusedWhileContainersRun(t *testing.T) {
 	t.Parallel()
-	running := newEngine(t, `*"--status running") echo kafka; echo postgres;;`)
+	// One that is paused is listed only where no status is asked for.
+	running := newEngine(t, `*"ps --services") echo kafka; echo postgres;;`)
 	said, told, worked := running.runs(t, nil, "stopped")
 	require.False(t, worked)
 	require.Contains(t, said, "Containers run: kafka postgres - stop them first (make down)")
@@ -139,7 +140,7 @@ func TestDrillCanBeRead(t *testing.T) {
 	require.NoError(t, err, string(output))
 	script, err := os.ReadFile("drill.sh")
 	require.NoError(t, err)
-	for _, service := range []string{"customer", "notification", "kafka", "postgres"} {
+	for _, service := range []string{"customer", "notification", "kafka", "postgres", "mailpit"} {
 		require.Regexp(t, `(?m)^for service in .*\b`+service+`\b`, string(script))
 	}
 }

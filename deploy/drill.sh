@@ -1,7 +1,8 @@
 #!/bin/bash
 # What docker compose must do, done: up; up again changes nothing; a sign-up becomes a mail whose button verifies; the
-# services are confined; killed containers come back and lose nothing; the drain ends in time; down and up keep the data
-# and leave nothing behind. The workflow calls it on a machine with Docker; by hand: bash deploy/drill.sh
+# services are confined; killed containers come back and lose nothing, in any order; up repairs; the drain ends in time;
+# down and up keep the data and leave nothing behind. The workflow calls it on a machine with Docker; by hand:
+# bash deploy/drill.sh
 #
 # It works on a project and on ports of its own and removes both at the end.
 set -euo pipefail
@@ -57,6 +58,7 @@ token() {
 	curl -fsS "$mailbox/view/latest.txt?query=to:$1@example.org" | sed -n 's/.*token=\([A-Za-z0-9_.-]*\).*/\1/p' | head -1
 }
 has_mail() { curl -fsS "$mailbox/api/v1/search?query=to:$1@example.org" | grep -q '"Subject"'; }
+is_unhealthy() { [ "$(docker inspect --format '{{.State.Health.Status}}' "$(container "$1")")" = unhealthy ]; }
 status_is() { curl -fsS "$api/v1/customers/$1" | grep -q "\"status\":\"$2\""; }
 
 verify() { # NAME
@@ -90,7 +92,7 @@ docker ps --filter "label=com.docker.compose.project=$COMPOSE_PROJECT_NAME" --fo
 	tr ',' '\n' | grep -e '->' | grep -v '127\.0\.0\.1:' && fail "a port is open to other machines"
 
 step "killed processes are started again, and nothing is lost"
-for service in customer notification kafka postgres; do
+for service in customer notification kafka postgres mailpit; do
 	# From outside the container: docker kill would count as the wish of a person, after which nothing is started again.
 	pid=$(docker inspect --format '{{.State.Pid}}' "$(container $service)")
 	kill -9 "$pid" 2>/dev/null || sudo -n kill -9 "$pid"
@@ -98,11 +100,26 @@ for service in customer notification kafka postgres; do
 	within 90 "no mail after the death of $service" has_mail "after-$service"
 done
 
-step "up repairs what was stopped"
+step "started in an odd order"
+docker compose stop postgres kafka mailpit
+docker compose restart customer notification
+docker compose start mailpit kafka postgres
+within 90 "no sign-up after the odd order" signs_up odd-order
+within 90 "no mail after the odd order" has_mail odd-order
+
+step "up repairs what is unhealthy"
 docker kill "$(container kafka)" >/dev/null
+within 150 "customer does not say that it is unhealthy" is_unhealthy customer
 make --no-print-directory up
-within 60 "no mail after the repair" signs_up after-repair
+within 60 "no sign-up after the repair" signs_up after-repair
 within 60 "no mail after the repair" has_mail after-repair
+
+step "reset is refused while a container is there, be it paused"
+docker compose stop customer notification postgres mailpit
+docker pause "$(container kafka)" >/dev/null
+if sh deploy/containers.sh stopped; then fail "reset would destroy what is only paused"; fi
+docker unpause "$(container kafka)" >/dev/null
+make --no-print-directory up
 
 step "the drain ends in time"
 began=$SECONDS

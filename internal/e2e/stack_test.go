@@ -36,9 +36,9 @@ type stack struct {
 }
 
 // newStack builds an empty stack. On a shared broker the topics are made anew, so such tests do not run side by side.
-func newStack(t *testing.T) *stack {
+func newStack(t *testing.T, more ...string) *stack {
 	t.Helper()
-	return newStackOn(t, kafkatest.Brokers(t), pgtest.New(t, migrations.ForCustomer()...))
+	return newStackOn(t, kafkatest.Brokers(t), pgtest.New(t, migrations.ForCustomer()...), more...)
 }
 
 // newStackOn builds it on a broker and a database for Customer that the test may take away.

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -29,14 +30,6 @@ var points = []string{
 	"kafka.stored", "kafka.before_mark", "kafka.after_mark",
 }
 
-// edgeOf is the edge that has the crash point.
-func edgeOf(point string) string {
-	if strings.HasPrefix(point, "kafka.") {
-		return kafkatest.OnBatchEdge
-	}
-	return kafkatest.Edge()
-}
-
 // A member is killed at each point of its way and its successor goes on: each event has one effect, in the order of its
 // key, the one that breaks the contract is dead-lettered once, and every offset is committed in the end.
 func TestAMemberThatDiesAtEachPoint(t *testing.T) {
@@ -45,18 +38,30 @@ func TestAMemberThatDiesAtEachPoint(t *testing.T) {
 	for _, point := range points {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, pool, kafkatest.Brokers(t), edgeOf(point), "KAFKA_INSTANCE_ID=one", "KAFKA_TOPIC_PARTITIONS=3",
-				"KAFKA_SESSION_TIMEOUT=6s")
-			s.story(t, func() {
-				armed := s.member
-				armed.At, armed.Nth = strings.Replace(point, "inbox.", "inbox."+armed.Consumer+".", 1), 2
-				if point == "inbox.giving_up" || point == "inbox.burying" || point == "inbox.buried" {
-					armed.Nth = 1 // there is one to give up
-				}
-				require.EqualError(t, crashtest.Start(t, armed).Wait(t), crashtest.Killed)
+			if strings.HasPrefix(point, "kafka.") {
+				dieAt(t, pool, point, kafkatest.OnBatchEdge)
+				return
+			}
+			kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
+				t.Parallel()
+				dieAt(t, pool, point, edge)
 			})
 		})
 	}
+}
+
+func dieAt(t *testing.T, pool *pgxpool.Pool, point, edge string) {
+	t.Helper()
+	s := newStage(t, pool, kafkatest.Brokers(t), edge, "KAFKA_INSTANCE_ID=one", "KAFKA_TOPIC_PARTITIONS=3",
+		"KAFKA_SESSION_TIMEOUT=6s") // without a name, the successor waits as long
+	s.story(t, func() {
+		armed := s.member
+		armed.At, armed.Nth = strings.Replace(point, "inbox.", "inbox."+armed.Consumer+".", 1), 2
+		if point == "inbox.giving_up" || point == "inbox.burying" || point == "inbox.buried" {
+			armed.Nth = 1 // there is one to give up
+		}
+		require.EqualError(t, crashtest.Start(t, armed).Wait(t), crashtest.Killed)
+	})
 }
 
 // The same around the offset commit, which is the client library's: the broker tells when to kill.

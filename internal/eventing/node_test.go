@@ -39,49 +39,52 @@ type pinged struct {
 // One node that hears itself: what a transaction adds comes back to a handler, once.
 func TestWhatIsAddedComesBackOnce(t *testing.T) {
 	t.Parallel()
-	cfg := environ(t, pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0])
-	topic := kafkatest.Group(t)
-	ensureTopic(t, cfg, topic)
-	b := open(t, cfg)
-	handled, outcomes := make(chan int, 10), make(chan inbox.Outcome, 10)
-	mux := inbox.NewMux()
-	inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
-		handled <- data.N
-		return nil
-	})
-	require.NoError(t, b.node.Consume(eventing.Consumer{
-		Name: "test.pings", Topic: topic, Handlers: mux, Versioned: true,
-		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
-	}))
-	listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0", API: "127.0.0.1:0"},
-		func(group *service.Group, api net.Listener) {
-			b.node.StartConsumers(group)
-			group.Go("api", func(ctx context.Context) error {
-				<-ctx.Done()
-				return api.Close()
+	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
+		t.Parallel()
+		cfg := environ(t, pgtest.DSN(pgtest.New(t, sets...)), kafkatest.Brokers(t)[0], edge)
+		topic := kafkatest.Group(t)
+		ensureTopic(t, cfg, topic)
+		b := open(t, cfg)
+		handled, outcomes := make(chan int, 10), make(chan inbox.Outcome, 10)
+		mux := inbox.NewMux()
+		inbox.Handle(mux, pingedEvent, func(_ context.Context, _ pgx.Tx, _ cloudevent.Event, data pinged) error {
+			handled <- data.N
+			return nil
+		})
+		require.NoError(t, b.node.Consume(eventing.Consumer{
+			Name: "test.pings", Topic: topic, Handlers: mux, Versioned: true,
+			OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
+		}))
+		listening, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0", API: "127.0.0.1:0"},
+			func(group *service.Group, api net.Listener) {
+				b.node.StartConsumers(group)
+				group.Go("api", func(ctx context.Context) error {
+					<-ctx.Done()
+					return api.Close()
+				})
 			})
-		})
-	at := <-listening
-	require.NotEmpty(t, at.API)
+		at := <-listening
+		require.NotEmpty(t, at.API)
 
-	err := pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
-		_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
-			Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: "k", Data: []byte(`{"n":7}`),
+		err := pgx.BeginFunc(t.Context(), b.node.Pool, func(tx pgx.Tx) error {
+			_, err := b.node.Outbox.Add(t.Context(), tx, cloudevent.Event{
+				Source: "/test", Type: "test.pinged.v1", Topic: topic, Key: "k", Data: []byte(`{"n":7}`),
+			})
+			return err
 		})
-		return err
+		require.NoError(t, err)
+		b.node.Outbox.Committed()
+		require.Equal(t, 7, <-handled)
+		require.Equal(t, inbox.Applied, <-outcomes)
+		require.Eventually(t, func() bool {
+			return servicetest.Status(t, "http://"+at.Admin+"/readyz") == http.StatusOK
+		}, patience, pollEvery)
+
+		b.stop()
+		require.NoError(t, <-ended)
+		require.Empty(t, handled)
+		require.ErrorContains(t, b.node.Pool.Ping(context.Background()), "closed pool", "nothing is left open")
 	})
-	require.NoError(t, err)
-	b.node.Outbox.Committed()
-	require.Equal(t, 7, <-handled)
-	require.Equal(t, inbox.Applied, <-outcomes)
-	require.Eventually(t, func() bool {
-		return servicetest.Status(t, "http://"+at.Admin+"/readyz") == http.StatusOK
-	}, patience, pollEvery)
-
-	b.stop()
-	require.NoError(t, <-ended)
-	require.Empty(t, handled)
-	require.ErrorContains(t, b.node.Pool.Ping(context.Background()), "closed pool", "nothing is left open")
 }
 
 func TestTheSessionsAreSetUpForThePromises(t *testing.T) {

@@ -67,6 +67,14 @@ func TestAZombieGoesOnWithItsBatch(t *testing.T) {
 	}
 }
 
+// edgeOf is the edge that has the crash point.
+func edgeOf(point string) string {
+	if strings.HasPrefix(point, "kafka.") {
+		return kafkatest.OnBatchEdge
+	}
+	return kafkatest.Edge()
+}
+
 // awaitOverlap returns when the heir has done all there is to do, or waits for what the zombie's transaction holds.
 func (s *stage) awaitOverlap(t *testing.T, point string) {
 	t.Helper()

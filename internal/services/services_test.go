@@ -2,6 +2,7 @@ package services_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,4 +51,19 @@ func TestLoad(t *testing.T) {
 	require.False(t, instance.Reads("SMTP_ADDR"))
 	require.Empty(t, instance.Value("SMTP_ADDR"))
 	require.NotEmpty(t, instance.Topics())
+}
+
+// Watermill is what each service stands on: its Router and its publishers and subscribers are in every program.
+func TestEveryServiceLinksWatermill(t *testing.T) {
+	t.Parallel()
+	for _, name := range services.Names() {
+		listed, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../../cmd/"+name).Output()
+		require.NoError(t, err)
+		for _, pkg := range []string{
+			"github.com/ThreeDotsLabs/watermill/message", "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka",
+			"github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql",
+		} {
+			require.Contains(t, strings.Fields(string(listed)), pkg, name)
+		}
+	}
 }

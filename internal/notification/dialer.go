@@ -7,16 +7,16 @@ import (
 	"net"
 )
 
-// door is the way to a mail server. The mail library leaves the connection open when hello, TLS or login fails on it;
+// dialer connects to a mail server and keeps the connection. The mail library leaves the connection open when hello, TLS or login fails on it;
 // the sender, which comes again every two seconds for as long as that lasts, would fill the server with them.
-type door struct {
+type dialer struct {
 	tls       *tls.Config
 	encrypted bool // from the first byte
 	opened    net.Conn
 }
 
 // dial is the mail library's.
-func (d *door) dial(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+func (d *dialer) dial(ctx context.Context, network, addr string) (conn net.Conn, err error) {
 	raw, err := new(net.Dialer).DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
@@ -32,8 +32,8 @@ func (d *door) dial(ctx context.Context, network, addr string) (conn net.Conn, e
 	return encrypted, nil
 }
 
-// shut hangs up if somebody has picked up.
-func (d *door) shut() {
+// close closes the connection if there is one.
+func (d *dialer) close() {
 	if d.opened != nil {
 		_ = d.opened.Close()
 	}

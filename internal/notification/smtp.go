@@ -218,13 +218,13 @@ func (s *smtpSender) connect(ctx context.Context) (*smtp.Client, error) {
 		"none": mail.NoTLS, "opportunistic": mail.TLSOpportunistic, "starttls": mail.TLSMandatory,
 		"tls": mail.TLSOpportunistic, // the library finds the connection encrypted, and STARTTLS not offered
 	}
-	door := &door{
+	dialer := &dialer{
 		encrypted: s.cfg.TLS == "tls",
 		tls:       &tls.Config{ServerName: host, RootCAs: s.roots, MinVersion: tls.VersionTLS12},
 	}
 	options := []mail.Option{
 		mail.WithPort(port), mail.WithTLSPolicy(policies[s.cfg.TLS]), mail.WithTimeout(s.cfg.Timeout / connectSteps),
-		mail.WithTLSConfig(door.tls), mail.WithDialContextFunc(door.dial),
+		mail.WithTLSConfig(dialer.tls), mail.WithDialContextFunc(dialer.dial),
 	}
 	if s.cfg.Username != "" {
 		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.cfg.Username),
@@ -236,7 +236,7 @@ func (s *smtpSender) connect(ctx context.Context) (*smtp.Client, error) {
 	}
 	conn, err := client.DialToSMTPClientWithContext(ctx)
 	if err != nil {
-		door.shut()
+		dialer.close()
 		return nil, err
 	}
 	// One deadline for the rest, on the connection itself: a process that is stopped and woken up finds it over.

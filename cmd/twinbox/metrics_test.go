@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -97,12 +99,16 @@ func TestMetricsPage(t *testing.T) {
 func goSource(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
-	for _, name := range []string{
-		"inbox/metrics.go", "outbox/metrics.go", "eventing/deadletter.go", "web/metrics.go", "lease/metrics.go",
-	} {
-		content, err := os.ReadFile("../../internal/" + name)
-		require.NoError(t, err)
-		text.Write(content)
-	}
+	root := os.DirFS("../../internal")
+	require.NoError(t, fs.WalkDir(root, ".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		content, err := fs.ReadFile(root, path)
+		if bytes.Contains(content, []byte("prometheus/client_golang")) {
+			text.Write(content)
+		}
+		return err
+	}))
 	return text.String()
 }

@@ -155,8 +155,8 @@ func validTopic(name string) bool {
 		return false
 	}
 	return !strings.ContainsFunc(name, func(r rune) bool {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		return !letter && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+		alphabetic := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		return !alphabetic && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
 	})
 }
 

@@ -15,8 +15,8 @@ import (
 	"example.com/twinbox/internal/cloudevent"
 )
 
-// faces are the ways in which an event with an id of the caller's own gets into a transaction.
-var faces = map[string]func(context.Context, *Outbox, pgx.Tx, cloudevent.Event) error{
+// writers are the ways in which an event with an id of the caller's own gets into a transaction.
+var writers = map[string]func(context.Context, *Outbox, pgx.Tx, cloudevent.Event) error{
 	"add": func(ctx context.Context, o *Outbox, tx pgx.Tx, e cloudevent.Event) error {
 		_, err := o.Add(ctx, tx, e)
 		return err
@@ -67,12 +67,12 @@ func inTx(t *testing.T, pool *pgxpool.Pool, fn func(pgx.Tx) error) error {
 
 func TestAnIDBelongsToOneEvent(t *testing.T) {
 	t.Parallel()
-	for face, add := range faces {
+	for writer, add := range writers {
 		for what, change := range others {
-			if face == "publisher" && what == "source" {
+			if writer == "publisher" && what == "source" {
 				continue // the test's publisher names its own
 			}
-			t.Run(face+", another "+what, func(t *testing.T) {
+			t.Run(writer+", another "+what, func(t *testing.T) {
 				t.Parallel()
 				o, pool := newOutbox(t), newDatabase(t)
 				first := givenEvent()
@@ -89,7 +89,7 @@ func TestAnIDBelongsToOneEvent(t *testing.T) {
 				require.Equal(t, before, number(t, pool, `select count(*) from outbox`), "nothing of the call is there")
 			})
 		}
-		t.Run(face+", within one transaction", func(t *testing.T) {
+		t.Run(writer+", within one transaction", func(t *testing.T) {
 			t.Parallel()
 			o, pool := newOutbox(t), newDatabase(t)
 			first := givenEvent()
@@ -108,8 +108,8 @@ func TestAnIDBelongsToOneEvent(t *testing.T) {
 
 func TestTheSameEventAgainAddsNothing(t *testing.T) {
 	t.Parallel()
-	for face, add := range faces {
-		t.Run(face, func(t *testing.T) {
+	for writer, add := range writers {
+		t.Run(writer, func(t *testing.T) {
 			t.Parallel()
 			o, pool := newOutbox(t), newDatabase(t)
 			e := givenEvent()
@@ -164,7 +164,7 @@ func TestAnIDIsGivenOncePerCall(t *testing.T) {
 }
 
 // The id of an event that was not added is free, even if the caller commits what is left of its transaction.
-func TestAVersionConflictClaimsNoID(t *testing.T) {
+func TestAVersionConflictRecordsNoID(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	e := givenEvent()
@@ -187,7 +187,7 @@ func TestAVersionConflictClaimsNoID(t *testing.T) {
 // Two transactions give one id at the same time: the second one waits, and how the first one ends decides.
 func TestAnIDUnderWayIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	for face, add := range faces {
+	for writer, add := range writers {
 		for _, c := range []struct {
 			name           string
 			commits, other bool
@@ -198,7 +198,7 @@ func TestAnIDUnderWayIsWaitedFor(t *testing.T) {
 			{name: "the first commits the same", commits: true, rows: 1},
 			{name: "the first rolls back", other: true, rows: 1},
 		} {
-			t.Run(face+", "+c.name, func(t *testing.T) {
+			t.Run(writer+", "+c.name, func(t *testing.T) {
 				t.Parallel()
 				o, pool := newOutbox(t), newDatabase(t)
 				e := givenEvent()
@@ -249,8 +249,8 @@ func TestAnIDIsOneAcrossTablePartitions(t *testing.T) {
 
 func TestAConflictMayBeOnlyLogged(t *testing.T) {
 	t.Parallel()
-	for face, add := range faces {
-		t.Run(face, func(t *testing.T) {
+	for writer, add := range writers {
+		t.Run(writer, func(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
 			o, err := New(Config{

@@ -18,8 +18,8 @@ func (b *batch) sql() string {
 //
 //   - The upsert locks a key's row before its event gets a position: the event's number comes out of the locked row.
 //     Keys arrive sorted, and rows are locked in that order.
-//   - The row's version is the committed one, even if the statement had to wait for the lock: "on conflict" looks at
-//     the newest row, not at the statement's snapshot.
+//   - The row's version is the committed one, even if the statement had to wait for the lock: "on conflict" compares
+//     with the newest row, not at the statement's snapshot.
 //   - No row from the upsert (another version than the expected one) means no event of that key. "exists" is for a key
 //     that is expected and not there.
 //   - The rows of a key are inserted in the order of their versions: the sort ends before the first default is

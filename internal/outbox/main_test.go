@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// tick is how often a test looks where nothing tells it.
+// tick is how often a test asks where nothing tells it.
 const tick = 2 * time.Millisecond
 
 const testTimeout = 30 * time.Second

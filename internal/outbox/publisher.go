@@ -76,7 +76,7 @@ var _ wsql.ContextExecutor = executor{}
 
 // ExecContext ignores its context, which is watermill-sql's context.Background: the caller's deadline must reach the
 // insert. A statement that inserted fewer rows than it was given messages is an error here, where database/sql users
-// would have to look.
+// would have to compare.
 func (e executor) ExecContext(_ context.Context, query string, args ...any) (sql.Result, error) {
 	b, ok := onlyBatch(query, args)
 	if !ok {

@@ -95,7 +95,7 @@ func scanStatus(row pgx.CollectableRow) (statusRow, error) {
 		return s, err
 	}
 	if s.Restoring {
-		return s, nil // its transaction ids may be another cluster's: look from the beginning
+		return s, nil // its transaction ids may be another cluster's: count from the beginning
 	}
 	s.start, err = window.ScanStart(done, now, xids, heads)
 	return s, err

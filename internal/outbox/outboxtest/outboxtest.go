@@ -22,7 +22,7 @@ import (
 const (
 	// Timeout is how long a test waits for what is certain to happen.
 	Timeout = 30 * time.Second
-	// Tick is how often it looks where nothing tells it.
+	// Tick is how often it asks where nothing tells it.
 	Tick = 2 * time.Millisecond
 	// Topic is that of [Event].
 	Topic = "test.events.v1"

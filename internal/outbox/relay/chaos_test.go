@@ -69,7 +69,7 @@ func TestChaos(t *testing.T) {
 	require.Positive(t, c.relays.Load())
 	require.Positive(t, c.ended.Load())
 	require.GreaterOrEqual(t, c.failed.Load(), int64(misbehaviours))
-	require.Greater(t, len(wire), committed, "one of them is that records are taken and nobody is told")
+	require.Greater(t, len(wire), committed, "one of them is that records are taken and the relay is not told")
 }
 
 type chaos struct {
@@ -158,7 +158,7 @@ func (c *chaos) comeAndGo(ctx context.Context, rng *rand.Rand) error {
 	return nil
 }
 
-// pace makes times longer as long as nothing is sent in them: on a machine that is too slow for them nobody would ever
+// pace makes times longer as long as nothing is sent in them: on a machine that is too slow for them no relay would
 // get as far as the broker.
 type pace struct {
 	*ledger
@@ -218,7 +218,7 @@ func (c *chaos) misbehave(call int, topic string, msgs []*message.Message) error
 	switch call / 4 % misbehaviours {
 	case 0:
 		return errors.New("no broker")
-	case 1: // taken, but nobody is told
+	case 1: // taken, but the relay is not told
 		c.ledger.Take(topic, msgs)
 		return errors.New("no answer")
 	case 2:

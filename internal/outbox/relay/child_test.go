@@ -113,7 +113,7 @@ func childRelayConfig(p message.Publisher) Config {
 	}
 }
 
-// fileBroker appends a call's records to a file in one write: what is there was taken, whoever dies next.
+// fileBroker appends a call's records to a file in one write: what is there was taken, whatever dies next.
 type fileBroker struct {
 	path     string
 	until    int

@@ -96,7 +96,7 @@ type Config struct {
 	// Retention is how long a wholly published partition is kept, for operate.Republish. Default 72 h.
 	Retention time.Duration
 	// IDRetention is how long an id that a caller gave is remembered, counted from its first append. It should not be
-	// shorter than the time for which consumers remember events: they would get the id again with another payload.
+	// shorter than the time for which consumers keep events' ids: they would get the id again with another payload.
 	// Default 240 h.
 	IDRetention time.Duration
 	// MaintainEvery is the pause between maintenances of the table partitions. Default 30 s.

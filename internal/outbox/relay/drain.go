@@ -83,7 +83,7 @@ func (l *leader) prepareFlight(ctx context.Context, taken *outcome) error {
 			return err
 		}
 	}
-	return l.session.secure(ctx)
+	return l.session.secureLease(ctx)
 }
 
 // isRecordingDue decides whether what was taken is to be recorded while so many more are in the air. A commit per page
@@ -134,7 +134,7 @@ func (l *leader) record(
 // launch sends the page's records, apart from those of parked keys and those that were taken in an earlier session.
 func (l *leader) launch(ctx context.Context, records []window.Record) (*flight, outcome) {
 	out := outcome{pos: records[len(records)-1].Position, events: len(records)}
-	if !l.parked.some() && len(l.resumed) == 0 {
+	if !l.parked.hasAny() && len(l.resumed) == 0 {
 		return l.sender.launch(ctx, records), out
 	}
 	due := make([]window.Record, 0, len(records))

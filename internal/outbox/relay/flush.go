@@ -50,7 +50,7 @@ func (l *leader) flushPage(ctx context.Context, due duePage) (taken int, err err
 		return l.resumed[receiptOf(&r)]
 	})
 	if len(unsent) > 0 {
-		if err := l.session.secure(ctx); err != nil {
+		if err := l.session.secureLease(ctx); err != nil {
 			return 0, err
 		}
 	}
@@ -81,7 +81,7 @@ func (l *leader) recordFlush(ctx context.Context, due duePage, taken []window.Re
 	fault.Here("relay.forget.before")
 	var freed []window.Key
 	err := l.session.do(ctx, func(ctx context.Context) error {
-		return l.session.term.guard(ctx, l.session.conn, func(tx pgx.Tx) (err error) {
+		return l.session.term.runGuarded(ctx, l.session.conn, func(tx pgx.Tx) (err error) {
 			if err := writeParked(ctx, tx, out.parked); err != nil {
 				return err
 			}
@@ -117,7 +117,7 @@ func (l *leader) recordFlush(ctx context.Context, due duePage, taken []window.Re
 // flushEvery is the pause between attempts to send held rows.
 const flushEvery = 500 * time.Millisecond
 
-func (p *parkedKeys) isDue() bool { return p.some() && !time.Now().Before(p.flushAt) }
+func (p *parkedKeys) isDue() bool { return p.hasAny() && !time.Now().Before(p.flushAt) }
 
 func (p *parkedKeys) flushPause() time.Duration { return min(flushEvery, p.retryMax) }
 
@@ -142,7 +142,7 @@ type duePage struct {
 }
 
 // dueKeysSQL takes the keys in the order in which they became due. A key that fails gets a later time and stands behind
-// all others: those of a partition that stays down, with more held rows than a page takes, keep no other from its turn.
+// all others: those of a partition that stays down, with more held rows than a page takes, keep no other key waiting.
 const dueKeysSQL = `
 select topic, key, statement_timestamp() from public.outbox_parked
 where retry_at <= statement_timestamp() order by retry_at, topic, key limit $1`

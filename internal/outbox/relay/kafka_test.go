@@ -98,7 +98,7 @@ func smallOf(t testing.TB, pool *pgxpool.Pool) entry {
 }
 
 // Against whatever broker there is, the real one too: sessions are ended, the relay is replaced, writers go on, and a
-// broker that looks at sizes refuses one record. Everything else is on the log, each key in order.
+// broker that checks sizes refuses one record. Everything else is on the log, each key in order.
 func TestRelayToAnyBroker(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

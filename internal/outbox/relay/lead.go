@@ -47,7 +47,7 @@ func (r *Relay) lead(ctx context.Context, s *session) error {
 func (r *Relay) newLeader(ctx context.Context, s *session) (*leader, error) {
 	l := &leader{
 		cfg: r.cfg, log: r.log, metrics: r.metrics, health: &r.health, sender: &r.sender, session: s,
-		resumed:  r.sender.unrecorded.set(),
+		resumed:  r.sender.unrecorded.asSet(),
 		patience: patience{attempts: r.cfg.Attempts, limit: r.cfg.Patience},
 		restore:  &restoreCheck{cfg: r.cfg, session: s, found: &r.restored},
 		topics:   &topicCheck{cfg: r.cfg, log: r.log, session: s},
@@ -149,7 +149,7 @@ func (l *leader) run(ctx context.Context) error {
 
 // keepUp does what cannot wait for whatever else happens, also while a broker is down: the lease and the partitions.
 func (l *leader) keepUp(ctx context.Context) error {
-	renew, maintain := l.session.term.left() < l.cfg.Lease*2/3, l.partitions.isDue()
+	renew, maintain := l.session.term.remaining() < l.cfg.Lease*2/3, l.partitions.isDue()
 	if renew {
 		if err := l.session.renew(ctx); err != nil {
 			return err

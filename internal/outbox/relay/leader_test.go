@@ -42,7 +42,7 @@ func TestOneRelayLeads(t *testing.T) {
 	}
 	require.Equal(t, 2, followers)
 	require.Greater(t, testLease, testTimeout)
-	relays[leader].stop() // and gives the lease back: nobody waits for its end
+	relays[leader].stop() // and gives the lease back: no relay waits for its end
 	commit(t, o, pool, event("k0"))
 	l.AwaitDistinct(t, 201)
 }
@@ -55,11 +55,11 @@ func TestAStaleLeaderReleasesNothing(t *testing.T) {
 	require.NoError(t, stale.term.release(t.Context(), stale.conn))
 	seen, err := readLeadership(t.Context(), leader.conn)
 	require.NoError(t, err)
-	require.Positive(t, seen.left)
+	require.Positive(t, seen.remaining)
 	require.NoError(t, leader.term.release(t.Context(), leader.conn))
 	seen, err = readLeadership(t.Context(), leader.conn)
 	require.NoError(t, err)
-	require.Negative(t, seen.left)
+	require.Negative(t, seen.remaining)
 }
 
 // A call of Publish must have returned before its lease ends: what is left is looked at before each.
@@ -72,17 +72,17 @@ func TestAFlightIsNotLaunchedOnAnExpiringLease(t *testing.T) {
 	l.session.term.lease = cfg.Lease
 	soon := time.Now().Add(cfg.PublishTimeout)
 	l.session.term.until = soon
-	require.NoError(t, l.session.secure(t.Context()))
+	require.NoError(t, l.session.secureLease(t.Context()))
 	require.True(t, l.session.term.until.After(soon), "the lease is extended first")
 	takeOver(t, pool)
 	soonAfter, before := time.Now().Add(time.Hour), time.Now().Add(-proveAfter)
 	l.session.answered = soonAfter
-	require.NoError(t, l.session.secure(t.Context()), "there is time, and a sign of life: nobody is asked")
+	require.NoError(t, l.session.secureLease(t.Context()), "there is time, and a sign of life: the database is not asked")
 	l.session.answered = before
-	require.ErrorIs(t, l.session.secure(t.Context()), window.ErrDeposed, "there is time, but the session may have ended")
+	require.ErrorIs(t, l.session.secureLease(t.Context()), window.ErrDeposed, "the session may have ended")
 	l.session.answered = soonAfter
 	l.session.term.until = soon
-	require.ErrorIs(t, l.session.secure(t.Context()), window.ErrDeposed)
+	require.ErrorIs(t, l.session.secureLease(t.Context()), window.ErrDeposed)
 }
 
 // While the broker is down there are only attempts and pauses between them. The lease is kept up all the same, long
@@ -100,7 +100,7 @@ func TestTheLeaseIsKeptBetweenAttempts(t *testing.T) {
 	require.Greater(t, l.session.term.until, enough)
 }
 
-// Whoever led last need not wait for its own lease when its session is ended.
+// The relay that led last need not wait for its own lease when its session is ended.
 func TestALeaderTakesItsOwnLeaseBack(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
@@ -161,7 +161,7 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 	}
 }
 
-// A follower takes over when the lease has run out, not before, and by itself: nobody has to tell it.
+// A follower takes over when the lease has run out, not before, and by itself.
 func TestAFollowerTakesOverWhenTheLeaseEnds(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()

@@ -22,10 +22,10 @@ type term struct {
 
 var _ window.Term = (*term)(nil)
 
-func (t *term) Epoch() int64            { return t.epoch }
-func (t *term) Lease() time.Duration    { return t.lease }
-func (t *term) Extended(sent time.Time) { t.until = sent.Add(t.lease) }
-func (t *term) left() time.Duration     { return time.Until(t.until) }
+func (t *term) Epoch() int64             { return t.epoch }
+func (t *term) Lease() time.Duration     { return t.lease }
+func (t *term) Extended(sent time.Time)  { t.until = sent.Add(t.lease) }
+func (t *term) remaining() time.Duration { return time.Until(t.until) }
 
 // lockClass is the first half of the advisory locks of relays; the second is the epoch.
 const lockClass = 0x74776f62 // "twob"
@@ -40,8 +40,8 @@ const neverLed = -1
 
 // leadership is what a follower sees of the relay that leads.
 type leadership struct {
-	epoch int64
-	left  time.Duration // of the lease; not positive: none leads
+	epoch     int64
+	remaining time.Duration // of the lease; not positive: none leads
 	// ended says that the session which took the lease has ended: the server has let go of its lock. Its process is dead,
 	// or alive and without the session; it never leads in this epoch again.
 	ended bool
@@ -55,7 +55,7 @@ func readLeadership(ctx context.Context, conn *pgx.Conn) (leadership, error) {
 	if err != nil {
 		return l, fmt.Errorf("read lease: %w", err)
 	}
-	l.left = time.Duration(seconds * float64(time.Second))
+	l.remaining = time.Duration(seconds * float64(time.Second))
 	return l, nil
 }
 
@@ -81,7 +81,7 @@ func acquire(
 	sent := time.Now()
 	t := &term{lease: lease}
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		row := tx.QueryRow(ctx, acquireSQL, window.CursorName, seen.epoch, leader, lease.Microseconds(), seen.left > 0)
+		row := tx.QueryRow(ctx, acquireSQL, window.CursorName, seen.epoch, leader, lease.Microseconds(), seen.remaining > 0)
 		if err := row.Scan(&t.epoch); err != nil {
 			return err
 		}
@@ -114,10 +114,10 @@ const renewSQL = `
 update public.outbox_cursor set lease_until = clock_timestamp() + $3 * interval '1 microsecond'
 where name = $1 and epoch = $2`
 
-// guard runs a transaction only if the epoch is still ours, and keeps a successor out until its end. It extends the
-// lease, also one that ran out and was not taken, if it commits: one that gives way to another's lock takes the
+// runGuarded runs a transaction only if the epoch is still ours, and keeps a successor out until its end. It extends
+// the lease, also one that ran out and was not taken, if it commits: one that gives way to another's lock takes the
 // extension back with everything else.
-func (t *term) guard(ctx context.Context, conn *pgx.Conn, do func(pgx.Tx) error) error {
+func (t *term) runGuarded(ctx context.Context, conn *pgx.Conn, do func(pgx.Tx) error) error {
 	sent := time.Now()
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		fault.Here("relay.renew.before")
@@ -138,7 +138,7 @@ func (t *term) guard(ctx context.Context, conn *pgx.Conn, do func(pgx.Tx) error)
 
 // renew extends the lease.
 func (t *term) renew(ctx context.Context, conn *pgx.Conn) error {
-	return t.guard(ctx, conn, func(pgx.Tx) error { return nil })
+	return t.runGuarded(ctx, conn, func(pgx.Tx) error { return nil })
 }
 
 const epochSQL = `select epoch from public.outbox_cursor where name = $1`

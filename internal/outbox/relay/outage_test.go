@@ -48,5 +48,5 @@ func TestRelayOutlivesALongOutage(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return r.Healthy(t.Context()) == nil && number(t, pool, `select count(*) from outbox_parked`) == 0
 	}, testTimeout, tick)
-	require.Equal(t, int64(1), number(t, pool, `select epoch from outbox_cursor`), "nobody else had to lead")
+	require.Equal(t, int64(1), number(t, pool, `select epoch from outbox_cursor`), "no other relay had to lead")
 }

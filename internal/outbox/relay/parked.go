@@ -49,10 +49,10 @@ func loadParked(ctx context.Context, conn *pgx.Conn, cfg Config) (*parkedKeys, e
 	return p, nil
 }
 
-func (p *parkedKeys) some() bool { return len(p.attempts) > 0 }
+func (p *parkedKeys) hasAny() bool { return len(p.attempts) > 0 }
 
 func (p *parkedKeys) has(key window.Key) bool {
-	if !p.some() {
+	if !p.hasAny() {
 		return false // without hashing the key
 	}
 	_, is := p.attempts[key]

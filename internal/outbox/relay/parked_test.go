@@ -120,7 +120,7 @@ func TestDiscardGivesUpOneRecord(t *testing.T) {
 		[]string{entries[0].State, entries[1].State, entries[2].State})
 }
 
-// Somebody gives a row up while the leader writes down what became of it. Both get through.
+// An operator gives a row up while the leader writes down what became of it. Both get through.
 func TestDiscardBesideTheLeader(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -254,7 +254,7 @@ func TestAPublisherThatRefusesTheWholeCallIsAskedOneByOne(t *testing.T) {
 }
 
 // One partition refuses: its keys are set aside after a while, the others go on, and it is tried again unasked.
-func TestARefusingPartitionHoldsUpNobodyElse(t *testing.T) {
+func TestARefusingPartitionHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	l.Follow(refuseKeys(errors.New("no leader for partition"), "k1", "k4"))
@@ -319,8 +319,8 @@ func TestASlowlyFailingPartitionDelaysTheOthersLittle(t *testing.T) {
 }
 
 // Two partitions were down, and one of them is back. The other one's keys have the lower positions, and more held rows
-// than a page takes; all of them are due whenever anybody is. Those that can be sent have their turn nevertheless.
-func TestParkedKeysHaveTheirTurnWhileOthersFail(t *testing.T) {
+// than a page takes; all of them are due at any time. Those that can be sent are sent nevertheless.
+func TestParkedKeysAreSentWhileOthersFail(t *testing.T) {
 	t.Parallel()
 	for name, down := range map[string]int{"one key": 1, "many keys": 25} {
 		t.Run(name, func(t *testing.T) {

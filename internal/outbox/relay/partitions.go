@@ -145,7 +145,7 @@ func (t *tablePartitions) drop(ctx context.Context, p partition) error {
 
 // change runs a function of the database that waits only so long for a lock.
 func (t *tablePartitions) change(ctx context.Context, limitSQL, sql string, args ...any) error {
-	return t.session.term.guard(ctx, t.session.conn, func(tx pgx.Tx) error {
+	return t.session.term.runGuarded(ctx, t.session.conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, limitSQL); err != nil {
 			return err
 		}

@@ -33,10 +33,10 @@ func newPatientLeader(t testing.TB, pool *pgxpool.Pool) (*leader, *bytes.Buffer)
 	return l, log
 }
 
-// besides looks at the partitions while somebody writes. Neither may take until the test is out of patience.
+// besides maintains the partitions beside a writer. Neither may take until the test is out of patience.
 func (l *leader) besides(t testing.TB, write func(context.Context) error) {
 	t.Helper()
-	l.partitions.maintainedAt = time.Time{} // a look is due
+	l.partitions.maintainedAt = time.Time{} // it is due
 	group, ctx := errgroup.WithContext(deadline(t))
 	group.Go(func() error { return l.keepUp(ctx) })
 	group.Go(func() error { return write(ctx) })
@@ -72,12 +72,12 @@ func TestADropGivesWay(t *testing.T) {
 
 	require.NoError(t, busy.Commit(t.Context()))
 	l.besides(t, func(context.Context) error { return nil })
-	require.Equal(t, int64(33), uppers(t, l)[0], "all three, at the next look")
+	require.Equal(t, int64(33), uppers(t, l)[0], "all three, at the next maintenance")
 	require.Equal(t, []string{"DROP TABLE 200ms", "DROP TABLE 200ms", "DROP TABLE 200ms"}, limits())
 	require.Len(t, read(t, l.window), 1)
 }
 
-// Making a partition waits for whoever keeps the outbox's definition as it is, such as ANALYZE, and for nobody else.
+// Making a partition waits for what keeps the outbox's definition as it is, such as ANALYZE, and for nothing else.
 // It, too, is put off.
 func TestMakingAPartitionGivesWay(t *testing.T) {
 	t.Parallel()
@@ -127,7 +127,7 @@ func TestWhatIsTakenBackExtendsNoLease(t *testing.T) {
 	require.Greater(t, l.session.term.until, before)
 }
 
-// The room that is left is told also when no partition can be created: it is then that somebody has to know.
+// The room that is left is told also when no partition can be created: it is then that an operator has to know.
 func TestTheRoomIsToldWhileNothingCanBeCreated(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
@@ -139,7 +139,7 @@ func TestTheRoomIsToldWhileNothingCanBeCreated(t *testing.T) {
 		return values(t, registry)["outbox_relay_position_room"]
 	}
 	full := room()
-	_, err := pool.Exec(t.Context(), `create table public.outbox_33 (somebody text)`) // in the way of the next one
+	_, err := pool.Exec(t.Context(), `create table public.outbox_33 (other text)`) // in the way of the next one
 	require.NoError(t, err)
 	addMany(t, o, pool, 30, 3)
 	require.ErrorContains(t, l.partitions.maintain(t.Context()), "create partition from 33")

@@ -115,7 +115,7 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	busy := begin(t, pool)
 	addIn(t, o, busy, "busy")
 	expire()
-	require.Equal(t, int64(17), uppers(t, l)[0], "nobody is made to wait for long")
+	require.Equal(t, int64(17), uppers(t, l)[0], "no writer is made to wait for long")
 	require.NoError(t, busy.Commit(t.Context()))
 	expire()
 	require.Equal(t, int64(33), uppers(t, l)[0])
@@ -124,7 +124,7 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	readPast(t, l, 27)
 }
 
-// Somebody has taken partitions away by hand. Their notes keep none of the others from being dropped.
+// Partitions were taken away by hand. Their notes keep none of the others from being dropped.
 func TestPartitionsAreDroppedDespiteOldNotes(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)

@@ -30,9 +30,9 @@ type FailedIndexes interface {
 	FailedIndexes() map[int]error
 }
 
-// Permanent is what an error has that another attempt cannot cure: the message is too large, the topic takes none of its
-// kind. An error of a whole call that is permanent makes the relay send the messages one by one, to find which one it
-// refuses.
+// Permanent is what an error has that another attempt cannot cure: the message is too large, the topic takes none of
+// its kind. An error of a whole call that is permanent makes the relay send the messages one by one, to find which one
+// it refuses.
 type Permanent interface {
 	error
 	Permanent() bool

@@ -30,8 +30,8 @@ func (m *receipts) add(r *window.Record) {
 // forget is for rows that are recorded.
 func (m *receipts) forget(is func(receipt) bool) { m.rows = slices.DeleteFunc(m.rows, is) }
 
-// set is for the next session, which asks it about each row.
-func (m *receipts) set() map[receipt]bool {
+// asSet is for the next session, which asks it about each row.
+func (m *receipts) asSet() map[receipt]bool {
 	set := make(map[receipt]bool, len(m.rows))
 	for _, r := range m.rows {
 		set[r] = true

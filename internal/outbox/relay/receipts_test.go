@@ -12,13 +12,13 @@ import (
 func TestRecentIsForgottenWhenRecorded(t *testing.T) {
 	t.Parallel()
 	var m receipts
-	require.Empty(t, m.set())
+	require.Empty(t, m.asSet())
 	list := records("a", "b", "c")
 	for i := range list {
 		m.add(&list[i])
 	}
 	m.forget(func(x receipt) bool { return x.position <= 2 })
-	require.Equal(t, map[receipt]bool{{position: 3}: true}, m.set())
+	require.Equal(t, map[receipt]bool{{position: 3}: true}, m.asSet())
 }
 
 // While the database was away it was set back, and gave the position of an event that was taken to another one. The

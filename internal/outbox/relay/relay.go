@@ -105,7 +105,7 @@ func (r *Relay) runSessions(ctx context.Context) error {
 // giveLeaseBack ends a lease that the last session could not end: it broke before, or a call of Publish was under way.
 // Followers would see its end by the free lock, a leader without the lock would keep them waiting.
 func (r *Relay) giveLeaseBack(ctx context.Context) {
-	if r.last == nil || r.last.left() <= 0 {
+	if r.last == nil || r.last.remaining() <= 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
@@ -180,7 +180,7 @@ func (r *Relay) awaitTerm(ctx context.Context, conn *pgx.Conn) (*term, error) {
 		if err != nil || t != nil {
 			return t, err
 		}
-		if seen.left > 0 {
+		if seen.remaining > 0 {
 			r.health.markWell(stateFollowing)
 		}
 		fault.Here("relay.follow")
@@ -188,7 +188,7 @@ func (r *Relay) awaitTerm(ctx context.Context, conn *pgx.Conn) (*term, error) {
 		if seen.ended {
 			pause = returnGrace
 		}
-		if err := r.follow(ctx, conn, max(min(seen.left, pause), time.Millisecond)); err != nil {
+		if err := r.follow(ctx, conn, max(min(seen.remaining, pause), time.Millisecond)); err != nil {
 			return nil, err
 		}
 		before = seen
@@ -199,7 +199,7 @@ func (r *Relay) awaitTerm(ctx context.Context, conn *pgx.Conn) (*term, error) {
 // while the epoch is the one it had; and if the leader's session had ended already at the reading before.
 func (r *Relay) mayLead(before, seen leadership) bool {
 	switch {
-	case seen.left <= 0:
+	case seen.remaining <= 0:
 		return true
 	case r.last != nil && r.last.epoch == seen.epoch:
 		return true

@@ -130,7 +130,7 @@ func TestRelayOutlivesABrokerThatIsDown(t *testing.T) {
 			requireAll(t, pool, wire)
 			keys, err := operate.Parked(t.Context(), pool, 10)
 			require.NoError(t, err)
-			require.Empty(t, keys, "waiting held up nobody")
+			require.Empty(t, keys, "waiting held up no other key")
 		})
 	}
 }

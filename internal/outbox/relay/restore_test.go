@@ -31,7 +31,7 @@ func holding(asked *atomic.Int32, events ...cloudevent.Event) func(context.Conte
 	}
 }
 
-// startServer makes the database look like one whose server was started after the last comparison.
+// startServer makes the database like one whose server was started after the last comparison.
 func startServer(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), `update outbox_cursor set compared = 'before'`)
@@ -65,7 +65,7 @@ func TestADatabaseThatKnowsLessThanTheBrokerPublishesNothing(t *testing.T) {
 	require.Eventually(t, func() bool { return r.Restored() != nil }, testTimeout, tick)
 	require.ErrorContains(t, r.Healthy(t.Context()), "publishes nothing: outbox refuses to work: restored: "+testTopic+
 		" holds version 3 of key k, this database knows 2; 3 more events are like it")
-	require.Equal(t, restore.CodeRestored, problemOf(t, pool), "nobody is to write in the meantime")
+	require.Equal(t, restore.CodeRestored, problemOf(t, pool), "no writer is to write in the meantime")
 	refusing, err := outbox.New(outbox.Config{Source: "/test", Refuse: r.Restored})
 	require.NoError(t, err)
 	_, err = refusing.Add(t.Context(), nil, event("k"))

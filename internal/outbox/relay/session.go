@@ -39,18 +39,18 @@ func (s *session) renew(ctx context.Context) error {
 // a leader that lives sends nothing more when a follower takes over after its session; a call may be under way.
 const proveAfter = 60 * time.Millisecond
 
-// secure makes sure that the lease outlasts the flight to come, and that the session has not ended meanwhile: a
+// secureLease makes sure that the lease outlasts the flight to come, and that the session has not ended meanwhile: a
 // follower may have taken over, since the leader's lock ends with the session.
-func (s *session) secure(ctx context.Context) error {
-	if s.term.left() >= s.need {
+func (s *session) secureLease(ctx context.Context) error {
+	if s.term.remaining() >= s.need {
 		if time.Since(s.answered) < proveAfter {
 			return nil
 		}
 		return s.do(ctx, func(ctx context.Context) error { return s.term.prove(ctx, s.conn) })
 	}
 	err := s.renew(ctx)
-	if err == nil && s.term.left() < s.need {
-		err = fmt.Errorf("renew lease: took too long, %s of %s left", s.term.left(), s.term.lease)
+	if err == nil && s.term.remaining() < s.need {
+		err = fmt.Errorf("renew lease: took too long, %s of %s left", s.term.remaining(), s.term.lease)
 	}
 	return err
 }

@@ -51,7 +51,7 @@ func (l *leader) noteFailure(err error, taken bool) {
 // stuck reports whether something waits and the last that was heard of the broker is that it takes nothing. That no
 // window is open then does not mean that all is well: keys that were set aside leave none open.
 func (l *leader) stuck() bool {
-	return l.parked.some() && l.patience.failedAt.After(l.patience.takenAt)
+	return l.parked.hasAny() && l.patience.failedAt.After(l.patience.takenAt)
 }
 
 // backOff waits before a failed record is sent again, and keeps the lease meanwhile.
@@ -67,7 +67,7 @@ func (l *leader) backOff(ctx context.Context, attempt int, failed []failure) err
 	if err := l.keepUp(ctx); err != nil {
 		return err
 	}
-	return l.session.secure(ctx)
+	return l.session.secureLease(ctx)
 }
 
 // setAside parks the keys of records that will never be taken, or of all, to be tried again later. It returns the

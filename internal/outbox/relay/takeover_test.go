@@ -75,7 +75,7 @@ func TestALeaseIsWaitedForUnlessItsLeaderHeldTheLock(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, epoch, seen.epoch)
 		require.Equal(t, ended, seen.ended)
-		require.Positive(t, seen.left)
+		require.Positive(t, seen.remaining)
 		got, err := acquire(t.Context(), follower, "hasty", testLease, leadership{epoch: epoch})
 		require.NoError(t, err)
 		require.Nil(t, got, "the lease has not run out")
@@ -103,13 +103,13 @@ func TestALeaseIsWaitedForUnlessItsLeaderHeldTheLock(t *testing.T) {
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_cursor where lock_epoch is null`))
 }
 
-// Followers that look at the same moment do not keep each other from seeing that the lock is free.
-func TestFollowersLookBesideEachOther(t *testing.T) {
+// Followers that ask at the same moment do not keep each other from seeing that the lock is free.
+func TestFollowersAskBesideEachOther(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
 	closeConn(t.Context(), takeOver(t, pool).conn)
 	awaitNoSession(t, pool)
-	one, other := begin(t, pool), begin(t, pool) // a look that takes longer
+	one, other := begin(t, pool), begin(t, pool) // asking takes longer
 	for _, tx := range []pgx.Tx{one, other} {
 		seen, err := readLeadership(t.Context(), tx.Conn())
 		require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestFollowersLookBesideEachOther(t *testing.T) {
 // occurrences stay in order. Whatever the late call says of its records, the old leader sends nothing more.
 func TestALeaderWithoutItsSessionSendsNothingMore(t *testing.T) {
 	t.Parallel()
-	for name, verdict := range map[string]error{
+	for name, answer := range map[string]error{
 		"all taken": nil, "no answer": errors.New("no answer"),
 		"some failed": &partialError{Failed: map[int]error{1: errors.New("one partition"), 5: errors.New("one partition")}},
 	} {
@@ -137,7 +137,7 @@ func TestALeaderWithoutItsSessionSendsNothingMore(t *testing.T) {
 				}
 				close(sent)
 				<-land
-				return verdict
+				return answer
 			})
 			addMany(t, o, pool, 30, 4)
 			cfg := testRelayConfig(t, pool, l)
@@ -178,12 +178,12 @@ func (both) Close() error { return nil }
 func TestAFollowerLeavesALeaderTimeToComeBack(t *testing.T) {
 	t.Parallel()
 	r := &Relay{}
-	ended := leadership{epoch: 4, left: time.Minute, ended: true}
-	other := leadership{epoch: 5, left: time.Minute, ended: true}
+	ended := leadership{epoch: 4, remaining: time.Minute, ended: true}
+	other := leadership{epoch: 5, remaining: time.Minute, ended: true}
 	require.False(t, r.mayLead(leadership{epoch: neverLed}, ended))
 	require.True(t, r.mayLead(ended, ended))
 	require.False(t, r.mayLead(ended, other), "it came back, and broke again")
-	require.False(t, r.mayLead(ended, leadership{epoch: 5, left: time.Minute}))
+	require.False(t, r.mayLead(ended, leadership{epoch: 5, remaining: time.Minute}))
 	require.True(t, r.mayLead(leadership{epoch: neverLed}, leadership{epoch: 4}), "the lease is over")
 	r.last = &term{epoch: 5}
 	require.True(t, r.mayLead(ended, other), "its own")

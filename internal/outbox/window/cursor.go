@@ -21,7 +21,7 @@ type cursor struct {
 	head       int64
 	marks      landmarks
 	win        *window   // the open one, if any
-	left       *leftover // of a restore, if any
+	leftover   *leftover // of a restore, if any
 }
 
 // window is the rows that are visible in it and not in done. They are published in the order of their positions.
@@ -78,7 +78,7 @@ func loadCursor(ctx context.Context, conn *pgx.Conn) (cursor, error) {
 		if oldHead == nil || limit == nil || oldPos == nil {
 			return c, errors.New("load cursor: an unfinished restore without head, limit or position")
 		}
-		c.left = &leftover{
+		c.leftover = &leftover{
 			done: *oldDone, head: *oldHead, win: oldWin, winPos: oldWinPos, limit: *limit, pos: *oldPos,
 		}
 	}

@@ -23,8 +23,8 @@ func (m landmarks) below(xid uint64) int64 {
 	return 0
 }
 
-// start is where to look for rows that are visible in cur and not in done. Such a row's transaction either began after
-// done was taken, or was running then and has ended since.
+// start is the position above which the rows lie that are visible in cur and not in done. Such a row's transaction
+// either began after done was taken, or was running then and has ended since.
 func (m landmarks) start(done, cur snapshot) int64 {
 	pos := m.below(done.xmax)
 	for _, xid := range done.running {
@@ -70,8 +70,8 @@ func landmarksOf(xids []uint64, heads []int64) landmarks {
 	return m
 }
 
-// ScanStart is where to look for the rows that wait: visible in the snapshot now and not in done, with the landmarks of
-// the cursor row.
+// ScanStart is the position above which the rows lie that wait: visible in the snapshot now and not in done, with the
+// landmarks of the cursor row.
 func ScanStart(done, now string, xids []uint64, heads []int64) (int64, error) {
 	published, err := parseSnapshot(done)
 	if err != nil {

@@ -128,7 +128,7 @@ func (s *stalls) restart(*rapid.T) {
 	s.reader = takeOver(s.t, s.reader.conn, 10)
 }
 
-// finish lets everybody go on and reads the rest.
+// finish lets all writers go on and reads the rest.
 func (s *stalls) finish() {
 	for len(s.busy) > 0 {
 		s.release(0)

@@ -60,7 +60,7 @@ func (r *Reader) Clusters() (stored, here int64) { return r.sysid, r.here }
 
 // PublishedTo is a position at or below which every row is published, as long as no restore has left any.
 func (r *Reader) PublishedTo() int64 {
-	if r.left != nil {
+	if r.leftover != nil {
 		return 0
 	}
 	return r.marks.below(r.done.xmin) // whatever is not visible in done lies above
@@ -69,8 +69,8 @@ func (r *Reader) PublishedTo() int64 {
 // Next opens what is to be published next and returns its first page: what a restore left, the window that a
 // predecessor left open, as it was, or a new one. It reports false if no row was committed since the last one.
 func (r *Reader) Next(ctx context.Context) (first Page, found bool, err error) {
-	if r.left != nil {
-		first, err = r.Page(ctx, r.left.pos)
+	if r.leftover != nil {
+		first, err = r.Page(ctx, r.leftover.pos)
 		return first, err == nil, err
 	}
 	w, err := r.poll(ctx)
@@ -90,7 +90,7 @@ func (r *Reader) Next(ctx context.Context) (first Page, found bool, err error) {
 
 // Page reads the rows above a position of what is open.
 func (r *Reader) Page(ctx context.Context, above int64) (Page, error) {
-	if r.left != nil {
+	if r.leftover != nil {
 		return r.readLeftover(ctx, above)
 	}
 	return r.readPage(ctx, r.win, above)
@@ -183,7 +183,7 @@ const (
 // transaction: rows that were passed without being sent.
 func (r *Reader) Advance(ctx context.Context, pos int64, also func(pgx.Tx) error) error {
 	sql := advanceSQL
-	if r.left != nil {
+	if r.leftover != nil {
 		sql = advanceLeftoverSQL
 	}
 	fault.Here("relay.advance.before")
@@ -192,8 +192,8 @@ func (r *Reader) Advance(ctx context.Context, pos int64, also func(pgx.Tx) error
 	if err != nil {
 		return fmt.Errorf("advance window: %w", err)
 	}
-	if r.left != nil {
-		r.left.pos = pos
+	if r.leftover != nil {
+		r.leftover.pos = pos
 	} else {
 		r.win.pos = pos
 	}
@@ -208,7 +208,7 @@ set done = win, head = win_head, win = null, win_head = null, win_pos = null,
 // Finish closes what is open: everything visible in it is published, or passed with also. The transaction that says so
 // also makes a landmark of its own id, which it took long after the window's head was read.
 func (r *Reader) Finish(ctx context.Context, also func(pgx.Tx) error) error {
-	if r.left != nil {
+	if r.leftover != nil {
 		return r.finishLeftover(ctx, also)
 	}
 	fault.Here("relay.finish.before")

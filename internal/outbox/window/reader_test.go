@@ -171,7 +171,7 @@ func TestAStaleReaderChangesNothing(t *testing.T) {
 
 	require.NoError(t, heir.Rebase(t.Context()))
 	last := newSession(t, pool, 2)
-	require.NotNil(t, last.left)
+	require.NotNil(t, last.leftover)
 	require.ErrorIs(t, heir.Advance(t.Context(), 1, nil), ErrDeposed)
 	require.ErrorIs(t, heir.finishLeftover(t.Context(), nil), ErrDeposed)
 	require.Equal(t, []int64{1}, readLeftover(t, last, -1))

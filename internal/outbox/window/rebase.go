@@ -87,7 +87,7 @@ order by o.position
 limit $7`
 
 func (r *Reader) readLeftover(ctx context.Context, above int64) (Page, error) {
-	l := r.left
+	l := r.leftover
 	return r.pages.Read(ctx, r.conn, leftoverSQL, above, l.limit, l.head, l.done, l.winPos, l.win)
 }
 
@@ -99,6 +99,6 @@ func (r *Reader) finishLeftover(ctx context.Context, also func(pgx.Tx) error) er
 	if _, err := r.change(ctx, also, finishLeftoverSQL); err != nil {
 		return fmt.Errorf("close leftover: %w", err)
 	}
-	r.left = nil
+	r.leftover = nil
 	return nil
 }

@@ -55,8 +55,8 @@ func readRestored(t testing.TB, r *Reader) (positions []int64) {
 // readLeftover reads so many pages of the leftover, or all.
 func readLeftover(t testing.TB, r *Reader, pages int) (positions []int64) {
 	t.Helper()
-	for n := 0; r.left != nil && n != pages; n++ {
-		p, err := r.readLeftover(t.Context(), r.left.pos)
+	for n := 0; r.leftover != nil && n != pages; n++ {
+		p, err := r.readLeftover(t.Context(), r.leftover.pos)
 		require.NoError(t, err)
 		for _, rec := range p.Records {
 			positions = append(positions, rec.Position)
@@ -166,11 +166,11 @@ func TestReaderOverRandomRestores(t *testing.T) {
 				total += len(events)
 			}
 			r := readers.next(t, 2)
-			if r.sysid != r.here { // a rebase waits for whoever has written
+			if r.sysid != r.here { // a rebase waits for open writers
 				require.NoError(rt, slow.Commit(t.Context()))
 			}
 			wire = append(wire, liveOn(rt, t, r, rapid.IntRange(-1, 3).Draw(rt, "leftover pages"))...)
-			if r.left == nil && rapid.Bool().Draw(rt, "a round") {
+			if r.leftover == nil && rapid.Bool().Draw(rt, "a round") {
 				wire = roundPart(rt, t, r, wire)
 			}
 			if err := slow.Commit(t.Context()); !errors.Is(err, pgx.ErrTxClosed) {
@@ -191,8 +191,8 @@ func liveOn(rt *rapid.T, t *testing.T, r *Reader, pages int) (wire []entry) {
 	if r.sysid != r.here {
 		require.NoError(rt, r.Rebase(t.Context()))
 	}
-	for n := 0; r.left != nil && n != pages; n++ {
-		p, err := r.readLeftover(t.Context(), r.left.pos)
+	for n := 0; r.leftover != nil && n != pages; n++ {
+		p, err := r.readLeftover(t.Context(), r.leftover.pos)
 		require.NoError(rt, err)
 		wire = appendWire(wire, p.Records)
 		if p.More {

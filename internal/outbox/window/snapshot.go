@@ -19,18 +19,18 @@ type snapshot struct {
 // parseSnapshot reads xmin:xmax:xip,xip.
 func parseSnapshot(text string) (snapshot, error) {
 	s := snapshot{text: text}
-	parts := strings.Split(text, ":")
-	if len(parts) != 3 {
-		return s, fmt.Errorf("parse snapshot %q: not three parts", text)
+	fields := strings.Split(text, ":")
+	if len(fields) != 3 {
+		return s, fmt.Errorf("parse snapshot %q: not three fields", text)
 	}
 	var err error
-	if s.xmin, err = strconv.ParseUint(parts[0], 10, 64); err != nil {
+	if s.xmin, err = strconv.ParseUint(fields[0], 10, 64); err != nil {
 		return s, fmt.Errorf("parse snapshot: %w", err)
 	}
-	if s.xmax, err = strconv.ParseUint(parts[1], 10, 64); err != nil {
+	if s.xmax, err = strconv.ParseUint(fields[1], 10, 64); err != nil {
 		return s, fmt.Errorf("parse snapshot: %w", err)
 	}
-	for id := range strings.SplitSeq(parts[2], ",") {
+	for id := range strings.SplitSeq(fields[2], ",") {
 		if id == "" {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 // The four usual ways to read an outbox, and how each breaks: each test scripts the few transactions that do it, shows
 // the loss, the stall or the inversion, and then that the snapshot window reads the same table right.
 
-// Positions are taken in one order and committed in another. A cursor that has seen 2 never looks at 1 again.
+// Positions are taken in one order and committed in another. A cursor that has seen 2 never reads 1.
 func TestUsualWayCursorLosesRows(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
@@ -30,8 +30,8 @@ func TestUsualWayCursorLosesRows(t *testing.T) {
 	require.Equal(t, []int64{1}, read(t, r))
 }
 
-// Waiting until no older transaction runs is safe, but transaction ids are the server's, not the database's: somebody
-// else's transaction in another database stops everything.
+// Waiting until no older transaction runs is safe, but transaction ids are the server's, not the database's: a
+// transaction in another database stops everything.
 func TestUsualWayXminStallsBehindAnotherDatabase(t *testing.T) {
 	t.Parallel()
 	o, pool, other := newOutbox(t), newDatabase(t), newDatabase(t)
@@ -70,10 +70,10 @@ func TestUsualWaySkipLockedInverts(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	commit(t, o, pool, event("k"), event("k"))
-	const claim = `select version from outbox order by position limit 1 for update skip locked`
+	const lockFirst = `select version from outbox order by position limit 1 for update skip locked`
 
 	slow, fast := begin(t, pool), begin(t, pool)
-	first, second := outboxtest.Column[int64](t, slow, claim), outboxtest.Column[int64](t, fast, claim)
+	first, second := outboxtest.Column[int64](t, slow, lockFirst), outboxtest.Column[int64](t, fast, lockFirst)
 	require.Equal(t, []int64{1}, first)
 	require.Equal(t, []int64{2}, second, "published while version 1 is still in the other relay's hands")
 	require.NoError(t, fast.Commit(t.Context()))

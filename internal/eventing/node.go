@@ -50,6 +50,7 @@ type Node struct {
 	lag          *kafka.LagReader
 	relay        *relay.Relay
 	restore      *restorer
+	writers      *writers
 	consumers    []*consumer
 	copies       *copies
 	limited      *service.LimitedLog
@@ -58,7 +59,7 @@ type Node struct {
 
 // Open prepares the node and connects to nothing.
 func Open(ctx context.Context, setup Setup) (node *Node, err error) {
-	n := &Node{}
+	n := &Node{writers: &writers{asked: make(chan struct{}, 1)}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
@@ -14,6 +16,7 @@ import (
 	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/failure"
 	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/internal/outbox"
 	"example.com/twinbox/internal/outbox/restore"
 )
 
@@ -125,10 +128,61 @@ func (r *restorer) Confirm(
 	return adopted, nil
 }
 
-// refuse keeps writers of a process that ran through a restore from adding events.
+// writers is whether a process that ran through a restore may add events. A restore in place ends all connections, so
+// what is written after it goes over one that was opened since, and each is asked when it is opened: the relay of
+// another process may be the one that compares, and has not yet.
+type writers struct {
+	refused atomic.Pointer[outbox.CheckError] // what the last connection said
+	asked   chan struct{}                     // holds a token while refused is to be asked again
+}
+
+// admit asks a new connection of the pool. It never keeps one from those who read.
+func (w *writers) admit(ctx context.Context, conn *pgx.Conn) error {
+	refused, is := errors.AsType[*outbox.CheckError](restore.CheckWriters(ctx, conn))
+	if !is {
+		return nil //nolint:nilerr // what else is wrong with it, whoever uses it finds out
+	}
+	w.refused.Store(refused)
+	select {
+	case w.asked <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+const askWriters = 500 * time.Millisecond
+
+// awaitWriters asks again until writers may go on.
+func (n *Node) awaitWriters(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-n.writers.asked:
+		}
+		for n.writers.refused.Load() != nil {
+			err := restore.CheckWriters(ctx, n.Pool)
+			if refused, is := errors.AsType[*outbox.CheckError](err); is || err == nil {
+				n.writers.refused.Store(refused)
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(askWriters):
+			}
+		}
+	}
+}
+
+// refuse keeps writers of a process that ran through a restore from adding events. While the broker is down nobody can
+// say whether there was one, and sign-ups do not wait for it.
 func (n *Node) refuse() error {
 	if err := n.relay.Restored(); err != nil {
 		return failure.AsTransient(err) // until an operator has confirmed; no event is to blame
 	}
-	return nil
+	refused := n.writers.refused.Load()
+	if refused == nil || refused.Has(restore.CodeNotCompared) && n.dependencies.broker.Down() {
+		return nil
+	}
+	return failure.AsTransient(refused)
 }

@@ -55,6 +55,7 @@ func (n *Node) open(
 		return bound, err
 	}
 	group.Go("relay", n.relayEvents)
+	group.Go("writers", n.awaitWriters)
 	if err := n.await(ctx, "outbox", n.checkWriters); err != nil {
 		return bound, err
 	}

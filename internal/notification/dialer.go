@@ -7,8 +7,9 @@ import (
 	"net"
 )
 
-// dialer connects to a mail server and keeps the connection. The mail library leaves the connection open when hello, TLS or login fails on it;
-// the sender, which comes again every two seconds for as long as that lasts, would fill the server with them.
+// dialer connects to a mail server and keeps the connection. The mail library leaves the connection open when hello,
+// TLS or login fails on it; the sender, which comes again every two seconds for as long as that lasts, would fill the
+// server with them.
 type dialer struct {
 	tls       *tls.Config
 	encrypted bool // from the first byte

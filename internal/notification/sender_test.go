@@ -59,7 +59,6 @@ func TestTheServersAnswerDecides(t *testing.T) {
 		"mailbox unknown":        {"rcpt", mailbox.Refuse(550, "no such mailbox ada@example.org"), "failed", 1, 0, "550"},
 		"content refused":        {"data", mailbox.Refuse(554, "spam"), "failed", 1, 0, "554"},
 		"busy, again and again":  {"rcpt", mailbox.Refuse(451, "later"), "failed", 3, 0, "given up after 3 attempts"},
-		"shutting down":          {"mail", mailbox.Refuse(421, "bye"), "failed", 3, 0, "given up after 3 attempts"},
 		"cut before the content": {"rcpt", mailbox.ErrCut, "failed", 3, 0, "given up after 3 attempts"},
 		"cut after the content":  {"data", mailbox.ErrCut, "uncertain", 1, 0, "no answer"},
 		"cut after it was kept":  {"kept", mailbox.ErrCut, "uncertain", 1, 1, "no answer"},

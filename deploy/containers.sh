@@ -60,6 +60,9 @@ up() {
 		export NOTIFICATION_ADMIN_PORT=0 # a fixed port of the host is one instance's alone
 		scale="--scale notification=$NOTIFICATIONS"
 	fi
+	# The container's server is another user. Under a umask of 077 it could not read the file, and its volume would stay
+	# without roles, whatever is mended afterwards.
+	[ -n "$(find deploy/postgres/init.sql -perm -004)" ] || chmod a+r deploy/postgres/init.sql
 	$COMPOSE build
 	repair || true
 	for attempt in 1 2 3; do

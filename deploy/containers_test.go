@@ -13,12 +13,13 @@ import (
 
 // engine is a docker command that answers what a test wants and writes down what it was told.
 type engine struct {
-	dir string
+	dir    string
+	script string // that is run against it
 }
 
 func newEngine(t *testing.T, answers string) engine {
 	t.Helper()
-	e := engine{dir: t.TempDir()}
+	e := engine{dir: t.TempDir(), script: "containers.sh"}
 	script := "#!/bin/sh\ncd " + e.dir + "\necho \"$*\" >>log\ncase \"$*\" in\n" + answers + "\nesac\n"
 	require.NoError(t, os.WriteFile(filepath.Join(e.dir, "docker"), []byte(script), 0o755))
 	return e
@@ -27,7 +28,7 @@ func newEngine(t *testing.T, answers string) engine {
 // runs calls containers.sh and gives what it said, what it told the engine, and whether it worked.
 func (e engine) runs(t *testing.T, env []string, args ...string) (said string, told []string, worked bool) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "sh", append([]string{"containers.sh"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "sh", append([]string{e.script}, args...)...)
 	cmd.Env = append([]string{"PATH=" + e.dir + ":" + os.Getenv("PATH"), "COMPOSE=docker  compose"}, env...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -53,6 +54,23 @@ func TestUpOfTwoInstances(t *testing.T) {
 	require.True(t, worked, said)
 	require.Equal(t, upCommand+" --scale notification=2", told[len(told)-1])
 	require.Contains(t, said, "port 0")
+}
+
+// The file that makes the roles is read by another user than the one who checked it out, perhaps under a umask of 077.
+func TestUpLetsTheServerReadItsFirstStatements(t *testing.T) {
+	t.Parallel()
+	tree := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(tree, "deploy", "postgres"), 0o700))
+	script, statements := filepath.Join(tree, "deploy", "containers.sh"), filepath.Join(tree, "deploy", "postgres", "init.sql")
+	require.NoError(t, os.WriteFile(script, []byte(read(t, "deploy/containers.sh")), 0o600))
+	require.NoError(t, os.WriteFile(statements, nil, 0o600))
+	e := newEngine(t, "")
+	e.script = script
+	said, _, worked := e.runs(t, nil, "up")
+	require.True(t, worked, said)
+	info, err := os.Stat(statements)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o644), info.Mode().Perm())
 }
 
 // Kafka was away: it is back, and what compose knows of it is that it was unhealthy.

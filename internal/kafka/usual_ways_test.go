@@ -1,6 +1,7 @@
 package kafka_test
 
 import (
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -113,4 +114,90 @@ func TestUsualWayANackLoopOutlivesItsPartition(t *testing.T) {
 	require.Eventually(t, func() bool { return nacks.Load() > before+20 }, kafkatest.Patience, time.Millisecond,
 		"two handlers have one message")
 	msg.Ack()
+}
+
+// TestUsualWayALostPartitionCancelsNoHandler: the next owner has the message, and the first one's handler has heard of
+// nothing.
+func TestUsualWayALostPartitionCancelsNoHandler(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic, ids := published(t, brokers, 1)
+	cfg := fast(brokers, kafkatest.Group(t))
+	cfg.SessionTimeout = 6 * time.Second
+	working := receive(t, stockSubscriber(t, cfg, topic))
+	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.UnknownMemberID, Count: 1})
+	again := receive(t, stockSubscriber(t, cfg, topic))
+	require.Equal(t, ids[0], again.UUID)
+	require.NoError(t, working.Context().Err(), "it works on")
+	working.Ack()
+	again.Ack()
+}
+
+// TestUsualWayAnOffsetThatIsGoneIsWaitedForForEver: what the group committed is not on the log any more. watermill-kafka's
+// subscriber connects again and again, delivers nothing, and tells its caller nothing.
+func TestUsualWayAnOffsetThatIsGoneIsWaitedForForEver(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	cfg := fast(brokers, kafkatest.Group(t))
+	l, topic := readAndCommitted(t, cfg)
+	require.NoError(t, l.Close())
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, events(5, "b")...))
+	deleteRecords(t, brokers, topic, 8)
+	select {
+	case msg, open := <-stockSubscriber(t, cfg, topic):
+		require.FailNow(t, "the channel is not silent", "%v %v", open, msg)
+	case <-time.After(2 * time.Second):
+	}
+}
+
+// stockPublisher is watermill-kafka's, with the settings of ours.
+func stockPublisher(t *testing.T, cfg kafka.Config) *stock.Publisher {
+	t.Helper()
+	publisher, err := stock.NewPublisher(stock.PublisherConfig{
+		Brokers: cfg.Brokers, Marshaler: kafka.Marshaler{}, OverwriteSaramaConfig: cfg.Producer(),
+	}, watermill.NopLogger{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
+	return publisher
+}
+
+// TestUsualWayNewPartitionsTakeKeysAway: a key's events go to another partition as soon as the client sees that there
+// are more, past those that are not read yet.
+func TestUsualWayNewPartitionsTakeKeysAway(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	msgs := events(40, keys(20)...)
+	require.NoError(t, stockPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, msgs[:20]...))
+	require.NoError(t, admin(t, brokers).CreatePartitions(topic, 12, nil, false))
+	require.Eventually(t, func() bool {
+		counts, err := kafka.PartitionCounts(t.Context(), kafka.Config{Brokers: brokers}, topic)
+		return err == nil && counts[topic] == 12
+	}, kafkatest.Patience, 10*time.Millisecond)
+	require.NoError(t, stockPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, msgs[20:]...))
+	used := map[int32]bool{}
+	for _, record := range kafkatest.ReadAll(t, brokers, topic, 40)[20:] {
+		used[record.Partition] = true
+	}
+	require.Greater(t, len(used), 1)
+}
+
+// TestUsualWayABrokerThatIsBackIsNotAsked: after a few attempts that found no leader sarama's producer refuses its
+// partition for ten seconds, whatever the broker does meanwhile.
+func TestUsualWayABrokerThatIsBackIsNotAsked(t *testing.T) {
+	t.Parallel()
+	start := restartable(t)
+	cluster, brokers := start()
+	topic := kafkatest.Topic(t, brokers, 1)
+	cfg := kafka.Config{Brokers: brokers, RetryFor: 500 * time.Millisecond}
+	publisher := stockPublisher(t, cfg)
+	require.NoError(t, publisher.Publish(topic, event("a", 1)))
+	cluster.Close()
+	require.Eventually(t, func() bool {
+		err := publisher.Publish(topic, event("a", 2))
+		return err != nil && strings.Contains(err.Error(), "circuit breaker is open")
+	}, kafkatest.Patience, time.Millisecond)
+	start()
+	require.NoError(t, newPublisher(t, cfg).Publish(topic, event("b", 1)), "it is back")
+	require.ErrorContains(t, publisher.Publish(topic, event("a", 2)), "circuit breaker is open")
 }

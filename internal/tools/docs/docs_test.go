@@ -175,3 +175,21 @@ func unindented(code string) string {
 	}
 	return b.String()
 }
+
+var testName = regexp.MustCompile("`(Test[A-Z]\\w+)`")
+
+// What the page for users of Watermill promises or denies is shown by the tests that it names.
+func TestNamedTestsExist(t *testing.T) {
+	t.Parallel()
+	named := testName.FindAllStringSubmatch(read(t, filepath.Join(root, "docs/from-watermill.md")), -1)
+	require.NotEmpty(t, named)
+	var tests strings.Builder
+	files, err := filepath.Glob(filepath.Join(root, "internal/*/*_test.go"))
+	require.NoError(t, err)
+	for _, file := range files {
+		tests.WriteString(read(t, file))
+	}
+	for _, match := range named {
+		require.Contains(t, tests.String(), "func "+match[1]+"(", "docs/from-watermill.md")
+	}
+}

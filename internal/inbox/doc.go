@@ -56,6 +56,12 @@
 // commit. If anything fails, all of it is rolled back; then the events before the one to blame run in a transaction of
 // their own, that one alone, and the rest as the next batch. So each event has the outcome that it would have alone.
 //
+// # How much memory that takes
+//
+// The inbox holds the messages of the calls under way, which its caller bounds (package kafka: 200 and 4 MB per
+// partition), what it notes beside each, and what its handler makes and queues. With the commit all of it goes. Dead
+// letters are replayed one at a time; [Inbox.ResumeGaps] reads 1,000 keys at a time and no payloads.
+//
 // # What shows it
 //
 //	once and in order, dying anywhere    TestAProcessThatDiesAtEachPoint, TestAProcessThatDiesAroundAnyStatement

@@ -40,7 +40,7 @@ func runByScript(t *testing.T, n, batch int, script ...answer) (waits []time.Dur
 		m := newMember(context.Background(), cfg, slog.New(slog.NewTextHandler(&lines, nil)))
 		defer m.cancel()
 		session := newFakeSession(n)
-		newPartition(m, session, session).work()
+		session.ready(m).work()
 		log = lines.String()
 	})
 	return waits, log

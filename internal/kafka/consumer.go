@@ -25,7 +25,8 @@ type ConsumerConfig struct {
 	GroupConfig
 	// Batch is how many messages one call of the handler gets at most. Default 200.
 	Batch int
-	// MaxBytes bounds the keys, values and headers of one batch; a single larger entry is a batch of its own.
+	// MaxBytes bounds what is held of a partition: the batch under way, and so each batch, and what lies ready behind it.
+	// A record counts with its key, value and headers and a few hundred bytes more; a larger one is held by itself.
 	// Default 4,000,000.
 	MaxBytes int
 	// Parallel is for how many partitions at a time a batch that is not full may be handled. The others wait for their
@@ -78,10 +79,11 @@ func (c ConsumerConfig) Validate() error {
 // Consumer runs a handler over the partitions that a member of a consumer group owns, a loop per partition.
 //
 // Guaranteed: the messages of a partition are handed over in the order of their offsets, to one call at a time. A
-// batch is what is there when it is the partition's turn ([ConsumerConfig.Parallel]), never waited for beyond that;
-// meanwhile the next one is fetched. An offset is committed only when it and all before it were handled; what was not
-// comes again after a backoff, before anything newer. Every record is handed over, whatever it holds; a damaged batch
-// on the log, which nobody can read, as one message that says so ([cloudevent.Origin.Unreadable]).
+// batch is what is there when it is the partition's turn ([ConsumerConfig.Parallel]), with what was fetched with it; it
+// is never waited for beyond that, and meanwhile the next one is fetched. An offset is committed only when it and all
+// before it were handled; what was not comes again after a backoff, before anything newer. Every record is handed over,
+// whatever it holds; a damaged batch on the log, which nobody can read, as one message that says so
+// ([cloudevent.Origin.Unreadable]).
 //
 // Not guaranteed: that a message is handled once. After a crash, or when a handler outlives the loss of its partition,
 // it is handled again, perhaps while the first call still runs elsewhere; the inbox is what makes its effect single.

@@ -180,12 +180,12 @@ func TestABatchIsBoundedInBytes(t *testing.T) {
 	brokers := kafkatest.Brokers(t)
 	topic := kafkatest.Topic(t, brokers, 1)
 	msgs := events(6, "a")
-	for i, size := range []int{100, 100, 5000, 100, 100, 100} {
+	for i, size := range []int{100, 100, 50_000, 100, 100, 100} {
 		msgs[i].Payload = make([]byte, size)
 	}
 	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, msgs...))
 	cfg := batches(brokers, kafkatest.Group(t))
-	cfg.MaxBytes = 1000
+	cfg.MaxBytes = 3000
 	var sizes []int
 	done := make(chan struct{})
 	seen := 0

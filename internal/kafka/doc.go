@@ -15,6 +15,7 @@
 //	consumer.go                                    a handler's batches
 //	member.go strategy.go coordination.go leave.go a membership of the group
 //	partition.go loop.go entry.go turns.go         a partition that is owned, what is taken of it, and when
+//	readahead.go                                   how much of it is held meanwhile
 //	positions.go                                   how far the handler's own store says it is read
 //	progress.go status.go stop.go                  what moves, what does not, and what ends a membership
 //	look.go reader.go                              what lies on the log and is not delivered
@@ -54,11 +55,25 @@
 // # How a partition is read
 //
 // sarama's consumer group brings the membership, its fetching the records. For each partition, a worker takes what is
-// there, hands it over, marks the handled beginning, and waits a while before it hands over the rest. Beside it, the
-// goroutine that sarama gives to the claim waits for the end: when the partition goes to another member, when the
-// session is lost, when the process stops. Then nothing more is handed over, the handler under way gets its time, its
-// context is cancelled, and it gets the same time again. What it acknowledges meanwhile is committed, as long as the
-// group waits for this member. The other partitions are not disturbed: the group rebalances cooperatively.
+// there, hands it over, marks the handled beginning, and waits a while before it hands over the rest. Beside it, one
+// goroutine takes records from sarama for as long as they may be held, and the one that sarama gives to the claim waits
+// for the end: when the partition goes to another member, when the session is lost, when the process stops. Then nothing
+// more is handed over, the handler under way gets its time, its context is cancelled, and it gets the same time again.
+// What it acknowledges meanwhile is committed, as long as the group waits for this member. The other partitions are not
+// disturbed: the group rebalances cooperatively.
+//
+// # How much memory that takes
+//
+// At most this for each partition, however long the backlog is and however long a handler hangs:
+//
+//   - [ConsumerConfig.MaxBytes], 4 MB, or one larger record: the batch under way and what lies ready behind it;
+//   - two records more, on their way there;
+//   - what an answer of the broker has of it: [GroupConfig.FetchBytes] as it lies on the log, 256 KiB, or one batch if
+//     that is larger. Decompressed that is at most 255 times as much with lz4, which the publisher uses, and 16 MiB of
+//     each batch whatever compressed it. Not compressed it keeps the whole answer: four times FetchBytes, or one batch.
+//
+// Twelve partitions of records of 1 MB so take 84 MB. While a compressed batch is read it takes up to four times its
+// size for a moment. What handlers make of their records is theirs.
 //
 // # What nobody can read, and what nobody delivers
 //

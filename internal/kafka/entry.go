@@ -31,11 +31,11 @@ func (r *entry) keep(f, before found) {
 
 func readable(m *sarama.ConsumerMessage) entry { return entry{ConsumerMessage: m, last: m.Offset} }
 
-// size is what the record takes in memory, roughly.
+// size is what the record takes in memory, roughly: its bytes and what is around them.
 func (r entry) size() int {
-	n := len(r.Key) + len(r.Value) + len(r.raw)
+	n := 256 + len(r.Key) + len(r.Value)
 	for _, h := range r.Headers {
-		n += len(h.Key) + len(h.Value)
+		n += 64 + len(h.Key) + len(h.Value)
 	}
 	return n
 }

@@ -28,8 +28,8 @@ type GroupConfig struct {
 	// CommitInterval is how often acknowledged offsets are committed: a crash repeats as much. Default 1 s.
 	CommitInterval time.Duration
 	// FetchBytes is how much of a partition is asked for at once, as it lies on the log: compressed, if its producer
-	// did that. A larger batch on the log is fetched all the same. It bounds the memory of a consumer that catches up: of
-	// each partition it holds one such answer, taken apart, and the records of two batches. Default 256 KiB.
+	// did that. A larger batch on the log is fetched all the same. An answer of a broker has four times as much at most,
+	// of all partitions, or one batch. Default 256 KiB.
 	FetchBytes int
 	// DrainTimeout is how long a handler under way may still finish when its partition is handed over or the member
 	// closes; then its context is cancelled, and it gets the same time again to return. Default 5 s.
@@ -156,6 +156,7 @@ func (c GroupConfig) Validate() error {
 //	Return.Errors            true           errors go to sarama's own logger, which is nobody's
 //	Fetch.Min, MaxWaitTime   1 byte, 500 ms a quiet topic delays its next record, or closing takes longer
 //	Fetch.Default            256 KiB        1 MiB of each partition, compressed: twice the memory, no faster
+//	Fetch.MaxBytes           four of those  an answer has that of every partition, up to 50 MiB
 //	Retry.Backoff            250 ms         2 s without records after a leader moves
 func (c GroupConfig) Consumer() *sarama.Config {
 	c = c.WithDefaults()
@@ -168,6 +169,7 @@ func (c GroupConfig) Consumer() *sarama.Config {
 	cfg.Consumer.Return.Errors = true
 	cfg.Consumer.Fetch.Min = 1
 	cfg.Consumer.Fetch.Default = int32(c.FetchBytes)
+	cfg.Consumer.Fetch.MaxBytes = int32(min(4*c.FetchBytes, maxRequestBytes))
 	cfg.Consumer.MaxWaitTime = 500 * time.Millisecond
 	cfg.Consumer.Retry.Backoff = 250 * time.Millisecond
 	cfg.Consumer.Group.ResetInvalidOffsets = false

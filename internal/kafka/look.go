@@ -11,8 +11,6 @@ const (
 	suspicions = 3
 	// confirmations is how often a batch must prove unreadable: a bit may also flip on the way.
 	confirmations = 3
-	// lookAhead bounds what a partition takes past sarama at a time.
-	lookAhead = 10_000
 )
 
 // look asks the broker what lies at the next offset, since nothing has come for a while or sarama has reported an
@@ -21,7 +19,7 @@ const (
 // meanwhile, they are taken past it.
 func (p *partition) look() {
 	careful := p.suspicion >= suspicions
-	for taken := 0; taken < lookAhead && len(p.claim.Messages()) == 0 && !isClosed(p.leaving); {
+	for taken := 0; len(p.records) == 0 && !isClosed(p.leaving); {
 		f, err := p.reader.read(p.at, p.next)
 		if err != nil {
 			p.log.Debug("look at the log", "error", err)
@@ -46,6 +44,9 @@ func (p *partition) look() {
 			return
 		}
 		for _, m := range f.records {
+			if !p.held.TryAcquire(p.weight(m)) {
+				return
+			}
 			p.add(m)
 			taken++
 		}

@@ -53,7 +53,7 @@ var errIncomplete = errors.New("not all messages were handled")
 func (p *partition) receive(looks, notes <-chan time.Time) bool {
 	for len(p.pending) == 0 {
 		select {
-		case m, ok := <-p.claim.Messages():
+		case m, ok := <-p.records:
 			if !ok {
 				return false
 			}
@@ -93,54 +93,42 @@ func (p *partition) gather() (giveBack func(), ok bool) {
 	return giveBack, true
 }
 
-// fill adds what is there, up to a full batch; false when the partition is to be let go.
+// fill adds what is there or about to come, up to a full batch; false when the partition is to be let go.
 func (p *partition) fill() bool {
-	for !p.isFull() && !p.damaged {
+	timer, waited := time.NewTimer(comingLimit), false
+	defer timer.Stop()
+	for !p.isFull() && !p.damaged && (len(p.records) > 0 || !waited && p.isComing()) {
 		select {
-		case m, ok := <-p.claim.Messages():
+		case m, ok := <-p.records:
 			if !ok {
 				return false
 			}
 			p.add(m)
-			continue
-		default:
+		case <-timer.C:
+			waited = true
+		case <-p.leaving:
+			return false
 		}
-		break
 	}
 	return !isClosed(p.leaving)
 }
 
 // isFull says whether no more is to be taken before some of it is handled: it would only lie here.
-func (p *partition) isFull() bool {
-	cfg := p.member.cfg
-	return len(p.pending) >= cfg.batch || cfg.maxBytes > 0 && p.bytes >= cfg.maxBytes
-}
+func (p *partition) isFull() bool { return len(p.pending) >= p.member.cfg.batch }
 
-// add appends a record, unless it was already read past sarama.
+// add appends a record that is held, unless it was already read past sarama.
 func (p *partition) add(m *sarama.ConsumerMessage) {
 	if m.Offset < p.next {
+		p.held.Release(p.weight(m))
 		return
 	}
 	p.next, p.suspicion = m.Offset+1, 0
 	p.pending = append(p.pending, readable(m))
-	p.bytes += readable(m).size()
 	p.progress.received()
 }
 
 // batch is as much of what is pending as one call may get.
-func (p *partition) batch() []entry {
-	n := min(len(p.pending), p.member.cfg.batch)
-	if p.member.cfg.maxBytes == 0 {
-		return p.pending[:n]
-	}
-	size := 0
-	for i, r := range p.pending[:n] {
-		if size += r.size(); size > p.member.cfg.maxBytes && i > 0 {
-			return p.pending[:i]
-		}
-	}
-	return p.pending[:n]
-}
+func (p *partition) batch() []entry { return p.pending[:min(len(p.pending), p.member.cfg.batch)] }
 
 // acknowledge marks the first n pending records as done and forgets them.
 func (p *partition) acknowledge(n int) {
@@ -155,7 +143,7 @@ func (p *partition) acknowledge(n int) {
 	}
 	for _, r := range p.pending[:n] {
 		if r.unreadable == nil {
-			p.bytes -= r.size()
+			p.held.Release(p.weight(r.ConsumerMessage))
 		}
 	}
 	left := copy(p.pending, p.pending[n:])

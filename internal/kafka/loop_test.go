@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +38,13 @@ func (s *fakeSession) InitialOffset() int64                     { return 0 }
 func (s *fakeSession) HighWaterMarkOffset() int64               { return 0 }
 func (s *fakeSession) Messages() <-chan *sarama.ConsumerMessage { return s.records }
 
+// ready is a partition whose records all lie ready, whatever they weigh.
+func (s *fakeSession) ready(m *member) *partition {
+	p := newPartition(m, s, s)
+	p.records = s.records
+	return p
+}
+
 func quick(batch, maxBytes int) memberConfig {
 	cfg := memberConfig{GroupConfig: GroupConfig{
 		NackBackoff: time.Microsecond, MaxNackBackoff: time.Microsecond, UnhealthyAfter: time.Hour,
@@ -51,7 +59,7 @@ func TestLoop(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.IntRange(1, 60).Draw(t, "records")
-		cfg := quick(rapid.IntRange(1, 12).Draw(t, "batch"), rapid.SampledFrom([]int{0, 1, 10, 1000}).Draw(t, "bytes"))
+		cfg := quick(rapid.IntRange(1, 12).Draw(t, "batch"), rapid.SampledFrom([]int{0, 1, 600, 10_000}).Draw(t, "bytes"))
 		session, next := newFakeSession(total), int64(0)
 		var marks []int64
 		cfg.deliver = func(p *partition, batch []entry) (int, error) {
@@ -78,7 +86,12 @@ func TestLoop(t *testing.T) {
 		}
 		m := newMember(context.Background(), cfg, orDiscard(nil))
 		defer m.cancel()
-		newPartition(m, session, session).work()
+		p := newPartition(m, session, session)
+		var reading sync.WaitGroup
+		reading.Go(p.readAhead)
+		p.work()
+		p.cancel(errPartitionLost)
+		reading.Wait()
 		require.Equal(t, int64(total), next)
 		require.Equal(t, marks, session.marked)
 	})
@@ -90,7 +103,7 @@ func TestALookTakesUpWhereSaramaStands(t *testing.T) {
 	m := newMember(context.Background(), quick(10, 0), orDiscard(nil))
 	defer m.cancel()
 	session := newFakeSession(6)
-	p := newPartition(m, session, session)
+	p := session.ready(m)
 	p.add(&sarama.ConsumerMessage{Offset: 0})
 	p.add(&sarama.ConsumerMessage{Offset: 1})
 	require.True(t, p.fill())
@@ -131,36 +144,16 @@ func TestExtractLeavesOutWhatNobodyIsShown(t *testing.T) {
 	require.Equal(t, found{from: 10, next: 10}, extract(at, 10, &sarama.FetchResponseBlock{}))
 }
 
-// However many records a batch may have, no more bytes of them are taken than one call may get, and the record that
-// exceeds them.
-func TestWhatIsTakenIsBoundedInBytes(t *testing.T) {
-	t.Parallel()
-	const total, most = 50, 10
-	session := newFakeSession(total)
-	m := newMember(context.Background(), quick(total, most), orDiscard(nil))
-	defer m.cancel()
-	p := newPartition(m, session, session)
-	for left := total; left > 0; {
-		require.True(t, p.fill())
-		before := 0
-		for _, r := range p.pending[:len(p.pending)-1] {
-			before += r.size()
-		}
-		require.Less(t, before, most)
-		left -= len(p.pending)
-		require.True(t, left == 0 || p.bytes >= most, "and no fewer")
-		p.acknowledge(len(p.pending))
-		require.Zero(t, p.bytes)
-	}
-}
-
 func TestAMemberFetchesNoMoreThanItIsTold(t *testing.T) {
 	t.Parallel()
 	cfg := memberConfig{GroupConfig: GroupConfig{Config: Config{Brokers: []string{"b:1"}}, Group: "g"}, batch: 200}
 	require.EqualValues(t, 256<<10, cfg.settings().Consumer.Fetch.Default)
-	require.Equal(t, 200, cfg.settings().ChannelBufferSize, "one batch ahead")
-	cfg.FetchBytes = 1 << 20
-	require.EqualValues(t, 1<<20, cfg.settings().Consumer.Fetch.Default)
+	require.EqualValues(t, 1<<20, cfg.settings().Consumer.Fetch.MaxBytes)
+	require.Equal(t, 1, cfg.settings().ChannelBufferSize, "it counts records")
+	cfg.FetchBytes = maxRequestBytes
+	require.EqualValues(t, maxRequestBytes, cfg.settings().Consumer.Fetch.Default)
+	require.EqualValues(t, maxRequestBytes, cfg.settings().Consumer.Fetch.MaxBytes)
+	require.NoError(t, cfg.settings().Validate())
 	cfg.FetchBytes = 10
 	require.ErrorContains(t, cfg.Validate(), "fetch bytes")
 }

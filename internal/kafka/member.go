@@ -18,7 +18,7 @@ type memberConfig struct {
 	GroupConfig
 	topics       []string
 	batch        int           // records in one call of deliver
-	maxBytes     int           // of one call; 0: no bound
+	maxBytes     int           // of the records of a partition that are held
 	handlerLimit time.Duration // of one call; 0: a call may take for ever
 	turns        *turns        // of the partitions; nil: each calls when it likes
 	positions    Positions     // beside the group's offsets; nil: none
@@ -27,10 +27,10 @@ type memberConfig struct {
 	deliver func(p *partition, batch []entry) (handled int, err error)
 }
 
-// settings are sarama's for this member. Its channel of records holds the next batch while one is handled, and no more.
+// settings are sarama's for this member. Its channels count records, not bytes: they hold next to nothing.
 func (c memberConfig) settings() *sarama.Config {
 	cfg := c.Consumer()
-	cfg.ChannelBufferSize = max(c.batch, 16)
+	cfg.ChannelBufferSize = 1
 	if c.positions != nil {
 		cfg.Consumer.Offsets.AutoCommit.Interval = c.CommitInterval / 2 // see noteSoon
 	}

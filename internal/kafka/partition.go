@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+	"golang.org/x/sync/semaphore"
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/fault"
@@ -17,8 +18,9 @@ import (
 // errPartitionLost is the cause with which the context of a message ends when its partition is gone.
 var errPartitionLost = errors.New("partition lost")
 
-// partition reads one partition as long as this member owns it. Two goroutines share it: a worker (loop.go), which
-// takes records and calls the handler, and sarama's for the claim, which waits here for the end and bounds it.
+// partition reads one partition as long as this member owns it. Three goroutines share it: one takes records from
+// sarama (readahead.go), a worker (loop.go) calls the handler, and sarama's for the claim waits here for the end and
+// bounds it.
 type partition struct {
 	member  *member
 	session sarama.ConsumerGroupSession
@@ -37,11 +39,12 @@ type partition struct {
 	topicID atomic.Pointer[string] // of the topic that is read; see topic_id.go
 
 	progress progress
-	suspects chan struct{} // sarama could not read something that may be here
+	suspects chan struct{}                // sarama could not read something that may be here
+	held     *semaphore.Weighted          // bytes of the records that are taken and not acknowledged
+	records  chan *sarama.ConsumerMessage // those of them that lie ready
 
 	// the worker's own
 	pending   []entry // taken and not acknowledged, in order
-	bytes     int     // of them
 	next      int64   // offset of the next record to take; negative while none is known
 	tries     int     // calls in a row that left something undone; one that got further begins to count anew
 	suspicion int     // errors of sarama's since the last record
@@ -63,6 +66,8 @@ func newPartition(m *member, session sarama.ConsumerGroupSession, claim sarama.C
 		revoked:  make(chan struct{}),
 		leaving:  make(chan struct{}),
 		suspects: make(chan struct{}, 1),
+		held:     semaphore.NewWeighted(int64(m.cfg.maxBytes)),
+		records:  make(chan *sarama.ConsumerMessage, max(m.cfg.batch, leastReady)),
 		next:     claim.InitialOffset(),
 		progress: progress{now: m.cfg.Now},
 	}
@@ -84,6 +89,9 @@ func (p *partition) run() {
 
 // own lets the worker work until the partition is to be let go, and then gives it its time to end.
 func (p *partition) own(work func()) {
+	var reading sync.WaitGroup
+	reading.Go(p.readAhead)
+	defer reading.Wait()
 	defer p.left.Store(true)
 	defer p.cancel(errPartitionLost)
 	finished := make(chan struct{})

@@ -54,7 +54,7 @@ func atTheTable(t *testing.T, limit time.Duration, test func(*testing.T, *turnTa
 // sit adds a partition with n records.
 func (table *turnTable) sit(n int) *seat {
 	session := &fakeSession{records: make(chan *sarama.ConsumerMessage, turnBatch)}
-	s := &seat{newPartition(table.member, session, session), session, make(chan struct{})}
+	s := &seat{session.ready(table.member), session, make(chan struct{})}
 	s.send(0, n)
 	table.seats = append(table.seats, s)
 	go func() {

@@ -10,8 +10,8 @@ import (
 // leastReady is how many records may lie ready where a batch is smaller.
 const leastReady = 16
 
-// readAhead takes records from sarama while they may be held, until there are no more or the partition is to be let go.
-// The semaphore counts bytes. Sarama's own channel counts records: it would hold hundreds of them, however large, while
+// readAhead takes records from sarama while they may be held, until there are no more or the partition is let go. The
+// semaphore counts bytes. Sarama's own channel counts records: it would hold hundreds of them, however large, while
 // a handler waits for its database.
 func (p *partition) readAhead() {
 	defer close(p.records)
@@ -37,8 +37,8 @@ func (p *partition) readAhead() {
 // the log is of no interest (control records) or takes another fetch.
 const comingLimit = 5 * time.Millisecond
 
-// isComing says whether sarama knows of more records, and there is room for them. It hands them over one by one: without
-// a look at where the log ends, the records of one answer would be cut into as many batches as the scheduler likes.
+// isComing says whether sarama knows of more records, and there is room for them. It hands them over one by one:
+// without a look at where the log ends, the records of one answer would be as many batches as the scheduler likes.
 func (p *partition) isComing() bool {
 	if p.next >= p.claim.HighWaterMarkOffset() || !p.held.TryAcquire(1) {
 		return false

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// However many records a batch may have, no more bytes are taken from sarama than a partition may hold. A record that is
-// larger comes by itself, and what is behind it waits.
+// However many records a batch may have, no more bytes are taken from sarama than a partition may hold. A record that
+// is larger comes by itself, and what is behind it waits.
 func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -58,9 +58,9 @@
 // there, hands it over, marks the handled beginning, and waits a while before it hands over the rest. Beside it, one
 // goroutine takes records from sarama for as long as they may be held, and the one that sarama gives to the claim waits
 // for the end: when the partition goes to another member, when the session is lost, when the process stops. Then
-// nothing more is handed over, the handler under way gets its time, its context is cancelled, and it gets the same time again.
-// What it acknowledges meanwhile is committed, as long as the group waits for this member. The other partitions are not
-// disturbed: the group rebalances cooperatively.
+// nothing more is handed over, the handler under way gets its time, its context is cancelled, and it gets the same time
+// again. What it acknowledges meanwhile is committed, as long as the group waits for this member. The other partitions
+// are not disturbed: the group rebalances cooperatively.
 //
 // # How much memory that takes
 //

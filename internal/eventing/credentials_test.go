@@ -170,9 +170,14 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, cluster.Close()) })
 	give := func(kind sarama.AclResourceType, name string, operation sarama.AclOperation) {
 		t.Helper()
-		require.NoError(t, cluster.CreateACL(
-			sarama.Resource{ResourceType: kind, ResourceName: name, ResourcePatternType: sarama.AclPatternLiteral},
-			sarama.Acl{Principal: "User:app", Host: "*", Operation: operation, PermissionType: sarama.AclPermissionAllow}))
+		require.NoError(t, cluster.CreateACLs([]*sarama.ResourceAcls{{
+			Resource: sarama.Resource{
+				ResourceType: kind, ResourceName: name, ResourcePatternType: sarama.AclPatternLiteral,
+			},
+			Acls: []*sarama.Acl{{
+				Principal: "User:app", Host: "*", Operation: operation, PermissionType: sarama.AclPermissionAllow,
+			}},
+		}}))
 	}
 	take := func(kind sarama.AclResourceType, name string, operation sarama.AclOperation) {
 		t.Helper()

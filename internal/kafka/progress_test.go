@@ -148,8 +148,8 @@ func TestAHandlerThatPausesIsUnhealthyAndGoesOn(t *testing.T) {
 	kafka.Pausing(t.Context(), down)() // of no call: nobody is told
 }
 
-// TestAHandlerThatFailsIsUnhealthySoon: sooner than a partition that makes no progress, which may pass by itself; and no
-// longer than it fails, although the call goes on.
+// TestAHandlerThatFailsIsUnhealthySoon: sooner than a partition that makes no progress, which may pass by itself; and
+// no longer than it fails, although the call goes on.
 func TestAHandlerThatFailsIsUnhealthySoon(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

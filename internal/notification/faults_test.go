@@ -52,7 +52,8 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	}
 	for _, at := range conversation { // whichever mail it is, the answer is this one
 		for _, answer := range []string{
-			"421 4.3.2 closing", "452 4.3.1 no room", "535 5.7.8 who are you", "554 5.3.2 read only", "550 5.1.8 sender's domain",
+			"421 4.3.2 closing", "452 4.3.1 no room", "535 5.7.8 who are you", "554 5.3.2 read only",
+			"550 5.1.8 sender's domain",
 		} {
 			answers[string(at)][answer] = unreached
 		}

@@ -72,7 +72,10 @@ func StartSecured(t testing.TB, secured *tls.Config, script Script) *Server {
 	if script == nil {
 		script = func(Stage, string) Answer { return Answer{} }
 	}
-	s := &Server{listener: listener, script: script, secured: secured, conns: map[net.Conn]bool{}, served: make(chan struct{})}
+	s := &Server{
+		listener: listener, script: script, secured: secured,
+		conns: map[net.Conn]bool{}, served: make(chan struct{}),
+	}
 	go s.serve()
 	t.Cleanup(s.close)
 	return s

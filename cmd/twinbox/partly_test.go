@@ -113,7 +113,8 @@ func TestALetterAsADocument(t *testing.T) {
 // What a document says of a dead letter can be given to the next command as it stands.
 func TestDocumentsNameLettersAsTheyAreTyped(t *testing.T) {
 	t.Parallel()
-	refused := `{"result":{"dry_run":false,"count":0,"failed":1,"errors":[{"subject":"17","code":"c","detail":"d"}]}}` + "\n"
+	const refused = `{"result":{"dry_run":false,"count":0,"failed":1,` +
+		`"errors":[{"subject":"17","code":"c","detail":"d"}]}}` + "\n"
 	customer := listener(t, answers(map[string]string{
 		"service":              `{"name":"customer","consumers":["customer.profile"]}`,
 		"dead-letters/17":      `{"letter":{"id":17},"history":[{"id":1,"kind":"dead_letter","subject":"17"}]}`,

@@ -1,7 +1,6 @@
 package inbox
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -28,13 +27,10 @@ const (
 	DeadPass DeadPolicy = "pass"
 )
 
-// passes says that a dead letter does not keep back what comes after it.
-func (in *Inbox) passes() bool { return in.cfg.OnDead == DeadPass }
-
 var errConflict = errors.New("the id was processed before with another payload")
 
-// letter is a record on its way to the dead letters, with the history of its failures.
-type letter struct {
+// failed is a record on its way to the dead letters, with the history of its failures.
+type failed struct {
 	event    cloudevent.Event
 	id       string
 	entry    *entry // nil when the record is no event: then there is no id to remember
@@ -47,8 +43,8 @@ type letter struct {
 	err      error
 }
 
-func (it *item) letter() *letter {
-	l := &letter{event: it.event, id: it.event.ID, origin: it.origin, payload: it.msg.Payload, decoded: it.decoded}
+func (it *item) newFailed() *failed {
+	l := &failed{event: it.event, id: it.event.ID, origin: it.origin, payload: it.msg.Payload, decoded: it.decoded}
 	if l.origin.Unreadable != nil {
 		l.payload = l.origin.Damaged
 	}
@@ -79,16 +75,18 @@ func digest(of []byte) string {
 	return "sha256/" + hex.EncodeToString(sum[:])
 }
 
-func (l *letter) failed(err error, at time.Time) {
+// after adds a failed attempt.
+func (l *failed) after(err error) *failed {
 	if l.attempts == 0 {
-		l.first = at
+		l.first = time.Now()
 	}
 	l.attempts++
 	l.err = err
+	return l
 }
 
 // code is the stable reason: the error's own where it has a method ErrorCode.
-func (l *letter) code() string { return codeOf(l.err) }
+func (l *failed) code() string { return codeOf(l.err) }
 
 func codeOf(err error) string {
 	var coded interface{ ErrorCode() string }
@@ -99,100 +97,42 @@ func codeOf(err error) string {
 }
 
 // class is what the error is, and what was decided where no error of the handler led to it.
-func (l *letter) class() string {
+func (l *failed) class() string {
 	if l.parked {
 		return deadletter.ClassParked
 	}
 	return string(failure.Classify(l.err))
 }
 
-// giveUp writes the dead letter for as long as it takes: until it is committed the record is not acknowledged, so it
-// cannot be lost between the log and the table.
-func (in *Inbox) giveUp(it *item, l *letter) error {
-	outcome := Dead
-	if it.outcome == Conflict || it.outcome == Expired {
-		outcome = it.outcome
-	}
-	it.outcome = Failed
-	retry := newRetry(in.cfg)
-	for {
-		twin, err := in.bury(it, l, outcome)
-		switch {
-		case err == nil && twin:
-			it.outcome = Duplicate
-			return nil
-		case err == nil:
-			it.outcome = outcome
-			it.frees = in.cfg.Versioned && in.passes()
-			in.metrics.letters.WithLabelValues(l.code()).Inc()
-			in.log.ErrorContext(it.ctx, "event given up", "outcome", outcome, "event_id", l.id,
-				"event_type", it.event.Type, "correlation_id", it.event.CorrelationID(),
-				"code", l.code(), "class", l.class(), "attempts", l.attempts,
-				"topic", l.origin.Topic, "partition", l.origin.Partition, "offset", l.origin.Offset, "error", l.err,
-				"list", "twinbox dlq list")
-			return nil
-		case it.ctx.Err() != nil:
-			return fmt.Errorf("write dead letter: %w", context.Cause(it.ctx))
-		}
-		wait := retry.policy.NextBackOff()
-		in.log.ErrorContext(it.ctx, "dead letter not written", "event_id", l.id, "retry_in", wait, "error", err)
-		if err := in.cfg.Host.Pause(it.ctx, err, wait); err != nil {
-			return err
-		}
-	}
+// deadLetters is the dead_letter table of a consumer.
+type deadLetters struct {
+	consumer string
+	onDead   DeadPolicy
 }
 
-// bury commits the dead letter together with the inbox row that makes a redelivery a duplicate. It reports a twin when
-// the event turns out to be processed, by another owner of the partition: then there is nothing to give up.
-func (in *Inbox) bury(it *item, l *letter, outcome Outcome) (twin bool, err error) {
-	ctx, cancel := context.WithTimeout(it.ctx, in.cfg.HandlerTimeout)
-	defer cancel()
-	in.crash("giving_up")
-	err = in.transact(ctx, func(w *work) error {
-		remembered := false
-		if l.entry != nil && outcome == Dead {
-			if remembered, twin, err = in.occupy(ctx, w, *l.entry); err != nil {
-				return err
-			}
-			if twin {
-				return it.partition.forgetAttempts(ctx, w, it.last())
-			}
-		}
-		filed, fresh, err := in.file(ctx, w, l, remembered)
-		it.again = !fresh
-		if err == nil && fresh {
-			err = in.cfg.Host.CopyDeadLetter(ctx, w, filed)
+// park files the records in order. Their inbox rows stay: a redelivery is a duplicate, and what takes a parked record
+// up again knows it by its dead letter.
+func (d *deadLetters) park(ctx context.Context, tx pgx.Tx, items []*item) error {
+	for _, it := range items {
+		l := it.newFailed()
+		l.parked = true
+		l.after(it.parkedFor())
+		sql, args, err := deadletter.Insertion(d.letter(l, true))
+		if err == nil {
+			err = Queue(ctx, tx, sql, args...)
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("insert dead letter: %w", err)
 		}
-		if err := it.partition.forgetAttempts(ctx, w, it.last()); err != nil {
-			return err
-		}
-		in.crash("burying")
-		return nil
-	})
-	if err == nil {
-		in.crash("buried")
 	}
-	return twin && err == nil, err
+	return nil
 }
 
-// occupy takes the id's place, or reports that the same event has it already. It does neither where another event has
-// the place, or the inbox does not remember so far back: what was refused before its id was looked at may be either.
-func (in *Inbox) occupy(ctx context.Context, tx pgx.Tx, e entry) (taken, twin bool, err error) {
-	probe := &item{entry: e}
-	s, err := in.askOne(ctx, tx, probe)
-	if err != nil || s.inserted[e.id] {
-		return err == nil, false, err
-	}
-	hash, err := in.hashOf(ctx, tx, &e)
-	return false, err == nil && hash != nil && bytes.Equal(hash, e.hash), err
-}
-
-// file writes the letter. It reports false where the event has one already.
-func (in *Inbox) file(ctx context.Context, tx pgx.Tx, l *letter, remembered bool) (deadletter.Letter, bool, error) {
-	filed := in.filed(l, remembered)
+// insert files the record. It reports false where the event has a dead letter already.
+func (d *deadLetters) insert(
+	ctx context.Context, tx pgx.Tx, l *failed, remembered bool,
+) (deadletter.Letter, bool, error) {
+	filed := d.letter(l, remembered)
 	sql, args, err := deadletter.Insertion(filed)
 	if err != nil {
 		return filed, false, err
@@ -204,16 +144,16 @@ func (in *Inbox) file(ctx context.Context, tx pgx.Tx, l *letter, remembered bool
 	return filed, tag.RowsAffected() == 1, nil
 }
 
-// filed is the letter as the table keeps it. An id that another event has (id_conflict), one that may have been
+// letter is the record as the table keeps it. An id that another event has (id_conflict), one that may have been
 // processed and forgotten (too_old) and a record that is no event say nothing of their key's order: they never hold it.
-func (in *Inbox) filed(l *letter, remembered bool) deadletter.Letter {
+func (d *deadLetters) letter(l *failed, remembered bool) deadletter.Letter {
 	filed := deadletter.Letter{
-		Consumer: in.cfg.Consumer, EventID: l.id, EventType: l.event.Type, Version: l.event.Version,
+		Consumer: d.consumer, EventID: l.id, EventType: l.event.Type, Version: l.event.Version,
 		Key: l.origin.Key, Headers: make([]deadletter.Header, len(l.origin.Headers)), Payload: l.payload,
 		Group: l.origin.Group, Topic: l.origin.Topic, Partition: l.origin.Partition, Offset: l.origin.Offset,
 		RecordTime: l.origin.Time,
 		Class:      l.class(), Code: l.code(), Error: l.err.Error(), Attempts: l.attempts, FirstFailedAt: l.first,
-		Holds:      l.decoded && remembered && (l.parked || !in.passes()),
+		Holds:      l.decoded && remembered && (l.parked || d.onDead == DeadHold),
 		Remembered: remembered,
 	}
 	if l.origin.Topic == "" {
@@ -223,4 +163,38 @@ func (in *Inbox) filed(l *letter, remembered bool) deadletter.Letter {
 		filed.Headers[i] = deadletter.Header(h)
 	}
 	return filed
+}
+
+// file commits the dead letter together with the inbox row that makes a redelivery a duplicate. It reports a twin when
+// the event turns out to be processed, by another owner of the partition: then there is nothing to give up.
+func (e *engine) file(ctx context.Context, it *item, record *failed, outcome Outcome) (twin bool, err error) {
+	e.crash("giving_up")
+	err = e.transact(ctx, func(w *work) error {
+		remembered := false
+		if record.entry != nil && outcome == Dead {
+			if remembered, twin, err = e.ids.take(ctx, w, *record.entry); err != nil {
+				return err
+			}
+			if twin {
+				return it.partition.forgetAttempts(ctx, w, it.last())
+			}
+		}
+		letter, fresh, err := e.letters.insert(ctx, w, record, remembered)
+		it.filedBefore = !fresh
+		if err == nil && fresh {
+			err = e.cfg.Host.CopyDeadLetter(ctx, w, letter)
+		}
+		if err != nil {
+			return err
+		}
+		if err := it.partition.forgetAttempts(ctx, w, it.last()); err != nil {
+			return err
+		}
+		e.crash("burying")
+		return nil
+	})
+	if err == nil {
+		e.crash("buried")
+	}
+	return twin && err == nil, err
 }

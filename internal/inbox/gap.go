@@ -24,20 +24,20 @@ select count(*) from (
 
 const forgetPassed = `delete from public.inbox_passed where consumer = $1 and key = $2 and version <= $3`
 
-// gap says whether a version between the key's watermark and the event's is missing that the event must not go without.
+// hasGap says whether a version between the key's watermark and the event's is missing that the event must not go without.
 // Only an event that skips ahead costs this question.
-func (in *Inbox) gap(ctx context.Context, tx pgx.Tx, it *item, known int64) (open bool, err error) {
+func (o *keyOrder) hasGap(ctx context.Context, tx pgx.Tx, it *item, known int64) (open bool, err error) {
 	key, version := it.event.Key, it.event.Version
-	it.jumps = version-known > in.cfg.MaxJump
-	excused := it.accepts && (it.forced || !it.jumps) || in.onGap(it) == GapAllow && !it.jumps
+	it.jumps = version-known > o.maxJump
+	excused := it.acceptGap && (it.force || !it.jumps) || o.policy(it) == GapAllow && !it.jumps
 	if !excused {
 		var passed int64
-		err = tx.QueryRow(ctx, countPassed, in.cfg.Consumer, key, known, version, []byte(key), in.passes()).
+		err = tx.QueryRow(ctx, countPassed, o.consumer, key, known, version, []byte(key), o.passesDead()).
 			Scan(&passed)
 		open = passed < version-known-1
 	}
 	if err == nil && !open {
-		err = Queue(ctx, tx, forgetPassed, in.cfg.Consumer, key, version)
+		err = Queue(ctx, tx, forgetPassed, o.consumer, key, version)
 	}
 	if err != nil {
 		return false, fmt.Errorf("look for passed versions: %w", err)
@@ -50,18 +50,18 @@ insert into public.inbox_passed (consumer, key, version) values ($1, $2, $3) on 
 
 // passOver counts a version whose type has no handler here, or every event of such a type would leave a gap. Nothing
 // else is recorded of it.
-func (in *Inbox) passOver(ctx context.Context, tx pgx.Tx, it *item, s *state, moved *moves) error {
+func (o *keyOrder) passOver(ctx context.Context, tx pgx.Tx, it *item, s *state, moved *moves) error {
 	it.outcome = Ignored
 	switch known := s.watermarks[it.event.Key]; {
 	case it.event.Version <= known:
 		return nil
 	case it.event.Version == known+1:
-		in.move(it, s, moved, known)
+		o.move(it, s, moved, known)
 		return nil
 	}
-	if err := Queue(ctx, tx, insertPassed, in.cfg.Consumer, it.event.Key, it.event.Version); err != nil {
+	if err := Queue(ctx, tx, insertPassed, o.consumer, it.event.Key, it.event.Version); err != nil {
 		return fmt.Errorf("insert passed version: %w", err)
 	}
-	_, it.frees = s.parked[it.event.Key] // what is parked may have waited for this one too
+	_, it.unblocks = s.parked[it.event.Key] // what is parked may have waited for this one too
 	return nil
 }

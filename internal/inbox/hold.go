@@ -11,7 +11,7 @@ import (
 // again when the wait is over, and leaves it out if it does not hold its key any more. The order is that of ids
 // wherever several letters are locked. Keys and ids are looked up one at a time, as in selectParked: the condition that
 // a letter holds stands outside, or an index of all that do would serve for finding an id.
-const lockHolders = `
+const selectHolders = `
 select convert_from(l.key, 'UTF8')
 from (
     select h.id from unnest($2::bytea[]) as k (key)
@@ -25,7 +25,7 @@ from (
 cross join lateral (select d.key, d.state, d.holds from public.dead_letter d where d.id = last.id for share) as l
 where l.state = 'waiting' and l.holds`
 
-// keepHolders locks the letters that hold keys of this transaction, so that none is released before what parks behind
+// lockHolders locks the letters that hold keys of this transaction, so that none is released before what parks behind
 // it is committed. Without it a record could park behind nothing:
 //
 //	consumer  reads that letter 5 holds the key
@@ -36,13 +36,13 @@ where l.state = 'waiting' and l.holds`
 // With the lock one of them waits. If the consumer is first, the replay cannot settle the key's last letter before
 // event 6 is there to be found. If the replay is first, the consumer waits for its commit, sees that the letter is
 // gone, and asks anew what holds the key and how far its versions are. In the normal case nothing is held or asked.
-func (in *Inbox) keepHolders(ctx context.Context, tx pgx.Tx, items []*item, s *state) error {
+func (o *keyOrder) lockHolders(ctx context.Context, tx pgx.Tx, items []*item, s *state) error {
 	for len(s.parked) > 0 {
 		names := make([][]byte, 0, len(s.parked))
 		for key := range s.parked {
 			names = append(names, []byte(key))
 		}
-		rows, err := tx.Query(ctx, lockHolders, in.cfg.Consumer, names)
+		rows, err := tx.Query(ctx, selectHolders, o.consumer, names)
 		if err != nil {
 			return fmt.Errorf("lock dead letters: %w", err)
 		}
@@ -53,24 +53,24 @@ func (in *Inbox) keepHolders(ctx context.Context, tx pgx.Tx, items []*item, s *s
 		if len(held) == len(s.parked) {
 			return nil
 		}
-		if err := in.askAgain(ctx, tx, subjects(items), s); err != nil {
+		if err := o.readAgain(ctx, tx, keysOf(items), s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// askAgain reads what holds the keys, and their watermarks, as they are now.
-func (in *Inbox) askAgain(ctx context.Context, tx pgx.Tx, keys []string, s *state) error {
+// readAgain reads what holds the keys, and their watermarks, as they are now.
+func (o *keyOrder) readAgain(ctx context.Context, tx pgx.Tx, keys []string, s *state) error {
 	names := make([][]byte, len(keys))
 	for i, key := range keys {
 		names[i] = []byte(key)
 	}
 	s.parked, s.watermarks = make(map[string]int64), make(map[string]int64)
 	batch := &pgx.Batch{}
-	batch.Queue(selectParked, in.cfg.Consumer, names).Query(collect(s.parked))
-	if in.cfg.Versioned {
-		batch.Queue(selectWatermarks, in.cfg.Consumer, keys).Query(collect(s.watermarks))
+	batch.Queue(selectParked, o.consumer, names).Query(collect(s.parked))
+	if o.versioned {
+		batch.Queue(selectWatermarks, o.consumer, keys).Query(collect(s.watermarks))
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("ask for parked keys: %w", err)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -146,13 +145,11 @@ func (c Config) validate() error {
 
 // Inbox is one consumer's memory. It is safe for concurrent use.
 type Inbox struct {
-	cfg        Config
-	log        *slog.Logger
-	metrics    *metrics
-	limit      atomic.Int64 // of a batch: what time has shown to be possible
-	partitions partitions
-	guard      *poison.Guard
-	resumer    Resumer // nil: none
+	*partitions
+	positions
+	cfg       Config
+	engine    *engine
+	deliverer *deliverer
 }
 
 // New checks the configuration and opens nothing: the tables must be there (migrations/inbox), the database need not
@@ -162,16 +159,18 @@ func New(cfg Config) (*Inbox, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	in := &Inbox{
-		cfg:        cfg,
-		log:        cfg.Log.With("consumer", cfg.Consumer),
-		metrics:    newMetrics(cfg.Registerer, cfg.Consumer),
-		partitions: partitions{all: make(map[topicPartition]*partition)},
-	}
-	in.limit.Store(int64(cfg.Batch))
-	in.guard = poison.New(poison.Config{
+	log := cfg.Log.With("consumer", cfg.Consumer)
+	engine := newEngine(cfg, log)
+	partitions := &partitions{all: make(map[topicPartition]*partition), guard: poison.New(poison.Config{
 		Consumer: cfg.Consumer, Pool: cfg.Pool, Batch: cfg.Batch, MaxAttempts: cfg.MaxAttempts,
-		Insist: in.insist, Log: in.log,
-	})
-	return in, nil
+		Insist: engine.insist, Log: log,
+	})}
+	d := &deliverer{
+		cfg: cfg, log: log, metrics: newMetrics(cfg.Registerer, cfg.Consumer), engine: engine, reader: reader{cfg},
+		partitions: partitions,
+	}
+	d.limit.Store(int64(cfg.Batch))
+	return &Inbox{
+		partitions: partitions, positions: positions{cfg.Consumer, cfg.Pool}, cfg: cfg, engine: engine, deliverer: d,
+	}, nil
 }

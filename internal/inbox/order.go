@@ -3,12 +3,10 @@ package inbox
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/deadletter"
 	"example.com/twinbox/internal/failure"
 )
 
@@ -30,13 +28,39 @@ const (
 
 func (p GapPolicy) valid() bool { return p == GapAllow || p == GapWait || p == GapPark }
 
-// onGap is the policy for the event's type.
-func (in *Inbox) onGap(it *item) GapPolicy {
-	if own := in.cfg.Handlers.OnGap(it.event.Type); own != "" {
+// keyOrder keeps the versions of each key in order.
+type keyOrder struct {
+	consumer  string
+	versioned bool
+	onDead    DeadPolicy
+	onGap     GapPolicy // of types without one of their own
+	maxJump   int64
+	handlers  Handlers
+}
+
+// counts says whether the event has a place in its key's order although no handler wants it.
+func (o *keyOrder) counts(it *item) bool { return o.versioned && it.event.Version > 0 }
+
+// relevant are the items that a transaction is for: those that there are handlers for, and those that count in their
+// key's order all the same.
+func (o *keyOrder) relevant(items []*item) []*item {
+	skip := func(it *item) bool { return it.ignored && !o.counts(it) }
+	if !slices.ContainsFunc(items, skip) {
+		return items
+	}
+	return slices.DeleteFunc(slices.Clone(items), skip)
+}
+
+// policy is what to do with a gap before an event of the item's type.
+func (o *keyOrder) policy(it *item) GapPolicy {
+	if own := o.handlers.OnGap(it.event.Type); own != "" {
 		return own
 	}
-	return in.cfg.OnGap
+	return o.onGap
 }
+
+// passesDead says that a dead letter does not keep back what comes after it.
+func (o *keyOrder) passesDead() bool { return o.onDead == DeadPass }
 
 var (
 	errGap    = errors.New("an earlier version of the key is missing")
@@ -45,57 +69,56 @@ var (
 	errMoved  = failure.AsTransient(errors.New("another transaction applied an event of the key meanwhile"))
 )
 
-// decide keeps the order of the keys: of the items that are new it finds those that must not run now. It follows the
-// items in order, so that an event sees what the ones before it in the same batch change.
-func (in *Inbox) decide(ctx context.Context, tx pgx.Tx, items []*item, s *state) (err error) {
-	if err := in.keepHolders(ctx, tx, items, s); err != nil {
-		return err
+// decided is what the order of the keys makes of a transaction's items.
+type decided struct {
+	skipped []*item // recorded and not applied
+	parked  []*item // of these
+	moved   moves
+}
+
+// decide finds, of the items that are new, those that must not run now. It follows the items in order, so that an event
+// sees what the ones before it in the same batch change.
+func (o *keyOrder) decide(ctx context.Context, tx pgx.Tx, items []*item, s *state) (d decided, err error) {
+	if err := o.lockHolders(ctx, tx, items, s); err != nil {
+		return d, err
 	}
-	var moved moves
-	var skipped, parked []*item
 	for i, it := range items {
 		if it.ignored {
-			if err := in.passOver(ctx, tx, it, s, &moved); err != nil {
-				return err
+			if err := o.passOver(ctx, tx, it, s, &d.moved); err != nil {
+				return d, err
 			}
 			continue
 		}
 		if it.outcome != Applied {
 			continue
 		}
-		if it.outcome, err = in.follow(ctx, tx, it, s, &moved); err != nil {
-			return err
+		if it.outcome, err = o.place(ctx, tx, it, s, &d.moved); err != nil {
+			return d, err
 		}
 		switch it.outcome {
 		case waits:
-			return &itemError{i, errGap}
+			return d, &itemError{i, errGap}
 		case Stale:
-			skipped = append(skipped, it)
+			d.skipped = append(d.skipped, it)
 		case Parked, Gap:
-			skipped, parked = append(skipped, it), append(parked, it)
+			d.skipped, d.parked = append(d.skipped, it), append(d.parked, it)
 		}
 	}
-	if err := in.park(ctx, tx, parked); err != nil {
-		return err
-	}
-	if err := in.note(ctx, tx, skipped); err != nil {
-		return err
-	}
-	return in.advance(ctx, tx, &moved)
+	return d, nil
 }
 
 // waits is the outcome of an event that may still be in order when it is tried again. It never leaves the package.
 const waits Outcome = "waits"
 
-// follow finds the event's place behind what its key has seen.
-func (in *Inbox) follow(ctx context.Context, tx pgx.Tx, it *item, s *state, moved *moves) (Outcome, error) {
+// place finds the event's place behind what its key has seen.
+func (o *keyOrder) place(ctx context.Context, tx pgx.Tx, it *item, s *state, moved *moves) (Outcome, error) {
 	key, version := it.event.Key, it.event.Version
 	first, blocked := s.parked[key]
 	if blocked && (version == 0 || version > first) {
 		s.parked[key] = min(first, version) // its letter holds the key too
 		return Parked, nil
 	}
-	if !in.cfg.Versioned || version == 0 {
+	if !o.versioned || version == 0 {
 		return Applied, nil
 	}
 	known := s.watermarks[key]
@@ -103,11 +126,11 @@ func (in *Inbox) follow(ctx context.Context, tx pgx.Tx, it *item, s *state, move
 		return Stale, nil
 	}
 	if version > known+1 {
-		open, err := in.gap(ctx, tx, it, known)
+		open, err := o.hasGap(ctx, tx, it, known)
 		if err != nil {
 			return Failed, err
 		}
-		if open && !it.waited && in.onGap(it) == GapWait && !it.jumps {
+		if open && !it.waited && o.policy(it) == GapWait && !it.jumps {
 			return waits, nil
 		}
 		if open {
@@ -115,15 +138,15 @@ func (in *Inbox) follow(ctx context.Context, tx pgx.Tx, it *item, s *state, move
 			return Gap, nil
 		}
 	}
-	in.move(it, s, moved, known)
+	o.move(it, s, moved, known)
 	return Applied, nil
 }
 
 // move raises the key's watermark to the item's version.
-func (in *Inbox) move(it *item, s *state, moved *moves, known int64) {
+func (o *keyOrder) move(it *item, s *state, moved *moves, known int64) {
 	moved.note(it.event.Key, known, it.event.Version)
 	s.watermarks = with(s.watermarks, it.event.Key, it.event.Version)
-	_, it.frees = s.parked[it.event.Key] // what is parked is above it, and may have waited for it
+	_, it.unblocks = s.parked[it.event.Key] // what is parked is above it, and may have waited for it
 }
 
 func with(m map[string]int64, key string, number int64) map[string]int64 {
@@ -132,45 +155,6 @@ func with(m map[string]int64, key string, number int64) map[string]int64 {
 	}
 	m[key] = number
 	return m
-}
-
-// markOutcomes corrects rows that were written as applied, before it was known what becomes of the event.
-const markOutcomes = `
-update public.inbox set metadata = metadata || jsonb_build_object('outcome', p.outcome)
-from unnest($2::text[], $3::timestamptz[], $4::text[]) as p (id, place, outcome)
-where consumer = $1 and event_id = p.id and event_time = p.place`
-
-// note stores the outcomes of events that were recorded in this transaction and are not applied.
-func (in *Inbox) note(ctx context.Context, tx pgx.Tx, items []*item) error {
-	if len(items) == 0 {
-		return nil
-	}
-	ids, outcomes, places := make([]string, len(items)), make([]string, len(items)), make([]time.Time, len(items))
-	for i, it := range items {
-		ids[i], outcomes[i], places[i] = it.entry.id, string(it.outcome), it.entry.place
-	}
-	if err := Queue(ctx, tx, markOutcomes, in.cfg.Consumer, ids, places, outcomes); err != nil {
-		return fmt.Errorf("store outcomes: %w", err)
-	}
-	return nil
-}
-
-// park files the records in order. Their inbox rows stay: a redelivery is a duplicate, and what takes a parked record
-// up again knows it by its dead letter.
-func (in *Inbox) park(ctx context.Context, tx pgx.Tx, items []*item) error {
-	for _, it := range items {
-		l := it.letter()
-		l.parked = true
-		l.failed(it.parkedFor(), time.Now())
-		sql, args, err := deadletter.Insertion(in.filed(l, true))
-		if err == nil {
-			err = Queue(ctx, tx, sql, args...)
-		}
-		if err != nil {
-			return fmt.Errorf("insert dead letter: %w", err)
-		}
-	}
-	return nil
 }
 
 // parkedFor is why the item is parked, with the code of its dead letter.

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/cloudevent"
@@ -14,8 +13,9 @@ import (
 
 // partitions are the topic-partitions that this inbox has been handed records of and has not left since.
 type partitions struct {
-	mu  sync.Mutex
-	all map[topicPartition]*partition
+	guard *poison.Guard
+	mu    sync.Mutex
+	all   map[topicPartition]*partition
 }
 
 type topicPartition struct {
@@ -32,36 +32,31 @@ type partition struct {
 	waitedAt time.Time // when the last wait for a missing predecessor was in vain
 }
 
-// partitionOf notes, with a partition's first message, that its events are now this process's. It costs nothing after
-// that.
-func (in *Inbox) partitionOf(msg *message.Message) (*partition, error) {
-	origin, known := in.originOf(msg)
-	if !known {
-		return nil, nil
-	}
+// of notes, with a partition's first message, that its events are now this process's. It costs nothing after that.
+func (ps *partitions) of(ctx context.Context, origin cloudevent.Origin) (*partition, error) {
 	at := topicPartition{origin.Topic, origin.Partition}
-	in.partitions.mu.Lock()
-	p := in.partitions.all[at]
-	in.partitions.mu.Unlock()
+	ps.mu.Lock()
+	p := ps.all[at]
+	ps.mu.Unlock()
 	if p != nil {
 		return p, nil
 	}
-	taken, err := in.guard.Take(msg.Context(), at.topic, at.partition, cloudevent.LogEndFrom(msg.Context()))
+	taken, err := ps.guard.Take(ctx, at.topic, at.partition, cloudevent.LogEndFrom(ctx))
 	if err != nil {
 		return nil, err
 	}
 	p = &partition{Assignment: taken}
-	in.partitions.mu.Lock()
-	defer in.partitions.mu.Unlock()
-	in.partitions.all[at] = p
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.all[at] = p
 	return p, nil
 }
 
 // Leave says that a partition's events are no longer this process's and that none of them is under way, and returns how
 // to record that. Until it is recorded the next owner counts its first events, as after a crash. It may be recorded
 // late, also when the partition has come back meanwhile.
-func (in *Inbox) Leave(topic string, partition int32) (record func(context.Context) error) {
-	if p := in.partitions.drop(topic, partition); p != nil {
+func (ps *partitions) Leave(topic string, partition int32) (record func(context.Context) error) {
+	if p := ps.drop(topic, partition); p != nil {
 		return p.Leave()
 	}
 	return func(context.Context) error { return nil }
@@ -69,8 +64,8 @@ func (in *Inbox) Leave(topic string, partition int32) (record func(context.Conte
 
 // Abandon says that a partition's events are no longer this process's, but that some may still be under way. The next
 // owner counts its first events, as after a crash.
-func (in *Inbox) Abandon(topic string, partition int32) {
-	if p := in.partitions.drop(topic, partition); p != nil {
+func (ps *partitions) Abandon(topic string, partition int32) {
+	if p := ps.drop(topic, partition); p != nil {
 		p.Abandon()
 	}
 }
@@ -84,17 +79,16 @@ func (ps *partitions) drop(topic string, number int32) *partition {
 	return p
 }
 
-// Close is [Inbox.Leave] for every partition that is neither left nor abandoned. Call it when the last delivery has
-// ended.
-func (in *Inbox) Close(ctx context.Context) error {
-	in.partitions.mu.Lock()
+// Close leaves every partition that is neither left nor abandoned. Call it when the last delivery has ended.
+func (ps *partitions) Close(ctx context.Context) error {
+	ps.mu.Lock()
 	var held []*poison.Assignment
-	for _, p := range in.partitions.all {
+	for _, p := range ps.all {
 		held = append(held, p.Assignment)
 	}
-	clear(in.partitions.all)
-	in.partitions.mu.Unlock()
-	return in.guard.LeaveAll(ctx, held...)
+	clear(ps.all)
+	ps.mu.Unlock()
+	return ps.guard.LeaveAll(ctx, held...)
 }
 
 // noteWait notes a wait in vain.
@@ -131,7 +125,7 @@ func (p *partition) settle(items ...*item) {
 	}
 	fresh := 0 // that had not come to their end before: what had is processed, or has its dead letter
 	for _, it := range items {
-		if it.outcome != Duplicate && it.outcome != Failed && !it.ignored && !it.again {
+		if it.outcome != Duplicate && it.outcome != Failed && !it.ignored && !it.filedBefore {
 			fresh++
 		}
 	}

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -20,9 +21,16 @@ func (in *Inbox) Process(ctx context.Context, eventID string, fn func(context.Co
 	if err := cloudevent.ValidID(eventID); err != nil {
 		return Failed, err
 	}
-	outcome, err := in.one(ctx, &item{entry: bareEntry(eventID), handle: fn})
-	in.metrics.messages.WithLabelValues(string(outcome)).Inc()
-	return outcome, err
+	it := &item{entry: bareEntry(eventID), handle: fn}
+	err := in.engine.apply(ctx, []*item{it})
+	if err == nil && it.outcome == Expired {
+		err = ErrExpired
+	}
+	if whose, known := errors.AsType[*itemError](err); known {
+		err = whose.err
+	}
+	in.deliverer.metrics.messages.WithLabelValues(string(it.outcome)).Inc()
+	return it.outcome, err
 }
 
 const selectProcessed = `
@@ -47,7 +55,7 @@ func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, eventID string) (
 		return Failed, err
 	}
 	it := &item{entry: bareEntry(eventID)}
-	if err := in.record(ctx, tx, []*item{it}); err != nil {
+	if err := in.engine.record(ctx, tx, []*item{it}); err != nil {
 		return Failed, err
 	}
 	if w, ok := tx.(*work); ok { // inside another consumer's handler: it wants to know now

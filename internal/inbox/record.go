@@ -50,29 +50,32 @@ type state struct {
 	hashes     map[string][]byte // of the ids that are new in this transaction
 }
 
-// record inserts the inbox rows of the items, in one round trip, and gives each item its outcome: Applied for those
-// whose handler is to run. What the ids mean that were there before may be known no sooner than the commit; see
-// compare. The keys' states are read by later statements than the insert, since that one may have waited: a snapshot
-// from before would not show what the twin committed.
-func (in *Inbox) record(ctx context.Context, tx pgx.Tx, items []*item) error {
-	unique, err := firsts(items)
+// idTable is the inbox table: which ids a consumer has processed. What it reads of keys travels with the inserts.
+type idTable struct {
+	consumer  string
+	versioned bool
+}
+
+// record inserts the inbox rows of the items, in one round trip, and gives each item its outcome: Applied for those that
+// are new. What the ids mean that were there before may be known no sooner than the commit; see compareHashes. The keys'
+// states are read by later statements than the insert, since that one may have waited: a snapshot from before would not
+// show what the twin committed.
+func (t *idTable) record(ctx context.Context, tx pgx.Tx, items []*item) (*state, error) {
+	unique, err := uniqueItems(items)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s, err := in.ask(ctx, tx, unique, subjects(items))
+	s, err := t.insert(ctx, tx, unique, keysOf(items))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var seen []*item
+	var known []*item
 	for _, it := range items {
 		if !it.ignored && !it.isNew(s) {
-			seen = append(seen, it)
+			known = append(known, it)
 		}
 	}
-	if err := in.compare(ctx, tx, seen); err != nil {
-		return err
-	}
-	return in.decide(ctx, tx, items, s)
+	return s, t.compareHashes(ctx, tx, known)
 }
 
 // isNew gives the item its outcome where the insert alone says it: an id that comes twice in a batch is new the first
@@ -96,10 +99,10 @@ func (it *item) isNew(s *state) bool {
 
 var errOtherTime = errors.New("an id is in the batch with two times")
 
-// firsts are the items to record: without those that no handler wants and without an id's second occurrence in the
+// uniqueItems are the items to record: without those that no handler wants and without an id's second occurrence in the
 // batch. It refuses one with another time, which an id that carries none may come with: that the inbox does not
 // remember the first one's says nothing of the second.
-func firsts(items []*item) ([]*item, error) {
+func uniqueItems(items []*item) ([]*item, error) {
 	if len(items) == 1 && !items[0].ignored {
 		return items, nil
 	}
@@ -121,15 +124,15 @@ func firsts(items []*item) ([]*item, error) {
 	return unique, nil
 }
 
-// ask inserts the items' rows and reads the state of the keys.
-func (in *Inbox) ask(ctx context.Context, tx pgx.Tx, items []*item, keys []string) (*state, error) {
+// insert inserts the items' rows and reads the state of the keys.
+func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item, keys []string) (*state, error) {
 	if len(items) == 1 && len(keys) <= 1 {
-		return in.askOne(ctx, tx, items[0])
+		return t.insertOne(ctx, tx, items[0])
 	}
 	s := &state{inserted: make(map[string]bool, len(items))}
 	batch := &pgx.Batch{}
 	if len(items) > 0 {
-		in.queueInsert(batch, items, s)
+		t.queueInsert(batch, items, s)
 	}
 	if len(keys) > 0 {
 		names := make([][]byte, len(keys))
@@ -137,11 +140,11 @@ func (in *Inbox) ask(ctx context.Context, tx pgx.Tx, items []*item, keys []strin
 			names[i] = []byte(key)
 		}
 		s.parked = make(map[string]int64)
-		batch.Queue(selectParked, in.cfg.Consumer, names).Query(collect(s.parked))
+		batch.Queue(selectParked, t.consumer, names).Query(collect(s.parked))
 	}
-	if in.cfg.Versioned && len(keys) > 0 {
+	if t.versioned && len(keys) > 0 {
 		s.watermarks = make(map[string]int64, len(keys))
-		batch.Queue(selectWatermarks, in.cfg.Consumer, textColumn(keys)).Query(collect(s.watermarks))
+		batch.Queue(selectWatermarks, t.consumer, textColumn(keys)).Query(collect(s.watermarks))
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("insert inbox rows: %w", routed(err))
@@ -149,8 +152,8 @@ func (in *Inbox) ask(ctx context.Context, tx pgx.Tx, items []*item, keys []strin
 	return s, nil
 }
 
-func (in *Inbox) queueInsert(batch *pgx.Batch, items []*item, s *state) {
-	batch.Queue(insertEntries, in.cfg.Consumer, columnOf(items, idOf), columnOf(items, placeOf), columnOf(items, timeOf),
+func (t *idTable) queueInsert(batch *pgx.Batch, items []*item, s *state) {
+	batch.Queue(insertEntries, t.consumer, columnOf(items, idOf), columnOf(items, placeOf), columnOf(items, timeOf),
 		columnOf(items, typeOf), columnOf(items, hashOf), textColumn(encodeAll(items))).
 		Query(func(rows pgx.Rows) error {
 			var id string
@@ -175,8 +178,8 @@ func collect(into map[string]int64) func(pgx.Rows) error {
 	}
 }
 
-// subjects are the keys of the items, each once.
-func subjects(items []*item) []string {
+// keysOf are the keys of the items, each once.
+func keysOf(items []*item) []string {
 	if len(items) == 1 {
 		if key := items[0].event.Key; key != "" {
 			return []string{key}

@@ -32,17 +32,17 @@ const (
 	insertVersioned   = insertEntry + `(select version from public.inbox_watermark where consumer = $1 and key = $9)`
 )
 
-// askOne is ask for one event, which costs the server half as much.
-func (in *Inbox) askOne(ctx context.Context, tx pgx.Tx, it *item) (*state, error) {
+// insertOne is insert for one event, which costs the server half as much.
+func (t *idTable) insertOne(ctx context.Context, tx pgx.Tx, it *item) (*state, error) {
 	e, key := it.entry, it.event.Key
 	var inserted bool
 	var parked, version *int64
 	batch := &pgx.Batch{}
 	sql := insertUnversioned
-	if in.cfg.Versioned {
+	if t.versioned {
 		sql = insertVersioned
 	}
-	batch.Queue(sql, in.cfg.Consumer, e.id, e.place, e.typ, e.hash, e.origin.encode(), e.at, []byte(key), key).
+	batch.Queue(sql, t.consumer, e.id, e.place, e.typ, e.hash, e.origin.encode(), e.at, []byte(key), key).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&inserted, &parked, &version) })
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("insert inbox row: %w", routed(err))

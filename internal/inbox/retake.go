@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
@@ -43,14 +42,14 @@ func (e *Refusal) Error() string { return e.Err.Error() }
 // Read makes a record of a dead letter's message, whose context has its origin. A [*Refusal] says that it is no event,
 // breaks its contract, or has no handler here.
 func (in *Inbox) Read(msg *message.Message, next message.HandlerFunc, letter Filed) (*Record, error) {
-	it := &item{waited: true, accepts: letter.AcceptGap, forced: letter.Force} // no replay waits for what is missing
-	if in.recognize(it, msg, next); it.wrong == nil {
-		in.check([]*item{it})
+	it := &item{waited: true, acceptGap: letter.AcceptGap, force: letter.Force} // no replay waits for what is missing
+	if in.deliverer.reader.read(it, msg, next); it.invalid == nil {
+		in.deliverer.reader.check([]*item{it})
 	}
 	r := &Record{it, letter}
 	switch {
-	case it.wrong != nil:
-		return r, &Refusal{codeOf(it.wrong), it.wrong}
+	case it.invalid != nil:
+		return r, &Refusal{codeOf(it.invalid), it.invalid}
 	case it.ignored:
 		return r, &Refusal{CodeNoHandler, errors.New("the consumer handles no events of type " + it.event.Type)}
 	}
@@ -85,27 +84,12 @@ func (in *Inbox) Retake(parent context.Context, r Retake) (outcome Outcome, err 
 		return Failed, err
 	}
 	defer leave()
-	deadline := time.Now().Add(in.cfg.HandlerTimeout)
-	ctx, cancel := context.WithDeadline(parent, deadline)
-	defer cancel()
-	err = in.transact(ctx, func(w *work) error {
-		it, err := in.lockRecord(ctx, w, r.Lock)
-		if err != nil {
+	err = in.engine.withTimeout(parent, func(ctx context.Context) error {
+		return in.engine.transact(ctx, func(w *work) (err error) {
+			outcome, err = in.engine.retake(ctx, w, r)
 			return err
-		}
-		if outcome = it.outcome; outcome == Applied {
-			w.item = 0
-			if err := in.call(ctx, w, it); err != nil && w.err == nil {
-				return &itemError{0, err}
-			}
-			w.item = noItem
-		}
-		in.crash("replay_handled")
-		return r.Settle(ctx, w, outcome)
+		})
 	})
-	if err != nil && parent.Err() == nil && !time.Now().Before(deadline) {
-		err = late(err, in.cfg.HandlerTimeout)
-	}
 	if err != nil {
 		return Failed, blame(err)
 	}
@@ -123,54 +107,54 @@ func blame(err error) error {
 	return err
 }
 
-// lockRecord locks the letter and takes its event's id and place in the order of its key. What it may wait for, another
-// transaction or the server, is not the record's fault.
-func (in *Inbox) lockRecord(
-	ctx context.Context, w *work, lock func(context.Context, pgx.Tx) (*Record, error),
-) (it *item, err error) {
-	defer func() {
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = failure.AsTransient(err)
-			w.err = err
-		}
-	}()
-	r, err := lock(ctx, w)
+// retake is what happens inside the transaction.
+func (e *engine) retake(ctx context.Context, w *work, r Retake) (Outcome, error) {
+	record, err := r.Lock(ctx, w)
+	if err == nil {
+		record.it.outcome, err = e.retakePlace(ctx, w, record)
+	}
+	if err == nil {
+		err = w.ready(ctx)
+	}
 	if err != nil {
-		return nil, err
+		return Failed, w.waitedInVain(err)
 	}
-	if r.it.outcome, err = in.retakePlace(ctx, w, r); err != nil {
-		return nil, err
+	if record.it.outcome == Applied {
+		if err := e.callHandler(ctx, w, 0, record.it); err != nil {
+			return Failed, err
+		}
 	}
-	return r.it, w.ready(ctx)
+	e.crash("replay_handled")
+	return record.it.outcome, r.Settle(ctx, w, record.it.outcome)
 }
 
 // retakePlace takes the event's id and its place in the order of its key, as for a delivery. It returns Applied when the
 // handler is to run, Duplicate and Stale when there is nothing left to do, and a refusal where neither can be known.
-func (in *Inbox) retakePlace(ctx context.Context, w *work, r *Record) (Outcome, error) {
+func (e *engine) retakePlace(ctx context.Context, w *work, r *Record) (Outcome, error) {
 	it := r.it
-	outcome, err := in.retakeID(ctx, w, r)
-	if err != nil || outcome != Applied || !in.cfg.Versioned || it.event.Version == 0 {
+	outcome, err := e.retakeID(ctx, w, r)
+	if err != nil || outcome != Applied || !e.cfg.Versioned || it.event.Version == 0 {
 		return outcome, err
 	}
 	s, moved := &state{watermarks: make(map[string]int64)}, moves{}
-	rows, err := w.Query(ctx, selectWatermarks, in.cfg.Consumer, []string{it.event.Key})
+	rows, err := w.Query(ctx, selectWatermarks, e.cfg.Consumer, []string{it.event.Key})
 	if err == nil {
 		err = collect(s.watermarks)(rows)
 	}
 	if err != nil {
 		return Failed, fmt.Errorf("read watermark: %w", err)
 	}
-	if it.outcome, err = in.follow(ctx, w, it, s, &moved); err != nil {
+	if it.outcome, err = e.order.place(ctx, w, it, s, &moved); err != nil {
 		return Failed, err
 	}
 	switch it.outcome {
 	case Stale:
-		return Stale, in.note(ctx, w, []*item{it})
+		return Stale, e.ids.markOutcomes(ctx, w, []*item{it})
 	case Gap:
 		reason := it.parkedFor()
 		return Failed, &Refusal{reason.code, reason.err}
 	default:
-		return Applied, in.advance(ctx, w, &moved)
+		return Applied, e.order.advance(ctx, w, &moved)
 	}
 }
 
@@ -182,9 +166,9 @@ update public.inbox set metadata = metadata || '{"outcome": "applied"}'
 where consumer = $1 and event_id = $2 and event_time = $3 and payload_hash = $4
     and metadata ->> 'outcome' in ('dead', 'parked', 'gap')`
 
-func (in *Inbox) retakeID(ctx context.Context, w *work, r *Record) (Outcome, error) {
+func (e *engine) retakeID(ctx context.Context, w *work, r *Record) (Outcome, error) {
 	it, came := r.it, sha256.Sum256(r.letter.Payload)
-	tag, err := w.Exec(ctx, retakeEntry, in.cfg.Consumer, it.entry.id, it.entry.place, came[:])
+	tag, err := w.Exec(ctx, retakeEntry, e.cfg.Consumer, it.entry.id, it.entry.place, came[:])
 	if err != nil {
 		return Failed, fmt.Errorf("claim inbox row: %w", err)
 	}
@@ -192,14 +176,14 @@ func (in *Inbox) retakeID(ctx context.Context, w *work, r *Record) (Outcome, err
 		return Applied, nil
 	}
 	it.entry.origin.outcome = "" // it is about to be applied, like a delivery
-	s, err := in.askOne(ctx, w, it)
+	s, err := e.ids.insertOne(ctx, w, it)
 	if err != nil {
 		return Failed, err
 	}
 	if s.inserted[it.entry.id] {
 		return Applied, nil
 	}
-	hash, err := in.hashOf(ctx, w, &it.entry)
+	hash, err := e.ids.hashOf(ctx, w, &it.entry)
 	if err != nil {
 		return Failed, err
 	}
@@ -224,24 +208,7 @@ type Resumer interface {
 
 // ResumeBy sets what takes up parked events as soon as their gap closes. Without it they wait. Call it before the first
 // delivery.
-func (in *Inbox) ResumeBy(r Resumer) { in.resumer = r }
-
-// resumeBehind takes up what waited for the items, now that they are committed.
-func (in *Inbox) resumeBehind(items ...*item) {
-	if in.resumer == nil {
-		return
-	}
-	var seen map[string]bool
-	for _, it := range items {
-		if key := it.event.Key; it.frees && !seen[key] {
-			if seen == nil {
-				seen = make(map[string]bool)
-			}
-			seen[key] = true
-			in.resumer.Resume(it.ctx, key)
-		}
-	}
-}
+func (in *Inbox) ResumeBy(r Resumer) { in.deliverer.resumer = r }
 
 // Config is the inbox's configuration with its defaults.
 func (in *Inbox) Config() Config { return in.cfg }

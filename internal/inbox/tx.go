@@ -28,32 +28,6 @@ var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
 const commitSQL = `commit`
 
-// transact runs do in a transaction and commits it, or rolls it back when do or a queued write fails.
-func (in *Inbox) transact(ctx context.Context, do func(*work) error) error {
-	conn, err := in.cfg.Pool.Acquire(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		// Others have all connections, or the server does not answer a new one. That is no event's fault.
-		err = failure.AsTransient(err)
-	}
-	if err != nil {
-		return fmt.Errorf("acquire connection: %w", err)
-	}
-	// A connection that is still in a transaction is closed when it is released, also when do panics.
-	defer conn.Release()
-	w := &work{conn: conn.Conn(), item: noItem}
-	err = do(w)
-	if w.err != nil {
-		err = w.err // it came first: whatever do says follows from it
-	}
-	if err == nil {
-		err = w.commit(ctx)
-	}
-	if err != nil && w.Tx != nil && !w.conn.IsClosed() {
-		w.rollback(ctx)
-	}
-	return err
-}
-
 // commit sends what is queued and commits. It is one round trip unless somebody wants to see how many rows were
 // written.
 func (w *work) commit(ctx context.Context) error {
@@ -102,6 +76,16 @@ func (w *work) ready(ctx context.Context) (err error) {
 	}
 	w.flush(ctx)
 	return w.err
+}
+
+// waitedInVain makes an error before any handler has run the surroundings' fault where the time ended with it: it waited
+// for another owner's transaction, or for the server. That is not the event's fault.
+func (w *work) waitedInVain(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = failure.AsTransient(err)
+		w.err = err
+	}
+	return err
 }
 
 func (w *work) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {

@@ -48,15 +48,15 @@ select 1 / count(*) from moved`
 
 // advance takes the keys' rows before any handler runs, so that transactions on one key take turns. It is queued: it
 // travels with the handlers' own writes and, as it fails by itself, with the commit.
-func (in *Inbox) advance(ctx context.Context, tx pgx.Tx, m *moves) error {
+func (o *keyOrder) advance(ctx context.Context, tx pgx.Tx, m *moves) error {
 	var err error
 	switch len(m.keys) {
 	case 0:
 		return nil
 	case 1:
-		err = queueGuard(ctx, tx, errMoved, advanceWatermark, in.cfg.Consumer, m.keys[0], m.to[0], m.from[0])
+		err = queueGuard(ctx, tx, errMoved, advanceWatermark, o.consumer, m.keys[0], m.to[0], m.from[0])
 	default:
-		err = queueGuard(ctx, tx, errMoved, advanceWatermarks, in.cfg.Consumer, m.keys, m.to, m.from)
+		err = queueGuard(ctx, tx, errMoved, advanceWatermarks, o.consumer, m.keys, m.to, m.from)
 	}
 	if err != nil {
 		return fmt.Errorf("advance watermarks: %w", err)

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill"
+	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,17 +31,58 @@ func registered(ctx context.Context, tx pgx.Tx, e cloudevent.Event, m member) er
 	return inbox.Queue(ctx, tx, insertEffectSQL, e.ID, m.Number, m.Email)
 }
 
-// ourInbox is kafka.Consumer with inbox.BatchMiddleware, as internal/eventing wires them: defaults, metrics, and the
-// services' log format and level, of which the text is thrown away. There is no contract to validate against here.
+// newBox is an inbox as internal/eventing wires it: defaults, metrics, and the services' log format and level, of which
+// the text is thrown away. There is no contract to validate against here.
+func newBox(c consumption, batch int, versioned bool) (*inbox.Inbox, *inbox.Mux, *slog.Logger, error) {
+	mux := inbox.NewMux()
+	inbox.Handle(mux, cloudevent.Define[member](cloudevent.Declaration{Type: eventType}), registered)
+	log := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // what a line costs is measured too
+	box, err := inbox.New(inbox.Config{
+		Consumer: inboxConsumer, Group: c.group, Pool: c.pool, Handlers: mux, Versioned: versioned, Batch: batch, Log: log,
+		Registerer: prometheus.NewRegistry(),
+	})
+	return box, mux, log, err
+}
+
+// routedInbox is Watermill's edge: inbox.Middleware in a Router on watermill-kafka, with the settings of the services.
+func routedInbox(versioned bool) func(context.Context, consumption) error {
+	return func(ctx context.Context, c consumption) error {
+		box, mux, _, err := newBox(c, 1, versioned)
+		if err != nil {
+			return err
+		}
+		members := kafka.GroupConfig{Config: kafka.Config{Brokers: c.brokers}, Group: c.group}
+		subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
+			Brokers: c.brokers, ConsumerGroup: c.group, Unmarshaler: kafka.Marshaler{},
+			OverwriteSaramaConfig: members.Consumer(),
+		}, watermill.NopLogger{})
+		if err != nil {
+			return err
+		}
+		router, err := message.NewRouter(message.RouterConfig{CloseTimeout: stopTimeout}, watermill.NopLogger{})
+		if err != nil {
+			return err
+		}
+		handle := box.Middleware(mux.HandleMessage)
+		router.AddConsumerHandler("members", c.topic, subscriber, func(msg *message.Message) error {
+			c.ledger.begin()
+			if _, err := handle(msg); err != nil {
+				return err
+			}
+			partition, _ := wkafka.MessagePartitionFromCtx(msg.Context())
+			offset, _ := wkafka.MessagePartitionOffsetFromCtx(msg.Context())
+			c.ledger.handled(partition, offset)
+			return nil
+		})
+		err = runRouter(ctx, router.Run, router.Running(), router.Close)
+		return errors.Join(err, box.Close(context.WithoutCancel(ctx)))
+	}
+}
+
+// ourInbox is kafka.Consumer with inbox.BatchMiddleware, as internal/eventing wires them.
 func ourInbox(batch int, versioned bool) func(context.Context, consumption) error {
 	return func(ctx context.Context, c consumption) error {
-		mux := inbox.NewMux()
-		inbox.Handle(mux, cloudevent.Define[member](cloudevent.Declaration{Type: eventType}), registered)
-		log := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // what a line costs is measured too
-		box, err := inbox.New(inbox.Config{
-			Consumer: inboxConsumer, Pool: c.pool, Handlers: mux, Versioned: versioned, Batch: batch, Log: log,
-			Registerer: prometheus.NewRegistry(),
-		})
+		box, mux, log, err := newBox(c, batch, versioned)
 		if err != nil {
 			return err
 		}

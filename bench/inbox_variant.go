@@ -41,6 +41,11 @@ var inboxVariants = []inboxVariant{
 		name: "hand_checked", label: "by hand, with hash and watermark", slow: true, once: true, checked: true,
 		table: ownTable, consume: byHand(true),
 	},
+	{name: "router", label: "ours on Watermill's edge", slow: true, table: ownTable, consume: routedInbox(false)},
+	{
+		name: "router_versioned", label: "ours on Watermill's edge, versioned", slow: true, once: true, checked: true,
+		table: ownTable, consume: routedInbox(true),
+	},
 	{name: "batch1", label: "ours, batch 1", slow: true, table: ownTable, consume: ourInbox(1, false)},
 	{
 		name: "batch1_versioned", label: "ours, batch 1, versioned", slow: true, once: true, checked: true, table: ownTable,

@@ -25,7 +25,7 @@ import (
 
 // ourLine is the two services as they are configured when nobody sets anything, without what does not lie between a
 // signup and the inbox: the HTTP server, Customer's own consumers and the mail sender. Each has its admin listener, its
-// metrics and its log, which goes nowhere.
+// metrics and its log, which goes nowhere. The edge is the one named.
 type ourLine struct {
 	customer, notification *node
 	commands               *customer.Commands
@@ -41,7 +41,14 @@ type node struct {
 
 const pathSecret = "a secret of a benchmark, which nobody needs to keep"
 
-func newOurLine(ctx context.Context, cfg lineConfig) (line, error) {
+func newOurLine(edge string) func(context.Context, lineConfig) (line, error) {
+	return func(ctx context.Context, cfg lineConfig) (line, error) {
+		cfg.edge = edge
+		return openOurLine(ctx, cfg)
+	}
+}
+
+func openOurLine(ctx context.Context, cfg lineConfig) (line, error) {
 	var customerConfig customer.Config
 	var notificationConfig notification.Config
 	if err := errors.Join(
@@ -83,7 +90,7 @@ func newOurLine(ctx context.Context, cfg lineConfig) (line, error) {
 func (c lineConfig) environ(db *database, more ...string) []string {
 	return append([]string{
 		"DATABASE_URL=" + db.dsn, "KAFKA_BROKERS=" + strings.Join(c.brokers, ","), "ENVIRONMENT=" + c.environment,
-		"VERIFICATION_SECRET=" + pathSecret,
+		"VERIFICATION_SECRET=" + pathSecret, "KAFKA_EDGE=" + c.edge,
 	}, more...)
 }
 

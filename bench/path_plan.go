@@ -51,7 +51,8 @@ var pathLines = []struct {
 	poll        time.Duration
 	open        func(context.Context, lineConfig) (line, error)
 }{
-	{name: "ours", label: "ours", open: newOurLine},
+	{name: "ours", label: "ours", open: newOurLine("batch")},
+	{name: "watermill", label: "ours on Watermill's edge", open: newOurLine("watermill")},
 	{name: "stock", label: "stock, polling every 5 ms", poll: keenPoll, open: newStockLine},
 }
 

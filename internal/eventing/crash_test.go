@@ -134,7 +134,7 @@ func (s *stage) story(t *testing.T, die func()) {
 // A crash point that is in the code and not in the list is never tried.
 func TestEveryCrashPointOfConsumingIsInTheList(t *testing.T) {
 	t.Parallel()
-	in := regexp.MustCompile(`(?:fault\.Here\("(kafka\.[a-z_]+)"|in\.crash\("([a-z_]+)")\)`)
+	in := regexp.MustCompile(`(?:fault\.Here\("(kafka\.[a-z_]+)"|(?:e|engine)\.crash\("([a-z_]+)")\)`)
 	var found []string
 	for _, folder := range []string{"../kafka", "../inbox"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))

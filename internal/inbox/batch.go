@@ -46,8 +46,7 @@ func (d *deliverer) newItems(msgs []*message.Message, next message.HandlerFunc) 
 	for i, msg := range msgs {
 		it := &made[i]
 		it.partition = p
-		d.engine.crash("received")
-		if d.reader.read(it, msg, next); it.invalid != nil {
+		if d.read(it, msg, next); it.invalid != nil {
 			break
 		}
 		items = append(items, it)

@@ -267,7 +267,8 @@ func TestTheGapPolicyIsTheHandlers(t *testing.T) {
 			b := setup(t)
 			mux := inbox.NewMux()
 			inbox.Handle(mux, testEvent, effect)
-			inbox.Handle(mux, cloudevent.Define[testData](cloudevent.Declaration{Type: otherType}), effect, inbox.OnGap(inbox.GapAllow))
+			other := cloudevent.Define[testData](cloudevent.Declaration{Type: otherType})
+			inbox.Handle(mux, other, effect, inbox.OnGap(inbox.GapAllow))
 			require.Panics(t, func() {
 				inbox.Handle(mux, cloudevent.Define[testData](cloudevent.Declaration{Type: "x"}), effect, inbox.OnGap("sometimes"))
 			})

@@ -29,8 +29,8 @@ cross join lateral (
     where r.consumer = asked.consumer and r.event_id = e.id and r.event_time = e.place offset 0
 ) as i`
 
-// compareHashes gives their outcomes to items whose ids were there before: Duplicate, Conflict, or Expired for one that is
-// not there either, because the horizon kept it out. None of them runs a handler or moves a watermark, so nothing in
+// compareHashes gives their outcomes to items whose ids were there before: Duplicate, Conflict, or Expired for one that
+// is not there either, because the horizon kept it out. None of them runs a handler or moves a watermark, so nothing in
 // the transaction waits for the answer: in one of the inbox's own the question is queued, and travels with the
 // handlers' writes and the commit. Until then their outcome is Failed.
 func (t *idTable) compareHashes(ctx context.Context, tx pgx.Tx, items []*item) error {

@@ -10,8 +10,8 @@ import (
 )
 
 // delivery is the context in which a message goes through its handler. It ends with the attempt, which may be that of a
-// batch; its values are those of the message. It takes the transaction and the event from the middleware to the handler,
-// because a Watermill handler sees nothing but the message.
+// batch; its values are those of the message. It takes the transaction and the event from the middleware to the
+// handler, because a Watermill handler sees nothing but the message.
 //
 // What a handler adds to the outbox under it follows from the event; see cloudevent.Cause.
 //

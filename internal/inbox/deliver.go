@@ -57,9 +57,13 @@ func (d *deliverer) newItem(msg *message.Message, next message.HandlerFunc) (*it
 		}
 		it.partition = p
 	}
+	d.read(it, msg, next)
+	return it, nil
+}
+
+func (d *deliverer) read(it *item, msg *message.Message, next message.HandlerFunc) {
 	d.engine.crash("received")
 	d.reader.read(it, msg, next)
-	return it, nil
 }
 
 // countIgnored counts an event that has no handler in its key's order. It runs nothing, so it is no suspect and cannot

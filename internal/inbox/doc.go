@@ -17,20 +17,21 @@
 // MaxAttempts times. What is given up goes to the dead_letter table, byte for byte, in the transaction that decides it,
 // and the partition moves on. [Outcome] names every way a delivery can end.
 //
-//	inbox.go check.go outcome.go               what is configured, what the promise rests on, how a delivery ends
+//	inbox.go host.go outcome.go                what is configured, the program around it, how a delivery ends
 //	middleware.go handler.go process.go        the ways in
-//	engine.go batch.go delivery.go             one transaction for one event or many
+//	deliver.go batch.go attempt.go retry.go    deliveries: tried again, together, alone, given up
+//	read.go context.go                         the event in a message, and what its handler finds in the context
+//	engine.go retake.go late.go                one transaction: for new events, for one that was filed
 //	tx.go queue.go column.go                   what is sent to the database, in few round trips
 //	entry.go record.go record_one.go           what is remembered of an event, and the statement that remembers it
-//	compare.go look.go                         what an id means that was there before
+//	compare.go                                 what an id means that was there before
 //	order.go gap.go watermark.go hold.go       a key's order: versions, gaps, what parks behind what
-//	retry.go late.go deadletter.go             what failed or took too long, and what is given up
-//	claim.go suspect.go attempt.go             whose a partition is, and what may have killed its last owner
-//	position.go                                how far a partition is, for the day on which the database is restored
-//	resume.go replay*.go pace.go               parked events that go on by themselves, dead letters that are replayed
-//	lookup.go metrics.go                        what can be seen from outside
+//	deadletter.go                              what is given up or parked
+//	partition.go position.go                   whose a partition is, and how far it is, for the day of a restore
+//	lookup.go metrics.go                       what can be seen from outside
 //
-// What it forgets, and when it may, is package retention.
+// Beside it stand three packages of its own ring: retention says when the inbox forgets, poison finds the record that
+// ends its process, and replay takes up dead letters and parked events.
 //
 // # Why once
 //
@@ -47,8 +48,8 @@
 // each key has reached. It is moved before the handlers' writes, by a statement that fails if the version is not the
 // one that was read (watermark.go): of two transactions on a key one waits, fails and decides anew. A key with a dead
 // letter that holds it parks what comes after it, and a replay takes both up in order (hold.go has the race between
-// them). An event whose predecessor is missing parks too, and goes on when that one is applied (gap.go, resume.go). The
-// versions are never purged, so no redelivery can put an old state over a new one, however late it comes.
+// them). An event whose predecessor is missing parks too, and goes on when that one is applied (gap.go, package
+// replay). The versions are never purged, so no redelivery can put an old state over a new one, however late it comes.
 //
 // # Many events in one transaction
 //
@@ -60,7 +61,7 @@
 //
 // The inbox holds the messages of the calls under way, which its caller bounds (package kafka: 200 and 4 MB per
 // partition), what it notes beside each, and what its handler makes and queues. With the commit all of it goes. Dead
-// letters are replayed one at a time; [Inbox.ResumeGaps] reads 1,000 keys at a time and no payloads.
+// letters are replayed one at a time; package replay reads 1,000 keys at a time and no payloads.
 //
 // # What shows it
 //

@@ -35,7 +35,7 @@ type item struct {
 	unblocks    bool                                // what is parked in its key may have waited for it
 	acceptGap   bool                                // an operator goes on without its predecessors
 	force       bool                                // also over a jump
-	lockFirst   bool                                // its watermark is moved before its handler runs, not only sent after it
+	lockFirst   bool                                // its watermark is moved before its handler runs
 }
 
 // engine runs transactions. It knows neither partitions nor retries.

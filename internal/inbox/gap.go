@@ -24,8 +24,8 @@ select count(*) from (
 
 const forgetPassed = `delete from public.inbox_passed where consumer = $1 and key = $2 and version <= $3`
 
-// hasGap says whether a version between the key's watermark and the event's is missing that the event must not go without.
-// Only an event that skips ahead costs this question.
+// hasGap says whether a version between the key's watermark and the event's is missing that the event must not go
+// without. Only an event that skips ahead costs this question.
 func (o *keyOrder) hasGap(ctx context.Context, tx pgx.Tx, it *item, known int64) (open bool, err error) {
 	key, version := it.event.Key, it.event.Version
 	it.jumps = version-known > o.maxJump

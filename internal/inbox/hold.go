@@ -31,7 +31,7 @@ where l.state = 'waiting' and l.holds`
 //	consumer  reads that letter 5 holds the key
 //	replay    locks letter 5, runs its handler, settles it, commits
 //	replay    finds no other letter of the key and goes on to the next key
-//	consumer  commits event 6 as parked: nobody will come for it
+//	consumer  commits event 6 as parked: no replay will come for it
 //
 // With the lock one of them waits. If the consumer is first, the replay cannot settle the key's last letter before
 // event 6 is there to be found. If the replay is first, the consumer waits for its commit, sees that the letter is

@@ -135,7 +135,8 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 			require.NoError(t, deliver(in, mux, whole(t, poison, 1)))
 			require.NoError(t, deliver(in, mux, whole(t, other, 2)))
 			refused = false
-			report, err := newReplayer(t, in, mux.HandleMessage).Replay(t.Context(), deadletter.Filter{}, replay.Options{By: "ana"})
+			replayer := newReplayer(t, in, mux.HandleMessage)
+			report, err := replayer.Replay(t.Context(), deadletter.Filter{}, replay.Options{By: "ana"})
 			require.NoError(t, err)
 			require.Equal(t, []int{1, 1}, []int{report.Failed, report.Applied})
 			require.Equal(t, inbox.CodeHandlerTimeout, report.Problems[0].Code)

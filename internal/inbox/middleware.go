@@ -14,8 +14,8 @@ import (
 // It does its own retrying, because an attempt is a transaction: install no Retry or PoisonQueue around it. Middlewares
 // between it and the handler run in the transaction, with each attempt. Plain handlers and processors of Watermill's
 // cqrs reach it by [TxFromContext]. Under a Router on watermill-kafka a record's origin is what those two say, in
-// programs that import package kafka; the consumer group is [Config.Group]. Messages that next returns for publishing are
-// refused: they would leave after the commit and be lost by a crash in between; the outbox is for them.
+// programs that import package kafka; the consumer group is [Config.Group]. Messages that next returns for publishing
+// are refused: they would leave after the commit and be lost by a crash in between; the outbox is for them.
 func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
 	return func(msg *message.Message) ([]*message.Message, error) {
 		return nil, in.deliverer.handleOne(msg, next)

@@ -53,8 +53,8 @@ func TestAnyOrderComesToTheSame(t *testing.T) {
 				given := c.List(t, `select event_id from dead_letter where state = 'discarded' or outcome = 'stale'`)
 				for key, all := range wanted {
 					all = slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(given, id) })
-					require.Equal(t, append([]string{}, all...), c.List(t, `select event_id from ledger where event_id = any($1) order by n`,
-						wanted[key]), key)
+					require.Equal(t, append([]string{}, all...),
+						c.List(t, `select event_id from ledger where event_id = any($1) order by n`, wanted[key]), key)
 				}
 			})
 		}

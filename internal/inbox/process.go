@@ -48,8 +48,8 @@ func (in *Inbox) IsProcessed(ctx context.Context, tx pgx.Tx, eventID string) (bo
 }
 
 // MarkProcessed records the id in the caller's transaction. It returns [Applied] when the id is new and the caller
-// is to go on, [Duplicate] when it must not, and [Expired] with [ErrExpired] when nobody can know. A concurrent twin is
-// waited for.
+// is to go on, [Duplicate] when it must not, and [Expired] with [ErrExpired] when that is not known any more. A
+// concurrent twin is waited for.
 func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, eventID string) (Outcome, error) {
 	if err := cloudevent.ValidID(eventID); err != nil {
 		return Failed, err

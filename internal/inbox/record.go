@@ -56,10 +56,10 @@ type idTable struct {
 	versioned bool
 }
 
-// record inserts the inbox rows of the items, in one round trip, and gives each item its outcome: Applied for those that
-// are new. What the ids mean that were there before may be known no sooner than the commit; see compareHashes. The keys'
-// states are read by later statements than the insert, since that one may have waited: a snapshot from before would not
-// show what the twin committed.
+// record inserts the inbox rows of the items, in one round trip, and gives each item its outcome: Applied for those
+// that are new. What the ids mean that were there before may be known no sooner than the commit; see compareHashes. The
+// keys' states are read by later statements than the insert, since that one may have waited: a snapshot from before
+// would not show what the twin committed.
 func (t *idTable) record(ctx context.Context, tx pgx.Tx, items []*item) (*state, error) {
 	unique, err := uniqueItems(items)
 	if err != nil {

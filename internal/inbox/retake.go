@@ -128,8 +128,9 @@ func (e *engine) retake(ctx context.Context, w *work, r Retake) (Outcome, error)
 	return record.it.outcome, r.Settle(ctx, w, record.it.outcome)
 }
 
-// retakePlace takes the event's id and its place in the order of its key, as for a delivery. It returns Applied when the
-// handler is to run, Duplicate and Stale when there is nothing left to do, and a refusal where neither can be known.
+// retakePlace takes the event's id and its place in the order of its key, as for a delivery. It returns Applied when
+// the handler is to run, Duplicate and Stale when there is nothing left to do, and a refusal where neither can be
+// known.
 func (e *engine) retakePlace(ctx context.Context, w *work, r *Record) (Outcome, error) {
 	it := r.it
 	outcome, err := e.retakeID(ctx, w, r)

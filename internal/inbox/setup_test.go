@@ -60,7 +60,6 @@ var (
 	newEvent  = inboxtest.NewEvent
 	named     = inboxtest.Named
 	at        = inboxtest.At
-	idAt      = inboxtest.IDAt
 	record    = inboxtest.Record
 )
 

@@ -74,8 +74,10 @@ func (s scenario) play(t *testing.T, b *bundle, batch int) {
 		effects = append(effects, ids[i])
 	}
 	require.Equal(t, effects, b.List(t, `select event_id from ledger order by n`))
-	require.Equal(t, append([]string{}, s.letters...), b.List(t, `select code from dead_letter where class <> 'parked' order by id`))
-	require.Equal(t, append([]string{}, s.parked...), b.List(t, `select code from dead_letter where class = 'parked' order by id`))
+	require.Equal(t, append([]string{}, s.letters...),
+		b.List(t, `select code from dead_letter where class <> 'parked' order by id`))
+	require.Equal(t, append([]string{}, s.parked...),
+		b.List(t, `select code from dead_letter where class = 'parked' order by id`))
 	require.Equal(t, int(s.watermark),
 		b.Count(t, `select coalesce(max(version), 0) from inbox_watermark where key = 'key-1'`))
 

@@ -28,7 +28,7 @@ var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
 const commitSQL = `commit`
 
-// commit sends what is queued and commits. It is one round trip unless somebody wants to see how many rows were
+// commit sends what is queued and commits. It is one round trip unless a handler checks how many rows were
 // written.
 func (w *work) commit(ctx context.Context) error {
 	for _, q := range w.queue {
@@ -78,8 +78,8 @@ func (w *work) ready(ctx context.Context) (err error) {
 	return w.err
 }
 
-// waitedInVain makes an error before any handler has run the surroundings' fault where the time ended with it: it waited
-// for another owner's transaction, or for the server. That is not the event's fault.
+// waitedInVain makes an error before any handler has run the surroundings' fault where the time ended with it: it
+// waited for another owner's transaction, or for the server. That is not the event's fault.
 func (w *work) waitedInVain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = failure.AsTransient(err)

@@ -103,8 +103,8 @@ func (a *Assignment) succeed(ctx context.Context, inFlight int) error {
 func (a *Assignment) key() []any { return []any{a.guard.cfg.Consumer, a.topic, a.partition} }
 
 // Leave says that the partition's records are no longer this process's and that none of them is under way, and returns
-// how to record that. Until it is recorded the next owner counts its first records, as after a crash. It may be recorded
-// late, also when the partition has come back meanwhile.
+// how to record that. Until it is recorded the next owner counts its first records, as after a crash. It may be
+// recorded late, also when the partition has come back meanwhile.
 func (a *Assignment) Leave() (record func(context.Context) error) {
 	a.guard.mu.Lock()
 	defer a.guard.mu.Unlock()

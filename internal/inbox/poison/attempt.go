@@ -81,9 +81,9 @@ func (a *Assignment) TryBegin(n int) (t Attempt, begun bool) {
 	return Attempt{N: n, assignment: a, weight: 1}, true
 }
 
-// Begin finds out how many of the records the attempt is for, and waits until it may run. known says whether the first n
-// of them were processed before. It holds nothing while it waits for its database: what is behind it in the process may
-// have another one.
+// Begin finds out how many of the records the attempt is for, and waits until it may run. known says whether the first
+// n of them were processed before. It holds nothing while it waits for its database: what is behind it in the process
+// may have another one.
 func (a *Assignment) Begin(
 	ctx context.Context, records []Record, known func(ctx context.Context, n int) (bool, error),
 ) (Attempt, error) {
@@ -181,8 +181,8 @@ func (t *Attempt) isolate(ctx context.Context, records []Record) error {
 	return t.split(ctx, records)
 }
 
-// End lets the next attempt begin. One that was broken off was no death, so it is taken back; where that fails the range
-// is left with one attempt less. The transaction of one that was applied has removed it.
+// End lets the next attempt begin. One that was broken off was no death, so it is taken back; where that fails the
+// range is left with one attempt less. The transaction of one that was applied has removed it.
 func (t *Attempt) End(applied bool) {
 	if t.counted && !applied {
 		ctx, cancel := context.WithTimeout(context.Background(), endLimit)

@@ -117,8 +117,8 @@ on conflict (consumer, topic, partition, record_offset) do update
 set last_offset = greatest(coalesce(a.last_offset, a.record_offset), excluded.last_offset),
     attempts = greatest(a.attempts, excluded.attempts)`
 
-// Forget returns the statement that removes the counts of records up to an offset, which belongs into the transaction of
-// their effects; "" where there are none.
+// Forget returns the statement that removes the counts of records up to an offset, which belongs into the transaction
+// of their effects; "" where there are none.
 func (a *Assignment) Forget(upTo int64) (sql string, args []any) {
 	if !a.Suspicious() {
 		return "", nil

@@ -1,9 +1,10 @@
 // Package poison finds the record that ends the process which handles it, and keeps it from ending the next one.
 //
-// The promise: a record at which the process ends each time is given up after 2 + log2(batch) deaths, or 1 + MaxAttempts
-// if that is more, wherever it lies in its batch and however many partitions a process handles; and no other record is
-// given up in its place. [Assignment] says from which record on the last owner of a partition may have ended, [Attempt]
-// counts an attempt before it begins, halves a range at which a process ended, and lets nothing else run beside it.
+// The promise: a record at which the process ends each time is given up after 2 + log2(batch) deaths, or 1 +
+// MaxAttempts if that is more, wherever it lies in its batch and however many partitions a process handles; and no
+// other record is given up in its place. [Assignment] says from which record on the last owner of a partition may have
+// ended, [Attempt] counts an attempt before it begins, halves a range at which a process ended, and lets nothing else
+// run beside it.
 //
 // A process that is killed for another reason halves what was in flight, and takes no count from what was not. In a
 // partition whose last owner left it in good order nothing is counted, and an attempt costs no statement.

@@ -13,9 +13,9 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// read makes a record of the letter again: what came, or what an operator put in its place, and where it lay. An edited
-// record that came without a key takes the one it names.
-func (r *run) read(ctx context.Context, l deadletter.Letter) (*inbox.Record, error) {
+// readRecord makes a record of the letter again: what came, or what an operator put in its place, and where it lay. An
+// edited record that came without a key takes the one it names.
+func (r *run) readRecord(ctx context.Context, l deadletter.Letter) (*inbox.Record, error) {
 	if l.Code == string(cloudevent.CodeUnreadable) && l.Edited == nil {
 		return nil, &inbox.Refusal{
 			Code: l.Code, Err: errors.New("a damaged batch is no record: edit in what it held, headers and payload"),
@@ -54,25 +54,25 @@ select min(id) from public.dead_letter
 where consumer = $1 and key_start = $2 and state = 'waiting' and holds and (version, id) < ($3, $4)`
 
 // admit refuses what must not run now. An earlier letter may have been parked while this one was waited for: the
-// statement comes after the lock, so that it sees what whoever held the lock has committed.
+// statement comes after the lock, so that it sees what the lock's last holder has committed.
 func (r *run) admit(ctx context.Context, tx pgx.Tx, l deadletter.Letter) (*inbox.Record, error) {
-	record, err := r.read(ctx, l)
+	record, err := r.readRecord(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	behind := r.behind(ctx, tx, []byte(record.Event().Key), l)
+	behind := r.refuseBehind(ctx, tx, []byte(record.Event().Key), l)
 	if _, is := errors.AsType[*inbox.Refusal](behind); !is {
 		return record, behind
 	}
-	next, err := r.peek(ctx, tx, 1)
+	next, err := r.selectNext(ctx, tx, 1)
 	if err == nil && len(next) == 1 && next[0].ID != l.ID {
 		return nil, errGone // it was parked meanwhile and is picked: it comes first
 	}
 	return nil, errors.Join(err, behind)
 }
 
-// behind refuses a letter while an earlier one holds the key.
-func (r *run) behind(ctx context.Context, q interface {
+// refuseBehind refuses a letter while an earlier one holds the key.
+func (r *run) refuseBehind(ctx context.Context, q interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }, key []byte, l deadletter.Letter,
 ) error {
@@ -86,12 +86,12 @@ func (r *run) behind(ctx context.Context, q interface {
 	return &inbox.Refusal{Code: CodeBehind, Err: fmt.Errorf("dead letter %d of its key comes first", *earlier)}
 }
 
-// rehearse says whether the letter would be tried.
-func (r *run) rehearse(ctx context.Context, l deadletter.Letter, done *Result) error {
+// checkLetter says whether the letter would be tried.
+func (r *run) checkLetter(ctx context.Context, l deadletter.Letter, done *Result) error {
 	done.Outcome = WouldReplay
-	_, err := r.read(ctx, l)
-	if err == nil && !bytes.Equal(r.key, l.Key) { // what comes after another picked letter has that one before it
-		err = r.behind(ctx, r.inbox.Pool, l.Key, l)
+	_, err := r.readRecord(ctx, l)
+	if err == nil && !bytes.Equal(r.lastKey, l.Key) { // what comes after another picked letter has that one before it
+		err = r.refuseBehind(ctx, r.inbox.Pool, l.Key, l)
 	}
 	if refused, is := errors.AsType[*inbox.Refusal](err); is {
 		done.Outcome, done.Code, done.Error = Refused, refused.Code, refused.Error()

@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/internal/inbox"
 )
 
-// What waits behind a letter of the key at work is taken up with it: nobody would come back for it.
+// What waits behind a letter of the key at work is taken up with it: no replay would come back for it.
 const nextLetters = `
 select * from public.dead_letter
 where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3, $4)
@@ -30,8 +30,8 @@ where consumer = $1 and state = 'waiting' and key_start = $2 and (version, id) >
     and (id = $6 or key = $5 and class = 'parked')
 order by version, id limit 1`
 
-func (r *run) peek(ctx context.Context, q audit.Querier, limit int) ([]deadletter.Letter, error) {
-	sql, args := nextOfKey, []any{r.inbox.Consumer, r.at.key, r.at.version, r.at.id, r.flows}
+func (r *run) selectNext(ctx context.Context, q audit.Querier, limit int) ([]deadletter.Letter, error) {
+	sql, args := nextOfKey, []any{r.inbox.Consumer, r.position.key, r.position.version, r.position.id, r.flowing}
 	if r.only != 0 {
 		args = append(args, r.only)
 	} else {
@@ -49,12 +49,12 @@ func (r *run) peek(ctx context.Context, q audit.Querier, limit int) ([]deadlette
 	return letters, nil
 }
 
-// insist repeats the letter's transaction while the surroundings fail, a bounded number of times.
-func (r *run) insist(ctx context.Context, l deadletter.Letter, done *Result) error {
+// retryLetter repeats the letter's transaction while the surroundings fail, a bounded number of times.
+func (r *run) retryLetter(ctx context.Context, l deadletter.Letter, done *Result) error {
 	retry := r.inbox.Backoff()
-	r.unsure = nil
+	r.unanswered = nil
 	for attempt := 1; ; attempt++ {
-		err := r.attempt(ctx, l.ID, done)
+		err := r.retakeLetter(ctx, l.ID, done)
 		if err == nil {
 			return nil
 		}
@@ -62,7 +62,7 @@ func (r *run) insist(ctx context.Context, l deadletter.Letter, done *Result) err
 			return fmt.Errorf("replay dead letter %d: %w", l.ID, context.Cause(ctx))
 		}
 		if failed, is := errors.AsType[*inbox.HandlerError](err); is {
-			return r.fail(ctx, l.ID, failed, done)
+			return r.recordFailure(ctx, l.ID, failed, done)
 		}
 		if attempt == r.inbox.MaxAttempts {
 			return fmt.Errorf("replay dead letter %d: %w", l.ID, err)
@@ -76,8 +76,8 @@ func (r *run) insist(ctx context.Context, l deadletter.Letter, done *Result) err
 // errGone says that the letter is settled by now.
 var errGone = errors.New("the letter is settled")
 
-// attempt is the letter's transaction.
-func (r *run) attempt(ctx context.Context, id int64, done *Result) error {
+// retakeLetter is the letter's transaction.
+func (r *run) retakeLetter(ctx context.Context, id int64, done *Result) error {
 	var letter deadletter.Letter
 	var event cloudevent.Event
 	sent := false
@@ -95,33 +95,33 @@ func (r *run) attempt(ctx context.Context, id int64, done *Result) error {
 		},
 		Settle: func(ctx context.Context, tx pgx.Tx, outcome inbox.Outcome) error {
 			done.Outcome = string(outcome)
-			err := r.settle(ctx, tx, letter, outcome)
+			err := r.settleLetter(ctx, tx, letter, outcome)
 			sent = err == nil
 			return err
 		},
 	})
 	if errors.Is(err, errGone) {
-		return r.gone(ctx, id, done)
+		return r.concludeGone(ctx, id, done)
 	}
 	if err != nil && sent {
-		r.unsure = &event
+		r.unanswered = &event
 	}
-	return r.concluded(ctx, err, event, done)
+	return r.conclude(ctx, err, event, done)
 }
 
 const selectSettled = `select outcome from public.dead_letter where id = $1 and state = 'replayed'`
 
-// gone concludes with a letter that does not wait any more. An attempt whose commit was not answered has settled it:
-// then it counts, and what parked behind it is taken up.
-func (r *run) gone(ctx context.Context, id int64, done *Result) error {
-	if r.unsure == nil {
+// concludeGone concludes with a letter that does not wait any more. An attempt whose commit was not answered has
+// settled it: then it counts, and what parked behind it is taken up.
+func (r *run) concludeGone(ctx context.Context, id int64, done *Result) error {
+	if r.unanswered == nil {
 		done.Outcome = ""
 		return nil
 	}
-	return r.concluded(ctx, r.settled(ctx, id, done), *r.unsure, done)
+	return r.conclude(ctx, r.readSettled(ctx, id, done), *r.unanswered, done)
 }
 
-func (r *run) settled(ctx context.Context, id int64, done *Result) error {
+func (r *run) readSettled(ctx context.Context, id int64, done *Result) error {
 	err := r.inbox.Pool.QueryRow(ctx, selectSettled, id).Scan(&done.Outcome)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -132,8 +132,8 @@ func (r *run) settled(ctx context.Context, id int64, done *Result) error {
 	return nil
 }
 
-// concluded sorts out what is no failure.
-func (r *run) concluded(ctx context.Context, err error, event cloudevent.Event, done *Result) error {
+// conclude sorts out what is no failure.
+func (r *run) conclude(ctx context.Context, err error, event cloudevent.Event, done *Result) error {
 	refused, isRefused := errors.AsType[*inbox.Refusal](err)
 	switch {
 	case err == nil:
@@ -158,7 +158,7 @@ func (r *run) concluded(ctx context.Context, err error, event cloudevent.Event, 
 // there.
 func (r *run) recordRefusal(ctx context.Context, done *Result) error {
 	return pgx.BeginFunc(ctx, r.inbox.Pool, func(tx pgx.Tx) error {
-		return audit.Record(ctx, tx, r.action(done.ID, map[string]string{"outcome": Refused, "code": done.Code}))
+		return audit.Record(ctx, tx, r.auditAction(done.ID, map[string]string{"outcome": Refused, "code": done.Code}))
 	})
 }
 
@@ -178,30 +178,30 @@ func lockLetter(ctx context.Context, tx pgx.Tx, id int64) (deadletter.Letter, er
 	return l, err
 }
 
-const renameLetter = `
+const updateReason = `
 update public.dead_letter set code = $2, error = $3 where id = $1 and state = 'waiting' and class = 'parked'`
 
-// rename says of a parked letter what keeps it now: the one that it was parked behind is gone, and a version before it
-// is missing.
-func (r *run) rename(ctx context.Context, l deadletter.Letter, done Result) error {
+// updateReason says of a parked letter what keeps it now: the one that it was parked behind is gone, and a version
+// before it is missing.
+func (r *run) updateReason(ctx context.Context, l deadletter.Letter, done Result) error {
 	gap := done.Outcome == Refused && (done.Code == inbox.CodeGap || done.Code == inbox.CodeJump)
 	if !gap || !l.Parked() || l.Code == done.Code || r.options.DryRun {
 		return nil
 	}
-	if _, err := r.inbox.Pool.Exec(ctx, renameLetter, l.ID, done.Code, done.Error); err != nil {
+	if _, err := r.inbox.Pool.Exec(ctx, updateReason, l.ID, done.Code, done.Error); err != nil {
 		return fmt.Errorf("note gap of dead letter: %w", err)
 	}
 	return nil
 }
 
-const settleLetter = `
+const updateSettled = `
 update public.dead_letter set state = 'replayed', outcome = $2, settled_at = clock_timestamp() where id = $1`
 
-func (r *run) settle(ctx context.Context, tx pgx.Tx, l deadletter.Letter, outcome inbox.Outcome) error {
-	if err := inbox.Queue(ctx, tx, settleLetter, l.ID, string(outcome)); err != nil {
+func (r *run) settleLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter, outcome inbox.Outcome) error {
+	if err := inbox.Queue(ctx, tx, updateSettled, l.ID, string(outcome)); err != nil {
 		return fmt.Errorf("settle dead letter: %w", err)
 	}
-	action := r.action(l.ID, map[string]string{"outcome": string(outcome)})
+	action := r.auditAction(l.ID, map[string]string{"outcome": string(outcome)})
 	action.After = string(deadletter.Replayed)
 	if err := audit.Record(ctx, tx, action); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (r *run) settle(ctx context.Context, tx pgx.Tx, l deadletter.Letter, outcom
 	return nil
 }
 
-func (r *run) action(id int64, detail map[string]string) audit.Action {
+func (r *run) auditAction(id int64, detail map[string]string) audit.Action {
 	if r.options.Force {
 		detail["forced"] = "true"
 	}
@@ -224,15 +224,15 @@ func (r *run) action(id int64, detail map[string]string) audit.Action {
 	}
 }
 
-const failLetter = `
+const updateFailed = `
 update public.dead_letter
 set attempts = attempts + 1, replays = replays + 1, class = $2, code = $3, error = $4, failed_at = clock_timestamp(),
     holds = holds and not $5
 where id = $1`
 
-// fail records an attempt that its handler or its data did not let succeed. What had only been parked is given up now,
-// so this is where it gets its copy.
-func (r *run) fail(ctx context.Context, id int64, failed *inbox.HandlerError, done *Result) error {
+// recordFailure records an attempt that its handler or its data did not let succeed. What had only been parked is given
+// up now, so this is where it gets its copy.
+func (r *run) recordFailure(ctx context.Context, id int64, failed *inbox.HandlerError, done *Result) error {
 	err := pgx.BeginFunc(ctx, r.inbox.Pool, func(tx pgx.Tx) error {
 		l, err := lockLetter(ctx, tx, id)
 		if err != nil {
@@ -242,7 +242,7 @@ func (r *run) fail(ctx context.Context, id int64, failed *inbox.HandlerError, do
 		l.Class, l.Code, l.FailedAt = string(failure.Classify(failed)), failed.Code, time.Now()
 		l.Error = deadletter.Text(failure.Brief(failed.Error()))
 		l.Attempts, l.Replays = l.Attempts+1, l.Replays+1
-		if _, err := tx.Exec(ctx, failLetter, id, l.Class, l.Code, l.Error, r.passes()); err != nil {
+		if _, err := tx.Exec(ctx, updateFailed, id, l.Class, l.Code, l.Error, r.passes()); err != nil {
 			return fmt.Errorf("record failed replay: %w", err)
 		}
 		done.Outcome, done.Code, done.Error = string(inbox.Failed), l.Code, l.Error
@@ -251,10 +251,10 @@ func (r *run) fail(ctx context.Context, id int64, failed *inbox.HandlerError, do
 				return err
 			}
 		}
-		return audit.Record(ctx, tx, r.action(id, map[string]string{"outcome": string(inbox.Failed), "code": l.Code}))
+		return audit.Record(ctx, tx, r.auditAction(id, map[string]string{"outcome": string(inbox.Failed), "code": l.Code}))
 	})
 	if errors.Is(err, errGone) {
-		return r.gone(ctx, id, done)
+		return r.concludeGone(ctx, id, done)
 	}
 	if err == nil {
 		r.inbox.Log.WarnContext(ctx, "replay failed", "id", id, "event_id", done.EventID, "code", done.Code,

@@ -99,8 +99,8 @@ func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) (
 		return Report{}, err
 	}
 	started := time.Now()
-	for err == nil && !run.ended && !run.full() {
-		err = run.page(ctx)
+	for err == nil && !run.ended && !run.reachedLimit() {
+		err = run.replayNext(ctx)
 	}
 	run.report.Took = time.Since(started)
 	return run.report, err
@@ -109,17 +109,17 @@ func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) (
 // run is one replay.
 type run struct {
 	*Replayer
-	options Options
-	where   string
-	args    []any
-	at      position
-	key     []byte            // that was looked at last
-	flows   []byte            // the key, once a letter of it succeeded or is passed over; nil is equal to no key
-	only    int64             // the one letter that is picked, of a replay of its key; else 0
-	unsure  *cloudevent.Event // of the letter at work, when its commit was sent and not answered
-	alone   bool              // the letter may have ended a process: nothing else runs beside it
-	ended   bool
-	report  Report
+	options    Options
+	where      string
+	args       []any
+	position   position
+	lastKey    []byte            // that was looked at last
+	flowing    []byte            // the key, once a letter of it succeeded or is passed over; nil is equal to no key
+	only       int64             // the one letter that is picked, of a replay of its key; else 0
+	unanswered *cloudevent.Event // of the letter at work, when its commit was sent and not answered
+	alone      bool              // the letter may have ended a process: nothing else runs beside it
+	ended      bool
+	report     Report
 }
 
 // position is a place in the order of a replay.
@@ -151,68 +151,68 @@ func (r *Replayer) newRun(f deadletter.Filter, o Options) (*run, error) {
 	}
 	n := &run{Replayer: r, options: o}
 	n.where, n.args = f.Where(6)
-	n.at = position{key: []byte{}, version: -1, id: -1}
+	n.position = position{key: []byte{}, version: -1, id: -1}
 	return n, nil
 }
 
-// full says that as many letters were looked at as may be.
-func (r *run) full() bool { return r.options.Limit > 0 && r.report.Matched >= r.options.Limit }
+// reachedLimit says that as many letters were looked at as may be.
+func (r *run) reachedLimit() bool { return r.options.Limit > 0 && r.report.Matched >= r.options.Limit }
 
 const dryRunPage = 200
 
-// page finds the next letter and takes it up. One at a time: what the consumer parks meanwhile behind the key at work
-// is then found in its place. In a dry run nothing changes, so that a page can be read at once.
-func (r *run) page(ctx context.Context) error {
+// replayNext finds the next letter and takes it up. One at a time: what the consumer parks meanwhile behind the key at
+// work is then found in its place. In a dry run nothing changes, so that a page can be read at once.
+func (r *run) replayNext(ctx context.Context) error {
 	limit := 1
 	if r.options.DryRun {
 		limit = dryRunPage
 	}
-	letters, err := r.peek(ctx, r.inbox.Pool, limit)
+	letters, err := r.selectNext(ctx, r.inbox.Pool, limit)
 	if err != nil {
 		return err
 	}
 	r.ended = len(letters) == 0 // a page of large letters is short
 	for _, l := range letters {
-		if r.full() {
+		if r.reachedLimit() {
 			return nil
 		}
-		if err := r.take(ctx, l); err != nil {
+		if err := r.replayLetter(ctx, l); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// take brings one letter to its outcome and moves on.
-func (r *run) take(ctx context.Context, l deadletter.Letter) error {
+// replayLetter brings one letter to its outcome and moves on.
+func (r *run) replayLetter(ctx context.Context, l deadletter.Letter) error {
 	ordered := deadletter.KeyStart(l.Key)
-	if bytes.Equal(r.at.key, ordered) && r.at.id == math.MaxInt64 {
+	if bytes.Equal(r.position.key, ordered) && r.position.id == math.MaxInt64 {
 		return nil // read ahead in a dry run, of a key that has stopped
 	}
-	if err := r.wait(ctx); err != nil {
+	if err := r.awaitPace(ctx); err != nil {
 		return err
 	}
-	done, err := r.outcome(ctx, l)
+	done, err := r.tryLetter(ctx, l)
 	if err != nil {
 		return err
 	}
 	if done.Outcome == "" { // another replay settled it, or something came before it: look again
 		return nil
 	}
-	if !bytes.Equal(r.key, l.Key) || r.report.Keys == 0 {
-		r.key = l.Key
+	if !bytes.Equal(r.lastKey, l.Key) || r.report.Keys == 0 {
+		r.lastKey = l.Key
 		r.report.Keys++
 	}
-	r.at = position{ordered, l.Version, l.ID}
+	r.position = position{ordered, l.Version, l.ID}
 	failed, refused := done.Outcome == string(inbox.Failed), done.Outcome == Refused
 	passed := failed && l.Holds && r.passes()
 	if (failed || refused) && l.Holds && !passed {
-		r.at.version, r.at.id = math.MaxInt64, math.MaxInt64
+		r.position.version, r.position.id = math.MaxInt64, math.MaxInt64
 	}
 	if (passed || !failed && !refused) && !r.options.DryRun { // which counts what was picked
-		r.flows = l.Key
+		r.flowing = l.Key
 	}
-	if err := r.rename(ctx, l, done); err != nil {
+	if err := r.updateReason(ctx, l, done); err != nil {
 		return err
 	}
 	r.report.add(done)
@@ -223,23 +223,23 @@ func (r *run) take(ctx context.Context, l deadletter.Letter) error {
 	return nil
 }
 
-// outcome tries the letter, or says what would be tried.
-func (r *run) outcome(ctx context.Context, l deadletter.Letter) (Result, error) {
+// tryLetter tries the letter, or says what would be tried.
+func (r *run) tryLetter(ctx context.Context, l deadletter.Letter) (Result, error) {
 	done := Result{ID: l.ID, EventID: l.EventID, Key: deadletter.Text(string(l.Key))}
 	var err error
 	switch {
 	case r.options.DryRun:
-		err = r.rehearse(ctx, l, &done)
+		err = r.checkLetter(ctx, l, &done)
 	case r.only != 0:
-		err = r.survive(ctx, l, &done)
+		err = r.retryCounted(ctx, l, &done)
 	default:
-		err = r.insist(ctx, l, &done)
+		err = r.retryLetter(ctx, l, &done)
 	}
 	return done, err
 }
 
-// wait keeps to the rate.
-func (r *run) wait(ctx context.Context) error {
+// awaitPace keeps to the rate.
+func (r *run) awaitPace(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("replay: %w", context.Cause(ctx))
 	}

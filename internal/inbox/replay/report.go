@@ -18,8 +18,8 @@ type Options struct {
 	// the versions before it will never come, or no longer matter, and are skipped as stale if they do. What is refused
 	// as version_jump takes Force as well. The audit trail says so.
 	AcceptGap bool
-	// Pace bounds the letters per second, so that a replay leaves room for the live events; a dry run waits for
-	// nobody. nil: no bound.
+	// Pace bounds the letters per second, so that a replay leaves room for the live events; a dry run does
+	// not wait. nil: no bound.
 	Pace *Pace
 	// Limit bounds how many letters are tried. 0: the filter's limit, and all that are picked where it has none.
 	Limit int
@@ -45,8 +45,8 @@ const (
 	WouldReplay = "would_replay"
 )
 
-// The stable codes of refusals, besides id_conflict, too_old, no_handler, version_gap and version_jump. A record that is no event
-// or breaks its contract is refused with the code of that: it has to be edited first.
+// The stable codes of refusals, besides id_conflict, too_old, no_handler, version_gap and version_jump. A record that
+// is no event or breaks its contract is refused with the code of that: it has to be edited first.
 const (
 	CodeBehind      = "behind_waiting" // an earlier letter of its key holds it and was not picked, or did not succeed
 	CodeReplayLimit = "replay_limit"   // it failed too often; see [Config]

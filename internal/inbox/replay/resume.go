@@ -16,9 +16,9 @@ import (
 )
 
 // gapClosed says of a key's first letter that nothing keeps it any more: it is parked, and every version below it is
-// applied or passed over. A discarded event closes its gap; what parked behind one that had failed is left to whoever
-// discarded it, who may send the event that was meant. With DeadPass ($3) an event that was given up closes its gap,
-// too. A letter without a version has no place to wait for.
+// applied or passed over. A discarded event closes its gap; what parked behind one that had failed is left to the
+// operator who discarded it and may send the event that was meant. With DeadPass ($3) an event that was given up closes
+// its gap, too. A letter without a version has no place to wait for.
 const gapClosed = `d.class = 'parked' and d.version > 0 and d.version - 1 <= coalesce(w.version, 0) + (
         select count(*) from (
             select p.version from public.inbox_passed p
@@ -88,7 +88,7 @@ func (r *Replayer) Resume(ctx context.Context, key string) {
 		return
 	}
 	if err == nil {
-		err = r.resume(ctx, first, resumeFor)
+		err = r.resumeKey(ctx, first, resumeFor)
 	}
 	if err != nil && ctx.Err() == nil {
 		r.inbox.Log.WarnContext(ctx, "parked events not resumed", "error", err)
@@ -107,7 +107,7 @@ func (r *Replayer) ResumeGaps(ctx context.Context) error {
 	defer rounds.Stop()
 	behind := []byte{}
 	for {
-		last, err := r.resumeSome(ctx, behind)
+		last, err := r.resumeRound(ctx, behind)
 		if behind = last; err != nil && ctx.Err() == nil {
 			r.inbox.Log.DebugContext(ctx, "parked events not resumed", "error", err) // the outage is told elsewhere
 		}
@@ -119,8 +119,8 @@ func (r *Replayer) ResumeGaps(ctx context.Context) error {
 	}
 }
 
-// resumeSome is a round. It returns the key behind which the next one goes on.
-func (r *Replayer) resumeSome(ctx context.Context, behind []byte) (last []byte, err error) {
+// resumeRound is a round. It returns the key behind which the next one goes on.
+func (r *Replayer) resumeRound(ctx context.Context, behind []byte) (last []byte, err error) {
 	rows, err := r.inbox.Pool.Query(ctx, selectClosedGaps, r.inbox.Consumer, behind, r.passes(), resumeKeys)
 	if err != nil {
 		return behind, fmt.Errorf("find closed gaps: %w", err)
@@ -132,7 +132,7 @@ func (r *Replayer) resumeSome(ctx context.Context, behind []byte) (last []byte, 
 		return behind, fmt.Errorf("find closed gaps: %w", err)
 	}
 	if slices.ContainsFunc(found, func(k resumable) bool { return k.closed }) {
-		n, err := r.resumeAlone(ctx, found)
+		n, err := r.resumeLocked(ctx, found)
 		if n > 0 && n < len(found) {
 			behind = found[n-1].key
 		}
@@ -148,10 +148,10 @@ func (r *Replayer) resumeSome(ctx context.Context, behind []byte) (last []byte, 
 
 const lockRound = `select pg_try_advisory_xact_lock(hashtextextended('inbox/resume/' || $1::text, 0))`
 
-// resumeAlone resumes what is closed unless another process is at it: each would count its attempts. It ends in time,
+// resumeLocked resumes what is closed unless another process is at it: each would count its attempts. It ends in time,
 // and with the first key that cannot go on, and returns how many of the keys it is through with: the next round goes on
 // behind them, so that no key keeps the others waiting.
-func (r *Replayer) resumeAlone(ctx context.Context, found []resumable) (through int, err error) {
+func (r *Replayer) resumeLocked(ctx context.Context, found []resumable) (through int, err error) {
 	end := time.Now().Add(max(r.cfg.ResumeEvery, resumeFor))
 	err = pgx.BeginFunc(ctx, r.inbox.Pool, func(tx pgx.Tx) error {
 		var alone bool
@@ -160,7 +160,7 @@ func (r *Replayer) resumeAlone(ctx context.Context, found []resumable) (through 
 		}
 		for _, first := range found {
 			if first.closed && alone {
-				if err := r.resume(ctx, first, time.Until(end)); err != nil {
+				if err := r.resumeKey(ctx, first, time.Until(end)); err != nil {
 					through++
 					return err
 				}
@@ -181,9 +181,9 @@ const uncountLimit = 5 * time.Second
 const countAttemptAt = `
 update public.dead_letter set attempts = attempts + $2 where id = $1 and state = 'waiting' returning attempts`
 
-// survive is an attempt that no operator watches over. Its count is committed before the handler runs and taken back by
-// whoever lives: an event that ends the process each time would be resumed for ever.
-func (r *run) survive(ctx context.Context, l deadletter.Letter, done *Result) error {
+// retryCounted is an attempt that no operator watches over. Its count is committed before the handler runs and taken
+// back by the process that lives: an event that ends the process each time would be resumed for ever.
+func (r *run) retryCounted(ctx context.Context, l deadletter.Letter, done *Result) error {
 	var attempts int
 	err := r.inbox.Pool.QueryRow(ctx, countAttemptAt, l.ID, 1).Scan(&attempts)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -194,10 +194,11 @@ func (r *run) survive(ctx context.Context, l deadletter.Letter, done *Result) er
 	}
 	const parked = 1 // counts as an attempt
 	if attempts > r.inbox.MaxAttempts+parked {
-		return r.fail(ctx, l.ID, &inbox.HandlerError{Code: inbox.CodeProcessDied, Err: failure.AsPermanent(&poison.DiedError{Deaths: attempts - parked})}, done)
+		died := failure.AsPermanent(&poison.DiedError{Deaths: attempts - parked})
+		return r.recordFailure(ctx, l.ID, &inbox.HandlerError{Code: inbox.CodeProcessDied, Err: died}, done)
 	}
 	r.alone = attempts > 1+parked
-	if err = r.insist(ctx, l, done); err == nil && done.Outcome != Refused {
+	if err = r.retryLetter(ctx, l, done); err == nil && done.Outcome != Refused {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), uncountLimit)
@@ -212,17 +213,17 @@ const (
 	resumedReason = "the missing version has come"
 )
 
-// resume replays the letter and what is parked behind it, and begins with none of these after a time. No operator reads
-// a refusal here, so what cannot be tried as it is becomes a dead letter like others.
-func (r *Replayer) resume(ctx context.Context, first resumable, limit time.Duration) error {
+// resumeKey replays the letter and what is parked behind it, and begins with none of these after a time. No operator
+// reads a refusal here, so what cannot be tried as it is becomes a dead letter like others.
+func (r *Replayer) resumeKey(ctx context.Context, first resumable, limit time.Duration) error {
 	began := time.Now()
 	run, err := r.newRun(deadletter.Filter{}, Options{By: resumedBy, Reason: resumedReason})
 	if err != nil {
 		return err
 	}
-	run.only, run.at.key = first.id, first.key
+	run.only, run.position.key = first.id, first.key
 	for err == nil && !run.ended && time.Since(began) < limit {
-		err = run.page(ctx)
+		err = run.replayNext(ctx)
 	}
 	for _, problem := range run.report.Problems {
 		switch problem.Code {
@@ -231,7 +232,7 @@ func (r *Replayer) resume(ctx context.Context, first resumable, limit time.Durat
 		}
 		if err == nil && problem.Outcome == Refused {
 			refused := &inbox.HandlerError{Code: problem.Code, Err: failure.AsPermanent(errors.New(problem.Error))}
-			err = run.fail(ctx, problem.ID, refused, &Result{ID: problem.ID, EventID: problem.EventID})
+			err = run.recordFailure(ctx, problem.ID, refused, &Result{ID: problem.ID, EventID: problem.EventID})
 		}
 	}
 	return err

@@ -58,7 +58,8 @@ func TestAJanitorThatDies(t *testing.T) {
 			b.Exec(t, `drop table inbox_`+b.today.AddDate(0, 0, 7).Format("20060102"))
 			in := b.Inbox(t)
 			ids := []string{
-				inboxtest.IDAt(b.today.AddDate(0, 0, -4)), inboxtest.IDAt(b.today.AddDate(0, 0, -1)), inboxtest.IDAt(b.today.AddDate(0, 0, 7)), "foreign",
+				inboxtest.IDAt(b.today.AddDate(0, 0, -4)), inboxtest.IDAt(b.today.AddDate(0, 0, -1)),
+				inboxtest.IDAt(b.today.AddDate(0, 0, 7)), "foreign",
 			}
 			process := func() (outcomes []inbox.Outcome) {
 				for _, id := range ids {

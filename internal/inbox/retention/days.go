@@ -52,12 +52,12 @@ func (j *Janitor) days(ctx context.Context) ([]partition, error) {
 const readToday = `select date_trunc('day', clock_timestamp() at time zone 'UTC') at time zone 'UTC'`
 
 // createAhead gives today and the days after it their partitions.
-func (t *tidying) createAhead(ctx context.Context) error {
+func (r *leasedRound) createAhead(ctx context.Context) error {
 	var today time.Time
-	if err := t.cfg.Pool.QueryRow(ctx, readToday).Scan(&today); err != nil {
+	if err := r.cfg.Pool.QueryRow(ctx, readToday).Scan(&today); err != nil {
 		return fmt.Errorf("read database clock: %w", err)
 	}
-	days, err := t.days(ctx)
+	days, err := r.days(ctx)
 	if err != nil {
 		return err
 	}
@@ -65,12 +65,12 @@ func (t *tidying) createAhead(ctx context.Context) error {
 	for _, p := range days {
 		have[p.lower.Unix()] = true
 	}
-	for n := range t.cfg.DaysAhead + 1 {
+	for n := range r.cfg.DaysAhead + 1 {
 		day := today.UTC().AddDate(0, 0, n)
 		if have[day.Unix()] {
 			continue
 		}
-		if err := t.createDay(ctx, day); err != nil {
+		if err := r.createDay(ctx, day); err != nil {
 			return err
 		}
 	}
@@ -81,30 +81,30 @@ const createDaySQL = `select public.inbox_create_day($1, $2)`
 
 // createDay locks inbox_future alone. The rows of that day, from clocks that were ahead, lie there and go along. The
 // function does what this session has no right to.
-func (t *tidying) createDay(ctx context.Context, day time.Time) error {
+func (r *leasedRound) createDay(ctx context.Context, day time.Time) error {
 	fault.Here("janitor.create.before")
 	from, created := day.Format(time.RFC3339), false
-	err := t.change(ctx, func(tx pgx.Tx) error {
+	err := r.change(ctx, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, createDaySQL, day, maxMoves).Scan(&created)
 		fault.Here("janitor.create.in_tx")
 		return err
 	})
 	switch {
 	case busy(err):
-		t.log.WarnContext(ctx, "inbox partition not created, the inbox is in use", "day", from)
+		r.log.WarnContext(ctx, "inbox partition not created, the inbox is in use", "day", from)
 		return nil
 	case err != nil:
 		return fmt.Errorf("create inbox partition of %s: %w", from, err)
 	case !created:
-		t.log.WarnContext(ctx, "inbox partition not created, its events stay in inbox_future", "day", from)
+		r.log.WarnContext(ctx, "inbox partition not created, its events stay in inbox_future", "day", from)
 		return nil
 	}
-	t.round.Created++
-	t.log.InfoContext(ctx, "inbox partition created", "day", from)
+	r.round.Created++
+	r.log.InfoContext(ctx, "inbox partition created", "day", from)
 	return nil
 }
 
-// busy reports that somebody held a lock for too long; the next round tries again.
+// busy reports that another transaction held a lock for too long; the next round tries again.
 func busy(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && pgErr.Code == "55P03" // lock_not_available

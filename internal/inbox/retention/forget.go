@@ -11,51 +11,51 @@ import (
 )
 
 // forget moves the horizon and drops what lies wholly before it.
-func (t *tidying) forget(ctx context.Context) error {
-	if allowed, err := t.mayForget(ctx); err != nil || !allowed {
-		t.round.Refused = true
+func (r *leasedRound) forget(ctx context.Context) error {
+	if allowed, err := r.mayForget(ctx); err != nil || !allowed {
+		r.round.Refused = true
 		return err
 	}
-	horizon, err := t.moveHorizon(ctx)
+	horizon, err := r.moveHorizon(ctx)
 	if err != nil {
 		return err
 	}
-	if err := t.dropDays(ctx, horizon); err != nil {
+	if err := r.dropDays(ctx, horizon); err != nil {
 		return err
 	}
-	return t.deleteRows(ctx, horizon)
+	return r.deleteRows(ctx, horizon)
 }
 
 // mayForget is the horizon guard.
-func (t *tidying) mayForget(ctx context.Context) (bool, error) {
-	if t.cfg.Redelivery == nil {
+func (r *leasedRound) mayForget(ctx context.Context) (bool, error) {
+	if r.cfg.Redelivery == nil {
 		return true, nil
 	}
-	reach, err := t.cfg.Redelivery(ctx)
+	reach, err := r.cfg.Redelivery(ctx)
 	if err != nil {
 		return false, fmt.Errorf("ask how far back events may come again: %w", err)
 	}
-	if t.cfg.Retention > reach {
+	if r.cfg.Retention > reach {
 		return true, nil
 	}
-	t.log.ErrorContext(ctx, "inbox forgets nothing: events may come again for longer than it is to remember them",
-		"retention", t.cfg.Retention, "redelivery", reach)
+	r.log.ErrorContext(ctx, "inbox forgets nothing: events may come again for longer than it is to remember them",
+		"retention", r.cfg.Retention, "redelivery", reach)
 	return false, nil
 }
 
 // The horizon moves to the beginning of a day and never back. It is committed before anything is dropped: an event that
 // is recorded after that and passes the horizon has its partition still. It passes waiting dead letters too, which
-// remember by themselves whether their event was applied: one that nobody looks at must not stop all forgetting.
+// remember by themselves whether their event was applied: one that no operator looks at must not stop all forgetting.
 const moveHorizon = `
 update public.inbox_horizon
 set remembers_from = greatest(remembers_from,
     date_trunc('day', (clock_timestamp() - $1 * interval '1 microsecond') at time zone 'UTC') at time zone 'UTC')
 returning remembers_from`
 
-func (t *tidying) moveHorizon(ctx context.Context) (horizon time.Time, err error) {
+func (r *leasedRound) moveHorizon(ctx context.Context) (horizon time.Time, err error) {
 	fault.Here("janitor.horizon.before")
-	err = t.change(ctx, func(tx pgx.Tx) error {
-		return tx.QueryRow(ctx, moveHorizon, t.cfg.Retention.Microseconds()).Scan(&horizon)
+	err = r.change(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, moveHorizon, r.cfg.Retention.Microseconds()).Scan(&horizon)
 	})
 	if err != nil {
 		return horizon, fmt.Errorf("move inbox horizon: %w", err)
@@ -68,30 +68,30 @@ const dropDaySQL = `select public.inbox_drop_day($1)`
 
 // dropDays drops partitions, oldest first. Dropping waits for the transactions that write to the inbox and keeps new
 // ones out meanwhile; where that takes too long it is put off.
-func (t *tidying) dropDays(ctx context.Context, horizon time.Time) error {
-	days, err := t.days(ctx)
+func (r *leasedRound) dropDays(ctx context.Context, horizon time.Time) error {
+	days, err := r.days(ctx)
 	if err != nil {
 		return err
 	}
 	for _, p := range days {
-		if p.upper.After(horizon) || t.round.Dropped == maxDrops {
+		if p.upper.After(horizon) || r.round.Dropped == maxDrops {
 			return nil
 		}
 		fault.Here("janitor.drop.before")
-		err := t.change(ctx, func(tx pgx.Tx) error {
+		err := r.change(ctx, func(tx pgx.Tx) error {
 			_, err := tx.Exec(ctx, dropDaySQL, p.name)
 			return err
 		})
 		if busy(err) {
-			t.log.WarnContext(ctx, "inbox partition not dropped, the inbox is in use", "from", p.lower)
+			r.log.WarnContext(ctx, "inbox partition not dropped, the inbox is in use", "from", p.lower)
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("drop inbox partition from %s: %w", p.lower.Format(time.DateOnly), err)
 		}
 		fault.Here("janitor.drop.after")
-		t.round.Dropped++
-		t.log.InfoContext(ctx, "inbox partition dropped", "from", p.lower, "to", p.upper)
+		r.round.Dropped++
+		r.log.InfoContext(ctx, "inbox partition dropped", "from", p.lower, "to", p.upper)
 	}
 	return nil
 }
@@ -112,14 +112,14 @@ const deleteAttempts = `
 delete from public.inbox_attempt where ctid in (select ctid from public.inbox_attempt where last_at < $1 limit $2)`
 
 // deleteRows forgets what no dropped partition takes along.
-func (t *tidying) deleteRows(ctx context.Context, horizon time.Time) error {
+func (r *leasedRound) deleteRows(ctx context.Context, horizon time.Time) error {
 	for _, sql := range []string{deleteForeign, deleteMisplaced, deleteAttempts} {
 		for range maxChunks {
-			tag, err := t.cfg.Pool.Exec(ctx, sql, horizon, chunkRows)
+			tag, err := r.cfg.Pool.Exec(ctx, sql, horizon, chunkRows)
 			if err != nil {
 				return fmt.Errorf("forget inbox rows: %w", err)
 			}
-			t.round.Forgotten += int(tag.RowsAffected())
+			r.round.Forgotten += int(tag.RowsAffected())
 			if tag.RowsAffected() < chunkRows {
 				break
 			}

@@ -120,7 +120,7 @@ func (j *Janitor) Run(ctx context.Context) error {
 	}
 }
 
-// Who asks while nothing is due learns nothing and changes nothing.
+// Where nothing is due this changes nothing.
 const leadJanitor = `
 update public.inbox_janitor
 set holder = $1, epoch = epoch + 1, lease_until = clock_timestamp() + $2 * interval '1 microsecond'
@@ -132,7 +132,7 @@ update public.inbox_janitor
 set lease_until = clock_timestamp(), due_at = clock_timestamp() + $2 * interval '1 microsecond', refused = $3
 where epoch = $1`
 
-// Tidy does one round if one is due and nobody else is at it.
+// Tidy does one round if one is due and no other instance is at it.
 func (j *Janitor) Tidy(ctx context.Context) (Round, error) {
 	var epoch int64
 	err := j.cfg.Pool.QueryRow(ctx, leadJanitor, j.name, j.cfg.Lease.Microseconds()).Scan(&epoch)
@@ -142,7 +142,7 @@ func (j *Janitor) Tidy(ctx context.Context) (Round, error) {
 	if err != nil {
 		return Round{}, fmt.Errorf("lead janitor: %w", err)
 	}
-	t := &tidying{Janitor: j, epoch: epoch, round: Round{Led: true}}
+	t := &leasedRound{Janitor: j, epoch: epoch, round: Round{Led: true}}
 	err = errors.Join(t.createAhead(ctx), t.forget(ctx))
 	next := j.cfg.Every
 	if err != nil {
@@ -154,8 +154,8 @@ func (j *Janitor) Tidy(ctx context.Context) (Round, error) {
 	return t.round, err
 }
 
-// tidying is one round under one lease.
-type tidying struct {
+// leasedRound is one round under one lease.
+type leasedRound struct {
 	*Janitor
 	epoch int64
 	round Round
@@ -167,10 +167,10 @@ const holdLease = `
 update public.inbox_janitor set lease_until = clock_timestamp() + $2 * interval '1 microsecond' where epoch = $1`
 
 // change runs what must not be done twice at once in a transaction that holds the lease. It does not wait long for the
-// inbox: a change locks a partition or more, and who wants to write meanwhile queues up behind it.
-func (t *tidying) change(ctx context.Context, do func(pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, t.cfg.Pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, holdLease, t.epoch, t.cfg.Lease.Microseconds())
+// inbox: a change locks a partition or more, and what wants to write meanwhile queues up behind it.
+func (r *leasedRound) change(ctx context.Context, do func(pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, r.cfg.Pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, holdLease, r.epoch, r.cfg.Lease.Microseconds())
 		if err != nil {
 			return fmt.Errorf("hold janitor lease: %w", err)
 		}

@@ -42,8 +42,10 @@ func TestRequirements(t *testing.T) {
 		"kept for centuries": {
 			keptFor(1<<63-1, nil), []string{retention.CheckRetention},
 		},
-		"unknown":           {keptFor(0, away), []string{retention.CheckTopicRetention}},
-		"handler too slow":  {func(r *retention.Requirements) { r.HandlerTimeout = time.Minute }, []string{retention.CheckTimeout}},
+		"unknown": {keptFor(0, away), []string{retention.CheckTopicRetention}},
+		"handler too slow": {
+			func(r *retention.Requirements) { r.HandlerTimeout = time.Minute }, []string{retention.CheckTimeout},
+		},
 		"group of anywhere": {groups("orders"), []string{retention.CheckGroup}},
 		"part of a word":    {groups("reprod-eux.o"), []string{retention.CheckGroup}},
 		"no environment":    {func(r *retention.Requirements) { r.Environment = "" }, []string{retention.CheckGroup}},

@@ -1,6 +1,7 @@
 package customer
 
 import (
+	"bytes"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
@@ -16,14 +18,23 @@ import (
 
 // described is what api/openapi.yaml says of the answers to one path: by method and status.
 type described struct {
-	path    *regexp.Regexp
-	answers map[string]map[string]response
+	template string
+	path     *regexp.Regexp
+	answers  map[string]map[string]response
 }
 
 type response struct {
 	Ref     string            `yaml:"$ref"`
 	Headers map[string]header `yaml:"headers"`
-	Content map[string]any    `yaml:"content"`
+	Content map[string]*media `yaml:"content"`
+}
+
+type media struct {
+	Schema struct {
+		Ref string `yaml:"$ref"`
+	} `yaml:"schema"`
+	Examples map[string]any     `yaml:"examples"` // of problems: one for each code
+	check    *jsonschema.Schema // of what Ref names; nil for a page
 }
 
 type header struct {
@@ -46,9 +57,13 @@ var descriptions = sync.OnceValues(func() (all []described, err error) {
 	if err := yaml.Unmarshal(data, &document); err != nil {
 		return nil, err
 	}
+	schemas, err := schemaCompiler(data)
+	if err != nil {
+		return nil, err
+	}
 	for path, methods := range document.Paths {
 		pattern := regexp.MustCompile(`\{[^}]+\}`).ReplaceAllString(path, `[^/]+`)
-		d := described{regexp.MustCompile("^" + pattern + "$"), map[string]map[string]response{}}
+		d := described{path, regexp.MustCompile("^" + pattern + "$"), map[string]map[string]response{}}
 		for method, node := range methods {
 			if method == "parameters" {
 				continue
@@ -68,6 +83,14 @@ var descriptions = sync.OnceValues(func() (all []described, err error) {
 						r.Headers[field] = document.Components.Headers[name]
 					}
 				}
+				for _, m := range r.Content {
+					if m.Schema.Ref == "" {
+						continue
+					}
+					if m.check, err = schemas.Compile(documentURL + m.Schema.Ref); err != nil {
+						return nil, err
+					}
+				}
 				operation.Responses[status] = r
 			}
 			d.answers[strings.ToUpper(method)] = operation.Responses
@@ -77,9 +100,22 @@ var descriptions = sync.OnceValues(func() (all []described, err error) {
 	return all, nil
 })
 
+const documentURL = "https://example.com/openapi.yaml"
+
+// schemaCompiler compiles schemas where they stand in the document: those of OpenAPI 3.1 are JSON Schema 2020-12.
+func schemaCompiler(document []byte) (*jsonschema.Compiler, error) {
+	var root map[string]any
+	if err := yaml.Unmarshal(document, &root); err != nil {
+		return nil, err
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	return compiler, compiler.AddResource(documentURL, root)
+}
+
 // requireDeclared compares an answer that a test has got with what the document says of it: its status, the headers
-// that it must have, and its media type. So every request of every test asks whether the document is true.
-func requireDeclared(t *testing.T, request *http.Request, answer *http.Response) {
+// that it must have, its media type, and its body. So every request of every test asks whether the document is true.
+func requireDeclared(t *testing.T, request *http.Request, answer *http.Response, body []byte) {
 	t.Helper()
 	all, err := descriptions()
 	require.NoError(t, err)
@@ -94,12 +130,22 @@ func requireDeclared(t *testing.T, request *http.Request, answer *http.Response)
 		for name, h := range said.Headers {
 			require.True(t, !h.Required || answer.Header.Get(name) != "", "%s has no %s", what, name)
 		}
-		media, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
-		if media == "text/html" && said.Content["application/problem+json"] != nil {
-			media = "application/problem+json" // a browser gets a problem as a page, which is said once, of all of them
+		form, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
+		if form == "text/html" && said.Content["application/problem+json"] != nil {
+			continue // a browser gets a problem as a page, which is said once, of all of them
 		}
-		if len(said.Content) > 0 && request.Method != http.MethodHead {
-			require.Contains(t, said.Content, media, what)
+		if len(said.Content) == 0 || request.Method == http.MethodHead {
+			require.Empty(t, body, what)
+			continue
+		}
+		require.Contains(t, said.Content, form, what)
+		if check := said.Content[form].check; check != nil {
+			value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+			require.NoError(t, err, what)
+			require.NoError(t, check.Validate(value), what)
+			if form == "application/problem+json" {
+				require.Contains(t, said.Content[form].Examples, value.(map[string]any)["code"], what)
+			}
 		}
 	}
 }

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 type bundle struct {
 	pool     *pgxpool.Pool
 	commands *Commands
+	handler  http.Handler
 	url      string
 	client   *http.Client
 }
@@ -39,7 +40,12 @@ func setup(t *testing.T) *bundle {
 // setupWith is setup with limits.
 func setupWith(t *testing.T, cfg Config) *bundle {
 	t.Helper()
-	pool := pgtest.New(t, migrations.ForCustomer()...)
+	return setupOn(t, pgtest.New(t, migrations.ForCustomer()...), cfg)
+}
+
+// setupOn is setupWith on a given database, which may be away.
+func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
+	t.Helper()
 	events, err := contract.Load()
 	require.NoError(t, err)
 	box, err := outbox.New(outbox.Config{Validate: events.Validate})
@@ -53,7 +59,7 @@ func setupWith(t *testing.T, cfg Config) *bundle {
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	return &bundle{pool: pool, commands: commands, url: server.URL, client: server.Client()}
+	return &bundle{pool: pool, commands: commands, handler: handler, url: server.URL, client: server.Client()}
 }
 
 var testKey = domain.VerificationKey(strings.Repeat("k", domain.MinSecretBytes))
@@ -115,7 +121,7 @@ func (b *bundle) do(t *testing.T, method, path, body string, headers ...string) 
 	var read bytes.Buffer
 	_, err = io.Copy(&read, resp.Body)
 	require.NoError(t, err)
-	requireDeclared(t, req, resp)
+	requireDeclared(t, req, resp, read.Bytes())
 	return answer{resp.StatusCode, resp.Header, read.Bytes()}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -52,9 +51,8 @@ func (g *Gauges) Measure(ctx context.Context) ([]prometheus.Metric, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, _ := g.db.Query(ctx, upperSQL)
-	upper, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int64])
-	if err != nil {
+	var upper int64
+	if err := g.db.QueryRow(ctx, upperSQL).Scan(&upper); err != nil {
 		return nil, fmt.Errorf("read end of partitions: %w", err)
 	}
 	lag, led := int64(0), 0.0

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,15 +19,14 @@ order by parked_at limit 1`
 // time although the broker does not refuse them for good: their topic is gone, a right to it is missing, or one of its
 // partitions has no leader, while others are published. A key that waits for an operator's release does not count.
 func CheckHeld(ctx context.Context, db DB, limit time.Duration) error {
-	rows, _ := db.Query(ctx, heldSQL, limit.Microseconds())
 	var topic, reason string
 	var seconds float64
-	tag, err := pgx.ForEachRow(rows, []any{&topic, &reason, &seconds}, func() error { return nil })
+	err := db.QueryRow(ctx, heldSQL, limit.Microseconds()).Scan(&topic, &reason, &seconds)
 	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
 	case err != nil:
 		return fmt.Errorf("read held events: %w", err)
-	case tag.RowsAffected() == 0:
-		return nil
 	}
 	since := time.Duration(seconds * float64(time.Second)).Round(time.Second)
 	return fmt.Errorf("events for %s have been held for %s: %s", topic, since, reason)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/internal/cloudevent"
 	"example.com/twinbox/internal/outbox/window"
@@ -100,8 +99,8 @@ func messagesOf(records []window.Record) (topics []string, messages map[string][
 }
 
 func checkRestoring(ctx context.Context, db DB) error {
-	rows, _ := db.Query(ctx, restoringSQL, window.CursorName)
-	restoring, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
+	var restoring bool
+	err := db.QueryRow(ctx, restoringSQL, window.CursorName).Scan(&restoring)
 	switch {
 	case err != nil:
 		return fmt.Errorf("read cursor: %w", err)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"example.com/twinbox/internal/outbox/window"
 )
 
@@ -57,46 +55,27 @@ func ReadStatus(ctx context.Context, db DB) (Status, error) { return readStatus(
 
 // readStatus counts the waiting events up to a limit.
 func readStatus(ctx context.Context, db DB, limit int) (Status, error) {
-	rows, _ := db.Query(ctx, statusSQL, window.CursorName)
-	read, err := pgx.CollectExactlyOneRow(rows, scanStatus)
+	var (
+		s            Status
+		done, now    string
+		xids         []uint64
+		heads        []int64
+		start        int64
+		waitingSince float64
+	)
+	err := db.QueryRow(ctx, statusSQL, window.CursorName).Scan(&s.Leader, &s.Epoch, &s.LeaseUntil, &s.Leading, &done,
+		&xids, &heads, &now, &s.Head, &s.ParkedKeys, &s.HeldEvents, &s.Restoring, &s.RestoringPosition)
+	if err == nil && !s.Restoring { // else its transaction ids may be another cluster's: count from the beginning
+		start, err = window.ScanStart(done, now, xids, heads)
+	}
 	if err != nil {
 		return Status{}, fmt.Errorf("read outbox status: %w", err)
 	}
-	rows, _ = db.Query(ctx, waitingSQL, window.CursorName, read.start, limit)
-	s := read.Status
-	_, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
-		var seconds float64
-		err := row.Scan(&s.Waiting, &s.FirstWaiting, &s.OldestWaiting, &seconds)
-		s.WaitingFor = max(0, time.Duration(seconds*float64(time.Second)))
-		return struct{}{}, err
-	})
+	err = db.QueryRow(ctx, waitingSQL, window.CursorName, start, limit).Scan(
+		&s.Waiting, &s.FirstWaiting, &s.OldestWaiting, &waitingSince)
 	if err != nil {
 		return Status{}, fmt.Errorf("count waiting events: %w", err)
 	}
+	s.WaitingFor = max(0, time.Duration(waitingSince*float64(time.Second)))
 	return s, nil
-}
-
-// statusRow is a status and where the first waiting event may lie.
-type statusRow struct {
-	Status
-	start int64
-}
-
-func scanStatus(row pgx.CollectableRow) (statusRow, error) {
-	var (
-		s         statusRow
-		done, now string
-		xids      []uint64
-		heads     []int64
-	)
-	err := row.Scan(&s.Leader, &s.Epoch, &s.LeaseUntil, &s.Leading, &done, &xids, &heads, &now, &s.Head,
-		&s.ParkedKeys, &s.HeldEvents, &s.Restoring, &s.RestoringPosition)
-	if err != nil {
-		return s, err
-	}
-	if s.Restoring {
-		return s, nil // its transaction ids may be another cluster's: count from the beginning
-	}
-	s.start, err = window.ScanStart(done, now, xids, heads)
-	return s, err
 }

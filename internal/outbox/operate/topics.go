@@ -44,12 +44,11 @@ returning was.partitions`
 // event first: have every consumer group of the topic at its end before, which the relay's waiting makes possible.
 // Versioned consumers that do not allow gaps keep the order even so.
 func ConfirmPartitions(ctx context.Context, db DB, topic string, partitions int32) (before int32, err error) {
-	rows, _ := db.Query(ctx, confirmPartitionsSQL, topic, partitions)
-	before, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[int32])
-	if errors.Is(err, pgx.ErrNoRows) {
+	err = db.QueryRow(ctx, confirmPartitionsSQL, topic, partitions).Scan(&before)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
 		return 0, ErrPartitionsUnchanged
-	}
-	if err != nil {
+	case err != nil:
 		return 0, fmt.Errorf("confirm partitions: %w", err)
 	}
 	return before, nil

@@ -141,20 +141,6 @@ func (t *term) renew(ctx context.Context, conn *pgx.Conn) error {
 	return t.runGuarded(ctx, conn, func(pgx.Tx) error { return nil })
 }
 
-const epochSQL = `select epoch from public.outbox_cursor where name = $1`
-
-// prove asks whether the session still lives and the epoch is still ours.
-func (t *term) prove(ctx context.Context, conn *pgx.Conn) error {
-	var epoch int64
-	if err := conn.QueryRow(ctx, epochSQL, window.CursorName).Scan(&epoch); err != nil {
-		return fmt.Errorf("read epoch: %w", err)
-	}
-	if epoch != t.epoch {
-		return window.ErrDeposed
-	}
-	return nil
-}
-
 const releaseSQL = `update public.outbox_cursor set lease_until = 'epoch' where name = $1 and epoch = $2`
 
 // release ends the lease at once. Only for a relay that has nothing in flight any more.

@@ -35,18 +35,15 @@ func (s *session) renew(ctx context.Context) error {
 	return s.do(ctx, func(ctx context.Context) error { return s.term.renew(ctx, s.conn) })
 }
 
-// proveAfter is how old the last sign of the session may be when something is sent. It is shorter than returnGrace, so
-// a leader that lives sends nothing more when a follower takes over after its session; a call may be under way.
+// proveAfter is how old the last sign of the session may be when something is sent. It is shorter than returnGrace, so a
+// leader that lives sends nothing more when a follower takes over after its session; a call may be under way.
 const proveAfter = 60 * time.Millisecond
 
 // secureLease makes sure that the lease outlasts the flight to come, and that the session has not ended meanwhile: a
 // follower may have taken over, since the leader's lock ends with the session.
 func (s *session) secureLease(ctx context.Context) error {
-	if s.term.remaining() >= s.need {
-		if time.Since(s.answered) < proveAfter {
-			return nil
-		}
-		return s.do(ctx, func(ctx context.Context) error { return s.term.prove(ctx, s.conn) })
+	if s.term.remaining() >= s.need && time.Since(s.answered) < proveAfter {
+		return nil
 	}
 	err := s.renew(ctx)
 	if err == nil && s.term.remaining() < s.need {

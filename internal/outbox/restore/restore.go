@@ -36,6 +36,7 @@ const (
 // DB is a pool, a connection or a transaction.
 type DB interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
 // incarnation is new when the server has been started or the cursor's table been written anew.
@@ -54,9 +55,8 @@ select coalesce(restored, ''), compared is not distinct from ` + incarnation + `
 from public.outbox_cursor where name = $1`
 
 // ReadStanding is asked by a relay that leads.
-func ReadStanding(ctx context.Context, db DB) (Standing, error) {
-	rows, _ := db.Query(ctx, standingSQL, window.CursorName)
-	at, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Standing])
+func ReadStanding(ctx context.Context, db DB) (at Standing, err error) {
+	err = db.QueryRow(ctx, standingSQL, window.CursorName).Scan(&at.Restored, &at.Compared, &at.New)
 	if err != nil {
 		return at, fmt.Errorf("read standing towards the broker: %w", err)
 	}
@@ -81,8 +81,7 @@ func Compare(ctx context.Context, db DB, events []cloudevent.Event, epoch int64)
 		found = fmt.Sprintf("%s holds version %d of key %s, this database knows %d; %d more events are like it",
 			first.Topic, first.Version, first.Key, known, len(lost)-1)
 	}
-	rows, _ := db.Query(ctx, comparedSQL, window.CursorName, epoch, found)
-	_, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[int64])
+	err = db.QueryRow(ctx, comparedSQL, window.CursorName, epoch, found).Scan(&epoch)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", window.ErrDeposed
 	}
@@ -140,22 +139,19 @@ from public.outbox_cursor where name = $1`
 // service that adds events asks after its relay has started, before it takes requests, and asks again while the answer
 // is a [*outbox.CheckError] with the code [CodeRestored], or [CodeNotCompared] while the broker can be asked.
 func CheckWriters(ctx context.Context, db DB) error {
-	rows, _ := db.Query(ctx, checkWritersSQL, window.CursorName)
 	var e outbox.CheckError
-	var foreign, behind, changed, found bool
+	var foreign, behind, changed bool
 	var lost string
-	_, err := pgx.ForEachRow(rows, []any{&foreign, &behind, &lost, &changed}, func() error {
-		found = true
-		e.RefuseIf(foreign, CodeRestored, "the database comes from another cluster; its relay has to lead first")
-		e.RefuseIf(lost != "", CodeRestored, lost)
-		e.RefuseIf(lost == "" && changed, CodeNotCompared, "its relay has to lead and to ask the broker first")
-		e.RefuseIf(behind, "sequence_behind", "the sequence is behind the positions in the table")
-		return nil
-	})
-	if err != nil {
+	err := db.QueryRow(ctx, checkWritersSQL, window.CursorName).Scan(&foreign, &behind, &lost, &changed)
+	missing := errors.Is(err, pgx.ErrNoRows)
+	if err != nil && !missing {
 		return fmt.Errorf("check outbox for writers: %w", err)
 	}
-	e.RefuseIf(!found, "schema", "public.outbox_cursor has no row "+window.CursorName)
+	e.RefuseIf(foreign, CodeRestored, "the database comes from another cluster; its relay has to lead first")
+	e.RefuseIf(lost != "", CodeRestored, lost)
+	e.RefuseIf(lost == "" && changed, CodeNotCompared, "its relay has to lead and to ask the broker first")
+	e.RefuseIf(behind, "sequence_behind", "the sequence is behind the positions in the table")
+	e.RefuseIf(missing, "schema", "public.outbox_cursor has no row "+window.CursorName)
 	return e.Err()
 }
 

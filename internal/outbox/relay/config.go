@@ -67,7 +67,7 @@ type Config struct {
 
 	// BatchSize limits a page, in events. Default 1,000.
 	BatchSize int
-	// BatchBytes limits the payloads of a page, of which two are in memory at most. Default 8 MiB.
+	// BatchBytes limits the payloads of a page, of which four are in memory at most. Default 8 MiB.
 	BatchBytes int
 
 	// RecordEvery is how long events that were taken wait to be recorded as published while more are being sent; at the

@@ -2,7 +2,7 @@
 // in order.
 //
 //	relay.go connect.go lease.go session.go   a session, what its server must be like, who leads, the leader's statements
-//	lead.go drain.go                          a leader at work: a page is read while another is sent
+//	lead.go drain.go ahead.go                 a leader at work: pages are read while others are sent
 //	send.go call.go publisher.go settle.go    calls of Publish, and what happens when they fail
 //	receipts.go                               what a broken session need not send again
 //	parked.go flush.go                        keys that cannot be published, and their records tried again

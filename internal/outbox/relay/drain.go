@@ -23,22 +23,22 @@ func (l *leader) publishNext(ctx context.Context) (found bool, err error) {
 	return true, l.publish(ctx, first)
 }
 
-// publish sends what is open page by page. While a page is in the air, the next one is read, and what was taken before
-// it is recorded if that is due. Nothing is recorded before it was taken.
+// publish sends what is open page by page. While a page is in the air, those behind it are read, and what was taken
+// before it is recorded if that is due. Nothing is recorded before it was taken.
 func (l *leader) publish(ctx context.Context, p window.Page) error {
+	ahead := readAhead(ctx, p, l.readPage)
+	defer ahead.stop()
 	var taken outcome // not yet recorded
 	for len(p.Records) > 0 {
 		if err := l.prepareFlight(ctx, &taken); err != nil {
 			return err
 		}
 		f, out := l.launch(ctx, p.Records)
-		next, err := l.readNext(ctx, p)
-		if err == nil && l.isRecordingDue(taken, len(p.Records)) {
-			err = l.advance(ctx, &taken)
-		}
-		if err != nil {
-			l.sender.collect(f) // what has landed by now need not be sent again
-			return err
+		if l.isRecordingDue(taken, len(p.Records)) {
+			if err := l.advance(ctx, &taken); err != nil {
+				l.sender.collect(f) // what has landed by now need not be sent again
+				return err
+			}
 		}
 		if err := l.settle(ctx, f, &out); err != nil {
 			return err
@@ -50,21 +50,20 @@ func (l *leader) publish(ctx context.Context, p window.Page) error {
 		if ctx.Err() != nil && p.More { // a stop in the middle of a large window
 			return l.advance(ctx, &taken)
 		}
-		p = next
+		var err error
+		if p, err = ahead.next(); err != nil {
+			return err
+		}
 	}
 	return l.record(ctx, l.window.Finish, taken)
 }
 
-// readNext reads the page behind another one; without records that was the last.
-func (l *leader) readNext(ctx context.Context, p window.Page) (next window.Page, err error) {
-	if !p.More {
-		return next, nil
-	}
-	err = l.session.do(ctx, func(ctx context.Context) (err error) {
-		next, err = l.window.Page(ctx, p.Last())
+func (l *leader) readPage(ctx context.Context, above int64) (p window.Page, err error) {
+	err = l.session.do(ctx, func(ctx context.Context) error {
+		p, err = l.window.Page(ctx, above)
 		return err
 	})
-	return next, err
+	return p, err
 }
 
 // prepareFlight does what is due between two pages: a window can be long, and the lease, the partitions and the parked

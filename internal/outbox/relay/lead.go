@@ -10,7 +10,8 @@ import (
 	"example.com/twinbox/internal/outbox/window"
 )
 
-// leader is one term of leadership on one session. One goroutine runs it; only the calls of Publish have their own.
+// leader is one term of leadership on one session. One goroutine runs it; only the calls of Publish and the reading
+// ahead have their own.
 type leader struct {
 	cfg        Config
 	log        *slog.Logger

@@ -76,11 +76,11 @@ func TestAFlightIsNotLaunchedOnAnExpiringLease(t *testing.T) {
 	require.True(t, l.session.term.until.After(soon), "the lease is extended first")
 	takeOver(t, pool)
 	soonAfter, before := time.Now().Add(time.Hour), time.Now().Add(-proveAfter)
-	l.session.answered = soonAfter
+	l.session.answered.Store(&soonAfter)
 	require.NoError(t, l.session.secureLease(t.Context()), "there is time, and a sign of life: the database is not asked")
-	l.session.answered = before
+	l.session.answered.Store(&before)
 	require.ErrorIs(t, l.session.secureLease(t.Context()), window.ErrDeposed, "the session may have ended")
-	l.session.answered = soonAfter
+	l.session.answered.Store(&soonAfter)
 	l.session.term.until = soon
 	require.ErrorIs(t, l.session.secureLease(t.Context()), window.ErrDeposed)
 }

@@ -3,30 +3,36 @@ package relay
 import (
 	"context"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// session is the connection of a relay that leads, and the lease that it keeps on it.
+// session is the connection of a relay that leads, and the lease that it keeps on it. The leader's goroutine and the
+// one that reads ahead share it: pages read on another connection could come from another server.
 type session struct {
+	mu   sync.Mutex // held for the statements of one call of do
 	conn *pgx.Conn
 	term *term
 	need time.Duration // what has to be left of the lease when something is sent
 	// answered is when the last statements that succeeded were sent: the session lived then.
-	answered time.Time
+	answered atomic.Pointer[time.Time]
 }
 
 func newSession(conn *pgx.Conn, t *term, need time.Duration) *session {
 	return &session{conn: conn, term: t, need: need}
 }
 
-// do runs statements that no shutdown interrupts.
+// do runs statements that no other call of do interrupts, and no shutdown.
 func (s *session) do(ctx context.Context, statements func(context.Context) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	sent := time.Now()
 	err := withTimeout(ctx, statements)
 	if err == nil {
-		s.answered = sent
+		s.answered.Store(&sent)
 	}
 	return err
 }
@@ -42,7 +48,8 @@ const proveAfter = 60 * time.Millisecond
 // secureLease makes sure that the lease outlasts the flight to come, and that the session has not ended meanwhile: a
 // follower may have taken over, since the leader's lock ends with the session.
 func (s *session) secureLease(ctx context.Context) error {
-	if s.term.remaining() >= s.need && time.Since(s.answered) < proveAfter {
+	answered := s.answered.Load()
+	if s.term.remaining() >= s.need && answered != nil && time.Since(*answered) < proveAfter {
 		return nil
 	}
 	err := s.renew(ctx)

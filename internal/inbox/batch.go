@@ -35,12 +35,9 @@ func (d *deliverer) handleNext(ctx context.Context, msgs []*message.Message, nex
 // newItems are the messages up to the first one that is no event: its dead letter is written when those before it are
 // committed.
 func (d *deliverer) newItems(msgs []*message.Message, next message.HandlerFunc) ([]*item, error) {
-	var p *partition
-	if origin, delivered := d.reader.originOf(msgs[0]); delivered {
-		var err error
-		if p, err = d.partitions.of(msgs[0].Context(), origin); err != nil {
-			return nil, err
-		}
+	p, err := d.partitionOf(msgs[0])
+	if err != nil {
+		return nil, err
 	}
 	made, items := make([]item, len(msgs)), make([]*item, 0, len(msgs))
 	for i, msg := range msgs {

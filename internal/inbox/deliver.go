@@ -29,10 +29,12 @@ type deliverer struct {
 // handleOne brings one message to its final outcome, or to Failed when its context ends first.
 func (d *deliverer) handleOne(msg *message.Message, next message.HandlerFunc) error {
 	started := time.Now()
-	it, err := d.newItem(msg, next)
+	partition, err := d.partitionOf(msg)
 	if err != nil {
 		return err
 	}
+	it := &item{partition: partition}
+	d.read(it, msg, next)
 	switch {
 	case !it.ignored:
 		err = d.retryAlone(it)
@@ -47,18 +49,12 @@ func (d *deliverer) handleOne(msg *message.Message, next message.HandlerFunc) er
 	return err
 }
 
-func (d *deliverer) newItem(msg *message.Message, next message.HandlerFunc) (*item, error) {
-	origin, delivered := d.reader.originOf(msg)
-	it := &item{}
-	if delivered {
-		p, err := d.partitions.of(msg.Context(), origin)
-		if err != nil {
-			return nil, err
-		}
-		it.partition = p
+// partitionOf is the partition that the message comes from; nil when no broker delivered it.
+func (d *deliverer) partitionOf(msg *message.Message) (*partition, error) {
+	if origin, delivered := d.reader.originOf(msg); delivered {
+		return d.partitions.of(msg.Context(), origin)
 	}
-	d.read(it, msg, next)
-	return it, nil
+	return nil, nil
 }
 
 func (d *deliverer) read(it *item, msg *message.Message, next message.HandlerFunc) {

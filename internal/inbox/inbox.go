@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -67,48 +68,22 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Handlers == nil {
-		c.Handlers = anyHandler{}
-	}
-	if c.Host == nil {
-		c.Host = Standalone{}
-	}
+	c.Handlers = cmp.Or[Handlers](c.Handlers, anyHandler{})
+	c.Host = cmp.Or[Host](c.Host, Standalone{})
 	if c.Validate == nil {
 		c.Validate = func(cloudevent.Event) error { return nil }
 	}
-	if c.OnConflict == "" {
-		c.OnConflict = ConflictError
-	}
-	if c.OnDead == "" {
-		c.OnDead = DeadHold
-	}
-	if c.OnGap == "" {
-		c.OnGap = GapPark
-	}
-	if c.MaxJump == 0 {
-		c.MaxJump = 1000
-	}
-	if c.GapWait == 0 {
-		c.GapWait = 5 * time.Second
-	}
-	if c.Batch == 0 {
-		c.Batch = 200
-	}
-	if c.MaxAttempts == 0 {
-		c.MaxAttempts = 5
-	}
-	if c.HandlerTimeout == 0 {
-		c.HandlerTimeout = 10 * time.Second
-	}
-	if c.RetryMin == 0 {
-		c.RetryMin = time.Second
-	}
-	if c.RetryMax == 0 {
-		c.RetryMax = 30 * time.Second
-	}
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
+	c.OnConflict = cmp.Or(c.OnConflict, ConflictError)
+	c.OnDead = cmp.Or(c.OnDead, DeadHold)
+	c.OnGap = cmp.Or(c.OnGap, GapPark)
+	c.MaxJump = cmp.Or(c.MaxJump, 1000)
+	c.GapWait = cmp.Or(c.GapWait, 5*time.Second)
+	c.Batch = cmp.Or(c.Batch, 200)
+	c.MaxAttempts = cmp.Or(c.MaxAttempts, 5)
+	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 10*time.Second)
+	c.RetryMin = cmp.Or(c.RetryMin, time.Second)
+	c.RetryMax = cmp.Or(c.RetryMax, 30*time.Second)
+	c.Log = cmp.Or(c.Log, slog.Default())
 	return c
 }
 

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,12 +30,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.MaxReplays == 0 {
-		c.MaxReplays = 10
-	}
-	if c.ResumeEvery == 0 {
-		c.ResumeEvery = 5 * time.Second
-	}
+	c.MaxReplays = cmp.Or(c.MaxReplays, 10)
+	c.ResumeEvery = cmp.Or(c.ResumeEvery, 5*time.Second)
 	return c
 }
 

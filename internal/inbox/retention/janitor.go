@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -38,21 +39,13 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.DaysAhead == 0 {
-		c.DaysAhead = 7
-	}
-	if c.Every == 0 {
-		c.Every = time.Hour
-	}
-	if c.Lease == 0 {
-		c.Lease = 5 * time.Minute
-	}
+	c.DaysAhead = cmp.Or(c.DaysAhead, 7)
+	c.Every = cmp.Or(c.Every, time.Hour)
+	c.Lease = cmp.Or(c.Lease, 5*time.Minute)
 	if c.OnRound == nil {
 		c.OnRound = func(Round, error) {}
 	}
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
+	c.Log = cmp.Or(c.Log, slog.Default())
 	return c
 }
 

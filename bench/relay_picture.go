@@ -56,7 +56,8 @@ func isPictured(id string) bool {
 // classOf finds the variant in a figure's id.
 func classOf(id string) string {
 	switch {
-	case strings.Contains(id, "ours"), strings.Contains(id, "watermill"), strings.HasPrefix(id, "history.") && id != "history.stalled":
+	case strings.Contains(id, "ours"), strings.Contains(id, "watermill"),
+		strings.HasPrefix(id, "history.") && id != "history.stalled":
 		return "ours"
 	case strings.Contains(id, "stock"), strings.Contains(id, "keen"), id == "history.stalled":
 		return "stock"

@@ -203,8 +203,12 @@ type sessions struct {
 
 var _ wkafka.SaramaTracer = sessions{}
 
-func (sessions) WrapConsumer(c sarama.Consumer) sarama.Consumer                            { return c }
-func (sessions) WrapPartitionConsumer(c sarama.PartitionConsumer) sarama.PartitionConsumer { return c }
+func (sessions) WrapConsumer(c sarama.Consumer) sarama.Consumer { return c }
+
+func (sessions) WrapPartitionConsumer(c sarama.PartitionConsumer) sarama.PartitionConsumer {
+	return c
+}
+
 func (sessions) WrapSyncProducer(_ *sarama.Config, p sarama.SyncProducer) sarama.SyncProducer {
 	return p
 }

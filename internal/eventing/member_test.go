@@ -63,7 +63,8 @@ func (m member) play() error {
 		return err
 	}
 	mux := inbox.NewMux()
-	inbox.Handle(mux, cloudevent.Define[struct{}](cloudevent.Declaration{Type: ledgerType}), func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ struct{}) error {
+	counted := cloudevent.Define[struct{}](cloudevent.Declaration{Type: ledgerType})
+	inbox.Handle(mux, counted, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, _ struct{}) error {
 		if e.ID == m.Poison {
 			crashtest.Die()
 		}

@@ -15,7 +15,8 @@ import (
 	"example.com/twinbox/internal/kafkatest"
 )
 
-// BenchmarkSubscribe reads and acknowledges a backlog of small events in 12 partitions with watermill-kafka's subscriber.
+// BenchmarkSubscribe reads and acknowledges a backlog of small events in 12 partitions with watermill-kafka's
+// subscriber.
 func BenchmarkSubscribe(b *testing.B) {
 	brokers := kafkatest.Brokers(b)
 	cfg := fast(brokers, kafkatest.Group(b))

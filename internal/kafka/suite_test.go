@@ -15,8 +15,8 @@ import (
 	"example.com/twinbox/internal/kafkatest"
 )
 
-// TestWatermillSuite runs Watermill's own suite over the publisher of this package and watermill-kafka's subscriber with
-// this package's marshaler and settings, with these features off:
+// TestWatermillSuite runs Watermill's own suite over the publisher of this package and watermill-kafka's subscriber
+// with this package's marshaler and settings, with these features off:
 //
 //   - ExactlyOnceDelivery: no broker has it; the inbox gives the effect.
 //   - NewSubscriberReceivesOldMessages: it means subscribers without a group; ours always have one.

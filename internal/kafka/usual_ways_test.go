@@ -133,8 +133,8 @@ func TestUsualWayALostPartitionCancelsNoHandler(t *testing.T) {
 	again.Ack()
 }
 
-// TestUsualWayAnOffsetThatIsGoneIsWaitedForForEver: what the group committed is not on the log any more. watermill-kafka's
-// subscriber connects again and again, delivers nothing, and tells its caller nothing.
+// TestUsualWayAnOffsetThatIsGoneIsWaitedForForEver: what the group committed is not on the log any more.
+// watermill-kafka's subscriber connects again and again, delivers nothing, and tells its caller nothing.
 func TestUsualWayAnOffsetThatIsGoneIsWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

@@ -69,8 +69,6 @@ type Hooks struct {
 	Lost func(topic string, partition int32, idle bool)
 	// Failed is called when an attempt to consume has failed and will be repeated, with the reason.
 	Failed func(err error)
-	// Stopped is called once when a member ends for good although nobody closed it, with the reason.
-	Stopped func(err error)
 }
 
 // WithDefaults returns the configuration that is really used.

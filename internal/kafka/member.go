@@ -13,7 +13,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// memberConfig is what a face of the package makes of its own configuration.
+// memberConfig is what a [Consumer] makes of its configuration.
 type memberConfig struct {
 	GroupConfig
 	topics       []string
@@ -179,9 +179,7 @@ func (m *member) trouble(err error) {
 
 // stop ends the membership for good.
 func (m *member) stop(err error) {
-	if m.status.stop(err) && m.cfg.Hooks.Stopped != nil {
-		m.cfg.Hooks.Stopped(err)
-	}
+	m.status.stop(err)
 	m.cancel()
 }
 

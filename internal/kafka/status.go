@@ -61,16 +61,15 @@ func (s *status) trouble(err error) {
 	}
 }
 
-// stop records why the member ends for good; it reports whether this is the first reason.
-func (s *status) stop(err error) bool {
+// stop records why the member ends for good; the first reason counts.
+func (s *status) stop(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped != nil || s.closed {
-		return false
+		return
 	}
 	s.stopped = err
 	s.log.Error("consuming stopped", "error", err)
-	return true
 }
 
 // close says that the end is intended.

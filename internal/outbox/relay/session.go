@@ -41,8 +41,8 @@ func (s *session) renew(ctx context.Context) error {
 	return s.do(ctx, func(ctx context.Context) error { return s.term.renew(ctx, s.conn) })
 }
 
-// proveAfter is how old the last sign of the session may be when something is sent. It is shorter than returnGrace, so a
-// leader that lives sends nothing more when a follower takes over after its session; a call may be under way.
+// proveAfter is how old the last sign of the session may be when something is sent. It is shorter than returnGrace, so
+// a leader that lives sends nothing more when a follower takes over after its session; a call may be under way.
 const proveAfter = 60 * time.Millisecond
 
 // secureLease makes sure that the lease outlasts the flight to come, and that the session has not ended meanwhile: a

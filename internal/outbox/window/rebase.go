@@ -73,7 +73,10 @@ func (r *Reader) Rebase(ctx context.Context) error {
 		return fmt.Errorf("rebase onto cluster %d: %w", r.here, err)
 	}
 	fault.Here("relay.rebase.after")
-	r.cursor, err = loadCursor(ctx, r.conn)
+	c, err := loadCursor(ctx, r.conn)
+	if err == nil { // else what is known is of the old cluster, and the next change finds out
+		r.cursor = c
+	}
 	return err
 }
 

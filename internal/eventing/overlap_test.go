@@ -36,7 +36,7 @@ func TestAZombieGoesOnWithItsBatch(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			cluster, brokers := kafkatest.Fake(t)
-			s := newStage(t, pool, brokers, edgeOf(point), "KAFKA_SESSION_TIMEOUT=1s", "KAFKA_TOPIC_PARTITIONS=1",
+			s := newStage(t, pool, brokers, kafkatest.OnBatchEdge, "KAFKA_SESSION_TIMEOUT=1s", "KAFKA_TOPIC_PARTITIONS=1",
 				"INBOX_HANDLER_TIMEOUT=30s", "KAFKA_REBALANCE_TIMEOUT=61s") // a handler frozen for long is not late
 			s.send(counted(1, 20)...)
 			doomed := s.member
@@ -65,14 +65,6 @@ func TestAZombieGoesOnWithItsBatch(t *testing.T) {
 			require.Zero(t, s.count(t, `select count(*) from dead_letter where consumer = $1`))
 		})
 	}
-}
-
-// edgeOf is the edge that has the crash point.
-func edgeOf(point string) string {
-	if strings.HasPrefix(point, "kafka.") {
-		return kafkatest.OnBatchEdge
-	}
-	return kafkatest.Edge()
 }
 
 // awaitOverlap returns when the heir has done all there is to do, or waits for what the zombie's transaction holds.

@@ -1,6 +1,7 @@
 package kafka_test
 
 import (
+	"context"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -53,6 +54,14 @@ func TestUsualWaySaramaSendsPastAFailedBatch(t *testing.T) {
 // stockSubscriber is watermill-kafka's, with the settings of ours.
 func stockSubscriber(t *testing.T, cfg kafka.ConsumerConfig, topic string) <-chan *message.Message {
 	t.Helper()
+	_, messages := stockMember(t, cfg, topic)
+	return messages
+}
+
+func stockMember(
+	t *testing.T, cfg kafka.ConsumerConfig, topic string,
+) (*stock.Subscriber, <-chan *message.Message) {
+	t.Helper()
 	subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
 		Brokers: cfg.Brokers, ConsumerGroup: cfg.Group, Unmarshaler: kafka.Marshaler{},
 		NackResendSleep: 10 * time.Millisecond, ReconnectRetrySleep: 50 * time.Millisecond,
@@ -62,7 +71,7 @@ func stockSubscriber(t *testing.T, cfg kafka.ConsumerConfig, topic string) <-cha
 	t.Cleanup(func() { require.NoError(t, subscriber.Close()) })
 	messages, err := subscriber.Subscribe(t.Context(), topic)
 	require.NoError(t, err)
-	return messages
+	return subscriber, messages
 }
 
 // TestUsualWayADamagedBatchBlocksItsBroker: watermill-kafka's subscriber delivers nothing of the partition any more,
@@ -148,6 +157,29 @@ func TestUsualWayAnOffsetThatIsGoneIsWaitedForForEver(t *testing.T) {
 		require.FailNow(t, "the channel is not silent", "%v %v", open, msg)
 	case <-time.After(2 * time.Second):
 	}
+}
+
+// TestUsualWayAStopWaitsForTheRebalance: a member that is asked to stop while the group waits for another one stops when
+// that one has come, or the rebalance timeout is over.
+func TestUsualWayAStopWaitsForTheRebalance(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic, _ := published(t, brokers, 1)
+	cfg := fast(brokers, kafkatest.Group(t))
+	held, release := holdRejoins(cluster)
+	subscriber, messages := stockMember(t, cfg, topic)
+	receive(t, messages).Ack()
+	consume(t, cfg, topic, func(_ context.Context, batch []*message.Message) (int, error) { return len(batch), nil })
+	receive(t, held)
+	closed := make(chan error, 1)
+	go func() { closed <- subscriber.Close() }()
+	select {
+	case <-closed:
+		require.FailNow(t, "it has stopped")
+	case <-time.After(time.Second):
+	}
+	release()
+	require.NoError(t, receive(t, closed))
 }
 
 // stockPublisher is watermill-kafka's, with the settings of ours.

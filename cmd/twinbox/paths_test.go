@@ -13,10 +13,11 @@ import (
 	"example.com/twinbox/api"
 )
 
-var calls = regexp.MustCompile(`(?s)client\.(Get|Post|PostLines)\(\s*(?:fmt\.Sprintf\()?\s*"([^"]+)"|what, "(/admin[^"]+)"`)
+var calls = regexp.MustCompile(
+	`(?s)client\.(Get|Post|PostLines)\(\s*(?:fmt\.Sprintf\()?\s*"([^"]+)"|what, "(/admin[^"]+)"`)
 
-// The requests name their operations by method and path. Each is one of the document's, and each of the document's has a
-// command.
+// The requests name their operations by method and path. Each is one of the document's, and each of the document's has
+// a command.
 func TestTheCommandsCallTheOperationsOfTheDocument(t *testing.T) {
 	t.Parallel()
 	data, err := api.Files.ReadFile("admin.yaml")

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -74,7 +73,7 @@ func TestTheReadmesExample(t *testing.T) {
 	event, err := OrderPlaced.New("order-7", 1, time.Now(), Order{Total: 42})
 	require.NoError(t, err)
 	event.ID = uuid.NewString()
-	handle := box.Middleware(func(msg *message.Message) ([]*message.Message, error) { return nil, mux.HandleNoPublish(msg) })
+	handle := box.Middleware(mux.HandleMessage)
 	for range 3 {
 		delivered := event.Message()
 		delivered.SetContext(t.Context())

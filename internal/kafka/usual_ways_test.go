@@ -159,8 +159,8 @@ func TestUsualWayAnOffsetThatIsGoneIsWaitedForForEver(t *testing.T) {
 	}
 }
 
-// TestUsualWayAStopWaitsForTheRebalance: a member that is asked to stop while the group waits for another one stops when
-// that one has come, or the rebalance timeout is over.
+// TestUsualWayAStopWaitsForTheRebalance: a member that is asked to stop while the group waits for another one stops
+// when that one has come, or the rebalance timeout is over.
 func TestUsualWayAStopWaitsForTheRebalance(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -174,8 +174,8 @@ func TestUsualWayAStopWaitsForTheRebalance(t *testing.T) {
 	closed := make(chan error, 1)
 	go func() { closed <- subscriber.Close() }()
 	select {
-	case <-closed:
-		require.FailNow(t, "it has stopped")
+	case err := <-closed:
+		require.FailNow(t, "it has stopped", "%v", err)
 	case <-time.After(time.Second):
 	}
 	release()

@@ -47,6 +47,9 @@ func (n *Node) checkSchema(ctx context.Context) error {
 func (n *Node) checkWriters(ctx context.Context) error {
 	err := restore.CheckWriters(ctx, n.Pool)
 	refused, is := errors.AsType[*outbox.CheckError](err)
+	if err == nil {
+		n.writers.refused.Store(nil) // what a connection heard before
+	}
 	switch {
 	case !is || refused.Has(restore.CodeRestored):
 		return err

@@ -67,21 +67,22 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	return nil
 }
 
-// observeFlight counts what became of a flight.
-func (m *metrics) observeFlight(f *flight, took time.Duration) {
+// observeFlight counts what became of a flight's calls.
+func (m *metrics) observeFlight(f *flight, calls []*call, took time.Duration) {
 	m.seconds.Observe(took.Seconds())
 	m.batch.Observe(float64(len(f.records)))
-	taken := map[string]int{}
-	for i, err := range f.results {
-		topic := f.records[i].Event.Topic
-		if err == nil {
-			taken[topic]++
-		} else {
-			m.failures.WithLabelValues(topic, classOf(err)).Inc()
+	for _, c := range calls {
+		taken := 0
+		for _, i := range c.index {
+			if err := f.results[i]; err != nil {
+				m.failures.WithLabelValues(c.topic, classOf(err)).Inc()
+			} else {
+				taken++
+			}
 		}
-	}
-	for topic, n := range taken {
-		m.published.WithLabelValues(topic).Add(float64(n))
+		if taken > 0 {
+			m.published.WithLabelValues(c.topic).Add(float64(taken))
+		}
 	}
 }
 

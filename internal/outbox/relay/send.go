@@ -127,7 +127,7 @@ func (s *sender) send(ctx context.Context, f *flight) {
 		<-done
 	}
 	f.holdBack()
-	s.metrics.observeFlight(f, time.Since(began))
+	s.metrics.observeFlight(f, calls, time.Since(began))
 	fault.Here("relay.publish.after")
 }
 

@@ -32,7 +32,10 @@ func (h *stack) headersOf(t *testing.T, topic, eventType string) map[string]stri
 		go func() {
 			for {
 				select {
-				case record := <-partition.Messages():
+				case record, open := <-partition.Messages():
+					if !open {
+						return
+					}
 					headers := map[string]string{}
 					for _, header := range record.Headers {
 						headers[string(header.Key)] = string(header.Value)

@@ -24,7 +24,7 @@ GENERATED = find . \( -name '*.gen.go' -o -path ./docs/configuration.md \) -not 
 	LC_ALL=C sort
 
 .DEFAULT_GOAL := help
-.PHONY: help build run up down reset test test-long test-kafka test-pg18 kafka lint lint-api fmt vet generate verify migrate rename guide bench clean
+.PHONY: help build run up down reset test test-long test-kafka test-edge test-pg18 kafka lint lint-api fmt vet generate verify migrate rename guide bench clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,15 +55,17 @@ test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a deat
 		-outbox.chaos=4m -outbox.outage=2m -outbox.statements=40
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/inbox -run 'AnyStatement|FoundByHalving' -inbox.statements=40 -inbox.matrix
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/eventing -run 'Churn|Zombie' -eventing.churn=1m
-	@export TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -timeout 15m ./internal/eventing ./internal/e2e
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/e2e -run 'IsAway' -v -e2e.outage=60s
 	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./internal/e2e -run 'IsAway' -v -e2e.outages=10
 	@$(GO_TEST) -count=1 -timeout 10m ./internal/e2e -run 'PoisonUnderLoad' -v -e2e.poison=20s
 
 test-kafka: ## the Kafka, relay and end-to-end tests against a real Apache Kafka, started without Docker
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m ./internal/kafka/... ./internal/e2e/...
-	@export TWINBOX_TEST_KAFKA=real TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -p 1 -timeout 10m ./internal/e2e/...
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./internal/outbox/relay
+
+test-edge: ## every test of consumers and of both services on Watermill's Kafka edge, in process and on a real Apache Kafka
+	@export TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -timeout 15m ./internal/eventing ./internal/e2e
+	@export TWINBOX_TEST_KAFKA=real TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -p 1 -timeout 10m ./internal/e2e
 
 test-pg18: ## every test on a fetched PostgreSQL 18, whatever is installed; PG_BIN=DIR make test takes another one
 	@export TWINBOX_TEST_FETCH=1; $(GO_TEST) -count=1 -timeout 10m ./...

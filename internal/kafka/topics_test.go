@@ -141,7 +141,7 @@ func TestAQuestionToASilentBrokerEndsInTime(t *testing.T) {
 			began := time.Now()
 			require.Error(t, ask(ctx))
 			require.Error(t, ctx.Err(), "and it is known why")
-			require.Less(t, time.Since(began), 2*limit)
+			require.Less(t, time.Since(began), 10*limit, "not after the client's own patience")
 		})
 	}
 }

@@ -100,7 +100,7 @@ func (p *partition) note() bool {
 		p.log.Warn("the database went back while the partition was read: it is read anew", "offset", p.stored)
 		return false
 	case p.unsure:
-		p.log.Info("the database was away: what was handled since its last position is read anew",
+		p.log.Debug("the database was away: what was handled since its last position is read anew",
 			"offset", p.stored, "handled", p.done-p.stored)
 		return false
 	}

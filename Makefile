@@ -33,7 +33,7 @@ build: ## bin/twinbox, the command line of operators, and the services' binaries
 	@CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/...
 
 run: ## the whole system in one process, without Docker; Ctrl-C stops it, .twinbox/ keeps its data
-	@export GO="$(GO)"; exec sh internal/tools/start/start.sh run $(ARGS)
+	@export GO="$(GO)"; exec sh dev/tools/start/start.sh run $(ARGS)
 
 up: ## the whole system in containers: Kafka, PostgreSQL, Mailpit and both services
 	@export COMPOSE="$(COMPOSE)" NOTIFICATIONS="$(NOTIFICATIONS)"; exec sh deploy/containers.sh up
@@ -42,36 +42,36 @@ down: ## stop the containers; their data stays
 	@export COMPOSE="$(COMPOSE)"; exec sh deploy/containers.sh down
 
 reset: ## throw away all local data: .twinbox/ and the containers' volumes; refused while either runs
-	@export COMPOSE="$(COMPOSE)"; sh deploy/containers.sh stopped && $(GO) run ./internal/tools/reset && \
+	@export COMPOSE="$(COMPOSE)"; sh deploy/containers.sh stopped && $(GO) run ./dev/tools/reset && \
 		sh deploy/containers.sh reset
 
 test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to set up
 	@$(GO_TEST) -timeout 5m ./...
 
 test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a death around every statement, churn, outages, poison
-	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/window -run 'Random|UsualWays|QuietServer' \
+	@$(GO_TEST) -count=1 -timeout 30m ./engine/outbox/window -run 'Random|UsualWays|QuietServer' \
 		-rapid.checks=500 -outbox.figures=10s
-	@$(GO_TEST) -count=1 -timeout 30m ./internal/outbox/relay -run 'Chaos|LongOutage|AnyStatement' \
+	@$(GO_TEST) -count=1 -timeout 30m ./engine/outbox/relay -run 'Chaos|LongOutage|AnyStatement' \
 		-outbox.chaos=4m -outbox.outage=2m -outbox.statements=40
-	@$(GO_TEST) -count=1 -timeout 10m ./internal/inbox -run 'AnyStatement|FoundByHalving' -inbox.statements=40 -inbox.matrix
-	@$(GO_TEST) -count=1 -timeout 10m ./internal/eventing -run 'Churn|Zombie' -eventing.churn=1m
-	@$(GO_TEST) -count=1 -timeout 10m ./internal/e2e -run 'IsAway' -v -e2e.outage=60s
-	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./internal/e2e -run 'IsAway' -v -e2e.outages=10
-	@$(GO_TEST) -count=1 -timeout 10m ./internal/e2e -run 'PoisonUnderLoad' -v -e2e.poison=20s
+	@$(GO_TEST) -count=1 -timeout 10m ./engine/inbox -run 'AnyStatement|FoundByHalving' -inbox.statements=40 -inbox.matrix
+	@$(GO_TEST) -count=1 -timeout 10m ./frame/eventing -run 'Churn|Zombie' -eventing.churn=1m
+	@$(GO_TEST) -count=1 -timeout 10m ./dev/e2e -run 'IsAway' -v -e2e.outage=60s
+	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./dev/e2e -run 'IsAway' -v -e2e.outages=10
+	@$(GO_TEST) -count=1 -timeout 10m ./dev/e2e -run 'PoisonUnderLoad' -v -e2e.poison=20s
 
 test-kafka: ## the Kafka, relay and end-to-end tests against a real Apache Kafka, started without Docker
-	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m ./internal/kafka/... ./internal/e2e/...
-	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./internal/outbox/relay
+	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m ./engine/kafka/... ./dev/e2e/...
+	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./engine/outbox/relay
 
 test-edge: ## every test of consumers and of both services on Watermill's Kafka edge, in process and on a real Apache Kafka
-	@export TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -timeout 15m ./internal/eventing ./internal/e2e
-	@export TWINBOX_TEST_KAFKA=real TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -p 1 -timeout 10m ./internal/e2e
+	@export TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -timeout 15m ./frame/eventing ./dev/e2e
+	@export TWINBOX_TEST_KAFKA=real TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -p 1 -timeout 10m ./dev/e2e
 
 test-pg18: ## every test on a fetched PostgreSQL 18, whatever is installed; PG_BIN=DIR make test takes another one
 	@export TWINBOX_TEST_FETCH=1; $(GO_TEST) -count=1 -timeout 10m ./...
 
 kafka: ## a real Apache Kafka in the foreground, to try things by hand
-	@export GO="$(GO)"; exec sh internal/tools/start/start.sh kafka $(ARGS)
+	@export GO="$(GO)"; exec sh dev/tools/start/start.sh kafka $(ARGS)
 
 lint: ## golangci-lint with the rules of .golangci.yml
 	$(LINT) run ./...
@@ -100,10 +100,10 @@ migrate: ## bring a database up to date: make migrate SERVICE=notification, sett
 	$(GO) run ./cmd/$(SERVICE) migrate
 
 rename: ## make the tree yours, names and all: make rename MODULE=github.com/you/name
-	@$(GO) run ./internal/tools/rename "$(MODULE)" $(NAME)
+	@$(GO) run ./dev/tools/rename "$(MODULE)" $(NAME)
 
 guide: ## follow docs/building.md in a copy of the tree: make its service, and run the tests there
-	@$(GO) run ./internal/tools/guide
+	@$(GO) run ./dev/tools/guide
 
 bench: ## measure: make bench WHAT=relay
 	$(GO) run ./bench $(or $(WHAT),relay) $(ARGS)

@@ -12,12 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/contract/contracttest"
+	"example.com/twinbox/dev/contracttest"
 )
 
 // Where the codes of the Customer API are declared: constants of a type named Code.
 var codeFiles = []string{
-	"../internal/web/codes.go",
+	"../frame/web/codes.go",
 	"../internal/domain/errors.go",
 	"../internal/customer/problems.go",
 }

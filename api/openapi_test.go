@@ -13,7 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"example.com/twinbox/api"
-	"example.com/twinbox/internal/contract/contracttest"
+	"example.com/twinbox/dev/contracttest"
 )
 
 type object = map[string]any

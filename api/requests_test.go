@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/api"
-	"example.com/twinbox/internal/httpfile"
+	"example.com/twinbox/dev/httpfile"
 )
 
 func readRequests(t *testing.T, name string) httpfile.File {

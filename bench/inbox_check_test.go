@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/migrations"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"example.com/twinbox/internal/local"
-	"example.com/twinbox/internal/service"
+	"example.com/twinbox/dev/local"
+	"example.com/twinbox/frame/service"
 )
 
 // Commands are the benchmarks, one file each.

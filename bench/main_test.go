@@ -4,8 +4,8 @@ import (
 	"flag"
 	"testing"
 
-	"example.com/twinbox/internal/kafkatest"
-	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
 )
 
 // update rewrites the golden files: go test ./bench -update.

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/internal/notification"

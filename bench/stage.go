@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/internal/local/broker"
-	"example.com/twinbox/internal/local/postgres"
+	"example.com/twinbox/dev/local/broker"
+	"example.com/twinbox/dev/local/postgres"
 	"example.com/twinbox/migrations"
 )
 

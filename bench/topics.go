@@ -10,7 +10,7 @@ import (
 	"github.com/IBM/sarama"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/internal/kafka"
+	"example.com/twinbox/engine/kafka"
 )
 
 const (

@@ -54,7 +54,7 @@ explain() {
 }
 
 up() {
-	[ "$COMPOSE" != "$DOCKER compose" ] || sh internal/tools/start/start.sh containers
+	[ "$COMPOSE" != "$DOCKER compose" ] || sh dev/tools/start/start.sh containers
 	scale=
 	if [ "${NOTIFICATIONS:-1}" != 1 ]; then
 		export NOTIFICATION_ADMIN_PORT=0 # a fixed port of the host is one instance's alone

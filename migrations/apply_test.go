@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/migrations"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/pgtest"
+	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/migrations"
 )
 

@@ -5,7 +5,7 @@ import (
 	"context"
 	"os"
 
-	"example.com/twinbox/internal/service"
+	"example.com/twinbox/frame/service"
 )
 
 func main() {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"io"
 
+	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/customer"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 )
 

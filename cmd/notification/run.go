@@ -4,8 +4,8 @@ import (
 	"context"
 	"io"
 
+	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/notification"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 )
 

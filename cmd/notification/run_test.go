@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/kafkatest"
-	"example.com/twinbox/internal/pgtest"
-	"example.com/twinbox/internal/service/servicetest"
-	"example.com/twinbox/internal/smtptest"
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/servicetest"
+	"example.com/twinbox/dev/smtptest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }

@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/deadletter"
-	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/ops/admin/adminapi"
 )
 
 // What an operator is told to do fits what is wrong with the letter: one that waits for another is not replayed by

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/term"
 
-	"example.com/twinbox/internal/service"
+	"example.com/twinbox/frame/service"
 )
 
 // Answer is how a command answers.

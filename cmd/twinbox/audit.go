@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // AuditCommand is "twinbox audit".

@@ -13,10 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
-	"example.com/twinbox/internal/porttest"
-	"example.com/twinbox/internal/service"
+	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/frame/service"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // Every bad command line ends with 2 before anything is asked, and says what is wrong on stderr; with --json stdout is

@@ -10,8 +10,8 @@ import (
 	"os/exec"
 	"strings"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // DLQEdit is "twinbox dlq edit".

@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"os"
 
-	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // DLQExport is "twinbox dlq export".

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // DLQList is "twinbox dlq list".

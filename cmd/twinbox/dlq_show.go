@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
-	"example.com/twinbox/internal/deadletter"
-	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/inbox"
+	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // DLQShow is "twinbox dlq show".

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
-	"example.com/twinbox/internal/service"
+	"example.com/twinbox/frame/service"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // effect says what a change does, with what goes before the count and the things, and what follows.

@@ -9,8 +9,8 @@ import (
 	"os/user"
 	"syscall"
 
-	"example.com/twinbox/internal/admin/client"
-	"example.com/twinbox/internal/service"
+	"example.com/twinbox/frame/service"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // The exit codes of the commands that operate a system, beside those of package service.

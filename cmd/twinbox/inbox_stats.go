@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // InboxStats is "twinbox inbox stats": what waits for each consumer, which is the same whichever instance is asked, and

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"example.com/twinbox/internal/local"
-	"example.com/twinbox/internal/local/realkafka"
+	"example.com/twinbox/dev/local"
+	"example.com/twinbox/dev/local/realkafka"
 )
 
 // KafkaCommand is "twinbox kafka".

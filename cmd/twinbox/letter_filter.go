@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // LetterFilter picks dead letters; what is given must all hold.

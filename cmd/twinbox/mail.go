@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // MailCommands are "twinbox mail ...".

@@ -5,8 +5,8 @@ import (
 	"context"
 	"slices"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // MailList is "twinbox mail list".

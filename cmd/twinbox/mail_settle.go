@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // MailRetry is "twinbox mail retry".

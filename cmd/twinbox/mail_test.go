@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/ops/admin/adminapi"
 )
 
 func mailOf(id string, listed int64) adminapi.Mail {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"example.com/twinbox/internal/service"
+	"example.com/twinbox/frame/service"
 )
 
 // Commands are the subcommands, one file each.

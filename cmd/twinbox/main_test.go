@@ -11,8 +11,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/local"
-	"example.com/twinbox/internal/local/localtest"
+	"example.com/twinbox/dev/local"
+	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/internal/services"
 )
 

@@ -16,14 +16,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/dev/local"
+	"example.com/twinbox/dev/local/broker"
+	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/dev/servicetest"
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/local"
-	"example.com/twinbox/internal/local/broker"
-	"example.com/twinbox/internal/local/localtest"
-	"example.com/twinbox/internal/porttest"
-	"example.com/twinbox/internal/service/servicetest"
 )
 
 // TestOperationsPage runs docs/operations.md. go test ./cmd/twinbox -run OperationsPage -update writes it anew.

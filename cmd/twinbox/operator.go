@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
-	"example.com/twinbox/internal/local"
+	"example.com/twinbox/dev/local"
 	"example.com/twinbox/internal/services"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // Operator is what every command that operates a running system takes: where it is, and how to answer.

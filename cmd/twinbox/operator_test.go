@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/service"
+	"example.com/twinbox/frame/service"
 )
 
 // Whose address is not known is asked for; a token is needed and never guessed.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // OutboxRepublish is "twinbox outbox republish".

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // OutboxConfirmRestore is "twinbox outbox confirm-restore".

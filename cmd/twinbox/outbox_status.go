@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // OutboxStatus is "twinbox outbox status".

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // OutboxTail is "twinbox outbox tail".

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/ops/admin/adminapi"
 )
 
 type tailDocument struct {

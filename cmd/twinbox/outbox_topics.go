@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/twinbox/internal/admin/adminapi"
-	"example.com/twinbox/internal/admin/client"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 // OutboxTopics is "twinbox outbox topics".

@@ -5,8 +5,8 @@ import (
 	"io"
 	"os"
 
-	"example.com/twinbox/internal/local"
-	"example.com/twinbox/internal/service"
+	"example.com/twinbox/dev/local"
+	"example.com/twinbox/frame/service"
 )
 
 // RunCommand is "twinbox run".

@@ -18,7 +18,7 @@ import (
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/service"
+	"example.com/twinbox/frame/service"
 )
 
 const aKey = "01980a5c-5f10-7b1e-8c55-2f0a6b7c8d9e"

@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/local"
-	"example.com/twinbox/internal/local/localtest"
+	"example.com/twinbox/dev/local"
+	"example.com/twinbox/dev/local/localtest"
 )
 
 const patience = 30 * time.Second

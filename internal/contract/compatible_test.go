@@ -11,7 +11,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 )

@@ -4,9 +4,9 @@ package contract
 
 import (
 	"example.com/twinbox/api"
-	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/schema"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/schema"
 )
 
 // Topics. The producing service owns its topic; everybody may read it.

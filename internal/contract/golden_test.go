@@ -12,9 +12,9 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"example.com/twinbox/api"
-	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/dev/contracttest"
+	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
 )
 

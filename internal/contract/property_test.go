@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/dev/contracttest"
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/schema"
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/contract/contracttest"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/schema"
 )
 
 // Whatever the business accepts must keep the contract: otherwise a customer could sign up by the rules and be refused

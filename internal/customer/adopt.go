@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 )

@@ -7,12 +7,12 @@ import (
 	"net"
 	"time"
 
+	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/frame/service"
+	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/eventing"
-	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/service"
-	"example.com/twinbox/internal/web"
 	"example.com/twinbox/migrations"
 )
 

@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/outbox"
 )
 
 // Commands is the write side: everything that may happen to a user, each in one transaction.

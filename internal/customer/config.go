@@ -3,9 +3,9 @@ package customer
 import (
 	"time"
 
-	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/eventing"
-	"example.com/twinbox/internal/listener"
+	"example.com/twinbox/frame/config"
+	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/frame/listener"
 )
 
 // Config is everything that Customer reads from its environment.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/config"
+	"example.com/twinbox/frame/config"
 )
 
 func TestAShutdownLeavesARequestItsTime(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"example.com/twinbox/engine/fault"
+	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/fault"
-	"example.com/twinbox/internal/web"
 )
 
 // api answers the Customer API. A handler reads and checks, calls one command or one query, and answers.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/web"
 )
 
 // Codes of this API beyond those of package web and of the domain's rules.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/cloudevent"
-	"example.com/twinbox/internal/contract/contracttest"
+	"example.com/twinbox/dev/contracttest"
+	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/inbox/inboxtest"
 )
 
 // consume hands the service one event, as its consumer would, and returns what became of it.

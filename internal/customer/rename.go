@@ -5,9 +5,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/fault"
 )
 
 // Rename changes the name of a user that the caller has seen at version expected, and emits UserRenamed. If the user

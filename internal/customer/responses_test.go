@@ -17,8 +17,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/inbox"
 )
 
 // ask is a request, and the service that it goes to.

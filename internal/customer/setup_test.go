@@ -14,10 +14,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/outbox"
-	"example.com/twinbox/internal/pgtest"
 	"example.com/twinbox/migrations"
 )
 

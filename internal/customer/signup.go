@@ -9,10 +9,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/fault"
 )
 
 // signUpScope separates the idempotency keys of this command from those of others to come.

@@ -6,9 +6,9 @@ import (
 	"html/template"
 	"net/http"
 
+	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/web"
 )
 
 //go:embed verification.html

@@ -7,9 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/fault"
 )
 
 // Verify marks the user's address as theirs and emits EmailVerified. A token may be used again: the user is verified

@@ -7,9 +7,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/lease"
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/lease"
 )
 
 const selectMailEvent = `select coalesce((select event_id from mail where id = $1), '')`

@@ -6,8 +6,8 @@ import (
 	"net/textproto"
 	"regexp"
 
-	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/engine/lease"
 )
 
 // stage is how far a letter got.
@@ -76,7 +76,7 @@ var enhanced = regexp.MustCompile(`^[245]\.\d{1,3}\.\d{1,3}\b`)
 //	no answer before the final dot                        tried again, counted
 //	no answer after the dot, or one that nobody expects   not marked: uncertain
 //
-// Which refusals are for good is a matter of internal/failure's table.
+// Which refusals are for good is a matter of engine/failure's table.
 func answered(at stage, err error) error {
 	e := &SubmitError{Stage: at, err: err}
 	if answer, ok := errors.AsType[*textproto.Error](err); ok {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net"
 
-	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/eventing"
-	"example.com/twinbox/internal/inbox"
-	"example.com/twinbox/internal/kafka"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 )
 

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"example.com/twinbox/internal/config"
+	"example.com/twinbox/engine/lease"
+	"example.com/twinbox/frame/config"
+	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/eventing"
-	"example.com/twinbox/internal/lease"
 )
 
 // Config is everything that Notification reads from its environment.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/inbox"
 )
 
 func TestTheContactFollowsTheEvents(t *testing.T) {

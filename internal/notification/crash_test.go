@@ -15,10 +15,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/crashtest"
-	"example.com/twinbox/internal/fault"
-	"example.com/twinbox/internal/lease"
-	"example.com/twinbox/internal/smtptest"
+	"example.com/twinbox/dev/crashtest"
+	"example.com/twinbox/dev/smtptest"
+	"example.com/twinbox/engine/fault"
+	"example.com/twinbox/engine/lease"
 )
 
 // role is a sender in a process of its own that dies, or is frozen, when it first reaches a crash point.

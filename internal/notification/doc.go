@@ -2,7 +2,7 @@
 //
 // What it knows, it knows from Customer's events: contacts.go keeps whom it may write to and, for a new user, puts a
 // verification mail on the list, in the transaction that records the event. sender.go is the effect of a lease (see
-// internal/lease) that takes mails off that list:
+// engine/lease) that takes mails off that list:
 //
 //	pending -> claimed -> submitting -> sent | failed | uncertain
 //

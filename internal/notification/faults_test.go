@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/lease"
-	"example.com/twinbox/internal/smtptest"
+	"example.com/twinbox/dev/smtptest"
+	"example.com/twinbox/engine/lease"
 )
 
 // facing gives the bundle a sender that faces a mail server with the script.

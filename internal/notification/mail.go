@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/failure"
 )
 
 const templateVerification = "verification"

@@ -3,11 +3,11 @@ package notification
 import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/engine/outbox"
 )
 
 // Mails is the mail list as an operator sees it: what is on it, and what to do about the mails that no sender will
-// touch again by itself. Every change leaves an action of kind mail in internal/audit's table, in its own transaction.
+// touch again by itself. Every change leaves an action of kind mail in engine/audit's table, in its own transaction.
 type Mails struct {
 	pool   *pgxpool.Pool
 	outbox *outbox.Outbox

@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/audit"
+	"example.com/twinbox/engine/audit"
+	"example.com/twinbox/engine/lease"
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/lease"
 )
 
 // owe lists a mail to a contact of its own.

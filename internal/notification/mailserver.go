@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/wneessen/go-mail"
 
-	"example.com/twinbox/internal/circuit"
+	"example.com/twinbox/frame/circuit"
 )
 
 const (

@@ -15,13 +15,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/circuit"
-	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/lease"
-	"example.com/twinbox/internal/porttest"
-	"example.com/twinbox/internal/service"
-	"example.com/twinbox/internal/smtptest"
-	"example.com/twinbox/internal/tlstest"
+	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/dev/smtptest"
+	"example.com/twinbox/dev/tlstest"
+	"example.com/twinbox/engine/lease"
+	"example.com/twinbox/frame/circuit"
+	"example.com/twinbox/frame/config"
+	"example.com/twinbox/frame/service"
 )
 
 // watchMailServer gives the bundle's sender a circuit as the service has it.

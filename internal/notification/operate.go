@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"example.com/twinbox/internal/admin"
-	"example.com/twinbox/internal/admin/adminapi"
+	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/web"
+	"example.com/twinbox/ops/admin"
+	"example.com/twinbox/ops/admin/adminapi"
 )
 
 // operations is the mail list as the admin listener offers it.

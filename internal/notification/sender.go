@@ -10,13 +10,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/twinbox/internal/cloudevent"
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/engine/fault"
+	"example.com/twinbox/engine/lease"
+	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/fault"
-	"example.com/twinbox/internal/lease"
-	"example.com/twinbox/internal/outbox"
 )
 
 // senderSetup is what a sender needs. All fields are required.

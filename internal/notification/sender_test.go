@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
-	"example.com/twinbox/internal/local/mailbox"
 )
 
 func TestAMailIsSentOnceAndSaysSo(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/outbox"
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/frame/config"
 )
 
 // What the configuration accepts, the sender accepts.

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/internal/audit"
-	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/engine/audit"
+	"example.com/twinbox/engine/lease"
 )
 
 // ErrNoAuthor is returned by [Mails.Retry] and [Mails.MarkSent] for an action without a name or a reason.

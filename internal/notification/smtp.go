@@ -14,10 +14,10 @@ import (
 	"github.com/wneessen/go-mail"
 	"github.com/wneessen/go-mail/smtp"
 
-	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/fault"
-	"example.com/twinbox/internal/lease"
+	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/engine/fault"
+	"example.com/twinbox/engine/lease"
+	"example.com/twinbox/frame/config"
 )
 
 // SMTPConfig says how mails leave.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/config"
-	"example.com/twinbox/internal/failure"
-	"example.com/twinbox/internal/local/mailbox"
+	"example.com/twinbox/dev/local/mailbox"
+	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/frame/config"
 )
 
 func newSMTP(t *testing.T, cfg mailbox.Config, change func(*SMTPConfig)) (*smtpSender, *mailbox.Mailbox) {

@@ -5,11 +5,11 @@ package services
 import (
 	"context"
 
-	"example.com/twinbox/internal/config"
+	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/frame/config"
+	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/customer"
-	"example.com/twinbox/internal/kafka"
 	"example.com/twinbox/internal/notification"
-	"example.com/twinbox/internal/service"
 	"example.com/twinbox/migrations"
 )
 

@@ -1,0 +1,102 @@
+package deploy_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/services"
+)
+
+// goTool runs the go command and returns what it prints.
+func goTool(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", args...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	var problems strings.Builder
+	command.Stderr = &problems
+	output, err := command.Output()
+	require.NoError(t, err, problems.String())
+	return string(output)
+}
+
+// programs are the commands of the services.
+func programs() []string {
+	var list []string
+	for _, name := range services.Names() {
+		list = append(list, "./cmd/"+name)
+	}
+	return list
+}
+
+// What make run and the tests bring along must not be in the services' binaries, by whatever way it came.
+func TestServices_ShipNothingForTests(t *testing.T) {
+	t.Parallel()
+	packages := strings.Fields(goTool(t, root, append([]string{"list", "-deps"}, programs()...)...))
+	require.Greater(t, len(packages), 100)
+	for _, name := range packages {
+		for _, foreign := range []string{
+			"github.com/twmb/", "github.com/stretchr/", "go.uber.org/goleak", "testing", "net/http/httptest",
+			"github.com/emersion/go-smtp", "example.com/twinbox/dev/local", "example.com/twinbox/dev/pgtest",
+			"example.com/twinbox/dev/kafkatest", "github.com/compose-spec/",
+		} {
+			require.False(t, name == foreign || strings.HasPrefix(name, strings.TrimSuffix(foreign, "/")+"/"), name)
+		}
+	}
+}
+
+// The build context holds what the build needs: the packages of both services, and everything they embed, are listed
+// from a tree that has only what .dockerignore lets through.
+func TestDockerignore_LeavesTheBuildWhole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range letThrough(t) {
+		copyInto(t, dir, name)
+	}
+	list := append([]string{"list", "-deps", "-f", `{{.ImportPath}} {{.EmbedFiles}}`}, programs()...)
+	require.Equal(t, goTool(t, root, list...), goTool(t, dir, list...))
+}
+
+// letThrough lists the names that .dockerignore excepts from its first line, which is "*".
+func letThrough(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for line := range strings.Lines(read(t, ".dockerignore")) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "!"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// copyInto copies a file or a folder as the build context would hold it: without tests and their data.
+func copyInto(t *testing.T, dir, name string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(filepath.Join(root, name), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(root, path)
+		require.NoError(t, err)
+		target := filepath.Join(dir, relative)
+		switch {
+		case entry.IsDir() && entry.Name() == "testdata":
+			return fs.SkipDir
+		case entry.IsDir():
+			return os.MkdirAll(target, 0o755)
+		case strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, 0o600)
+	}))
+}

@@ -1,0 +1,242 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/frame/config"
+	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/customer"
+	"example.com/twinbox/internal/notification"
+)
+
+// crowd is people who sign up, each with an address and a key of their own, and who repeat what was refused until it is
+// taken.
+type crowd struct {
+	person *client
+	stop   context.CancelFunc
+	ended  sync.WaitGroup
+
+	mu      sync.Mutex
+	ids     []string
+	refused int
+	strange []string // answers that nobody should get
+}
+
+const (
+	people     = 4
+	signupEach = 100 * time.Millisecond
+)
+
+// gather sends people to sign up until they are told to go home.
+func (h *stack) gather(t *testing.T) *crowd {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	c := &crowd{person: h.client(), stop: stop}
+	c.person.http.Timeout = patience
+	for n := range people {
+		c.ended.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				c.signUp(ctx, fmt.Sprintf("p%d-%d", n, i))
+			}
+		})
+	}
+	t.Cleanup(func() {
+		stop()
+		c.ended.Wait()
+	})
+	return c
+}
+
+// signUp repeats one signup until it is taken, also when the crowd is on its way home: a request may have been taken
+// whose answer was lost.
+func (c *crowd) signUp(ctx context.Context, name string) {
+	tick := time.NewTicker(signupEach)
+	defer tick.Stop()
+	body := fmt.Sprintf(`{"email":"%s@example.org","name":"Ada"}`, name)
+	for deadline := time.Now().Add(2 * patience); time.Now().Before(deadline); <-tick.C {
+		answer, err := c.person.try(context.WithoutCancel(ctx), http.MethodPost, "/v1/signups", body,
+			map[string]string{"Idempotency-Key": `"` + name + `"`})
+		if c.note(answer, err) {
+			<-tick.C
+			return
+		}
+	}
+}
+
+// refusalCodes are what a signup may be told while the database is away.
+var refusalCodes = []any{"unavailable", "outcome_unknown", "timeout"}
+
+// note keeps count of the answers and reports whether the signup was taken.
+func (c *crowd) note(answer response, err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch code := answer.Body["code"]; {
+	case err != nil:
+		c.strange = append(c.strange, err.Error())
+	case answer.Status == http.StatusCreated:
+		id, _ := answer.Body["user_id"].(string)
+		c.ids = append(c.ids, id)
+		return true
+	case answer.Status == http.StatusServiceUnavailable && slices.Contains(refusalCodes, code):
+		c.refused++
+	case answer.Status == http.StatusConflict && code == "idempotency_key_in_flight":
+	default:
+		c.strange = append(c.strange, answer.raw)
+	}
+	return false
+}
+
+func (c *crowd) accepted() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.ids)
+}
+
+func (c *crowd) refusals() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refused
+}
+
+func (c *crowd) latest() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ids[len(c.ids)-1]
+}
+
+// await waits for so many more signups.
+func (c *crowd) await(t *testing.T, more int) {
+	t.Helper()
+	want := c.accepted() + more
+	require.Eventually(t, func() bool { return c.accepted() >= want }, patience, pollEvery, "nobody can sign up")
+}
+
+// awaitRefusals waits until the API has said so often that it cannot work.
+func (c *crowd) awaitRefusals(t *testing.T, more int) {
+	t.Helper()
+	want := c.refusals() + more
+	require.Eventually(t, func() bool { return c.refusals() >= want }, patience, pollEvery, "nobody is refused")
+}
+
+// goHome ends the signups and returns how many were taken.
+func (c *crowd) goHome() int {
+	c.stop()
+	c.ended.Wait()
+	return c.accepted()
+}
+
+// watched is a service whose log and readiness are looked at.
+type watched struct {
+	name, admin string
+	log         *logLines
+}
+
+// watch starts a service in this process, until the test ends.
+func (h *stack) watch(t *testing.T, name string) *watched {
+	t.Helper()
+	w := &watched{name: name, log: &logLines{}}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended, ready := make(chan error, 1), make(chan service.Listening, 1)
+	host := service.Host{
+		Log:   slog.New(slog.NewJSONHandler(w.log, nil)).With("service", name),
+		Ready: func(at service.Listening) { ready <- at },
+	}
+	go func() { ended <- serve(ctx, name, h.environ(name), host) }()
+	select {
+	case at := <-ready:
+		w.admin = at.Admin
+	case err := <-ended:
+		require.NoError(t, err, "start %s", name)
+	}
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended, "a clean stop of %s", name)
+		if t.Failed() {
+			t.Logf("warnings of %s: %v", name, w.warnings())
+		}
+	})
+	return w
+}
+
+// serve is one service until ctx ends.
+func serve(ctx context.Context, name string, environ []string, host service.Host) error {
+	if name == customerService {
+		var cfg customer.Config
+		if err := config.Load(environ, &cfg); err != nil {
+			return err
+		}
+		return customer.Run(ctx, cfg, host)
+	}
+	var cfg notification.Config
+	if err := config.Load(environ, &cfg); err != nil {
+		return err
+	}
+	return notification.Run(ctx, cfg, host)
+}
+
+func (w *watched) readyz(t *testing.T) (got readiness) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+w.admin+"/readyz", http.NoBody)
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	got.code = resp.StatusCode
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&got.report))
+	http.DefaultClient.CloseIdleConnections()
+	return got
+}
+
+// logLines keeps a service's log.
+type logLines struct{ lockedBuffer }
+
+// line is what the tests look at.
+type line struct {
+	Level, Message, Dependency, Error string
+}
+
+func (l *logLines) lines() (list []line) {
+	for raw := range bytes.Lines([]byte(l.String())) {
+		var one struct {
+			Level, Msg, Dependency, Error string
+		}
+		if json.Unmarshal(raw, &one) == nil {
+			list = append(list, line{one.Level, one.Msg, one.Dependency, one.Error})
+		}
+	}
+	return list
+}
+
+// warnings are the lines that somebody should look at.
+func (w *watched) warnings() []line {
+	return slices.DeleteFunc(w.log.lines(), func(l line) bool { return l.Level == "INFO" })
+}
+
+// lockedBuffer may be read while a process still writes to it.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

@@ -1,0 +1,243 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/internal/contract"
+)
+
+// oddity is a record that may lie on the topic, and what must become of it: a dead letter with the code, or none.
+type oddity struct {
+	name   string
+	change func(r *rawEvent)
+	code   string // "": acknowledged
+	// applied says that it makes a profile after all.
+	applied bool
+}
+
+// rawEvent is a UserRegistered as it lies on the log, before somebody breaks it.
+type rawEvent struct {
+	key     []byte
+	headers map[string]string
+	more    []sarama.RecordHeader
+	value   []byte
+	codec   sarama.CompressionCodec
+}
+
+func healthy() *rawEvent {
+	id := uuid.NewString()
+	return &rawEvent{
+		key: []byte(id),
+		headers: map[string]string{
+			"ce_id": uuid.NewString(), "ce_source": "/elsewhere", "ce_type": contract.UserRegistered.Type,
+			"ce_specversion": "1.0", "ce_time": time.Now().UTC().Format(time.RFC3339Nano), "ce_subject": id,
+			"ce_aggregateversion": "1", "content-type": "application/json",
+		},
+		value: payload(id, "Ada", ""),
+	}
+}
+
+func payload(id, name, more string) []byte {
+	const form = `{"user_id":"%s","email":"%s@example.org","name":"%s","registered_at":"2026-01-02T03:04:05Z"%s}`
+	return fmt.Appendf(nil, form, id, id, name, more)
+}
+
+func (r *rawEvent) id() string { return r.headers["ce_subject"] }
+
+// set changes one header; an empty value takes it away.
+func set(name, value string) func(*rawEvent) {
+	return func(r *rawEvent) {
+		r.headers[name] = value
+		if value == "" {
+			delete(r.headers, name)
+		}
+	}
+}
+
+func value(v string) func(*rawEvent) { return func(r *rawEvent) { r.value = []byte(v) } }
+func named(name string) func(*rawEvent) {
+	return func(r *rawEvent) { r.value = payload(r.id(), name, "") }
+}
+
+func addressed(email string) func(*rawEvent) {
+	return func(r *rawEvent) {
+		r.value = []byte(strings.Replace(string(r.value), r.id()+"@example.org", email, 1))
+	}
+}
+
+func with(more string) func(*rawEvent) {
+	return func(r *rawEvent) { r.value = payload(r.id(), "Ada", more) }
+}
+
+func header(name, value string) func(*rawEvent) {
+	return func(r *rawEvent) {
+		r.more = append(r.more, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})
+	}
+}
+
+func key(k []byte) func(*rawEvent) { return func(r *rawEvent) { r.key = k } }
+
+// aged makes of the record one that another build wrote; see internal/contract/testdata. Whose it is stays.
+func aged(age string) func(*rawEvent) {
+	return func(r *rawEvent) {
+		data, err := os.ReadFile("../contract/testdata/user-registered.v1." + age + ".json")
+		if err != nil {
+			panic(err)
+		}
+		var kept struct {
+			Key     string            `json:"key"`
+			Headers map[string]string `json:"headers"`
+			Value   json.RawMessage   `json:"value"`
+		}
+		if err := json.Unmarshal(data, &kept); err != nil {
+			panic(err)
+		}
+		for _, own := range []string{"ce_id", "ce_time", "ce_subject"} {
+			kept.Headers[own] = r.headers[own]
+		}
+		r.headers = kept.Headers
+		r.value = []byte(strings.NewReplacer(kept.Key, r.id(), "ada@", r.id()+"@").Replace(string(kept.Value)))
+	}
+}
+
+// oddities are the kinds of bad input that reach a consumer as records. Damaged batches, aborted transactions and
+// offsets that are gone are in package kafka; ids that come back, gaps, deadlines and panics in package inbox; what is
+// too large for the broker in package outbox.
+func oddities() []oddity {
+	return []oddity{
+		{"nil value", func(r *rawEvent) { r.value = nil }, "empty_value", false},
+		{"empty value", func(r *rawEvent) { r.value = []byte{} }, "empty_value", false},
+		{"not JSON", value("\x00\x01garbage"), "invalid_json", false},
+		{"truncated", func(r *rawEvent) { r.value = r.value[:len(r.value)-3] }, "invalid_json", false},
+		{"two documents", func(r *rawEvent) { r.value = append(r.value, "{}"...) }, "invalid_json", false},
+		{"null", value("null"), "schema_violation", false},
+		{"a list", value("[]"), "schema_violation", false},
+		{"a NUL in a string", named(`A\u0000da`), "invalid_json", false},
+		{"half a surrogate pair", named(`A\ud800da`), "invalid_json", false},
+		{"invalid UTF-8", named("A\xffda"), "invalid_json", false},
+		{"a member twice", with(`,"name":"Eve"`), "invalid_json", false},
+		{"a number too large for anything", with(`,"n":1e400000,"m":9223372036854775808`), "", true},
+		{"as the first build wrote it", aged("first"), "", true},
+		{"as a later build may write it", aged("newer"), "", true},
+		{"a member that nobody knows", with(`,"new":{"a":[1]}`), "", true},
+		{"string for object", value(`"x"`), "schema_violation", false},
+		{"a number as a name", func(r *rawEvent) {
+			r.value = []byte(strings.Replace(string(r.value), `"Ada"`, `7`, 1))
+		}, "schema_violation", false},
+		{"an address without a domain", addressed("a@localhost"), "schema_violation", false},
+		{"a quoted address", addressed(`\"a b\"@c.org`), "schema_violation", false},
+		{"a name of blanks", named("   "), "schema_violation", false},
+		{"a name with ESC", named(`A\u001b[31mda`), "schema_violation", false},
+		{"a name with CR LF", named(`Ada\r\nBcc: eve@example.org`), "schema_violation", false},
+		{"a name that turns the text around", named("A\u202eda"), "schema_violation", false},
+		{"a time to come", func(r *rawEvent) {
+			r.value = []byte(strings.Replace(string(r.value), "2026-01-02", "2199-01-02", 1))
+		}, "schema_violation", false},
+		{"another service's event", set("ce_source", contract.SourceNotification), "schema_violation", false},
+		{"no id", set("ce_id", ""), "missing_id", false},
+		{"an id of 256 bytes", set("ce_id", strings.Repeat("x", 256)), "invalid_id", false},
+		{"no type", set("ce_type", ""), "missing_type", false},
+		{"a type that nobody handles", set("ce_type", "somebody.elses.v1"), "", false},
+		{"no source", set("ce_source", ""), "missing_source", false},
+		{"nil key", key(nil), "missing_key", false},
+		{"empty key", key([]byte{}), "missing_key", false},
+		{"another key", key([]byte(uuid.NewString())), "key_mismatch", false},
+		{"the longest key", func(r *rawEvent) {
+			r.headers["ce_subject"] = strings.Repeat("k", cloudevent.MaxKeyBytes)
+			r.key = []byte(r.id())
+		}, "subject_mismatch", false},
+		{"a longer key", func(r *rawEvent) {
+			r.headers["ce_subject"] = strings.Repeat("k", cloudevent.MaxKeyBytes+1)
+			r.key = []byte(r.id())
+		}, "invalid_key", false},
+		{"a payload about somebody else", func(r *rawEvent) {
+			r.value = payload(uuid.NewString(), "Eve", "")
+		}, "subject_mismatch", false},
+		{"version 0", set("ce_aggregateversion", "0"), "invalid_version", false},
+		{"version -1", set("ce_aggregateversion", "-1"), "invalid_version", false},
+		{"version 2^63", set("ce_aggregateversion", "9223372036854775808"), "invalid_version", false},
+		{"version 2^63-1", set("ce_aggregateversion", "9223372036854775807"), "version_jump", false},
+		{"version 3 first", set("ce_aggregateversion", "3"), "version_gap", false},
+		{"no time", set("ce_time", ""), "invalid_time", false},
+		{"1970", set("ce_time", "1970-01-01T00:00:00Z"), "invalid_time", false},
+		{"year 300000", set("ce_time", "300000-01-01T00:00:00Z"), "invalid_time", false},
+		{"no zone", set("ce_time", "2026-01-02T03:04:05"), "invalid_time", false},
+		{"a year ahead", set("ce_time", time.Now().AddDate(1, 0, 0).UTC().Format(time.RFC3339)), "", true},
+		{"older than the inbox remembers", set("ce_time", "2020-01-02T03:04:05Z"), "too_old", false},
+		{"900 KB", with(`,"padding":"` + strings.Repeat("x", 900_000) + `"`), "", true},
+		{"a thousand headers", func(r *rawEvent) {
+			for i := range 1000 {
+				header(fmt.Sprint("h", i), "v")(r)
+			}
+		}, "", true},
+		{"a header twice", func(r *rawEvent) { header("x", "1")(r); header("x", "2")(r) }, "", true},
+		{"a header that is no text", header("x", "\xff\x00"), "invalid_header", false},
+		{"Watermill's own id, twice", func(r *rawEvent) {
+			header("_watermill_message_uuid", "")(r)
+			header("_watermill_message_uuid", "other")(r)
+		}, "", true},
+		{"an absurd attempt", header("attempt", "-99999999999999999999"), "", true},
+		{"structured mode", set("content-type", "application/cloudevents+json"), "structured_mode", false},
+		{"another spec", set("ce_specversion", "2.0"), "unsupported_spec_version", false},
+		{"gzip", func(r *rawEvent) { r.codec = sarama.CompressionGZIP }, "", true},
+		{"snappy", func(r *rawEvent) { r.codec = sarama.CompressionSnappy }, "", true},
+		{"lz4", func(r *rawEvent) { r.codec = sarama.CompressionLZ4 }, "", true},
+		{"zstd", func(r *rawEvent) { r.codec = sarama.CompressionZSTD }, "", true},
+		{"a rename of nobody", func(r *rawEvent) {
+			r.headers["ce_type"] = contract.UserRenamed.Type
+			r.value = fmt.Appendf(nil, `{"user_id":"%s","name":"Eve","renamed_at":"2026-01-02T03:04:05Z"}`, r.id())
+		}, "profile_missing", false},
+	}
+}
+
+// Every kind of poison ends where it must, and behind each the partition goes on.
+func TestEveryKindOfPoison(t *testing.T) {
+	parallel(t)
+	h := newStackOn(t, stackBrokers(t), customerDatabase(t), "INBOX_MAX_ATTEMPTS=2")
+	rows := oddities()
+	offsets, behind := make([]int64, len(rows)), make([]string, len(rows))
+	var profiles []string
+	for i, row := range rows {
+		record := healthy()
+		person := record.id()
+		row.change(record)
+		offsets[i] = h.lay(t, record)
+		if row.applied {
+			profiles = append(profiles, person)
+		}
+		next := healthy()
+		h.lay(t, next)
+		behind[i] = next.id()
+	}
+	again := healthy() // the same id: once with the same payload, then with another
+	h.lay(t, again)
+	twin := h.lay(t, again)
+	again.value = payload(again.id(), "Eve", "")
+	conflict := h.lay(t, again)
+	last := healthy()
+	h.lay(t, last)
+
+	h.start(t, customerService)
+	for i, row := range rows {
+		require.Eventually(t, func() bool { return h.hasProfile(t, behind[i]) }, patience, pollEvery,
+			"the partition stands behind: %s", row.name)
+		h.awaitLetter(t, offsets[i], row.code, row.name)
+	}
+	require.Eventually(t, func() bool { return h.hasProfile(t, last.id()) }, patience, pollEvery)
+	require.Empty(t, h.letterAt(t, twin), "the same event again is no error")
+	h.awaitLetter(t, conflict, "id_conflict", "another payload")
+	for _, id := range profiles {
+		require.True(t, h.hasProfile(t, id), "one that is odd and right")
+	}
+	require.Equal(t, len(rows)+len(profiles)+2, count(t, h.customerDB, `select count(*) from profile`))
+}

@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/api"
+	"example.com/twinbox/dev/httpfile"
+)
+
+// api/requests.http works from top to bottom, as its first lines promise, when the two values are copied.
+func TestTheRequestsThatPeopleTry(t *testing.T) {
+	parallel(t)
+	h := newStack(t)
+	h.start(t, customerService)
+	h.start(t, notificationService)
+	person := h.client()
+	want := map[string]int{
+		"signup": http.StatusCreated, "profile": http.StatusOK, "mail": http.StatusOK, "rename": http.StatusOK,
+		"verify": http.StatusOK, "link": http.StatusOK, "verified": http.StatusOK, "taken": http.StatusConflict,
+		"reused": http.StatusUnprocessableEntity, "mistake": http.StatusUnprocessableEntity,
+	}
+	content, err := api.Files.ReadFile("requests.http")
+	require.NoError(t, err)
+	file, err := httpfile.Parse(string(content))
+	require.NoError(t, err)
+	mailbox := "http://" + h.box.HTTPAddr()
+	values := map[string]string{"customer": person.base, "mailbox": mailbox}
+	for _, request := range file.Requests {
+		status, known := want[request.Name]
+		require.True(t, known, "request %q is new: what should it answer?", request.Name)
+		delete(want, request.Name)
+		target := file.Fill(request.Target, values)
+		if request.Name == "mail" {
+			h.awaitMail(t)
+			values["token"] = tokenIn(t, readMail(t, target))
+			continue
+		}
+		path, ours := strings.CutPrefix(target, person.base)
+		require.True(t, ours, target)
+		headers := map[string]string{}
+		for name := range request.Header {
+			headers[name] = request.Header.Get(name)
+		}
+		answer := person.insist(t, status, request.Method, path, file.Fill(request.Body, values), headers)
+		if request.Name == "signup" {
+			values["user_id"] = answer.Body["user_id"].(string)
+		}
+	}
+	require.Empty(t, want, "requests that are gone from the file")
+}
+
+// readMail asks the mailbox for the text of a mail.
+func readMail(t *testing.T, address string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+	require.NoError(t, err)
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, response.Body.Close()) }()
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// tokenIn finds the token at the end of the link.
+func tokenIn(t *testing.T, text string) string {
+	t.Helper()
+	for word := range strings.FieldsSeq(text) {
+		if link, err := url.Parse(word); err == nil && link.Query().Get("token") != "" {
+			return link.Query().Get("token")
+		}
+	}
+	require.Fail(t, "no link in the mail", text)
+	return ""
+}

@@ -1,0 +1,80 @@
+package kafkatest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/local/realkafka"
+)
+
+// real is the one real broker of this test binary, started by the first test that asks.
+var real struct {
+	sync.Mutex
+	server *realkafka.Server
+	err    error
+}
+
+// startReal returns the address of the real broker. What is missing to run it fails the test; nothing is skipped.
+func startReal(t testing.TB) string {
+	t.Helper()
+	real.Lock()
+	defer real.Unlock()
+	if real.server == nil && real.err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // the first time it is fetched
+		defer cancel()
+		real.server, real.err = realkafka.Start(ctx, realkafka.Config{
+			Progress: func(what string) { _, _ = os.Stderr.WriteString("kafkatest: " + what + "\n") },
+		})
+		if real.err == nil {
+			real.err = coordinate(ctx, real.server.Addr())
+		}
+	}
+	require.NoError(t, real.err, "start the real Kafka")
+	return real.server.Addr()
+}
+
+// coordinate returns when groups can be coordinated. The broker makes the topic of their offsets when the first group
+// comes and loads its partitions one after the other; whoever comes meanwhile is sent away, perhaps out of a session.
+func coordinate(ctx context.Context, addr string) (err error) {
+	cfg := sarama.NewConfig()
+	cfg.Version = sarama.V3_6_0_0
+	admin, err := sarama.NewClusterAdmin([]string{addr}, cfg)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer func() { err = errors.Join(err, admin.Close()) }()
+	const groups = 32 // of which some are in each of those partitions
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for n := 0; n < groups; {
+		answer, err := admin.ListConsumerGroupOffsets(fmt.Sprintf("kafkatest-%d", n), nil)
+		if err == nil && answer.Err == sarama.ErrNoError {
+			n++
+			continue
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the group coordinator: %w", errors.Join(context.Cause(ctx), err))
+		}
+	}
+	return nil
+}
+
+func stopReal() {
+	real.Lock()
+	defer real.Unlock()
+	if real.server != nil {
+		if err := real.server.Stop(); err != nil {
+			_, _ = os.Stderr.WriteString("kafkatest: " + err.Error() + "\n")
+		}
+	}
+}

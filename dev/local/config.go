@@ -1,0 +1,131 @@
+package local
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"strings"
+
+	"example.com/twinbox/frame/config"
+	"example.com/twinbox/internal/services"
+)
+
+// Config describes one stack. The zero value needs Dir alone and listens on free ports.
+type Config struct {
+	// Dir holds all state. One process at a time may use it.
+	Dir string
+	// Services are those to run, by name, with what each listens on: by default 127.0.0.1:0, a free port, here and below.
+	// Default: all.
+	Services map[string]Listen
+	// Mailbox is the page with the mails, SMTP where they are sent, Kafka the embedded broker.
+	Mailbox, SMTP, Kafka string
+
+	// KafkaBrokers are those of a Kafka that runs elsewhere. Default: the embedded broker.
+	KafkaBrokers string
+	// PGBin holds initdb and postgres. Default: what is installed, else what is fetched.
+	PGBin string
+	// FetchPostgres fetches PostgreSQL even where it is installed.
+	FetchPostgres bool
+	// Settings are variables of the services, NAME=VALUE, that win over their defaults: "OUTBOX_POLL=10ms". What the
+	// stack itself decides, which is every address, is refused here.
+	Settings []string
+
+	// ByMake says that a person typed make run: advice about flags is then written for make.
+	ByMake bool
+
+	// Out receives the summary, Err warnings, errors and the progress of what takes long. Default: nothing is shown.
+	Out, Err io.Writer
+	// Verbose shows everything that the parts log. Default: warnings and errors, of one message a line a minute.
+	Verbose bool
+	// Colour allows escape sequences in the summary.
+	Colour bool
+	// Ready is called once, when all services are ready.
+	Ready func(Addresses)
+}
+
+// Listen are the addresses of one service, host:port each.
+type Listen struct {
+	API   string // for those that have one
+	Admin string
+}
+
+// Addresses says where the parts of a running stack are.
+type Addresses struct {
+	Services      map[string]Listen // by the service's name
+	Mailbox, SMTP string            // host:port
+	KafkaBrokers  string            // host:port, separated by commas
+	Databases     map[string]string // URLs for the superuser, by the service's name
+	AdminToken    config.Secret     // of all services' operations, another one at each start
+}
+
+// API is where people reach the system: that of the first service that has one.
+func (a Addresses) API() string {
+	for _, name := range services.Names() {
+		if api := a.Services[name].API; api != "" {
+			return api
+		}
+	}
+	return ""
+}
+
+const freePort = "127.0.0.1:0"
+
+func (c Config) withDefaults() Config {
+	given := c.Services
+	c.Services = map[string]Listen{}
+	for _, s := range services.All() {
+		if _, wanted := given[s.Name]; !wanted && given != nil {
+			continue
+		}
+		listen := Listen{Admin: cmp.Or(given[s.Name].Admin, freePort)}
+		if s.Unset().Reads("HTTP_ADDR") {
+			listen.API = cmp.Or(given[s.Name].API, freePort)
+		}
+		c.Services[s.Name] = listen
+	}
+	c.Mailbox, c.SMTP, c.Kafka = cmp.Or(c.Mailbox, freePort), cmp.Or(c.SMTP, freePort), cmp.Or(c.Kafka, freePort)
+	if c.Out == nil {
+		c.Out = io.Discard
+	}
+	if c.Err == nil {
+		c.Err = io.Discard
+	}
+	if c.Ready == nil {
+		c.Ready = func(Addresses) {}
+	}
+	return c
+}
+
+// listener is one address the stack listens on, with the flag that changes it.
+type listener struct {
+	name string
+	flag string
+	addr string
+
+	loopback bool // no other machine may reach it
+}
+
+func (c Config) listeners() []listener {
+	var all []listener
+	for _, s := range c.services() {
+		listen := c.Services[s.Name]
+		if listen.API != "" {
+			all = append(all, listener{title(s.Name) + " API", s.Name + "-addr", listen.API, false})
+		}
+		all = append(all, listener{title(s.Name) + " admin", s.Name + "-admin-addr", listen.Admin, false})
+	}
+	all = append(all,
+		listener{"mailbox page", "mailbox-addr", c.Mailbox, true}, listener{"SMTP", "smtp-addr", c.SMTP, true})
+	if c.KafkaBrokers == "" {
+		all = append(all, listener{"Kafka", "kafka-addr", c.Kafka, false})
+	}
+	return all
+}
+
+// services are those that run.
+func (c Config) services() []services.Service {
+	return slices.DeleteFunc(services.All(), func(s services.Service) bool { _, runs := c.Services[s.Name]; return !runs })
+}
+
+// title is a service's name as it begins a line.
+func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }

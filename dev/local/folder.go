@@ -1,0 +1,99 @@
+package local
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"example.com/twinbox/dev/local/filelock"
+)
+
+// A RunningError says that another process uses the folder.
+type RunningError struct {
+	Dir string
+	PID int // 0 when unknown
+
+	ByMake bool // the flag is given as make's variable ARGS
+}
+
+func (e *RunningError) Error() string {
+	another := "give this one another --dir"
+	if e.ByMake {
+		another = "give this one another folder and other ports: make run ARGS='--dir=... --customer-addr=127.0.0.1:0 ...'"
+	}
+	return fmt.Sprintf("twinbox already runs on %s (process %d): stop it, or %s", e.Dir, e.PID, another)
+}
+
+// folder is the state of a stack, locked.
+type folder struct {
+	path string
+	lock *filelock.Lock
+}
+
+// openFolder makes the folder if need be and takes it for this process. Others may pass through it, because the
+// database of root may run as another account; what is secret inside has its own mode.
+func openFolder(dir string) (*folder, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("find folder: %w", err)
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, fmt.Errorf("create folder: %w", err)
+	}
+	lock, err := filelock.Take(filepath.Join(path, "lock"))
+	if held, ok := errors.AsType[*filelock.HeldError](err); ok {
+		return nil, &RunningError{Dir: dir, PID: held.PID}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &folder{path: path, lock: lock}, nil
+}
+
+func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
+
+const secretBytes = 32
+
+// secret gives the key of verification links, made at the first start. Links in mails stay good over restarts.
+func (f *folder) secret() (string, error) {
+	path := f.file("verification-secret")
+	content, err := os.ReadFile(path)
+	if err == nil {
+		return strings.TrimSpace(string(content)), nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("read secret: %w", err)
+	}
+	key := make([]byte, secretBytes)
+	_, _ = rand.Read(key) // never fails
+	text := hex.EncodeToString(key)
+	// Moved into place whole: a secret cut short by a crash would be taken for one at the next start.
+	if err := os.WriteFile(path+".new", []byte(text+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("write secret: %w", err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return "", fmt.Errorf("write secret: %w", err)
+	}
+	return text, nil
+}
+
+// maxLogBytes is the size at which a log begins anew, at the next start; the one before is kept as ".old".
+const maxLogBytes = 16 << 20
+
+func (f *folder) openLog(name string) (*os.File, error) {
+	path := f.file(name)
+	if info, err := os.Stat(path); err == nil && info.Size() > maxLogBytes {
+		if err := os.Rename(path, path+".old"); err != nil {
+			return nil, fmt.Errorf("put old log aside: %w", err)
+		}
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open log: %w", err)
+	}
+	return file, nil
+}

@@ -1,0 +1,53 @@
+package local
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+
+	"example.com/twinbox/frame/service"
+)
+
+// logs are the stack's log files, one per part. Everything is in the files; warnings and errors are also shown.
+type logs struct {
+	screen *screen
+	files  []*os.File
+}
+
+func newLogs(show io.Writer, verbose bool) *logs { return &logs{screen: newScreen(show, verbose)} }
+
+func (l *logs) open(f *folder, name string) (*os.File, error) {
+	file, err := f.openLog(name)
+	if err == nil {
+		l.files = append(l.files, file)
+	}
+	return file, err
+}
+
+// logger gives a part's logger: JSON into its file, and what is wrong on the screen too, in one line without the time.
+func (l *logs) logger(f *folder, part string) (*slog.Logger, error) {
+	log, err := l.fileLogger(f, part)
+	if err != nil {
+		return nil, err
+	}
+	return slog.New(slog.NewMultiHandler(log.Handler(), l.screen.handler(part))), nil
+}
+
+// fileLogger gives a logger that writes into the part's file alone.
+func (l *logs) fileLogger(f *folder, part string) (*slog.Logger, error) {
+	file, err := l.open(f, part+".log")
+	if err != nil {
+		return nil, err
+	}
+	return slog.New(slog.NewJSONHandler(file, &slog.HandlerOptions{ReplaceAttr: service.Readable})), nil
+}
+
+func (l *logs) close() error {
+	l.screen.close()
+	var errs []error
+	for _, file := range l.files {
+		errs = append(errs, file.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,247 @@
+package mailbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/smtp"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"example.com/twinbox/dev/local/mailbox"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func start(t *testing.T, cfg mailbox.Config) *mailbox.Mailbox {
+	t.Helper()
+	m, err := mailbox.Start(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, m.Close()) })
+	return m
+}
+
+const welcome = "Message-ID: <m1@example.org>\r\nFrom: Twinbox <no-reply@example.org>\r\nTo: ada@example.org\r\n" +
+	"Subject: =?utf-8?q?Best=C3=A4tigen?=\r\nContent-Type: text/plain; charset=utf-8\r\n" +
+	"Content-Transfer-Encoding: quoted-printable\r\n\r\n" +
+	"Hello Ada,\r\n\r\nhttp://127.0.0.1:8080/verify?token=3Dabc confirms it.\r\n"
+
+func send(t *testing.T, m *mailbox.Mailbox, content string, to ...string) error {
+	t.Helper()
+	return smtp.SendMail(m.SMTPAddr(), nil, "no-reply@example.org", to, []byte(content))
+}
+
+func get(t *testing.T, m *mailbox.Mailbox, path string) (*http.Response, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+m.HTTPAddr()+path, nil)
+	require.NoError(t, err)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, response.Body.Close()) }()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response, string(body)
+}
+
+func TestMailIsShown(t *testing.T) {
+	t.Parallel()
+	m := start(t, mailbox.Config{})
+	_, body := get(t, m, "/api/messages")
+	require.Equal(t, "[]\n", body)
+
+	require.NoError(t, send(t, m, welcome, "ada@example.org"))
+	messages, err := m.Await(t.Context(), 1)
+	require.NoError(t, err)
+	want := mailbox.Message{
+		ID: "1", From: "no-reply@example.org", To: []string{"ada@example.org"}, Subject: "Bestätigen",
+		MessageID: "m1@example.org", Text: "Hello Ada,\n\nhttp://127.0.0.1:8080/verify?token=abc confirms it.",
+		Links: []string{"http://127.0.0.1:8080/verify?token=abc"}, ReceivedAt: messages[0].ReceivedAt,
+	}
+	require.WithinDuration(t, time.Now(), want.ReceivedAt, time.Minute)
+	require.Equal(t, []mailbox.Message{want}, messages)
+
+	response, body := get(t, m, "/api/messages")
+	require.Equal(t, "application/json", response.Header.Get("Content-Type"))
+	var listed []mailbox.Message
+	require.NoError(t, json.Unmarshal([]byte(body), &listed))
+	require.Equal(t, messages, listed)
+
+	_, body = get(t, m, "/api/messages/1")
+	var one mailbox.Message
+	require.NoError(t, json.Unmarshal([]byte(body), &one))
+	require.Equal(t, want, one)
+
+	response, body = get(t, m, "/view/latest.txt")
+	require.Equal(t, "text/plain; charset=utf-8", response.Header.Get("Content-Type"))
+	require.Equal(t, want.Text+"\n", body)
+
+	_, body = get(t, m, "/")
+	require.Contains(t, body, "Bestätigen")
+	require.Contains(t, body, `<a href="http://127.0.0.1:8080/verify?token=abc"`)
+}
+
+func TestNotThere(t *testing.T) {
+	t.Parallel()
+	m := start(t, mailbox.Config{})
+	for _, path := range []string{"/api/messages/1", "/api/messages/x", "/view/latest.txt", "/other"} {
+		response, _ := get(t, m, path)
+		require.Equal(t, http.StatusNotFound, response.StatusCode, path)
+	}
+	_, body := get(t, m, "/")
+	require.Contains(t, body, "No mail has arrived")
+	require.Contains(t, body, m.SMTPAddr())
+}
+
+func TestNewestFirstAndOldestGo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	m := start(t, mailbox.Config{Dir: dir, Keep: 2})
+	for _, name := range []string{"a", "b", "c"} {
+		require.NoError(t, send(t, m, "Subject: "+name+"\r\n\r\n", "ada@example.org"))
+	}
+	require.Equal(t, []string{"c", "b"}, subjects(m))
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+}
+
+func subjects(m *mailbox.Mailbox) []string {
+	var all []string
+	for _, message := range m.Messages() {
+		all = append(all, message.Subject)
+	}
+	return all
+}
+
+func TestMailsSurviveARestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := start(t, mailbox.Config{Dir: dir})
+	require.NoError(t, send(t, first, welcome, "ada@example.org", "bob@example.org"))
+	before := first.Messages()
+	require.NoError(t, first.Close())
+
+	// A stranger's files, a mail cut short by a crash, and one whose first line was edited.
+	for name, content := range map[string]string{"notes.txt": "x", "incoming": "X-Twi", "00000007.eml": "Subject: x\r\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	second := start(t, mailbox.Config{Dir: dir})
+	require.Equal(t, before, second.Messages())
+	require.Equal(t, []string{"ada@example.org", "bob@example.org"}, second.Messages()[0].To)
+
+	require.NoError(t, send(t, second, welcome, "ada@example.org"))
+	require.Equal(t, "8", second.Messages()[0].ID, "an id is never given twice, and no file written over")
+}
+
+func TestPageEscapes(t *testing.T) {
+	t.Parallel()
+	m := start(t, mailbox.Config{})
+	attack := `<script>alert(1)</script>`
+	content := "Subject: " + attack + "\r\n\r\n" + attack +
+		" http://127.0.0.1/\"onmouseover=alert(1) javascript:alert(1) http://x/<b>\r\n"
+	require.NoError(t, send(t, m, content, "ada@example.org"))
+	response, body := get(t, m, "/")
+	require.NotContains(t, body, "<script")
+	require.NotContains(t, body, `"onmouseover`)
+	require.NotContains(t, body, `href="javascript`)
+	require.NotContains(t, body, "<b>")
+	require.Contains(t, response.Header.Get("Content-Security-Policy"), "default-src 'none'")
+	require.Equal(t, "nosniff", response.Header.Get("X-Content-Type-Options"))
+}
+
+func TestForeignHostNameIsRefused(t *testing.T) {
+	t.Parallel()
+	m := start(t, mailbox.Config{})
+	for host, want := range map[string]int{
+		"evil.example:8025": http.StatusMisdirectedRequest, "10.0.0.1": http.StatusMisdirectedRequest,
+		"localhost:8025": http.StatusOK, "[::1]:8025": http.StatusOK, "127.0.0.1": http.StatusOK,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+m.HTTPAddr()+"/", nil)
+		require.NoError(t, err)
+		request.Host = host
+		response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, want, response.StatusCode, host)
+	}
+}
+
+func TestStartThatFails(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, taken.Close()) })
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+
+	for name, cfg := range map[string]mailbox.Config{
+		"every interface": {SMTPAddr: ":0"},
+		"another machine": {HTTPAddr: "192.0.2.1:0"},
+		"no port":         {SMTPAddr: "127.0.0.1"},
+		"port taken":      {HTTPAddr: taken.Addr().String()},
+		"not a folder":    {Dir: file},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := mailbox.Start(t.Context(), cfg)
+			require.Error(t, err)
+		})
+	}
+}
+
+func TestAwaitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	m := start(t, mailbox.Config{})
+	require.NoError(t, send(t, m, welcome, "ada@example.org"))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	messages, err := m.Await(ctx, 2)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Len(t, messages, 1)
+}
+
+func TestCloseRightAfterStart(t *testing.T) {
+	t.Parallel()
+	for range 200 {
+		m, err := mailbox.Start(t.Context(), mailbox.Config{})
+		require.NoError(t, err)
+		require.NoError(t, m.Close())
+		require.NoError(t, m.Close(), "a second close is fine")
+	}
+}
+
+func TestManySendersAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	m := start(t, mailbox.Config{Dir: dir})
+	const senders, each = 10, 5
+	var group sync.WaitGroup
+	errs := make([]error, senders)
+	for i := range senders {
+		group.Go(func() {
+			for range each {
+				errs[i] = errors.Join(errs[i], send(t, m, welcome, "ada@example.org"))
+			}
+		})
+	}
+	group.Wait()
+	require.NoError(t, errors.Join(errs...))
+	messages := m.Messages()
+	require.Len(t, messages, senders*each, "one that comes twice is shown twice")
+	for i, message := range messages {
+		require.Equal(t, strconv.Itoa(senders*each-i), message.ID)
+	}
+	require.NoError(t, m.Close())
+	require.Equal(t, messages, start(t, mailbox.Config{Dir: dir}).Messages())
+}

@@ -1,0 +1,71 @@
+package postgres_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/dev/local/postgres"
+)
+
+// crowd connects all the time, which keeps the postmaster forking.
+type crowd struct {
+	stop     func()
+	clients  sync.WaitGroup
+	served   atomic.Int64
+	orphaned atomic.Int64 // told by a backend that its postmaster is gone: a crash tells nobody
+}
+
+func gather(ctx context.Context, dsn string) *crowd {
+	c := &crowd{}
+	ctx, c.stop = context.WithCancel(ctx)
+	for range 16 {
+		c.clients.Go(func() {
+			for ctx.Err() == nil {
+				switch err := visit(ctx, dsn); {
+				case err == nil:
+					c.served.Add(1)
+				case strings.Contains(err.Error(), "unexpected postmaster exit"):
+					c.orphaned.Add(1)
+				}
+			}
+		})
+	}
+	return c
+}
+
+func visit(ctx context.Context, dsn string) error {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx) // the server may be gone
+	_, err = conn.Exec(ctx, `select pg_sleep(0.02)`)
+	return err
+}
+
+// A backend that is born while the server is killed dies with it. One that was missed may wait for ever for what a
+// killed one had locked, and no start works beside it.
+func TestKillMissesNoBackend(t *testing.T) {
+	t.Parallel()
+	server := startServer(t, postgres.Config{Dir: filepath.Join(localtest.Folder(t), "data")})
+	c := gather(t.Context(), server.DSN("postgres"))
+	for range 10 {
+		require.NoError(t, server.Kill())
+		var err error
+		server, err = server.Restart(t.Context())
+		require.NoError(t, err)
+	}
+	c.stop()
+	c.clients.Wait()
+	require.NoError(t, server.Stop(t.Context()))
+	require.Positive(t, c.served.Load())
+	require.Zero(t, c.orphaned.Load())
+}

@@ -1,0 +1,274 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"example.com/twinbox/dev/local"
+	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/frame/config"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childVariable); dir != "" {
+		os.Exit(runChild(dir))
+	}
+	// One goroutine that the Kafka client's metrics library keeps for the process.
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"))
+}
+
+// screen is what a stack shows.
+type screen struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// folder gives a place for a stack's state, which is not there yet.
+func folder(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(localtest.Folder(t), "state")
+}
+
+// running is a stack in this process.
+type running struct {
+	at   local.Addresses
+	out  *screen
+	err  *screen
+	stop func() error
+}
+
+// start runs a stack until stop or the end of the test.
+func start(t *testing.T, cfg local.Config) *running {
+	t.Helper()
+	r := &running{out: &screen{}, err: &screen{}}
+	ready := make(chan local.Addresses, 1)
+	cfg.Out, cfg.Err, cfg.Ready = r.out, r.err, func(at local.Addresses) { ready <- at }
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- local.Run(ctx, cfg) }()
+	r.stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	t.Cleanup(func() { require.NoError(t, r.stop()) })
+	select {
+	case r.at = <-ready:
+	case err := <-ended:
+		ended <- err
+		require.NoError(t, err)
+	}
+	return r
+}
+
+func signUp(t *testing.T, at local.Addresses, email string) int {
+	t.Helper()
+	body := strings.NewReader(`{"email":"` + email + `","name":"Ada"}`)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+at.API()+"/v1/signups", body)
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Idempotency-Key", `"`+email+`"`)
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode
+}
+
+func TestStack(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	first := start(t, local.Config{Dir: dir, Settings: localtest.Patient()})
+	require.Equal(t, http.StatusCreated, signUp(t, first.at, "ada@example.org"))
+
+	out := first.out.String()
+	require.Contains(t, out, "curl -XPOST "+first.at.API()+`/v1/signups -H 'content-type: application/json' `+
+		`-d '{"email":"ada@example.org","name":"Ada"}'`)
+	require.Contains(t, out, "http://"+first.at.Mailbox)
+	require.NotContains(t, out, "\x1b[", "no colours unless allowed")
+
+	err := local.Run(t.Context(), local.Config{Dir: dir})
+	var alreadyRuns *local.RunningError
+	require.ErrorAs(t, err, &alreadyRuns)
+	require.Equal(t, os.Getpid(), alreadyRuns.PID)
+	require.ErrorContains(t, err, "already runs")
+	require.ErrorContains(t, local.Run(t.Context(), local.Config{Dir: dir, ByMake: true}), "make run ARGS='--dir=")
+	require.NoError(t, first.stop())
+	require.Empty(t, first.err.String(), "a good run has nothing to warn of")
+	secret := secretOf(t, dir)
+
+	second := start(t, local.Config{Dir: dir})
+	require.Equal(t, http.StatusConflict, signUp(t, second.at, "ADA@example.org"), "the data is still there")
+	require.NoError(t, second.stop())
+	require.Equal(t, secret, secretOf(t, dir), "links in mails stay good")
+	for _, part := range []string{"stack", "customer", "notification", "broker", "mailbox", "postgres"} {
+		log, err := os.ReadFile(filepath.Join(dir, part+".log"))
+		require.NoError(t, err)
+		require.NotContains(t, string(log), secret)
+		require.NotContains(t, strings.ToLower(string(log)), "ada@example.org")
+	}
+}
+
+// secretOf reads what signs the links in mails, which is for the folder's owner alone.
+func secretOf(t *testing.T, dir string) string {
+	t.Helper()
+	file := filepath.Join(dir, "verification-secret")
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	secret := strings.TrimSpace(string(content))
+	require.Len(t, secret, 64)
+	return secret
+}
+
+func TestBusyPortsAreAllNamed(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, taken.Close()) }()
+	addr := taken.Addr().String()
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, other.Close()) }()
+	dir := folder(t)
+
+	err = local.Run(t.Context(), local.Config{Dir: dir, Services: listens(addr, "", ""), Kafka: other.Addr().String()})
+	var port *local.PortError
+	require.ErrorAs(t, err, &port)
+	require.ErrorContains(t, err, "Customer API: "+addr+" is in use")
+	require.ErrorContains(t, err, "--customer-addr or TWINBOX_CUSTOMER_ADDR")
+	require.ErrorContains(t, err, "--kafka-addr")
+	require.NoDirExists(t, filepath.Join(dir, "postgres"), "nothing was started")
+
+	err = local.Run(t.Context(), local.Config{Dir: dir, Services: listens(addr, "", ""), ByMake: true})
+	require.ErrorContains(t, err, "make run ARGS=--customer-addr=127.0.0.1:0", "in the words of who typed make run")
+}
+
+func TestOneAddressForTwo(t *testing.T) {
+	t.Parallel()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := free.Addr().String()
+	require.NoError(t, free.Close())
+	err = local.Run(t.Context(), local.Config{Dir: folder(t), Services: listens("", addr, addr)})
+	require.ErrorContains(t, err, "Notification admin: --notification-admin-addr")
+	require.ErrorContains(t, err, "is also the address of Customer admin")
+}
+
+// Everything that is wrong with the command line is said at once, before anything is made or opened.
+func TestAddressesAndSettingsAreCheckedTogether(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	err := local.Run(t.Context(), local.Config{
+		Dir: dir, Services: listens("256.1.1.1:80", ":7001", "127.0.0.1:7001"),
+		Mailbox: "0.0.0.0:7002", SMTP: "mail\u202e:25", Kafka: "127.0.0.1:65536",
+		Settings: []string{"OUTBOX_POL=1s", "OUTBOX_POLL=often", "MAIL_LEASE=1s", "PUBLIC_URL=http://elsewhere"},
+	})
+	var coded interface{ ExitCode() int }
+	require.ErrorAs(t, err, &coded)
+	require.Equal(t, 2, coded.ExitCode())
+	for _, want := range []string{
+		`--customer-addr "256.1.1.1:80"`, "--notification-admin-addr", `--mailbox-addr "0.0.0.0:7002": not a loopback`,
+		`--smtp-addr "mail\u202e:25"`, "--kafka-addr", "OUTBOX_POL:", "OUTBOX_POLL:", "MAIL_LEASE:", "PUBLIC_URL:",
+	} {
+		require.ErrorContains(t, err, want)
+	}
+	require.NotContains(t, err.Error(), "HTTP_ADDR", "flags are called flags")
+	require.NoDirExists(t, dir)
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		setting, want string
+	}{
+		"unknown":       {"OUTBOX_POL=1s", "no service reads it"},
+		"no value":      {"OUTBOX_POLL", "NAME=VALUE"},
+		"an address":    {"DATABASE_URL=postgres://elsewhere/db", "this program sets it"},
+		"a bad value":   {"OUTBOX_POLL=often", "OUTBOX_POLL"},
+		"a cross check": {"MAIL_LEASE=1s", "MAIL_LEASE"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t)
+			err := local.Run(t.Context(), local.Config{Dir: dir, Settings: []string{test.setting}})
+			require.ErrorContains(t, err, test.want)
+			var coded interface{ ExitCode() int }
+			require.ErrorAs(t, err, &coded)
+			require.Equal(t, 2, coded.ExitCode())
+			require.NoDirExists(t, dir)
+		})
+	}
+}
+
+func TestStartThatIsCancelled(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{0, 10 * time.Millisecond, 200 * time.Millisecond, 700 * time.Millisecond} {
+		t.Run(after.String(), func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), after)
+			defer cancel()
+			err := local.Run(ctx, local.Config{Dir: folder(t)})
+			if err != nil {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			}
+		})
+	}
+}
+
+func TestStartThatFails(t *testing.T) {
+	t.Parallel()
+	t.Run("no PostgreSQL in the folder named", func(t *testing.T) {
+		t.Parallel()
+		err := local.Run(t.Context(), local.Config{Dir: folder(t), PGBin: t.TempDir()})
+		require.ErrorIs(t, err, os.ErrNotExist)
+	})
+	t.Run("a file in place of the folder", func(t *testing.T) {
+		t.Parallel()
+		file := filepath.Join(t.TempDir(), "file")
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		require.Error(t, local.Run(t.Context(), local.Config{Dir: file}))
+	})
+	t.Run("a mailbox that others could read", func(t *testing.T) {
+		t.Parallel()
+		err := local.Run(t.Context(), local.Config{Dir: folder(t), Mailbox: "0.0.0.0:0"})
+		require.ErrorContains(t, err, "not a loopback address")
+	})
+	t.Run("a configuration problem", func(t *testing.T) {
+		t.Parallel()
+		dir := folder(t)
+		err := local.Run(t.Context(), local.Config{Dir: dir, KafkaBrokers: "no port"})
+		_, found := errors.AsType[*config.Error](err)
+		require.True(t, found, "%v", err)
+		require.NoDirExists(t, dir, "nothing was started")
+	})
+}
+
+// listens are the addresses of the two services that these tests look at.
+func listens(api, customer, notification string) map[string]local.Listen {
+	return map[string]local.Listen{"customer": {API: api, Admin: customer}, "notification": {Admin: notification}}
+}

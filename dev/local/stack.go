@@ -1,0 +1,122 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/services"
+	"example.com/twinbox/migrations"
+)
+
+// stack is a stack on its way up.
+type stack struct {
+	cfg    Config
+	folder *folder
+	logs   *logs
+	group  *service.Group
+	at     Addresses
+
+	ended     chan struct{} // closed when the first part ends
+	endedOnce sync.Once
+}
+
+func newStack(ctx context.Context, cfg Config, f *folder, logs *logs, log *slog.Logger) *stack {
+	return &stack{
+		cfg: cfg, folder: f, logs: logs, group: service.NewGroup(ctx, log, drainTimeout), ended: make(chan struct{}),
+	}
+}
+
+// errPartEnded says that a part ended while the others started. Why is the group's to say.
+var errPartEnded = errors.New("a part ended while the stack started")
+
+// run runs a part in the group. The group watches it only once everything is up; until then ended does.
+func (h *stack) run(name string, part func(ctx context.Context) error) {
+	h.group.Go(name, func(ctx context.Context) error {
+		defer h.endedOnce.Do(func() { close(h.ended) })
+		return part(ctx)
+	})
+}
+
+// start brings everything up, as much as can be at the same time.
+func (h *stack) start(ctx context.Context) error {
+	secret, err := h.folder.secret()
+	if err != nil {
+		return err
+	}
+	parts, err := startParts(ctx, h.cfg, h.folder, h.logs)
+	parts.register(h)
+	if err != nil {
+		return err
+	}
+	h.at = parts.addresses(h.cfg)
+	h.at.AdminToken = newToken()
+	h.at.Services = map[string]Listen{services.Names()[0]: {API: placeholderAPI}}
+	instances, err := configure(h.cfg, h.at, secret)
+	if err != nil {
+		return err
+	}
+	if err := h.prepare(ctx, instances); err != nil {
+		return err
+	}
+
+	// Mails link to the API, so its port is known before the services behind it start.
+	for _, s := range h.cfg.services() {
+		if instances, err = configure(h.cfg, h.at, secret); err != nil {
+			return err
+		}
+		bound, err := h.runService(ctx, s.Name, instances[s.Name].Run)
+		if err != nil {
+			return err
+		}
+		h.at.Services[s.Name] = Listen{API: bound.API, Admin: bound.Admin}
+	}
+	if err := h.writeOperators(); err != nil {
+		return err
+	}
+	return h.awaitReady(ctx)
+}
+
+// prepare does what the services' migrate and topics commands do.
+func (h *stack) prepare(ctx context.Context, instances map[string]*services.Instance) error {
+	group, ctx := errgroup.WithContext(ctx)
+	var topics []kafka.Topic
+	var client kafka.Config
+	for _, s := range h.cfg.services() {
+		group.Go(func() error {
+			_, err := migrations.Apply(ctx, h.at.Databases[s.Name], s.Migrations...)
+			return err
+		})
+		topics = append(topics, instances[s.Name].Topics()...)
+		client = instances[s.Name].Client("twinbox")
+	}
+	group.Go(func() error { return kafka.EnsureTopics(ctx, client, topics...) })
+	return group.Wait()
+}
+
+// runService starts a service in the group and returns when it listens.
+func (h *stack) runService(
+	ctx context.Context, name string, run func(ctx context.Context, host service.Host) error,
+) (service.Listening, error) {
+	log, err := h.logs.logger(h.folder, name)
+	if err != nil {
+		return service.Listening{}, err
+	}
+	listening := make(chan service.Listening, 1)
+	h.run(name, func(ctx context.Context) error {
+		return run(ctx, service.Host{Log: log, Ready: func(at service.Listening) { listening <- at }})
+	})
+	select {
+	case at := <-listening:
+		return at, nil
+	case <-h.ended:
+		return service.Listening{}, errPartEnded
+	case <-ctx.Done():
+		return service.Listening{}, ctx.Err()
+	}
+}

@@ -1,0 +1,207 @@
+package outboxtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/engine/cloudevent"
+)
+
+// Entry is one record on the wire.
+type Entry struct {
+	Topic, Key, ID string
+	Version        int64
+}
+
+// EntryOf reads a message.
+func EntryOf(topic string, m *message.Message) Entry {
+	version, err := strconv.ParseInt(m.Metadata[cloudevent.HeaderVersion], 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return Entry{Topic: topic, Key: m.Metadata[cloudevent.KeyMetadata], ID: m.UUID, Version: version}
+}
+
+// Ledger is a broker that writes down what it takes, and fails as scripted.
+type Ledger struct {
+	mu     sync.Mutex
+	wire   []Entry
+	calls  int
+	script func(call int, topic string, msgs []*message.Message) error // nil error: takes all
+	After  bool                                                        // takes them even if the script fails
+
+	changed chan struct{} // closed and replaced whenever something was taken or refused
+}
+
+// NewLedger gives a ledger that takes everything.
+func NewLedger() *Ledger { return &Ledger{changed: make(chan struct{})} }
+
+// PartialError is what our Kafka publisher's error looks like from here.
+type PartialError struct{ Failed map[int]error }
+
+func (e *PartialError) Error() string                { return fmt.Sprintf("%d records failed", len(e.Failed)) }
+func (e *PartialError) FailedIndexes() map[int]error { return e.Failed }
+
+var errHeldBack = errors.New("an earlier record of the key failed")
+
+// HoldBack does what a publisher owes its caller: what follows a key's failure is not taken.
+func (e *PartialError) HoldBack(msgs []*message.Message) {
+	stopped := map[string]bool{}
+	for i, m := range msgs {
+		key := m.Metadata[cloudevent.KeyMetadata]
+		if e.Failed[i] == nil && stopped[key] {
+			e.Failed[i] = errHeldBack
+		}
+		stopped[key] = e.Failed[i] != nil
+	}
+}
+
+// PermanentError is that of a record that will never be taken.
+type PermanentError struct{ Reason string }
+
+func (e *PermanentError) Error() string { return e.Reason }
+func (*PermanentError) Permanent() bool { return true }
+
+// Publish does what the script says.
+func (l *Ledger) Publish(topic string, msgs ...*message.Message) error {
+	l.mu.Lock()
+	l.calls++
+	call, script := l.calls, l.script
+	l.mu.Unlock()
+	var err error
+	if script != nil {
+		err = script(call, topic, msgs) // may block
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	failed, partial := err.(*PartialError) //nolint:errorlint // a script's own error, unwrapped
+	if partial {
+		failed.HoldBack(msgs)
+	}
+	for i, m := range msgs {
+		if err == nil || l.After || partial && failed.Failed[i] == nil {
+			l.wire = append(l.wire, EntryOf(topic, m))
+		}
+	}
+	close(l.changed)
+	l.changed = make(chan struct{})
+	return err
+}
+
+// Take writes records down outside of a call's result.
+func (l *Ledger) Take(topic string, msgs []*message.Message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range msgs {
+		l.wire = append(l.wire, EntryOf(topic, m))
+	}
+}
+
+// Close does nothing.
+func (l *Ledger) Close() error { return nil }
+
+// Follow sets the script, nil to take everything.
+func (l *Ledger) Follow(script func(call int, topic string, msgs []*message.Message) error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.script = script
+}
+
+// Snapshot is what was taken, and what is closed when more is.
+func (l *Ledger) Snapshot() ([]Entry, chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]Entry(nil), l.wire...), l.changed
+}
+
+// CallCount is how often Publish was called.
+func (l *Ledger) CallCount() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calls
+}
+
+// Await returns when the wire fulfils a condition.
+func (l *Ledger) Await(t testing.TB, what string, is func(wire []Entry) bool) []Entry {
+	t.Helper()
+	ctx := Deadline(t)
+	for {
+		wire, changed := l.Snapshot()
+		if is(wire) {
+			return wire
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			require.FailNow(t, "waited in vain", "for %s, with %d records on the wire", what, len(wire))
+		}
+	}
+}
+
+// Distinct is the number of different events.
+func Distinct(wire []Entry) int {
+	ids := map[string]bool{}
+	for _, e := range wire {
+		ids[e.ID] = true
+	}
+	return len(ids)
+}
+
+// AwaitDistinct returns when so many different events are on the wire.
+func (l *Ledger) AwaitDistinct(t testing.TB, n int) []Entry {
+	t.Helper()
+	return l.Await(t, fmt.Sprintf("%d events", n), func(wire []Entry) bool { return Distinct(wire) >= n })
+}
+
+// RequireOrder is I5: per key, first occurrences are 1, 2, 3 ...
+func RequireOrder(t testing.TB, wire []Entry) {
+	t.Helper()
+	seen := map[string]bool{}
+	next := map[[2]string]int64{}
+	for i, e := range wire {
+		if seen[e.ID] {
+			continue
+		}
+		seen[e.ID] = true
+		name := [2]string{e.Topic, e.Key}
+		next[name]++
+		require.Equal(t, next[name], e.Version, "first occurrence of an event of %v, record %d", name, i)
+	}
+}
+
+// RequireAll is I2, I3 and I5: what is on the wire is what was committed, in order.
+func RequireAll(t testing.TB, pool *pgxpool.Pool, wire []Entry) {
+	t.Helper()
+	RequireOrder(t, wire)
+	rows, err := pool.Query(t.Context(), `select event_id::text from outbox`)
+	require.NoError(t, err)
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	committed := map[string]bool{}
+	for _, id := range ids {
+		committed[id] = true
+	}
+	published := map[string]bool{}
+	for _, e := range wire {
+		require.True(t, committed[e.ID], "published, but not committed: %v", e)
+		published[e.ID] = true
+	}
+	require.Len(t, published, len(committed), "events are lost")
+}
+
+// ContextLedger is a ledger that takes a context.
+type ContextLedger struct{ *Ledger }
+
+// PublishContext is [Ledger.Publish].
+func (l ContextLedger) PublishContext(_ context.Context, topic string, msgs ...*message.Message) error {
+	return l.Publish(topic, msgs...)
+}

@@ -1,0 +1,31 @@
+package pgtest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/local/postgres"
+)
+
+// Durable gives the test a server of its own, with fsync on: one to kill and restart, or one on which no other test's
+// transactions are open. It is stopped when the test ends. [Restart] starts it again.
+func Durable(t testing.TB) *postgres.Server {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	dir, server, err := startServer(ctx, postgres.Config{Durable: true})
+	require.NoError(t, err, "no PostgreSQL for this test")
+	t.Cleanup(func() { require.NoError(t, removeServer(server, dir)) })
+	return server
+}
+
+// Restart starts a server of [Durable] that was killed or stopped, under its old DSN, and stops it when the test ends.
+func Restart(t testing.TB, server *postgres.Server) *postgres.Server {
+	t.Helper()
+	again, err := server.Restart(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, stopServer(again)) })
+	return again
+}

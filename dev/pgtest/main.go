@@ -1,0 +1,107 @@
+// Package pgtest gives every test its own database on a real PostgreSQL.
+//
+// One cluster serves a test binary. It starts with the first test that asks for a database, a child process on a unix
+// socket with fsync off, and ends with the binary. A machine without PostgreSQL fetches it; where that fails too, the
+// test fails: a test that needs a database is never skipped.
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"example.com/twinbox/dev/local/postgres"
+)
+
+// Main runs a package's tests and exits: func TestMain(m *testing.M) { pgtest.Main(m) }. It stops the cluster and fails
+// the package if a goroutine is left. Where a test failed its databases are kept, and stderr says how to look at them.
+//
+// With -run or in a child process that asks for no database, no cluster is started. m is the *testing.M, or another
+// harness around it.
+func Main(m interface{ Run() int }, leaks ...goleak.Option) {
+	code := m.Run()
+	if err := shared.stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "pgtest:", err)
+		code = max(code, 1)
+	}
+	if code == 0 {
+		if err := goleak.Find(leaks...); err != nil {
+			fmt.Fprintln(os.Stderr, "pgtest: goroutines left:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// cluster is the server that all tests of a binary share.
+type cluster struct {
+	start sync.Once
+	err   error
+
+	dir    *folder
+	server *postgres.Server
+
+	mu        sync.Mutex
+	templates map[string]*template
+	kept      []string // databases of failed tests
+}
+
+var shared cluster
+
+const startTimeout = 5 * time.Minute // a first fetch may be slow
+
+func (c *cluster) get() (*cluster, error) {
+	c.start.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+		defer cancel()
+		c.templates = map[string]*template{}
+		c.dir, c.server, c.err = startServer(ctx, postgres.Config{Settings: map[string]string{
+			"max_connections": "200", "max_prepared_transactions": "20",
+		}})
+	})
+	return c, c.err
+}
+
+// startServer starts a server in a fresh folder.
+func startServer(ctx context.Context, cfg postgres.Config) (*folder, *postgres.Server, error) {
+	dir, err := newFolder(os.TempDir())
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg.Dir = dir.data()
+	cfg.BinDir, cfg.SkipInstalled = os.Getenv("PG_BIN"), os.Getenv("TWINBOX_TEST_FETCH") != ""
+	cfg.Progress = os.Stderr
+	server, err := postgres.Start(ctx, cfg)
+	if err != nil {
+		return nil, nil, errors.Join(err, dir.remove())
+	}
+	return dir, server, nil
+}
+
+const stopTimeout = 30 * time.Second
+
+// stop ends the cluster and removes its folder, or keeps it for a look at what a failed test left.
+func (c *cluster) stop() error {
+	if c.server == nil {
+		return nil
+	}
+	if len(c.kept) == 0 {
+		return removeServer(c.server, c.dir)
+	}
+	return errors.Join(stopServer(c.server), c.dir.keep(c.kept))
+}
+
+func stopServer(server *postgres.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	return server.Stop(ctx)
+}
+
+func removeServer(server *postgres.Server, dir *folder) error {
+	return errors.Join(stopServer(server), dir.remove())
+}

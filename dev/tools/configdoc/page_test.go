@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/frame/config"
+)
+
+type firstConfig struct {
+	Shared string        `env:"SHARED" envDefault:"x" oneof:"x y" doc:"in both"`
+	Key    config.Secret `env:"KEY,required" min:"8" max:"16" doc:"of the first"`
+}
+
+type secondConfig struct {
+	Shared string `env:"SHARED" envDefault:"x" oneof:"x y" doc:"in both"`
+	Count  int    `env:"COUNT" envDefault:"3" min:"1" max:"9" doc:"this | that"`
+}
+
+func TestRender(t *testing.T) {
+	t.Parallel()
+	page := render(
+		program{"first", config.Describe(firstConfig{}), []config.Rule{{Variable: "KEY", Text: "must fit"}}},
+		program{"second", config.Describe(secondConfig{}), nil},
+	)
+	for _, want := range []string{
+		"## Every service\n\n| variable |", "| `SHARED` | text | `x` | x, y | in both |\n\n## `first`",
+		"| `KEY` | secret | **required** | 8 to 16 bytes | of the first |", "- `KEY` must fit.",
+		"## `second`", "| `COUNT` | integer | `3` | 1 to 9 | this \\| that |",
+	} {
+		require.Contains(t, page, want)
+	}
+}
+
+// The page in the tree is the one that the types make.
+func TestThePageIsFresh(t *testing.T) {
+	t.Parallel()
+	onDisk, err := os.ReadFile("../../../docs/configuration.md")
+	require.NoError(t, err)
+	require.Equal(t, page(), string(onDisk), "run make generate")
+}

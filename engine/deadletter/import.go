@@ -1,0 +1,200 @@
+package deadletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/audit"
+	"example.com/twinbox/engine/cloudevent"
+)
+
+// LineError says what is wrong with one line of an import.
+type LineError struct {
+	Line   int    `json:"line"` // from 1
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+}
+
+// The stable codes of a [LineError].
+const (
+	LineTooLong       = "line_too_long"
+	LineInvalid       = "invalid_json"
+	LineUnknownFormat = "unknown_format"
+	LineIncomplete    = "missing_field"
+	LineInvalidState  = "invalid_state"
+	LineRefused       = "refused_by_database"
+)
+
+// Import reads what [Store.Export] wrote and files the letters that are not there yet, under new IDs, for the consumers
+// they came from. A letter that is there stays as it is, so importing twice changes nothing, and settled letters stay
+// settled. A line that cannot be imported is reported and the rest goes on; each letter has a transaction of its own.
+//
+// Whether an imported letter's event was applied in the meantime is for the inbox to say when it is replayed: nothing
+// is taken over from the place where the letter was exported.
+func (s *Store) Import(ctx context.Context, r io.Reader, c Change) (Result, error) {
+	var result Result
+	if err := c.check(); err != nil {
+		return result, err
+	}
+	number := 0
+	for text, err := range Lines(r) {
+		number++
+		switch {
+		case errors.Is(err, ErrLineTooLong):
+			result.fail(LineError{number, LineTooLong, fmt.Sprintf("over %d bytes", MaxLine)})
+			continue
+		case err != nil:
+			return result, fmt.Errorf("read import: %w", err)
+		case len(text) == 0:
+			continue
+		}
+		added, wrong, err := s.importLine(ctx, text, c)
+		switch {
+		case err != nil:
+			return result, fmt.Errorf("import line %d: %w", number, err)
+		case wrong != nil:
+			wrong.Line = number
+			result.fail(*wrong)
+			continue
+		case added:
+			result.Changed++
+			c.progress(result.Changed)
+		}
+		result.Matched++
+	}
+	return result, nil
+}
+
+func (s *Store) importLine(ctx context.Context, text []byte, c Change) (added bool, wrong *LineError, err error) {
+	l, wrong := parse(text)
+	if wrong != nil || c.DryRun {
+		return false, wrong, nil
+	}
+	return s.importOne(ctx, l, c)
+}
+
+func parse(text []byte) (l Letter, wrong *LineError) {
+	var in line
+	if err := json.Unmarshal(text, &in); err != nil {
+		return l, &LineError{Code: LineInvalid, Detail: err.Error()}
+	}
+	l = in.Letter
+	switch {
+	case in.Format != Format:
+		return l, &LineError{Code: LineUnknownFormat, Detail: fmt.Sprintf("%q, want %q", in.Format, Format)}
+	case l.Consumer == "" || l.EventID == "" || l.Topic == "" || l.Class == "" || l.Code == "" || l.FirstFailedAt.IsZero():
+		return l, &LineError{
+			Code: LineIncomplete, Detail: "consumer, event_id, topic, class, code and first_failed_at are required",
+		}
+	case l.State != Waiting && l.State != Replayed && l.State != Discarded:
+		return l, &LineError{Code: LineInvalidState, Detail: fmt.Sprintf("%q", l.State)}
+	}
+	if member := l.unstorable(); member != "" {
+		return l, &LineError{Code: LineRefused, Detail: member + " is out of its range, too long, or holds a zero byte"}
+	}
+	l.Remembered = false
+	l.Holds = l.Holds && utf8.Valid(l.Key) && len(l.Key) > 0 && len(l.Key) <= cloudevent.MaxKeyBytes
+	return l, nil
+}
+
+// unstorable is the first member that the table would not take, so that a dry run finds it as well, or "".
+func (l *Letter) unstorable() string {
+	for _, number := range []struct {
+		member string
+		value  int64
+	}{
+		{"attempts", int64(l.Attempts)},
+		{"replays", int64(l.Replays)},
+		{"version", l.Version},
+		{"partition", int64(l.Partition)},
+	} {
+		if number.value < 0 || number.member != "version" && number.value > math.MaxInt32 {
+			return number.member
+		}
+	}
+	edited := Edited{By: "-", At: l.FirstFailedAt}
+	if l.Edited != nil {
+		edited = *l.Edited
+	}
+	for _, text := range []struct {
+		member, value string
+		longest       int
+	}{
+		{"consumer", l.Consumer, 255},
+		{"event_id", l.EventID, cloudevent.MaxIDLength},
+		{"group", l.Group, 255},
+		{"topic", l.Topic, 255},
+		{"class", l.Class, 255},
+		{"code", l.Code, 255},
+		{"outcome", l.Outcome, 255},
+		{"edited.by", edited.By, 255},
+	} {
+		if utf8.RuneCountInString(text.value) > text.longest || Text(text.value) != text.value {
+			return text.member
+		}
+	}
+	for _, moment := range []struct {
+		member string
+		at     time.Time
+	}{{"first_failed_at", l.FirstFailedAt}, {"failed_at", l.FailedAt}, {"edited.at", edited.At}} {
+		if moment.at.Year() < 1970 || moment.at.Year() > 9999 {
+			return moment.member
+		}
+	}
+	return ""
+}
+
+const completeImported = `
+update public.dead_letter
+set state = $4, failed_at = $5, replays = $6, outcome = $7, settled_at = $8,
+    edited_headers = $9, edited_payload = $10, edited_by = $11, edited_at = $12
+where consumer = $1 and event_id = $2 and sha256(payload) = sha256($3)
+returning id`
+
+// importOne files the letter if its event has none. What the database refuses for its content is the line's fault.
+func (s *Store) importOne(ctx context.Context, l Letter, c Change) (added bool, wrong *LineError, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		sql, args, err := Insertion(l)
+		if err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, sql, args...)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		complete := []any{
+			l.Consumer, l.EventID, notNil(l.Payload), string(l.State), l.FailedAt, l.Replays, l.Outcome, orNull(l.SettledAt),
+		}
+		edited, err := l.Edited.columns()
+		if err != nil {
+			return err
+		}
+		var id int64
+		if err := tx.QueryRow(ctx, completeImported, append(complete, edited...)...).Scan(&id); err != nil {
+			return err
+		}
+		added = true
+		return audit.Record(ctx, tx, c.action("import", id, "", l.State))
+	})
+	if refused, is := refusedContent(err); is {
+		return false, &LineError{Code: LineRefused, Detail: refused}, nil
+	}
+	return added && err == nil, nil, err
+}
+
+// columns are the edited ones, empty for a nil edit.
+func (e *Edited) columns() ([]any, error) {
+	if e == nil {
+		return []any{nil, nil, "", nil}, nil
+	}
+	headers, err := encodeHeaders(e.Headers)
+	return []any{headers, e.Payload, e.By, e.At}, err
+}

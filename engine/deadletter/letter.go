@@ -1,0 +1,93 @@
+package deadletter
+
+import (
+	"time"
+
+	"example.com/twinbox/engine/cloudevent"
+)
+
+// State says what has become of a letter.
+type State string
+
+// The states. Only a waiting letter changes.
+const (
+	Waiting   State = "waiting"
+	Replayed  State = "replayed"  // settled by a replay; [Letter.Outcome] says how
+	Discarded State = "discarded" // given up by an operator
+)
+
+// ClassParked is the class of a letter that has not failed itself: it waits for an earlier record of its key.
+const ClassParked = "parked"
+
+// Kind is what the audit trail calls a letter; the subject is its ID in decimal.
+const Kind = "dead_letter"
+
+// Letter is one record that a consumer gave up or parked.
+type Letter struct {
+	ID        int64  `json:"id"`
+	Consumer  string `json:"consumer"`
+	EventID   string `json:"event_id"` // topic/partition/offset where the record carries none
+	EventType string `json:"event_type"`
+	Version   int64  `json:"version"` // of the event; 0: none
+
+	// The record as it came, byte for byte. A key or a payload that is nil was null, which is not an empty one. Of
+	// records that could not be read (code unreadable) the payload is what there was of their batch on the log, 1 MiB
+	// of it at most.
+	Key        []byte    `json:"key"`
+	Headers    []Header  `json:"headers"`
+	Payload    []byte    `json:"payload"`
+	Group      string    `json:"group"` // that consumed it
+	Topic      string    `json:"topic"`
+	Partition  int32     `json:"partition"`
+	Offset     int64     `json:"offset"`
+	RecordTime time.Time `json:"record_time,omitzero"`
+	RecordMS   int64     `json:"record_ms,omitzero"` // milliseconds since 1970, of a time that RecordTime cannot hold
+
+	// Edited is what a replay takes instead; nil while nobody has changed anything.
+	Edited *Edited `json:"edited,omitempty"`
+
+	Class         string    `json:"class"`
+	Code          string    `json:"code"` // stable: group by this, never by the error
+	Error         string    `json:"error"`
+	Attempts      int       `json:"attempts"`
+	FirstFailedAt time.Time `json:"first_failed_at"`
+	FailedAt      time.Time `json:"failed_at"`
+
+	State      State     `json:"state"`
+	Holds      bool      `json:"holds"`      // while it waits, later events of its key park behind it
+	Remembered bool      `json:"remembered"` // its id was taken in the inbox together with it
+	Replays    int       `json:"replays"`    // that failed
+	Outcome    string    `json:"outcome,omitempty"`
+	SettledAt  time.Time `json:"settled_at,omitzero"` // zero while it waits
+}
+
+// Edited is the record that an operator put in the place of the one that came.
+type Edited struct {
+	Headers []Header  `json:"headers"`
+	Payload []byte    `json:"payload"`
+	By      string    `json:"by"`
+	At      time.Time `json:"at"`
+}
+
+// Current is the record to replay: the edited one where there is one.
+func (l Letter) Current() (headers []Header, payload []byte) {
+	if l.Edited != nil {
+		return l.Edited.Headers, l.Edited.Payload
+	}
+	return l.Headers, l.Payload
+}
+
+// RecordedAt is the record's own timestamp; zero where it has none.
+func (l Letter) RecordedAt() time.Time {
+	if l.RecordMS != 0 {
+		return time.UnixMilli(l.RecordMS)
+	}
+	return l.RecordTime
+}
+
+// Parked says that the letter has not failed itself.
+func (l Letter) Parked() bool { return l.Class == ClassParked }
+
+// KeyStart is what the column key_start holds of a key, and what letters are ordered by: an index does not take any
+// length. The key of an event is all there.
+func KeyStart(key []byte) []byte { return key[:min(len(key), cloudevent.MaxKeyBytes)] }

@@ -1,0 +1,105 @@
+package deadletter
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/failure"
+	_ "example.com/twinbox/engine/failure/pgerrors" // what the database's errors mean
+)
+
+// Columns is what [Scan] reads, in its order.
+const Columns = `id, consumer, event_id, event_type, version, key, headers, payload, consumer_group, topic, partition,
+    record_offset, record_time, edited_headers, edited_payload, edited_by, edited_at, class, code, error, attempts,
+    first_failed_at, failed_at, state, holds, remembered, replays, outcome, settled_at, key_null, payload_null,
+    coalesce(record_ms, 0) as record_ms`
+
+// Scan reads a row of [Columns].
+func Scan(row pgx.CollectableRow) (l Letter, err error) {
+	var headers, editedHeaders, editedPayload []byte
+	var editedBy string
+	var recordTime, editedAt, settledAt *time.Time
+	var noKey, noPayload bool
+	err = row.Scan(&l.ID, &l.Consumer, &l.EventID, &l.EventType, &l.Version, &l.Key, &headers, &l.Payload, &l.Group,
+		&l.Topic, &l.Partition, &l.Offset, &recordTime, &editedHeaders, &editedPayload, &editedBy, &editedAt, &l.Class,
+		&l.Code, &l.Error, &l.Attempts, &l.FirstFailedAt, &l.FailedAt, &l.State, &l.Holds, &l.Remembered, &l.Replays,
+		&l.Outcome, &settledAt, &noKey, &noPayload, &l.RecordMS)
+	if err != nil {
+		return l, fmt.Errorf("read dead letter: %w", err)
+	}
+	if noKey {
+		l.Key = nil
+	}
+	if noPayload {
+		l.Payload = nil
+	}
+	l.RecordTime, l.SettledAt = orZero(recordTime), orZero(settledAt)
+	l.FirstFailedAt, l.FailedAt = l.FirstFailedAt.UTC(), l.FailedAt.UTC()
+	if l.Headers, err = decodeHeaders(headers); err != nil {
+		return l, err
+	}
+	if editedAt != nil {
+		l.Edited = &Edited{Payload: editedPayload, By: editedBy, At: editedAt.UTC()}
+		l.Edited.Headers, err = decodeHeaders(editedHeaders)
+	}
+	return l, err
+}
+
+func orZero(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// orNull keeps a time that a calendar has. A record's is 64 bits of milliseconds, which its producer chose: PostgreSQL
+// refuses what is too far, and JSON has four digits for a year.
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
+		return nil
+	}
+	return &t
+}
+
+// Text makes foreign bytes storable as text: PostgreSQL refuses NUL and invalid UTF-8, and a dead letter must not fail
+// on the very thing that made the record die.
+func Text(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// The second dead letter of one event would be the same record again, after a crash between commit and offset.
+const insertLetter = `
+insert into public.dead_letter (consumer, event_id, event_type, version, key, headers, payload, consumer_group, topic,
+    partition, record_offset, record_time, class, code, error, attempts, first_failed_at, holds, remembered, key_null,
+    payload_null, record_ms)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
+    nullif($22::bigint, 0))
+on conflict do nothing`
+
+// Insertion is the statement that files a new letter and does nothing where its event has one already, and its
+// arguments: whoever decides that a record is given up runs it in the transaction of that decision.
+func Insertion(l Letter) (sql string, args []any, err error) {
+	headers, err := encodeHeaders(l.Headers)
+	if err != nil {
+		return "", nil, err
+	}
+	recordTime, recordMS := orNull(l.RecordTime), l.RecordMS
+	if recordTime == nil && !l.RecordTime.IsZero() {
+		recordMS = l.RecordTime.UnixMilli()
+	}
+	return insertLetter, []any{
+		l.Consumer, l.EventID, Text(l.EventType), l.Version, notNil(l.Key), headers, notNil(l.Payload), l.Group, l.Topic,
+		l.Partition, l.Offset, recordTime, l.Class, l.Code, Text(failure.Brief(l.Error)), l.Attempts,
+		l.FirstFailedAt, l.Holds, l.Remembered, l.Key == nil, l.Payload == nil, recordMS,
+	}, nil
+}
+
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}

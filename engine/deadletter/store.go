@@ -1,0 +1,85 @@
+package deadletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/engine/audit"
+)
+
+// Store reads and changes the letters of all consumers of one database.
+type Store struct{ pool *pgxpool.Pool }
+
+// NewStore opens nothing: the tables must be there (migrations/inbox, migrations/audit).
+func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+
+const defaultList = 100
+
+// maxPageBytes bounds what one page of whole letters takes in memory, beyond the first of them.
+const maxPageBytes = 8 << 20
+
+// The sizes are known without reading what they are of.
+const selectPage = `
+select ` + Columns + ` from (
+    select *, row_number() over in_order as nth, sum(octet_length(payload) + coalesce(octet_length(edited_payload), 0)
+        + pg_column_size(headers) + pg_column_size(error)) over in_order as bytes
+    from (%[1]s) picked
+    window in_order as (order by %[2]s)
+) sized
+where nth = 1 or bytes <= %[3]d order by %[2]s`
+
+// Page is the query for the first letters, in the order given, that another query picks of all columns: the first one,
+// and those after it that fit into 8 MiB with it. [Scan] reads them. That fewer came than were picked says nothing.
+func Page(picked, order string) string { return fmt.Sprintf(selectPage, picked, order, maxPageBytes) }
+
+// List is a page of whole letters that the filter picks, by ID. It ends early where the records become large, but never
+// before the first: the next page begins with [Filter.After] at the last ID of this one, and an empty one is the end.
+// To look at many letters use [Store.Summaries], which reads no payload.
+func (s *Store) List(ctx context.Context, f Filter) ([]Letter, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	if f.Limit == 0 {
+		f.Limit = defaultList
+	}
+	condition, args := f.Where(1)
+	picked := fmt.Sprintf(`select * from public.dead_letter where %s order by id limit %d`, condition, f.Limit)
+	rows, err := s.pool.Query(ctx, Page(picked, "id"), args...)
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	letters, err := pgx.CollectRows(rows, Scan)
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	return letters, nil
+}
+
+// Get is one letter and what was done to it, oldest first. The error is an [*Error] with [CodeNotFound] where there is
+// none.
+func (s *Store) Get(ctx context.Context, id int64) (Letter, []audit.Action, error) {
+	l, err := get(ctx, s.pool, id, "")
+	if err != nil {
+		return l, nil, err
+	}
+	history, err := audit.Of(ctx, s.pool, Kind, strconv.FormatInt(id, 10))
+	return l, history, err
+}
+
+// get reads a letter, and locks it if the suffix says so.
+func get(ctx context.Context, q audit.Querier, id int64, lock string) (Letter, error) {
+	rows, err := q.Query(ctx, `select `+Columns+` from public.dead_letter where id = $1 `+lock, id)
+	if err != nil {
+		return Letter{}, fmt.Errorf("read dead letter: %w", err)
+	}
+	l, err := pgx.CollectExactlyOneRow(rows, Scan)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return l, &Error{CodeNotFound, fmt.Sprintf("no dead letter %d", id)}
+	}
+	return l, err
+}

@@ -1,0 +1,287 @@
+package deadletter_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/migrations"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+var by = deadletter.Change{By: "ana", Reason: "test"}
+
+func letter(n int) deadletter.Letter {
+	return deadletter.Letter{
+		Consumer: "test", EventID: fmt.Sprint("event-", n), EventType: "pinged", Version: int64(n),
+		Key: []byte{'k', byte('0' + n%3)}, Payload: []byte{0xff, 0, byte(n)},
+		Headers: []deadletter.Header{{Name: "x", Value: []byte{0xfe}}, {Name: "x", Value: []byte{}}},
+		Group:   "local.test", Topic: "topic-1", Partition: 1, Offset: int64(n), RecordTime: time.Unix(100, 0).UTC(),
+		Class: "unknown", Code: "handler_failed", Error: fmt.Sprint("Boom ", n), Attempts: 5,
+		FirstFailedAt: time.Unix(200, 0).UTC(), Holds: true, Remembered: true,
+	}
+}
+
+func open(t *testing.T, letters ...deadletter.Letter) (*deadletter.Store, *pgxpool.Pool) {
+	t.Helper()
+	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
+	for _, l := range letters {
+		sql, args, err := deadletter.Insertion(l)
+		require.NoError(t, err)
+		_, err = pool.Exec(t.Context(), sql, args...)
+		require.NoError(t, err)
+	}
+	return deadletter.NewStore(pool), pool
+}
+
+func numbered(n int) []deadletter.Letter {
+	letters := make([]deadletter.Letter, n)
+	for i := range letters {
+		letters[i] = letter(i)
+	}
+	return letters
+}
+
+func code(err error) string {
+	if refused, is := errors.AsType[*deadletter.Error](err); is {
+		return refused.Code
+	}
+	return fmt.Sprint(err)
+}
+
+// A handler's error quotes what it was given: a megabyte, and no text.
+func TestTheErrorIsBounded(t *testing.T) {
+	t.Parallel()
+	l := letter(1)
+	l.Error = strings.Repeat("Boom \xff\x00", 150_000)
+	_, pool := open(t, l)
+	var stored string
+	require.NoError(t, pool.QueryRow(t.Context(), `select error from dead_letter`).Scan(&stored))
+	require.True(t, strings.HasPrefix(stored, "Boom "))
+	require.Less(t, len(stored), 4*failure.MaxText)
+}
+
+// What was filed is read back byte for byte, page by page, by every filter.
+func TestListing(t *testing.T) {
+	t.Parallel()
+	letters := numbered(5)
+	letters[4].Code, letters[4].EventType = "empty_value", "other"
+	s, _ := open(t, letters...)
+	all, err := s.List(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	require.Len(t, all, 5)
+	for i, l := range all {
+		want := letters[i]
+		want.ID, want.State, want.FailedAt = l.ID, deadletter.Waiting, l.FailedAt
+		require.Equal(t, want, l)
+	}
+	for name, f := range map[string]deadletter.Filter{
+		"page":  {Limit: 1, After: all[2].ID},
+		"id":    {IDs: []int64{all[3].ID}},
+		"event": {EventID: "event-3"},
+		"error": {ErrorContains: "boom 3"},
+		"all":   {Consumer: "test", Key: "k0", Code: "handler_failed", State: deadletter.Waiting, After: all[0].ID},
+	} {
+		got, err := s.List(t.Context(), f)
+		require.NoError(t, err, name)
+		require.Equal(t, all[3:4], got, name)
+	}
+	for _, f := range []deadletter.Filter{
+		{Consumer: "x"}, {State: deadletter.Replayed}, {To: all[0].FailedAt}, {From: time.Now().Add(time.Hour)},
+	} {
+		none, err := s.List(t.Context(), f)
+		require.NoError(t, err)
+		require.Empty(t, none)
+	}
+	groups, err := s.Groups(t.Context(), deadletter.Filter{Consumer: "test"})
+	require.NoError(t, err)
+	require.Len(t, groups, 2)
+	require.Equal(t, []any{int64(4), int64(3), "Boom 3", all[3].ID},
+		[]any{groups[0].Count, groups[0].Keys, groups[0].Example, groups[0].ExampleID})
+	require.Equal(t, "other", groups[1].EventType)
+	_, err = s.List(t.Context(), deadletter.Filter{State: "lost"})
+	require.Equal(t, deadletter.CodeInvalidFilter, code(err))
+	_, _, err = s.Get(t.Context(), 99)
+	require.Equal(t, deadletter.CodeNotFound, code(err))
+}
+
+func TestDiscarding(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, numbered(5)...)
+	f := deadletter.Filter{Key: "k0"}
+	dry, err := s.Discard(t.Context(), f, deadletter.Change{By: "ana", DryRun: true})
+	require.NoError(t, err)
+	require.Equal(t, deadletter.Result{Matched: 2}, dry)
+	done, err := s.Discard(t.Context(), f, by)
+	require.NoError(t, err)
+	require.Equal(t, deadletter.Result{Matched: 2, Changed: 2}, done)
+	again, err := s.Discard(t.Context(), f, by)
+	require.NoError(t, err)
+	require.Equal(t, deadletter.Result{}, again)
+	discarded, err := s.List(t.Context(), deadletter.Filter{State: deadletter.Discarded})
+	require.NoError(t, err)
+	require.Len(t, discarded, 2)
+	_, history, err := s.Get(t.Context(), discarded[0].ID)
+	require.NoError(t, err)
+	require.Len(t, history, 1)
+	require.Equal(t, []string{"ana", "discard", "test", "waiting", "discarded"},
+		[]string{history[0].By, history[0].Verb, history[0].Reason, history[0].Before, history[0].After})
+	_, err = s.Edit(t.Context(), discarded[0].ID, deadletter.Edit{Payload: new([]byte)}, by)
+	require.Equal(t, deadletter.CodeNotWaiting, code(err))
+
+	_, err = s.Discard(t.Context(), deadletter.Filter{}, by)
+	require.Equal(t, deadletter.CodeMissingFilter, code(err))
+	_, err = s.Discard(t.Context(), f, deadletter.Change{})
+	require.Equal(t, deadletter.CodeMissingOperator, code(err))
+	one, err := s.Discard(t.Context(), deadletter.Filter{Consumer: "test", Limit: 1}, by)
+	require.NoError(t, err)
+	require.Equal(t, 1, one.Changed)
+}
+
+// What is exported comes back in another database as it was, once, whatever happens to single lines.
+func TestExportAndImport(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, numbered(3)...)
+	all, err := s.List(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	edited := []byte("mended")
+	_, err = s.Edit(t.Context(), all[0].ID, deadletter.Edit{Payload: &edited}, by)
+	require.NoError(t, err)
+	_, err = s.Discard(t.Context(), deadletter.Filter{IDs: []int64{all[1].ID}}, by)
+	require.NoError(t, err)
+	var file bytes.Buffer
+	n, err := s.Export(t.Context(), deadletter.Filter{Consumer: "test"}, &file)
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+
+	there, pool := open(t)
+	lines := "\nnonsense\n" + strings.Replace(file.String(), "}\n", "}\n{\"format\":\"other/9\"}\n", 1)
+	dry, err := there.Import(t.Context(), strings.NewReader(lines), deadletter.Change{By: "ben", DryRun: true})
+	require.NoError(t, err)
+	require.Zero(t, dry.Changed)
+	result, err := there.Import(t.Context(), strings.NewReader(lines), deadletter.Change{By: "ben"})
+	require.NoError(t, err)
+	require.Equal(t, dry.Errors, result.Errors)
+	require.Len(t, result.Errors, 2)
+	require.Equal(t, []any{2, "invalid_json", 4, "unknown_format"}, []any{
+		result.Errors[0].Line, result.Errors[0].Code, result.Errors[1].Line, result.Errors[1].Code,
+	})
+	require.Equal(t, []int{3, 3}, []int{result.Matched, result.Changed})
+	again, err := there.Import(t.Context(), &file, deadletter.Change{By: "ben"})
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 0}, []int{again.Matched, again.Changed})
+
+	want, err := s.List(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	got, err := there.List(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	require.Len(t, got, 3)
+	for i := range got {
+		want[i].ID, want[i].Remembered = got[i].ID, false // only the inbox it was written with can answer for it
+	}
+	require.Equal(t, want, got)
+	var audited int
+	err = pool.QueryRow(t.Context(), `select count(*) from operator_action where verb = 'import'`).Scan(&audited)
+	require.NoError(t, err)
+	require.Equal(t, 3, audited)
+}
+
+func TestLinesThatCannotBeImported(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	for want, line := range map[string]string{
+		deadletter.LineIncomplete:   `{"format":"twinbox.dead_letter/1","state":"waiting"}`,
+		deadletter.LineInvalidState: valid("state", `"lost"`),
+		deadletter.LineRefused:      valid("event_id", `"`+strings.Repeat("x", 300)+`"`),
+		deadletter.LineInvalid:      valid("payload", `"not base64!"`),
+		deadletter.LineTooLong:      strings.Repeat("x", 9<<20),
+	} {
+		result, err := s.Import(t.Context(), strings.NewReader(line), by)
+		require.NoError(t, err)
+		require.Len(t, result.Errors, 1, want)
+		require.Equal(t, want, result.Errors[0].Code, result.Errors[0].Detail)
+		require.Equal(t, 1, result.Errors[0].Line)
+	}
+	nameless, err := s.Import(t.Context(), strings.NewReader(valid("headers", `[{"value":""}]`)), by)
+	require.NoError(t, err)
+	require.Equal(t, deadletter.LineInvalid, nameless.Errors[0].Code)
+	ok, err := s.Import(t.Context(), strings.NewReader(valid("code", `"c"`)), by)
+	require.NoError(t, err)
+	require.Equal(t, deadletter.Result{Matched: 1, Changed: 1}, ok)
+}
+
+// A key that no event can have is held by nothing.
+func TestAnImportedLetterHoldsTheKeyOfAnEventAlone(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	var lines []string
+	for i, key := range []string{"a", "", "\xff", strings.Repeat("x", 1025)} {
+		l := strings.TrimSuffix(valid("event_id", fmt.Sprintf(`"e%d"`, i)), "}")
+		lines = append(lines, fmt.Sprintf(`%s,"holds":true,"key":%q}`, l, base64.StdEncoding.EncodeToString([]byte(key))))
+	}
+	result, err := s.Import(t.Context(), strings.NewReader(strings.Join(lines, "\n")), by)
+	require.NoError(t, err)
+	require.Equal(t, len(lines), result.Changed, result.Errors)
+	letters, err := s.List(t.Context(), deadletter.Filter{})
+	require.NoError(t, err)
+	for i, l := range letters {
+		require.Equal(t, i == 0, l.Holds, "%q", l.Key)
+	}
+}
+
+// valid is a line that could be imported, but for one field.
+func valid(field, value string) string {
+	fields := map[string]string{
+		"consumer": `"test"`, "event_id": `"e"`, "topic": `"t"`, "class": `"unknown"`, "code": `"c"`, "state": `"waiting"`,
+		"first_failed_at": `"2026-01-01T00:00:00Z"`, "failed_at": `"2026-01-01T00:00:00Z"`,
+		"format": `"twinbox.dead_letter/1"`,
+	}
+	fields[field] = value
+	parts := []string{}
+	for name, v := range fields {
+		parts = append(parts, fmt.Sprintf("%q:%s", name, v))
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// fileMany files letters of a consumer, e-1 and so on.
+func fileMany(t *testing.T, pool *pgxpool.Pool, consumer string, n int) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `insert into dead_letter (consumer, event_id, event_type, key, headers, payload,
+		topic, partition, record_offset, class, code, error, attempts, first_failed_at, holds)
+		select $1, 'e-' || n, 't', convert_to('k-' || n, 'UTF8'), '[]', '', 't', 0, n, 'unknown', 'c', 'x', 1, now(), true
+		from generate_series(1, $2) n`, consumer, n)
+	require.NoError(t, err)
+}
+
+// Tens of thousands of letters are listed page by page, each page at the same cost: by the index, not by an offset.
+func TestManyLetters(t *testing.T) {
+	t.Parallel()
+	s, pool := open(t)
+	fileMany(t, pool, "test", 20_000)
+	page, err := s.List(t.Context(), deadletter.Filter{After: 19_000, Limit: 500})
+	require.NoError(t, err)
+	require.Equal(t, []int64{19_001, 19_500}, []int64{page[0].ID, page[499].ID})
+	var progress []int
+	change := deadletter.Change{By: "ana", OnProgress: func(changed int) { progress = append(progress, changed) }}
+	result, err := s.Discard(t.Context(), deadletter.Filter{Consumer: "test", Limit: 1200}, change)
+	require.NoError(t, err)
+	require.Equal(t, []int{500, 1000, 1200}, progress, "a chunk is a transaction, and is counted once it is through")
+	require.Equal(t, deadletter.Result{Matched: 1200, Changed: 1200}, result)
+	for id, want := range map[int64]int{1200: 1, 1201: 0} {
+		_, history, err := s.Get(t.Context(), id)
+		require.NoError(t, err)
+		require.Len(t, history, want, "what was done to %d is found by its id", id)
+	}
+}

@@ -1,0 +1,244 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/engine/fault"
+)
+
+// item is one delivery on its way through a transaction.
+type item struct {
+	ctx         context.Context // of the delivery; the handler gets one derived from it
+	msg         *message.Message
+	partition   *partition // nil when no broker delivered it
+	event       cloudevent.Event
+	origin      cloudevent.Origin
+	entry       entry
+	decoded     bool  // it is an event
+	invalid     error // why it needs no transaction to be given up
+	outcome     Outcome
+	handle      func(context.Context, pgx.Tx) error // of Process
+	next        message.HandlerFunc                 // of a message
+	filedBefore bool                                // as a dead letter
+	waited      bool                                // for its predecessor, for as long as it may
+	ignored     bool                                // of a type that has no handler: its version may count all the same
+	jumps       bool                                // its version is too far above its key's
+	unblocks    bool                                // what is parked in its key may have waited for it
+	acceptGap   bool                                // an operator goes on without its predecessors
+	force       bool                                // also over a jump
+	lockFirst   bool                                // its watermark is moved before its handler runs
+}
+
+// engine runs transactions. It knows neither partitions nor retries.
+type engine struct {
+	cfg     Config
+	log     *slog.Logger
+	ids     idTable
+	order   keyOrder
+	letters deadLetters
+}
+
+func newEngine(cfg Config, log *slog.Logger) *engine {
+	return &engine{
+		cfg: cfg, log: log,
+		ids: idTable{cfg.Consumer, cfg.Versioned},
+		order: keyOrder{
+			consumer: cfg.Consumer, versioned: cfg.Versioned, onDead: cfg.OnDead, onGap: cfg.OnGap, maxJump: cfg.MaxJump,
+			handlers: cfg.Handlers,
+		},
+		letters: deadLetters{cfg.Consumer, cfg.OnDead},
+	}
+}
+
+// apply is one transaction in which the items' ids are recorded, then the handlers of the new ones run in order, then
+// everything is committed; or none, where a look shows that nothing is new. It is the same for one item and for many.
+// With an error nothing is committed; an [*itemError] says whose fault it is, where that is known.
+func (e *engine) apply(parent context.Context, items []*item) error {
+	if len(items) == 0 {
+		return nil
+	}
+	for _, it := range items {
+		it.outcome = Failed
+	}
+	err := e.withTimeout(parent, func(ctx context.Context) error {
+		if skip, err := e.skipKnown(ctx, items); err != nil || skip {
+			return err
+		}
+		return e.transact(ctx, func(w *work) error { return e.handleItems(ctx, w, items) })
+	})
+	if err != nil {
+		for _, it := range items {
+			it.outcome = Failed
+		}
+		return err
+	}
+	items[0].partition.noteRepeats(items)
+	e.crash("committed")
+	return nil
+}
+
+// withTimeout bounds an attempt, and says of one that came too late that it did.
+func (e *engine) withTimeout(parent context.Context, do func(context.Context) error) error {
+	deadline := time.Now().Add(e.cfg.HandlerTimeout)
+	ctx, cancel := context.WithDeadline(parent, deadline)
+	defer cancel()
+	err := do(ctx)
+	if err != nil && parent.Err() == nil && !time.Now().Before(deadline) {
+		err = late(err, e.cfg.HandlerTimeout)
+	}
+	return err
+}
+
+// handleItems is what happens inside the transaction.
+func (e *engine) handleItems(ctx context.Context, w *work, items []*item) error {
+	e.crash("beginning")
+	err := e.record(ctx, w, items)
+	if err == nil && items[0].lockFirst {
+		err = w.ready(ctx)
+	}
+	if err != nil {
+		return w.waitedInVain(err)
+	}
+	e.crash("recorded")
+	for i, it := range items {
+		if it.outcome != Applied {
+			continue
+		}
+		e.crash("handling")
+		if err := e.callHandler(ctx, w, i, it); err != nil {
+			return err
+		}
+		e.crash("handled")
+	}
+	if p := items[0].partition; p != nil {
+		if err := p.forgetAttempts(ctx, w, p.upTo); err != nil {
+			return err
+		}
+	}
+	e.crash("committing")
+	return nil
+}
+
+// record records the ids and keeps the order of the keys. The outcome of an item whose handler is to run is Applied.
+func (e *engine) record(ctx context.Context, tx pgx.Tx, items []*item) error {
+	s, err := e.ids.record(ctx, tx, items)
+	if err != nil {
+		return err
+	}
+	d, err := e.order.decide(ctx, tx, items, s)
+	if err != nil {
+		return err
+	}
+	if err := e.letters.park(ctx, tx, d.parked); err != nil {
+		return err
+	}
+	if err := e.ids.markOutcomes(ctx, tx, d.skipped); err != nil {
+		return err
+	}
+	return e.order.advance(ctx, tx, &d.moved)
+}
+
+// callHandler runs the handler of the item with that index. A panic is an error like any other: the transaction is
+// rolled back.
+func (e *engine) callHandler(ctx context.Context, w *work, i int, it *item) (err error) {
+	w.item = i
+	defer func() {
+		if p := recover(); p != nil {
+			err = &codedError{CodeHandlerPanic, fmt.Errorf("handler panicked: %v", p)}
+		}
+		w.item = noItem
+		switch {
+		case w.err != nil:
+			err = w.err // what was queued before is the cause of whatever the handler says
+		case err != nil:
+			err = &itemError{i, err}
+		}
+	}()
+	if it.next == nil {
+		return it.handle(ctx, w)
+	}
+	return it.handleMessage(ctx, w)
+}
+
+// crash is the crash point inbox.<consumer>.<point>.
+func (e *engine) crash(point string) {
+	if fault.Enabled {
+		fault.Here("inbox." + e.cfg.Consumer + "." + point)
+	}
+}
+
+// lookAfter is how many deliveries in a row must have brought nothing new before the next one is looked up first.
+const lookAfter = 3
+
+// skipKnown looks, in one round trip and without a transaction, whether all the items were processed before.
+// Redeliveries come in long runs: after a crash everything since the last committed offset. In such a run a look is all
+// they need, since a row that is there stays; outside of one nothing is looked up. What is not found is not decided
+// here: its insert will.
+func (e *engine) skipKnown(ctx context.Context, items []*item) (all bool, err error) {
+	p := items[0].partition
+	if p == nil || p.repeats < lookAfter || p.Suspicious() { // then they were looked up, and counts go with a transaction
+		return false, nil
+	}
+	for _, it := range items {
+		if it.ignored { // whether its version is counted is in another table
+			return false, nil
+		}
+	}
+	return e.ids.allProcessed(ctx, e.cfg.Pool, items)
+}
+
+// insist repeats a statement of the inbox's own until it works or the delivery is over.
+func (e *engine) insist(ctx context.Context, what string, do func(context.Context) error) error {
+	pauses := e.cfg.Backoff()
+	for {
+		limited, cancel := context.WithTimeout(ctx, e.cfg.HandlerTimeout)
+		err := do(limited)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", what, errors.Join(context.Cause(ctx), err))
+		}
+		wait := pauses.NextBackOff()
+		e.log.WarnContext(ctx, "inbox statement failed", "what", what, "retry_in", wait, "error", err)
+		if err := e.cfg.Host.Pause(ctx, err, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// transact runs do in a transaction and commits it, or rolls it back when do or a queued write fails.
+func (e *engine) transact(ctx context.Context, do func(*work) error) error {
+	conn, err := e.cfg.Pool.Acquire(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		// Others have all connections, or the server does not answer a new one. That is no event's fault.
+		err = failure.AsTransient(err)
+	}
+	if err != nil {
+		return fmt.Errorf("acquire connection: %w", err)
+	}
+	// A connection that is still in a transaction is closed when it is released, also when do panics.
+	defer conn.Release()
+	w := &work{conn: conn.Conn(), item: noItem}
+	err = do(w)
+	if w.err != nil {
+		err = w.err // it came first: whatever do says follows from it
+	}
+	if err == nil {
+		err = w.commit(ctx)
+	}
+	if err != nil && w.Tx != nil && !w.conn.IsClosed() {
+		w.rollback(ctx)
+	}
+	return err
+}

@@ -1,0 +1,151 @@
+package inbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/inbox/poison"
+)
+
+// Config says whose inbox it is and how patient it is. Consumer and Pool are required.
+type Config struct {
+	// Consumer names who has seen an event, such as "notification.mails": the first half of the inbox key. Two
+	// consumers of one database each see every event once. Renaming a consumer makes it forget.
+	Consumer string
+	// Group is the consumer group of records whose subscriber does not tell it, as watermill-kafka's does not. Their dead
+	// letters are filed and copied under it. Default: none, and then those have no copy.
+	Group string
+	// Pool is the database of the handlers' writes. Its sessions must be READ COMMITTED, PostgreSQL's default.
+	Pool *pgxpool.Pool
+	// Handlers say which events the consumer handles: a [*Mux]. Default: every event is accepted.
+	Handlers Handlers
+	// Validate checks an accepted event against its contract before a transaction is opened. Its errors are
+	// permanent. Default: no check.
+	Validate func(cloudevent.Event) error
+	// Versioned keeps the order of a key's versions, which count from 1: an event whose version the key has reached is
+	// skipped (outcome stale), one whose predecessor is missing is OnGap's matter. Events of types without a
+	// handler count too. It costs one more statement per event; handlers whose events build on each other want it. A
+	// consumer that becomes versioned later, or starts in the middle of its topic, finds a gap in every key: see
+	// AcceptGap of package replay's Options.
+	Versioned bool
+	// OnGap is what a versioned consumer does with an event whose predecessor it has not applied, unless its handler
+	// was registered with a policy of its own. Default: GapPark, which is right for any event.
+	OnGap GapPolicy
+	// GapWait is for how long GapWait waits before it parks; the partition waits too. After a wait in vain the partition's
+	// gaps park at once for nine times as long. Default, and 0: 5 s.
+	GapWait time.Duration
+	// MaxJump is how far above the key's last version an event may be to be applied in spite of a gap. An event beyond
+	// it parks whatever OnGap says: after it, all versions below would be skipped. Default: 1000.
+	MaxJump int64
+	// Batch is how many events of a partition may share a transaction; see [Inbox.BatchMiddleware]. Default: 200.
+	Batch int
+	// OnConflict is what an id that comes back with another payload means. Default: ConflictError.
+	OnConflict ConflictMode
+	// OnDead is what a dead letter means for the later events of its key. Default: DeadHold.
+	OnDead DeadPolicy
+	// MaxAttempts bounds the attempts that fail for an unknown reason. Default: 5.
+	MaxAttempts int
+	// HandlerTimeout bounds one attempt, transaction included, of one event or of a batch. It must be shorter than the
+	// consumer group's rebalance timeout. Default: 10 s.
+	HandlerTimeout time.Duration
+	// RetryMin and RetryMax bound the pause between attempts: it starts at RetryMin, doubles, and carries jitter.
+	// Default: 1 s and 30 s.
+	RetryMin, RetryMax time.Duration
+	// Host is the program around the inbox. Default: [Standalone].
+	Host Host
+	// Log receives one line per outcome other than applied and per failed attempt; never a payload.
+	// Default: slog.Default().
+	Log *slog.Logger
+	// Registerer receives the metrics. Default: none.
+	Registerer prometheus.Registerer
+}
+
+func (c Config) withDefaults() Config {
+	c.Handlers = cmp.Or[Handlers](c.Handlers, anyHandler{})
+	c.Host = cmp.Or[Host](c.Host, Standalone{})
+	if c.Validate == nil {
+		c.Validate = func(cloudevent.Event) error { return nil }
+	}
+	c.OnConflict = cmp.Or(c.OnConflict, ConflictError)
+	c.OnDead = cmp.Or(c.OnDead, DeadHold)
+	c.OnGap = cmp.Or(c.OnGap, GapPark)
+	c.MaxJump = cmp.Or(c.MaxJump, 1000)
+	c.GapWait = cmp.Or(c.GapWait, 5*time.Second)
+	c.Batch = cmp.Or(c.Batch, 200)
+	c.MaxAttempts = cmp.Or(c.MaxAttempts, 5)
+	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 10*time.Second)
+	c.RetryMin = cmp.Or(c.RetryMin, time.Second)
+	c.RetryMax = cmp.Or(c.RetryMax, 30*time.Second)
+	c.Log = cmp.Or(c.Log, slog.Default())
+	return c
+}
+
+// validate reports every mistake at once.
+func (c Config) validate() error {
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("inbox: "+format, args...)) }
+	if c.Consumer == "" {
+		wrong("consumer is missing")
+	}
+	if c.Pool == nil {
+		wrong("pool is missing")
+	}
+	if c.OnConflict != ConflictError && c.OnConflict != ConflictWarn {
+		wrong("conflict mode %q is neither error nor warn", c.OnConflict)
+	}
+	if c.OnDead != DeadHold && c.OnDead != DeadPass {
+		wrong("dead letter policy %q is neither hold nor pass", c.OnDead)
+	}
+	if !c.OnGap.valid() {
+		wrong("gap policy %q is none of allow, wait, park", c.OnGap)
+	}
+	if c.Batch < 1 || c.GapWait < 0 {
+		wrong("batch %d, gap wait %s: want at least 1 and not negative", c.Batch, c.GapWait)
+	}
+	if c.MaxJump < 1 || c.MaxAttempts < 1 {
+		wrong("max jump is %d, max attempts %d, want at least 1", c.MaxJump, c.MaxAttempts)
+	}
+	if c.HandlerTimeout < 0 || c.RetryMin < 0 || c.RetryMax < c.RetryMin {
+		wrong("handler timeout %s, retry %s to %s: want positive and in order", c.HandlerTimeout, c.RetryMin, c.RetryMax)
+	}
+	return errors.Join(errs...)
+}
+
+// Inbox is one consumer's memory. It is safe for concurrent use.
+type Inbox struct {
+	*partitions
+	positions
+	cfg       Config
+	engine    *engine
+	deliverer *deliverer
+}
+
+// New checks the configuration and opens nothing: the tables must be there (migrations/inbox), the database need not
+// be up yet.
+func New(cfg Config) (*Inbox, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	log := cfg.Log.With("consumer", cfg.Consumer)
+	engine := newEngine(cfg, log)
+	partitions := &partitions{all: make(map[topicPartition]*partition), guard: poison.New(poison.Config{
+		Consumer: cfg.Consumer, Pool: cfg.Pool, Batch: cfg.Batch, MaxAttempts: cfg.MaxAttempts,
+		Insist: engine.insist, Log: log,
+	})}
+	d := &deliverer{
+		cfg: cfg, log: log, metrics: newMetrics(cfg.Registerer, cfg.Consumer), engine: engine, reader: reader{cfg},
+		partitions: partitions,
+	}
+	d.limit.Store(int64(cfg.Batch))
+	return &Inbox{
+		partitions: partitions, positions: positions{cfg.Consumer, cfg.Pool}, cfg: cfg, engine: engine, deliverer: d,
+	}, nil
+}

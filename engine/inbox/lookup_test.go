@@ -1,0 +1,39 @@
+package inbox_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/migrations"
+)
+
+const remember = `
+insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
+values ($1, $2, '1970-01-01', 't.v1', '\x01', $3)`
+
+func TestLookup(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
+	for consumer, metadata := range map[string]string{
+		"a":      `{"outcome":"applied","topic":"users","partition":3,"offset":17}`,
+		"before": `{"topic":"users"}`, "b": `{"outcome":"dead"}`, "other": `{}`,
+	} {
+		_, err := pool.Exec(t.Context(), remember, consumer, "e", metadata)
+		require.NoError(t, err)
+	}
+	found, err := inbox.Lookup(t.Context(), pool, []string{"a", "b", "before", "c"}, "e")
+	require.NoError(t, err)
+	require.Len(t, found, 3, "of the consumers asked for alone")
+	require.Equal(t, inbox.Remembered{
+		Consumer: "a", EventID: "e", EventType: "t.v1", Outcome: inbox.Applied, ProcessedAt: found[0].ProcessedAt,
+		PayloadHash: []byte{1}, Topic: "users", Partition: 3, Offset: 17,
+	}, found[0])
+	require.Equal(t, inbox.Dead, found[1].Outcome)
+	require.Equal(t, inbox.OutcomeUnknown, found[2].Outcome, "of a row from before outcomes were stored")
+	found, err = inbox.Lookup(t.Context(), pool, []string{"a"}, "unknown")
+	require.NoError(t, err)
+	require.Empty(t, found)
+}

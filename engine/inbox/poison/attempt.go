@@ -1,0 +1,207 @@
+package poison
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/semaphore"
+
+	"example.com/twinbox/engine/failure"
+)
+
+// Attempt is one try at neighbours of a partition, up to where it returns or ends the process. The zero value is one at
+// records that no broker delivered.
+type Attempt struct {
+	// N is how many of the records it is for, from the first on.
+	N int
+	// Known says that all of them came to their end before: there is nothing to do.
+	Known bool
+	// Died says that the record is not to be handled any more.
+	Died *DiedError
+
+	assignment *Assignment
+	suspect    *suspect // what the records are suspected of; nil: of nothing
+	counted    bool     // it has a row in inbox_attempt
+	weight     int64    // of what it holds of underWay
+	lock       pgx.Tx   // keeps other processes from attempts at suspects of the partition
+}
+
+// DiedError is why a record is given up that was not let finish.
+type DiedError struct {
+	Deaths int
+	Since  time.Time // when the last attempt began
+}
+
+func (*DiedError) Error() string { return "the process ended each time it handled the record" }
+
+// underWay counts the attempts in this process, of all its consumers. A range that ended a process is attempted while
+// there is nothing else: of two attempts, the next death would not show which one it was. All others run side by side.
+var underWay = semaphore.NewWeighted(everything)
+
+const (
+	everything = 1 << 30
+	// aloneLimit is how long an attempt waits for the others of the process to end, while no new one begins.
+	aloneLimit = time.Second
+	// endLimit bounds what an attempt does with the database when it is over.
+	endLimit = 5 * time.Second
+)
+
+var (
+	errNotAlone = errors.New("other events are under way in the process")
+	errHeld     = errors.New("another process attempts suspects of the partition")
+	errChanged  = errors.New("another process has changed the suspects of the partition")
+)
+
+// Enter begins something else than an attempt in a partition, such as a replay, beside the others of the process, but
+// not beside one at a suspect: if it ended the process, the suspect would be blamed. What may have ended a process
+// itself runs alone.
+func Enter(ctx context.Context, alone bool) (leave func(), err error) {
+	weight := int64(1)
+	if alone {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, aloneLimit)
+		defer cancel()
+		weight = everything
+	}
+	if err := underWay.Acquire(ctx, weight); err != nil {
+		return nil, failure.AsTransient(errNotAlone)
+	}
+	return func() { underWay.Release(weight) }, nil
+}
+
+// TryBegin begins an attempt at n records where nothing is suspected and nothing has to be waited for.
+func (a *Assignment) TryBegin(n int) (t Attempt, begun bool) {
+	if a.Suspicious() || !underWay.TryAcquire(1) {
+		return Attempt{}, false
+	}
+	return Attempt{N: n, assignment: a, weight: 1}, true
+}
+
+// Begin finds out how many of the records the attempt is for, and waits until it may run. known says whether the first
+// n of them were processed before. It holds nothing while it waits for its database: what is behind it in the process
+// may have another one.
+func (a *Assignment) Begin(
+	ctx context.Context, records []Record, known func(ctx context.Context, n int) (bool, error),
+) (Attempt, error) {
+	var t Attempt
+	err := a.guard.cfg.Insist(ctx, "begin attempt", func(ctx context.Context) error {
+		t = Attempt{assignment: a}
+		err := t.enter(ctx, records, known)
+		if err != nil {
+			t.release()
+		}
+		return err
+	})
+	return t, err
+}
+
+// enter counts the attempt before anything is done with a suspect, and commits the count: the process may not live to
+// do it later. What came to its end before is no suspect, and any number of it may come again before the first record
+// that was under way. What there are no handlers for is none either.
+func (t *Attempt) enter(
+	ctx context.Context, records []Record, known func(ctx context.Context, n int) (bool, error),
+) error {
+	t.choose(records)
+	ignored := func(r Record) bool { return r.Ignored }
+	if t.suspect != nil && !slices.ContainsFunc(records[:t.N], func(r Record) bool { return !r.Ignored }) {
+		t.suspect = nil
+	}
+	if t.suspect == nil {
+		return t.acquire(ctx, 1)
+	}
+	if !t.assignment.fresh && !slices.ContainsFunc(records[:t.N], ignored) {
+		all, err := known(ctx, t.N)
+		if t.Known = all; err != nil || all {
+			return err
+		}
+	}
+	if t.suspect.alone {
+		return t.isolate(ctx, records)
+	}
+	if err := t.acquire(ctx, 1); err != nil {
+		return err
+	}
+	return t.count(ctx)
+}
+
+func (t *Attempt) choose(records []Record) { t.N, t.suspect = t.assignment.suspected(records) }
+
+func (t *Attempt) acquire(ctx context.Context, weight int64) error {
+	if err := underWay.Acquire(ctx, weight); err != nil {
+		return errNotAlone
+	}
+	t.weight = weight
+	return nil
+}
+
+const lockSuspects = `
+select pg_try_advisory_xact_lock(hashtextextended(concat_ws('/', $1::text, $2::text, $3::int), 0))`
+
+// isolate begins an attempt that nothing else runs beside. A count must mean a death, since enough of them give up the
+// record. In this process nothing is under way that could die instead. Owners in other processes that overlap with this
+// one would each count the same record while all of them live; so there is a lock, which lives as long as the process
+// that handles the record: who gets it knows that the one who counted before has ended. What the range has come to is
+// read anew then.
+func (t *Attempt) isolate(ctx context.Context, records []Record) error {
+	a := t.assignment
+	patient, cancel := context.WithTimeout(ctx, aloneLimit)
+	defer cancel()
+	if err := t.acquire(patient, everything); err != nil {
+		return err
+	}
+	tx, err := a.guard.cfg.Pool.Begin(ctx)
+	if err != nil {
+		return fmt.Errorf("hold partition: %w", err)
+	}
+	t.lock = tx
+	locked := false
+	if err := tx.QueryRow(ctx, lockSuspects, a.key()...).Scan(&locked); err != nil {
+		return fmt.Errorf("hold partition: %w", err)
+	}
+	if !locked {
+		return errHeld
+	}
+	if a.suspects, err = a.readSuspects(ctx, tx); err != nil {
+		return err
+	}
+	if t.choose(records); t.suspect == nil || !t.suspect.alone {
+		return errChanged
+	}
+	switch {
+	case t.suspect.spent:
+		t.Died = &DiedError{t.suspect.deaths, t.suspect.since}
+		return nil
+	case t.suspect.deaths == 0:
+		return t.count(ctx)
+	}
+	return t.split(ctx, records)
+}
+
+// End lets the next attempt begin. One that was broken off was no death, so it is taken back; where that fails the
+// range is left with one attempt less. The transaction of one that was applied has removed it.
+func (t *Attempt) End(applied bool) {
+	if t.counted && !applied {
+		ctx, cancel := context.WithTimeout(context.Background(), endLimit)
+		defer cancel()
+		t.uncount(ctx)
+	}
+	t.release()
+}
+
+// release gives back what the attempt holds. It may be called again.
+func (t *Attempt) release() {
+	if t.lock != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), endLimit)
+		defer cancel()
+		_ = t.lock.Rollback(ctx) // where it fails the connection is closed, and the lock with it
+		t.lock = nil
+	}
+	if t.weight > 0 {
+		underWay.Release(t.weight)
+		t.weight = 0
+	}
+}

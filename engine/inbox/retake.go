@@ -1,0 +1,215 @@
+package inbox
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/engine/inbox/poison"
+)
+
+// Record is a dead letter's record, read again. It is good for one transaction.
+type Record struct {
+	it     *item
+	letter Filed
+}
+
+// Filed is what a dead letter says of its record beside the message.
+type Filed struct {
+	Payload    []byte // as it came; what is handled may have been edited
+	Remembered bool   // the inbox row of its id was written with the letter
+	AcceptGap  bool   // an operator goes on without its predecessors
+	Force      bool   // also over a jump, and where nothing is known of the id any more
+}
+
+// Event is the event that the record holds.
+func (r *Record) Event() cloudevent.Event { return r.it.event }
+
+// Refusal is why a record is not handled as it is, with a stable code.
+type Refusal struct {
+	Code string
+	Err  error
+}
+
+func (e *Refusal) Error() string { return e.Err.Error() }
+
+// Read makes a record of a dead letter's message, whose context has its origin. A [*Refusal] says that it is no event,
+// breaks its contract, or has no handler here.
+func (in *Inbox) Read(msg *message.Message, next message.HandlerFunc, letter Filed) (*Record, error) {
+	it := &item{waited: true, acceptGap: letter.AcceptGap, force: letter.Force} // no replay waits for what is missing
+	if in.deliverer.reader.read(it, msg, next); it.invalid == nil {
+		in.deliverer.reader.check([]*item{it})
+	}
+	r := &Record{it, letter}
+	switch {
+	case it.invalid != nil:
+		return r, &Refusal{codeOf(it.invalid), it.invalid}
+	case it.ignored:
+		return r, &Refusal{CodeNoHandler, errors.New("the consumer handles no events of type " + it.event.Type)}
+	}
+	return r, nil
+}
+
+// Retake is one attempt at a record that was filed, in one transaction.
+type Retake struct {
+	// Alone says that the record may have ended a process: nothing else runs in this one meanwhile.
+	Alone bool
+	// Lock locks the dead letter and reads its record.
+	Lock func(ctx context.Context, tx pgx.Tx) (*Record, error)
+	// Settle settles the dead letter with the outcome: Applied, Duplicate or Stale.
+	Settle func(ctx context.Context, tx pgx.Tx, outcome Outcome) error
+}
+
+// HandlerError says that an attempt failed because of the event or its handler, and not of the surroundings.
+type HandlerError struct {
+	Code string // under which the dead letter is filed
+	Err  error
+}
+
+func (e *HandlerError) Error() string { return e.Err.Error() }
+func (e *HandlerError) Unwrap() error { return e.Err }
+
+// Retake handles a record again: it is locked, its id and its place in its key's order are taken, the handler runs and
+// the letter is settled, all in one transaction. With an error nothing is committed, unless the answer to the commit
+// was lost. A [*Refusal] says that it must not run now, a [*HandlerError] that it failed.
+func (in *Inbox) Retake(parent context.Context, r Retake) (outcome Outcome, err error) {
+	leave, err := poison.Enter(parent, r.Alone)
+	if err != nil {
+		return Failed, err
+	}
+	defer leave()
+	err = in.engine.withTimeout(parent, func(ctx context.Context) error {
+		return in.engine.transact(ctx, func(w *work) (err error) {
+			outcome, err = in.engine.retake(ctx, w, r)
+			return err
+		})
+	})
+	if err != nil {
+		return Failed, blame(err)
+	}
+	return outcome, nil
+}
+
+// blame makes an error that is the event's or its handler's own a [*HandlerError].
+func blame(err error) error {
+	whose, known := errors.AsType[*itemError](err)
+	_, tooLate := errors.AsType[*lateError](err)
+	class := failure.Classify(err)
+	if class != failure.Transient && (tooLate || known && whose.item != noItem || class == failure.Permanent) {
+		return &HandlerError{codeOf(err), err}
+	}
+	return err
+}
+
+// retake is what happens inside the transaction.
+func (e *engine) retake(ctx context.Context, w *work, r Retake) (Outcome, error) {
+	record, err := r.Lock(ctx, w)
+	if err == nil {
+		record.it.outcome, err = e.retakePlace(ctx, w, record)
+	}
+	if err == nil {
+		err = w.ready(ctx)
+	}
+	if err != nil {
+		return Failed, w.waitedInVain(err)
+	}
+	if record.it.outcome == Applied {
+		if err := e.callHandler(ctx, w, 0, record.it); err != nil {
+			return Failed, err
+		}
+	}
+	e.crash("replay_handled")
+	return record.it.outcome, r.Settle(ctx, w, record.it.outcome)
+}
+
+// retakePlace takes the event's id and its place in the order of its key, as for a delivery. It returns Applied when
+// the handler is to run, Duplicate and Stale when there is nothing left to do, and a refusal where neither can be
+// known.
+func (e *engine) retakePlace(ctx context.Context, w *work, r *Record) (Outcome, error) {
+	it := r.it
+	outcome, err := e.retakeID(ctx, w, r)
+	if err != nil || outcome != Applied || !e.cfg.Versioned || it.event.Version == 0 {
+		return outcome, err
+	}
+	s, moved := &state{watermarks: make(map[string]int64)}, moves{}
+	rows, err := w.Query(ctx, selectWatermarks, e.cfg.Consumer, []string{it.event.Key})
+	if err == nil {
+		err = collect(s.watermarks)(rows)
+	}
+	if err != nil {
+		return Failed, fmt.Errorf("read watermark: %w", err)
+	}
+	if it.outcome, err = e.order.place(ctx, w, it, s, &moved); err != nil {
+		return Failed, err
+	}
+	switch it.outcome {
+	case Stale:
+		return Stale, e.ids.markOutcomes(ctx, w, []*item{it})
+	case Gap:
+		reason := it.parkedFor()
+		return Failed, &Refusal{reason.code, reason.err}
+	default:
+		return Applied, e.order.advance(ctx, w, &moved)
+	}
+}
+
+// retakeEntry takes an id that was given up or parked with this very record, and not with another one that has the id
+// too and waits itself. The hash stays that of the record that came: its redelivery is a duplicate, whatever was put in
+// its place.
+const retakeEntry = `
+update public.inbox set metadata = metadata || '{"outcome": "applied"}'
+where consumer = $1 and event_id = $2 and event_time = $3 and payload_hash = $4
+    and metadata ->> 'outcome' in ('dead', 'parked', 'gap')`
+
+func (e *engine) retakeID(ctx context.Context, w *work, r *Record) (Outcome, error) {
+	it, came := r.it, sha256.Sum256(r.letter.Payload)
+	tag, err := w.Exec(ctx, retakeEntry, e.cfg.Consumer, it.entry.id, it.entry.place, came[:])
+	if err != nil {
+		return Failed, fmt.Errorf("claim inbox row: %w", err)
+	}
+	if tag.RowsAffected() == 1 {
+		return Applied, nil
+	}
+	it.entry.origin.outcome = "" // it is about to be applied, like a delivery
+	s, err := e.ids.insertOne(ctx, w, it)
+	if err != nil {
+		return Failed, err
+	}
+	if s.inserted[it.entry.id] {
+		return Applied, nil
+	}
+	hash, err := e.ids.hashOf(ctx, w, &it.entry)
+	if err != nil {
+		return Failed, err
+	}
+	switch {
+	case hash == nil && (r.letter.Remembered || r.letter.Force):
+		return Applied, nil // the inbox has forgotten the id; the letter has not, or an operator answers for it
+	case hash == nil:
+		return Failed, &Refusal{CodeTooOld, ErrExpired}
+	case it.sameAs(hash) == Conflict:
+		return Failed, &Refusal{CodeConflict, errConflict}
+	default:
+		return Duplicate, nil
+	}
+}
+
+// Resumer takes up parked events.
+type Resumer interface {
+	// Resume takes up what waited for an event of the key, which is committed. It comes before the partition's next
+	// events, so that they find their key in order.
+	Resume(ctx context.Context, key string)
+}
+
+// ResumeBy sets what takes up parked events as soon as their gap closes. Without it they wait. Call it before the first
+// delivery.
+func (in *Inbox) ResumeBy(r Resumer) { in.deliverer.resumer = r }
+
+// Config is the inbox's configuration with its defaults.
+func (in *Inbox) Config() Config { return in.cfg }

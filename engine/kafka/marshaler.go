@@ -1,0 +1,111 @@
+package kafka
+
+import (
+	"context"
+	"slices"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/engine/cloudevent"
+)
+
+// Marshaler maps a Watermill message to a Kafka record and back: CloudEvents 1.0, binary mode. It is a
+// MarshalerUnmarshaler of watermill-kafka, so the stock publisher and subscriber can use it too.
+//
+//	message UUID              -> headers ce_id and [cloudevent.HeaderWatermillID], the first; absent when it is empty
+//	message metadata          -> headers: CloudEvents attributes in a fixed order, then the rest by name
+//	cloudevent.KeyMetadata    -> record key; absent or empty: no key, and no order
+//	cloudevent.RecordMetadata -> key and headers of another system's record; then nothing else of the metadata counts
+//	message payload           -> record value, byte for byte
+//
+// A stock subscriber with its own marshaler reads the same records: their UUID is the event's id. Records of the stock
+// publisher with its own marshaler have no ce_id, so they are no events here.
+type Marshaler struct{}
+
+// attributes are the headers that every event of this project has, in the order in which they are written.
+var attributes = []string{
+	cloudevent.HeaderSource, cloudevent.HeaderType, cloudevent.HeaderSpecVersion, cloudevent.HeaderTime,
+	cloudevent.HeaderSubject, cloudevent.HeaderVersion, cloudevent.HeaderDataSchema, cloudevent.HeaderContentType,
+	cloudevent.HeaderTraceParent, cloudevent.HeaderTraceState,
+	cloudevent.HeaderCorrelationID, cloudevent.HeaderCausationID,
+}
+
+// causes are those of them that an event has among its extensions.
+var causes = attributes[len(attributes)-4:]
+
+// Marshal never fails.
+func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMessage, error) {
+	record := &sarama.ProducerMessage{
+		Topic:   topic,
+		Value:   sarama.ByteEncoder(msg.Payload),
+		Headers: make([]sarama.RecordHeader, 0, len(msg.Metadata)+1),
+	}
+	if wire, is := cloudevent.ParseWire(msg.Metadata[cloudevent.RecordMetadata]); is {
+		for _, h := range wire.Headers {
+			record.Headers = append(record.Headers, sarama.RecordHeader{Key: []byte(h.Name), Value: h.Value})
+		}
+		if wire.Key != nil {
+			record.Key = sarama.ByteEncoder(wire.Key)
+		}
+		if wire.NullValue {
+			record.Value = nil
+		}
+		return record, nil
+	}
+	eachHeader(msg, func(name, value string) {
+		record.Headers = append(record.Headers, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})
+	})
+	if key := msg.Metadata[cloudevent.KeyMetadata]; key != "" {
+		record.Key = sarama.StringEncoder(key)
+	}
+	return record, nil
+}
+
+// eachHeader calls write for every header of the message, always in the same order.
+func eachHeader(msg *message.Message, write func(name, value string)) {
+	if msg.UUID != "" {
+		write(cloudevent.HeaderID, msg.UUID)
+		write(cloudevent.HeaderWatermillID, msg.UUID)
+	}
+	left := len(msg.Metadata)
+	for _, name := range attributes {
+		if value, ok := msg.Metadata[name]; ok {
+			write(name, value)
+			left--
+		}
+	}
+	for _, name := range notHeaders {
+		if _, ok := msg.Metadata[name]; ok {
+			left--
+		}
+	}
+	if left == 0 {
+		return
+	}
+	others := make([]string, 0, left)
+	for name := range msg.Metadata {
+		if isExtra(name) {
+			others = append(others, name)
+		}
+	}
+	slices.Sort(others)
+	for _, name := range others {
+		write(name, msg.Metadata[name])
+	}
+}
+
+// notHeaders are metadata that are not written: the key, and what a message's UUID stands for.
+var notHeaders = []string{cloudevent.KeyMetadata, cloudevent.HeaderID, cloudevent.HeaderWatermillID}
+
+// isExtra reports whether a header is neither one of these nor one of the attributes.
+func isExtra(name string) bool {
+	return !slices.Contains(notHeaders, name) && !slices.Contains(attributes, name)
+}
+
+// Unmarshal never fails: whatever the record is, a message comes out, and the handler decides. Of a header that occurs
+// twice the metadata keep the last; [cloudevent.Origin] keeps all, byte for byte. A missing key or value is an empty
+// one. A header that happens to be named like [cloudevent.KeyMetadata] does not pass for the record key.
+func (Marshaler) Unmarshal(record *sarama.ConsumerMessage) (*message.Message, error) {
+	return decode(context.Background(), "", readable(record)), nil
+}

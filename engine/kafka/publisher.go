@@ -1,0 +1,168 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/engine/cloudevent"
+)
+
+// maxRoundRecords is how many records of waiting calls are sent together at most; one call may exceed it.
+const maxRoundRecords = 20_000
+
+// Publisher is a [message.Publisher] that sends the messages of a call together, in as few requests as possible, and
+// keeps the order of each key through every failure; the package documentation says how. It is safe for concurrent use:
+// calls that arrive while requests are under way are sent together in the next round.
+//
+// It connects on first use, so a broker that is down does not keep a service from starting; use [Ping] to ask.
+type Publisher struct {
+	cfg     Config
+	calls   chan *call
+	closing chan struct{}
+	done    chan struct{}
+	layouts sync.Pool // of *layout
+	spread  spread
+	close   sync.Once
+	err     error // of closing the client; read after done
+}
+
+// NewPublisher checks the configuration and starts the publisher's one goroutine, which [Publisher.Close] ends.
+func NewPublisher(cfg Config, log *slog.Logger) (*Publisher, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure publisher: %w", err)
+	}
+	p := &Publisher{
+		cfg:     cfg,
+		calls:   make(chan *call),
+		closing: make(chan struct{}),
+		done:    make(chan struct{}),
+	}
+	go p.run(newSender(cfg, &p.spread, p.closing, orDiscard(log)))
+	return p, nil
+}
+
+func orDiscard(log *slog.Logger) *slog.Logger {
+	if log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return log
+}
+
+// Publish returns nil when every message is acknowledged by all in-sync replicas, and a [*PublishError] that names the
+// others when not. It returns within [Config.PublishTimeout]. The messages must not be changed before it returns, nor
+// afterwards when it reports an unknown outcome.
+func (p *Publisher) Publish(topic string, msgs ...*message.Message) error {
+	return p.PublishContext(context.Background(), topic, msgs...)
+}
+
+// PublishContext is [Publisher.Publish] that also returns when ctx ends; what is not acknowledged by then is reported
+// with an unknown outcome.
+func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
+	if len(msgs) == 0 {
+		return nil
+	}
+	l := p.layout()
+	l.messages(msgs)
+	return p.publish(ctx, topic, l)
+}
+
+// PublishEvents is [Publisher.PublishContext] of the events' messages, byte for byte, without making them: a message
+// carries a map of its headers, which costs more than everything else that is done to it here.
+func (p *Publisher) PublishEvents(ctx context.Context, topic string, events ...*cloudevent.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	l := p.layout()
+	l.events(events)
+	return p.publish(ctx, topic, l)
+}
+
+func (p *Publisher) layout() *layout {
+	if l, ok := p.layouts.Get().(*layout); ok {
+		return l
+	}
+	return new(layout)
+}
+
+// publish uses the layout again if every record was acknowledged. Of any other the sender may still hold something: a
+// request whose answer nobody waits for any more is sent again, or lies in a connection's buffer.
+func (p *Publisher) publish(ctx context.Context, topic string, l *layout) error {
+	call := newCall(topic, l.records, time.Now().Add(p.cfg.PublishTimeout), p.cfg.MaxMessageBytes)
+	timeout := time.NewTimer(p.cfg.PublishTimeout)
+	defer timeout.Stop()
+	select {
+	case <-p.closing: // also when the goroutine could still take the call
+		return fmt.Errorf("publish to %s: %w", topic, ErrClosed)
+	case <-call.done: // none of its records can be sent at all, which takes no broker to say
+		return call.result()
+	default:
+	}
+	select {
+	case p.calls <- call:
+	case <-p.closing:
+		return fmt.Errorf("publish to %s: %w", topic, ErrClosed)
+	case <-ctx.Done():
+		return call.expire(context.Cause(ctx), false)
+	case <-timeout.C:
+		return call.expire(ErrTimeout, false)
+	}
+	select {
+	case <-call.done:
+		err := call.result()
+		if err == nil {
+			l.reset()
+			p.layouts.Put(l)
+		}
+		return err
+	case <-ctx.Done():
+		return call.expire(context.Cause(ctx), true)
+	case <-timeout.C:
+		return call.expire(ErrTimeout, true)
+	}
+}
+
+// run owns the sender: nothing else touches sequences, partitions or the client.
+func (p *Publisher) run(s *sender) {
+	defer close(p.done)
+	for {
+		select {
+		case first := <-p.calls:
+			s.send(p.gather(first))
+		case <-p.closing:
+			p.err = s.close()
+			return
+		}
+	}
+}
+
+// gather adds the calls that wait already, without waiting for more.
+func (p *Publisher) gather(first *call) []*call {
+	calls := []*call{first}
+	for n := len(first.records); n < maxRoundRecords; {
+		select {
+		case next := <-p.calls:
+			calls = append(calls, next)
+			n += len(next.records)
+		default:
+			return calls
+		}
+	}
+	return calls
+}
+
+// Close waits for the requests under way, then for the connections. Calls that wait to be sent return [ErrClosed].
+// Calling it again does nothing.
+func (p *Publisher) Close() error {
+	p.close.Do(func() { close(p.closing) })
+	<-p.done
+	if p.err != nil {
+		return fmt.Errorf("close publisher: %w", p.err)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package lease
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/migrations"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+const patience = kafkatest.Patience
+
+// bundle is one handler's leases on a database of their own.
+type bundle struct {
+	pool   *pgxpool.Pool
+	leases *Leases
+}
+
+func setup(t *testing.T, settings Settings) *bundle {
+	t.Helper()
+	b := &bundle{pool: pgtest.New(t, migrations.Lease)}
+	b.leases = b.open(t, settings)
+	return b
+}
+
+// open is another process's leases on the same rows.
+func (b *bundle) open(t *testing.T, settings Settings) *Leases {
+	t.Helper()
+	l, err := New(Config{Handler: "test", Pool: b.pool, Settings: settings})
+	require.NoError(t, err)
+	return l
+}
+
+func (b *bundle) add(t *testing.T, events ...string) {
+	t.Helper()
+	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		for _, event := range events {
+			if err := Add(t.Context(), tx, "test", event); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// claim claims exactly one row.
+func (b *bundle) claim(t *testing.T) *Claim {
+	t.Helper()
+	claims, err := b.leases.Claim(t.Context(), 1)
+	require.NoError(t, err)
+	require.Len(t, claims, 1)
+	return claims[0]
+}
+
+// expire makes every lease end a second ago.
+func (b *bundle) expire(t *testing.T) {
+	t.Helper()
+	b.exec(t, `update lease set due_at = clock_timestamp() - interval '1 s' where state in ('claimed', 'submitting')`)
+}
+
+func (b *bundle) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	_, err := b.pool.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+}
+
+func (b *bundle) state(t *testing.T, event string) (s State) {
+	t.Helper()
+	require.NoError(t, b.pool.QueryRow(t.Context(), `select state from lease where event_id = $1`, event).Scan(&s))
+	return s
+}
+
+func (b *bundle) count(t *testing.T, sql string, args ...any) (n int) {
+	t.Helper()
+	require.NoError(t, b.pool.QueryRow(t.Context(), sql, args...).Scan(&n))
+	return n
+}
+
+func (b *bundle) await(t *testing.T, event string, want State) {
+	t.Helper()
+	require.Eventually(t, func() bool { return b.state(t, event) == want }, patience, 5*time.Millisecond,
+		"%s never %s", event, want)
+}
+
+// run runs the effect until the test ends or stop is called.
+func (b *bundle) run(t *testing.T, l *Leases, effect Effect) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	r := NewRunner(l, effect, nil)
+	go func() { done <- r.Run(ctx) }()
+	stopped := false
+	stop = func() {
+		if !stopped {
+			stopped = true
+			cancel()
+			require.NoError(t, <-done)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}

@@ -1,0 +1,131 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/outbox/window"
+)
+
+// Selection says what to publish again. What is set must all hold; at least one thing must be set. It selects events:
+// records that are none, such as copies of dead letters ([outbox.Outbox.AddRecord]), go again only if their topic or
+// their ids are asked for. Consumers do not skip such a record for its id, and it fills no gap in a service's events.
+type Selection struct {
+	From, To     int64     // positions, both included; 0: no bound
+	Since, Until time.Time // business time, Until excluded; zero: no bound. Reads all rows that are kept
+	IDs          []string  // event ids. Reads all rows that are kept
+	Topic, Key   string
+}
+
+var (
+	// ErrEmptySelection is for a [Selection] without a bound: it would publish everything.
+	ErrEmptySelection = errors.New("outbox: nothing selected")
+	// ErrRestoring means that the outbox was restored and the relay has not yet published what the restore left.
+	ErrRestoring = errors.New("outbox: a restore is still being published")
+)
+
+const restoringSQL = `
+select old_done is not null or sysid is distinct from (select system_identifier from pg_control_system())
+from public.outbox_cursor where name = $1`
+
+// republishSQL takes only rows that were published: of others it would send a later one before an earlier one.
+const republishSQL = `
+select ` + window.Columns + `
+from public.outbox o
+cross join public.outbox_cursor c
+where c.name = $1 and o.position > $2 and o.position <= $3
+    and ` + window.IsPublished + `
+    and ($4::timestamptz is null or o.occurred_at >= $4) and ($5::timestamptz is null or o.occurred_at < $5)
+    and ($6::text[] is null or o.event_id = any($6::text[]::uuid[]))
+    and ($7 = '' or o.topic = $7) and ($8 = '' or o.key = $8)
+    and ($7 <> '' or $6::text[] is not null or (o.headers ? '` + cloudevent.RecordMetadata + `') is not true)
+    and not exists (select from public.outbox_held h where h.position = o.position)
+    and not exists (select from public.outbox_discarded d where d.position = o.position)
+order by o.position
+limit $9`
+
+const republishPage = 500
+
+// Publisher is where republished events go. Its nil means that all are taken.
+type Publisher interface {
+	PublishContext(ctx context.Context, topic string, messages ...*message.Message) error
+}
+
+// Republish sends events again that were published before and are still kept: same ids, same versions, in the order of
+// their positions, so that consumers skip what they have. It returns how many were sent, also beside an error. It needs
+// no relay and disturbs none: every row it sends is a duplicate.
+func Republish(ctx context.Context, db DB, publisher Publisher, s Selection) (int, error) {
+	if s.From == 0 && s.To == 0 && s.Since.IsZero() && s.Until.IsZero() && s.IDs == nil && s.Topic == "" && s.Key == "" {
+		return 0, ErrEmptySelection
+	}
+	if err := checkRestoring(ctx, db); err != nil {
+		return 0, err
+	}
+	pages := window.NewPager(republishPage, 8<<20)
+	sent, above := 0, max(s.From, 1)-1
+	for {
+		p, err := s.read(ctx, db, pages, above)
+		if err != nil || len(p.Records) == 0 {
+			return sent, err
+		}
+		topics, messages := messagesOf(p.Records)
+		for _, topic := range topics {
+			if err := publisher.PublishContext(ctx, topic, messages[topic]...); err != nil {
+				return sent, fmt.Errorf("republish to %s: %w", topic, err)
+			}
+			sent += len(messages[topic])
+		}
+		above = p.Last()
+	}
+}
+
+// messagesOf makes the messages of each topic, and names the topics in the order in which they appear.
+func messagesOf(records []window.Record) (topics []string, messages map[string][]*message.Message) {
+	messages = map[string][]*message.Message{}
+	for i := range records {
+		topic := records[i].Event.Topic
+		if messages[topic] == nil {
+			topics = append(topics, topic)
+		}
+		messages[topic] = append(messages[topic], records[i].Event.Message())
+	}
+	return topics, messages
+}
+
+func checkRestoring(ctx context.Context, db DB) error {
+	var restoring bool
+	err := db.QueryRow(ctx, restoringSQL, window.CursorName).Scan(&restoring)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read cursor: %w", err)
+	case restoring:
+		return ErrRestoring
+	}
+	return nil
+}
+
+func (s Selection) read(ctx context.Context, db DB, pages *window.Pager, above int64) (window.Page, error) {
+	to := s.To
+	if to == 0 {
+		to = math.MaxInt64
+	}
+	p, err := pages.Read(ctx, db, republishSQL, window.CursorName, above, to, optional(s.Since), optional(s.Until),
+		s.IDs, s.Topic, s.Key)
+	if err != nil {
+		return p, fmt.Errorf("read published rows: %w", err)
+	}
+	return p, nil
+}
+
+func optional(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

@@ -1,0 +1,129 @@
+package operate
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/engine/outbox/window"
+)
+
+func TestStatusCountsWhatWaits(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	s, err := ReadStatus(t.Context(), pool)
+	require.NoError(t, err)
+	require.Equal(t, Status{LeaseUntil: s.LeaseUntil}, s, "nothing was ever written or led")
+
+	slow := begin(t, pool)
+	addIn(t, o, slow, "slow") // position 1, not committed
+	commit(t, o, pool, event("a"), event("b"))
+	s, err = ReadStatus(t.Context(), pool)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, s.Waiting, "what is not committed does not wait yet")
+	require.NotNil(t, s.OldestWaiting)
+	require.EqualValues(t, 3, s.Head)
+
+	r := newReader(t, pool, 2)
+	require.Equal(t, []int64{2, 3}, read(t, r))
+	commit(t, o, pool, event("c"))
+	require.NoError(t, slow.Commit(t.Context()))
+	s, err = ReadStatus(t.Context(), pool)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, s.Waiting, "the late one lies below what is published and still waits")
+
+	require.Equal(t, []int64{1, 4}, read(t, r))
+	_, err = pool.Exec(t.Context(), `insert into outbox_held values ($1, 'a', 2)`, testTopic)
+	require.NoError(t, err)
+	s, err = ReadStatus(t.Context(), pool)
+	require.NoError(t, err)
+	require.Zero(t, s.Waiting)
+	require.Nil(t, s.OldestWaiting)
+	require.EqualValues(t, 1, s.HeldEvents)
+}
+
+// What a restore left waits until it is out, and nothing that was out before.
+func TestStatusAndTailOfARestore(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	r := newReader(t, pool, 2)
+	addMany(t, o, pool, 3, 3)
+	require.Len(t, read(t, r), 3)
+	addMany(t, o, pool, 2, 3)
+	_, found, err := r.Next(t.Context())
+	require.NoError(t, err)
+	require.True(t, found)
+	require.NoError(t, r.Advance(t.Context(), 4, nil))
+	addMany(t, o, pool, 3, 3)
+	restoreHere(t, pool)
+	told := func(want ...string) {
+		t.Helper()
+		entries, err := ReadTail(t.Context(), pool, Tail{Limit: 10})
+		require.NoError(t, err)
+		var states []string
+		waiting := 0
+		for _, e := range entries {
+			states = append(states, e.State)
+			if e.State == "waiting" {
+				waiting++
+			}
+		}
+		require.Equal(t, want, states)
+		s, err := ReadStatus(t.Context(), pool)
+		require.NoError(t, err)
+		require.EqualValues(t, waiting, s.Waiting)
+	}
+	const out, wait = "published", "waiting"
+	told(out, out, out, out, wait, wait, wait, wait)
+	r = newReader(t, pool, 2)
+	require.NoError(t, r.Rebase(t.Context()))
+	told(out, out, out, out, wait, wait, wait, wait)
+	addMany(t, o, pool, 1, 1)
+	require.Equal(t, []int64{5, 6}, readPage(t, r))
+	told(out, out, out, out, out, out, wait, wait, wait)
+	require.Equal(t, []int64{7, 8}, readPage(t, r))
+	told(out, out, out, out, out, out, out, out, wait)
+}
+
+func TestTailSaysWhatBecameOfAnEvent(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	added := commit(t, o, pool, event("a"), event("b"), event("a"))
+	require.Len(t, read(t, newReader(t, pool, 10)), 3)
+	_, err := pool.Exec(t.Context(), `insert into outbox_held values ($1, 'b', 2)`, testTopic)
+	require.NoError(t, err)
+	commit(t, o, pool, event("c"))
+
+	entries, err := ReadTail(t.Context(), pool, Tail{Limit: 3, Payload: true})
+	require.NoError(t, err)
+	var states []string
+	for _, e := range entries {
+		states = append(states, e.State)
+	}
+	require.Equal(t, []string{"held", "published", "waiting"}, states)
+	require.Equal(t, added[1].ID, entries[0].EventID)
+	require.Equal(t, `{"n":1}`, string(entries[0].Payload))
+	require.Equal(t, 7, entries[0].Bytes)
+
+	entries, err = ReadTail(t.Context(), pool, Tail{Limit: 10, Topic: testTopic, Key: "a", Type: "test.happened.v1"})
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+	require.EqualValues(t, 2, entries[1].Version)
+	require.Nil(t, entries[1].Payload)
+}
+
+// readPage reads one page of what is open, and records it.
+func readPage(t *testing.T, r *window.Reader) (positions []int64) {
+	t.Helper()
+	p, _, err := r.Next(t.Context())
+	require.NoError(t, err)
+	for _, rec := range p.Records {
+		positions = append(positions, rec.Position)
+	}
+	if p.More {
+		require.NoError(t, r.Advance(t.Context(), p.Last(), nil))
+	} else {
+		require.NoError(t, r.Finish(t.Context(), nil))
+	}
+	return positions
+}

@@ -1,0 +1,101 @@
+package outbox
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/twinbox/engine/cloudevent"
+)
+
+// Config of the write side. The zero value works, if every event names its source.
+type Config struct {
+	// Source is the source of events that name none, such as "/twinbox/customer".
+	Source string
+	// MaxEventBytes limits an event with its headers. Default 900,000, at most 1,000,000: brokers commonly take
+	// 1,048,588 with the frame of a batch, clients 1,000,000.
+	MaxEventBytes int
+	// Validate judges the payload, say by its schema. Its error is wrapped in an [EventError]. Optional.
+	Validate func(cloudevent.Event) error
+	// OnConflict is what happens to an event under an id that a caller gave to another event. Default ConflictError.
+	OnConflict OnConflict
+	// Log is told of conflicts that OnConflict lets pass. Default nowhere.
+	Log *slog.Logger
+	// Refuse, if set, keeps events from being added for as long as it returns an error, see relay.Relay.Restored. Records
+	// ([Outbox.AddRecord]) are added all the same.
+	Refuse func() error
+	// Now is the clock for events that name no time. Default time.Now.
+	Now func() time.Time
+	// Registerer takes the metric outbox_events_added_total{topic}. Optional.
+	Registerer prometheus.Registerer
+}
+
+const (
+	defaultMaxEventBytes = 900_000
+	limitMaxEventBytes   = 1_000_000
+)
+
+func (c Config) withDefaults() Config {
+	if c.MaxEventBytes == 0 {
+		c.MaxEventBytes = defaultMaxEventBytes
+	}
+	c.OnConflict = cmp.Or(c.OnConflict, ConflictError)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	var e CheckError
+	e.RefuseIf(c.MaxEventBytes < 0 || c.MaxEventBytes > limitMaxEventBytes, "max_event_bytes",
+		fmt.Sprintf("%d is not within 1 to %d", c.MaxEventBytes, limitMaxEventBytes))
+	e.RefuseIf(c.OnConflict != ConflictError && c.OnConflict != ConflictWarn, "on_conflict",
+		fmt.Sprintf("%q is neither %q nor %q", c.OnConflict, ConflictError, ConflictWarn))
+	return e.Err()
+}
+
+// Outbox adds events to callers' transactions. It holds no connection and may be used by any number of goroutines.
+type Outbox struct {
+	cfg   Config
+	wake  chan struct{}
+	added *prometheus.CounterVec
+}
+
+// New returns a [*CheckError] for a configuration that cannot work.
+func New(cfg Config) (*Outbox, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	o := &Outbox{cfg: cfg, wake: make(chan struct{}, 1), added: newAddedMetric()}
+	if cfg.Registerer != nil {
+		if err := cfg.Registerer.Register(o.added); err != nil {
+			return nil, fmt.Errorf("register outbox metrics: %w", err)
+		}
+	}
+	return o, nil
+}
+
+// Committed tells the relay of this process that there may be something to publish. Call it after a commit that added
+// events; it never blocks and costs nanoseconds. A call too many or too few does no harm: polling is the truth.
+func (o *Outbox) Committed() {
+	select {
+	case o.wake <- struct{}{}:
+	default: // a signal is pending already
+	}
+}
+
+// Wake is where a relay of this process, or a [Notifier], hears of [Outbox.Committed]. It has one reader.
+func (o *Outbox) Wake() <-chan struct{} { return o.wake }
+
+func newAddedMetric() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "outbox_events_added_total",
+		Help: "Events handed to callers' transactions, committed or not.",
+	}, []string{"topic"})
+}

@@ -1,0 +1,170 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/engine/outbox/window"
+)
+
+// leader is one term of leadership on one session. One goroutine runs it; only the calls of Publish and the reading
+// ahead have their own.
+type leader struct {
+	cfg        Config
+	log        *slog.Logger
+	metrics    *metrics
+	health     *health
+	sender     *sender
+	session    *session
+	window     *window.Reader
+	parked     *parkedKeys
+	patience   patience
+	partitions *tablePartitions
+	restore    *restoreCheck
+	topics     *topicCheck
+	resumed    map[receipt]bool // taken in an earlier session of this process
+	recordedAt time.Time        // the cursor was moved, or a window opened
+}
+
+// lead publishes until something fails or ctx ends. All statements run detached from ctx: a stop waits for the few
+// milliseconds that a page takes, and then nothing has to be sent twice.
+func (r *Relay) lead(ctx context.Context, s *session) error {
+	l, err := r.newLeader(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer r.restored.Store(nil)
+	for _, check := range []func(context.Context) error{l.rebase, l.restore.check} {
+		if err := l.awaitSuccess(ctx, check); err != nil {
+			return err
+		}
+	}
+	return l.run(ctx)
+}
+
+func (r *Relay) newLeader(ctx context.Context, s *session) (*leader, error) {
+	l := &leader{
+		cfg: r.cfg, log: r.log, metrics: r.metrics, health: &r.health, sender: &r.sender, session: s,
+		resumed:  r.sender.unrecorded.asSet(),
+		patience: patience{attempts: r.cfg.Attempts, limit: r.cfg.Patience},
+		restore:  &restoreCheck{cfg: r.cfg, session: s, found: &r.restored},
+		topics:   &topicCheck{cfg: r.cfg, log: r.log, session: s},
+	}
+	err := s.do(ctx, func(ctx context.Context) (err error) {
+		if l.window, err = window.NewReader(ctx, s.conn, s.term, r.pages); err != nil {
+			return err
+		}
+		l.parked, err = loadParked(ctx, s.conn, r.cfg)
+		return err
+	})
+	l.partitions = &tablePartitions{cfg: r.cfg, log: r.log, metrics: r.metrics, session: s, window: l.window}
+	return l, err
+}
+
+// rebase is for a database that comes from another cluster. It fails while there are writers.
+func (l *leader) rebase(ctx context.Context) error {
+	from, to := l.window.Clusters()
+	if from == to {
+		return nil
+	}
+	if err := l.session.do(ctx, l.window.Rebase); err != nil {
+		return err
+	}
+	l.log.Warn("outbox was restored into another cluster", "from", from, "to", to)
+	return nil
+}
+
+// awaitSuccess returns when a check finds nothing wrong. Until then the relay leads and publishes nothing: it keeps its
+// lease and the room for writers, and checks again every [Config.ConfirmEvery]. If an operator has to act, which a
+// [*outbox.CheckError] says, it fails its health check at once.
+func (l *leader) awaitSuccess(ctx context.Context, check func(context.Context) error) error {
+	for said := ""; ; {
+		err := check(ctx)
+		switch {
+		case l.session.conn.IsClosed(), errors.Is(err, window.ErrDeposed), errors.Is(err, window.ErrDiverged):
+			return err
+		case err == nil && said == "":
+			return nil
+		case err == nil:
+			l.log.Info("relay publishes again")
+			l.health.markWell(stateLeading)
+			return nil
+		}
+		if refused, is := errors.AsType[*outbox.CheckError](err); is {
+			l.health.markRefused(refused)
+		} else {
+			l.health.markFailed(err)
+		}
+		if text := err.Error(); text != said {
+			said = text
+			l.log.Error("relay publishes nothing", "error", err)
+		}
+		if !sleep(ctx, l.cfg.ConfirmEvery) {
+			return ctx.Err()
+		}
+		if err := l.keepUp(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// run is the relay at work: parked keys that are due, a window, a pause if there was none.
+func (l *leader) run(ctx context.Context) error {
+	for pause := l.cfg.PollMin; ctx.Err() == nil; {
+		if l.topics.isDue() {
+			if err := l.awaitSuccess(ctx, l.topics.check); err != nil {
+				return err
+			}
+		}
+		if err := l.keepUp(ctx); err != nil {
+			return err
+		}
+		more, err := l.flushParked(ctx)
+		if err != nil {
+			return err
+		}
+		found, err := l.publishNext(ctx)
+		if err != nil {
+			return err
+		}
+		if found || more {
+			pause = l.cfg.PollMin
+			continue
+		}
+		if !l.stuck() {
+			l.health.markWell(stateLeading)
+		}
+		woken, err := l.session.awaitCommit(ctx, l.cfg.Wake, pause)
+		if err != nil {
+			return err
+		}
+		if pause = min(2*pause, l.cfg.PollMax); woken {
+			pause = l.cfg.PollMin
+		}
+	}
+	return ctx.Err()
+}
+
+// keepUp does what cannot wait for whatever else happens, also while a broker is down: the lease and the partitions.
+func (l *leader) keepUp(ctx context.Context) error {
+	renew, maintain := l.session.term.remaining() < l.cfg.Lease*2/3, l.partitions.isDue()
+	if renew {
+		if err := l.session.renew(ctx); err != nil {
+			return err
+		}
+	}
+	if !maintain {
+		return nil
+	}
+	err := l.partitions.maintain(ctx)
+	if err == nil || errors.Is(err, window.ErrDeposed) || l.session.conn.IsClosed() {
+		return err
+	}
+	// There is room ahead for a while. A lock may be held or a right taken away: publishing goes on.
+	l.metrics.neglected.Inc()
+	l.log.Error("partitions not maintained", "error", err)
+	return nil
+}

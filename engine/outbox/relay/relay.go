@@ -1,0 +1,261 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/fault"
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/engine/outbox/window"
+)
+
+// Relay publishes what the outbox holds. Any number may run against one database; one of them leads.
+//
+// Guaranteed: every committed event reaches the publisher at least once and is acknowledged by it before the cursor
+// passes it; per key and topic, first occurrences are in the order of versions, whatever fails, restarts or hangs. Not
+// guaranteed: that an event is sent once, nor any order across keys.
+type Relay struct {
+	cfg      Config
+	log      *slog.Logger
+	metrics  *metrics
+	health   health
+	pages    *window.Pager
+	sender   sender
+	last     *term // nil: never led, or gave its lease back
+	restored atomic.Pointer[outbox.CheckError]
+	ready    bool // a session passed all checks once: what is wrong later may pass
+}
+
+// New returns a [*outbox.CheckError] that lists everything wrong with the configuration. It connects to nothing.
+func New(cfg Config) (*Relay, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	r := &Relay{
+		cfg:     cfg,
+		log:     cfg.Log,
+		metrics: newMetrics(),
+		pages:   window.NewPager(cfg.BatchSize, cfg.BatchBytes),
+	}
+	r.sender = sender{
+		publisher: cfg.Publisher, timeout: cfg.PublishTimeout, deadline: cfg.sendingDeadline(), metrics: r.metrics,
+	}
+	r.health.limit = cfg.MaxSilence
+	if cfg.Registerer != nil {
+		if err := r.metrics.register(cfg.Registerer); err != nil {
+			return nil, fmt.Errorf("register relay metrics: %w", err)
+		}
+	}
+	return r, nil
+}
+
+// Run relays until ctx ends, then lets a call of Publish that is under way end, records what it achieved, gives the
+// lease back and returns nil. It returns earlier only with a [*outbox.CheckError], before it has led for the first
+// time: a server or a schema on which events would be lost. Everything else is tried again, for ever.
+func (r *Relay) Run(ctx context.Context) error {
+	r.health.begin()
+	defer r.health.end()
+	err := r.runSessions(ctx)
+	if late := r.sender.last.waitFor(context.WithoutCancel(ctx), r.cfg.PublishTimeout); late != nil {
+		return errors.Join(err, fmt.Errorf("stop relay: %w", late))
+	}
+	r.giveLeaseBack(ctx)
+	return err
+}
+
+const (
+	retryMin = 50 * time.Millisecond
+	retryMax = 5 * time.Second
+)
+
+// runSessions runs one session after the other. Its error is nil if ctx ended.
+func (r *Relay) runSessions(ctx context.Context) error {
+	for pause := retryMin; ; pause = min(2*pause, retryMax) {
+		began := time.Now()
+		err := r.runSession(ctx)
+		r.metrics.leader.Set(0)
+		if ctx.Err() != nil {
+			return nil
+		}
+		var refused *outbox.CheckError
+		if errors.As(err, &refused) && !r.ready {
+			return err
+		}
+		r.health.markFailed(err)
+		r.metrics.sessions.Inc()
+		r.log.Warn("relay session ended", "error", err)
+		if time.Since(began) > retryMax {
+			pause = retryMin
+		}
+		if !sleep(ctx, jitter(pause)) {
+			return nil
+		}
+	}
+}
+
+// giveLeaseBack ends a lease that the last session could not end: it broke before, or a call of Publish was under way.
+// Followers would see its end by the free lock, a leader without the lock would keep them waiting.
+func (r *Relay) giveLeaseBack(ctx context.Context) {
+	if r.last == nil || r.last.remaining() <= 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	conn, err := r.cfg.Connect(ctx)
+	if err == nil {
+		err = r.last.release(ctx, conn)
+		closeConn(ctx, conn)
+	}
+	if err != nil {
+		r.log.Warn("lease not given back", "error", err)
+	}
+}
+
+// runSession is one connection's life: follow, lead, end. Its error is never nil unless ctx ended.
+func (r *Relay) runSession(ctx context.Context) error {
+	if err := r.sender.last.waitFor(ctx, math.MaxInt64); err != nil { // the last session's, hanging in the publisher
+		return err
+	}
+	r.sender.collect(r.sender.last)
+	conn, err := connect(ctx, r.cfg.Connect)
+	if err != nil {
+		return err
+	}
+	defer closeConn(ctx, conn)
+	r.ready = true
+	t, err := r.awaitTerm(ctx, conn)
+	if err != nil {
+		return err
+	}
+	r.last = t
+	s := newSession(conn, t, r.cfg.sendingDeadline())
+	if r.cfg.Listen {
+		if err := s.listen(ctx); err != nil {
+			return err
+		}
+	}
+	r.log.Info("relay leads", "epoch", t.epoch, "leader", r.cfg.Name)
+	r.metrics.leader.Set(1)
+	r.metrics.epoch.Set(float64(t.epoch))
+	err = r.lead(ctx, s)
+	if ctx.Err() != nil && !conn.IsClosed() && r.sender.last.hasLanded() {
+		released := withTimeout(ctx, func(ctx context.Context) error { return t.release(ctx, conn) })
+		if released == nil {
+			r.last = nil
+		}
+		err = errors.Join(err, released)
+	}
+	return err
+}
+
+const (
+	// followEvery is how soon a follower sees that the leader's session has ended. Each time it asks with a statement.
+	followEvery = 650 * time.Millisecond
+	// returnGrace is how long a follower leaves the lease to a leader that has lost its session and lives: it comes back
+	// with a new one and need not send again what it remembers. Of a dead one it is lost time.
+	returnGrace = 100 * time.Millisecond
+)
+
+// awaitTerm follows until no relay leads. A follower reads the lease and tries the leader's lock often enough to take
+// over soon after the end of either.
+func (r *Relay) awaitTerm(ctx context.Context, conn *pgx.Conn) (*term, error) {
+	for before := (leadership{epoch: neverLed}); ; {
+		var t *term
+		var seen leadership
+		err := withTimeout(ctx, func(ctx context.Context) (err error) {
+			if seen, err = readLeadership(ctx, conn); err == nil && r.mayLead(before, seen) {
+				t, err = acquire(ctx, conn, r.cfg.Name, r.cfg.Lease, seen)
+			}
+			return err
+		})
+		if err != nil || t != nil {
+			return t, err
+		}
+		if seen.remaining > 0 {
+			r.health.markWell(stateFollowing)
+		}
+		fault.Here("relay.follow")
+		pause := min(followEvery, r.cfg.PollMax)
+		if seen.ended {
+			pause = returnGrace
+		}
+		if err := r.follow(ctx, conn, max(min(seen.remaining, pause), time.Millisecond)); err != nil {
+			return nil, err
+		}
+		before = seen
+	}
+}
+
+// mayLead decides after two readings. This relay may lead if none does; if it was itself the last, since none has led
+// while the epoch is the one it had; and if the leader's session had ended already at the reading before.
+func (r *Relay) mayLead(before, seen leadership) bool {
+	switch {
+	case seen.remaining <= 0:
+		return true
+	case r.last != nil && r.last.epoch == seen.epoch:
+		return true
+	}
+	return seen.ended && before.ended && before.epoch == seen.epoch
+}
+
+// follow waits for d. What this process commits meanwhile it tells the relay that leads.
+func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) error {
+	waiting, stop := context.WithTimeout(ctx, d)
+	defer stop()
+	notifier := outbox.Notifier{DB: conn, Log: r.log}
+	if r.cfg.Listen {
+		notifier.Wake = r.cfg.Wake
+	}
+	if err := notifier.Run(waiting); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// Healthy is for a readiness check. It fails if the relay does not run, while it publishes nothing because an operator
+// has to act (see [Config.Topics] and [Relay.Restored]), or if for [Config.MaxSilence] nothing has moved although there
+// was something to publish, rows of keys that were set aside included, or it was not even known whether there was: the
+// broker is down, the publisher hangs, the database cannot be reached, no relay leads. It needs no connection of its
+// own.
+func (r *Relay) Healthy(context.Context) error { return r.health.check() }
+
+// Restored is not nil while the relay of this process knows of a restore that is not confirmed.
+func (r *Relay) Restored() error {
+	if refused := r.restored.Load(); refused != nil {
+		return refused
+	}
+	return nil
+}
+
+// withTimeout runs statements that are not to be cut off by a shutdown, which would cost the session and what could
+// still be recorded, but by a server that does not answer.
+func withTimeout(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), statementTimeout,
+		fmt.Errorf("no answer from PostgreSQL in %s", statementTimeout))
+	defer cancel()
+	return do(ctx)
+}
+
+// sleep reports false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// jitter keeps relays from trying again in step.
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }

@@ -1,0 +1,66 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/outbox/window"
+)
+
+func records(keys ...string) []window.Record {
+	list := make([]window.Record, len(keys))
+	for i, key := range keys {
+		list[i] = window.Record{Position: int64(i + 1), Event: cloudevent.Event{Topic: testTopic, ID: key, Key: key}}
+	}
+	return list
+}
+
+// What a key's failed record is followed by counts as not taken, even if the publisher says otherwise: it is sent
+// again, behind it.
+func TestWhatFollowsAFailureIsHeldBack(t *testing.T) {
+	t.Parallel()
+	failed := errors.New("failed")
+	f := &flight{records: records("a", "b", "a", "c", "b", "a"), results: make([]error, 6)}
+	f.results[2] = failed
+	f.results[4] = failed
+	f.holdBack()
+	require.Equal(t, []error{nil, nil, failed, nil, failed, errBehind}, f.results)
+}
+
+type funcPublisher func(ctx context.Context, topic string, msgs ...*message.Message) error
+
+func (p funcPublisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
+	return p(ctx, topic, msgs...)
+}
+
+func (funcPublisher) Publish(string, ...*message.Message) error { panic("PublishContext is preferred") }
+func (funcPublisher) Close() error                              { return nil }
+
+func TestPublishContextGetsTheTimeout(t *testing.T) {
+	t.Parallel()
+	s := sender{timeout: 1, metrics: newMetrics(), publisher: funcPublisher(
+		func(ctx context.Context, _ string, _ ...*message.Message) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})}
+	f := s.launch(t.Context(), records("a", "b"))
+	require.NoError(t, f.waitFor(t.Context(), testTimeout))
+	require.ErrorIs(t, f.results[0], errPublishTimeout)
+	require.ErrorIs(t, f.results[1], errPublishTimeout)
+}
+
+func TestFailedIndexesOutOfRangeAreIgnored(t *testing.T) {
+	t.Parallel()
+	c := callsOf(records("a", "b"))[0]
+	results := make([]error, 2)
+	failed := errors.New("failed")
+	c.publish(t.Context(), funcPublisher(func(context.Context, string, ...*message.Message) error {
+		return &partialError{Failed: map[int]error{1: failed, 7: failed, -1: failed}}
+	}), results)
+	require.Equal(t, []error{nil, failed}, results)
+}

@@ -1,0 +1,50 @@
+package relay
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"example.com/twinbox/dev/crashtest"
+)
+
+// How many deaths TestRelayDiesAroundAnyStatement tries in each story. `make test-long` asks for more.
+var statements = flag.Int("outbox.statements", 3, "deaths per story, around random statements; 0: around every one")
+
+// The stories between them send every statement that a relay has.
+var statementStories = map[string]struct {
+	prepare string
+	fail    []string
+	most    int // statements in such a life, or a few more
+}{
+	"a backlog":          {most: 75},
+	"a parked key":       {fail: []string{"k3"}, most: 110},
+	"a restored cluster": {prepare: restored, most: 90},
+	"old partitions":     {prepare: published, most: 110},
+}
+
+// The crash points have names, and between two of them there may be another statement. Here a relay process dies before
+// or after whichever statement it sends nth, connecting and stopping included, and another one goes on.
+func TestRelayDiesAroundAnyStatement(t *testing.T) {
+	t.Parallel()
+	seed := uint64(rand.Uint32())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for name, story := range statementStories {
+		deaths := rng.Perm(2 * story.most)
+		if *statements > 0 {
+			deaths = deaths[:min(*statements, len(deaths))]
+		}
+		for _, n := range deaths {
+			p := crashPoint{
+				prepare: story.prepare, fail: story.fail, most: crashEvents + crashPage, runOn: story.prepare == published,
+				statement: &crashtest.Statement{Nth: 1 + n/2, After: n%2 == 1},
+			}
+			t.Run(fmt.Sprintf("%s, %d, after %t", name, p.statement.Nth, p.statement.After), func(t *testing.T) {
+				t.Parallel()
+				crash(t, p)
+			})
+		}
+	}
+}

@@ -1,0 +1,197 @@
+// Package restore finds out that a service's database was set back, and lets it go on behind what it has forgotten.
+//
+// A restore gives numbers out a second time: an older state of the database has forgotten events that it has published,
+// and the next event of such a key gets the number of one that consumers have applied. They would skip it as stale.
+// Nothing in the database can tell, so the only witness outside is asked: the broker. If it holds an event with a
+// higher number than its key has here, the database went back.
+//
+// That is asked when a relay begins to lead and the server has been started, or the cursor's table been written anew,
+// since it was asked last. It covers a base backup with and without recovery, on the same timeline and on another, a
+// standby that was promoted before it had everything, and a dump in any cluster. It costs nothing at any other time.
+//
+// Not found: a restore after which the broker holds none of the events that were lost, or holds so many others behind
+// them that none is among those that are compared (see relay.Config.Published).
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/engine/outbox/window"
+)
+
+const (
+	// CodeRestored is the code of the [outbox.CheckError] with which a relay that found a restore does not publish, and
+	// with which [CheckWriters] keeps writers waiting.
+	CodeRestored = "restored"
+	// CodeNotCompared is the code of [CheckWriters] until a relay has asked the broker.
+	CodeNotCompared = "not_compared"
+)
+
+// DB is a pool, a connection or a transaction.
+type DB interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// incarnation is new when the server has been started or the cursor's table been written anew.
+const incarnation = `extract(epoch from pg_postmaster_start_time())::text || '/'
+    || pg_relation_filenode('public.outbox_cursor')::text`
+
+// Standing is what the database knows of how it stands towards the broker.
+type Standing struct {
+	Restored string // why nothing is published
+	Compared bool   // since the server was started and the cursor's table was written anew
+	New      bool   // it had published nothing when the outbox was made, so it has forgotten nothing
+}
+
+const standingSQL = `
+select coalesce(restored, ''), compared is not distinct from ` + incarnation + `, compared is not distinct from 'new'
+from public.outbox_cursor where name = $1`
+
+// ReadStanding is asked by a relay that leads.
+func ReadStanding(ctx context.Context, db DB) (at Standing, err error) {
+	err = db.QueryRow(ctx, standingSQL, window.CursorName).Scan(&at.Restored, &at.Compared, &at.New)
+	if err != nil {
+		return at, fmt.Errorf("read standing towards the broker: %w", err)
+	}
+	return at, nil
+}
+
+const comparedSQL = `
+update public.outbox_cursor
+set compared = case when $3 = '' then ` + incarnation + ` else compared end, restored = nullif($3, '')
+where name = $1 and epoch = $2
+returning epoch`
+
+// Compare compares the broker's newest events with the database and writes down, for the leader of an epoch, what came
+// of it: what is wrong, or that nothing is. A leader of another epoch gets [window.ErrDeposed].
+func Compare(ctx context.Context, db DB, events []cloudevent.Event, epoch int64) (found string, err error) {
+	lost, known, err := compare(ctx, db, events)
+	if err != nil {
+		return "", err
+	}
+	if len(lost) > 0 {
+		first := lost[0]
+		found = fmt.Sprintf("%s holds version %d of key %s, this database knows %d; %d more events are like it",
+			first.Topic, first.Version, first.Key, known, len(lost)-1)
+	}
+	err = db.QueryRow(ctx, comparedSQL, window.CursorName, epoch, found).Scan(&epoch)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", window.ErrDeposed
+	}
+	if err != nil {
+		return "", fmt.Errorf("record comparison: %w", err)
+	}
+	return found, nil
+}
+
+const knownSQL = `
+select p.nth, coalesce(k.version, 0)
+from unnest($1::text[], $2::text[], $3::bigint[]) with ordinality as p (topic, key, version, nth)
+left join public.outbox_key k on k.topic = p.topic and k.key = p.key
+where p.version > coalesce(k.version, 0)
+order by p.nth`
+
+// Lost are those of the events, in their order, that have higher numbers than their keys have in the database: it has
+// forgotten them, or never knew them. The events are as the broker holds them, with their topics.
+func Lost(ctx context.Context, db DB, events []cloudevent.Event) ([]cloudevent.Event, error) {
+	lost, _, err := compare(ctx, db, events)
+	return lost, err
+}
+
+// compare also returns the number that the first one's key has in the database.
+func compare(ctx context.Context, db DB, events []cloudevent.Event) (lost []cloudevent.Event, known int64, err error) {
+	topics, keys, versions := make([]string, len(events)), make([]string, len(events)), make([]int64, len(events))
+	for i, e := range events {
+		topics[i], keys[i], versions[i] = e.Topic, e.Key, e.Version
+	}
+	rows, _ := db.Query(ctx, knownSQL, topics, keys, versions)
+	var nth, version int64
+	_, err = pgx.ForEachRow(rows, []any{&nth, &version}, func() error {
+		if len(lost) == 0 {
+			known = version
+		}
+		lost = append(lost, events[nth-1])
+		return nil
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("compare versions: %w", err)
+	}
+	return lost, known, nil
+}
+
+const checkWritersSQL = `
+select sysid is distinct from (select system_identifier from pg_control_system()),
+    (select coalesce(max(position), 0) from public.outbox)
+        > coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0),
+    coalesce(restored, ''), coalesce(compared <> 'new' and compared <> ` + incarnation + `, false)
+from public.outbox_cursor where name = $1`
+
+// CheckWriters says whether events may be added: not in a database that was restored from another cluster before a
+// relay has made the cursor this cluster's own, not if the restore lost the value of the sequence, and not before a
+// restore that the relay has found is confirmed. New events would get numbers among the old ones, and be lost. A
+// service that adds events asks after its relay has started, before it takes requests, and asks again while the answer
+// is a [*outbox.CheckError] with the code [CodeRestored], or [CodeNotCompared] while the broker can be asked.
+func CheckWriters(ctx context.Context, db DB) error {
+	var e outbox.CheckError
+	var foreign, behind, changed bool
+	var lost string
+	err := db.QueryRow(ctx, checkWritersSQL, window.CursorName).Scan(&foreign, &behind, &lost, &changed)
+	missing := errors.Is(err, pgx.ErrNoRows)
+	if err != nil && !missing {
+		return fmt.Errorf("check outbox for writers: %w", err)
+	}
+	e.RefuseIf(foreign, CodeRestored, "the database comes from another cluster; its relay has to lead first")
+	e.RefuseIf(lost != "", CodeRestored, lost)
+	e.RefuseIf(lost == "" && changed, CodeNotCompared, "its relay has to lead and to ask the broker first")
+	e.RefuseIf(behind, "sequence_behind", "the sequence is behind the positions in the table")
+	e.RefuseIf(missing, "schema", "public.outbox_cursor has no row "+window.CursorName)
+	return e.Err()
+}
+
+const raiseKeySQL = `
+insert into public.outbox_key as k (topic, key, version) values ($1, $2, $3)
+on conflict (topic, key) do update set version = greatest(k.version, excluded.version)`
+
+const confirmSQL = `
+update public.outbox_cursor set restored = null, compared = ` + incarnation + ` where name = $1`
+
+// Confirm makes the database go on behind the events that it has lost: adopt, if there is one, brings back what each
+// says, in the order of each key's versions, and the key's next number is the one after it. So consumers see no number
+// twice and no gap. Then the relay publishes again, within a second. It returns how many events were adopted.
+//
+// Call it with what [Lost] finds among all that the broker holds, while there are no writers: [CheckWriters] keeps
+// services from writing.
+func Confirm(
+	ctx context.Context, tx pgx.Tx, lost []cloudevent.Event, adopt func(context.Context, pgx.Tx, cloudevent.Event) error,
+) (adopted int, err error) {
+	reached := map[window.Key]int64{}
+	for _, e := range lost {
+		key := window.Key{Topic: e.Topic, Key: e.Key}
+		if e.Version <= reached[key] {
+			continue // it lies on the topic twice
+		}
+		if adopt != nil {
+			if err := adopt(ctx, tx, e); err != nil {
+				return adopted, fmt.Errorf("adopt event %s: %w", e.ID, err)
+			}
+		}
+		reached[key] = e.Version
+		adopted++
+	}
+	batch := &pgx.Batch{}
+	for key, version := range reached {
+		batch.Queue(raiseKeySQL, key.Topic, key.Key, version)
+	}
+	batch.Queue(confirmSQL, window.CursorName)
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return adopted, fmt.Errorf("raise versions: %w", err)
+	}
+	return adopted, nil
+}

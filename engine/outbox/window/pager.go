@@ -1,0 +1,183 @@
+package window
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/cloudevent"
+)
+
+// Columns is what every statement of [Pager.Read] selects from public.outbox, as o, in the order in which Pager.scan
+// reads it.
+const Columns = `o.position, o.event_id, o.event_type, o.source, o.topic, o.key, o.version, o.data_schema,
+    o.occurred_at, o.headers, o.payload`
+
+// Record is one row, ready to be sent.
+type Record struct {
+	Position int64
+	ID       [16]byte
+	Event    cloudevent.Event // with its topic
+}
+
+// Key is what the record's order is kept for.
+func (r *Record) Key() Key { return Key{r.Event.Topic, r.Event.Key} }
+
+// Key is a key of a topic.
+type Key struct{ Topic, Key string }
+
+// Page is some rows in the order of their positions.
+type Page struct {
+	Records []Record
+	More    bool // there may be rows behind the last one
+}
+
+// Last is the position of the last row.
+func (p *Page) Last() int64 { return p.Records[len(p.Records)-1].Position }
+
+// Pager reads pages. Its strings and payloads are copied once, a page at a time: the rows of a page share two
+// allocations, and the few topics, types, sources and schemas there are share theirs for good. Nothing is reused
+// while a publisher may still hold a message.
+type Pager struct {
+	limit    int // rows wanted; shrinks while rows are large
+	maxLimit int
+	maxBytes int // of payloads in memory
+	interned map[string]string
+
+	rows []row
+	text []byte
+	data []byte
+	size int // of the last page's data: the best guess at the next one's
+}
+
+// row is a row before its page is complete: where its text ends in the page's.
+type row struct {
+	Record
+	idEnd, keyEnd     int
+	dataFrom, dataEnd int
+}
+
+// NewPager limits a page in rows, and in bytes of its payloads.
+func NewPager(maxLimit, maxBytes int) *Pager {
+	return &Pager{limit: maxLimit, maxLimit: maxLimit, maxBytes: maxBytes, interned: map[string]string{}}
+}
+
+// binaryResults asks for every column in its binary form.
+var binaryResults = pgx.QueryResultFormats{pgx.BinaryFormatCode}
+
+// Read reads a page with a statement that selects [Columns] and has its limit as its last parameter.
+func (p *Pager) Read(ctx context.Context, db interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}, sql string, args ...any,
+) (Page, error) {
+	args = append(append([]any{binaryResults}, args...), p.limit)
+	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
+	return p.collect(rows)
+}
+
+// collect reads what a query with a limit of p.limit returns.
+func (p *Pager) collect(rows pgx.Rows) (Page, error) {
+	defer rows.Close()
+	p.rows, p.text, p.data = p.rows[:0], p.text[:0], nil
+	seen, truncated := 0, false
+	for rows.Next() {
+		seen++
+		if truncated = truncated || len(p.data) > p.maxBytes; truncated {
+			continue // the limit was a guess and too high; the next page starts here
+		}
+		if err := p.scan(rows.RawValues()); err != nil {
+			return Page{}, err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return Page{}, fmt.Errorf("read page: %w", err)
+	}
+	result := Page{Records: p.build(), More: seen == p.limit || truncated}
+	p.size = len(p.data)
+	switch {
+	case truncated:
+		p.limit = max(1, len(result.Records))
+	case p.size < p.maxBytes/2:
+		p.limit = min(2*p.limit, p.maxLimit)
+	}
+	return result, nil
+}
+
+// scan copies a row out of the connection's buffer, which the next row overwrites.
+func (p *Pager) scan(v [][]byte) error {
+	p.rows = append(p.rows, row{})
+	r := &p.rows[len(p.rows)-1]
+	r.Position = int64(binary.BigEndian.Uint64(v[0]))
+	copy(r.ID[:], v[1])
+	p.text = appendUUID(p.text, r.ID)
+	r.idEnd = len(p.text)
+	r.Event.Type, r.Event.Source, r.Event.Topic = p.intern(v[2]), p.intern(v[3]), p.intern(v[4])
+	p.text = append(p.text, v[5]...)
+	r.keyEnd = len(p.text)
+	r.Event.Version = int64(binary.BigEndian.Uint64(v[6]))
+	r.Event.DataSchema = p.intern(v[7])
+	r.Event.Time = timeOf(v[8])
+	if len(v[9]) > 1 { // null for most; the first byte is the format's version
+		var err error
+		if r.Event.Extensions, err = decodeHeaders(v[9][1:]); err != nil {
+			return fmt.Errorf("decode headers at position %d: %w", r.Position, err)
+		}
+	}
+	if p.data == nil {
+		p.data = make([]byte, 0, max(p.size, len(v[10])))
+	}
+	r.dataFrom = len(p.data)
+	p.data = append(p.data, v[10]...)
+	r.dataEnd = len(p.data)
+	return nil
+}
+
+func (p *Pager) build() []Record {
+	text := string(p.text)
+	records := make([]Record, len(p.rows))
+	from := 0
+	for i := range p.rows {
+		r := &p.rows[i]
+		r.Event.ID, r.Event.Key = text[from:r.idEnd], text[r.idEnd:r.keyEnd]
+		from = r.keyEnd
+		r.Event.Data = p.data[r.dataFrom:r.dataEnd:r.dataEnd]
+		records[i] = r.Record
+	}
+	return records
+}
+
+const maxInterned = 10_000 // a writer may put an id into its types
+
+func (p *Pager) intern(b []byte) string {
+	if s, ok := p.interned[string(b)]; ok { // does not allocate
+		return s
+	}
+	s := string(b)
+	if len(p.interned) < maxInterned {
+		p.interned[s] = s
+	}
+	return s
+}
+
+// appendUUID writes the canonical form.
+func appendUUID(dst []byte, id [16]byte) []byte {
+	for i, cut := range [...]int{4, 6, 8, 10, 16} {
+		if i > 0 {
+			dst = append(dst, '-')
+		}
+		dst = hex.AppendEncode(dst, id[[...]int{0, 4, 6, 8, 10}[i]:cut])
+	}
+	return dst
+}
+
+// pgEpoch is PostgreSQL's zero: a timestamptz counts microseconds from here.
+var pgEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func timeOf(b []byte) time.Time {
+	micros := int64(binary.BigEndian.Uint64(b))
+	return time.UnixMicro(micros + pgEpoch.UnixMicro()).UTC()
+}

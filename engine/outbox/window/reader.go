@@ -1,0 +1,225 @@
+package window
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/fault"
+)
+
+// Reader finds the rows to publish and records what is published. It knows nothing of publishing: its caller opens a
+// window, reads its pages, says how far they are out, and closes it.
+//
+//	Next  ->  Page ... Page, Advance ...  ->  Finish
+//
+// It works on one session in autocommit: a snapshot taken inside a transaction that has an id shows that very id as
+// ended. After any error the reader and its session are to be thrown away; the cursor row knows how to go on.
+type Reader struct {
+	conn  *pgx.Conn
+	term  Term
+	pages *Pager
+	cursor
+}
+
+// Term is the leadership that every change of the cursor repeats and extends.
+type Term interface {
+	Epoch() int64
+	Lease() time.Duration
+	// Extended says that a statement which was sent at that time has extended the lease.
+	Extended(sent time.Time)
+}
+
+var (
+	// ErrDeposed means that the cursor row has another epoch: another relay leads, and changes the cursor.
+	ErrDeposed = errors.New("outbox: another relay leads")
+	// ErrDiverged means that the epoch is ours, and the generation is not: a change has happened whose outcome this
+	// session was not told.
+	ErrDiverged = errors.New("outbox: the cursor changed behind this session")
+	// errWentBack: the server has given out fewer transaction ids than it had, so it is not the server it was.
+	errWentBack = errors.New("outbox: transaction ids went back")
+	// errSessionChanged: another backend answers. A pooler of transactions stands in between, and no setting is in force.
+	errSessionChanged = errors.New("outbox: the session's backend changed")
+)
+
+// NewReader loads the cursor, on the session of a relay that leads.
+func NewReader(ctx context.Context, conn *pgx.Conn, term Term, pages *Pager) (*Reader, error) {
+	c, err := loadCursor(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{conn: conn, term: term, pages: pages, cursor: c}, nil
+}
+
+// Clusters are the one that the stored transaction ids belong to, 0 if it is not known, and the one that answers. If
+// they differ the database was restored: [Reader.Rebase] comes first.
+func (r *Reader) Clusters() (stored, here int64) { return r.sysid, r.here }
+
+// PublishedTo is a position at or below which every row is published, as long as no restore has left any.
+func (r *Reader) PublishedTo() int64 {
+	if r.leftover != nil {
+		return 0
+	}
+	return r.marks.below(r.done.xmin) // whatever is not visible in done lies above
+}
+
+// Next opens what is to be published next and returns its first page: what a restore left, the window that a
+// predecessor left open, as it was, or a new one. It reports false if no row was committed since the last one.
+func (r *Reader) Next(ctx context.Context) (first Page, found bool, err error) {
+	if r.leftover != nil {
+		first, err = r.Page(ctx, r.leftover.pos)
+		return first, err == nil, err
+	}
+	w, err := r.poll(ctx)
+	if w == nil || err != nil {
+		return Page{}, false, err
+	}
+	if first, err = r.readPage(ctx, w, w.pos); err != nil {
+		return Page{}, false, err
+	}
+	if len(first.Records) == 0 && r.win != w {
+		r.done = w.snapshot // transactions without events have ended: only memory learns of it
+		return Page{}, false, nil
+	}
+	err = r.store(ctx, w)
+	return first, err == nil, err
+}
+
+// Page reads the rows above a position of what is open.
+func (r *Reader) Page(ctx context.Context, above int64) (Page, error) {
+	if r.leftover != nil {
+		return r.readLeftover(ctx, above)
+	}
+	return r.readPage(ctx, r.win, above)
+}
+
+// pollSQL takes the snapshot first and reads the head second: it is one statement, and its snapshot is taken before it
+// runs. So a row that is visible in the snapshot lies at or below the head. It needs no transaction id: one taken
+// before the head is read would make a landmark that promises too much. pg_sequence_last_value reads under the
+// sequence's lock; "select last_value" would read a page that nextval is just writing, and see the future.
+const pollSQL = `
+select pg_current_snapshot()::text, coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0), pg_backend_pid()`
+
+// poll returns the window to publish next, nil if no transaction has ended since the last one. A window that a
+// predecessor left open comes first, as it was: its rows may be half out.
+func (r *Reader) poll(ctx context.Context) (*window, error) {
+	if r.win != nil {
+		return r.win, nil
+	}
+	fault.Here("relay.poll.before")
+	var (
+		text string
+		pid  uint32
+		w    window
+	)
+	if err := r.conn.QueryRow(ctx, pollSQL).Scan(&text, &w.head, &pid); err != nil {
+		return nil, fmt.Errorf("poll: %w", err)
+	}
+	fault.Here("relay.poll.after")
+	if pid != r.conn.PgConn().PID() {
+		return nil, errSessionChanged
+	}
+	if text == r.done.text {
+		return nil, nil
+	}
+	var err error
+	if w.snapshot, err = parseSnapshot(text); err != nil {
+		return nil, err
+	}
+	if w.xmax < r.done.xmax {
+		return nil, fmt.Errorf("%w: from %d to %d", errWentBack, r.done.xmax, w.xmax)
+	}
+	w.pos = r.marks.start(r.done, w.snapshot)
+	return &w, nil
+}
+
+// pageSQL has no upper bound. Both snapshots are parameters of their own type: as text they would be parsed per row.
+const pageSQL = `
+select ` + Columns + `
+from public.outbox o
+where o.position > $1
+    and not pg_visible_in_snapshot(o.xid, $2::pg_snapshot)
+    and pg_visible_in_snapshot(o.xid, $3::pg_snapshot)
+order by o.position
+limit $4`
+
+func (r *Reader) readPage(ctx context.Context, w *window, above int64) (Page, error) {
+	fault.Here("relay.page.before")
+	p, err := r.pages.Read(ctx, r.conn, pageSQL, above, r.done.text, w.text)
+	fault.Here("relay.page.after")
+	return p, err
+}
+
+const storeSQL = `
+update public.outbox_cursor
+set win = $5::pg_snapshot, win_head = $6, win_pos = $7, ` + guardSQL
+
+// store makes the window the one that a restart goes on with. It has to be done before the first row is sent: its
+// commit reaches the disk after those of the window's writers, so nothing that was sent can be undone by a crash of a
+// server that acknowledges commits early; and a successor repeats this window, not a larger one.
+func (r *Reader) store(ctx context.Context, w *window) error {
+	if r.win == w {
+		return nil // left open by a predecessor
+	}
+	fault.Here("relay.store.before")
+	_, err := r.change(ctx, nil, storeSQL, w.text, w.head, w.pos)
+	fault.Here("relay.store.after")
+	if err != nil {
+		return fmt.Errorf("store window: %w", err)
+	}
+	r.win = w
+	return nil
+}
+
+const (
+	advanceSQL         = `update public.outbox_cursor set win_pos = $5, ` + guardSQL
+	advanceLeftoverSQL = `update public.outbox_cursor set old_pos = $5, ` + guardSQL
+)
+
+// Advance records that what is open is published up to a position. What is written by also, if anything, shares the
+// transaction: rows that were passed without being sent.
+func (r *Reader) Advance(ctx context.Context, pos int64, also func(pgx.Tx) error) error {
+	sql := advanceSQL
+	if r.leftover != nil {
+		sql = advanceLeftoverSQL
+	}
+	fault.Here("relay.advance.before")
+	_, err := r.change(ctx, also, sql, pos)
+	fault.Here("relay.advance.after")
+	if err != nil {
+		return fmt.Errorf("advance window: %w", err)
+	}
+	if r.leftover != nil {
+		r.leftover.pos = pos
+	} else {
+		r.win.pos = pos
+	}
+	return nil
+}
+
+const finishSQL = `
+update public.outbox_cursor
+set done = win, head = win_head, win = null, win_head = null, win_pos = null,
+    mark_x = $5::xid8[] || pg_current_xact_id(), mark_h = $6::bigint[] || win_head, ` + guardSQL
+
+// Finish closes what is open: everything visible in it is published, or passed with also. The transaction that says so
+// also makes a landmark of its own id, which it took long after the window's head was read.
+func (r *Reader) Finish(ctx context.Context, also func(pgx.Tx) error) error {
+	if r.leftover != nil {
+		return r.finishLeftover(ctx, also)
+	}
+	fault.Here("relay.finish.before")
+	kept := r.marks.kept(r.win.snapshot)
+	xids, heads := kept.columns()
+	xid, err := r.change(ctx, also, finishSQL, xids, heads)
+	fault.Here("relay.finish.after")
+	if err != nil {
+		return fmt.Errorf("close window: %w", err)
+	}
+	r.done, r.head, r.marks = r.win.snapshot, r.win.head, append(kept, landmark{xid, r.win.head})
+	r.win = nil
+	return nil
+}

@@ -1,0 +1,246 @@
+package window
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/engine/cloudevent"
+)
+
+// round publishes one window into seen and closes it. It reports whether there was one with rows.
+func (r *Reader) round(ctx context.Context, seen func(Record)) (bool, error) {
+	p, found, err := r.Next(ctx)
+	if !found || err != nil {
+		return false, err
+	}
+	for {
+		for _, rec := range p.Records {
+			seen(rec)
+		}
+		if !p.More {
+			return true, r.Finish(ctx, nil)
+		}
+		if err := r.Advance(ctx, p.Last(), nil); err != nil {
+			return false, err
+		}
+		if p, err = r.Page(ctx, p.Last()); err != nil {
+			return false, err
+		}
+	}
+}
+
+// open is the beginning of a round, which goes on from there.
+func (r *Reader) open(ctx context.Context) error {
+	_, _, err := r.Next(ctx)
+	return err
+}
+
+// read runs rounds until there is nothing new and returns the positions in the order of reading.
+func read(t testing.TB, r *Reader) []int64 {
+	t.Helper()
+	var positions []int64
+	for {
+		more, err := r.round(t.Context(), func(rec Record) { positions = append(positions, rec.Position) })
+		require.NoError(t, err)
+		if !more {
+			return positions
+		}
+	}
+}
+
+func TestReaderReadsCommittedRowsOnceInOrder(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{1, 2, 3, 100} {
+		o, pool := newOutbox(t), newDatabase(t)
+		r := newSession(t, pool, size)
+		require.Empty(t, read(t, r))
+		commit(t, o, pool, event("a"), event("b"), event("a"))
+		commit(t, o, pool, event("b"), event("c"))
+		require.Equal(t, []int64{1, 2, 3, 4, 5}, read(t, r))
+		require.Empty(t, read(t, r))
+		commit(t, o, pool, event("a"))
+		require.Equal(t, []int64{6}, read(t, newSession(t, pool, size)), "another session goes on")
+	}
+}
+
+func TestReaderWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	r := newSession(t, pool, 10)
+	long := begin(t, pool)
+	_, err := o.Add(t.Context(), long, event("slow"))
+	require.NoError(t, err)
+	commit(t, o, pool, event("fast"))
+	require.Equal(t, []int64{2}, read(t, r), "a higher position goes out while a lower one is open")
+	commit(t, o, pool, event("fast"))
+	require.Equal(t, []int64{3}, read(t, r))
+	require.NoError(t, long.Commit(t.Context()))
+	require.Equal(t, []int64{1}, read(t, r), "and the lower one when it commits, however late")
+	require.Empty(t, read(t, r))
+}
+
+// An id taken long before the row is inserted puts the row far above what its transaction's age suggests; a savepoint's
+// id is not the row's.
+func TestReaderSeesEarlyTransactionsAndSavepoints(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	r := newSession(t, pool, 10)
+	early := begin(t, pool)
+	_, err := early.Exec(t.Context(), `select pg_current_xact_id()`)
+	require.NoError(t, err)
+	for range 5 {
+		commit(t, o, pool, event("k"))
+		require.Len(t, read(t, r), 1)
+	}
+	point, err := early.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = o.Add(t.Context(), point, event("kept"))
+	require.NoError(t, err)
+	require.NoError(t, point.Commit(t.Context()))
+	point, err = early.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = o.Add(t.Context(), point, event("undone"))
+	require.NoError(t, err)
+	require.NoError(t, point.Rollback(t.Context()))
+	require.Empty(t, read(t, r))
+	require.NoError(t, early.Commit(t.Context()))
+	require.Equal(t, []int64{6}, read(t, r))
+}
+
+func TestReaderGoesOnInsideAWindow(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	for range 6 {
+		commit(t, o, pool, event("k"))
+	}
+	first := newSession(t, pool, 2)
+	w, err := first.poll(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, first.store(t.Context(), w))
+	require.NoError(t, first.Advance(t.Context(), 2, nil))
+	commit(t, o, pool, event("k"))
+
+	second := newSession(t, pool, 2)
+	require.NotNil(t, second.win)
+	require.Equal(t, w.text, second.win.text, "the window is the stored one, without the row that came later")
+	require.Equal(t, []int64{3, 4, 5, 6, 7}, read(t, second))
+	require.ErrorIs(t, first.Advance(t.Context(), 4, nil), ErrDeposed)
+	require.ErrorIs(t, first.Finish(t.Context(), nil), ErrDeposed)
+	require.Empty(t, read(t, newSession(t, pool, 2)))
+}
+
+// What is stored is what the reader goes on with: above all a landmark's head is the one that was read with the window,
+// before any transaction id was taken, whatever was added since.
+func TestTheStoredCursorIsTheReaders(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	commit(t, o, pool, event("k"))
+	r := newSession(t, pool, 10)
+	w, err := r.poll(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.store(t.Context(), w))
+	commit(t, o, pool, event("k"))
+	require.NoError(t, r.Finish(t.Context(), nil))
+	require.Equal(t, int64(1), r.marks[len(r.marks)-1].head)
+	stored, err := loadCursor(t.Context(), r.conn)
+	require.NoError(t, err)
+	require.Equal(t, r.cursor, stored)
+}
+
+// Before the successor has changed anything but the epoch, the epoch alone must keep the predecessor out.
+func TestAStaleReaderChangesNothing(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	commit(t, o, pool, event("k"))
+	storing, moving := newSession(t, pool, 2), newSession(t, pool, 2)
+	w, err := storing.poll(t.Context())
+	require.NoError(t, err)
+	require.ErrorIs(t, storing.store(t.Context(), w), ErrDeposed)
+	restoreHere(t, pool)
+	require.ErrorIs(t, storing.Rebase(t.Context()), ErrDeposed)
+
+	w, err = moving.poll(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, moving.store(t.Context(), w))
+	heir := newSession(t, pool, 2)
+	require.ErrorIs(t, moving.Advance(t.Context(), 1, nil), ErrDeposed)
+	require.ErrorIs(t, moving.Finish(t.Context(), nil), ErrDeposed)
+
+	require.NoError(t, heir.Rebase(t.Context()))
+	last := newSession(t, pool, 2)
+	require.NotNil(t, last.leftover)
+	require.ErrorIs(t, heir.Advance(t.Context(), 1, nil), ErrDeposed)
+	require.ErrorIs(t, heir.finishLeftover(t.Context(), nil), ErrDeposed)
+	require.Equal(t, []int64{1}, readLeftover(t, last, -1))
+}
+
+func TestReaderNoticesAChangeItWasNotToldOf(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	commit(t, o, pool, event("k"))
+	r := newSession(t, pool, 2)
+	w, err := r.poll(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.store(t.Context(), w))
+	_, err = pool.Exec(t.Context(), `update outbox_cursor set generation = generation + 1`)
+	require.NoError(t, err)
+	require.ErrorIs(t, r.Finish(t.Context(), nil), ErrDiverged)
+}
+
+func TestReaderRefusesAServerThatWentBack(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	commit(t, o, pool, event("k"))
+	_, err := pool.Exec(t.Context(), `update outbox_cursor set done = '4000000000:4000000000:'`)
+	require.NoError(t, err)
+	_, err = newSession(t, pool, 2).poll(t.Context())
+	require.ErrorIs(t, err, errWentBack)
+}
+
+func TestPagesAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	for range 9 {
+		e := event("k")
+		e.Data = make([]byte, 10_000)
+		commit(t, o, pool, e)
+	}
+	r := newSession(t, pool, 100)
+	r.pages.maxBytes = 25_000
+	w, err := r.poll(t.Context())
+	require.NoError(t, err)
+	p, err := r.readPage(t.Context(), w, 0)
+	require.NoError(t, err)
+	require.Len(t, p.Records, 3, "one row more than fits, at most")
+	require.True(t, p.More)
+	require.Equal(t, 3, r.pages.limit)
+	require.Len(t, read(t, r), 9)
+}
+
+func TestPageRebuildsTheEvent(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	e := event("k\"ü")
+	e.ID, e.DataSchema, e.Version = "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "https://example.com/s", 1
+	e.Time = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	e.Extensions = map[string]string{"traceparent": "00-\"\\", "tracestate": ""}
+	plain := event("l")
+	plain.Time = e.Time
+	added := commit(t, o, pool, e, plain)
+	e.Source, plain.Source = "/test", "/test"
+	plain.ID, plain.Version = added[1].ID, 1
+	r := newSession(t, pool, 10)
+	var got []Record
+	_, err := r.round(t.Context(), func(rec Record) { got = append(got, rec) })
+	require.NoError(t, err)
+	for i, want := range []cloudevent.Event{e, plain} {
+		m := want.Message()
+		require.Equal(t, m.UUID, got[i].Event.Message().UUID)
+		require.Equal(t, m.Metadata, got[i].Event.Message().Metadata)
+		require.Equal(t, m.Payload, got[i].Event.Message().Payload)
+		require.Equal(t, Key{want.Topic, want.Key}, got[i].Key())
+	}
+}

@@ -1,0 +1,63 @@
+package eventing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/engine/outbox/restore"
+	"example.com/twinbox/migrations"
+)
+
+// await repeats a check until it passes, and says what it waits for. A check ends it with a permanent error when
+// waiting would change nothing.
+func (n *Node) await(ctx context.Context, what string, check func(context.Context) error) error {
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, time.Second
+	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, check(ctx) },
+		backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(err error, _ time.Duration) {
+			n.setup.Log.WarnContext(ctx, "waiting", "for", what, "error", err)
+			n.dependencies.report(err)
+		}))
+	if err != nil {
+		return fmt.Errorf("check %s: %w", what, err)
+	}
+	return nil
+}
+
+// checkSchema asks whether the database answers and has the schema of this build. A database that is down is waited
+// for; a schema that does not fit is an error at once.
+func (n *Node) checkSchema(ctx context.Context) error {
+	err := migrations.Check(ctx, n.Pool, n.setup.Migrations...)
+	if _, wrong := errors.AsType[*migrations.SchemaError](err); wrong {
+		return backoff.Permanent(err)
+	}
+	return err
+}
+
+// checkWriters asks whether events may be added. After a restore into another cluster the relay has to put the cursor
+// right first, and after one that the broker knows better an operator has to confirm: an event added before that could
+// take a number among the old ones and be lost. Whether there was one only the broker can say; while it is down nobody
+// waits for it. What no relay cures is an error at once.
+func (n *Node) checkWriters(ctx context.Context) error {
+	err := restore.CheckWriters(ctx, n.Pool)
+	refused, is := errors.AsType[*outbox.CheckError](err)
+	if err == nil {
+		n.writers.refused.Store(nil) // what a connection heard before
+	}
+	switch {
+	case !is || refused.Has(restore.CodeRestored):
+		return err
+	case refused.Has(restore.CodeNotCompared):
+		if n.dependencies.broker.Down() {
+			return nil
+		}
+		return err
+	}
+	return backoff.Permanent(err)
+}

@@ -1,0 +1,175 @@
+package eventing
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/engine/inbox/replay"
+	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/frame/service"
+)
+
+// Consumer is one reader of one topic, with a consumer group and an inbox of its own.
+type Consumer struct {
+	// Name is the inbox's name of the consumer and, with the project and the environment before it, the name of its group.
+	// Changing it makes the consumer start over.
+	Name     string
+	Topic    string
+	Handlers *inbox.Mux
+	// Middlewares run around the handler of each event, in the transaction that records its id and with each attempt at
+	// it, replays included; the first is the outermost. They see the message, with what inbox.TxFromContext and
+	// inbox.EventFromContext return in its context. An error rolls the event back and is judged like a handler's own. The
+	// inbox retries, gives up and acknowledges: a middleware that does so too (Retry, PoisonQueue, InstantAck) takes that
+	// from it.
+	Middlewares []message.HandlerMiddleware
+	// Versioned keeps the order of each key's versions; see [inbox.Config].
+	Versioned bool
+	// OnGap is what a versioned consumer does with an event whose predecessor is missing, where its handler was not
+	// registered with a policy of its own; see [inbox.Config]. Default: inbox.GapPark.
+	OnGap inbox.GapPolicy
+	// OnDead is what a dead letter means for the later events of its key; see [inbox.Config].
+	OnDead inbox.DeadPolicy
+	// OnOutcome is called after each delivery; see Handled of [inbox.Host]. Optional.
+	OnOutcome func(cloudevent.Event, inbox.Outcome)
+}
+
+// consumer is a Consumer that has been set up.
+type consumer struct {
+	Consumer
+	group   string
+	members kafka.GroupConfig   // what they have in common on both edges
+	handle  message.HandlerFunc // the Mux inside the middlewares
+	inbox   *inbox.Inbox
+	replays *replay.Replayer
+	reader  reader
+	log     *slog.Logger
+	leaving sync.WaitGroup // partitions that were lost
+}
+
+func (c Consumer) handler() message.HandlerFunc {
+	handle := c.Handlers.HandleMessage
+	for _, middleware := range slices.Backward(c.Middlewares) {
+		handle = middleware(handle)
+	}
+	return handle
+}
+
+// heartbeat is how soon a member hears that another one joins, which waits for it: one that was killed and is started
+// again with the partitions that it had is such a one.
+const heartbeat = 500 * time.Millisecond
+
+// Consume sets a consumer up. It runs from [Node.StartConsumers] on.
+func (n *Node) Consume(c Consumer) error {
+	cfg := n.setup.Config
+	edge := cfg.Kafka.edge()
+	kc := &consumer{Consumer: c, group: cfg.group(c.Name), handle: c.handler(), log: n.setup.Log}
+	var err error
+	kc.inbox, err = inbox.New(inbox.Config{
+		Consumer:       c.Name,
+		Group:          kc.group,
+		Pool:           n.Pool,
+		Handlers:       c.Handlers,
+		Validate:       n.setup.Validate,
+		Versioned:      c.Versioned,
+		OnGap:          c.OnGap,
+		OnDead:         c.OnDead,
+		GapWait:        cfg.Inbox.GapWait,
+		Batch:          edge.batch(cfg.Inbox.Batch),
+		OnConflict:     inbox.ConflictMode(cfg.Inbox.OnConflict),
+		MaxAttempts:    cfg.Inbox.MaxAttempts,
+		HandlerTimeout: cfg.Inbox.HandlerTimeout,
+		RetryMin:       cfg.Inbox.RetryMin,
+		RetryMax:       cfg.Inbox.RetryMax,
+		Host:           inboxHost{n, c.OnOutcome},
+		Log:            n.setup.Log,
+		Registerer:     n.setup.Admin.Registry(),
+	})
+	if err != nil {
+		return fmt.Errorf("open inbox of %s: %w", c.Name, err)
+	}
+	kc.replays, err = replay.New(replay.Config{Inbox: kc.inbox, Handler: kc.handle, MaxReplays: cfg.Inbox.MaxReplays})
+	if err != nil {
+		return fmt.Errorf("open replays of %s: %w", c.Name, err)
+	}
+	kc.members = kafka.GroupConfig{
+		Config:              cfg.Client(n.setup.Service),
+		Group:               kc.group,
+		SessionTimeout:      cfg.Kafka.SessionTimeout,
+		FetchBytes:          cfg.Kafka.FetchBytes,
+		MaxReconnectBackoff: 2 * time.Second, // a broker that is back is not kept waiting
+		HeartbeatInterval:   min(heartbeat, cfg.Kafka.SessionTimeout/3),
+		RebalanceTimeout:    cfg.Kafka.RebalanceTimeout,
+		DrainTimeout:        cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
+	}
+	if kc.reader, err = edge.reader(n, kc); err != nil {
+		return fmt.Errorf("open consumer %s: %w", c.Name, err)
+	}
+	n.consumers = append(n.consumers, kc)
+	n.setup.Admin.Check("consumer "+c.Name, n.dependencies.behind(kc.reader.Healthy))
+	return nil
+}
+
+// StartConsumers starts every consumer and what tidies their inbox. Stopping one lets the delivery under way end and
+// commits its offset.
+func (n *Node) StartConsumers(g *service.Group) {
+	if len(n.consumers) > 0 {
+		g.Go("inbox janitor", func(ctx context.Context) error {
+			janitor, err := n.newJanitor()
+			if err != nil {
+				return err
+			}
+			return janitor.Run(ctx)
+		})
+	}
+	for _, c := range n.consumers {
+		g.Go("consumer "+c.Name, func(ctx context.Context) error {
+			together, ctx := errgroup.WithContext(ctx)
+			together.Go(func() error { return n.awaitRequirements(ctx, c) })
+			together.Go(func() error { return c.reader.Run(ctx) })
+			together.Go(func() error { return c.replays.ResumeGaps(ctx) })
+			err := together.Wait()
+			c.leave(ctx, n.setup.Log)
+			return err
+		})
+	}
+}
+
+const leaveTimeout = 2 * time.Second
+
+// lost says that a partition went in good order, so that its next owner suspects no event; unless a handler was left at
+// work. The subscriber does not wait for it.
+func (c *consumer) lost(topic string, partition int32, idle bool, log *slog.Logger) {
+	if !idle {
+		c.inbox.Abandon(topic, partition)
+		log.Warn("partition left with a handler still at work", "consumer", c.Name, "partition", partition)
+		return
+	}
+	record := c.inbox.Leave(topic, partition)
+	c.leaving.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+		defer cancel()
+		if err := record(ctx); err != nil {
+			log.WarnContext(ctx, "partition not left", "consumer", c.Name, "partition", partition, "error", err)
+		}
+	})
+}
+
+// leave says the same of every partition when the consumer has stopped. Where it fails the next owner is slower at
+// first, which is no reason to end with an error.
+func (c *consumer) leave(ctx context.Context, log *slog.Logger) {
+	c.leaving.Wait()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	if err := c.inbox.Close(ctx); err != nil {
+		log.WarnContext(ctx, "inbox not closed", "consumer", c.Name, "error", err)
+	}
+}

@@ -1,0 +1,87 @@
+package eventing
+
+import (
+	"context"
+	"time"
+
+	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/frame/circuit"
+	"example.com/twinbox/frame/service"
+)
+
+// dependencies are the servers without which the node is not ready, one circuit each. What the node runs waits on
+// them, so an outage of any length is two log lines, and its end is everybody's at once.
+type dependencies struct{ database, broker *circuit.Circuit }
+
+func newDependencies(setup Setup, probeDatabase func(context.Context) error, resetPool func()) (dependencies, error) {
+	var d dependencies
+	var err error
+	d.database, err = circuit.New(circuit.Config{
+		Name: "database", Probe: probeDatabase, OnUp: resetPool,
+		Log: setup.Log, Registerer: setup.Admin.Registry(),
+	})
+	if err != nil {
+		return d, err
+	}
+	client := setup.Config.Client(setup.Service)
+	d.broker, err = circuit.New(circuit.Config{
+		Name: "broker", Probe: func(ctx context.Context) error { return kafka.Ping(ctx, client) },
+		Log: setup.Log, Registerer: setup.Admin.Registry(),
+	})
+	return d, err
+}
+
+// start keeps both circuits up to date until the group has stopped everything that uses them.
+func (d dependencies) start(group *service.Group) {
+	group.Go("database circuit", d.database.Run)
+	group.Go("broker circuit", d.broker.Run)
+}
+
+// check adds the dependencies to the readiness report.
+func (d dependencies) check(admin *service.Admin) {
+	admin.Check("database", func(context.Context) error { return d.database.Err() })
+	admin.Check("broker", func(context.Context) error { return d.broker.Err() })
+}
+
+// needsDatabase is a check of something that cannot work while the database is down. Then it says only that it waits,
+// so that the report names an outage once.
+func (d dependencies) needsDatabase(check func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if d.database.Down() {
+			return service.Waiting("database")
+		}
+		return check(ctx)
+	}
+}
+
+// behind is a check of something that needs the broker as well.
+func (d dependencies) behind(check func(context.Context) error) func(context.Context) error {
+	return d.needsDatabase(func(ctx context.Context) error {
+		if d.broker.Down() {
+			return service.Waiting("broker")
+		}
+		return check(ctx)
+	})
+}
+
+// wait is how deliveries wait for their next attempt: at most as long as asked for, but not before the database is
+// there, and no longer than it takes to come back.
+func (d dependencies) wait(ctx context.Context, failure error, pause time.Duration) error {
+	d.database.Report(failure)
+	if err := d.database.Pause(ctx, pause); err != nil {
+		return err
+	}
+	return d.database.Await(ctx)
+}
+
+// report tells both circuits: a lost connection does not say which server it led to.
+func (d dependencies) report(err error) {
+	d.database.Report(err)
+	d.broker.Report(err)
+}
+
+// tell reports whether an error belongs to an outage that the circuits tell of, or are about to: each says once what
+// relay, mail sender, API and the consumers of all partitions would say with every attempt.
+func (d dependencies) tell(err error) bool {
+	return circuit.Suspicious(err) && (d.database.Unsettled() || d.broker.Unsettled())
+}

@@ -1,0 +1,43 @@
+package eventing
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/engine/kafka"
+)
+
+// edge is how a node writes to Kafka and reads from it. Everything behind it is the same on both: outbox and relay,
+// inbox, handlers and their middlewares. Replicas of a service may have different ones while it is changed over.
+type edge struct {
+	// publisher is what the relay publishes through. It connects on first use.
+	publisher func(kafka.Config, *slog.Logger) (message.Publisher, error)
+	// reader hands a consumer's records to its inbox.
+	reader func(*Node, *consumer) (reader, error)
+	// batch is how many events of a partition may share a transaction of those that INBOX_BATCH allows.
+	batch func(allowed int) int
+}
+
+// reader reads the topic of a consumer.
+type reader interface {
+	// Run reads until ctx ends. Then the deliveries under way have come to their end.
+	Run(ctx context.Context) error
+	// Healthy says why nothing is read.
+	Healthy(ctx context.Context) error
+}
+
+// edges are the values of KAFKA_EDGE.
+var edges = map[string]edge{
+	"batch":     batchEdge,
+	"watermill": watermillEdge,
+}
+
+// edge is the one that the settings name; the zero value of them names the default.
+func (c KafkaConfig) edge() edge {
+	if chosen, known := edges[c.Edge]; known {
+		return chosen
+	}
+	return batchEdge
+}

@@ -1,0 +1,40 @@
+package eventing
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/engine/kafka"
+)
+
+// inboxHost is what a consumer's inbox knows of the process: its dependencies, its outbox and the partition's loop.
+type inboxHost struct {
+	node      *Node
+	onOutcome func(cloudevent.Event, inbox.Outcome)
+}
+
+// Pause implements [inbox.Host]. A pause is no stall of the partition, however long the database is away.
+func (h inboxHost) Pause(ctx context.Context, failure error, d time.Duration) error {
+	defer kafka.Pausing(ctx, failure)()
+	if d == 0 {
+		return nil
+	}
+	return h.node.dependencies.wait(ctx, failure, d)
+}
+
+// Handled implements [inbox.Host].
+func (h inboxHost) Handled(event cloudevent.Event, outcome inbox.Outcome) {
+	if h.onOutcome != nil {
+		h.onOutcome(event, outcome)
+	}
+}
+
+// CopyDeadLetter implements [inbox.Host].
+func (h inboxHost) CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.Letter) error {
+	return h.node.copies.write(ctx, tx, letter)
+}

@@ -1,0 +1,56 @@
+package eventing
+
+import (
+	"net"
+	"os"
+	"regexp"
+	"strings"
+
+	"example.com/twinbox/frame/service"
+)
+
+// Values of KAFKA_INSTANCE_ID that are no names.
+const (
+	instanceAuto = "auto"
+	instanceNone = "none"
+)
+
+// instanceName is what a broker takes; it refuses anything else when a member joins.
+var instanceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
+
+func (c KafkaConfig) validInstance() bool {
+	return instanceName.MatchString(c.InstanceID) && strings.Trim(c.InstanceID, ".") != ""
+}
+
+// instanceID is the name of this process in its consumer groups; "" is none. With auto it is the machine's name and the
+// port of the admin listener: a process that is started again in its place has the same ones, two that run at the same
+// time on one machine cannot have the same port, and a container has a machine's name of its own. A node without an
+// admin listener has none.
+func (n *Node) instanceID() string {
+	switch id := n.setup.Config.Kafka.InstanceID; id {
+	case instanceNone:
+		return ""
+	case instanceAuto:
+		return autoInstance(n.bound)
+	default:
+		return id
+	}
+}
+
+func autoInstance(bound service.Listening) string {
+	_, port, err := net.SplitHostPort(bound.Admin)
+	if err != nil {
+		return ""
+	}
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		return ""
+	}
+	name := strings.Map(func(r rune) rune {
+		if !instanceName.MatchString(string(r)) {
+			return '-'
+		}
+		return r
+	}, host)
+	return name[:min(len(name), 190)] + "-" + port
+}

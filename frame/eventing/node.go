@@ -1,0 +1,188 @@
+package eventing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/engine/outbox/relay"
+	"example.com/twinbox/frame/service"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/ops/admin"
+)
+
+// Setup is what a node needs to know. All fields but Source and Adopt are required.
+type Setup struct {
+	Service    string // names the service towards database and broker
+	Source     string // of its events. Empty: no restore of its database is looked for
+	Config     Config
+	Migrations []migrations.Set
+	Topics     []kafka.Topic                // that it writes to
+	Tables     []string                     // of its own, in which it adds, reads and changes rows
+	Validate   func(cloudevent.Event) error // the contract, on both sides
+	Admin      *service.Admin               // receives checks and metrics
+	Log        *slog.Logger
+
+	// Adopt brings back what an event of the service says that a restore took from its database; see
+	// restore.Confirm. Without it only the numbers go on behind such events.
+	Adopt func(context.Context, pgx.Tx, cloudevent.Event) error
+}
+
+// Node is one service's events: what it writes and what it consumes.
+type Node struct {
+	Pool   *pgxpool.Pool
+	Outbox *outbox.Outbox
+	// Mails is offered to operators. A service that sends mails sets it before Run.
+	Mails admin.Mails
+
+	setup        Setup
+	dependencies dependencies
+	publisher    message.Publisher
+	lag          *kafka.LagReader
+	relay        *relay.Relay
+	restore      *restorer
+	writers      *writers
+	consumers    []*consumer
+	copies       *copies
+	limited      *service.LimitedLog
+	bound        service.Listening // from Run on
+}
+
+// Open prepares the node and connects to nothing.
+func Open(ctx context.Context, setup Setup) (node *Node, err error) {
+	n := &Node{writers: &writers{asked: make(chan struct{}, 1)}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Close())
+		}
+	}()
+	pool, err := poolConfig(setup.Config, setup.Service)
+	if err != nil {
+		return nil, err
+	}
+	n.dependencies, err = newDependencies(setup, probeDatabase(pool.ConnConfig), func() { n.Pool.Reset() })
+	if err != nil {
+		return nil, fmt.Errorf("open circuits: %w", err)
+	}
+	n.limited = service.LimitLog(setup.Log.Handler(), service.LogLimitConfig{Told: n.dependencies.tell})
+	setup.Log = slog.New(n.limited)
+	n.setup = setup
+	if n.Pool, err = n.openPool(ctx, pool); err != nil {
+		return nil, err
+	}
+	n.Outbox, err = outbox.New(outbox.Config{
+		MaxEventBytes: setup.Config.Outbox.MaxEventBytes,
+		Validate:      setup.Validate,
+		Refuse:        n.refuse,
+		OnConflict:    outbox.OnConflict(setup.Config.Outbox.OnConflict),
+		Log:           setup.Log,
+		Registerer:    setup.Admin.Registry(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open outbox: %w", err)
+	}
+	client := setup.Config.Client(setup.Service)
+	client.RetryFor = min(retryFor, client.PublishTimeout/2)
+	if n.publisher, err = setup.Config.Kafka.edge().publisher(client, setup.Log); err != nil {
+		return nil, fmt.Errorf("open publisher: %w", err)
+	}
+	if n.lag, err = newLagReader(setup.Config.Client(setup.Service)); err != nil {
+		return nil, fmt.Errorf("open lag reader: %w", err)
+	}
+	n.restore = newRestorer(n)
+	if n.relay, err = relay.New(relayConfig(n, setup)); err != nil {
+		return nil, fmt.Errorf("open relay: %w", err)
+	}
+	if n.copies, err = newCopies(n); err != nil {
+		return nil, err
+	}
+	if err = n.measure(); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	n.dependencies.check(setup.Admin)
+	n.Check("tables", checkTables(n.Pool, setup.Tables))
+	setup.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))
+	setup.Admin.Check("held events", n.dependencies.behind(n.checkHeld))
+	return n, nil
+}
+
+// retryFor is how long the publisher insists on a partition by itself. It is short because the relay, too, tries again,
+// and in the meantime publishes what goes to the other partitions.
+const retryFor = 500 * time.Millisecond
+
+func relayConfig(n *Node, setup Setup) relay.Config {
+	cfg := setup.Config.Outbox
+	config := relay.Config{
+		Connect:        n.connectRelay,
+		Publisher:      n.publisher,
+		Destination:    n.dependencies.broker,
+		Wake:           n.Outbox.Wake(),
+		Listen:         cfg.Notify,
+		BatchSize:      cfg.BatchSize,
+		PollMax:        setup.Config.poll(),
+		Lease:          cfg.Lease,
+		PublishTimeout: setup.Config.Kafka.PublishTimeout,
+		Retention:      cfg.Retention,
+		IDRetention:    setup.Config.Inbox.Retention,
+		MaxSilence:     setup.Config.maxSilence(),
+		Topics:         func(ctx context.Context) (map[string]int32, error) { return topicsOf(setup).Partitions(ctx) },
+		Log:            setup.Log,
+		Registerer:     setup.Admin.Registry(),
+	}
+	if spreads, can := n.publisher.(interface{ SpreadKeys(topics map[string]int32) }); can {
+		config.SpreadKeys = spreads.SpreadKeys
+	}
+	if setup.Source != "" {
+		config.Published = n.restore.newest
+	}
+	return config
+}
+
+// Check adds a check to the readiness report that needs the database: while that is down it only says so.
+func (n *Node) Check(name string, check func(context.Context) error) {
+	n.setup.Admin.Check(name, n.dependencies.needsDatabase(check))
+}
+
+// connectRelay waits until the database is there, so that the relay is back with it and not when its own pause ends.
+func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
+	if err := n.dependencies.database.Await(ctx); err != nil {
+		return nil, err
+	}
+	cfg, err := databaseConfig(n.setup.Config)
+	if err != nil {
+		return nil, err
+	}
+	cfg.ConnConfig.Tracer = connectTracer{n.dependencies.database.Report}
+	return pgx.ConnectConfig(ctx, cfg.ConnConfig)
+}
+
+// Close closes the pool and the connections to the broker. [Node.Run] does it; call it when Run is not reached.
+func (n *Node) Close() error {
+	if n.Pool != nil {
+		n.Pool.Close()
+	}
+	var problems []error
+	if n.publisher != nil {
+		if err := n.publisher.Close(); err != nil {
+			problems = append(problems, fmt.Errorf("close publisher: %w", err))
+		}
+	}
+	if n.lag != nil {
+		if err := n.lag.Close(); err != nil {
+			problems = append(problems, fmt.Errorf("close lag reader: %w", err))
+		}
+	}
+	if n.limited != nil {
+		n.limited.Flush()
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,99 @@
+package eventing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/engine/outbox/operate"
+)
+
+// probeSQL does what a commit of the service needs done, and leaves nothing behind:
+//
+//   - A database that is read-only, such as a standby after a failover, refuses commits and answers questions.
+//   - The message goes to the write-ahead log, and the commit waits until it is on disk there, and on the standbys that
+//     synchronous_commit waits for. Nobody reads it.
+//   - The rows do not fit into work_mem, so they ask the disk for a quarter of a megabyte, as a table does that grows.
+//     On a full disk old pages can still be written: an update of a row that is there would find nothing wrong.
+const probeSQL = `
+begin;
+do $$ begin
+    if pg_is_in_recovery() or current_setting('transaction_read_only')::boolean then
+        raise exception 'the database is read-only' using errcode = 'read_only_sql_transaction';
+    end if;
+end $$;
+set local work_mem = '64kB';
+select count(*) from generate_series(1, 10000);
+select pg_logical_emit_message(true, 'twinbox.probe', '');
+commit`
+
+// probeDatabase opens a connection of its own and commits.
+func probeDatabase(cfg *pgx.ConnConfig) func(context.Context) error {
+	cfg = cfg.Copy()
+	cfg.Tracer = nil
+	return func(ctx context.Context) error {
+		conn, err := pgx.ConnectConfig(ctx, cfg)
+		if err != nil {
+			return fmt.Errorf("connect: %w", err)
+		}
+		_, err = conn.PgConn().Exec(ctx, probeSQL).ReadAll()
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		_ = conn.Close(closing) // its answer is in already
+		if err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
+		return nil
+	}
+}
+
+const closeTimeout = time.Second
+
+// engineTables are those of outbox and inbox that every transaction adds to. What the relay and the consumers need of
+// others shows in whether they get on.
+var engineTables = []string{"outbox", "inbox", "dead_letter"}
+
+const missingRight = `
+select wanted, name from unnest($1::text[]) name, unnest(array['select', 'update']) wanted
+where not has_table_privilege(format('public.%I', name), wanted)
+limit 1`
+
+// checkTables asks, on a connection of the pool, whether rows may be added to the tables: that the right is there, that
+// no lock keeps writers out, and that the pool has a connection to give. It adds none. Of the service's own tables it
+// asks for the rights to read and to change rows as well.
+func checkTables(pool *pgxpool.Pool, own []string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `set local lock_timeout = '1s'`); err != nil {
+				return err
+			}
+			for _, table := range slices.Concat(engineTables, own) {
+				name := pgx.Identifier{"public", table}.Sanitize()
+				if _, err := tx.Exec(ctx, `insert into `+name+` select where false`); err != nil {
+					return fmt.Errorf("insert into %s: %w", table, err)
+				}
+			}
+			var right, table string
+			err := tx.QueryRow(ctx, missingRight, own).Scan(&right, &table)
+			if errors.Is(err, pgx.ErrNoRows) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("ask for rights: %w", err)
+			}
+			return fmt.Errorf("no right to %s %s", right, table)
+		})
+	}
+}
+
+// checkHeld tells of events that the broker has not taken for longer than a relay may be silent, while it takes others:
+// the topic is gone, a right is missing, a partition has no leader. Events that it refuses for good are a matter of
+// their own keys, and no reason to be unready.
+func (n *Node) checkHeld(ctx context.Context) error {
+	return operate.CheckHeld(ctx, n.Pool, n.setup.Config.maxSilence())
+}

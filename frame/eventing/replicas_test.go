@@ -1,0 +1,77 @@
+//go:build faults
+
+package eventing_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/crashtest"
+	"example.com/twinbox/dev/kafkatest"
+)
+
+// Two replicas read a topic in which one record ends every process that handles it. Whichever of them has the partition
+// goes on with the count: there are no more deaths than with one replica, and nothing else is given up. They are
+// started again in their place, or no sooner than the partition has gone to the other one.
+func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
+	t.Parallel()
+	pool := newLedger(t)
+	for name, inPlace := range map[string]bool{"restarted in place": true, "taken over in turn": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const records, most = 400, 10
+			// On Watermill's edge a stop waits for the rebalance that the last death began; see docs/from-watermill.md.
+			s := newStage(t, pool, kafkatest.Brokers(t), kafkatest.OnBatchEdge,
+				"KAFKA_SESSION_TIMEOUT=1s", "KAFKA_TOPIC_PARTITIONS=3")
+			s.member.Poison = "key-2/37"
+			s.send(counted(1, records)...)
+			start := func(i int) *crashtest.Process {
+				replica := s.member
+				replica.Environ = append(slices.Clip(replica.Environ),
+					fmt.Sprintf("KAFKA_INSTANCE_ID=replica-%d", i))
+				return crashtest.Start(t, replica)
+			}
+			replicas := []*crashtest.Process{start(0), start(1)}
+			behind := records/5 - 37
+			done := func() bool {
+				return s.effects(t) == records-1-behind && s.count(t, `select count(*) from dead_letter
+					where consumer = $1`) == 1+behind && s.committed(t) == s.sent
+			}
+			deaths, dead := 0, -1
+			require.Eventually(t, func() bool {
+				for i, p := range replicas {
+					if i == dead {
+						continue
+					}
+					select {
+					case <-p.Ended():
+						require.EqualError(t, p.Wait(t), crashtest.Killed)
+						deaths++
+						again := i
+						if !inPlace {
+							again, dead = dead, i
+						}
+						if again >= 0 {
+							replicas[again] = start(again)
+						}
+					default:
+					}
+				}
+				return done()
+			}, 2*crashtest.Patience, pollEvery)
+			require.LessOrEqual(t, deaths, most)
+			for i, p := range replicas {
+				if i != dead {
+					end(t, p)
+				}
+			}
+			require.Equal(t, 1, s.count(t, `select count(*) from dead_letter
+				where consumer = $1 and code = 'process_died' and event_id = 'key-2/37'`))
+			s.requireOnceInOrder(t, records-1-behind)
+			require.Zero(t, s.count(t, `select count(*) from inbox_attempt where consumer = $1`))
+		})
+	}
+}

@@ -1,0 +1,80 @@
+package eventing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"example.com/twinbox/engine/inbox/retention"
+	"example.com/twinbox/engine/kafka"
+)
+
+// requirements are what the inbox's promise rests on, for the consumers given.
+func (n *Node) requirements(consumers ...*consumer) retention.Requirements {
+	cfg := n.setup.Config
+	r := retention.Requirements{
+		Retention:        cfg.Inbox.Retention,
+		TopicRetention:   n.topicRetention,
+		Slack:            cfg.Inbox.ReplayWindow,
+		HandlerTimeout:   cfg.Inbox.HandlerTimeout,
+		RebalanceTimeout: cfg.Kafka.RebalanceTimeout,
+		Environment:      cfg.Environment,
+		FromOldest:       true, // engine/kafka knows no other start
+	}
+	for _, c := range consumers {
+		r.Topics = append(r.Topics, c.Topic)
+		r.Groups = append(r.Groups, c.group)
+	}
+	return r
+}
+
+var errNoTopic = errors.New("the topic does not exist")
+
+// topicRetention asks the broker how long it keeps the records of one topic.
+func (n *Node) topicRetention(ctx context.Context, topic string) (time.Duration, error) {
+	kept, err := kafka.TopicRetention(ctx, n.setup.Config.Client(n.setup.Service), topic)
+	if err != nil {
+		return 0, err
+	}
+	found, exists := kept[topic]
+	if !exists {
+		return 0, errNoTopic
+	}
+	return found, nil
+}
+
+// awaitRequirements finds out whether an event of the consumer's topic could come again after the inbox has forgotten
+// it, and returns an error if it could. A broker that does not answer or a topic that is not there yet is asked again,
+// while the consumer already runs: the janitor forgets nothing as long as it gets no answer to the same question.
+func (n *Node) awaitRequirements(ctx context.Context, c *consumer) error {
+	err := n.await(ctx, "requirements of "+c.Name, func(ctx context.Context) error {
+		err := n.requirements(c).Check(ctx)
+		if wrong, found := errors.AsType[*retention.RequirementError](err); found && wrong.Known() {
+			return backoff.Permanent(err)
+		}
+		return err
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// newJanitor tidies the inbox that all consumers of the service share.
+func (n *Node) newJanitor() (*retention.Janitor, error) {
+	janitor, err := retention.New(retention.Config{
+		Pool:       n.Pool,
+		Retention:  n.setup.Config.Inbox.Retention,
+		Redelivery: n.requirements(n.consumers...).Redelivery,
+		Every:      n.setup.Config.Inbox.JanitorInterval,
+		Log:        n.setup.Log,
+		Registerer: n.setup.Admin.Registry(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open janitor: %w", err)
+	}
+	return janitor, nil
+}

@@ -1,0 +1,35 @@
+package eventing
+
+import (
+	"context"
+	"slices"
+
+	"example.com/twinbox/engine/kafka"
+)
+
+// topics asks the broker about the topics that the service writes to.
+type topics struct {
+	client kafka.Config
+	names  []string
+}
+
+func topicsOf(s Setup) topics {
+	t := topics{client: s.Config.Client(s.Service), names: make([]string, len(s.Topics))}
+	for i, topic := range s.Topics {
+		t.names[i] = topic.Name
+	}
+	return t
+}
+
+// Partitions lets the relay hold a topic back whose number of partitions is not the one its keys are spread over, and
+// an operator confirm it. The others are topics that the service no longer writes to, such as those of an earlier name.
+func (t topics) Partitions(ctx context.Context, others ...string) (map[string]int32, error) {
+	names := slices.Concat(t.names, others)
+	slices.Sort(names)
+	return kafka.PartitionCounts(ctx, t.client, slices.Compact(names)...)
+}
+
+// Behind are the consumer groups that have not read the topic to its end.
+func (t topics) Behind(ctx context.Context, topic string) (map[string]int64, error) {
+	return kafka.GroupsBehind(ctx, t.client, topic)
+}

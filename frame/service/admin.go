@@ -1,0 +1,119 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"example.com/twinbox/frame/listener"
+	"example.com/twinbox/frame/web"
+)
+
+// AdminConfig configures an [Admin].
+type AdminConfig struct {
+	Log *slog.Logger
+
+	// Draining makes /readyz answer 503 once it is closed; see [Group.Draining]. Nil: never.
+	Draining <-chan struct{}
+
+	// Hosts are the names, besides localhost, under which the listener may be asked; IP addresses always may. A request
+	// for any other is answered with 421, see [web.ForHosts].
+	Hosts []string
+
+	// CheckTimeout bounds every single readiness check, and so the answer, as they run side by side. Default 2 s.
+	CheckTimeout time.Duration
+}
+
+// An Admin is the listener for those who operate the service:
+//
+//	/livez    200 as long as the process answers. It asks nobody: a restart cures no database.
+//	/readyz   200 when every check passes, else 503; JSON with each check's name and reason. /readyz?only=NAME asks one
+//	          check alone, and several where only is repeated: a load balancer need not take an API out for what it can
+//	          do without.
+//	/metrics  the registry in Prometheus' text format.
+//
+// It has no access control and belongs on loopback or a network of one's own.
+type Admin struct {
+	log      *slog.Logger
+	hosts    []string
+	mux      *http.ServeMux
+	registry *prometheus.Registry
+	ready    readiness
+}
+
+// NewAdmin returns an admin listener without checks. Its registry holds the collectors of the Go runtime, the process
+// and the build.
+func NewAdmin(cfg AdminConfig) *Admin {
+	if cfg.CheckTimeout <= 0 {
+		cfg.CheckTimeout = 2 * time.Second
+	}
+	a := &Admin{
+		log:      cfg.Log,
+		hosts:    cfg.Hosts,
+		mux:      http.NewServeMux(),
+		registry: prometheus.NewRegistry(),
+		ready:    readiness{timeout: cfg.CheckTimeout, draining: cfg.Draining},
+	}
+	a.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewBuildInfoCollector(),
+	)
+	a.mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "alive") })
+	a.mux.Handle("GET /readyz", &a.ready)
+	a.mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
+	return a
+}
+
+// Registry is where the service registers its metrics.
+func (a *Admin) Registry() *prometheus.Registry { return a.registry }
+
+// Check adds a readiness check. Its error's text is shown to whoever asks, so it must hold nothing secret. A check that
+// ignores its context delays no answer beyond CheckTimeout: it counts as failing, and is not started again while it
+// runs.
+func (a *Admin) Check(name string, check func(ctx context.Context) error) { a.ready.add(name, check) }
+
+// Handle adds what operates the service: patterns as http.ServeMux takes them.
+func (a *Admin) Handle(pattern string, handler http.Handler) { a.mux.Handle(pattern, handler) }
+
+// ServeHTTP answers a request as the listener does.
+func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+
+// Serve answers on the listener until ctx is cancelled, and closes it. It has a share of the connections to itself
+// ([listener.Small]), so that those who take all of the API's leave it reachable. Requests under way get
+// a second to end.
+func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
+	server := &http.Server{
+		Handler:           web.ForHosts(a.hosts, a),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      time.Minute,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener.Limit(ln, listener.Share(listener.Small))) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve admin: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil {
+		_ = server.Close()
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve admin: %w", err)
+	}
+	return nil
+}

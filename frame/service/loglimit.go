@@ -1,0 +1,211 @@
+package service
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/twinbox/engine/failure"
+)
+
+// LogLimitConfig configures [LimitLog]. The zero value is usable.
+type LogLimitConfig struct {
+	// Told reports whether an error is part of an outage that is logged elsewhere. Lines that carry one are lowered to
+	// debug. Optional.
+	Told func(err error) bool
+	// Every is how often a kind of line is written while it goes on. Default 1 min.
+	Every time.Duration
+}
+
+// LimitedLog is a handler that writes the first line of each kind in full and then one a minute for as long as there
+// are more, with their number as "repeated". When there were none for a minute it says "no longer repeated", with the
+// number of all of them. The lines between are lowered to debug: LOG_LEVEL=debug shows each.
+//
+// It applies to warnings and errors, and to lines about one of many, which carry an event_id or a request_id. A kind is
+// a message with what names its cause: the code of its error, the consumer, the route, the status and the like
+// (kindKeys). What tells single ones apart, such as ids, offsets and texts of errors, does not make another kind.
+type LimitedLog struct {
+	slog.Handler
+	limits *logLimits
+	kind   string // of the attributes that the logger adds to each line
+	single bool   // they name one of many
+}
+
+// LimitLog limits what goes to the handler.
+func LimitLog(handler slog.Handler, cfg LogLimitConfig) *LimitedLog {
+	if cfg.Every <= 0 {
+		cfg.Every = time.Minute
+	}
+	if cfg.Told == nil {
+		cfg.Told = func(error) bool { return false }
+	}
+	return &LimitedLog{Handler: handler, limits: &logLimits{cfg: cfg, kinds: map[string]*repeats{}}}
+}
+
+// kindKeys are the attributes that name a cause. Each has few values.
+var kindKeys = map[string]bool{
+	"class": true, "code": true, "consumer": true, "dependency": true, "for": true, "group": true, "handler": true,
+	"method": true, "outcome": true, "permanent": true, "result": true, "route": true, "status": true, "task": true,
+	"topic": true, "what": true,
+}
+
+// singleKeys name one of many.
+var singleKeys = map[string]bool{"event_id": true, "request_id": true}
+
+// maxKinds bounds the memory. Beyond it a kind is a message alone.
+const maxKinds = 500
+
+// Handle implements [slog.Handler].
+func (l *LimitedLog) Handle(ctx context.Context, record slog.Record) error {
+	if record.Level < slog.LevelInfo {
+		return l.Handler.Handle(ctx, record)
+	}
+	kind, single, told := strings.Builder{}, l.single, false
+	kind.WriteString(l.kind)
+	record.Attrs(func(attr slog.Attr) bool {
+		single = single || singleKeys[attr.Key]
+		if err, is := attr.Value.Any().(error); is && err != nil {
+			told = told || l.limits.cfg.Told(err)
+			attr = slog.String("code", failure.Examine(err).Code)
+		}
+		addKind(&kind, attr)
+		return true
+	})
+	switch {
+	case record.Level < slog.LevelWarn && !single:
+		return l.Handler.Handle(ctx, record)
+	case !told && l.limits.isFirst(kind.String(), l.Handler, record):
+		return l.Handler.Handle(ctx, record)
+	}
+	record.Level = slog.LevelDebug
+	if !l.Enabled(ctx, record.Level) {
+		return nil
+	}
+	return l.Handler.Handle(ctx, record)
+}
+
+func addKind(kind *strings.Builder, attr slog.Attr) {
+	if kindKeys[attr.Key] {
+		kind.WriteString("\x00" + attr.Key + "=" + attr.Value.String())
+	}
+}
+
+// WithAttrs implements [slog.Handler].
+func (l *LimitedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	with := &LimitedLog{Handler: l.Handler.WithAttrs(attrs), limits: l.limits, single: l.single}
+	kind := strings.Builder{}
+	kind.WriteString(l.kind)
+	for _, attr := range attrs {
+		with.single = with.single || singleKeys[attr.Key]
+		addKind(&kind, attr)
+	}
+	with.kind = kind.String()
+	return with
+}
+
+// WithGroup implements [slog.Handler].
+func (l *LimitedLog) WithGroup(name string) slog.Handler {
+	return &LimitedLog{Handler: l.Handler.WithGroup(name), limits: l.limits, kind: l.kind, single: l.single}
+}
+
+// Flush writes what was not written yet: a process that ends says how many there were.
+func (l *LimitedLog) Flush() { l.limits.flush() }
+
+// logLimits are the kinds that go on at the moment.
+type logLimits struct {
+	cfg LogLimitConfig
+
+	mu    sync.Mutex
+	kinds map[string]*repeats
+}
+
+// repeats is a kind of line from its first one until there were none for a while.
+type repeats struct {
+	handler slog.Handler
+	last    slog.Record
+	since   time.Time
+	unsaid  int // since the last line that was written
+	all     int // after the first
+	timer   *time.Timer
+}
+
+// isFirst reports whether a line is to be written. If not, it is counted.
+func (l *logLimits) isFirst(kind string, handler slog.Handler, record slog.Record) bool {
+	kind = record.Level.String() + record.Message + kind
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kinds[kind] == nil && len(l.kinds) >= maxKinds {
+		kind = record.Level.String() + record.Message
+	}
+	if r := l.kinds[kind]; r != nil {
+		r.handler, r.last = handler, record.Clone()
+		r.unsaid++
+		r.all++
+		return false
+	}
+	l.kinds[kind] = &repeats{
+		handler: handler, last: record.Clone(), since: time.Now(),
+		timer: time.AfterFunc(l.cfg.Every, func() { l.tick(kind) }),
+	}
+	return true
+}
+
+// tick says how many there were, or that there are no more.
+func (l *logLimits) tick(kind string) {
+	l.mu.Lock()
+	r := l.kinds[kind]
+	if r == nil {
+		l.mu.Unlock()
+		return
+	}
+	goesOn := r.unsaid > 0
+	said := r.take()
+	if goesOn {
+		r.timer.Reset(l.cfg.Every)
+	} else {
+		delete(l.kinds, kind)
+	}
+	l.mu.Unlock()
+	said()
+}
+
+func (l *logLimits) flush() {
+	l.mu.Lock()
+	var said []func()
+	for kind, r := range l.kinds {
+		r.timer.Stop()
+		said = append(said, r.take())
+		delete(l.kinds, kind)
+	}
+	l.mu.Unlock()
+	for _, say := range said {
+		say()
+	}
+}
+
+// take gives the line that is due, to be written without the lock: the last one with the number of those before it, the
+// end, or none when the first was the only one.
+func (r *repeats) take() (say func()) {
+	record := r.last.Clone()
+	switch {
+	case r.unsaid > 0:
+		record.Time = time.Now()
+		record.AddAttrs(slog.Int("repeated", r.unsaid))
+		r.unsaid = 0
+	case r.all > 0:
+		end := slog.NewRecord(time.Now(), slog.LevelInfo, "no longer repeated", 0)
+		end.AddAttrs(slog.String("line", record.Message), slog.Int("repeated", r.all),
+			slog.Time("first", r.since.UTC()), slog.Time("last", record.Time.UTC()))
+		record = end
+	default:
+		return func() {}
+	}
+	handler := r.handler
+	return func() {
+		if ctx := context.Background(); handler.Enabled(ctx, record.Level) {
+			_ = handler.Handle(ctx, record) // there is nobody to tell, as with every line
+		}
+	}
+}

@@ -1,0 +1,133 @@
+// Package admin offers what operates a service as a small JSON API on its admin listener: the outbox, the inbox, the
+// dead letters and the mails of that one service. api/admin.yaml describes it; package client is its other end.
+//
+// The operations run in the service's own process, because a replay needs its handlers.
+package admin
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/frame/web"
+	"example.com/twinbox/ops/admin/adminapi"
+)
+
+// Prefix is where the API lives.
+const Prefix = "/admin/v1/"
+
+// Config is one service as its operators see it.
+type Config struct {
+	// Service names it, and Environment says where it runs.
+	Service, Environment string
+	// Token is what a caller must know. Empty: the operations are off, and every call is told so.
+	Token string
+	// Pool is the service's database.
+	Pool *pgxpool.Pool
+	// Publisher is where republished events go.
+	Publisher message.Publisher
+	// Topics are those that the service writes to.
+	Topics Topics
+	// Restore confirms a restore of the database.
+	Restore Restore
+	// Consumers are the service's consumers.
+	Consumers []Consumer
+	// Metrics hold the consumers' counts.
+	Metrics prometheus.Gatherer
+	// Mails is the list of mails; nil where the service sends none.
+	Mails Mails
+	Log   *slog.Logger
+}
+
+const (
+	shortTimeout = 10 * time.Second // for an operation that answers at once
+	longTimeout  = time.Hour        // for one that streams
+	maxBodyBytes = 2 << 20          // an event of the largest size, as base64 in JSON
+)
+
+// New returns the API. It answers everything below [Prefix].
+func New(cfg Config) (http.Handler, error) {
+	document, err := loadDocument()
+	if err != nil {
+		return nil, err
+	}
+	router, err := web.NewRouter(web.Config{
+		MapError:     func(err error) *web.Error { return mapError(cfg.Service, err) },
+		MaxBodyBytes: maxBodyBytes, RequestTimeout: longTimeout, CheckBody: document.checkBody,
+	}, cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	router.Use(guard(cfg.Token), addressed(cfg.Service, cfg.Environment))
+	s := &server{cfg: cfg, letters: deadletter.NewStore(cfg.Pool), started: time.Now().UTC()}
+	return adminapi.HandlerWithOptions(s, adminapi.ChiServerOptions{
+		BaseRouter: router, Middlewares: []adminapi.MiddlewareFunc{document.parameters},
+		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
+			web.WriteProblem(w, r, parameterError(err))
+		},
+	}), nil
+}
+
+// server answers the operations.
+type server struct {
+	cfg     Config
+	started time.Time
+	letters *deadletter.Store
+}
+
+var _ adminapi.ServerInterface = (*server)(nil)
+
+// guard lets through who knows the token. It compares hashes: their length says nothing about the token's.
+func guard(token string) func(http.Handler) http.Handler {
+	want := sha256.Sum256([]byte(token))
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if token == "" {
+				web.WriteProblem(w, r, errOff)
+				return
+			}
+			scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+			got := sha256.Sum256([]byte(given))
+			if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(want[:], got[:]) != 1 {
+				w.Header().Set("WWW-Authenticate", `Bearer realm="twinbox operations"`)
+				web.WriteProblem(w, r, errUnauthorized)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// answer runs an operation that ends soon and answers with what it returns.
+func answer[T any](w http.ResponseWriter, r *http.Request, operation func(ctx context.Context) (T, error)) {
+	ctx, cancel := context.WithTimeout(r.Context(), shortTimeout)
+	defer cancel()
+	value, err := operation(ctx)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	web.WriteJSON(w, r, http.StatusOK, value)
+}
+
+// GetService answers GET /admin/v1/service.
+func (s *server) GetService(w http.ResponseWriter, r *http.Request) {
+	answer(w, r, func(context.Context) (adminapi.Service, error) {
+		names := make([]string, len(s.cfg.Consumers))
+		for i, c := range s.cfg.Consumers {
+			names[i] = c.Name
+		}
+		return adminapi.Service{
+			Name: s.cfg.Service, Environment: s.cfg.Environment, Consumers: names, Mails: s.cfg.Mails != nil,
+		}, nil
+	})
+}

@@ -1,0 +1,115 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"example.com/twinbox/frame/web"
+	"example.com/twinbox/ops/admin/adminapi"
+)
+
+const (
+	// stallTimeout is how long a client may take no line.
+	stallTimeout = 30 * time.Second
+	// progressEvery keeps an operation of a million steps from writing a million lines.
+	progressEvery = 200 * time.Millisecond
+	// aliveEvery is when an operation is heard of that has nothing to say: one that counts a large table or waits for
+	// a slow handler must not look like a service that does not answer.
+	aliveEvery = time.Second
+)
+
+// lines is an answer that is written while the operation runs. The first line makes it a 200; an operation that fails
+// before that is answered like any other.
+type lines struct {
+	w       http.ResponseWriter
+	r       *http.Request
+	control *http.ResponseController
+
+	mu      sync.Mutex // the operation and its sign of life take turns
+	encoder *json.Encoder
+	done    int64
+	last    time.Time
+	begun   bool
+}
+
+// newLines leaves the listener's read timeout alone: net/http ends it with the body, and [imported] sets its own.
+func newLines(w http.ResponseWriter, r *http.Request) *lines {
+	return &lines{w: w, r: r, control: http.NewResponseController(w), encoder: json.NewEncoder(w), last: time.Now()}
+}
+
+// stream runs a long operation. It tells progress how much is done; an error it returns ends the stream as a problem.
+func stream(
+	w http.ResponseWriter, r *http.Request,
+	operation func(ctx context.Context, progress func(done int64)) (adminapi.Result, error),
+) {
+	l := newLines(w, r)
+	stop := l.keepAlive()
+	defer stop()
+	result, err := operation(r.Context(), l.progress)
+	stop()
+	if err != nil && result.Count > 0 && !result.DryRun {
+		l.write(adminapi.Line{Done: &result.Count}) // it stays done, so it has to be said
+	}
+	switch {
+	case err == nil:
+		l.write(adminapi.Line{Result: &result})
+	case !l.begun:
+		web.WriteProblem(w, r, err)
+	default:
+		l.write(map[string]web.Problem{"problem": web.ProblemOf(r, err)})
+	}
+}
+
+// keepAlive repeats the count for as long as nothing else is said, until stop is called.
+func (l *lines) keepAlive() (stop func()) {
+	ctx, cancel := context.WithCancel(l.r.Context())
+	var beats sync.WaitGroup
+	beats.Go(func() {
+		tick := time.NewTicker(aliveEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				l.say(aliveEvery)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		beats.Wait()
+	}
+}
+
+func (l *lines) progress(done int64) {
+	l.mu.Lock()
+	l.done = done
+	l.mu.Unlock()
+	l.say(progressEvery)
+}
+
+// say writes how much is done, unless it was said within the pause.
+func (l *lines) say(pause time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.last) < pause {
+		return
+	}
+	l.last = time.Now()
+	l.write(adminapi.Line{Done: &l.done})
+}
+
+// write sends one line. A client that is gone ends the request's context, which ends the operation.
+func (l *lines) write(line any) {
+	if !l.begun {
+		l.w.Header().Set("Content-Type", "application/jsonl")
+		l.begun = true
+	}
+	_ = l.control.SetWriteDeadline(time.Now().Add(stallTimeout))
+	_ = l.encoder.Encode(line)
+	_ = l.control.Flush()
+}

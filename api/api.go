@@ -4,7 +4,9 @@ package api
 
 import "embed"
 
-// Files are openapi.yaml, admin.yaml, asyncapi.yaml, requests.http, operations.http and events/, under those names.
+// Files are openapi.yaml, admin.yaml, asyncapi.yaml, requests.http, operations.http and events/, under those names;
+// admin.gen.json is admin.yaml as make generate converts it.
 //
-//go:embed openapi.yaml admin.yaml asyncapi.yaml requests.http operations.http events/*.json events/examples/*.json
+//go:embed openapi.yaml admin.yaml admin.gen.json asyncapi.yaml requests.http operations.http
+//go:embed events/*.json events/examples/*.json
 var Files embed.FS

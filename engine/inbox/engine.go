@@ -209,7 +209,7 @@ func (e *engine) insist(ctx context.Context, what string, do func(context.Contex
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", what, errors.Join(context.Cause(ctx), err))
 		}
-		wait := pauses.NextBackOff()
+		wait := pauses.Next()
 		e.log.WarnContext(ctx, "inbox statement failed", "what", what, "retry_in", wait, "error", err)
 		if err := e.cfg.Host.Pause(ctx, err, wait); err != nil {
 			return err

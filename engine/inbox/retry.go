@@ -3,14 +3,12 @@ package inbox
 import (
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"example.com/twinbox/engine/failure"
 )
 
 // retry decides, failure by failure, whether and when one event is tried again.
 type retry struct {
-	policy   backoff.BackOff
+	policy   *failure.Backoff
 	attempts int // that failed for an unknown reason
 	limit    int
 }
@@ -24,12 +22,7 @@ type retryDecision struct {
 func newRetry(cfg Config) *retry { return &retry{policy: cfg.Backoff(), limit: cfg.MaxAttempts} }
 
 // Backoff gives the pauses between attempts.
-func (c Config) Backoff() backoff.BackOff {
-	policy := backoff.NewExponentialBackOff()
-	policy.InitialInterval, policy.MaxInterval, policy.Multiplier = c.RetryMin, c.RetryMax, 2
-	policy.RandomizationFactor = 0.2
-	return policy
-}
+func (c Config) Backoff() *failure.Backoff { return &failure.Backoff{Min: c.RetryMin, Max: c.RetryMax} }
 
 // after sorts the error of the attempt that has just failed. Only unknown failures use up attempts: an hour without a
 // database must not be what kills the event that came in its last second.
@@ -45,6 +38,6 @@ func (r *retry) after(err error) retryDecision {
 	return retryDecision{
 		class:      class,
 		worthwhile: class == failure.Transient || class == failure.Unknown && r.attempts < r.limit,
-		pause:      r.policy.NextBackOff(),
+		pause:      r.policy.Next(),
 	}
 }

@@ -6,36 +6,51 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/restore"
 	"example.com/twinbox/migrations"
 )
 
-// await repeats a check until it passes, and says what it waits for. A check ends it with a permanent error when
+// await repeats a check until it passes, and says what it waits for. A check ends it with a [uselessError] when
 // waiting would change nothing.
 func (n *Node) await(ctx context.Context, what string, check func(context.Context) error) error {
-	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, time.Second
-	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, check(ctx) },
-		backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0),
-		backoff.WithNotify(func(err error, _ time.Duration) {
-			n.setup.Log.WarnContext(ctx, "waiting", "for", what, "error", err)
-			n.dependencies.report(err)
-		}))
-	if err != nil {
-		return fmt.Errorf("check %s: %w", what, err)
+	wait := failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		if useless, is := errors.AsType[*uselessError](err); is {
+			return fmt.Errorf("check %s: %w", what, useless.err)
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("check %s: %w", what, context.Cause(ctx))
+		}
+		n.setup.Log.WarnContext(ctx, "waiting", "for", what, "error", err)
+		n.dependencies.report(err)
+		timer := time.NewTimer(wait.Next())
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("check %s: %w", what, context.Cause(ctx))
+		}
 	}
-	return nil
 }
+
+// uselessError is one that waiting does not change.
+type uselessError struct{ err error }
+
+func (e *uselessError) Error() string { return e.err.Error() }
+func (e *uselessError) Unwrap() error { return e.err }
 
 // checkSchema asks whether the database answers and has the schema of this build. A database that is down is waited
 // for; a schema that does not fit is an error at once.
 func (n *Node) checkSchema(ctx context.Context) error {
 	err := migrations.Check(ctx, n.Pool, n.setup.Migrations...)
 	if _, wrong := errors.AsType[*migrations.SchemaError](err); wrong {
-		return backoff.Permanent(err)
+		return &uselessError{err}
 	}
 	return err
 }
@@ -59,5 +74,5 @@ func (n *Node) checkWriters(ctx context.Context) error {
 		}
 		return err
 	}
-	return backoff.Permanent(err)
+	return &uselessError{err}
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"example.com/twinbox/engine/inbox/retention"
 	"example.com/twinbox/engine/kafka"
 )
@@ -53,7 +51,7 @@ func (n *Node) awaitRequirements(ctx context.Context, c *consumer) error {
 	err := n.await(ctx, "requirements of "+c.Name, func(ctx context.Context) error {
 		err := n.requirements(c).Check(ctx)
 		if wrong, found := errors.AsType[*retention.RequirementError](err); found && wrong.Known() {
-			return backoff.Permanent(err)
+			return &uselessError{err}
 		}
 		return err
 	})

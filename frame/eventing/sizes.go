@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/engine/kafka"
@@ -43,7 +42,7 @@ func (n *Node) awaitSizes(ctx context.Context) error {
 			}
 		}
 		if len(refused.Problems) > 0 {
-			return backoff.Permanent(&refused)
+			return &uselessError{&refused}
 		}
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
+	"go.opentelemetry.io/otel"
 )
 
 // NewRouter returns a router whose requests are named, traced, logged, limited and protected from panics, and whose
@@ -24,7 +25,8 @@ func NewRouter(config Config, log *slog.Logger) (*chi.Mux, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Use(begin(config, log), traced(), measured, logged, recovered, limited(config), deadline(config.RequestTimeout))
+	r.Use(begin(config, log), traced(otel.GetTracerProvider()), measured, logged, recovered, limited(config),
+		deadline(config.RequestTimeout))
 	r.NotFound(func(w http.ResponseWriter, req *http.Request) {
 		WriteProblem(w, req, refuse(CodeNotFound, "There is nothing at this path."))
 	})

@@ -7,10 +7,13 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 )
 
 func TestSpansAreNamedByTheRoute(t *testing.T) {
@@ -18,7 +21,7 @@ func TestSpansAreNamedByTheRoute(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
 	router := chi.NewRouter()
-	router.Use(traced(otelhttp.WithTracerProvider(provider)))
+	router.Use(traced(provider))
 	var inside string
 	router.Get("/v1/things/{id}", func(w http.ResponseWriter, r *http.Request) {
 		exchange := newExchange(Config{}.WithDefaults(), nil)
@@ -33,6 +36,9 @@ func TestSpansAreNamedByTheRoute(t *testing.T) {
 	require.Len(t, spans, 2)
 	require.Equal(t, "GET /v1/things/{id}", spans[0].Name())
 	require.Contains(t, spans[0].Attributes(), attribute.String("http.route", "/v1/things/{id}"))
+	require.Contains(t, spans[0].Attributes(), attribute.String("http.request.method", "GET"))
+	require.Contains(t, spans[0].Attributes(), attribute.Int("http.response.status_code", http.StatusTeapot))
+	require.Equal(t, trace.SpanKindServer, spans[0].SpanKind())
 	require.Equal(t, spans[0].SpanContext().TraceID().String(), inside, "a problem must name its trace")
 	for _, span := range spans {
 		require.NotContains(t, span.Name(), "nowhere")
@@ -40,4 +46,24 @@ func TestSpansAreNamedByTheRoute(t *testing.T) {
 			require.NotContains(t, a.Value.String(), "s3cret", a.Key)
 		}
 	}
+}
+
+// The caller's trace goes on, and a server's own failure shows in it.
+func TestASpanIsPartOfTheCallersTrace(t *testing.T) {
+	before := otel.GetTextMapPropagator()
+	t.Cleanup(func() { otel.SetTextMapPropagator(before) })
+	otel.SetTextMapPropagator(propagation.TraceContext{})
+	recorder := tracetest.NewSpanRecorder()
+	router := chi.NewRouter()
+	router.Use(traced(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))))
+	router.Get("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	request := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+	request.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	router.ServeHTTP(httptest.NewRecorder(), request)
+
+	spans := recorder.Ended()
+	require.Len(t, spans, 1)
+	require.Equal(t, "0af7651916cd43dd8448eb211c80319c", spans[0].SpanContext().TraceID().String())
+	require.Equal(t, "b7ad6b7169203331", spans[0].Parent().SpanID().String())
+	require.Equal(t, codes.Error, spans[0].Status().Code)
 }

@@ -14,14 +14,13 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"gopkg.in/yaml.v3"
 
 	"example.com/twinbox/api"
 	"example.com/twinbox/frame/web"
 )
 
-// document is api/admin.yaml as a check of requests. What it says of a member or of a parameter holds for every
-// operation, without a line of Go: one that is null, empty or zero never comes to mean "no condition".
+// document is api/admin.yaml, converted to JSON, as a check of requests. What it says of a member or of a parameter
+// holds for every operation, without a line of Go: one that is null, empty or zero never comes to mean "no condition".
 type document struct {
 	operations map[string]operation // by method and path
 }
@@ -35,15 +34,15 @@ type operation struct {
 // parameter and described are what is read of the document beside its schemas.
 type (
 	parameter struct {
-		Ref  string `yaml:"$ref"`
-		Name string `yaml:"name"`
-		In   string `yaml:"in"`
+		Ref  string `json:"$ref"`
+		Name string `json:"name"`
+		In   string `json:"in"`
 	}
 	described struct {
-		Parameters  []parameter `yaml:"parameters"`
+		Parameters  []parameter `json:"parameters"`
 		RequestBody struct {
-			Content map[string]any `yaml:"content"`
-		} `yaml:"requestBody"`
+			Content map[string]any `json:"content"`
+		} `json:"requestBody"`
 	}
 )
 
@@ -51,18 +50,18 @@ const documentURL = "https://example.com/admin.yaml"
 
 // loadDocument reads the document that the binary carries.
 func loadDocument() (*document, error) {
-	data, err := api.Files.ReadFile("admin.yaml")
+	data, err := api.Files.ReadFile("admin.gen.json")
 	if err != nil {
 		return nil, fmt.Errorf("read admin.yaml: %w", err)
 	}
-	var whole any
 	var parts struct {
-		Paths      map[string]map[string]yaml.Node `yaml:"paths"`
+		Paths      map[string]map[string]json.RawMessage `json:"paths"`
 		Components struct {
-			Parameters map[string]parameter `yaml:"parameters"`
-		} `yaml:"components"`
+			Parameters map[string]parameter `json:"parameters"`
+		} `json:"components"`
 	}
-	if err := errors.Join(yaml.Unmarshal(data, &whole), yaml.Unmarshal(data, &parts)); err != nil {
+	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err := errors.Join(err, json.Unmarshal(data, &parts)); err != nil {
 		return nil, fmt.Errorf("read admin.yaml: %w", err)
 	}
 	compiler := jsonschema.NewCompiler()
@@ -76,7 +75,7 @@ func loadDocument() (*document, error) {
 				continue
 			}
 			var op described
-			if err := node.Decode(&op); err != nil {
+			if err := json.Unmarshal(node, &op); err != nil {
 				return nil, fmt.Errorf("read admin.yaml: %s %s: %w", method, path, err)
 			}
 			compiled, err := compileOperation(compiler, []string{"paths", path, method}, op, parts.Components.Parameters)

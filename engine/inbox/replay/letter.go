@@ -67,7 +67,7 @@ func (r *run) retryLetter(ctx context.Context, l deadletter.Letter, done *Result
 		if attempt == r.inbox.MaxAttempts {
 			return fmt.Errorf("replay dead letter %d: %w", l.ID, err)
 		}
-		if err := (inbox.Standalone{}).Pause(ctx, err, retry.NextBackOff()); err != nil {
+		if err := (inbox.Standalone{}).Pause(ctx, err, retry.Next()); err != nil {
 			return err
 		}
 	}

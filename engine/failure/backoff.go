@@ -1,0 +1,20 @@
+package failure
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Backoff gives the pauses between attempts: the first is Min, each is twice the one before, up to Max, and each is up
+// to a fifth shorter or longer, so that those who failed together do not come back together.
+type Backoff struct {
+	Min, Max time.Duration
+
+	pause time.Duration
+}
+
+// Next is the pause before the next attempt.
+func (b *Backoff) Next() time.Duration {
+	b.pause = min(max(2*b.pause, b.Min), b.Max)
+	return time.Duration(float64(b.pause) * (0.8 + 0.4*rand.Float64()))
+}

@@ -1,0 +1,23 @@
+package failure_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/engine/failure"
+)
+
+func TestPausesDoubleUpToTheLongest(t *testing.T) {
+	t.Parallel()
+	backoff := failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
+	different := false
+	for _, want := range []time.Duration{100, 200, 400, 800, 1000, 1000, 1000} {
+		want *= time.Millisecond
+		got := backoff.Next()
+		require.InDelta(t, want, got, float64(want)/5)
+		different = different || got != want
+	}
+	require.True(t, different, "those who failed together come back together")
+}

@@ -2,9 +2,12 @@
 # With Go alone: run, test, lint, generate, bench (PostgreSQL is fetched where none is installed). With Docker: up, down.
 
 GO      ?= go
-TOOL     = CGO_ENABLED=0 $(GO) tool -modfile=tools.mod
-LINT     = CGO_ENABLED=0 $(GO) tool -modfile=golangci-lint.mod golangci-lint
-LINT_API = CGO_ENABLED=0 $(GO) tool -modfile=openapi-lint.mod vacuum lint --no-banner --no-style --details
+# Three modules, one workspace (go.work): the product in the root, dev/ and bench/. A tool has a module file of its own,
+# which no workspace takes.
+ALL      = ./... ./dev/... ./bench/...
+MODULES  = . dev bench
+LINT     = GOWORK=off CGO_ENABLED=0 $(GO) tool -modfile=$(CURDIR)/golangci-lint.mod golangci-lint
+LINT_API = GOWORK=off CGO_ENABLED=0 $(GO) tool -modfile=openapi-lint.mod vacuum lint --no-banner --no-style --details
 COMPOSE ?= docker compose
 SERVICE ?= customer
 NOTIFICATIONS ?= 1
@@ -20,11 +23,11 @@ TESTFLAGS ?=
 GO_TEST  = $(if $(RACE),,echo "note: no C compiler found, testing without the race detector";) \
 	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -tags faults $(TESTFLAGS)
 
-GENERATED = find . \( -name '*.gen.go' -o -path ./docs/configuration.md \) -not -path './.twinbox/*' -exec sha256sum {} + | \
+GENERATED = find . \( -name '*.gen.*' -o -path ./docs/configuration.md -o -path ./engine/api.txt \) -not -path './.twinbox/*' -exec sha256sum {} + | \
 	LC_ALL=C sort
 
 .DEFAULT_GOAL := help
-.PHONY: help build run up down reset test test-long test-kafka test-edge test-pg18 kafka lint lint-api fmt vet generate verify migrate rename guide bench clean
+.PHONY: help build run up down reset test test-long test-kafka test-edge test-pg18 kafka lint lint-api fmt vet generate verify migrate rename guide size bench clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,7 +49,7 @@ reset: ## throw away all local data: .twinbox/ and the containers' volumes; refu
 		sh deploy/containers.sh reset
 
 test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to set up
-	@$(GO_TEST) -timeout 5m ./...
+	@$(GO_TEST) -timeout 5m $(ALL)
 
 test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a death around every statement, churn, outages, poison
 	@$(GO_TEST) -count=1 -timeout 30m ./engine/outbox/window -run 'Random|UsualWays|QuietServer' \
@@ -68,32 +71,32 @@ test-edge: ## every test of consumers and of both services on Watermill's Kafka 
 	@export TWINBOX_TEST_KAFKA=real TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -p 1 -timeout 10m ./dev/e2e
 
 test-pg18: ## every test on a fetched PostgreSQL 18, whatever is installed; PG_BIN=DIR make test takes another one
-	@export TWINBOX_TEST_FETCH=1; $(GO_TEST) -count=1 -timeout 10m ./...
+	@export TWINBOX_TEST_FETCH=1; $(GO_TEST) -count=1 -timeout 10m $(ALL)
 
 kafka: ## a real Apache Kafka in the foreground, to try things by hand
 	@export GO="$(GO)"; exec sh dev/tools/start/start.sh kafka $(ARGS)
 
 lint: ## golangci-lint with the rules of .golangci.yml
-	$(LINT) run ./...
+	@for module in $(MODULES); do (cd $$module && $(LINT) run ./...) || exit 1; done
 
 lint-api: ## vacuum on openapi.yaml and admin.yaml, with the rules of api/vacuum.yaml
 	@for document in api/openapi.yaml api/admin.yaml; do \
 		$(LINT_API) --ruleset api/vacuum.yaml --fail-severity warn --remote=false $$document || exit 1; done
 
 fmt: ## format the Go files
-	$(LINT) fmt ./...
+	@for module in $(MODULES); do (cd $$module && $(LINT) fmt ./...) || exit 1; done
 
 vet: ## go vet, with and without the crash points
-	$(GO) vet ./...
-	$(GO) vet -tags faults ./...
+	$(GO) vet $(ALL)
+	$(GO) vet -tags faults $(ALL)
 
-generate: ## write the generated code anew
-	$(GO) generate ./...
+generate: ## write the generated files anew
+	$(GO) generate ./... ./dev/...
 
-verify: ## fail when generated code, go.mod or go.sum are not what they should be
-	@before=$$($(GENERATED)); $(GO) generate ./...; after=$$($(GENERATED)); \
-	if [ "$$before" != "$$after" ]; then echo "generated code was stale; commit what make generate wrote"; exit 1; fi
-	$(GO) mod tidy -diff
+verify: ## fail when generated files, a go.mod or a go.sum are not what they should be
+	@before=$$($(GENERATED)); $(GO) generate ./... ./dev/...; after=$$($(GENERATED)); \
+	if [ "$$before" != "$$after" ]; then echo "a generated file was stale; commit what make generate wrote"; exit 1; fi
+	@for module in $(MODULES); do (cd $$module && GOWORK=off $(GO) mod tidy -diff) || exit 1; done
 	$(GO) mod verify
 
 migrate: ## bring a database up to date: make migrate SERVICE=notification, settings from the environment
@@ -104,6 +107,9 @@ rename: ## make the tree yours, names and all: make rename MODULE=github.com/you
 
 guide: ## follow docs/building.md in a copy of the tree: make its service, and run the tests there
 	@$(GO) run ./dev/tools/guide
+
+size: ## lines, methods and requirements of the tree, and what one signup runs, beside their goals
+	@$(GO) run ./dev/tools/size
 
 bench: ## measure: make bench WHAT=relay
 	$(GO) run ./bench $(or $(WHAT),relay) $(ARGS)

@@ -10,9 +10,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
 
 	"example.com/twinbox/api"
+	"example.com/twinbox/dev/yamltest"
 )
 
 // standard compiles the schema that a format has of its own documents.
@@ -29,7 +29,7 @@ func standard(t *testing.T, name string) *jsonschema.Schema {
 		data, err := os.ReadFile("testdata/standards/" + file)
 		require.NoError(t, err)
 		var schema object
-		require.NoError(t, yaml.Unmarshal(data, &schema))
+		require.NoError(t, yamltest.Unmarshal(data, &schema))
 		root = schema[`$id`].(string)
 		require.NoError(t, compiler.AddResource(root, schema))
 	}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
 
 	"example.com/twinbox/api"
 	"example.com/twinbox/dev/contracttest"
+	"example.com/twinbox/dev/yamltest"
 )
 
 type object = map[string]any
@@ -23,7 +23,7 @@ func document(t *testing.T, name string) object {
 	data, err := api.Files.ReadFile(name)
 	require.NoError(t, err)
 	var parsed object
-	require.NoError(t, yaml.Unmarshal(data, &parsed))
+	require.NoError(t, yamltest.Unmarshal(data, &parsed))
 	return parsed
 }
 

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/term"
-
 	"example.com/twinbox/frame/service"
 )
 
@@ -85,8 +83,7 @@ func (w *Watch) repeat(ctx context.Context, to streams, show func() error) error
 
 // onTerminal says whether a person looks at the output on a screen that can be cleared.
 func (s streams) onTerminal() bool {
-	file, is := s.out.(*os.File)
-	return is && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
+	return isTerminal(s.out) && os.Getenv("TERM") != "dumb"
 }
 
 // checkLimit refuses a number of things that is none.

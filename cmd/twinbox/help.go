@@ -10,14 +10,6 @@ func examples(lines ...string) string {
 const exitCodes = "Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 refused, 5 partly done."
 
 // Help is shown behind a command's own line.
-func (RunCommand) Help() string {
-	return examples("twinbox run", "twinbox run --customer-addr 127.0.0.1:0 --set LOG_LEVEL=debug")
-}
-
-// Help is shown behind a command's own line.
-func (KafkaCommand) Help() string { return examples("twinbox kafka --addr 127.0.0.1:0") }
-
-// Help is shown behind a command's own line.
 func (AuditCommand) Help() string {
 	return examples(
 		"twinbox audit --since 1h",

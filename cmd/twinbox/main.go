@@ -1,4 +1,4 @@
-// Command twinbox runs the whole system in one process: run "twinbox run".
+// Command twinbox operates a running system: dead letters, mails, inboxes, outboxes, and what operators did.
 package main
 
 import (
@@ -17,9 +17,6 @@ import (
 
 // Commands are the subcommands, one file each.
 type Commands struct {
-	Run   RunCommand   `cmd:"" help:"Run the whole system: services, PostgreSQL, Kafka broker, mailbox."`
-	Kafka KafkaCommand `cmd:"" help:"Run a real Apache Kafka, one node, until it is stopped. Needs java and, once, mvn."`
-
 	DLQ    DLQCommands    `cmd:"" name:"dlq" help:"Operate the dead letters: events that a consumer could not handle."`
 	Mail   MailCommands   `cmd:"" help:"Operate the mails: those that no sender will touch again by itself."`
 	Inbox  InboxCommands  `cmd:"" help:"Look into the inboxes: what was processed."`
@@ -48,7 +45,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	to := streams{in: os.Stdin, out: stdout, err: stderr}
 	parser, err := kong.New(&Commands{},
 		kong.Name("twinbox"),
-		kong.Description("Two services with outbox and inbox. Settings are also variables, TWINBOX_*; the help names them. "+
+		kong.Description("The operator's command of two services with outbox and inbox. Settings are also variables, TWINBOX_*; the help names them. "+
 			"Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 refused, 5 partly done."),
 		kong.UsageOnError(),
 		kong.Writers(stdout, stderr),

@@ -99,16 +99,18 @@ func TestMetricsPage(t *testing.T) {
 func goSource(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
-	root := os.DirFS("../../internal")
-	require.NoError(t, fs.WalkDir(root, ".", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+	root := os.DirFS("../..")
+	for _, folder := range []string{"internal", "engine", "frame", "ops"} {
+		require.NoError(t, fs.WalkDir(root, folder, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			content, err := fs.ReadFile(root, path)
+			if bytes.Contains(content, []byte("prometheus/client_golang")) {
+				text.Write(content)
+			}
 			return err
-		}
-		content, err := fs.ReadFile(root, path)
-		if bytes.Contains(content, []byte("prometheus/client_golang")) {
-			text.Write(content)
-		}
-		return err
-	}))
+		}))
+	}
 	return text.String()
 }

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/dev/local"
 	"example.com/twinbox/internal/services"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
@@ -24,7 +23,7 @@ type Operator struct {
 
 // Connection is where a running system is.
 type Connection struct {
-	Dir               string `help:"Folder of the system that \"twinbox run\" started, asked where no address is given." default:".twinbox"`
+	Dir               string `help:"Folder of the system that \"make run\" started, asked where no address is given." default:".twinbox"`
 	CustomerAdmin     string `help:"Customer's admin listener." placeholder:"HOST:PORT"`
 	NotificationAdmin string `help:"Notification's admin listener." placeholder:"HOST:PORT"`
 	TokenFile         string `help:"File with the token of these listeners. Default: the variable TWINBOX_ADMIN_TOKEN." placeholder:"FILE"`
@@ -64,7 +63,7 @@ func (o *Connection) connect() ([]*client.Service, error) {
 
 func (o *Connection) find() (addresses map[string]string, token string, err error) {
 	if o.CustomerAdmin == "" && o.NotificationAdmin == "" {
-		stack, err := local.ReadOperators(o.Dir)
+		stack, err := client.ReadOperators(o.Dir)
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, "", fmt.Errorf("no system runs in %s; start one with \"make run\", or say where it is with "+
 				"--customer-admin, --notification-admin and --token-file", o.Dir)

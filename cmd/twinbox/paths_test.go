@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
 
 	"example.com/twinbox/api"
+	"example.com/twinbox/dev/yamltest"
 )
 
 var calls = regexp.MustCompile(
@@ -25,7 +25,7 @@ func TestTheCommandsCallTheOperationsOfTheDocument(t *testing.T) {
 	var document struct {
 		Paths map[string]map[string]any `yaml:"paths"`
 	}
-	require.NoError(t, yaml.Unmarshal(data, &document))
+	require.NoError(t, yamltest.Unmarshal(data, &document))
 	var described, called []string
 	for path, operations := range document.Paths {
 		for method := range operations {

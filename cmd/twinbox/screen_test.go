@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/ptytest"
 	"example.com/twinbox/frame/service"
 )
 
@@ -54,19 +54,9 @@ var everything = answers(map[string]string{
 // onScreen runs a command line on a terminal of that width and returns what is seen there.
 func onScreen(t *testing.T, width uint16, args ...string) (code int, seen string) {
 	t.Helper()
-	screen, terminal, err := pty.Open()
-	require.NoError(t, err)
-	require.NoError(t, pty.Setsize(terminal, &pty.Winsize{Cols: width, Rows: 24}))
-	read := make(chan string)
-	go func() {
-		text, _ := io.ReadAll(screen) // a terminal that is closed ends it with an error
-		read <- string(text)
-	}()
-	code = run(t.Context(), args, terminal, terminal)
-	require.NoError(t, terminal.Close())
-	seen = <-read
-	require.NoError(t, screen.Close())
-	return code, strings.ReplaceAll(seen, "\r\n", "\n")
+	screen := ptytest.Open(t, width)
+	code = run(t.Context(), args, screen.Terminal, screen.Terminal)
+	return code, strings.ReplaceAll(screen.Close(t), "\r\n", "\n")
 }
 
 // What has to be typed into the next command is never cut, however narrow the screen is, and no line is longer than it.
@@ -214,7 +204,7 @@ func TestVersionAndMistypedCommands(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"":                       "audit\ncompletion\ndlq\ninbox\nkafka\nmail\noutbox\nrun\n",
+		"":                       "audit\ncompletion\ndlq\ninbox\nmail\noutbox\n",
 		"dlq re":                 "replay\n",
 		"dlq list --sta":         "--state\n",
 		"dlq ls --sta":           "--state\n",

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // shownServices are those of which the pages tell, and all that these tests run: a service more changes neither.
 var shownServices = []string{"customer", "notification"}
 
-// stack is a system in this process, as "twinbox run" starts it.
+// stack is a system in this process, as "make run" starts it.
 type stack struct {
 	start  func() error
 	parent string

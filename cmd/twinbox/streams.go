@@ -3,10 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
-
-	"golang.org/x/term"
 )
 
 // streams are where a command reads and writes: stdout is for results, stderr for people.
@@ -41,8 +38,7 @@ type progress struct {
 const progressLineEvery = 5 * time.Second
 
 func (s streams) progress(name string) *progress {
-	file, ok := s.err.(*os.File)
-	return &progress{out: s.err, name: name, terminal: ok && term.IsTerminal(int(file.Fd())), last: time.Now()}
+	return &progress{out: s.err, name: name, terminal: isTerminal(s.err), last: time.Now()}
 }
 
 func (p *progress) show(done int64) {

@@ -9,8 +9,6 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/term"
 )
 
 // table is rows under a heading, for people: --json is for programs. It uses neither colours nor anything beyond the
@@ -194,11 +192,19 @@ func widthOf(out io.Writer) int {
 	if !ok {
 		return unknownWide
 	}
-	width, _, err := term.GetSize(int(file.Fd()))
-	if err != nil || width == 0 { // a terminal that says 0 does not know, such as one of a job
-		return unknownWide
+	if width, is := columns(file); is && width > 0 { // a terminal that says 0 does not know, such as one of a job
+		return width
 	}
-	return width
+	return unknownWide
+}
+
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	_, is := columns(file)
+	return is
 }
 
 // moment writes a time in UTC, to the second: what is compared with logs.

@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/internal/services"
 )
 
-const root = ".."
+const root = "../.."
 
 // compose loads docker-compose.yml with the variables given and nothing from the environment.
 func compose(t *testing.T, env ...string) *types.Project {

@@ -19,7 +19,7 @@ type engine struct {
 
 func newEngine(t *testing.T, answers string) engine {
 	t.Helper()
-	e := engine{dir: t.TempDir(), script: "containers.sh"}
+	e := engine{dir: t.TempDir(), script: "../../deploy/containers.sh"}
 	script := "#!/bin/sh\ncd " + e.dir + "\necho \"$*\" >>log\ncase \"$*\" in\n" + answers + "\nesac\n"
 	require.NoError(t, os.WriteFile(filepath.Join(e.dir, "docker"), []byte(script), 0o755))
 	return e
@@ -155,9 +155,9 @@ func TestResetWithoutAnEngine(t *testing.T) {
 // The drill itself needs Docker. What can be said without: it can be read, and it kills what must come back.
 func TestDrillCanBeRead(t *testing.T) {
 	t.Parallel()
-	output, err := exec.CommandContext(t.Context(), "bash", "-n", "drill.sh").CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), "bash", "-n", "../../deploy/drill.sh").CombinedOutput()
 	require.NoError(t, err, string(output))
-	script, err := os.ReadFile("drill.sh")
+	script, err := os.ReadFile("../../deploy/drill.sh")
 	require.NoError(t, err)
 	for _, service := range []string{"customer", "notification", "kafka", "postgres", "mailpit"} {
 		require.Regexp(t, `(?m)^for service in .*\b`+service+`\b`, string(script))

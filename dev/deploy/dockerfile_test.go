@@ -34,7 +34,9 @@ func TestGoVersionIsOne(t *testing.T) {
 	want := find(t, read(t, "go.mod"), `^go (\d+\.\d+)(\.\d+)?$`)
 	require.Equal(t, want, find(t, read(t, "Dockerfile"), `^ARG GO_VERSION=(\d+\.\d+)`))
 	require.Equal(t, want, find(t, read(t, ".github/workflows/ci.yml"), `go-version: "(\d+\.\d+)"`))
-	for _, tools := range []string{"tools.mod", "golangci-lint.mod", "openapi-lint.mod"} {
+	for _, tools := range []string{
+		"dev/go.mod", "bench/go.mod", "go.work", "tools.mod", "golangci-lint.mod", "openapi-lint.mod",
+	} {
 		require.Equal(t, want, find(t, read(t, tools), `^go (\d+\.\d+)(\.\d+)?$`), tools)
 	}
 }

@@ -90,7 +90,7 @@ func key(k []byte) func(*rawEvent) { return func(r *rawEvent) { r.key = k } }
 // aged makes of the record one that another build wrote; see internal/contract/testdata. Whose it is stays.
 func aged(age string) func(*rawEvent) {
 	return func(r *rawEvent) {
-		data, err := os.ReadFile("../contract/testdata/user-registered.v1." + age + ".json")
+		data, err := os.ReadFile("../../internal/contract/testdata/user-registered.v1." + age + ".json")
 		if err != nil {
 			panic(err)
 		}

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/metrictest"
 	"example.com/twinbox/engine/deadletter"
 )
 
@@ -22,13 +22,12 @@ func measured(t *testing.T, g *deadletter.Gauges) map[string]float64 {
 	names[<-descs], names[<-descs] = "waiting", "oldest"
 	values := map[string]float64{}
 	for _, m := range metrics {
-		var out dto.Metric
-		require.NoError(t, m.Write(&out))
+		value, labels := metrictest.Gauge(t, m)
 		name := names[m.Desc()]
-		for _, label := range out.GetLabel() {
-			name += " " + label.GetValue()
+		for _, label := range labels {
+			name += " " + label[1]
 		}
-		values[name] = out.GetGauge().GetValue()
+		values[name] = value
 	}
 	return values
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/metrictest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 )
@@ -108,7 +109,7 @@ func (b *bundle) counted(tb testing.TB, outcome inbox.Outcome) int {
 	require.NoError(tb, err)
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			if family.GetName() == "inbox_messages_total" && hasLabel(metric, string(outcome)) {
+			if family.GetName() == "inbox_messages_total" && metrictest.HasLabel(metric, string(outcome)) {
 				return int(metric.GetCounter().GetValue())
 			}
 		}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/metrictest"
 	"example.com/twinbox/engine/cloudevent"
 )
 
@@ -115,7 +115,7 @@ func counter(t *testing.T, b *bundle, name, label string) prometheus.Collector {
 	require.NoError(t, err)
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			if family.GetName() == name && hasLabel(metric, label) {
+			if family.GetName() == name && metrictest.HasLabel(metric, label) {
 				c := prometheus.NewCounter(prometheus.CounterOpts{Name: "found"})
 				c.Add(metric.GetCounter().GetValue())
 				return c
@@ -124,15 +124,6 @@ func counter(t *testing.T, b *bundle, name, label string) prometheus.Collector {
 	}
 	t.Fatalf("no metric %s with label %s", name, label)
 	return nil
-}
-
-func hasLabel(m *dto.Metric, value string) bool {
-	for _, pair := range m.GetLabel() {
-		if pair.GetValue() == value {
-			return true
-		}
-	}
-	return false
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -11,10 +11,10 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kfake"
-	"go.uber.org/goleak"
 
 	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/kafkatest/kfake"
+	"example.com/twinbox/dev/leaktest"
 	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	}
 	// A message that comes again when a test of Watermill's suite has read enough: its multiplier hands it to nobody.
 	const multiplier = "github.com/ThreeDotsLabs/watermill/internal/subscriber.(*multiplier).Subscribe"
-	kafkatest.Main(m, goleak.IgnoreAnyFunction(multiplier+".func2"), goleak.IgnoreAnyFunction(multiplier+".func3"))
+	kafkatest.Main(m, leaktest.Known(multiplier+".func2"), leaktest.Known(multiplier+".func3"))
 }
 
 var quiet = slog.New(slog.DiscardHandler)

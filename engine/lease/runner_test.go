@@ -10,9 +10,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/metrictest"
 	"example.com/twinbox/engine/failure"
 )
 
@@ -239,12 +239,11 @@ func TestMetricsCountTheOpenRows(t *testing.T) {
 	require.NoError(t, err)
 	values := map[string]float64{}
 	for _, m := range metrics {
-		var out dto.Metric
-		require.NoError(t, m.Write(&out))
-		for _, label := range out.GetLabel() {
-			if label.GetName() == "state" {
+		value, labels := metrictest.Gauge(t, m)
+		for _, label := range labels {
+			if label[0] == "state" {
 				name, _, _ := strings.Cut(strings.TrimPrefix(m.Desc().String(), `Desc{fqName: "`), `"`)
-				values[name+" "+label.GetValue()] = out.GetGauge().GetValue()
+				values[name+" "+label[1]] = value
 			}
 		}
 	}

@@ -15,11 +15,11 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"example.com/twinbox/dev/crashtest"
 	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/kafkatest/kfake"
+	"example.com/twinbox/dev/kafkatest/kmsg"
 )
 
 // points are the crash points between a record's arrival and the commit of its offset, in the order in which it meets
@@ -136,7 +136,7 @@ func TestEveryCrashPointOfConsumingIsInTheList(t *testing.T) {
 	t.Parallel()
 	in := regexp.MustCompile(`(?:fault\.Here\("(kafka\.[a-z_]+)"|(?:e|engine)\.crash\("([a-z_]+)")\)`)
 	var found []string
-	for _, folder := range []string{"../kafka", "../inbox"} {
+	for _, folder := range []string{"../../engine/kafka", "../../engine/inbox"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		require.NoError(t, err)
 		for _, file := range files {

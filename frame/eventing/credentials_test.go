@@ -16,9 +16,9 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kfake"
 
 	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/kafkatest/kfake"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/tlstest"
 	"example.com/twinbox/engine/cloudevent"

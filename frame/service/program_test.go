@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"example.com/twinbox/dev/leaktest"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/service"
 )
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("TWINBOX_TEST_STUBBORN") != "" {
 		stubborn()
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 type programConfig struct {

@@ -17,12 +17,12 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"example.com/twinbox/dev/leaktest"
 	"example.com/twinbox/frame/web"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // patience is how long a test waits for what must happen; it is no part of any assertion.
 const patience = 30 * time.Second

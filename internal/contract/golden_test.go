@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
 
 	"example.com/twinbox/api"
 	"example.com/twinbox/dev/contracttest"
+	"example.com/twinbox/dev/yamltest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
@@ -119,7 +119,7 @@ func asyncAPI(t *testing.T) asyncDocument {
 	data, err := api.Files.ReadFile("asyncapi.yaml")
 	require.NoError(t, err)
 	var document asyncDocument
-	require.NoError(t, yaml.Unmarshal(data, &document))
+	require.NoError(t, yamltest.Unmarshal(data, &document))
 	return document
 }
 

@@ -11,9 +11,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
 
 	contracts "example.com/twinbox/api"
+	"example.com/twinbox/dev/yamltest"
 )
 
 // described is what api/openapi.yaml says of the answers to one path: by method and status.
@@ -48,13 +48,13 @@ var descriptions = sync.OnceValues(func() (all []described, err error) {
 		return nil, err
 	}
 	var document struct {
-		Paths      map[string]map[string]yaml.Node `yaml:"paths"`
+		Paths      map[string]map[string]yamltest.Node `yaml:"paths"`
 		Components struct {
 			Responses map[string]response `yaml:"responses"`
 			Headers   map[string]header   `yaml:"headers"`
 		} `yaml:"components"`
 	}
-	if err := yaml.Unmarshal(data, &document); err != nil {
+	if err := yamltest.Unmarshal(data, &document); err != nil {
 		return nil, err
 	}
 	schemas, err := schemaCompiler(data)
@@ -105,7 +105,7 @@ const documentURL = "https://example.com/openapi.yaml"
 // schemaCompiler compiles schemas where they stand in the document: those of OpenAPI 3.1 are JSON Schema 2020-12.
 func schemaCompiler(document []byte) (*jsonschema.Compiler, error) {
 	var root map[string]any
-	if err := yaml.Unmarshal(document, &root); err != nil {
+	if err := yamltest.Unmarshal(document, &root); err != nil {
 		return nil, err
 	}
 	compiler := jsonschema.NewCompiler()

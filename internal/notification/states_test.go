@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
 
 	"example.com/twinbox/api"
+	"example.com/twinbox/dev/yamltest"
 )
 
 // The states of a mail stand here and in the document of the operations: they are the same.
@@ -23,7 +23,7 @@ func TestTheDocumentNamesTheStatesOfAMail(t *testing.T) {
 			} `yaml:"schemas"`
 		} `yaml:"components"`
 	}
-	require.NoError(t, yaml.Unmarshal(data, &document))
+	require.NoError(t, yamltest.Unmarshal(data, &document))
 	require.Equal(t, []MailState{MailPending, MailClaimed, MailSubmitting, MailSent, MailFailed, MailUncertain},
 		document.Components.Schemas.MailState.Enum)
 }

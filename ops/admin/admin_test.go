@@ -14,9 +14,9 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
-	"gopkg.in/yaml.v3"
 
 	"example.com/twinbox/api"
+	"example.com/twinbox/dev/yamltest"
 	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
@@ -55,7 +55,7 @@ func TestEveryOperationIsServed(t *testing.T) {
 	var document struct {
 		Paths map[string]map[string]any `yaml:"paths"`
 	}
-	require.NoError(t, yaml.Unmarshal(data, &document))
+	require.NoError(t, yamltest.Unmarshal(data, &document))
 	n := 0
 	for path, methods := range document.Paths {
 		for _, method := range []string{"get", "post"} {

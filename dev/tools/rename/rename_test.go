@@ -111,7 +111,7 @@ func TestRename_TheTree(t *testing.T) {
 	require.Greater(t, imports, 50)
 
 	// Every import of every package and test leads somewhere, and what has no other modules below it compiles.
-	goTool(t, dir, "list", "-deps", "-test", "./...")
+	goTool(t, dir, "list", "-deps", "-test", "./...", "./dev/...", "./bench/...")
 	goTool(t, dir, "build", "./internal/domain", "./engine/fault", "./dev/tools/rename")
 
 	again, err := rename(dir, module, "")
@@ -200,7 +200,7 @@ func TestTwoProjectsShareNothing(t *testing.T) {
 		requireGone(t, dir)
 	}
 	// The tests that compare pages, contracts and containers with the code hold for a derived project as well.
-	goTool(t, other, "test", "./api", "./deploy", "./internal/contract", "./dev/tools/docs",
+	goTool(t, other, "test", "./api", "./dev/deploy", "./internal/contract", "./dev/tools/docs",
 		"-run", "Requests|Operations|Definition|Compose|Dockerfile|InitSQL|Links|Commands")
 }
 

@@ -193,20 +193,22 @@ $(install compose)"
 	[ "${server%%.*}" -ge 25 ] 2>/dev/null || fail "Docker $server is too old: the health checks need 25 or later."
 }
 
-# compile brings bin/twinbox up to date. Without a C compiler or with one, the same program comes out.
+# compile brings bin/devstack and the operators' bin/twinbox up to date. Without a C compiler or with one, the same
+# programs come out.
 compile() {
 	export CGO_ENABLED=0
+	set -- ./dev/cmd/devstack ./cmd/twinbox
 	modules=$("$GO" env GOMODCACHE)
 	objects=$("$GO" env GOCACHE)
 	need_writable . "This folder" "The program and its data go there."
 	need_writable "$objects" "Go's build cache" "Name another: GOCACHE=/some/folder make run"
 	need_room . 200 "a first start"
-	if ! stale=$(GOPROXY=off "$GO" list -deps -f '{{if .Stale}}+{{end}}' ./cmd/twinbox 2>/dev/null); then
+	if ! stale=$(GOPROXY=off "$GO" list -deps -f '{{if .Stale}}+{{end}}' "$@" 2>/dev/null); then
 		need_writable "$modules" "Go's module cache" "Name another: GOMODCACHE=/some/folder make run"
 		need_room "$modules" 500 "what is downloaded"
 		say "Downloading the packages this program is made of (once) ..."
-		"$GO" list -deps ./cmd/twinbox >/dev/null || fail "The download did not work. What Go asks is in GOPROXY: $("$GO" env GOPROXY)"
-		stale=$("$GO" list -deps -f '{{if .Stale}}+{{end}}' ./cmd/twinbox)
+		"$GO" list -deps "$@" >/dev/null || fail "The download did not work. What Go asks is in GOPROXY: $("$GO" env GOPROXY)"
+		stale=$("$GO" list -deps -f '{{if .Stale}}+{{end}}' "$@")
 	fi
 	total=$(printf '%s\n' "$stale" | grep -c + || true)
 	if [ "$total" -gt 100 ]; then
@@ -215,7 +217,7 @@ compile() {
 		say "Compiling $total packages, once: about $((total / 4 / cores + 5)) s on $cores cores. Later starts take seconds."
 	fi
 	{
-		"$GO" build -v -o bin/twinbox ./cmd/twinbox 2>&1 || echo "exit $?"
+		"$GO" build -v -o bin/ "$@" 2>&1 || echo "exit $?"
 	} | progress "$total"
 }
 
@@ -248,13 +250,13 @@ run)
 	need_go
 	need_postgres "$@"
 	compile
-	exec bin/twinbox run --by-make "$@"
+	exec bin/devstack run --by-make "$@"
 	;;
 kafka)
 	need_go
 	need_kafka
 	compile
-	exec bin/twinbox kafka --by-make "$@"
+	exec bin/devstack kafka --by-make "$@"
 	;;
 containers) need_containers ;;
 *) fail "usage: start.sh run|kafka|containers" ;;

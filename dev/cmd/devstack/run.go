@@ -9,7 +9,7 @@ import (
 	"example.com/twinbox/frame/service"
 )
 
-// RunCommand is "twinbox run".
+// RunCommand is "devstack run".
 type RunCommand struct {
 	Dir string `help:"Folder of all state; one process at a time." default:".twinbox"`
 

@@ -178,18 +178,15 @@ func unindented(code string) string {
 
 var testName = regexp.MustCompile("`(Test[A-Z]\\w+)`")
 
-// What the page for users of Watermill promises or denies is shown by the tests that it names.
+// What a page promises or denies is shown by the tests that it names.
 func TestNamedTestsExist(t *testing.T) {
 	t.Parallel()
-	named := testName.FindAllStringSubmatch(read(t, filepath.Join(root, "docs/from-watermill.md")), -1)
-	require.NotEmpty(t, named)
-	var tests strings.Builder
-	files, err := filepath.Glob(filepath.Join(root, "internal/*/*_test.go"))
-	require.NoError(t, err)
-	for _, file := range files {
-		tests.WriteString(read(t, file))
-	}
-	for _, match := range named {
-		require.Contains(t, tests.String(), "func "+match[1]+"(", "docs/from-watermill.md")
+	known := testsOfTheTree(t)
+	for _, page := range []string{"ENGINE.md", "docs/from-watermill.md"} {
+		named := testName.FindAllStringSubmatch(read(t, filepath.Join(root, page)), -1)
+		require.NotEmpty(t, named)
+		for _, match := range named {
+			require.True(t, known[match[1]], "%s names %s, which does not exist", page, match[1])
+		}
 	}
 }

@@ -1,0 +1,85 @@
+package docs_test
+
+import (
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+	promise  = regexp.MustCompile(`(?m)^## (engine/\S+)\n((?:[^\n|#]+\n)+)\n` +
+		`\| invariant \| held by \|\n\|---\|---\|\n((?:\|.*\|\n)+)`)
+	invariant = regexp.MustCompile("^\\| [^|]+ \\| (`Test\\w+`(, )?)+ \\|$")
+)
+
+// A promise that no test holds is a wish, and one whose test is gone was broken by whoever took it away.
+func TestEachPackageOfTheEngineHasAPromiseAndTestsThatHoldIt(t *testing.T) {
+	t.Parallel()
+	page := read(t, filepath.Join(root, "ENGINE.md"))
+	promised, kept := map[string]bool{}, map[string]bool{}
+	for _, section := range promise.FindAllStringSubmatch(page, -1) {
+		promised[section[1]] = true
+		for line := range strings.Lines(section[3]) {
+			require.Regexp(t, invariant, strings.TrimSuffix(line, "\n"), section[1])
+		}
+	}
+	for _, folder := range packagesBelow(t, "engine") {
+		parent := filepath.ToSlash(filepath.Dir(folder))
+		require.True(t, promised[folder] || promised[parent] && strings.Contains(page, "`"+filepath.Base(folder)+"`"),
+			"ENGINE.md says nothing of %s", folder)
+		kept[folder] = true
+	}
+	for folder := range promised {
+		require.True(t, kept[folder], "ENGINE.md promises something of %s, which does not exist", folder)
+	}
+}
+
+func testsOfTheTree(t *testing.T) map[string]bool {
+	t.Helper()
+	known := map[string]bool{}
+	walkTree(t, root, func(path string) {
+		if strings.HasSuffix(path, "_test.go") {
+			for _, match := range testFunc.FindAllStringSubmatch(read(t, path), -1) {
+				known[match[1]] = true
+			}
+		}
+	})
+	return known
+}
+
+// packagesBelow are the folders with Go code that is no test, by their paths from the root.
+func packagesBelow(t *testing.T, folder string) []string {
+	t.Helper()
+	var list []string
+	seen := map[string]bool{}
+	walkTree(t, filepath.Join(root, folder), func(path string) {
+		name, err := filepath.Rel(root, filepath.Dir(path))
+		require.NoError(t, err)
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && !seen[name] {
+			seen[name] = true
+			list = append(list, filepath.ToSlash(name))
+		}
+	})
+	return list
+}
+
+// walkTree visits the files of the tree that are sources of it.
+func walkTree(t *testing.T, from string, visit func(path string)) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != from && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata"):
+			return fs.SkipDir
+		case entry.Type().IsRegular():
+			visit(path)
+		}
+		return nil
+	}))
+}

@@ -1,0 +1,90 @@
+// Command size prints how large the tree is, ring by ring, and what one signup runs, each beside its goal. It is run in
+// the root: go run ./dev/tools/size [-quick]
+//
+// Lines are those of Go files that are neither tests nor generated, without blank ones and comments. What a signup runs
+// is what a build with coverage counts from a request, the second one, until its mail has come, background work
+// included: two runs differ by a few functions.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+)
+
+func main() {
+	quick := flag.Bool("quick", false, "leave out what one signup runs, which takes a build with coverage")
+	flag.Parse()
+	if err := report(context.Background(), os.Stdout, ".", *quick); err != nil {
+		fmt.Fprintln(os.Stderr, "size:", err)
+		os.Exit(1)
+	}
+}
+
+// figure is one line of the answer.
+type figure struct {
+	name   string
+	value  int
+	goal   int // 0: none
+	remark string
+}
+
+func report(ctx context.Context, out io.Writer, root string, quick bool) error {
+	figures, err := sizes(root)
+	if err != nil {
+		return err
+	}
+	if !quick {
+		signup, err := oneSignup(ctx, root)
+		if err != nil {
+			return err
+		}
+		figures = append(figures, signup...)
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "WHAT\tIS\tGOAL\t")
+	for _, f := range figures {
+		goal := ""
+		if f.goal > 0 {
+			goal = fmt.Sprintf("<= %d", f.goal)
+			if f.value > f.goal {
+				goal += " (missed)"
+			}
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", f.name, f.value, goal, f.remark)
+	}
+	return table.Flush()
+}
+
+// sizes are the figures that the files alone tell.
+func sizes(root string) ([]figure, error) {
+	source, err := readTree(root)
+	if err != nil {
+		return nil, err
+	}
+	required, err := requirements(root)
+	if err != nil {
+		return nil, err
+	}
+	largest, methods := source.largestType()
+	var figures []figure
+	for _, r := range rings {
+		lines := source.lines(func(of ring) bool { return of.name == r.name })
+		figures = append(figures, figure{name: "lines of " + r.name, value: lines, goal: r.goal})
+	}
+	return append(figures,
+		figure{name: "lines of the product", value: source.lines(isProduct), goal: 24_000},
+		figure{
+			name: "lines of the smallest clone", value: source.lines(isInSmallest), goal: 14_000,
+			remark: "the own Kafka edge included",
+		},
+		figure{name: "methods of the largest type", value: methods, goal: 25, remark: largest},
+		figure{
+			name: "direct requirements of the product", value: required, goal: 20,
+			remark: "without this project's own modules",
+		},
+	), nil
+}

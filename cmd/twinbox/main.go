@@ -45,7 +45,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	to := streams{in: os.Stdin, out: stdout, err: stderr}
 	parser, err := kong.New(&Commands{},
 		kong.Name("twinbox"),
-		kong.Description("The operator's command of two services with outbox and inbox. Settings are also variables, TWINBOX_*; the help names them. "+
+		kong.Description("The operator's command of two services with outbox and inbox. "+
+			"Settings are also variables, TWINBOX_*; the help names them. "+
 			"Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 refused, 5 partly done."),
 		kong.UsageOnError(),
 		kong.Writers(stdout, stderr),

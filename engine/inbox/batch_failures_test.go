@@ -81,8 +81,8 @@ func (f *fate) next() error {
 	return nil
 }
 
-// That a batch has failed is told before its events run alone, which may take as long again; and that an event went well
-// ends it.
+// That a batch has failed is told before its events run alone, which may take as long again; and that an event went
+// well ends it.
 func TestABatchThatFailsIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -68,7 +68,12 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	router.Use(guard(cfg.Token), addressed(cfg.Service, cfg.Environment))
-	s := &server{cfg: cfg, letters: deadletter.NewStore(cfg.Pool), started: time.Now().UTC()}
+	store := deadletter.NewStore(cfg.Pool)
+	s := server{
+		outboxHandlers: outboxHandlers{cfg}, inboxHandlers: inboxHandlers{cfg, store, time.Now().UTC()},
+		deadLetterHandlers: deadLetterHandlers{cfg, store}, mailHandlers: mailHandlers{cfg.Mails},
+		serviceHandlers: serviceHandlers{cfg},
+	}
 	return adminapi.HandlerWithOptions(s, adminapi.ChiServerOptions{
 		BaseRouter: router, Middlewares: []adminapi.MiddlewareFunc{document.parameters},
 		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
@@ -77,14 +82,19 @@ func New(cfg Config) (http.Handler, error) {
 	}), nil
 }
 
-// server answers the operations.
+// server answers the operations, each resource's by a type of its own.
 type server struct {
-	cfg     Config
-	started time.Time
-	letters *deadletter.Store
+	outboxHandlers
+	inboxHandlers
+	deadLetterHandlers
+	mailHandlers
+	serviceHandlers
 }
 
-var _ adminapi.ServerInterface = (*server)(nil)
+var _ adminapi.ServerInterface = server{}
+
+// serviceHandlers answer what is about the service as a whole.
+type serviceHandlers struct{ Config }
 
 // guard lets through who knows the token. It compares hashes: their length says nothing about the token's.
 func guard(token string) func(http.Handler) http.Handler {
@@ -120,14 +130,18 @@ func answer[T any](w http.ResponseWriter, r *http.Request, operation func(ctx co
 }
 
 // GetService answers GET /admin/v1/service.
-func (s *server) GetService(w http.ResponseWriter, r *http.Request) {
+func (s serviceHandlers) GetService(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, func(context.Context) (adminapi.Service, error) {
-		names := make([]string, len(s.cfg.Consumers))
-		for i, c := range s.cfg.Consumers {
-			names[i] = c.Name
-		}
 		return adminapi.Service{
-			Name: s.cfg.Service, Environment: s.cfg.Environment, Consumers: names, Mails: s.cfg.Mails != nil,
+			Name: s.Service, Environment: s.Environment, Consumers: s.consumerNames(), Mails: s.Mails != nil,
 		}, nil
 	})
+}
+
+func (c Config) consumerNames() []string {
+	names := make([]string, len(c.Consumers))
+	for i, consumer := range c.Consumers {
+		names[i] = consumer.Name
+	}
+	return names
 }

@@ -16,14 +16,14 @@ const (
 )
 
 // ListAudit answers GET /admin/v1/audit.
-func (s *server) ListAudit(w http.ResponseWriter, r *http.Request, params adminapi.ListAuditParams) {
+func (s serviceHandlers) ListAudit(w http.ResponseWriter, r *http.Request, params adminapi.ListAuditParams) {
 	answer(w, r, func(ctx context.Context) (adminapi.Actions, error) {
 		limit, err := limitOf(params.Limit)
 		if err != nil {
 			return adminapi.Actions{}, err
 		}
 		newest := value(params.Newest)
-		rows, err := audit.Find(ctx, s.cfg.Pool, audit.Filter{
+		rows, err := audit.Find(ctx, s.Pool, audit.Filter{
 			By: value(params.By), Verb: value(params.Verb), Kind: string(value(params.Kind)), Subject: value(params.Subject),
 			Since: value(params.Since), Until: value(params.Until), After: value(params.After), Newest: newest,
 			Limit: limit + 1,

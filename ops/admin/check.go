@@ -1,16 +1,86 @@
 package admin
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/audit"
+	"example.com/twinbox/frame/web"
+	"example.com/twinbox/ops/admin/adminapi"
 )
 
 // action is what every change brings along.
 type action struct {
 	by, reason string
 	dryRun     bool
+}
+
+// answerChange runs a change that ends soon.
+func answerChange[R adminapi.Change](
+	w http.ResponseWriter, r *http.Request,
+	operation func(ctx context.Context, act action, request R) (adminapi.Result, error),
+) {
+	answer(w, r, func(ctx context.Context) (adminapi.Result, error) {
+		request, act, err := decodeChange[R](w, r)
+		if err != nil {
+			return adminapi.Result{}, err
+		}
+		return operation(ctx, act, request)
+	})
+}
+
+// streamChange runs a long one.
+func streamChange[R adminapi.Change](
+	w http.ResponseWriter, r *http.Request,
+	operation func(ctx context.Context, act action, request R, progress func(int64)) (adminapi.Result, error),
+) {
+	request, act, err := decodeChange[R](w, r)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	stream(w, r, func(ctx context.Context, progress func(int64)) (adminapi.Result, error) {
+		return operation(ctx, act, request, progress)
+	})
+}
+
+func decodeChange[R adminapi.Change](w http.ResponseWriter, r *http.Request) (R, action, error) {
+	request, err := web.Decode[R](w, r)
+	if err != nil {
+		return request, action{}, err
+	}
+	act, err := newAction(request.Asked())
+	return request, act, err
+}
+
+// errDryRun rolls a change back that went well.
+var errDryRun = errors.New("dry run")
+
+// change runs a change in a transaction, together with the audit row that it returns. A dry run rolls both back: so it
+// meets every error that the change would.
+func (c Config) change(ctx context.Context, act action, what func(tx pgx.Tx) (audit.Action, error)) error {
+	err := pgx.BeginFunc(ctx, c.Pool, func(tx pgx.Tx) error {
+		row, err := what(tx)
+		if err != nil {
+			return err
+		}
+		row.By, row.Reason = act.by, act.reason
+		if err := audit.Record(ctx, tx, row); err != nil || !act.dryRun {
+			return err
+		}
+		return errDryRun
+	})
+	if errors.Is(err, errDryRun) {
+		return nil
+	}
+	return err
 }
 
 func newAction(by, reason string, dryRun bool) (action, error) {

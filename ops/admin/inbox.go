@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,10 +18,17 @@ import (
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
+// inboxHandlers answer what is about the inbox.
+type inboxHandlers struct {
+	Config
+	letters *deadletter.Store
+	started time.Time
+}
+
 // GetInboxStats answers GET /admin/v1/inbox/stats.
-func (s *server) GetInboxStats(w http.ResponseWriter, r *http.Request) {
+func (s inboxHandlers) GetInboxStats(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, func(ctx context.Context) (adminapi.InboxStats, error) {
-		stats, err := retention.ReadStats(ctx, s.cfg.Pool)
+		stats, err := retention.ReadStats(ctx, s.Pool)
 		if err != nil {
 			return adminapi.InboxStats{}, err
 		}
@@ -35,7 +43,7 @@ func (s *server) GetInboxStats(w http.ResponseWriter, r *http.Request) {
 		out := adminapi.InboxStats{
 			StartedAt: s.started, RemembersFrom: stats.RemembersFrom, Remembered: stats.Remembered,
 		}
-		for _, c := range s.cfg.Consumers {
+		for _, c := range s.Consumers {
 			item := *figures[c.Name]
 			for _, g := range groups {
 				switch {
@@ -54,13 +62,13 @@ func (s *server) GetInboxStats(w http.ResponseWriter, r *http.Request) {
 
 // figures are what the metrics say of the consumers: the deliveries to this process, and what waits on the log. To
 // count outcomes in the table would be to read all of it, and duplicates leave nothing there.
-func (s *server) figures() (map[string]*adminapi.ConsumerStats, error) {
-	families, err := s.cfg.Metrics.Gather()
+func (s inboxHandlers) figures() (map[string]*adminapi.ConsumerStats, error) {
+	families, err := s.Metrics.Gather()
 	if err != nil {
 		return nil, fmt.Errorf("gather metrics: %w", err)
 	}
 	stats := map[string]*adminapi.ConsumerStats{}
-	for _, c := range s.cfg.Consumers {
+	for _, c := range s.Consumers {
 		stats[c.Name] = &adminapi.ConsumerStats{Consumer: c.Name, Outcomes: map[string]int64{}}
 	}
 	for _, family := range families {
@@ -101,16 +109,13 @@ func largest(known *float64, value float64) *float64 {
 }
 
 // LookupInboxEvent answers GET /admin/v1/inbox/events.
-func (s *server) LookupInboxEvent(w http.ResponseWriter, r *http.Request, p adminapi.LookupInboxEventParams) {
+func (s inboxHandlers) LookupInboxEvent(w http.ResponseWriter, r *http.Request, p adminapi.LookupInboxEventParams) {
 	answer(w, r, func(ctx context.Context) (adminapi.InboxEvents, error) {
 		if n := utf8.RuneCountInString(p.EventId); n == 0 || n > 255 {
 			return adminapi.InboxEvents{}, invalidParameter("event_id", "does not have 1 to 255 characters")
 		}
-		names := make([]string, len(s.cfg.Consumers))
-		for i, c := range s.cfg.Consumers {
-			names[i] = c.Name
-		}
-		found, err := inbox.Lookup(ctx, s.cfg.Pool, names, p.EventId)
+		names := s.consumerNames()
+		found, err := inbox.Lookup(ctx, s.Pool, names, p.EventId)
 		if err != nil {
 			return adminapi.InboxEvents{}, err
 		}

@@ -12,8 +12,14 @@ import (
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
+// deadLetterHandlers answer what is about the dead letters.
+type deadLetterHandlers struct {
+	Config
+	letters *deadletter.Store
+}
+
 // QueryDeadLetters answers POST /admin/v1/dead-letters/query.
-func (s *server) QueryDeadLetters(w http.ResponseWriter, r *http.Request) {
+func (s deadLetterHandlers) QueryDeadLetters(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, func(ctx context.Context) (adminapi.DeadLetters, error) {
 		request, err := web.Decode[adminapi.DeadLetterQuery](w, r)
 		if err != nil {
@@ -35,7 +41,7 @@ func (s *server) QueryDeadLetters(w http.ResponseWriter, r *http.Request) {
 }
 
 // GroupDeadLetters answers POST /admin/v1/dead-letters/groups.
-func (s *server) GroupDeadLetters(w http.ResponseWriter, r *http.Request) {
+func (s deadLetterHandlers) GroupDeadLetters(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, func(ctx context.Context) (adminapi.DeadLetterGroups, error) {
 		request, err := web.Decode[adminapi.DeadLetterFilter](w, r)
 		if err != nil {
@@ -54,7 +60,7 @@ func (s *server) GroupDeadLetters(w http.ResponseWriter, r *http.Request) {
 }
 
 // GetDeadLetter answers GET /admin/v1/dead-letters/{id}.
-func (s *server) GetDeadLetter(
+func (s deadLetterHandlers) GetDeadLetter(
 	w http.ResponseWriter, r *http.Request, id adminapi.DeadLetterID, params adminapi.GetDeadLetterParams,
 ) {
 	answer(w, r, func(ctx context.Context) (adminapi.DeadLetterDetail, error) {
@@ -66,43 +72,33 @@ func (s *server) GetDeadLetter(
 }
 
 // EditDeadLetter answers POST /admin/v1/dead-letters/{id}/edit.
-func (s *server) EditDeadLetter(w http.ResponseWriter, r *http.Request, id adminapi.DeadLetterID) {
-	answer(w, r, func(ctx context.Context) (adminapi.Result, error) {
-		request, err := web.Decode[adminapi.EditRequest](w, r)
-		if err != nil {
-			return adminapi.Result{}, err
-		}
-		act, err := newAction(request.By, request.Reason, request.DryRun)
-		if err != nil {
-			return adminapi.Result{}, err
-		}
+func (s deadLetterHandlers) EditDeadLetter(w http.ResponseWriter, r *http.Request, id adminapi.DeadLetterID) {
+	answerChange(w, r, func(ctx context.Context, act action, request adminapi.EditRequest) (adminapi.Result, error) {
 		edit := deadletter.Edit{Payload: request.Payload}
 		for _, h := range value(request.Headers) {
 			edit.Set = append(edit.Set, headerFrom(h))
 		}
-		_, err = s.letters.Edit(ctx, id, edit, act.change())
+		_, err := s.letters.Edit(ctx, id, edit, act.change(nil))
 		return adminapi.Result{DryRun: act.dryRun, Count: 1}, err
 	})
 }
 
 // DiscardDeadLetters answers POST /admin/v1/dead-letters/discard.
-func (s *server) DiscardDeadLetters(w http.ResponseWriter, r *http.Request) {
-	request, err := web.Decode[adminapi.DiscardRequest](w, r)
-	act, actErr := newAction(request.By, request.Reason, request.DryRun)
-	if err = firstOf(err, actErr); err != nil {
-		web.WriteProblem(w, r, err)
-		return
-	}
-	stream(w, r, func(ctx context.Context, progress func(int64)) (adminapi.Result, error) {
-		change := act.change()
-		change.OnProgress = func(changed int) { progress(int64(changed)) }
-		result, err := s.letters.Discard(ctx, filterOf(request.Filter), change)
+func (s deadLetterHandlers) DiscardDeadLetters(w http.ResponseWriter, r *http.Request) {
+	streamChange(w, r, func(
+		ctx context.Context, act action, request adminapi.DiscardRequest, progress func(int64),
+	) (adminapi.Result, error) {
+		result, err := s.letters.Discard(ctx, filterOf(request.Filter), act.change(progress))
 		return resultOf(act, result), err
 	})
 }
 
-func (a action) change() deadletter.Change {
-	return deadletter.Change{By: a.by, Reason: a.reason, DryRun: a.dryRun}
+func (a action) change(progress func(int64)) deadletter.Change {
+	change := deadletter.Change{By: a.by, Reason: a.reason, DryRun: a.dryRun}
+	if progress != nil {
+		change.OnProgress = func(changed int) { progress(int64(changed)) }
+	}
+	return change
 }
 
 func resultOf(act action, r deadletter.Result) adminapi.Result {
@@ -178,15 +174,6 @@ func optional[T comparable](v T) *T {
 		return nil
 	}
 	return &v
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // refusals are the statuses of deadletter's stable codes; what is not among them is 422.

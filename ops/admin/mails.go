@@ -38,10 +38,13 @@ var errNoMails = &web.Error{
 	Status: http.StatusNotFound, Code: codeNoMails, Detail: "This service sends no mails.",
 }
 
+// mailHandlers answer what is about the mails.
+type mailHandlers struct{ mails Mails }
+
 // ListMails answers GET /admin/v1/mails.
-func (s *server) ListMails(w http.ResponseWriter, r *http.Request, p adminapi.ListMailsParams) {
+func (s mailHandlers) ListMails(w http.ResponseWriter, r *http.Request, p adminapi.ListMailsParams) {
 	answer(w, r, func(ctx context.Context) (adminapi.Mails, error) {
-		if s.cfg.Mails == nil {
+		if s.mails == nil {
 			return adminapi.Mails{}, errNoMails
 		}
 		limit, err := limitOf(p.Limit)
@@ -60,45 +63,39 @@ func (s *server) ListMails(w http.ResponseWriter, r *http.Request, p adminapi.Li
 				return adminapi.Mails{}, invalidParameter("after", "is no UUID")
 			}
 		}
-		items, err := s.cfg.Mails.List(ctx, q)
+		items, err := s.mails.List(ctx, q)
 		return adminapi.Mails{Items: items[:min(len(items), limit)], More: len(items) > limit}, err
 	})
 }
 
 // RetryMails answers POST /admin/v1/mails/retry.
-func (s *server) RetryMails(w http.ResponseWriter, r *http.Request) {
-	s.settle(w, r, func(m Mails) settlement { return m.Retry })
+func (s mailHandlers) RetryMails(w http.ResponseWriter, r *http.Request) {
+	s.settle(w, r, Mails.Retry)
 }
 
 // MarkMailsSent answers POST /admin/v1/mails/mark-sent.
-func (s *server) MarkMailsSent(w http.ResponseWriter, r *http.Request) {
-	s.settle(w, r, func(m Mails) settlement { return m.MarkSent })
+func (s mailHandlers) MarkMailsSent(w http.ResponseWriter, r *http.Request) {
+	s.settle(w, r, Mails.MarkSent)
 }
 
-type settlement func(ctx context.Context, ids []uuid.UUID, c MailChange) (adminapi.Result, error)
-
-func (s *server) settle(w http.ResponseWriter, r *http.Request, which func(Mails) settlement) {
-	answer(w, r, func(ctx context.Context) (adminapi.Result, error) {
-		if s.cfg.Mails == nil {
+func (s mailHandlers) settle(
+	w http.ResponseWriter, r *http.Request,
+	how func(Mails, context.Context, []uuid.UUID, MailChange) (adminapi.Result, error),
+) {
+	answerChange(w, r, func(ctx context.Context, act action, request adminapi.MailRequest) (adminapi.Result, error) {
+		if s.mails == nil {
 			return adminapi.Result{}, errNoMails
-		}
-		request, err := web.Decode[adminapi.MailRequest](w, r)
-		if err != nil {
-			return adminapi.Result{}, err
-		}
-		act, err := newAction(request.By, request.Reason, request.DryRun)
-		if err != nil {
-			return adminapi.Result{}, err
 		}
 		if len(request.Ids) == 0 || len(request.Ids) > maxLimit {
 			return adminapi.Result{}, invalid("ids", "does not hold 1 to 1000 ids")
 		}
 		ids := make([]uuid.UUID, len(request.Ids))
 		for i, text := range request.Ids {
+			var err error
 			if ids[i], err = uuid.Parse(text); err != nil || ids[i].String() != text {
 				return adminapi.Result{}, invalid("ids", "holds what is no lower-case UUID")
 			}
 		}
-		return which(s.cfg.Mails)(ctx, ids, MailChange{By: act.by, Reason: act.reason, DryRun: act.dryRun})
+		return how(s.mails, ctx, ids, MailChange{By: act.by, Reason: act.reason, DryRun: act.dryRun})
 	})
 }

@@ -11,18 +11,20 @@ import (
 
 	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/outbox/operate"
-	"example.com/twinbox/frame/web"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
+// outboxHandlers answer what is about the outbox and its topics.
+type outboxHandlers struct{ Config }
+
 // GetOutboxStatus answers GET /admin/v1/outbox/status.
-func (s *server) GetOutboxStatus(w http.ResponseWriter, r *http.Request) {
+func (s outboxHandlers) GetOutboxStatus(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, func(ctx context.Context) (adminapi.OutboxStatus, error) {
-		status, err := operate.ReadStatus(ctx, s.cfg.Pool)
+		status, err := operate.ReadStatus(ctx, s.Pool)
 		if err != nil {
 			return adminapi.OutboxStatus{}, err
 		}
-		parked, err := operate.Parked(ctx, s.cfg.Pool, maxLimit)
+		parked, err := operate.Parked(ctx, s.Pool, maxLimit)
 		if err != nil {
 			return adminapi.OutboxStatus{}, err
 		}
@@ -46,13 +48,13 @@ func outboxStatus(s operate.Status, parked []operate.ParkedKey) adminapi.OutboxS
 }
 
 // TailOutbox answers GET /admin/v1/outbox/events.
-func (s *server) TailOutbox(w http.ResponseWriter, r *http.Request, params adminapi.TailOutboxParams) {
+func (s outboxHandlers) TailOutbox(w http.ResponseWriter, r *http.Request, params adminapi.TailOutboxParams) {
 	answer(w, r, func(ctx context.Context) (adminapi.OutboxEvents, error) {
 		limit, err := limitOf(params.Limit)
 		if err != nil {
 			return adminapi.OutboxEvents{}, err
 		}
-		entries, err := operate.ReadTail(ctx, s.cfg.Pool, operate.Tail{
+		entries, err := operate.ReadTail(ctx, s.Pool, operate.Tail{
 			Topic: value(params.Topic), Key: value(params.Key), Type: value(params.Type),
 			Limit: limit, Payload: value(params.Payload),
 		})
@@ -71,19 +73,14 @@ func (s *server) TailOutbox(w http.ResponseWriter, r *http.Request, params admin
 }
 
 // RepublishOutbox answers POST /admin/v1/outbox/republish.
-func (s *server) RepublishOutbox(w http.ResponseWriter, r *http.Request) {
-	request, err := web.Decode[adminapi.RepublishRequest](w, r)
-	if err != nil {
-		web.WriteProblem(w, r, err)
-		return
-	}
-	act, actErr := newAction(request.By, request.Reason, request.DryRun)
-	selection, selectionErr := selectionOf(request)
-	if err := errors.Join(actErr, selectionErr); err != nil {
-		web.WriteProblem(w, r, err)
-		return
-	}
-	stream(w, r, func(ctx context.Context, progress func(int64)) (adminapi.Result, error) {
+func (s outboxHandlers) RepublishOutbox(w http.ResponseWriter, r *http.Request) {
+	streamChange(w, r, func(
+		ctx context.Context, act action, request adminapi.RepublishRequest, progress func(int64),
+	) (adminapi.Result, error) {
+		selection, err := selectionOf(request)
+		if err != nil {
+			return adminapi.Result{}, err
+		}
 		return s.republish(ctx, act, selection, progress)
 	})
 }
@@ -108,20 +105,20 @@ func selectionOf(r adminapi.RepublishRequest) (operate.Selection, error) {
 }
 
 // republish leaves two audit rows: the broker knows no transaction, so one says that it began and one how it ended.
-func (s *server) republish(
+func (s outboxHandlers) republish(
 	ctx context.Context, act action, selection operate.Selection, progress func(int64),
 ) (adminapi.Result, error) {
-	publisher := &counting{publisher: s.cfg.Publisher, progress: progress}
+	publisher := &counting{publisher: s.Publisher, progress: progress}
 	if act.dryRun {
 		publisher.publisher = nil
-		n, err := operate.Republish(ctx, s.cfg.Pool, publisher, selection)
+		n, err := operate.Republish(ctx, s.Pool, publisher, selection)
 		return adminapi.Result{DryRun: true, Count: int64(n)}, err
 	}
 	row := audit.Action{By: act.by, Reason: act.reason, Verb: "republish", Kind: kindOutbox, After: "started"}
 	if err := s.record(ctx, row); err != nil {
 		return adminapi.Result{}, err
 	}
-	n, err := operate.Republish(ctx, s.cfg.Pool, publisher, selection)
+	n, err := operate.Republish(ctx, s.Pool, publisher, selection)
 	row.Before, row.After, row.Count = row.After, "done", int64(n)
 	if err != nil {
 		row.After = "failed"
@@ -131,8 +128,8 @@ func (s *server) republish(
 	return adminapi.Result{Count: int64(n)}, errors.Join(err, s.record(late, row))
 }
 
-func (s *server) record(ctx context.Context, row audit.Action) error {
-	return pgx.BeginFunc(ctx, s.cfg.Pool, func(tx pgx.Tx) error { return audit.Record(ctx, tx, row) })
+func (s outboxHandlers) record(ctx context.Context, row audit.Action) error {
+	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return audit.Record(ctx, tx, row) })
 }
 
 // counting counts what it hands on. Without a publisher it only counts.
@@ -164,52 +161,19 @@ func (c *counting) publish(ctx context.Context, topic string, msgs []*message.Me
 }
 
 // ReleaseOutboxKey answers POST /admin/v1/outbox/release.
-func (s *server) ReleaseOutboxKey(w http.ResponseWriter, r *http.Request) {
-	answer(w, r, func(ctx context.Context) (adminapi.Result, error) {
-		request, err := web.Decode[adminapi.ReleaseRequest](w, r)
-		if err != nil {
-			return adminapi.Result{}, err
+func (s outboxHandlers) ReleaseOutboxKey(w http.ResponseWriter, r *http.Request) {
+	answerChange(w, r, func(ctx context.Context, act action, request adminapi.ReleaseRequest) (adminapi.Result, error) {
+		row := audit.Action{
+			Verb: "release", Kind: kindOutboxKey, Subject: request.Topic + "/" + request.Key,
+			Before: "parked", After: "released",
 		}
-		act, err := newAction(request.By, request.Reason, request.DryRun)
-		if err != nil {
-			return adminapi.Result{}, err
-		}
-		err = s.change(ctx, act, func(tx pgx.Tx) error { return release(ctx, tx, act, request) })
+		err := s.change(ctx, act, func(tx pgx.Tx) (audit.Action, error) {
+			if request.Drop == nil {
+				return row, operate.Release(ctx, tx, request.Topic, request.Key)
+			}
+			row.Verb, row.After = "drop", "dropped"
+			return row, operate.Discard(ctx, tx, request.Topic, request.Key, *request.Drop)
+		})
 		return adminapi.Result{DryRun: act.dryRun, Count: 1}, err
 	})
-}
-
-func release(ctx context.Context, tx pgx.Tx, act action, request adminapi.ReleaseRequest) error {
-	row := audit.Action{
-		By: act.by, Reason: act.reason, Verb: "release", Kind: kindOutboxKey, Subject: request.Topic + "/" + request.Key,
-		Before: "parked", After: "released",
-	}
-	if request.Drop == nil {
-		if err := operate.Release(ctx, tx, request.Topic, request.Key); err != nil {
-			return err
-		}
-		return audit.Record(ctx, tx, row)
-	}
-	row.Verb, row.After = "drop", "dropped"
-	if err := operate.Discard(ctx, tx, request.Topic, request.Key, *request.Drop); err != nil {
-		return err
-	}
-	return audit.Record(ctx, tx, row)
-}
-
-// errDryRun rolls a change back that went well.
-var errDryRun = errors.New("dry run")
-
-// change runs a change in a transaction, which a dry run rolls back: so it meets every error that the change would.
-func (s *server) change(ctx context.Context, act action, what func(tx pgx.Tx) error) error {
-	err := pgx.BeginFunc(ctx, s.cfg.Pool, func(tx pgx.Tx) error {
-		if err := what(tx); err != nil || !act.dryRun {
-			return err
-		}
-		return errDryRun
-	})
-	if errors.Is(err, errDryRun) {
-		return nil
-	}
-	return err
 }

@@ -7,7 +7,6 @@ import (
 
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox/replay"
-	"example.com/twinbox/frame/web"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
@@ -19,17 +18,8 @@ type Consumer struct {
 }
 
 // ReplayDeadLetters answers POST /admin/v1/dead-letters/replay.
-func (s *server) ReplayDeadLetters(w http.ResponseWriter, r *http.Request) {
-	request, err := web.Decode[adminapi.ReplayRequest](w, r)
-	act, actErr := newAction(request.By, request.Reason, request.DryRun)
-	filter := filterOf(request.Filter)
-	if err = firstOf(err, actErr, checkAll(filter, value(request.All))); err != nil {
-		web.WriteProblem(w, r, err)
-		return
-	}
-	stream(w, r, func(ctx context.Context, progress func(int64)) (adminapi.Result, error) {
-		return s.replay(ctx, act, filter, request, progress)
-	})
+func (s deadLetterHandlers) ReplayDeadLetters(w http.ResponseWriter, r *http.Request) {
+	streamChange(w, r, s.replay)
 }
 
 // checkAll wants everything to be asked for by its name: a filter that a caller forgot to fill picks nothing.
@@ -44,14 +34,18 @@ func checkAll(filter deadletter.Filter, all bool) error {
 }
 
 // replay goes through the consumers one after the other, so that the rate is the whole's and a limit is, too.
-func (s *server) replay(
-	ctx context.Context, act action, filter deadletter.Filter, request adminapi.ReplayRequest, progress func(int64),
+func (s deadLetterHandlers) replay(
+	ctx context.Context, act action, request adminapi.ReplayRequest, progress func(int64),
 ) (adminapi.Result, error) {
 	sum := adminapi.Result{DryRun: act.dryRun}
+	filter := filterOf(request.Filter)
+	if err := checkAll(filter, value(request.All)); err != nil {
+		return sum, err
+	}
 	left := filter.Limit // 0: no limit
 	var done int64
 	pace := replay.NewPace(value(request.Rate))
-	for _, c := range s.cfg.Consumers {
+	for _, c := range s.Consumers {
 		if filter.Consumer != "" && filter.Consumer != c.Name {
 			continue
 		}
@@ -79,11 +73,11 @@ func (s *server) replay(
 	return sum, nil
 }
 
-func (s *server) addReport(sum *adminapi.Result, r replay.Report) {
+func (s deadLetterHandlers) addReport(sum *adminapi.Result, r replay.Report) {
 	sum.Count += int64(r.Applied + r.Duplicate + r.Stale + r.Would)
 	sum.Failed += int64(r.Failed + r.Refused)
 	for _, p := range r.Problems {
-		addFailure(sum, strconv.FormatInt(p.ID, 10), p.Code, withService(s.cfg.Service, p.Error))
+		addFailure(sum, strconv.FormatInt(p.ID, 10), p.Code, withService(s.Service, p.Error))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/engine/audit"
-	"example.com/twinbox/frame/web"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
@@ -23,33 +22,19 @@ type Restore interface {
 var ErrConsuming = errors.New("an instance of the service consumes")
 
 // ConfirmRestore answers POST /admin/v1/outbox/restore/confirm.
-func (s *server) ConfirmRestore(w http.ResponseWriter, r *http.Request) {
-	request, err := web.Decode[adminapi.ConfirmRestoreRequest](w, r)
-	if err != nil {
-		web.WriteProblem(w, r, err)
-		return
-	}
-	act, err := newAction(request.By, request.Reason, request.DryRun)
-	if err != nil {
-		web.WriteProblem(w, r, err)
-		return
-	}
-	stream(w, r, func(ctx context.Context, progress func(int64)) (adminapi.Result, error) {
-		result := adminapi.Result{DryRun: act.dryRun}
-		err := s.change(ctx, act, func(tx pgx.Tx) error {
-			n, err := s.cfg.Restore.Confirm(ctx, tx, act.dryRun, progress)
-			if err != nil {
-				return err
-			}
-			result.Count = int64(n)
-			return audit.Record(ctx, tx, audit.Action{
-				By: act.by, Reason: act.reason, Verb: "confirm_restore", Kind: kindOutbox, Before: "restored",
-				After: "confirmed", Count: int64(n),
-			})
+func (s outboxHandlers) ConfirmRestore(w http.ResponseWriter, r *http.Request) {
+	streamChange(w, r, func(
+		ctx context.Context, act action, _ adminapi.ConfirmRestoreRequest, progress func(int64),
+	) (adminapi.Result, error) {
+		row := audit.Action{Verb: "confirm_restore", Kind: kindOutbox, Before: "restored", After: "confirmed"}
+		err := s.change(ctx, act, func(tx pgx.Tx) (audit.Action, error) {
+			n, err := s.Restore.Confirm(ctx, tx, act.dryRun, progress)
+			row.Count = int64(n)
+			return row, err
 		})
 		if err != nil {
-			result.Count = 0
+			return adminapi.Result{DryRun: act.dryRun}, err
 		}
-		return result, err
+		return adminapi.Result{DryRun: act.dryRun, Count: row.Count}, nil
 	})
 }

@@ -25,13 +25,13 @@ type Topics interface {
 }
 
 // ListTopics answers GET /admin/v1/outbox/topics.
-func (s *server) ListTopics(w http.ResponseWriter, r *http.Request) {
+func (s outboxHandlers) ListTopics(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, func(ctx context.Context) (adminapi.Topics, error) {
-		recorded, err := operate.TopicPartitions(ctx, s.cfg.Pool)
+		recorded, err := operate.TopicPartitions(ctx, s.Pool)
 		if err != nil {
 			return adminapi.Topics{}, err
 		}
-		found, err := s.cfg.Topics.Partitions(ctx, slices.Collect(maps.Keys(recorded))...)
+		found, err := s.Topics.Partitions(ctx, slices.Collect(maps.Keys(recorded))...)
 		if err != nil {
 			return adminapi.Topics{}, err
 		}
@@ -46,7 +46,7 @@ func (s *server) ListTopics(w http.ResponseWriter, r *http.Request) {
 			topic := adminapi.Topic{Topic: name, SpreadOver: recorded[name], Behind: map[string]int64{}}
 			if partitions, exists := found[name]; exists {
 				topic.Partitions = &partitions
-				if topic.Behind, err = s.cfg.Topics.Behind(ctx, name); err != nil {
+				if topic.Behind, err = s.Topics.Behind(ctx, name); err != nil {
 					return adminapi.Topics{}, err
 				}
 			}
@@ -57,28 +57,19 @@ func (s *server) ListTopics(w http.ResponseWriter, r *http.Request) {
 }
 
 // ConfirmPartitions answers POST /admin/v1/outbox/topics/confirm.
-func (s *server) ConfirmPartitions(w http.ResponseWriter, r *http.Request) {
-	answer(w, r, func(ctx context.Context) (adminapi.Result, error) {
-		request, err := web.Decode[adminapi.ConfirmPartitionsRequest](w, r)
-		if err != nil {
+func (s outboxHandlers) ConfirmPartitions(w http.ResponseWriter, r *http.Request) {
+	answerChange(w, r, func(
+		ctx context.Context, act action, request adminapi.ConfirmPartitionsRequest,
+	) (adminapi.Result, error) {
+		if err := s.checkDrained(ctx, request.Topic, request.Partitions, value(request.Force)); err != nil {
 			return adminapi.Result{}, err
 		}
-		act, err := newAction(request.By, request.Reason, request.DryRun)
-		if err == nil {
-			err = s.checkDrained(ctx, request.Topic, request.Partitions, value(request.Force))
-		}
-		if err != nil {
-			return adminapi.Result{}, err
-		}
-		err = s.change(ctx, act, func(tx pgx.Tx) error {
+		err := s.change(ctx, act, func(tx pgx.Tx) (audit.Action, error) {
 			before, err := operate.ConfirmPartitions(ctx, tx, request.Topic, request.Partitions)
-			if err != nil {
-				return err
-			}
-			return audit.Record(ctx, tx, audit.Action{
-				By: act.by, Reason: act.reason, Verb: "confirm", Kind: kindTopic, Subject: request.Topic,
+			return audit.Action{
+				Verb: "confirm", Kind: kindTopic, Subject: request.Topic,
 				Before: fmt.Sprintf("%d partitions", before), After: fmt.Sprintf("%d partitions", request.Partitions),
-			})
+			}, err
 		})
 		return adminapi.Result{DryRun: act.dryRun, Count: 1}, err
 	})
@@ -86,8 +77,8 @@ func (s *server) ConfirmPartitions(w http.ResponseWriter, r *http.Request) {
 
 // checkDrained refuses a number of partitions that the topic does not have, and a topic that a group has not read to
 // its end.
-func (s *server) checkDrained(ctx context.Context, topic string, partitions int32, force bool) error {
-	found, err := s.cfg.Topics.Partitions(ctx, topic)
+func (s outboxHandlers) checkDrained(ctx context.Context, topic string, partitions int32, force bool) error {
+	found, err := s.Topics.Partitions(ctx, topic)
 	if err != nil {
 		return err
 	}
@@ -103,7 +94,7 @@ func (s *server) checkDrained(ctx context.Context, topic string, partitions int3
 	case force:
 		return nil
 	}
-	behind, err := s.cfg.Topics.Behind(ctx, topic)
+	behind, err := s.Topics.Behind(ctx, topic)
 	if err != nil || len(behind) == 0 {
 		return err
 	}

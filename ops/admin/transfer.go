@@ -12,7 +12,7 @@ import (
 )
 
 // ExportDeadLetters answers POST /admin/v1/dead-letters/export.
-func (s *server) ExportDeadLetters(w http.ResponseWriter, r *http.Request) {
+func (s deadLetterHandlers) ExportDeadLetters(w http.ResponseWriter, r *http.Request) {
 	request, err := web.Decode[adminapi.DeadLetterFilter](w, r)
 	if err != nil {
 		web.WriteProblem(w, r, err)
@@ -45,7 +45,7 @@ func (e *exported) Write(p []byte) (int, error) {
 }
 
 // ImportDeadLetters answers POST /admin/v1/dead-letters/import.
-func (s *server) ImportDeadLetters(w http.ResponseWriter, r *http.Request, params adminapi.ImportDeadLettersParams) {
+func (s deadLetterHandlers) ImportDeadLetters(w http.ResponseWriter, r *http.Request, params adminapi.ImportDeadLettersParams) {
 	act, err := newAction(params.By, params.Reason, params.DryRun)
 	if err != nil {
 		web.WriteProblem(w, r, err)
@@ -56,9 +56,7 @@ func (s *server) ImportDeadLetters(w http.ResponseWriter, r *http.Request, param
 	_ = control.EnableFullDuplex()
 	body := &imported{body: r.Body, control: control}
 	stream(w, r, func(ctx context.Context, progress func(int64)) (adminapi.Result, error) {
-		change := act.change()
-		change.OnProgress = func(changed int) { progress(int64(changed)) }
-		result, err := s.letters.Import(ctx, body, change)
+		result, err := s.letters.Import(ctx, body, act.change(progress))
 		out := resultOf(act, result)
 		for _, e := range result.Errors {
 			addFailure(&out, fmt.Sprintf("line %d", e.Line), e.Code, e.Detail)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -17,7 +18,6 @@ import (
 	"example.com/twinbox/engine/outbox/relay"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/migrations"
-	"example.com/twinbox/ops/admin"
 )
 
 // Setup is what a node needs to know. All fields but Source and Adopt are required.
@@ -35,15 +35,16 @@ type Setup struct {
 	// Adopt brings back what an event of the service says that a restore took from its database; see
 	// restore.Confirm. Without it only the numbers go on behind such events.
 	Adopt func(context.Context, pgx.Tx, cloudevent.Event) error
+
+	// Operations makes what operates the service, to be put on the admin listener below the prefix. It is called before
+	// the database is known to answer: during an outage an operator is told so, instead of finding nothing there.
+	Operations func(*Node) (prefix string, handler http.Handler, err error)
 }
 
 // Node is one service's events: what it writes and what it consumes.
 type Node struct {
-	Pool   *pgxpool.Pool
-	Outbox *outbox.Outbox
-	// Mails is offered to operators. A service that sends mails sets it before Run.
-	Mails admin.Mails
-
+	Pool         *pgxpool.Pool
+	Outbox       *outbox.Outbox
 	setup        Setup
 	dependencies dependencies
 	publisher    message.Publisher

@@ -1,34 +1,95 @@
 package eventing
 
 import (
-	"fmt"
+	"context"
 
-	"example.com/twinbox/ops/admin"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/inbox/replay"
+	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/outbox/restore"
 )
 
-// offerOperations puts what operates the service on its admin listener. It comes before the database is known to
-// answer: during an outage an operator is told so, instead of finding nothing there.
-func (n *Node) offerOperations() error {
-	consumers := make([]admin.Consumer, len(n.consumers))
-	for i, c := range n.consumers {
-		consumers[i] = admin.Consumer{Name: c.Name, Replay: c.replays.Replay}
+// What operations are made of, see [Setup.Operations]. Nothing else uses it.
+
+// Setup is what the node was opened with.
+func (n *Node) Setup() Setup { return n.setup }
+
+// Publisher is where republished events go.
+func (n *Node) Publisher() message.Publisher { return n.publisher }
+
+// EachConsumer names the consumers, with what takes up their dead letters.
+func (n *Node) EachConsumer(do func(name string, replays *replay.Replayer)) {
+	for _, c := range n.consumers {
+		do(c.Name, c.replays)
 	}
-	handler, err := admin.New(admin.Config{
-		Service:     n.setup.Service,
-		Environment: n.setup.Config.Environment,
-		Token:       n.setup.Config.AdminToken.Reveal(),
-		Pool:        n.Pool,
-		Publisher:   n.publisher,
-		Topics:      topicsOf(n.setup),
-		Restore:     n.restore,
-		Consumers:   consumers,
-		Metrics:     n.setup.Admin.Registry(),
-		Mails:       n.Mails,
-		Log:         n.setup.Log,
+}
+
+// Partitions is how many partitions the topics have that the service writes to, and others that it wrote to once, such
+// as those of an earlier name; those that do not exist are missing.
+func (n *Node) Partitions(ctx context.Context, others ...string) (map[string]int32, error) {
+	return topicsOf(n.setup).Partitions(ctx, others...)
+}
+
+// Behind are the consumer groups that have not read a topic to its end, with the number of records before each.
+func (n *Node) Behind(ctx context.Context, topic string) (map[string]int64, error) {
+	return kafka.GroupsBehind(ctx, n.setup.Config.Client(n.setup.Service), topic)
+}
+
+// comparedAtOnce bounds the events in memory that are not known to be lost.
+const comparedAtOnce = 1000
+
+// lost are all events that the broker holds and the database does not know.
+func (r *restorer) lost(ctx context.Context, db restore.DB, progress func(int64)) ([]cloudevent.Event, error) {
+	var lost, some []cloudevent.Event
+	var read int64
+	compare := func() error {
+		missing, err := restore.Lost(ctx, db, some)
+		lost, some = append(lost, missing...), some[:0]
+		progress(read)
+		return err
+	}
+	err := r.each(ctx, 0, func(e cloudevent.Event) error {
+		some = append(some, e)
+		if read++; len(some) < comparedAtOnce {
+			return nil
+		}
+		return compare()
 	})
-	if err != nil {
-		return fmt.Errorf("offer operations: %w", err)
+	if err == nil {
+		err = compare()
 	}
-	n.setup.Admin.Handle(admin.Prefix, handler)
-	return nil
+	return lost, err
+}
+
+// ConfirmRestore brings back the events that the broker holds and the database does not know, and lets the relay go on.
+// It returns how many there were. A dry run leaves the broker as it is; the caller rolls tx back. While an instance of
+// the service consumes, the error is [kafka.ErrGroupActive].
+func (n *Node) ConfirmRestore(
+	ctx context.Context, tx pgx.Tx, dryRun bool, progress func(int64),
+) (adopted int, err error) {
+	lost, err := n.restore.lost(ctx, tx, progress)
+	if err != nil {
+		return 0, err
+	}
+	adopted, err = restore.Confirm(ctx, tx, lost, n.setup.Adopt)
+	if err != nil || dryRun {
+		return adopted, err
+	}
+	// The inbox went back with everything else, the offsets did not: what came in between would never be seen. What the
+	// inbox remembers it skips.
+	groups := make([]string, len(n.consumers))
+	for i, c := range n.consumers {
+		groups[i] = c.group
+	}
+	if err := kafka.ForgetOffsets(ctx, n.setup.Config.Client(n.setup.Service), groups...); err != nil {
+		return adopted, err
+	}
+	for _, e := range lost {
+		n.setup.Log.WarnContext(ctx, "event taken back from the broker", "event_id", e.ID, "event_type", e.Type,
+			"topic", e.Topic, "key", e.Key, "version", e.Version)
+	}
+	return adopted, nil
 }

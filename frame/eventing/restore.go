@@ -3,7 +3,6 @@ package eventing
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,14 +16,13 @@ import (
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/restore"
-	"example.com/twinbox/ops/admin"
 )
 
 // lookedAt is how many of a partition's newest records are compared with the database. Others may have written behind
 // the last of this service's events, but hardly so much to every partition.
 const lookedAt = 50
 
-// restorer finds out what a restore of the service's database took away, and brings it back from the broker.
+// restorer finds out what a restore of the service's database took away.
 type restorer struct {
 	node   *Node
 	topics []string // of the service's events
@@ -67,65 +65,6 @@ func (r *restorer) each(ctx context.Context, last int64, do func(cloudevent.Even
 		}
 	}
 	return nil
-}
-
-// comparedAtOnce bounds the events in memory that are not known to be lost.
-const comparedAtOnce = 1000
-
-// lost are all events that the broker holds and the database does not know.
-func (r *restorer) lost(ctx context.Context, db restore.DB, progress func(int64)) ([]cloudevent.Event, error) {
-	var lost, some []cloudevent.Event
-	var read int64
-	compare := func() error {
-		missing, err := restore.Lost(ctx, db, some)
-		lost, some = append(lost, missing...), some[:0]
-		progress(read)
-		return err
-	}
-	err := r.each(ctx, 0, func(e cloudevent.Event) error {
-		some = append(some, e)
-		if read++; len(some) < comparedAtOnce {
-			return nil
-		}
-		return compare()
-	})
-	if err == nil {
-		err = compare()
-	}
-	return lost, err
-}
-
-// Confirm implements [admin.Restore].
-func (r *restorer) Confirm(
-	ctx context.Context, tx pgx.Tx, dryRun bool, progress func(int64),
-) (adopted int, err error) {
-	lost, err := r.lost(ctx, tx, progress)
-	if err != nil {
-		return 0, err
-	}
-	adopted, err = restore.Confirm(ctx, tx, lost, r.node.setup.Adopt)
-	if err != nil || dryRun {
-		return adopted, err
-	}
-	// The inbox went back with everything else, the offsets did not: what came in between would never be seen. What the
-	// inbox remembers it skips.
-	groups := make([]string, len(r.node.consumers))
-	for i, c := range r.node.consumers {
-		groups[i] = c.group
-	}
-	setup := r.node.setup
-	err = kafka.ForgetOffsets(ctx, setup.Config.Client(setup.Service), groups...)
-	if errors.Is(err, kafka.ErrGroupActive) {
-		return adopted, fmt.Errorf("%w: %w", admin.ErrConsuming, err)
-	}
-	if err != nil {
-		return adopted, err
-	}
-	for _, e := range lost {
-		setup.Log.WarnContext(ctx, "event taken back from the broker", "event_id", e.ID, "event_type", e.Type,
-			"topic", e.Topic, "key", e.Key, "version", e.Version)
-	}
-	return adopted, nil
 }
 
 // writers is whether a process that ran through a restore may add events. A restore in place ends all connections, so

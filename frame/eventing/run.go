@@ -40,8 +40,12 @@ func (n *Node) Run(
 func (n *Node) open(
 	ctx context.Context, group *service.Group, at Listeners, start func(*service.Group, net.Listener),
 ) (bound service.Listening, err error) {
-	if err := n.offerOperations(); err != nil {
-		return bound, err
+	if n.setup.Operations != nil {
+		prefix, operations, err := n.setup.Operations(n)
+		if err != nil {
+			return bound, fmt.Errorf("offer operations: %w", err)
+		}
+		n.setup.Admin.Handle(prefix, operations)
 	}
 	admin, err := listen(ctx, at.Admin)
 	if err != nil {

@@ -28,8 +28,3 @@ func (t topics) Partitions(ctx context.Context, others ...string) (map[string]in
 	slices.Sort(names)
 	return kafka.PartitionCounts(ctx, t.client, slices.Compact(names)...)
 }
-
-// Behind are the consumer groups that have not read the topic to its end.
-func (t topics) Behind(ctx context.Context, topic string) (map[string]int64, error) {
-	return kafka.GroupsBehind(ctx, t.client, topic)
-}

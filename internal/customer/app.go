@@ -14,6 +14,7 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/migrations"
+	"example.com/twinbox/ops"
 )
 
 const name = "customer"
@@ -62,6 +63,7 @@ func open(ctx context.Context, cfg Config, host service.Host, admin *service.Adm
 		Tables: []string{"users", "idempotency_key", "signup_allowance", "profile", "verification_mail"},
 		Source: contract.SourceCustomer, Adopt: adopt,
 		Validate: events.Validate, Admin: admin, Log: host.Log,
+		Operations: ops.Offer, // part: ops
 	})
 	if err != nil {
 		return nil, err

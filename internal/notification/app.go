@@ -41,6 +41,7 @@ func Run(ctx context.Context, cfg Config, host service.Host) error {
 		Tables: []string{"contact", "mail", "lease"},
 		Source: contract.SourceNotification, Adopt: adopt,
 		Validate: events.Validate, Admin: admin, Log: host.Log,
+		Operations: offerOperations, // part: ops
 	})
 	if err != nil {
 		return err
@@ -73,7 +74,6 @@ func Run(ctx context.Context, cfg Config, host service.Host) error {
 		return errors.Join(err, node.Close())
 	}
 	node.Check("mails", sender.runner.Healthy)
-	node.Mails = operations{NewMails(node.Pool, node.Outbox)}
 	return node.Run(ctx, group, eventing.Listeners{Admin: cfg.AdminAddr}, host,
 		func(group *service.Group, _ net.Listener) {
 			group.Go("mail server circuit", mailServer.Run)

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/google/uuid"
 
+	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/ops"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
 )
@@ -17,6 +20,10 @@ import (
 type operations struct{ mails *Mails }
 
 var _ admin.Mails = operations{}
+
+func offerOperations(node *eventing.Node) (prefix string, handler http.Handler, err error) {
+	return ops.OfferWithMails(node, operations{NewMails(node.Pool, node.Outbox)})
+}
 
 // List is [Mails.List].
 func (o operations) List(ctx context.Context, q admin.MailQuery) ([]adminapi.Mail, error) {

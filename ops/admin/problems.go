@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/ops/admin/adminapi"
@@ -59,7 +60,7 @@ var sentinels = []struct {
 		"The topic's keys are spread over that many partitions already, or the relay has never seen the topic.",
 	},
 	{
-		ErrConsuming, http.StatusConflict, codeConsuming,
+		kafka.ErrGroupActive, http.StatusConflict, codeConsuming,
 		"An instance of the service still consumes, so its offsets cannot go back. Stop all instances and start them " +
 			"again: they wait for this before they consume. A stopped one may count for KAFKA_SESSION_TIMEOUT.",
 	},

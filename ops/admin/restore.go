@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/jackc/pgx/v5"
@@ -13,13 +12,10 @@ import (
 
 // Restore makes a service go on with a database that was restored.
 type Restore interface {
-	// Confirm brings back the events that the broker holds and the database does not know, and lets the relay go on. It
-	// returns how many there were. A dry run leaves the broker as it is; the caller rolls tx back.
-	Confirm(ctx context.Context, tx pgx.Tx, dryRun bool, progress func(int64)) (int, error)
+	// ConfirmRestore brings back the events that the broker holds and the database does not know, and lets the relay go
+	// on. It returns how many there were. A dry run leaves the broker as it is; the caller rolls tx back.
+	ConfirmRestore(ctx context.Context, tx pgx.Tx, dryRun bool, progress func(int64)) (int, error)
 }
-
-// ErrConsuming means that an instance of the service still consumes.
-var ErrConsuming = errors.New("an instance of the service consumes")
 
 // ConfirmRestore answers POST /admin/v1/outbox/restore/confirm.
 func (s outboxHandlers) ConfirmRestore(w http.ResponseWriter, r *http.Request) {
@@ -28,7 +24,7 @@ func (s outboxHandlers) ConfirmRestore(w http.ResponseWriter, r *http.Request) {
 	) (adminapi.Result, error) {
 		row := audit.Action{Verb: "confirm_restore", Kind: kindOutbox, Before: "restored", After: "confirmed"}
 		err := s.change(ctx, act, func(tx pgx.Tx) (audit.Action, error) {
-			n, err := s.Restore.Confirm(ctx, tx, act.dryRun, progress)
+			n, err := s.Restore.ConfirmRestore(ctx, tx, act.dryRun, progress)
 			row.Count = int64(n)
 			return row, err
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/ops/admin"
 )
 
@@ -19,7 +20,7 @@ type restored struct {
 	asked  []bool // whether for a dry run
 }
 
-func (r *restored) Confirm(ctx context.Context, tx pgx.Tx, dryRun bool, progress func(int64)) (int, error) {
+func (r *restored) ConfirmRestore(ctx context.Context, tx pgx.Tx, dryRun bool, progress func(int64)) (int, error) {
 	r.asked = append(r.asked, dryRun)
 	progress(int64(r.events))
 	if r.err != nil {
@@ -50,7 +51,7 @@ func TestARestoreIsConfirmed(t *testing.T) {
 	require.Contains(t, answer, `"count":3`)
 	require.Equal(t, 1, pending(), "a dry run changes nothing")
 
-	fake.err = errors.Join(admin.ErrConsuming, errors.New("group local.customer.profile"))
+	fake.err = errors.Join(kafka.ErrGroupActive, errors.New("group local.customer.profile"))
 	status, answer = ask(`{"by":"ada","reason":"drill","dry_run":false}`)
 	require.Equal(t, http.StatusConflict, status)
 	require.Contains(t, answer, `"consuming"`)

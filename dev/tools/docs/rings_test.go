@@ -30,7 +30,7 @@ var rings = map[string]ring{
 	"engine": {folders: []string{"engine"}, testsKnow: []string{"migrations", "dev"}},
 	"frame": {
 		folders: []string{"frame"},
-		knows:   []string{"engine", "migrations", "ops/admin"}, testsKnow: []string{"dev"},
+		knows:   []string{"engine", "migrations"}, testsKnow: []string{"dev"},
 	},
 	"ops": {
 		folders: []string{"ops"},

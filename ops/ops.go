@@ -1,0 +1,39 @@
+// Package ops offers the operations of a service's node on its admin listener; see package admin for what they are. A
+// clone may leave the whole part out: a service names it in one line, its [eventing.Setup.Operations].
+package ops
+
+import (
+	"net/http"
+
+	"example.com/twinbox/engine/inbox/replay"
+	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/ops/admin"
+)
+
+// Offer makes the operations of a service that sends no mails.
+func Offer(node *eventing.Node) (prefix string, handler http.Handler, err error) {
+	return OfferWithMails(node, nil)
+}
+
+// OfferWithMails makes the operations of a service with a list of mails.
+func OfferWithMails(node *eventing.Node, mails admin.Mails) (prefix string, handler http.Handler, err error) {
+	setup := node.Setup()
+	var consumers []admin.Consumer
+	node.EachConsumer(func(name string, replays *replay.Replayer) {
+		consumers = append(consumers, admin.Consumer{Name: name, Replay: replays.Replay})
+	})
+	handler, err = admin.New(admin.Config{
+		Service:     setup.Service,
+		Environment: setup.Config.Environment,
+		Token:       setup.Config.AdminToken.Reveal(),
+		Pool:        node.Pool,
+		Publisher:   node.Publisher(),
+		Topics:      node,
+		Restore:     node,
+		Consumers:   consumers,
+		Metrics:     setup.Admin.Registry(),
+		Mails:       mails,
+		Log:         setup.Log,
+	})
+	return admin.Prefix, handler, err
+}

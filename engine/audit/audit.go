@@ -118,12 +118,6 @@ func orNull(t time.Time) *time.Time {
 	return &t
 }
 
-// List is what was done to all things of a kind, or of every kind if kind is empty, oldest first and after the id
-// given: the next page begins after the last id of this one.
-func List(ctx context.Context, q Querier, kind string, after int64, limit int) ([]Action, error) {
-	return Find(ctx, q, Filter{Kind: kind, After: after, Limit: limit})
-}
-
 func read(ctx context.Context, q Querier, sql string, args ...any) ([]Action, error) {
 	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {

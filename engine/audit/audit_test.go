@@ -26,14 +26,14 @@ func TestActionsStandInTheChangesTransaction(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, audit.Record(t.Context(), tx, done...))
 	require.NoError(t, tx.Rollback(t.Context()))
-	none, err := audit.List(t.Context(), pool, "", 0, 10)
+	none, err := audit.Find(t.Context(), pool, audit.Filter{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, none, "what was rolled back was not done")
 
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		return audit.Record(t.Context(), tx, done...)
 	}))
-	all, err := audit.List(t.Context(), pool, "dead_letter", 0, 10)
+	all, err := audit.Find(t.Context(), pool, audit.Filter{Kind: "dead_letter", Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	require.Equal(t, int64(1), all[0].Count, "one thing unless said otherwise")
@@ -44,7 +44,7 @@ func TestActionsStandInTheChangesTransaction(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, all[:1], one)
 	require.Equal(t, []any{"ana", "edit", "typo", "waiting"}, []any{one[0].By, one[0].Verb, one[0].Reason, one[0].Before})
-	next, err := audit.List(t.Context(), pool, "", all[0].ID, 10)
+	next, err := audit.Find(t.Context(), pool, audit.Filter{After: all[0].ID, Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, all[1:], next)
 }

@@ -8,7 +8,7 @@
 //
 //	mail.go                      what is sent to whom, as the contact is by then
 //	smtp.go dialer.go answer.go    how it leaves, and what a mail server's answer means for it
-//	mails.go list.go settle.go   the list as an operator sees it
+//	operate.go                   the list as an operator sees it
 //
 // A mail is an effect outside SQL, so no transaction can make it happen exactly once. A sender that dies before the
 // mail server may have the mail has its lease end, and another one starts over. One that dies later leaves the mail

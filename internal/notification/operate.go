@@ -2,110 +2,175 @@ package notification
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/twinbox/engine/audit"
+	"example.com/twinbox/engine/lease"
+	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/web"
-	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/ops"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
-// operations is the mail list as the admin listener offers it.
-type operations struct{ mails *Mails }
+// mails is the mail list as an operator sees it: what is on it, and what to do about the mails that no sender will
+// touch again by itself. Every change leaves an action of kind mail in engine/audit's table, in its own transaction.
+type mails struct {
+	pool   *pgxpool.Pool
+	outbox *outbox.Outbox
+}
 
-var _ admin.Mails = operations{}
+var _ admin.Mails = mails{}
 
 func offerOperations(node *eventing.Node) (prefix string, handler http.Handler, err error) {
-	return ops.OfferWithMails(node, operations{NewMails(node.Pool, node.Outbox)})
+	return ops.OfferWithMails(node, mails{node.Pool, node.Outbox})
 }
 
-// List is [Mails.List].
-func (o operations) List(ctx context.Context, q admin.MailQuery) ([]adminapi.Mail, error) {
-	views, err := o.mails.List(ctx, MailFilter{
-		State: MailState(q.State), UserID: domain.UserID(q.UserID), EventID: q.EventID, From: q.Since, To: q.Until,
-		WithRecipient: q.Recipient, Limit: q.Limit, After: q.After,
+// A mail that is sent is one whose lease is done.
+const listMails = `
+select mail.id, case lease.state when 'done' then 'sent' else lease.state end, mail.event_id, template, user_id,
+       case when $6 then recipient end, attempts, nullif(error, ''), created_at, due_at,
+       case lease.state when 'done' then ended_at end
+from mail join lease on lease.event_id = mail.event_id and lease.handler = 'mail.' || mail.template
+where ($1 = '' or lease.state = case $1 when 'sent' then 'done' else $1 end)
+  and ($2 = '' or user_id = nullif($2, '')::uuid) and ($3 = '' or mail.event_id = $3)
+  and ($4::timestamptz is null or created_at >= $4) and ($5::timestamptz is null or created_at < $5)
+  and mail.id > $7
+order by mail.id limit $8`
+
+// List returns a page, in the order in which the mails were listed.
+func (m mails) List(ctx context.Context, q admin.MailQuery) ([]adminapi.Mail, error) {
+	rows, _ := m.pool.Query(ctx, listMails, q.State, q.UserID, q.EventID, orNull(q.Since), orNull(q.Until),
+		q.Recipient, q.After, q.Limit)
+	listed, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (m adminapi.Mail, err error) {
+		return m, row.Scan(&m.Id, &m.State, &m.EventId, &m.Template, &m.UserId, &m.Recipient, &m.Attempts, &m.Error,
+			&m.CreatedAt, &m.DueAt, &m.SentAt)
 	})
-	items := make([]adminapi.Mail, len(views))
-	for i, v := range views {
-		items[i] = adminapi.Mail{
-			Id: v.ID.String(), State: adminapi.MailState(v.State), EventId: v.EventID, Template: v.Template,
-			UserId: string(v.UserID), Recipient: given(string(v.Recipient)), Attempts: v.Attempts,
-			Error: given(v.Error), CreatedAt: v.CreatedAt, DueAt: v.DueAt, SentAt: v.SentAt,
-		}
+	if err != nil {
+		return nil, fmt.Errorf("list mails: %w", err)
 	}
-	return items, err
+	return listed, nil
 }
 
-func given(text string) *string {
-	if text == "" {
+func orNull(t time.Time) *time.Time {
+	if t.IsZero() {
 		return nil
 	}
-	return &text
+	return &t
 }
 
-// Retry is [Mails.Retry].
-func (o operations) Retry(ctx context.Context, ids []uuid.UUID, c admin.MailChange) (adminapi.Result, error) {
-	if c.DryRun {
-		return o.would(ctx, ids, MailUncertain, MailFailed)
-	}
-	n, err := o.mails.Retry(ctx, ids, c.By, c.Reason)
-	return settled(n, err)
+// Retry puts uncertain and failed mails back: pending, due at once, with a fresh count of attempts. The next attempt
+// carries the same Message-ID. For an uncertain mail it is the operator who accepts that it may arrive twice. Calling it
+// again changes nothing.
+func (m mails) Retry(ctx context.Context, ids []uuid.UUID, c admin.MailChange) (adminapi.Result, error) {
+	return m.settle(ctx, ids, c, settlement{
+		verb: "retry", from: []adminapi.MailState{adminapi.Uncertain, adminapi.Failed}, to: adminapi.Pending,
+		change: func(ctx context.Context, tx pgx.Tx, events []string) error {
+			_, err := lease.Reopen(ctx, tx, handlerVerification, events)
+			return err
+		},
+	})
 }
 
-// MarkSent is [Mails.MarkSent].
-func (o operations) MarkSent(ctx context.Context, ids []uuid.UUID, c admin.MailChange) (adminapi.Result, error) {
-	if c.DryRun {
-		return o.would(ctx, ids, MailUncertain)
-	}
-	n, err := o.mails.MarkSent(ctx, ids, c.By, c.Reason)
-	return settled(n, err)
-}
-
-// would sorts the mails as a change from these states would, and changes nothing.
-func (o operations) would(ctx context.Context, ids []uuid.UUID, from ...MailState) (adminapi.Result, error) {
-	n, left, err := o.mails.sort(ctx, ids, from)
-	if err != nil {
-		return adminapi.Result{DryRun: true}, err
-	}
-	result, err := settled(n, asError(left))
-	result.DryRun = true
+// MarkSent settles uncertain mails of which the operator knows that the server took them: sent, and said so by the same
+// VerificationEmailSent that a sender would have written.
+func (m mails) MarkSent(ctx context.Context, ids []uuid.UUID, c admin.MailChange) (adminapi.Result, error) {
+	result, err := m.settle(ctx, ids, c, settlement{
+		verb: "mark_sent", from: []adminapi.MailState{adminapi.Uncertain}, to: adminapi.Sent,
+		change: func(ctx context.Context, tx pgx.Tx, events []string) error {
+			settled, err := lease.Settle(ctx, tx, handlerVerification, events)
+			if err != nil {
+				return err
+			}
+			return announceSent(ctx, tx, m.outbox, settled...)
+		},
+	})
+	m.outbox.Committed()
 	return result, err
 }
 
-func asError(left *NotSettledError) error {
-	if left == nil {
-		return nil
-	}
-	return left
+// settlement is something an operator does to mails.
+type settlement struct {
+	verb   string
+	from   []adminapi.MailState // the states in which it means something
+	to     adminapi.MailState
+	change func(ctx context.Context, tx pgx.Tx, events []string) error
 }
 
-// settled says what was done, and for each mail that stayed as it is why.
-func settled(n int, err error) (adminapi.Result, error) {
-	result := adminapi.Result{Count: int64(n)}
-	left, is := errors.AsType[*NotSettledError](err)
-	if !is {
-		return result, err
+const lockMails = `
+select mail.id, mail.event_id, case lease.state when 'done' then 'sent' else lease.state end
+from mail join lease on lease.event_id = mail.event_id and lease.handler = 'mail.' || mail.template
+where mail.id = any($1) order by mail.id for update of lease`
+
+type lockedMail struct {
+	ID      uuid.UUID
+	EventID string
+	State   adminapi.MailState
+}
+
+// settle does one thing to all mails that are in a state for it, in one transaction with the rows that say so, and says
+// of each that stays as it is why.
+func (m mails) settle(
+	ctx context.Context, ids []uuid.UUID, c admin.MailChange, s settlement,
+) (result adminapi.Result, err error) {
+	var found []lockedMail
+	var refused []adminapi.Failure
+	var events []string
+	err = pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, lockMails, ids)
+		if found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[lockedMail]); err != nil {
+			return err
+		}
+		var actions []audit.Action
+		for _, mail := range found {
+			if !slices.Contains(s.from, mail.State) {
+				refused = append(refused, notSettled(mail.ID, "mail_not_settled", "it is "+string(mail.State)))
+				continue
+			}
+			events = append(events, mail.EventID)
+			actions = append(actions, audit.Action{
+				By: c.By, Verb: s.verb, Kind: "mail", Subject: mail.ID.String(), Reason: c.Reason,
+				Before: string(mail.State), After: string(s.to),
+			})
+		}
+		if c.DryRun || len(events) == 0 {
+			return nil
+		}
+		if err := s.change(ctx, tx, events); err != nil {
+			return err
+		}
+		return audit.Record(ctx, tx, actions...)
+	})
+	switch {
+	case err != nil:
+		return result, fmt.Errorf("%s mails: %w", s.verb, err)
+	case len(found) == 0:
+		return result, errNoMail
 	}
-	if n == 0 && len(left.Refused) == 0 {
-		return result, &web.Error{Status: 404, Code: "mail_not_found", Detail: "There is no such mail.", Cause: err}
+	for _, id := range ids {
+		if !slices.ContainsFunc(found, func(m lockedMail) bool { return m.ID == id }) {
+			refused = append(refused, notSettled(id, errNoMail.Code, "there is no such mail"))
+		}
 	}
-	var failures []adminapi.Failure
-	for _, id := range left.Missing {
-		failures = append(failures, adminapi.Failure{
-			Subject: id.String(), Code: "mail_not_found", Detail: "there is no such mail",
-		})
+	result = adminapi.Result{DryRun: c.DryRun, Count: int64(len(events)), Failed: int64(len(refused))}
+	if len(refused) > 0 {
+		result.Errors = &refused
 	}
-	for id, state := range left.Refused {
-		failures = append(failures, adminapi.Failure{
-			Subject: id.String(), Code: "mail_not_settled", Detail: fmt.Sprintf("it is %s", state),
-		})
-	}
-	result.Failed, result.Errors = int64(len(failures)), &failures
 	return result, nil
+}
+
+var errNoMail = &web.Error{
+	Status: http.StatusNotFound, Code: "mail_not_found", Detail: "There is no such mail.",
+}
+
+func notSettled(id uuid.UUID, code web.Code, why string) adminapi.Failure {
+	return adminapi.Failure{Subject: id.String(), Code: string(code), Detail: why}
 }

@@ -2,12 +2,15 @@ package notification
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -154,4 +157,16 @@ func (b *bundle) awaitState(t *testing.T, state string) {
 	require.Eventually(t, func() bool {
 		return b.count(t, `select count(*) from lease where state = $1`, state) == 1
 	}, patience, 5*time.Millisecond, "mail never %s", state)
+}
+
+// owe lists a mail to a contact of its own.
+func (b *bundle) owe(t *testing.T, id uuid.UUID, email string) {
+	t.Helper()
+	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+		user := uuid.Must(uuid.NewV7())
+		_, contactErr := tx.Exec(t.Context(), insertContact, user, email, "Somebody", 1)
+		_, mailErr := tx.Exec(t.Context(), insertMail, id, id.String(), templateVerification, user, email,
+			id.String(), "", "")
+		return errors.Join(contactErr, mailErr, lease.Add(t.Context(), tx, handlerVerification, id.String()))
+	}))
 }

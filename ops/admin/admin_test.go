@@ -153,7 +153,7 @@ func TestBadInputIsRefused(t *testing.T) {
 			requireProblem(t, status, body, c.status, c.code)
 		})
 	}
-	rows, err := audit.List(t.Context(), b.pool, "", 0, 10)
+	rows, err := audit.Find(t.Context(), b.pool, audit.Filter{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, rows, "what is refused leaves no trace")
 }
@@ -184,7 +184,7 @@ func TestRepublishStreamsAndIsAudited(t *testing.T) {
 	b.publisher.do = func([]*message.Message) error { return errors.New("no") }
 	status, body = b.operate(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":2}`)
 	requireProblem(t, status, body, 500, "internal")
-	rows, err := audit.List(t.Context(), b.pool, "outbox", actions.Items[1].Id, 10)
+	rows, err := audit.Find(t.Context(), b.pool, audit.Filter{Kind: "outbox", After: actions.Items[1].Id, Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, "failed", rows[1].After)
 }
@@ -202,7 +202,7 @@ func TestALongOperationOutlivesTheReadTimeout(t *testing.T) {
 	status, body := b.call(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":1}`)
 	require.Equal(t, 200, status, string(body))
 	require.Contains(t, string(body), `"count":1`)
-	rows, err := audit.List(t.Context(), b.pool, "outbox", 0, 10)
+	rows, err := audit.Find(t.Context(), b.pool, audit.Filter{Kind: "outbox", Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, "done", rows[1].After, "and its context was not ended either")
 }
@@ -280,7 +280,7 @@ func TestAFailureInTheMiddleIsALine(t *testing.T) {
 	require.NotNil(t, last.Problem)
 	require.Equal(t, "internal", last.Problem.Code)
 	require.EqualValues(t, 1000, *before.Done)
-	rows, err := audit.List(t.Context(), b.pool, "outbox", 0, 10)
+	rows, err := audit.Find(t.Context(), b.pool, audit.Filter{Kind: "outbox", Limit: 10})
 	require.NoError(t, err)
 	require.EqualValues(t, 1000, rows[1].Count)
 }

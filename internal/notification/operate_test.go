@@ -1,0 +1,132 @@
+package notification
+
+import (
+	"cmp"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/engine/audit"
+	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/ops/admin"
+	"example.com/twinbox/ops/admin/adminapi"
+)
+
+// put lists n mails in the state and returns their ids in order.
+func (b *bundle) put(t *testing.T, state adminapi.MailState, n int) []uuid.UUID {
+	t.Helper()
+	ids := make([]uuid.UUID, n)
+	for i := range ids {
+		ids[i] = uuid.Must(uuid.NewV7())
+		b.owe(t, ids[i], "somebody@example.org")
+		if state == adminapi.Sent {
+			state = "done"
+		}
+		_, err := b.pool.Exec(t.Context(), `update lease set state = $2, attempts = 3,
+			ended_at = case $2 when 'pending' then null else clock_timestamp() end where event_id = $1`, ids[i].String(), state)
+		require.NoError(t, err)
+	}
+	return ids
+}
+
+func listed(items []adminapi.Mail) []uuid.UUID {
+	var ids []uuid.UUID
+	for _, m := range items {
+		ids = append(ids, uuid.MustParse(m.Id))
+	}
+	return ids
+}
+
+func TestMailsAreListedByPageAndFilter(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	mails := mails{b.pool, b.outbox}
+	uncertain, failed := b.put(t, adminapi.Uncertain, 3), b.put(t, adminapi.Failed, 2)
+	list := func(q admin.MailQuery) []adminapi.Mail {
+		q.Limit = cmp.Or(q.Limit, 100)
+		items, err := mails.List(t.Context(), q)
+		require.NoError(t, err)
+		return items
+	}
+	require.Equal(t, append(append([]uuid.UUID{}, uncertain...), failed...), listed(list(admin.MailQuery{})))
+	require.Equal(t, uncertain, listed(list(admin.MailQuery{State: "uncertain"})))
+	require.Equal(t, uncertain[:2], listed(list(admin.MailQuery{Limit: 2})))
+	require.Equal(t, append(uncertain[2:], failed...), listed(list(admin.MailQuery{After: uncertain[1]})))
+
+	one := list(admin.MailQuery{EventID: failed[1].String()})
+	require.Equal(t, failed[1:], listed(one))
+	require.Empty(t, one[0].Recipient, "an address only when asked for")
+	require.Equal(t, one, list(admin.MailQuery{UserID: one[0].UserId}))
+	require.Equal(t, "somebody@example.org", *list(admin.MailQuery{Recipient: true})[0].Recipient)
+	require.Empty(t, list(admin.MailQuery{Since: one[0].CreatedAt.Add(time.Hour)}))
+	require.Equal(t, failed[1:], listed(list(admin.MailQuery{Since: one[0].CreatedAt})))
+	require.Len(t, list(admin.MailQuery{Until: one[0].CreatedAt}), 4)
+}
+
+func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	mails := mails{b.pool, b.outbox}
+	uncertain, sent := b.put(t, adminapi.Uncertain, 1), b.put(t, adminapi.Sent, 1)
+	nobody := uuid.Must(uuid.NewV7())
+
+	ada := admin.MailChange{By: "ada", Reason: "asked the provider", DryRun: true}
+	ids := []uuid.UUID{uncertain[0], uncertain[0], sent[0], nobody}
+	would, err := mails.Retry(t.Context(), ids, ada)
+	require.NoError(t, err)
+	require.Equal(t, 1, b.count(t, `select count(*) from lease where state = 'uncertain'`), "a dry run changes nothing")
+	ada.DryRun = false
+	result, err := mails.Retry(t.Context(), ids, ada)
+	require.NoError(t, err)
+	require.Equal(t, adminapi.Result{Count: 1, Failed: 2, Errors: &[]adminapi.Failure{
+		{Subject: sent[0].String(), Code: "mail_not_settled", Detail: "it is sent"},
+		{Subject: nobody.String(), Code: "mail_not_found", Detail: "there is no such mail"},
+	}}, result)
+	result.DryRun = true
+	require.Equal(t, result, would)
+	actions, err := audit.Of(t.Context(), b.pool, "mail", uncertain[0].String())
+	require.NoError(t, err)
+	require.Len(t, actions, 1)
+	require.Equal(t, []string{"ada", "retry", "asked the provider", "uncertain", "pending"},
+		[]string{actions[0].By, actions[0].Verb, actions[0].Reason, actions[0].Before, actions[0].After})
+
+	result, err = mails.Retry(t.Context(), uncertain, ada)
+	require.NoError(t, err)
+	require.Zero(t, result.Count, "a second call changes nothing")
+	require.EqualValues(t, 1, result.Failed)
+	_, err = mails.Retry(t.Context(), []uuid.UUID{nobody}, ada)
+	var unknown *web.Error
+	require.ErrorAs(t, err, &unknown)
+	require.EqualValues(t, "mail_not_found", unknown.Code)
+
+	b.start(t)
+	messages, err := b.box.Await(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, uncertain[0].String()+"@example.com", messages[0].MessageID)
+}
+
+func TestMarkSentSaysSoLikeASender(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	mails := mails{b.pool, b.outbox}
+	uncertain := b.put(t, adminapi.Uncertain, 2)
+	result, err := mails.MarkSent(t.Context(), uncertain,
+		admin.MailChange{By: "ada", Reason: "it is in the provider's log"})
+	require.NoError(t, err)
+	require.Equal(t, adminapi.Result{Count: 2}, result)
+	require.Equal(t, 2, b.count(t, `select count(*) from outbox where event_type = $1`,
+		contract.VerificationEmailSent.Type))
+	items, err := mails.List(t.Context(), admin.MailQuery{State: "sent", Limit: 10})
+	require.NoError(t, err)
+	require.Equal(t, uncertain, listed(items))
+	require.NotNil(t, items[0].SentAt)
+	require.Equal(t, 2, b.count(t, `select count(*) from operator_action where verb = 'mark_sent' and kind = 'mail'`))
+	b.put(t, adminapi.Pending, 1)
+	b.start(t)
+	_, err = b.box.Await(t.Context(), 1)
+	require.NoError(t, err)
+	require.Len(t, b.box.Messages(), 1, "a mail marked as sent is not sent")
+}

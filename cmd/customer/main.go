@@ -6,9 +6,10 @@ import (
 	"os"
 
 	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/customer"
 )
 
 func main() {
 	ctx := service.SignalContext(context.Background())
-	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+	os.Exit(customer.Service.Main(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/internal/services"
 )
 
@@ -43,8 +44,8 @@ func environ(service types.ServiceConfig) []string {
 }
 
 // ours are the containers whose image is built here, with the service that each of their commands belongs to.
-func ours(project *types.Project) map[string]services.Service {
-	found := map[string]services.Service{}
+func ours(project *types.Project) map[string]eventing.Described {
+	found := map[string]eventing.Described{}
 	for name, container := range project.Services {
 		for _, s := range services.All() {
 			if container.Image == "twinbox/"+s.Name+":local" {
@@ -71,7 +72,7 @@ func TestCompose_SetsNothingThatNobodyReads(t *testing.T) {
 	project := compose(t)
 	for name, s := range ours(project) {
 		var known []string
-		for _, setting := range s.Unset().Settings() {
+		for _, setting := range s.Unset().Variables() {
 			known = append(known, setting.Variable)
 			if setting.Required {
 				require.Contains(t, project.Services[name].Environment, setting.Variable, name)

@@ -176,13 +176,13 @@ func serve(ctx context.Context, name string, environ []string, host service.Host
 		if err := config.Load(environ, &cfg); err != nil {
 			return err
 		}
-		return customer.Run(ctx, cfg, host)
+		return customer.Service.Run(ctx, cfg, host)
 	}
 	var cfg notification.Config
 	if err := config.Load(environ, &cfg); err != nil {
 		return err
 	}
-	return notification.Run(ctx, cfg, host)
+	return notification.Service.Run(ctx, cfg, host)
 }
 
 func (w *watched) readyz(t *testing.T) (got readiness) {

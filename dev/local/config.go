@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"example.com/twinbox/frame/config"
+	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/internal/services"
 )
 
@@ -123,8 +124,8 @@ func (c Config) listeners() []listener {
 }
 
 // services are those that run.
-func (c Config) services() []services.Service {
-	return slices.DeleteFunc(services.All(), func(s services.Service) bool { _, runs := c.Services[s.Name]; return !runs })
+func (c Config) services() []eventing.Described {
+	return slices.DeleteFunc(services.All(), func(s eventing.Described) bool { _, runs := c.Services[s.Name]; return !runs })
 }
 
 // title is a service's name as it begins a line.

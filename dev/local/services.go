@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/internal/services"
 )
 
@@ -26,10 +27,10 @@ func (e *SettingError) Error() string { return fmt.Sprintf("setting %s: %s", e.S
 func (*SettingError) ExitCode() int { return 2 }
 
 // configure reads all configurations as if from an environment that holds the addresses, the tuning and the settings.
-func configure(cfg Config, at Addresses, secret string) (map[string]*services.Instance, error) {
+func configure(cfg Config, at Addresses, secret string) (map[string]*eventing.Instance, error) {
 	settings, err := readSettings(cfg.Settings, environment("", cfg, at, secret))
 	problems := []error{err}
-	instances := map[string]*services.Instance{}
+	instances := map[string]*eventing.Instance{}
 	for _, s := range cfg.services() {
 		instances[s.Name], err = load(s, settings, environment(s.Name, cfg, at, secret))
 		if err != nil {
@@ -50,7 +51,7 @@ func environment(name string, cfg Config, at Addresses, secret string) map[strin
 }
 
 // load reads one configuration. Only variables that it knows are given to it: a setting may be another service's.
-func load(s services.Service, settings, own map[string]string) (*services.Instance, error) {
+func load(s eventing.Described, settings, own map[string]string) (*eventing.Instance, error) {
 	environ := map[string]string{}
 	unset := s.Unset()
 	for _, layer := range []map[string]string{tuning, settings, own} {
@@ -78,7 +79,7 @@ func readSettings(list []string, owned map[string]string) (map[string]string, er
 			problems = append(problems, &SettingError{entry, "write it as NAME=VALUE"})
 		case own:
 			problems = append(problems, &SettingError{name, "this program sets it; addresses have flags of their own"})
-		case !slices.ContainsFunc(services.All(), func(s services.Service) bool { return s.Unset().Reads(name) }):
+		case !slices.ContainsFunc(services.All(), func(s eventing.Described) bool { return s.Unset().Reads(name) }):
 			problems = append(problems, &SettingError{name, "no service reads it"})
 		default:
 			settings[name] = value

@@ -7,14 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/internal/services"
 	"example.com/twinbox/ops/admin/client"
 )
 
 // valuesOf are the settings that are in effect, by variable.
-func valuesOf(instance *services.Instance) map[string]string {
+func valuesOf(instance *eventing.Instance) map[string]string {
 	values := map[string]string{}
-	for _, s := range instance.Settings() {
+	for _, s := range instance.Variables() {
 		values[s.Variable] = s.Value
 	}
 	return values

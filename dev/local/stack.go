@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/services"
 	"example.com/twinbox/migrations"
@@ -83,7 +84,7 @@ func (h *stack) start(ctx context.Context) error {
 }
 
 // prepare does what the services' migrate and topics commands do.
-func (h *stack) prepare(ctx context.Context, instances map[string]*services.Instance) error {
+func (h *stack) prepare(ctx context.Context, instances map[string]*eventing.Instance) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var topics []kafka.Topic
 	var client kafka.Config

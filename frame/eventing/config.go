@@ -11,6 +11,10 @@ import (
 
 // Config is the part of a service's configuration that is the same in all of them. Embed it.
 type Config struct {
+	LogLevel  string        `env:"LOG_LEVEL" envDefault:"info" oneof:"debug info warn error" doc:"least severe log lines to write"`
+	LogFormat string        `env:"LOG_FORMAT" envDefault:"json" oneof:"text json" doc:"form of the log lines"`
+	DrainFor  time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"25s" min:"1s" max:"10m" doc:"how long work under way may take after the first signal"`
+
 	DatabaseURL config.Secret `env:"DATABASE_URL,required" format:"postgres" doc:"the service's own database, on its primary and without a transaction pooler in between"`
 	MigrateURL  config.Secret `env:"MIGRATE_DATABASE_URL" format:"postgres" doc:"the same database for the owner of its tables: the migrate command connects with it, and gives the user of DATABASE_URL the right to read and write rows and no other; empty: DATABASE_URL's user owns the tables and may drop them"`
 	AdminToken  config.Secret `env:"ADMIN_TOKEN" min:"32" max:"4096" format:"token" doc:"who operates the service through its admin listener must know it, as the twinbox command does; empty: nobody may"`
@@ -75,9 +79,6 @@ type InboxConfig struct {
 	OnConflict      string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event id that comes back with another payload is dead-lettered (error) or only logged (warn)"`
 }
 
-// Problems is the part of the cross checks that is the same in every service.
-func (c Config) Problems() []config.Problem { return config.Broken(c.Rules()) }
-
 // Rules are the cross checks that are the same in every service.
 func (c Config) Rules() []config.Rule {
 	return []config.Rule{
@@ -127,8 +128,8 @@ func (c Config) Rules() []config.Rule {
 	}
 }
 
-// AdminNames are the host names under which the admin listener at addr may be asked.
-func (c Config) AdminNames(addr string) []string {
+// adminNames are the host names under which the admin listener at addr may be asked.
+func (c Config) adminNames(addr string) []string {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || host == "" {
 		return c.AdminHosts

@@ -19,7 +19,7 @@ func TestTheDefaultsHoldTogether(t *testing.T) {
 	t.Parallel()
 	cfg, err := load(t, least...)
 	require.NoError(t, err)
-	require.Empty(t, cfg.Problems())
+	require.Empty(t, config.Broken(cfg.Rules()))
 	require.Less(t, cfg.Kafka.PublishTimeout, cfg.Outbox.Lease)
 	require.Equal(t, "local", cfg.Environment)
 }
@@ -59,7 +59,7 @@ func TestEachCrossCheckNamesItsVariable(t *testing.T) {
 			cfg, err := load(t, append(row.set, least...)...)
 			require.NoError(t, err, "each value alone is fine")
 			var variables []string
-			for _, p := range cfg.Problems() {
+			for _, p := range config.Broken(cfg.Rules()) {
 				require.Equal(t, config.CodeConflict, p.Code)
 				require.NotContains(t, p.Detail, "hunter2")
 				variables = append(variables, p.Variable)

@@ -55,6 +55,7 @@ type Node struct {
 	consumers    []*consumer
 	copies       *copies
 	limited      *service.LimitedLog
+	circuits     *slog.Logger      // not limited
 	bound        service.Listening // from Run on
 }
 
@@ -74,6 +75,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open circuits: %w", err)
 	}
+	n.circuits = setup.Log
 	n.limited = service.LimitLog(setup.Log.Handler(), service.LogLimitConfig{Told: n.dependencies.tell})
 	setup.Log = slog.New(n.limited)
 	n.setup = setup

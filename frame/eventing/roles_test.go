@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/dev/servicetest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/migrations"
@@ -136,6 +137,6 @@ func TestTheOwnersURLLeadsToTheSameDatabase(t *testing.T) {
 	for owner, problems := range map[string]int{"postgres://o@db/other": 1, "postgres://o@direct/customer": 0, "": 0} {
 		cfg, err := load(t, "DATABASE_URL=postgres://s@db/customer", "KAFKA_BROKERS=k:9092", "MIGRATE_DATABASE_URL="+owner)
 		require.NoError(t, err)
-		require.Len(t, cfg.Problems(), problems, owner)
+		require.Len(t, config.Broken(cfg.Rules()), problems, owner)
 	}
 }

@@ -94,5 +94,11 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return lc.Listen(ctx, "tcp", addr)
 }
 
-// Log is the service's logger.
+// Log is the service's logger. During an outage it leaves out what the circuits of the node tell of.
 func (n *Node) Log() *slog.Logger { return n.setup.Log }
+
+// CircuitLog is the logger for a circuit, which tells of an outage itself.
+func (n *Node) CircuitLog() *slog.Logger { return n.circuits }
+
+// Admin is the service's admin listener.
+func (n *Node) Admin() *service.Admin { return n.setup.Admin }

@@ -1,7 +1,6 @@
 package customer
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"fmt"
@@ -87,11 +86,7 @@ func allowanceID(key domain.VerificationKey, kind, subject string) []byte {
 	return h.Sum(nil)
 }
 
+// Rows that say nothing any more.
 const deleteUnusedAllowances = `
 delete from signup_allowance where id in (
     select id from signup_allowance where used_until <= clock_timestamp() limit 1000 for update skip locked)`
-
-// forgetAllowances deletes the rows that say nothing any more.
-func (c *Commands) forgetAllowances(ctx context.Context) error {
-	return c.deleteAll(ctx, "delete unused allowances", deleteUnusedAllowances)
-}

@@ -12,7 +12,9 @@ import (
 func TestTheSlowestRequestStillGetsItsAnswer(t *testing.T) {
 	t.Parallel()
 	for _, timeout := range []time.Duration{100 * time.Millisecond, 10 * time.Second, 5 * time.Minute} {
-		bounds := Config{RequestTimeout: timeout, DrainFor: time.Second}.server()
+		cfg := Config{RequestTimeout: timeout}
+		cfg.DrainFor = time.Second
+		bounds := cfg.server()
 		require.Greater(t, bounds.WriteTimeout, bounds.ReadTimeout, "a body under REQUEST_TIMEOUT=%s", timeout)
 		require.Greater(t, bounds.WriteTimeout, timeout, "a transaction under REQUEST_TIMEOUT=%s", timeout)
 	}

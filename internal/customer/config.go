@@ -3,18 +3,17 @@ package customer
 import (
 	"time"
 
+	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/listener"
+	"example.com/twinbox/internal/contract"
 )
 
 // Config is everything that Customer reads from its environment.
 type Config struct {
-	HTTPAddr  string        `env:"HTTP_ADDR" envDefault:"127.0.0.1:8080" format:"listen" doc:"listener of the Customer API"`
-	AdminAddr string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8081" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
-	LogLevel  string        `env:"LOG_LEVEL" envDefault:"info" oneof:"debug info warn error" doc:"least severe log lines to write"`
-	LogFormat string        `env:"LOG_FORMAT" envDefault:"json" oneof:"text json" doc:"form of the log lines"`
-	DrainFor  time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"25s" min:"1s" max:"10m" doc:"how long work under way may take after the first signal"`
+	HTTPAddr  string `env:"HTTP_ADDR" envDefault:"127.0.0.1:8080" format:"listen" doc:"listener of the Customer API"`
+	AdminAddr string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8081" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
 
 	VerificationSecret config.Secret `env:"VERIFICATION_SECRET,required" min:"32" max:"4096" doc:"checks verification links; the same as Notification's"`
 	IdempotencyTTL     time.Duration `env:"IDEMPOTENCY_TTL" envDefault:"168h" min:"1m" max:"8760h" doc:"how long an answer is kept for retries under its Idempotency-Key"`
@@ -26,6 +25,17 @@ type Config struct {
 	SignupsPerClient   int           `env:"SIGNUPS_PER_CLIENT" envDefault:"1000" max:"1000000" doc:"sign-ups per client and hour, over all instances; beyond it 429; 0, or RATE_LIMIT=0: no limit"`
 
 	eventing.Config
+}
+
+// Listeners are the API's and the operators'.
+func (c Config) Listeners() eventing.Listeners {
+	return eventing.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
+}
+
+// Topics are the topics this service writes to.
+func (c Config) Topics() []kafka.Topic {
+	return c.Config.Topics(contract.TopicUsers,
+		c.CopyTopic(profileConsumer, contract.TopicUsers), c.CopyTopic(mailConsumer, contract.TopicMails))
 }
 
 // allowances are off per client where the service does not tell clients apart.

@@ -5,5 +5,5 @@
 // read side (profile.go) is a consumer of those same events and of Notification's; GET answers from it alone, so a
 // customer is there once the event has come back.
 //
-// Run wires it all together; see app.go for what runs and in which order it stops.
+// app.go joins it all: what runs, and in which order it stops.
 package customer

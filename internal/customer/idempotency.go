@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -84,21 +84,33 @@ const deleteExpiredKeys = `
 delete from idempotency_key where (scope, key) in (
     select scope, key from idempotency_key where expires_at <= clock_timestamp() limit 1000 for update skip locked)`
 
-// forgetKeys deletes expired answers.
-func (c *Commands) forgetKeys(ctx context.Context) error {
-	return c.deleteAll(ctx, "delete expired idempotency keys", deleteExpiredKeys)
+// forgetHourly deletes expired answers and allowances now and every hour.
+func (c *Commands) forgetHourly(ctx context.Context, log *slog.Logger) error {
+	hourly := time.NewTicker(time.Hour)
+	defer hourly.Stop()
+	for {
+		if err := c.forget(ctx); err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "expired rows not deleted", "error", err)
+		}
+		select {
+		case <-hourly.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (c *Commands) forget(ctx context.Context) error {
+	return errors.Join(c.deleteAll(ctx, deleteExpiredKeys), c.deleteAll(ctx, deleteUnusedAllowances))
 }
 
 // deleteAll repeats a statement, which deletes a bounded number of rows so that no lock is held for long, until none is
 // left.
-func (c *Commands) deleteAll(ctx context.Context, what, sql string) error {
+func (c *Commands) deleteAll(ctx context.Context, sql string) error {
 	for {
 		tag, err := c.pool.Exec(ctx, sql)
-		if err != nil {
-			return fmt.Errorf("%s: %w", what, err)
-		}
-		if tag.RowsAffected() == 0 {
-			return nil
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
 		}
 	}
 }

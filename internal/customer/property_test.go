@@ -104,7 +104,7 @@ func TestSignupsInAnyOrder(t *testing.T) {
 				}
 			},
 			"expired keys are forgotten": func(rt *rapid.T) {
-				require.NoError(rt, b.commands.forgetKeys(t.Context()))
+				require.NoError(rt, b.commands.forget(t.Context()))
 			},
 		})
 		now := b.stored(t)

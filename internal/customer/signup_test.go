@@ -137,7 +137,7 @@ func TestAnExpiredKeyIsForgotten(t *testing.T) {
 
 	_, err = b.pool.Exec(t.Context(), `update idempotency_key set expires_at = clock_timestamp() - interval '1 s'`)
 	require.NoError(t, err)
-	require.NoError(t, b.commands.forgetKeys(t.Context()))
+	require.NoError(t, b.commands.forget(t.Context()))
 	require.Equal(t, [3]int{2, 2, 0}, b.stored(t))
 }
 

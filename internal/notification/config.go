@@ -6,18 +6,17 @@ import (
 	"strings"
 	"time"
 
+	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/lease"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 )
 
 // Config is everything that Notification reads from its environment.
 type Config struct {
-	AdminAddr string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8082" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
-	LogLevel  string        `env:"LOG_LEVEL" envDefault:"info" oneof:"debug info warn error" doc:"least severe log lines to write"`
-	LogFormat string        `env:"LOG_FORMAT" envDefault:"json" oneof:"text json" doc:"form of the log lines"`
-	DrainFor  time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"25s" min:"1s" max:"10m" doc:"how long work under way may take after the first signal"`
+	AdminAddr string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8082" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
 
 	VerificationSecret config.Secret `env:"VERIFICATION_SECRET,required" min:"32" max:"4096" doc:"signs verification links; the same as Customer's"`
 	PublicURL          string        `env:"PUBLIC_URL" envDefault:"http://127.0.0.1:8080" format:"url" doc:"where people reach the Customer API: the beginning of links in mails"`
@@ -28,6 +27,14 @@ type Config struct {
 	Mail     lease.Settings `envPrefix:"MAIL_"`
 
 	eventing.Config
+}
+
+// Listeners are the operators' alone.
+func (c Config) Listeners() eventing.Listeners { return eventing.Listeners{Admin: c.AdminAddr} }
+
+// Topics are the topics this service writes to.
+func (c Config) Topics() []kafka.Topic {
+	return c.Config.Topics(contract.TopicMails, c.CopyTopic(usersConsumer, contract.TopicUsers))
 }
 
 // margin is what a lease must have left after the longest submission: for the statements around it.

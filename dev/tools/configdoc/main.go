@@ -27,7 +27,7 @@ func page() string {
 	var programs []program
 	for _, s := range services.All() {
 		unset := s.Unset()
-		programs = append(programs, program{s.Name, unset.Settings(), unset.Rules()})
+		programs = append(programs, program{s.Name, unset.Variables(), unset.Rules()})
 	}
 	return render(programs...)
 }

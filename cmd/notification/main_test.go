@@ -11,11 +11,12 @@ import (
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/servicetest"
 	"example.com/twinbox/dev/smtptest"
+	"example.com/twinbox/internal/notification"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
 
-var program servicetest.Run = run
+var program servicetest.Run = notification.Service.Main
 
 func TestMigrateTopicsServe(t *testing.T) {
 	t.Parallel()

@@ -12,11 +12,12 @@ import (
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/dev/servicetest"
+	"example.com/twinbox/internal/customer"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
 
-var program servicetest.Run = run
+var program servicetest.Run = customer.Service.Main
 
 // environment is what the service needs, on free ports, and more on top.
 func environment(t *testing.T, more ...string) []string {

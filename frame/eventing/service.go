@@ -1,0 +1,152 @@
+package eventing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/schema"
+	"example.com/twinbox/frame/config"
+	"example.com/twinbox/frame/service"
+	"example.com/twinbox/migrations"
+)
+
+// A Service is what one service is, said once: its program, its life and what others need to know of it are made of
+// this. All fields but Source, Tables, Adopt and Operations are required; they are those of [Setup].
+type Service[C Settings] struct {
+	Name       string
+	Source     string
+	Contract   func() (*schema.Checker, error)
+	Migrations []migrations.Set // of its database, in the order of application
+	Tables     []string
+	Adopt      func(context.Context, pgx.Tx, cloudevent.Event) error
+	Operations func(node *Node) (prefix string, handler http.Handler, err error)
+
+	// SetUp makes what is the service's own around its node, and returns what starts that. The group stops what start
+	// starts in the reverse order, and the relay only then.
+	SetUp func(node *Node, cfg C) (start func(group *service.Group, api net.Listener), err error)
+}
+
+// Settings are what the configuration of every service can say. To embed [Config] is most of it.
+type Settings interface {
+	Shared() Config
+	Listeners() Listeners
+	Topics() []kafka.Topic
+	Client(service string) kafka.Config
+	Rules() []config.Rule
+}
+
+// Shared is the part of a configuration that is the same in all services.
+func (c Config) Shared() Config { return c }
+
+// Run is the service, from its configuration to the end of ctx and the drain after it.
+func (s Service[C]) Run(ctx context.Context, cfg C, host service.Host) error {
+	shared, at := cfg.Shared(), cfg.Listeners()
+	group := service.NewGroup(ctx, host.Log, shared.DrainFor)
+	contract, err := s.Contract()
+	if err != nil {
+		return fmt.Errorf("load contract: %w", err)
+	}
+	node, err := Open(ctx, Setup{
+		Service: s.Name, Source: s.Source, Config: shared, Migrations: s.Migrations, Topics: cfg.Topics(),
+		Tables: s.Tables, Validate: contract.Validate, Adopt: s.Adopt, Operations: s.Operations, Log: host.Log,
+		Admin: service.NewAdmin(service.AdminConfig{
+			Log: host.Log, Draining: group.Draining(), Hosts: shared.adminNames(at.Admin),
+		}),
+	})
+	if err != nil {
+		return err
+	}
+	start, err := s.SetUp(node, cfg)
+	if err != nil {
+		return errors.Join(err, node.Close())
+	}
+	return node.Run(ctx, group, at, host, start)
+}
+
+// Main is the whole program: a main function adds the process around it.
+func (s Service[C]) Main(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
+	program := service.Program[C]{
+		Name: s.Name,
+		Settings: func(cfg C) service.Settings {
+			shared := cfg.Shared()
+			return service.Settings{
+				AdminAddr: cfg.Listeners().Admin, LogLevel: shared.LogLevel, LogFormat: shared.LogFormat,
+			}
+		},
+		Serve: s.Run,
+		Migrate: func(ctx context.Context, cfg C, out io.Writer) error {
+			return cfg.Shared().Migrate(ctx, out, s.Migrations...)
+		},
+		Topics: func(ctx context.Context, cfg C, out io.Writer) error {
+			return cfg.Shared().EnsureTopics(ctx, out, s.Name, cfg.Topics())
+		},
+	}
+	return program.Run(ctx, args, environ, stdout, stderr)
+}
+
+// Described is a service whatever its configuration is, for what runs, operates or documents all of them.
+type Described struct {
+	Name       string
+	Migrations []migrations.Set
+
+	load func(environ []string) (*Instance, error)
+}
+
+// Describe is the service without the type of its configuration.
+func (s Service[C]) Describe() Described {
+	return Described{Name: s.Name, Migrations: s.Migrations, load: func(environ []string) (*Instance, error) {
+		cfg := new(C)
+		err := config.Load(environ, cfg)
+		return &Instance{
+			Settings:  *cfg,
+			variables: func() []config.Setting { return config.Describe(cfg) },
+			run:       func(ctx context.Context, host service.Host) error { return s.Run(ctx, *cfg, host) },
+		}, err
+	}}
+}
+
+// Load reads the service's configuration as its program would. Beside an error it returns what could be read.
+func (d Described) Load(environ []string) (*Instance, error) { return d.load(environ) }
+
+// Unset is the service with the defaults alone, which do not suffice to run it.
+func (d Described) Unset() *Instance {
+	instance, _ := d.load(nil) // what is required is missing
+	return instance
+}
+
+// Instance is a service with its configuration.
+type Instance struct {
+	Settings
+
+	variables func() []config.Setting
+	run       func(ctx context.Context, host service.Host) error
+}
+
+// Variables are those that the service reads, with the values in effect.
+func (i *Instance) Variables() []config.Setting { return i.variables() }
+
+// Reads reports whether the service knows the variable.
+func (i *Instance) Reads(variable string) bool { return i.variable(variable).Variable != "" }
+
+// Value is a variable's value in effect, "" where the service does not know it.
+func (i *Instance) Value(variable string) string { return i.variable(variable).Value }
+
+func (i *Instance) variable(name string) (found config.Setting) {
+	for _, v := range i.variables() {
+		if v.Variable == name {
+			found = v
+		}
+	}
+	return found
+}
+
+// Run runs the service until ctx ends, and drains it.
+func (i *Instance) Run(ctx context.Context, host service.Host) error { return i.run(ctx, host) }

@@ -46,8 +46,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	parser, err := kong.New(&Commands{},
 		kong.Name("twinbox"),
 		kong.Description("The operator's command of two services with outbox and inbox. "+
-			"Settings are also variables, TWINBOX_*; the help names them. "+
-			"Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 refused, 5 partly done."),
+			"Settings are also variables, TWINBOX_*; the help names them. "+exitCodes),
+		kong.PostBuild(withExamples),
 		kong.UsageOnError(),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { exit = code }),

@@ -173,7 +173,7 @@ func TestSinceAnHour(t *testing.T) {
 // Every command has examples in its help, and each of them can be parsed.
 func TestHelpHasExamples(t *testing.T) {
 	t.Parallel()
-	parser, err := kong.New(&Commands{}, kong.Vars{"version": ""}, kong.Name("twinbox"))
+	parser, err := kong.New(&Commands{}, kong.Vars{"version": ""}, kong.Name("twinbox"), kong.PostBuild(withExamples))
 	require.NoError(t, err)
 	for _, command := range parser.Model.Leaves(true) {
 		_, text, found := strings.Cut(command.Detail, "Examples:\n")

@@ -72,10 +72,7 @@ func recorded(ctx context.Context, q Querier, set Set) ([]int64, error) {
 	if err := q.QueryRow(ctx, tableExistsSQL, table).Scan(&exists); err != nil || !exists {
 		return nil, err
 	}
-	rows, err := q.Query(ctx, `select version_id from `+table+` where is_applied and version_id > 0 order by version_id`)
-	if err != nil {
-		return nil, err
-	}
+	rows, _ := q.Query(ctx, `select version_id from `+table+` where is_applied and version_id > 0 order by version_id`)
 	return pgx.CollectRows(rows, pgx.RowTo[int64])
 }
 

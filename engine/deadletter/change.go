@@ -107,10 +107,7 @@ func (s *Store) Discard(ctx context.Context, f Filter, c Change) (Result, error)
 func (s *Store) discardSome(ctx context.Context, f Filter, c Change, limit int) (n int, err error) {
 	condition, args := f.Where(1)
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, fmt.Sprintf(discardLetters, condition, limit), args...)
-		if err != nil {
-			return err
-		}
+		rows, _ := tx.Query(ctx, fmt.Sprintf(discardLetters, condition, limit), args...)
 		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
 		if err != nil {
 			return err

@@ -56,14 +56,11 @@ cross join lateral (
 
 // Measure reads the gauges.
 func (g *Gauges) Measure(ctx context.Context) ([]prometheus.Metric, error) {
-	rows, err := g.pool.Query(ctx, countWaiting, g.consumers())
-	if err != nil {
-		return nil, fmt.Errorf("count dead letters: %w", err)
-	}
+	rows, _ := g.pool.Query(ctx, countWaiting, g.consumers())
 	var metrics []prometheus.Metric
 	var consumer, state string
 	var letters, oldest float64
-	_, err = pgx.ForEachRow(rows, []any{&consumer, &state, &letters, &oldest}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&consumer, &state, &letters, &oldest}, func() error {
 		metrics = append(metrics,
 			prometheus.MustNewConstMetric(waitingDesc, prometheus.GaugeValue, letters, consumer, state),
 			prometheus.MustNewConstMetric(oldestDesc, prometheus.GaugeValue, oldest, consumer, state))

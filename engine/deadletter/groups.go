@@ -38,10 +38,7 @@ func (s *Store) Groups(ctx context.Context, f Filter) ([]Group, error) {
 		return nil, err
 	}
 	condition, args := f.Where(1)
-	rows, err := s.pool.Query(ctx, fmt.Sprintf(selectGroups, condition), args...)
-	if err != nil {
-		return nil, fmt.Errorf("group dead letters: %w", err)
-	}
+	rows, _ := s.pool.Query(ctx, fmt.Sprintf(selectGroups, condition), args...)
 	groups, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Group])
 	if err != nil {
 		return nil, fmt.Errorf("group dead letters: %w", err)

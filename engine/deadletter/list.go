@@ -77,10 +77,7 @@ func (s *Store) Summaries(ctx context.Context, f Filter) ([]Summary, error) {
 	}
 	condition, args := f.Where(1)
 	sql := fmt.Sprintf(selectSummaries, condition, f.Limit)
-	rows, err := s.pool.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", err)
-	}
+	rows, _ := s.pool.Query(ctx, sql, args...)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Summary])
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", err)
@@ -103,10 +100,7 @@ from public.dead_letter where consumer = $1 and event_id = $2 order by id limit 
 // OfEvent are the letters of one event of one consumer, at most 100 of them. There are several where records with
 // different payloads came under one id.
 func (s *Store) OfEvent(ctx context.Context, consumer, eventID string) ([]Known, error) {
-	rows, err := s.pool.Query(ctx, selectOfEvent, consumer, eventID)
-	if err != nil {
-		return nil, fmt.Errorf("find dead letters of event: %w", err)
-	}
+	rows, _ := s.pool.Query(ctx, selectOfEvent, consumer, eventID)
 	known, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Known])
 	if err != nil {
 		return nil, fmt.Errorf("find dead letters of event: %w", err)

@@ -1,7 +1,6 @@
 package deadletter
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -28,7 +27,7 @@ func Scan(row pgx.CollectableRow) (l Letter, err error) {
 		&l.Code, &l.Error, &l.Attempts, &l.FirstFailedAt, &l.FailedAt, &l.State, &l.Holds, &l.Remembered, &l.Replays,
 		&l.Outcome, &settledAt, &noKey, &noPayload, &l.RecordMS)
 	if err != nil {
-		return l, fmt.Errorf("read dead letter: %w", err)
+		return l, err
 	}
 	if noKey {
 		l.Key = nil

@@ -49,10 +49,7 @@ func (s *Store) List(ctx context.Context, f Filter) ([]Letter, error) {
 	}
 	condition, args := f.Where(1)
 	picked := fmt.Sprintf(`select * from public.dead_letter where %s order by id limit %d`, condition, f.Limit)
-	rows, err := s.pool.Query(ctx, Page(picked, "id"), args...)
-	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", err)
-	}
+	rows, _ := s.pool.Query(ctx, Page(picked, "id"), args...)
 	letters, err := pgx.CollectRows(rows, Scan)
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", err)
@@ -73,13 +70,13 @@ func (s *Store) Get(ctx context.Context, id int64) (Letter, []audit.Action, erro
 
 // get reads a letter, and locks it if the suffix says so.
 func get(ctx context.Context, q audit.Querier, id int64, lock string) (Letter, error) {
-	rows, err := q.Query(ctx, `select `+Columns+` from public.dead_letter where id = $1 `+lock, id)
-	if err != nil {
-		return Letter{}, fmt.Errorf("read dead letter: %w", err)
-	}
+	rows, _ := q.Query(ctx, `select `+Columns+` from public.dead_letter where id = $1 `+lock, id)
 	l, err := pgx.CollectExactlyOneRow(rows, Scan)
-	if errors.Is(err, pgx.ErrNoRows) {
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
 		return l, &Error{CodeNotFound, fmt.Sprintf("no dead letter %d", id)}
+	case err != nil:
+		return l, fmt.Errorf("read dead letter: %w", err)
 	}
-	return l, err
+	return l, nil
 }

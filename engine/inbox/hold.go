@@ -42,10 +42,7 @@ func (o *keyOrder) lockHolders(ctx context.Context, tx pgx.Tx, items []*item, s 
 		for key := range s.parked {
 			names = append(names, []byte(key))
 		}
-		rows, err := tx.Query(ctx, selectHolders, o.consumer, names)
-		if err != nil {
-			return fmt.Errorf("lock dead letters: %w", err)
-		}
+		rows, _ := tx.Query(ctx, selectHolders, o.consumer, names)
 		held, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
 			return fmt.Errorf("lock dead letters: %w", err)

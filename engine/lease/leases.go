@@ -85,11 +85,8 @@ returning event_id, attempts, event_id in (select event_id from ended), clock_ti
 // first. Rows whose attempts are used up by claimants that vanished are left to [Leases.Sweep].
 func (l *Leases) Claim(ctx context.Context, n int) ([]*Claim, error) {
 	token := uuid.New()
-	rows, err := l.pool.Query(ctx, claimRows, l.handler, n, token, l.settings.Lease.Seconds(),
+	rows, _ := l.pool.Query(ctx, claimRows, l.handler, n, token, l.settings.Lease.Seconds(),
 		l.settings.MaxAttempts)
-	if err != nil {
-		return nil, fmt.Errorf("claim: %w", err)
-	}
 	claims, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Claim, error) {
 		c := &Claim{leases: l, token: token}
 		var takenOver bool
@@ -117,10 +114,7 @@ func (l *Leases) Heartbeat(ctx context.Context, claims ...*Claim) (lost []*Claim
 	for i, c := range claims {
 		ids[i], tokens[i] = c.EventID, c.token
 	}
-	rows, err := l.pool.Query(ctx, renewRows, l.handler, ids, tokens, l.settings.Lease.Seconds())
-	if err != nil {
-		return nil, fmt.Errorf("renew leases: %w", err)
-	}
+	rows, _ := l.pool.Query(ctx, renewRows, l.handler, ids, tokens, l.settings.Lease.Seconds())
 	renewed := map[string]bool{}
 	var id string
 	if _, err := pgx.ForEachRow(rows, []any{&id}, func() error { renewed[id] = true; return nil }); err != nil {

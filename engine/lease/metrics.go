@@ -69,14 +69,11 @@ group by states.state`
 
 // Measure reads the gauges.
 func (g *Gauges) Measure(ctx context.Context) ([]prometheus.Metric, error) {
-	rows, err := g.leases.pool.Query(ctx, countRows, g.leases.handler)
-	if err != nil {
-		return nil, fmt.Errorf("count leases: %w", err)
-	}
+	rows, _ := g.leases.pool.Query(ctx, countRows, g.leases.handler)
 	var metrics []prometheus.Metric
 	var state string
 	var n, age float64
-	_, err = pgx.ForEachRow(rows, []any{&state, &n, &age}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&state, &n, &age}, func() error {
 		metrics = append(metrics, prometheus.MustNewConstMetric(g.rows, prometheus.GaugeValue, n, state),
 			prometheus.MustNewConstMetric(g.oldest, prometheus.GaugeValue, age, state))
 		return nil

@@ -70,10 +70,7 @@ func (l *Leases) Sweep(ctx context.Context) ([]Swept, error) {
 }
 
 func (l *Leases) sweep(ctx context.Context, sql string, args ...any) ([]Swept, error) {
-	rows, err := l.pool.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, fmt.Errorf("sweep leases: %w", err)
-	}
+	rows, _ := l.pool.Query(ctx, sql, args...)
 	swept, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Swept])
 	if err != nil {
 		return nil, fmt.Errorf("sweep leases: %w", err)
@@ -90,10 +87,7 @@ returning event_id`
 // Reopen puts failed and uncertain rows back, due at once and with a fresh count of attempts, and returns their events.
 // Of an uncertain one it is the caller who accepts that the effect may happen twice.
 func Reopen(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) ([]string, error) {
-	rows, err := tx.Query(ctx, reopenRows, handler, eventIDs)
-	if err != nil {
-		return nil, fmt.Errorf("reopen leases: %w", err)
-	}
+	rows, _ := tx.Query(ctx, reopenRows, handler, eventIDs)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return nil, fmt.Errorf("reopen leases: %w", err)
@@ -114,10 +108,7 @@ returning event_id, ended_at`
 
 // Settle records of uncertain rows that their effect has happened, and returns them.
 func Settle(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) ([]Settled, error) {
-	rows, err := tx.Query(ctx, settleRows, handler, eventIDs)
-	if err != nil {
-		return nil, fmt.Errorf("settle leases: %w", err)
-	}
+	rows, _ := tx.Query(ctx, settleRows, handler, eventIDs)
 	settled, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Settled])
 	if err != nil {
 		return nil, fmt.Errorf("settle leases: %w", err)

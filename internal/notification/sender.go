@@ -102,10 +102,7 @@ func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...le
 	for i, s := range sent {
 		ids[i], at[s.EventID] = s.EventID, s.At.UTC().Truncate(time.Microsecond)
 	}
-	rows, err := tx.Query(ctx, readSent, templateVerification, ids)
-	if err != nil {
-		return fmt.Errorf("read sent mails: %w", err)
-	}
+	rows, _ := tx.Query(ctx, readSent, templateVerification, ids)
 	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (event cloudevent.Event, err error) {
 		var e domain.VerificationEmailSent
 		var c cloudevent.Cause

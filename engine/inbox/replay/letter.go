@@ -38,10 +38,7 @@ func (r *run) selectNext(ctx context.Context, q audit.Querier, limit int) ([]dea
 		args = append(args, r.args...)
 		sql = deadletter.Page(fmt.Sprintf(nextLetters, r.where, limit), "key_start, version, id")
 	}
-	rows, err := q.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, fmt.Errorf("find dead letters: %w", err)
-	}
+	rows, _ := q.Query(ctx, sql, args...)
 	letters, err := pgx.CollectRows(rows, deadletter.Scan)
 	if err != nil {
 		return nil, fmt.Errorf("find dead letters: %w", err)
@@ -167,15 +164,15 @@ const lockWaiting = `
 select ` + deadletter.Columns + ` from public.dead_letter where id = $1 and state = 'waiting' for update`
 
 func lockLetter(ctx context.Context, tx pgx.Tx, id int64) (deadletter.Letter, error) {
-	rows, err := tx.Query(ctx, lockWaiting, id)
-	if err != nil {
-		return deadletter.Letter{}, fmt.Errorf("lock dead letter: %w", err)
-	}
+	rows, _ := tx.Query(ctx, lockWaiting, id)
 	l, err := pgx.CollectExactlyOneRow(rows, deadletter.Scan)
-	if errors.Is(err, pgx.ErrNoRows) {
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
 		return l, errGone
+	case err != nil:
+		return l, fmt.Errorf("lock dead letter: %w", err)
 	}
-	return l, err
+	return l, nil
 }
 
 const updateReason = `

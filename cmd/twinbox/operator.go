@@ -43,6 +43,11 @@ func (o *Connection) connect() ([]*client.Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	return o.clients(addresses, token)
+}
+
+// clients are those of the services whose addresses are known.
+func (o *Connection) clients(addresses map[string]string, token string) ([]*client.Service, error) {
 	var services []*client.Service
 	for _, name := range serviceNames {
 		if addresses[name] == "" || o.Service != "" && o.Service != name {
@@ -61,6 +66,10 @@ func (o *Connection) connect() ([]*client.Service, error) {
 	return services, nil
 }
 
+// errNoToken says that the services are known, and nothing that opens their operations is.
+var errNoToken error = usage("no token: give --token-file or set " + tokenVariable)
+
+// find gives the addresses also beside errNoToken.
 func (o *Connection) find() (addresses map[string]string, token string, err error) {
 	if o.CustomerAdmin == "" && o.NotificationAdmin == "" {
 		stack, err := client.ReadOperators(o.Dir)
@@ -75,7 +84,7 @@ func (o *Connection) find() (addresses map[string]string, token string, err erro
 		if token := os.Getenv(tokenVariable); token != "" {
 			return addresses, token, nil
 		}
-		return nil, "", usage("no token: give --token-file or set " + tokenVariable)
+		return addresses, "", errNoToken
 	}
 	content, err := os.ReadFile(o.TokenFile)
 	if err != nil {

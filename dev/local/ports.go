@@ -55,7 +55,7 @@ func checkAddresses(listeners []listener) error {
 	for i, l := range listeners {
 		detail := config.FormatListen.Check(l.addr)
 		if detail == "" && l.loopback && !mailbox.IsLoopback(l.addr) {
-			detail = "not a loopback address: others could read the mails"
+			detail = "not a loopback address: others could read what it shows"
 		}
 		for _, other := range listeners[:i] {
 			if detail == "" && config.SameListener(l.addr, other.addr) {

@@ -80,7 +80,10 @@ func (h *stack) start(ctx context.Context) error {
 	if err := h.writeOperators(); err != nil {
 		return err
 	}
-	return h.awaitReady(ctx)
+	if err := h.awaitReady(ctx); err != nil {
+		return err
+	}
+	return h.runConsole(ctx)
 }
 
 // prepare does what the services' migrate and topics commands do.

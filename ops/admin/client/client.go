@@ -188,3 +188,24 @@ func cause(err error) error {
 	}
 	return err
 }
+
+// URL is where a path of the listener is.
+func (s *Service) URL(path string) string { return s.base + path }
+
+// Look reads what the listener shows to everyone who reaches it: /metrics and /readyz, whose 503 is an answer too. The
+// token is not sent.
+func (s *Service) Look(ctx context.Context, path string, read func(body io.Reader) error) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL(path), http.NoBody)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Name, err)
+	}
+	response, err := s.http.Do(request)
+	if err != nil {
+		return &UnreachableError{Service: s.Name, Addr: s.Addr, Err: cause(err)}
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
+		return &UnreachableError{Service: s.Name, Addr: s.Addr, Err: &otherProgramError{response.Status}}
+	}
+	return read(response.Body)
+}

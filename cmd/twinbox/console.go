@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+
+	"example.com/twinbox/ops/console"
+)
+
+// ConsoleCommand is "twinbox console".
+type ConsoleCommand struct {
+	Connection `embed:""`
+
+	Addr string   `help:"Where the page is served, in plain HTTP: on loopback, unless a proxy with TLS stands before it." default:"127.0.0.1:8090" env:"-" placeholder:"HOST:PORT"`
+	Host []string `help:"Name under which it may be asked, beside localhost and IP addresses; may be repeated." env:"-" placeholder:"NAME"`
+	Link []string `help:"Another page to link to; may be repeated." sep:"none" env:"-" placeholder:"TITLE=URL"`
+}
+
+// Run serves the page until the context ends. Without a token it shows the flow alone.
+func (c *ConsoleCommand) Run(ctx context.Context, to streams) error {
+	addresses, token, err := c.find()
+	readOnly := errors.Is(err, errNoToken)
+	if err != nil && !readOnly {
+		return err
+	}
+	services, err := c.clients(addresses, token)
+	if err != nil {
+		return err
+	}
+	var links []console.Link
+	for _, link := range c.Link {
+		title, url, ok := strings.Cut(link, "=")
+		if !ok {
+			return usage("--link " + link + ": write it as TITLE=URL")
+		}
+		links = append(links, console.Link{Title: title, URL: url})
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Addr)
+	if err != nil {
+		return fmt.Errorf("serve console: %w; choose another address with --addr", err)
+	}
+	page := console.New(console.Config{
+		Services: services, ReadOnly: readOnly, Links: links, Hosts: c.Host,
+		Log: slog.New(slog.NewTextHandler(to.err, nil)),
+	})
+	address := "http://" + listener.Addr().String()
+	if readOnly {
+		err = to.say("Console, read-only as there is no token: %s", address)
+	} else {
+		err = to.say("Console: %s%s\nThe link signs in the first browser that opens it. Ctrl-C stops it.", address, page.SignIn())
+	}
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return page.Run(ctx, listener)
+}

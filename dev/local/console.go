@@ -1,0 +1,39 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"example.com/twinbox/internal/services"
+	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/ops/console"
+)
+
+// runConsole serves the operators' page in the group. It is the first to stop: it looks at all the others.
+func (h *stack) runConsole(ctx context.Context) error {
+	log, err := h.logs.logger(h.folder, "console")
+	if err != nil {
+		return err
+	}
+	cfg := console.Config{Log: log, Links: []console.Link{{Title: "Mailbox", URL: "http://" + h.at.Mailbox}}}
+	for _, name := range services.Names() {
+		listen, runs := h.at.Services[name]
+		if !runs {
+			continue
+		}
+		s, err := client.New(name, reachable(listen.Admin), h.at.AdminToken.Reveal())
+		if err != nil {
+			return err
+		}
+		cfg.Services = append(cfg.Services, s)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", h.cfg.Console)
+	if err != nil {
+		return fmt.Errorf("serve console: %w", err)
+	}
+	page := console.New(cfg)
+	h.at.Console = "http://" + listener.Addr().String() + page.SignIn()
+	h.run("console", func(ctx context.Context) error { return page.Run(ctx, listener) })
+	return nil
+}

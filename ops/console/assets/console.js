@@ -1,0 +1,137 @@
+// The flow's figures are written into the text nodes that the server made: nothing that has the focus or is selected is
+// replaced. What is HTML comes from the server, through htmx.
+"use strict";
+
+const maxSeconds = 15 * 60;
+const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const calm = matchMedia("(prefers-color-scheme: dark)");
+const clock = t => new Date(t * 1000).toTimeString().slice(0, 8);
+let past = { at: [], stations: {} };
+let charts = new Map();
+let paused = false;
+
+// A number a second of a quarter of an hour, per station: a spark for each and two charts for all of them.
+function line(label, colour, fill) {
+  return { label, stroke: () => css(colour), fill: fill && (() => css(fill)), width: 1.5, points: { show: false },
+    value: (_, v) => v == null ? "–" : String(Math.round(v * 10) / 10) };
+}
+
+function spark(element) {
+  const size = () => ({ width: element.clientWidth, height: element.clientHeight });
+  return new uPlot({ ...size(), legend: { show: false }, cursor: { show: false }, padding: [3, 0, 0, 0],
+    scales: { y: { range: (_, low, high) => [0, Math.max(1, high)] } },
+    axes: [{ show: false }, { show: false }], series: [{}, line("", "--accent", "--tint")] }, [[], []], element);
+}
+
+function chart(element, series) {
+  const axis = { stroke: () => css("--soft"), grid: { stroke: () => css("--line"), width: 1 }, ticks: { show: false },
+    font: "12px system-ui, sans-serif" };
+  return new uPlot({ width: element.clientWidth, height: 150, cursor: { y: false, points: { size: 6 } },
+    scales: { y: { range: (_, low, high) => [0, Math.max(1, high * 1.1)] } },
+    axes: [{ ...axis, space: 90, values: (_, all) => all.map(t => clock(t)) },
+      { ...axis, size: 46 }],
+    series: [{ label: "at", value: (_, t) => t == null ? "–" : clock(t) }, ...series] },
+    [[], ...series.map(() => [])], element);
+}
+
+// total adds up the stations of a kind: 0 is their rate, 1 what waits.
+function total(kind, which) {
+  const columns = Object.entries(past.stations).filter(([id]) => id.split("/")[1] === kind).map(([, s]) => s[which]);
+  return past.at.map((_, i) => columns.reduce((sum, c) => c[i] == null ? sum : (sum ?? 0) + c[i], null));
+}
+
+function draw() {
+  for (const element of document.querySelectorAll("[data-station]")) {
+    const id = element.dataset.station, box = element.querySelector(".spark");
+    if (!box.firstChild) charts.set(id, spark(box));
+    const column = past.stations[id];
+    if (column) charts.get(id).setData([past.at, column[0]]);
+  }
+  const boxes = { rate: document.getElementById("chart-rate"), waiting: document.getElementById("chart-waiting") };
+  if (!boxes.rate.firstChild) {
+    charts.set("rate", chart(boxes.rate, [line("committed", "--one"), line("published", "--two"), line("handled", "--three")]));
+    charts.set("waiting", chart(boxes.waiting, [line("outboxes", "--one"), line("inboxes", "--three"), line("mails", "--four")]));
+  }
+  charts.get("rate").setData([past.at, total("Outbox", 0), total("Relay", 0), total("Inbox", 0)]);
+  charts.get("waiting").setData([past.at, total("Outbox", 1), total("Inbox", 1), total("Mail", 1)]);
+}
+
+function write(figures) {
+  const first = past.at.findIndex(t => t > figures.at - maxSeconds);
+  past.at = [...past.at.slice(first), figures.at];
+  for (const [id, s] of Object.entries(figures.stations)) {
+    const columns = past.stations[id] ?? [[], []];
+    past.stations[id] = [s.r, s.w].map((v, i) => {
+      const kept = [...columns[i].slice(first < 0 ? 0 : first), v ?? null];
+      return [...Array(Math.max(0, past.at.length - kept.length)).fill(null), ...kept];
+    });
+    const element = document.querySelector(`[data-station="${CSS.escape(id)}"]`);
+    if (!element) continue;
+    element.dataset.state = s.s;
+    element.toggleAttribute("data-moving", s.r > 0);
+    for (const [i, text] of s.t.entries()) {
+      const node = element.querySelector(`[data-figure="${i}"]`);
+      if (node.textContent !== text) node.textContent = text;
+    }
+  }
+  for (const [name, state] of Object.entries(figures.lanes ?? {})) {
+    const dot = document.querySelector(`[data-lane="${CSS.escape(name)}"]`);
+    if (dot) dot.dataset.state = state;
+  }
+  draw();
+}
+
+document.addEventListener("htmx:sseBeforeMessage", event => {
+  const { type, data } = event.detail;
+  if (type !== "history" && type !== "figures") {
+    if (paused) event.preventDefault();
+    return;
+  }
+  event.preventDefault();
+  if (paused) return;
+  if (type === "figures") return write(JSON.parse(data));
+  past = JSON.parse(data);
+  draw();
+});
+
+// A tab that is not seen lets its connection go: a browser has six for each server. What it missed comes again with the
+// next one, as history.
+function follow(on) {
+  const live = document.getElementById("live");
+  if (!live) return;
+  const next = live.cloneNode(true);
+  htmx.remove(live);
+  if (on) next.setAttribute("sse-connect", next.dataset.connect ?? next.getAttribute("sse-connect"));
+  else {
+    next.dataset.connect ??= next.getAttribute("sse-connect");
+    next.removeAttribute("sse-connect");
+  }
+  document.getElementById("main").append(next);
+  htmx.process(next);
+}
+
+document.addEventListener("visibilitychange", () => follow(!document.hidden && !paused));
+
+function pause() {
+  const button = document.getElementById("pause");
+  paused = !paused;
+  button.setAttribute("aria-pressed", paused);
+  button.textContent = paused ? "Go on" : "Pause";
+  follow(!paused);
+}
+
+document.addEventListener("click", event => { if (event.target.id === "pause") pause(); });
+document.addEventListener("keydown", event => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+  if (event.key === "/") {
+    const find = document.querySelector(".find input");
+    if (find) { event.preventDefault(); find.focus(); }
+  }
+  if (event.key === "p" && document.getElementById("pause")) pause();
+});
+
+calm.addEventListener("change", () => charts.forEach(c => c.redraw()));
+new ResizeObserver(() => charts.forEach(c => {
+  const box = c.root.parentElement;
+  if (box?.clientWidth) c.setSize({ width: box.clientWidth, height: c.height });
+})).observe(document.documentElement);

@@ -1,0 +1,91 @@
+// Package console is the page of those who operate a system: where its events are, why they wait, and what to do about
+// those that could not be handled. It is a client of the services' admin listeners, as the command line is, and serves
+// any number of viewers from one poll per service.
+//
+// The services' token stays in the process. A browser that has no session sees the flow, which the listeners show to
+// everyone who reaches them; everything else needs the session that the one-time link of [Console.SignIn] begins.
+// Nothing is changed that was not tried as a dry run first, and without a reason and a name. History is kept for 15
+// minutes, in memory alone.
+package console
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/frame/web"
+	"example.com/twinbox/ops/admin/client"
+)
+
+// Config says what a console shows.
+type Config struct {
+	Services []*client.Service // in the order of the page
+	// ReadOnly says that there is no token: then the flow is all there is.
+	ReadOnly bool
+	Links    []Link   // other pages of the system
+	Hosts    []string // names under which the console may be asked, beside localhost and IP addresses
+	Log      *slog.Logger
+	// Interval is how often each service is asked while there are viewers. Default: 1 s. Without viewers it is five times
+	// as long.
+	Interval time.Duration
+}
+
+// Link leads to another page.
+type Link struct{ Title, URL string }
+
+// Console is a console. Its methods may be called from any goroutine.
+type Console struct {
+	cfg      Config
+	flow     *flow
+	sessions sessions
+	ending   chan struct{} // closed when Run is told to stop: streams end
+}
+
+// New makes a console that asks nobody yet.
+func New(cfg Config) *Console {
+	if cfg.Interval <= 0 {
+		cfg.Interval = time.Second
+	}
+	return &Console{
+		cfg: cfg, flow: newFlow(cfg.Services, cfg.Interval), sessions: newSessions(), ending: make(chan struct{}),
+	}
+}
+
+// Run asks the services and answers on the listener, which it owns, until ctx ends. It is called once.
+func (c *Console) Run(ctx context.Context, ln net.Listener) error {
+	group, ctx := errgroup.WithContext(ctx)
+	context.AfterFunc(ctx, func() { close(c.ending) })
+	group.Go(func() error { return c.flow.run(ctx) })
+	group.Go(func() error {
+		return web.NewServer(web.ServerConfig{}, c.handler(), c.cfg.Log).Serve(ctx, ln)
+	})
+	return group.Wait()
+}
+
+// pagePolicy lets a page load what this program serves, and nothing else. Charts set styles through the DOM, which needs
+// no exception.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// handler answers every request. A page elsewhere can neither read through a name of its own nor post through a
+// visitor's browser.
+func (c *Console) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /assets/", http.StripPrefix("/assets/", assets()))
+	mux.HandleFunc("GET /session/{key}", c.signIn)
+	mux.HandleFunc("GET /{$}", c.showFlow)
+	mux.HandleFunc("GET /stream", c.streamFlow)
+	return web.ForHosts(c.cfg.Hosts, http.NewCrossOriginProtection().Handler(http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			header := w.Header()
+			header.Set("Content-Security-Policy", pagePolicy)
+			header.Set("X-Content-Type-Options", "nosniff")
+			header.Set("Referrer-Policy", "no-referrer")
+			header.Set("Cache-Control", "no-store")
+			mux.ServeHTTP(w, r)
+		})))
+}

@@ -1,0 +1,307 @@
+package console
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/leaktest"
+	"example.com/twinbox/ops/admin/client"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+const token = "the-services-token"
+
+// stub is an admin listener that answers what a test wants. It refuses operations without the token, as a service does.
+type stub struct {
+	mu      sync.Mutex
+	answers map[string]string // by path
+	asked   []string          // method, path and body of the operations
+	looks   int               // at metrics
+	tokens  int               // requests beside operations that carried one
+}
+
+func (s *stub) set(path, answer string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers[path] = answer
+}
+
+func (s *stub) operations() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.asked...)
+}
+
+func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Twinbox-Service", r.Header.Get("Twinbox-Service"))
+	if strings.HasPrefix(r.URL.Path, "/admin/") {
+		if r.Header.Get("Authorization") != "Bearer "+token {
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"code":"unauthorized","status":401,"detail":"no"}`)
+			return
+		}
+		s.asked = append(s.asked, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+string(body)))
+	} else if r.Header.Get("Authorization") != "" {
+		s.tokens++
+	}
+	if r.URL.Path == "/metrics" {
+		s.looks++
+	}
+	answer, known := s.answers[r.URL.Path]
+	if !known {
+		w.WriteHeader(http.StatusNotFound)
+		answer = `{"code":"not_found","status":404,"detail":"There is no such thing."}`
+	}
+	_, _ = io.WriteString(w, answer)
+}
+
+const (
+	aReadyService = `{"status":"ready","checks":[]}`
+	theMetrics    = `# HELP outbox_relay_lag_events What waits.
+outbox_relay_lag_events 3
+outbox_relay_oldest_unpublished_seconds 0.5
+outbox_relay_has_leader 1
+outbox_events_added_total{topic="customer.users.v1"} 7
+http_server_requests_in_flight 0
+kafka_consumer_lag_records{consumer="customer.profile",partition="0",topic="customer.users.v1"} 2
+kafka_consumer_lag_records{consumer="customer.profile",partition="1",topic="customer.users.v1"} 3
+process_open_fds 12
+`
+)
+
+// bundle is a console between a stubbed service and a browser.
+type bundle struct {
+	stub    *stub
+	console *Console
+	url     string
+	browser *http.Client
+	stop    func()
+}
+
+func setup(t *testing.T, change func(*Config)) *bundle {
+	t.Helper()
+	b := &bundle{stub: &stub{answers: map[string]string{"/metrics": theMetrics, "/readyz": aReadyService}}}
+	server := httptest.NewServer(b.stub)
+	t.Cleanup(server.Close)
+	service, err := client.New("customer", server.URL, token)
+	require.NoError(t, err)
+	cfg := Config{
+		Services: []*client.Service{service}, Interval: 10 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	b.console = New(cfg)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	b.url = "http://" + ln.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- b.console.Run(ctx, ln) }()
+	b.stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	transport := &http.Transport{}
+	b.browser = &http.Client{Jar: jar, Transport: transport}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		b.stop()
+	})
+	return b
+}
+
+// signIn opens the link.
+func (b *bundle) signIn(t *testing.T) *bundle {
+	t.Helper()
+	status, _ := b.get(t, b.console.SignIn())
+	require.Equal(t, http.StatusOK, status)
+	return b
+}
+
+func (b *bundle) get(t *testing.T, path string) (status int, body string) {
+	t.Helper()
+	return b.do(t, http.MethodGet, path, "", nil)
+}
+
+func (b *bundle) do(t *testing.T, method, path, body string, header http.Header) (status int, answer string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, b.url+path, strings.NewReader(body))
+	require.NoError(t, err)
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	request.Host = header.Get("Host")
+	response, err := b.browser.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NotContains(t, string(content), token)
+	require.NotContains(t, fmt.Sprint(response.Header), token)
+	return response.StatusCode, string(content)
+}
+
+// stream reads the events of a path until read has seen enough.
+func (b *bundle) stream(t *testing.T, path string, read func(name, data string) (enough bool)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+path, http.NoBody)
+	require.NoError(t, err)
+	response, err := b.browser.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	require.Equal(t, "text/event-stream", response.Header.Get("Content-Type"))
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	name, data := "", []string{}
+	for lines.Scan() {
+		line := lines.Text()
+		if text, is := strings.CutPrefix(line, "event: "); is {
+			name = text
+		} else if text, is := strings.CutPrefix(line, "data: "); is {
+			data = append(data, text)
+		} else if line == "" {
+			if read(name, strings.Join(data, "\n")) {
+				return
+			}
+			name, data = "", nil
+		}
+	}
+	require.NoError(t, lines.Err())
+	require.Fail(t, "the stream ended early")
+}
+
+func TestTheFlowIsLive(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	waiting := "3"
+	b.stream(t, "/stream", func(name, data string) bool {
+		if name == "sentence" && strings.Contains(data, "All is well") {
+			b.stub.set("/metrics", strings.Replace(theMetrics, "lag_events 3", "lag_events 41", 1))
+		}
+		if name != "figures" {
+			return false
+		}
+		var f figures
+		require.NoError(t, json.Unmarshal([]byte(data), &f))
+		if outbox := f.Stations["customer/Outbox/customer"]; outbox.Texts != nil {
+			waiting = outbox.Texts[1]
+		}
+		return waiting == "41"
+	})
+	_, page := b.get(t, "/")
+	require.Contains(t, page, "customer.users.v1")
+	require.Contains(t, page, "customer.profile")
+	b.stub.mu.Lock()
+	defer b.stub.mu.Unlock()
+	require.Zero(t, b.stub.tokens, "metrics and readiness are read without the token")
+	require.Empty(t, b.stub.asked)
+}
+
+// Many viewers cost the service no more than one.
+func TestViewersShareOnePoll(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *Config) { c.Interval = 50 * time.Millisecond })
+	began := time.Now()
+	var viewers sync.WaitGroup
+	for range 20 {
+		viewers.Go(func() {
+			seen := 0
+			b.stream(t, "/stream", func(name, _ string) bool {
+				if name == "figures" {
+					seen++
+				}
+				return seen == 5
+			})
+		})
+	}
+	viewers.Wait()
+	b.stub.mu.Lock()
+	defer b.stub.mu.Unlock()
+	require.LessOrEqual(t, b.stub.looks, int(time.Since(began)/(50*time.Millisecond))+22, "a viewer who comes is worth one look")
+}
+
+func TestAStopEndsTheStreams(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	response, err := b.browser.Get(b.url + "/stream")
+	require.NoError(t, err)
+	defer response.Body.Close()
+	began := time.Now()
+	b.stop()
+	_, err = io.Copy(io.Discard, response.Body)
+	require.NoError(t, err, "the stream ends as it should")
+	require.Less(t, time.Since(began), 5*time.Second)
+}
+
+func TestASessionBeginsOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	link := b.console.SignIn()
+	_, page := b.get(t, "/")
+	require.Contains(t, page, "Read-only")
+	_, page = b.get(t, link)
+	require.NotContains(t, page, "Read-only")
+	require.Contains(t, page, "Dead letters")
+	_, page = b.get(t, link)
+	require.NotContains(t, page, "Read-only", "the browser that is signed in may come by the link again")
+	b.browser.Jar, _ = cookiejar.New(nil)
+	for _, path := range []string{link, "/session/", "/session/x"} {
+		status, _ := b.get(t, path)
+		require.NotEqual(t, http.StatusOK, status, path)
+	}
+}
+
+// Whoever comes from elsewhere, by a name or by a page, is turned away.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *Config) { c.Hosts = []string{"ops.example.org"} }).signIn(t)
+	for host, want := range map[string]int{
+		"evil.example": http.StatusMisdirectedRequest, "ops.example.org": http.StatusOK, "localhost:1": http.StatusOK,
+	} {
+		status, _ := b.do(t, http.MethodGet, "/", "", http.Header{"Host": {host}})
+		require.Equal(t, want, status, host)
+	}
+	for _, header := range []http.Header{
+		{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"http://127.0.0.1:8025"}},
+	} {
+		status, _ := b.do(t, http.MethodPost, "/changes", "verb=replay", header)
+		require.Equal(t, http.StatusForbidden, status)
+	}
+}
+
+func TestReadMetrics(t *testing.T) {
+	t.Parallel()
+	m, err := readMetrics(strings.NewReader(theMetrics + `lease_rows{handler="a\"},b\\",state="x"} 1e3` + "\n"))
+	require.NoError(t, err)
+	require.InDelta(t, 5.0, *sum(m["kafka_consumer_lag_records"]), 0)
+	require.InDelta(t, 1000.0, *sum(m.having("lease_rows", "handler", `a"},b\`)), 0)
+	require.Nil(t, sum(m["lease_oldest_seconds"]))
+	require.NotContains(t, m, "process_open_fds")
+	for _, bad := range []string{"lease_rows{a=\"b} 1\n", "lease_rows x\n", "lease_rows{a} 1\n"} {
+		_, err := readMetrics(strings.NewReader(bad))
+		require.ErrorContains(t, err, "read metrics", bad)
+	}
+}

@@ -1,0 +1,140 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+//go:embed assets
+var assetFiles embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "capital": capital,
+}).ParseFS(templateFiles, "templates/*.html"))
+
+// assets serves the page's own files. Their addresses hold what is in them, so a browser keeps them for ever.
+func assets() http.Handler {
+	files := http.FileServerFS(mustSub(assetFiles, "assets"))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery != "" {
+			w.Header().Set("Cache-Control", "max-age=31536000, immutable")
+		}
+		files.ServeHTTP(w, r)
+	})
+}
+
+func mustSub(files fs.FS, dir string) fs.FS {
+	sub, err := fs.Sub(files, dir)
+	if err != nil {
+		panic(err)
+	}
+	return sub
+}
+
+// asset is the address of a file of assets.
+func asset(name string) (string, error) {
+	content, err := fs.ReadFile(assetFiles, "assets/"+name)
+	if err != nil {
+		return "", fmt.Errorf("find asset: %w", err)
+	}
+	hash := sha256.Sum256(content)
+	return "/assets/" + name + "?" + hex.EncodeToString(hash[:6]), nil
+}
+
+// page is what every page's template is given.
+type page struct {
+	Title    string
+	Body     template.HTML // what the page's own template made
+	Operate  bool
+	ReadOnly bool
+	Links    []Link
+	Path     string
+}
+
+// page answers with a page: the template of the name, within the frame that all pages have.
+func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, name, title string, data any) {
+	body, err := render(name, data)
+	var whole template.HTML
+	if err == nil {
+		whole, err = render("page", page{
+			Title: title, Body: body, Operate: c.mayOperate(r), ReadOnly: c.cfg.ReadOnly, Links: c.cfg.Links, Path: r.URL.Path,
+		})
+	}
+	if err != nil {
+		c.cfg.Log.ErrorContext(r.Context(), "page not made", "page", name, "error", err)
+		http.Error(w, "The page could not be made; the log of the console says why.", http.StatusInternalServerError)
+		return
+	}
+	write(w, status, whole)
+}
+
+func write(w http.ResponseWriter, status int, content template.HTML) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(content)) // the browser may be gone
+}
+
+// render executes a template, whose escaping is what makes the result safe to be part of another one.
+func render(name string, data any) (template.HTML, error) {
+	var out bytes.Buffer
+	if err := templates.ExecuteTemplate(&out, name, data); err != nil {
+		return "", fmt.Errorf("render: %w", err)
+	}
+	return template.HTML(out.String()), nil //nolint:gosec // made by html/template
+}
+
+const unknownText = "–"
+
+// number writes a count as people read it: 7, 1,204, 12.4k.
+func number(n *float64) string {
+	switch {
+	case n == nil:
+		return unknownText
+	case *n >= 1e6:
+		return strconv.FormatFloat(*n/1e6, 'f', 1, 64) + "M"
+	case *n >= 1e4:
+		return strconv.FormatFloat(*n/1e3, 'f', 1, 64) + "k"
+	case *n >= 1e3:
+		return fmt.Sprintf("%d,%03d", int(*n)/1000, int(*n)%1000)
+	}
+	return strconv.Itoa(int(*n))
+}
+
+// rate writes a number per second, with what is below ten in tenths.
+func rate(n *float64) string {
+	if n == nil || *n >= 9.95 {
+		return number(n)
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(*n, 'f', 1, 64), ".0")
+}
+
+// age writes seconds; none where nothing waits.
+func age(seconds *float64) string {
+	switch {
+	case seconds == nil || *seconds <= 0:
+		return unknownText
+	case *seconds < 1:
+		return "<1 s"
+	case *seconds < 120:
+		return strconv.Itoa(int(*seconds)) + " s"
+	case *seconds < 2*60*60:
+		return strconv.Itoa(int(*seconds/60)) + " min"
+	case *seconds < 2*24*60*60:
+		return strconv.Itoa(int(*seconds/3600)) + " h"
+	}
+	return strconv.Itoa(int(*seconds/86400)) + " d"
+}
+
+func clock(t time.Time) string { return t.Local().Format("2 Jan 15:04:05") }

@@ -1,0 +1,274 @@
+package console
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/twinbox/frame/service"
+	"example.com/twinbox/ops/admin/client"
+)
+
+// The states of a station and of a cause, from the best to the worst. A page shows each by a word beside its colour.
+const (
+	stateWell    = "well"
+	stateWatch   = "watch"   // something waits, or was set aside
+	stateStopped = "stopped" // a readiness check says that nothing passes
+	stateUnknown = "unknown" // the service does not answer, or not about this
+)
+
+// waitsLong is the age in seconds from which what waits is worth a look.
+const waitsLong = 5.0
+
+// station is a place that events pass. What is not known is nil.
+type station struct {
+	ID, Kind, Name     string
+	Rate, Waiting, Age *float64 // per second; events; seconds
+	State, Note, Link  string
+}
+
+// topic is a station with the inboxes that read it.
+type topic struct {
+	station
+	Inboxes []station
+}
+
+// lane is the way from a service's edge to those who read its topics.
+type lane struct {
+	Service  string
+	Metrics  string // its address
+	State    string
+	Stations []station
+	Topics   []topic
+}
+
+// frame is the whole flow at one time.
+type frame struct {
+	at     time.Time
+	Lanes  []lane
+	Causes []cause
+}
+
+// stations calls yield for each of the frame's.
+func (f frame) stations(yield func(station)) {
+	for _, l := range f.Lanes {
+		for _, s := range l.Stations {
+			yield(s)
+		}
+		for _, t := range l.Topics {
+			yield(t.station)
+			for _, s := range t.Inboxes {
+				yield(s)
+			}
+		}
+	}
+}
+
+// layout changes when stations come or go: a page then takes all of them anew.
+func (f frame) layout() string {
+	var ids []string
+	f.stations(func(s station) { ids = append(ids, s.ID) })
+	return strings.Join(ids, " ")
+}
+
+// route is what a service was seen to read or write.
+type route struct{ service, consumer, topic string }
+
+// routesOf are those that a service's metrics name. A consumer's group has a lag before it has read anything.
+func routesOf(service string, m metrics) []route {
+	var found []route
+	for _, lag := range m["kafka_consumer_lag_records"] {
+		found = append(found, route{service, lag.labels["consumer"], lag.labels["topic"]})
+	}
+	for _, name := range []string{"outbox_events_added_total", "outbox_relay_published_total"} {
+		for _, written := range m.values(name, "topic") {
+			if !strings.HasPrefix(written, "dlq.") { // copies, which no consumer reads
+				found = append(found, route{service: service, topic: written})
+			}
+		}
+	}
+	return found
+}
+
+// view is what is known of a service: its newest sample, and the one that rates begin at.
+type view struct {
+	name     string
+	old, cur sample
+	answers  bool
+}
+
+func viewOf(name string, kept []sample, now time.Time) view {
+	v := view{name: name}
+	if len(kept) > 0 {
+		v.old, v.cur = kept[0], kept[len(kept)-1]
+		v.answers = v.cur.err == nil && now.Sub(v.cur.at) < 4*rateOver
+	}
+	return v
+}
+
+// rate is the mean growth of counters. Those that are not there have counted nothing; those that fell began anew.
+func (v view) rate(name string, labels ...string) *float64 {
+	seconds := v.cur.at.Sub(v.old.at).Seconds()
+	if !v.answers || v.old.err != nil || seconds <= 0 {
+		return nil
+	}
+	zero := 0.0
+	cur, old := sum(v.cur.metrics.having(name, labels...)), sum(v.old.metrics.having(name, labels...))
+	switch {
+	case cur == nil:
+		return &zero
+	case old != nil && *old <= *cur:
+		*cur -= *old
+	}
+	*cur /= seconds
+	return cur
+}
+
+func (v view) gauge(of func([]series) *float64, name string, labels ...string) *float64 {
+	if !v.answers {
+		return nil
+	}
+	return of(v.cur.metrics.having(name, labels...))
+}
+
+// finish sets what follows from the figures and from the readiness checks that a station depends on.
+func (v view) finish(s station, checks ...string) station {
+	s.ID = v.name + "/" + s.Kind + "/" + s.Name
+	switch {
+	case !v.answers:
+		s.State, s.Note = stateUnknown, "no answer"
+		return s
+	case s.State == "":
+		s.State = stateWell
+	}
+	if s.Age != nil && *s.Age >= waitsLong && s.State == stateWell {
+		s.State = stateWatch
+	}
+	for _, c := range v.cur.ready.Checks {
+		if slices.Contains(checks, c.Name) && c.Status != service.StatusOK {
+			s.State, s.Note = stateStopped, "stands"
+		}
+	}
+	return s
+}
+
+func compose(now time.Time, services []*client.Service, samples map[string][]sample, routes map[route]bool) frame {
+	f := frame{at: now}
+	views := map[string]view{}
+	for _, s := range services {
+		views[s.Name] = viewOf(s.Name, samples[s.Name], now)
+	}
+	homes := homesOf(services, routes)
+	for _, s := range services {
+		v := views[s.Name]
+		l := lane{Service: s.Name, Metrics: s.URL("/metrics"), State: v.state(), Stations: v.own()}
+		for _, name := range slices.Sorted(maps.Keys(homes)) {
+			if homes[name] == s.Name {
+				l.Topics = append(l.Topics, topicOf(name, v, views, routes))
+			}
+		}
+		f.Lanes = append(f.Lanes, l)
+	}
+	f.Causes = causesOf(f, services, views)
+	return f
+}
+
+// homesOf says in which service's lane each topic stands: in its writer's; where it has written nothing yet, in that of
+// the service whose name it begins with, and else in a reader's.
+func homesOf(services []*client.Service, routes map[route]bool) map[string]string {
+	homes := map[string]string{}
+	for r := range routes {
+		if r.consumer == "" {
+			homes[r.topic] = r.service
+		}
+	}
+	for r := range routes {
+		if homes[r.topic] != "" {
+			continue
+		}
+		homes[r.topic] = r.service
+		for _, s := range services {
+			if strings.HasPrefix(r.topic, s.Name+".") {
+				homes[r.topic] = s.Name
+			}
+		}
+	}
+	return homes
+}
+
+func (v view) state() string {
+	switch {
+	case !v.answers:
+		return stateUnknown
+	case v.cur.ready.Status != service.StatusReady:
+		return stateStopped
+	}
+	return stateWell
+}
+
+// own are the stations inside the service: where events begin, and its outbox.
+func (v view) own() []station {
+	var all []station
+	m := v.cur.metrics
+	if len(m["http_server_requests_in_flight"]) > 0 {
+		all = append(all, v.finish(station{
+			Kind: "HTTP", Name: v.name, Rate: v.rate("http_server_requests_total"),
+			Waiting: v.gauge(sum, "http_server_requests_in_flight"),
+		}, "tables"))
+	}
+	for _, handler := range m.values("lease_rows", "handler") {
+		s := station{
+			Kind: "Mail", Name: handler, Rate: v.rate("lease_attempts_total", "handler", handler),
+			Waiting: v.gauge(sum, "lease_rows", "handler", handler, "state", "pending"),
+			Age:     v.gauge(highest, "lease_oldest_seconds", "handler", handler, "state", "pending"),
+		}
+		if n := v.gauge(sum, "lease_rows", "handler", handler, "state", "uncertain"); n != nil && *n > 0 {
+			s.State, s.Note, s.Link = stateWatch, number(n)+" uncertain", "/mails?state=uncertain"
+		}
+		all = append(all, v.finish(s, "mail server", "mails"))
+	}
+	outbox := station{
+		Kind: "Outbox", Name: v.name, Rate: v.rate("outbox_events_added_total"),
+		Waiting: v.gauge(sum, "outbox_relay_lag_events"), Age: v.gauge(highest, "outbox_relay_oldest_unpublished_seconds"),
+	}
+	relay := station{
+		Kind: "Relay", Name: v.name, Rate: v.rate("outbox_relay_published_total"),
+		Waiting: v.gauge(sum, "outbox_relay_held_events"), Note: "leads",
+	}
+	if leader := v.gauge(highest, "outbox_relay_has_leader"); leader != nil && *leader == 0 {
+		relay.State, relay.Note = stateStopped, "no leader"
+	}
+	if parked := v.gauge(sum, "outbox_relay_parked_keys"); parked != nil && *parked > 0 {
+		relay.State, relay.Note = stateWatch, number(parked)+" keys parked"
+	}
+	return append(all, v.finish(outbox, "database", "tables"), v.finish(relay, "relay", "held events", "broker"))
+}
+
+// topicOf is a topic of the lane of home, with those who read it, whichever service they belong to.
+func topicOf(name string, home view, views map[string]view, routes map[route]bool) topic {
+	t := topic{station: station{Kind: "Topic", Name: name, Rate: home.rate("outbox_relay_published_total", "topic", name)}}
+	for r := range routes {
+		if r.topic != name || r.consumer == "" {
+			continue
+		}
+		v := views[r.service]
+		s := station{
+			Kind: "Inbox", Name: r.consumer, Rate: v.rate("inbox_messages_total", "consumer", r.consumer),
+			Waiting: v.gauge(sum, "kafka_consumer_lag_records", "consumer", r.consumer, "topic", name),
+			Age:     v.gauge(highest, "kafka_consumer_lag_seconds", "consumer", r.consumer, "topic", name),
+		}
+		if dead := v.gauge(sum, "dead_letters_waiting", "consumer", r.consumer); dead != nil && *dead > 0 {
+			s.State, s.Note, s.Link = stateWatch, number(dead)+" set aside", "/dead-letters"
+		}
+		t.Inboxes = append(t.Inboxes, v.finish(s, "consumer "+r.consumer, "database"))
+	}
+	slices.SortFunc(t.Inboxes, func(a, b station) int { return strings.Compare(a.ID, b.ID) })
+	for _, inbox := range t.Inboxes { // what the slowest reader has not read is what waits on the topic
+		if inbox.Waiting != nil && (t.Waiting == nil || *inbox.Waiting > *t.Waiting) {
+			t.Waiting, t.Age = inbox.Waiting, inbox.Age
+		}
+	}
+	t.station = home.finish(t.station, "broker")
+	return t
+}

@@ -6,18 +6,6 @@ import (
 	"strings"
 )
 
-// An Option changes how [Load] reads an environment.
-type Option func(*options)
-
-type options struct {
-	known []string
-}
-
-// Known names variables under our prefixes that are not the config's, so that Load does not call them unknown.
-func Known(variables ...string) Option {
-	return func(o *options) { o.known = append(o.known, variables...) }
-}
-
 // Validator is a config with cross checks. Load calls it after the single values, whatever came of those: a value with
 // a problem then stands at its default, or at zero where there is none.
 type Validator interface{ Validate() []Problem }
@@ -27,11 +15,7 @@ type Validator interface{ Validate() []Problem }
 //
 // The error is an [*Error] with every problem found. The struct is then partly filled and not to be used.
 // Nothing but X_FILE files is opened. A tag that cannot be understood panics.
-func Load(environ []string, into any, opts ...Option) error {
-	var o options
-	for _, opt := range opts {
-		opt(&o)
-	}
+func Load(environ []string, into any) error {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer {
 		panic("config: Load needs a pointer to a struct")
@@ -43,7 +27,7 @@ func Load(environ []string, into any, opts ...Option) error {
 		problems = append(problems, list[i].load(env)...)
 	}
 	problems = append(problems, validate(target, problems)...)
-	problems = append(problems, unknown(env, list, o.known)...)
+	problems = append(problems, unknown(env, list)...)
 	if len(problems) > 0 {
 		return &Error{Problems: problems}
 	}

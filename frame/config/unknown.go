@@ -9,8 +9,8 @@ import (
 
 // unknown reports the variables that begin like one of ours and that nobody reads: mostly misspelt, and then the
 // default runs in production unnoticed. Our prefixes are the first words of the config's variables: OUTBOX_, KAFKA_.
-func unknown(env map[string]string, list []field, also []string) []Problem {
-	names := slices.Clone(also)
+func unknown(env map[string]string, list []field) []Problem {
+	var names []string
 	for i := range list {
 		names = append(names, list[i].variable)
 		if file := list[i].fileVariable(); file != "" {

@@ -13,16 +13,7 @@ import (
 // in both forms; slog's JSON would count nanoseconds.
 func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	var threshold slog.Level
-	switch level {
-	case "debug":
-		threshold = slog.LevelDebug
-	case "info":
-		threshold = slog.LevelInfo
-	case "warn":
-		threshold = slog.LevelWarn
-	case "error":
-		threshold = slog.LevelError
-	default:
+	if err := threshold.UnmarshalText([]byte(level)); err != nil {
 		return nil, fmt.Errorf("create logger: unknown level %q", level)
 	}
 	options := &slog.HandlerOptions{Level: threshold, ReplaceAttr: Readable}

@@ -2,10 +2,10 @@ package service
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
 )
 
 // A Source is gauges that a server is asked for while /metrics is read, so that they are true now and the same on every
@@ -38,10 +38,13 @@ func (a *Admin) Measure(name string, source Source) error {
 type measured struct {
 	source Source
 	up     *prometheus.Desc
+	asking singleflight.Group
+	last   answer // of measure, which runs once at a time
+}
 
-	mu      sync.Mutex
-	running chan struct{} // closed when the measurement under way has ended; nil: none is
-	at      time.Time     // of the last answer
+// answer is what a measurement gave.
+type answer struct {
+	at      time.Time
 	metrics []prometheus.Metric
 	err     error
 }
@@ -67,41 +70,30 @@ func (m *measured) Collect(out chan<- prometheus.Metric) {
 
 // read returns what is known, after a measurement if that is too old. It reports false when it is not known in time.
 func (m *measured) read() ([]prometheus.Metric, bool) {
-	m.mu.Lock()
-	if !m.at.IsZero() && time.Since(m.at) < measureAge {
-		defer m.mu.Unlock()
-		return m.metrics, m.err == nil
-	}
-	if m.running == nil {
-		m.running = make(chan struct{})
-		go m.measure(m.running)
-	}
-	running := m.running
-	m.mu.Unlock()
-
 	timer := time.NewTimer(measureTimeout)
 	defer timer.Stop()
 	select {
-	case <-running:
+	case asked := <-m.asking.DoChan("", m.measure):
+		given := asked.Val.(answer)
+		return given.metrics, given.err == nil
 	case <-timer.C:
 		return nil, false
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.metrics, m.err == nil
 }
 
 // measure outlives the reader that started it when the source is late; the next reader waits for the same answer.
-func (m *measured) measure(ended chan struct{}) {
+func (m *measured) measure() (any, error) {
+	if time.Since(m.last.at) < measureAge {
+		return m.last, nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), measureTimeout)
 	defer cancel()
-	var metrics []prometheus.Metric
-	err := protect(ctx, func(ctx context.Context) (err error) {
-		metrics, err = m.source.Measure(ctx)
+	var given answer
+	given.err = protect(ctx, func(ctx context.Context) (err error) {
+		given.metrics, err = m.source.Measure(ctx)
 		return err
 	})
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.metrics, m.err, m.at, m.running = metrics, err, time.Now(), nil
-	close(ended)
+	given.at = time.Now()
+	m.last = given
+	return given, nil
 }

@@ -37,17 +37,26 @@ func begin(config Config, log *slog.Logger) func(http.Handler) http.Handler {
 	}
 }
 
-// logged writes one line per request: no address, no body, and the route instead of the path and its query, which may
-// hold an id or a token.
-func logged(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		start := time.Now()
-		recorder := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
-		defer func() { logRequest(r, recorder, time.Since(start)) }()
-		next.ServeHTTP(recorder, r)
-	})
+// observed counts a request and writes one line about it when it is answered or cut off, also by a panic.
+func observed(m *metrics) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			began := time.Now()
+			answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+			m.inFlight.Inc()
+			defer func() {
+				took := time.Since(began)
+				m.observe(r, answer.Status(), took)
+				logRequest(r, answer, took)
+			}()
+			defer answerPanic(answer, r)
+			next.ServeHTTP(answer, r)
+		})
+	}
 }
 
+// logRequest names no address and no body, and the route instead of the path and its query, which may hold an id or a
+// token.
 func logRequest(r *http.Request, answer middleware.WrapResponseWriter, took time.Duration) {
 	ctx, x := r.Context(), exchangeOf(r)
 	attributes := []slog.Attr{
@@ -83,29 +92,23 @@ func methodLabel(method string) string {
 	return "_OTHER"
 }
 
-// recovered turns a panic into a 500, or cuts the connection when the answer has begun: half an answer must not look
-// whole.
-func recovered(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
-		defer func() {
-			reason := recover()
-			if reason == nil {
-				return
-			}
-			if reason == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked with, never wrapped
-				panic(reason)
-			}
-			x := exchangeOf(r)
-			x.log.ErrorContext(r.Context(), "panic in handler", slog.String("request_id", x.id),
-				slog.String("panic", fmt.Sprint(reason)), slog.String("stack", string(debug.Stack())))
-			if answer.Status() != 0 {
-				panic(http.ErrAbortHandler)
-			}
-			WriteProblem(answer, r, fmt.Errorf("panic in handler: %v", reason))
-		}()
-		next.ServeHTTP(answer, r)
-	})
+// answerPanic, deferred, turns a panic into a 500, or cuts the connection when the answer has begun: half an answer must
+// not look whole.
+func answerPanic(answer middleware.WrapResponseWriter, r *http.Request) {
+	reason := recover()
+	if reason == nil {
+		return
+	}
+	if reason == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked with, never wrapped
+		panic(reason)
+	}
+	x := exchangeOf(r)
+	x.log.ErrorContext(r.Context(), "panic in handler", slog.String("request_id", x.id),
+		slog.String("panic", fmt.Sprint(reason)), slog.String("stack", string(debug.Stack())))
+	if answer.Status() != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	WriteProblem(answer, r, fmt.Errorf("panic in handler: %v", reason))
 }
 
 // deadline ends the context of a request that takes too long. The handler answers, through [WriteProblem].

@@ -21,11 +21,11 @@ func NewRouter(config Config, log *slog.Logger) (*chi.Mux, error) {
 	}
 	config = config.WithDefaults()
 	r := chi.NewRouter()
-	measured, err := newMeasured(config.Registerer)
+	metrics, err := newMetrics(config.Registerer)
 	if err != nil {
 		return nil, err
 	}
-	r.Use(begin(config, log), traced(otel.GetTracerProvider()), measured, logged, recovered, limited(config),
+	r.Use(begin(config, log), traced(otel.GetTracerProvider()), observed(metrics), limited(config),
 		deadline(config.RequestTimeout))
 	r.NotFound(func(w http.ResponseWriter, req *http.Request) {
 		WriteProblem(w, req, refuse(CodeNotFound, "There is nothing at this path."))

@@ -2,7 +2,6 @@ package client
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,28 +28,4 @@ func ReadOperators(dir string) (Operators, error) {
 		return o, fmt.Errorf("read operators: %w", err)
 	}
 	return o, nil
-}
-
-// Write makes the file in the folder. A reader sees all of it or none.
-func (o Operators) Write(dir string) error {
-	content, err := json.MarshalIndent(o, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write operators: %w", err)
-	}
-	path := filepath.Join(dir, OperatorsFile)
-	if err := os.WriteFile(path+".new", append(content, '\n'), 0o600); err != nil {
-		return fmt.Errorf("write operators: %w", err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return fmt.Errorf("write operators: %w", err)
-	}
-	return nil
-}
-
-// RemoveOperators takes the file away, if it is there.
-func RemoveOperators(dir string) error {
-	if err := os.Remove(filepath.Join(dir, OperatorsFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove operators: %w", err)
-	}
-	return nil
 }

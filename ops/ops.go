@@ -10,13 +10,19 @@ import (
 	"example.com/twinbox/ops/admin"
 )
 
-// Offer makes the operations of a service that sends no mails.
+// Offer makes the operations of a service that sends no mails and whose events are all that there is to tell.
 func Offer(node *eventing.Node) (prefix string, handler http.Handler, err error) {
-	return OfferWithMails(node, nil)
+	return OfferWith(node, Own{})
 }
 
-// OfferWithMails makes the operations of a service with a list of mails.
-func OfferWithMails(node *eventing.Node, mails admin.Mails) (prefix string, handler http.Handler, err error) {
+// Own is what a service adds to the operations. All of it is optional.
+type Own struct {
+	Mails admin.Mails  // its list of mails
+	Tell  admin.Teller // what its own tables know of an id
+}
+
+// OfferWith makes the operations of a service that has something of its own to add.
+func OfferWith(node *eventing.Node, own Own) (prefix string, handler http.Handler, err error) {
 	setup := node.Setup()
 	var consumers []admin.Consumer
 	node.EachConsumer(func(name string, replays *replay.Replayer) {
@@ -32,7 +38,9 @@ func OfferWithMails(node *eventing.Node, mails admin.Mails) (prefix string, hand
 		Restore:     node,
 		Consumers:   consumers,
 		Metrics:     setup.Admin.Registry(),
-		Mails:       mails,
+		Mails:       own.Mails,
+		Cause:       node.Cause,
+		Tell:        own.Tell,
 		Log:         setup.Log,
 	})
 	return admin.Prefix, handler, err

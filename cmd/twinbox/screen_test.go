@@ -204,7 +204,7 @@ func TestVersionAndMistypedCommands(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"":                       "audit\ncompletion\ndlq\ninbox\nmail\noutbox\n",
+		"":                       "audit\ncompletion\nconsole\ndlq\ninbox\nmail\noutbox\nstatus\ntrace\n",
 		"dlq re":                 "replay\n",
 		"dlq list --sta":         "--state\n",
 		"dlq ls --sta":           "--state\n",

@@ -23,6 +23,10 @@ type Remembered struct {
 	Partition   int32
 	Offset      int64
 	Conflict    string // where a record lay that has the id with another payload and was only warned of; "" without one
+	// Correlation is the event's correlation id, its own id for a first event.
+	Correlation string
+	// TakenAt is when its transaction began, by the clock of the process; nil in rows from before that was stored.
+	TakenAt *time.Time
 }
 
 // OutcomeUnknown is the outcome of an event that was applied or stale: its row does not say which.
@@ -31,7 +35,8 @@ const OutcomeUnknown Outcome = "applied or stale"
 const lookup = `
 select consumer, event_id, event_type, coalesce(nullif(metadata->>'outcome', ''), $3), processed_at,
     payload_hash, coalesce(metadata->>'topic', ''), coalesce((metadata->>'partition')::int, 0),
-    coalesce((metadata->>'offset')::bigint, 0), coalesce(metadata->>'conflict', '')
+    coalesce((metadata->>'offset')::bigint, 0), coalesce(metadata->>'conflict', ''),
+    coalesce(metadata->>'correlation_id', event_id), (metadata->>'processing_time')::timestamptz
 from public.inbox
 where consumer = any($1) and event_id = $2
 order by consumer`

@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,7 +19,8 @@ func TestLookup(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
 	for consumer, metadata := range map[string]string{
-		"a":      `{"outcome":"applied","topic":"users","partition":3,"offset":17}`,
+		"a": `{"outcome":"applied","topic":"users","partition":3,"offset":17,"correlation_id":"c",
+			"processing_time":"2026-11-21T10:00:00Z"}`,
 		"before": `{"topic":"users"}`, "b": `{"outcome":"dead"}`, "other": `{}`,
 	} {
 		_, err := pool.Exec(t.Context(), remember, consumer, "e", metadata)
@@ -29,8 +31,11 @@ func TestLookup(t *testing.T) {
 	require.Len(t, found, 3, "of the consumers asked for alone")
 	require.Equal(t, inbox.Remembered{
 		Consumer: "a", EventID: "e", EventType: "t.v1", Outcome: inbox.Applied, ProcessedAt: found[0].ProcessedAt,
-		PayloadHash: []byte{1}, Topic: "users", Partition: 3, Offset: 17,
+		PayloadHash: []byte{1}, Topic: "users", Partition: 3, Offset: 17, Correlation: "c", TakenAt: found[0].TakenAt,
 	}, found[0])
+	require.Equal(t, "2026-11-21T10:00:00Z", found[0].TakenAt.UTC().Format(time.RFC3339))
+	require.Equal(t, "e", found[1].Correlation, "a first event is its own")
+	require.Nil(t, found[1].TakenAt)
 	require.Equal(t, inbox.Dead, found[1].Outcome)
 	require.Equal(t, inbox.OutcomeUnknown, found[2].Outcome, "of a row from before outcomes were stored")
 	found, err = inbox.Lookup(t.Context(), pool, []string{"a"}, "unknown")

@@ -83,5 +83,8 @@ func (r *batchReader) Run(ctx context.Context) error {
 	return r.records.Load().Run(ctx, r.topic)
 }
 
+// Standings are those of the member that there is now.
+func (r *batchReader) Standings() []kafka.Standing { return r.records.Load().Standings() }
+
 // Healthy is the readiness of the member that there is now.
 func (r *batchReader) Healthy(ctx context.Context) error { return r.records.Load().Healthy(ctx) }

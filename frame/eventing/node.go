@@ -46,6 +46,8 @@ type Node struct {
 	Pool         *pgxpool.Pool
 	Outbox       *outbox.Outbox
 	setup        Setup
+	causes       *service.Causes
+	reasons      []Reason // the service's own
 	dependencies dependencies
 	publisher    message.Publisher
 	lag          *kafka.LagReader
@@ -111,6 +113,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if err = n.measure(); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
+	n.causes = newCauses(n)
+	setup.Admin.Explain(n.causes)
 	n.dependencies.check(setup.Admin)
 	n.Check("tables", checkTables(n.Pool, setup.Tables))
 	setup.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))

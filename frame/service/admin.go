@@ -35,8 +35,8 @@ type AdminConfig struct {
 // An Admin is the listener for those who operate the service:
 //
 //	/livez    200 as long as the process answers. It asks nobody: a restart cures no database.
-//	/readyz   200 when every check passes, else 503; JSON with each check's name and reason. /readyz?only=NAME asks one
-//	          check alone, and several where only is repeated: a load balancer need not take an API out for what it can
+//	/readyz   200 when every check passes, else 503; JSON with each check's name and reason, and why the service waits
+//	          if it does ([Admin.Explain]). /readyz?only=NAME asks one check alone, and several where only is repeated: a load balancer need not take an API out for what it can
 //	          do without.
 //	/metrics  the registry in Prometheus' text format.
 //
@@ -80,6 +80,13 @@ func (a *Admin) Registry() *prometheus.Registry { return a.registry }
 // ignores its context delays no answer beyond CheckTimeout: it counts as failing, and is not started again while it
 // runs.
 func (a *Admin) Check(name string, check func(ctx context.Context) error) { a.ready.add(name, check) }
+
+// Explain adds why the service waits, or that all is well, to the readiness report.
+func (a *Admin) Explain(causes *Causes) {
+	a.ready.mu.Lock()
+	defer a.ready.mu.Unlock()
+	a.ready.causes = causes
+}
 
 // Handle adds what operates the service: patterns as http.ServeMux takes them.
 func (a *Admin) Handle(pattern string, handler http.Handler) { a.mux.Handle(pattern, handler) }

@@ -12,7 +12,6 @@ import (
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/migrations"
-	"example.com/twinbox/ops"
 )
 
 // Service is Customer.
@@ -23,7 +22,7 @@ var Service = eventing.Service[Config]{
 	Migrations: migrations.ForCustomer(),
 	Tables:     []string{"users", "idempotency_key", "signup_allowance", "profile", "verification_mail"},
 	Adopt:      adopt,
-	Operations: ops.Offer, // part: ops
+	Operations: offerOperations, // part: ops
 	SetUp:      setUp,
 }
 

@@ -31,7 +31,8 @@ type mails struct {
 var _ admin.Mails = mails{}
 
 func offerOperations(node *eventing.Node) (prefix string, handler http.Handler, err error) {
-	return ops.OfferWithMails(node, mails{node.Pool, node.Outbox})
+	list := mails{node.Pool, node.Outbox}
+	return ops.OfferWith(node, ops.Own{Mails: list, Tell: list.tell})
 }
 
 // A mail that is sent is one whose lease is done.

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/frame/service"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/ops/admin/adminapi"
 )
@@ -45,7 +46,11 @@ type Config struct {
 	Metrics prometheus.Gatherer
 	// Mails is the list of mails; nil where the service sends none.
 	Mails Mails
-	Log   *slog.Logger
+	// Cause says why the service waits.
+	Cause func(context.Context) service.Cause
+	// Tell tells what the service's own tables know of an id; nil: nothing beside its events.
+	Tell Teller
+	Log  *slog.Logger
 }
 
 const (
@@ -72,7 +77,7 @@ func New(cfg Config) (http.Handler, error) {
 	s := server{
 		outboxHandlers: outboxHandlers{cfg}, inboxHandlers: inboxHandlers{cfg, store, time.Now().UTC()},
 		deadLetterHandlers: deadLetterHandlers{cfg, store}, mailHandlers: mailHandlers{cfg.Mails},
-		serviceHandlers: serviceHandlers{cfg},
+		serviceHandlers: serviceHandlers{cfg}, storyHandlers: storyHandlers{cfg, store},
 	}
 	return adminapi.HandlerWithOptions(s, adminapi.ChiServerOptions{
 		BaseRouter: router, Middlewares: []adminapi.MiddlewareFunc{document.parameters},
@@ -89,6 +94,7 @@ type server struct {
 	deadLetterHandlers
 	mailHandlers
 	serviceHandlers
+	storyHandlers
 }
 
 var _ adminapi.ServerInterface = server{}

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -20,6 +21,7 @@ import (
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/frame/service"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/migrations"
 	"example.com/twinbox/ops/admin"
@@ -46,6 +48,7 @@ func setup(t *testing.T, change ...func(*admin.Config, *http.Server)) *bundle {
 	}
 	cfg := admin.Config{
 		Service: "test", Environment: "here", Token: token, Pool: b.pool, Publisher: b.publisher,
+		Cause:   func(context.Context) service.Cause { return service.Cause{Code: service.CodeAllWell} },
 		Metrics: prometheus.NewRegistry(), Topics: &brokerTopics{}, Restore: &restored{},
 		Log: slog.New(slog.DiscardHandler),
 	}

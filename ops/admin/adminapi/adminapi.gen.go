@@ -94,6 +94,60 @@ func (e OutboxEventState) Valid() bool {
 	}
 }
 
+// Defines values for StoryKind.
+const (
+	StoryKindEvent StoryKind = "event"
+	StoryKindMail  StoryKind = "mail"
+	StoryKindUser  StoryKind = "user"
+)
+
+// Valid indicates whether the value is a known member of the StoryKind enum.
+func (e StoryKind) Valid() bool {
+	switch e {
+	case StoryKindEvent:
+		return true
+	case StoryKindMail:
+		return true
+	case StoryKindUser:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StoryStepStation.
+const (
+	StoryStepStationAudit      StoryStepStation = "audit"
+	StoryStepStationDeadLetter StoryStepStation = "dead_letter"
+	StoryStepStationInbox      StoryStepStation = "inbox"
+	StoryStepStationMail       StoryStepStation = "mail"
+	StoryStepStationOutbox     StoryStepStation = "outbox"
+	StoryStepStationRecord     StoryStepStation = "record"
+	StoryStepStationRequest    StoryStepStation = "request"
+)
+
+// Valid indicates whether the value is a known member of the StoryStepStation enum.
+func (e StoryStepStation) Valid() bool {
+	switch e {
+	case StoryStepStationAudit:
+		return true
+	case StoryStepStationDeadLetter:
+		return true
+	case StoryStepStationInbox:
+		return true
+	case StoryStepStationMail:
+		return true
+	case StoryStepStationOutbox:
+		return true
+	case StoryStepStationRecord:
+		return true
+	case StoryStepStationRequest:
+		return true
+	default:
+		return false
+	}
+}
+
 // Action defines model for Action.
 type Action struct {
 	After  string    `json:"after"`
@@ -126,6 +180,34 @@ type Actions struct {
 
 // By Who asks. For the audit; nobody checks it.
 type By = string
+
+// Cause defines model for Cause.
+type Cause struct {
+	// At When this was worked out.
+	At time.Time `json:"at"`
+
+	// Code Stable. In the order in which they are looked for: `dependency_down`, `no_leader`, `restore_waits`,
+	// `relay_refuses`, `keys_parked`, `partition_without_owner`, `record_refused`, `attempt_failing`,
+	// `waits_for_gap`, `handler_slow`, `relay_at_limit`, `consumer_behind`, `dead_letters`, `mail_server_down`,
+	// `mail_uncertain`, `unknown` (a server did not answer the question), `all_well`.
+	Code string `json:"code"`
+
+	// Command What shows more of it or helps.
+	Command string `json:"command,omitempty"`
+
+	// Figures The numbers behind the sentence, such as `events`, `keys` and `seconds`.
+	Figures map[string]float64 `json:"figures"`
+
+	// Sentence For people; one line.
+	Sentence string `json:"sentence"`
+	Service  string `json:"service"`
+
+	// Since Since when it holds, where that is known.
+	Since *time.Time `json:"since,omitempty"`
+
+	// Well Nothing waits that should not.
+	Well bool `json:"well"`
+}
 
 // ConfirmPartitionsRequest defines model for ConfirmPartitionsRequest.
 type ConfirmPartitionsRequest struct {
@@ -633,6 +715,68 @@ type Service struct {
 	Name  string `json:"name"`
 }
 
+// Story defines model for Story.
+type Story struct {
+	Id string `json:"id"`
+
+	// Kind Absent where this service knows nothing of the id.
+	Kind StoryKind `json:"kind,omitempty"`
+
+	// Note What could not be looked for, and what it takes.
+	Note string `json:"note,omitempty"`
+
+	// Related Ids to ask further.
+	Related []string `json:"related"`
+
+	// Steps The oldest first.
+	Steps []StoryStep `json:"steps"`
+}
+
+// StoryKind Absent where this service knows nothing of the id.
+type StoryKind string
+
+// StoryStep defines model for StoryStep.
+type StoryStep struct {
+	At time.Time `json:"at"`
+
+	// CausationId The event from which this one follows.
+	CausationId string `json:"causation_id,omitempty"`
+
+	// Cause The stable code of why, such as schema_violation.
+	Cause    string `json:"cause,omitempty"`
+	Consumer string `json:"consumer,omitempty"`
+
+	// CorrelationId The same in every event that follows from one request; log lines carry it.
+	CorrelationId string `json:"correlation_id,omitempty"`
+	Detail        string `json:"detail,omitempty"`
+	EventId       string `json:"event_id,omitempty"`
+	EventType     string `json:"event_type,omitempty"`
+	Key           string `json:"key,omitempty"`
+	Offset        *int64 `json:"offset,omitempty"`
+
+	// Outcome Of a request what it did, such as `signed_up`. Of the outbox `published`, `waiting`, `held` or `discarded`. Of an
+	// inbox `applied`, `stale`, `gap`, `parked`, `dead` ...; a duplicate leaves nothing to tell of. Of a dead letter
+	// `waiting`, `replayed` or `discarded`. Of a mail its state. Of the audit what an operator did.
+	Outcome   string `json:"outcome,omitempty"`
+	Partition *int32 `json:"partition,omitempty"`
+
+	// Position In the outbox.
+	Position int64            `json:"position,omitempty"`
+	Service  string           `json:"service"`
+	Station  StoryStepStation `json:"station"`
+
+	// Subject The id of the letter, the mail or the key that the step is about.
+	Subject string `json:"subject,omitempty"`
+	Topic   string `json:"topic,omitempty"`
+
+	// TraceId Of W3C Trace Context.
+	TraceId string `json:"trace_id,omitempty"`
+	Version int64  `json:"version,omitempty"`
+}
+
+// StoryStepStation defines model for StoryStep.Station.
+type StoryStepStation string
+
 // Text A condition on a text. One without a letter would be none.
 type Text = string
 
@@ -738,6 +882,15 @@ type TailOutboxParams struct {
 	Limit   *Limit   `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// GetStoryParams defines parameters for GetStory.
+type GetStoryParams struct {
+	// Key The key of the event that is looked for.
+	Key *Text `form:"key,omitempty" json:"key,omitempty"`
+
+	// At About when the event was added, within a minute.
+	At *Time `form:"at,omitempty" json:"at,omitempty"`
+}
+
 // DiscardDeadLettersJSONRequestBody defines body for DiscardDeadLetters for application/json ContentType.
 type DiscardDeadLettersJSONRequestBody = DiscardRequest
 
@@ -779,6 +932,9 @@ type ServerInterface interface {
 	// ListAudit What was done by hand, oldest first
 	// (GET /admin/v1/audit)
 	ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams)
+	// GetCause Why the service waits, or that all is well
+	// (GET /admin/v1/cause)
+	GetCause(w http.ResponseWriter, r *http.Request)
 	// DiscardDeadLetters Settle waiting letters without handling them
 	// (POST /admin/v1/dead-letters/discard)
 	DiscardDeadLetters(w http.ResponseWriter, r *http.Request)
@@ -842,6 +998,9 @@ type ServerInterface interface {
 	// GetService Which service this is and what it can be asked
 	// (GET /admin/v1/service)
 	GetService(w http.ResponseWriter, r *http.Request)
+	// GetStory What this service knows of an id, in the order of time
+	// (GET /admin/v1/story/{id})
+	GetStory(w http.ResponseWriter, r *http.Request, id string, params GetStoryParams)
 }
 
 // Unimplemented server implementation that returns http.StatusNotImplemented for each endpoint.
@@ -851,6 +1010,12 @@ type Unimplemented struct{}
 // ListAudit What was done by hand, oldest first
 // (GET /admin/v1/audit)
 func (_ Unimplemented) ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetCause Why the service waits, or that all is well
+// (GET /admin/v1/cause)
+func (_ Unimplemented) GetCause(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -977,6 +1142,12 @@ func (_ Unimplemented) ConfirmPartitions(w http.ResponseWriter, r *http.Request)
 // GetService Which service this is and what it can be asked
 // (GET /admin/v1/service)
 func (_ Unimplemented) GetService(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// GetStory What this service knows of an id, in the order of time
+// (GET /admin/v1/story/{id})
+func (_ Unimplemented) GetStory(w http.ResponseWriter, r *http.Request, id string, params GetStoryParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1116,6 +1287,19 @@ func (siw *ServerInterfaceWrapper) ListAudit(w http.ResponseWriter, r *http.Requ
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAudit(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetCause operation middleware
+func (siw *ServerInterfaceWrapper) GetCause(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetCause(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1683,6 +1867,60 @@ func (siw *ServerInterfaceWrapper) GetService(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// GetStory operation middleware
+func (siw *ServerInterfaceWrapper) GetStory(w http.ResponseWriter, r *http.Request) {
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", chi.URLParam(r, "id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: r.URL.RawPath == ""})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetStoryParams
+
+	// ------------- Optional query parameter "key" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "key", r.URL.Query(), &params.Key, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "key"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "key", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "at" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "at", r.URL.Query(), &params.At, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "at"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "at", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetStory(w, r, id, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 type UnescapedCookieParamError struct {
 	ParamName string
 	Err       error
@@ -1798,6 +2036,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/admin/v1/service", wrapper.GetService)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/admin/v1/cause", wrapper.GetCause)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/admin/v1/story/{id}", wrapper.GetStory)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/admin/v1/audit", wrapper.ListAudit)

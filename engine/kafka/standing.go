@@ -1,0 +1,58 @@
+package kafka
+
+import (
+	"time"
+)
+
+// Standing is how one partition that a member owns gets on, for those who want to know why it does not.
+type Standing struct {
+	Topic     string
+	Partition int32
+	// Handling is since when the handler's present call runs; zero: none does, or it waits for its next attempt.
+	Handling time.Time
+	// Failing is since when attempts at its next records fail, and Failure is what the last one said; zero: they do not.
+	Failing time.Time
+	Failure error
+	// Refused is since when the broker gives nothing to read, and Refusal is why; zero: it does.
+	Refused time.Time
+	Refusal error
+	// Unread is since when a record can be read that the client does not deliver; zero: none.
+	Unread time.Time
+}
+
+// Standings are those of the partitions that this member owns, in no order.
+func (c *Consumer) Standings() []Standing {
+	m := c.member.Load()
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	standings := make([]Standing, 0, len(m.partitions))
+	for _, p := range m.partitions {
+		standings = append(standings, p.standing())
+	}
+	return standings
+}
+
+func (p *partition) standing() Standing {
+	s := p.progress.standing()
+	s.Topic, s.Partition = p.at.topic, p.at.partition
+	return s
+}
+
+func (p *progress) standing() Standing {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := Standing{Unread: p.unread}
+	if !p.paused {
+		s.Handling = p.handling
+	}
+	if p.failure != nil {
+		s.Failing, s.Failure = p.failing, p.failure
+	}
+	if !p.refused.IsZero() {
+		s.Refused, s.Refusal = p.refused, p.refusal
+	}
+	return s
+}

@@ -1,0 +1,168 @@
+package operate
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/outbox/window"
+)
+
+// Traced is an event as it lies in the outbox, without its payload, and what it follows from.
+type Traced struct {
+	Position    int64
+	EventID     string
+	Type        string
+	Topic, Key  string
+	Version     int64
+	OccurredAt  time.Time // business time
+	State       string    // published, waiting, held or discarded
+	Correlation string    // what it carries, else its own id
+	Causation   string    // the event from which it follows; empty: none
+	TraceParent string    // W3C Trace Context; empty: none
+}
+
+// Hint says more of an event whose id carries no time. Either helps.
+type Hint struct {
+	Key string
+	At  time.Time // when it was added, give or take a minute
+}
+
+// ErrNeedsHint says that an event can only be found with a [Hint]: its id is no UUIDv7, and the outbox does not know any
+// more when it was given.
+var ErrNeedsHint = errors.New("outbox: an event whose id carries no time needs its key, or a time")
+
+// Beginner is a pool, a connection or a transaction.
+type Beginner interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
+}
+
+const tracedColumns = `
+select o.position, o.event_id::text, o.event_type, o.topic, o.key, o.version, o.occurred_at,
+    case when exists (select from public.outbox_held h where h.position = o.position) then 'held'
+        when exists (select from public.outbox_discarded d where d.position = o.position) then 'discarded'
+        when ` + window.IsPublished + ` then 'published' else 'waiting' end,
+    coalesce(o.headers ->> '` + cloudevent.HeaderCorrelationID + `', o.event_id::text),
+    coalesce(o.headers ->> '` + cloudevent.HeaderCausationID + `', ''),
+    coalesce(o.headers ->> '` + cloudevent.HeaderTraceParent + `', '')
+from public.outbox o cross join public.outbox_cursor c
+where c.name = $1 and (o.headers ? '` + cloudevent.RecordMetadata + `') is not true and `
+
+const (
+	tracedByID    = tracedColumns + `o.event_id = $2::text::uuid order by o.position limit 10`
+	tracedByKeyID = tracedColumns + `o.key = $2 and o.event_id = $3::text::uuid order by o.position limit 10`
+	tracedNearID  = tracedColumns + `o.position between $2 and $3 and o.event_id = $4::text::uuid limit 10`
+	tracedByKey   = `select * from (` + tracedColumns + `o.key = $2 order by o.position desc limit 1000) newest order by position`
+	tracedByCause = tracedColumns + `o.headers ->> '` + cloudevent.HeaderCausationID + `' = $2 order by o.position limit 1000`
+	positionsNear = `select coalesce(min(position), 0), coalesce(max(position), -1) from public.outbox
+where event_id between $1::text::uuid and $2::text::uuid`
+	givenAt = `select added_at from public.outbox_given_id where event_id = $1::text::uuid`
+)
+
+// FindEvent finds the event of an id in the blocks where it may lie, and not by reading the table. More than one row is
+// an id that was given twice. Nothing: it was never added here, or its partition is dropped. [ErrNeedsHint]: see there.
+func FindEvent(ctx context.Context, db Beginner, id string, hint Hint) (found []Traced, err error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return nil, nil // no id of an outbox
+	}
+	err = withoutScans(ctx, db, func(tx pgx.Tx) error {
+		switch {
+		case parsed.Version() == 7:
+			found, err = traced(ctx, tx, tracedByID, parsed.String())
+		case hint.Key != "":
+			found, err = traced(ctx, tx, tracedByKeyID, hint.Key, parsed.String())
+		default:
+			found, err = findForeign(ctx, tx, parsed.String(), hint.At)
+		}
+		return err
+	})
+	return found, err
+}
+
+// aroundGiven is how far the clocks of a process and of its database may be apart; aroundHint is how well people
+// remember.
+const (
+	aroundGiven = 10 * time.Second
+	aroundHint  = time.Minute
+)
+
+// findForeign looks among the neighbours: events that got their ids, which carry a time, at about that time.
+func findForeign(ctx context.Context, tx pgx.Tx, id string, at time.Time) ([]Traced, error) {
+	around := aroundHint
+	if at.IsZero() {
+		around = aroundGiven
+		switch err := tx.QueryRow(ctx, givenAt, id).Scan(&at); {
+		case errors.Is(err, pgx.ErrNoRows):
+			return nil, ErrNeedsHint
+		case err != nil:
+			return nil, fmt.Errorf("look up given id: %w", err)
+		}
+	}
+	var first, last int64
+	low, high := idAt(at.Add(-around), "0"), idAt(at.Add(around), "f")
+	if err := tx.QueryRow(ctx, positionsNear, low, high).Scan(&first, &last); err != nil {
+		return nil, fmt.Errorf("look for neighbours: %w", err)
+	}
+	// The row may lie beside the first or the last of them.
+	return traced(ctx, tx, tracedNearID, first-neighbours, last+neighbours, id)
+}
+
+const neighbours = 10_000
+
+// idAt is the lowest or the highest UUIDv7 of a millisecond, by the digit that fills it up.
+func idAt(at time.Time, digit string) string {
+	ms := max(at.UnixMilli(), 0)
+	b := [6]byte{byte(ms >> 40), byte(ms >> 32), byte(ms >> 24), byte(ms >> 16), byte(ms >> 8), byte(ms)}
+	return hex.EncodeToString(b[:]) + strings.Repeat(digit, 20)
+}
+
+// EventsOfKey are the newest events of a key, at most 1000, in the order of their positions.
+func EventsOfKey(ctx context.Context, db Beginner, key string) (found []Traced, err error) {
+	err = withoutScans(ctx, db, func(tx pgx.Tx) error {
+		found, err = traced(ctx, tx, tracedByKey, key)
+		return err
+	})
+	return found, err
+}
+
+// CausedBy are the events that say that they follow from an event, at most 1000.
+func CausedBy(ctx context.Context, db Beginner, eventID string) (found []Traced, err error) {
+	err = withoutScans(ctx, db, func(tx pgx.Tx) error {
+		found, err = traced(ctx, tx, tracedByCause, eventID)
+		return err
+	})
+	return found, err
+}
+
+// noScans: a partition that was never analysed looks to the planner as if its summaries told nothing, and then it reads
+// all of the table. What these settings rule out is never better here.
+const noScans = `set local enable_seqscan = off; set local max_parallel_workers_per_gather = 0; set local jit = off`
+
+func withoutScans(ctx context.Context, db Beginner, ask func(pgx.Tx) error) error {
+	tx, err := db.Begin(ctx)
+	if err != nil {
+		return fmt.Errorf("trace outbox: %w", err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // it has changed nothing
+	if _, err := tx.Conn().PgConn().Exec(ctx, noScans).ReadAll(); err != nil {
+		return fmt.Errorf("trace outbox: %w", err)
+	}
+	return ask(tx)
+}
+
+func traced(ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]Traced, error) {
+	rows, _ := tx.Query(ctx, sql, append([]any{window.CursorName}, args...)...)
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Traced])
+	if err != nil {
+		return nil, fmt.Errorf("trace outbox: %w", err)
+	}
+	return found, nil
+}

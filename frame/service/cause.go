@@ -1,0 +1,54 @@
+package service
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// CodeAllWell is the code of a [Cause] that is none: nothing waits that should not.
+const CodeAllWell = "all_well"
+
+// A Cause is why a service waits, as one sentence.
+type Cause struct {
+	Code     string    // stable, such as dependency_down
+	Sentence string    // for people; nothing secret, and no values of theirs
+	Since    time.Time // zero: not known
+	Figures  map[string]float64
+	Command  string    // what shows more of it or helps; optional
+	At       time.Time // when it was worked out
+}
+
+// Well reports that nothing waits that should not.
+func (c Cause) Well() bool { return c.Code == CodeAllWell }
+
+// causeAge is how old a cause may be: any number of people who look on ask the service once.
+const (
+	causeAge     = 500 * time.Millisecond
+	causeTimeout = 2 * time.Second
+)
+
+// Causes works a service's cause out when it is asked for. The zero value is not usable.
+type Causes struct {
+	find func(ctx context.Context) Cause
+
+	mu   sync.Mutex
+	last Cause
+}
+
+// NewCauses asks find, which must return soon after its context has ended.
+func NewCauses(find func(ctx context.Context) Cause) *Causes { return &Causes{find: find} }
+
+// Cause is the present one, at most half a second old. Whoever asks beside another one waits for the same answer.
+func (c *Causes) Cause(ctx context.Context) Cause {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.last.At) < causeAge {
+		return c.last
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), causeTimeout) // the answer is others' as well
+	defer cancel()
+	c.last = c.find(ctx)
+	c.last.At = time.Now().UTC()
+	return c.last
+}

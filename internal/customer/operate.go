@@ -1,0 +1,63 @@
+package customer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/ops"
+	"example.com/twinbox/ops/admin"
+	"example.com/twinbox/ops/admin/adminapi"
+)
+
+const selectStory = `
+select u.registered_at, u.version, p.updated_at, coalesce(p.version, 0), coalesce(m.mail_id, '')
+from users u left join profile p on p.user_id = u.id left join verification_mail m on m.user_id = u.id
+where u.id = $1`
+
+func offerOperations(node *eventing.Node) (prefix string, handler http.Handler, err error) {
+	return ops.OfferWith(node, ops.Own{Tell: tellOf(node.Pool)})
+}
+
+// tellOf tells of users: when they signed up, and how far the read side is with them.
+func tellOf(pool *pgxpool.Pool) admin.Teller {
+	return func(ctx context.Context, id string) (told admin.Told, err error) {
+		user, err := uuid.Parse(id)
+		if err != nil {
+			return told, nil // no user's
+		}
+		var signedUp time.Time
+		var version, profileVersion int64
+		var profileAt *time.Time
+		var mail string
+		err = pool.QueryRow(ctx, selectStory, user).Scan(&signedUp, &version, &profileAt, &profileVersion, &mail)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return told, nil
+		case err != nil:
+			return told, fmt.Errorf("read user: %w", err)
+		}
+		told.Kind = adminapi.StoryKindUser
+		told.Steps = []adminapi.StoryStep{{
+			At: signedUp, Station: adminapi.StoryStepStationRequest, Outcome: "signed_up", Key: user.String(), Version: 1,
+		}}
+		if profileAt != nil {
+			told.Steps = append(told.Steps, adminapi.StoryStep{
+				At: *profileAt, Station: adminapi.StoryStepStationInbox, Consumer: profileConsumer, Outcome: "applied",
+				Key: user.String(), Version: profileVersion,
+				Detail: fmt.Sprintf("the profile is at version %d of %d", profileVersion, version),
+			})
+		}
+		if mail != "" {
+			told.Related = []string{mail}
+		}
+		return told, nil
+	}
+}

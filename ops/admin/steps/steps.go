@@ -1,0 +1,95 @@
+// Package steps puts the steps of a story in order: those that one service tells, and those of several.
+package steps
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"example.com/twinbox/ops/admin/adminapi"
+)
+
+// stations are in the order in which an event meets them.
+var stations = []adminapi.StoryStepStation{
+	adminapi.StoryStepStationRequest, adminapi.StoryStepStationOutbox, adminapi.StoryStepStationRecord,
+	adminapi.StoryStepStationInbox, adminapi.StoryStepStationDeadLetter, adminapi.StoryStepStationMail,
+	adminapi.StoryStepStationAudit,
+}
+
+func station(s adminapi.StoryStep) int { return slices.Index(stations, s.Station) }
+
+// InOrder sorts steps by time and joins those that tell of the same. Their times are of several clocks: an event never
+// seems to be read before it was added, nor handled before it was read, however far apart these are.
+func InOrder(all []adminapi.StoryStep) []adminapi.StoryStep {
+	kept := joined(all)
+	seems := make(map[*adminapi.StoryStep]time.Time, len(kept))
+	byStation := slices.Clone(kept)
+	slices.SortStableFunc(byStation, func(a, b *adminapi.StoryStep) int { return cmp.Compare(station(*a), station(*b)) })
+	earliest := make(map[string]time.Time) // by event, of what comes behind the stations so far
+	for i := 0; i < len(byStation); {
+		reached := make(map[string]time.Time)
+		at := station(*byStation[i])
+		for ; i < len(byStation) && station(*byStation[i]) == at; i++ {
+			s := byStation[i]
+			seems[s] = s.At
+			if limit := earliest[s.EventId]; s.EventId != "" && limit.After(s.At) {
+				seems[s] = limit
+			}
+			if first, known := reached[s.EventId]; !known || seems[s].Before(first) {
+				reached[s.EventId] = seems[s]
+			}
+		}
+		for event, first := range reached {
+			if first.After(earliest[event]) {
+				earliest[event] = first
+			}
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b *adminapi.StoryStep) int {
+		return cmp.Or(seems[a].Compare(seems[b]), cmp.Compare(station(*a), station(*b)))
+	})
+	ordered := make([]adminapi.StoryStep, len(kept))
+	for i, s := range kept {
+		ordered[i] = *s
+	}
+	return ordered
+}
+
+// joined leaves out what is told twice.
+func joined(all []adminapi.StoryStep) []*adminapi.StoryStep {
+	var kept []*adminapi.StoryStep
+	for _, step := range all {
+		i := slices.IndexFunc(kept, func(k *adminapi.StoryStep) bool { return same(*k, step) })
+		switch {
+		case i < 0:
+			kept = append(kept, &step)
+		case kept[i].EventId == "" && step.EventId != "": // told by a table of the service: the event says more
+			step.Outcome = cmp.Or(step.Outcome, kept[i].Outcome)
+			*kept[i] = step
+		default:
+			kept[i].Outcome = cmp.Or(kept[i].Outcome, step.Outcome)
+		}
+	}
+	return kept
+}
+
+// same: one request that a table of the service and an event tell of, a record that several consumers have read, or the
+// same row, which two ids led to.
+func same(a, b adminapi.StoryStep) bool {
+	if a.Station != b.Station {
+		return false
+	}
+	switch a.Station {
+	case adminapi.StoryStepStationRequest:
+		return a.Service == b.Service && a.Key == b.Key && a.At.Equal(b.At) &&
+			(a.EventId == "" || b.EventId == "" || a.EventId == b.EventId)
+	case adminapi.StoryStepStationOutbox:
+		return a.Service == b.Service && a.Position == b.Position
+	case adminapi.StoryStepStationRecord:
+		return a.EventId == b.EventId && a.Topic == b.Topic && *a.Partition == *b.Partition && *a.Offset == *b.Offset
+	case adminapi.StoryStepStationMail: // the time of one that is under way is when it was asked about
+		return a.Service == b.Service && a.Subject == b.Subject && a.Outcome == b.Outcome && a.Detail == b.Detail
+	}
+	return a.Service == b.Service && a.Consumer == b.Consumer && a.EventId == b.EventId && a.Subject == b.Subject &&
+		a.Outcome == b.Outcome && a.At.Equal(b.At)
+}

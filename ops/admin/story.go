@@ -1,0 +1,275 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/twinbox/engine/audit"
+	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/engine/outbox/operate"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/steps"
+)
+
+// Told is what a service's own tables know of an id.
+type Told struct {
+	Kind  adminapi.StoryKind // empty: nothing
+	Steps []adminapi.StoryStep
+	// Related are ids to ask further, in any service.
+	Related []string
+}
+
+// Teller tells what a service's own tables know of an id, which may be anything: a user's, an event's, a mail's, or a
+// text that somebody mistyped. It reads by indexes, and says ids, states and times: no address, no name, no payload. The
+// steps need not name the service.
+type Teller func(ctx context.Context, id string) (Told, error)
+
+// storyHandlers answer what became of an id, and why the service waits.
+type storyHandlers struct {
+	Config
+	letters *deadletter.Store
+}
+
+// GetStory answers GET /admin/v1/story/{id}.
+func (s storyHandlers) GetStory(w http.ResponseWriter, r *http.Request, id string, p adminapi.GetStoryParams) {
+	answer(w, r, func(ctx context.Context) (adminapi.Story, error) {
+		t := &story{storyHandlers: s, story: adminapi.Story{Id: id, Related: []string{}, Steps: []adminapi.StoryStep{}}}
+		for _, ask := range []func(context.Context) error{
+			t.askService, t.askKey,
+			func(ctx context.Context) error {
+				return t.askOutbox(ctx, operate.Hint{Key: value(p.Key), At: value(p.At)})
+			},
+			t.askInbox, t.askLetters, t.askLettersOfKey,
+		} {
+			if err := ask(ctx); err != nil {
+				return adminapi.Story{}, err
+			}
+		}
+		return t.told(), nil
+	})
+}
+
+// story is one being put together.
+type story struct {
+	storyHandlers
+	story adminapi.Story
+	found bool // the event, in the outbox
+}
+
+func (t *story) add(steps ...adminapi.StoryStep) { t.story.Steps = append(t.story.Steps, steps...) }
+func (t *story) relate(ids ...string)            { t.story.Related = append(t.story.Related, ids...) }
+func (t *story) is(kind adminapi.StoryKind)      { t.story.Kind = cmp.Or(t.story.Kind, kind) }
+
+func (t *story) askService(ctx context.Context) error {
+	if t.Tell == nil {
+		return nil
+	}
+	told, err := t.Tell(ctx, t.story.Id)
+	t.is(told.Kind)
+	t.add(told.Steps...)
+	t.relate(told.Related...)
+	return err
+}
+
+// askKey is for an id that is the key of events, such as a user's.
+func (t *story) askKey(ctx context.Context) error {
+	events, err := operate.EventsOfKey(ctx, t.Pool, t.story.Id)
+	for _, e := range events {
+		t.is(adminapi.StoryKindUser)
+		t.addEvent(e)
+		t.relate(e.EventID)
+	}
+	return err
+}
+
+// askOutbox is for an id that is an event's: the event, and what follows from it.
+func (t *story) askOutbox(ctx context.Context, hint operate.Hint) error {
+	events, err := operate.FindEvent(ctx, t.Pool, t.story.Id, hint)
+	if errors.Is(err, operate.ErrNeedsHint) {
+		t.story.Note = "The outbox cannot be searched for an id that carries no time: give the key of the event, " +
+			"or about when it was added."
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		t.is(adminapi.StoryKindEvent)
+		t.addEvent(e)
+		t.relate(e.Causation)
+	}
+	caused, err := operate.CausedBy(ctx, t.Pool, t.story.Id)
+	for _, e := range caused {
+		t.is(adminapi.StoryKindEvent)
+		t.addEvent(e)
+		t.relate(e.EventID)
+	}
+	return err
+}
+
+// addEvent adds an event's row, and the request that led to it where no event did.
+func (t *story) addEvent(e operate.Traced) {
+	step := adminapi.StoryStep{
+		At: addedAt(e), Station: adminapi.StoryStepStationOutbox, Outcome: e.State, EventId: e.EventID,
+		EventType: e.Type, Key: e.Key, Version: e.Version, Position: e.Position, Topic: e.Topic,
+		CorrelationId: e.Correlation, CausationId: e.Causation, TraceId: traceID(e.TraceParent),
+	}
+	if e.Causation == "" {
+		request := step
+		request.At, request.Station, request.Outcome = e.OccurredAt, adminapi.StoryStepStationRequest, ""
+		request.Position, request.Topic = 0, ""
+		t.add(request)
+	}
+	t.add(step)
+}
+
+// addedAt is the time in the event's id: of an event that was given, the business time may be any.
+func addedAt(e operate.Traced) time.Time {
+	id, err := uuid.Parse(e.EventID)
+	if err != nil || id.Version() != 7 {
+		return e.OccurredAt
+	}
+	sec, nsec := id.Time().UnixTime()
+	return time.Unix(sec, nsec).UTC()
+}
+
+func traceID(parent string) string {
+	if parts := strings.Split(parent, "-"); len(parts) == 4 {
+		return parts[1]
+	}
+	return ""
+}
+
+// askInbox tells what the consumers remember of an event, and where its record lay.
+func (t *story) askInbox(ctx context.Context) error {
+	found, err := inbox.Lookup(ctx, t.Pool, t.consumerNames(), t.story.Id)
+	for _, f := range found {
+		t.is(adminapi.StoryKindEvent)
+		step := adminapi.StoryStep{
+			At: f.ProcessedAt, Station: adminapi.StoryStepStationInbox, Consumer: f.Consumer, Outcome: string(f.Outcome),
+			EventId: f.EventID, EventType: f.EventType, CorrelationId: f.Correlation,
+		}
+		if f.Topic != "" {
+			step.Topic, step.Partition, step.Offset = f.Topic, &f.Partition, &f.Offset
+			t.addRecord(step, f.TakenAt)
+		}
+		if f.Conflict != "" {
+			step.Detail = "warned of another record under this id at " + f.Conflict
+		}
+		t.add(step)
+	}
+	return err
+}
+
+// addRecord adds where the record lay, as a step of its own: several consumers read the same one.
+func (t *story) addRecord(read adminapi.StoryStep, at *time.Time) {
+	record := read
+	record.Station, record.Consumer, record.Outcome = adminapi.StoryStepStationRecord, "", "read"
+	if at != nil {
+		record.At = *at
+	}
+	t.add(record)
+}
+
+// askLetters tells of the dead letters of an event, and what operators did to them.
+func (t *story) askLetters(ctx context.Context) error {
+	for _, consumer := range t.consumerNames() {
+		letters, err := t.letters.OfEvent(ctx, consumer, t.story.Id)
+		if err != nil {
+			return err
+		}
+		for _, l := range letters {
+			t.is(adminapi.StoryKindEvent)
+			if err := t.addLetter(ctx, l.Summary); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *story) addLetter(ctx context.Context, l deadletter.Summary) error {
+	step := adminapi.StoryStep{
+		At: l.FailedAt, Station: adminapi.StoryStepStationDeadLetter, Consumer: l.Consumer, Outcome: string(l.State),
+		EventId: l.EventID, EventType: l.EventType, Key: strings.ToValidUTF8(string(l.Key), "\uFFFD"), Version: l.Version,
+		Topic: l.Topic, Partition: &l.Partition, Offset: &l.Offset, Cause: l.Code, Subject: strconv.FormatInt(l.ID, 10),
+		Detail: "attempts: " + strconv.Itoa(l.Attempts),
+	}
+	if l.Replays > 0 {
+		step.Detail += ", failed replays: " + strconv.Itoa(l.Replays)
+	}
+	t.add(step)
+	return t.addAudit(ctx, step, deadletter.Kind, step.Subject)
+}
+
+// askLettersOfKey finds what waits of a key here that another service's outbox holds.
+func (t *story) askLettersOfKey(ctx context.Context) error {
+	for _, consumer := range t.consumerNames() {
+		letters, err := t.letters.Summaries(ctx, deadletter.Filter{
+			Consumer: consumer, Key: t.story.Id, State: deadletter.Waiting,
+		})
+		if err != nil {
+			return err
+		}
+		for _, l := range letters {
+			t.is(adminapi.StoryKindUser)
+			t.relate(l.EventID)
+		}
+	}
+	return nil
+}
+
+// addAudit adds what operators did to the subject of a step.
+func (t *story) addAudit(ctx context.Context, of adminapi.StoryStep, kind, subject string) error {
+	actions, err := audit.Of(ctx, t.Pool, kind, subject)
+	for _, a := range actions {
+		t.add(adminapi.StoryStep{
+			At: a.At, Station: adminapi.StoryStepStationAudit, Consumer: of.Consumer, Outcome: a.Verb, EventId: of.EventId,
+			EventType: of.EventType, Key: of.Key, Version: of.Version, Cause: a.Detail["code"], Subject: subject,
+			Detail: "by " + a.By + ": " + a.Reason,
+		})
+	}
+	return err
+}
+
+// told is the story in the order of time.
+func (t *story) told() adminapi.Story {
+	out := t.story
+	for i := range out.Steps {
+		out.Steps[i].Service = t.Service
+	}
+	out.Steps = steps.InOrder(out.Steps)
+	slices.Sort(out.Related)
+	out.Related = slices.DeleteFunc(slices.Compact(out.Related), func(id string) bool {
+		return id == "" || id == out.Id
+	})
+	return out
+}
+
+// GetCause answers GET /admin/v1/cause.
+func (s storyHandlers) GetCause(w http.ResponseWriter, r *http.Request) {
+	answer(w, r, func(ctx context.Context) (adminapi.Cause, error) {
+		c := s.Cause(ctx)
+		figures := c.Figures
+		if figures == nil {
+			figures = map[string]float64{}
+		}
+		out := adminapi.Cause{
+			Service: s.Service, At: c.At, Well: c.Well(), Code: c.Code, Sentence: c.Sentence, Figures: figures,
+			Command: c.Command,
+		}
+		if !c.Since.IsZero() {
+			out.Since = &c.Since
+		}
+		return out, nil
+	})
+}

@@ -47,37 +47,51 @@ func (r *batchReader) read(at topicPartition, offset int64) (found, error) {
 			return found{}, fmt.Errorf("resolve offset: %w", err)
 		}
 	}
+	leader, block, err := r.fetch(client, at, offset, 1)
+	switch {
+	case err == nil:
+		return r.damaged(leader, extract(at, offset, block)), nil
+	case leader == nil:
+		return found{}, err
+	}
+	return r.damaged(leader, found{from: offset, next: offset, damage: err}), nil
+}
+
+// fetch asks for about so many bytes of a partition; a broker returns the first batch whole, however few those are. With
+// an error and no leader nothing can be said of what lies there, with a leader it is not to be read.
+func (r *batchReader) fetch(
+	client sarama.Client, at topicPartition, offset int64, bytes int32,
+) (leader *sarama.Broker, block *sarama.FetchResponseBlock, err error) {
 	var epoch int32
 	leader, end, err := r.turn(func() (leader *sarama.Broker, err error) {
 		leader, epoch, err = client.LeaderAndEpoch(at.topic, at.partition)
 		return leader, err
 	})
 	if err != nil {
-		return found{}, fmt.Errorf("find leader: %w", err)
+		return nil, nil, fmt.Errorf("find leader: %w", err)
 	}
 	defer end()
-	// A broker returns the first batch whole, however little was asked for, and nothing behind it.
 	request := &sarama.FetchRequest{
 		Version: fetchVersion, MaxBytes: maxRequestBytes, Isolation: sarama.ReadCommitted, SessionEpoch: -1,
 	}
-	request.AddBlock(at.topic, at.partition, offset, 1, epoch)
+	request.AddBlock(at.topic, at.partition, offset, bytes, epoch)
 	answer, err := leader.Fetch(request)
 	if err != nil {
 		_ = leader.Close() // it is opened again when it is needed
 		if isTransport(err) {
-			return found{}, fmt.Errorf("fetch: %w", err)
+			return nil, nil, fmt.Errorf("fetch: %w", err)
 		}
-		return r.damaged(leader, found{from: offset, next: offset, damage: err}), nil
+		return leader, nil, err
 	}
-	block := answer.GetBlock(at.topic, at.partition)
+	block = answer.GetBlock(at.topic, at.partition)
 	if block == nil {
-		return found{}, sarama.ErrIncompleteResponse
+		return nil, nil, sarama.ErrIncompleteResponse
 	}
 	if block.Err != sarama.ErrNoError {
 		_ = client.RefreshMetadata(at.topic) // perhaps another broker leads
-		return found{}, block.Err
+		return nil, nil, block.Err
 	}
-	return r.damaged(leader, extract(at, offset, block)), nil
+	return leader, block, nil
 }
 
 // damaged adds what the broker sent of a batch that cannot be read.
@@ -154,9 +168,14 @@ func extract(at topicPartition, offset int64, block *sarama.FetchResponseBlock) 
 		f.damage = errTruncated
 		return f
 	}
-	if batch.Control || aborted(batch, block.AbortedTransactions) {
-		return f
+	if !batch.Control && !aborted(batch, block.AbortedTransactions) {
+		f.records = recordsOf(at, offset, batch)
 	}
+	return f
+}
+
+// recordsOf are the records of a batch, from an offset on.
+func recordsOf(at topicPartition, offset int64, batch *sarama.RecordBatch) (records []*sarama.ConsumerMessage) {
 	for _, r := range batch.Records {
 		m := &sarama.ConsumerMessage{
 			Topic: at.topic, Partition: at.partition, Offset: batch.FirstOffset + r.OffsetDelta,
@@ -166,10 +185,10 @@ func extract(at topicPartition, offset int64, block *sarama.FetchResponseBlock) 
 			m.Timestamp = batch.MaxTimestamp
 		}
 		if m.Offset >= offset {
-			f.records = append(f.records, m)
+			records = append(records, m)
 		}
 	}
-	return f
+	return records
 }
 
 // aborted reports whether the batch belongs to a transaction that was given up. A producer has one transaction at a

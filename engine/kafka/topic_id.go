@@ -23,6 +23,9 @@ var errOtherTopic = errors.New("the topic was deleted and created anew")
 // topicIDLabel is what stands before the id in the metadata of a committed offset.
 const topicIDLabel = "topic-id:"
 
+// isTopicID says whether the metadata of an offset names its topic: another program's may say anything.
+func isTopicID(metadata string) bool { return strings.HasPrefix(metadata, topicIDLabel) }
+
 // identify finds out which topic it is that begins to be read, and whether the committed offset is of that one. It
 // returns false when there is nothing to be read: the partition is being let go, or the offset has to be fetched anew.
 func (p *partition) identify() bool {
@@ -60,7 +63,7 @@ func (p *partition) compareIDs() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if strings.HasPrefix(metadata, topicIDLabel) && id != "" && metadata != id {
+	if isTopicID(metadata) && id != "" && metadata != id {
 		p.member.stop(p.otherTopic())
 		return false, nil
 	}

@@ -1,0 +1,49 @@
+// Package verify asks whether anything was lost, doubled, altered, invented or reordered between a service's outbox,
+// the topics and its inbox. A service proves its own two halves and reads no database but its own: what its outbox
+// holds is what its topics hold, and what its consumers' topics hold is what its inbox holds. The halves of all
+// services together are the whole way.
+//
+//	rule  holds                                                                          kinds
+//	V1    a published row has its record, and each of its records says what the row says   lost, altered
+//	V2    a record of this service has a row                                               ghost
+//	V3    a key's rows count without a hole; its records come in that order, in one        gap, reordered, misplaced
+//	      topic-partition, the one that its hash names
+//	V4    a record below the committed offset has its row in the inbox, with its hash, or  lost, altered
+//	      a dead letter, or is of a type that has no handler
+//	V5    an id has one row, in the outbox and for each consumer; an inbox row that says   twice, ghost
+//	      where its record lies has that record
+//	V6    a key's watermark is not below a version that was applied, and not above all     reordered
+//	      versions of its topic
+//	V7    an inbox row that says that its event was set aside has its dead letter          lost
+//
+// A check that a service registers has a name of its own in the place of the rule.
+//
+// # What moves meanwhile
+//
+// Nothing is locked, no transaction stays open, and each half is read in an order in which what comes in between cannot
+// look like a finding:
+//
+//	produced   1 ends of the topics   2 rows of the outbox                      3 ends again, records up to those
+//	consumed   1 committed offsets    2 inbox, dead letters, then watermarks    3 ends, records up to those
+//
+// "Lost" is asked from the earlier reading to the later one: a row that was published by 2 lies below the ends of 3,
+// and a record below the offset of 1 has its inbox row by 2. "Ghost" is asked the other way round, of what the later
+// reading need not have: a record below the ends of 1 was committed as a row before 2. What is left is a suspect. It
+// becomes a finding if two more readings, each after a pause, find the same.
+//
+// # What cannot be known
+//
+// Outbox, topic and inbox each forget after a time of their own. What one side no longer has is counted as not
+// verifiable, with the [Reason], and never as right. A time that decides between forgotten and lost is believed to five
+// minutes; events whose business time lies further in the future than that and whose id carries no time are judged by
+// that business time.
+//
+// Not seen: the loss of a key's last row together with its record; an effect that differs from what its event says,
+// unless a registered check looks; headers traceparent and tracestate.
+//
+// # What it costs
+//
+// Both sides are read from the beginning, or from [Config].Since. In memory there are at most [Config].Window rows and
+// about as many records, 48 and 64 bytes each, and 24 for each dead letter. Where there are more, both sides are read
+// several times, a part of the keys and ids at a time.
+package verify

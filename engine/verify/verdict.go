@@ -1,0 +1,97 @@
+package verify
+
+import "time"
+
+// Kind says what is wrong.
+type Kind string
+
+// The kinds of findings.
+const (
+	Lost      Kind = "lost"      // it is upstream and not downstream
+	Ghost     Kind = "ghost"     // it is downstream and not upstream
+	Altered   Kind = "altered"   // it is not the same on both sides
+	Twice     Kind = "twice"     // one id, or one version of a key, has two rows
+	Gap       Kind = "gap"       // a version of a key is missing between two others
+	Reordered Kind = "reordered" // a key's versions are not in their order
+	Misplaced Kind = "misplaced" // a record is not in the topic-partition of its key
+	Broken    Kind = "broken"    // a registered check says so
+)
+
+// Kinds are all of them.
+var Kinds = []Kind{Lost, Ghost, Altered, Twice, Gap, Reordered, Misplaced, Broken}
+
+// Rule is V1 to V7, or the name of a registered check.
+type Rule string
+
+// Finding is one thing that is wrong. It names events and keys, and nothing that people wrote.
+type Finding struct {
+	Kind    Kind   `json:"kind"`
+	Rule    Rule   `json:"rule"`
+	Subject string `json:"subject"` // the topic, the consumer or the check
+	EventID string `json:"event_id,omitempty"`
+	Key     string `json:"key,omitempty"`
+	Version int64  `json:"version,omitempty"`
+	Detail  string `json:"detail"`
+}
+
+// Reason is why something could not be verified.
+type Reason string
+
+// The reasons.
+const (
+	TopicForgot  Reason = "the topic does not hold it any more"
+	OutboxForgot Reason = "the outbox has dropped its table partition"
+	InboxForgot  Reason = "the inbox remembers no event of that time"
+	Restored     Reason = "the database was restored since"
+	OtherTopic   Reason = "the topic was created anew since"
+	NoTopic      Reason = "the service does not write to that topic any more"
+	Open         Reason = "it lies behind a transaction of another producer that is still open"
+	NotLookedAt  Reason = "suspects beyond the first thousand were not looked at again"
+)
+
+// Unverifiable is how much could not be verified for a reason: events, or whatever the subject counts.
+type Unverifiable struct {
+	Subject string `json:"subject"`
+	Reason  Reason `json:"reason"`
+	Events  int64  `json:"events"`
+}
+
+// Produced is what was counted of one topic of the service.
+type Produced struct {
+	Topic     string `json:"topic"`
+	Published int64  `json:"published"` // rows
+	Records   int64  `json:"records"`   // of this service, each event once
+	Again     int64  `json:"again"`     // records that repeat one: sent again, or republished
+	Foreign   int64  `json:"foreign"`   // records of others
+	Waiting   int64  `json:"waiting"`   // rows that are not published yet
+	Held      int64  `json:"held"`      // rows of parked keys
+	Discarded int64  `json:"discarded"` // rows that an operator gave up
+}
+
+// Consumed is what was counted of one consumer.
+type Consumed struct {
+	Consumer string `json:"consumer"`
+	Topic    string `json:"topic"`
+	Handled  int64  `json:"handled"` // records below the committed offsets that have their row or dead letter
+	Again    int64  `json:"again"`   // of these, records that repeat one
+	Ignored  int64  `json:"ignored"` // records of types without a handler
+	Pending  int64  `json:"pending"` // records above the committed offsets
+	Dead     int64  `json:"dead"`    // dead letters that wait
+}
+
+// Verdict is what one verification found, as of a moment.
+type Verdict struct {
+	At           time.Time      `json:"at"`              // when it was begun
+	Since        *time.Time     `json:"since,omitempty"` // events before it were not judged
+	Produced     []Produced     `json:"produced"`
+	Consumed     []Consumed     `json:"consumed"`
+	Checks       []string       `json:"checks"` // that were run
+	Findings     []Finding      `json:"findings"`
+	Unverifiable []Unverifiable `json:"unverifiable"`
+}
+
+// Clean says that nothing is wrong, as far as could be seen.
+func (v *Verdict) Clean() bool { return len(v.Findings) == 0 }
+
+// Whole says that everything could be verified.
+func (v *Verdict) Whole() bool { return len(v.Unverifiable) == 0 }

@@ -65,7 +65,7 @@ func (r *LagReader) Read(ctx context.Context, group, topic string) ([]Lag, error
 	if err != nil {
 		return nil, fmt.Errorf("list partitions of %s: %w", topic, err)
 	}
-	committed, err := r.reader.committedAll(group, topic, partitions)
+	committed, err := r.reader.committed(group, topic, partitions...)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (r *LagReader) Read(ctx context.Context, group, topic string) ([]Lag, error
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("read lag of %s: %w", topic, context.Cause(ctx))
 		}
-		next := committed[partition]
+		next := committed[partition].offset
 		// No offset, one whose records were deleted, or one beyond the end, which is of a topic that was created anew:
 		// all that is there waits.
 		if next < starts[partition] || next > ends[partition] {
@@ -149,8 +149,14 @@ func (r *LagReader) forget(group string, at topicPartition) {
 	delete(r.waits[group], at)
 }
 
-// committedAll asks for the group's offsets; one is negative when there is none.
-func (r *batchReader) committedAll(group, topic string, partitions []int32) (map[int32]int64, error) {
+// commit is a group's offset in a partition and what was noted beside it. The offset is negative when there is none.
+type commit struct {
+	offset   int64
+	metadata string
+}
+
+// committed asks for the group's offsets.
+func (r *batchReader) committed(group, topic string, partitions ...int32) (map[int32]commit, error) {
 	client, err := r.connected()
 	if err != nil {
 		return nil, err
@@ -166,12 +172,12 @@ func (r *batchReader) committedAll(group, topic string, partitions []int32) (map
 		_ = coordinator.Close() // it is opened again when it is needed
 		return nil, errors.Join(fmt.Errorf("fetch offsets of %s: %w", group, err), client.RefreshCoordinator(group))
 	}
-	offsets := make(map[int32]int64, len(partitions))
+	found := make(map[int32]commit, len(partitions))
 	for _, partition := range partitions {
 		block := answer.GetBlock(topic, partition)
 		switch {
 		case answer.Err == sarama.ErrGroupIDNotFound:
-			offsets[partition] = -1 // as other brokers say it
+			found[partition] = commit{offset: -1} // as other brokers say it
 			continue
 		case answer.Err != sarama.ErrNoError:
 			err = answer.Err
@@ -180,12 +186,12 @@ func (r *batchReader) committedAll(group, topic string, partitions []int32) (map
 		case block.Err != sarama.ErrNoError:
 			err = block.Err
 		default:
-			offsets[partition] = block.Offset
+			found[partition] = commit{block.Offset, block.Metadata}
 			continue
 		}
 		return nil, errors.Join(fmt.Errorf("fetch offsets of %s: %w", group, err), client.RefreshCoordinator(group))
 	}
-	return offsets, nil
+	return found, nil
 }
 
 // offsets asks the leaders for the first offset of each log or for the one behind the last record that is committed.

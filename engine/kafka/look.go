@@ -1,10 +1,6 @@
 package kafka
 
-import (
-	"time"
-
-	"github.com/IBM/sarama"
-)
+import "github.com/IBM/sarama"
 
 const (
 	// suspicions is after how many errors of sarama's a partition reads for itself.
@@ -57,11 +53,7 @@ func (p *partition) look() {
 // confirmed reads the damaged batch again, each time over another connection.
 func (p *partition) confirmed() bool {
 	for range confirmations - 1 {
-		timer := time.NewTimer(p.member.cfg.NackBackoff)
-		select {
-		case <-timer.C:
-		case <-p.leaving:
-			timer.Stop()
+		if !pauseUntil(p.leaving, p.member.cfg.NackBackoff) {
 			return false
 		}
 		if f, err := p.reader.read(p.at, p.next); err != nil || f.damage == nil {

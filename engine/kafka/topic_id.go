@@ -37,27 +37,35 @@ func (p *partition) identify() bool {
 		}
 		p.log.Debug("compare the topic with the offset's", "error", err)
 		p.progress.turnedAway(err)
-		timer := time.NewTimer(p.member.cfg.NackBackoff)
-		select {
-		case <-timer.C:
-		case <-p.leaving:
-			timer.Stop()
+		if !pauseUntil(p.leaving, p.member.cfg.NackBackoff) {
 			return false
 		}
+	}
+}
+
+// pauseUntil waits before something is asked again, and returns false at once when the end has come.
+func pauseUntil(ended <-chan struct{}, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ended:
+		return false
 	}
 }
 
 func (p *partition) compareIDs() (bool, error) {
 	var metadata string
 	if p.next >= 0 {
-		offset, noted, err := p.reader.committed(p.member.cfg.Group, p.at)
+		found, err := p.reader.committed(p.member.cfg.Group, p.at.topic, p.at.partition)
 		if err != nil {
 			return false, err
 		}
-		if offset < 0 {
+		if found[p.at.partition].offset < 0 {
 			return false, nil // the topic, and the offset with it, was deleted since this session began
 		}
-		metadata = noted
+		metadata = found[p.at.partition].metadata
 	}
 	id, err := p.reader.topicID(p.at)
 	if err != nil {
@@ -151,35 +159,4 @@ func (r *batchReader) topicID(at topicPartition) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("ask for the topic: %w", sarama.ErrIncompleteResponse)
-}
-
-// committed asks for the group's offset and what was noted beside it. The offset is negative when there is none.
-func (r *batchReader) committed(group string, at topicPartition) (offset int64, metadata string, err error) {
-	client, err := r.connected()
-	if err != nil {
-		return 0, "", err
-	}
-	coordinator, end, err := r.turn(func() (*sarama.Broker, error) { return client.Coordinator(group) })
-	if err != nil {
-		return 0, "", fmt.Errorf("find coordinator: %w", err)
-	}
-	defer end()
-	wanted := map[string][]int32{at.topic: {at.partition}}
-	answer, err := coordinator.FetchOffset(sarama.NewOffsetFetchRequest(client.Config().Version, group, wanted))
-	if err != nil {
-		_ = coordinator.Close()
-		return 0, "", errors.Join(fmt.Errorf("fetch offset: %w", err), client.RefreshCoordinator(group))
-	}
-	block := answer.GetBlock(at.topic, at.partition)
-	switch {
-	case answer.Err != sarama.ErrNoError:
-		err = answer.Err
-	case block == nil:
-		err = sarama.ErrIncompleteResponse
-	case block.Err != sarama.ErrNoError:
-		err = block.Err
-	default:
-		return block.Offset, block.Metadata, nil
-	}
-	return 0, "", errors.Join(fmt.Errorf("fetch offset: %w", err), client.RefreshCoordinator(group))
 }

@@ -92,24 +92,14 @@ func (c Config) admin() *sarama.Config {
 	return cfg
 }
 
-// Ping asks any broker for the cluster's metadata. It returns by the deadline of ctx.
+// Ping asks the cluster for its metadata. It returns by the deadline of ctx.
 func Ping(ctx context.Context, cfg Config) error {
-	cfg = cfg.WithDefaults()
-	if err := cfg.Validate(); err != nil {
-		return fmt.Errorf("configure ping: %w", err)
-	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("ping brokers: %w", err)
-	}
-	settings := cfg.within(ctx).admin()
-	settings.Metadata.Retry.Max = 0
-	client, err := sarama.NewClient(cfg.Brokers, settings)
+	err := askCluster(ctx, cfg, func(client sarama.Client, _ sarama.ClusterAdmin) error {
+		_, err := client.RefreshController()
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("ping brokers: %w", err)
 	}
-	_, err = client.RefreshController()
-	if err != nil {
-		err = fmt.Errorf("ping brokers: %w", err)
-	}
-	return errors.Join(err, client.Close())
+	return nil
 }

@@ -100,24 +100,21 @@ func (r *LogReader) Committed(
 	if err != nil {
 		return nil, nil, fmt.Errorf("list partitions of %s: %w", topic, err)
 	}
+	committed, err := r.reader.committed(group, topic, partitions...)
+	if err != nil {
+		return nil, nil, err
+	}
 	offsets, otherTopic = make([]int64, len(partitions)), make([]bool, len(partitions))
 	for i, partition := range partitions {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		at := topicPartition{topic, partition}
-		offset, metadata, err := r.reader.committed(group, at)
-		if errors.Is(err, sarama.ErrGroupIDNotFound) {
-			offset, err = -1, nil
-		}
-		var id string
-		if err == nil {
-			id, err = r.reader.topicID(at)
-		}
+		id, err := r.reader.topicID(topicPartition{topic, partition})
 		if err != nil {
 			return nil, nil, err
 		}
-		offsets[i], otherTopic[i] = offset, isTopicID(metadata) && id != "" && metadata != id
+		c := committed[partition]
+		offsets[i], otherTopic[i] = c.offset, isTopicID(c.metadata) && id != "" && c.metadata != id
 	}
 	return offsets, otherTopic, nil
 }

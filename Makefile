@@ -27,7 +27,7 @@ GENERATED = find . \( -name '*.gen.*' -o -path ./docs/configuration.md -o -path 
 	LC_ALL=C sort
 
 .DEFAULT_GOAL := help
-.PHONY: help build run up down reset test test-long test-kafka test-edge test-pg18 kafka lint lint-api fmt vet generate verify migrate rename guide size bench clean
+.PHONY: help build run up down reset test test-long test-kafka test-edge test-observability test-pg18 kafka lint lint-api fmt vet generate verify migrate rename guide size bench clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,12 @@ test-kafka: ## the Kafka, relay and end-to-end tests against a real Apache Kafka
 test-edge: ## every test of consumers and of both services on Watermill's Kafka edge, in process and on a real Apache Kafka
 	@export TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -timeout 15m ./frame/eventing ./dev/e2e
 	@export TWINBOX_TEST_KAFKA=real TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -p 1 -timeout 10m ./dev/e2e
+
+test-observability: ## dashboards against the real /metrics, and each alert in its fault, with Prometheus' own engine
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	CGO_ENABLED=0 $(GO) test -count=1 -timeout 5m ./dev/e2e -run 'Fault|Recorded' -e2e.recordings="$$dir" && \
+	cd deploy/observability && export GOWORK=off CGO_ENABLED=0 && $(GO) mod tidy -diff && $(GO) vet . && \
+	$(GO) test -count=1 -timeout 5m . -recordings="$$dir"
 
 test-pg18: ## every test on a fetched PostgreSQL 18, whatever is installed; PG_BIN=DIR make test takes another one
 	@export TWINBOX_TEST_FETCH=1; $(GO_TEST) -count=1 -timeout 10m $(ALL)

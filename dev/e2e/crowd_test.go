@@ -140,9 +140,10 @@ func (c *crowd) goHome() int {
 type watched struct {
 	name, admin string
 	log         *logLines
+	stop        func() // which must go well
 }
 
-// watch starts a service in this process, until the test ends.
+// watch starts a service in this process, until it is stopped or the test ends.
 func (h *stack) watch(t *testing.T, name string) *watched {
 	t.Helper()
 	w := &watched{name: name, log: &logLines{}}
@@ -159,9 +160,12 @@ func (h *stack) watch(t *testing.T, name string) *watched {
 	case err := <-ended:
 		require.NoError(t, err, "start %s", name)
 	}
-	t.Cleanup(func() {
+	w.stop = sync.OnceFunc(func() {
 		cancel()
 		require.NoError(t, <-ended, "a clean stop of %s", name)
+	})
+	t.Cleanup(func() {
+		w.stop()
 		if t.Failed() {
 			t.Logf("warnings of %s: %v", name, w.warnings())
 		}

@@ -1,0 +1,106 @@
+// Package observability checks the dashboards and rules beside it against what the services really export, and the alerts
+// with Prometheus' own engine.
+package observability
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/stretchr/testify/require"
+)
+
+// expected are the alerts of each state that dev/e2e records.
+var expected = map[string][]string{
+	"healthy":                 nil,
+	"broker down":             {"DependencyDown"},
+	"database down":           {"DependencyDown"},
+	"mail server down":        {"DependencyDown"},
+	"service gone":            {"ServiceDown"},
+	"no relay leads":          {"NoRelayLeads"},
+	"nothing published":       {"OutboxOld"},
+	"key refused":             {"KeyParked"},
+	"consumer stands":         {"ConsumerStands"},
+	"consumer behind":         {"ConsumerBehind"},
+	"dead letter":             {"DeadLetter"},
+	"version missing":         {"KeyHeld"},
+	"mail uncertain":          {"MailUncertain"},
+	"partitions locked":       {"PartitionsNotTidied"},
+	"positions run out":       {"PositionRoomLow"},
+	"events may come again":   {"HorizonRefused"},
+	"a table does not answer": {"MetricsMissing"},
+}
+
+// storyName is of the recording in which everything happens that has a metric, trouble included.
+const storyName = "story"
+
+func readRules(t *testing.T) []rulefmt.Rule {
+	t.Helper()
+	groups, errs := rulefmt.ParseFile("rules/twinbox.yml", false, model.UTF8Validation)
+	require.Empty(t, errs)
+	var rules []rulefmt.Rule
+	for _, group := range groups.Groups {
+		require.Equal(t, model.Duration(interval), group.Interval)
+		rules = append(rules, group.Rules...)
+	}
+	return rules
+}
+
+// Each alert fires in its fault and in no other, and none on a healthy day.
+func TestEachAlertFiresInItsFaultAlone(t *testing.T) {
+	rules, recorded := readRules(t), readRecordings(t)
+	delete(recorded, storyName)
+	require.ElementsMatch(t, slices.Collect(maps.Keys(expected)), slices.Collect(maps.Keys(recorded)))
+	var known, fired []string
+	for _, rule := range rules {
+		known = append(known, rule.Alert+" "+rule.Labels["severity"])
+	}
+	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1e7, Timeout: time.Minute})
+	defer func() { require.NoError(t, engine.Close()) }()
+	for name, r := range recorded {
+		t.Run(name, func(t *testing.T) {
+			h := r.history(t)
+			var firing []string
+			for _, rule := range rules {
+				if fires(t, engine, h, rule) {
+					firing = append(firing, rule.Alert)
+					fired = append(fired, rule.Alert+" "+rule.Labels["severity"])
+				}
+			}
+			slices.Sort(firing)
+			require.Equal(t, expected[name], slices.Compact(firing))
+		})
+	}
+	slices.Sort(known)
+	slices.Sort(fired)
+	require.Equal(t, slices.Compact(known), slices.Compact(fired), "an alert without a fault that it fires in")
+}
+
+// fires says whether the alert is active for as long as it must be, with one set of labels, by the rules' own interval.
+func fires(t *testing.T, engine *promql.Engine, h history, rule rulefmt.Rule) bool {
+	t.Helper()
+	query, err := engine.NewRangeQuery(t.Context(), h, nil, rule.Expr, h.from, h.to, interval)
+	require.NoError(t, err, rule.Alert)
+	defer query.Close()
+	result := query.Exec(t.Context())
+	require.NoError(t, result.Err, rule.Alert)
+	matrix, err := result.Matrix()
+	require.NoError(t, err, rule.Alert)
+	for _, series := range matrix {
+		since, last := int64(0), int64(-1)
+		for _, point := range series.Floats {
+			if last < 0 || point.T-last > interval.Milliseconds() {
+				since = point.T
+			}
+			last = point.T
+			if last-since >= time.Duration(rule.For).Milliseconds() {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,314 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/smtptest"
+	"example.com/twinbox/internal/contract"
+)
+
+// faults bring a system that works into a state of which its operator is to be told, and return when /metrics says so.
+// The test of the alerts in deploy/observability has a line for each: which of them fire.
+var faults = map[string]func(t *testing.T, s *scene){
+	"broker down":             brokerDown,
+	"database down":           databaseDown,
+	"mail server down":        mailServerDown,
+	"service gone":            serviceGone,
+	"no relay leads":          noRelayLeads,
+	"nothing published":       nothingPublished,
+	"key refused":             keyRefused,
+	"consumer stands":         consumerStands,
+	"consumer behind":         consumerBehind,
+	"dead letter":             deadLetter,
+	"version missing":         versionMissing,
+	"mail uncertain":          mailUncertain,
+	"partitions locked":       partitionsLocked,
+	"positions run out":       positionsRunOut,
+	"events may come again":   eventsMayComeAgain,
+	"a table does not answer": tableLocked,
+}
+
+// Each state shows in the metrics, while the process that is in it answers.
+func TestEachFaultShowsInTheMetrics(t *testing.T) {
+	parallel(t)
+	for name, produce := range faults {
+		t.Run(name, func(t *testing.T) {
+			parallel(t)
+			s := newScene(t, name)
+			produce(t, s)
+			s.recordState(t)
+			s.keep(t)
+		})
+	}
+}
+
+// While nothing is wrong: people sign up, follow their link, repeat a request; then a crowd, and then nobody.
+func TestAHealthyDayIsRecorded(t *testing.T) {
+	parallel(t)
+	s := newScene(t, "healthy")
+	s.begin(t)
+	s.tell(t)
+	s.record(t)
+	crowd := s.gather(t)
+	for range 5 {
+		crowd.await(t, 8)
+		s.record(t)
+	}
+	s.requireMadeUpForBeside(t, crowd.goHome())
+	s.record(t)
+	s.keep(t)
+}
+
+// requireMadeUpForBeside waits until the crowd has its mails, beside the one of the story.
+func (s *scene) requireMadeUpForBeside(t *testing.T, crowd int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(s.box.Messages()) == crowd+1 }, patience, pollEvery)
+	s.await(t, customerService, "kafka_consumer_lag_records", "", zero)
+	s.await(t, notificationService, "kafka_consumer_lag_records", "", zero)
+}
+
+// Everything that has a metric of its own happens once: a duplicate, poison, a gap that closes and so replays what
+// waited for it, an outage.
+func TestAStoryWithEveryMetricIsRecorded(t *testing.T) {
+	parallel(t)
+	s := newScene(t, "story")
+	s.begin(t)
+	s.tell(t)
+	twice := healthy()
+	s.send(t, twice.message(), twice.message())
+	s.await(t, customerService, "inbox_messages_total", `"customer.profile",outcome="duplicate"`, positive)
+	set("ce_id", "")(twice)
+	s.send(t, twice.message())
+	s.await(t, customerService, "inbox_dead_letters_total", `"missing_id"`, positive)
+	late := healthy()
+	s.send(t, renamed(late.id(), 2).message())
+	s.await(t, customerService, "dead_letters_waiting", `consumer="customer.profile",state="parked"`, positive)
+	s.send(t, late.message())
+	s.await(t, customerService, "inbox_replays_total", `"customer.profile"`, positive)
+	s.send(t, renamed(uuid.NewString(), 1).message())
+	s.await(t, customerService, "inbox_failed_attempts_total", `"customer.profile"`, positive)
+	s.record(t)
+	s.broker.down()
+	s.signUpAs(t, "grace")
+	s.await(t, customerService, "outbox_relay_failures_total", `"transient"`, positive)
+	s.record(t)
+	s.broker.up()
+	s.await(t, customerService, "outbox_relay_oldest_unpublished_seconds", "", zero)
+	s.await(t, customerService, "dead_letter_copies_total", "", positive)
+	s.record(t)
+	s.keep(t)
+}
+
+func (s *scene) signUpAs(t *testing.T, name string) string {
+	t.Helper()
+	answer := s.client().insist(t, http.StatusCreated, http.MethodPost, "/v1/signups",
+		fmt.Sprintf(`{"email":"%s@example.org","name":"Ada"}`, name), map[string]string{"Idempotency-Key": `"` + name + `"`})
+	id, _ := answer.Body["user_id"].(string)
+	return id
+}
+
+func brokerDown(t *testing.T, s *scene) {
+	s.begin(t)
+	s.broker.down()
+	s.signUpAs(t, "ada")
+	s.await(t, customerService, "dependency_up", `"broker"`, zero)
+	s.await(t, notificationService, "dependency_up", `"broker"`, zero)
+	s.await(t, customerService, "outbox_relay_oldest_unpublished_seconds", "", positive)
+}
+
+func databaseDown(t *testing.T, s *scene) {
+	db, gone := durableDatabase(t)
+	s.db = db
+	s.begin(t, customerService)
+	gone.down()
+	s.await(t, customerService, "dependency_up", `"database"`, zero)
+	s.await(t, customerService, "metrics_source_up", `"outbox"`, zero)
+}
+
+func mailServerDown(t *testing.T, s *scene) {
+	s.begin(t)
+	require.NoError(t, s.box.Close())
+	s.signUpAs(t, "ada")
+	s.await(t, notificationService, "dependency_up", `"mail server"`, zero)
+}
+
+func serviceGone(t *testing.T, s *scene) {
+	s.begin(t)
+	s.watched[notificationService].stop()
+}
+
+// A session that was left open holds the row in which the relay's lease stands.
+func noRelayLeads(t *testing.T, s *scene) {
+	s.begin(t, customerService)
+	lock(t, s.customerDB, `select from outbox_cursor for update`)
+	s.await(t, customerService, "outbox_relay_has_leader", "", zero)
+	s.signUpAs(t, "ada")
+}
+
+func nothingPublished(t *testing.T, s *scene) {
+	s.begin(t)
+	admin := s.brokerAdmin(t)
+	require.NoError(t, admin.CreatePartitions(contract.TopicUsers, 12, nil, false))
+	customer := s.watched[customerService]
+	require.Eventually(t, func() bool { return customer.readyz(t).code == http.StatusServiceUnavailable }, patience,
+		pollEvery)
+	s.signUpAs(t, "ada")
+	s.await(t, customerService, "outbox_relay_oldest_unpublished_seconds", "", positive)
+}
+
+func keyRefused(t *testing.T, s *scene) {
+	s.begin(t, customerService)
+	s.alter(t, "max.message.bytes", "100")
+	s.signUpAs(t, "ada")
+	s.await(t, customerService, "outbox_relay_parked_keys", "", positive)
+}
+
+// A migration that somebody left open has the table to itself.
+func consumerStands(t *testing.T, s *scene) {
+	s.begin(t, customerService)
+	s.signUpAs(t, "ada")
+	s.await(t, customerService, "inbox_messages_total", `"customer.profile"`, positive)
+	lock(t, s.customerDB, `lock table profile in access exclusive mode`)
+	s.signUpAs(t, "eve")
+	s.await(t, customerService, "kafka_consumer_lag_seconds", `"customer.profile"`, positive)
+}
+
+// What has been on the topic for an hour is read more slowly than it was written.
+func consumerBehind(t *testing.T, s *scene) {
+	s.settings = []string{"INBOX_BATCH=1"}
+	s.begin(t, customerService)
+	_, err := s.customerDB.Exec(t.Context(), `create function slow() returns trigger language plpgsql as
+		'begin perform pg_sleep(0.05); return new; end';
+		create trigger slow before insert on profile for each row execute function slow()`)
+	require.NoError(t, err)
+	var backlog []*sarama.ProducerMessage
+	for i := range 600 {
+		record := healthy().message()
+		record.Timestamp = time.Now().Add(time.Duration(i)*5*time.Second - time.Hour)
+		backlog = append(backlog, record)
+	}
+	s.send(t, backlog...)
+	s.await(t, customerService, "inbox_messages_total", `"customer.profile"`, func(v float64) bool { return v > 40 })
+	s.await(t, customerService, "kafka_consumer_lag_seconds", `"customer.profile"`, positive)
+}
+
+func deadLetter(t *testing.T, s *scene) {
+	s.begin(t, customerService)
+	record := healthy()
+	set("ce_id", "")(record)
+	s.lay(t, record)
+	s.await(t, customerService, "dead_letters_waiting", `consumer="customer.profile",state="dead"`, positive)
+}
+
+// A key waits: its second event is the first that comes.
+func versionMissing(t *testing.T, s *scene) {
+	s.begin(t, customerService)
+	s.send(t, renamed(uuid.NewString(), 3).message())
+	s.await(t, customerService, "dead_letters_waiting", `consumer="customer.profile"`, positive)
+}
+
+// renamed is an event of a key that goes on.
+func renamed(key string, version int) *rawEvent {
+	r := healthy()
+	r.key = []byte(key)
+	r.headers["ce_subject"], r.headers["ce_aggregateversion"] = key, fmt.Sprint(version)
+	r.headers["ce_type"] = contract.UserRenamed.Type
+	r.value = fmt.Appendf(nil, `{"user_id":"%s","name":"Eve","renamed_at":"2026-01-02T03:04:05Z"}`, key)
+	return r
+}
+
+func mailUncertain(t *testing.T, s *scene) {
+	server := smtptest.Start(t, func(at smtptest.Stage, _ string) smtptest.Answer {
+		return smtptest.Answer{Cut: at == smtptest.Taken}
+	})
+	s.settings = []string{"SMTP_ADDR=" + server.Addr()}
+	s.begin(t)
+	s.signUpAs(t, "ada")
+	s.await(t, notificationService, "lease_rows", `"uncertain"`, positive)
+}
+
+// The outbox's definition is locked while new table partitions are needed.
+func partitionsLocked(t *testing.T, s *scene) { s.fillOutbox(t, 1_000_000) }
+
+// The same, and the writers are near the end of the last one.
+func positionsRunOut(t *testing.T, s *scene) { s.fillOutbox(t, 3_900_000) }
+
+func (s *scene) fillOutbox(t *testing.T, position int64) {
+	t.Helper()
+	s.begin(t, customerService)
+	lock(t, s.customerDB, `lock table outbox in share update exclusive mode`)
+	_, err := s.customerDB.Exec(t.Context(), `select setval('outbox_position_seq', $1)`, position)
+	require.NoError(t, err)
+	for n := range 5 { // each session of the relay begins with a look at the partitions
+		_, err = s.customerDB.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity
+			where datname = current_database() and application_name = 'outbox relay'`)
+		require.NoError(t, err)
+		s.await(t, customerService, "outbox_relay_neglects_total", "", func(v float64) bool { return v > float64(n) })
+		if n == 3 {
+			s.record(t)
+		}
+	}
+	s.await(t, customerService, "outbox_relay_has_leader", "", positive)
+}
+
+func eventsMayComeAgain(t *testing.T, s *scene) {
+	s.settings = []string{"INBOX_JANITOR_INTERVAL=1s"}
+	s.begin(t, customerService)
+	s.alter(t, "retention.ms", fmt.Sprint((365 * 24 * time.Hour).Milliseconds()))
+	s.await(t, customerService, "inbox_janitor_refused", "", positive)
+}
+
+func tableLocked(t *testing.T, s *scene) {
+	s.begin(t, customerService)
+	lock(t, s.customerDB, `lock table dead_letter in access exclusive mode`)
+	s.await(t, customerService, "metrics_source_up", `"dead_letters"`, zero)
+}
+
+// lock has a transaction execute the statement and stay open until the test ends, before its services do.
+func lock(t *testing.T, db *pgxpool.Pool, statement string) {
+	t.Helper()
+	tx, err := db.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, tx.Rollback(context.Background())) })
+	_, err = tx.Exec(t.Context(), statement)
+	require.NoError(t, err)
+}
+
+func (s *scene) brokerAdmin(t *testing.T) sarama.ClusterAdmin {
+	t.Helper()
+	cfg := sarama.NewConfig()
+	cfg.Version = sarama.V3_6_0_0
+	admin, err := sarama.NewClusterAdmin(s.brokers, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = admin.Close() })
+	return admin
+}
+
+// alter changes a setting of the users' topic.
+func (s *scene) alter(t *testing.T, name, value string) {
+	t.Helper()
+	require.NoError(t, s.brokerAdmin(t).AlterConfig(sarama.TopicResource, contract.TopicUsers,
+		map[string]*string{name: &value}, false))
+}
+
+// send puts records on the first partition of their topic.
+func (s *scene) send(t *testing.T, records ...*sarama.ProducerMessage) {
+	t.Helper()
+	cfg := sarama.NewConfig()
+	cfg.Version = sarama.V3_6_0_0
+	cfg.Producer.Return.Successes = true
+	cfg.Producer.Partitioner = sarama.NewManualPartitioner
+	producer, err := sarama.NewSyncProducer(s.brokers, cfg)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, producer.Close()) }()
+	require.NoError(t, producer.SendMessages(records))
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/outbox/window"
@@ -120,13 +121,8 @@ where name = $1 and epoch = $2`
 func (t *term) runGuarded(ctx context.Context, conn *pgx.Conn, do func(pgx.Tx) error) error {
 	sent := time.Now()
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		fault.Here("relay.renew.before")
-		tag, err := tx.Exec(ctx, renewSQL, window.CursorName, t.epoch, t.lease.Microseconds())
-		switch {
-		case err != nil:
-			return fmt.Errorf("renew lease: %w", err)
-		case tag.RowsAffected() != 1:
-			return window.ErrDeposed
+		if err := t.extend(ctx, tx); err != nil {
+			return err
 		}
 		return do(tx)
 	})
@@ -136,9 +132,29 @@ func (t *term) runGuarded(ctx context.Context, conn *pgx.Conn, do func(pgx.Tx) e
 	return err
 }
 
-// renew extends the lease.
+// renew extends the lease, by one statement: it may stand before each page.
 func (t *term) renew(ctx context.Context, conn *pgx.Conn) error {
-	return t.runGuarded(ctx, conn, func(pgx.Tx) error { return nil })
+	sent := time.Now()
+	err := t.extend(ctx, conn)
+	if err == nil {
+		t.Extended(sent)
+	}
+	return err
+}
+
+func (t *term) extend(ctx context.Context, db interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+},
+) error {
+	fault.Here("relay.renew.before")
+	tag, err := db.Exec(ctx, renewSQL, window.CursorName, t.epoch, t.lease.Microseconds())
+	switch {
+	case err != nil:
+		return fmt.Errorf("renew lease: %w", err)
+	case tag.RowsAffected() != 1:
+		return window.ErrDeposed
+	}
+	return nil
 }
 
 const releaseSQL = `update public.outbox_cursor set lease_until = 'epoch' where name = $1 and epoch = $2`

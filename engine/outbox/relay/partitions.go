@@ -39,11 +39,15 @@ func (t *tablePartitions) isDue() bool { return time.Since(t.maintainedAt) >= t.
 func (t *tablePartitions) maintain(ctx context.Context) error {
 	t.maintainedAt = time.Now()
 	return t.session.do(ctx, func(ctx context.Context) error {
-		if err := t.createAhead(ctx); err != nil {
+		firstUpper, err := t.createAhead(ctx)
+		if err != nil {
 			return err
 		}
-		if err := t.dropPublished(ctx); err != nil {
-			return err
+		// A relay that begins to lead publishes nothing before this: it asks no more than it has to.
+		if published := t.window.PublishedTo(); firstUpper <= published {
+			if err := t.dropPublished(ctx, published); err != nil {
+				return err
+			}
 		}
 		return t.forgetIDs(ctx)
 	})
@@ -59,22 +63,24 @@ cross join lateral regexp_match(pg_get_expr(p.relpartbound, p.oid),
 where i.inhparent = 'public.outbox'::regclass and bound is not null`
 
 const roomSQL = `
-select coalesce(max(upper), 1), coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0)
+select coalesce(min(upper), 9223372036854775807), coalesce(max(upper), 1),
+    coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0)
 from (` + partitionsSQL + `) p`
 
-func (t *tablePartitions) createAhead(ctx context.Context) error {
+// createAhead returns where the first of the partitions that it found ends.
+func (t *tablePartitions) createAhead(ctx context.Context) (firstUpper int64, err error) {
 	var upper, head int64
-	if err := t.session.conn.QueryRow(ctx, roomSQL).Scan(&upper, &head); err != nil {
-		return fmt.Errorf("read room in partitions: %w", err)
+	if err := t.session.conn.QueryRow(ctx, roomSQL).Scan(&firstUpper, &upper, &head); err != nil {
+		return 0, fmt.Errorf("read room in partitions: %w", err)
 	}
 	room := t.cfg.PartitionSize * int64(t.cfg.PartitionsAhead)
 	for n := 0; upper-head <= room && n < maxChanges; n++ {
 		if err := t.create(ctx, upper, upper+t.cfg.PartitionSize); err != nil {
-			return err
+			return 0, err
 		}
 		upper += t.cfg.PartitionSize
 	}
-	return nil
+	return firstUpper, nil
 }
 
 const createPartitionSQL = `select public.outbox_create_partition($1, $2)`
@@ -106,8 +112,7 @@ order by p.upper limit $3`
 
 // dropPublished drops whole partitions, which costs no vacuum. One whose end is not above the window's position is
 // wholly published.
-func (t *tablePartitions) dropPublished(ctx context.Context) error {
-	published := t.window.PublishedTo()
+func (t *tablePartitions) dropPublished(ctx context.Context, published int64) error {
 	if _, err := t.session.conn.Exec(ctx, notePublishedSQL, published); err != nil {
 		return fmt.Errorf("note published partitions: %w", err)
 	}

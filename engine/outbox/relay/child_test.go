@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -49,6 +50,7 @@ type childConfig struct {
 	Stop  bool     // it stops itself there instead, with SIGSTOP, and does not take another step before a SIGCONT
 	Until int      // it ends by itself when so many different events are on the wire
 	Fail  []string // keys that fail once
+	Late  int      // events that are committed during its first call of Publish, unless they were before
 	Slow  bool     // the broker takes its time, so that a crash during a call is one
 	Lease time.Duration
 	// Unrecorded is MaxUnrecorded; 0: two pages.
@@ -75,6 +77,9 @@ func playRelay(text string) error {
 		armNth(c.Point, c.Nth, how)
 	}
 	broker := &fileBroker{path: c.Wire, until: c.Until, done: cancel, failOnce: map[string]bool{}}
+	if c.Late > 0 {
+		broker.first = sync.OnceValue(func() error { return commitLate(ctx, c.DSN, c.Late) })
+	}
 	for _, key := range c.Fail {
 		broker.failOnce[key] = true
 	}
@@ -119,9 +124,32 @@ type fileBroker struct {
 	until    int
 	done     func()
 	failOnce map[string]bool
+	first    func() error // what the first call of Publish begins with
+}
+
+// lateSQL adds one event each of keys that have none.
+const lateSQL = `
+insert into public.outbox (event_id, event_type, source, topic, key, version, data_schema, occurred_at, payload)
+select gen_random_uuid(), 'com.example.test.happened.v1', '/twinbox/test', 'test.events.v1', 'late-' || n, 1, '', now(),
+    '{}'
+from generate_series(1, $1::int) as n
+where not exists (select from public.outbox where key like 'late-%')`
+
+func commitLate(ctx context.Context, dsn string, n int) error {
+	conn, err := pgx.Connect(context.WithoutCancel(ctx), dsn)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(context.WithoutCancel(ctx), lateSQL, n)
+	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }
 
 func (b *fileBroker) Publish(topic string, msgs ...*message.Message) error {
+	if b.first != nil {
+		if err := b.first(); err != nil {
+			return err
+		}
+	}
 	failed := map[int]error{}
 	for i, m := range msgs {
 		key := m.Metadata[cloudevent.KeyMetadata]

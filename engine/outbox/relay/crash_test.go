@@ -33,6 +33,7 @@ type crashPoint struct {
 	fail        []string // keys that fail once, so that something is parked
 	prepare     string   // SQL before the process starts
 	unrecorded  int      // Config.MaxUnrecorded; 0: two pages, so that each is recorded while the next is in the air
+	late        int      // of the events are committed during the first call of Publish: another window follows
 	runOn       bool     // the point comes after everything is published
 	// statement to die around instead of at a named point; a life that is too short for it ends by itself
 	statement *crashtest.Statement
@@ -83,6 +84,12 @@ var crashPoints = []crashPoint{
 	{name: "relay.publish.after", nth: 3, unrecorded: crashEvents + crashPage, least: 18, most: 18},
 	{name: "relay.finish.before", nth: 1, unrecorded: crashEvents + crashPage, least: crashEvents, most: crashEvents},
 	{name: "relay.finish.after", nth: 1, unrecorded: crashEvents + crashPage},
+	// Another window is opened with the end of the first one, which is recorded with it.
+	{name: "relay.poll.after", nth: 2, late: 2, least: crashPage, most: 3 * crashPage},
+	{name: "relay.finish_and_store.before", nth: 1, late: 2, least: crashPage, most: 2 * crashPage},
+	{name: "relay.finish_and_store.after", nth: 1, late: 2},
+	{name: "relay.publish.after", nth: 4, late: 2, least: 2, most: 2},
+	{name: "relay.finish.before", nth: 1, late: 2, least: 2, most: 2},
 	{name: "relay.change.in_tx", nth: 1, fail: []string{"k3"}, least: crashPage - 1, most: 2*crashPage - 1},
 	{name: "relay.forget.before", nth: 1, fail: []string{"k3"}, least: 1, most: 4},
 	{name: "relay.forget.in_tx", nth: 1, fail: []string{"k3"}, least: 1, most: 4},
@@ -96,7 +103,7 @@ func TestRelayCrashesEverywhere(t *testing.T) {
 	t.Parallel()
 	require.True(t, fault.Enabled, "build with -tags faults")
 	for _, p := range crashPoints {
-		t.Run(fmt.Sprintf("%s %d, %d unrecorded", p.name, p.nth, p.unrecorded), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s %d, %d unrecorded, %d late", p.name, p.nth, p.unrecorded, p.late), func(t *testing.T) {
 			t.Parallel()
 			crash(t, p)
 		})
@@ -106,7 +113,7 @@ func TestRelayCrashesEverywhere(t *testing.T) {
 func crash(t *testing.T, p crashPoint) {
 	t.Helper()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
-	addMany(t, o, pool, crashEvents, 5)
+	addMany(t, o, pool, crashEvents-p.late, 5)
 	if p.prepare != "" {
 		_, err := pool.Exec(t.Context(), p.prepare)
 		require.NoError(t, err)
@@ -118,7 +125,7 @@ func crash(t *testing.T, p crashPoint) {
 	}
 	first := startChild(t, childConfig{
 		DSN: dsn, Wire: path, Point: p.name, Nth: p.nth, Fail: p.fail, Until: until, Unrecorded: p.unrecorded,
-		Statement: p.statement,
+		Statement: p.statement, Late: p.late,
 	})
 	first.await(t)
 	if p.statement == nil || first.ProcessState.ExitCode() != 0 {
@@ -133,7 +140,7 @@ func crash(t *testing.T, p crashPoint) {
 	require.GreaterOrEqual(t, allowed, p.least)
 	require.LessOrEqual(t, allowed, p.most)
 
-	second := startChild(t, childConfig{DSN: dsn, Wire: path})
+	second := startChild(t, childConfig{DSN: dsn, Wire: path, Late: p.late})
 	awaitCaughtUp(t, pool)
 	require.NoError(t, second.Process.Kill())
 	second.await(t)

@@ -40,8 +40,9 @@
 // No exactly-once on the wire: a crash sends again what was taken since the last advance, and consumers skip by event
 // id. How much that is has a limit: [Config.MaxUnrecorded] events (10,000), the page in the air included, and while a
 // backlog is drained an advance every [Config.RecordEvery] (100 ms); at its end, and with small windows always,
-// everything is recorded at once. A session that breaks costs no duplicates, since the process remembers, unless a
-// follower takes over before the process has another.
+// everything is recorded before anything else is sent: at once, or by the statement that opens what comes next. A
+// session that breaks costs no duplicates, since the process remembers, unless a follower takes over before the process
+// has another.
 //
 // No order across keys.
 package relay

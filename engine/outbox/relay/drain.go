@@ -11,7 +11,10 @@ import (
 
 // publishNext publishes one window, or what a restore left. It reports false if there is nothing new.
 func (l *leader) publishNext(ctx context.Context) (found bool, err error) {
-	var first window.Page
+	first := l.opened
+	if l.opened = (window.Page{}); len(first.Records) > 0 {
+		return true, l.publish(ctx, first)
+	}
 	err = l.session.do(ctx, func(ctx context.Context) (err error) {
 		first, found, err = l.window.Next(ctx)
 		return err
@@ -55,7 +58,20 @@ func (l *leader) publish(ctx context.Context, p window.Page) error {
 			return err
 		}
 	}
-	return l.record(ctx, l.window.Finish, taken)
+	return l.finish(ctx, taken)
+}
+
+// finish closes what is open, and opens what is to be published next by the same commit. Not at a stop, nor while there
+// is something to be written down with the end.
+func (l *leader) finish(ctx context.Context, taken outcome) error {
+	if l.caughtUp = false; ctx.Err() != nil || taken.hasSetAside() {
+		return l.record(ctx, l.window.Finish, taken)
+	}
+	return l.record(ctx, func(ctx context.Context, _ func(pgx.Tx) error) error {
+		next, found, err := l.window.FinishAndNext(ctx)
+		l.opened, l.caughtUp = next, !found
+		return err
+	}, taken)
 }
 
 func (l *leader) readPage(ctx context.Context, above int64) (p window.Page, err error) {
@@ -93,7 +109,7 @@ func (l *leader) isRecordingDue(taken outcome, inTheAir int) bool {
 	switch {
 	case taken.events == 0:
 		return false
-	case taken.resumed || len(taken.parked)+len(taken.held) > 0:
+	case taken.resumed || taken.hasSetAside():
 		return true
 	case taken.events+inTheAir+l.cfg.BatchSize > l.cfg.MaxUnrecorded:
 		return true // the next page could exceed it
@@ -116,7 +132,7 @@ func (l *leader) record(
 	ctx context.Context, change func(ctx context.Context, also func(pgx.Tx) error) error, out outcome,
 ) error {
 	err := l.session.do(ctx, func(ctx context.Context) error {
-		if len(out.parked)+len(out.held) == 0 {
+		if !out.hasSetAside() {
 			return change(ctx, nil)
 		}
 		return change(ctx, func(tx pgx.Tx) error { return writeOutcome(ctx, tx, out) })
@@ -158,6 +174,8 @@ type outcome struct {
 	parked  []parking
 	held    []window.Record
 }
+
+func (o *outcome) hasSetAside() bool { return len(o.parked)+len(o.held) > 0 }
 
 // add is for the next page.
 func (o *outcome) add(next outcome) {

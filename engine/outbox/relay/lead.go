@@ -20,6 +20,8 @@ type leader struct {
 	sender     *sender
 	session    *session
 	window     *window.Reader
+	opened     window.Page // the first of what the last change of the cursor has opened
+	caughtUp   bool        // the last window was closed when no row waited
 	parked     *parkedKeys
 	patience   patience
 	partitions *tablePartitions
@@ -132,6 +134,8 @@ func (l *leader) run(ctx context.Context) error {
 		}
 		if found || more {
 			pause = l.cfg.PollMin
+		}
+		if more || found && !l.caughtUp {
 			continue
 		}
 		if !l.stuck() {

@@ -24,11 +24,13 @@ type cursor struct {
 	leftover   *leftover // of a restore, if any
 }
 
-// window is the rows that are visible in it and not in done. They are published in the order of their positions.
+// window is the rows that are visible in it and not in the one before. They are published in the order of their
+// positions.
 type window struct {
 	snapshot
-	head int64 // the sequence head, read after the snapshot was taken: none of its rows lies above
-	pos  int64 // published up to here
+	after string // the snapshot before it: done, once it is stored
+	head  int64  // the sequence head, read after the snapshot was taken: none of its rows lies above
+	pos   int64  // published up to here
 }
 
 // IsPublished is the SQL condition that the cursor c has passed the row o. Held and discarded rows are passed and not
@@ -69,7 +71,7 @@ func loadCursor(ctx context.Context, conn *pgx.Conn) (cursor, error) {
 		if winHead == nil || winPos == nil {
 			return c, errors.New("load cursor: an open window without head or position")
 		}
-		c.win = &window{head: *winHead, pos: *winPos}
+		c.win = &window{after: done, head: *winHead, pos: *winPos}
 		if c.win.snapshot, err = parseSnapshot(*win); err != nil {
 			return c, err
 		}

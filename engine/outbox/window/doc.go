@@ -27,6 +27,9 @@
 //	advance  win_pos := last position taken                          after the broker has taken it
 //	finish   done := win, and a landmark                             after the last page
 //
+// While rows keep coming, the finish of a window and the store of the next are one statement: win becomes done and the
+// new C becomes win (docs/adr/0083-a-window-is-closed-with-the-next-one.md).
+//
 // # Why nothing is lost, doubled or invented
 //
 // Visibility in a snapshot is a function of the stored transaction id and the snapshot alone, so "visible in C and not
@@ -53,7 +56,7 @@
 // sequence, then x was taken as a transaction id. A transaction with an id above x took it after h was read. It takes
 // its positions after its id, since xid stands before position in the table and defaults are evaluated in column order.
 // So all its rows lie above h. Every finish makes a landmark of its own transaction's id and the window's head, which
-// was read long before.
+// was read long before; of the next window's head if it stores that too.
 //
 // A row that is visible in C and not in done belongs to a transaction that began after done was taken, so its id is at
 // least xmax(done), or that was running then, so that its id is in done's list. For each of them the newest landmark

@@ -36,8 +36,8 @@ func (m landmarks) start(done, cur snapshot) int64 {
 }
 
 // kept are the landmarks that a later window, which starts from done, can still need: one for each transaction that is
-// running in done, one for those that begin after it, and those too young to say. So there are never more of them than
-// running transactions, plus two.
+// running in done, one for those that begin after it, and those too young to say: of the change that stored the window
+// that is done. With the one that is made now there are never more of them than running transactions, plus three.
 func (m landmarks) kept(done snapshot) landmarks {
 	var kept landmarks
 	for i, x := range m {

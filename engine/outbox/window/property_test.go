@@ -31,7 +31,8 @@ func TestReaderOverRandomSchedules(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"begin": s.begin, "take an id early": s.takeID, "add": s.add, "savepoint": s.savepoint,
 			"leave savepoint": s.leaveSavepoint, "end": s.end, "prepare": s.prepare, "end prepared": s.endPrepared,
-			"open a window": s.openWindow, "round": s.round, "part of a round": s.partOfARound, "crash": s.crash,
+			"open a window": s.openWindow, "round": s.round, "round and next": s.roundAndNext,
+			"part of a round": s.partOfARound, "crash": s.crash,
 			"": s.check,
 		})
 		s.finish()
@@ -219,6 +220,12 @@ func (s *schedule) round(*rapid.T) {
 	require.NoError(s, err)
 }
 
+// roundAndNext may leave the next window open.
+func (s *schedule) roundAndNext(*rapid.T) {
+	_, err := s.reader.roundAndNext(s.t.Context(), s.seen)
+	require.NoError(s, err)
+}
+
 // openWindow lets the others go on before the window is read to its end and closed.
 func (s *schedule) openWindow(*rapid.T) {
 	require.NoError(s, s.reader.open(s.t.Context()))
@@ -227,7 +234,7 @@ func (s *schedule) openWindow(*rapid.T) {
 // partOfARound does some of a round's steps and then crashes.
 func (s *schedule) partOfARound(*rapid.T) {
 	ctx, r := s.t.Context(), s.reader
-	w, err := r.poll(ctx)
+	w, err := r.openOrPoll(ctx)
 	require.NoError(s, err)
 	if w == nil {
 		return
@@ -235,7 +242,7 @@ func (s *schedule) partOfARound(*rapid.T) {
 	p, err := r.readPage(ctx, w, w.pos)
 	require.NoError(s, err)
 	steps := rapid.IntRange(0, 3).Draw(s.T, "steps")
-	if steps > 0 && len(p.Records) > 0 {
+	if steps > 0 && len(p.Records) > 0 && r.win == nil {
 		require.NoError(s, r.store(ctx, w))
 	}
 	if steps > 1 && len(p.Records) > 0 {

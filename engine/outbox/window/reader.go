@@ -14,7 +14,7 @@ import (
 // Reader finds the rows to publish and records what is published. It knows nothing of publishing: its caller opens a
 // window, reads its pages, says how far they are out, and closes it.
 //
-//	Next  ->  Page ... Page, Advance ...  ->  Finish
+//	Next  ->  Page ... Page, Advance ...  ->  Finish, or FinishAndNext, which is the Next of another round
 //
 // It works on one session in autocommit: a snapshot taken inside a transaction that has an id shows that very id as
 // ended. After any error the reader and its session are to be thrown away; the cursor row knows how to go on.
@@ -73,19 +73,30 @@ func (r *Reader) Next(ctx context.Context) (first Page, found bool, err error) {
 		first, err = r.Page(ctx, r.leftover.pos)
 		return first, err == nil, err
 	}
-	w, err := r.poll(ctx)
+	if r.win != nil { // a predecessor left it open: its rows may be half out
+		first, err = r.Page(ctx, r.win.pos)
+		return first, err == nil, err
+	}
+	w, first, err := r.find(ctx, r.done)
 	if w == nil || err != nil {
 		return Page{}, false, err
 	}
-	if first, err = r.readPage(ctx, w, w.pos); err != nil {
-		return Page{}, false, err
-	}
-	if len(first.Records) == 0 && r.win != w {
+	if len(first.Records) == 0 {
 		r.done = w.snapshot // transactions without events have ended: only memory learns of it
 		return Page{}, false, nil
 	}
 	err = r.store(ctx, w)
 	return first, err == nil, err
+}
+
+// find returns the window that follows a snapshot, and its first page; nil if no transaction has ended since.
+func (r *Reader) find(ctx context.Context, after snapshot) (w *window, first Page, err error) {
+	w, err = r.poll(ctx, after)
+	if w == nil || err != nil {
+		return nil, Page{}, err
+	}
+	first, err = r.readPage(ctx, w, w.pos)
+	return w, first, err
 }
 
 // Page reads the rows above a position of what is open.
@@ -103,18 +114,14 @@ func (r *Reader) Page(ctx context.Context, above int64) (Page, error) {
 const pollSQL = `
 select pg_current_snapshot()::text, coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0), pg_backend_pid()`
 
-// poll returns the window to publish next, nil if no transaction has ended since the last one. A window that a
-// predecessor left open comes first, as it was: its rows may be half out.
-func (r *Reader) poll(ctx context.Context) (*window, error) {
-	if r.win != nil {
-		return r.win, nil
-	}
+// poll returns the window that follows a snapshot, nil if no transaction has ended since.
+func (r *Reader) poll(ctx context.Context, after snapshot) (*window, error) {
 	fault.Here("relay.poll.before")
 	var (
 		text string
 		pid  uint32
-		w    window
 	)
+	w := window{after: after.text}
 	if err := r.conn.QueryRow(ctx, pollSQL).Scan(&text, &w.head, &pid); err != nil {
 		return nil, fmt.Errorf("poll: %w", err)
 	}
@@ -122,17 +129,17 @@ func (r *Reader) poll(ctx context.Context) (*window, error) {
 	if pid != r.conn.PgConn().PID() {
 		return nil, errSessionChanged
 	}
-	if text == r.done.text {
+	if text == after.text {
 		return nil, nil
 	}
 	var err error
 	if w.snapshot, err = parseSnapshot(text); err != nil {
 		return nil, err
 	}
-	if w.xmax < r.done.xmax {
-		return nil, fmt.Errorf("%w: from %d to %d", errWentBack, r.done.xmax, w.xmax)
+	if w.xmax < after.xmax {
+		return nil, fmt.Errorf("%w: from %d to %d", errWentBack, after.xmax, w.xmax)
 	}
-	w.pos = r.marks.start(r.done, w.snapshot)
+	w.pos = r.marks.start(after, w.snapshot)
 	return &w, nil
 }
 
@@ -148,7 +155,7 @@ limit $4`
 
 func (r *Reader) readPage(ctx context.Context, w *window, above int64) (Page, error) {
 	fault.Here("relay.page.before")
-	p, err := r.pages.Read(ctx, r.conn, pageSQL, above, r.done.text, w.text)
+	p, err := r.pages.Read(ctx, r.conn, pageSQL, above, w.after, w.text)
 	fault.Here("relay.page.after")
 	return p, err
 }
@@ -161,9 +168,6 @@ set win = $5::pg_snapshot, win_head = $6, win_pos = $7, ` + guardSQL
 // commit reaches the disk after those of the window's writers, so nothing that was sent can be undone by a crash of a
 // server that acknowledges commits early; and a successor repeats this window, not a larger one.
 func (r *Reader) store(ctx context.Context, w *window) error {
-	if r.win == w {
-		return nil // left open by a predecessor
-	}
 	fault.Here("relay.store.before")
 	_, err := r.change(ctx, nil, storeSQL, w.text, w.head, w.pos)
 	fault.Here("relay.store.after")
@@ -222,4 +226,33 @@ func (r *Reader) Finish(ctx context.Context, also func(pgx.Tx) error) error {
 	r.done, r.head, r.marks = r.win.snapshot, r.win.head, append(kept, landmark{xid, r.win.head})
 	r.win = nil
 	return nil
+}
+
+const finishAndStoreSQL = `
+update public.outbox_cursor
+set done = win, head = win_head, mark_x = $5::xid8[] || pg_current_xact_id(), mark_h = $6::bigint[] || $8::bigint,
+    win = $7::pg_snapshot, win_head = $8, win_pos = $9, ` + guardSQL
+
+// FinishAndNext is [Reader.Finish] and, if a row was committed meanwhile, [Reader.Next] by the same change of the
+// cursor: while events keep coming a window costs one commit and not two. What it closes is recorded later by the time
+// that the next window's first page takes to read. It reports false if it only closed.
+func (r *Reader) FinishAndNext(ctx context.Context) (first Page, found bool, err error) {
+	if r.leftover != nil {
+		return Page{}, false, r.Finish(ctx, nil)
+	}
+	w, first, err := r.find(ctx, r.win.snapshot)
+	if err != nil || len(first.Records) == 0 {
+		return Page{}, false, errors.Join(err, r.Finish(ctx, nil)) // what is out is recorded, whatever comes next
+	}
+	fault.Here("relay.finish_and_store.before")
+	kept := r.marks.kept(r.win.snapshot)
+	xids, heads := kept.columns()
+	xid, err := r.change(ctx, nil, finishAndStoreSQL, xids, heads, w.text, w.head, w.pos)
+	fault.Here("relay.finish_and_store.after")
+	if err != nil {
+		return Page{}, false, fmt.Errorf("close window, store the next: %w", err)
+	}
+	// The new window's head was read before the change took its id, so it makes the better landmark of the two.
+	r.done, r.head, r.marks, r.win = r.win.snapshot, r.win.head, append(kept, landmark{xid, w.head}), w
+	return first, true, nil
 }

@@ -12,6 +12,20 @@ import (
 
 // round publishes one window into seen and closes it. It reports whether there was one with rows.
 func (r *Reader) round(ctx context.Context, seen func(Record)) (bool, error) {
+	return r.roundUntil(ctx, seen, func(ctx context.Context) error { return r.Finish(ctx, nil) })
+}
+
+// roundAndNext opens the next window with the end of this one.
+func (r *Reader) roundAndNext(ctx context.Context, seen func(Record)) (bool, error) {
+	return r.roundUntil(ctx, seen, func(ctx context.Context) error {
+		_, _, err := r.FinishAndNext(ctx)
+		return err
+	})
+}
+
+func (r *Reader) roundUntil(
+	ctx context.Context, seen func(Record), finish func(context.Context) error,
+) (bool, error) {
 	p, found, err := r.Next(ctx)
 	if !found || err != nil {
 		return false, err
@@ -21,7 +35,7 @@ func (r *Reader) round(ctx context.Context, seen func(Record)) (bool, error) {
 			seen(rec)
 		}
 		if !p.More {
-			return true, r.Finish(ctx, nil)
+			return true, finish(ctx)
 		}
 		if err := r.Advance(ctx, p.Last(), nil); err != nil {
 			return false, err
@@ -36,6 +50,14 @@ func (r *Reader) round(ctx context.Context, seen func(Record)) (bool, error) {
 func (r *Reader) open(ctx context.Context) error {
 	_, _, err := r.Next(ctx)
 	return err
+}
+
+// openOrPoll is the window that is open, else the one that follows.
+func (r *Reader) openOrPoll(ctx context.Context) (*window, error) {
+	if r.win != nil {
+		return r.win, nil
+	}
+	return r.poll(ctx, r.done)
 }
 
 // read runs rounds until there is nothing new and returns the positions in the order of reading.
@@ -117,7 +139,7 @@ func TestReaderGoesOnInsideAWindow(t *testing.T) {
 		commit(t, o, pool, event("k"))
 	}
 	first := newSession(t, pool, 2)
-	w, err := first.poll(t.Context())
+	w, err := first.poll(t.Context(), first.done)
 	require.NoError(t, err)
 	require.NoError(t, first.store(t.Context(), w))
 	require.NoError(t, first.Advance(t.Context(), 2, nil))
@@ -139,7 +161,7 @@ func TestTheStoredCursorIsTheReaders(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	commit(t, o, pool, event("k"))
 	r := newSession(t, pool, 10)
-	w, err := r.poll(t.Context())
+	w, err := r.poll(t.Context(), r.done)
 	require.NoError(t, err)
 	require.NoError(t, r.store(t.Context(), w))
 	commit(t, o, pool, event("k"))
@@ -150,31 +172,97 @@ func TestTheStoredCursorIsTheReaders(t *testing.T) {
 	require.Equal(t, r.cursor, stored)
 }
 
+// While events keep coming, the change that closes a window opens the next one. What it stores is what two changes
+// would have stored, but for the landmark, which is as far ahead as the next one's.
+func TestAWindowIsClosedWithTheNextOne(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	r := newSession(t, pool, 2)
+	commit(t, o, pool, event("a"))
+	first, found, err := r.Next(t.Context())
+	require.NoError(t, err)
+	require.True(t, found)
+	closed := r.win.text
+	commit(t, o, pool, event("a"), event("b"), event("b"))
+	generation := r.generation
+
+	first, found, err = r.FinishAndNext(t.Context())
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Len(t, first.Records, 2)
+	require.True(t, first.More)
+	require.Equal(t, generation+1, r.generation, "one change")
+	require.Equal(t, closed, r.done.text)
+	require.Equal(t, int64(4), r.marks[len(r.marks)-1].head)
+	stored, err := loadCursor(t.Context(), r.conn)
+	require.NoError(t, err)
+	require.Equal(t, r.cursor, stored)
+
+	commit(t, o, pool, event("a"))
+	heir := newSession(t, pool, 2)
+	require.Equal(t, r.win.text, heir.win.text, "a successor goes on in the window that was opened")
+	require.Equal(t, []int64{2, 3, 4, 5}, read(t, heir))
+
+	_, err = heir.roundAndNext(t.Context(), nil)
+	require.NoError(t, err, "nothing is open")
+	commit(t, o, pool, event("c"))
+	found, err = heir.roundAndNext(t.Context(), func(Record) {})
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Nil(t, heir.win, "nothing to open: it only closes")
+	require.Empty(t, read(t, newSession(t, pool, 2)))
+}
+
+// While windows close and open by one change, the scan starts no further back than it would otherwise, and landmarks do
+// not pile up.
+func TestTheScanFollowsWindowsThatOpenOneAnother(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	r := newSession(t, pool, 10)
+	commit(t, o, pool, event("k"))
+	_, _, err := r.Next(t.Context())
+	require.NoError(t, err)
+	for n := range int64(8) {
+		commit(t, o, pool, event("k"))
+		_, found, err := r.FinishAndNext(t.Context())
+		require.NoError(t, err)
+		require.True(t, found)
+		require.GreaterOrEqual(t, r.win.pos, n-1, "no more than the last two windows are looked at again")
+		require.LessOrEqual(t, len(r.marks), 3+len(r.done.running))
+	}
+}
+
 // Before the successor has changed anything but the epoch, the epoch alone must keep the predecessor out.
 func TestAStaleReaderChangesNothing(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	commit(t, o, pool, event("k"))
 	storing, moving := newSession(t, pool, 2), newSession(t, pool, 2)
-	w, err := storing.poll(t.Context())
+	w, err := storing.poll(t.Context(), storing.done)
 	require.NoError(t, err)
 	require.ErrorIs(t, storing.store(t.Context(), w), ErrDeposed)
 	restoreHere(t, pool)
 	require.ErrorIs(t, storing.Rebase(t.Context()), ErrDeposed)
 
-	w, err = moving.poll(t.Context())
+	w, err = moving.poll(t.Context(), moving.done)
 	require.NoError(t, err)
 	require.NoError(t, moving.store(t.Context(), w))
 	heir := newSession(t, pool, 2)
 	require.ErrorIs(t, moving.Advance(t.Context(), 1, nil), ErrDeposed)
 	require.ErrorIs(t, moving.Finish(t.Context(), nil), ErrDeposed)
+	_, _, err = moving.FinishAndNext(t.Context())
+	require.ErrorIs(t, err, ErrDeposed)
+	commit(t, o, pool, event("k"))
+	_, found, err := moving.FinishAndNext(t.Context())
+	require.ErrorIs(t, err, ErrDeposed, "also with something to open")
+	require.False(t, found)
 
 	require.NoError(t, heir.Rebase(t.Context()))
 	last := newSession(t, pool, 2)
 	require.NotNil(t, last.leftover)
 	require.ErrorIs(t, heir.Advance(t.Context(), 1, nil), ErrDeposed)
 	require.ErrorIs(t, heir.finishLeftover(t.Context(), nil), ErrDeposed)
-	require.Equal(t, []int64{1}, readLeftover(t, last, -1))
+	require.Equal(t, []int64{1, 2}, readLeftover(t, last, -1))
 }
 
 func TestReaderNoticesAChangeItWasNotToldOf(t *testing.T) {
@@ -182,7 +270,7 @@ func TestReaderNoticesAChangeItWasNotToldOf(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	commit(t, o, pool, event("k"))
 	r := newSession(t, pool, 2)
-	w, err := r.poll(t.Context())
+	w, err := r.poll(t.Context(), r.done)
 	require.NoError(t, err)
 	require.NoError(t, r.store(t.Context(), w))
 	_, err = pool.Exec(t.Context(), `update outbox_cursor set generation = generation + 1`)
@@ -196,7 +284,8 @@ func TestReaderRefusesAServerThatWentBack(t *testing.T) {
 	commit(t, o, pool, event("k"))
 	_, err := pool.Exec(t.Context(), `update outbox_cursor set done = '4000000000:4000000000:'`)
 	require.NoError(t, err)
-	_, err = newSession(t, pool, 2).poll(t.Context())
+	r := newSession(t, pool, 2)
+	_, err = r.poll(t.Context(), r.done)
 	require.ErrorIs(t, err, errWentBack)
 }
 
@@ -210,7 +299,7 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 	}
 	r := newSession(t, pool, 100)
 	r.pages.maxBytes = 25_000
-	w, err := r.poll(t.Context())
+	w, err := r.poll(t.Context(), r.done)
 	require.NoError(t, err)
 	p, err := r.readPage(t.Context(), w, 0)
 	require.NoError(t, err)

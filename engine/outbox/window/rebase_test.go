@@ -81,7 +81,7 @@ func TestRebasePublishesWhatTheOldClusterHadNot(t *testing.T) {
 	require.Len(t, read(t, r), 10)
 	require.NoError(t, slow.Commit(t.Context()))
 	addMany(t, o, pool, 5, 3) // 13 to 17
-	w, err := r.poll(t.Context())
+	w, err := r.poll(t.Context(), r.done)
 	require.NoError(t, err)
 	require.NoError(t, r.store(t.Context(), w))
 	require.NoError(t, r.Advance(t.Context(), 14, nil)) // 1, 13 and 14 are out
@@ -213,7 +213,7 @@ func appendWire(wire []entry, records []Record) []entry {
 
 // roundPart reads a page or two of a window and leaves it open.
 func roundPart(rt *rapid.T, t *testing.T, r *Reader, wire []entry) []entry {
-	w, err := r.poll(t.Context())
+	w, err := r.openOrPoll(t.Context())
 	require.NoError(rt, err)
 	if w == nil {
 		return wire
@@ -223,7 +223,9 @@ func roundPart(rt *rapid.T, t *testing.T, r *Reader, wire []entry) []entry {
 	if len(p.Records) == 0 {
 		return wire
 	}
-	require.NoError(rt, r.store(t.Context(), w))
+	if r.win == nil {
+		require.NoError(rt, r.store(t.Context(), w))
+	}
 	wire = appendWire(wire, p.Records)
 	if rapid.Bool().Draw(rt, "recorded") {
 		require.NoError(rt, r.Advance(t.Context(), p.Last(), nil))

@@ -168,3 +168,14 @@ func TestGivenIDsAreForgottenInTime(t *testing.T) {
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_given_id`))
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_given_id where event_id = $1`, young.ID))
 }
+
+// A relay publishes nothing before it has maintained the table for the first time. So it does not look for published
+// partitions where there can be none.
+func TestNothingIsLookedForBeforeAPartitionIsPublished(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
+	_, err := pool.Exec(t.Context(), `alter table outbox_partition rename to elsewhere`)
+	require.NoError(t, err)
+	require.NoError(t, l.partitions.maintain(t.Context()))
+}

@@ -179,14 +179,14 @@ func TestAWindowIsClosedWithTheNextOne(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	r := newSession(t, pool, 2)
 	commit(t, o, pool, event("a"))
-	first, found, err := r.Next(t.Context())
+	_, found, err := r.Next(t.Context())
 	require.NoError(t, err)
 	require.True(t, found)
 	closed := r.win.text
 	commit(t, o, pool, event("a"), event("b"), event("b"))
 	generation := r.generation
 
-	first, found, err = r.FinishAndNext(t.Context())
+	first, found, err := r.FinishAndNext(t.Context())
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Len(t, first.Records, 2)

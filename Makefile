@@ -4,8 +4,10 @@
 GO      ?= go
 # Three modules, one workspace (go.work): the product in the root, dev/ and bench/. A tool has a module file of its own,
 # which no workspace takes.
-ALL      = ./... ./dev/... ./bench/...
-MODULES  = . dev bench
+ALL      = ./... ./dev/...
+MODULES  = . dev
+ALL     += ./bench/... # part: bench
+MODULES += bench # part: bench
 LINT     = GOWORK=off CGO_ENABLED=0 $(GO) tool -modfile=$(CURDIR)/golangci-lint.mod golangci-lint
 LINT_API = GOWORK=off CGO_ENABLED=0 $(GO) tool -modfile=openapi-lint.mod vacuum lint --no-banner --no-style --details
 COMPOSE ?= docker compose
@@ -27,7 +29,8 @@ GENERATED = find . \( -name '*.gen.*' -o -path ./docs/configuration.md -o -path 
 	LC_ALL=C sort
 
 .DEFAULT_GOAL := help
-.PHONY: help build run up down reset test test-long test-kafka test-edge test-observability test-pg18 kafka lint lint-api fmt vet generate verify migrate rename guide size bench clean
+.PHONY: help build run up down reset test test-long test-kafka test-edge test-observability test-pg18 test-parts kafka lint lint-api fmt vet generate verify migrate new upgrade guide size clean
+.PHONY: bench # part: bench
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,8 +89,8 @@ kafka: ## a real Apache Kafka in the foreground, to try things by hand
 lint: ## golangci-lint with the rules of .golangci.yml
 	@for module in $(MODULES); do (cd $$module && $(LINT) run ./...) || exit 1; done
 
-lint-api: ## vacuum on openapi.yaml and admin.yaml, with the rules of api/vacuum.yaml
-	@for document in api/openapi.yaml api/admin.yaml; do \
+lint-api: ## vacuum on the APIs' documents, with the rules of api/vacuum.yaml
+	@for document in $(wildcard api/openapi.yaml api/admin.yaml); do \
 		$(LINT_API) --ruleset api/vacuum.yaml --fail-severity warn --remote=false $$document || exit 1; done
 
 fmt: ## format the Go files
@@ -109,8 +112,14 @@ verify: ## fail when generated files, a go.mod or a go.sum are not what they sho
 migrate: ## bring a database up to date: make migrate SERVICE=notification, settings from the environment
 	$(GO) run ./cmd/$(SERVICE) migrate
 
-rename: ## make the tree yours, names and all: make rename MODULE=github.com/you/name
-	@$(GO) run ./dev/tools/rename "$(MODULE)" $(NAME)
+new: ## make the tree yours, names and all: make new MODULE=github.com/you/name [DIR=../name] [WITHOUT="ops bench"]
+	@$(GO) run ./dev/tools/clone new -module "$(MODULE)" -name "$(NAME)" -dir "$(DIR)" -without "$(WITHOUT)"
+
+upgrade: ## merge a newer tree into yours: make upgrade FROM=../upstream (or an address, a tag, a commit) [DRY_RUN=1]
+	@$(GO) run ./dev/tools/clone upgrade -from "$(FROM)" $(if $(DRY_RUN),-dry-run)
+
+test-parts: ## leave each part out in turn, and all at once, and run what is left; PARTS="ops bench" takes these alone
+	@$(GO) run ./dev/tools/clone test -without "$(PARTS)"
 
 guide: ## follow docs/building.md in a copy of the tree: make its service, and run the tests there
 	@$(GO) run ./dev/tools/guide
@@ -118,9 +127,11 @@ guide: ## follow docs/building.md in a copy of the tree: make its service, and r
 size: ## lines, methods and requirements of the tree, and what one signup runs, beside their goals
 	@$(GO) run ./dev/tools/size
 
+# part: bench, begin
 bench: ## measure: make bench WHAT=relay
 	$(GO) run ./bench $(or $(WHAT),relay) $(ARGS)
 
+# part: bench, end
 clean: ## remove what was built
 	rm -rf bin coverage*
 	$(GO) clean -testcache

@@ -4,8 +4,8 @@ package api
 
 import "embed"
 
-// Files are openapi.yaml, admin.yaml, asyncapi.yaml, requests.http, operations.http and events/, under those names;
-// admin.gen.json is admin.yaml as make generate converts it.
+// Files are openapi.yaml, asyncapi.yaml, requests.http and events/, under those names, and for the operations
+// admin.yaml, admin.gen.json, which make generate converts it into, and operations.http.
 //
 //go:embed openapi.yaml admin.yaml admin.gen.json asyncapi.yaml requests.http operations.http
 //go:embed events/*.json events/examples/*.json

@@ -59,31 +59,3 @@ func requireBody(t *testing.T, check func(string, any) error, op operation, requ
 	require.NoError(t, json.Unmarshal([]byte(request.Body), &body), request.Name)
 	require.NoError(t, check(schema, body), request.Name)
 }
-
-// Every request of operations.http is one that admin.yaml knows, with a body of its schema, and changes nothing as it
-// stands there; every question that needs no id is there.
-func TestOperationsFollowTheAPI(t *testing.T) {
-	t.Parallel()
-	root := document(t, "admin.yaml")
-	check, known := checker(t, root), operations(t, root)
-	file := readRequests(t, "operations.http")
-	used := map[string]bool{}
-	for _, request := range file.Requests {
-		base := reference.FindStringSubmatch(request.Target)
-		require.NotNil(t, base, request.Name)
-		require.True(t, strings.HasPrefix(file.Variables[base[1]], "http://127.0.0.1:808"), request.Name)
-		path, _, _ := strings.Cut(strings.TrimPrefix(request.Target, base[0]), "?")
-		op, found := known[request.Method+" "+path]
-		require.True(t, found, "%s %s is not in admin.yaml", request.Method, path)
-		used[op.name] = true
-		require.Equal(t, "Bearer {{token}}", request.Header.Get("Authorization"), request.Name)
-		requireBody(t, check, op, request)
-		if strings.Contains(request.Body, `"reason"`) {
-			require.Contains(t, request.Body, `"dry_run": true`, request.Name)
-		}
-	}
-	for name := range known {
-		require.True(t, used[name] || !strings.HasPrefix(name, "GET") || strings.Contains(name, "{"),
-			"%s is not in operations.http", name)
-	}
-}

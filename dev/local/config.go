@@ -18,8 +18,12 @@ type Config struct {
 	// Services are those to run, by name, with what each listens on: by default 127.0.0.1:0, a free port, here and below.
 	// Default: all.
 	Services map[string]Listen
-	// Console is the operators' page, Mailbox the page with the mails, SMTP where they are sent, Kafka the embedded broker.
-	Console, Mailbox, SMTP, Kafka string
+	// part: ops, begin
+	// Console is the operators' page.
+	Console string
+	// part: ops, end
+	// Mailbox is the page with the mails, SMTP where they are sent, Kafka the embedded broker.
+	Mailbox, SMTP, Kafka string
 
 	// KafkaBrokers are those of a Kafka that runs elsewhere. Default: the embedded broker.
 	KafkaBrokers string
@@ -53,7 +57,7 @@ type Listen struct {
 // Addresses says where the parts of a running stack are.
 type Addresses struct {
 	Services      map[string]Listen // by the service's name
-	Console       string            // URL that signs in the first browser that opens it
+	Console       string            // part: ops
 	Mailbox, SMTP string            // host:port
 	KafkaBrokers  string            // host:port, separated by commas
 	Databases     map[string]string // URLs for the superuser, by the service's name
@@ -86,7 +90,7 @@ func (c Config) withDefaults() Config {
 		c.Services[s.Name] = listen
 	}
 	c.Mailbox, c.SMTP, c.Kafka = cmp.Or(c.Mailbox, freePort), cmp.Or(c.SMTP, freePort), cmp.Or(c.Kafka, freePort)
-	c.Console = cmp.Or(c.Console, freePort)
+	c.Console = cmp.Or(c.Console, freePort) // part: ops
 	if c.Out == nil {
 		c.Out = io.Discard
 	}
@@ -117,8 +121,9 @@ func (c Config) listeners() []listener {
 		}
 		all = append(all, listener{title(s.Name) + " admin", s.Name + "-admin-addr", listen.Admin, false})
 	}
+	all = append(all, listener{"console", "console-addr", c.Console, true}) // part: ops
 	all = append(all,
-		listener{"console", "console-addr", c.Console, true}, listener{"mailbox page", "mailbox-addr", c.Mailbox, true}, listener{"SMTP", "smtp-addr", c.SMTP, true})
+		listener{"mailbox page", "mailbox-addr", c.Mailbox, true}, listener{"SMTP", "smtp-addr", c.SMTP, true})
 	if c.KafkaBrokers == "" {
 		all = append(all, listener{"Kafka", "kafka-addr", c.Kafka, false})
 	}

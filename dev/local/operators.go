@@ -1,23 +1,14 @@
 package local
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
-	"example.com/twinbox/frame/config"
 	"example.com/twinbox/ops/admin/client"
 )
-
-func newToken() config.Secret {
-	token := make([]byte, secretBytes)
-	_, _ = rand.Read(token) // never fails
-	return config.Secret(hex.EncodeToString(token))
-}
 
 // writeOperators says how to operate this stack, for the operator's command. A reader sees all of the file or none.
 func (h *stack) writeOperators() error {

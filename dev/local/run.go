@@ -54,7 +54,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		summary{at: h.at, dir: cfg.Dir, took: time.Since(began), colour: cfg.Colour}.write(cfg.Out)
 		cfg.Ready(h.at)
 	}
-	return errors.Join(h.group.Wait(), h.removeOperators())
+	err = h.group.Wait()
+	err = errors.Join(err, h.removeOperators()) // part: ops
+	return err
 }
 
 // placeholderAPI stands for the address of the API until that listens: its port may be any free one.

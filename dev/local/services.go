@@ -1,12 +1,15 @@
 package local
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
 
+	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/internal/services"
 )
@@ -95,4 +98,10 @@ func reachable(addr string) string {
 		return net.JoinHostPort("127.0.0.1", port)
 	}
 	return addr
+}
+
+func newToken() config.Secret {
+	token := make([]byte, secretBytes)
+	_, _ = rand.Read(token) // never fails
+	return config.Secret(hex.EncodeToString(token))
 }

@@ -77,13 +77,16 @@ func (h *stack) start(ctx context.Context) error {
 		}
 		h.at.Services[s.Name] = Listen{API: bound.API, Admin: bound.Admin}
 	}
-	if err := h.writeOperators(); err != nil {
+	if err := h.writeOperators(); err != nil { // part: ops, begin
 		return err
-	}
+	} // part: ops, end
 	if err := h.awaitReady(ctx); err != nil {
 		return err
 	}
-	return h.runConsole(ctx)
+	if err := h.runConsole(ctx); err != nil { // part: ops, begin
+		return err
+	} // part: ops, end
+	return nil
 }
 
 // prepare does what the services' migrate and topics commands do.

@@ -37,7 +37,8 @@ func (s summary) write(out io.Writer) {
 
 // rows are the addresses: those that people open first, then those that operate the system.
 func (s summary) rows() [][2]string {
-	rows := [][2]string{{"Console", s.at.Console}}
+	var rows [][2]string
+	rows = append(rows, [2]string{"Console", s.at.Console}) // part: ops
 	for _, name := range services.Names() {
 		if api := s.at.Services[name].API; api != "" {
 			rows = append(rows, [2]string{title(name) + " API", "http://" + reachable(api)})

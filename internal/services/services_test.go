@@ -34,7 +34,12 @@ func TestEveryService(t *testing.T) {
 	}
 	programs, err := os.ReadDir("../../cmd")
 	require.NoError(t, err)
-	require.Len(t, programs, len(services.All())+1, "each program is a service, but for the operator's")
+	for _, program := range programs {
+		if program.Name() == "twinbox" { // part: ops, begin
+			continue
+		} // part: ops, end
+		require.Contains(t, services.Names(), program.Name(), "each program is a service, but for the operator's")
+	}
 }
 
 func TestLoad(t *testing.T) {

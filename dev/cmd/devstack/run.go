@@ -16,7 +16,7 @@ type RunCommand struct {
 	CustomerAddr          string `help:"Customer API. Port 0 takes a free one, here and below." default:"127.0.0.1:8080"`
 	CustomerAdminAddr     string `help:"Customer's /livez, /readyz, /metrics." default:"127.0.0.1:8081"`
 	NotificationAdminAddr string `help:"Notification's /livez, /readyz, /metrics." default:"127.0.0.1:8082"`
-	ConsoleAddr           string `help:"Operators' page, loopback only." default:"127.0.0.1:8090"`
+	ConsoleAddr           string `help:"Operators' page, loopback only." default:"127.0.0.1:8090"` // part: ops
 	MailboxAddr           string `help:"Page with the mails, loopback only." default:"127.0.0.1:8025"`
 	SMTPAddr              string `help:"Where mails are taken, loopback only." name:"smtp-addr" default:"127.0.0.1:1025"`
 	KafkaAddr             string `help:"Kafka broker." default:"127.0.0.1:9092"`
@@ -37,7 +37,8 @@ func (c *RunCommand) Run(ctx context.Context, to streams) error {
 	return local.Run(ctx, local.Config{
 		Dir:      c.Dir,
 		Services: c.listen(),
-		Console:  c.ConsoleAddr, Mailbox: c.MailboxAddr, SMTP: c.SMTPAddr, Kafka: c.KafkaAddr, KafkaBrokers: c.KafkaBrokers,
+		Console:  c.ConsoleAddr, // part: ops
+		Mailbox:  c.MailboxAddr, SMTP: c.SMTPAddr, Kafka: c.KafkaAddr, KafkaBrokers: c.KafkaBrokers,
 		PGBin: c.PGBin, FetchPostgres: c.FetchPostgres, Settings: c.Set,
 		ByMake: c.ByMake, Verbose: c.Verbose, Out: to.out, Err: to.err, Colour: isTerminal(to.out),
 	})

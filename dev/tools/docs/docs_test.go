@@ -76,6 +76,9 @@ func TestCommandsExist(t *testing.T) {
 	t.Parallel()
 	known := targets(t)
 	for _, page := range pages(t) {
+		if filepath.Base(page) == "CHANGELOG.md" { // tells of commands that are gone as well
+			continue
+		}
 		text := read(t, page)
 		for _, match := range command.FindAllStringSubmatch(text, -1) {
 			for name := range strings.FieldsSeq(match[1]) {
@@ -92,13 +95,15 @@ func TestCommandsExist(t *testing.T) {
 func TestMakefile_HelpListsEveryTarget(t *testing.T) {
 	t.Parallel()
 	text := read(t, filepath.Join(root, "Makefile"))
-	phony := regexp.MustCompile(`(?m)^\.PHONY: (.+)$`).FindStringSubmatch(text)
-	require.NotNil(t, phony)
+	var phony []string
+	for _, line := range regexp.MustCompile(`(?m)^\.PHONY: ([a-z0-9 -]+)`).FindAllStringSubmatch(text, -1) {
+		phony = append(phony, strings.Fields(line[1])...)
+	}
 	documented := targets(t)
-	for name := range strings.FieldsSeq(phony[1]) {
+	for _, name := range phony {
 		require.Contains(t, documented, name)
 	}
-	require.Len(t, strings.Fields(phony[1]), len(documented))
+	require.Len(t, phony, len(documented))
 
 	help := exec.CommandContext(t.Context(), "make")
 	help.Dir = root

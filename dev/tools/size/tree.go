@@ -6,11 +6,11 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
+	"slices"
 	"strings"
+
+	"example.com/twinbox/dev/tools/parts"
 )
 
 // ring is a part of the tree.
@@ -19,16 +19,15 @@ type ring struct {
 	folders []string
 	goal    int
 	product bool // part of the product
-	ops     bool // may be left out of a clone
 }
 
 var rings = []ring{
 	{name: "yours", folders: []string{"internal", "cmd", "api"}, goal: 2500, product: true},
 	{name: "the engine", folders: []string{"engine"}, product: true},
 	{name: "the frame", folders: []string{"frame", "migrations"}, product: true},
-	{name: "the operations", folders: []string{"ops", "cmd/twinbox"}, product: true, ops: true},
+	{name: "the operations", folders: []string{"ops", "cmd/twinbox"}, product: true}, // part: ops
 	{name: "dev", folders: []string{"dev"}},
-	{name: "bench", folders: []string{"bench"}},
+	{name: "bench", folders: []string{"bench"}}, // part: bench
 }
 
 // ringOf is the ring with the folder that says most about the file.
@@ -46,9 +45,6 @@ func ringOf(name string) (found ring) {
 
 func isProduct(r ring) bool { return r.product }
 
-// isInSmallest says whether a clone has it that leaves out what may be left out.
-func isInSmallest(r ring) bool { return r.product && !r.ops }
-
 // file is a source: no test, not generated.
 type file struct {
 	lines   int
@@ -58,36 +54,30 @@ type file struct {
 // tree holds the sources by their path from the root.
 type tree map[string]file
 
-func readTree(root string) (tree, error) {
+// measure reads the Go files of the tree that are neither tests nor generated.
+func measure(sources parts.Tree) (tree, error) {
 	found := tree{}
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && name != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata"):
-			return fs.SkipDir
-		case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
-			return nil
+	for name, source := range sources {
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || isHidden(name) {
+			continue
 		}
-		relative, err := filepath.Rel(root, name)
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, source.Content,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
-			return err
+			return nil, fmt.Errorf("read tree: %w", err)
 		}
-		content, err := os.ReadFile(name)
-		if err != nil {
-			return err
+		if !ast.IsGenerated(parsed) {
+			found[name] = file{lines: linesOfCode(source.Content), methods: methodsIn(parsed)}
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), name, content, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil || ast.IsGenerated(parsed) {
-			return err
-		}
-		found[filepath.ToSlash(relative)] = file{lines: linesOfCode(content), methods: methodsIn(parsed)}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read tree: %w", err)
 	}
 	return found, nil
+}
+
+// isHidden says whether Go leaves the file out.
+func isHidden(name string) bool {
+	return slices.ContainsFunc(strings.Split(name, "/"), func(folder string) bool {
+		return strings.HasPrefix(folder, ".") || folder == "testdata"
+	})
 }
 
 // linesOfCode counts the lines with something that the compiler reads: neither blank nor comments alone.
@@ -166,13 +156,9 @@ func (t tree) largestType() (name string, methods int) {
 }
 
 // requirements counts the modules of others that the product's go.mod names without "// indirect".
-func requirements(root string) (int, error) {
-	content, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil {
-		return 0, fmt.Errorf("read module file: %w", err)
-	}
+func requirements(moduleFile []byte) int {
 	own, count, inside := "", 0, false
-	for line := range strings.Lines(string(content)) {
+	for line := range strings.Lines(string(moduleFile)) {
 		line = strings.TrimSpace(line)
 		required, single := strings.CutPrefix(line, "require ")
 		switch {
@@ -187,5 +173,5 @@ func requirements(root string) (int, error) {
 			count++
 		}
 	}
-	return count, nil
+	return count
 }

@@ -197,7 +197,8 @@ $(install compose)"
 # programs come out.
 compile() {
 	export CGO_ENABLED=0
-	set -- ./dev/cmd/devstack ./cmd/twinbox
+	set -- ./dev/cmd/devstack
+	set -- "$@" ./cmd/twinbox # part: ops
 	modules=$("$GO" env GOMODCACHE)
 	objects=$("$GO" env GOCACHE)
 	need_writable . "This folder" "The program and its data go there."

@@ -7,10 +7,11 @@ import (
 	"go/scanner"
 	"go/token"
 	"maps"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"example.com/twinbox/dev/tools/parts"
 )
 
 // The name and the module that the tree has before it is somebody's own. Written in two pieces: a rename changes this
@@ -25,6 +26,9 @@ const (
 var projectName = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
 const longestName = 24
+
+// definitions is where the topics are named.
+const definitions = "internal/contract/definitions.go"
 
 // nameOf takes the project's name from a module path: its last part that is not a version.
 func nameOf(module string) string {
@@ -45,23 +49,22 @@ type naming struct {
 	any   *regexp.Regexp    // one of them
 }
 
-// newNaming checks a name against the tree at dir.
-func newNaming(dir, module, name string) (naming, error) {
+// newNaming checks a name against the tree.
+func newNaming(tree parts.Tree, module, name string) (naming, error) {
 	if name == "" {
 		name = nameOf(module)
 	}
 	n := naming{name: name, module: module}
-	taken, _ := filepath.Glob(filepath.Join(dir, "cmd", name)) // the pattern is well-formed
+	taken := name == "bench"
+	for file := range tree {
+		taken = taken || strings.HasPrefix(file, "cmd/"+name+"/")
+	}
 	switch {
 	case !projectName.MatchString(name) || len(name) > longestName:
 		return n, fmt.Errorf("%q is no name for a project: up to %d lower-case letters, digits and hyphens, a letter first; "+
 			"NAME=... gives another", name, longestName)
-	case len(taken) > 0 || name == "bench":
+	case taken:
 		return n, fmt.Errorf("%q is the name of something in the tree: NAME=... gives the project another", name)
-	}
-	definitions, err := readFile(filepath.Join(dir, "internal/contract/definitions.go"))
-	if err != nil {
-		return n, err
 	}
 	n.forms = map[string]string{
 		"com.example.":             n.reversed() + ".", // the types of events
@@ -70,7 +73,8 @@ func newNaming(dir, module, name string) (naming, error) {
 		upperFirst(firstName):      n.title(),
 		strings.ToUpper(firstName): strings.ToUpper(n.snake()),
 	}
-	for _, topic := range regexp.MustCompile(`(?m)^\tTopic\w+ += "([^"]+)"$`).FindAllSubmatch(definitions, -1) {
+	for _, topic := range regexp.MustCompile(`(?m)^\tTopic\w+ += "([^"]+)"$`).FindAllSubmatch(
+		tree[definitions].Content, -1) {
 		n.forms[string(topic[1])] = name + "." + string(topic[1])
 	}
 	var patterns []string

@@ -13,6 +13,8 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/tools/parts"
 )
 
 const root = "../../.."
@@ -42,93 +44,77 @@ func TestRename_RefusesWhatIsNoPath(t *testing.T) {
 	for _, module := range []string{
 		"", "/a", "a/", "a//b", "https://github.com/a/b", "github.com/a b", "GitHub.com/a", "a/../b", "./a", "a/b.", "a\n",
 	} {
-		_, err := rename(t.TempDir(), module, "")
+		_, err := rename(parts.Tree{}, module, "")
 		require.ErrorContains(t, err, "not a module path", module)
 	}
-	_, err := rename(t.TempDir(), "github.com/a/b", "")
+	_, err := rename(parts.Tree{}, "github.com/a/b", "")
 	require.ErrorContains(t, err, "read module")
-}
-
-// Only what holds the path is written, and stays what else it was: a program stays one, and what is no text is left.
-func TestRename_WritesOnlyWhatChanges(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for name, content := range map[string]string{
-		"go.mod": "// about m.org/a\nmodule m.org/a\n\ngo 1.26\n", "run.sh": "go run m.org/a/cmd\n", "README.md": "a\n",
-		"logo": "\x00m.org/a", "bin/old": "m.org/a", "doc/a.md": "m.org/a",
-	} {
-		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o700))
-	}
-	changed, err := rename(dir, "new.org/b", "")
-	require.NoError(t, err)
-	require.ElementsMatch(t, []string{
-		filepath.Join(dir, "go.mod"), filepath.Join(dir, "run.sh"), filepath.Join(dir, "doc", "a.md"),
-	}, changed)
-	for name, want := range map[string]string{
-		"go.mod": "// about new.org/b\nmodule new.org/b\n\ngo 1.26\n", "run.sh": "go run new.org/b/cmd\n",
-		"logo": "\x00m.org/a", "bin/old": "m.org/a", "README.md": "a\n",
-	} {
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		require.NoError(t, err)
-		require.Equal(t, want, string(content), name)
-	}
-	info, err := os.Stat(filepath.Join(dir, "run.sh"))
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
-
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("go 1.26\n"), 0o600))
-	_, err = rename(dir, "new.org/c", "")
+	_, err = rename(textTree("go.mod", "go 1.26\n"), "new.org/c", "")
 	require.ErrorContains(t, err, "no module line")
 }
 
-// The whole tree is copied and renamed. That every import then parses and no old path is left is what a full build
-// would need a minute to say; the packages built stand for the rest.
+// textTree has files with these names and contents, in turn.
+func textTree(files ...string) parts.Tree {
+	tree := parts.Tree{}
+	for i := 0; i < len(files); i += 2 {
+		tree[files[i]] = parts.File{Content: []byte(files[i+1]), Mode: 0o600}
+	}
+	return tree
+}
+
+// Only what holds the path changes, and stays what else it was: a program stays one, and what is no text is left.
+func TestRename_ChangesOnlyThePath(t *testing.T) {
+	t.Parallel()
+	tree := textTree("go.mod", "// about m.org/a\nmodule m.org/a\n\ngo 1.26\n", "README.md", "a\n", "logo", "\x00m.org/a")
+	tree["run.sh"] = parts.File{Content: []byte("go run m.org/a/cmd\n"), Mode: 0o755}
+	renamed, err := rename(tree, "new.org/b", "")
+	require.NoError(t, err)
+	want := textTree("go.mod", "// about new.org/b\nmodule new.org/b\n\ngo 1.26\n", "README.md", "a\n", "logo", "\x00m.org/a")
+	want["run.sh"] = parts.File{Content: []byte("go run new.org/b/cmd\n"), Mode: 0o755}
+	require.Equal(t, want, renamed)
+}
+
+// The whole tree is renamed. That every import then parses and no old path is left is what a full build would need a
+// minute to say; the packages built stand for the rest.
 func TestRename_TheTree(t *testing.T) {
 	t.Parallel()
-	dir := copyTree(t)
-	old, err := currentModule(dir)
+	tree := thisTree(t)
+	old, err := tree.Module()
 	require.NoError(t, err)
 	const module = "github.com/acme/shop.v2"
-
-	changed, err := rename(dir, module, "")
+	renamed, err := rename(tree, module, "")
 	require.NoError(t, err)
-	require.NotEmpty(t, changed)
-	for _, name := range []string{"go.mod", "tools.mod", "golangci-lint.mod", "openapi-lint.mod", ".golangci.yml"} {
-		require.Contains(t, changed, filepath.Join(dir, name))
-	}
 	imports := 0
-	walkGo(t, dir, func(path string) {
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+	for name, file := range renamed {
+		if !strings.HasSuffix(name, ".go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, file.Content, parser.ImportsOnly)
 		require.NoError(t, err)
-		for _, spec := range file.Imports {
-			require.False(t, strings.HasPrefix(spec.Path.Value, `"`+old), "%s imports %s", path, spec.Path.Value)
+		for _, spec := range parsed.Imports {
+			require.False(t, strings.HasPrefix(spec.Path.Value, `"`+old), "%s imports %s", name, spec.Path.Value)
 			if strings.HasPrefix(spec.Path.Value, `"`+module+"/") {
 				imports++
 			}
 		}
-	})
+	}
 	require.Greater(t, imports, 50)
-
+	dir := t.TempDir()
+	require.NoError(t, renamed.Write(dir))
 	// Every import of every package and test leads somewhere, and what has no other modules below it compiles.
-	goTool(t, dir, "list", "-deps", "-test", "./...", "./dev/...", "./bench/...")
-	goTool(t, dir, "build", "./internal/domain", "./engine/fault", "./dev/tools/rename")
+	goTool(t, dir, "list", "-deps", "-test", "./...", "./dev/...")
+	goTool(t, dir, "build", "./internal/domain", "./engine/fault", "./dev/tools/clone")
 
-	again, err := rename(dir, module, "")
+	again, err := rename(renamed, module, "")
 	require.NoError(t, err)
-	require.Empty(t, again, "the second time there is nothing left to do")
+	require.Equal(t, renamed, again, "the second time there is nothing left to do")
 }
 
 // TestNames: the forms of a name, and what no name can be.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	definitions := filepath.Join(dir, "internal/contract/definitions.go")
-	require.NoError(t, os.MkdirAll(filepath.Dir(definitions), 0o755))
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "cmd/customer"), 0o755))
-	require.NoError(t, os.WriteFile(definitions, []byte("const (\n\tTopicUsers = \"customer.users.v1\"\n)\n"), 0o600))
-
-	n, err := newNaming(dir, "github.com/Acme/My_Shop/v2", "")
+	tree := textTree(definitions, "const (\n\tTopicUsers = \"customer.users.v1\"\n)\n", "cmd/customer/main.go", "")
+	n, err := newNaming(tree, "github.com/Acme/My_Shop/v2", "")
 	require.NoError(t, err)
 	require.Equal(t, "my-shop", n.name)
 	lower, title, upper := firstName, upperFirst(firstName), strings.ToUpper(firstName)
@@ -150,7 +136,7 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "package a\n\nfunc myShopCLI() { // my-shop\n\tmyShopCLI()\n\txMyShop()\n}\n", string(source))
 
 	for _, name := range []string{"customer", "Shop", "1shop", "shop_x", "-shop", "a-name-that-is-longer-than-it-may"} {
-		_, err := newNaming(dir, "github.com/acme/shop", name)
+		_, err := newNaming(tree, "github.com/acme/shop", name)
 		require.ErrorContains(t, err, "NAME=", name)
 	}
 }
@@ -162,19 +148,10 @@ func TestRename_ToAPathWithTheOldName(t *testing.T) {
 		"github.com/acme/my-" + firstName: "github.com/acme/my-" + firstName + "/x my-" + firstName + " run",
 		"github.com/acme/" + firstName:    "github.com/acme/" + firstName + "/x " + firstName + " run",
 	} {
-		dir := t.TempDir()
-		for name, content := range map[string]string{
-			"go.mod": "module " + firstModule + "\n", "a.md": firstModule + "/x " + firstName + " run",
-			"internal/contract/definitions.go": "package contract\n",
-		} {
-			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
-			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
-		}
-		_, err := rename(dir, module, "")
+		renamed, err := rename(textTree("go.mod", "module "+firstModule+"\n", definitions, "package contract\n",
+			"a.md", firstModule+"/x "+firstName+" run"), module, "")
 		require.NoError(t, err)
-		content, err := os.ReadFile(filepath.Join(dir, "a.md"))
-		require.NoError(t, err)
-		require.Equal(t, want, string(content))
+		require.Equal(t, want, string(renamed["a.md"].Content))
 	}
 }
 
@@ -182,7 +159,7 @@ func TestRename_ToAPathWithTheOldName(t *testing.T) {
 // network, volume or image, no role or database, no topic, group, source or type of event, no variable, no folder.
 func TestTwoProjectsShareNothing(t *testing.T) {
 	t.Parallel()
-	one, other := derive(t, "github.com/acme/shop"), derive(t, "gitlab.com/other/my-mart")
+	one, other := cloneOf(t, "github.com/acme/shop"), cloneOf(t, "gitlab.com/other/my-mart")
 	first := resources(t, one)
 	require.Contains(t, first, "volume shop_postgres")
 	require.Contains(t, first, "image shop/customer:local")
@@ -204,11 +181,19 @@ func TestTwoProjectsShareNothing(t *testing.T) {
 		"-run", "Requests|Operations|Definition|Compose|Dockerfile|InitSQL|Links|Commands")
 }
 
-func derive(t *testing.T, module string) string {
+func thisTree(t *testing.T) parts.Tree {
 	t.Helper()
-	dir := copyTree(t)
-	_, err := rename(dir, module, "")
+	tree, err := parts.Read(root)
 	require.NoError(t, err)
+	return tree
+}
+
+func cloneOf(t *testing.T, module string) string {
+	t.Helper()
+	clone, _, err := derive(thisTree(t), order{module: module})
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, clone.Write(dir))
 	return dir
 }
 
@@ -242,7 +227,7 @@ func resources(t *testing.T, dir string) map[string]bool {
 		{"type", "api/asyncapi.yaml", `(?m)^ +name: (\w+\.\S+\.v\d+)$`},
 		{"group", "frame/eventing/deadletter.go", `project = "([^"]+)"`},
 		{"state", ".gitignore", `(?m)^/(\.\w\S*)/$`},
-		{"variables", "cmd/" + project.Name + "/main.go", `DefaultEnvars\("(\w+)"\)`},
+		{"variables", "cmd/" + project.Name + "/main.go", `DefaultEnvars\("(\w+)"\)`}, // part: ops
 		{"cache", "dev/local/postgres/binaries/fetch.go", `Join\(dir, "([^"]+)"\)`},
 		{"temporary", "dev/local/postgres/socket.go", `socketPrefix = "([^"]+)"`},
 		{"problems", "frame/web/error.go", `typeBase = "([^"]+)"`},
@@ -280,42 +265,7 @@ func requireGone(t *testing.T, dir string) {
 func goTool(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", args...)
-	command.Dir = dir
+	command.Dir, command.Env = dir, append(os.Environ(), "GOFLAGS=-trimpath")
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, string(output))
-}
-
-func copyTree(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(dir, strings.TrimPrefix(path, root))
-		switch {
-		case entry.IsDir() && skipped[entry.Name()]:
-			return fs.SkipDir
-		case entry.IsDir():
-			return os.MkdirAll(target, 0o755)
-		case !entry.Type().IsRegular():
-			return nil
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(target, content, 0o644)
-	}))
-	return dir
-}
-
-func walkGo(t *testing.T, dir string, visit func(path string)) {
-	t.Helper()
-	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".go") {
-			visit(path)
-		}
-		return err
-	}))
 }

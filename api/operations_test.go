@@ -1,0 +1,74 @@
+package api_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/api"
+)
+
+// Every request of operations.http is one that admin.yaml knows, with a body of its schema, and changes nothing as it
+// stands there; every question that needs no id is there.
+func TestOperationsFollowTheAPI(t *testing.T) {
+	t.Parallel()
+	root := document(t, "admin.yaml")
+	check, known := checker(t, root), operations(t, root)
+	file := readRequests(t, "operations.http")
+	used := map[string]bool{}
+	for _, request := range file.Requests {
+		base := reference.FindStringSubmatch(request.Target)
+		require.NotNil(t, base, request.Name)
+		require.True(t, strings.HasPrefix(file.Variables[base[1]], "http://127.0.0.1:808"), request.Name)
+		path, _, _ := strings.Cut(strings.TrimPrefix(request.Target, base[0]), "?")
+		op, found := known[request.Method+" "+path]
+		require.True(t, found, "%s %s is not in admin.yaml", request.Method, path)
+		used[op.name] = true
+		require.Equal(t, "Bearer {{token}}", request.Header.Get("Authorization"), request.Name)
+		requireBody(t, check, op, request)
+		if strings.Contains(request.Body, `"reason"`) {
+			require.Contains(t, request.Body, `"dry_run": true`, request.Name)
+		}
+	}
+	for name := range known {
+		require.True(t, used[name] || !strings.HasPrefix(name, "GET") || strings.Contains(name, "{"),
+			"%s is not in operations.http", name)
+	}
+}
+
+// Every request of an operator that the document shows is one that it allows.
+func TestExamplesOfOperationsFitTheirSchemas(t *testing.T) {
+	t.Parallel()
+	root := document(t, "admin.yaml")
+	check, shown := checker(t, root), 0
+	for _, op := range operations(t, root) {
+		for _, media := range op.body {
+			described := media.(object)
+			reference, named := described["schema"].(object)["$ref"].(string)
+			if !named {
+				continue
+			}
+			require.NotNil(t, described["example"], "%s has no example", op.name)
+			encoded, err := json.Marshal(described["example"])
+			require.NoError(t, err)
+			value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(encoded)))
+			require.NoError(t, err)
+			require.NoError(t, check(reference, value), op.name)
+			shown++
+		}
+	}
+	require.Greater(t, shown, 8)
+}
+
+// Whoever reads a code of an operator's problem finds it in the document.
+func TestCodesOfOperationsAreDocumented(t *testing.T) {
+	t.Parallel()
+	data, err := api.Files.ReadFile("admin.yaml")
+	require.NoError(t, err)
+	for _, code := range declaredCodes(t, "../ops/admin/problems.go") {
+		require.True(t, strings.Contains(string(data), "`"+code+"`"), "%s is not among the problems' codes", code)
+	}
+}

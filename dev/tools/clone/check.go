@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"example.com/twinbox/dev/tools/parts"
+)
+
+// What runs in a tree that a part was left out of: everything is built and vetted, and the tests run that know services,
+// pages, programs, containers or parts. The business's own need databases and brokers, and say that it still works.
+var tested = []string{
+	"./api", "./cmd/customer", "./cmd/notification", "./internal/...", "./migrations",
+	"./dev/tools/docs", "./dev/tools/parts", "./dev/tools/size", "./dev/deploy",
+}
+
+// testParts leaves each part out in turn, and at last all of them under another name, and runs what is left. The parts
+// are named, or all.
+func testParts(ctx context.Context, out io.Writer, root, names string) (err error) {
+	tree, err := parts.Read(root)
+	if err != nil {
+		return err
+	}
+	module, err := tree.Module()
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "parts-")
+	if err != nil {
+		return fmt.Errorf("test parts: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	orders := []order{}
+	for _, name := range strings.Fields(names) {
+		orders = append(orders, order{module: module, without: name})
+	}
+	if len(orders) == 0 {
+		for _, name := range parts.Names() {
+			orders = append(orders, order{module: module, without: name})
+		}
+		orders = append(orders, order{module: "github.com/acme/shop", without: strings.Join(parts.Names(), " ")})
+	}
+	for i, o := range orders {
+		began := time.Now()
+		dir := filepath.Join(work, fmt.Sprint(i))
+		if err := testWithout(ctx, tree, o, dir); err != nil {
+			return fmt.Errorf("without %s: %w", o.without, err)
+		}
+		if _, err := fmt.Fprintf(out, "without %s: ok, %.0f s\n", o.without, time.Since(began).Seconds()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func testWithout(ctx context.Context, tree parts.Tree, o order, dir string) error {
+	clone, _, err := derive(tree, o)
+	if err != nil {
+		return err
+	}
+	if err := clone.Write(dir); err != nil {
+		return err
+	}
+	if err := settle(ctx, dir); err != nil {
+		return err
+	}
+	// What is compiled in one copy serves the next: without the folder's name nothing else tells them apart.
+	environ := []string{"GOFLAGS=-trimpath"}
+	all := []string{"./...", "./dev/..."}
+	if _, exists := clone["bench/go.mod"]; exists {
+		all = append(all, "./bench/...")
+	}
+	for _, args := range [][]string{
+		{"generate", "./dev/tools/configdoc"},
+		append([]string{"vet", "-tags", "faults"}, all...),
+		append([]string{"test"}, tested...),
+	} {
+		if _, err := run(ctx, dir, environ, "go", args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

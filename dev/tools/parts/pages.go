@@ -1,0 +1,80 @@
+package parts
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+var link = regexp.MustCompile(`\[([^\]]*)\]\(([^)#\s]+)(#[^)]*)?\)`)
+
+// dropLinks leaves of a link to a file of before that is gone its text.
+func (t Tree) dropLinks(before Tree) {
+	for name, file := range t {
+		if path.Ext(name) != ".md" {
+			continue
+		}
+		text := link.ReplaceAllStringFunc(string(file.Content), func(whole string) string {
+			found := link.FindStringSubmatch(whole)
+			to := path.Join(path.Dir(name), found[2])
+			if strings.Contains(found[2], "://") || t.exists(to) || !before.exists(to) {
+				return whole
+			}
+			return found[1]
+		})
+		if text != string(file.Content) {
+			t.set(name, text)
+		}
+	}
+}
+
+const promises = "ENGINE.md"
+
+var (
+	namedTest = regexp.MustCompile("(, )?`(Test[A-Z]\\w*)`")
+	testFunc  = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+)
+
+// dropPromises removes the promises of packages that are gone, and those that no test holds any more.
+func (t Tree) dropPromises() {
+	page, exists := t[promises]
+	if !exists {
+		return
+	}
+	known := map[string]bool{}
+	for name, file := range t {
+		if strings.HasSuffix(name, "_test.go") {
+			for _, found := range testFunc.FindAllSubmatch(file.Content, -1) {
+				known[string(found[1])] = true
+			}
+		}
+	}
+	var kept strings.Builder
+	skip := false
+	for line := range strings.Lines(string(page.Content)) {
+		if strings.HasPrefix(line, "## ") {
+			skip = !t.exists(strings.TrimSpace(strings.TrimPrefix(line, "## ")))
+		}
+		if strings.HasPrefix(line, "| ") {
+			named, first := 0, true
+			line = namedTest.ReplaceAllStringFunc(line, func(whole string) string {
+				found := namedTest.FindStringSubmatch(whole)
+				if named++; !known[found[2]] {
+					return ""
+				}
+				if first {
+					whole = strings.TrimPrefix(whole, ", ")
+				}
+				first = false
+				return whole
+			})
+			if named > 0 && first {
+				continue
+			}
+		}
+		if !skip {
+			kept.WriteString(line)
+		}
+	}
+	t.set(promises, kept.String())
+}

@@ -1,0 +1,74 @@
+// Package parts knows what a clone may leave out, and takes it out of a tree.
+//
+// A part is a list of files and folders, and the lines that end with its mark: a comment "part: NAME". Between a line
+// "part: NAME, begin" and one "part: NAME, end" every line is a part's, and so are the two. What follows from their
+// absence goes by itself: files that import what is gone, imports that are used no more, files that are embedded, links
+// on pages, and in ENGINE.md the promises that no test holds any more.
+package parts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Part is something that a clone may leave out.
+type Part struct {
+	Name  string
+	What  string   // it is, in a few words
+	Paths []string // that it consists of; a folder ends with a slash
+}
+
+// All are the parts, in the order in which they are listed.
+var All = []Part{
+	{
+		Name: "ops",
+		What: "the operations on the admin listener, and the operator's command; without them dead letters are treated with SQL",
+		Paths: []string{
+			"ops/", "cmd/twinbox/", "engine/verify/",
+			"api/admin.yaml", "api/admin.gen.json", "api/admin-oapi.yaml", "api/operations.http", "api/operations_test.go",
+			"dev/tools/apijson/",
+			"frame/eventing/operate.go", "internal/notification/operate_states_test.go",
+			"docs/operations.md",
+			"docs/adr/0075-operations-run-in-the-service.md", "docs/adr/0076-changes-need-yes-and-a-reason.md",
+			"docs/adr/0077-the-operations-page-is-run.md", "docs/adr/0078-requests-are-checked-against-the-document.md",
+			"docs/adr/0079-a-request-names-its-addressee.md", "docs/adr/0087-the-console-is-a-client.md",
+		},
+	},
+	{
+		Name:  "bench",
+		What:  "the measurements, and the page with their results",
+		Paths: []string{"bench/", "docs/benchmarks.md", "docs/adr/0055-bench-path-calls-the-use-case.md"},
+	},
+}
+
+// Names are those of all parts.
+func Names() []string {
+	var names []string
+	for _, p := range All {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Parse finds the parts by their names, which blanks or commas separate.
+func Parse(list string) ([]Part, error) {
+	var found []Part
+	for _, name := range strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' }) {
+		at := slices.IndexFunc(All, func(p Part) bool { return p.Name == name })
+		if at < 0 {
+			return nil, fmt.Errorf("there is no part %q; what can be left out: %s", name, strings.Join(Names(), ", "))
+		}
+		if !slices.ContainsFunc(found, func(p Part) bool { return p.Name == name }) {
+			found = append(found, All[at])
+		}
+	}
+	return found, nil
+}
+
+// holds says whether the path is one of the part's.
+func (p Part) holds(path string) bool {
+	return slices.ContainsFunc(p.Paths, func(own string) bool {
+		return path == own || strings.HasSuffix(own, "/") && strings.HasPrefix(path, own)
+	})
+}

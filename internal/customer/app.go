@@ -6,6 +6,7 @@ import (
 	"net"
 	"time"
 
+	"example.com/twinbox/frame/command"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/frame/web"
@@ -48,7 +49,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	}
 	server := web.NewServer(cfg.server(), handler, node.Log())
 	start = func(group *service.Group, api net.Listener) {
-		group.Go("expired rows", func(ctx context.Context) error { return commands.forgetHourly(ctx, node.Log()) })
+		group.Go("expired rows", func(ctx context.Context) error { return command.Hourly(ctx, node.Log(), commands.forget) })
 		node.StartConsumers(group)
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/contracttest"
+	"example.com/twinbox/frame/command"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
@@ -123,7 +124,7 @@ func TestOtherPathsAndMethodsAreProblems(t *testing.T) {
 // The documented codes and those that can be answered are the same.
 func TestEveryCodeIsDocumented(t *testing.T) {
 	t.Parallel()
-	for _, code := range []web.Code{codeKeyInFlight, codeKeyReused, codeOutcomeUnknown, codeSignupsUsedUp} {
+	for _, code := range []web.Code{command.CodeKeyInFlight, command.CodeKeyReused, command.CodeOutcomeUnknown, codeSignupsUsedUp} {
 		require.True(t, openapi.ProblemCode(code).Valid(), code)
 	}
 	documented := contracttest.ProblemStatuses(t)

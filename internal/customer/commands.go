@@ -2,7 +2,6 @@ package customer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/frame/command"
 	"example.com/twinbox/internal/domain"
 )
 
@@ -47,49 +47,20 @@ func NewCommands(cfg CommandsConfig) *Commands {
 	}
 }
 
-// errOutcomeUnknown is what a caller gets when the connection was lost around the commit: the command may have
-// happened or not. Repeating it is safe, under the same idempotency key or the same expected version.
-var errOutcomeUnknown = errors.New("the connection was lost at the commit: the outcome is unknown")
-
-// transaction runs fn in one transaction of its own, whatever becomes of the request: a client that hangs up in the
-// middle must not decide whether a commit goes through. The request's deadline holds, though: a body that took most of
-// it leaves the rest, since a commit after it would have nobody to answer to. It wakes the relay afterwards.
-func (c *Commands) transaction(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
-	return c.transactionWith(ctx, &pgx.Batch{}, fn)
-}
-
-// transactionWith is transaction with statements that travel with its begin. When fn runs they have been answered.
-func (c *Commands) transactionWith(
+// transaction runs fn in one transaction of its own, after the statements that travel with its begin, and wakes the relay.
+func (c *Commands) transaction(
 	ctx context.Context, first *pgx.Batch, fn func(context.Context, pgx.Tx) error,
 ) error {
-	until := time.Now().Add(c.timeout)
-	if asked, has := ctx.Deadline(); has && asked.Before(until) {
-		until = asked
+	err := command.Transaction{Pool: c.pool, Timeout: c.timeout, First: first}.Run(ctx, fn)
+	if err == nil {
+		c.outbox.Committed()
 	}
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
-	defer cancel()
-	conn, err := c.pool.Acquire(ctx)
-	if err != nil {
-		return fmt.Errorf("acquire connection: %w", err)
-	}
-	defer conn.Release()
-	begin := &pgx.Batch{}
-	begin.BeginTx(pgx.TxOptions{})
-	begin.QueuedQueries = append(begin.QueuedQueries, first.QueuedQueries...)
-	results := conn.SendBatch(ctx, begin)
-	tx := results.Tx()
-	defer func() { _ = tx.Rollback(ctx) }() // does nothing after a commit
-	if err := results.Close(); err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
-	if err := fn(ctx, tx); err != nil {
-		return err
-	}
-	if err := tx.Commit(ctx); err != nil {
-		return fmt.Errorf("%w: %w", errOutcomeUnknown, err)
-	}
-	c.outbox.Committed()
-	return nil
+	return err
+}
+
+// forget deletes expired answers and allowances.
+func (c *Commands) forget(ctx context.Context) error {
+	return command.Forget(ctx, c.pool, command.DeleteExpiredAnswers, deleteUnusedAllowances)
 }
 
 // emit appends an event of a user that this transaction has locked.

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/frame/command"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
@@ -99,9 +100,9 @@ func TestWhatTheServiceAnswersToItsErrors(t *testing.T) {
 		status int
 		code   web.Code
 	}{
-		"key in flight":   {errKeyInFlight, http.StatusConflict, codeKeyInFlight},
-		"key reused":      {errKeyReused, http.StatusUnprocessableEntity, codeKeyReused},
-		"outcome unknown": {errOutcomeUnknown, http.StatusServiceUnavailable, codeOutcomeUnknown},
+		"key in flight":   {command.ErrKeyInFlight, http.StatusConflict, command.CodeKeyInFlight},
+		"key reused":      {command.ErrKeyReused, http.StatusUnprocessableEntity, command.CodeKeyReused},
+		"outcome unknown": {command.ErrOutcomeUnknown, http.StatusServiceUnavailable, command.CodeOutcomeUnknown},
 		"too slow":        {&pgconn.PgError{Code: "57014"}, http.StatusServiceUnavailable, web.CodeTimeout},
 		"left alone":      {&pgconn.PgError{Code: "25P03"}, http.StatusServiceUnavailable, web.CodeTimeout},
 		"database down":   {&pgconn.PgError{Code: "57P01"}, http.StatusServiceUnavailable, web.CodeUnavailable},

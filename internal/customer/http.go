@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/engine/fault"
+	"example.com/twinbox/frame/command"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
@@ -81,7 +82,7 @@ func (a *api) CreateSignup(w http.ResponseWriter, r *http.Request, _ openapi.Cre
 }
 
 // locationOf is where the customer will be whom the answer tells of: a kept answer says it, too.
-func locationOf(answer Answer) string {
+func locationOf(answer command.Answer) string {
 	var made openapi.SignupResponse
 	if answer.Status != http.StatusCreated || json.Unmarshal(answer.Body, &made) != nil {
 		return ""

@@ -3,22 +3,15 @@ package customer
 import (
 	"errors"
 	"net/http"
-	"slices"
-	"time"
 
-	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/frame/command"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
 )
 
-// Codes of this API beyond those of package web and of the domain's rules.
-const (
-	codeKeyInFlight    web.Code = "idempotency_key_in_flight"
-	codeKeyReused      web.Code = "idempotency_key_reused"
-	codeOutcomeUnknown web.Code = "outcome_unknown"
-	codeSignupsUsedUp  web.Code = "signups_used_up"
-)
+// codeSignupsUsedUp is this API's beyond those of packages web and command and of the domain's rules.
+const codeSignupsUsedUp web.Code = "signups_used_up"
 
 // statuses gives each broken rule its HTTP status. A code that is missing here would be a defect: 500.
 var statuses = map[domain.Code]int{
@@ -32,49 +25,15 @@ var statuses = map[domain.Code]int{
 	domain.CodeInvalidName:     http.StatusUnprocessableEntity,
 }
 
-// retrySoon is what a client should wait when waiting is all it can do.
-const retrySoon = time.Second
-
-// tooSlow are the codes with which the database ends what takes too long: the statement timeout, for one that waited
-// for a lock or a slow disk, and the timeouts of a transaction whose process was stopped meanwhile. To a consumer they
-// are unknown, since a handler may be to blame; here nobody is, and a repetition may find it faster.
-var tooSlow = []string{"sql_57014", "sql_25P03", "sql_25P04"}
-
 // mapError says what each error of the service is to a client. nil means that it is not the client's to know.
 func mapError(err error) *web.Error {
-	var broken *domain.Error
-	var usedUp *allowanceError
-	known := failure.Examine(err)
-	switch {
-	case errors.As(err, &broken):
+	if broken, is := errors.AsType[*domain.Error](err); is {
 		return ruleError(broken)
-	case errors.Is(err, errKeyInFlight):
-		problem := web.ParameterError(http.StatusConflict, codeKeyInFlight, "Idempotency-Key",
-			"is in use by a request under way")
-		problem.RetryAfter = retrySoon
-		return problem
-	case errors.Is(err, errKeyReused):
-		return web.ParameterError(http.StatusUnprocessableEntity, codeKeyReused, "Idempotency-Key",
-			"was used for another request")
-	case errors.As(err, &usedUp):
-		return allowanceProblem(usedUp)
-	case errors.Is(err, errOutcomeUnknown):
-		return &web.Error{
-			Status: http.StatusServiceUnavailable, Code: codeOutcomeUnknown, RetryAfter: retrySoon, Cause: err,
-			Detail: "The request may or may not have taken effect. Repeat it as it was to find out.",
-		}
-	case slices.Contains(tooSlow, known.Code):
-		return &web.Error{
-			Status: http.StatusServiceUnavailable, Code: web.CodeTimeout, RetryAfter: retrySoon, Cause: err,
-			Detail: "The database took too long. Nothing has changed.",
-		}
-	case known.Class == failure.Transient:
-		return &web.Error{
-			Status: http.StatusServiceUnavailable, Code: web.CodeUnavailable, RetryAfter: retrySoon, Cause: err,
-			Detail: "The service cannot reach its database. Nothing has changed.",
-		}
 	}
-	return nil
+	if usedUp, is := errors.AsType[*allowanceError](err); is {
+		return allowanceProblem(usedUp)
+	}
+	return command.Problem(err)
 }
 
 func allowanceProblem(e *allowanceError) *web.Error {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"example.com/twinbox/frame/command"
 	"example.com/twinbox/internal/domain"
 )
 
@@ -31,11 +32,11 @@ func (m *signups) outcome(key string, email domain.Email, name domain.Name) (giv
 	_, busy := m.held[key]
 	switch {
 	case found && !known.expired && (known.email != email || known.name != name):
-		return "", errKeyReused
+		return "", command.ErrKeyReused
 	case found && !known.expired:
 		return known.body, nil
 	case busy:
-		return "", errKeyInFlight
+		return "", command.ErrKeyInFlight
 	case m.taken[email.Key()]:
 		return "", &domain.Error{Code: domain.CodeEmailTaken}
 	}

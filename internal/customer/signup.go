@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/engine/fault"
+	"example.com/twinbox/frame/command"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
@@ -29,24 +30,24 @@ type Signup struct {
 // SignUp stores a new user, the answer under its idempotency key and UserRegistered, all or nothing.
 //
 // The same key with the same command returns the same answer again without doing anything; with another command it
-// returns errKeyReused, and errKeyInFlight while the first is still running. An address that is taken is a
+// returns [command.ErrKeyReused], and [command.ErrKeyInFlight] while the first is still running. An address that is taken is a
 // [domain.CodeEmailTaken], and the key stays free. The empty key is none: each call is a signup of its own, and the
 // repetition of one that worked finds its address taken. Where the mailbox or the client has no sign-up left it returns
 // an allowanceError, and nothing is used up.
 //
 // It takes three round trips, each of which costs the database as much as a statement: begin and claim, the writes,
 // commit.
-func (c *Commands) SignUp(ctx context.Context, s Signup) (Answer, error) {
+func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error) {
 	fingerprint := sha256.Sum256([]byte(string(s.Email) + "\x00" + string(s.Name)))
-	claim := claim{scope: signUpScope, key: s.Key, fingerprint: fingerprint[:]}
+	claim := command.Claim{Scope: signUpScope, Key: s.Key, Fingerprint: fingerprint[:]}
 	claiming := &pgx.Batch{}
 	if s.Key != "" {
-		claim.queue(claiming)
+		claim.Queue(claiming)
 	}
-	var answer Answer
-	err := c.transactionWith(ctx, claiming, func(ctx context.Context, tx pgx.Tx) error {
+	var answer command.Answer
+	err := c.transaction(ctx, claiming, func(ctx context.Context, tx pgx.Tx) error {
 		if s.Key != "" {
-			given, found, err := claim.given()
+			given, found, err := claim.Given()
 			if err != nil || found {
 				answer = given
 				return err
@@ -62,7 +63,7 @@ func (c *Commands) SignUp(ctx context.Context, s Signup) (Answer, error) {
 			return err
 		}
 		if s.Key != "" {
-			claim.store(writes, answer, c.keysFor)
+			claim.Store(writes, answer, c.keysFor)
 		}
 		if err := tx.SendBatch(ctx, writes).Close(); err != nil {
 			return fmt.Errorf("store signup: %w", err)
@@ -70,7 +71,7 @@ func (c *Commands) SignUp(ctx context.Context, s Signup) (Answer, error) {
 		return nil
 	})
 	if err != nil {
-		return Answer{}, err
+		return command.Answer{}, err
 	}
 	fault.Here("customer.signup.committed")
 	return answer, nil
@@ -97,7 +98,7 @@ func (c *Commands) register(
 	return user, nil
 }
 
-func signedUp(user domain.User) (Answer, error) {
+func signedUp(user domain.User) (command.Answer, error) {
 	body, err := json.Marshal(openapi.SignupResponse{
 		UserId:  string(user.ID),
 		Email:   string(user.Email),
@@ -105,7 +106,7 @@ func signedUp(user domain.User) (Answer, error) {
 		Version: user.Version,
 	})
 	if err != nil {
-		return Answer{}, fmt.Errorf("encode signup answer: %w", err)
+		return command.Answer{}, fmt.Errorf("encode signup answer: %w", err)
 	}
-	return Answer{Status: http.StatusCreated, Body: body}, nil
+	return command.Answer{Status: http.StatusCreated, Body: body}, nil
 }

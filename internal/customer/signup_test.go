@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/frame/command"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 )
@@ -102,7 +103,7 @@ func (b *bundle) holdKey(t *testing.T, key string) (release func()) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }) // nothing is left to do after a release
 	batch := &pgx.Batch{}
-	(&claim{scope: signUpScope, key: key}).queue(batch)
+	(&command.Claim{Scope: signUpScope, Key: key}).Queue(batch)
 	require.NoError(t, tx.SendBatch(t.Context(), batch).Close())
 	return func() { require.NoError(t, tx.Commit(t.Context())) }
 }

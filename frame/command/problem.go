@@ -1,0 +1,58 @@
+package command
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/frame/web"
+)
+
+// The codes of a [Problem] beyond those of package web.
+const (
+	CodeKeyInFlight    web.Code = "idempotency_key_in_flight"
+	CodeKeyReused      web.Code = "idempotency_key_reused"
+	CodeOutcomeUnknown web.Code = "outcome_unknown"
+)
+
+// retrySoon is what a client should wait when waiting is all it can do.
+const retrySoon = time.Second
+
+// tooSlow are the codes with which the database ends what takes too long: the statement timeout, for one that waited
+// for a lock or a slow disk, and the timeouts of a transaction whose process was stopped meanwhile. To a consumer they
+// are unknown, since a handler may be to blame; here nobody is, and a repetition may find it faster.
+var tooSlow = []string{"sql_57014", "sql_25P03", "sql_25P04"}
+
+// Problem says what the errors of this package and of the database are to a client. nil means that it is not the
+// client's to know.
+func Problem(err error) *web.Error {
+	known := failure.Examine(err)
+	switch {
+	case errors.Is(err, ErrKeyInFlight):
+		problem := web.ParameterError(http.StatusConflict, CodeKeyInFlight, "Idempotency-Key",
+			"is in use by a request under way")
+		problem.RetryAfter = retrySoon
+		return problem
+	case errors.Is(err, ErrKeyReused):
+		return web.ParameterError(http.StatusUnprocessableEntity, CodeKeyReused, "Idempotency-Key",
+			"was used for another request")
+	case errors.Is(err, ErrOutcomeUnknown):
+		return &web.Error{
+			Status: http.StatusServiceUnavailable, Code: CodeOutcomeUnknown, RetryAfter: retrySoon, Cause: err,
+			Detail: "The request may or may not have taken effect. Repeat it as it was to find out.",
+		}
+	case slices.Contains(tooSlow, known.Code):
+		return &web.Error{
+			Status: http.StatusServiceUnavailable, Code: web.CodeTimeout, RetryAfter: retrySoon, Cause: err,
+			Detail: "The database took too long. Nothing has changed.",
+		}
+	case known.Class == failure.Transient:
+		return &web.Error{
+			Status: http.StatusServiceUnavailable, Code: web.CodeUnavailable, RetryAfter: retrySoon, Cause: err,
+			Detail: "The service cannot reach its database. Nothing has changed.",
+		}
+	}
+	return nil
+}

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/IBM/sarama"
 )
@@ -11,7 +12,7 @@ import (
 type Owners struct {
 	// State is the group's: Stable, Empty, PreparingRebalance ...
 	State string
-	// By is the owner of each partition: its client id and address. A partition that nobody owns is missing.
+	// By is the owner of each partition: its client id and its address. A partition without an owner is missing.
 	By map[int32]string
 }
 
@@ -36,7 +37,7 @@ func (r *LagReader) Owners(ctx context.Context, group, topic string) (Owners, er
 			continue // it has none yet
 		}
 		for _, partition := range assignment.Topics[topic] {
-			owners.By[partition] = member.ClientId + member.ClientHost
+			owners.By[partition] = member.ClientId + " at " + strings.TrimPrefix(member.ClientHost, "/")
 		}
 	}
 	return owners, nil

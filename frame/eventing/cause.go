@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"example.com/twinbox/engine/failure"
@@ -56,12 +57,14 @@ func (d *diagnosis) find(ctx context.Context) service.Cause {
 		d.dependencyDown, d.noLeader, d.restoreWaits, d.relayRefuses, d.keysParked, d.noOwner, d.recordRefused,
 		d.attemptFailing, d.waitsForGap, d.handlerSlow, d.relayAtLimit, d.consumerBehind, d.deadLetters,
 	}, d.node.reasons)
-	var unknown error
+	var unknown []string
 	for _, reason := range reasons {
 		cause, err := reason(ctx)
 		if err != nil {
 			d.node.dependencies.report(err)
-			unknown = errors.Join(unknown, err)
+			if text := err.Error(); !slices.Contains(unknown, text) {
+				unknown = append(unknown, text)
+			}
 		}
 		if cause.Code != "" {
 			return cause
@@ -70,7 +73,7 @@ func (d *diagnosis) find(ctx context.Context) service.Cause {
 	if unknown != nil {
 		return service.Cause{
 			Code:     CauseUnknown,
-			Sentence: "It is not known whether anything waits: " + failure.Cut(unknown.Error(), maxSaid) + ".",
+			Sentence: "It is not known whether anything waits: " + failure.Cut(strings.Join(unknown, "; "), maxSaid) + ".",
 		}
 	}
 	return service.Cause{

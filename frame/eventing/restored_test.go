@@ -21,6 +21,13 @@ import (
 // replica is one of several nodes that write to the topic.
 func replica(t *testing.T, cfg eventing.Config, topic string) *bundle {
 	t.Helper()
+	b := openReplica(t, cfg, topic)
+	b.serve(t)
+	return b
+}
+
+func openReplica(t *testing.T, cfg eventing.Config, topic string) *bundle {
+	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(stop)
@@ -31,9 +38,7 @@ func replica(t *testing.T, cfg eventing.Config, topic string) *bundle {
 		Source: "/test", Validate: func(cloudevent.Event) error { return nil },
 	})
 	require.NoError(t, err)
-	b := &bundle{node: node, admin: admin, group: group, stop: stop, ctx: ctx}
-	b.serve(t)
-	return b
+	return &bundle{node: node, admin: admin, group: group, stop: stop, ctx: ctx}
 }
 
 func (b *bundle) write(t *testing.T, topic, key string) error {

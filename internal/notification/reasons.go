@@ -49,11 +49,15 @@ func reasonsOf(pool *pgxpool.Pool, mailServer *circuit.Circuit) []eventing.Reaso
 			if err != nil || uncertain == 0 {
 				return service.Cause{}, err
 			}
+			mails, them := fmt.Sprintf("%d mails", uncertain), "them"
+			if uncertain == 1 {
+				mails, them = "1 mail", "it"
+			}
 			return service.Cause{
 				Code: causeMailUncertain, Since: *since, Figures: map[string]float64{"mails": float64(uncertain)},
 				Command: "twinbox mail list --state uncertain",
-				Sentence: fmt.Sprintf("Of %d mails it is not known whether the mail server took them, of the first since %s.",
-					uncertain, since.UTC().Format(time.RFC3339)),
+				Sentence: fmt.Sprintf("Of %s it is not known whether the mail server took %s, of the first since %s.", mails, them,
+					since.UTC().Format(time.RFC3339)),
 			}, nil
 		},
 	}

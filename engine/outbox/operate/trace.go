@@ -111,6 +111,9 @@ func findForeign(ctx context.Context, tx pgx.Tx, id string, at time.Time) ([]Tra
 	if err := tx.QueryRow(ctx, positionsNear, low, high).Scan(&first, &last); err != nil {
 		return nil, fmt.Errorf("look for neighbours: %w", err)
 	}
+	if last < first {
+		return nil, nil // nothing was added then
+	}
 	// The row may lie beside the first or the last of them.
 	return traced(ctx, tx, tracedNearID, first-neighbours, last+neighbours, id)
 }
@@ -142,9 +145,10 @@ func CausedBy(ctx context.Context, db Beginner, eventID string) (found []Traced,
 	return found, err
 }
 
-// noScans: a partition that was never analysed looks to the planner as if its summaries told nothing, and then it reads
-// all of the table. What these settings rule out is never better here.
-const noScans = `set local enable_seqscan = off; set local max_parallel_workers_per_gather = 0; set local jit = off`
+// noScans leaves the planner nothing but the summaries. Of a partition that was never analysed it takes them to tell
+// nothing, and reads all of the table, or all of it by the index of its positions, in whose order the rows are wanted.
+const noScans = `set local enable_seqscan = off; set local enable_indexscan = off; set local enable_indexonlyscan = off;
+set local max_parallel_workers_per_gather = 0; set local jit = off`
 
 func withoutScans(ctx context.Context, db Beginner, ask func(pgx.Tx) error) error {
 	tx, err := db.Begin(ctx)

@@ -1,0 +1,69 @@
+package notification
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/smtptest"
+	"example.com/twinbox/frame/circuit"
+	"example.com/twinbox/frame/service"
+)
+
+// awaitCause waits until the first reason that holds has the code; "" where none does.
+func (b *bundle) awaitCause(t *testing.T, mailServer *circuit.Circuit, code, sentence string) (found service.Cause) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		found = service.Cause{}
+		for _, reason := range reasonsOf(b.pool, mailServer) {
+			cause, err := reason(t.Context())
+			require.NoError(t, err)
+			if found.Code == "" {
+				found = cause
+			}
+		}
+		return found.Code == code
+	}, patience, 10*time.Millisecond, "want %q: %v", code, &found)
+	require.Regexp(t, "^"+sentence+"$", found.Sentence)
+	return found
+}
+
+const aTime = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`
+
+// A mail server that takes nothing is one cause; that it hung up with a mail in its hands is another, which stays.
+func TestWhyMailsWait(t *testing.T) {
+	t.Parallel()
+	var away, cuts atomic.Bool
+	var mailServer *circuit.Circuit
+	b, _ := facing(t, func(at smtptest.Stage, _ string) smtptest.Answer {
+		switch {
+		case away.Load() && at == smtptest.Connect:
+			return smtptest.Answer{Say: "554 5.3.2 no service"}
+		case cuts.Load() && at == smtptest.Taken:
+			return smtptest.Answer{Cut: true}
+		}
+		return smtptest.Answer{}
+	}, func(s *senderSetup) {
+		s.smtp.cfg.Timeout = 3 * time.Second
+		mailServer = watchMailServer(t, s)
+	})
+	require.NoError(t, mailServer.Await(t.Context()))
+	b.awaitCause(t, mailServer, "", "")
+	away.Store(true)
+	cuts.Store(true)
+	b.register(t)
+	b.start(t)
+	c := b.awaitCause(t, mailServer, causeMailServerDown, `The mail server has been down since `+aTime+`: .*554.*\.`)
+	require.EqualValues(t, 1, c.Figures["mails"])
+	require.WithinDuration(t, time.Now(), c.Since, patience)
+	away.Store(false)
+	c = b.awaitCause(t, mailServer, causeMailUncertain,
+		`Of 1 mail it is not known whether the mail server took it, of the first since `+aTime+`\.`)
+	require.EqualValues(t, 1, c.Figures["mails"])
+	require.Equal(t, "twinbox mail list --state uncertain", c.Command)
+	_, err := b.pool.Exec(t.Context(), `update lease set state = 'done'`)
+	require.NoError(t, err)
+	b.awaitCause(t, mailServer, "", "")
+}

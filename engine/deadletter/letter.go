@@ -85,6 +85,15 @@ func (l Letter) RecordedAt() time.Time {
 	return l.RecordTime
 }
 
+// CorrelationID is what the record carries, or the event's id.
+func (l Letter) CorrelationID() string {
+	e := cloudevent.Event{ID: l.EventID, Extensions: make(map[string]string, len(l.Headers))}
+	for _, h := range l.Headers {
+		e.Extensions[h.Name] = string(h.Value)
+	}
+	return e.CorrelationID()
+}
+
 // Parked says that the letter has not failed itself.
 func (l Letter) Parked() bool { return l.Class == ClassParked }
 

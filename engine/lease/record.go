@@ -74,7 +74,8 @@ func (r *Runner) record(ctx context.Context, c *Claim, err error) {
 	var stale *StaleError
 	recorded := v.record(recording)
 	for recorded != nil && !errors.As(recorded, &stale) && recording.Err() == nil {
-		r.log.WarnContext(ctx, "outcome not recorded yet", "event_id", c.EventID, "result", v.result, "error", recorded)
+		r.log.WarnContext(ctx, "outcome not recorded yet", "event_id", c.EventID,
+			"correlation_id", c.CorrelationID, "result", v.result, "error", recorded)
 		select {
 		case <-again.C:
 			recorded = v.record(recording)

@@ -173,7 +173,8 @@ func (r *Runner) giveBack(ctx context.Context, claims []*Claim) {
 	for _, c := range claims {
 		r.held.drop(c)
 		if err := c.Release(ctx, "", 0); err != nil {
-			r.log.WarnContext(ctx, "claim not given back", "event_id", c.EventID, "error", err)
+			r.log.WarnContext(ctx, "claim not given back", "event_id", c.EventID, "correlation_id", c.CorrelationID,
+				"error", err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/jackc/pgx/v5"
 
@@ -85,7 +86,20 @@ func (o *Outbox) checkInserted(b *batch, inserted int) error {
 	for _, k := range b.keys {
 		o.added.WithLabelValues(k.topic).Add(float64(k.events))
 	}
+	o.logAdded(b)
 	return nil
+}
+
+// logAdded says what the transaction adds, if it commits.
+func (o *Outbox) logAdded(b *batch) {
+	if !o.cfg.Log.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
+	for i := range b.events {
+		e := &b.events[i]
+		o.cfg.Log.Debug("event added", "event_id", e.ID, "event_type", e.Type, "correlation_id", e.CorrelationID(),
+			"topic", e.Topic)
+	}
 }
 
 // withSavepoint runs the statements in a savepoint if they could do some of the work and not the rest: a conflict must

@@ -53,7 +53,7 @@ func (c *copies) write(ctx context.Context, tx pgx.Tx, l deadletter.Letter) erro
 	case is:
 		c.count.WithLabelValues(l.Consumer, string(refused.Code)).Inc()
 		c.node.setup.Log.WarnContext(ctx, "dead letter has no copy", "consumer", l.Consumer, "event_id", l.EventID,
-			"code", refused.Code, "reason", refused.Detail)
+			"correlation_id", l.CorrelationID(), "code", refused.Code, "reason", refused.Detail)
 		return nil
 	case err != nil:
 		return fmt.Errorf("copy dead letter: %w", err)

@@ -93,6 +93,7 @@ func (n *Node) ConfirmRestore(
 	}
 	for _, e := range lost {
 		n.setup.Log.WarnContext(ctx, "event taken back from the broker", "event_id", e.ID, "event_type", e.Type,
+			"correlation_id", e.CorrelationID(),
 			"topic", e.Topic, "key", e.Key, "version", e.Version)
 	}
 	return adopted, nil

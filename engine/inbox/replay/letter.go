@@ -230,12 +230,14 @@ where id = $1`
 // recordFailure records an attempt that its handler or its data did not let succeed. What had only been parked is given
 // up now, so this is where it gets its copy.
 func (r *run) recordFailure(ctx context.Context, id int64, failed *inbox.HandlerError, done *Result) error {
+	correlation := ""
 	err := pgx.BeginFunc(ctx, r.inbox.Pool, func(tx pgx.Tx) error {
 		l, err := lockLetter(ctx, tx, id)
 		if err != nil {
 			return err
 		}
 		parked := l.Parked()
+		correlation = l.CorrelationID()
 		l.Class, l.Code, l.FailedAt = string(failure.Classify(failed)), failed.Code, time.Now()
 		l.Error = deadletter.Text(failure.Brief(failed.Error()))
 		l.Attempts, l.Replays = l.Attempts+1, l.Replays+1
@@ -254,8 +256,8 @@ func (r *run) recordFailure(ctx context.Context, id int64, failed *inbox.Handler
 		return r.concludeGone(ctx, id, done)
 	}
 	if err == nil {
-		r.inbox.Log.WarnContext(ctx, "replay failed", "id", id, "event_id", done.EventID, "code", done.Code,
-			"error", failed.Err)
+		r.inbox.Log.WarnContext(ctx, "replay failed", "id", id, "event_id", done.EventID,
+			"correlation_id", correlation, "code", done.Code, "error", failed.Err)
 	}
 	return err
 }

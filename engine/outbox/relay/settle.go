@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ func (l *leader) settle(ctx context.Context, f *flight, out *outcome) error {
 		}
 		failed := l.sender.collect(f)
 		taken := len(failed) < len(f.records)
+		l.logTaken(f)
 		if taken {
 			l.patience.takenAt = time.Now()
 			l.health.markWell(stateLeading)
@@ -40,6 +42,19 @@ func (l *leader) settle(ctx context.Context, f *flight, out *outcome) error {
 	return nil
 }
 
+// logTaken says what the broker took. Headers are not looked at for it unless somebody wants to read the lines.
+func (l *leader) logTaken(f *flight) {
+	if !l.log.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
+	for i := range f.records {
+		if e := &f.records[i].Event; f.results[i] == nil {
+			l.log.Debug("event published", "event_id", e.ID, "event_type", e.Type, "correlation_id", e.CorrelationID(),
+				"topic", e.Topic, "position", f.records[i].Position)
+		}
+	}
+}
+
 // noteFailure keeps why not everything was taken.
 func (l *leader) noteFailure(err error, taken bool) {
 	l.health.markFailed(err)
@@ -60,7 +75,9 @@ func (l *leader) backOff(ctx context.Context, attempt int, failed []failure) err
 	if attempt < 20 {
 		pause = min(l.cfg.RetryMin<<(attempt-1), l.cfg.RetryMax)
 	}
-	l.log.Warn("publish failed", "events", len(failed), "attempt", attempt, "error", failed[0].err)
+	first := &failed[0].Event
+	l.log.Warn("publish failed", "events", len(failed), "attempt", attempt, "event_id", first.ID,
+		"correlation_id", first.CorrelationID(), "error", failed[0].err)
 	if err := l.cfg.Destination.Pause(ctx, jitter(pause)); err != nil {
 		return err
 	}

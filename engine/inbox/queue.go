@@ -18,16 +18,21 @@ func Queue(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
 	return QueueRows(ctx, tx, nil, sql, args...)
 }
 
-// QueueRows is [Queue] with a check: rows gets the number of rows that the write affected, and its error counts as the
-// handler's.
-func QueueRows(ctx context.Context, tx pgx.Tx, rows func(int64) error, sql string, args ...any) error {
+// QueueRows is [Queue] for a write that must affect a row: where there is none, the error counts as the handler's.
+func QueueRows(ctx context.Context, tx pgx.Tx, none error, sql string, args ...any) error {
+	q := queued{item: noItem, sql: sql, args: args, none: none}
 	if w, ok := tx.(*work); ok {
-		w.queue = append(w.queue, queued{item: w.item, sql: sql, args: args, rows: rows})
+		q.item = w.item
+		w.queue = append(w.queue, q)
 		return nil
 	}
 	tag, err := tx.Exec(ctx, sql, args...)
-	if err == nil && rows != nil {
-		err = rows(tag.RowsAffected())
+	return q.written(tag, err)
+}
+
+func (q queued) written(tag pgconn.CommandTag, err error) error {
+	if err == nil && tag.RowsAffected() == 0 {
+		return q.none
 	}
 	return err
 }
@@ -36,7 +41,7 @@ type queued struct {
 	item    int // whose handler queued it
 	sql     string
 	args    []any
-	rows    func(int64) error
+	none    error                // what it means that no row was affected
 	read    func(pgx.Rows) error // for a question; it must close the rows
 	refusal error                // what a division by zero in it means
 }
@@ -65,10 +70,7 @@ func (q queued) result(results pgx.BatchResults) error {
 		return q.read(rows)
 	}
 	tag, err := results.Exec()
-	if err == nil && q.rows != nil {
-		err = q.rows(tag.RowsAffected())
-	}
-	return err
+	return q.written(tag, err)
 }
 
 // meaning is the refusal where the statement refused, else the error as it is, marked where the time ended with it.

@@ -3,7 +3,6 @@ package inbox_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -237,9 +236,8 @@ var scenarios = map[string]scenario{
 	"a queued write that hits nothing": {
 		events: threeWithBadMiddle,
 		handler: queueing(func(ctx context.Context, tx pgx.Tx) error {
-			return inbox.QueueRows(ctx, tx, func(rows int64) error {
-				return inbox.Permanent(fmt.Errorf("%d rows", rows))
-			}, `update ledger set event_id = '' where event_id = 'none'`)
+			return inbox.QueueRows(ctx, tx, inbox.Permanent(errors.New("no rows")),
+				`update ledger set event_id = '' where event_id = 'none'`)
 		}),
 		outcomes: middleIsDead, effects: []int{0, 2, 3}, letters: []string{"handler_failed"},
 	},

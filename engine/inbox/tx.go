@@ -28,11 +28,10 @@ var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
 const commitSQL = `commit`
 
-// commit sends what is queued and commits. It is one round trip unless a handler checks how many rows were
-// written.
+// commit sends what is queued and commits. It is one round trip unless a write must affect a row.
 func (w *work) commit(ctx context.Context) error {
 	for _, q := range w.queue {
-		if q.rows != nil {
+		if q.none != nil {
 			w.flush(ctx)
 			break
 		}

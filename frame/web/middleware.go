@@ -92,8 +92,8 @@ func methodLabel(method string) string {
 	return "_OTHER"
 }
 
-// answerPanic, deferred, turns a panic into a 500, or cuts the connection when the answer has begun: half an answer must
-// not look whole.
+// answerPanic, deferred, turns a panic into a 500, or cuts the connection when the answer has begun: half an answer
+// must not look whole.
 func answerPanic(answer middleware.WrapResponseWriter, r *http.Request) {
 	reason := recover()
 	if reason == nil {

@@ -28,32 +28,34 @@ func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
 		queueInsert(writes, user)
 		return tx.SendBatch(ctx, writes).Close()
 	case contract.UserRenamed.Type:
-		data, err := contract.UserRenamed.Decode(event)
-		if err != nil {
-			return err
-		}
-		return change(ctx, tx, data.UserID, event.Version, func(u *domain.User) { u.Name = data.Name })
+		return change(ctx, tx, contract.UserRenamed, event, func(u *domain.User, data domain.UserRenamed) {
+			u.Name = data.Name
+		})
 	case contract.EmailVerified.Type:
-		data, err := contract.EmailVerified.Decode(event)
-		if err != nil {
-			return err
-		}
-		return change(ctx, tx, data.UserID, event.Version, func(u *domain.User) { u.Status = domain.StatusVerified })
+		return change(ctx, tx, contract.EmailVerified, event, func(u *domain.User, _ domain.EmailVerified) {
+			u.Status = domain.StatusVerified
+		})
 	}
 	return nil
 }
 
 // change does to a user what an event says. A user whose first event the broker does not hold any more, and the
 // database neither, is gone: the event is passed.
-func change(ctx context.Context, tx pgx.Tx, id domain.UserID, version int64, apply func(*domain.User)) error {
-	user, err := lock(ctx, tx, id)
+func change[T domain.Event](
+	ctx context.Context, tx pgx.Tx, of cloudevent.Definition[T], event cloudevent.Event, apply func(*domain.User, T),
+) error {
+	data, err := of.Decode(event)
+	if err != nil {
+		return err
+	}
+	user, err := lock(ctx, tx, domain.UserID(data.About()))
 	if errors.Is(err, &domain.Error{Code: domain.CodeUserNotFound}) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("adopt change: %w", err)
 	}
-	apply(&user)
-	user.Version = version
+	apply(&user, data)
+	user.Version = event.Version
 	return update(ctx, tx, user)
 }

@@ -124,7 +124,9 @@ func TestOtherPathsAndMethodsAreProblems(t *testing.T) {
 // The documented codes and those that can be answered are the same.
 func TestEveryCodeIsDocumented(t *testing.T) {
 	t.Parallel()
-	for _, code := range []web.Code{command.CodeKeyInFlight, command.CodeKeyReused, command.CodeOutcomeUnknown, codeSignupsUsedUp} {
+	for _, code := range []web.Code{
+		command.CodeKeyInFlight, command.CodeKeyReused, command.CodeOutcomeUnknown, codeSignupsUsedUp,
+	} {
 		require.True(t, openapi.ProblemCode(code).Valid(), code)
 	}
 	documented := contracttest.ProblemStatuses(t)

@@ -47,7 +47,8 @@ func NewCommands(cfg CommandsConfig) *Commands {
 	}
 }
 
-// transaction runs fn in one transaction of its own, after the statements that travel with its begin, and wakes the relay.
+// transaction runs fn in one transaction of its own, after the statements that travel with its begin, and wakes the
+// relay.
 func (c *Commands) transaction(
 	ctx context.Context, first *pgx.Batch, fn func(context.Context, pgx.Tx) error,
 ) error {
@@ -63,8 +64,17 @@ func (c *Commands) forget(ctx context.Context) error {
 	return command.Forget(ctx, c.pool, command.DeleteExpiredAnswers, deleteUnusedAllowances)
 }
 
-// emit appends an event of a user that this transaction has locked.
-func (c *Commands) emit(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
+// save stores a user that this transaction has locked, and appends the event that says what has changed.
+func save[T domain.Event](
+	ctx context.Context, c *Commands, tx pgx.Tx, user domain.User, of cloudevent.Definition[T], said T,
+) error {
+	if err := update(ctx, tx, user); err != nil {
+		return err
+	}
+	event, err := of.New(string(user.ID), user.Version, said.HappenedAt(), said)
+	if err != nil {
+		return err
+	}
 	if _, err := c.outbox.Add(ctx, tx, event); err != nil {
 		return fmt.Errorf("add to outbox: %w", err)
 	}

@@ -72,12 +72,7 @@ var errNoProfile = inbox.PermanentAs(codeNoProfile,
 
 // changeProfile runs an update that must hit the profile at an earlier version.
 func changeProfile(ctx context.Context, tx pgx.Tx, sql string, id domain.UserID, value any, version int64) error {
-	return inbox.QueueRows(ctx, tx, func(rows int64) error {
-		if rows == 0 {
-			return errNoProfile
-		}
-		return nil
-	}, sql, id, value, version)
+	return inbox.QueueRows(ctx, tx, errNoProfile, sql, id, value, version)
 }
 
 // The first mail counts: a second one (resent by an operator) does not move the time. The event says when that was, so

@@ -21,20 +21,12 @@ func (c *Commands) Rename(
 		if err != nil {
 			return err
 		}
-		at := now()
-		renamed, said, err := locked.Rename(name, expected, at)
+		renamed, said, err := locked.Rename(name, expected, now())
 		if err != nil {
-			return err
-		}
-		if err := update(ctx, tx, renamed); err != nil {
 			return err
 		}
 		user = renamed
-		event, err := contract.UserRenamed.New(string(user.ID), user.Version, at, said)
-		if err != nil {
-			return err
-		}
-		return c.emit(ctx, tx, event)
+		return save(ctx, c, tx, user, contract.UserRenamed, said)
 	})
 	if err != nil {
 		return domain.User{}, err

@@ -30,10 +30,10 @@ type Signup struct {
 // SignUp stores a new user, the answer under its idempotency key and UserRegistered, all or nothing.
 //
 // The same key with the same command returns the same answer again without doing anything; with another command it
-// returns [command.ErrKeyReused], and [command.ErrKeyInFlight] while the first is still running. An address that is taken is a
-// [domain.CodeEmailTaken], and the key stays free. The empty key is none: each call is a signup of its own, and the
-// repetition of one that worked finds its address taken. Where the mailbox or the client has no sign-up left it returns
-// an allowanceError, and nothing is used up.
+// returns [command.ErrKeyReused], and [command.ErrKeyInFlight] while the first is still running. An address that is
+// taken is a [domain.CodeEmailTaken], and the key stays free. The empty key is none: each call is a signup of its own,
+// and the repetition of one that worked finds its address taken. Where the mailbox or the client has no sign-up left it
+// returns an allowanceError, and nothing is used up.
 //
 // It takes three round trips, each of which costs the database as much as a statement: begin and claim, the writes,
 // commit.

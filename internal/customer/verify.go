@@ -40,14 +40,7 @@ func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error
 		if !changed {
 			return nil
 		}
-		if err := update(ctx, tx, verified); err != nil {
-			return err
-		}
-		event, err := contract.EmailVerified.New(string(user.ID), user.Version, at, said)
-		if err != nil {
-			return err
-		}
-		return c.emit(ctx, tx, event)
+		return save(ctx, c, tx, user, contract.EmailVerified, said)
 	})
 	if err != nil {
 		return domain.User{}, err

@@ -53,14 +53,14 @@ const updateContactName = `
 update contact set name = $2, version = $3, updated_at = clock_timestamp() where user_id = $1 and version < $3`
 
 func renameContact(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.UserRenamed) error {
-	return inbox.QueueRows(ctx, tx, changed, updateContactName, data.UserID, data.Name, event.Version)
+	return inbox.QueueRows(ctx, tx, errNoContact, updateContactName, data.UserID, data.Name, event.Version)
 }
 
 const updateContactVerified = `
 update contact set verified = true, version = $2, updated_at = clock_timestamp() where user_id = $1 and version < $2`
 
 func verifyContact(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.EmailVerified) error {
-	return inbox.QueueRows(ctx, tx, changed, updateContactVerified, data.UserID, event.Version)
+	return inbox.QueueRows(ctx, tx, errNoContact, updateContactVerified, data.UserID, event.Version)
 }
 
 // codeNoContact is the code of a change whose contact is not there, or is gone. All events of a user come one after the
@@ -69,10 +69,3 @@ const codeNoContact = "contact_missing"
 
 var errNoContact = inbox.PermanentAs(codeNoContact,
 	errors.New("no contact below this version: an earlier event of the user is missing"))
-
-func changed(rows int64) error {
-	if rows == 0 {
-		return errNoContact
-	}
-	return nil
-}

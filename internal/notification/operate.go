@@ -69,8 +69,8 @@ func orNull(t time.Time) *time.Time {
 }
 
 // Retry puts uncertain and failed mails back: pending, due at once, with a fresh count of attempts. The next attempt
-// carries the same Message-ID. For an uncertain mail it is the operator who accepts that it may arrive twice. Calling it
-// again changes nothing.
+// carries the same Message-ID. For an uncertain mail it is the operator who accepts that it may arrive twice. Calling
+// it again changes nothing.
 func (m mails) Retry(ctx context.Context, ids []uuid.UUID, c admin.MailChange) (adminapi.Result, error) {
 	return m.settle(ctx, ids, c, settlement{
 		verb: "retry", from: []adminapi.MailState{adminapi.Uncertain, adminapi.Failed}, to: adminapi.Pending,

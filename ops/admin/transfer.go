@@ -45,7 +45,9 @@ func (e *exported) Write(p []byte) (int, error) {
 }
 
 // ImportDeadLetters answers POST /admin/v1/dead-letters/import.
-func (s deadLetterHandlers) ImportDeadLetters(w http.ResponseWriter, r *http.Request, params adminapi.ImportDeadLettersParams) {
+func (s deadLetterHandlers) ImportDeadLetters(
+	w http.ResponseWriter, r *http.Request, params adminapi.ImportDeadLettersParams,
+) {
 	act, err := newAction(params.By, params.Reason, params.DryRun)
 	if err != nil {
 		web.WriteProblem(w, r, err)

@@ -46,6 +46,16 @@ var everything = answers(map[string]string{
 	"mails": `{"more":true,"items":[{"id":"` + anID + `","state":"uncertain","template":"verification",
 		"user_id":"` + aKey + `","attempts":1,"created_at":"2026-11-21T16:58:46Z",
 		"error":"its claimant vanished after it had begun"}]}`,
+	"cause": `{"service":"notification","at":"2026-11-21T16:58:46Z","well":false,"code":"keys_parked","figures":{"keys":1},
+		"since":"2026-11-21T16:58:46Z","command":"twinbox outbox release",
+		"sentence":"1 key is parked and holds 12 events; the broker says: MESSAGE_TOO_LARGE."}`,
+	"story/" + anID: `{"id":"` + anID + `","kind":"event","related":[],"steps":[
+		{"at":"2026-11-21T16:58:46.123Z","station":"outbox","service":"notification","outcome":"published","event_id":"` + anID + `",
+			"event_type":"com.example.customer.user-registered.v1","key":"` + aKey + `","version":12,"position":1234567,
+			"topic":"customer.users.v1","correlation_id":"` + anID + `"},
+		{"at":"2026-11-21T16:58:47.123Z","station":"dead_letter","service":"notification","consumer":"notification.users",
+			"outcome":"waiting","event_id":"` + anID + `","cause":"schema_violation","subject":"1234567","topic":"customer.users.v1",
+			"partition":11,"offset":1234567,"detail":"attempts: 5"}]}`,
 	"audit": `{"more":false,"items":[{"id":1,"at":"2026-11-21T16:58:46Z","by":"ada","verb":"replay","kind":"dead_letter",
 		"subject":"1234567","reason":"a reason of many words that explains at length why this was done at all","count":1,
 		"detail":{"outcome":"refused","code":"behind_waiting"}}]}`,
@@ -76,6 +86,8 @@ func TestIdsAreWholeOnEveryScreen(t *testing.T) {
 		{"inbox lookup " + anID, []string{"notification.users", ref}},
 		{"outbox status", []string{"customer.users.v1", aKey, "1234567"}},
 		{"outbox tail", []string{"1234567", anID}},
+		{"status", []string{"notification"}},
+		{"trace " + anID, []string{anID, "16:58:46.123Z", "waiting, schema_violation"}},
 		{"audit", []string{ref, "replay (refused: behind_waiting)"}},
 	} {
 		for _, width := range []uint16{40, 60, 80, 100, 120, 200} {

@@ -90,12 +90,14 @@ func whereOf(s adminapi.StoryStep) string {
 	switch {
 	case s.Station == adminapi.StoryStepStationOutbox:
 		return fmt.Sprintf("%s@%d", s.Topic, s.Position)
-	case s.Station == adminapi.StoryStepStationDeadLetter, s.Station == adminapi.StoryStepStationMail:
+	case s.Station == adminapi.StoryStepStationDeadLetter:
+		return s.Service + "/" + s.Subject // as other commands take it
+	case s.Subject != "":
 		return s.Subject
 	case s.Topic != "" && s.Partition != nil && s.Offset != nil:
 		return fmt.Sprintf("%s[%d]@%d", s.Topic, *s.Partition, *s.Offset)
 	}
-	return s.Subject
+	return ""
 }
 
 func detailOf(s adminapi.StoryStep) string {

@@ -39,6 +39,9 @@ type Reason func(ctx context.Context) (service.Cause, error)
 // Run.
 func (n *Node) Explain(reasons ...Reason) { n.reasons = append(n.reasons, reasons...) }
 
+// Cause is why the service waits, or that all is well.
+func (n *Node) Cause(ctx context.Context) service.Cause { return n.causes.Cause(ctx) }
+
 // diagnosis is one look at the node for why it waits. What several reasons need is read once.
 type diagnosis struct {
 	node   *Node

@@ -10,7 +10,6 @@ import (
 	"example.com/twinbox/engine/inbox/replay"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/outbox/restore"
-	"example.com/twinbox/frame/service"
 )
 
 // What operations are made of, see [Setup.Operations]. Nothing else uses it.
@@ -20,9 +19,6 @@ func (n *Node) Setup() Setup { return n.setup }
 
 // Publisher is where republished events go.
 func (n *Node) Publisher() message.Publisher { return n.publisher }
-
-// Cause is why the service waits, or that all is well.
-func (n *Node) Cause(ctx context.Context) service.Cause { return n.causes.Cause(ctx) }
 
 // EachConsumer names the consumers, with what takes up their dead letters.
 func (n *Node) EachConsumer(do func(name string, replays *replay.Replayer)) {

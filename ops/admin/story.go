@@ -48,7 +48,7 @@ func (s storyHandlers) GetStory(w http.ResponseWriter, r *http.Request, id strin
 			func(ctx context.Context) error {
 				return t.askOutbox(ctx, operate.Hint{Key: value(p.Key), At: value(p.At)})
 			},
-			t.askInbox, t.askLetters, t.askLettersOfKey,
+			t.askKeyActions, t.askInbox, t.askLetters, t.askLettersOfKey,
 		} {
 			if err := ask(ctx); err != nil {
 				return adminapi.Story{}, err
@@ -62,7 +62,6 @@ func (s storyHandlers) GetStory(w http.ResponseWriter, r *http.Request, id strin
 type story struct {
 	storyHandlers
 	story adminapi.Story
-	found bool // the event, in the outbox
 }
 
 func (t *story) add(steps ...adminapi.StoryStep) { t.story.Steps = append(t.story.Steps, steps...) }
@@ -149,6 +148,22 @@ func traceID(parent string) string {
 	return ""
 }
 
+// askKeyActions tells what operators did to the events' keys since these were added: released them, or gave an event up.
+func (t *story) askKeyActions(ctx context.Context) error {
+	asked := map[string]bool{}
+	for _, e := range t.story.Steps {
+		subject := e.Topic + "/" + e.Key
+		if e.Station != adminapi.StoryStepStationOutbox || asked[subject] {
+			continue
+		}
+		asked[subject] = true
+		if err := t.addAudit(ctx, e, kindOutboxKey, subject); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // askInbox tells what the consumers remember of an event, and where its record lay.
 func (t *story) askInbox(ctx context.Context) error {
 	found, err := inbox.Lookup(ctx, t.Pool, t.consumerNames(), t.story.Id)
@@ -228,10 +243,13 @@ func (t *story) askLettersOfKey(ctx context.Context) error {
 	return nil
 }
 
-// addAudit adds what operators did to the subject of a step.
+// addAudit adds what operators did to the subject of a step, since that.
 func (t *story) addAudit(ctx context.Context, of adminapi.StoryStep, kind, subject string) error {
 	actions, err := audit.Of(ctx, t.Pool, kind, subject)
 	for _, a := range actions {
+		if a.At.Before(of.At) && kind == kindOutboxKey {
+			continue // it was about earlier events of the key
+		}
 		t.add(adminapi.StoryStep{
 			At: a.At, Station: adminapi.StoryStepStationAudit, Consumer: of.Consumer, Outcome: a.Verb, EventId: of.EventId,
 			EventType: of.EventType, Key: of.Key, Version: of.Version, Cause: a.Detail["code"], Subject: subject,

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/ops/admin/adminapi"
+)
+
+// Two services know a part each. What one of them names is asked of both, once, and the answers are one story in the
+// order of time, whatever their clocks say: nothing is read before it was added.
+func TestTraceJoinsWhatTheServicesKnow(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	asked := map[string]int{}
+	counted := func(stories map[string]string) http.HandlerFunc {
+		known := map[string]string{
+			"story/user": `{"id":"user","steps":[],"related":[]}`, "story/event": `{"id":"event","steps":[],"related":[]}`,
+			"story/caused": `{"id":"caused","steps":[],"related":[]}`,
+		}
+		for path, story := range stories {
+			known["story/"+path] = story
+		}
+		return func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			asked[r.Header.Get("Twinbox-Service")+" "+strings.TrimPrefix(r.URL.Path, "/admin/v1/story/")]++
+			mu.Unlock()
+			answers(known)(w, r)
+		}
+	}
+	customer := listener(t, counted(map[string]string{
+		"user": `{"id":"user","kind":"user","related":["event"],"steps":[
+			{"at":"2026-11-21T10:00:00.500Z","station":"outbox","service":"customer","event_id":"event","position":1,"topic":"t"}]}`,
+		"event": `{"id":"event","kind":"event","related":["caused","user"],"steps":[
+			{"at":"2026-11-21T10:00:00.500Z","station":"outbox","service":"customer","event_id":"event","position":1,"topic":"t"},
+			{"at":"2026-11-21T10:00:00.700Z","station":"record","service":"customer","event_id":"event","topic":"t","partition":1,"offset":7}
+			]}`,
+	}))
+	notification := listener(t, counted(map[string]string{
+		"event": `{"id":"event","kind":"event","related":["caused"],"steps":[
+			{"at":"2026-11-21T10:00:00.100Z","station":"inbox","service":"notification","consumer":"notification.users",
+				"outcome":"applied","event_id":"event"},
+			{"at":"2026-11-21T10:00:00.090Z","station":"record","service":"notification","event_id":"event","topic":"t","partition":1,
+				"offset":7}]}`,
+		"caused": `{"id":"caused","kind":"event","related":["event"],"steps":[
+			{"at":"2026-11-21T10:00:02Z","station":"outbox","service":"notification","event_id":"caused","position":1,"topic":"m"}]}`,
+	}))
+	var story adminapi.Story
+	at(t, customer, notification, "trace", "user", "--json").json(t, &story)
+	require.Equal(t, adminapi.StoryKindUser, story.Kind)
+	var order []string
+	for _, s := range story.Steps {
+		order = append(order, string(s.Station)+" "+s.EventId)
+	}
+	require.Equal(t, []string{"outbox event", "record event", "inbox event", "outbox caused"}, order)
+	require.Equal(t, map[string]int{
+		"customer user": 1, "customer event": 1, "customer caused": 1,
+		"notification user": 1, "notification event": 1, "notification caused": 1,
+	}, asked)
+	seen := at(t, customer, notification, "trace", "user")
+	require.Zero(t, seen.code, seen.stderr)
+	require.Contains(t, seen.stdout, "notification.users")
+
+	unknown := at(t, customer, notification, "trace", "caused", "--json")
+	require.Zero(t, unknown.code)
+	away := listener(t, answers(nil))
+	partly := at(t, customer, away, "trace", "user", "--json")
+	require.Equal(t, exitPartial, partly.code)
+	partly.json(t, &story)
+	require.Len(t, story.Steps, 2, "what the other one knows")
+	require.Contains(t, partly.stderr, "notification: no (unavailable)")
+}
+
+func TestTraceOfNothing(t *testing.T) {
+	t.Parallel()
+	nothing := listener(t, answers(map[string]string{"story/x": `{"id":"x","steps":[],"related":[]}`}))
+	r := at(t, nothing, nothing, "trace", "x", "--json")
+	require.Equal(t, exitNotFound, r.code)
+	var document failureDocument
+	r.json(t, &document)
+	require.Equal(t, "not_found", document.Error.Code)
+	require.Contains(t, r.stderr, "nothing is known of x")
+	hint := listener(t, answers(map[string]string{"story/x": `{"id":"x","steps":[],"related":[],"note":"Give the key."}`}))
+	require.Contains(t, at(t, hint, nothing, "trace", "x").stderr, "Give the key.")
+	require.Equal(t, 2, at(t, nothing, nothing, "trace", strings.Repeat("x", 1025)).code)
+	require.Equal(t, 1, at(t, listener(t, answers(nil)), "", "trace", "x").code, "nobody answers, which is not that there is nothing")
+}
+
+// One line per service, and one that is away is said so beside the other's.
+func TestStatusSaysWhyEachServiceWaits(t *testing.T) {
+	t.Parallel()
+	well := listener(t, answers(map[string]string{"cause": `{"service":"customer","at":"2026-11-21T10:00:00Z","well":true,
+		"code":"all_well","sentence":"All is well.","figures":{}}`}))
+	down := listener(t, answers(map[string]string{"cause": `{"service":"notification","at":"2026-11-21T10:00:00Z","well":false,
+		"code":"mail_server_down","sentence":"The mail server has been down.","since":"2026-11-21T09:59:00Z",
+		"figures":{"mails":3},"command":"twinbox mail list --state pending"}`}))
+	r := at(t, well, down, "status")
+	require.Zero(t, r.code, r.stderr)
+	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+	require.Len(t, lines, 3)
+	require.Regexp(t, `^customer +- +All is well\. +-$`, lines[1])
+	require.Regexp(t, `^notification +2026-11-21T09:59:00Z +The mail server has been down\. +twinbox mail list --state pending$`,
+		lines[2])
+	var document map[string]adminapi.Cause
+	at(t, well, down, "status", "--json").json(t, &document)
+	require.True(t, document["customer"].Well)
+	require.Equal(t, 3.0, document["notification"].Figures["mails"])
+	require.Equal(t, exitPartial, at(t, well, listener(t, answers(nil)), "status").code)
+}

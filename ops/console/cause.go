@@ -2,6 +2,8 @@ package console
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"example.com/twinbox/frame/service"
@@ -30,9 +32,15 @@ var sentences = map[string]string{
 // where there is none.
 func causesOf(f frame, services []*client.Service, views map[string]view) []cause {
 	var found []cause
+	opinions := 0
 	for _, s := range services {
 		v := views[s.Name]
 		switch {
+		case v.answers && v.cur.opinion != nil:
+			opinions++
+			if !v.cur.opinion.Well {
+				found = append(found, v.cur.opinion.cause())
+			}
 		case v.cur.at.IsZero():
 			found = append(found, cause{State: stateUnknown, Sentence: "Asking " + s.Name + " ..."})
 		case !v.answers:
@@ -48,7 +56,7 @@ func causesOf(f frame, services []*client.Service, views map[string]view) []caus
 	stopped := len(found) > 0
 	f.stations(func(s station) {
 		switch {
-		case s.State != stateWatch:
+		case s.State != stateWatch || opinions == len(services):
 		case s.Kind == "Inbox" && s.Link != "":
 			found = append(found, cause{
 				State: stateWatch, Sentence: s.Name + " has set events aside.", Detail: s.Note + ", with what waits behind them.",
@@ -88,6 +96,29 @@ func causesOf(f frame, services []*client.Service, views map[string]view) []caus
 		}}
 	}
 	return found
+}
+
+// passing are the codes of causes under which events pass all the same.
+var passing = map[string]string{
+	"dead_letters": "/dead-letters", "waits_for_gap": "/dead-letters", "mail_uncertain": "/mails?state=uncertain",
+	"keys_parked": "", "handler_slow": "", "relay_at_limit": "", "consumer_behind": "", "unknown": "",
+}
+
+func (o *opinion) cause() cause {
+	link, passes := passing[o.Code]
+	c := cause{State: stateStopped, Sentence: o.Sentence, Command: o.Command, Link: link}
+	if passes {
+		c.State = stateWatch
+	}
+	var figures []string
+	for _, name := range slices.Sorted(maps.Keys(o.Figures)) {
+		figures = append(figures, strings.ReplaceAll(name, "_", " ")+" "+number(new(o.Figures[name])))
+	}
+	if o.Since != nil {
+		figures = append(figures, "since "+clock(*o.Since))
+	}
+	c.Detail = strings.Join(figures, " · ")
+	return c
 }
 
 // failing are the checks that fail by themselves; those that wait for another one follow it.

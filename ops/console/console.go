@@ -39,10 +39,11 @@ type Link struct{ Title, URL string }
 
 // Console is a console. Its methods may be called from any goroutine.
 type Console struct {
-	cfg      Config
-	flow     *flow
-	sessions sessions
-	ending   chan struct{} // closed when Run is told to stop: streams end
+	cfg        Config
+	flow       *flow
+	operations operations
+	sessions   sessions
+	ending     chan struct{} // closed when Run is told to stop: streams end
 }
 
 // New makes a console that asks nobody yet.
@@ -51,7 +52,7 @@ func New(cfg Config) *Console {
 		cfg.Interval = time.Second
 	}
 	return &Console{
-		cfg: cfg, flow: newFlow(cfg.Services, cfg.Interval), sessions: newSessions(), ending: make(chan struct{}),
+		cfg: cfg, flow: newFlow(cfg), sessions: newSessions(), ending: make(chan struct{}),
 	}
 }
 
@@ -61,6 +62,7 @@ func (c *Console) Run(ctx context.Context, ln net.Listener) error {
 	context.AfterFunc(ctx, func() { close(c.ending) })
 	group.Go(func() error { return c.flow.run(ctx) })
 	group.Go(func() error {
+		defer c.operations.running.Wait()
 		return web.NewServer(web.ServerConfig{}, c.handler(), c.cfg.Log).Serve(ctx, ln)
 	})
 	return group.Wait()
@@ -79,6 +81,14 @@ func (c *Console) handler() http.Handler {
 	mux.HandleFunc("GET /session/{key}", c.signIn)
 	mux.HandleFunc("GET /{$}", c.showFlow)
 	mux.HandleFunc("GET /stream", c.streamFlow)
+	for pattern, show := range map[string]http.HandlerFunc{
+		"GET /dead-letters": c.showGroups, "GET /dead-letters/{service}": c.showDeadLetters,
+		"GET /dead-letters/{service}/{id}": c.showDeadLetter, "GET /mails": c.showMails, "GET /audit": c.showAudit,
+		"GET /find": c.find, "GET /events/{id}": c.showStory,
+		"POST /changes/dry-run": c.tryChange, "POST /changes": c.makeChange, "GET /operations/{id}": c.streamOperation,
+	} {
+		mux.HandleFunc(pattern, c.operator(show))
+	}
 	return web.ForHosts(c.cfg.Hosts, http.NewCrossOriginProtection().Handler(http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
 			header := w.Header()

@@ -27,11 +27,23 @@ type sample struct {
 	err     error // it did not answer
 	metrics metrics
 	ready   service.Readiness
+	opinion *opinion // nil: it was not asked, or has none
+}
+
+// opinion is why a service waits, as it says itself.
+type opinion struct {
+	Well     bool               `json:"well"`
+	Code     string             `json:"code"`
+	Sentence string             `json:"sentence"`
+	Since    *time.Time         `json:"since"`
+	Figures  map[string]float64 `json:"figures"`
+	Command  string             `json:"command"`
 }
 
 // flow is the system's recent past: one poller per service, whatever the number of viewers.
 type flow struct {
 	services []*client.Service
+	readOnly bool
 	interval time.Duration
 
 	mu      sync.Mutex
@@ -42,9 +54,9 @@ type flow struct {
 	awake   chan struct{} // closed and made anew when a viewer comes
 }
 
-func newFlow(services []*client.Service, interval time.Duration) *flow {
+func newFlow(cfg Config) *flow {
 	return &flow{
-		services: services, interval: interval, samples: map[string][]sample{}, routes: map[route]bool{},
+		services: cfg.Services, readOnly: cfg.ReadOnly, interval: cfg.Interval, samples: map[string][]sample{}, routes: map[route]bool{},
 		viewers: map[chan frame]bool{}, awake: make(chan struct{}),
 	}
 }
@@ -54,7 +66,7 @@ func (f *flow) run(ctx context.Context) error {
 	for _, s := range f.services {
 		group.Go(func() error {
 			for ctx.Err() == nil {
-				taken := take(ctx, s)
+				taken := f.take(ctx, s)
 				f.keep(s.Name, taken)
 				f.pause(ctx)
 			}
@@ -91,7 +103,7 @@ func (f *flow) pause(ctx context.Context) {
 }
 
 // take asks a service how it is.
-func take(ctx context.Context, s *client.Service) sample {
+func (f *flow) take(ctx context.Context, s *client.Service) sample {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
 	taken := sample{}
@@ -110,6 +122,14 @@ func take(ctx context.Context, s *client.Service) sample {
 			return nil
 		})
 	})
+	if !f.readOnly {
+		group.Go(func() error {
+			if said, err := client.Call[opinion](ctx, s, client.Get("/admin/v1/cause", nil)); err == nil {
+				taken.opinion = &said
+			}
+			return nil // readiness says enough
+		})
+	}
 	taken.err = group.Wait()
 	taken.at = time.Now()
 	return taken

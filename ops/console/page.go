@@ -21,7 +21,8 @@ var templateFiles embed.FS
 var assetFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "capital": capital,
+	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "capital": capital, "since": since, "text": textOf,
+	"plural": plural, "short": short,
 }).ParseFS(templateFiles, "templates/*.html"))
 
 // assets serves the page's own files. Their addresses hold what is in them, so a browser keeps them for ever.
@@ -80,6 +81,17 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, name,
 	write(w, status, whole)
 }
 
+// fragment answers with a part of a page, which htmx puts in its place.
+func (c *Console) fragment(w http.ResponseWriter, r *http.Request, name string, data any) {
+	body, err := render(name, data)
+	if err != nil {
+		c.cfg.Log.ErrorContext(r.Context(), "page not made", "page", name, "error", err)
+		http.Error(w, "The page could not be made; the log of the console says why.", http.StatusInternalServerError)
+		return
+	}
+	write(w, http.StatusOK, body)
+}
+
 func write(w http.ResponseWriter, status int, content template.HTML) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
@@ -135,6 +147,38 @@ func age(seconds *float64) string {
 		return strconv.Itoa(int(*seconds/3600)) + " h"
 	}
 	return strconv.Itoa(int(*seconds/86400)) + " d"
+}
+
+// since writes how long a step came after the first.
+func since(d time.Duration) string {
+	if d < time.Second {
+		return "+" + strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	}
+	return "+" + age(new(d.Seconds()))
+}
+
+// plural is a count with its thing: 1 mail, 2 mails.
+func plural(n int64, things string) string {
+	if n == 1 {
+		things = strings.TrimSuffix(things, "s")
+	}
+	return strconv.FormatInt(n, 10) + " " + things
+}
+
+// short is the end of an event's type, without what all types begin with.
+func short(eventType string) string {
+	parts := strings.Split(eventType, ".")
+	if len(parts) < 3 {
+		return eventType
+	}
+	return strings.Join(parts[len(parts)-2:], ".")
+}
+
+func textOf(optional *string) string {
+	if optional == nil {
+		return ""
+	}
+	return *optional
 }
 
 func clock(t time.Time) string { return t.Local().Format("2 Jan 15:04:05") }

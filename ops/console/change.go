@@ -1,0 +1,193 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
+)
+
+// verb is what an operator can do.
+type verb struct {
+	Do, Doing, Done, Things string // Replay, Replaying, Replayed; dead letters
+	Note                    string // what to know before
+	Danger                  bool
+	run                     func(ctx context.Context, c *change, progress func(int64)) (adminapi.Result, error)
+}
+
+var verbs = map[string]verb{
+	"replay": {
+		Do: "Replay", Doing: "Replaying", Done: "Replayed", Things: "dead letters", run: replay,
+		Note: "Those of a key run in their order and stop at the first that fails; other keys go on. It is safe to repeat.",
+	},
+	"discard": {
+		Do: "Discard", Doing: "Discarding", Done: "Discarded", Things: "dead letters", Danger: true, run: discard,
+		Note: "They are settled without being handled, and what waits behind them goes on.",
+	},
+	"edit": {
+		Do: "Edit", Doing: "Editing", Done: "Edited", Things: "dead letters", run: edit,
+		Note: "The original stays beside the new payload, which is checked when it is replayed.",
+	},
+	"retry": {
+		Do: "Send again", Doing: "Listing", Done: "Listed again", Things: "mails", run: settle("retry"),
+		Note: "One that is uncertain may then arrive twice, with the same Message-ID.",
+	},
+	"mark-sent": {
+		Do: "Mark as sent", Doing: "Marking", Done: "Marked as sent", Things: "mails", run: settle("mark-sent"),
+		Note: "For mails of which you know that they arrived: they are never sent again.",
+	},
+}
+
+// change is what a form asks for.
+type change struct {
+	verb
+	Form url.Values // its fields, for the form that repeats them
+
+	service    *client.Service
+	filter     adminapi.DeadLetterFilter
+	dryRun     bool
+	by, reason string
+}
+
+// Service is where it is done.
+func (c *change) Service() string { return c.service.Name }
+
+// Back is the page of this console to look at again afterwards.
+func (c *change) Back() string {
+	if back := c.Form.Get("back"); strings.HasPrefix(back, "/") && !strings.HasPrefix(back, "//") {
+		return back
+	}
+	return "/"
+}
+
+// readChange reads a form. A dry run needs no name and no reason, everything else does.
+func (c *Console) readChange(r *http.Request, dryRun bool) (*change, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, errors.New("the form cannot be read")
+	}
+	form := r.PostForm
+	asked := &change{Form: form, dryRun: dryRun, by: strings.TrimSpace(form.Get("by")), reason: strings.TrimSpace(form.Get("reason"))}
+	var known bool
+	if asked.verb, known = verbs[form.Get("verb")]; !known {
+		return nil, errors.New("there is no such operation")
+	}
+	if asked.service = c.service(form.Get("service")); asked.service == nil {
+		return nil, errors.New("there is no such service")
+	}
+	var err error
+	if asked.filter, err = filterOf(form); err != nil {
+		return nil, err
+	}
+	switch {
+	case asked.Things == "mails" && len(form["mail"]) == 0:
+		return nil, errors.New("choose the mails first")
+	case dryRun:
+		asked.by, asked.reason = "console", "dry run"
+	case asked.by == "" || asked.reason == "":
+		return nil, errors.New("the audit needs a reason and a name")
+	}
+	return asked, nil
+}
+
+// filterOf reads the conditions of a form or of an address. It picks those that wait, as every change does.
+func filterOf(from url.Values) (filter adminapi.DeadLetterFilter, err error) {
+	var ids []int64
+	for _, text := range from["id"] {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return filter, errors.New("an id is no number")
+		}
+		ids = append(ids, id)
+	}
+	if ids != nil {
+		filter.Ids = &ids
+	}
+	for name, to := range map[string]**adminapi.Text{
+		"consumer": &filter.Consumer, "code": &filter.Code, "type": &filter.Type, "key": &filter.Key,
+	} {
+		if from.Get(name) != "" {
+			*to = new(from.Get(name))
+		}
+	}
+	return filter, nil
+}
+
+func replay(ctx context.Context, c *change, progress func(int64)) (adminapi.Result, error) {
+	request := adminapi.ReplayRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun, Filter: c.filter}
+	if c.Form.Get("force") != "" {
+		request.Force = new(true)
+	}
+	if c.Form.Get("accept_gap") != "" {
+		request.AcceptGap = new(true)
+	}
+	return client.Stream(ctx, c.service, progress, client.Post("/admin/v1/dead-letters/replay", request))
+}
+
+func discard(ctx context.Context, c *change, progress func(int64)) (adminapi.Result, error) {
+	return client.Stream(ctx, c.service, progress, client.Post("/admin/v1/dead-letters/discard", adminapi.DiscardRequest{
+		By: c.by, Reason: c.reason, DryRun: c.dryRun, Filter: c.filter,
+	}))
+}
+
+func edit(ctx context.Context, c *change, _ func(int64)) (adminapi.Result, error) {
+	if c.filter.Ids == nil || len(*c.filter.Ids) != 1 {
+		return adminapi.Result{}, errors.New("one dead letter is edited at a time")
+	}
+	payload := []byte(strings.ReplaceAll(c.Form.Get("payload"), "\r\n", "\n")) // forms send line ends as mails do
+	return client.Call[adminapi.Result](ctx, c.service, client.Post(
+		fmt.Sprintf("/admin/v1/dead-letters/%d/edit", (*c.filter.Ids)[0]),
+		adminapi.EditRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun, Payload: &payload}))
+}
+
+func settle(how string) func(context.Context, *change, func(int64)) (adminapi.Result, error) {
+	return func(ctx context.Context, c *change, _ func(int64)) (adminapi.Result, error) {
+		return client.Call[adminapi.Result](ctx, c.service, client.Post("/admin/v1/mails/"+how, adminapi.MailRequest{
+			By: c.by, Reason: c.reason, DryRun: c.dryRun, Ids: c.Form["mail"],
+		}))
+	}
+}
+
+// outcome is what came of a change, or would.
+type outcome struct {
+	*change
+	ID       int // of the operation
+	Progress int64
+	Result   adminapi.Result
+	Err      error
+	Ended    bool
+}
+
+// Failures are the first hundred things that are not done.
+func (o outcome) Failures() []adminapi.Failure {
+	if o.Result.Errors == nil {
+		return nil
+	}
+	return *o.Result.Errors
+}
+
+// tryChange answers with what the change would do, and with the form that does it.
+func (c *Console) tryChange(w http.ResponseWriter, r *http.Request) {
+	asked, err := c.readChange(r, true)
+	tried := outcome{change: asked, Err: err}
+	if err == nil {
+		tried.Result, tried.Err = asked.run(r.Context(), asked, func(int64) {})
+	}
+	c.fragment(w, r, "plan", tried)
+}
+
+// makeChange begins the change, which goes on when nobody looks, and answers with what follows it.
+func (c *Console) makeChange(w http.ResponseWriter, r *http.Request) {
+	asked, err := c.readChange(r, false)
+	if err != nil {
+		c.fragment(w, r, "plan", outcome{Err: err})
+		return
+	}
+	begun := c.operations.start(context.WithoutCancel(r.Context()), c.ending, asked)
+	c.fragment(w, r, "operation", begun.now())
+}

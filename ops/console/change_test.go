@@ -1,0 +1,203 @@
+package console
+
+import (
+	"encoding/json"
+	"html"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// post sends a form as the page does.
+func (b *bundle) post(t *testing.T, path string, form url.Values) string {
+	t.Helper()
+	status, body := b.do(t, http.MethodPost, path, form.Encode(), http.Header{
+		"Content-Type": {"application/x-www-form-urlencoded"}, "Sec-Fetch-Site": {"same-origin"},
+	})
+	require.Equal(t, http.StatusOK, status)
+	return body
+}
+
+// ended gives what the progress of an operation ends with.
+func (b *bundle) ended(t *testing.T, id int) (last string) {
+	t.Helper()
+	b.stream(t, "/operations/"+strconv.Itoa(id), func(name, data string) bool {
+		if name == "progress" {
+			last = data
+		}
+		return name == "end"
+	})
+	return last
+}
+
+func TestAChangeIsADryRunFirst(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil).signIn(t)
+	b.stub.set("/admin/v1/dead-letters/replay", `{"result":{"dry_run":true,"count":3,"failed":1,`+
+		`"errors":[{"subject":"9","code":"version_gap","detail":"it waits"}]}}`+"\n")
+	form := url.Values{"verb": {"replay"}, "service": {"customer"}, "code": {"handler_failed"}, "back": {"/dead-letters"}}
+	plan := b.post(t, "/changes/dry-run", form)
+	require.Contains(t, plan, "Replay 3 dead letters of customer")
+	require.Contains(t, plan, "version_gap")
+	require.Equal(t, []string{`POST /admin/v1/dead-letters/replay ` +
+		`{"by":"console","dry_run":true,"filter":{"code":"handler_failed"},"reason":"dry run"}`}, b.stub.operations())
+	for name, values := range form {
+		require.Contains(t, plan, `name="`+name+`" value="`+values[0]+`"`, "the form that does it asks for the same")
+	}
+
+	for _, missing := range []url.Values{{"by": {" "}, "reason": {"r"}}, {"by": {"ada"}}} {
+		for name, values := range form {
+			missing[name] = values
+		}
+		require.Contains(t, b.post(t, "/changes", missing), "Nothing was changed")
+	}
+	require.Len(t, b.stub.operations(), 1, "nothing is done without a reason and a name")
+
+	b.stub.set("/admin/v1/dead-letters/replay", `{"done":2}`+"\n"+`{"result":{"dry_run":false,"count":3,"failed":1,`+
+		`"errors":[{"subject":"9","code":"version_gap","detail":"it waits"}]}}`+"\n")
+	form.Set("by", "ada")
+	form.Set("reason", "mended")
+	form.Set("force", "1")
+	require.Contains(t, b.post(t, "/changes", form), `sse-connect="/operations/1"`)
+	last := b.ended(t, 1)
+	require.Contains(t, last, "Replayed 3 dead letters of customer, 1 not.")
+	require.Contains(t, last, "version_gap")
+	require.Equal(t, `POST /admin/v1/dead-letters/replay `+
+		`{"by":"ada","dry_run":false,"filter":{"code":"handler_failed"},"force":true,"reason":"mended"}`,
+		b.stub.operations()[1])
+}
+
+// A service's refusal, or an answer that is cut off, is said with what was done.
+func TestARefusalIsShown(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil).signIn(t)
+	form := url.Values{"verb": {"discard"}, "service": {"customer"}, "id": {"7"}, "by": {"ada"}, "reason": {"r"}}
+	require.Contains(t, b.post(t, "/changes/dry-run", form), "There is no such thing. (not_found)")
+	b.stub.set("/admin/v1/dead-letters/discard", `{"done":4}`+"\n")
+	b.post(t, "/changes", form)
+	last := b.ended(t, 1)
+	require.Contains(t, last, "Discarded 4 dead letters")
+	require.Contains(t, last, "was cut off")
+	for _, bad := range []url.Values{
+		{"verb": {"drop"}, "service": {"customer"}}, {"verb": {"replay"}, "service": {"billing"}},
+		{"verb": {"replay"}, "service": {"customer"}, "id": {"x"}}, {"verb": {"retry"}, "service": {"customer"}},
+	} {
+		require.Contains(t, b.post(t, "/changes/dry-run", bad), "Nothing was changed.")
+	}
+}
+
+func TestWhatElseIsChanged(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil).signIn(t)
+	who := url.Values{"service": {"customer"}, "by": {"ada"}, "reason": {"r"}}
+	for path, c := range map[string]struct {
+		form url.Values
+		body string
+	}{
+		"/admin/v1/dead-letters/7/edit": {
+			url.Values{"verb": {"edit"}, "id": {"7"}, "payload": {"{}\r\n"}},
+			`{"by":"ada","dry_run":false,"payload":"e30K","reason":"r"}`,
+		},
+		"/admin/v1/mails/retry": {
+			url.Values{"verb": {"retry"}, "mail": {"a", "b"}}, `{"by":"ada","dry_run":false,"ids":["a","b"],"reason":"r"}`,
+		},
+		"/admin/v1/mails/mark-sent": {
+			url.Values{"verb": {"mark-sent"}, "mail": {"a"}}, `{"by":"ada","dry_run":false,"ids":["a"],"reason":"r"}`,
+		},
+	} {
+		b.stub.set(path, `{"dry_run":false,"count":1,"failed":0}`)
+		for name, values := range who {
+			c.form[name] = values
+		}
+		b.post(t, "/changes", c.form)
+		asked := len(b.stub.operations())
+		require.Contains(t, b.ended(t, b.console.operations.last), "Look again")
+		require.Contains(t, strings.Join(b.stub.operations(), "\n"), "POST "+path+" "+c.body, asked)
+	}
+}
+
+// Without the session, and without a token, nothing is shown that needs it, and nothing done.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	paths := []string{
+		"/dead-letters", "/dead-letters/customer", "/dead-letters/customer/1", "/mails", "/audit", "/events/x", "/find?id=x",
+		"/operations/1",
+	}
+	signedOut := setup(t, nil)
+	signedIn := setup(t, func(c *Config) { c.ReadOnly = true }).signIn(t)
+	for _, b := range []*bundle{signedOut, signedIn} {
+		for _, path := range paths {
+			status, _ := b.get(t, path)
+			require.Equal(t, http.StatusForbidden, status, path)
+		}
+		for _, path := range []string{"/changes", "/changes/dry-run"} {
+			status, _ := b.do(t, http.MethodPost, path, "verb=replay", http.Header{"Sec-Fetch-Site": {"same-origin"}})
+			require.Equal(t, http.StatusForbidden, status, path)
+		}
+		require.Empty(t, b.stub.operations())
+	}
+	signedOut.browser.Jar, _ = cookiejar.New(nil)
+	address, err := url.Parse(signedOut.url)
+	require.NoError(t, err)
+	signedOut.browser.Jar.SetCookies(address, []*http.Cookie{{Name: "twinbox_console_" + address.Port(), Value: "guessed"}})
+	status, _ := signedOut.get(t, "/audit")
+	require.Equal(t, http.StatusForbidden, status)
+}
+
+// Whatever a service says, in every member of every answer, is text on every page.
+func TestPagesShowTextAsText(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil).signIn(t)
+	bad, err := json.Marshal(hostile)
+	require.NoError(t, err)
+	letter := `{"id":7,"consumer":X,"event_id":X,"type":X,"version":1,"key":X,"topic":X,"partition":0,"offset":1,"class":X,` +
+		`"code":X,"error":X,"attempts":1,"first_failed_at":"2026-01-02T03:04:05Z","failed_at":"2026-01-02T03:04:05Z",` +
+		`"state":"waiting","holds":true,"replays":1,"outcome":X,"bytes":3,"edited_by":X,"payload":"PHNjcmlwdD4=",` +
+		`"edited_payload":"PGltZyBzcmM9eD4="}`
+	action := `{"id":1,"at":"2026-01-02T03:04:05Z","by":X,"verb":X,"kind":X,"subject":X,"reason":X,"before":X,"after":X,"count":1}`
+	for path, answer := range map[string]string{
+		"/admin/v1/dead-letters/groups": `{"items":[{"consumer":X,"code":X,"type":X,"count":2,"keys":1,"error":X,"example":1}]}`,
+		"/admin/v1/dead-letters/query":  `{"items":[` + letter + `],"more":true}`,
+		"/admin/v1/dead-letters/7":      `{"letter":` + letter + `,"history":[` + action + `]}`,
+		"/admin/v1/mails": `{"items":[{"id":X,"state":X,"event_id":X,"template":X,"user_id":X,"error":X,` +
+			`"created_at":"2026-01-02T03:04:05Z"}]}`,
+		"/admin/v1/audit": `{"items":[` + action + `]}`,
+		"/admin/v1/story/x": `{"kind":X,"note":X,"related":[X],"steps":[{"at":"2026-01-02T03:04:05Z","station":X,"service":X,` +
+			`"consumer":X,"outcome":X,"event_id":X,"event_type":X,"topic":X,"offset":1,"cause":X,"subject":X,"detail":X,"trace_id":X}]}`,
+		"/admin/v1/cause":                `{"well":false,"code":X,"sentence":X,"figures":{X:1},"command":X}`,
+		"/admin/v1/dead-letters/discard": `{"result":{"count":1,"failed":1,"errors":[{"subject":X,"code":X,"detail":X}]}}`,
+	} {
+		b.stub.set(path, strings.ReplaceAll(answer, "X", string(bad)))
+	}
+	for _, path := range []string{
+		"/dead-letters", "/dead-letters/customer?code=" + url.QueryEscape(hostile), "/dead-letters/customer/7",
+		"/dead-letters/customer/7?payload=1", "/mails?state=" + url.QueryEscape(hostile), "/audit", "/events/x",
+	} {
+		status, body := b.get(t, path)
+		require.Equal(t, http.StatusOK, status, path)
+		requireHarmless(t, body)
+		require.Contains(t, html.UnescapeString(body), hostile, path)
+	}
+	form := url.Values{
+		"verb": {"discard"}, "service": {"customer"}, "code": {hostile}, "back": {"javascript:alert(1)"}, "by": {hostile}, "reason": {"r"},
+	}
+	requireHarmless(t, b.post(t, "/changes/dry-run", form))
+	b.post(t, "/changes", form)
+	requireHarmless(t, b.ended(t, 1))
+	status, body := b.get(t, "/dead-letters/"+url.PathEscape(hostile)+"/1")
+	require.Equal(t, http.StatusNotFound, status)
+	requireHarmless(t, body)
+}
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []diffLine{{" ", "a"}, {"-", "b"}, {"+", "x"}, {" ", "c"}, {"+", "d"}}, diff("a\nb\nc", "a\nx\nc\nd"))
+	require.Equal(t, []diffLine{{" ", ""}}, diff("", ""))
+	long := strings.Repeat("x\n", maxDiffLines+1)
+	require.Len(t, diff(long, "y"), 2)
+}

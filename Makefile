@@ -31,6 +31,7 @@ GENERATED = find . \( -name '*.gen.*' -o -path ./docs/configuration.md -o -path 
 .DEFAULT_GOAL := help
 .PHONY: help build run up down reset test test-long test-kafka test-edge test-observability test-pg18 test-parts kafka lint lint-api fmt vet generate verify migrate new upgrade guide size clean
 .PHONY: bench # part: bench
+.PHONY: test-console # part: ops
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +80,11 @@ test-observability: ## dashboards against the real /metrics, and each alert in i
 	CGO_ENABLED=0 $(GO) test -count=1 -timeout 5m ./dev/e2e -run 'Fault|Recorded' -e2e.recordings="$$dir" && \
 	cd deploy/observability && export GOWORK=off CGO_ENABLED=0 && $(GO) mod tidy -diff && $(GO) vet . && \
 	$(GO) test -count=1 -timeout 5m . -recordings="$$dir"
+
+# part: ops, begin
+test-console: ## the console in a real Chromium: sign up, stop Kafka, mend poison; the README's picture: ARGS=-screenshot=$PWD/docs/console.png
+	@$(GO) vet -tags console ./dev/console && $(GO) test -count=1 -timeout 10m -tags console ./dev/console $(ARGS)
+# part: ops, end
 
 test-pg18: ## every test on a fetched PostgreSQL 18, whatever is installed; PG_BIN=DIR make test takes another one
 	@export TWINBOX_TEST_FETCH=1; $(GO_TEST) -count=1 -timeout 10m $(ALL)

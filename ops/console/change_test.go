@@ -84,8 +84,10 @@ func TestARefusalIsShown(t *testing.T) {
 	require.Contains(t, last, "Discarded 4 dead letters")
 	require.Contains(t, last, "was cut off")
 	for _, bad := range []url.Values{
-		{"verb": {"drop"}, "service": {"customer"}}, {"verb": {"replay"}, "service": {"billing"}},
-		{"verb": {"replay"}, "service": {"customer"}, "id": {"x"}}, {"verb": {"retry"}, "service": {"customer"}},
+		{"verb": {"drop"}, "service": {"customer"}},
+		{"verb": {"replay"}, "service": {"billing"}},
+		{"verb": {"replay"}, "service": {"customer"}, "id": {"x"}},
+		{"verb": {"retry"}, "service": {"customer"}},
 	} {
 		require.Contains(t, b.post(t, "/changes/dry-run", bad), "Nothing was changed.")
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/frame/service"
+	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )
 
@@ -27,17 +28,7 @@ type sample struct {
 	err     error // it did not answer
 	metrics metrics
 	ready   service.Readiness
-	opinion *opinion // nil: it was not asked, or has none
-}
-
-// opinion is why a service waits, as it says itself.
-type opinion struct {
-	Well     bool               `json:"well"`
-	Code     string             `json:"code"`
-	Sentence string             `json:"sentence"`
-	Since    *time.Time         `json:"since"`
-	Figures  map[string]float64 `json:"figures"`
-	Command  string             `json:"command"`
+	cause   adminapi.Cause // without a token its code and its sentence alone
 }
 
 // flow is the system's recent past: one poller per service, whatever the number of viewers.
@@ -122,16 +113,22 @@ func (f *flow) take(ctx context.Context, s *client.Service) sample {
 			return nil
 		})
 	})
+	var explained *adminapi.Cause
 	if !f.readOnly {
 		group.Go(func() error {
-			if said, err := client.Call[opinion](ctx, s, client.Get("/admin/v1/cause", nil)); err == nil {
-				taken.opinion = &said
+			if said, err := client.Call[adminapi.Cause](ctx, s, client.Get("/admin/v1/cause", nil)); err == nil {
+				explained = &said
 			}
-			return nil // readiness says enough
+			return nil // readiness says the most of it
 		})
 	}
 	taken.err = group.Wait()
 	taken.at = time.Now()
+	if said := taken.ready.Cause; explained != nil {
+		taken.cause = *explained
+	} else if said != nil {
+		taken.cause = adminapi.Cause{Code: said.Code, Sentence: said.Sentence, Since: &said.Since}
+	}
 	return taken
 }
 

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -164,54 +165,34 @@ func (c *Console) showAudit(w http.ResponseWriter, r *http.Request) {
 	c.page(w, r, http.StatusOK, "audit", "Audit", map[string]any{"Answers": answers, "Deeds": deeds})
 }
 
-// step is a step of a story, of whichever service.
+// step is a step of a story, with how long it came after the first.
 type step struct {
-	At         time.Time `json:"at"`
-	Station    string    `json:"station"`
-	Service    string    `json:"service"`
-	Consumer   string    `json:"consumer"`
-	Outcome    string    `json:"outcome"`
-	EventID    string    `json:"event_id"`
-	EventType  string    `json:"event_type"`
-	Key        string    `json:"key"`
-	Version    int64     `json:"version"`
-	Position   int64     `json:"position"`
-	Topic      string    `json:"topic"`
-	Partition  *int32    `json:"partition"`
-	Offset     *int64    `json:"offset"`
-	TraceID    string    `json:"trace_id"`
-	Cause      string    `json:"cause"`
-	Subject    string    `json:"subject"`
-	Detail     string    `json:"detail"`
-	SinceFirst time.Duration
-}
-
-// story is what a service knows of an id.
-type story struct {
-	Kind    string   `json:"kind"`
-	Steps   []step   `json:"steps"`
-	Related []string `json:"related"`
-	Note    string   `json:"note"`
+	adminapi.StoryStep
+	After time.Duration
 }
 
 // showStory puts together what all services know of an event, a user or a mail.
 func (c *Console) showStory(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
-	answers := ask[story](r.Context(), c.cfg.Services, client.Get("/admin/v1/story/"+url.PathEscape(id), nil))
-	var whole story
+	answers := ask[adminapi.Story](r.Context(), c.cfg.Services, client.Get("/admin/v1/story/"+url.PathEscape(id), nil))
+	var kind adminapi.StoryKind
+	var steps []step
+	var related []string
 	for _, a := range answers {
-		whole.Steps, whole.Related = append(whole.Steps, a.Value.Steps...), append(whole.Related, a.Value.Related...)
-		if whole.Kind == "" {
-			whole.Kind = a.Value.Kind
+		for _, s := range a.Value.Steps {
+			steps = append(steps, step{StoryStep: s})
 		}
+		kind, related = cmp.Or(kind, a.Value.Kind), append(related, a.Value.Related...)
 	}
-	slices.SortStableFunc(whole.Steps, func(a, b step) int { return a.At.Compare(b.At) })
-	for i := range whole.Steps {
-		whole.Steps[i].SinceFirst = whole.Steps[i].At.Sub(whole.Steps[0].At)
+	slices.SortStableFunc(steps, func(a, b step) int { return a.At.Compare(b.At) })
+	for i := range steps {
+		steps[i].After = steps[i].At.Sub(steps[0].At)
 	}
-	slices.Sort(whole.Related)
-	whole.Related = slices.DeleteFunc(slices.Compact(whole.Related), func(other string) bool { return other == id })
-	c.page(w, r, http.StatusOK, "story", "Story of "+id, map[string]any{"ID": id, "Story": whole, "Answers": answers})
+	slices.Sort(related)
+	related = slices.DeleteFunc(slices.Compact(related), func(other string) bool { return other == id })
+	c.page(w, r, http.StatusOK, "story", "Story of "+id, map[string]any{
+		"ID": id, "Kind": string(kind), "Steps": steps, "Related": related, "Answers": answers,
+	})
 }
 
 // find leads from the search box to a story.

@@ -21,7 +21,7 @@ var templateFiles embed.FS
 var assetFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "capital": capital, "since": since, "text": textOf,
+	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "since": since, "text": textOf,
 	"plural": plural, "short": short,
 }).ParseFS(templateFiles, "templates/*.html"))
 

@@ -72,6 +72,15 @@ func (f frame) layout() string {
 	return strings.Join(ids, " ")
 }
 
+// sentences change when another thing is to be said: what only counts on is among the figures.
+func (f frame) sentences() string {
+	said := ""
+	for _, c := range f.Causes {
+		said += c.Service + c.State + c.Sentence + c.Command + "\n"
+	}
+	return said
+}
+
 // route is what a service was seen to read or write.
 type route struct{ service, consumer, topic string }
 

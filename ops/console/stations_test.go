@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/frame/service"
+	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )
 
@@ -76,13 +77,6 @@ func (s *system) station(id string) station {
 	return *found
 }
 
-func (s *system) sentences() (all []string) {
-	for _, c := range s.frame().Causes {
-		all = append(all, c.Sentence)
-	}
-	return all
-}
-
 // The way of an event is there before the first event: from the services' edges to those who read their topics.
 func TestTheStationsStandInTheirLanes(t *testing.T) {
 	t.Parallel()
@@ -91,7 +85,6 @@ func TestTheStationsStandInTheirLanes(t *testing.T) {
 		"customer/Topic/customer.users.v1 customer/Inbox/customer.profile notification/Inbox/notification.users "+
 		"notification/Mail/mail.verification notification/Outbox/notification notification/Relay/notification "+
 		"notification/Topic/notification.mails.v1 customer/Inbox/customer.mail", s.frame().layout())
-	require.Equal(t, []string{"All is well."}, s.sentences())
 
 	s.says("notification", `outbox_relay_published_total{topic="orders"} 1`+"\n"+
 		`outbox_relay_published_total{topic="dlq.g.orders"} 1`+"\n")
@@ -102,7 +95,6 @@ func TestTheStationsStandInTheirLanes(t *testing.T) {
 	require.Contains(t, s.frame().layout(), "customer/Inbox/customer.profile", "a service that is away keeps its stations")
 	require.Equal(t, stateUnknown, s.station("customer/Inbox/customer.profile").State)
 	require.Nil(t, s.station("customer/Inbox/customer.profile").Waiting)
-	require.Contains(t, s.sentences(), "customer does not answer.")
 }
 
 func TestRatesAreGrowthPerSecond(t *testing.T) {
@@ -118,41 +110,41 @@ func TestRatesAreGrowthPerSecond(t *testing.T) {
 	require.InDelta(t, 1.0, *s.station("customer/HTTP/customer").Rate, 0, "a service that was started anew counts from 0")
 }
 
+// What a service says of itself is what stands on the page; one that cannot say it is described from outside.
 func TestWhyItWaits(t *testing.T) {
 	t.Parallel()
-	failing := func(name string) service.CheckResult {
-		return service.CheckResult{Name: name, Status: service.StatusFailing, Reason: "because"}
+	since := time.Now().Add(-time.Minute)
+	says := func(code string) func(*sample) {
+		return func(s *sample) {
+			s.cause = adminapi.Cause{
+				Code: code, Sentence: "S.", Since: &since, Command: "twinbox x", Figures: map[string]float64{"records_behind": 1200, "seconds": 60},
+			}
+		}
 	}
-	for want, says := range map[string]func(s *system){
-		"Customer does not reach Kafka.":               func(s *system) { s.says("customer", "", failing("broker")) },
-		"The database of customer is away.":            func(s *system) { s.says("customer", "", failing("database")) },
-		"Notification does not reach the mail server.": func(s *system) { s.says("notification", "", failing("mail server")) },
-		"The consumer customer.profile stands still.": func(s *system) {
-			s.says("customer", lag("customer.profile", "customer.users.v1", 9), failing("consumer customer.profile"))
-		},
-		`The check "custom" of customer fails.`: func(s *system) { s.says("customer", "", failing("custom")) },
-		"Events wait in the outbox customer.": func(s *system) {
-			s.says("customer", "outbox_relay_lag_events 9\noutbox_relay_oldest_unpublished_seconds 60\n")
-		},
-		"customer.profile has set events aside.": func(s *system) {
-			s.says("customer", lag("customer.profile", "customer.users.v1", 0)+
-				`dead_letters_waiting{consumer="customer.profile",state="dead"} 2`+"\n")
-		},
-		"Of some mails it is not known whether they were sent.": func(s *system) {
-			s.says("notification", `lease_rows{handler="mail.verification",state="uncertain"} 1`+"\n")
-		},
-		"Kafka refuses events of customer.": func(s *system) { s.says("customer", "outbox_relay_parked_keys 1\n") },
+	for name, c := range map[string]struct {
+		change                  func(*sample)
+		state, sentence, detail string
+	}{
+		"well":     {says("all_well"), stateWell, "All is well.", "0 events committed and 0 handled per second."},
+		"stopped":  {says("dependency_down"), stateStopped, "S.", "records behind 1,200 · for 65 s"},
+		"passing":  {says("dead_letters"), stateWatch, "S.", "records behind 1,200 · for 65 s"},
+		"away":     {func(s *sample) { s.err = errors.New("refused") }, stateStopped, "The service does not answer.", "refused"},
+		"draining": {func(s *sample) { s.ready.Status = service.StatusDraining }, stateWatch, "The service is shutting down.", ""},
+		"without a word": {func(s *sample) {
+			s.ready = service.Readiness{Status: service.StatusNotReady, Checks: []service.CheckResult{
+				{Name: "relay", Status: service.StatusWaiting, Reason: "for broker"}, {Name: "broker", Status: service.StatusFailing, Reason: "refused"},
+			}}
+		}, stateStopped, "The service is not ready.", "broker: refused "},
 	} {
 		s := newSystem(t)
-		says(s)
-		require.Equal(t, []string{want}, s.sentences())
-		require.NotEqual(t, stateWell, s.frame().Causes[0].State)
+		s.now = since.Add(time.Minute)
+		s.says("customer", "http_server_requests_in_flight 0\n")
+		c.change(&s.samples["customer"][1])
+		found := s.frame().Causes
+		require.Len(t, found, 1, name)
+		require.Equal(t, []string{c.state, c.sentence}, []string{found[0].State, found[0].Sentence}, name)
+		require.Equal(t, c.detail, found[0].Detail, name)
 	}
-	s := newSystem(t)
-	s.says("customer", "outbox_relay_lag_events 9\noutbox_relay_oldest_unpublished_seconds 60\n", failing("broker"),
-		service.CheckResult{Name: "relay", Status: service.StatusWaiting, Reason: "for broker"})
-	require.Equal(t, []string{"Customer does not reach Kafka."}, s.sentences(), "what follows from a cause is none")
-	require.Equal(t, stateStopped, s.station("customer/Relay/customer").State)
 }
 
 const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>{{.}}' javascript:alert(1)`

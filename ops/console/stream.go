@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -38,7 +39,8 @@ func (e *events) send(name, data string) error {
 type figures struct {
 	At       int64                    `json:"at"`
 	Stations map[string]stationFigure `json:"stations"`
-	Lanes    map[string]string        `json:"lanes"` // their states
+	Lanes    map[string]string        `json:"lanes"`   // their states
+	Details  []string                 `json:"details"` // of the causes
 }
 
 type stationFigure struct {
@@ -52,6 +54,9 @@ func figuresOf(f frame) figures {
 	out := figures{At: f.at.Unix(), Stations: map[string]stationFigure{}, Lanes: map[string]string{}}
 	for _, l := range f.Lanes {
 		out.Lanes[l.Service] = l.State
+	}
+	for _, c := range f.Causes {
+		out.Details = append(out.Details, c.Detail)
 	}
 	f.stations(func(s station) {
 		out.Stations[s.ID] = stationFigure{
@@ -109,38 +114,31 @@ func (c *Console) streamFlow(w http.ResponseWriter, r *http.Request) {
 		}
 		return stream.send(name, string(encoded))
 	}
-	shown := map[string]string{"lanes": c.flow.latest().layout()}
-	if send("history", historyOf(past)) != nil {
-		return
+	// replace sends a part of the page as HTML when its key is another one than that of what is shown. What
+	// a page showed before it came here may be as old as the page.
+	shown := map[string]string{}
+	replace := func(part, key string, data any) error {
+		if shown[part] == key {
+			return nil
+		}
+		shown[part] = key
+		body, err := render(part, data)
+		if err != nil {
+			return err
+		}
+		return stream.send(part, string(body))
 	}
-	for {
+	err := send("history", historyOf(past))
+	for err == nil {
 		select {
 		case <-r.Context().Done():
 			return
 		case <-c.ending:
 			return
 		case next := <-frames:
-			sentence, err := render("sentence", next.Causes)
-			if err != nil {
-				c.cfg.Log.ErrorContext(r.Context(), "sentence not made", "error", err)
-				return
-			}
-			lanes, err := render("lanes", next.Lanes)
-			if err != nil {
-				c.cfg.Log.ErrorContext(r.Context(), "lanes not made", "error", err)
-				return
-			}
-			if layout := next.layout(); shown["lanes"] != layout {
-				shown["lanes"] = layout
-				err = stream.send("lanes", string(lanes))
-			}
-			if err == nil && shown["sentence"] != string(sentence) {
-				shown["sentence"] = string(sentence)
-				err = stream.send("sentence", string(sentence))
-			}
-			if err != nil || send("figures", figuresOf(next)) != nil {
-				return
-			}
+			err = errors.Join(replace("lanes", next.layout(), next.Lanes),
+				replace("sentence", next.sentences(), next.Causes), send("figures", figuresOf(next)))
 		}
 	}
+	c.cfg.Log.DebugContext(r.Context(), "viewer lost", "error", err)
 }

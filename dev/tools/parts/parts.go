@@ -27,7 +27,7 @@ var All = []Part{
 		Paths: []string{
 			"ops/", "cmd/twinbox/", "engine/verify/",
 			"api/admin.yaml", "api/admin.gen.json", "api/admin-oapi.yaml", "api/operations.http", "api/operations_test.go",
-			"dev/tools/apijson/",
+			"dev/tools/apijson/", "dev/console/", "docs/console.png",
 			"frame/eventing/operate.go", "internal/notification/operate_states_test.go",
 			"docs/operations.md",
 			"docs/adr/0075-operations-run-in-the-service.md", "docs/adr/0076-changes-need-yes-and-a-reason.md",

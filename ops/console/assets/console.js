@@ -43,7 +43,10 @@ function total(kind, which) {
 function draw() {
   for (const element of document.querySelectorAll("[data-station]")) {
     const id = element.dataset.station, box = element.querySelector(".spark");
-    if (!box.firstChild) charts.set(id, spark(box));
+    if (!box.firstChild) {
+      charts.get(id)?.destroy();
+      charts.set(id, spark(box));
+    }
     const column = past.stations[id];
     if (column) charts.get(id).setData([past.at, column[0]]);
   }
@@ -74,10 +77,14 @@ function write(figures) {
       if (node.textContent !== text) node.textContent = text;
     }
   }
-  for (const [name, state] of Object.entries(figures.lanes ?? {})) {
+  for (const [name, state] of Object.entries(figures.lanes)) {
     const dot = document.querySelector(`[data-lane="${CSS.escape(name)}"]`);
     if (dot) dot.dataset.state = state;
   }
+  document.querySelectorAll("[data-detail]").forEach((node, i) => {
+    const text = figures.details[i] ?? "";
+    if (node.textContent !== text) node.textContent = text;
+  });
   draw();
 }
 

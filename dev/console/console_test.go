@@ -1,0 +1,373 @@
+//go:build console
+
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/local"
+	"example.com/twinbox/dev/local/broker"
+	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/internal/contract"
+)
+
+var screenshot = flag.String("screenshot", "", "write the picture of the README to this file")
+
+const (
+	startLimit = 2 * time.Minute // of the browser: on a busy machine it takes its time
+	patience   = time.Minute
+)
+
+// browsers are the programs that will do, the fastest to start first.
+var browsers = []string{
+	"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
+	"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium",
+}
+
+// one is the browser of this test program.
+var one context.Context
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	i := slices.IndexFunc(browsers, func(name string) bool { _, err := exec.LookPath(name); return err == nil })
+	if i < 0 {
+		fmt.Fprintln(os.Stderr, "No Chromium is here, and without one the console is not tested. Either of these:\n"+
+			"  apt-get install chromium-headless-shell\n  apt-get install chromium")
+		os.Exit(1)
+	}
+	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), append(
+		chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browsers[i]), chromedp.NoSandbox, // root has none
+		chromedp.WSURLReadTimeout(startLimit))...)
+	browser, stop := chromedp.NewContext(allocator)
+	one = browser
+	started := make(chan error, 1)
+	go func() { started <- chromedp.Do(browser) }()
+	code := 1
+	select {
+	case err := <-started:
+		if err == nil {
+			code = m.Run()
+		} else {
+			fmt.Fprintln(os.Stderr, "start browser:", err)
+		}
+	case <-time.After(startLimit):
+		fmt.Fprintln(os.Stderr, "start browser: it did not answer within", startLimit)
+	}
+	stop()
+	stopAllocator()
+	os.Exit(code)
+}
+
+// system is what `make run` starts, with a broker that can be stopped.
+type system struct {
+	at     local.Addresses
+	cfg    broker.Config
+	broker *broker.Broker
+}
+
+func start(t *testing.T) *system {
+	t.Helper()
+	s := &system{cfg: broker.Config{Dir: t.TempDir(), Addr: porttest.Reserve(t)}}
+	s.startKafka(t)
+	t.Cleanup(func() { require.NoError(t, s.broker.Close()) })
+	ready, ended := make(chan local.Addresses, 1), make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		ended <- local.Run(ctx, local.Config{
+			Dir: filepath.Join(localtest.Folder(t), "state"), KafkaBrokers: s.broker.Addr(),
+			Settings: append(localtest.Patient(), "INBOX_RETRY_MIN=10ms", "INBOX_RETRY_MAX=100ms", "SIGNUPS_PER_CLIENT=0"),
+			Ready:    func(at local.Addresses) { ready <- at },
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	select {
+	case s.at = <-ready:
+	case err := <-ended:
+		ended <- nil
+		require.NoError(t, err)
+	}
+	return s
+}
+
+func (s *system) startKafka(t *testing.T) {
+	t.Helper()
+	var err error
+	s.broker, err = broker.Start(context.WithoutCancel(t.Context()), s.cfg)
+	require.NoError(t, err)
+}
+
+func (s *system) signUp(t *testing.T, email string) (user string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.at.API()+"/v1/signups",
+		strings.NewReader(`{"email":"`+email+`","name":"Ada"}`))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	require.Equal(t, http.StatusCreated, response.StatusCode)
+	var answer struct {
+		ID string `json:"user_id"`
+	}
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&answer))
+	return answer.ID
+}
+
+// produce writes the registration of a user whose payload is as given to the topic of the users.
+func (s *system) produce(t *testing.T, user, payload string) {
+	t.Helper()
+	settings := sarama.NewConfig()
+	settings.Version = sarama.V3_6_0_0
+	settings.Producer.Return.Successes = true
+	producer, err := sarama.NewSyncProducer([]string{s.broker.Addr()}, settings)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, producer.Close()) }()
+	event := contract.UserRegistered.Declaration
+	message := &sarama.ProducerMessage{
+		Topic: contract.TopicUsers, Key: sarama.StringEncoder(user), Value: sarama.StringEncoder(payload),
+	}
+	for name, value := range map[string]string{
+		"ce_id": uuid.Must(uuid.NewV7()).String(), "ce_source": "/elsewhere", "ce_type": event.Type, "ce_specversion": "1.0",
+		"ce_time": time.Now().UTC().Format(time.RFC3339), "ce_subject": user, "ce_aggregateversion": "1",
+		"content-type": "application/json",
+	} {
+		message.Headers = append(message.Headers, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})
+	}
+	_, _, err = producer.SendMessage(message)
+	require.NoError(t, err)
+}
+
+// tab is a page of the browser.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+}
+
+// open opens a tab, which fails the test for whatever its page complains of: an error of a script, a breach of the
+// content policy.
+func open(t *testing.T, width, height int64, scheme string) *tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(one)
+	require.NoError(t, chromedp.Do(ctx)) // the tab lives as long as the context that it is made with
+	p := &tab{t, ctx}
+	p.do(chromedp.EmulateViewport(width, height), chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	}))
+	complaints, heard := []string{}, make(chan struct{})
+	messages := chromedp.Console(ctx)
+	go func() {
+		defer close(heard)
+		for message, err := range messages {
+			if err != nil {
+				return
+			}
+			complaints = append(complaints, fmt.Sprintf("%+v", message))
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-heard
+		require.Empty(t, complaints, "the page's console")
+	})
+	return p
+}
+
+func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	require.NoError(p.t, chromedp.Do(ctx, steps...))
+}
+
+func (p *tab) visit(url string) {
+	p.t.Helper()
+	p.do(chromedp.Navigate(url))
+}
+
+// eval gives what a script says.
+func eval[T any](p *tab, script string) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
+	require.NoError(p.t, err, script)
+	return value
+}
+
+// await waits until the page shows a text in the first element of the selector. A page that is left for another one
+// meanwhile cannot be asked: that is no answer yet.
+func (p *tab) await(selector, text string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`(document.querySelector(%s)?.textContent ?? "").includes(%s)`, strconv.Quote(selector), strconv.Quote(text)))
+}
+
+// until waits until a script says true.
+func (p *tab) until(script string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for {
+		if holds, err := chromedp.Run(ctx, chromedp.Evaluate[bool](script)); err == nil && holds {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			require.Fail(p.t, "the page never came to it", "%s\n%s", script, eval[string](p, `document.body.innerText`))
+		}
+	}
+}
+
+func (p *tab) click(selector string) {
+	p.t.Helper()
+	p.do(chromedp.Click(chromedp.CSS(selector)))
+}
+
+func (p *tab) fill(selector, text string) {
+	p.t.Helper()
+	p.do(chromedp.SetValue(chromedp.CSS(selector), text))
+}
+
+// confirm gives the reason and the name that a dry run asks for, and does it.
+func (p *tab) confirm(within, reason string) {
+	p.t.Helper()
+	p.await(within, "Dry run")
+	p.fill(within+" [name=reason]", reason)
+	p.fill(within+" [name=by]", "ada")
+	p.click(within + " form.confirm button")
+}
+
+// The story that the console is for: a sign-up passes, Kafka stops, an event is poison, is mended and replayed.
+func TestTheStoryOnThePage(t *testing.T) {
+	s := start(t)
+	p := open(t, 1440, 900, "light")
+	p.visit(s.at.Console)
+	p.await("#sentence", "All is well.")
+	p.await(`[data-kind="Inbox"]`, "customer.profile")
+	base := strings.SplitN(s.at.Console, "/session/", 2)[0]
+
+	user := s.signUp(t, "ada@example.org")
+	for _, station := range []string{"customer/HTTP/customer", "customer/Inbox/customer.profile", "customer/Inbox/customer.mail"} {
+		p.until(fmt.Sprintf(`parseFloat(document.querySelector('[data-station=%q] b')?.textContent) > 0`, station))
+	}
+	p.visit(base + "/events/" + user)
+	for _, station := range []string{"request", "outbox", "inbox", "mail"} {
+		p.await(`.story [data-station="`+station+`"]`, station)
+	}
+	if *screenshot != "" {
+		s.picture(t, p, base)
+	}
+
+	p.visit(base)
+	require.NoError(t, s.broker.Close())
+	s.signUp(t, "bob@example.org")
+	p.await("#sentence", "The broker has been down since")
+	p.await(`[data-station="customer/Outbox/customer"] [data-figure="1"]`, "1")
+	s.startKafka(t)
+	p.await("#sentence", "All is well.")
+	p.await(`[data-station="customer/Outbox/customer"] [data-figure="1"]`, "0")
+
+	poisoned := uuid.Must(uuid.NewV7()).String()
+	const payload = `{"user_id":"%s","email":"carol@example.org","name":%s,"registered_at":"2026-11-20T09:30:00Z"}`
+	s.produce(t, poisoned, fmt.Sprintf(payload, poisoned, "17"))
+	p.await(`[data-station="customer/Inbox/customer.profile"]`, "1 set aside")
+	p.visit(base + "/dead-letters")
+	p.click(`a[href^="/dead-letters/customer?"]`)
+	p.click(`tbody a`)
+	p.click(`a[href="?payload=1"]`)
+	p.await("#payload", "17")
+	p.fill("#payload", fmt.Sprintf(payload, poisoned, `"Carol"`))
+	p.click("form.edit button")
+	p.confirm("#edited", "the name was a number")
+	p.await("#edited", "Edited 1 dead letter of customer")
+	p.click("#edited a")
+	p.await(".diff", `"name": "Carol"`)
+	require.Equal(t, 1, eval[int](p, `document.querySelectorAll('.diff [data-sign="-"]').length`))
+	p.click(`form.actions button[value="replay"]`)
+	p.confirm("#outcome", "the name is mended")
+	p.await("#outcome", "Replayed 1 dead letter of customer.")
+	p.visit(base + "/audit")
+	p.await("tbody", "the name is mended")
+	answer, err := http.Get("http://" + s.at.API() + "/v1/customers/" + poisoned)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusOK, answer.StatusCode, "the profile is there")
+}
+
+// Every page fits the screen that it is on, in both colours, and can be worked with the keyboard alone.
+func TestThePagesFitAndAreWorkedByKeyboard(t *testing.T) {
+	s := start(t)
+	base := strings.SplitN(s.at.Console, "/session/", 2)[0]
+	s.signUp(t, "ada@example.org")
+	for i, screen := range []struct {
+		width, height int64
+		scheme        string
+	}{{1440, 900, "dark"}, {390, 844, "light"}, {390, 844, "dark"}} {
+		p := open(t, screen.width, screen.height, screen.scheme)
+		if i == 0 {
+			p.visit(s.at.Console)
+		}
+		for _, path := range []string{"/", "/dead-letters", "/mails?state=uncertain", "/audit", "/events/none"} {
+			p.visit(base + path)
+			p.await("main", "")
+			require.LessOrEqual(t, eval[int64](p, "document.documentElement.scrollWidth"), screen.width, path)
+			ground := eval[string](p, "getComputedStyle(document.body).backgroundColor")
+			require.Equal(t, screen.scheme == "dark", strings.HasPrefix(ground, "rgb(1"), "%s: %s", path, ground)
+		}
+	}
+	p := open(t, 1440, 900, "light")
+	p.visit(base)
+	p.await(`[data-kind="Inbox"]`, "customer.profile")
+	p.do(chromedp.KeyEvent("p"))
+	p.await("#pause", "Go on")
+	p.do(chromedp.KeyEvent("p"))
+	p.await("#pause", "Pause")
+	p.do(chromedp.KeyEvent("/"), chromedp.KeyEvent("nobody"), chromedp.KeyEvent("\r"))
+	p.await("main", "No service knows this id.")
+}
+
+// picture writes what the README shows: the flow while people sign up.
+func (s *system) picture(t *testing.T, p *tab, base string) {
+	t.Helper()
+	p.visit(base)
+	pace := time.NewTicker(80 * time.Millisecond)
+	defer pace.Stop()
+	for i := range 400 {
+		s.signUp(t, fmt.Sprintf("person%d@example.org", i))
+		<-pace.C
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	p.do(chromedp.EmulateViewport(1440, 715)) // as high as both lanes
+	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	require.NoError(t, errors.Join(err, os.WriteFile(*screenshot, png, 0o600)))
+	p.do(chromedp.EmulateViewport(1440, 900))
+}

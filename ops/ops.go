@@ -39,6 +39,7 @@ func OfferWith(node *eventing.Node, own Own) (prefix string, handler http.Handle
 		Consumers:   consumers,
 		Metrics:     setup.Admin.Registry(),
 		Mails:       own.Mails,
+		Verifier:    node.Verifier,
 		Cause:       node.Cause,
 		Tell:        own.Tell,
 		Log:         setup.Log,

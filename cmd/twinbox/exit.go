@@ -112,7 +112,7 @@ func report(to streams, args []string, err error) int {
 
 // answered says that the result is on stdout already, with what is not done in it.
 func answered(err error) bool {
-	return errors.As(err, new(*partialError)) || errors.As(err, new(*refusedError))
+	return errors.As(err, new(*partialError)) || errors.As(err, new(*refusedError)) || errors.As(err, new(*findingsError))
 }
 
 func writeJSON(out io.Writer, document any) error {

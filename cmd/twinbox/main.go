@@ -18,6 +18,7 @@ import (
 // Commands are the subcommands, one file each.
 type Commands struct {
 	Status StatusCommand  `cmd:"" help:"Why each service waits, in one sentence, or that all is well."`
+	Verify VerifyCommand  `cmd:"" help:"Whether anything is lost, doubled, altered, invented or reordered between outbox, Kafka and inbox."`
 	Trace  TraceCommand   `cmd:"" help:"The story of one user, event or mail, through all services, in the order of time."`
 	DLQ    DLQCommands    `cmd:"" name:"dlq" help:"Operate the dead letters: events that a consumer could not handle."`
 	Mail   MailCommands   `cmd:"" help:"Operate the mails: those that no sender will touch again by itself."`

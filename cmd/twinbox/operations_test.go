@@ -23,6 +23,7 @@ import (
 	"example.com/twinbox/dev/servicetest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/verify"
 	"example.com/twinbox/internal/contract"
 )
 
@@ -33,8 +34,9 @@ func TestOperationsPage(t *testing.T) {
 	p := &page{path: "../../docs/operations.md", stack: w.stack, dir: t.TempDir()}
 	p.world = map[string]func(t *testing.T){
 		"three people sign up while Kafka is down": w.outage,
-		"Kafka is back":            w.recovery,
-		"the duplicates have come": w.duplicates,
+		"Kafka is back":                                                      w.recovery,
+		"the duplicates have come":                                           w.duplicates,
+		"all of that is committed":                                           w.committed,
 		"a producer sends an event that breaks the contract":                 w.poison,
 		"a sign-up that breaks the contract and a change of name after it":   func(t *testing.T) { w.parked(t, p) },
 		"the topic of the users gets more partitions, and a person signs up": w.morePartitions,
@@ -111,6 +113,22 @@ func (w *world) duplicates(t *testing.T) {
 			}
 		}
 		return true
+	}, patience, 20*time.Millisecond)
+}
+
+// committed waits for the offsets, which are committed a moment after what they stand for.
+func (w *world) committed(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var verdicts map[string]verify.Verdict
+		w.stack.twinbox(t, "verify", "--json").json(t, &verdicts)
+		pending := int64(0)
+		for _, service := range shownServices {
+			for _, c := range verdicts[service].Consumed {
+				pending += c.Pending
+			}
+		}
+		return pending == 0
 	}, patience, 20*time.Millisecond)
 }
 

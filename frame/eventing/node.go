@@ -45,6 +45,7 @@ type Setup struct {
 type Node struct {
 	Pool         *pgxpool.Pool
 	Outbox       *outbox.Outbox
+	Verifier     *Verifier // compares what it wrote and consumed
 	setup        Setup
 	causes       *service.Causes
 	reasons      []Reason // the service's own
@@ -81,6 +82,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	n.limited = service.LimitLog(setup.Log.Handler(), service.LogLimitConfig{Told: n.dependencies.tell})
 	setup.Log = slog.New(n.limited)
 	n.setup = setup
+	n.Verifier = newVerifier(n)
 	if n.Pool, err = n.openPool(ctx, pool); err != nil {
 		return nil, err
 	}

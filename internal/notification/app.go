@@ -46,6 +46,8 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	}
 	node.Check("mails", sender.runner.Healthy)
 	node.Explain(reasonsOf(node.Pool, mailServer)...)
+	node.Verifier.Check("contacts", checkContacts)
+	node.Verifier.Check("mails", checkMails)
 	start = func(group *service.Group, _ net.Listener) {
 		group.Go("mail server circuit", mailServer.Run)
 		group.Go("mail sender", sender.Run)

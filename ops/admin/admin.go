@@ -46,6 +46,8 @@ type Config struct {
 	Metrics prometheus.Gatherer
 	// Mails is the list of mails; nil where the service sends none.
 	Mails Mails
+	// Verifier compares what the service wrote and consumed.
+	Verifier Verifier
 	// Cause says why the service waits.
 	Cause func(context.Context) service.Cause
 	// Tell tells what the service's own tables know of an id; nil: nothing beside its events.
@@ -77,7 +79,7 @@ func New(cfg Config) (http.Handler, error) {
 	s := server{
 		outboxHandlers: outboxHandlers{cfg}, inboxHandlers: inboxHandlers{cfg, store, time.Now().UTC()},
 		deadLetterHandlers: deadLetterHandlers{cfg, store}, mailHandlers: mailHandlers{cfg.Mails},
-		serviceHandlers: serviceHandlers{cfg}, storyHandlers: storyHandlers{cfg, store},
+		serviceHandlers: serviceHandlers{cfg}, storyHandlers: storyHandlers{cfg, store}, verifyHandlers: verifyHandlers{cfg},
 	}
 	return adminapi.HandlerWithOptions(s, adminapi.ChiServerOptions{
 		BaseRouter: router, Middlewares: []adminapi.MiddlewareFunc{document.parameters},
@@ -95,6 +97,7 @@ type server struct {
 	mailHandlers
 	serviceHandlers
 	storyHandlers
+	verifyHandlers
 }
 
 var _ adminapi.ServerInterface = server{}

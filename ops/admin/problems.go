@@ -10,6 +10,8 @@ import (
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/outbox/operate"
+	"example.com/twinbox/engine/verify"
+	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/ops/admin/adminapi"
 )
@@ -30,6 +32,8 @@ const (
 	codeNotDrained       web.Code = "not_drained"
 	codeUnchanged        web.Code = "partitions_unchanged"
 	codeConsuming        web.Code = "consuming"
+	codeVerifying        web.Code = "verifying"
+	codeStandby          web.Code = "standby"
 )
 
 var (
@@ -63,6 +67,22 @@ var sentinels = []struct {
 		kafka.ErrGroupActive, http.StatusConflict, codeConsuming,
 		"An instance of the service still consumes, so its offsets cannot go back. Stop all instances and start them " +
 			"again: they wait for this before they consume. A stopped one may count for KAFKA_SESSION_TIMEOUT.",
+	},
+	{
+		eventing.ErrVerifying, http.StatusConflict, codeVerifying,
+		"A verification of this service is under way; ask again when it is done.",
+	},
+	{
+		verify.ErrRestoring, http.StatusConflict, codeRestoring,
+		"The database was restored: nothing can be compared before that is confirmed and published.",
+	},
+	{
+		verify.ErrStandby, http.StatusConflict, codeStandby,
+		"The service's database is a standby, which may be behind what was published.",
+	},
+	{
+		verify.ErrPartitions, http.StatusConflict, codePartitionCount,
+		"A topic was given more partitions, or was made anew, while it was read; ask again.",
 	},
 	{
 		operate.ErrRestoring, http.StatusConflict, codeRestoring,

@@ -53,14 +53,20 @@ func stream(
 	if err != nil && result.Count > 0 && !result.DryRun {
 		l.write(adminapi.Line{Done: &result.Count}) // it stays done, so it has to be said
 	}
-	switch {
-	case err == nil:
-		l.write(adminapi.Line{Result: &result})
-	case !l.begun:
-		web.WriteProblem(w, r, err)
-	default:
-		l.write(map[string]web.Problem{"problem": web.ProblemOf(r, err)})
+	if err != nil {
+		l.fail(err)
+		return
 	}
+	l.write(adminapi.Line{Result: &result})
+}
+
+// fail ends the answer with an error.
+func (l *lines) fail(err error) {
+	if !l.begun {
+		web.WriteProblem(l.w, l.r, err)
+		return
+	}
+	l.write(map[string]web.Problem{"problem": web.ProblemOf(l.r, err)})
 }
 
 // keepAlive repeats the count for as long as nothing else is said, until stop is called.

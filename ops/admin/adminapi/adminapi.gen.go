@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"example.com/twinbox/engine/verify"
 	"github.com/go-chi/chi/v5"
 	"github.com/oapi-codegen/runtime"
 )
@@ -801,6 +802,26 @@ type Topics struct {
 	Items []Topic `json:"items"`
 }
 
+// Verdict defines model for Verdict.
+type Verdict = verify.Verdict
+
+// VerifyLine One of its members.
+type VerifyLine struct {
+	// Done How many rows and records were read so far.
+	Done    *int64   `json:"done,omitempty"`
+	Problem *Problem `json:"problem,omitempty"`
+
+	// Suspects How many things look wrong, and are looked at again after a pause.
+	Suspects *int     `json:"suspects,omitempty"`
+	Verdict  *Verdict `json:"verdict,omitempty"`
+}
+
+// VerifyRequest defines model for VerifyRequest.
+type VerifyRequest struct {
+	// Since A moment, RFC 3339. The zero of programs (year 1) is refused, it would be no condition.
+	Since *Time `json:"since,omitempty"`
+}
+
 // DeadLetterID defines model for DeadLetterID.
 type DeadLetterID = int64
 
@@ -927,6 +948,9 @@ type ConfirmRestoreJSONRequestBody = ConfirmRestoreRequest
 // ConfirmPartitionsJSONRequestBody defines body for ConfirmPartitions for application/json ContentType.
 type ConfirmPartitionsJSONRequestBody = ConfirmPartitionsRequest
 
+// VerifyJSONRequestBody defines body for Verify for application/json ContentType.
+type VerifyJSONRequestBody = VerifyRequest
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// ListAudit What was done by hand, oldest first
@@ -1001,6 +1025,9 @@ type ServerInterface interface {
 	// GetStory What this service knows of an id, in the order of time
 	// (GET /admin/v1/story/{id})
 	GetStory(w http.ResponseWriter, r *http.Request, id string, params GetStoryParams)
+	// Verify Whether anything is lost, doubled, altered, invented or reordered
+	// (POST /admin/v1/verify)
+	Verify(w http.ResponseWriter, r *http.Request)
 }
 
 // Unimplemented server implementation that returns http.StatusNotImplemented for each endpoint.
@@ -1148,6 +1175,12 @@ func (_ Unimplemented) GetService(w http.ResponseWriter, r *http.Request) {
 // GetStory What this service knows of an id, in the order of time
 // (GET /admin/v1/story/{id})
 func (_ Unimplemented) GetStory(w http.ResponseWriter, r *http.Request, id string, params GetStoryParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// Verify Whether anything is lost, doubled, altered, invented or reordered
+// (POST /admin/v1/verify)
+func (_ Unimplemented) Verify(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1921,6 +1954,19 @@ func (siw *ServerInterfaceWrapper) GetStory(w http.ResponseWriter, r *http.Reque
 	handler.ServeHTTP(w, r)
 }
 
+// Verify operation middleware
+func (siw *ServerInterfaceWrapper) Verify(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.Verify(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 type UnescapedCookieParamError struct {
 	ParamName string
 	Err       error
@@ -2045,6 +2091,9 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/admin/v1/audit", wrapper.ListAudit)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/admin/v1/verify", wrapper.Verify)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/admin/v1/outbox/status", wrapper.GetOutboxStatus)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/twinbox/engine/verify"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/ops/admin/adminapi"
 )
@@ -107,27 +108,56 @@ func Call[T any](ctx context.Context, s *Service, r Request) (T, error) {
 // counts what was done until then, as far as it is known.
 func Stream(
 	ctx context.Context, s *Service, progress func(done int64), r Request,
-) (adminapi.Result, error) {
+) (result adminapi.Result, err error) {
+	err = eachLine(ctx, s, r, func(line adminapi.Line) (last bool, problem *adminapi.Problem) {
+		switch {
+		case line.Result != nil:
+			result = *line.Result
+		case line.Done != nil:
+			result.Count = *line.Done
+			progress(*line.Done)
+		}
+		return line.Result != nil, line.Problem
+	})
+	return result, err
+}
+
+// Verify asks for a verdict, and tells meanwhile how much was read and how much is looked at again.
+func Verify(
+	ctx context.Context, s *Service, since *time.Time, tell func(adminapi.VerifyLine),
+) (verdict *verify.Verdict, err error) {
+	request := Post("/admin/v1/verify", adminapi.VerifyRequest{Since: since})
+	err = eachLine(ctx, s, request, func(line adminapi.VerifyLine) (last bool, problem *adminapi.Problem) {
+		if verdict = line.Verdict; verdict == nil && line.Problem == nil {
+			tell(line)
+		}
+		return verdict != nil, line.Problem
+	})
+	return verdict, err
+}
+
+// eachLine reads an answer of JSON lines up to its last one, or to a problem.
+func eachLine[T any](
+	ctx context.Context, s *Service, r Request, read func(line T) (last bool, problem *adminapi.Problem),
+) error {
 	body, err := s.Open(ctx, r)
 	if err != nil {
-		return adminapi.Result{}, err
+		return err
 	}
 	defer body.Close()
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxAnswerBytes)
-	var sofar adminapi.Result
 	for {
-		var line adminapi.Line
+		var line T
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &line) != nil {
+			return fmt.Errorf("%s: %w", s.Name, ErrCutOff)
+		}
+		last, problem := read(line)
 		switch {
-		case !lines.Scan(), json.Unmarshal(lines.Bytes(), &line) != nil:
-			return sofar, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
-		case line.Problem != nil:
-			return sofar, &ProblemError{Service: s.Name, Problem: *line.Problem}
-		case line.Result != nil:
-			return *line.Result, nil
-		case line.Done != nil:
-			sofar.Count = *line.Done
-			progress(*line.Done)
+		case problem != nil:
+			return &ProblemError{Service: s.Name, Problem: *problem}
+		case last:
+			return nil
 		}
 	}
 }

@@ -1,0 +1,60 @@
+package notification
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/verify"
+	"example.com/twinbox/internal/contract"
+)
+
+// A row without an outcome is from before outcomes were stored, and may have been skipped.
+const selectUnmailed = `
+select i.event_id
+from public.inbox i
+where i.consumer = $1 and i.event_type = $2 and i.metadata ->> 'outcome' = 'applied'
+    and not exists (select from mail m join public.lease l on l.event_id = m.event_id and l.handler = $3
+        where m.event_id = i.event_id and m.template = $4)
+limit 1000`
+
+// checkMails finds sign-ups that were taken in and have no mail, or one that no sender knows of.
+func checkMails(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {
+	rows, _ := tx.Query(ctx, selectUnmailed, usersConsumer, contract.UserRegistered.Type, handlerVerification,
+		templateVerification)
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("look for mails: %w", err)
+	}
+	found := make([]verify.Finding, len(ids))
+	for i, id := range ids {
+		found[i] = verify.Finding{EventID: id, Detail: "the sign-up has no mail that is sent or will be"}
+	}
+	return found, nil
+}
+
+// An applied event moves its key's watermark and the contact's version in one transaction, so they are always equal.
+const selectOddContacts = `
+select coalesce(w.key, c.user_id::text), coalesce(w.version, 0), coalesce(c.version, 0)
+from (select key, version from public.inbox_watermark where consumer = $1) w
+full join contact c on c.user_id::text = w.key
+where c.version is distinct from w.version
+limit 1000`
+
+// checkContacts finds contacts that are not at the version up to which their events were applied.
+func checkContacts(ctx context.Context, tx pgx.Tx) (found []verify.Finding, err error) {
+	rows, _ := tx.Query(ctx, selectOddContacts, usersConsumer)
+	var key string
+	var applied, version int64
+	_, err = pgx.ForEachRow(rows, []any{&key, &applied, &version}, func() error {
+		found = append(found, verify.Finding{
+			Key: key, Version: version, Detail: fmt.Sprintf("the contact is at version %d, its events at %d", version, applied),
+		})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("compare contacts: %w", err)
+	}
+	return found, nil
+}

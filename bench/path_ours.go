@@ -63,11 +63,11 @@ func openOurLine(ctx context.Context, cfg lineConfig) (line, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.commands = customer.NewCommands(customer.CommandsConfig{
+	l.commands = &customer.Commands{
 		Pool: l.customer.Pool, Outbox: l.customer.Outbox,
 		Links:   domain.VerificationKey(customerConfig.VerificationSecret),
 		KeysFor: customerConfig.IdempotencyTTL, Timeout: customerConfig.RequestTimeout,
-	})
+	}
 	l.notification, err = openNode(ctx, "notification", notificationConfig.Config, notificationConfig.Topics(),
 		migrations.ForNotification())
 	if err == nil {

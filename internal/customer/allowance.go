@@ -52,17 +52,17 @@ returning extract(epoch from used_until - statement_timestamp())::float8`
 // queueAllowances adds what counts a sign-up to a batch, whose error it is if there is none left. The client comes
 // before the mailbox in every transaction, so two that share both do not wait for each other in a circle.
 func (c *Commands) queueAllowances(batch *pgx.Batch, s Signup) {
-	if c.allowances.PerClient > 0 && s.Client != "" {
-		c.queueAllowance(batch, "client", s.Client, clientPeriod, c.allowances.PerClient)
+	if c.Allowances.PerClient > 0 && s.Client != "" {
+		c.queueAllowance(batch, "client", s.Client, clientPeriod, c.Allowances.PerClient)
 	}
-	if c.allowances.PerMailbox > 0 {
-		c.queueAllowance(batch, "email", s.Email.Mailbox(), mailboxPeriod, c.allowances.PerMailbox)
+	if c.Allowances.PerMailbox > 0 {
+		c.queueAllowance(batch, "email", s.Email.Mailbox(), mailboxPeriod, c.Allowances.PerMailbox)
 	}
 }
 
 func (c *Commands) queueAllowance(batch *pgx.Batch, kind, subject string, period time.Duration, limit int) {
 	share := (period / time.Duration(limit)).Truncate(time.Microsecond) // PostgreSQL's: limit shares fit the period
-	batch.Queue(takeAllowance, allowanceID(c.links, kind, subject), share.Seconds()).QueryRow(func(row pgx.Row) error {
+	batch.Queue(takeAllowance, allowanceID(c.Links, kind, subject), share.Seconds()).QueryRow(func(row pgx.Row) error {
 		var used float64
 		if err := row.Scan(&used); err != nil {
 			return fmt.Errorf("count sign-up: %w", err)

@@ -18,10 +18,10 @@ func TestAMailboxIsNotFlooded(t *testing.T) {
 	t.Parallel()
 	const allowed, attempts = 5, 40
 	b := setupWith(t, Config{SignupsPerMailbox: allowed})
-	other := NewCommands(CommandsConfig{
-		Pool: b.pool, Outbox: b.commands.outbox, Links: testKey, KeysFor: time.Hour, Timeout: time.Minute,
-		Allowances: b.commands.allowances,
-	})
+	other := &Commands{
+		Pool: b.pool, Outbox: b.commands.Outbox, Links: testKey, KeysFor: time.Hour, Timeout: time.Minute,
+		Allowances: b.commands.Allowances,
+	}
 	answers := make(chan answer, attempts/2)
 	errs := make(chan error, attempts/2)
 	var all sync.WaitGroup

@@ -36,13 +36,13 @@ const (
 // setUp joins write side, read side and API. They stop in the reverse of the order in which they start: no new request,
 // no new record, then the relay passes on what those still wrote.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
-	commands := NewCommands(CommandsConfig{
+	commands := &Commands{
 		Pool:    node.Pool,
 		Outbox:  node.Outbox,
 		Links:   domain.VerificationKey(cfg.VerificationSecret),
 		KeysFor: cfg.IdempotencyTTL,
 		Timeout: cfg.RequestTimeout, Allowances: cfg.allowances(),
-	})
+	}
 	handler, err := newHandler(&api{commands: commands, profiles: node.Pool}, cfg, node.Admin().Registry(), node.Log())
 	if err != nil {
 		return nil, err

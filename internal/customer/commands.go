@@ -15,18 +15,9 @@ import (
 	"example.com/twinbox/internal/domain"
 )
 
-// Commands is the write side: everything that may happen to a user, each in one transaction.
+// Commands is the write side: everything that may happen to a user, each in one transaction. All fields but the last
+// are required.
 type Commands struct {
-	pool   *pgxpool.Pool
-	outbox *outbox.Outbox
-	links  domain.VerificationKey
-
-	keysFor, timeout time.Duration // see CommandsConfig
-	allowances       Allowances
-}
-
-// CommandsConfig is what commands need. All fields but the last are required.
-type CommandsConfig struct {
 	Pool   *pgxpool.Pool
 	Outbox *outbox.Outbox
 	// Links checks the links of verification mails.
@@ -39,29 +30,21 @@ type CommandsConfig struct {
 	Allowances Allowances
 }
 
-// NewCommands returns the commands without an API in front of them.
-func NewCommands(cfg CommandsConfig) *Commands {
-	return &Commands{
-		pool: cfg.Pool, outbox: cfg.Outbox, links: cfg.Links, keysFor: cfg.KeysFor, timeout: cfg.Timeout,
-		allowances: cfg.Allowances,
-	}
-}
-
 // transaction runs fn in one transaction of its own, after the statements that travel with its begin, and wakes the
 // relay.
 func (c *Commands) transaction(
 	ctx context.Context, first *pgx.Batch, fn func(context.Context, pgx.Tx) error,
 ) error {
-	err := command.Transaction{Pool: c.pool, Timeout: c.timeout, First: first}.Run(ctx, fn)
+	err := command.Transaction{Pool: c.Pool, Timeout: c.Timeout, First: first}.Run(ctx, fn)
 	if err == nil {
-		c.outbox.Committed()
+		c.Outbox.Committed()
 	}
 	return err
 }
 
 // forget deletes expired answers and allowances.
 func (c *Commands) forget(ctx context.Context) error {
-	return command.Forget(ctx, c.pool, command.DeleteExpiredAnswers, deleteUnusedAllowances)
+	return command.Forget(ctx, c.Pool, command.DeleteExpiredAnswers, deleteUnusedAllowances)
 }
 
 // save stores a user that this transaction has locked, and appends the event that says what has changed.
@@ -75,7 +58,7 @@ func save[T domain.Event](
 	if err != nil {
 		return err
 	}
-	if _, err := c.outbox.Add(ctx, tx, event); err != nil {
+	if _, err := c.Outbox.Add(ctx, tx, event); err != nil {
 		return fmt.Errorf("add to outbox: %w", err)
 	}
 	return nil

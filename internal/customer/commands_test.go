@@ -54,7 +54,7 @@ func TestACommandThatWaitsTooLongGivesUp(t *testing.T) {
 	b := setup(t)
 	id := b.registered(t)
 	defer b.lock(t, id)()
-	b.commands.timeout = 200 * time.Millisecond
+	b.commands.Timeout = 200 * time.Millisecond
 	a := b.rename(t, id, "Countess", 1)
 	require.Equal(t, http.StatusServiceUnavailable, a.status, string(a.body))
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
@@ -65,7 +65,7 @@ func TestACommandThatWaitsTooLongGivesUp(t *testing.T) {
 func TestACommandKeepsToTheDeadlineOfItsRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.commands.timeout = time.Hour
+	b.commands.Timeout = time.Hour
 	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Millisecond))
 	defer cancel()
 	_, err := b.commands.SignUp(late, Signup{Key: "k1", Email: "ada@example.org", Name: "Ada"})
@@ -82,10 +82,10 @@ func TestAStatementThatWaitsTooLongIsATimeout(t *testing.T) {
 	impatient := b.pool.Config()
 	impatient.ConnConfig.RuntimeParams["statement_timeout"] = "100"
 	var err error
-	b.commands.pool, err = pgxpool.NewWithConfig(t.Context(), impatient)
+	b.commands.Pool, err = pgxpool.NewWithConfig(t.Context(), impatient)
 	require.NoError(t, err)
-	t.Cleanup(b.commands.pool.Close)
-	b.commands.timeout = time.Minute
+	t.Cleanup(b.commands.Pool.Close)
+	b.commands.Timeout = time.Minute
 	a := b.rename(t, id, "Countess", 1)
 	require.Equal(t, http.StatusServiceUnavailable, a.status, string(a.body))
 	require.Equal(t, "timeout", a.code(t))

@@ -50,10 +50,10 @@ func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
 	require.NoError(t, err)
 	box, err := outbox.New(outbox.Config{Validate: events.Validate})
 	require.NoError(t, err)
-	commands := NewCommands(CommandsConfig{
+	commands := &Commands{
 		Pool: pool, Outbox: box, Links: testKey, KeysFor: time.Hour, Timeout: time.Minute,
 		Allowances: cfg.allowances(),
-	})
+	}
 	cfg.RequestTimeout = time.Minute
 	handler, err := newHandler(&api{commands: commands, profiles: pool}, cfg, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)

@@ -63,7 +63,7 @@ func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error)
 			return err
 		}
 		if s.Key != "" {
-			claim.Store(writes, answer, c.keysFor)
+			claim.Store(writes, answer, c.KeysFor)
 		}
 		if err := tx.SendBatch(ctx, writes).Close(); err != nil {
 			return fmt.Errorf("store signup: %w", err)
@@ -92,7 +92,7 @@ func (c *Commands) register(
 		return domain.User{}, err
 	}
 	queueInsert(writes, user)
-	if err := c.outbox.Queue(ctx, writes, event); err != nil {
+	if err := c.Outbox.Queue(ctx, writes, event); err != nil {
 		return domain.User{}, fmt.Errorf("add to outbox: %w", err)
 	}
 	return user, nil

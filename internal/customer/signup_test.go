@@ -209,7 +209,7 @@ func TestWithoutItsDatabaseTheServiceSaysSo(t *testing.T) {
 	dead, err := pgxpool.New(t.Context(), "postgres://nobody@127.0.0.1:1/none?connect_timeout=1")
 	require.NoError(t, err)
 	t.Cleanup(dead.Close)
-	b.commands.pool = dead
+	b.commands.Pool = dead
 	a := b.signUp(t, "k1", "ada@example.org", "Ada")
 	require.Equal(t, http.StatusServiceUnavailable, a.status, string(a.body))
 	require.Equal(t, "unavailable", a.code(t))

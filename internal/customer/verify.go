@@ -32,7 +32,7 @@ func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error
 			return err
 		}
 		at := now()
-		if err := c.links.Verify(claim, locked.Email, at); err != nil {
+		if err := c.Links.Verify(claim, locked.Email, at); err != nil {
 			return err
 		}
 		verified, said, changed := locked.VerifyEmail(at)
@@ -65,12 +65,12 @@ func (c *Commands) CheckLink(ctx context.Context, token string) (domain.Status, 
 	}
 	var email domain.Email
 	var status domain.Status
-	err = c.pool.QueryRow(ctx, selectLinkOwner, claim.UserID).Scan(&email, &status)
+	err = c.Pool.QueryRow(ctx, selectLinkOwner, claim.UserID).Scan(&email, &status)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return "", errUnknownToken
 	case err != nil:
 		return "", fmt.Errorf("read user: %w", err)
 	}
-	return status, c.links.Verify(claim, email, now())
+	return status, c.Links.Verify(claim, email, now())
 }

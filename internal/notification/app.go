@@ -44,7 +44,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	if err != nil {
 		return nil, err
 	}
-	node.Check("mails", sender.runner.Healthy)
+	node.Check("mails", sender.Healthy)
 	node.Explain(reasonsOf(node.Pool, mailServer)...)
 	node.Verifier.Check("contacts", checkContacts)
 	node.Verifier.Check("mails", checkMails)

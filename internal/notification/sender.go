@@ -34,9 +34,9 @@ type senderSetup struct {
 // Sender takes mails off the list and hands them to the mail server: the effect of a lease. Any number of senders may
 // run on one list.
 type Sender struct {
+	*lease.Runner
 	setup  senderSetup
 	leases *lease.Leases
-	runner *lease.Runner
 }
 
 func newSender(setup senderSetup) (*Sender, error) {
@@ -48,17 +48,11 @@ func newSender(setup senderSetup) (*Sender, error) {
 		return nil, err
 	}
 	s := &Sender{setup: setup, leases: leases}
-	s.runner = lease.NewRunner(leases, lease.Effect{
+	s.Runner = lease.NewRunner(leases, lease.Effect{
 		Do: s.send, Done: s.announce, Committed: s.committed, Timeout: setup.smtp.cfg.Timeout + margin,
 	}, setup.log)
 	return s, nil
 }
-
-// Wake says that there may be a mail to send. It never blocks.
-func (s *Sender) Wake() { s.runner.Wake() }
-
-// Run sends mails until ctx ends, then finishes the ones under way: a mail half sent would be an uncertain one.
-func (s *Sender) Run(ctx context.Context) error { return s.runner.Run(ctx) }
 
 // send makes one attempt. The clock of the claim, the database's, dates the letter and its link.
 func (s *Sender) send(ctx context.Context, c *lease.Claim) error {

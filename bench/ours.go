@@ -10,6 +10,7 @@ import (
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/relay"
 )
@@ -66,7 +67,7 @@ func (o *ours) relay(ctx context.Context, p message.Publisher) error {
 }
 
 func (o *ours) publisher(brokers []string) (message.Publisher, error) {
-	return kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
+	return producer.New(kafka.Config{Brokers: brokers}, nil)
 }
 
 const oursRecordedSQL = `

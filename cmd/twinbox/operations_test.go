@@ -23,6 +23,7 @@ import (
 	"example.com/twinbox/dev/servicetest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/engine/verify"
 	"example.com/twinbox/internal/contract"
 )
@@ -135,7 +136,7 @@ func (w *world) committed(t *testing.T) {
 // produce writes events to the topic as any producer could, past the outbox and its checks.
 func (w *world) produce(t *testing.T, events ...cloudevent.Event) {
 	t.Helper()
-	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: []string{w.broker.Addr()}}, slog.New(slog.DiscardHandler))
+	publisher, err := producer.New(kafka.Config{Brokers: []string{w.broker.Addr()}}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, publisher.Close()) }()
 	for _, e := range events {

@@ -14,6 +14,7 @@ import (
 
 	"example.com/twinbox/dev/contracttest"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 )
@@ -42,7 +43,7 @@ func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
 func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
-	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: h.brokers}, nil)
+	publisher, err := producer.New(kafka.Config{Brokers: h.brokers}, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, publisher.Close()) }()
 	orders := map[string]struct {

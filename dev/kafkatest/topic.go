@@ -27,6 +27,15 @@ func Topic(t testing.TB, brokers []string, partitions int32) string {
 	return name
 }
 
+// Admin is a connection for what no other helper does.
+func Admin(t testing.TB, brokers []string) sarama.ClusterAdmin {
+	t.Helper()
+	admin, err := sarama.NewClusterAdmin(brokers, config())
+	require.NoError(t, err, "connect to broker")
+	t.Cleanup(func() { require.NoError(t, admin.Close()) })
+	return admin
+}
+
 // ReadAll waits until the topic holds at least n records, then returns everything it holds at that moment, ordered by
 // partition and offset. More than n means that more were written: a test that counts sees duplicates.
 func ReadAll(t testing.TB, brokers []string, topic string, n int) []*sarama.ConsumerMessage {

@@ -41,6 +41,7 @@ const (
 	defaultPublishTimeout = 10 * time.Second
 	defaultRequestTimeout = 4 * time.Second
 	defaultMaxBytes       = 1_000_000
+	retryBackoff          = 50 * time.Millisecond
 )
 
 // WithDefaults returns the configuration that is really used.
@@ -84,9 +85,9 @@ func (c Config) Validate() error {
 		problems = append(problems, fmt.Errorf("request timeout %s exceeds publish timeout %s", c.RequestTimeout,
 			c.PublishTimeout))
 	}
-	if c.MaxMessageBytes < 1024 || c.MaxMessageBytes > maxRequestBytes {
+	if c.MaxMessageBytes < 1024 || c.MaxMessageBytes > MaxRequestBytes {
 		problems = append(problems, fmt.Errorf("max message bytes: %d is not within 1024 and %d", c.MaxMessageBytes,
-			maxRequestBytes))
+			MaxRequestBytes))
 	}
 	if (c.User == "") != (c.Password == "") {
 		problems = append(problems, errors.New("user and password: one is given without the other"))
@@ -132,7 +133,7 @@ func (c Config) base() *sarama.Config {
 	return cfg
 }
 
-// Producer returns the settings under which records are written; [Publisher] follows them.
+// Producer returns the settings under which records are written; package producer follows them.
 //
 //	setting               value                 what happens otherwise
 //	RequiredAcks          all in-sync replicas  an acknowledged record is lost when the leader fails

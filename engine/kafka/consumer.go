@@ -114,7 +114,7 @@ func (c *Consumer) Run(ctx context.Context, topics ...string) error {
 		return errors.New("consume: no topic")
 	}
 	for _, topic := range topics {
-		if !validTopic(topic) {
+		if !ValidTopic(topic) {
 			return fmt.Errorf("consume: %w: %q", ErrInvalidTopic, topic)
 		}
 	}

@@ -174,7 +174,7 @@ func TestAGroupThatCannotBeJoinedIsNotHammered(t *testing.T) {
 // TestTheBrokerIsAwayAtTheStartAndInBetween: Run waits for it, and comes back after a restart.
 func TestTheBrokerIsAwayAtTheStartAndInBetween(t *testing.T) {
 	t.Parallel()
-	start := restartable(t)
+	start := kafkatest.Restartable(t)
 	cluster, brokers := start()
 	topic, ids := published(t, brokers, 3)
 	cluster.Close()

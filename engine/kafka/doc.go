@@ -1,7 +1,6 @@
 // Package kafka connects Watermill to Kafka with the settings and the order that its users rely on.
 //
-// [Publisher] sends the messages of one call as one batch, reports each record, and never lets a later record of a key
-// overtake an earlier one that failed. [Consumer] calls a handler with what is there of a partition, in order, and
+// Package producer, beside it, sends; [Consumer] calls a handler with what is there of a partition, in order, and
 // commits only what was handled without a gap; the handler's context ends when the partition is gone. [Marshaler]
 // maps a message to a record: CloudEvents 1.0, binary mode. [Config], [GroupConfig] and [ConsumerConfig] hold every
 // setting, each with what happens without it. The package knows no business word.
@@ -9,9 +8,7 @@
 // Watermill's own Kafka edge, watermill-kafka's Publisher and Subscriber, works on the same topics with [Marshaler] and
 // the settings of [Config.Producer] and [GroupConfig.Consumer]. What it cannot promise is shown in usual_ways_test.go.
 //
-//	publisher.go sender.go exchange.go             a call of Publish, rounds of calls, a round's requests
-//	call.go sort.go lane.go sequence.go            a call's records, in the batches of their partitions
-//	encode.go encode_event.go marshaler.go         what a record looks like
+//	marshaler.go origin.go                         what a record looks like
 //	consumer.go                                    a handler's batches
 //	member.go strategy.go coordination.go leave.go a membership of the group
 //	partition.go loop.go entry.go turns.go         a partition that is owned, what is taken of it, and when
@@ -22,35 +19,6 @@
 //	lag.go                                         how far a group is behind, whoever its members are
 //	topics.go topics_read.go topic_id.go           the broker's topics
 //	config.go group_config.go errors.go limits.go  settings, errors, bounds
-//
-// # Why the publisher does not use sarama's producers
-//
-// It uses sarama's client, its connections and its record encoding, but not AsyncProducer or SyncProducer, because
-// neither can keep the order of a key through a failure. They cut a call into batches as records trickle in (the first
-// request often carries a single record), and when the first batch of a partition is refused for good, the next one,
-// already queued, is sent anyway: event 7 lies on the log, event 6 does not, and sending 6 again puts it behind 7.
-// Here, one goroutine sends at most one batch of a partition at a time and builds the next one only when the fate of
-// the last is known. It is also what makes a call cost as few requests as possible: one per broker, unless a
-// partition's share exceeds the batch size.
-//
-// # Why the order of a key survives
-//
-// Records of a key share a partition. Within a partition, in one call:
-//
-//  1. A batch is appended whole or not at all, with its records in order. Until it is acknowledged it is sent again
-//     unchanged, with the same producer id, epoch and sequence, so the broker recognises a repetition: an answer that
-//     was lost or late costs no duplicate.
-//  2. The next batch is built only after the last was acknowledged, or after the broker refused it without appending.
-//     A refusal that belongs to one record (too large, invalid) is narrowed down to that record by halving the batch;
-//     the later records of its key in the call are then failed unsent, the other keys go on.
-//  3. Any other failure fails the batch and everything behind it in the partition; nothing behind it is sent.
-//
-// So whatever is on the log of a key is a prefix of the call, and sending the failed records again, in order, completes
-// it. Across calls the one thing left is a batch given up with an unknown outcome: the broker may still append it
-// later. Before anything else is sent, the producer epoch is raised. From the first batch that a partition sees under
-// the new epoch it refuses the old one, so the late batch lands before it (a duplicate, in order) or never. Only when
-// the broker has forgotten the producer id, or this process dies, is there no such fence: then the late batch may lie
-// on the log a second time, behind later records. The first occurrences of a key are in order even so.
 //
 // # How a partition is read
 //

@@ -9,6 +9,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/kafka/internal/header"
 )
 
 // entry is what lies on the log, or the gap that a damaged batch leaves there.
@@ -72,10 +73,10 @@ func fill(msg *message.Message, ctx *cloudevent.OriginContext, headers []cloudev
 	msg.Payload = r.Value
 	msg.Metadata = make(message.Metadata, len(r.Headers)+1)
 	text := headerText(r.Headers)
-	for i, header := range r.Headers {
-		name, value := headerName(header.Key), text[:len(header.Value)]
-		text = text[len(header.Value):]
-		headers[i] = cloudevent.Header{Name: name, Value: header.Value}
+	for i, h := range r.Headers {
+		name, value := headerName(h.Key), text[:len(h.Value)]
+		text = text[len(h.Value):]
+		headers[i] = cloudevent.Header{Name: name, Value: h.Value}
 		if name == cloudevent.HeaderID {
 			msg.UUID = value
 			continue
@@ -100,12 +101,12 @@ func fill(msg *message.Message, ctx *cloudevent.OriginContext, headers []cloudev
 func headerText(headers []*sarama.RecordHeader) string {
 	var text strings.Builder
 	n := 0
-	for _, header := range headers {
-		n += len(header.Value)
+	for _, h := range headers {
+		n += len(h.Value)
 	}
 	text.Grow(n)
-	for _, header := range headers {
-		text.Write(header.Value)
+	for _, h := range headers {
+		text.Write(h.Value)
 	}
 	return text.String()
 }
@@ -118,7 +119,7 @@ func headerName(name []byte) string {
 	case cloudevent.HeaderWatermillID:
 		return cloudevent.HeaderWatermillID
 	}
-	for _, known := range attributes {
+	for _, known := range header.Attributes {
 		if string(name) == known {
 			return known
 		}

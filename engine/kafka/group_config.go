@@ -120,8 +120,8 @@ func (c GroupConfig) Validate() error {
 		problems = append(problems, fmt.Errorf("heartbeat interval %s is more than a third of the session timeout %s",
 			c.HeartbeatInterval, c.SessionTimeout))
 	}
-	if c.FetchBytes < 1024 || c.FetchBytes > maxRequestBytes {
-		problems = append(problems, fmt.Errorf("fetch bytes: %d is not between 1024 and %d", c.FetchBytes, maxRequestBytes))
+	if c.FetchBytes < 1024 || c.FetchBytes > MaxRequestBytes {
+		problems = append(problems, fmt.Errorf("fetch bytes: %d is not between 1024 and %d", c.FetchBytes, MaxRequestBytes))
 	}
 	if c.DrainTimeout*2 >= c.RebalanceTimeout {
 		problems = append(problems, fmt.Errorf("rebalance timeout %s does not exceed twice the drain timeout %s",
@@ -167,7 +167,7 @@ func (c GroupConfig) Consumer() *sarama.Config {
 	cfg.Consumer.Return.Errors = true
 	cfg.Consumer.Fetch.Min = 1
 	cfg.Consumer.Fetch.Default = int32(c.FetchBytes)
-	cfg.Consumer.Fetch.MaxBytes = int32(min(4*c.FetchBytes, maxRequestBytes))
+	cfg.Consumer.Fetch.MaxBytes = int32(min(4*c.FetchBytes, MaxRequestBytes))
 	cfg.Consumer.MaxWaitTime = 500 * time.Millisecond
 	cfg.Consumer.Retry.Backoff = 250 * time.Millisecond
 	cfg.Consumer.Group.ResetInvalidOffsets = false

@@ -108,7 +108,7 @@ func TestTransactionMarksAreNoLag(t *testing.T) {
 // A reader outlives its broker: it says that it knows nothing, and knows again.
 func TestLagReaderIsBackWithItsBroker(t *testing.T) {
 	t.Parallel()
-	start := restartable(t)
+	start := kafkatest.Restartable(t)
 	cluster, brokers := start()
 	topic, _ := published(t, brokers, 2)
 	reader := lagReader(t, brokers)

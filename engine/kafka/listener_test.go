@@ -118,14 +118,6 @@ func read(t testing.TB, l *listener, n int) []string {
 	return ids
 }
 
-func idsOf(msgs []*message.Message) []string {
-	ids := make([]string, len(msgs))
-	for i, msg := range msgs {
-		ids[i] = msg.UUID
-	}
-	return ids
-}
-
 func TestWhatWasPublishedBeforeTheGroupExistedIsReceived(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

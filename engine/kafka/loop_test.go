@@ -150,9 +150,9 @@ func TestAMemberFetchesNoMoreThanItIsTold(t *testing.T) {
 	require.EqualValues(t, 256<<10, cfg.settings().Consumer.Fetch.Default)
 	require.EqualValues(t, 1<<20, cfg.settings().Consumer.Fetch.MaxBytes)
 	require.Equal(t, 1, cfg.settings().ChannelBufferSize, "it counts records")
-	cfg.FetchBytes = maxRequestBytes
-	require.EqualValues(t, maxRequestBytes, cfg.settings().Consumer.Fetch.Default)
-	require.EqualValues(t, maxRequestBytes, cfg.settings().Consumer.Fetch.MaxBytes)
+	cfg.FetchBytes = MaxRequestBytes
+	require.EqualValues(t, MaxRequestBytes, cfg.settings().Consumer.Fetch.Default)
+	require.EqualValues(t, MaxRequestBytes, cfg.settings().Consumer.Fetch.MaxBytes)
 	require.NoError(t, cfg.settings().Validate())
 	cfg.FetchBytes = 10
 	require.ErrorContains(t, cfg.Validate(), "fetch bytes")

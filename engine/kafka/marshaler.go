@@ -2,12 +2,12 @@ package kafka
 
 import (
 	"context"
-	"slices"
 
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/kafka/internal/header"
 )
 
 // Marshaler maps a Watermill message to a Kafka record and back: CloudEvents 1.0, binary mode. It is a
@@ -22,17 +22,6 @@ import (
 // A stock subscriber with its own marshaler reads the same records: their UUID is the event's id. Records of the stock
 // publisher with its own marshaler have no ce_id, so they are no events here.
 type Marshaler struct{}
-
-// attributes are the headers that every event of this project has, in the order in which they are written.
-var attributes = []string{
-	cloudevent.HeaderSource, cloudevent.HeaderType, cloudevent.HeaderSpecVersion, cloudevent.HeaderTime,
-	cloudevent.HeaderSubject, cloudevent.HeaderVersion, cloudevent.HeaderDataSchema, cloudevent.HeaderContentType,
-	cloudevent.HeaderTraceParent, cloudevent.HeaderTraceState,
-	cloudevent.HeaderCorrelationID, cloudevent.HeaderCausationID,
-}
-
-// causes are those of them that an event has among its extensions.
-var causes = attributes[len(attributes)-4:]
 
 // Marshal never fails.
 func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMessage, error) {
@@ -53,54 +42,13 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 		}
 		return record, nil
 	}
-	eachHeader(msg, func(name, value string) {
+	header.Each(msg, func(name, value string) {
 		record.Headers = append(record.Headers, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})
 	})
 	if key := msg.Metadata[cloudevent.KeyMetadata]; key != "" {
 		record.Key = sarama.StringEncoder(key)
 	}
 	return record, nil
-}
-
-// eachHeader calls write for every header of the message, always in the same order.
-func eachHeader(msg *message.Message, write func(name, value string)) {
-	if msg.UUID != "" {
-		write(cloudevent.HeaderID, msg.UUID)
-		write(cloudevent.HeaderWatermillID, msg.UUID)
-	}
-	left := len(msg.Metadata)
-	for _, name := range attributes {
-		if value, ok := msg.Metadata[name]; ok {
-			write(name, value)
-			left--
-		}
-	}
-	for _, name := range notHeaders {
-		if _, ok := msg.Metadata[name]; ok {
-			left--
-		}
-	}
-	if left == 0 {
-		return
-	}
-	others := make([]string, 0, left)
-	for name := range msg.Metadata {
-		if isExtra(name) {
-			others = append(others, name)
-		}
-	}
-	slices.Sort(others)
-	for _, name := range others {
-		write(name, msg.Metadata[name])
-	}
-}
-
-// notHeaders are metadata that are not written: the key, and what a message's UUID stands for.
-var notHeaders = []string{cloudevent.KeyMetadata, cloudevent.HeaderID, cloudevent.HeaderWatermillID}
-
-// isExtra reports whether a header is neither one of these nor one of the attributes.
-func isExtra(name string) bool {
-	return !slices.Contains(notHeaders, name) && !slices.Contains(attributes, name)
 }
 
 // Unmarshal never fails: whatever the record is, a message comes out, and the handler decides. Of a header that occurs

@@ -57,8 +57,8 @@ func (r *batchReader) read(at topicPartition, offset int64) (found, error) {
 	return r.damaged(leader, found{from: offset, next: offset, damage: err}), nil
 }
 
-// fetch asks for about so many bytes of a partition; a broker returns the first batch whole, however few those are. With
-// an error and no leader nothing can be said of what lies there, with a leader it is not to be read.
+// fetch asks for about so many bytes of a partition; a broker returns the first batch whole, however few those are.
+// With an error and no leader nothing can be said of what lies there, with a leader it is not to be read.
 func (r *batchReader) fetch(
 	client sarama.Client, at topicPartition, offset int64, bytes int32,
 ) (leader *sarama.Broker, block *sarama.FetchResponseBlock, err error) {
@@ -72,7 +72,7 @@ func (r *batchReader) fetch(
 	}
 	defer end()
 	request := &sarama.FetchRequest{
-		Version: fetchVersion, MaxBytes: maxRequestBytes, Isolation: sarama.ReadCommitted, SessionEpoch: -1,
+		Version: fetchVersion, MaxBytes: MaxRequestBytes, Isolation: sarama.ReadCommitted, SessionEpoch: -1,
 	}
 	request.AddBlock(at.topic, at.partition, offset, bytes, epoch)
 	answer, err := leader.Fetch(request)

@@ -19,14 +19,6 @@ func adminConfig() *sarama.Config {
 	return cfg
 }
 
-func admin(t testing.TB, brokers []string) sarama.ClusterAdmin {
-	t.Helper()
-	admin, err := sarama.NewClusterAdmin(brokers, adminConfig())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, admin.Close()) })
-	return admin
-}
-
 // recreate deletes the topic and makes another one of its name, with n records.
 func recreate(t testing.TB, brokers []string, topic string, n int) (ids []string) {
 	t.Helper()

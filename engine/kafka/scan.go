@@ -119,7 +119,7 @@ func (r *LogReader) Committed(
 	return offsets, otherTopic, nil
 }
 
-// Place is the partition to which a key belongs in a topic with so many of them: where the [Publisher] puts it.
+// Place is the partition to which a key belongs in a topic with so many of them: where package producer puts it.
 func (r *LogReader) Place(topic, key string, partitions int32) (int32, error) {
 	partitioner := r.cfg.Producer().Producer.Partitioner(topic)
 	return partitioner.Partition(&sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(key)}, partitions)

@@ -13,6 +13,7 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 )
 
 // TestWatermillSuite runs Watermill's own suite over the publisher of this package and watermill-kafka's subscriber
@@ -28,7 +29,7 @@ func TestWatermillSuite(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	withGroup := func(t *testing.T, group string) (message.Publisher, message.Subscriber) {
-		publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, quiet)
+		publisher, err := producer.New(kafka.Config{Brokers: brokers}, quiet)
 		require.NoError(t, err)
 		subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
 			Brokers: brokers, ConsumerGroup: group, Unmarshaler: kafka.Marshaler{},
@@ -52,7 +53,7 @@ func TestWatermillSuite(t *testing.T) {
 }
 
 // keyed gives the suite's messages a record key, without which there is no order to test.
-type keyed struct{ *kafka.Publisher }
+type keyed struct{ *producer.Publisher }
 
 func (k keyed) Publish(topic string, msgs ...*message.Message) error {
 	copies := make([]*message.Message, len(msgs))

@@ -43,7 +43,7 @@ func EnsureTopics(ctx context.Context, cfg Config, topics ...Topic) error {
 }
 
 func ensure(ctx context.Context, admin sarama.ClusterAdmin, topic Topic) error {
-	if !validTopic(topic.Name) {
+	if !ValidTopic(topic.Name) {
 		return fmt.Errorf("%w: %q", ErrInvalidTopic, topic.Name)
 	}
 	detail := &sarama.TopicDetail{

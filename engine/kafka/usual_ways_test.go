@@ -35,7 +35,7 @@ func TestUsualWaySaramaSendsPastAFailedBatch(t *testing.T) {
 	})
 	batches := 0
 	cluster.Fault(kfake.Fault{
-		Keys: produce, Topic: topic, Err: kerr.PolicyViolation,
+		Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.PolicyViolation,
 		When: func(kmsg.Request) bool { batches++; return batches == 2 },
 	})
 	msgs := events(100, "a")
@@ -218,7 +218,7 @@ func TestUsualWayNewPartitionsTakeKeysAway(t *testing.T) {
 // partition for ten seconds, whatever the broker does meanwhile.
 func TestUsualWayABrokerThatIsBackIsNotAsked(t *testing.T) {
 	t.Parallel()
-	start := restartable(t)
+	start := kafkatest.Restartable(t)
 	cluster, brokers := start()
 	topic := kafkatest.Topic(t, brokers, 1)
 	cfg := kafka.Config{Brokers: brokers, RetryFor: 500 * time.Millisecond}

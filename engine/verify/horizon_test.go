@@ -14,6 +14,7 @@ import (
 	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/engine/verify"
 )
@@ -66,7 +67,7 @@ func TestWindowsComeToTheSame(t *testing.T) {
 func TestWhatIsSentAgainIsNoFinding(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
-	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: s.brokers}, nil)
+	publisher, err := producer.New(kafka.Config{Brokers: s.brokers}, nil)
 	require.NoError(t, err)
 	sent, err := operate.Republish(t.Context(), s.pool, publisher, operate.Selection{From: 2})
 	require.NoError(t, err)

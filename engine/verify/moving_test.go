@@ -19,6 +19,7 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/engine/outbox/relay"
 )
@@ -40,7 +41,7 @@ func TestNoFindingWhileEverythingMoves(t *testing.T) {
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	movers, moving := errgroup.WithContext(ctx)
-	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: s.brokers}, nil)
+	publisher, err := producer.New(kafka.Config{Brokers: s.brokers}, nil)
 	require.NoError(t, err)
 	for _, move := range []func(context.Context) error{
 		s.write, s.write,
@@ -100,7 +101,7 @@ func (s *system) write(ctx context.Context) error {
 
 // relayInTurns runs a relay for a moment and ends it, whatever it is doing. Its successor sends again what it did not
 // record.
-func (s *system) relayInTurns(ctx context.Context, t *testing.T, publisher *kafka.Publisher) error {
+func (s *system) relayInTurns(ctx context.Context, t *testing.T, publisher *producer.Publisher) error {
 	r, err := relay.New(relay.Config{
 		Connect: outboxtest.Dial(t, s.pool), Publisher: tampered{publisher, s}, PollMax: 10 * time.Millisecond,
 		RecordEvery: 50 * time.Millisecond, Retention: time.Hour, MaintainEvery: 20 * time.Millisecond,
@@ -115,7 +116,7 @@ func (s *system) relayInTurns(ctx context.Context, t *testing.T, publisher *kafk
 }
 
 // republish also lets the retention of the outbox pass.
-func (s *system) republish(ctx context.Context, publisher *kafka.Publisher) error {
+func (s *system) republish(ctx context.Context, publisher *producer.Publisher) error {
 	pause(ctx, 300*time.Millisecond)
 	_, err := s.pool.Exec(ctx, `update outbox_partition set published_at = published_at - interval '2 hours'`)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/engine/outbox/relay"
@@ -96,7 +97,7 @@ func (s *system) add(t *testing.T, keys ...string) (ids []string) {
 // publish runs a relay until nothing waits.
 func (s *system) publish(t *testing.T) {
 	t.Helper()
-	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: s.brokers}, nil)
+	publisher, err := producer.New(kafka.Config{Brokers: s.brokers}, nil)
 	require.NoError(t, err)
 	r, err := relay.New(relay.Config{
 		Connect: outboxtest.Dial(t, s.pool), Publisher: tampered{publisher, s}, PollMax: 10 * time.Millisecond,
@@ -119,7 +120,7 @@ func (s *system) publish(t *testing.T) {
 
 // tampered is a broker that answers well, whatever becomes of the records.
 type tampered struct {
-	to     *kafka.Publisher
+	to     *producer.Publisher
 	system *system
 }
 

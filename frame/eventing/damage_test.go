@@ -16,6 +16,7 @@ import (
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
 )
@@ -30,13 +31,13 @@ func TestADamagedBatchEndsInTheDeadLetters(t *testing.T) {
 	ensureTopic(t, cfg, topic)
 	settings := kafka.Config{Brokers: brokers}.Producer()
 	settings.Producer.Compression, settings.Producer.MaxMessageBytes = sarama.CompressionZSTD, 80<<20
-	producer, err := sarama.NewSyncProducer(brokers, settings)
+	plain, err := sarama.NewSyncProducer(brokers, settings)
 	require.NoError(t, err)
 	bomb := sarama.ByteEncoder(make([]byte, 65<<20)) // a few kilobytes on the log
-	_, _, err = producer.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: bomb})
+	_, _, err = plain.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: bomb})
 	require.NoError(t, err)
-	require.NoError(t, producer.Close())
-	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers}, nil)
+	require.NoError(t, plain.Close())
+	publisher, err := producer.New(kafka.Config{Brokers: brokers}, nil)
 	require.NoError(t, err)
 	require.NoError(t, publisher.Publish(topic, cloudevent.Event{
 		ID: "behind", Source: "/test", Type: "test.pinged.v1", Key: "k", Version: 1, Time: time.Now(),

@@ -10,6 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 )
 
 // batchEdge is the publisher and the consumer of package kafka.
@@ -20,7 +21,7 @@ var batchEdge = edge{
 }
 
 func newBatchPublisher(cfg kafka.Config, log *slog.Logger) (message.Publisher, error) {
-	return kafka.NewPublisher(cfg, log)
+	return producer.New(cfg, log)
 }
 
 // batchReader is a member of the consumer's group that hands over batches.

@@ -17,6 +17,7 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/frame/circuit"
 )
 
@@ -83,7 +84,7 @@ func (p *watermillPublisher) PublishContext(ctx context.Context, topic string, m
 		case ctx.Err() != nil:
 			err = context.Cause(ctx)
 		case behind[key]:
-			err = kafka.ErrNotSent
+			err = producer.ErrNotSent
 		default:
 			err = markPermanent(sender.Publish(topic, msg))
 		}
@@ -92,7 +93,7 @@ func (p *watermillPublisher) PublishContext(ctx context.Context, topic string, m
 		}
 	}
 	if len(failed) > 0 {
-		return &kafka.PublishError{Topic: topic, Failed: failed}
+		return &producer.PublishError{Topic: topic, Failed: failed}
 	}
 	return nil
 }

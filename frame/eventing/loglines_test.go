@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/frame/eventing"
 )
 
@@ -66,7 +66,7 @@ func TestAStormIsAFewLines(t *testing.T) {
 		},
 	}))
 	b.serve(t)
-	publisher, err := kafka.NewPublisher(cfg.Client("test"), slog.New(slog.DiscardHandler))
+	publisher, err := producer.New(cfg.Client("test"), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, publisher.Close()) }()
 	var storm []*message.Message

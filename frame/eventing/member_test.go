@@ -24,7 +24,7 @@ import (
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/retention"
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
@@ -136,7 +136,7 @@ func newStage(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string
 	s := &stage{pool: pool, cfg: cfg, admin: admin}
 	s.member = member{Environ: variables, Topic: kafkatest.Group(t), Consumer: "c" + kafkaSafe(t)}
 	ensureTopic(t, cfg, s.member.Topic)
-	publisher, err := kafka.NewPublisher(cfg.Client("test"), nil)
+	publisher, err := producer.New(cfg.Client("test"), nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
 	s.send = func(events ...cloudevent.Event) {

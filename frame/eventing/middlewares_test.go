@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/frame/eventing"
 )
 
@@ -60,7 +60,7 @@ func TestMiddlewaresRunAroundEachEvent(t *testing.T) {
 			OnOutcome:   func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
 		}))
 		b.serve(t)
-		publisher, err := kafka.NewPublisher(cfg.Client("test"), nil)
+		publisher, err := producer.New(cfg.Client("test"), nil)
 		require.NoError(t, err)
 		require.NoError(t, publisher.Publish(topic, ping(`{"n":1}`)))
 		require.NoError(t, publisher.Close())

@@ -15,17 +15,18 @@ import (
 	"example.com/twinbox/dev/kafkatest/kmsg"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 )
 
 // What the relay expects of a publisher's errors, and what ours for Kafka returns, are one thing.
 var (
-	_ FailedIndexes = (*kafka.PublishError)(nil)
-	_ Permanent     = (*kafka.RecordError)(nil)
+	_ FailedIndexes = (*producer.PublishError)(nil)
+	_ Permanent     = (*producer.RecordError)(nil)
 )
 
-func newKafkaPublisher(t testing.TB, brokers []string, timeout time.Duration) *kafka.Publisher {
+func newKafkaPublisher(t testing.TB, brokers []string, timeout time.Duration) *producer.Publisher {
 	t.Helper()
-	p, err := kafka.NewPublisher(kafka.Config{
+	p, err := producer.New(kafka.Config{
 		Brokers: brokers, PublishTimeout: timeout, RetryFor: timeout / 4, RequestTimeout: timeout,
 	}, nil)
 	require.NoError(t, err)
@@ -104,7 +105,7 @@ func TestRelayToAnyBroker(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	brokers := kafkatest.Brokers(t)
 	topic := kafkatest.Topic(t, brokers, 4)
-	publisher, err := kafka.NewPublisher(kafka.Config{Brokers: brokers, MaxMessageBytes: 8 << 20}, nil)
+	publisher, err := producer.New(kafka.Config{Brokers: brokers, MaxMessageBytes: 8 << 20}, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
 	cfg := testRelayConfig(t, pool, publisher)

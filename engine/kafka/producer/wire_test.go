@@ -1,4 +1,4 @@
-package kafka
+package producer
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/kafka"
 )
 
 // All three ways to a record write another system's one as it was; a consumed header of that name is not one.
@@ -32,7 +33,7 @@ func TestAnotherSystemsRecordIsWrittenAsItWas(t *testing.T) {
 		require.Equal(t, []byte{0xfe}, r[0].data.Headers[0].Value)
 		require.Equal(t, "2", string(r[0].data.Headers[1].Value))
 	}
-	marshaled, err := Marshaler{}.Marshal("t", msg)
+	marshaled, err := kafka.Marshaler{}.Marshal("t", msg)
 	require.NoError(t, err)
 	require.Len(t, marshaled.Headers, 2)
 	key, err := marshaled.Key.Encode()

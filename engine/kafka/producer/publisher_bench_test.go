@@ -1,4 +1,4 @@
-package kafka_test
+package producer_test
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"github.com/ThreeDotsLabs/watermill"
 	stock "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/kafkatest"
@@ -21,7 +20,7 @@ func BenchmarkPublish(b *testing.B) {
 	brokers := kafkatest.Brokers(b)
 	cfg := kafka.Config{Brokers: brokers}
 	for _, size := range []int{500, 5000} {
-		batch := benchBatch(size)
+		batch := kafkatest.SignupEvents(size)
 		b.Run(fmt.Sprintf("ours/%d", size), func(b *testing.B) {
 			publisher := newPublisher(b, cfg)
 			run(b, brokers, batch, publisher.Publish)
@@ -34,7 +33,7 @@ func BenchmarkPublish(b *testing.B) {
 		b.Run("sarama/5000/"+codec.String(), func(b *testing.B) {
 			compressed := cfg.Producer()
 			compressed.Producer.Compression = codec
-			benchSarama(b, compressed, brokers, benchBatch(5000))
+			benchSarama(b, compressed, brokers, kafkatest.SignupEvents(5000))
 		})
 	}
 	b.Run("watermill", func(b *testing.B) {
@@ -43,7 +42,7 @@ func BenchmarkPublish(b *testing.B) {
 		}, watermill.NopLogger{})
 		require.NoError(b, err)
 		defer func() { require.NoError(b, publisher.Close()) }()
-		run(b, brokers, benchBatch(500), publisher.Publish)
+		run(b, brokers, kafkatest.SignupEvents(500), publisher.Publish)
 	})
 }
 
@@ -72,14 +71,4 @@ func run(b *testing.B, brokers []string, batch []*message.Message, publish func(
 		}
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
-}
-
-func benchBatch(n int) []*message.Message {
-	msgs := events(n, keys(100)...)
-	for _, msg := range msgs {
-		msg.Payload = fmt.Appendf(nil, `{"user_id":"%s","email":"%s@example.org","name":"%s","registered_at":"2026-%s",`+
-			`"verification":{"token_id":"%s","expires_in":86400},"locale":"en-GB","source":"web"}`,
-			uuid.NewString(), uuid.NewString()[:8], uuid.NewString()[:13], uuid.NewString()[:18], uuid.NewString())
-	}
-	return msgs
 }

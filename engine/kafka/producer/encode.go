@@ -1,4 +1,4 @@
-package kafka
+package producer
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/kafka/internal/header"
 )
 
 // layout lays out the records of a call in a handful of allocations, whatever their number, and in none when it did so
@@ -78,7 +79,7 @@ func (l *layout) messages(msgs []*message.Message) {
 			l.wire(wire, msg.Payload)
 			continue
 		}
-		eachHeader(msg, func(name, value string) { l.header(l.copyOf(name), l.copyOf(value)) })
+		header.Each(msg, func(name, value string) { l.header(l.copyOf(name), l.copyOf(value)) })
 		l.record(msg.Metadata[cloudevent.KeyMetadata], msg.Payload)
 	}
 }

@@ -1,10 +1,12 @@
-package kafka
+package producer
 
 import (
 	"fmt"
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"example.com/twinbox/engine/kafka"
 )
 
 // sort puts the records of the calls into lanes, keeping their order.
@@ -108,7 +110,7 @@ func (s *sender) ready(lanes map[topicPartition]*lane, now time.Time) (ready []*
 			}
 		case !l.fill(s.maxBytes(tp.topic)):
 			delete(lanes, tp)
-		case total > 0 && total+l.size() > maxRequestBytes:
+		case total > 0 && total+l.size() > kafka.MaxRequestBytes:
 			wake = now // the request is full; this lane goes with the next
 		default:
 			total += l.size()

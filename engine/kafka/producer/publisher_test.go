@@ -1,4 +1,4 @@
-package kafka_test
+package producer_test
 
 import (
 	"context"
@@ -14,31 +14,13 @@ import (
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 )
-
-// log is what a topic holds, per key in the order of the log.
-func logOf(t testing.TB, brokers []string, topic string, n int) map[string][]string {
-	t.Helper()
-	byKey := map[string][]string{}
-	for _, record := range kafkatest.ReadAll(t, brokers, topic, n) {
-		byKey[string(record.Key)] = append(byKey[string(record.Key)], string(record.Headers[0].Value))
-	}
-	return byKey
-}
-
-// sent is what the log must be when every message was written once, in order.
-func sent(msgs ...*message.Message) map[string][]string {
-	byKey := map[string][]string{}
-	for _, msg := range msgs {
-		byKey[msg.Metadata["record_key"]] = append(byKey[msg.Metadata["record_key"]], msg.UUID)
-	}
-	return byKey
-}
 
 // failures unpacks the error of a call.
 func failures(t testing.TB, err error) map[int]error {
 	t.Helper()
-	var failed *kafka.PublishError
+	var failed *producer.PublishError
 	require.ErrorAs(t, err, &failed)
 	return failed.FailedIndexes()
 }
@@ -122,10 +104,10 @@ func TestATooLargeRecordFailsAloneWithItsKeysTail(t *testing.T) {
 
 	failed := failures(t, publisher.Publish(topic, msgs...))
 	require.Len(t, failed, 2)
-	require.ErrorIs(t, failed[2], kafka.ErrTooLarge)
-	require.True(t, kafka.Permanent(failed[2]))
-	require.ErrorIs(t, failed[4], kafka.ErrNotSent)
-	require.False(t, kafka.Permanent(failed[4]))
+	require.ErrorIs(t, failed[2], producer.ErrTooLarge)
+	require.True(t, producer.Permanent(failed[2]))
+	require.ErrorIs(t, failed[4], producer.ErrNotSent)
+	require.False(t, producer.Permanent(failed[4]))
 	require.Equal(t, sent(msgs[0], msgs[1], msgs[3], msgs[5]), logOf(t, brokers, topic, 4))
 }
 
@@ -153,11 +135,11 @@ func TestTopicsThatCannotBeWritten(t *testing.T) {
 	for _, name := range []string{"", ".", "..", "with space", "ümlaut", strings.Repeat("x", 250)} {
 		err := publisher.Publish(name, event("a", 1))
 		require.ErrorIs(t, err, kafka.ErrInvalidTopic)
-		require.True(t, kafka.Permanent(err))
+		require.True(t, producer.Permanent(err))
 	}
 	err := publisher.Publish("nobody-made-me", event("a", 1), event("b", 1))
 	require.ErrorIs(t, err, sarama.ErrUnknownTopicOrPartition)
-	require.False(t, kafka.Permanent(err), "a topic may be created later")
+	require.False(t, producer.Permanent(err), "a topic may be created later")
 	require.Len(t, failures(t, err), 2)
 }
 
@@ -177,7 +159,7 @@ func TestABrokerThatIsAwayIsATransientFailureWithinTheTimeout(t *testing.T) {
 	err := publisher.Publish("t", event("a", 1))
 	require.Less(t, time.Since(began), 9*time.Second, "the default would be 10")
 	require.Len(t, failures(t, err), 1)
-	require.False(t, kafka.Permanent(err))
+	require.False(t, producer.Permanent(err))
 }
 
 // What no broker would take is refused at once, also while no broker answers and another call waits for one.
@@ -198,7 +180,7 @@ func TestACallOfWhichNothingCanBeSentWaitsForNobody(t *testing.T) {
 		go func() { refused <- publisher.Publish("t", large) }()
 		select {
 		case err := <-refused:
-			require.ErrorIs(t, err, kafka.ErrTooLarge)
+			require.ErrorIs(t, err, producer.ErrTooLarge)
 		case <-time.After(kafkatest.Patience):
 			require.Fail(t, "it waits for the broker")
 		}
@@ -207,7 +189,7 @@ func TestACallOfWhichNothingCanBeSentWaitsForNobody(t *testing.T) {
 
 func TestPublisherConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
-	_, err := kafka.NewPublisher(kafka.Config{
+	_, err := producer.New(kafka.Config{
 		Brokers: []string{"a:1", "a:1", "nonsense"}, PublishTimeout: -1, RequestTimeout: time.Hour, MaxMessageBytes: 1,
 		User: "u",
 	}, nil)
@@ -216,6 +198,6 @@ func TestPublisherConfigurationIsChecked(t *testing.T) {
 	} {
 		require.ErrorContains(t, err, problem)
 	}
-	_, err = kafka.NewPublisher(kafka.Config{}, nil)
+	_, err = producer.New(kafka.Config{}, nil)
 	require.ErrorContains(t, err, "at least one host:port")
 }

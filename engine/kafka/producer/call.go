@@ -1,12 +1,13 @@
-package kafka
+package producer
 
 import (
 	"fmt"
-	"regexp"
 	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"example.com/twinbox/engine/kafka"
 )
 
 // call is one call of Publish on its way: its records, and what is known of each.
@@ -45,8 +46,8 @@ func newCall(topic string, records []record, deadline time.Time, maxBytes int) *
 	for i := range records {
 		records[i].call, records[i].index = c, i
 	}
-	if !validTopic(topic) {
-		err := &RecordError{Err: fmt.Errorf("%w: %q", ErrInvalidTopic, topic), permanent: true}
+	if !kafka.ValidTopic(topic) {
+		err := &RecordError{Err: fmt.Errorf("%w: %q", kafka.ErrInvalidTopic, topic), permanent: true}
 		for i := range c.records {
 			c.fail(&c.records[i], err)
 		}
@@ -62,11 +63,6 @@ func newCall(topic string, records []record, deadline time.Time, maxBytes int) *
 	}
 	return c
 }
-
-// A topic name as the broker checks it.
-var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
-
-func validTopic(name string) bool { return topicName.MatchString(name) && name != "." && name != ".." }
 
 // block holds back the records of the same key behind this one; a record without a key has none.
 func (c *call) block(r *record) {

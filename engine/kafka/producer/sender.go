@@ -1,4 +1,4 @@
-package kafka
+package producer
 
 import (
 	"errors"
@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"example.com/twinbox/engine/kafka"
 )
 
 const (
 	retryBackoff    = 50 * time.Millisecond // before the second attempt; doubles up to maxRetryBackoff
 	maxRetryBackoff = time.Second
-	maxRequestBytes = 64 << 20 // per produce request; brokers take 100 MiB
 	minBatchBytes   = 16 << 10 // a topic that takes less is not believed to
 )
 
 // sender sends rounds of calls. One goroutine owns it.
 type sender struct {
-	cfg     Config
+	cfg     kafka.Config
 	sarama  *sarama.Config
 	client  sarama.Client
 	closing <-chan struct{}
@@ -36,7 +37,7 @@ type sender struct {
 	partitioners map[string]sarama.Partitioner
 }
 
-func newSender(cfg Config, keys *spread, closing <-chan struct{}, log *slog.Logger) *sender {
+func newSender(cfg kafka.Config, keys *spread, closing <-chan struct{}, log *slog.Logger) *sender {
 	return &sender{
 		cfg:          cfg,
 		sarama:       cfg.Producer(),

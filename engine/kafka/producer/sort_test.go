@@ -1,16 +1,20 @@
-package kafka
+package producer
 
 import (
+	"log/slog"
 	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/engine/kafka"
 )
 
 // A round is counted whether or not a record needs the count: a busy process passes this number within weeks.
 func TestRecordsWithoutAKeyAreSpreadForEver(t *testing.T) {
 	t.Parallel()
-	s := newSender(Config{Brokers: []string{"127.0.0.1:1"}}.WithDefaults(), new(spread), nil, orDiscard(nil))
+	cfg := kafka.Config{Brokers: []string{"127.0.0.1:1"}}.WithDefaults()
+	s := newSender(cfg, new(spread), nil, slog.New(slog.DiscardHandler))
 	s.round = math.MaxInt32
 	partitions, used := []int32{0, 1, 2}, map[int32]int{}
 	for range 6 {

@@ -1,4 +1,4 @@
-package kafka_test
+package producer_test
 
 import (
 	"crypto/rand"
@@ -18,6 +18,7 @@ import (
 	"example.com/twinbox/dev/kafkatest/kmsg"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/producer"
 )
 
 var produce = []kmsg.Key{kmsg.Produce}
@@ -30,7 +31,7 @@ func TestAPublishIsOneRequestPerBroker(t *testing.T) {
 		Keys: produce, Observe: true, Count: -1, Partitions: []int32{0}, Topic: topic,
 	})
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
-	require.NoError(t, publisher.Publish(topic, benchBatch(5000)...))
+	require.NoError(t, publisher.Publish(topic, kafkatest.SignupEvents(5000)...))
 	require.Equal(t, 1, requests.Hits())
 }
 
@@ -90,8 +91,8 @@ func TestAPartitionRefusedForEverHoldsUpNoOther(t *testing.T) {
 
 	err := publisher.Publish(topic, msgs[:50]...)
 	require.ErrorIs(t, err, sarama.ErrNotEnoughReplicas)
-	require.False(t, kafka.Permanent(err))
-	var one *kafka.RecordError
+	require.False(t, producer.Permanent(err))
+	var one *producer.RecordError
 	require.ErrorAs(t, err, &one)
 	require.False(t, one.OutcomeUnknown(), "the broker said that it appended nothing")
 	left := unsent(t, err, msgs[:50])
@@ -136,29 +137,13 @@ func TestNothingOvertakesAFailedBatch(t *testing.T) {
 			err := publisher.Publish(topic, msgs...)
 			left := unsent(t, err, msgs)
 			require.Equal(t, idsOf(msgs[100-len(left):]), idsOf(left), "what failed is a tail")
-			require.False(t, kafka.Permanent(err))
+			require.False(t, producer.Permanent(err))
 
 			fault.Remove()
 			require.NoError(t, publisher.Publish(topic, left...), "usable again")
 			requireOrder(t, msgs, logOf(t, brokers, topic, len(msgs)))
 		})
 	}
-}
-
-// requireOrder checks that all messages are there and that the first occurrences of every key are in order.
-func requireOrder(t *testing.T, msgs []*message.Message, byKey map[string][]string) {
-	t.Helper()
-	firsts := map[string][]string{}
-	for key, ids := range byKey {
-		seen := map[string]bool{}
-		for _, id := range ids {
-			if !seen[id] {
-				firsts[key] = append(firsts[key], id)
-			}
-			seen[id] = true
-		}
-	}
-	require.Equal(t, sent(msgs...), firsts)
 }
 
 func TestARecordThatOnlyTheBrokerRefuses(t *testing.T) {
@@ -172,13 +157,13 @@ func TestARecordThatOnlyTheBrokerRefuses(t *testing.T) {
 	require.NoError(t, err)
 
 	failed := failures(t, publisher.Publish(topic, msgs...))
-	require.ErrorIs(t, failed[100], kafka.ErrTooLarge)
-	require.True(t, kafka.Permanent(failed[100]))
+	require.ErrorIs(t, failed[100], producer.ErrTooLarge)
+	require.True(t, producer.Permanent(failed[100]))
 	delete(failed, 100)
 	require.Len(t, failed, 66, "the later ones of its key")
 	for i, err := range failed {
 		require.Equal(t, 1, i%3)
-		require.ErrorIs(t, err, kafka.ErrNotSent)
+		require.ErrorIs(t, err, producer.ErrNotSent)
 	}
 	byKey := logOf(t, brokers, topic, 300-67)
 	require.Len(t, byKey["a"], 100)
@@ -203,7 +188,7 @@ func TestAnInvalidRecordIsIsolated(t *testing.T) {
 
 	failed := failures(t, publisher.Publish(topic, msgs...))
 	require.Len(t, failed, 1)
-	require.True(t, kafka.Permanent(failed[17]))
+	require.True(t, producer.Permanent(failed[17]))
 	require.Len(t, logOf(t, brokers, topic, 49), 49)
 }
 
@@ -223,7 +208,7 @@ func TestATopicThatMayNotBeWritten(t *testing.T) {
 			err := publisher.Publish(topic, msgs...)
 			for _, failed := range failures(t, err) {
 				require.Equal(t, failure.Transient, failure.Classify(failed))
-				require.False(t, kafka.Permanent(failed))
+				require.False(t, producer.Permanent(failed))
 			}
 			require.Len(t, failures(t, err), 10)
 			fault.Remove()
@@ -241,7 +226,7 @@ func TestATopicThatTakesNoRecord(t *testing.T) {
 	cluster.Fault(kfake.Fault{Keys: produce, Topic: topic, Err: kerr.PolicyViolation, Count: -1})
 	err := publisher.Publish(topic, events(10, keys(10)...)...)
 	require.Len(t, failures(t, err), 10)
-	require.True(t, kafka.Permanent(err))
+	require.True(t, producer.Permanent(err))
 }
 
 // TestALateAppendIsFenced: the broker holds a request beyond the publish timeout and appends it when the records have
@@ -263,10 +248,10 @@ func TestALateAppendIsFenced(t *testing.T) {
 	})
 
 	err := publisher.Publish(topic, event("a", 2))
-	var one *kafka.RecordError
+	var one *producer.RecordError
 	require.ErrorAs(t, err, &one)
 	require.True(t, one.OutcomeUnknown())
-	require.False(t, kafka.Permanent(err))
+	require.False(t, producer.Permanent(err))
 
 	acknowledged(t, publisher, topic, event("a", 2))
 	acknowledged(t, publisher, topic, event("a", 3))
@@ -279,7 +264,7 @@ func TestALateAppendIsFenced(t *testing.T) {
 
 // acknowledged sends the messages again until they are acknowledged, as a relay does. A call that was too slow for its
 // timeout may leave one behind the other on the log what the next call writes again.
-func acknowledged(t *testing.T, publisher *kafka.Publisher, topic string, msgs ...*message.Message) {
+func acknowledged(t *testing.T, publisher *producer.Publisher, topic string, msgs ...*message.Message) {
 	t.Helper()
 	require.Eventually(t, func() bool { return publisher.Publish(topic, msgs...) == nil },
 		2*kafkatest.Patience, time.Millisecond)
@@ -287,7 +272,7 @@ func acknowledged(t *testing.T, publisher *kafka.Publisher, topic string, msgs .
 
 func TestABrokerThatRestarts(t *testing.T) {
 	t.Parallel()
-	start := restartable(t)
+	start := kafkatest.Restartable(t)
 	cluster, brokers := start()
 	topic := kafkatest.Topic(t, brokers, 2)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers, PublishTimeout: 3 * time.Second})
@@ -309,7 +294,7 @@ func TestAnotherRecordIsNotTakenForARepetition(t *testing.T) {
 	topic := kafkatest.Topic(t, brokers, 1)
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers, RetryFor: time.Millisecond})
 	fault := cluster.Fault(kfake.Fault{Keys: produce, Topic: topic, Err: kerr.RequestTimedOut, Count: -1})
-	var one *kafka.RecordError
+	var one *producer.RecordError
 	require.ErrorAs(t, publisher.Publish(topic, event("a", 1)), &one)
 	require.True(t, one.OutcomeUnknown())
 	fault.Remove()

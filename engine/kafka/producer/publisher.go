@@ -1,4 +1,4 @@
-package kafka
+package producer
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/kafka"
 )
 
 // maxRoundRecords is how many records of waiting calls are sent together at most; one call may exceed it.
@@ -19,9 +20,9 @@ const maxRoundRecords = 20_000
 // keeps the order of each key through every failure; the package documentation says how. It is safe for concurrent use:
 // calls that arrive while requests are under way are sent together in the next round.
 //
-// It connects on first use, so a broker that is down does not keep a service from starting; use [Ping] to ask.
+// It connects on first use, so a broker that is down does not keep a service from starting; use [kafka.Ping] to ask.
 type Publisher struct {
-	cfg     Config
+	cfg     kafka.Config
 	calls   chan *call
 	closing chan struct{}
 	done    chan struct{}
@@ -31,8 +32,8 @@ type Publisher struct {
 	err     error // of closing the client; read after done
 }
 
-// NewPublisher checks the configuration and starts the publisher's one goroutine, which [Publisher.Close] ends.
-func NewPublisher(cfg Config, log *slog.Logger) (*Publisher, error) {
+// New checks the configuration and starts the publisher's one goroutine, which [Publisher.Close] ends.
+func New(cfg kafka.Config, log *slog.Logger) (*Publisher, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure publisher: %w", err)
@@ -43,20 +44,16 @@ func NewPublisher(cfg Config, log *slog.Logger) (*Publisher, error) {
 		closing: make(chan struct{}),
 		done:    make(chan struct{}),
 	}
-	go p.run(newSender(cfg, &p.spread, p.closing, orDiscard(log)))
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	go p.run(newSender(cfg, &p.spread, p.closing, log))
 	return p, nil
 }
 
-func orDiscard(log *slog.Logger) *slog.Logger {
-	if log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return log
-}
-
 // Publish returns nil when every message is acknowledged by all in-sync replicas, and a [*PublishError] that names the
-// others when not. It returns within [Config.PublishTimeout]. The messages must not be changed before it returns, nor
-// afterwards when it reports an unknown outcome.
+// others when not. It returns within the configured PublishTimeout. The messages must not be changed before it returns,
+// nor afterwards when it reports an unknown outcome.
 func (p *Publisher) Publish(topic string, msgs ...*message.Message) error {
 	return p.PublishContext(context.Background(), topic, msgs...)
 }
@@ -98,7 +95,7 @@ func (p *Publisher) publish(ctx context.Context, topic string, l *layout) error 
 	defer timeout.Stop()
 	select {
 	case <-p.closing: // also when the goroutine could still take the call
-		return fmt.Errorf("publish to %s: %w", topic, ErrClosed)
+		return fmt.Errorf("publish to %s: %w", topic, kafka.ErrClosed)
 	case <-call.done: // none of its records can be sent at all, which takes no broker to say
 		return call.result()
 	default:
@@ -106,7 +103,7 @@ func (p *Publisher) publish(ctx context.Context, topic string, l *layout) error 
 	select {
 	case p.calls <- call:
 	case <-p.closing:
-		return fmt.Errorf("publish to %s: %w", topic, ErrClosed)
+		return fmt.Errorf("publish to %s: %w", topic, kafka.ErrClosed)
 	case <-ctx.Done():
 		return call.expire(context.Cause(ctx), false)
 	case <-timeout.C:
@@ -156,8 +153,8 @@ func (p *Publisher) gather(first *call) []*call {
 	return calls
 }
 
-// Close waits for the requests under way, then for the connections. Calls that wait to be sent return [ErrClosed].
-// Calling it again does nothing.
+// Close waits for the requests under way, then for the connections. Calls that wait to be sent return
+// [kafka.ErrClosed]. Calling it again does nothing.
 func (p *Publisher) Close() error {
 	p.close.Do(func() { close(p.closing) })
 	<-p.done

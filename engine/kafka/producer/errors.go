@@ -1,0 +1,126 @@
+package producer
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/IBM/sarama"
+)
+
+var (
+	// ErrTimeout is in a [RecordError] whose record was not acknowledged within the publish timeout. The record may be
+	// on the log, or may still be appended by a broker that has the request in hand; see the package documentation for
+	// why sending it again keeps the order.
+	ErrTimeout = errors.New("publish timeout")
+	// ErrNotSent is in a [RecordError] whose record was held back behind an earlier one that failed.
+	ErrNotSent = errors.New("not sent: an earlier record failed")
+	// ErrTooLarge is in a [RecordError] whose record exceeds [kafka.Config.MaxMessageBytes] or the topic's own limit.
+	ErrTooLarge = errors.New("record too large")
+)
+
+// A RecordError says why one record was not acknowledged.
+type RecordError struct {
+	Err       error
+	permanent bool
+	unknown   bool
+}
+
+func (e *RecordError) Error() string { return "publish record: " + e.Err.Error() }
+
+// Unwrap returns the cause: one of this package's errors or sarama's.
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// Permanent reports whether the record will never be taken as it is.
+func (e *RecordError) Permanent() bool { return e.permanent }
+
+// OutcomeUnknown reports whether the record may be on the log although nobody acknowledged it.
+func (e *RecordError) OutcomeUnknown() bool { return e.unknown }
+
+// PublishError says which messages of one call failed. Those that are not in Failed are acknowledged.
+type PublishError struct {
+	Topic  string
+	Failed map[int]error // index in the call -> *RecordError
+}
+
+func (e *PublishError) Error() string {
+	first := slices.Min(slices.Collect(maps.Keys(e.Failed)))
+	return fmt.Sprintf("publish to %s: %d messages failed, first %d: %v", e.Topic, len(e.Failed), first, e.Failed[first])
+}
+
+// FailedIndexes returns Failed; it lets a caller read the result without importing this package.
+func (e *PublishError) FailedIndexes() map[int]error { return e.Failed }
+
+// Permanent reports whether every failed message is refused for good.
+func (e *PublishError) Permanent() bool {
+	for _, err := range e.Failed {
+		if !Permanent(err) {
+			return false
+		}
+	}
+	return true
+}
+
+// Unwrap returns the failures in the order of the call, for errors.Is.
+func (e *PublishError) Unwrap() []error {
+	errs := make([]error, 0, len(e.Failed))
+	for _, i := range slices.Sorted(maps.Keys(e.Failed)) {
+		errs = append(errs, e.Failed[i])
+	}
+	return errs
+}
+
+// Permanent reports whether a publish failed for a reason that waiting does not cure: the record is too large or
+// malformed, the topic's name is invalid, writing to it is not allowed. Everything else, an unknown topic included, may
+// succeed later. For a [PublishError] every failed message must be permanent.
+func Permanent(err error) bool {
+	var p interface{ Permanent() bool }
+	return errors.As(err, &p) && p.Permanent()
+}
+
+// verdict is what a broker's answer means for the batch that it answers.
+type verdict int
+
+const (
+	acknowledged verdict = iota // on the log
+	retriable                   // not appended; the same batch may succeed
+	uncertain                   // perhaps appended; the same batch must be sent again, or given up as unknown
+	badRecord                   // not appended: one of the records is at fault
+	badTopic                    // not appended, and no record of this topic will be
+	outOfStep                   // not appended: the broker's idea of this producer is another one
+)
+
+// judge knows every answer of a produce request. An answer it does not know counts as uncertain, the careful side.
+func judge(err sarama.KError) verdict {
+	switch err {
+	case sarama.ErrNoError, sarama.ErrDuplicateSequenceNumber:
+		return acknowledged
+	case sarama.ErrNotLeaderForPartition, sarama.ErrLeaderNotAvailable, sarama.ErrUnknownTopicOrPartition,
+		sarama.ErrNotEnoughReplicas, sarama.ErrReplicaNotAvailable, sarama.ErrBrokerNotAvailable,
+		sarama.ErrFencedLeaderEpoch, sarama.ErrUnknownLeaderEpoch, sarama.ErrThrottlingQuotaExceeded,
+		sarama.ErrTopicAuthorizationFailed, sarama.ErrClusterAuthorizationFailed, // an operator gives rights, and takes them
+		sarama.ErrInvalidMessage: // "corrupt": a checksum that broke on the way
+		return retriable
+	case sarama.ErrMessageSizeTooLarge, sarama.ErrMessageSetSizeTooLarge, sarama.ErrInvalidRecord,
+		sarama.ErrInvalidTimestamp:
+		return badRecord
+	case sarama.ErrInvalidTopic, sarama.ErrPolicyViolation, sarama.ErrUnsupportedForMessageFormat,
+		sarama.ErrUnsupportedCompressionType:
+		return badTopic
+	case sarama.ErrOutOfOrderSequenceNumber, sarama.ErrUnknownProducerID, sarama.ErrInvalidProducerEpoch,
+		sarama.ErrInvalidProducerIDMapping, sarama.ErrProducerFenced:
+		return outOfStep
+	}
+	return uncertain
+}
+
+func tooLarge(err sarama.KError) bool {
+	return err == sarama.ErrMessageSizeTooLarge || err == sarama.ErrMessageSetSizeTooLarge
+}
+
+// forgotten reports whether the producer id itself is of no use any more. A gap in the sequence is healed by a new
+// epoch.
+func forgotten(err sarama.KError) bool {
+	return judge(err) == outOfStep && err != sarama.ErrOutOfOrderSequenceNumber
+}

@@ -51,7 +51,8 @@ func (c *ConsoleCommand) Run(ctx context.Context, to streams) error {
 	if readOnly {
 		err = to.say("Console, read-only as there is no token: %s", address)
 	} else {
-		err = to.say("Console: %s%s\nThe link signs in the first browser that opens it. Ctrl-C stops it.", address, page.SignIn())
+		err = to.say("Console: %s%s\nThe link signs in the first browser that opens it. Ctrl-C stops it.", address,
+			page.SignIn())
 	}
 	if err != nil {
 		return errors.Join(err, listener.Close())

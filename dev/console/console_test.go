@@ -224,7 +224,8 @@ func eval[T any](p *tab, script string) T {
 // meanwhile cannot be asked: that is no answer yet.
 func (p *tab) await(selector, text string) {
 	p.t.Helper()
-	p.until(fmt.Sprintf(`(document.querySelector(%s)?.textContent ?? "").includes(%s)`, strconv.Quote(selector), strconv.Quote(text)))
+	p.until(fmt.Sprintf(`(document.querySelector(%s)?.textContent ?? "").includes(%s)`,
+		strconv.Quote(selector), strconv.Quote(text)))
 }
 
 // until waits until a script says true.
@@ -272,10 +273,13 @@ func TestTheStoryOnThePage(t *testing.T) {
 	p.visit(s.at.Console)
 	p.await("#sentence", "All is well.")
 	p.await(`[data-kind="Inbox"]`, "customer.profile")
-	base := strings.SplitN(s.at.Console, "/session/", 2)[0]
+	base, _, _ := strings.Cut(s.at.Console, "/session/")
 
 	user := s.signUp(t, "ada@example.org")
-	for _, station := range []string{"customer/HTTP/customer", "customer/Inbox/customer.profile", "customer/Inbox/customer.mail"} {
+	for _, station := range []string{
+		"customer/HTTP/customer", "customer/Inbox/customer.profile", "notification/Mail/mail.verification",
+		"customer/Inbox/customer.mail",
+	} {
 		p.until(fmt.Sprintf(`parseFloat(document.querySelector('[data-station=%q] b')?.textContent) > 0`, station))
 	}
 	p.visit(base + "/events/" + user)
@@ -325,7 +329,7 @@ func TestTheStoryOnThePage(t *testing.T) {
 // Every page fits the screen that it is on, in both colours, and can be worked with the keyboard alone.
 func TestThePagesFitAndAreWorkedByKeyboard(t *testing.T) {
 	s := start(t)
-	base := strings.SplitN(s.at.Console, "/session/", 2)[0]
+	base, _, _ := strings.Cut(s.at.Console, "/session/")
 	s.signUp(t, "ada@example.org")
 	for i, screen := range []struct {
 		width, height int64

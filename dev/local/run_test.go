@@ -107,7 +107,7 @@ func TestStack(t *testing.T) {
 		`-d '{"email":"ada@example.org","name":"Ada"}'`)
 	require.Contains(t, out, "http://"+first.at.Mailbox)
 	// part: ops, begin
-	require.Less(t, strings.Index(out, first.at.Console), strings.Index(out, first.at.API()), "what shows it all comes first")
+	require.Less(t, strings.Index(out, first.at.Console), strings.Index(out, first.at.API()), "it is the first line")
 	page, failed := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Head(first.at.Console)
 	require.NoError(t, failed)
 	require.NoError(t, page.Body.Close())

@@ -72,7 +72,10 @@ func (c *Console) readChange(r *http.Request, dryRun bool) (*change, error) {
 		return nil, errors.New("the form cannot be read")
 	}
 	form := r.PostForm
-	asked := &change{Form: form, dryRun: dryRun, by: strings.TrimSpace(form.Get("by")), reason: strings.TrimSpace(form.Get("reason"))}
+	asked := &change{
+		Form: form, dryRun: dryRun,
+		by: strings.TrimSpace(form.Get("by")), reason: strings.TrimSpace(form.Get("reason")),
+	}
 	var known bool
 	if asked.verb, known = verbs[form.Get("verb")]; !known {
 		return nil, errors.New("there is no such operation")

@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"html"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -51,9 +52,7 @@ func TestAChangeIsADryRunFirst(t *testing.T) {
 	}
 
 	for _, missing := range []url.Values{{"by": {" "}, "reason": {"r"}}, {"by": {"ada"}}} {
-		for name, values := range form {
-			missing[name] = values
-		}
+		maps.Copy(missing, form)
 		require.Contains(t, b.post(t, "/changes", missing), "Nothing was changed")
 	}
 	require.Len(t, b.stub.operations(), 1, "nothing is done without a reason and a name")
@@ -113,9 +112,7 @@ func TestWhatElseIsChanged(t *testing.T) {
 		},
 	} {
 		b.stub.set(path, `{"dry_run":false,"count":1,"failed":0}`)
-		for name, values := range who {
-			c.form[name] = values
-		}
+		maps.Copy(c.form, who)
 		b.post(t, "/changes", c.form)
 		asked := len(b.stub.operations())
 		require.Contains(t, b.ended(t, b.console.operations.last), "Look again")
@@ -146,7 +143,8 @@ func TestReadOnly(t *testing.T) {
 	signedOut.browser.Jar, _ = cookiejar.New(nil)
 	address, err := url.Parse(signedOut.url)
 	require.NoError(t, err)
-	signedOut.browser.Jar.SetCookies(address, []*http.Cookie{{Name: "twinbox_console_" + address.Port(), Value: "guessed"}})
+	guess := &http.Cookie{Name: "twinbox_console_" + address.Port(), Value: "guessed"}
+	signedOut.browser.Jar.SetCookies(address, []*http.Cookie{guess})
 	status, _ := signedOut.get(t, "/audit")
 	require.Equal(t, http.StatusForbidden, status)
 }
@@ -157,20 +155,24 @@ func TestPagesShowTextAsText(t *testing.T) {
 	b := setup(t, nil).signIn(t)
 	bad, err := json.Marshal(hostile)
 	require.NoError(t, err)
-	letter := `{"id":7,"consumer":X,"event_id":X,"type":X,"version":1,"key":X,"topic":X,"partition":0,"offset":1,"class":X,` +
-		`"code":X,"error":X,"attempts":1,"first_failed_at":"2026-01-02T03:04:05Z","failed_at":"2026-01-02T03:04:05Z",` +
+	letter := `{"id":7,"consumer":X,"event_id":X,"type":X,"version":1,"key":X,"topic":X,` +
+		`"partition":0,"offset":1,` +
+		`"class":X,"code":X,"error":X,"attempts":1,"first_failed_at":"2026-01-02T03:04:05Z","failed_at":"2026-01-02T03:04:05Z",` +
 		`"state":"waiting","holds":true,"replays":1,"outcome":X,"bytes":3,"edited_by":X,"payload":"PHNjcmlwdD4=",` +
 		`"edited_payload":"PGltZyBzcmM9eD4="}`
-	action := `{"id":1,"at":"2026-01-02T03:04:05Z","by":X,"verb":X,"kind":X,"subject":X,"reason":X,"before":X,"after":X,"count":1}`
+	action := `{"id":1,"at":"2026-01-02T03:04:05Z","by":X,"verb":X,"kind":X,"subject":X,"reason":X,` +
+		`"before":X,"after":X,"count":1}`
 	for path, answer := range map[string]string{
-		"/admin/v1/dead-letters/groups": `{"items":[{"consumer":X,"code":X,"type":X,"count":2,"keys":1,"error":X,"example":1}]}`,
-		"/admin/v1/dead-letters/query":  `{"items":[` + letter + `],"more":true}`,
-		"/admin/v1/dead-letters/7":      `{"letter":` + letter + `,"history":[` + action + `]}`,
+		"/admin/v1/dead-letters/groups": `{"items":[{"consumer":X,"code":X,"type":X,"count":2,"keys":1,` +
+			`"error":X,"example":1}]}`,
+		"/admin/v1/dead-letters/query": `{"items":[` + letter + `],"more":true}`,
+		"/admin/v1/dead-letters/7":     `{"letter":` + letter + `,"history":[` + action + `]}`,
 		"/admin/v1/mails": `{"items":[{"id":X,"state":X,"event_id":X,"template":X,"user_id":X,"error":X,` +
 			`"created_at":"2026-01-02T03:04:05Z"}]}`,
 		"/admin/v1/audit": `{"items":[` + action + `]}`,
-		"/admin/v1/story/x": `{"kind":X,"note":X,"related":[X],"steps":[{"at":"2026-01-02T03:04:05Z","station":X,"service":X,` +
-			`"consumer":X,"outcome":X,"event_id":X,"event_type":X,"topic":X,"offset":1,"cause":X,"subject":X,"detail":X,"trace_id":X}]}`,
+		"/admin/v1/story/x": `{"kind":X,"note":X,"related":[X],"steps":[{"at":"2026-01-02T03:04:05Z",` +
+			`"station":X,"service":X,"consumer":X,"outcome":X,"event_id":X,"event_type":X,"topic":X,"offset":1,` +
+			`"cause":X,"subject":X,"detail":X,"trace_id":X}]}`,
 		"/admin/v1/cause":                `{"well":false,"code":X,"sentence":X,"figures":{X:1},"command":X}`,
 		"/admin/v1/dead-letters/discard": `{"result":{"count":1,"failed":1,"errors":[{"subject":X,"code":X,"detail":X}]}}`,
 	} {
@@ -186,7 +188,8 @@ func TestPagesShowTextAsText(t *testing.T) {
 		require.Contains(t, html.UnescapeString(body), hostile, path)
 	}
 	form := url.Values{
-		"verb": {"discard"}, "service": {"customer"}, "code": {hostile}, "back": {"javascript:alert(1)"}, "by": {hostile}, "reason": {"r"},
+		"verb": {"discard"}, "service": {"customer"}, "code": {hostile}, "back": {"javascript:alert(1)"},
+		"by": {hostile}, "reason": {"r"},
 	}
 	requireHarmless(t, b.post(t, "/changes/dry-run", form))
 	b.post(t, "/changes", form)

@@ -68,8 +68,8 @@ func (c *Console) Run(ctx context.Context, ln net.Listener) error {
 	return group.Wait()
 }
 
-// pagePolicy lets a page load what this program serves, and nothing else. Charts set styles through the DOM, which needs
-// no exception.
+// pagePolicy lets a page load what this program serves, and nothing else. Charts set styles through the DOM, which
+// needs no exception.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -149,9 +150,7 @@ func (b *bundle) do(t *testing.T, method, path, body string, header http.Header)
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, b.url+path, strings.NewReader(body))
 	require.NoError(t, err)
-	for name, values := range header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, header)
 	request.Host = header.Get("Host")
 	response, err := b.browser.Do(request)
 	require.NoError(t, err)
@@ -243,7 +242,8 @@ func TestViewersShareOnePoll(t *testing.T) {
 	viewers.Wait()
 	b.stub.mu.Lock()
 	defer b.stub.mu.Unlock()
-	require.LessOrEqual(t, b.stub.looks, int(time.Since(began)/(50*time.Millisecond))+22, "a viewer who comes is worth one look")
+	most := int(time.Since(began)/(50*time.Millisecond)) + 22 // a viewer who comes is worth one look
+	require.LessOrEqual(t, b.stub.looks, most)
 }
 
 func TestAStopEndsTheStreams(t *testing.T) {

@@ -47,8 +47,8 @@ type flow struct {
 
 func newFlow(cfg Config) *flow {
 	return &flow{
-		services: cfg.Services, readOnly: cfg.ReadOnly, interval: cfg.Interval, samples: map[string][]sample{}, routes: map[route]bool{},
-		viewers: map[chan frame]bool{}, awake: make(chan struct{}),
+		services: cfg.Services, readOnly: cfg.ReadOnly, interval: cfg.Interval,
+		samples: map[string][]sample{}, routes: map[route]bool{}, viewers: map[chan frame]bool{}, awake: make(chan struct{}),
 	}
 }
 

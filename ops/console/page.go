@@ -61,16 +61,17 @@ type page struct {
 	Operate  bool
 	ReadOnly bool
 	Links    []Link
-	Path     string
+	Section  string // the first part of the address
 }
 
 // page answers with a page: the template of the name, within the frame that all pages have.
 func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, name, title string, data any) {
+	section, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	body, err := render(name, data)
 	var whole template.HTML
 	if err == nil {
 		whole, err = render("page", page{
-			Title: title, Body: body, Operate: c.mayOperate(r), ReadOnly: c.cfg.ReadOnly, Links: c.cfg.Links, Path: r.URL.Path,
+			Title: title, Body: body, Operate: c.mayOperate(r), ReadOnly: c.cfg.ReadOnly, Links: c.cfg.Links, Section: section,
 		})
 	}
 	if err != nil {

@@ -74,11 +74,11 @@ func (f frame) layout() string {
 
 // sentences change when another thing is to be said: what only counts on is among the figures.
 func (f frame) sentences() string {
-	said := ""
+	var said strings.Builder
 	for _, c := range f.Causes {
-		said += c.Service + c.State + c.Sentence + c.Command + "\n"
+		said.WriteString(c.Service + c.State + c.Sentence + c.Command + "\n")
 	}
-	return said
+	return said.String()
 }
 
 // route is what a service was seen to read or write.

@@ -88,7 +88,8 @@ func TestTheStationsStandInTheirLanes(t *testing.T) {
 
 	s.says("notification", `outbox_relay_published_total{topic="orders"} 1`+"\n"+
 		`outbox_relay_published_total{topic="dlq.g.orders"} 1`+"\n")
-	require.Contains(t, s.frame().layout(), "notification/Topic/orders", "a topic stands with its writer, whatever its name")
+	require.Contains(t, s.frame().layout(), "notification/Topic/orders",
+		"a topic stands with its writer, whatever its name")
 	require.NotContains(t, s.frame().layout(), "dlq")
 
 	s.samples["customer"] = append(s.samples["customer"], sample{at: s.now, err: errors.New("refused")})
@@ -117,7 +118,8 @@ func TestWhyItWaits(t *testing.T) {
 	says := func(code string) func(*sample) {
 		return func(s *sample) {
 			s.cause = adminapi.Cause{
-				Code: code, Sentence: "S.", Since: &since, Command: "twinbox x", Figures: map[string]float64{"records_behind": 1200, "seconds": 60},
+				Code: code, Sentence: "S.", Since: &since, Command: "twinbox x",
+				Figures: map[string]float64{"records_behind": 1200, "seconds": 60},
 			}
 		}
 	}
@@ -128,11 +130,12 @@ func TestWhyItWaits(t *testing.T) {
 		"well":     {says("all_well"), stateWell, "All is well.", "0 events committed and 0 handled per second."},
 		"stopped":  {says("dependency_down"), stateStopped, "S.", "records behind 1,200 · for 65 s"},
 		"passing":  {says("dead_letters"), stateWatch, "S.", "records behind 1,200 · for 65 s"},
-		"away":     {func(s *sample) { s.err = errors.New("refused") }, stateStopped, "The service does not answer.", "refused"},
-		"draining": {func(s *sample) { s.ready.Status = service.StatusDraining }, stateWatch, "The service is shutting down.", ""},
+		"away":     {func(s *sample) { s.err = errors.New("no") }, stateStopped, "The service does not answer.", "no"},
+		"draining": {func(s *sample) { s.ready.Status = "draining" }, stateWatch, "The service is shutting down.", ""},
 		"without a word": {func(s *sample) {
 			s.ready = service.Readiness{Status: service.StatusNotReady, Checks: []service.CheckResult{
-				{Name: "relay", Status: service.StatusWaiting, Reason: "for broker"}, {Name: "broker", Status: service.StatusFailing, Reason: "refused"},
+				{Name: "relay", Status: service.StatusWaiting, Reason: "for broker"},
+				{Name: "broker", Status: service.StatusFailing, Reason: "refused"},
 			}}
 		}, stateStopped, "The service is not ready.", "broker: refused "},
 	} {

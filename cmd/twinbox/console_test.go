@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/frame/service"
+)
+
+// The console says where it is, serves until it is told to stop, and has nothing to operate with where there is no
+// token.
+func TestConsole(t *testing.T) {
+	customer := listener(t, answers(map[string]string{"/readyz": `{"status":"ready","checks":[]}`, "/metrics": ""}))
+	tokenFile := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(tokenFile, []byte("t"), 0o600))
+	t.Setenv(tokenVariable, "")
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"with a token":    {[]string{"--token-file", tokenFile, "--link", "Mailbox=http://127.0.0.1:8025"}, "signs in"},
+		"without a token": {nil, "read-only"},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		out, written := io.Pipe()
+		var stderr bytes.Buffer
+		ended := make(chan int, 1)
+		go func() {
+			args := append([]string{"console", "--customer-admin", customer, "--addr", "127.0.0.1:0"}, c.args...)
+			ended <- run(ctx, args, written, &stderr)
+		}()
+		said := make([]byte, 4096)
+		n, err := out.Read(said)
+		require.NoError(t, err, stderr.String())
+		require.Contains(t, string(said[:n]), c.says, name)
+		response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get(
+			regexp.MustCompile(`http://127\S+`).FindString(string(said[:n])))
+		require.NoError(t, err, name)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusOK, response.StatusCode, name)
+		cancel()
+		require.Equal(t, service.ExitOK, <-ended, "%s: %s", name, stderr.String())
+	}
+	refused := twinbox(t, "console", "--customer-admin", customer, "--link", "Mailbox")
+	require.Equal(t, service.ExitUsage, refused.code)
+	require.Contains(t, refused.stderr, "TITLE=URL")
+	taken := twinbox(t, "console", "--customer-admin", customer, "--addr", "256.1.1.1:1")
+	require.Equal(t, service.ExitFailure, taken.code)
+}

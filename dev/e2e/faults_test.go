@@ -81,6 +81,7 @@ func (s *scene) requireMadeUpForBeside(t *testing.T, crowd int) {
 func TestAStoryWithEveryMetricIsRecorded(t *testing.T) {
 	parallel(t)
 	s := newScene(t, "story")
+	s.settings = newCollector(t).settings()
 	s.begin(t)
 	s.tell(t)
 	twice := healthy()

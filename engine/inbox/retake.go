@@ -108,9 +108,11 @@ func blame(err error) error {
 }
 
 // retake is what happens inside the transaction.
-func (e *engine) retake(ctx context.Context, w *work, r Retake) (Outcome, error) {
+func (e *engine) retake(ctx context.Context, w *work, r Retake) (outcome Outcome, err error) {
 	record, err := r.Lock(ctx, w)
 	if err == nil {
+		end := e.cfg.Spans.Process(e.cfg.Consumer, 1, func(int) *cloudevent.Event { return &record.it.event })
+		defer func() { end(err) }()
 		record.it.outcome, err = e.retakePlace(ctx, w, record)
 	}
 	if err == nil {

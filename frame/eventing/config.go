@@ -7,6 +7,7 @@ import (
 
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/frame/config"
+	"example.com/twinbox/frame/tracing"
 )
 
 // Config is the part of a service's configuration that is the same in all of them. Embed it.
@@ -15,15 +16,16 @@ type Config struct {
 	LogFormat string        `env:"LOG_FORMAT" envDefault:"json" oneof:"text json" doc:"form of the log lines"`
 	DrainFor  time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"25s" min:"1s" max:"10m" doc:"how long work under way may take after the first signal"`
 
-	DatabaseURL config.Secret `env:"DATABASE_URL,required" format:"postgres" doc:"the service's own database, on its primary and without a transaction pooler in between"`
-	MigrateURL  config.Secret `env:"MIGRATE_DATABASE_URL" format:"postgres" doc:"the same database for the owner of its tables: the migrate command connects with it, and gives the user of DATABASE_URL the right to read and write rows and no other; empty: DATABASE_URL's user owns the tables and may drop them"`
-	AdminToken  config.Secret `env:"ADMIN_TOKEN" min:"32" max:"4096" format:"token" doc:"who operates the service through its admin listener must know it, as the twinbox command does; empty: nobody may"`
-	AdminHosts  []string      `env:"ADMIN_HOSTS" format:"host" doc:"names under which the admin listener is asked, besides localhost, IP addresses and the host of ADMIN_ADDR, separated by commas; a request for any other is refused, so that no web page reaches it by a name of its own"`
-	Environment string        `env:"ENVIRONMENT" envDefault:"local" format:"name" doc:"part of the consumer groups' names, so that two environments on one broker do not share work; topics they would share, and records do not say whose they are, so each wants a broker of its own"`
-	Pool        PoolConfig    `envPrefix:"DATABASE_"`
-	Kafka       KafkaConfig   `envPrefix:"KAFKA_"`
-	Outbox      OutboxConfig  `envPrefix:"OUTBOX_"`
-	Inbox       InboxConfig   `envPrefix:"INBOX_"`
+	DatabaseURL config.Secret  `env:"DATABASE_URL,required" format:"postgres" doc:"the service's own database, on its primary and without a transaction pooler in between"`
+	MigrateURL  config.Secret  `env:"MIGRATE_DATABASE_URL" format:"postgres" doc:"the same database for the owner of its tables: the migrate command connects with it, and gives the user of DATABASE_URL the right to read and write rows and no other; empty: DATABASE_URL's user owns the tables and may drop them"`
+	AdminToken  config.Secret  `env:"ADMIN_TOKEN" min:"32" max:"4096" format:"token" doc:"who operates the service through its admin listener must know it, as the twinbox command does; empty: nobody may"`
+	AdminHosts  []string       `env:"ADMIN_HOSTS" format:"host" doc:"names under which the admin listener is asked, besides localhost, IP addresses and the host of ADMIN_ADDR, separated by commas; a request for any other is refused, so that no web page reaches it by a name of its own"`
+	Environment string         `env:"ENVIRONMENT" envDefault:"local" format:"name" doc:"part of the consumer groups' names, so that two environments on one broker do not share work; topics they would share, and records do not say whose they are, so each wants a broker of its own"`
+	Pool        PoolConfig     `envPrefix:"DATABASE_"`
+	Kafka       KafkaConfig    `envPrefix:"KAFKA_"`
+	Outbox      OutboxConfig   `envPrefix:"OUTBOX_"`
+	Inbox       InboxConfig    `envPrefix:"INBOX_"`
+	Tracing     tracing.Config `envPrefix:"OTEL_"`
 }
 
 // PoolConfig is how a service uses its database.
@@ -81,7 +83,7 @@ type InboxConfig struct {
 
 // Rules are the cross checks that are the same in every service.
 func (c Config) Rules() []config.Rule {
-	return []config.Rule{
+	return append([]config.Rule{
 		{
 			Variable: "MIGRATE_DATABASE_URL", Holds: c.migratesItsOwn(),
 			Text: "must name the same database as DATABASE_URL",
@@ -125,7 +127,7 @@ func (c Config) Rules() []config.Rule {
 			Variable: "KAFKA_TLS", Holds: c.Kafka.Password == "" || c.Kafka.TLS,
 			Text: "must be true with KAFKA_PASSWORD: a password is sent over TLS only",
 		},
-	}
+	}, c.Tracing.Rules()...)
 }
 
 // adminNames are the host names under which the admin listener at addr may be asked.

@@ -17,6 +17,7 @@ import (
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/relay"
 	"example.com/twinbox/frame/service"
+	"example.com/twinbox/frame/tracing"
 	"example.com/twinbox/migrations"
 )
 
@@ -45,7 +46,9 @@ type Setup struct {
 type Node struct {
 	Pool         *pgxpool.Pool
 	Outbox       *outbox.Outbox
-	Verifier     *Verifier // compares what it wrote and consumed
+	Verifier     *Verifier         // compares what it wrote and consumed
+	Spans        *cloudevent.Spans // nil: spans go nowhere
+	traces       *tracing.Exporter // nil likewise
 	setup        Setup
 	causes       *service.Causes
 	reasons      []Reason // the service's own
@@ -86,6 +89,9 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if n.Pool, err = n.openPool(ctx, pool); err != nil {
 		return nil, err
 	}
+	if err = n.openTraces(); err != nil {
+		return nil, err
+	}
 	n.Outbox, err = outbox.New(outbox.Config{
 		MaxEventBytes: setup.Config.Outbox.MaxEventBytes,
 		Validate:      setup.Validate,
@@ -93,6 +99,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 		OnConflict:    outbox.OnConflict(setup.Config.Outbox.OnConflict),
 		Log:           setup.Log,
 		Registerer:    setup.Admin.Registry(),
+		Spans:         n.Spans,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open outbox: %w", err)
@@ -146,6 +153,7 @@ func relayConfig(n *Node, setup Setup) relay.Config {
 		Topics:         func(ctx context.Context) (map[string]int32, error) { return topicsOf(setup).Partitions(ctx) },
 		Log:            setup.Log,
 		Registerer:     setup.Admin.Registry(),
+		Spans:          n.Spans,
 	}
 	if spreads, can := n.publisher.(interface{ SpreadKeys(topics map[string]int32) }); can {
 		config.SpreadKeys = spreads.SpreadKeys

@@ -54,6 +54,7 @@ func (n *Node) open(
 	group.Go("admin", func(ctx context.Context) error { return n.setup.Admin.Serve(ctx, admin) })
 	bound.Admin = admin.Addr().String()
 	n.bound = bound
+	n.runTraces(group)
 	n.dependencies.start(group)
 	if err := n.await(ctx, "database", n.checkSchema); err != nil {
 		return bound, err

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Config bounds what one request may take. Zero values mean the defaults, except where 0 is said to mean off.
@@ -33,6 +35,8 @@ type Config struct {
 	// Registerer takes the metrics http_server_requests_total, http_server_request_duration_seconds and
 	// http_server_requests_in_flight. Default: none are kept.
 	Registerer prometheus.Registerer
+	// Traces gives each request its span. Default: OpenTelemetry's global provider.
+	Traces trace.TracerProvider
 }
 
 // WithDefaults returns the configuration with its zero values replaced.
@@ -43,6 +47,9 @@ func (c Config) WithDefaults() Config {
 	setDefault(&c.MaxBodyBytes, 64<<10)
 	setDefault(&c.RequestTimeout, 5*time.Second)
 	setDefault(&c.RateWindow, time.Minute)
+	if c.Traces == nil {
+		c.Traces = otel.GetTracerProvider()
+	}
 	return c
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/go-chi/chi/v5"
-	"go.opentelemetry.io/otel"
 )
 
 // NewRouter returns a router whose requests are named, traced, logged, limited and protected from panics, and whose
@@ -25,7 +24,7 @@ func NewRouter(config Config, log *slog.Logger) (*chi.Mux, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Use(begin(config, log), traced(otel.GetTracerProvider()), observed(metrics), limited(config),
+	r.Use(begin(config, log), traced(config.Traces), observed(metrics), limited(config),
 		deadline(config.RequestTimeout))
 	r.NotFound(func(w http.ResponseWriter, req *http.Request) {
 		WriteProblem(w, req, refuse(CodeNotFound, "There is nothing at this path."))

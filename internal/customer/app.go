@@ -43,7 +43,8 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		KeysFor: cfg.IdempotencyTTL,
 		Timeout: cfg.RequestTimeout, Allowances: cfg.allowances(),
 	}
-	handler, err := newHandler(&api{commands: commands, profiles: node.Pool}, cfg, node.Admin().Registry(), node.Log())
+	edge := &api{commands: commands, profiles: node.Pool}
+	handler, err := newHandler(edge, cfg, node.Admin().Registry(), node.Traces(), node.Log())
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/frame/command"
@@ -24,13 +25,16 @@ type api struct {
 var _ openapi.ServerInterface = (*api)(nil)
 
 // newHandler puts the API behind the edge: limits, log, traces, problems.
-func newHandler(a *api, cfg Config, metrics prometheus.Registerer, log *slog.Logger) (http.Handler, error) {
+func newHandler(
+	a *api, cfg Config, metrics prometheus.Registerer, traces trace.TracerProvider, log *slog.Logger,
+) (http.Handler, error) {
 	router, err := web.NewRouter(web.Config{
 		MapError:       mapError,
 		RequestTimeout: cfg.RequestTimeout,
 		RateLimit:      cfg.RateLimit,
 		TrustedProxies: cfg.TrustedProxies,
 		Registerer:     metrics,
+		Traces:         traces,
 	}, log)
 	if err != nil {
 		return nil, err

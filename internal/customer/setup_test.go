@@ -55,7 +55,7 @@ func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
 		Allowances: cfg.allowances(),
 	}
 	cfg.RequestTimeout = time.Minute
-	handler, err := newHandler(&api{commands: commands, profiles: pool}, cfg, nil, slog.New(slog.DiscardHandler))
+	handler, err := newHandler(&api{commands: commands, profiles: pool}, cfg, nil, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/internal/domain"
 )
@@ -27,10 +28,12 @@ type Mail struct {
 	Recipient domain.Email
 
 	CorrelationID string
+	Trace         cloudevent.Cause // of the event that owes it; the trace alone
 }
 
 const readMail = `
-select mail.id, mail.user_id, contact.email, coalesce(mail.correlation_id, mail.event_id)
+select mail.id, mail.user_id, contact.email, coalesce(mail.correlation_id, mail.event_id),
+    coalesce(mail.traceparent, ''), coalesce(mail.tracestate, '')
 from mail join contact using (user_id) where mail.event_id = $1 and mail.template = $2`
 
 var errNobody = errors.New("read mail: there is no such mail, or nobody to send it to")
@@ -39,7 +42,7 @@ var errNobody = errors.New("read mail: there is no such mail, or nobody to send 
 // that the contact has now. A contact that is gone gets no mail.
 func readVerification(ctx context.Context, pool *pgxpool.Pool, eventID string) (m Mail, err error) {
 	err = pool.QueryRow(ctx, readMail, eventID, templateVerification).Scan(&m.ID, &m.UserID, &m.Recipient,
-		&m.CorrelationID)
+		&m.CorrelationID, &m.Trace.TraceParent, &m.Trace.TraceState)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return m, failure.AsPermanent(errNobody)

@@ -19,7 +19,7 @@ import (
 	"example.com/twinbox/internal/domain"
 )
 
-// senderSetup is what a sender needs. All fields are required.
+// senderSetup is what a sender needs. All fields but spans are required.
 type senderSetup struct {
 	settings   lease.Settings
 	pool       *pgxpool.Pool
@@ -27,6 +27,7 @@ type senderSetup struct {
 	writer     Writer
 	smtp       *smtpSender
 	suspect    func() // is told that the mail server may be away
+	spans      *cloudevent.Spans
 	log        *slog.Logger
 	registerer prometheus.Registerer
 }
@@ -66,7 +67,9 @@ func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 	if err != nil {
 		return failure.AsPermanent(err)
 	}
+	end := s.setup.spans.Call("send mail", m.Trace)
 	err = s.setup.smtp.submit(ctx, letter, c.Begin)
+	end(err)
 	if s.setup.smtp.heard(err) {
 		s.setup.suspect()
 	}

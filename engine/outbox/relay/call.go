@@ -61,6 +61,16 @@ func (c *call) publish(ctx context.Context, p message.Publisher, results []error
 	}
 }
 
+// firstError is the first of the results of its own records.
+func (c *call) firstError(results []error) error {
+	for _, i := range c.index {
+		if results[i] != nil {
+			return results[i]
+		}
+	}
+	return nil
+}
+
 // publishOneByOne finds the events that the publisher refuses. What an earlier call of it has taken is taken again.
 func (c *call) publishOneByOne(ctx context.Context, p message.Publisher, results []error) {
 	failed := map[string]bool{}

@@ -57,6 +57,9 @@ type Config struct {
 	// Default 5 ms and 250 ms.
 	PollMin, PollMax time.Duration
 
+	// Spans tells of each call in which there is an event of a sampled request. Default none.
+	Spans *cloudevent.Spans
+
 	// Name is what the cursor row shows of a leader. Default host and process id.
 	Name string
 	// Lease is for how long a leader leads after its last statement. A follower waits for its end only if the leader

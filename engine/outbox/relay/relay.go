@@ -48,6 +48,7 @@ func New(cfg Config) (*Relay, error) {
 	}
 	r.sender = sender{
 		publisher: cfg.Publisher, timeout: cfg.PublishTimeout, deadline: cfg.sendingDeadline(), metrics: r.metrics,
+		spans: cfg.Spans,
 	}
 	r.health.limit = cfg.MaxSilence
 	if cfg.Registerer != nil {

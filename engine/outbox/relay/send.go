@@ -7,6 +7,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/outbox/window"
 )
@@ -18,6 +19,7 @@ type sender struct {
 	timeout    time.Duration // of a call
 	deadline   time.Duration // of a flight
 	metrics    *metrics
+	spans      *cloudevent.Spans
 	last       *flight
 	unrecorded receipts
 }
@@ -118,17 +120,24 @@ func (s *sender) send(ctx context.Context, f *flight) {
 	done := make(chan struct{}, len(calls))
 	for _, c := range calls[1:] {
 		go func() {
-			c.publish(ctx, s.publisher, f.results)
+			s.call(ctx, c, f)
 			done <- struct{}{}
 		}()
 	}
-	calls[0].publish(ctx, s.publisher, f.results)
+	s.call(ctx, calls[0], f)
 	for range calls[1:] {
 		<-done
 	}
 	f.holdBack()
 	s.metrics.observeFlight(f, calls, time.Since(began))
 	fault.Here("relay.publish.after")
+}
+
+// call makes one of them, and tells of it.
+func (s *sender) call(ctx context.Context, c *call, f *flight) {
+	end := s.spans.Send(c.topic, c.events)
+	c.publish(ctx, s.publisher, f.results)
+	end(c.firstError(f.results))
 }
 
 // holdBack marks everything that follows a key's first failure as failed too, whatever became of it.

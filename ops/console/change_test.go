@@ -157,7 +157,8 @@ func TestPagesShowTextAsText(t *testing.T) {
 	require.NoError(t, err)
 	letter := `{"id":7,"consumer":X,"event_id":X,"type":X,"version":1,"key":X,"topic":X,` +
 		`"partition":0,"offset":1,` +
-		`"class":X,"code":X,"error":X,"attempts":1,"first_failed_at":"2026-01-02T03:04:05Z","failed_at":"2026-01-02T03:04:05Z",` +
+		`"class":X,"code":X,"error":X,"attempts":1,"first_failed_at":"2026-01-02T03:04:05Z",` +
+		`"failed_at":"2026-01-02T03:04:05Z",` +
 		`"state":"waiting","holds":true,"replays":1,"outcome":X,"bytes":3,"edited_by":X,"payload":"PHNjcmlwdD4=",` +
 		`"edited_payload":"PGltZyBzcmM9eD4="}`
 	action := `{"id":1,"at":"2026-01-02T03:04:05Z","by":X,"verb":X,"kind":X,"subject":X,"reason":X,` +

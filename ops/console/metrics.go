@@ -26,6 +26,7 @@ var flowMetrics = map[string]bool{
 	"kafka_consumer_lag_records": true, "kafka_consumer_lag_seconds": true,
 	"inbox_messages_total": true, "dead_letters_waiting": true,
 	"lease_rows": true, "lease_oldest_seconds": true, "lease_attempts_total": true,
+	"verify_findings": true, "verify_age_seconds": true,
 }
 
 // maxMetricsBytes bounds what one answer may hold.

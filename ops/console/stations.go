@@ -39,6 +39,7 @@ type lane struct {
 	Service  string
 	Metrics  string // its address
 	State    string
+	Verdict  string // of the last verification, with its age; "": there was none
 	Stations []station
 	Topics   []topic
 }
@@ -171,7 +172,7 @@ func compose(now time.Time, services []*client.Service, samples map[string][]sam
 	homes := homesOf(services, routes)
 	for _, s := range services {
 		v := views[s.Name]
-		l := lane{Service: s.Name, Metrics: s.URL("/metrics"), State: v.state(), Stations: v.own()}
+		l := lane{Service: s.Name, Metrics: s.URL("/metrics"), State: v.state(), Verdict: v.verdict(), Stations: v.own()}
 		for _, name := range slices.Sorted(maps.Keys(homes)) {
 			if homes[name] == s.Name {
 				l.Topics = append(l.Topics, topicOf(name, v, views, routes))
@@ -214,6 +215,24 @@ func (v view) state() string {
 		return stateStopped
 	}
 	return stateWell
+}
+
+// verdict says what the last verification of the service's events found, and how old that is.
+func (v view) verdict() string {
+	begun := v.gauge(highest, "verify_age_seconds")
+	if begun == nil {
+		return ""
+	}
+	var found []string
+	for _, s := range v.cur.metrics["verify_findings"] {
+		if s.value > 0 {
+			found = append(found, number(&s.value)+" "+s.labels["kind"])
+		}
+	}
+	if len(found) == 0 {
+		found = []string{"nothing lost"}
+	}
+	return "verified " + age(begun) + " ago: " + strings.Join(found, ", ")
 }
 
 // own are the stations inside the service: where events begin, and its outbox.

@@ -111,6 +111,17 @@ func TestRatesAreGrowthPerSecond(t *testing.T) {
 	require.InDelta(t, 1.0, *s.station("customer/HTTP/customer").Rate, 0, "a service that was started anew counts from 0")
 }
 
+func TestTheLastVerdictStandsWithItsAge(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	require.Empty(t, s.frame().Lanes[0].Verdict)
+	const ran = "verify_age_seconds 180\nverify_findings{kind=\"lost\"} 0\n"
+	s.says("customer", ran)
+	require.Equal(t, "verified 3 min ago: nothing lost", s.frame().Lanes[0].Verdict)
+	s.says("customer", ran+"verify_findings{kind=\"twice\"} 2\n")
+	require.Equal(t, "verified 3 min ago: 2 twice", s.frame().Lanes[0].Verdict)
+}
+
 // What a service says of itself is what stands on the page; one that cannot say it is described from outside.
 func TestWhyItWaits(t *testing.T) {
 	t.Parallel()

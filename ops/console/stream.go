@@ -39,7 +39,7 @@ func (e *events) send(name, data string) error {
 type figures struct {
 	At       int64                    `json:"at"`
 	Stations map[string]stationFigure `json:"stations"`
-	Lanes    map[string]string        `json:"lanes"`   // their states
+	Lanes    map[string][2]string     `json:"lanes"`   // their states and verdicts
 	Details  []string                 `json:"details"` // of the causes
 }
 
@@ -51,9 +51,9 @@ type stationFigure struct {
 }
 
 func figuresOf(f frame) figures {
-	out := figures{At: f.at.Unix(), Stations: map[string]stationFigure{}, Lanes: map[string]string{}}
+	out := figures{At: f.at.Unix(), Stations: map[string]stationFigure{}, Lanes: map[string][2]string{}}
 	for _, l := range f.Lanes {
-		out.Lanes[l.Service] = l.State
+		out.Lanes[l.Service] = [2]string{l.State, l.Verdict}
 	}
 	for _, c := range f.Causes {
 		out.Details = append(out.Details, c.Detail)

@@ -77,9 +77,11 @@ function write(figures) {
       if (node.textContent !== text) node.textContent = text;
     }
   }
-  for (const [name, state] of Object.entries(figures.lanes)) {
+  for (const [name, [state, verdict]] of Object.entries(figures.lanes)) {
     const dot = document.querySelector(`[data-lane="${CSS.escape(name)}"]`);
-    if (dot) dot.dataset.state = state;
+    if (!dot) continue;
+    dot.dataset.state = state;
+    document.querySelector(`[data-verdict="${CSS.escape(name)}"]`).textContent = verdict;
   }
   document.querySelectorAll("[data-detail]").forEach((node, i) => {
     const text = figures.details[i] ?? "";

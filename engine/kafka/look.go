@@ -15,7 +15,7 @@ const (
 // meanwhile, they are taken past it.
 func (p *partition) look() {
 	careful := p.suspicion >= suspicions
-	for taken := 0; len(p.records) == 0 && !isClosed(p.leaving); {
+	for taken := 0; p.ahead.isEmpty() && !isClosed(p.leaving); {
 		f, err := p.reader.read(p.at, p.next)
 		if err != nil {
 			p.log.Debug("look at the log", "error", err)
@@ -40,10 +40,11 @@ func (p *partition) look() {
 			return
 		}
 		for _, m := range f.records {
-			if !p.held.TryAcquire(p.weight(m)) {
+			if !p.ahead.hold(m) {
 				return
 			}
 			p.add(m)
+			p.progress.received()
 			taken++
 		}
 		p.next = f.next

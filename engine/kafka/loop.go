@@ -52,12 +52,14 @@ var errIncomplete = errors.New("not all messages were handled")
 // receive waits until something is pending; false when the partition is to be let go.
 func (p *partition) receive(looks, notes <-chan time.Time) bool {
 	for len(p.pending) == 0 {
+		if !p.take() {
+			return false
+		}
+		if len(p.pending) > 0 {
+			break
+		}
 		select {
-		case m, ok := <-p.records:
-			if !ok {
-				return false
-			}
-			p.add(m)
+		case <-p.ahead.come:
 		case <-p.leaving:
 			return false
 		case <-p.suspects:
@@ -95,22 +97,44 @@ func (p *partition) gather() (giveBack func(), ok bool) {
 
 // fill adds what is there or about to come, up to a full batch; false when the partition is to be let go.
 func (p *partition) fill() bool {
-	timer, waited := time.NewTimer(comingLimit), false
-	defer timer.Stop()
-	for !p.isFull() && !p.damaged && (len(p.records) > 0 || !waited && p.isComing()) {
-		select {
-		case m, ok := <-p.records:
-			if !ok {
-				return false
-			}
-			p.add(m)
-		case <-timer.C:
-			waited = true
-		case <-p.leaving:
+	var waited <-chan time.Time
+	for !p.isFull() && !p.damaged {
+		before := len(p.pending)
+		if !p.take() {
 			return false
 		}
+		if len(p.pending) > before {
+			continue
+		}
+		if !p.isComing() {
+			break
+		}
+		if waited == nil {
+			waited = time.After(comingLimit)
+		}
+		select {
+		case <-p.ahead.come:
+			continue
+		case <-waited:
+		case <-p.leaving:
+		}
+		break
 	}
 	return !isClosed(p.leaving)
+}
+
+// take adds what lies ready to what is pending, up to a full batch; false when none does nor will.
+func (p *partition) take() (more bool) {
+	for before := len(p.pending); len(p.pending) == before; p.progress.received() {
+		records, more := p.ahead.take(p.member.cfg.batch - before)
+		if len(records) == 0 {
+			return more
+		}
+		for _, m := range records {
+			p.add(m)
+		}
+	}
+	return true
 }
 
 // isFull says whether no more is to be taken before some of it is handled: it would only lie here.
@@ -119,12 +143,11 @@ func (p *partition) isFull() bool { return len(p.pending) >= p.member.cfg.batch 
 // add appends a record that is held, unless it was already read past sarama.
 func (p *partition) add(m *sarama.ConsumerMessage) {
 	if m.Offset < p.next {
-		p.held.Release(p.weight(m))
+		p.ahead.release(p.ahead.weight(m))
 		return
 	}
 	p.next, p.suspicion = m.Offset+1, 0
 	p.pending = append(p.pending, readable(m))
-	p.progress.received()
 }
 
 // batch is as much of what is pending as one call may get.
@@ -141,11 +164,13 @@ func (p *partition) acknowledge(n int) {
 		p.stored = p.done
 		p.mark(p.done)
 	}
+	weight := 0
 	for _, r := range p.pending[:n] {
 		if r.unreadable == nil {
-			p.held.Release(p.weight(r.ConsumerMessage))
+			weight += p.ahead.weight(r.ConsumerMessage)
 		}
 	}
+	p.ahead.release(weight)
 	left := copy(p.pending, p.pending[n:])
 	clear(p.pending[left:])
 	p.pending = p.pending[:left]

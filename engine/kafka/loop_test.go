@@ -41,7 +41,9 @@ func (s *fakeSession) Messages() <-chan *sarama.ConsumerMessage { return s.recor
 // ready is a partition whose records all lie ready, whatever they weigh.
 func (s *fakeSession) ready(m *member) *partition {
 	p := newPartition(m, s, s)
-	p.records = s.records
+	for range len(s.records) {
+		p.ahead.put(<-s.records)
+	}
 	return p
 }
 
@@ -88,7 +90,7 @@ func TestLoop(t *testing.T) {
 		defer m.cancel()
 		p := newPartition(m, session, session)
 		var reading sync.WaitGroup
-		reading.Go(p.readAhead)
+		reading.Go(func() { p.ahead.run(session.records, p.leaving) })
 		p.work()
 		p.cancel(errPartitionLost)
 		reading.Wait()

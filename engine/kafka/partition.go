@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-	"golang.org/x/sync/semaphore"
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/fault"
@@ -39,9 +38,8 @@ type partition struct {
 	topicID atomic.Pointer[string] // of the topic that is read; see topic_id.go
 
 	progress progress
-	suspects chan struct{}                // sarama could not read something that may be here
-	held     *semaphore.Weighted          // bytes of the records that are taken and not acknowledged
-	records  chan *sarama.ConsumerMessage // those of them that lie ready
+	suspects chan struct{} // sarama could not read something that may be here
+	ahead    *readAhead
 
 	// the worker's own
 	pending   []entry // taken and not acknowledged, in order
@@ -66,8 +64,7 @@ func newPartition(m *member, session sarama.ConsumerGroupSession, claim sarama.C
 		revoked:  make(chan struct{}),
 		leaving:  make(chan struct{}),
 		suspects: make(chan struct{}, 1),
-		held:     semaphore.NewWeighted(int64(m.cfg.maxBytes)),
-		records:  make(chan *sarama.ConsumerMessage, max(m.cfg.batch, leastReady)),
+		ahead:    newReadAhead(m.cfg.maxBytes),
 		next:     claim.InitialOffset(),
 		progress: progress{now: m.cfg.Now},
 	}
@@ -90,7 +87,7 @@ func (p *partition) run() {
 // own lets the worker work until the partition is to be let go, and then gives it its time to end.
 func (p *partition) own(work func()) {
 	var reading sync.WaitGroup
-	reading.Go(p.readAhead)
+	reading.Go(func() { p.ahead.run(p.claim.Messages(), p.leaving) })
 	defer reading.Wait()
 	defer p.left.Store(true)
 	defer p.cancel(errPartitionLost)

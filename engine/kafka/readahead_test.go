@@ -49,19 +49,18 @@ func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
 			synctest.Wait() // until no more is taken
 			if held > most {
 				require.EqualValues(t, 21, next)
-				require.Empty(t, p.records, "it is held by itself")
+				require.True(t, p.ahead.isEmpty(), "it is held by itself")
 			} else {
-				for range len(p.records) {
-					r := <-p.records
+				for _, r := range p.ahead.ready {
 					held += readable(r).size()
-					p.records <- r
 				}
 				require.LessOrEqual(t, held, most)
+				require.Equal(t, held, p.ahead.held)
 			}
 			release <- struct{}{}
 		}
 		synctest.Wait()
-		require.True(t, p.held.TryAcquire(most), "all of it was given back")
+		require.Zero(t, p.ahead.held, "all of it was given back")
 		m.cancel()
 		<-left
 	})
@@ -78,14 +77,86 @@ func TestWhatIsReadTwiceIsHeldOnce(t *testing.T) {
 	close(session.records)
 	for offset := range int64(4) {
 		past := &sarama.ConsumerMessage{Offset: offset, Value: make([]byte, offset%7)}
-		require.True(t, p.held.TryAcquire(p.weight(past)))
+		require.True(t, p.ahead.hold(past))
 		p.add(past)
 	}
-	p.readAhead()
+	p.ahead.run(session.records, p.leaving)
 	p.fill()
 	require.Len(t, p.pending, 6)
 	p.acknowledge(6)
-	require.True(t, p.held.TryAcquire(most))
+	require.Zero(t, p.ahead.held)
+	require.Zero(t, p.ahead.readyBytes)
+}
+
+// sarama asks a broker again when all partitions have taken their part of its answer. So a partition takes its part at
+// once, however few records a call of its handler gets: other partitions have nothing to do meanwhile.
+func TestAnAnswerIsTakenAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const each, answer = 1000, 200
+		cfg := quick(1, 4*answer*each)
+		calls, release := make(chan int64), make(chan struct{})
+		cfg.deliver = func(_ *partition, batch []entry) (int, error) {
+			calls <- batch[0].Offset
+			<-release
+			return len(batch), nil
+		}
+		m := newMember(context.Background(), cfg, orDiscard(nil))
+		session := &fakeSession{records: make(chan *sarama.ConsumerMessage, 4*answer)}
+		for offset := range int64(cap(session.records)) {
+			session.records <- &sarama.ConsumerMessage{Topic: "t", Offset: offset, Value: make([]byte, each)}
+		}
+		p := newPartition(m, session, session)
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			p.own(p.work)
+		}()
+		require.Zero(t, <-calls)
+		synctest.Wait() // until no more is taken
+		require.Less(t, len(session.records), cap(session.records)-answer, "its handler has not returned once")
+		require.LessOrEqual(t, p.ahead.readyBytes, 2*answer*each, "half of what it may hold")
+		release <- struct{}{}
+		for offset := int64(1); offset < int64(cap(session.records)); offset++ {
+			require.Equal(t, offset, <-calls)
+			release <- struct{}{}
+		}
+		m.cancel()
+		<-left
+	})
+}
+
+// A batch is not held up for a record that there is no room for: it comes when the batch is done.
+func TestWhatThereIsNoRoomForIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cfg := quick(10, 10_000)
+		batches := make(chan int, 10)
+		cfg.deliver = func(_ *partition, batch []entry) (int, error) {
+			batches <- len(batch)
+			return len(batch), nil
+		}
+		m := newMember(context.Background(), cfg, orDiscard(nil))
+		session := &fakeSession{records: make(chan *sarama.ConsumerMessage, 10)}
+		for offset := range int64(6) {
+			session.records <- &sarama.ConsumerMessage{Topic: "t", Offset: offset, Value: make([]byte, 3000)}
+		}
+		p := newPartition(m, session, aLog{session, 6})
+		left := make(chan struct{})
+		began := time.Now()
+		go func() {
+			defer close(left)
+			p.own(p.work)
+		}()
+		for taken := 0; taken < 6; {
+			n := <-batches
+			require.LessOrEqual(t, n, 3)
+			taken += n
+		}
+		require.Zero(t, time.Since(began))
+		m.cancel()
+		<-left
+	})
 }
 
 // A record that is kept must not keep its whole answer, and is the same byte for byte: null is not empty.

@@ -22,8 +22,7 @@ type turnTable struct {
 // seat is a partition.
 type seat struct {
 	*partition
-	session *fakeSession
-	ended   chan struct{}
+	ended chan struct{}
 }
 
 const turnBatch = 5
@@ -53,8 +52,7 @@ func atTheTable(t *testing.T, limit time.Duration, test func(*testing.T, *turnTa
 
 // sit adds a partition with n records.
 func (table *turnTable) sit(n int) *seat {
-	session := &fakeSession{records: make(chan *sarama.ConsumerMessage, turnBatch)}
-	s := &seat{session.ready(table.member), session, make(chan struct{})}
+	s := &seat{(&fakeSession{}).ready(table.member), make(chan struct{})}
 	s.send(0, n)
 	table.seats = append(table.seats, s)
 	go func() {
@@ -67,7 +65,7 @@ func (table *turnTable) sit(n int) *seat {
 // send gives the partition records with the offsets from one to another.
 func (s *seat) send(from, to int) {
 	for offset := from; offset < to; offset++ {
-		s.session.records <- &sarama.ConsumerMessage{Topic: "t", Offset: int64(offset)}
+		s.ahead.put(&sarama.ConsumerMessage{Topic: "t", Offset: int64(offset)})
 	}
 }
 

@@ -1,6 +1,8 @@
 package kafka
 
 import (
+	"context"
+	"sync"
 	"time"
 )
 
@@ -55,4 +57,49 @@ func (p *progress) standing() Standing {
 		s.Refused, s.Refusal = p.refused, p.refusal
 	}
 	return s
+}
+
+// Watch keeps the standings of partitions whose records another client than [Consumer] hands over. What [Pausing] says
+// under the context of a call counts. The zero value is ready; safe for concurrent use.
+type Watch struct {
+	mu sync.Mutex
+	of map[topicPartition]*progress
+}
+
+// Call notes that the handler is called, with the context returned, for a record of the partition. Call end when it has
+// returned: an error means that the record comes again.
+func (w *Watch) Call(ctx context.Context, topic string, partition int32) (_ context.Context, end func(err error)) {
+	at := topicPartition{topic, partition}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.of[at]
+	if p == nil {
+		if w.of == nil {
+			w.of = make(map[topicPartition]*progress)
+		}
+		p = &progress{now: time.Now}
+		w.of[at] = p
+	}
+	p.begin()
+	return context.WithValue(ctx, progressKey{}, p), func(err error) { p.end(0, err) }
+}
+
+// Forget notes that the partition has gone to another member.
+func (w *Watch) Forget(topic string, partition int32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.of, topicPartition{topic, partition})
+}
+
+// Standings are those of the partitions that had a call, in no order. What the broker gives to read is not known here.
+func (w *Watch) Standings() []Standing {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	standings := make([]Standing, 0, len(w.of))
+	for at, p := range w.of {
+		s := p.standing()
+		s.Topic, s.Partition = at.topic, at.partition
+		standings = append(standings, s)
+	}
+	return standings
 }

@@ -88,19 +88,12 @@ func andMore(partitions int) string {
 
 func waitingRecords(n int64) string { return several(n, "record") + verb(n, " waits", " wait") }
 
-// standing is what a reader that knows says of its partitions.
-type standing interface{ Standings() []kafka.Standing }
-
 // longest is the partition of this instance for which something has held for longest, and its consumer.
 func (d *diagnosis) longest(since func(kafka.Standing) time.Time) (*consumer, kafka.Standing) {
 	var of *consumer
 	var found kafka.Standing
 	for _, c := range d.node.consumers {
-		reader, knows := c.reader.(standing)
-		if !knows {
-			continue
-		}
-		for _, s := range reader.Standings() {
+		for _, s := range c.reader.Standings() {
 			if at := since(s); !at.IsZero() && (of == nil || at.Before(since(found))) {
 				of, found = c, s
 			}

@@ -24,6 +24,8 @@ type edge struct {
 type reader interface {
 	// Run reads until ctx ends. Then the deliveries under way have come to their end.
 	Run(ctx context.Context) error
+	// Standings are how the handler gets on with the partitions of this member.
+	Standings() []kafka.Standing
 	// Healthy says why nothing is read.
 	Healthy(ctx context.Context) error
 }

@@ -132,6 +132,7 @@ type watermillReader struct {
 	consumer *consumer
 	joined   atomic.Bool
 	ends     sync.Map // partition -> where its log ended when this member began to read it
+	watch    kafka.Watch
 }
 
 func newWatermillReader(n *Node, c *consumer) (reader, error) {
@@ -161,11 +162,17 @@ func (r *watermillReader) Run(ctx context.Context) error {
 			if end, known := r.ends.Load(partition); known {
 				msg.SetContext(cloudevent.WithLogEnd(msg.Context(), end.(int64)))
 			}
+			ctx, end := r.watch.Call(msg.Context(), c.Topic, partition)
+			msg.SetContext(ctx)
 			_, err := deliver(msg)
+			end(err)
 			return err
 		})
 	return router.Run(ctx)
 }
+
+// Standings are those of the partitions that had a record.
+func (r *watermillReader) Standings() []kafka.Standing { return r.watch.Standings() }
 
 // Healthy says whether the member has ever joined its group. That it reads nothing since is not seen.
 func (r *watermillReader) Healthy(context.Context) error {
@@ -232,6 +239,7 @@ func (c claims) Setup(session sarama.ConsumerGroupSession) error {
 func (c claims) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
 	c.reader.ends.Store(claim.Partition(), claim.HighWaterMarkOffset())
 	err := c.ConsumerGroupHandler.ConsumeClaim(session, claim)
+	c.reader.watch.Forget(claim.Topic(), claim.Partition())
 	if c.ctx.Err() == nil {
 		c.reader.consumer.lost(claim.Topic(), claim.Partition(), true, c.reader.node.setup.Log)
 	}

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"sync"
 	"time"
 )
 
@@ -32,17 +31,19 @@ const (
 type Causes struct {
 	find func(ctx context.Context) Cause
 
-	mu   sync.Mutex
+	turn chan struct{} // holds a token while somebody looks
 	last Cause
 }
 
 // NewCauses asks find, which must return soon after its context has ended.
-func NewCauses(find func(ctx context.Context) Cause) *Causes { return &Causes{find: find} }
+func NewCauses(find func(ctx context.Context) Cause) *Causes {
+	return &Causes{find: find, turn: make(chan struct{}, 1)}
+}
 
 // Cause is the present one, at most half a second old. Whoever asks beside another one waits for the same answer.
 func (c *Causes) Cause(ctx context.Context) Cause {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
 	if time.Since(c.last.At) < causeAge {
 		return c.last
 	}

@@ -180,10 +180,9 @@ func (s *sender) retry(l *lane, cause error, deadline time.Time) {
 	s.moved[l.topic] = struct{}{}
 	now := time.Now()
 	if l.since.IsZero() {
-		l.since = now
+		l.since, l.pauses = now, newPauses()
 	}
-	l.retryAt = now.Add(backoff(l.attempts))
-	l.attempts++
+	l.retryAt = now.Add(l.pauses.Next())
 	_, failing := s.failing[l.topicPartition]
 	if failing || s.isClosing() || l.retryAt.After(deadline) || l.retryAt.Sub(l.since) > s.cfg.RetryFor {
 		s.giveUp(l, cause)

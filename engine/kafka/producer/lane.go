@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"example.com/twinbox/engine/failure"
 )
 
 // Upper bounds of what the record format adds: per batch (its header), per record and per header (their varints).
@@ -24,13 +26,13 @@ type lane struct {
 	topicPartition
 	queue []*record // in order, not yet in a batch
 
-	batch    []*record
-	request  *sarama.RecordBatch // of batch; sent again unchanged until its fate is known
-	unknown  bool                // an attempt of it may have been appended
-	limit    int                 // records per batch while a bad one is being isolated; 0: no limit
-	attempts int
-	since    time.Time // of the first failed attempt of this batch
-	retryAt  time.Time
+	batch   []*record
+	request *sarama.RecordBatch // of batch; sent again unchanged until its fate is known
+	unknown bool                // an attempt of it may have been appended
+	limit   int                 // records per batch while a bad one is being isolated; 0: no limit
+	since   time.Time           // of the first failed attempt of this batch
+	pauses  failure.Backoff
+	retryAt time.Time
 }
 
 // fill takes the next batch from the queue: as many records as fit, in order, without those whose call is over or whose
@@ -96,7 +98,7 @@ func (l *lane) seal(id sequence, cfg *sarama.Config, now time.Time) {
 // clear forgets the batch, whose fate is now known.
 func (l *lane) clear() {
 	l.batch, l.request = nil, nil
-	l.unknown, l.attempts, l.since, l.retryAt = false, 0, time.Time{}, time.Time{}
+	l.unknown, l.since, l.retryAt = false, time.Time{}, time.Time{}
 }
 
 // unfill puts the batch, which was refused whole, back in front of the queue.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/IBM/sarama"
 
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/kafka"
 )
 
@@ -82,12 +83,12 @@ func (s *sender) send(calls []*call) {
 
 // connect makes the client and the producer id, retrying until the deadline.
 func (s *sender) connect(deadline time.Time) error {
-	for attempt := 0; ; attempt++ {
+	for pauses := newPauses(); ; {
 		err := s.tryConnect()
 		if err == nil {
 			return nil
 		}
-		retryAt := time.Now().Add(backoff(attempt))
+		retryAt := time.Now().Add(pauses.Next())
 		if retryAt.After(deadline) || s.isClosing() {
 			return fmt.Errorf("connect to brokers: %w", err)
 		}
@@ -157,7 +158,4 @@ func failAll(c *call, err *RecordError) {
 	}
 }
 
-// backoff is exponential, without jitter: one goroutine per process retries.
-func backoff(attempt int) time.Duration {
-	return min(retryBackoff<<min(attempt, 10), maxRetryBackoff)
-}
+func newPauses() failure.Backoff { return failure.Backoff{Min: retryBackoff, Max: maxRetryBackoff} }

@@ -23,6 +23,14 @@
 // live, without its session and with a call of Publish under way; the same argument holds for its records, and it sends
 // nothing more. docs/adr/0014-a-lock-tells-of-a-leaders-death.md has the sequence of events.
 //
+// # Who tries again
+//
+// The publisher tries within a call for as long as the call may take, and says of each record what became of it: it
+// isolates the records that are refused, and takes none behind a key's first failure. The relay decides about keys
+// between calls: it sends again what failed, in order, and sets a key aside that keeps others waiting. Only of a
+// publisher that answers for the whole call (see [FailedIndexes]) the relay finds the refused record itself. Each
+// failure is logged as it happens; to say an outage once is the log handler's affair.
+//
 // # What shows it
 //
 //	a restart anywhere                  TestRelayCrashesEverywhere, with the duplicates; TestRelayDiesAroundAnyStatement

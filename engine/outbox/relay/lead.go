@@ -83,12 +83,12 @@ func (l *leader) rebase(ctx context.Context) error {
 // lease and the room for writers, and checks again every [Config.ConfirmEvery]. If an operator has to act, which a
 // [*outbox.CheckError] says, it fails its health check at once.
 func (l *leader) awaitSuccess(ctx context.Context, check func(context.Context) error) error {
-	for said := ""; ; {
+	for failed := false; ; failed = true {
 		err := check(ctx)
 		switch {
 		case l.session.conn.IsClosed(), errors.Is(err, window.ErrDeposed), errors.Is(err, window.ErrDiverged):
 			return err
-		case err == nil && said == "":
+		case err == nil && !failed:
 			return nil
 		case err == nil:
 			l.log.Info("relay publishes again")
@@ -100,10 +100,7 @@ func (l *leader) awaitSuccess(ctx context.Context, check func(context.Context) e
 		} else {
 			l.health.markFailed(err)
 		}
-		if text := err.Error(); text != said {
-			said = text
-			l.log.Error("relay publishes nothing", "error", err)
-		}
+		l.log.Error("relay publishes nothing", "error", err)
 		if !sleep(ctx, l.cfg.ConfirmEvery) {
 			return ctx.Err()
 		}

@@ -60,7 +60,7 @@ func (p *parkedKeys) has(key window.Key) bool {
 }
 
 // park sets the key of a failure aside, for good if it is permanent.
-func (p *parkedKeys) park(x failure, attempts int) parking {
+func (p *parkedKeys) park(x failedRecord, attempts int) parking {
 	attempts += p.attempts[x.Key()]
 	p.attempts[x.Key()] = attempts
 	parked := parking{

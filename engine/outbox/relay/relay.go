@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/window"
@@ -78,9 +78,11 @@ const (
 	retryMax = 5 * time.Second
 )
 
+func newPauses() failure.Backoff { return failure.Backoff{Min: retryMin, Max: retryMax} }
+
 // runSessions runs one session after the other. Its error is nil if ctx ended.
 func (r *Relay) runSessions(ctx context.Context) error {
-	for pause := retryMin; ; pause = min(2*pause, retryMax) {
+	for pauses := newPauses(); ; {
 		began := time.Now()
 		err := r.runSession(ctx)
 		r.metrics.leader.Set(0)
@@ -95,9 +97,9 @@ func (r *Relay) runSessions(ctx context.Context) error {
 		r.metrics.sessions.Inc()
 		r.log.Warn("relay session ended", "error", err)
 		if time.Since(began) > retryMax {
-			pause = retryMin
+			pauses = newPauses()
 		}
-		if !sleep(ctx, jitter(pause)) {
+		if !sleep(ctx, pauses.Next()) {
 			return nil
 		}
 	}
@@ -257,6 +259,3 @@ func sleep(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 }
-
-// jitter keeps relays from trying again in step.
-func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }

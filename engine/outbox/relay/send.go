@@ -97,14 +97,14 @@ func (f *flight) hasLanded() bool {
 }
 
 // collect sorts the results of a flight that has landed: what was taken gets a receipt, what was not is returned.
-func (s *sender) collect(f *flight) []failure {
+func (s *sender) collect(f *flight) []failedRecord {
 	if f == nil || f.wait() != nil {
 		return nil
 	}
-	var failed []failure
+	var failed []failedRecord
 	for i, err := range f.results {
 		if err != nil {
-			failed = append(failed, failure{f.records[i], err})
+			failed = append(failed, failedRecord{f.records[i], err})
 		} else {
 			s.unrecorded.add(&f.records[i])
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/outbox/window"
 )
 
@@ -13,6 +14,7 @@ import (
 // record of the page is taken or held.
 func (l *leader) settle(ctx context.Context, f *flight, out *outcome) error {
 	began := time.Now()
+	pauses := failure.Backoff{Min: l.cfg.RetryMin, Max: l.cfg.RetryMax}
 	for attempt := 1; f != nil; attempt++ {
 		if err := f.wait(); err != nil {
 			return err
@@ -34,7 +36,8 @@ func (l *leader) settle(ctx context.Context, f *flight, out *outcome) error {
 			l.setAside(failed, attempt, true, out)
 			return nil
 		}
-		if err := l.backOff(ctx, attempt, failed); err != nil {
+		l.logFailed(failed, attempt)
+		if err := l.backOff(ctx, pauses.Next()); err != nil {
 			return err
 		}
 		f = l.sender.launch(ctx, recordsOf(failed))
@@ -55,6 +58,12 @@ func (l *leader) logTaken(f *flight) {
 	}
 }
 
+func (l *leader) logFailed(failed []failedRecord, attempt int) {
+	first := &failed[0].Event
+	l.log.Warn("publish failed", "events", len(failed), "attempt", attempt, "event_id", first.ID,
+		"correlation_id", first.CorrelationID(), "error", failed[0].err)
+}
+
 // noteFailure keeps why not everything was taken.
 func (l *leader) noteFailure(err error, taken bool) {
 	l.health.markFailed(err)
@@ -70,15 +79,8 @@ func (l *leader) stuck() bool {
 }
 
 // backOff waits before a failed record is sent again, and keeps the lease meanwhile.
-func (l *leader) backOff(ctx context.Context, attempt int, failed []failure) error {
-	pause := l.cfg.RetryMax
-	if attempt < 20 {
-		pause = min(l.cfg.RetryMin<<(attempt-1), l.cfg.RetryMax)
-	}
-	first := &failed[0].Event
-	l.log.Warn("publish failed", "events", len(failed), "attempt", attempt, "event_id", first.ID,
-		"correlation_id", first.CorrelationID(), "error", failed[0].err)
-	if err := l.cfg.Destination.Pause(ctx, jitter(pause)); err != nil {
+func (l *leader) backOff(ctx context.Context, pause time.Duration) error {
+	if err := l.cfg.Destination.Pause(ctx, pause); err != nil {
 		return err
 	}
 	if err := l.keepUp(ctx); err != nil {
@@ -89,13 +91,13 @@ func (l *leader) backOff(ctx context.Context, attempt int, failed []failure) err
 
 // setAside parks the keys of records that will never be taken, or of all, to be tried again later. It returns the
 // failures of keys that are not parked.
-func (l *leader) setAside(failed []failure, attempt int, all bool, out *outcome) []failure {
+func (l *leader) setAside(failed []failedRecord, attempt int, all bool, out *outcome) []failedRecord {
 	for _, x := range failed {
 		if isPermanent(x.err) || all && !l.parked.has(x.Key()) {
 			l.park(x, attempt, out)
 		}
 	}
-	return slices.DeleteFunc(failed, func(x failure) bool {
+	return slices.DeleteFunc(failed, func(x failedRecord) bool {
 		if !l.parked.has(x.Key()) {
 			return false
 		}
@@ -106,7 +108,7 @@ func (l *leader) setAside(failed []failure, attempt int, all bool, out *outcome)
 
 // park sets a failure's key aside: at once, so that nothing of it is sent any more, and with the outcome in the
 // database.
-func (l *leader) park(x failure, attempts int, out *outcome) {
+func (l *leader) park(x failedRecord, attempts int, out *outcome) {
 	if slices.ContainsFunc(out.parked, func(p parking) bool { return p.key == x.Key() }) {
 		return // its first failure is the reason
 	}
@@ -139,13 +141,13 @@ func (p *patience) isOver(attempt int, since time.Duration, taken bool) bool {
 	return attempt >= p.attempts && since >= p.limit
 }
 
-// failure is a record that was not taken, or only behind one that was not.
-type failure struct {
+// failedRecord is a record that was not taken, or only behind one that was not.
+type failedRecord struct {
 	window.Record
 	err error
 }
 
-func recordsOf(failures []failure) []window.Record {
+func recordsOf(failures []failedRecord) []window.Record {
 	records := make([]window.Record, len(failures))
 	for i := range failures {
 		records[i] = failures[i].Record

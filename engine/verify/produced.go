@@ -46,7 +46,7 @@ func compareProduced(v *producedView, rows []row, records []record, out *result)
 		those, _ := cut(records[j:], id, func(r record) uint64 { return r.id })
 		i, j = i+len(these), j+len(those)
 		for k := range those {
-			those[k].again = k > 0
+			those[k].again, those[k].ours = k > 0, those[k].ours || len(these) > 0
 		}
 		switch {
 		case len(these) == 0:

@@ -12,7 +12,7 @@ import (
 type Config struct {
 	DB  DB
 	Log Log
-	// Source is that of the service's events.
+	// Source is that of the service's events. Empty: no record is taken for a ghost.
 	Source string
 	// Topics are those that the service writes to.
 	Topics []string

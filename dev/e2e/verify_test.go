@@ -1,0 +1,72 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/verify"
+	"example.com/twinbox/frame/config"
+	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/customer"
+	"example.com/twinbox/internal/notification"
+)
+
+// requireVerified judges as `twinbox verify` does, from outside, so that it can do so after the services have ended:
+// nothing is lost, doubled, altered, invented or reordered, nothing was given up, and all of that could be verified. It
+// returns how many events each service published.
+func (h *stack) requireVerified(t *testing.T) (customerEvents, notificationEvents int64) {
+	t.Helper()
+	var c customer.Config
+	var n notification.Config
+	require.NoError(t, config.Load(h.customerEnv, &c))
+	require.NoError(t, config.Load(h.notificationEnv, &n))
+	ofCustomer := h.verified(t, c.Config, verify.Config{
+		DB: h.customerDB, Source: contract.SourceCustomer, Topics: names(c.Topics()),
+		Consumers: []verify.Consumer{
+			{Name: "customer.profile", Topic: contract.TopicUsers, Versioned: true, Accepts: customer.ProfileEvents().Accepts},
+			{Name: "customer.mail", Topic: contract.TopicMails, Accepts: customer.MailEvents().Accepts},
+		},
+	})
+	ofNotification := h.verified(t, n.Config, verify.Config{
+		DB: h.notificationDB, Source: contract.SourceNotification, Topics: names(n.Topics()),
+		Consumers: []verify.Consumer{{
+			Name: "notification.users", Topic: contract.TopicUsers, Versioned: true,
+			Accepts: notification.UserEvents().Accepts,
+		}},
+	})
+	return ofCustomer, ofNotification
+}
+
+func names(topics []kafka.Topic) (names []string) {
+	for _, topic := range topics {
+		names = append(names, topic.Name)
+	}
+	return names
+}
+
+func (h *stack) verified(t *testing.T, settings eventing.Config, cfg verify.Config) (published int64) {
+	t.Helper()
+	log, err := kafka.NewLogReader(settings.Client("e2e"))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, log.Close()) }()
+	cfg.Log, cfg.Pause = log, func(context.Context) error { return nil } // nothing is under way any more
+	for i := range cfg.Consumers {
+		cfg.Consumers[i].Group = "twinbox." + settings.Environment + "." + cfg.Consumers[i].Name
+	}
+	verdict, err := verify.Run(context.WithoutCancel(t.Context()), cfg)
+	require.NoError(t, err)
+	require.Empty(t, verdict.Findings)
+	require.Empty(t, verdict.Unverifiable)
+	for _, topic := range verdict.Produced {
+		require.Zero(t, topic.Waiting+topic.Held+topic.Discarded, topic.Topic)
+		published += topic.Published
+	}
+	for _, consumer := range verdict.Consumed {
+		require.Zero(t, consumer.Dead, consumer.Consumer)
+	}
+	return published
+}

@@ -29,9 +29,10 @@ GENERATED = find . \( -name '*.gen.*' -o -path ./docs/configuration.md -o -path 
 	LC_ALL=C sort
 
 .DEFAULT_GOAL := help
-.PHONY: help build run up down reset test test-long test-kafka test-edge test-observability test-pg18 test-parts kafka lint lint-api fmt vet generate verify migrate new upgrade guide size clean
+.PHONY: help build run up down reset test test-kafka test-edge test-observability test-pg18 test-parts kafka lint lint-api fmt vet generate verify migrate new upgrade guide size clean
 .PHONY: bench # part: bench
 .PHONY: test-console # part: ops
+.PHONY: test-long # part: campaigns
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +56,7 @@ reset: ## throw away all local data: .twinbox/ and the containers' volumes; refu
 test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to set up
 	@$(GO_TEST) -timeout 5m $(ALL)
 
+# part: campaigns, begin
 test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a death around every statement, churn, outages, poison
 	@$(GO_TEST) -count=1 -timeout 30m ./engine/outbox/window -run 'Random|UsualWays|QuietServer' \
 		-rapid.checks=500 -outbox.figures=10s
@@ -66,6 +68,7 @@ test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a deat
 	@$(GO_TEST) -count=1 -timeout 10m ./dev/e2e -run 'IsAway' -v -e2e.outage=60s
 	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./dev/e2e -run 'IsAway' -v -e2e.outages=10
 	@$(GO_TEST) -count=1 -timeout 10m ./dev/e2e -run 'PoisonUnderLoad' -v -e2e.poison=20s
+# part: campaigns, end
 
 test-kafka: ## the Kafka, relay and end-to-end tests against a real Apache Kafka, started without Docker
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m ./engine/kafka/... ./dev/e2e/...

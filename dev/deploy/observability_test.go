@@ -91,6 +91,8 @@ func TestObservability_ContainersFindTheirFiles(t *testing.T) {
 	require.Equal(t, "/etc/grafana/dashboards", providers.Providers[0].Options.Path)
 }
 
+// part: ops, begin
+
 // Each alert leads to a heading of the operations page.
 func TestObservability_RunbooksExist(t *testing.T) {
 	t.Parallel()
@@ -122,6 +124,8 @@ func TestObservability_RunbooksExist(t *testing.T) {
 		}
 	}
 }
+
+// part: ops, end
 
 // panel is what every panel of a dashboard must have.
 type panel struct {

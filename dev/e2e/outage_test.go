@@ -14,10 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/kafkatest"
-	"example.com/twinbox/dev/local/broker"
-	"example.com/twinbox/dev/local/postgres"
 	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/migrations"
 )
@@ -27,52 +24,6 @@ var (
 	outageLasts = flag.Duration("e2e.outage", time.Second, "how long a dependency is down")
 	outages     = flag.Int("e2e.outages", 1, "how often it goes down")
 )
-
-// dependency is a server that the test takes away and gives back.
-type dependency struct {
-	name     string
-	down, up func()
-}
-
-// durableDatabase is Customer's database on a server of the test's own.
-func durableDatabase(t *testing.T) (*pgxpool.Pool, dependency) {
-	t.Helper()
-	server := pgtest.Durable(t)
-	dsn := server.DSN("postgres")
-	_, err := migrations.Apply(t.Context(), dsn, migrations.ForCustomer()...)
-	require.NoError(t, err)
-	pool, err := pgxpool.New(t.Context(), dsn)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	running := []*postgres.Server{server}
-	return pool, dependency{
-		name: "database",
-		down: func() { require.NoError(t, running[0].Kill()); <-running[0].Done() },
-		up:   func() { running[0] = pgtest.Restart(t, running[0]) },
-	}
-}
-
-// durableBroker is a broker that keeps what it has while it is down, at one address.
-func durableBroker(t *testing.T) (string, dependency) {
-	t.Helper()
-	cfg := broker.Config{Addr: porttest.Reserve(t), Dir: t.TempDir()}
-	running, err := broker.Start(t.Context(), cfg)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, running.Close()) })
-	return cfg.Addr, dependency{
-		name: "broker",
-		down: func() { require.NoError(t, running.Close()) },
-		up: func() {
-			require.Eventually(t, func() bool {
-				again, err := broker.Start(t.Context(), cfg)
-				if err == nil {
-					running = again
-				}
-				return err == nil
-			}, kafkatest.Patience, pollEvery)
-		},
-	}
-}
 
 // While Customer's database is down its API answers 503, Notification goes on, and everything is made up for after.
 func TestTheDatabaseIsAway(t *testing.T) {
@@ -212,23 +163,6 @@ func report(t *testing.T, name string, recovered []time.Duration, crowd *crowd) 
 	at := func(share float64) time.Duration { return recovered[int(share*float64(len(recovered)-1)+0.5)] }
 	fmt.Printf("outages of the %s: %d of %s, %d signups, %d refused; back after p50 %s, p95 %s, max %s\n", name,
 		len(recovered), *outageLasts, crowd.accepted(), crowd.refusals(), at(0.5), at(0.95), at(1))
-}
-
-// rest lets an outage last.
-func rest(t *testing.T, d time.Duration) {
-	t.Helper()
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-t.Context().Done():
-	}
-}
-
-// readiness is an answer of /readyz.
-type readiness struct {
-	code   int
-	report service.Readiness
 }
 
 // requireNotReady waits until the service says of that dependency, and of nothing else, that it fails.

@@ -20,7 +20,7 @@ func (n *Node) measure() error {
 	admin := n.setup.Admin
 	return errors.Join(
 		admin.Registry().Register(poolStats{n.Pool}),
-		admin.Registry().Register(n.Verifier),
+		admin.Registry().Register(n.Verifier), // part: ops
 		admin.Measure("outbox", operate.NewGauges(n.Pool)),
 		admin.Measure("dead_letters", deadletter.NewGauges(n.Pool, n.consumerNames)),
 		admin.Measure("consumer_lag", consumerLag{n}),

@@ -46,7 +46,7 @@ type Setup struct {
 type Node struct {
 	Pool         *pgxpool.Pool
 	Outbox       *outbox.Outbox
-	Verifier     *Verifier         // compares what it wrote and consumed
+	Verifier     *Verifier         // part: ops
 	Spans        *cloudevent.Spans // nil: spans go nowhere
 	traces       *tracing.Exporter // nil likewise
 	setup        Setup
@@ -85,7 +85,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	n.limited = service.LimitLog(setup.Log.Handler(), service.LogLimitConfig{Told: n.dependencies.tell})
 	setup.Log = slog.New(n.limited)
 	n.setup = setup
-	n.Verifier = newVerifier(n)
+	n.Verifier = newVerifier(n) // part: ops
 	if n.Pool, err = n.openPool(ctx, pool); err != nil {
 		return nil, err
 	}

@@ -46,8 +46,8 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	}
 	node.Check("mails", sender.Healthy)
 	node.Explain(reasonsOf(node.Pool, mailServer)...)
-	node.Verifier.Check("contacts", checkContacts)
-	node.Verifier.Check("mails", checkMails)
+	node.Verifier.Check("contacts", checkContacts) // part: ops
+	node.Verifier.Check("mails", checkMails)       // part: ops
 	start = func(group *service.Group, _ net.Listener) {
 		group.Go("mail server circuit", mailServer.Run)
 		group.Go("mail sender", sender.Run)

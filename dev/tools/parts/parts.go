@@ -25,7 +25,8 @@ var All = []Part{
 		Name: "ops",
 		What: "the operations on the admin listener, and the operator's command; without them dead letters are treated with SQL",
 		Paths: []string{
-			"ops/", "cmd/twinbox/", "engine/verify/",
+			"ops/", "cmd/twinbox/", "engine/verify/", "engine/kafka/scan.go",
+			"engine/outbox/operate/trace.go", "engine/inbox/retention/stats.go",
 			"api/admin.yaml", "api/admin.gen.json", "api/admin-oapi.yaml", "api/operations.http", "api/operations_test.go",
 			"dev/tools/apijson/", "dev/console/", "docs/console.png",
 			"frame/eventing/operate.go", "internal/notification/operate_states_test.go",
@@ -39,6 +40,13 @@ var All = []Part{
 		Name:  "bench",
 		What:  "the measurements, and the page with their results",
 		Paths: []string{"bench/", "docs/benchmarks.md", "docs/adr/0055-bench-path-calls-the-use-case.md"},
+	},
+	{
+		Name: "campaigns",
+		What: "the campaigns of a quarter of an hour, and the end-to-end tests of outages and poison under load",
+		Paths: []string{
+			"dev/e2e/outage_test.go", "dev/e2e/poison_load_test.go", "engine/outbox/window/figures_test.go",
+		},
 	},
 }
 

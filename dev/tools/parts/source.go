@@ -33,29 +33,25 @@ func (t Tree) dropImporters(module string, gone map[string]bool) {
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
-// dropUnused removes the imports of a file that nothing in it uses any more. An import is taken to have the name of its
-// folder, as the linter wants it here, or the one before a folder that is a version.
-func (t Tree) dropUnused(name string) error {
+// dropUnused removes the imports that a file of before used and nothing in it uses any more. An import is taken to have
+// the name of its folder, or the one before a folder that is a version; one that has another name stays.
+func (t Tree) dropUnused(name string, before File) error {
 	content := t[name].Content
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
 	if err != nil {
 		return fmt.Errorf("what is left of %s: %w", name, err)
 	}
-	names := map[string]bool{}
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		if selector, is := n.(*ast.SelectorExpr); is {
-			if x, is := selector.X.(*ast.Ident); is {
-				names[x.Name] = true
-			}
-		}
-		return true
-	})
+	whole, err := parser.ParseFile(token.NewFileSet(), name, before.Content, parser.SkipObjectResolution)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	used, names := selected(whole), selected(parsed)
 	drop := map[int]bool{}
 	for _, spec := range parsed.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("read %s: %w", name, err)
 		}
 		called := path.Base(imported)
 		if majorVersion.MatchString(called) {
@@ -64,7 +60,7 @@ func (t Tree) dropUnused(name string) error {
 		if spec.Name != nil {
 			called = spec.Name.Name
 		}
-		if called != "_" && called != "." && !names[called] {
+		if used[called] && !names[called] {
 			drop[files.Position(spec.Pos()).Line] = true
 		}
 	}
@@ -77,4 +73,18 @@ func (t Tree) dropUnused(name string) error {
 	}
 	t.set(name, kept.String())
 	return nil
+}
+
+// selected are the names before a dot.
+func selected(parsed *ast.File) map[string]bool {
+	names := map[string]bool{}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if selector, is := n.(*ast.SelectorExpr); is {
+			if x, is := selector.X.(*ast.Ident); is {
+				names[x.Name] = true
+			}
+		}
+		return true
+	})
+	return names
 }

@@ -34,7 +34,7 @@ func (t Tree) Without(gone ...Part) (Tree, error) {
 		if changed {
 			left.set(name, text)
 			if strings.HasSuffix(name, ".go") {
-				if err := left.dropUnused(name); err != nil {
+				if err := left.dropUnused(name, file); err != nil {
 					return nil, err
 				}
 			}
@@ -48,6 +48,7 @@ func (t Tree) Without(gone ...Part) (Tree, error) {
 		}
 		left.dropImporters(module, missing)
 	}
+	left.dropUsers(module, t)
 	left.dropEmbedded()
 	left.dropModules()
 	left.dropPromises()

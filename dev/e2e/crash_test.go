@@ -68,7 +68,7 @@ func TestAMailWhoseFateNobodyKnowsIsParked(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
 	h.start(t, customerService)
-	armed := h.spawn(t, notificationService, "notification.mail.accepted")
+	armed := h.spawn(t, notificationService, "smtp.accepted")
 	h.client().signUp(t)
 	require.EqualError(t, armed.Wait(t), crashtest.Killed)
 	require.Len(t, h.box.Messages(), 1)

@@ -9,6 +9,7 @@ import (
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
+	"example.com/twinbox/frame/smtp"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/migrations"
 )
@@ -31,15 +32,15 @@ const usersConsumer = "notification.users"
 // setUp joins the consumer, which lists mails, and the sender. They stop in the reverse of the order in which they
 // start: no new record, then the mails under way are sent, then the relay passes on what they wrote.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
-	smtp, admin := &smtpSender{cfg: cfg.SMTP, from: cfg.MailFrom}, node.Admin()
-	mailServer, err := newMailServer(smtp, node.CircuitLog(), admin.Registry())
+	mailer, admin := &smtp.Sender{Config: cfg.SMTP, From: cfg.MailFrom}, node.Admin()
+	mailServer, err := smtp.NewCircuit(mailer, node.CircuitLog(), admin.Registry())
 	if err != nil {
 		return nil, err
 	}
 	admin.Check("mail server", func(context.Context) error { return mailServer.Err() })
 	sender, err := newSender(senderSetup{
 		settings: cfg.Mail, pool: node.Pool, outbox: node.Outbox, log: node.Log(), registerer: admin.Registry(),
-		writer: cfg.writer(), smtp: smtp, suspect: mailServer.Suspect, spans: node.Spans,
+		writer: cfg.writer(), smtp: mailer, suspect: mailServer.Suspect, spans: node.Spans,
 	})
 	if err != nil {
 		return nil, err

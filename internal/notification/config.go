@@ -10,6 +10,7 @@ import (
 	"example.com/twinbox/engine/lease"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/frame/smtp"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 )
@@ -22,7 +23,7 @@ type Config struct {
 	PublicURL          string        `env:"PUBLIC_URL" envDefault:"http://127.0.0.1:8080" format:"url" doc:"where people reach the Customer API: the beginning of links in mails"`
 	LinksFor           time.Duration `env:"VERIFICATION_LINK_TTL" envDefault:"48h" min:"1m" max:"8760h" doc:"how long a link works from when it is sent"`
 
-	SMTP     SMTPConfig     `envPrefix:"SMTP_"`
+	SMTP     smtp.Config    `envPrefix:"SMTP_"`
 	MailFrom string         `env:"MAIL_FROM" envDefault:"Twinbox <no-reply@example.com>" format:"mail" doc:"sender of every mail"`
 	Mail     lease.Settings `envPrefix:"MAIL_"`
 
@@ -45,7 +46,7 @@ func (c Config) Validate() []config.Problem { return config.Broken(c.Rules()) }
 
 // Rules are the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
-	return append(append(c.Config.Rules(), c.SMTP.rules()...),
+	return append(append(c.Config.Rules(), c.SMTP.Rules()...),
 		config.Rule{
 			Variable: "MAIL_LEASE", Holds: c.Mail.Lease >= c.SMTP.Timeout+margin,
 			Text:   fmt.Sprintf("must outlast SMTP_TIMEOUT by %s: a mail may take that, and then it is recorded", margin),

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/frame/smtp"
 )
 
 // doorkeeper is a mail server that lets one client in or not, and reports how the conversation ended: io.EOF if the
@@ -72,16 +73,16 @@ func TestNobodyStaysAtAShutDoor(t *testing.T) {
 			t.Parallel()
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
-			s := &smtpSender{
-				cfg:  SMTPConfig{Addr: listener.Addr().String(), TLS: row.tls, Timeout: patience},
-				from: "no-reply@example.com", roots: roots,
+			s := &smtp.Sender{
+				Config: smtp.Config{Addr: listener.Addr().String(), TLS: row.tls, Timeout: patience},
+				From:   "no-reply@example.com", Roots: roots,
 			}
 			if row.tls == "tls" {
-				s.cfg.Username, s.cfg.Password = "u", "hunter2"
+				s.Config.Username, s.Config.Password = "u", "hunter2"
 				listener = tls.NewListener(listener, &tls.Config{Certificates: certified.TLS.Certificates})
 			}
 			ended := doorkeeper(t, listener, row.answers)
-			err = s.submit(t.Context(), letter, ready)
+			err = s.Submit(t.Context(), letter, ready)
 			require.Equal(t, failure.Transient, failure.Classify(err), "%v", err)
 			at := <-ended
 			require.ErrorIs(t, at, io.EOF)
@@ -103,19 +104,19 @@ func TestALoginOverTLSFromTheFirstByte(t *testing.T) {
 			"EHLO": "250-a\r\n250 AUTH PLAIN", "AUTH": "235 2.7.0 come in", "MAIL": "250 yes", "RCPT": "250 yes",
 			"DATA": "354 go on", ".": "250 taken", "QUIT": "221 bye",
 		})
-	s := &smtpSender{
-		cfg: SMTPConfig{
+	s := &smtp.Sender{
+		Config: smtp.Config{
 			Addr: listener.Addr().String(), TLS: "tls", Username: "u", Password: "hunter2", Timeout: patience,
 		},
-		from: "no-reply@example.com", roots: roots,
+		From: "no-reply@example.com", Roots: roots,
 	}
-	require.NoError(t, s.submit(t.Context(), letter, ready))
+	require.NoError(t, s.Submit(t.Context(), letter, ready))
 	require.ErrorIs(t, <-ended, io.EOF)
 
-	s.roots = nil
+	s.Roots = nil
 	listener, err = net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s.cfg.Addr = listener.Addr().String()
+	s.Config.Addr = listener.Addr().String()
 	doorkeeper(t, tls.NewListener(listener, &tls.Config{Certificates: certified.TLS.Certificates}), nil)
-	require.ErrorContains(t, s.submit(t.Context(), letter, ready), "certificate", "nobody vouches for this one")
+	require.ErrorContains(t, s.Submit(t.Context(), letter, ready), "certificate", "nobody vouches for this one")
 }

@@ -66,7 +66,7 @@ func play(r role) error {
 		},
 	}))
 	setup.registerer, setup.settings.OnUncertain = registry, r.Policy
-	setup.settings.Lease, setup.smtp.cfg.Timeout = r.Lease, r.Timeout
+	setup.settings.Lease, setup.smtp.Config.Timeout = r.Lease, r.Timeout
 	sender, err := newSender(setup)
 	if err != nil {
 		return err
@@ -134,13 +134,13 @@ func TestASenderThatIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, s := range []step{
 		{"notification.mail.claimed", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
-		{"notification.mail.connected", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
-		{"notification.mail.recipient", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
-		{"notification.mail.data", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
-		{"notification.mail.content", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
-		{"notification.mail.submitting", ending{lease.Uncertain, 1, 0}, ending{lease.Done, 1, 1}},
-		{"notification.mail.dot", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
-		{"notification.mail.accepted", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
+		{"smtp.connected", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
+		{"smtp.recipient", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
+		{"smtp.data", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
+		{"smtp.content", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
+		{"smtp.submitting", ending{lease.Uncertain, 1, 0}, ending{lease.Done, 1, 1}},
+		{"smtp.dot", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
+		{"smtp.accepted", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
 		{"notification.mail.recording", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
 		{"notification.mail.recorded", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
 	} {
@@ -172,11 +172,11 @@ func TestASenderThatIsFrozen(t *testing.T) {
 	t.Parallel()
 	for _, s := range []step{
 		{"notification.mail.claimed", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
-		{"notification.mail.recipient", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
-		{"notification.mail.content", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
-		{"notification.mail.submitting", ending{lease.Uncertain, 1, 0}, ending{lease.Done, 1, 1}},
-		{"notification.mail.dot", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
-		{"notification.mail.accepted", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
+		{"smtp.recipient", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
+		{"smtp.content", ending{lease.Done, 0, 1}, ending{lease.Done, 0, 1}},
+		{"smtp.submitting", ending{lease.Uncertain, 1, 0}, ending{lease.Done, 1, 1}},
+		{"smtp.dot", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
+		{"smtp.accepted", ending{lease.Uncertain, 1, 1}, ending{lease.Done, 1, 2}},
 	} {
 		s.underBoth(t, func(t *testing.T, policy string, want ending) {
 			b, server := facing(t, nil, func(setup *senderSetup) { setup.settings.OnUncertain = policy })

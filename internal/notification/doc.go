@@ -7,7 +7,7 @@
 //	pending -> claimed -> submitting -> sent | failed | uncertain
 //
 //	mail.go                      what is sent to whom, as the contact is by then
-//	smtp.go dialer.go answer.go    how it leaves, and what a mail server's answer means for it
+//	frame/smtp                   how it leaves, and what a mail server's answer means for it
 //	operate.go                   the list as an operator sees it
 //
 // A mail is an effect outside SQL, so no transaction can make it happen exactly once. A sender that dies before the

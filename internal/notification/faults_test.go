@@ -10,6 +10,7 @@ import (
 
 	"example.com/twinbox/dev/smtptest"
 	"example.com/twinbox/engine/lease"
+	"example.com/twinbox/frame/smtp"
 )
 
 // facing gives the bundle a sender that faces a mail server with the script.
@@ -18,7 +19,7 @@ func facing(t *testing.T, script smtptest.Script, change func(*senderSetup)) (*b
 	b := setup(t, nil)
 	server := smtptest.Start(t, script)
 	b.sender = b.newSender(t, func(s *senderSetup) {
-		s.smtp.cfg.Addr = server.Addr()
+		s.smtp.Config.Addr = server.Addr()
 		if change != nil {
 			change(s)
 		}
@@ -90,7 +91,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 				t.Run(answer, func(t *testing.T) {
 					b.again(t, server)
 					if at == "content" { // the sender hears that the server has gone before it would write the final dot
-						b.sender.setup.smtp.written = func(answered <-chan struct{}) { <-answered }
+						b.sender.setup.smtp.Written = func(answered <-chan struct{}) { <-answered }
 					}
 					b.register(t)
 					t.Run("send", func(t *testing.T) {
@@ -121,7 +122,7 @@ func (b *bundle) again(t *testing.T, server *smtptest.Server) {
 		_, err := b.pool.Exec(t.Context(), "delete from "+table)
 		require.NoError(t, err)
 	}
-	b.sender = b.newSender(t, func(s *senderSetup) { s.smtp.cfg.Addr = server.Addr() })
+	b.sender = b.newSender(t, func(s *senderSetup) { s.smtp.Config.Addr = server.Addr() })
 }
 
 // The server hangs up while the sender records that it is about to write the final dot. The sender keeps the dot back
@@ -135,18 +136,18 @@ func TestAServerThatHangsUpBeforeTheFinalDotHasNothing(t *testing.T) {
 		}
 		return smtptest.Answer{}
 	}, nil)
-	smtp := b.sender.setup.smtp
+	mailer := b.sender.setup.smtp
 	var gone <-chan struct{}
-	smtp.written = func(answered <-chan struct{}) { gone = answered }
-	err := smtp.submit(t.Context(), letter, func(context.Context) error {
+	mailer.Written = func(answered <-chan struct{}) { gone = answered }
+	err := mailer.Submit(t.Context(), letter, func(context.Context) error {
 		close(hangUp)
 		<-gone
 		return nil
 	})
 	require.IsType(t, lease.Undone(err), err, "the attempt is repeated, and not in doubt")
-	var submit *SubmitError
+	var submit *smtp.SubmitError
 	require.ErrorAs(t, err, &submit)
-	require.Equal(t, stageContent, submit.Stage)
+	require.Equal(t, smtp.StageContent, submit.Stage)
 	require.Empty(t, server.Mails())
 }
 
@@ -180,7 +181,7 @@ func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 			return smtptest.Answer{Wait: release}
 		}
 		return smtptest.Answer{}
-	}, func(s *senderSetup) { s.smtp.cfg.Timeout = 2 * time.Second })
+	}, func(s *senderSetup) { s.smtp.Config.Timeout = 2 * time.Second })
 	t.Cleanup(func() { close(release) })
 	b.register(t)
 	b.start(t)
@@ -198,12 +199,12 @@ func TestASendThatOutlivesItsLease(t *testing.T) {
 			return smtptest.Answer{Wait: release}
 		}
 		return smtptest.Answer{}
-	}, func(s *senderSetup) { s.settings.Heartbeat, s.smtp.cfg.Timeout = 100*time.Millisecond, patience })
+	}, func(s *senderSetup) { s.settings.Heartbeat, s.smtp.Config.Timeout = 100*time.Millisecond, patience })
 	b.register(t)
 	b.start(t)
 	<-slow
 	rival := *b
-	rival.sender = b.newSender(t, func(s *senderSetup) { s.smtp.cfg.Addr = server.Addr() })
+	rival.sender = b.newSender(t, func(s *senderSetup) { s.smtp.Config.Addr = server.Addr() })
 	rival.start(t)
 	due := func() (at time.Time) {
 		require.NoError(t, b.pool.QueryRow(t.Context(), `select due_at from lease`).Scan(&at))
@@ -229,7 +230,7 @@ func TestRequiredTLSThatIsAbsent(t *testing.T) {
 			t.Error("a mail begins in the clear")
 		}
 		return smtptest.Answer{}
-	}, func(s *senderSetup) { s.smtp.cfg.TLS = "starttls" })
+	}, func(s *senderSetup) { s.smtp.Config.TLS = "starttls" })
 	b.register(t)
 	b.start(t)
 	require.Eventually(t, func() bool {

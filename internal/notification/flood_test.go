@@ -12,6 +12,7 @@ import (
 
 	"example.com/twinbox/dev/smtptest"
 	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/frame/smtp"
 )
 
 // A mail server whose answer has no end: one line, or one line after the other. The attempt ends, and so does its
@@ -47,11 +48,11 @@ func TestAServersAnswerHasAnEnd(t *testing.T) {
 				}
 			}
 		}()
-		s := &smtpSender{
-			cfg: SMTPConfig{Addr: ln.Addr().String(), TLS: "none", Timeout: 3 * patience}, from: "a@example.com",
+		s := &smtp.Sender{
+			Config: smtp.Config{Addr: ln.Addr().String(), TLS: "none", Timeout: 3 * patience}, From: "a@example.com",
 		}
 		began := time.Now()
-		err = s.submit(t.Context(), letter, ready)
+		err = s.Submit(t.Context(), letter, ready)
 		require.Equal(t, failure.Transient, failure.Classify(err), name)
 		require.Less(t, len(err.Error()), failure.MaxText+50, name)
 		require.Less(t, time.Since(began), patience, "%s: the answer is not read until the time is up", name)
@@ -70,9 +71,10 @@ func allocated() uint64 {
 // Once the conversation runs, an answer without an end is no answer.
 func TestAnAnswerWithoutAnEndIsNone(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("250-more\r\n", maxReplyBytes/5)
-	for at, want := range map[smtptest.Stage]stage{
-		smtptest.From: stageMail, smtptest.To: stageRcpt, smtptest.Data: stageData, smtptest.Dot: stageDot,
+	long := strings.Repeat("250-more\r\n", smtp.MaxReplyBytes/5)
+	for at, want := range map[smtptest.Stage]smtp.Stage{
+		smtptest.From: smtp.StageMail, smtptest.To: smtp.StageRcpt, smtptest.Data: smtp.StageData,
+		smtptest.Dot: smtp.StageDot,
 	} {
 		server := smtptest.Start(t, func(reached smtptest.Stage, _ string) smtptest.Answer {
 			if reached == at {
@@ -80,9 +82,9 @@ func TestAnAnswerWithoutAnEndIsNone(t *testing.T) {
 			}
 			return smtptest.Answer{}
 		})
-		s := &smtpSender{cfg: SMTPConfig{Addr: server.Addr(), TLS: "none", Timeout: patience}, from: "a@example.com"}
-		err := s.submit(t.Context(), letter, ready)
-		var submit *SubmitError
+		s := &smtp.Sender{Config: smtp.Config{Addr: server.Addr(), TLS: "none", Timeout: patience}, From: "a@example.com"}
+		err := s.Submit(t.Context(), letter, ready)
+		var submit *smtp.SubmitError
 		require.ErrorAs(t, err, &submit, at)
 		require.Equal(t, want, submit.Stage)
 		require.Less(t, len(err.Error()), 200, "the server's words are left out")

@@ -13,6 +13,7 @@ import (
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/frame/smtp"
 	"example.com/twinbox/internal/domain"
 )
 
@@ -52,15 +53,6 @@ func readVerification(ctx context.Context, pool *pgxpool.Pool, eventID string) (
 	return m, nil
 }
 
-// Letter is a mail written out, ready for SMTP.
-type Letter struct {
-	MessageID string // the same for every attempt, so that a receiver can tell a second copy
-	To        domain.Email
-	Subject   string
-	Text      string
-	WrittenAt time.Time
-}
-
 // Writer writes letters.
 type Writer struct {
 	Links     domain.VerificationKey
@@ -71,11 +63,11 @@ type Writer struct {
 
 // Write makes the letter of a mail. The link is signed here and not when the mail was put on the list: it lives from
 // when it is sent, and no database holds it.
-func (w Writer) Write(m Mail, now time.Time) (Letter, error) {
+func (w Writer) Write(m Mail, now time.Time) (smtp.Letter, error) {
 	expires := now.Add(w.LinksFor)
 	token, err := w.Links.Sign(m.UserID, m.Recipient, expires)
 	if err != nil {
-		return Letter{}, fmt.Errorf("sign link: %w", err)
+		return smtp.Letter{}, fmt.Errorf("sign link: %w", err)
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "Hello,\n\nthis address was given at a sign-up. To confirm that it is yours, open this page\n")
@@ -83,9 +75,9 @@ func (w Writer) Write(m Mail, now time.Time) (Letter, error) {
 	fmt.Fprintf(&text, "%s/v1/verifications?token=%s\n\n", w.PublicURL, token)
 	fmt.Fprintf(&text, "It works until %s. ", expires.UTC().Format("2 January 2006, 15:04 MST"))
 	fmt.Fprintf(&text, "If you did not sign up, do nothing: the address stays unconfirmed.\n")
-	return Letter{
+	return smtp.Letter{
 		MessageID: m.ID.String() + "@" + w.Host,
-		To:        m.Recipient,
+		To:        string(m.Recipient),
 		Subject:   "Please confirm your address",
 		Text:      text.String(),
 		WrittenAt: now,

@@ -22,12 +22,13 @@ import (
 	"example.com/twinbox/frame/circuit"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/service"
+	"example.com/twinbox/frame/smtp"
 )
 
 // watchMailServer gives the bundle's sender a circuit as the service has it.
 func watchMailServer(t *testing.T, s *senderSetup) *circuit.Circuit {
 	t.Helper()
-	mailServer, err := newMailServer(s.smtp, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	mailServer, err := smtp.NewCircuit(s.smtp, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(t, err)
 	s.suspect = mailServer.Suspect
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -89,7 +90,7 @@ func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 				}
 				return smtptest.Answer{}
 			}, func(s *senderSetup) {
-				s.smtp.cfg.Timeout = 3 * time.Second
+				s.smtp.Config.Timeout = 3 * time.Second
 				mailServer = watchMailServer(t, s)
 			})
 			require.NoError(t, mailServer.Await(t.Context()))
@@ -112,7 +113,7 @@ func TestAMailServerIsBackWithoutAMail(t *testing.T) {
 	t.Parallel()
 	addr := porttest.Reserve(t)
 	s := newSetup(nil, nil, addr)
-	s.smtp.cfg.Timeout = 3 * time.Second
+	s.smtp.Config.Timeout = 3 * time.Second
 	mailServer := watchMailServer(t, &s)
 	awaitMailServer(t, mailServer, "connection refused")
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", addr)
@@ -127,8 +128,8 @@ func TestAWrongPasswordIsADownMailServer(t *testing.T) {
 	t.Parallel()
 	server := smtptest.Start(t, nil)
 	s := newSetup(nil, nil, server.Addr())
-	s.smtp.cfg.Username, s.smtp.cfg.Password = "app", config.Secret("hunter2")
-	s.smtp.cfg.Timeout = 3 * time.Second
+	s.smtp.Config.Username, s.smtp.Config.Password = "app", config.Secret("hunter2")
+	s.smtp.Config.Timeout = 3 * time.Second
 	mailServer := watchMailServer(t, &s)
 	awaitMailServer(t, mailServer, "mail server is down: connect: ")
 	require.NotContains(t, mailServer.Err().Error(), "hunter2")
@@ -146,8 +147,8 @@ func TestAMailServerWithABadCertificateIsDown(t *testing.T) {
 				b := setup(t, nil)
 				var mailServer *circuit.Circuit
 				b.sender = b.newSender(t, func(s *senderSetup) {
-					s.smtp.cfg.Addr, s.smtp.cfg.TLS, s.smtp.cfg.Timeout = server.Addr(), policy, 3*time.Second
-					s.smtp.roots = certified.Roots()
+					s.smtp.Config.Addr, s.smtp.Config.TLS, s.smtp.Config.Timeout = server.Addr(), policy, 3*time.Second
+					s.smtp.Roots = certified.Roots()
 					mailServer = watchMailServer(t, s)
 				})
 				require.NoError(t, mailServer.Await(t.Context()))

@@ -46,7 +46,7 @@ func TestWhyMailsWait(t *testing.T) {
 		}
 		return smtptest.Answer{}
 	}, func(s *senderSetup) {
-		s.smtp.cfg.Timeout = 3 * time.Second
+		s.smtp.Config.Timeout = 3 * time.Second
 		mailServer = watchMailServer(t, s)
 	})
 	require.NoError(t, mailServer.Await(t.Context()))

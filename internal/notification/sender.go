@@ -15,6 +15,7 @@ import (
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/lease"
 	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/frame/smtp"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 )
@@ -25,7 +26,7 @@ type senderSetup struct {
 	pool       *pgxpool.Pool
 	outbox     *outbox.Outbox
 	writer     Writer
-	smtp       *smtpSender
+	smtp       *smtp.Sender
 	suspect    func() // is told that the mail server may be away
 	spans      *cloudevent.Spans
 	log        *slog.Logger
@@ -43,14 +44,14 @@ type Sender struct {
 func newSender(setup senderSetup) (*Sender, error) {
 	leases, err := lease.New(lease.Config{
 		Handler: handlerVerification, Pool: setup.pool, Settings: setup.settings,
-		Timeout: setup.smtp.cfg.Timeout, Registerer: setup.registerer,
+		Timeout: setup.smtp.Config.Timeout, Registerer: setup.registerer,
 	})
 	if err != nil {
 		return nil, err
 	}
 	s := &Sender{setup: setup, leases: leases}
 	s.Runner = lease.NewRunner(leases, lease.Effect{
-		Do: s.send, Done: s.announce, Committed: s.committed, Timeout: setup.smtp.cfg.Timeout + margin,
+		Do: s.send, Done: s.announce, Committed: s.committed, Timeout: setup.smtp.Config.Timeout + margin,
 	}, setup.log)
 	return s, nil
 }
@@ -68,9 +69,9 @@ func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 		return failure.AsPermanent(err)
 	}
 	end := s.setup.spans.Call("send mail", m.Trace)
-	err = s.setup.smtp.submit(ctx, letter, c.Begin)
+	err = s.setup.smtp.Submit(ctx, letter, c.Begin)
 	end(err)
-	if s.setup.smtp.heard(err) {
+	if s.setup.smtp.Heard(err) {
 		s.setup.suspect()
 	}
 	return err

@@ -12,6 +12,7 @@ import (
 
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/frame/config"
+	"example.com/twinbox/frame/smtp"
 )
 
 // What the configuration accepts, the sender accepts.
@@ -41,7 +42,7 @@ func TestSettingsThatLoadAreSettingsThatWork(t *testing.T) {
 		}
 		_, err := newSender(senderSetup{
 			settings: cfg.Mail, pool: pool, outbox: &outbox.Outbox{}, log: slog.New(slog.DiscardHandler),
-			registerer: prometheus.NewRegistry(), writer: cfg.writer(), smtp: &smtpSender{cfg: cfg.SMTP, from: cfg.MailFrom},
+			registerer: prometheus.NewRegistry(), writer: cfg.writer(), smtp: &smtp.Sender{Config: cfg.SMTP, From: cfg.MailFrom},
 		})
 		require.NoError(t, err)
 	})

@@ -24,6 +24,7 @@ import (
 	"example.com/twinbox/engine/inbox/replay"
 	"example.com/twinbox/engine/lease"
 	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/frame/smtp"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 	"example.com/twinbox/migrations"
@@ -92,9 +93,9 @@ func newSetup(pool *pgxpool.Pool, out *outbox.Outbox, smtpAddr string) senderSet
 		settings: quick, pool: pool, outbox: out, log: slog.New(slog.DiscardHandler), registerer: prometheus.NewRegistry(),
 		writer:  Writer{Links: testKey, PublicURL: "http://127.0.0.1:8080", LinksFor: time.Hour, Host: "example.com"},
 		suspect: func() {},
-		smtp: &smtpSender{
-			cfg:  SMTPConfig{Addr: smtpAddr, TLS: "none", Timeout: 25 * time.Second}, // a slow machine makes no doubtful mail
-			from: "Twinbox <no-reply@example.com>",
+		smtp: &smtp.Sender{
+			Config: smtp.Config{Addr: smtpAddr, TLS: "none", Timeout: 25 * time.Second}, // a slow machine makes no doubtful mail
+			From:   "Twinbox <no-reply@example.com>",
 		},
 	}
 }

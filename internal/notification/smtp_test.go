@@ -11,21 +11,22 @@ import (
 	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/frame/config"
+	"example.com/twinbox/frame/smtp"
 )
 
-func newSMTP(t *testing.T, cfg mailbox.Config, change func(*SMTPConfig)) (*smtpSender, *mailbox.Mailbox) {
+func newSMTP(t *testing.T, cfg mailbox.Config, change func(*smtp.Config)) (*smtp.Sender, *mailbox.Mailbox) {
 	t.Helper()
 	box, err := mailbox.Start(t.Context(), cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, box.Close()) })
-	smtp := SMTPConfig{Addr: box.SMTPAddr(), TLS: "none", Timeout: patience}
+	settings := smtp.Config{Addr: box.SMTPAddr(), TLS: "none", Timeout: patience}
 	if change != nil {
-		change(&smtp)
+		change(&settings)
 	}
-	return &smtpSender{cfg: smtp, from: "Twinbox <no-reply@example.com>"}, box
+	return &smtp.Sender{Config: settings, From: "Twinbox <no-reply@example.com>"}, box
 }
 
-var letter = Letter{
+var letter = smtp.Letter{
 	MessageID: "1@example.com", To: "ada@example.org",
 	Subject: "Grüße\r\nBcc: eve@example.org", Text: "Hello.\n.\nA lone dot.\n",
 }
@@ -35,7 +36,7 @@ func ready(context.Context) error { return nil }
 func TestALetterArrivesAsWritten(t *testing.T) {
 	t.Parallel()
 	s, box := newSMTP(t, mailbox.Config{}, nil)
-	require.NoError(t, s.submit(t.Context(), letter, ready))
+	require.NoError(t, s.Submit(t.Context(), letter, ready))
 	messages, err := box.Await(t.Context(), 1)
 	require.NoError(t, err)
 	require.Equal(t, []string{"ada@example.org"}, messages[0].To, "a line break in the subject adds nobody")
@@ -47,26 +48,26 @@ func TestNothingIsSentBeforeTheSenderIsReady(t *testing.T) {
 	t.Parallel()
 	s, box := newSMTP(t, mailbox.Config{}, nil)
 	notReady := errors.New("the claim is gone")
-	require.Equal(t, notReady, s.submit(t.Context(), letter, func(context.Context) error { return notReady }))
+	require.Equal(t, notReady, s.Submit(t.Context(), letter, func(context.Context) error { return notReady }))
 	require.Empty(t, box.Messages())
 }
 
 func TestWhatCannotConnectIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*SMTPConfig){
-		"nobody listens":             func(c *SMTPConfig) { c.Addr = "127.0.0.1:1" },
-		"STARTTLS is not offered":    func(c *SMTPConfig) { c.TLS = "starttls" },
-		"the server speaks no TLS":   func(c *SMTPConfig) { c.TLS, c.Timeout = "tls", time.Second },
-		"no such host":               func(c *SMTPConfig) { c.Addr, c.Timeout = "mail.invalid:25", time.Second },
-		"an account, and no login":   func(c *SMTPConfig) { c.Username, c.Password = "u", "hunter2" },
-		"a port that is not one":     func(c *SMTPConfig) { c.Addr = "127.0.0.1:smtp" },
-		"an address without a port":  func(c *SMTPConfig) { c.Addr = "127.0.0.1" },
-		"a host that mail cannot be": func(c *SMTPConfig) { c.Addr = ":25" },
+	for name, change := range map[string]func(*smtp.Config){
+		"nobody listens":             func(c *smtp.Config) { c.Addr = "127.0.0.1:1" },
+		"STARTTLS is not offered":    func(c *smtp.Config) { c.TLS = "starttls" },
+		"the server speaks no TLS":   func(c *smtp.Config) { c.TLS, c.Timeout = "tls", time.Second },
+		"no such host":               func(c *smtp.Config) { c.Addr, c.Timeout = "mail.invalid:25", time.Second },
+		"an account, and no login":   func(c *smtp.Config) { c.Username, c.Password = "u", "hunter2" },
+		"a port that is not one":     func(c *smtp.Config) { c.Addr = "127.0.0.1:smtp" },
+		"an address without a port":  func(c *smtp.Config) { c.Addr = "127.0.0.1" },
+		"a host that mail cannot be": func(c *smtp.Config) { c.Addr = ":25" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, box := newSMTP(t, mailbox.Config{}, change)
-			err := s.submit(t.Context(), letter, func(context.Context) error {
+			err := s.Submit(t.Context(), letter, func(context.Context) error {
 				t.Error("submitting, though nothing was sent")
 				return nil
 			})
@@ -80,28 +81,28 @@ func TestWhatCannotConnectIsTriedAgain(t *testing.T) {
 func TestALetterThatCannotBeWrittenIsRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := newSMTP(t, mailbox.Config{}, nil)
-	s.from = "nobody"
-	require.Equal(t, failure.Permanent, failure.Classify(s.submit(t.Context(), letter, ready)))
+	s.From = "nobody"
+	require.Equal(t, failure.Permanent, failure.Classify(s.Submit(t.Context(), letter, ready)))
 }
 
 func TestSMTPCrossChecks(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		cfg  SMTPConfig
+		cfg  smtp.Config
 		want []string
 	}{
-		"no login":               {SMTPConfig{TLS: "none"}, nil},
-		"login over TLS":         {SMTPConfig{TLS: "tls", Username: "u", Password: "p"}, nil},
-		"login over STARTTLS":    {SMTPConfig{TLS: "starttls", Username: "u", Password: "p"}, nil},
-		"login in the clear":     {SMTPConfig{TLS: "none", Username: "u", Password: "p"}, []string{"SMTP_TLS"}},
-		"login if TLS is there":  {SMTPConfig{TLS: "opportunistic", Username: "u", Password: "p"}, []string{"SMTP_TLS"}},
-		"user without password":  {SMTPConfig{TLS: "tls", Username: "u"}, []string{"SMTP_PASSWORD"}},
-		"password without user":  {SMTPConfig{TLS: "tls", Password: "p"}, []string{"SMTP_PASSWORD"}},
-		"password, and no TLS":   {SMTPConfig{TLS: "none", Password: "p"}, []string{"SMTP_PASSWORD", "SMTP_TLS"}},
-		"nothing of it is asked": {SMTPConfig{TLS: "opportunistic"}, nil},
+		"no login":               {smtp.Config{TLS: "none"}, nil},
+		"login over TLS":         {smtp.Config{TLS: "tls", Username: "u", Password: "p"}, nil},
+		"login over STARTTLS":    {smtp.Config{TLS: "starttls", Username: "u", Password: "p"}, nil},
+		"login in the clear":     {smtp.Config{TLS: "none", Username: "u", Password: "p"}, []string{"SMTP_TLS"}},
+		"login if TLS is there":  {smtp.Config{TLS: "opportunistic", Username: "u", Password: "p"}, []string{"SMTP_TLS"}},
+		"user without password":  {smtp.Config{TLS: "tls", Username: "u"}, []string{"SMTP_PASSWORD"}},
+		"password without user":  {smtp.Config{TLS: "tls", Password: "p"}, []string{"SMTP_PASSWORD"}},
+		"password, and no TLS":   {smtp.Config{TLS: "none", Password: "p"}, []string{"SMTP_PASSWORD", "SMTP_TLS"}},
+		"nothing of it is asked": {smtp.Config{TLS: "opportunistic"}, nil},
 	} {
 		var variables []string
-		for _, p := range config.Broken(row.cfg.rules()) {
+		for _, p := range config.Broken(row.cfg.Rules()) {
 			require.Equal(t, config.CodeConflict, p.Code)
 			variables = append(variables, p.Variable)
 		}

@@ -1,4 +1,4 @@
-package notification
+package smtp
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func (d *dialer) dial(ctx context.Context, network, addr string) (conn net.Conn,
 	if err != nil {
 		return nil, err
 	}
-	d.opened = &bounded{Conn: raw, left: maxReplyBytes}
+	d.opened = &bounded{Conn: raw, left: MaxReplyBytes}
 	if !d.encrypted {
 		return d.opened, nil
 	}
@@ -40,10 +40,10 @@ func (d *dialer) close() {
 	}
 }
 
-// maxReplyBytes is what a mail server may say in all on one connection, which carries one mail: the greeting, half a
+// MaxReplyBytes is what a mail server may say in all on one connection, which carries one mail: the greeting, half a
 // dozen replies and the certificates of a TLS handshake are some 10 KB. The mail library reads a line to its end and a
 // reply to its last line, however long that is.
-const maxReplyBytes = 256 << 10
+const MaxReplyBytes = 256 << 10
 
 var errTooManyReplies = errors.New("the mail server says more than 256 KiB on one connection")
 

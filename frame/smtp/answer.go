@@ -1,4 +1,4 @@
-package notification
+package smtp
 
 import (
 	"errors"
@@ -10,23 +10,23 @@ import (
 	"example.com/twinbox/engine/lease"
 )
 
-// stage is how far a letter got.
-type stage string
+// Stage is how far a letter got.
+type Stage string
 
 const (
-	stageConnect stage = "connect"
-	stageMail    stage = "mail from"
-	stageRcpt    stage = "rcpt to"
-	stageData    stage = "data"
-	stageContent stage = "content"
-	stageDot     stage = "final dot"
+	StageConnect Stage = "connect"
+	StageMail    Stage = "mail from"
+	StageRcpt    Stage = "rcpt to"
+	StageData    Stage = "data"
+	StageContent Stage = "content"
+	StageDot     Stage = "final dot"
 )
 
 // SubmitError is a failed attempt to hand a letter over. Its text goes to the log and to the lease's row, so it says
 // the stage and the codes and leaves out the server's words, which like to repeat the address. It does not unwrap to
 // its cause: a connection that was cut means something else at each stage.
 type SubmitError struct {
-	Stage    stage
+	Stage    Stage
 	Code     int    // of the server's answer, 0: none
 	Enhanced string // of the server's answer, as in RFC 3463, empty: none
 
@@ -39,7 +39,7 @@ func (e *SubmitError) Error() string {
 		return fmt.Sprintf("submit mail: %s: %d %s", e.Stage, e.Code, e.Enhanced)
 	case e.Code != 0:
 		return fmt.Sprintf("submit mail: %s: %d", e.Stage, e.Code)
-	case e.Stage == stageConnect:
+	case e.Stage == StageConnect:
 		return failure.Brief(fmt.Sprintf("submit mail: %s: %v", e.Stage, e.err))
 	}
 	return fmt.Sprintf("submit mail: %s: no answer", e.Stage)
@@ -49,7 +49,7 @@ func (e *SubmitError) Error() string {
 // address. The next mail would get the same answer, so no mail is given up for it. Its stage says so up to MAIL FROM;
 // later a code does, as from Postfix, which keeps its opinion of the sender back until RCPT TO.
 func (e *SubmitError) concernsAll() bool {
-	if e.Stage == stageConnect || e.Stage == stageMail {
+	if e.Stage == StageConnect || e.Stage == StageMail {
 		return true
 	}
 	if e.Code < 400 || e.Code >= 600 {
@@ -77,7 +77,7 @@ var enhanced = regexp.MustCompile(`^[245]\.\d{1,3}\.\d{1,3}\b`)
 //	no answer after the dot, or one that nobody expects   not marked: uncertain
 //
 // Which refusals are for good is a matter of engine/failure's table.
-func answered(at stage, err error) error {
+func answered(at Stage, err error) error {
 	e := &SubmitError{Stage: at, err: err}
 	if answer, ok := errors.AsType[*textproto.Error](err); ok {
 		e.Code, e.Enhanced = answer.Code, enhanced.FindString(answer.Msg)
@@ -88,7 +88,7 @@ func answered(at stage, err error) error {
 		return lease.Undone(failure.AsTransient(e))
 	case said && failure.Classify(err) == failure.Permanent:
 		return lease.Undone(failure.AsPermanent(e))
-	case said, at != stageDot:
+	case said, at != StageDot:
 		return lease.Undone(e)
 	}
 	return e

@@ -1,4 +1,4 @@
-package notification
+package smtp
 
 import (
 	"context"
@@ -21,12 +21,12 @@ const (
 	awayProbe = 10 * time.Second
 )
 
-// newMailServer is what is known of the mail server: a mail that it does not take begins a probe, and the probe
+// NewCircuit is what is known of the mail server: a mail that it does not take begins a probe, and the probe
 // decides. Its silence is known after SMTP_TIMEOUT at the latest: a third of it for the mail to find out, another one
 // for the probe.
-func newMailServer(smtp *smtpSender, log *slog.Logger, registerer prometheus.Registerer) (*circuit.Circuit, error) {
+func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Registerer) (*circuit.Circuit, error) {
 	return circuit.New(circuit.Config{
-		Name: "mail server", Probe: smtp.probe, Timeout: smtp.cfg.Timeout, Every: idleProbe,
+		Name: "mail server", Probe: sender.probe, Timeout: sender.Config.Timeout, Every: idleProbe,
 		RetryMin: time.Second, RetryMax: awayProbe, Log: log, Registerer: registerer,
 	})
 }
@@ -35,16 +35,16 @@ func newMailServer(smtp *smtpSender, log *slog.Logger, registerer prometheus.Reg
 // leaves nothing behind. Mails that were just refused behind that point for what concerns all count as well: the sender
 // tries one of them every few seconds. That this one stopped hearing of them, since another instance has sent them, is
 // known after awayProbe.
-func (s *smtpSender) probe(ctx context.Context) error {
+func (s *Sender) probe(ctx context.Context) error {
 	msg := mail.NewMsg()
-	if err := msg.From(s.from); err != nil {
+	if err := msg.From(s.From); err != nil {
 		return fmt.Errorf("compose from: %w", err)
 	}
 	from, err := msg.GetSender(false)
 	if err != nil {
 		return fmt.Errorf("compose from: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.Config.Timeout)
 	defer cancel()
 	conn, err := s.connect(ctx)
 	if err != nil {
@@ -69,14 +69,14 @@ type refusal struct {
 	err error
 }
 
-// heard tells the probes how an attempt ended, and reports whether it failed by what concerns all mails.
-func (s *smtpSender) heard(err error) (concernsAll bool) {
+// Heard tells the probes how an attempt ended, and reports whether it failed by what concerns all mails.
+func (s *Sender) Heard(err error) (concernsAll bool) {
 	e, is := errors.AsType[*SubmitError](err)
 	switch {
 	case err == nil:
 		s.refusal.Store(nil)
 	case is && e.concernsAll():
-		if e.Stage != stageConnect && e.Stage != stageMail {
+		if e.Stage != StageConnect && e.Stage != StageMail {
 			s.refusal.Store(&refusal{time.Now(), err})
 		}
 		return true

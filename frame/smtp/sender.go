@@ -1,4 +1,4 @@
-package notification
+package smtp
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"example.com/twinbox/frame/config"
 )
 
-// SMTPConfig says how mails leave.
-type SMTPConfig struct {
+// Config says how mails leave.
+type Config struct {
 	Addr     string        `env:"ADDR,required" format:"address" doc:"mail server"`
 	TLS      string        `env:"TLS" envDefault:"opportunistic" oneof:"none opportunistic starttls tls" doc:"none: never; opportunistic: STARTTLS where offered; starttls: required; tls: from the first byte"`
 	Username string        `env:"USERNAME" doc:"account at the mail server; empty: no login"`
@@ -29,7 +29,7 @@ type SMTPConfig struct {
 	Timeout  time.Duration `env:"TIMEOUT" envDefault:"20s" min:"100ms" max:"10m" doc:"for one mail, from dialling to the server's answer; at most a third of it for each of dialling, the greeting, and TLS with login"`
 }
 
-func (c SMTPConfig) rules() []config.Rule {
+func (c Config) Rules() []config.Rule {
 	return []config.Rule{
 		{
 			Variable: "SMTP_PASSWORD", Holds: (c.Username == "") == (c.Password == ""),
@@ -42,23 +42,32 @@ func (c SMTPConfig) rules() []config.Rule {
 	}
 }
 
-// smtpSender hands letters over to one mail server, one connection and one recipient each: a connection that the
-// server has spoiled spoils nobody else's mail, and no answer is about two people.
-type smtpSender struct {
-	cfg   SMTPConfig
-	from  string
-	roots *x509.CertPool // of the server's certificate; nil: the system's
-	// refusal is the last answer that concerns all mails and that a probe does not get to hear.
-	refusal atomic.Pointer[refusal]
-	// written, if set, is called between the content and begin, with the end of the server's answer. For tests.
-	written func(answered <-chan struct{})
+// Letter is a mail written out.
+type Letter struct {
+	MessageID string // the same for every attempt, so that a receiver can tell a second copy
+	To        string
+	Subject   string
+	Text      string
+	WrittenAt time.Time
 }
 
-// submit hands one letter over. begin is called when all of the letter is written but the final dot, without which no
+// Sender hands letters over to one mail server, one connection and one recipient each: a connection that the
+// server has spoiled spoils nobody else's mail, and no answer is about two people.
+type Sender struct {
+	Config Config
+	From   string
+	Roots  *x509.CertPool // of the server's certificate; nil: the system's
+	// refusal is the last answer that concerns all mails and that a probe does not get to hear.
+	refusal atomic.Pointer[refusal]
+	// Written, if set, is called between the content and begin, with the end of the server's answer. For tests.
+	Written func(answered <-chan struct{})
+}
+
+// Submit hands one letter over. begin is called when all of the letter is written but the final dot, without which no
 // server accepts it. Its error ends the attempt and is returned as it is; every other error is marked with what it
 // means for the mail, see [lease.Effect].
-func (s *smtpSender) submit(ctx context.Context, letter Letter, begin func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+func (s *Sender) Submit(ctx context.Context, letter Letter, begin func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.Config.Timeout)
 	defer cancel()
 	written, err := s.compose(letter)
 	if err != nil {
@@ -66,31 +75,31 @@ func (s *smtpSender) submit(ctx context.Context, letter Letter, begin func(conte
 	}
 	conn, err := s.connect(ctx)
 	if err != nil {
-		return failure.AsTransient(&SubmitError{Stage: stageConnect, err: err})
+		return failure.AsTransient(&SubmitError{Stage: StageConnect, err: err})
 	}
 	defer hangUp(conn)
-	fault.Here("notification.mail.connected")
+	fault.Here("smtp.connected")
 	if err := conn.Mail(written.from); err != nil {
-		return answered(stageMail, err)
+		return answered(StageMail, err)
 	}
 	if err := conn.Rcpt(written.to); err != nil {
-		return answered(stageRcpt, err)
+		return answered(StageRcpt, err)
 	}
-	fault.Here("notification.mail.recipient")
+	fault.Here("smtp.recipient")
 	return s.handOver(ctx, conn, written.msg, begin)
 }
 
 // handOver writes the content, calls begin, and writes the final dot, which is the irreversible step. A server that has
 // not read it must treat the mail as never sent (RFC 5321, 4.1.1.10), so what ends the attempt before leaves no doubt.
 // After it, the answer says what the server has, and silence says nothing.
-func (s *smtpSender) handOver(
+func (s *Sender) handOver(
 	ctx context.Context, conn *smtp.Client, msg *mail.Msg, begin func(context.Context) error,
 ) error {
 	data, err := conn.Data()
 	if err != nil {
-		return answered(stageData, err)
+		return answered(StageData, err)
 	}
-	fault.Here("notification.mail.data")
+	fault.Here("smtp.data")
 	answer := &answer{done: make(chan struct{})}
 	defer func() { <-answer.done }()
 	complete := false
@@ -108,34 +117,34 @@ func (s *smtpSender) handOver(
 		err = conn.Text.W.Flush()
 	}
 	if err != nil {
-		return answered(stageContent, err)
+		return answered(StageContent, err)
 	}
-	if s.written != nil {
-		s.written(answer.done)
+	if s.Written != nil {
+		s.Written(answer.done)
 	}
-	fault.Here("notification.mail.content")
+	fault.Here("smtp.content")
 	if err := answer.early(); err != nil {
-		return answered(stageContent, err)
+		return answered(StageContent, err)
 	}
 	if err := begin(ctx); err != nil {
 		return err
 	}
-	fault.Here("notification.mail.submitting")
+	fault.Here("smtp.submitting")
 	if until, _ := ctx.Deadline(); time.Until(until) <= 0 { // stopped since begin, and woken up
-		return lease.Undone(&SubmitError{Stage: stageContent, err: context.DeadlineExceeded})
+		return lease.Undone(&SubmitError{Stage: StageContent, err: context.DeadlineExceeded})
 	}
 	if err := answer.early(); err != nil {
-		return answered(stageContent, err)
+		return answered(StageContent, err)
 	}
 	if err := closer.WriteCloser.Close(); err != nil {
-		return &SubmitError{Stage: stageDot, err: err}
+		return &SubmitError{Stage: StageDot, err: err}
 	}
 	complete = true
-	fault.Here("notification.mail.dot")
+	fault.Here("smtp.dot")
 	if err := answer.await(); err != nil {
-		return answered(stageDot, err)
+		return answered(StageDot, err)
 	}
-	fault.Here("notification.mail.accepted")
+	fault.Here("smtp.accepted")
 	return nil
 }
 
@@ -181,12 +190,12 @@ type composed struct {
 	from, to string // in angle brackets
 }
 
-func (s *smtpSender) compose(letter Letter) (c composed, err error) {
+func (s *Sender) compose(letter Letter) (c composed, err error) {
 	msg := mail.NewMsg()
-	if err := msg.From(s.from); err != nil {
+	if err := msg.From(s.From); err != nil {
 		return c, fmt.Errorf("compose from: %w", err)
 	}
-	if err := msg.To(string(letter.To)); err != nil {
+	if err := msg.To(letter.To); err != nil {
 		return c, errors.New("compose to: not an address the mail library takes")
 	}
 	msg.Subject(letter.Subject)
@@ -205,8 +214,8 @@ func (s *smtpSender) compose(letter Letter) (c composed, err error) {
 }
 
 // connect opens a connection and brings it to where the first mail may be sent: TLS and login included.
-func (s *smtpSender) connect(ctx context.Context) (*smtp.Client, error) {
-	host, portText, err := net.SplitHostPort(s.cfg.Addr)
+func (s *Sender) connect(ctx context.Context) (*smtp.Client, error) {
+	host, portText, err := net.SplitHostPort(s.Config.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("mail server address: %w", err)
 	}
@@ -219,16 +228,16 @@ func (s *smtpSender) connect(ctx context.Context) (*smtp.Client, error) {
 		"tls": mail.TLSOpportunistic, // the library finds the connection encrypted, and STARTTLS not offered
 	}
 	dialer := &dialer{
-		encrypted: s.cfg.TLS == "tls",
-		tls:       &tls.Config{ServerName: host, RootCAs: s.roots, MinVersion: tls.VersionTLS12},
+		encrypted: s.Config.TLS == "tls",
+		tls:       &tls.Config{ServerName: host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12},
 	}
 	options := []mail.Option{
-		mail.WithPort(port), mail.WithTLSPolicy(policies[s.cfg.TLS]), mail.WithTimeout(s.cfg.Timeout / connectSteps),
+		mail.WithPort(port), mail.WithTLSPolicy(policies[s.Config.TLS]), mail.WithTimeout(s.Config.Timeout / connectSteps),
 		mail.WithTLSConfig(dialer.tls), mail.WithDialContextFunc(dialer.dial),
 	}
-	if s.cfg.Username != "" {
-		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.cfg.Username),
-			mail.WithPassword(string(s.cfg.Password)))
+	if s.Config.Username != "" {
+		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.Config.Username),
+			mail.WithPassword(string(s.Config.Password)))
 	}
 	client, err := mail.NewClient(host, options...)
 	if err != nil {

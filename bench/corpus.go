@@ -28,6 +28,8 @@ var occurredAt = time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
 type corpus struct {
 	topic string
 	keys  int // 0: a key of its own for each event, as for signups
+	// traced gives each event the trace of a sampled request.
+	traced bool
 }
 
 func (c corpus) key(n int) string { return eventID(c.aggregate(n)) }
@@ -44,6 +46,11 @@ func (c corpus) event(n int) cloudevent.Event {
 	e := cloudevent.Event{
 		ID: eventID(n), Source: eventSource, Type: eventType, Topic: c.topic, Key: c.key(n), Time: occurredAt,
 		Data: payload(n),
+	}
+	if c.traced {
+		e.Extensions = map[string]string{
+			cloudevent.HeaderTraceParent: fmt.Sprintf("00-4bf92f3577b34da6a3ce%012x-00f067aa%08x-01", n+1, n+1),
+		}
 	}
 	if c.keys == 0 {
 		e.Version = 1 // a signup knows that it is its user's first event

@@ -8,7 +8,7 @@ import (
 type RelayCommand struct {
 	options
 	NoStock bool     `help:"Leave out what measures the stock relay, for work on ours. Results are then written only with --out."`
-	Only    []string `help:"Measure these parts alone: ${enum}. Results are then written only with --out." enum:"drain,signups,latency,history,cost" placeholder:"PART,..."`
+	Only    []string `help:"Measure these parts alone: ${enum}. Results are then written only with --out." enum:"drain,signups,latency,history,cost,traces" placeholder:"PART,..."`
 }
 
 // Run measures, prints the table and writes the results.

@@ -95,7 +95,8 @@ func (b *relayBench) drain(
 	if err != nil {
 		return d, err
 	}
-	c := corpus{topic: topic, keys: backlogKeys}
+	ours, is := v.(*ours)
+	c := corpus{topic: topic, keys: backlogKeys, traced: is && ours.traced}
 	if err := fill(ctx, db, v, c, events); err != nil {
 		return d, err
 	}

@@ -52,6 +52,13 @@ func relayGroups() []*group {
 			},
 		},
 		costGroup(),
+		{
+			Title: "Draining ours, each event of a sampled request",
+			Figures: []*figure{
+				{ID: "traces.off", Label: "spans go nowhere", Unit: eventsPerSecond},
+				{ID: "traces.dead", Label: "spans go to a collector that is down", Unit: eventsPerSecond},
+			},
+		},
 	}
 }
 

@@ -64,7 +64,7 @@ type relayBench struct {
 func (b *relayBench) prepare(ctx context.Context) error { return b.stage.kafka.warm(ctx) }
 
 // parts are the measurements, in the order in which they run.
-var parts = []string{"drain", "signups", "latency", "history", "cost"}
+var parts = []string{"drain", "signups", "latency", "history", "cost", "traces"}
 
 // steps is everything that is done, in order. Variants of one measurement take turns, and another one begins each
 // round: so none of them always runs first, after the pause, or last, on the fullest disk.
@@ -86,6 +86,8 @@ func (b *relayBench) steps(only []string) []step {
 			all = append(all, interleave(part, b.plan.Rounds, b.historySteps)...)
 		case "cost":
 			all = append(all, interleave(part, b.plan.Rounds, b.costSteps)...)
+		case "traces":
+			all = append(all, interleave(part, b.plan.Rounds, b.traceSteps)...)
 		}
 	}
 	if b.plan.NoStock {

@@ -15,7 +15,7 @@ var benchmarks = map[string]struct {
 }{
 	"relay": {
 		func(only []string) []step { return (&relayBench{plan: fullPlan}).steps(only) },
-		[]string{"drain", "signups", "latency", "history", "cost"},
+		[]string{"drain", "signups", "latency", "history", "cost", "traces"},
 	},
 	"inbox": {
 		func(only []string) []step { return (&inboxBench{plan: fullInboxPlan}).steps(only) },

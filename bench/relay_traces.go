@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/frame/tracing"
+)
+
+// deadCollector is where nothing listens.
+const deadCollector = "http://127.0.0.1:1"
+
+// traceSteps drain the same backlog, all of it of sampled requests, with and without spans that nobody takes.
+func (b *relayBench) traceSteps(int) []step {
+	return []step{
+		{name: "without spans", weight: 5, run: func(ctx context.Context) error { return b.drainTraced(ctx, "off", nil) }},
+		{name: "with a dead collector", weight: 5, run: func(ctx context.Context) (err error) {
+			exporter, err := tracing.New(
+				tracing.Config{Exporter: "otlp", Endpoint: deadCollector, Sampler: "parentbased_always_on", Ratio: "1"},
+				"bench", "local", slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+			if err != nil {
+				return err
+			}
+			running, stop := context.WithCancel(ctx)
+			ended := make(chan error, 1)
+			go func() { ended <- exporter.Run(running) }()
+			defer func() {
+				stop()
+				err = errors.Join(err, <-ended)
+			}()
+			return b.drainTraced(ctx, "dead", cloudevent.NewSpans(exporter.Provider()))
+		}},
+	}
+}
+
+func (b *relayBench) drainTraced(ctx context.Context, name string, spans *cloudevent.Spans) error {
+	return b.withOurs(ctx, func(db *database, v variant) error {
+		o := v.(*ours)
+		o.traced, o.spans = true, spans
+		d, err := b.drain(ctx, db, v, b.plan.Backlog, "")
+		if err == nil {
+			b.sheet.add("traces."+name, d.rate)
+		}
+		return err
+	})
+}

@@ -34,8 +34,8 @@
 //
 // At most this for each partition, however long the backlog is and however long a handler hangs:
 //
-//   - [ConsumerConfig.MaxBytes], 4 MB, or one larger record: the batch under way and what lies ready behind it, which is
-//     half of that at most;
+//   - [ConsumerConfig.MaxBytes], 4 MB, or one larger record: the batch under way and what lies ready behind it, half
+//     of that at most;
 //   - two records more, on their way there;
 //   - what an answer of the broker has of it: [GroupConfig.FetchBytes] as it lies on the log, 256 KiB, or one batch if
 //     that is larger. Decompressed that is at most 255 times as much with lz4, which the publisher uses, and 16 MiB of

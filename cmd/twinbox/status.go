@@ -21,7 +21,9 @@ func (c *StatusCommand) Run(ctx context.Context, to streams) error {
 }
 
 func (c *StatusCommand) write(to streams, answers []answerOf[adminapi.Cause]) error {
-	t := table{columns: []string{"SERVICE", "SINCE", "WHY", "MORE"}, prose: []string{"WHY"}, omit: []string{"MORE", "SINCE"}}
+	t := table{
+		columns: []string{"SERVICE", "SINCE", "WHY", "MORE"}, prose: []string{"WHY"}, omit: []string{"MORE", "SINCE"},
+	}
 	for _, a := range answers {
 		t.add(a.service.Name, momentOf(a.value.Since), a.value.Sentence, orNone(a.value.Command))
 	}

@@ -34,20 +34,24 @@ func TestTraceJoinsWhatTheServicesKnow(t *testing.T) {
 	}
 	customer := listener(t, counted(map[string]string{
 		"user": `{"id":"user","kind":"user","related":["event"],"steps":[
-			{"at":"2026-11-21T10:00:00.500Z","station":"outbox","service":"customer","event_id":"event","position":1,"topic":"t"}]}`,
+			{"at":"2026-11-21T10:00:00.500Z","station":"outbox","service":"customer","event_id":"event",
+				"position":1,"topic":"t"}]}`,
 		"event": `{"id":"event","kind":"event","related":["caused","user"],"steps":[
-			{"at":"2026-11-21T10:00:00.500Z","station":"outbox","service":"customer","event_id":"event","position":1,"topic":"t"},
-			{"at":"2026-11-21T10:00:00.700Z","station":"record","service":"customer","event_id":"event","topic":"t","partition":1,"offset":7}
+			{"at":"2026-11-21T10:00:00.500Z","station":"outbox","service":"customer","event_id":"event",
+				"position":1,"topic":"t"},
+			{"at":"2026-11-21T10:00:00.700Z","station":"record","service":"customer","event_id":"event",
+				"topic":"t","partition":1,"offset":7}
 			]}`,
 	}))
 	notification := listener(t, counted(map[string]string{
 		"event": `{"id":"event","kind":"event","related":["caused"],"steps":[
 			{"at":"2026-11-21T10:00:00.100Z","station":"inbox","service":"notification","consumer":"notification.users",
 				"outcome":"applied","event_id":"event"},
-			{"at":"2026-11-21T10:00:00.090Z","station":"record","service":"notification","event_id":"event","topic":"t","partition":1,
-				"offset":7}]}`,
+			{"at":"2026-11-21T10:00:00.090Z","station":"record","service":"notification","event_id":"event",
+				"topic":"t","partition":1,"offset":7}]}`,
 		"caused": `{"id":"caused","kind":"event","related":["event"],"steps":[
-			{"at":"2026-11-21T10:00:02Z","station":"outbox","service":"notification","event_id":"caused","position":1,"topic":"m"}]}`,
+			{"at":"2026-11-21T10:00:02Z","station":"outbox","service":"notification","event_id":"caused",
+				"position":1,"topic":"m"}]}`,
 	}))
 	var story adminapi.Story
 	at(t, customer, notification, "trace", "user", "--json").json(t, &story)
@@ -87,7 +91,8 @@ func TestTraceOfNothing(t *testing.T) {
 	hint := listener(t, answers(map[string]string{"story/x": `{"id":"x","steps":[],"related":[],"note":"Give the key."}`}))
 	require.Contains(t, at(t, hint, nothing, "trace", "x").stderr, "Give the key.")
 	require.Equal(t, 2, at(t, nothing, nothing, "trace", strings.Repeat("x", 1025)).code)
-	require.Equal(t, 1, at(t, listener(t, answers(nil)), "", "trace", "x").code, "nobody answers, which is not that there is nothing")
+	silent := at(t, listener(t, answers(nil)), "", "trace", "x")
+	require.Equal(t, 1, silent.code, "no answer is not that there is nothing")
 }
 
 // One line per service, and one that is away is said so beside the other's.
@@ -95,16 +100,16 @@ func TestStatusSaysWhyEachServiceWaits(t *testing.T) {
 	t.Parallel()
 	well := listener(t, answers(map[string]string{"cause": `{"service":"customer","at":"2026-11-21T10:00:00Z","well":true,
 		"code":"all_well","sentence":"All is well.","figures":{}}`}))
-	down := listener(t, answers(map[string]string{"cause": `{"service":"notification","at":"2026-11-21T10:00:00Z","well":false,
-		"code":"mail_server_down","sentence":"The mail server has been down.","since":"2026-11-21T09:59:00Z",
+	down := listener(t, answers(map[string]string{"cause": `{"service":"notification","at":"2026-11-21T10:00:00Z",
+		"well":false,"code":"mail_server_down","sentence":"The mail server has been down.","since":"2026-11-21T09:59:00Z",
 		"figures":{"mails":3},"command":"twinbox mail list --state pending"}`}))
 	r := at(t, well, down, "status")
 	require.Zero(t, r.code, r.stderr)
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
 	require.Len(t, lines, 3)
 	require.Regexp(t, `^customer +- +All is well\. +-$`, lines[1])
-	require.Regexp(t, `^notification +2026-11-21T09:59:00Z +The mail server has been down\. +twinbox mail list --state pending$`,
-		lines[2])
+	require.Regexp(t, `^notification +2026-11-21T09:59:00Z +The mail server has been down\. +`+
+		`twinbox mail list --state pending$`, lines[2])
 	var document map[string]adminapi.Cause
 	at(t, well, down, "status", "--json").json(t, &document)
 	require.True(t, document["customer"].Well)

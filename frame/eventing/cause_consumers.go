@@ -69,7 +69,8 @@ func (c consumerLags) withoutOwner() service.Cause {
 		Figures: map[string]float64{
 			"partitions": float64(partitions), "records": float64(records), "seconds": first.Age.Seconds(),
 		},
-		Sentence: fmt.Sprintf("No instance of %s reads %s%s; %s.", c.Name, c.at(*first), andMore(partitions-1), waitingRecords(records)),
+		Sentence: fmt.Sprintf("No instance of %s reads %s%s; %s.", c.Name, c.at(*first), andMore(partitions-1),
+			waitingRecords(records)),
 	}
 	if first.Records > 0 {
 		cause.Since = time.Now().Add(-first.Age)

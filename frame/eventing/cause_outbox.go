@@ -133,16 +133,14 @@ func (d *diagnosis) relayAtLimit(ctx context.Context) (service.Cause, error) {
 		return service.Cause{}, err
 	}
 	cause := service.Cause{
-		Code: CauseRelayAtLimit, Command: "twinbox outbox status",
+		Code: CauseRelayAtLimit, Since: *again.OldestWaiting, Command: "twinbox outbox status",
 		Figures: map[string]float64{"events": float64(again.Waiting), "seconds": again.WaitingFor.Seconds()},
 		Sentence: fmt.Sprintf("The relay publishes less than is added: %s, the oldest since %s.", waiting(again),
 			clock(*again.OldestWaiting)),
 	}
-	if again.OldestWaiting != nil {
-		cause.Since = *again.OldestWaiting
-	}
 	if silent := d.node.relay.Healthy(ctx); silent != nil && !errors.Is(silent, context.Canceled) {
-		cause.Sentence = "The relay gets nothing published: " + failure.Cut(silent.Error(), maxSaid) + "; " + waiting(again) + "."
+		cause.Sentence = fmt.Sprintf("The relay gets nothing published: %s; %s.", failure.Cut(silent.Error(), maxSaid),
+			waiting(again))
 	}
 	return cause, nil
 }

@@ -285,8 +285,8 @@ func TestCauseAGap(t *testing.T) {
 	instances := []*bundle{s.instance(t), s.instance(t)}
 	s.send(t, 1, 3, 4)
 	for _, b := range instances {
-		c := b.awaitCause(t, eventing.CauseGap, `1 key of test\.repeated waits for an earlier version that has not come since `+
-			aTime+`; \d events? (is|are) parked\.`)
+		c := b.awaitCause(t, eventing.CauseGap, `1 key of test\.repeated waits for an earlier version that has not come `+
+			`since `+aTime+`; \d events? (is|are) parked\.`)
 		require.Equal(t, "twinbox dlq list", c.Command)
 	}
 	s.send(t, 2)

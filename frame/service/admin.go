@@ -36,8 +36,8 @@ type AdminConfig struct {
 //
 //	/livez    200 as long as the process answers. It asks nobody: a restart cures no database.
 //	/readyz   200 when every check passes, else 503; JSON with each check's name and reason, and why the service waits
-//	          if it does ([Admin.Explain]). /readyz?only=NAME asks one check alone, and several where only is repeated: a load balancer need not take an API out for what it can
-//	          do without.
+//	          if it does ([Admin.Explain]). /readyz?only=NAME asks one check alone, and several where only is repeated:
+//	          a load balancer need not take an API out for what it can do without.
 //	/metrics  the registry in Prometheus' text format.
 //
 // It has no access control and belongs on loopback or a network of one's own.

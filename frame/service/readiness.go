@@ -37,8 +37,8 @@ type Readiness struct {
 	Checks []CheckResult   `json:"checks"`
 }
 
-// A ReadinessCause is why the service waits, or that all is well: what [Admin.Explain] was given. A service may wait and
-// be ready, and the other way round.
+// A ReadinessCause is why the service waits, or that all is well: what [Admin.Explain] was given. A service may wait
+// and be ready, and the other way round.
 type ReadinessCause struct {
 	Code     string    `json:"code"`
 	Sentence string    `json:"sentence"`

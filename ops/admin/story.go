@@ -29,8 +29,8 @@ type Told struct {
 }
 
 // Teller tells what a service's own tables know of an id, which may be anything: a user's, an event's, a mail's, or a
-// text that somebody mistyped. It reads by indexes, and says ids, states and times: no address, no name, no payload. The
-// steps need not name the service.
+// text that somebody mistyped. It reads by indexes, and says ids, states and times: no address, no name, no payload.
+// The steps need not name the service.
 type Teller func(ctx context.Context, id string) (Told, error)
 
 // storyHandlers answer what became of an id, and why the service waits.
@@ -148,7 +148,7 @@ func traceID(parent string) string {
 	return ""
 }
 
-// askKeyActions tells what operators did to the events' keys since these were added: released them, or gave an event up.
+// askKeyActions tells what operators did to the events' keys since they were added: released them, or gave one up.
 func (t *story) askKeyActions(ctx context.Context) error {
 	asked := map[string]bool{}
 	for _, e := range t.story.Steps {

@@ -32,7 +32,8 @@ func (b *bundle) story(t *testing.T, path string) (story adminapi.Story) {
 
 func stepsOf(story adminapi.Story) (steps []string) {
 	for _, s := range story.Steps {
-		steps = append(steps, strings.Join(strings.Fields(fmt.Sprint(s.Station, " ", s.Consumer, " ", s.Outcome, " ", s.Cause)), " "))
+		words := strings.Fields(fmt.Sprintf("%s %s %s %s", s.Station, s.Consumer, s.Outcome, s.Cause))
+		steps = append(steps, strings.Join(words, " "))
 	}
 	return steps
 }
@@ -43,7 +44,9 @@ func TestTheStoryOfAnEventThatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	var calls []asked
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
-		cfg.Consumers = []admin.Consumer{consumer("a", replay.Report{}, nil, &calls), consumer("b", replay.Report{}, nil, &calls)}
+		for _, name := range []string{"a", "b"} {
+			cfg.Consumers = append(cfg.Consumers, consumer(name, replay.Report{}, nil, &calls))
+		}
 	})
 	o, err := outbox.New(outbox.Config{Source: "/test"})
 	require.NoError(t, err)
@@ -51,6 +54,9 @@ func TestTheStoryOfAnEventThatWasGivenUp(t *testing.T) {
 	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
 		early := audit.Action{By: "ada", Verb: "release", Kind: "outbox_key", Subject: "topic/k", Reason: "an earlier event"}
 		if err := audit.Record(t.Context(), tx, early); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(t.Context(), `update operator_action set at = at - interval '1 minute'`); err != nil {
 			return err
 		}
 		added, err = o.Add(t.Context(), tx, cloudevent.Event{
@@ -64,7 +70,8 @@ func TestTheStoryOfAnEventThatWasGivenUp(t *testing.T) {
 insert into inbox (consumer, event_id, event_time, event_type, payload_hash, metadata, processed_at)
 select c, $1, '1970-01-01', 't.v1', '\x01', metadata::jsonb, clock_timestamp() from (values
     ('a', '{"outcome":"dead","topic":"topic","partition":3,"offset":17,"correlation_id":"order-7"}'),
-    ('b', '{"outcome":"applied","topic":"topic","partition":3,"offset":17,"correlation_id":"order-7"}')) v (c, metadata)`, id)
+    ('b', '{"outcome":"applied","topic":"topic","partition":3,"offset":17,"correlation_id":"order-7"}')
+) v (c, metadata)`, id)
 	require.NoError(t, err)
 	b.file(t, filed{"a", id, "permanent", "schema_violation", "waiting", "", 1})
 	var letter string

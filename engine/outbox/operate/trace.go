@@ -35,8 +35,8 @@ type Hint struct {
 	At  time.Time // when it was added, give or take a minute
 }
 
-// ErrNeedsHint says that an event can only be found with a [Hint]: its id is no UUIDv7, and the outbox does not know any
-// more when it was given.
+// ErrNeedsHint says that an event can only be found with a [Hint]: its id is no UUIDv7, and the outbox does not know
+// any more when it was given.
 var ErrNeedsHint = errors.New("outbox: an event whose id carries no time needs its key, or a time")
 
 // Beginner is a pool, a connection or a transaction.
@@ -59,8 +59,10 @@ const (
 	tracedByID    = tracedColumns + `o.event_id = $2::text::uuid order by o.position limit 10`
 	tracedByKeyID = tracedColumns + `o.key = $2 and o.event_id = $3::text::uuid order by o.position limit 10`
 	tracedNearID  = tracedColumns + `o.position between $2 and $3 and o.event_id = $4::text::uuid limit 10`
-	tracedByKey   = `select * from (` + tracedColumns + `o.key = $2 order by o.position desc limit 1000) newest order by position`
-	tracedByCause = tracedColumns + `o.headers ->> '` + cloudevent.HeaderCausationID + `' = $2 order by o.position limit 1000`
+	tracedByKey   = `select * from (` + tracedColumns + `o.key = $2 order by o.position desc limit 1000) newest
+order by position`
+	tracedByCause = tracedColumns + `o.headers ->> '` + cloudevent.HeaderCausationID + `' = $2
+order by o.position limit 1000`
 	positionsNear = `select coalesce(min(position), 0), coalesce(max(position), -1) from public.outbox
 where event_id between $1::text::uuid and $2::text::uuid`
 	givenAt = `select added_at from public.outbox_given_id where event_id = $1::text::uuid`

@@ -23,9 +23,10 @@ type Own struct {
 
 // OfferWith makes the operations of a service that has something of its own to add.
 func OfferWith(node *eventing.Node, own Own) (prefix string, handler http.Handler, err error) {
-	setup := node.Setup()
+	inside := eventing.Operable{Node: node}
+	setup := inside.Setup()
 	var consumers []admin.Consumer
-	node.EachConsumer(func(name string, replays *replay.Replayer) {
+	inside.EachConsumer(func(name string, replays *replay.Replayer) {
 		consumers = append(consumers, admin.Consumer{Name: name, Replay: replays.Replay})
 	})
 	handler, err = admin.New(admin.Config{
@@ -33,9 +34,9 @@ func OfferWith(node *eventing.Node, own Own) (prefix string, handler http.Handle
 		Environment: setup.Config.Environment,
 		Token:       setup.Config.AdminToken.Reveal(),
 		Pool:        node.Pool,
-		Publisher:   node.Publisher(),
-		Topics:      node,
-		Restore:     node,
+		Publisher:   inside.Publisher(),
+		Topics:      inside,
+		Restore:     inside,
 		Consumers:   consumers,
 		Metrics:     setup.Admin.Registry(),
 		Mails:       own.Mails,

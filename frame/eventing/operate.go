@@ -12,16 +12,17 @@ import (
 	"example.com/twinbox/engine/outbox/restore"
 )
 
-// What operations are made of, see [Setup.Operations]. Nothing else uses it.
+// Operable is a node as its operations see it: what [Setup.Operations] makes them of.
+type Operable struct{ *Node }
 
 // Setup is what the node was opened with.
-func (n *Node) Setup() Setup { return n.setup }
+func (n Operable) Setup() Setup { return n.setup }
 
 // Publisher is where republished events go.
-func (n *Node) Publisher() message.Publisher { return n.publisher }
+func (n Operable) Publisher() message.Publisher { return n.publisher }
 
 // EachConsumer names the consumers, with what takes up their dead letters.
-func (n *Node) EachConsumer(do func(name string, replays *replay.Replayer)) {
+func (n Operable) EachConsumer(do func(name string, replays *replay.Replayer)) {
 	for _, c := range n.consumers {
 		do(c.Name, c.replays)
 	}
@@ -29,12 +30,12 @@ func (n *Node) EachConsumer(do func(name string, replays *replay.Replayer)) {
 
 // Partitions is how many partitions the topics have that the service writes to, and others that it wrote to once, such
 // as those of an earlier name; those that do not exist are missing.
-func (n *Node) Partitions(ctx context.Context, others ...string) (map[string]int32, error) {
+func (n Operable) Partitions(ctx context.Context, others ...string) (map[string]int32, error) {
 	return topicsOf(n.setup).Partitions(ctx, others...)
 }
 
 // Behind are the consumer groups that have not read a topic to its end, with the number of records before each.
-func (n *Node) Behind(ctx context.Context, topic string) (map[string]int64, error) {
+func (n Operable) Behind(ctx context.Context, topic string) (map[string]int64, error) {
 	return kafka.GroupsBehind(ctx, n.setup.Config.Client(n.setup.Service), topic)
 }
 
@@ -67,7 +68,7 @@ func (r *restorer) lost(ctx context.Context, db restore.DB, progress func(int64)
 // ConfirmRestore brings back the events that the broker holds and the database does not know, and lets the relay go on.
 // It returns how many there were. A dry run leaves the broker as it is; the caller rolls tx back. While an instance of
 // the service consumes, the error is [kafka.ErrGroupActive].
-func (n *Node) ConfirmRestore(
+func (n Operable) ConfirmRestore(
 	ctx context.Context, tx pgx.Tx, dryRun bool, progress func(int64),
 ) (adopted int, err error) {
 	lost, err := n.restore.lost(ctx, tx, progress)

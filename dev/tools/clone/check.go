@@ -13,8 +13,8 @@ import (
 	"example.com/twinbox/dev/tools/parts"
 )
 
-// What runs in a tree that a part was left out of: everything is built and vetted, and the tests run that know services,
-// pages, programs, containers or parts. The business's own need databases and brokers, and say that it still works.
+// What runs in a tree that a part was left out of: everything is built and vetted, and the tests run that know
+// services, pages, programs, containers or parts. The business's own need databases and brokers, and say that it still works.
 var tested = []string{
 	"./api", "./cmd/customer", "./cmd/notification", "./internal/...", "./migrations",
 	"./dev/tools/docs", "./dev/tools/parts", "./dev/tools/size", "./dev/deploy",
@@ -37,7 +37,7 @@ func testParts(ctx context.Context, out io.Writer, root, names string) (err erro
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 	orders := []order{}
-	for _, name := range strings.Fields(names) {
+	for name := range strings.FieldsSeq(names) {
 		orders = append(orders, order{module: module, without: name})
 	}
 	if len(orders) == 0 {

@@ -69,7 +69,8 @@ func TestRename_ChangesOnlyThePath(t *testing.T) {
 	tree["run.sh"] = parts.File{Content: []byte("go run m.org/a/cmd\n"), Mode: 0o755}
 	renamed, err := rename(tree, "new.org/b", "")
 	require.NoError(t, err)
-	want := textTree("go.mod", "// about new.org/b\nmodule new.org/b\n\ngo 1.26\n", "README.md", "a\n", "logo", "\x00m.org/a")
+	want := textTree("go.mod", "// about new.org/b\nmodule new.org/b\n\ngo 1.26\n", "README.md", "a\n",
+		"logo", "\x00m.org/a")
 	want["run.sh"] = parts.File{Content: []byte("go run new.org/b/cmd\n"), Mode: 0o755}
 	require.Equal(t, want, renamed)
 }

@@ -19,8 +19,8 @@ import (
 var errConflicts = errors.New("there are conflicts")
 
 // upgrade merges a newer tree into the clone at root. Both that tree and the one that the clone was made of are turned
-// into the clone's shape, each by its own tool: same module, same names, without the same parts. What is between the two
-// is what the newer tree brings, and git merges it in three ways, as it merges a branch. So whatever the owner has not
+// into the clone's shape, each by its own tool: same module, same names, without the same parts. What is between the
+// two is what the newer tree brings, and git merges it in three ways, as it merges a branch. So whatever the owner has not
 // touched is the newer tree's afterwards, what only the owner touched stays, and there is a conflict where both did.
 //
 // It leaves the merge in the folder and in git's index and commits nothing. A dry run leaves everything as it is.
@@ -85,8 +85,8 @@ func upgrade(ctx context.Context, out io.Writer, root, from string, dryRun bool)
 }
 
 // findUpstream finds the newer tree's commit, and the repository that has it. What is asked for is a folder, or a tag,
-// branch or commit that the clone's own repository knows, or an address to fetch from; "#" before a tag, branch or commit
-// says which one of a folder or an address is meant.
+// branch or commit that the clone's own repository knows, or an address to fetch from; "#" before a tag, branch or
+// commit says which one of a folder or an address is meant.
 func findUpstream(ctx context.Context, root, from, work string) (repository, commit string, err error) {
 	if commit, err := git(ctx, root, "rev-parse", "--verify", "-q", from+"^{commit}"); err == nil {
 		repository, err = filepath.Abs(root)
@@ -222,7 +222,8 @@ func tellUpgrade(out io.Writer, old, newer string, changed, conflicts []string, 
 	switch {
 	case dryRun:
 	case len(conflicts) > 0:
-		text.WriteString("Next: edit them, git add, make generate test, git commit; git reset --hard HEAD takes it all back\n")
+		text.WriteString("Next: edit them, git add, make generate test, git commit; " +
+			"git reset --hard HEAD takes it all back\n")
 	default:
 		text.WriteString("Next: make generate test, git commit; git reset --hard HEAD takes it all back\n")
 	}

@@ -20,7 +20,8 @@ type repository struct {
 
 func (r repository) git(args ...string) string {
 	r.t.Helper()
-	out, err := git(r.t.Context(), r.dir, append([]string{"-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
+	args = append([]string{"-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)
+	out, err := git(r.t.Context(), r.dir, args...)
 	require.NoError(r.t, err)
 	return out
 }
@@ -91,7 +92,8 @@ func TestAnUpgrade(t *testing.T) {
 	head := clone.git("rev-parse", "HEAD")
 	said, err = clone.upgrade(upstream.dir, true)
 	require.NoError(t, err)
-	require.Contains(t, said, "4 files would change", "the two, the engine's face, and what says what the tree was made of")
+	require.Contains(t, said, "4 files would change",
+		"the two, the engine's face, and what says what the tree was made of")
 	require.Empty(t, clone.git("status", "--porcelain"), "a dry run leaves everything as it is")
 
 	said, err = clone.upgrade(upstream.dir, false)
@@ -189,7 +191,9 @@ func TestInPlace(t *testing.T) {
 	r.commit()
 	again, made, err := derive(mustRead(t, r.dir), order{module: "github.com/acme/other", without: "bench"})
 	require.NoError(t, err)
-	require.Equal(t, origin{Commit: commit, Module: "github.com/acme/shop", Name: "shop", Without: []string{"bench"}}, made)
+	require.Equal(t, origin{
+		Commit: commit, Module: "github.com/acme/shop", Name: "shop", Without: []string{"bench"},
+	}, made)
 	require.NotContains(t, again, "bench/a.go")
 	require.Equal(t, "one\n", string(again["a.txt"].Content))
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// names are what the files of each package declare for all of it. Tests of a folder are packages of their own, under the
-// folder's path and the package's name: what they declare is seen by themselves alone.
+// names are what the files of each package declare for all of it. Tests of a folder are packages of their own, under
+// the folder's path and the package's name: what they declare is seen by themselves alone.
 type names map[string]map[string]bool
 
 func namesOf(sources map[string]*ast.File) names {
@@ -40,7 +40,7 @@ func parse(name string, file File) *ast.File {
 	return parsed
 }
 
-// packagesOf are the packages that a file declares for: its folder's, and where it is a test that of the folder's tests.
+// packagesOf are the packages that a file declares for: its folder's, or where it is a test the folder's tests.
 func packagesOf(name string, parsed *ast.File) []string {
 	folder := path.Dir(name)
 	if !strings.HasSuffix(name, "_test.go") {

@@ -52,8 +52,8 @@ func (t Tree) dropPromises() {
 	var kept strings.Builder
 	skip := false
 	for line := range strings.Lines(string(page.Content)) {
-		if strings.HasPrefix(line, "## ") {
-			skip = !t.exists(strings.TrimSpace(strings.TrimPrefix(line, "## ")))
+		if title, is := strings.CutPrefix(line, "## "); is {
+			skip = !t.exists(strings.TrimSpace(title))
 		}
 		if strings.HasPrefix(line, "| ") {
 			named, first := 0, true

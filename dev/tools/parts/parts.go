@@ -23,7 +23,7 @@ type Part struct {
 var All = []Part{
 	{
 		Name: "ops",
-		What: "the operations on the admin listener, and the operator's command; without them dead letters are treated with SQL",
+		What: "the operations on the admin listener, the operator's command, the console; without them dead letters need SQL",
 		Paths: []string{
 			"ops/", "cmd/twinbox/", "engine/verify/", "engine/kafka/scan.go",
 			"engine/outbox/operate/trace.go", "engine/inbox/retention/stats.go",

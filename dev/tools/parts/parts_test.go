@@ -70,8 +70,8 @@ func TestTheTableIsThatOfThisTree(t *testing.T) {
 	require.Equal(t, Names(), named)
 }
 
-// What is left of the tree without a part, and without all of them, has every package that it imports, in the product as
-// in its tests. That it also compiles and works is what make test-parts says.
+// What is left of the tree without a part, and without all of them, has every package that it imports, in the product
+// as in its tests. That it also compiles and works is what make test-parts says.
 func TestNothingImportsWhatIsGone(t *testing.T) {
 	t.Parallel()
 	tree := thisTree(t)
@@ -109,8 +109,8 @@ func TestParse(t *testing.T) {
 
 func TestMarks(t *testing.T) {
 	t.Parallel()
-	const text = "a\nb // part: ops\nc # part: bench\n  # part: ops, begin\nd\n  # part: ops, end\n| e | <!-- part: ops -->\n" +
-		"{ // part: ops, begin\nf # part: bench\n} // part: ops, end\ng part: ops\n"
+	const text = "a\nb // part: ops\nc # part: bench\n  # part: ops, begin\nd\n  # part: ops, end\n" +
+		"| e | <!-- part: ops -->\n{ // part: ops, begin\nf # part: bench\n} // part: ops, end\ng part: ops\n"
 	for names, want := range map[string]string{
 		"ops":       "a\nc # part: bench\ng part: ops\n",
 		"ops bench": "a\ng part: ops\n",
@@ -148,7 +148,8 @@ func TestWhatFollows(t *testing.T) {
 		"a/c/c.go", "package c\n\nimport \"m.org/a/bench\"\n", "a/d.go", "package a\n\nimport \"m.org/a/a/c\"\n",
 		"a/e.go", "package a\n\n//go:embed a.go bench.txt *.x\nvar Files int\n",
 		"docs/p.md", "[b](../bench/b.go), [c](../bench#x), [a](../a/a.go), [n](nowhere.md), [u](https://bench)\n",
-		"ENGINE.md", "# E\n\n## a\nText.\n\n| one | `TestGone`, `TestKept` |\n| two | `TestGone` |\n\n## bench\n| x | `TestGone` |\n",
+		"ENGINE.md", "# E\n\n## a\nText.\n\n| one | `TestGone`, `TestKept` |\n| two | `TestGone` |\n"+
+			"\n## bench\n| x | `TestGone` |\n",
 	)
 	left := without(t, tree, "bench")
 	want := texts(

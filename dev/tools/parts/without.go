@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Without is the tree without the parts. What it returns is a copy; a part that has nothing in the tree is gone already.
+// Without is the tree without the parts. What it returns is a copy; a part with nothing in the tree is gone already.
 func (t Tree) Without(gone ...Part) (Tree, error) {
 	left := maps.Clone(t)
 	if len(gone) == 0 {

@@ -29,6 +29,7 @@ var expected = map[string][]string{
 	"dead letter":             {"DeadLetter"},
 	"version missing":         {"KeyHeld"},
 	"mail uncertain":          {"MailUncertain"},
+	"event invented":          {"VerificationFailed"},
 	"partitions locked":       {"PartitionsNotTidied"},
 	"positions run out":       {"PositionRoomLow"},
 	"events may come again":   {"HorizonRefused"},

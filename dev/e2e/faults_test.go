@@ -3,7 +3,9 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +33,7 @@ var faults = map[string]func(t *testing.T, s *scene){
 	"dead letter":             deadLetter,
 	"version missing":         versionMissing,
 	"mail uncertain":          mailUncertain,
+	"event invented":          eventInvented,
 	"partitions locked":       partitionsLocked,
 	"positions run out":       positionsRunOut,
 	"events may come again":   eventsMayComeAgain,
@@ -81,7 +84,7 @@ func (s *scene) requireMadeUpForBeside(t *testing.T, crowd int) {
 func TestAStoryWithEveryMetricIsRecorded(t *testing.T) {
 	parallel(t)
 	s := newScene(t, "story")
-	s.settings = newCollector(t).settings()
+	s.settings = append(newCollector(t).settings(), verifying...)
 	s.begin(t)
 	s.tell(t)
 	twice := healthy()
@@ -105,6 +108,7 @@ func TestAStoryWithEveryMetricIsRecorded(t *testing.T) {
 	s.broker.up()
 	s.await(t, customerService, "outbox_relay_oldest_unpublished_seconds", "", zero)
 	s.await(t, customerService, "dead_letter_copies_total", "", positive)
+	s.verify(t)
 	s.record(t)
 	s.keep(t)
 }
@@ -235,6 +239,42 @@ func mailUncertain(t *testing.T, s *scene) {
 	s.begin(t)
 	s.signUpAs(t, "ada")
 	s.await(t, notificationService, "lease_rows", `"uncertain"`, positive)
+}
+
+// Another program writes to the topic in the service's name.
+func eventInvented(t *testing.T, s *scene) {
+	s.settings = verifying
+	s.begin(t, customerService)
+	s.signUpAs(t, "ada")
+	record := healthy()
+	set("ce_source", contract.SourceCustomer)(record)
+	s.lay(t, record)
+	s.await(t, customerService, "inbox_messages_total", `"customer.profile"`, func(v float64) bool { return v > 1 })
+	s.verify(t)
+	s.await(t, customerService, "verify_findings", `"ghost"`, positive)
+}
+
+const adminToken = "0123456789abcdef0123456789abcdef"
+
+// verifying are settings under which an operator may verify, and which make the pauses of it short.
+var verifying = []string{"ADMIN_TOKEN=" + adminToken, "INBOX_HANDLER_TIMEOUT=1s"}
+
+// verify asks Customer to compare what it wrote and consumed.
+func (s *scene) verify(t *testing.T) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		"http://"+s.watched[customerService].admin+"/admin/v1/verify", strings.NewReader("{}"))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+adminToken)
+	request.Header.Set("Twinbox-Service", customerService)
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, string(answer))
+	require.Contains(t, string(answer), `"verdict"`)
 }
 
 // The outbox's definition is locked while new table partitions are needed.

@@ -117,7 +117,7 @@ func keyValues(list []attribute.KeyValue) []keyValue {
 		case attribute.FLOAT64:
 			out[i].Value = map[string]any{"doubleValue": kv.Value.AsFloat64()}
 		default:
-			out[i].Value = map[string]any{"stringValue": kv.Value.Emit()}
+			out[i].Value = map[string]any{"stringValue": kv.Value.String()}
 		}
 	}
 	return out

@@ -41,7 +41,9 @@ type Exporter struct {
 }
 
 // New returns nil where spans go nowhere. It connects to nothing; Run sends.
-func New(cfg Config, service, environment string, log *slog.Logger, registerer prometheus.Registerer) (*Exporter, error) {
+func New(
+	cfg Config, service, environment string, log *slog.Logger, registerer prometheus.Registerer,
+) (*Exporter, error) {
 	if cfg.Exporter != "otlp" {
 		return nil, nil
 	}

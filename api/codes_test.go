@@ -18,6 +18,7 @@ import (
 // Where the codes of the Customer API are declared: constants of a type named Code.
 var codeFiles = []string{
 	"../frame/web/codes.go",
+	"../frame/command/problem.go",
 	"../internal/domain/errors.go",
 	"../internal/customer/problems.go",
 }

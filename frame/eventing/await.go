@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"example.com/twinbox/engine/failure"
-	"example.com/twinbox/engine/outbox"
-	"example.com/twinbox/engine/outbox/restore"
 	"example.com/twinbox/migrations"
 )
 
@@ -53,26 +51,4 @@ func (n *Node) checkSchema(ctx context.Context) error {
 		return &uselessError{err}
 	}
 	return err
-}
-
-// checkWriters asks whether events may be added. After a restore into another cluster the relay has to put the cursor
-// right first, and after one that the broker knows better an operator has to confirm: an event added before that could
-// take a number among the old ones and be lost. Whether there was one only the broker can say; while it is down nobody
-// waits for it. What no relay cures is an error at once.
-func (n *Node) checkWriters(ctx context.Context) error {
-	err := restore.CheckWriters(ctx, n.Pool)
-	refused, is := errors.AsType[*outbox.CheckError](err)
-	if err == nil {
-		n.writers.refused.Store(nil) // what a connection heard before
-	}
-	switch {
-	case !is || refused.Has(restore.CodeRestored):
-		return err
-	case refused.Has(restore.CodeNotCompared):
-		if n.dependencies.broker.Down() {
-			return nil
-		}
-		return err
-	}
-	return &uselessError{err}
 }

@@ -124,7 +124,7 @@ func (n *Node) Consume(c Consumer) error {
 func (n *Node) StartConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
 		g.Go("inbox janitor", func(ctx context.Context) error {
-			janitor, err := n.newJanitor()
+			janitor, err := newJanitor(n)
 			if err != nil {
 				return err
 			}

@@ -68,7 +68,7 @@ func (r *batchReader) open(instanceID string) error {
 // Run consumes under the process's name for as long as no other process takes it. Then it goes on without one: if it
 // ended, or took the name back, the two would throw each other out for ever.
 func (r *batchReader) Run(ctx context.Context) error {
-	instanceID := r.node.instanceID()
+	instanceID := r.node.setup.Config.Kafka.instanceID(r.node.bound)
 	if err := r.open(instanceID); err != nil {
 		return err
 	}

@@ -26,14 +26,14 @@ func (c KafkaConfig) validInstance() bool {
 // port of the admin listener: a process that is started again in its place has the same ones, two that run at the same
 // time on one machine cannot have the same port, and a container has a machine's name of its own. A node without an
 // admin listener has none.
-func (n *Node) instanceID() string {
-	switch id := n.setup.Config.Kafka.InstanceID; id {
+func (c KafkaConfig) instanceID(bound service.Listening) string {
+	switch c.InstanceID {
 	case instanceNone:
 		return ""
 	case instanceAuto:
-		return autoInstance(n.bound)
+		return autoInstance(bound)
 	default:
-		return id
+		return c.InstanceID
 	}
 }
 

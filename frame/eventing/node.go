@@ -67,7 +67,8 @@ type Node struct {
 
 // Open prepares the node and connects to nothing.
 func Open(ctx context.Context, setup Setup) (node *Node, err error) {
-	n := &Node{writers: &writers{asked: make(chan struct{}, 1)}}
+	n := &Node{}
+	n.writers = &writers{node: n, asked: make(chan struct{}, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
@@ -95,7 +96,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	n.Outbox, err = outbox.New(outbox.Config{
 		MaxEventBytes: setup.Config.Outbox.MaxEventBytes,
 		Validate:      setup.Validate,
-		Refuse:        n.refuse,
+		Refuse:        n.writers.refuse,
 		OnConflict:    outbox.OnConflict(setup.Config.Outbox.OnConflict),
 		Log:           setup.Log,
 		Registerer:    setup.Admin.Registry(),

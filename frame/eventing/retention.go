@@ -11,11 +11,11 @@ import (
 )
 
 // requirements are what the inbox's promise rests on, for the consumers given.
-func (n *Node) requirements(consumers ...*consumer) retention.Requirements {
-	cfg := n.setup.Config
+func (s Setup) requirements(consumers ...*consumer) retention.Requirements {
+	cfg := s.Config
 	r := retention.Requirements{
 		Retention:        cfg.Inbox.Retention,
-		TopicRetention:   n.topicRetention,
+		TopicRetention:   s.topicRetention,
 		Slack:            cfg.Inbox.ReplayWindow,
 		HandlerTimeout:   cfg.Inbox.HandlerTimeout,
 		RebalanceTimeout: cfg.Kafka.RebalanceTimeout,
@@ -32,8 +32,8 @@ func (n *Node) requirements(consumers ...*consumer) retention.Requirements {
 var errNoTopic = errors.New("the topic does not exist")
 
 // topicRetention asks the broker how long it keeps the records of one topic.
-func (n *Node) topicRetention(ctx context.Context, topic string) (time.Duration, error) {
-	kept, err := kafka.TopicRetention(ctx, n.setup.Config.Client(n.setup.Service), topic)
+func (s Setup) topicRetention(ctx context.Context, topic string) (time.Duration, error) {
+	kept, err := kafka.TopicRetention(ctx, s.Config.Client(s.Service), topic)
 	if err != nil {
 		return 0, err
 	}
@@ -49,7 +49,7 @@ func (n *Node) topicRetention(ctx context.Context, topic string) (time.Duration,
 // while the consumer already runs: the janitor forgets nothing as long as it gets no answer to the same question.
 func (n *Node) awaitRequirements(ctx context.Context, c *consumer) error {
 	err := n.await(ctx, "requirements of "+c.Name, func(ctx context.Context) error {
-		err := n.requirements(c).Check(ctx)
+		err := n.setup.requirements(c).Check(ctx)
 		if wrong, found := errors.AsType[*retention.RequirementError](err); found && wrong.Known() {
 			return &uselessError{err}
 		}
@@ -61,12 +61,12 @@ func (n *Node) awaitRequirements(ctx context.Context, c *consumer) error {
 	return err
 }
 
-// newJanitor tidies the inbox that all consumers of the service share.
-func (n *Node) newJanitor() (*retention.Janitor, error) {
+// newJanitor returns what tidies the inbox that all consumers of the service share.
+func newJanitor(n *Node) (*retention.Janitor, error) {
 	janitor, err := retention.New(retention.Config{
 		Pool:       n.Pool,
 		Retention:  n.setup.Config.Inbox.Retention,
-		Redelivery: n.requirements(n.consumers...).Redelivery,
+		Redelivery: n.setup.requirements(n.consumers...).Redelivery,
 		Every:      n.setup.Config.Inbox.JanitorInterval,
 		Log:        n.setup.Log,
 		Registerer: n.setup.Admin.Registry(),

@@ -54,14 +54,16 @@ func (n *Node) open(
 	group.Go("admin", func(ctx context.Context) error { return n.setup.Admin.Serve(ctx, admin) })
 	bound.Admin = admin.Addr().String()
 	n.bound = bound
-	n.runTraces(group)
+	if n.traces != nil { // before what makes spans, and so it stops after it
+		group.Go("traces", n.traces.Run)
+	}
 	n.dependencies.start(group)
 	if err := n.await(ctx, "database", n.checkSchema); err != nil {
 		return bound, err
 	}
 	group.Go("relay", n.relayEvents)
-	group.Go("writers", n.awaitWriters)
-	if err := n.await(ctx, "outbox", n.checkWriters); err != nil {
+	group.Go("writers", n.writers.await)
+	if err := n.await(ctx, "outbox", n.writers.check); err != nil {
 		return bound, err
 	}
 	if at.API == "" {

@@ -7,11 +7,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/frame/service"
 	"example.com/twinbox/frame/tracing"
 )
 
-// openTraces decides where spans go; [Node.runTraces] sends them.
+// openTraces decides where spans go; [Node.Run] has them sent.
 func (n *Node) openTraces() (err error) {
 	setup := n.setup
 	n.traces, err = tracing.New(setup.Config.Tracing, setup.Service, setup.Config.Environment, setup.Log,
@@ -32,11 +31,4 @@ func (n *Node) Traces() trace.TracerProvider {
 		return otel.GetTracerProvider()
 	}
 	return n.traces.Provider()
-}
-
-// runTraces starts before whatever makes spans, and so stops after it.
-func (n *Node) runTraces(group *service.Group) {
-	if n.traces != nil {
-		group.Go("traces", n.traces.Run)
-	}
 }

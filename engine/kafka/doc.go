@@ -11,7 +11,7 @@
 //	marshaler.go origin.go                         what a record looks like
 //	consumer.go                                    a handler's batches
 //	member.go strategy.go coordination.go leave.go a membership of the group
-//	partition.go loop.go entry.go turns.go         a partition that is owned, what is taken of it, and when
+//	partition.go worker.go entry.go turns.go       a partition that is owned, what is taken of it, and when
 //	readahead.go                                   how much of it is held meanwhile
 //	positions.go                                   how far the handler's own store says it is read
 //	progress.go status.go stop.go                  what moves, what does not, and what ends a membership

@@ -25,7 +25,7 @@ func TestAPartitionThatCannotBeIdentifiedIsUnhealthy(t *testing.T) {
 	m.reader = &batchReader{cfg: GroupConfig{Config: Config{Brokers: []string{"127.0.0.1:1"}}}.WithDefaults()}
 	defer func() { require.NoError(t, m.reader.close()) }()
 	session := newFakeSession(1)
-	p := newPartition(m, session, session)
+	p := newWorker(m, session, session)
 	identified := make(chan bool)
 	go func() { identified <- p.identify() }()
 	require.Eventually(t, func() bool {

@@ -21,7 +21,7 @@ func TestWhatEndsAfterThePartitionWasLeftIsNotMarked(t *testing.T) {
 		}
 		m := newMember(context.Background(), cfg, orDiscard(nil))
 		session := newFakeSession(1)
-		p := newPartition(m, session, session)
+		p := newWorker(m, session, session)
 		left := make(chan struct{})
 		go func() {
 			defer close(left)

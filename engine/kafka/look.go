@@ -13,51 +13,51 @@ const (
 // error. Nothing there: all is well. A damaged batch: it becomes a gap, which is handed over like a record. Readable
 // records: they may come in a moment, so they are only noted, see progress; but when sarama has failed again and again
 // meanwhile, they are taken past it.
-func (p *partition) look() {
-	careful := p.suspicion >= suspicions
-	for taken := 0; p.ahead.isEmpty() && !isClosed(p.leaving); {
-		f, err := p.reader.read(p.at, p.next)
+func (w *worker) look() {
+	careful := w.suspicion >= suspicions
+	for taken := 0; w.ahead.isEmpty() && !isClosed(w.leaving); {
+		f, err := w.reader.read(w.at, w.next)
 		if err != nil {
-			p.log.Debug("look at the log", "error", err)
-			p.progress.turnedAway(err)
+			w.log.Debug("look at the log", "error", err)
+			w.progress.turnedAway(err)
 			return
 		}
-		p.progress.admitted()
-		if p.next = f.from; f.damage != nil {
-			if p.confirmed() {
-				p.skip(f)
+		w.progress.admitted()
+		if w.next = f.from; f.damage != nil {
+			if w.confirmed() {
+				w.skip(f)
 			}
 			return
 		}
 		if f.next == f.from {
 			if taken == 0 {
-				p.progress.received()
+				w.progress.received()
 			}
 			return
 		}
 		if len(f.records) > 0 && !careful {
-			p.progress.waiting(f.records[0].Offset)
+			w.progress.waiting(f.records[0].Offset)
 			return
 		}
 		for _, m := range f.records {
-			if !p.ahead.hold(m) {
+			if !w.ahead.hold(m) {
 				return
 			}
-			p.add(m)
-			p.progress.received()
+			w.add(m)
+			w.progress.received()
 			taken++
 		}
-		p.next = f.next
+		w.next = f.next
 	}
 }
 
 // confirmed reads the damaged batch again, each time over another connection.
-func (p *partition) confirmed() bool {
+func (w *worker) confirmed() bool {
 	for range confirmations - 1 {
-		if !pauseUntil(p.leaving, p.member.cfg.NackBackoff) {
+		if !pauseUntil(w.leaving, w.member.cfg.NackBackoff) {
 			return false
 		}
-		if f, err := p.reader.read(p.at, p.next); err != nil || f.damage == nil {
+		if f, err := w.reader.read(w.at, w.next); err != nil || f.damage == nil {
 			return false
 		}
 	}
@@ -67,16 +67,16 @@ func (p *partition) confirmed() bool {
 // skip puts a gap where the damaged batch is, and leaves the partition out of what sarama asks for: what else is on
 // that broker can be read again. Where the batch ends is in its header, which sarama does not show when it fails; so
 // its offsets are asked for one by one until one is readable, or the end is reached.
-func (p *partition) skip(f found) {
+func (w *worker) skip(f found) {
 	gap := entry{
-		ConsumerMessage: &sarama.ConsumerMessage{Topic: p.at.topic, Partition: p.at.partition, Offset: f.from},
+		ConsumerMessage: &sarama.ConsumerMessage{Topic: w.at.topic, Partition: w.at.partition, Offset: f.from},
 		unreadable:      f.damage,
 	}
 	gap.keep(f, found{})
 	next := max(f.next, f.from+1)
 	for {
-		further, err := p.reader.read(p.at, next)
-		if err != nil || isClosed(p.leaving) {
+		further, err := w.reader.read(w.at, next)
+		if err != nil || isClosed(w.leaving) {
 			return // the next look begins anew
 		}
 		if further.damage == nil {
@@ -86,9 +86,9 @@ func (p *partition) skip(f found) {
 		f, next = further, max(further.next, next+1)
 	}
 	gap.last = next - 1
-	p.log.Error("damaged batch on the log, handed over as one unreadable message",
+	w.log.Error("damaged batch on the log, handed over as one unreadable message",
 		"offset", gap.Offset, "last_offset", gap.last, "error", gap.unreadable)
-	p.pending = append(p.pending, gap)
-	p.next, p.damaged = next, true
-	p.member.pauseReading(p.at)
+	w.pending = append(w.pending, gap)
+	w.next, w.damaged = next, true
+	w.member.pauseReading(w.at)
 }

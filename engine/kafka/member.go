@@ -243,8 +243,8 @@ func (*member) Cleanup(sarama.ConsumerGroupSession) error { return nil }
 // ConsumeClaim implements [sarama.ConsumerGroupHandler]: it reads one partition until it is gone.
 func (m *member) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
 	m.mu.Lock()
-	p := newPartition(m, session, claim)
-	m.partitions[p.at] = p
+	p := newWorker(m, session, claim)
+	m.partitions[p.at] = p.partition
 	m.mu.Unlock()
 	m.resumeReading(p.at)
 	if hook := m.cfg.Hooks.Assigned; hook != nil {

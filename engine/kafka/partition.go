@@ -17,9 +17,9 @@ import (
 // errPartitionLost is the cause with which the context of a message ends when its partition is gone.
 var errPartitionLost = errors.New("partition lost")
 
-// partition reads one partition as long as this member owns it. Three goroutines share it: one takes records from
-// sarama (readahead.go), a worker (loop.go) calls the handler, and sarama's for the claim waits here for the end and
-// bounds it.
+// partition is one that this member owns, for as long as it does. Three goroutines share it: one takes records from
+// sarama (readahead.go), the [worker] calls the handler, and sarama's for the claim waits here for the end and bounds
+// it.
 type partition struct {
 	member  *member
 	session sarama.ConsumerGroupSession
@@ -40,17 +40,6 @@ type partition struct {
 	progress progress
 	suspects chan struct{} // sarama could not read something that may be here
 	ahead    *readAhead
-
-	// the worker's own
-	pending   []entry // taken and not acknowledged, in order
-	next      int64   // offset of the next record to take; negative while none is known
-	tries     int     // calls in a row that left something undone; one that got further begins to count anew
-	suspicion int     // errors of sarama's since the last record
-	done      int64   // offset behind what is handled
-	stored    int64   // as far as it is stored; see positions.go
-	unsure    bool    // whether what was handled since is still in the store
-	noted     time.Time
-	damaged   bool // a gap is pending, or was: sarama's reader stands before it for ever
 }
 
 func newPartition(m *member, session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) *partition {
@@ -65,7 +54,6 @@ func newPartition(m *member, session sarama.ConsumerGroupSession, claim sarama.C
 		leaving:  make(chan struct{}),
 		suspects: make(chan struct{}, 1),
 		ahead:    newReadAhead(m.cfg.maxBytes),
-		next:     claim.InitialOffset(),
 		progress: progress{now: m.cfg.Now},
 	}
 	p.revoke = sync.OnceFunc(func() { close(p.revoked) })
@@ -73,15 +61,6 @@ func newPartition(m *member, session sarama.ConsumerGroupSession, claim sarama.C
 	// Before its first fetch sarama has the end of the log from the request that found the offset to begin at.
 	p.ctx, p.cancel = context.WithCancelCause(cloudevent.WithLogEnd(values, claim.HighWaterMarkOffset()))
 	return p
-}
-
-// run reads the partition until it is to be let go.
-func (p *partition) run() {
-	p.own(func() {
-		if p.identify() {
-			p.work()
-		}
-	})
 }
 
 // own lets the worker work until the partition is to be let go, and then gives it its time to end.

@@ -30,93 +30,93 @@ type Positions interface {
 
 // agree compares the offset at which the group goes on with the store's. It returns false if reading has to begin at
 // another one, with a new session.
-func (p *partition) agree(metadata string) (bool, error) {
-	store := p.member.cfg.positions
+func (w *worker) agree(metadata string) (bool, error) {
+	store := w.member.cfg.positions
 	if store == nil {
 		return true, nil
 	}
-	ctx, cancel := context.WithTimeout(p.ctx, p.member.cfg.RequestTimeout)
+	ctx, cancel := context.WithTimeout(w.ctx, w.member.cfg.RequestTimeout)
 	defer cancel()
-	if p.next >= 0 && strings.HasPrefix(metadata, topicIDLabel) {
-		next, known, err := store.Position(ctx, p.at.topic, p.at.partition)
+	if w.next >= 0 && strings.HasPrefix(metadata, topicIDLabel) {
+		next, known, err := store.Position(ctx, w.at.topic, w.at.partition)
 		if err != nil {
 			return false, fmt.Errorf("read position: %w", err)
 		}
-		if !known || next < p.next {
-			if moved, err := p.goBack(ctx, next); moved || err != nil {
+		if !known || next < w.next {
+			if moved, err := w.goBack(ctx, next); moved || err != nil {
 				return false, err
 			}
 		}
 	}
-	p.done = max(p.next, 0)
-	if err := store.SetPosition(ctx, p.at.topic, p.at.partition, p.done); err != nil {
+	w.done = max(w.next, 0)
+	if err := store.SetPosition(ctx, w.at.topic, w.at.partition, w.done); err != nil {
 		return false, fmt.Errorf("store position: %w", err)
 	}
-	p.stored = p.done
+	w.stored = w.done
 	return true, nil
 }
 
 // goBack makes the group go on at an earlier offset, or at the oldest record if that one is gone.
-func (p *partition) goBack(ctx context.Context, next int64) (moved bool, err error) {
-	oldest, err := p.reader.offsets(ctx, p.at.topic, []int32{p.at.partition}, sarama.OffsetOldest)
+func (w *worker) goBack(ctx context.Context, next int64) (moved bool, err error) {
+	oldest, err := w.reader.offsets(ctx, w.at.topic, []int32{w.at.partition}, sarama.OffsetOldest)
 	if err != nil {
 		return false, fmt.Errorf("find the oldest record: %w", err)
 	}
-	from := max(next, oldest[p.at.partition])
-	if from >= p.next {
+	from := max(next, oldest[w.at.partition])
+	if from >= w.next {
 		return false, nil
 	}
-	p.log.Warn("the database is behind the group's offset, as after a restore: reading goes on where the database is",
-		"committed_offset", p.next, "from_offset", from)
+	w.log.Warn("the database is behind the group's offset, as after a restore: reading goes on where the database is",
+		"committed_offset", w.next, "from_offset", from)
 	if next < from {
-		p.log.Error("records that the database may not have seen are not on the log any more",
+		w.log.Error("records that the database may not have seen are not on the log any more",
 			"from_offset", next, "to_offset", from-1)
 	}
-	p.session.ResetOffset(p.at.topic, p.at.partition, from, p.knownID())
+	w.session.ResetOffset(w.at.topic, w.at.partition, from, w.knownID())
 	return true, nil
 }
 
 // note stores how far the partition is handled and marks that offset for the next commit. It returns false if the
 // partition has to be read anew. A store that was away is one that may have been restored: what was handled since the
 // last offset that it took may be gone, and no row of it says so. That little is read anew as soon as it is back.
-func (p *partition) note() bool {
-	if p.done == p.stored || p.left.Load() {
+func (w *worker) note() bool {
+	if w.done == w.stored || w.left.Load() {
 		return true
 	}
-	p.noted = time.Now()
-	ctx, cancel := context.WithTimeout(p.ctx, p.member.cfg.RequestTimeout)
+	w.noted = time.Now()
+	ctx, cancel := context.WithTimeout(w.ctx, w.member.cfg.RequestTimeout)
 	defer cancel()
-	next := p.done
-	if p.unsure {
-		next = p.stored
+	next := w.done
+	if w.unsure {
+		next = w.stored
 	}
-	kept, err := p.member.cfg.positions.Advance(ctx, p.at.topic, p.at.partition, p.stored, next)
+	kept, err := w.member.cfg.positions.Advance(ctx, w.at.topic, w.at.partition, w.stored, next)
 	switch {
 	case err != nil:
-		p.log.Debug("store position", "error", err)
-		p.unsure = true
+		w.log.Debug("store position", "error", err)
+		w.unsure = true
 		return true
 	case !kept:
-		p.log.Warn("the database went back while the partition was read: it is read anew", "offset", p.stored)
+		w.log.Warn("the database went back while the partition was read: it is read anew", "offset", w.stored)
 		return false
-	case p.unsure:
-		p.log.Debug("the database was away: what was handled since its last position is read anew",
-			"offset", p.stored, "handled", p.done-p.stored)
+	case w.unsure:
+		w.log.Debug("the database was away: what was handled since its last position is read anew",
+			"offset", w.stored, "handled", w.done-w.stored)
 		return false
 	}
 	fault.Here("kafka.stored")
-	p.stored = p.done
-	p.mark(p.done)
+	w.stored = w.done
+	w.mark(w.done)
 	return true
 }
 
 // noteSoon is note unless that was just done: a partition under load does it as often as makes a crash repeat no more
 // than a commit interval, since what is stored is committed as often; one at rest with each batch.
-func (p *partition) noteSoon() bool {
-	if time.Since(p.noted) < p.member.noteEvery() {
+func (w *worker) noteSoon() bool {
+	if time.Since(w.noted) < w.member.noteEvery() {
 		return true
 	}
-	return p.note()
+	return w.note()
 }
 
 func (m *member) noteEvery() time.Duration { return m.cfg.CommitInterval / 2 }

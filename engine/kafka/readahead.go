@@ -152,8 +152,8 @@ const comingLimit = 5 * time.Millisecond
 
 // isComing says whether sarama knows of more records, and there is room for them. It hands them over one by one:
 // without a look at where the log ends, the records of one answer would be as many batches as the scheduler likes.
-func (p *partition) isComing() bool {
-	return p.next < p.claim.HighWaterMarkOffset() && !p.ahead.isFull()
+func (w *worker) isComing() bool {
+	return w.next < w.claim.HighWaterMarkOffset() && !w.ahead.isFull()
 }
 
 // detach copies the record's bytes out of the answer that it came in, which it would keep in memory whole, with the

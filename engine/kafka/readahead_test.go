@@ -33,7 +33,7 @@ func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
 			}
 			session.records <- &sarama.ConsumerMessage{Topic: "t", Offset: int64(i), Value: make([]byte, size)}
 		}
-		p := newPartition(m, session, session)
+		p := newWorker(m, session, session)
 		left := make(chan struct{})
 		go func() {
 			defer close(left)
@@ -73,7 +73,7 @@ func TestWhatIsReadTwiceIsHeldOnce(t *testing.T) {
 	m := newMember(context.Background(), quick(10, most), orDiscard(nil))
 	defer m.cancel()
 	session := newFakeSession(6)
-	p := newPartition(m, session, session)
+	p := newWorker(m, session, session)
 	close(session.records)
 	for offset := range int64(4) {
 		past := &sarama.ConsumerMessage{Offset: offset, Value: make([]byte, offset%7)}
@@ -106,7 +106,7 @@ func TestAnAnswerIsTakenAtOnce(t *testing.T) {
 		for offset := range int64(cap(session.records)) {
 			session.records <- &sarama.ConsumerMessage{Topic: "t", Offset: offset, Value: make([]byte, each)}
 		}
-		p := newPartition(m, session, session)
+		p := newWorker(m, session, session)
 		left := make(chan struct{})
 		go func() {
 			defer close(left)
@@ -141,7 +141,7 @@ func TestWhatThereIsNoRoomForIsNotWaitedFor(t *testing.T) {
 		for offset := range int64(6) {
 			session.records <- &sarama.ConsumerMessage{Topic: "t", Offset: offset, Value: make([]byte, 3000)}
 		}
-		p := newPartition(m, session, aLog{session, 6})
+		p := newWorker(m, session, aLog{session, 6})
 		left := make(chan struct{})
 		began := time.Now()
 		go func() {
@@ -207,7 +207,7 @@ func TestWhatWasFetchedTogetherSharesABatch(t *testing.T) {
 		}
 		m := newMember(context.Background(), cfg, orDiscard(nil))
 		session := &fakeSession{records: make(chan *sarama.ConsumerMessage)}
-		p := newPartition(m, session, aLog{session, 7})
+		p := newWorker(m, session, aLog{session, 7})
 		left := make(chan struct{})
 		go func() {
 			defer close(left)

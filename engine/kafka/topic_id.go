@@ -28,16 +28,16 @@ func isTopicID(metadata string) bool { return strings.HasPrefix(metadata, topicI
 
 // identify finds out which topic it is that begins to be read, and whether the committed offset is of that one. It
 // returns false when there is nothing to be read: the partition is being let go, or the offset has to be fetched anew.
-func (p *partition) identify() bool {
+func (w *worker) identify() bool {
 	for {
-		same, err := p.compareIDs()
+		same, err := w.compareIDs()
 		if err == nil {
-			p.progress.received()
+			w.progress.received()
 			return same
 		}
-		p.log.Debug("compare the topic with the offset's", "error", err)
-		p.progress.turnedAway(err)
-		if !pauseUntil(p.leaving, p.member.cfg.NackBackoff) {
+		w.log.Debug("compare the topic with the offset's", "error", err)
+		w.progress.turnedAway(err)
+		if !pauseUntil(w.leaving, w.member.cfg.NackBackoff) {
 			return false
 		}
 	}
@@ -55,28 +55,28 @@ func pauseUntil(ended <-chan struct{}, pause time.Duration) bool {
 	}
 }
 
-func (p *partition) compareIDs() (bool, error) {
+func (w *worker) compareIDs() (bool, error) {
 	var metadata string
-	if p.next >= 0 {
-		found, err := p.reader.committed(p.member.cfg.Group, p.at.topic, p.at.partition)
+	if w.next >= 0 {
+		found, err := w.reader.committed(w.member.cfg.Group, w.at.topic, w.at.partition)
 		if err != nil {
 			return false, err
 		}
-		if found[p.at.partition].offset < 0 {
+		if found[w.at.partition].offset < 0 {
 			return false, nil // the topic, and the offset with it, was deleted since this session began
 		}
-		metadata = found[p.at.partition].metadata
+		metadata = found[w.at.partition].metadata
 	}
-	id, err := p.reader.topicID(p.at)
+	id, err := w.reader.topicID(w.at)
 	if err != nil {
 		return false, err
 	}
 	if isTopicID(metadata) && id != "" && metadata != id {
-		p.member.stop(p.otherTopic())
+		w.member.stop(w.otherTopic())
 		return false, nil
 	}
-	p.topicID.Store(&id)
-	return p.agree(metadata)
+	w.topicID.Store(&id)
+	return w.agree(metadata)
 }
 
 func (p *partition) otherTopic() error {

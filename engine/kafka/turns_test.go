@@ -21,7 +21,7 @@ type turnTable struct {
 
 // seat is a partition.
 type seat struct {
-	*partition
+	*worker
 	ended chan struct{}
 }
 

@@ -39,8 +39,8 @@ func (s *fakeSession) HighWaterMarkOffset() int64               { return 0 }
 func (s *fakeSession) Messages() <-chan *sarama.ConsumerMessage { return s.records }
 
 // ready is a partition whose records all lie ready, whatever they weigh.
-func (s *fakeSession) ready(m *member) *partition {
-	p := newPartition(m, s, s)
+func (s *fakeSession) ready(m *member) *worker {
+	p := newWorker(m, s, s)
 	for range len(s.records) {
 		p.ahead.put(<-s.records)
 	}
@@ -55,9 +55,9 @@ func quick(batch, maxBytes int) memberConfig {
 	return cfg
 }
 
-// TestLoop: whatever a handler answers, no batch is too large, offsets are marked for the handled prefix alone, a call
+// TestWorker: whatever a handler answers, no batch is too large, offsets are marked for the handled prefix alone, a call
 // begins where the last one stopped, and in the end everything was handled.
-func TestLoop(t *testing.T) {
+func TestWorker(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.IntRange(1, 60).Draw(t, "records")
@@ -88,7 +88,7 @@ func TestLoop(t *testing.T) {
 		}
 		m := newMember(context.Background(), cfg, orDiscard(nil))
 		defer m.cancel()
-		p := newPartition(m, session, session)
+		p := newWorker(m, session, session)
 		var reading sync.WaitGroup
 		reading.Go(func() { p.ahead.run(session.records, p.leaving) })
 		p.work()

@@ -14,7 +14,8 @@ import (
 )
 
 // What runs in a tree that a part was left out of: everything is built and vetted, and the tests run that know
-// services, pages, programs, containers or parts. The business's own need databases and brokers, and say that it still works.
+// services, pages, programs, containers or parts. The business's own need databases and brokers, and say that it still
+// works.
 var tested = []string{
 	"./api", "./cmd/customer", "./cmd/notification", "./internal/...", "./migrations",
 	"./dev/tools/docs", "./dev/tools/parts", "./dev/tools/size", "./dev/deploy",

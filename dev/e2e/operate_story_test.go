@@ -131,7 +131,8 @@ func TestOneStoryByItsIDs(t *testing.T) {
 	for _, secret := range []string{"Ada", "ada@", "example.org", "example.com"} {
 		require.NotContains(t, string(text), secret, "it shows what a person wrote")
 	}
-	unknown, err := operations.Story(t.Context(), services, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", adminapi.GetStoryParams{})
+	unknown, err := operations.Story(t.Context(), services, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b",
+		adminapi.GetStoryParams{})
 	require.NoError(t, err)
 	require.Empty(t, unknown.Steps)
 	require.Empty(t, unknown.Kind)
@@ -193,8 +194,8 @@ func (n noting) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// One correlation id leads through the logs of both services: from the request over the outbox, the relay and the inboxes
-// to the mail and what that caused. Each line but the request's names the event, and no step is without one.
+// One correlation id leads through the logs of both services: from the request over the outbox, the relay and the
+// inboxes to the mail and what that caused. Each line but the request's names the event, and no step is without one.
 func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
@@ -207,7 +208,8 @@ func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
 		map[string]string{"X-Correlation-Id": "order-7"})
 	user := signedUp.Body["user_id"].(string)
 	story := awaitStory(t, services, user, tells("inbox customer.mail applied verification-email-sent"))
-	registered, sent := eventOf(t, story, contract.UserRegistered.Type), eventOf(t, story, contract.VerificationEmailSent.Type)
+	registered := eventOf(t, story, contract.UserRegistered.Type)
+	sent := eventOf(t, story, contract.VerificationEmailSent.Type)
 	want := []logged{
 		{customerService, "request", "", "order-7"},
 		{customerService, "event added", registered, "order-7"},

@@ -157,7 +157,8 @@ func TestSpansTellTheStory(t *testing.T) {
 	}
 
 	carried := "00-" + traceID + "-" + create.SpanID + "-01"
-	require.Equal(t, 1, count(t, s.customerDB, `select count(*) from outbox where headers ->> 'traceparent' = '`+carried+`'`))
+	require.Equal(t, 1,
+		count(t, s.customerDB, `select count(*) from outbox where headers ->> 'traceparent' = '`+carried+`'`))
 	require.Eventually(t, func() bool {
 		return count(t, s.notificationDB, `select count(*) from mail where traceparent = '`+carried+`'`) == 1
 	}, patience, pollEvery)

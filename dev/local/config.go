@@ -132,7 +132,10 @@ func (c Config) listeners() []listener {
 
 // services are those that run.
 func (c Config) services() []eventing.Described {
-	return slices.DeleteFunc(services.All(), func(s eventing.Described) bool { _, runs := c.Services[s.Name]; return !runs })
+	return slices.DeleteFunc(services.All(), func(s eventing.Described) bool {
+		_, runs := c.Services[s.Name]
+		return !runs
+	})
 }
 
 // title is a service's name as it begins a line.

@@ -32,8 +32,8 @@ func NewSpans(provider trace.TracerProvider) *Spans {
 	return &Spans{provider.Tracer("example.com/twinbox/engine")}
 }
 
-// Create gives an event, which carries on the trace of what led to it, a span of its own there: the event carries that on
-// instead, in a map of extensions of its own.
+// Create gives an event, which carries on the trace of what led to it, a span of its own there: the event carries that
+// on instead, in a map of extensions of its own.
 func (s *Spans) Create(e *Event) {
 	if s == nil || !e.sampled() {
 		return

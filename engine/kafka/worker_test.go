@@ -55,8 +55,8 @@ func quick(batch, maxBytes int) memberConfig {
 	return cfg
 }
 
-// TestWorker: whatever a handler answers, no batch is too large, offsets are marked for the handled prefix alone, a call
-// begins where the last one stopped, and in the end everything was handled.
+// TestWorker: whatever a handler answers, no batch is too large, offsets are marked for the handled prefix alone, a
+// call begins where the last one stopped, and in the end everything was handled.
 func TestWorker(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -16,9 +16,9 @@ import (
 	"example.com/twinbox/engine/inbox/replay"
 )
 
-// What was given up is among the dead letters: an event that its handler refuses, a record that names no event, an id of
-// another producer that came with two payloads. An operator edits some, in their payload and in their id, and replays
-// them: what is remembered then is not what lies on the topic, and that is no finding.
+// What was given up is among the dead letters: an event that its handler refuses, a record that names no event, an id
+// of another producer that came with two payloads. An operator edits some, in their payload and in their id, and
+// replays them: what is remembered then is not what lies on the topic, and that is no finding.
 func TestWhatWasGivenUpAndEdited(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
@@ -32,7 +32,8 @@ func TestWhatWasGivenUpAndEdited(t *testing.T) {
 	s.add(t, keysOf(3)...)
 	s.add(t, keysOf(3)...) // the second event of key-1 parks behind its first
 	foreign := cloudevent.Event{
-		ID: "order-17", Source: "/other", Type: inboxtest.Type, Key: "foreign", Time: time.Now(), Data: []byte(`{"value":"a"}`),
+		ID: "order-17", Source: "/other", Type: inboxtest.Type, Key: "foreign", Time: time.Now(),
+		Data: []byte(`{"value":"a"}`),
 	}
 	s.lay(t, foreign, -1)
 	foreign.Data = []byte(`{"value":"b"}`)

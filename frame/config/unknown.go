@@ -43,8 +43,8 @@ func unknown(env map[string]string, list []field) []Problem {
 var injected = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)$`)
 
 // foreign reports whether the variable is somebody else's in spite of its first word. Kubernetes' X_PORT holds a URL
-// (tcp://10.0.0.7:9092); with anything else it is a person's mistake for X_ADDR. Of OpenTelemetry's variables, which are
-// often set for all programs of a machine alike, a service reads a few.
+// (tcp://10.0.0.7:9092); with anything else it is a person's mistake for X_ADDR. Of OpenTelemetry's variables, which
+// are often set for all programs of a machine alike, a service reads a few.
 func foreign(name, value string) bool {
 	return name == "HTTP_PROXY" || strings.HasPrefix(name, "OTEL_") || injected.MatchString(name) ||
 		strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")

@@ -98,8 +98,8 @@ func TestNothingIsFoundByReadingTheTable(t *testing.T) {
 	_, err := pool.Exec(t.Context(), `
 insert into outbox (event_id, event_type, source, topic, key, version, occurred_at, headers, payload)
 select (lpad(to_hex((extract(epoch from now()) * 1000)::bigint + n), 12, '0') || '7' || substr(md5(n::text), 1, 3)
-    || '8' || substr(md5(n::text), 4, 15))::uuid, 't.v1', '/test', 'topic', md5((n % 20000)::text), 1 + n / 20000, now(),
-    case when n % 3 = 0 then jsonb_build_object('ce_causationid', md5('cause' || n)) end,
+    || '8' || substr(md5(n::text), 4, 15))::uuid, 't.v1', '/test', 'topic', md5((n % 20000)::text), 1 + n / 20000,
+    now(), case when n % 3 = 0 then jsonb_build_object('ce_causationid', md5('cause' || n)) end,
     decode(repeat('00', 200), 'hex')
 from generate_series(1, $1) n`, rows)
 	require.NoError(t, err)

@@ -151,9 +151,9 @@ func (h *stack) requireMadeUpFor(t *testing.T, crowd *crowd) {
 		require.Eventually(t, func() bool { return count(t, db, `select count(*) from outbox_parked`) == 0 }, patience,
 			pollEvery, "a key that waits for the broker's answer does not stay parked")
 	}
-	fromCustomer, fromNotification := h.requireVerified(t)
+	fromCustomer, fromNotification := h.requireVerified(t) // part: ops, begin
 	require.EqualValues(t, n, fromCustomer)
-	require.EqualValues(t, n, fromNotification)
+	require.EqualValues(t, n, fromNotification) // part: ops, end
 }
 
 // report prints what a campaign is run for.

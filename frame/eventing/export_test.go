@@ -1,7 +1,6 @@
 package eventing
 
 import (
-	"context"
 	"time"
 
 	"example.com/twinbox/engine/outbox/relay"
@@ -20,6 +19,3 @@ func (n *Node) PollHourly() (err error) {
 
 // FlushLog writes what the log holds back.
 func (n *Node) FlushLog() { n.limited.Flush() }
-
-// LookAgainAfter sets what the verifier waits for before it looks at suspects again.
-func (v *Verifier) LookAgainAfter(wait func(context.Context) error) { v.pause = wait }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,10 +15,10 @@ import (
 )
 
 var calls = regexp.MustCompile(
-	`(?s)client\.(Get|Post|PostLines)\(\s*(?:fmt\.Sprintf\()?\s*"([^"]+)"|what, "(/admin[^"]+)"`)
+	`(?s)\b(Get|Post|PostLines)\(\s*(?:fmt\.Sprintf\()?\s*"(/admin[^"]+)"|what, "(/admin[^"]+)"`)
 
-// The requests name their operations by method and path. Each is one of the document's, and each of the document's has
-// a command.
+// The requests of the commands, and of the client that they share with the console, name their operations by method and
+// path. Each is one of the document's, and each of the document's has a command.
 func TestTheCommandsCallTheOperationsOfTheDocument(t *testing.T) {
 	t.Parallel()
 	data, err := api.Files.ReadFile("admin.yaml")
@@ -30,14 +31,16 @@ func TestTheCommandsCallTheOperationsOfTheDocument(t *testing.T) {
 	for path, operations := range document.Paths {
 		for method := range operations {
 			if method == "get" || method == "post" {
-				described = append(described, method+" "+strings.ReplaceAll(path, "{id}", "%d"))
+				described = append(described, method+" "+path)
 			}
 		}
 	}
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
+	shared, err := filepath.Glob("../../ops/admin/client/*.go")
+	require.NoError(t, err)
 	seen := map[string]bool{}
-	for _, file := range files {
+	for _, file := range slices.Concat(files, shared) {
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)
 		for _, call := range calls.FindAllStringSubmatch(string(source), -1) {
@@ -45,7 +48,11 @@ func TestTheCommandsCallTheOperationsOfTheDocument(t *testing.T) {
 			if call[1] == "Get" {
 				method = "get"
 			}
-			if operation := method + " " + call[2] + call[3]; !seen[operation] {
+			path := strings.ReplaceAll(call[2]+call[3], "%d", "{id}")
+			if strings.HasSuffix(path, "/") {
+				path += "{id}" // it is put together
+			}
+			if operation := method + " " + path; !seen[operation] {
 				seen[operation] = true
 				called = append(called, operation)
 			}

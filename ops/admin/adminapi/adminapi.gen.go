@@ -600,7 +600,7 @@ type ParkedKey struct {
 type Problem struct {
 	// Code Stable. Beside those of api/openapi.yaml that are of no business: 401 `unauthorized`; 403 `operations_off`; 404
 	// `not_parked`, `no_mails`, `partitions_unchanged`; 409 `not_waiting`, `restoring`, `not_drained`,
-	// `partition_count`, `consuming`;
+	// `partition_count`, `consuming`, `verifying`, `standby`;
 	// 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
 	// `missing_filter`, `nothing_selected`, `nothing_to_edit`, `invalid_headers`.
 	Code   string `json:"code"`

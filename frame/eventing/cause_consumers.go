@@ -211,12 +211,16 @@ func (d *diagnosis) deadLetters(ctx context.Context) (service.Cause, error) {
 	if err != nil || largest == nil {
 		return service.Cause{}, err
 	}
+	parked := ""
+	if behind > 0 {
+		parked = fmt.Sprintf("; %s %s behind them", several(behind, "later event"), verb(behind, "waits", "wait"))
+	}
 	return service.Cause{
 		Code: CauseDeadLetters, Since: largest.Oldest, Command: "twinbox dlq list",
 		Figures: map[string]float64{"letters": float64(letters), "keys": float64(keys), "parked": float64(behind)},
-		Sentence: fmt.Sprintf("%s of %s %s for an operator, most of them of %s: %s; %s behind them.",
+		Sentence: fmt.Sprintf("%s of %s %s for an operator, most of them of %s: %s%s.",
 			several(letters, "dead letter"), several(keys, "key"), verb(letters, "waits", "wait"), largest.Consumer,
-			largest.Code, several(behind, "later event")+verb(behind, " waits", " wait")),
+			largest.Code, parked),
 	}, nil
 }
 

@@ -222,13 +222,18 @@ func TestTheScanFollowsWindowsThatOpenOneAnother(t *testing.T) {
 	commit(t, o, pool, event("k"))
 	_, _, err := r.Next(t.Context())
 	require.NoError(t, err)
-	for n := range int64(8) {
+	quiet := 0
+	for n := int64(0); quiet < 8; n++ {
+		require.Less(t, n, int64(1000), "the server is never quiet")
 		commit(t, o, pool, event("k"))
 		_, found, err := r.FinishAndNext(t.Context())
 		require.NoError(t, err)
 		require.True(t, found)
-		require.GreaterOrEqual(t, r.win.pos, n-1, "no more than the last two windows are looked at again")
 		require.LessOrEqual(t, len(r.marks), 3+len(r.done.running))
+		if len(r.done.running) == 0 { // another test's transaction holds the scan back at where it began
+			quiet++
+			require.GreaterOrEqual(t, r.win.pos, n-1, "no more than the last two windows are looked at again")
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ func (b *relayBench) report(f facts, quick bool, took time.Duration) *relayRepor
 			ratio("history.foreign", "history.plain")),
 		newGoal("signup_ratio_8", "signups with outbox over without, 8 clients", "", atLeast, 0.8,
 			ratio("signup.8.ours", "signup.8.bare")),
-		newGoal("traced_over_untraced", "drain rate, traced with a dead collector over untraced", "", atLeast, 0.97,
+		newGoal("traced_over_untraced", "drain rate, spans to no collector over none", "", atLeast, 0.97,
 			ratio("traces.dead", "traces.off")),
 	}
 	same := summarise(ratio("drain.ours", "drain.stock.same"))

@@ -12,6 +12,7 @@ import (
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/local/mailbox"
+	"example.com/twinbox/engine/outbox/operate"
 )
 
 // The whole path: sign up, get one mail, follow its link, and both services know.
@@ -60,6 +61,12 @@ func (h *stack) tell(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return count(t, h.notificationDB, `select count(*) from contact where verified`) == 1
 	}, patience, pollEvery, "contact never verified")
+	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
+		require.Eventually(t, func() bool {
+			status, err := operate.ReadStatus(t.Context(), db)
+			return err == nil && status.Waiting == 0
+		}, patience, pollEvery, "what was sent never recorded")
+	}
 }
 
 // awaitMail waits for the one mail.

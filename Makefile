@@ -61,7 +61,7 @@ test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a deat
 	@$(GO_TEST) -count=1 -timeout 30m ./engine/outbox/window -run 'Random|UsualWays|QuietServer' \
 		-rapid.checks=500 -outbox.figures=10s
 	@$(GO_TEST) -count=1 -timeout 30m ./engine/outbox/relay -run 'Chaos|LongOutage|AnyStatement' \
-		-outbox.chaos=4m -outbox.outage=2m -outbox.statements=40
+		-outbox.chaos=$(or $(CHAOS),4m) -outbox.outage=$(or $(OUTAGE),2m) -outbox.statements=40
 	@$(GO_TEST) -count=1 -timeout 10m ./engine/verify -run 'Moves' -verify.runs=200
 	@$(GO_TEST) -count=1 -timeout 10m ./engine/inbox -run 'AnyStatement|FoundByHalving' -inbox.statements=40 -inbox.matrix
 	@$(GO_TEST) -count=1 -timeout 10m ./frame/eventing -run 'Churn|Zombie' -eventing.churn=1m

@@ -70,8 +70,8 @@ func TestTheTableIsThatOfThisTree(t *testing.T) {
 	require.Equal(t, Names(), named)
 }
 
-// What is left of the tree without all the parts has every package that it imports, in the product as in its tests. That
-// it also compiles and works, and what is left without each part, is what make test-parts says.
+// What is left of the tree without all the parts has every package that it imports, in the product as in its tests.
+// That it also compiles and works, and what is left without each part, is what make test-parts says.
 func TestNothingImportsWhatIsGone(t *testing.T) {
 	t.Parallel()
 	tree := thisTree(t)

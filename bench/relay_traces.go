@@ -14,7 +14,7 @@ import (
 // deadCollector is where nothing listens.
 const deadCollector = "http://127.0.0.1:1"
 
-// traceSteps drain the same backlog, all of it of sampled requests, with and without spans that nobody takes.
+// traceSteps drain the same backlog, all of it of sampled requests, with and without spans that no collector takes.
 func (b *relayBench) traceSteps(int) []step {
 	return []step{
 		{name: "without spans", weight: 5, run: func(ctx context.Context) error { return b.drainTraced(ctx, "off", nil) }},

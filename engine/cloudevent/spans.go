@@ -95,7 +95,7 @@ func (s *Spans) Call(name string, cause Cause) (end func(error)) {
 
 func noSpan(error) {}
 
-// endOf says of an error only that there was one: its text may hold what is nobody's business.
+// endOf says of an error only that there was one: its text may hold what a collector must not see.
 func endOf(span trace.Span) func(error) {
 	return func(err error) {
 		if err != nil {

@@ -60,7 +60,7 @@ func (r *batchReader) describe(client sarama.Client, group string) (*sarama.Grou
 		err = answer.Groups[0].Err
 	}
 	if err != nil {
-		_ = client.RefreshCoordinator(group) // whoever asks next asks the right one
+		_ = client.RefreshCoordinator(group) // the next question goes to the right one
 		return nil, err
 	}
 	return answer.Groups[0], nil

@@ -10,8 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// LogReader reads what is on the log, past all consumer groups, for whoever wants to know what is there. It is safe for
-// concurrent use.
+// LogReader reads what is on the log, past all consumer groups. It is safe for concurrent use.
 type LogReader struct {
 	reader *batchReader
 	cfg    Config

@@ -64,7 +64,7 @@ type place struct {
 	part   int32
 }
 
-// seed makes the hashes of one process comparable, and those of another one useless to whoever would make two alike.
+// seed makes the hashes of one process comparable, and keeps a writer from choosing two alike.
 var seed = maphash.MakeSeed()
 
 func hashOf(parts ...string) uint64 {

@@ -22,7 +22,7 @@ const retrySoon = time.Second
 
 // tooSlow are the codes with which the database ends what takes too long: the statement timeout, for one that waited
 // for a lock or a slow disk, and the timeouts of a transaction whose process was stopped meanwhile. To a consumer they
-// are unknown, since a handler may be to blame; here nobody is, and a repetition may find it faster.
+// are unknown, since a handler may be to blame; here no code is, and a repetition may find it faster.
 var tooSlow = []string{"sql_57014", "sql_25P03", "sql_25P04"}
 
 // Problem says what the errors of this package and of the database are to a client. nil means that it is not the

@@ -169,7 +169,7 @@ func (d *diagnosis) handlerSlow(context.Context) (service.Cause, error) {
 	}, nil
 }
 
-// consumerBehind is what is left where records wait: whoever owns their partition, an instance that is asked says so.
+// consumerBehind is what is left where records wait: an instance says so whether or not it owns their partition.
 func (d *diagnosis) consumerBehind(context.Context) (service.Cause, error) {
 	for _, c := range d.lags {
 		var records int64

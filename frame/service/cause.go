@@ -31,7 +31,7 @@ const (
 type Causes struct {
 	find func(ctx context.Context) Cause
 
-	turn chan struct{} // holds a token while somebody looks
+	turn chan struct{} // holds a token while a call works it out
 	last Cause
 }
 
@@ -40,7 +40,7 @@ func NewCauses(find func(ctx context.Context) Cause) *Causes {
 	return &Causes{find: find, turn: make(chan struct{}, 1)}
 }
 
-// Cause is the present one, at most half a second old. Whoever asks beside another one waits for the same answer.
+// Cause is the present one, at most half a second old. Calls at the same time wait for one answer.
 func (c *Causes) Cause(ctx context.Context) Cause {
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()

@@ -2,7 +2,6 @@ package customer
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -18,18 +17,6 @@ where p.version is distinct from w.version
 limit 1000`
 
 // checkProfiles finds profiles that are not at the version up to which their events were applied.
-func checkProfiles(ctx context.Context, tx pgx.Tx) (found []verify.Finding, err error) {
-	rows, _ := tx.Query(ctx, selectOddProfiles, profileConsumer)
-	var key string
-	var applied, version int64
-	_, err = pgx.ForEachRow(rows, []any{&key, &applied, &version}, func() error {
-		found = append(found, verify.Finding{
-			Key: key, Version: version, Detail: fmt.Sprintf("the profile is at version %d, its events at %d", version, applied),
-		})
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("compare profiles: %w", err)
-	}
-	return found, nil
+func checkProfiles(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {
+	return verify.CompareVersions(ctx, tx, "profile", selectOddProfiles, profileConsumer)
 }

@@ -43,18 +43,6 @@ where c.version is distinct from w.version
 limit 1000`
 
 // checkContacts finds contacts that are not at the version up to which their events were applied.
-func checkContacts(ctx context.Context, tx pgx.Tx) (found []verify.Finding, err error) {
-	rows, _ := tx.Query(ctx, selectOddContacts, usersConsumer)
-	var key string
-	var applied, version int64
-	_, err = pgx.ForEachRow(rows, []any{&key, &applied, &version}, func() error {
-		found = append(found, verify.Finding{
-			Key: key, Version: version, Detail: fmt.Sprintf("the contact is at version %d, its events at %d", version, applied),
-		})
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("compare contacts: %w", err)
-	}
-	return found, nil
+func checkContacts(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {
+	return verify.CompareVersions(ctx, tx, "contact", selectOddContacts, usersConsumer)
 }

@@ -93,7 +93,7 @@ func newAction(by, reason string, dryRun bool) (action, error) {
 	return action{by: by, reason: reason, dryRun: dryRun}, nil
 }
 
-// checkText accepts one line of text in which somebody has written something.
+// checkText accepts one line of text that is not blank.
 func checkText(member, value string, longest int) error {
 	switch {
 	case strings.TrimSpace(value) == "":

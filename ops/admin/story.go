@@ -28,8 +28,8 @@ type Told struct {
 	Related []string
 }
 
-// Teller tells what a service's own tables know of an id, which may be anything: a user's, an event's, a mail's, or a
-// text that somebody mistyped. It reads by indexes, and says ids, states and times: no address, no name, no payload.
+// Teller tells what a service's own tables know of an id, which may be anything: a user's, an event's, a mail's, or
+// a mistyped text. It reads by indexes, and says ids, states and times: no address, no name, no payload.
 // The steps need not name the service.
 type Teller func(ctx context.Context, id string) (Told, error)
 

@@ -184,7 +184,7 @@ func (c *Console) tryChange(w http.ResponseWriter, r *http.Request) {
 	c.fragment(w, r, "plan", tried)
 }
 
-// makeChange begins the change, which goes on when nobody looks, and answers with what follows it.
+// makeChange begins the change, which goes on without a viewer, and answers with what follows it.
 func (c *Console) makeChange(w http.ResponseWriter, r *http.Request) {
 	asked, err := c.readChange(r, false)
 	if err != nil {

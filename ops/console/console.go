@@ -46,7 +46,7 @@ type Console struct {
 	ending     chan struct{} // closed when Run is told to stop: streams end
 }
 
-// New makes a console that asks nobody yet.
+// New makes a console that has not asked a service yet.
 func New(cfg Config) *Console {
 	if cfg.Interval <= 0 {
 		cfg.Interval = time.Second

@@ -45,7 +45,7 @@ func (l *leader) settle(ctx context.Context, f *flight, out *outcome) error {
 	return nil
 }
 
-// logTaken says what the broker took. Headers are not looked at for it unless somebody wants to read the lines.
+// logTaken says what the broker took. It reads headers only when the lines are written.
 func (l *leader) logTaken(f *flight) {
 	if !l.log.Enabled(context.Background(), slog.LevelDebug) {
 		return

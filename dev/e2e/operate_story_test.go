@@ -61,11 +61,12 @@ func awaitStory(
 	return story
 }
 
-// told is a step in a few words: where, by whom, what, of which type.
+// told is a step in a few words: where, by whom, what, of which type. A record is told of by the service that happened to
+// read it first.
 func told(s adminapi.StoryStep) string {
-	who := s.Service
-	if s.Consumer != "" {
-		who = s.Consumer
+	who := cmp.Or(s.Consumer, s.Service)
+	if s.Station == adminapi.StoryStepStationRecord {
+		who = ""
 	}
 	kind := strings.TrimSuffix(s.EventType[strings.LastIndexByte(strings.TrimSuffix(s.EventType, ".v1"), '.')+1:], ".v1")
 	return strings.Join(strings.Fields(string(s.Station)+" "+who+" "+s.Outcome+" "+kind), " ")
@@ -83,13 +84,13 @@ func TestOneStoryByItsIDs(t *testing.T) {
 	want := []string{
 		"request customer signed_up user-registered",
 		"outbox customer published user-registered",
-		"record customer read user-registered",
+		"record read user-registered",
 		"inbox customer.profile applied user-registered",
 		"inbox notification.users applied user-registered",
-		"mail notification pending",
+		"mail notification owed",
 		"outbox notification published verification-email-sent",
 		"mail notification sent",
-		"record customer read verification-email-sent",
+		"record read verification-email-sent",
 		"inbox customer.mail applied verification-email-sent",
 	}
 	profile := "inbox customer.profile applied" // the row itself

@@ -11,6 +11,7 @@ import (
 	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/steps"
 )
 
 // Each of the conditions has an index. A mail under way has been so since its claim, which only its lease knows.
@@ -68,23 +69,23 @@ type toldMail struct {
 
 func (m toldMail) steps(actions []audit.Action) []adminapi.StoryStep {
 	owed := adminapi.StoryStep{
-		At: m.CreatedAt, Station: adminapi.StoryStepStationMail, Outcome: string(adminapi.Pending), EventId: m.EventID,
-		Key: m.UserID, CorrelationId: m.Correlation, Subject: m.ID, Detail: "owed",
+		At: m.CreatedAt, Station: adminapi.StoryStepStationMail, Outcome: steps.Owed, EventId: m.EventID,
+		Key: m.UserID, CorrelationId: m.Correlation, Subject: m.ID,
 	}
-	steps := []adminapi.StoryStep{owed}
+	told := []adminapi.StoryStep{owed}
 	if m.State != adminapi.Pending || m.Attempts > 0 {
 		now := owed
 		now.At, now.Outcome, now.Detail = m.Now, string(m.State), fmt.Sprintf("attempts: %d", m.Attempts)
 		if m.EndedAt != nil {
 			now.At = *m.EndedAt
 		}
-		steps = append(steps, now)
+		told = append(told, now)
 	}
 	for _, a := range actions {
 		done := owed
 		done.At, done.Station, done.Outcome = a.At, adminapi.StoryStepStationAudit, a.Verb
 		done.Detail = "by " + a.By + ": " + a.Reason
-		steps = append(steps, done)
+		told = append(told, done)
 	}
-	return steps
+	return told
 }

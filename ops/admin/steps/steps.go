@@ -16,6 +16,9 @@ var stations = []adminapi.StoryStepStation{
 	adminapi.StoryStepStationAudit,
 }
 
+// Owed is the outcome of the step that tells when a mail became due. What has become of it since is a step of its own.
+const Owed = "owed"
+
 func station(s adminapi.StoryStep) int { return slices.Index(stations, s.Station) }
 
 // InOrder sorts steps by time and joins those that tell of the same. Their times are of several clocks: an event never
@@ -66,6 +69,9 @@ func joined(all []adminapi.StoryStep) []*adminapi.StoryStep {
 		case kept[i].EventId == "" && step.EventId != "": // told by a table of the service: the event says more
 			step.Outcome = cmp.Or(step.Outcome, kept[i].Outcome)
 			*kept[i] = step
+		case step.Station == adminapi.StoryStepStationRecord && step.At.Before(kept[i].At), // who read it first
+			step.Station == adminapi.StoryStepStationMail && step.At.After(kept[i].At): // asked about twice: how far it is now
+			*kept[i] = step
 		default:
 			kept[i].Outcome = cmp.Or(kept[i].Outcome, step.Outcome)
 		}
@@ -87,8 +93,8 @@ func same(a, b adminapi.StoryStep) bool {
 		return a.Service == b.Service && a.Position == b.Position
 	case adminapi.StoryStepStationRecord:
 		return a.EventId == b.EventId && a.Topic == b.Topic && *a.Partition == *b.Partition && *a.Offset == *b.Offset
-	case adminapi.StoryStepStationMail: // the time of one that is under way is when it was asked about
-		return a.Service == b.Service && a.Subject == b.Subject && a.Outcome == b.Outcome && a.Detail == b.Detail
+	case adminapi.StoryStepStationMail:
+		return a.Service == b.Service && a.Subject == b.Subject && (a.Outcome == Owed) == (b.Outcome == Owed)
 	}
 	return a.Service == b.Service && a.Consumer == b.Consumer && a.EventId == b.EventId && a.Subject == b.Subject &&
 		a.Outcome == b.Outcome && a.At.Equal(b.At)

@@ -31,8 +31,9 @@ func TestDocumentedCodesAreTheOnesInTheCode(t *testing.T) {
 		require.NotEmpty(t, codes, file)
 		declared = append(declared, codes...)
 	}
-	documented := slices.Collect(maps.Keys(contracttest.ProblemStatuses(t)))
-	require.ElementsMatch(t, declared, documented)
+	slices.Sort(declared) // a code may be said of a rule and of the race for it
+	documented := slices.Sorted(maps.Keys(contracttest.ProblemStatuses(t)))
+	require.Equal(t, documented, slices.Compact(declared))
 }
 
 func declaredCodes(t *testing.T, file string) []string {

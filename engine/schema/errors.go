@@ -5,7 +5,7 @@ import "fmt"
 // Code names one way in which an event breaks the contract. The names are stable: dead letters are grouped by them.
 type Code string
 
-// The codes of an [Error].
+// The codes of an [Error], beside those that rules bring; see [Ruled].
 const (
 	CodeUnknownType     Code = "unknown_type"
 	CodeInvalidJSON     Code = "invalid_json"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/frame/web"
 )
 
@@ -15,6 +16,9 @@ const (
 	CodeKeyInFlight    web.Code = "idempotency_key_in_flight"
 	CodeKeyReused      web.Code = "idempotency_key_reused"
 	CodeOutcomeUnknown web.Code = "outcome_unknown"
+	// CodeVersionMismatch answers a lost race. A service's own check of an expected version has this code, too: to a
+	// client both mean that something has changed since it was read.
+	CodeVersionMismatch web.Code = "version_mismatch"
 )
 
 // retrySoon is what a client should wait when waiting is all it can do.
@@ -42,6 +46,11 @@ func Problem(err error) *web.Error {
 		return &web.Error{
 			Status: http.StatusServiceUnavailable, Code: CodeOutcomeUnknown, RetryAfter: retrySoon, Cause: err,
 			Detail: "The request may or may not have taken effect. Repeat it as it was to find out.",
+		}
+	case errors.Is(err, outbox.ErrVersionConflict):
+		return &web.Error{
+			Status: http.StatusConflict, Code: CodeVersionMismatch, Cause: err,
+			Detail: "Another request changed it meanwhile. This one has changed nothing: read again, and decide again.",
 		}
 	case slices.Contains(tooSlow, known.Code):
 		return &web.Error{

@@ -54,7 +54,7 @@ reset: ## throw away all local data: .twinbox/ and the containers' volumes; refu
 		sh deploy/containers.sh reset
 
 test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to set up
-	@$(GO_TEST) -timeout 5m $(ALL)
+	@$(GO_TEST) -timeout 10m $(ALL)
 
 # part: campaigns, begin
 test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a death around every statement, churn, outages, poison

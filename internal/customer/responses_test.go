@@ -28,29 +28,6 @@ type ask struct {
 	headers    []string
 }
 
-// declaredResponses are the operations with each of their statuses, as in "POST /v1/signups 201". A status with several
-// forms is there once per form.
-func declaredResponses(t *testing.T) (names []string) {
-	t.Helper()
-	all, err := descriptions()
-	require.NoError(t, err)
-	for _, d := range all {
-		for method, answers := range d.answers {
-			for status, said := range answers {
-				name := method + " " + d.template + " " + status
-				if len(said.Content) < 2 {
-					names = append(names, name)
-					continue
-				}
-				for form := range said.Content {
-					names = append(names, name+" "+form)
-				}
-			}
-		}
-	}
-	return names
-}
-
 // faulty adds what each operation answers to a good request when the client has used its share, when there is a defect
 // or no database, and to the same body when it is late, too long or of another kind.
 func faulty(t *testing.T, asks, good map[string]ask, healthy *bundle) {
@@ -163,7 +140,9 @@ func TestEveryDeclaredResponseIsGiven(t *testing.T) {
 		"HEAD " + verifications: {path: verifications + "?token=" + token},
 	}, b)
 
-	require.ElementsMatch(t, declaredResponses(t), slices.Collect(maps.Keys(asks)))
+	declared, err := document()
+	require.NoError(t, err)
+	require.ElementsMatch(t, declared.Responses(), slices.Collect(maps.Keys(asks)))
 	for name, q := range asks {
 		parts := strings.Fields(name) // method, path, status, and the form where there are several
 		a := q.on.do(t, parts[0], q.path, q.body, q.headers...)

@@ -16,6 +16,7 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/consumer"
 )
 
 // member is the part of the payload that the domain keeps.
@@ -79,7 +80,7 @@ func routedInbox(versioned bool) func(context.Context, consumption) error {
 	}
 }
 
-// ourInbox is kafka.Consumer with inbox.BatchMiddleware, as frame/eventing wires them.
+// ourInbox is consumer.Consumer with inbox.BatchMiddleware, as frame/eventing wires them.
 func ourInbox(batch int, versioned bool) func(context.Context, consumption) error {
 	return func(ctx context.Context, c consumption) error {
 		box, mux, log, err := newBox(c, batch, versioned)
@@ -87,7 +88,7 @@ func ourInbox(batch int, versioned bool) func(context.Context, consumption) erro
 			return err
 		}
 		handle := box.BatchMiddleware(mux.HandleMessage)
-		consumer, err := kafka.NewConsumer(kafka.ConsumerConfig{
+		consumer, err := consumer.New(consumer.Config{
 			GroupConfig: kafka.GroupConfig{
 				Config: kafka.Config{Brokers: c.brokers}, Group: c.group, DrainTimeout: 10 * time.Second,
 			},

@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/porttest"
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/contract"
@@ -108,7 +108,7 @@ func (h *stack) makeTopics(t *testing.T, brokers []string) {
 	topics := append(c.Topics(), n.Topics()...)
 	// A topic that is being deleted cannot be made again at once.
 	require.EventuallyWithT(t, func(collect *assertCollect) {
-		require.NoError(collect, kafka.EnsureTopics(t.Context(), c.Client("e2e"), topics...))
+		require.NoError(collect, admin.EnsureTopics(t.Context(), c.Client("e2e"), topics...))
 	}, kafkatest.Patience, 100*time.Millisecond)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/verify"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/eventing"
@@ -50,7 +51,7 @@ func names(topics []kafka.Topic) (names []string) {
 
 func (h *stack) verified(t *testing.T, settings eventing.Config, cfg verify.Config) (published int64) {
 	t.Helper()
-	log, err := kafka.NewLogReader(settings.Client("e2e"))
+	log, err := admin.NewLogReader(settings.Client("e2e"))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, log.Close()) }()
 	cfg.Log, cfg.Pause = log, func(context.Context) error { return nil } // nothing is under way any more

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/services"
@@ -102,7 +103,7 @@ func (h *stack) prepare(ctx context.Context, instances map[string]*eventing.Inst
 		topics = append(topics, instances[s.Name].Topics()...)
 		client = instances[s.Name].Client("twinbox")
 	}
-	group.Go(func() error { return kafka.EnsureTopics(ctx, client, topics...) })
+	group.Go(func() error { return admin.EnsureTopics(ctx, client, topics...) })
 	return group.Wait()
 }
 

@@ -32,8 +32,6 @@ type Config struct {
 	TLS *tls.Config
 	// User and Password, when set, authenticate by SASL PLAIN, which belongs inside TLS.
 	User, Password string
-
-	end time.Time // of every connection, where a question has a deadline
 }
 
 const (
@@ -102,7 +100,7 @@ func positive(name string, d time.Duration) error {
 	return nil
 }
 
-// base is what producing, consuming and administration have in common.
+// Client returns the settings that producing, consuming and administration have in common.
 //
 //	setting                     value        what happens otherwise
 //	Version                     3.6          old request versions, which Kafka 4 refuses
@@ -110,7 +108,8 @@ func positive(name string, d time.Duration) error {
 //	Metadata.Full               false        every client holds the metadata of every topic in the cluster
 //	Metadata.RefreshFrequency   10 s         added partitions stay unread for ten minutes
 //	Net.*Timeout                RequestTimeout   30 s for a broker that vanished without a word
-func (c Config) base() *sarama.Config {
+func (c Config) Client() *sarama.Config {
+	c = c.WithDefaults()
 	cfg := sarama.NewConfig()
 	cfg.ClientID = c.ClientID
 	cfg.Version = sarama.V3_6_0_0
@@ -121,9 +120,6 @@ func (c Config) base() *sarama.Config {
 	cfg.Net.ReadTimeout = c.RequestTimeout
 	cfg.Net.WriteTimeout = c.RequestTimeout
 	cfg.Admin.Timeout = c.RequestTimeout
-	if !c.end.IsZero() {
-		cfg.Net.Proxy.Enable, cfg.Net.Proxy.Dialer = true, deadlineDialer{c.end}
-	}
 	cfg.Net.TLS.Enable, cfg.Net.TLS.Config = c.TLS != nil, c.TLS
 	if c.User != "" {
 		cfg.Net.SASL.Enable = true
@@ -150,7 +146,7 @@ func (c Config) base() *sarama.Config {
 // one event and of thousands. zstd halves the rate, none and snappy send more.
 func (c Config) Producer() *sarama.Config {
 	c = c.WithDefaults()
-	cfg := c.base()
+	cfg := c.Client()
 	cfg.Producer.RequiredAcks = sarama.WaitForAll
 	cfg.Producer.Idempotent = true
 	cfg.Net.MaxOpenRequests = 1

@@ -79,17 +79,6 @@ func TestConsumerSettingsArePinned(t *testing.T) {
 	}.check(t)
 }
 
-func TestConsumerDefaults(t *testing.T) {
-	t.Parallel()
-	cfg := kafka.ConsumerConfig{}.WithDefaults()
-	require.Equal(t, 200, cfg.Batch)
-	require.Equal(t, 5*time.Second, cfg.DrainTimeout)
-	require.Equal(t, 100*time.Millisecond, cfg.NackBackoff)
-	require.Equal(t, 5*time.Second, cfg.MaxNackBackoff)
-	require.Equal(t, 10*time.Second, cfg.PublishTimeout)
-	require.Equal(t, 5*time.Second, cfg.RetryFor)
-}
-
 func TestPasswordsAndCertificatesReachTheClient(t *testing.T) {
 	t.Parallel()
 	cfg := kafka.Config{Brokers: []string{"a:1"}, User: "u", Password: "p"}.Producer()
@@ -98,18 +87,4 @@ func TestPasswordsAndCertificatesReachTheClient(t *testing.T) {
 	require.EqualValues(t, sarama.SASLTypePlaintext, cfg.Net.SASL.Mechanism)
 	require.Equal(t, "u", cfg.Net.SASL.User)
 	require.Equal(t, "p", cfg.Net.SASL.Password)
-}
-
-func TestConsumerConfigurationIsChecked(t *testing.T) {
-	t.Parallel()
-	_, err := kafka.NewConsumer(kafka.ConsumerConfig{Batch: -1, GroupConfig: kafka.GroupConfig{
-		HeartbeatInterval: 5 * time.Second, DrainTimeout: time.Minute, NackBackoff: -1,
-		MaxNackBackoff: -1, MaxReconnectBackoff: -1,
-	}}, nil, nil)
-	for _, problem := range []string{
-		"at least one host:port", "a consumer group is needed", "batch", "third of the session timeout",
-		"twice the drain timeout", "nack backoff", "longest nack backoff", "longest reconnect backoff",
-	} {
-		require.ErrorContains(t, err, problem)
-	}
 }

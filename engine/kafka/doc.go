@@ -1,70 +1,11 @@
-// Package kafka connects Watermill to Kafka with the settings and the order that its users rely on.
+// Package kafka is what all that speaks to Kafka here has in common: the settings, the form of a record, the words for what
+// a broker may refuse.
 //
-// Package producer, beside it, sends; [Consumer] calls a handler with what is there of a partition, in order, and
-// commits only what was handled without a gap; the handler's context ends when the partition is gone. [Marshaler]
-// maps a message to a record: CloudEvents 1.0, binary mode. [Config], [GroupConfig] and [ConsumerConfig] hold every
-// setting, each with what happens without it. The package knows no business word.
+// What sends is in package producer, what reads as a member of a group in consumer, what asks a cluster or reads its log
+// past all groups in admin; progress says how the reading gets on. [Marshaler] maps a message to a record: CloudEvents 1.0,
+// binary mode. [Config] and [GroupConfig] hold the settings, each with what happens without it. None of them knows a
+// business word.
 //
 // Watermill's own Kafka edge, watermill-kafka's Publisher and Subscriber, works on the same topics with [Marshaler] and
-// the settings of [Config.Producer] and [GroupConfig.Consumer]. What it cannot promise is shown in usual_ways_test.go.
-//
-//	marshaler.go origin.go                         what a record looks like
-//	consumer.go                                    a handler's batches
-//	member.go strategy.go coordination.go leave.go a membership of the group
-//	partition.go worker.go entry.go turns.go       a partition that is owned, what is taken of it, and when
-//	readahead.go                                   how much of it is held meanwhile
-//	positions.go                                   how far the handler's own store says it is read
-//	progress.go status.go stop.go                  what moves, what does not, and what ends a membership
-//	look.go reader.go                              what lies on the log and is not delivered
-//	lag.go                                         how far a group is behind, whoever its members are
-//	topics.go topics_read.go topic_id.go           the broker's topics
-//	config.go group_config.go errors.go limits.go  settings, errors, bounds
-//
-// # How a partition is read
-//
-// sarama's consumer group brings the membership, its fetching the records. For each partition, a worker takes what is
-// there, hands it over, marks the handled beginning, and waits a while before it hands over the rest. Beside it, one
-// goroutine takes records from sarama for as long as they may be held, and the one that sarama gives to the claim waits
-// for the end: when the partition goes to another member, when the session is lost, when the process stops. Then
-// nothing more is handed over, the handler under way gets its time, its context is cancelled, and it gets the same time
-// again. What it acknowledges meanwhile is committed, as long as the group waits for this member. The other partitions
-// are not disturbed: the group rebalances cooperatively.
-//
-// # How much memory that takes
-//
-// At most this for each partition, however long the backlog is and however long a handler hangs:
-//
-//   - [ConsumerConfig.MaxBytes], 4 MB, or one larger record: the batch under way and what lies ready behind it, half
-//     of that at most;
-//   - two records more, on their way there;
-//   - what an answer of the broker has of it: [GroupConfig.FetchBytes] as it lies on the log, 256 KiB, or one batch if
-//     that is larger. Decompressed that is at most 255 times as much with lz4, which the publisher uses, and 16 MiB of
-//     each batch whatever compressed it. Not compressed it keeps the whole answer: four times FetchBytes, or one batch.
-//
-// Twelve partitions of records of 1 MB so take 84 MB. While a compressed batch is read it takes up to four times its
-// size for a moment. What handlers make of their records is theirs.
-//
-// # What nobody can read, and what nobody delivers
-//
-// sarama asks a broker for all partitions at once. A batch that it cannot decode (a checksum that is wrong, a
-// decompression that exceeds 64 MiB) fails the whole answer, and all partitions of that broker are asked for again, and
-// fail again, for ever; a batch whose records end early is taken for an answer cut short and asked for again without
-// any error. So a partition for which sarama reports errors, or for which nothing comes, looks for itself, on a
-// connection of its own, at the one batch that lies next:
-//
-//   - Nothing is there, or nothing that anybody is shown: all is well.
-//   - A batch that cannot be read, three times in a row: it is handed over as one message that names its offsets and
-//     the reason ([cloudevent.Origin.Unreadable]), so that it ends in the dead letters like other bad records, and the
-//     partition goes on. Losing the records of the batch was the disk's doing; stopping the partition behind it
-//     would take the others' as well. Until it is acknowledged, sarama reads the other partitions without this one;
-//     then a new session starts behind it.
-//   - Records: while sarama fails, they are taken past it, since the bad batch may be another partition's. When it
-//     reports nothing and delivers nothing, the partition is stalled: Healthy fails and names it, and after
-//     [GroupConfig.StopAfter] the membership ends with a [StallError], so that the process is started again. A handler
-//     that does not return within [ConsumerConfig.HandlerLimit] is a stall too. One that returns errors is not: what
-//     it needs is down, and would be after a restart; Healthy says so.
-//
-// A committed offset that is gone, or is of a topic that was deleted and created anew under the same name, ends the
-// membership with an [OffsetError], because any other offset would lose or repeat without a word. To tell the two
-// topics apart, the metadata of each committed offset holds the topic's id.
+// the settings of [Config.Producer] and [GroupConfig.Consumer].
 package kafka

@@ -2,8 +2,9 @@ package kafka
 
 import (
 	"errors"
-	"log/slog"
 	"regexp"
+
+	_ "example.com/twinbox/engine/failure/kafkaerrors" // what a broker's errors mean
 )
 
 var (
@@ -18,15 +19,3 @@ var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
 // ValidTopic reports whether Kafka takes the name.
 func ValidTopic(name string) bool { return topicName.MatchString(name) && name != "." && name != ".." }
-
-func orDiscard(log *slog.Logger) *slog.Logger {
-	if log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return log
-}
-
-type topicPartition struct {
-	topic     string
-	partition int32
-}

@@ -16,7 +16,7 @@ type GroupConfig struct {
 	Group string
 	// InstanceID is the name of this member for as long as its process is restarted in its place (group.instance.id):
 	// after a crash the successor takes its partitions at once instead of after SessionTimeout. It must differ between
-	// processes that run at the same time; a member whose name another one takes stops with a [FencedError]. A member
+	// processes that run at the same time; two would throw each other out in turn. A member
 	// that closes leaves the group as it would without. Default "": the broker invents a name for each start.
 	InstanceID string
 	// SessionTimeout is how long a dead member keeps its partitions. Default 10 s.
@@ -34,41 +34,9 @@ type GroupConfig struct {
 	// DrainTimeout is how long a handler under way may still finish when its partition is handed over or the member
 	// closes; then its context is cancelled, and it gets the same time again to return. Default 5 s.
 	DrainTimeout time.Duration
-	// NackBackoff is the wait before what was not acknowledged is handed over again; it doubles up to MaxNackBackoff
-	// for as long as nothing is. Defaults 100 ms and 5 s.
-	NackBackoff, MaxNackBackoff time.Duration
 	// ReconnectBackoff is the wait after the first failed attempt to consume; it doubles up to MaxReconnectBackoff,
 	// with jitter. Defaults 200 ms and 10 s.
 	ReconnectBackoff, MaxReconnectBackoff time.Duration
-	// UnhealthyAfter is how long Healthy overlooks that nothing is consumed, or that a partition makes no progress
-	// although there is something to read. Default 30 s.
-	UnhealthyAfter time.Duration
-	// FailingAfter is the same for what says of itself that it fails: a handler, or a broker that gives nothing to read or
-	// refuses the membership. Default a third of UnhealthyAfter.
-	FailingAfter time.Duration
-	// StopAfter is how long a partition may be stalled, a running handler aside, before the member stops with a
-	// [StallError], so that whoever supervises the process starts it again. Default 5 min.
-	StopAfter time.Duration
-	// LookEvery is how often a partition is watched for that, and how often one without records looks whether there are
-	// some. Default a quarter of UnhealthyAfter.
-	LookEvery time.Duration
-	// Now is the clock of UnhealthyAfter, FailingAfter, StopAfter, [ConsumerConfig.HandlerLimit] and of how long a
-	// session lasted. Default time.Now.
-	Now func() time.Time
-	// Hooks are called on the way. Default: none.
-	Hooks Hooks
-}
-
-// Hooks tell a caller what happens. They run on the member's goroutines and must not block; nil ones are skipped.
-type Hooks struct {
-	// Assigned is called when a partition starts to be read, from offset; it is negative when the group has committed
-	// none, and the oldest record comes first.
-	Assigned func(topic string, partition int32, offset int64)
-	// Lost is called when a partition is no longer read and none of its messages is being waited for. idle says that
-	// none is being worked on either; it is false when the member went on without a handler that had not come to its end.
-	Lost func(topic string, partition int32, idle bool)
-	// Failed is called when an attempt to consume has failed and will be repeated, with the reason.
-	Failed func(err error)
 }
 
 // WithDefaults returns the configuration that is really used.
@@ -83,12 +51,8 @@ func (c GroupConfig) WithDefaults() GroupConfig {
 		{&c.RebalanceTimeout, 30 * time.Second},
 		{&c.CommitInterval, time.Second},
 		{&c.DrainTimeout, 5 * time.Second},
-		{&c.NackBackoff, 100 * time.Millisecond},
-		{&c.MaxNackBackoff, 5 * time.Second},
 		{&c.ReconnectBackoff, 200 * time.Millisecond},
 		{&c.MaxReconnectBackoff, 10 * time.Second},
-		{&c.UnhealthyAfter, 30 * time.Second},
-		{&c.StopAfter, 5 * time.Minute},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -96,15 +60,6 @@ func (c GroupConfig) WithDefaults() GroupConfig {
 	}
 	if c.FetchBytes == 0 {
 		c.FetchBytes = 256 << 10
-	}
-	if c.FailingAfter == 0 {
-		c.FailingAfter = max(c.UnhealthyAfter/3, time.Millisecond)
-	}
-	if c.LookEvery == 0 {
-		c.LookEvery = max(c.UnhealthyAfter/4, time.Millisecond)
-	}
-	if c.Now == nil {
-		c.Now = time.Now
 	}
 	return c
 }
@@ -130,14 +85,11 @@ func (c GroupConfig) Validate() error {
 	problems = append(problems, positive("session timeout", c.SessionTimeout),
 		positive("heartbeat interval", c.HeartbeatInterval), positive("rebalance timeout", c.RebalanceTimeout),
 		positive("commit interval", c.CommitInterval), positive("drain timeout", c.DrainTimeout),
-		positive("nack backoff", c.NackBackoff), positive("longest nack backoff", c.MaxNackBackoff),
-		positive("reconnect backoff", c.ReconnectBackoff), positive("longest reconnect backoff", c.MaxReconnectBackoff),
-		positive("unhealthy after", c.UnhealthyAfter), positive("failing after", c.FailingAfter),
-		positive("stop after", c.StopAfter), positive("look every", c.LookEvery))
+		positive("reconnect backoff", c.ReconnectBackoff), positive("longest reconnect backoff", c.MaxReconnectBackoff))
 	return errors.Join(problems...)
 }
 
-// Consumer returns the settings under which records are read; [Consumer] and watermill-kafka follow them.
+// Consumer returns the settings under which records are read; package consumer and watermill-kafka follow them.
 //
 //	setting                  value          what happens otherwise
 //	Offsets.Initial          oldest         what was published before the group's first start is never seen
@@ -158,7 +110,7 @@ func (c GroupConfig) Validate() error {
 //	Retry.Backoff            250 ms         2 s without records after a leader moves
 func (c GroupConfig) Consumer() *sarama.Config {
 	c = c.WithDefaults()
-	cfg := c.base()
+	cfg := c.Client()
 	cfg.Net.ReadTimeout = c.RebalanceTimeout + c.RequestTimeout
 	cfg.Consumer.Offsets.Initial = sarama.OffsetOldest
 	cfg.Consumer.Offsets.AutoCommit.Enable = true

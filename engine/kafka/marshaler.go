@@ -7,7 +7,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/kafka/internal/header"
+	"example.com/twinbox/engine/kafka/internal/codec"
 )
 
 // Marshaler maps a Watermill message to a Kafka record and back: CloudEvents 1.0, binary mode. It is a
@@ -25,35 +25,35 @@ type Marshaler struct{}
 
 // Marshal never fails.
 func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMessage, error) {
-	record := &sarama.ProducerMessage{
+	to := &sarama.ProducerMessage{
 		Topic:   topic,
 		Value:   sarama.ByteEncoder(msg.Payload),
 		Headers: make([]sarama.RecordHeader, 0, len(msg.Metadata)+1),
 	}
 	if wire, is := cloudevent.ParseWire(msg.Metadata[cloudevent.RecordMetadata]); is {
 		for _, h := range wire.Headers {
-			record.Headers = append(record.Headers, sarama.RecordHeader{Key: []byte(h.Name), Value: h.Value})
+			to.Headers = append(to.Headers, sarama.RecordHeader{Key: []byte(h.Name), Value: h.Value})
 		}
 		if wire.Key != nil {
-			record.Key = sarama.ByteEncoder(wire.Key)
+			to.Key = sarama.ByteEncoder(wire.Key)
 		}
 		if wire.NullValue {
-			record.Value = nil
+			to.Value = nil
 		}
-		return record, nil
+		return to, nil
 	}
-	header.Each(msg, func(name, value string) {
-		record.Headers = append(record.Headers, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})
+	codec.Each(msg, func(name, value string) {
+		to.Headers = append(to.Headers, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})
 	})
 	if key := msg.Metadata[cloudevent.KeyMetadata]; key != "" {
-		record.Key = sarama.StringEncoder(key)
+		to.Key = sarama.StringEncoder(key)
 	}
-	return record, nil
+	return to, nil
 }
 
 // Unmarshal never fails: whatever the record is, a message comes out, and the handler decides. Of a header that occurs
 // twice the metadata keep the last; [cloudevent.Origin] keeps all, byte for byte. A missing key or value is an empty
 // one. A header that happens to be named like [cloudevent.KeyMetadata] does not pass for the record key.
-func (Marshaler) Unmarshal(record *sarama.ConsumerMessage) (*message.Message, error) {
-	return decode(context.Background(), "", readable(record)), nil
+func (Marshaler) Unmarshal(from *sarama.ConsumerMessage) (*message.Message, error) {
+	return codec.Decode(context.Background(), from), nil
 }

@@ -14,6 +14,7 @@ import (
 	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/engine/verify"
@@ -84,7 +85,7 @@ func TestCopiesAreCompared(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
 	copies := "dlq." + s.topic
-	require.NoError(t, kafka.EnsureTopics(t.Context(), kafka.Config{Brokers: s.brokers},
+	require.NoError(t, admin.EnsureTopics(t.Context(), kafka.Config{Brokers: s.brokers},
 		kafka.Topic{Name: copies, Partitions: 2, ReplicationFactor: 1, Retention: time.Hour}))
 	wire := cloudevent.Wire{Headers: []cloudevent.Header{{Name: "x", Value: []byte{0xff}}, {Name: "x", Value: nil}}}
 	add := func(value string) {

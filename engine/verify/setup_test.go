@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/operate"
@@ -43,7 +44,7 @@ type system struct {
 	brokers []string
 	topic   string
 	outbox  *outbox.Outbox
-	log     *kafka.LogReader
+	log     *admin.LogReader
 	inboxes map[string]*inbox.Inbox
 	mux     *inbox.Mux
 
@@ -67,7 +68,7 @@ func newSystem(t *testing.T, more ...migrations.Set) *system {
 	var err error
 	s.outbox, err = outbox.New(outbox.Config{Source: source})
 	require.NoError(t, err)
-	s.log, err = kafka.NewLogReader(kafka.Config{Brokers: brokers})
+	s.log, err = admin.NewLogReader(kafka.Config{Brokers: brokers})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.log.Close()) })
 	inbox.Handle(s.mux, inboxtest.Event, func(context.Context, pgx.Tx, cloudevent.Event, inboxtest.Data) error {
@@ -102,7 +103,7 @@ func (s *system) publish(t *testing.T) {
 	r, err := relay.New(relay.Config{
 		Connect: outboxtest.Dial(t, s.pool), Publisher: tampered{publisher, s}, PollMax: 10 * time.Millisecond,
 		Topics: func(ctx context.Context) (map[string]int32, error) {
-			return kafka.PartitionCounts(ctx, kafka.Config{Brokers: s.brokers}, s.topic)
+			return admin.PartitionCounts(ctx, kafka.Config{Brokers: s.brokers}, s.topic)
 		},
 	})
 	require.NoError(t, err)

@@ -8,18 +8,19 @@ import (
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
+	"example.com/twinbox/engine/kafka/progress"
 	"example.com/twinbox/frame/service"
 )
 
 // consumerLags are what waits for one consumer, and who owns the partitions where it does.
 type consumerLags struct {
 	*consumer
-	lags   []kafka.Lag
-	owners kafka.Owners
+	lags   []admin.Lag
+	owners admin.Owners
 }
 
-func (c consumerLags) at(l kafka.Lag) string { return fmt.Sprintf("%s/%d", l.Topic, l.Partition) }
+func (c consumerLags) at(l admin.Lag) string { return fmt.Sprintf("%s/%d", l.Topic, l.Partition) }
 
 func (d *diagnosis) records() (n int64) {
 	for _, c := range d.lags {
@@ -50,7 +51,7 @@ func (d *diagnosis) noOwner(ctx context.Context) (cause service.Cause, err error
 }
 
 func (c consumerLags) withoutOwner() service.Cause {
-	var first *kafka.Lag
+	var first *admin.Lag
 	partitions, records := 0, int64(0)
 	for i, l := range c.lags {
 		if _, owned := c.owners.By[l.Partition]; owned || l.Records == 0 && c.owners.State != stableGroup {
@@ -90,9 +91,9 @@ func andMore(partitions int) string {
 func waitingRecords(n int64) string { return several(n, "record") + verb(n, " waits", " wait") }
 
 // longest is the partition of this instance for which something has held for longest, and its consumer.
-func (d *diagnosis) longest(since func(kafka.Standing) time.Time) (*consumer, kafka.Standing) {
+func (d *diagnosis) longest(since func(progress.Standing) time.Time) (*consumer, progress.Standing) {
 	var of *consumer
-	var found kafka.Standing
+	var found progress.Standing
 	for _, c := range d.node.consumers {
 		for _, s := range c.reader.Standings() {
 			if at := since(s); !at.IsZero() && (of == nil || at.Before(since(found))) {
@@ -104,7 +105,7 @@ func (d *diagnosis) longest(since func(kafka.Standing) time.Time) (*consumer, ka
 }
 
 func (d *diagnosis) recordRefused(context.Context) (service.Cause, error) {
-	c, s := d.longest(func(s kafka.Standing) time.Time { return s.Refused })
+	c, s := d.longest(func(s progress.Standing) time.Time { return s.Refused })
 	if c == nil || time.Since(s.Refused) < readingPatience {
 		return service.Cause{}, nil
 	}
@@ -116,7 +117,7 @@ func (d *diagnosis) recordRefused(context.Context) (service.Cause, error) {
 }
 
 func (d *diagnosis) attemptFailing(context.Context) (service.Cause, error) {
-	c, s := d.longest(func(s kafka.Standing) time.Time { return s.Failing })
+	c, s := d.longest(func(s progress.Standing) time.Time { return s.Failing })
 	if c == nil {
 		return service.Cause{}, nil
 	}
@@ -158,7 +159,7 @@ func (d *diagnosis) waitsForGap(ctx context.Context) (service.Cause, error) {
 }
 
 func (d *diagnosis) handlerSlow(context.Context) (service.Cause, error) {
-	c, s := d.longest(func(s kafka.Standing) time.Time { return s.Handling })
+	c, s := d.longest(func(s progress.Standing) time.Time { return s.Handling })
 	if c == nil || time.Since(s.Handling) < handlerPatience {
 		return service.Cause{}, nil
 	}
@@ -173,7 +174,7 @@ func (d *diagnosis) handlerSlow(context.Context) (service.Cause, error) {
 func (d *diagnosis) consumerBehind(context.Context) (service.Cause, error) {
 	for _, c := range d.lags {
 		var records int64
-		first := kafka.Lag{}
+		first := admin.Lag{}
 		for _, l := range c.lags {
 			records += l.Records
 			if l.Records > 0 && l.Age > first.Age {

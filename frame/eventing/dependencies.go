@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/frame/circuit"
 	"example.com/twinbox/frame/service"
 )
@@ -25,7 +25,7 @@ func newDependencies(setup Setup, probeDatabase func(context.Context) error, res
 	}
 	client := setup.Config.Client(setup.Service)
 	d.broker, err = circuit.New(circuit.Config{
-		Name: "broker", Probe: func(ctx context.Context) error { return kafka.Ping(ctx, client) },
+		Name: "broker", Probe: func(ctx context.Context) error { return admin.Ping(ctx, client) },
 		Log: setup.Log, Registerer: setup.Admin.Registry(),
 	})
 	return d, err

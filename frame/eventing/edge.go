@@ -7,6 +7,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/progress"
 )
 
 // edge is how a node writes to Kafka and reads from it. Everything behind it is the same on both: outbox and relay,
@@ -25,7 +26,7 @@ type reader interface {
 	// Run reads until ctx ends. Then the deliveries under way have come to their end.
 	Run(ctx context.Context) error
 	// Standings are how the handler gets on with the partitions of this member.
-	Standings() []kafka.Standing
+	Standings() []progress.Standing
 	// Healthy says why nothing is read.
 	Healthy(ctx context.Context) error
 }

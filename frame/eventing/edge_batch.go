@@ -10,7 +10,9 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/engine/kafka"
+	kafkaconsumer "example.com/twinbox/engine/kafka/consumer"
 	"example.com/twinbox/engine/kafka/producer"
+	"example.com/twinbox/engine/kafka/progress"
 )
 
 // batchEdge is the publisher and the consumer of package kafka.
@@ -29,16 +31,16 @@ type batchReader struct {
 	node    *Node
 	name    string
 	topic   string
-	config  kafka.ConsumerConfig
-	handle  kafka.Handler
-	records atomic.Pointer[kafka.Consumer]
+	config  kafkaconsumer.Config
+	handle  kafkaconsumer.Handler
+	records atomic.Pointer[kafkaconsumer.Consumer]
 }
 
 func newBatchReader(n *Node, c *consumer) (reader, error) {
 	cfg := n.setup.Config
 	r := &batchReader{
-		node: n, name: c.Name, topic: c.Topic, handle: kafka.Handler(c.inbox.BatchMiddleware(c.handle)),
-		config: kafka.ConsumerConfig{
+		node: n, name: c.Name, topic: c.Topic, handle: kafkaconsumer.Handler(c.inbox.BatchMiddleware(c.handle)),
+		config: kafkaconsumer.Config{
 			GroupConfig: c.members,
 			Batch:       cfg.Inbox.Batch,
 			Parallel:    cfg.Inbox.Parallel,
@@ -47,7 +49,7 @@ func newBatchReader(n *Node, c *consumer) (reader, error) {
 			HandlerLimit: max(5*time.Minute, time.Duration(cfg.Inbox.Batch)*cfg.Inbox.HandlerTimeout),
 		},
 	}
-	r.config.Hooks = kafka.Hooks{
+	r.config.Hooks = kafkaconsumer.Hooks{
 		Lost:   func(topic string, partition int32, idle bool) { c.lost(topic, partition, idle, n.setup.Log) },
 		Failed: n.dependencies.broker.Report,
 	}
@@ -58,7 +60,7 @@ func newBatchReader(n *Node, c *consumer) (reader, error) {
 func (r *batchReader) open(instanceID string) error {
 	cfg := r.config
 	cfg.InstanceID = instanceID
-	records, err := kafka.NewConsumer(cfg, r.handle, r.node.setup.Log)
+	records, err := kafkaconsumer.New(cfg, r.handle, r.node.setup.Log)
 	if err == nil {
 		r.records.Store(records)
 	}
@@ -73,7 +75,7 @@ func (r *batchReader) Run(ctx context.Context) error {
 		return err
 	}
 	err := r.records.Load().Run(ctx, r.topic)
-	if fenced := new(kafka.FencedError); !errors.As(err, &fenced) {
+	if fenced := new(kafkaconsumer.FencedError); !errors.As(err, &fenced) {
 		return err
 	}
 	r.node.setup.Log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",
@@ -85,7 +87,7 @@ func (r *batchReader) Run(ctx context.Context) error {
 }
 
 // Standings are those of the member that there is now.
-func (r *batchReader) Standings() []kafka.Standing { return r.records.Load().Standings() }
+func (r *batchReader) Standings() []progress.Standing { return r.records.Load().Standings() }
 
 // Healthy is the readiness of the member that there is now.
 func (r *batchReader) Healthy(ctx context.Context) error { return r.records.Load().Healthy(ctx) }

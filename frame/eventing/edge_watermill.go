@@ -18,6 +18,7 @@ import (
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/producer"
+	"example.com/twinbox/engine/kafka/progress"
 	"example.com/twinbox/frame/circuit"
 )
 
@@ -132,7 +133,7 @@ type watermillReader struct {
 	consumer *consumer
 	joined   atomic.Bool
 	ends     sync.Map // partition -> where its log ended when this member began to read it
-	watch    kafka.Watch
+	watch    progress.Watch
 }
 
 func newWatermillReader(n *Node, c *consumer) (reader, error) {
@@ -172,7 +173,7 @@ func (r *watermillReader) Run(ctx context.Context) error {
 }
 
 // Standings are those of the partitions that had a record.
-func (r *watermillReader) Standings() []kafka.Standing { return r.watch.Standings() }
+func (r *watermillReader) Standings() []progress.Standing { return r.watch.Standings() }
 
 // Healthy says whether the member has ever joined its group. That it reads nothing since is not seen.
 func (r *watermillReader) Healthy(context.Context) error {

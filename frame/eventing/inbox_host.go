@@ -9,7 +9,7 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/progress"
 )
 
 // inboxHost is what a consumer's inbox knows of the process: its dependencies, its outbox and the partition's loop.
@@ -20,7 +20,7 @@ type inboxHost struct {
 
 // Pause implements [inbox.Host]. A pause is no stall of the partition, however long the database is away.
 func (h inboxHost) Pause(ctx context.Context, failure error, d time.Duration) error {
-	defer kafka.Pausing(ctx, failure)()
+	defer progress.Pausing(ctx, failure)()
 	if d == 0 {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/outbox/operate"
 )
 
@@ -79,9 +80,9 @@ func (l consumerLag) Measure(ctx context.Context) ([]prometheus.Metric, error) {
 }
 
 // newLagReader opens nothing yet.
-func newLagReader(client kafka.Config) (*kafka.LagReader, error) {
+func newLagReader(client kafka.Config) (*admin.LagReader, error) {
 	client.RequestTimeout = min(lagPatience, client.WithDefaults().PublishTimeout)
-	return kafka.NewLagReader(client)
+	return admin.NewLagReader(client)
 }
 
 // lagPatience is less than anyone who reads metrics waits.

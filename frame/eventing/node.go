@@ -14,6 +14,7 @@ import (
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/relay"
 	"example.com/twinbox/frame/service"
@@ -54,7 +55,7 @@ type Node struct {
 	reasons      []Reason // the service's own
 	dependencies dependencies
 	publisher    message.Publisher
-	lag          *kafka.LagReader
+	lag          *admin.LagReader
 	relay        *relay.Relay
 	restore      *restorer
 	writers      *writers

@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/retention"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/migrations"
@@ -186,7 +187,7 @@ func TestATopicThatOutlivesTheInboxIsRefused(t *testing.T) {
 	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
 	cfg := environ(t, pgtest.DSN(pool), brokers[0], "INBOX_RETENTION=240h")
 	topic := kafkatest.Group(t)
-	require.NoError(t, kafka.EnsureTopics(t.Context(), cfg.Client("test"),
+	require.NoError(t, admin.EnsureTopics(t.Context(), cfg.Client("test"),
 		kafka.Topic{Name: topic, Partitions: 1, Retention: 192 * time.Hour}))
 	b := open(t, cfg)
 	require.NoError(t, b.node.Consume(eventing.Consumer{Name: "c", Topic: topic, Handlers: inbox.NewMux()}))

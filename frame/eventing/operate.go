@@ -8,7 +8,7 @@ import (
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox/replay"
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/outbox/restore"
 )
 
@@ -36,7 +36,7 @@ func (n Operable) Partitions(ctx context.Context, others ...string) (map[string]
 
 // Behind are the consumer groups that have not read a topic to its end, with the number of records before each.
 func (n Operable) Behind(ctx context.Context, topic string) (map[string]int64, error) {
-	return kafka.GroupsBehind(ctx, n.setup.Config.Client(n.setup.Service), topic)
+	return admin.GroupsBehind(ctx, n.setup.Config.Client(n.setup.Service), topic)
 }
 
 // comparedAtOnce bounds the events in memory that are not known to be lost.
@@ -67,7 +67,7 @@ func (r *restorer) lost(ctx context.Context, db restore.DB, progress func(int64)
 
 // ConfirmRestore brings back the events that the broker holds and the database does not know, and lets the relay go on.
 // It returns how many there were. A dry run leaves the broker as it is; the caller rolls tx back. While an instance of
-// the service consumes, the error is [kafka.ErrGroupActive].
+// the service consumes, the error is [admin.ErrGroupActive].
 func (n Operable) ConfirmRestore(
 	ctx context.Context, tx pgx.Tx, dryRun bool, progress func(int64),
 ) (adopted int, err error) {
@@ -85,7 +85,7 @@ func (n Operable) ConfirmRestore(
 	for i, c := range n.consumers {
 		groups[i] = c.group
 	}
-	if err := kafka.ForgetOffsets(ctx, n.setup.Config.Client(n.setup.Service), groups...); err != nil {
+	if err := admin.ForgetOffsets(ctx, n.setup.Config.Client(n.setup.Service), groups...); err != nil {
 		return adopted, err
 	}
 	for _, e := range lost {

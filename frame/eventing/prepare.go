@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/migrations"
 )
 
@@ -39,18 +40,18 @@ func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.S
 // EnsureTopics creates the topics that are not there and says on out which there are, as the broker has them. One that
 // has another number of partitions or keeps its records for another time than the settings ask for stays as it is.
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
-	if err := kafka.EnsureTopics(ctx, c.Client(service), topics...); err != nil {
+	if err := admin.EnsureTopics(ctx, c.Client(service), topics...); err != nil {
 		return fmt.Errorf("ensure topics: %w", err)
 	}
 	names := make([]string, len(topics))
 	for i, topic := range topics {
 		names[i] = topic.Name
 	}
-	found, err := kafka.PartitionCounts(ctx, c.Client(service), names...)
+	found, err := admin.PartitionCounts(ctx, c.Client(service), names...)
 	if err != nil {
 		return fmt.Errorf("ensure topics: %w", err)
 	}
-	kept, err := kafka.TopicRetention(ctx, c.Client(service), names...)
+	kept, err := admin.TopicRetention(ctx, c.Client(service), names...)
 	if err != nil {
 		return fmt.Errorf("ensure topics: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 )
 
 // lookedAt is how many of a partition's newest records are compared with the database. Others may have written behind
@@ -45,7 +45,7 @@ func (r *restorer) newest(ctx context.Context) ([]cloudevent.Event, error) {
 func (r *restorer) each(ctx context.Context, last int64, do func(cloudevent.Event) error) error {
 	setup := r.node.setup
 	for _, topic := range r.topics {
-		err := kafka.ReadLog(ctx, setup.Config.Client(setup.Service), topic, last, func(m *message.Message) error {
+		err := admin.ReadLog(ctx, setup.Config.Client(setup.Service), topic, last, func(m *message.Message) error {
 			event, err := cloudevent.FromMessage(m)
 			if err != nil || event.Source != setup.Source || event.Version == 0 || setup.Validate(event) != nil {
 				return nil //nolint:nilerr // whoever wrote it, this service did not

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"example.com/twinbox/engine/inbox/retention"
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 )
 
 // requirements are what the inbox's promise rests on, for the consumers given.
@@ -33,7 +33,7 @@ var errNoTopic = errors.New("the topic does not exist")
 
 // topicRetention asks the broker how long it keeps the records of one topic.
 func (s Setup) topicRetention(ctx context.Context, topic string) (time.Duration, error) {
-	kept, err := kafka.TopicRetention(ctx, s.Config.Client(s.Service), topic)
+	kept, err := admin.TopicRetention(ctx, s.Config.Client(s.Service), topic)
 	if err != nil {
 		return 0, err
 	}

@@ -13,6 +13,7 @@ import (
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
@@ -100,5 +101,5 @@ func (b *bundle) run(
 
 func ensureTopic(t *testing.T, cfg eventing.Config, name string) {
 	t.Helper()
-	require.NoError(t, kafka.EnsureTopics(t.Context(), cfg.Client("test"), cfg.Topics(name)...))
+	require.NoError(t, admin.EnsureTopics(t.Context(), cfg.Client("test"), cfg.Topics(name)...))
 }

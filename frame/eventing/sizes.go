@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/outbox"
 )
 
@@ -28,7 +28,7 @@ func (n *Node) awaitSizes(ctx context.Context) error {
 	}
 	largest := n.setup.Config.Outbox.MaxEventBytes
 	err := n.await(ctx, "sizes of topics", func(ctx context.Context) error {
-		sizes, err := kafka.TopicMaxBytes(ctx, n.setup.Config.Client(n.setup.Service), names...)
+		sizes, err := admin.TopicMaxBytes(ctx, n.setup.Config.Client(n.setup.Service), names...)
 		if err != nil {
 			return err
 		}

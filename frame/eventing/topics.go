@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 )
 
 // topics asks the broker about the topics that the service writes to.
@@ -26,5 +27,5 @@ func topicsOf(s Setup) topics {
 func (t topics) Partitions(ctx context.Context, others ...string) (map[string]int32, error) {
 	names := slices.Concat(t.names, others)
 	slices.Sort(names)
-	return kafka.PartitionCounts(ctx, t.client, slices.Compact(names)...)
+	return admin.PartitionCounts(ctx, t.client, slices.Compact(names)...)
 }

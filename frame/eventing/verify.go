@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/verify"
 )
 
@@ -50,7 +50,7 @@ func (v *Verifier) Run(ctx context.Context, asked Verification) (*verify.Verdict
 	}
 	defer v.busy.Unlock()
 	setup := v.node.setup
-	log, err := kafka.NewLogReader(setup.Config.Client(setup.Service))
+	log, err := admin.NewLogReader(setup.Config.Client(setup.Service))
 	if err != nil {
 		return nil, fmt.Errorf("open log reader: %w", err)
 	}

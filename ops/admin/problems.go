@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/engine/failure"
-	"example.com/twinbox/engine/kafka"
+	kafkaadmin "example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/engine/verify"
 	"example.com/twinbox/frame/eventing"
@@ -64,7 +64,7 @@ var sentinels = []struct {
 		"The topic's keys are spread over that many partitions already, or the relay has never seen the topic.",
 	},
 	{
-		kafka.ErrGroupActive, http.StatusConflict, codeConsuming,
+		kafkaadmin.ErrGroupActive, http.StatusConflict, codeConsuming,
 		"An instance of the service still consumes, so its offsets cannot go back. Stop all instances and start them " +
 			"again: they wait for this before they consume. A stopped one may count for KAFKA_SESSION_TIMEOUT.",
 	},

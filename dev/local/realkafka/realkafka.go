@@ -17,6 +17,7 @@ import (
 
 	"example.com/twinbox/dev/local/filelock"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 )
 
 // Version is the release of Apache Kafka that runs.
@@ -147,7 +148,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		if kafka.Ping(ctx, kafka.Config{Brokers: []string{s.addr}, RequestTimeout: time.Second}) == nil {
+		if admin.Ping(ctx, kafka.Config{Brokers: []string{s.addr}, RequestTimeout: time.Second}) == nil {
 			return nil
 		}
 		select {

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 )
 
 func TestMain(m *testing.M) {
@@ -91,14 +92,14 @@ func TestRunsAndKeepsItsData(t *testing.T) {
 	server, err := Start(t.Context(), Config{Dir: dir, Progress: func(s string) { t.Log(s) }})
 	require.NoError(t, err)
 	addr := server.Addr()
-	require.NoError(t, kafka.EnsureTopics(t.Context(), kafka.Config{Brokers: []string{addr}}, topic))
+	require.NoError(t, admin.EnsureTopics(t.Context(), kafka.Config{Brokers: []string{addr}}, topic))
 	require.NoError(t, server.Stop())
 	<-server.Done()
 
 	server, err = Start(t.Context(), Config{Dir: dir, Addr: addr})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, server.Stop()) }()
-	counts, err := kafka.PartitionCounts(t.Context(), kafka.Config{Brokers: []string{addr}}, topic.Name)
+	counts, err := admin.PartitionCounts(t.Context(), kafka.Config{Brokers: []string{addr}}, topic.Name)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int32{topic.Name: 3}, counts)
 }

@@ -25,7 +25,8 @@ var All = []Part{
 		Name: "ops",
 		What: "the operations on the admin listener, the operator's command, the console; without them dead letters need SQL",
 		Paths: []string{
-			"ops/", "cmd/twinbox/", "engine/verify/", "engine/kafka/scan.go",
+			"ops/", "cmd/twinbox/", "engine/verify/", "engine/kafka/admin/scan.go",
+			"engine/kafka/admin/groups.go", "engine/kafka/internal/reader/many.go",
 			"engine/outbox/operate/trace.go", "engine/inbox/retention/stats.go",
 			"api/admin.yaml", "api/admin.gen.json", "api/admin-oapi.yaml", "api/operations.http", "api/operations_test.go",
 			"dev/tools/apijson/", "dev/console/", "docs/console.png",

@@ -7,7 +7,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/kafka/internal/header"
+	"example.com/twinbox/engine/kafka/internal/codec"
 )
 
 // layout lays out the records of a call in a handful of allocations, whatever their number, and in none when it did so
@@ -79,7 +79,7 @@ func (l *layout) messages(msgs []*message.Message) {
 			l.wire(wire, msg.Payload)
 			continue
 		}
-		header.Each(msg, func(name, value string) { l.header(l.copyOf(name), l.copyOf(value)) })
+		codec.Each(msg, func(name, value string) { l.header(l.copyOf(name), l.copyOf(value)) })
 		l.record(msg.Metadata[cloudevent.KeyMetadata], msg.Payload)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/kafka/internal/header"
+	"example.com/twinbox/engine/kafka/internal/codec"
 )
 
 // Headers of every event. The slices are shared by all records; nothing writes to them.
@@ -53,7 +53,7 @@ func (l *layout) events(events []*cloudevent.Event) {
 	}
 }
 
-// eventLayout writes what [header.Each] would write of an event's message.
+// eventLayout writes what [codec.Each] would write of an event's message.
 type eventLayout struct {
 	*layout
 	source, eventType, dataSchema repeated
@@ -101,7 +101,7 @@ func (l *eventLayout) extension(e *cloudevent.Event, name string) bool {
 // extensions are written like a message's: those that tell the cause first, which are most often all there are.
 func (l *eventLayout) extensions(e *cloudevent.Event) {
 	known := 0
-	for _, name := range header.Causes {
+	for _, name := range codec.Causes {
 		if l.extension(e, name) {
 			known++
 		}
@@ -110,7 +110,7 @@ func (l *eventLayout) extensions(e *cloudevent.Event) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Extensions)) {
-		if header.IsExtra(name) {
+		if codec.IsExtra(name) {
 			l.extension(e, name)
 		}
 	}

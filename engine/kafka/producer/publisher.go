@@ -20,7 +20,7 @@ const maxRoundRecords = 20_000
 // keeps the order of each key through every failure; the package documentation says how. It is safe for concurrent use:
 // calls that arrive while requests are under way are sent together in the next round.
 //
-// It connects on first use, so a broker that is down does not keep a service from starting; use [kafka.Ping] to ask.
+// It connects on first use, so a broker that is down does not keep a service from starting; use admin.Ping to ask.
 type Publisher struct {
 	cfg     kafka.Config
 	calls   chan *call

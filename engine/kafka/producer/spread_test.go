@@ -8,6 +8,7 @@ import (
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/engine/kafka"
+	kafkaadmin "example.com/twinbox/engine/kafka/admin"
 )
 
 // A topic gets more partitions: every key stays where it was until it is told otherwise, whatever the broker says.
@@ -22,11 +23,11 @@ func TestKeysStayInTheirPartitionsUntilTheyAreSpreadAnew(t *testing.T) {
 	require.NoError(t, before.Publish(topic, msgs[:20]...))
 	require.NoError(t, admin(t, brokers).CreatePartitions(topic, 12, nil, false))
 	require.Eventually(t, func() bool {
-		counts, err := kafka.PartitionCounts(t.Context(), kafka.Config{Brokers: brokers}, topic)
+		counts, err := kafkaadmin.PartitionCounts(t.Context(), kafka.Config{Brokers: brokers}, topic)
 		if err != nil || counts[topic] != 12 {
 			return false
 		}
-		_, err = kafka.GroupsBehind(t.Context(), kafka.Config{Brokers: brokers}, topic) // asks every partition's leader
+		_, err = kafkaadmin.GroupsBehind(t.Context(), kafka.Config{Brokers: brokers}, topic) // asks every partition's leader
 		return err == nil
 	}, kafkatest.Patience, 10*time.Millisecond)
 

@@ -1,0 +1,155 @@
+package consumer_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/kafkatest/kfake"
+	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/engine/kafka"
+	kafkaadmin "example.com/twinbox/engine/kafka/admin"
+)
+
+func lagReader(t *testing.T, brokers []string) *kafkaadmin.LagReader {
+	t.Helper()
+	reader, err := kafkaadmin.NewLagReader(kafka.Config{Brokers: brokers})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, reader.Close()) })
+	return reader
+}
+
+// behind is the lag of the topic's only partition.
+func behind(t *testing.T, reader *kafkaadmin.LagReader, group, topic string) kafkaadmin.Lag {
+	t.Helper()
+	lags, err := reader.Read(t.Context(), group, topic)
+	require.NoError(t, err)
+	require.Len(t, lags, 1)
+	return lags[0]
+}
+
+func awaitBehind(t *testing.T, reader *kafkaadmin.LagReader, group, topic string, records int64) {
+	t.Helper()
+	require.Eventually(t, func() bool { return behind(t, reader, group, topic).Records == records },
+		kafkatest.Patience, 10*time.Millisecond, "want %d", records)
+}
+
+// What waits is told before the group has ever been there, while it stands, when the log lost its head, and after it.
+func TestLagIsWhatWaits(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, ids := published(t, brokers, 5)
+	group := kafkatest.Group(t)
+	reader := lagReader(t, brokers)
+	lag := behind(t, reader, group, topic)
+	require.EqualValues(t, 5, lag.Records, "nothing was ever consumed")
+	require.Positive(t, lag.Age)
+
+	cfg := fast(brokers, group)
+	l := listen(t, cfg, topic)
+	require.Equal(t, ids[:1], read(t, l, 1))
+	awaitBehind(t, reader, group, topic, 4)
+	standing := behind(t, reader, group, topic)
+	require.Eventually(t, func() bool {
+		now := behind(t, reader, group, topic)
+		require.EqualValues(t, 4, now.Records)
+		return now.Age > standing.Age
+	}, kafkatest.Patience, 10*time.Millisecond, "the age of what waits grows while the consumer stands")
+	require.NoError(t, l.Close())
+
+	deleteRecords(t, brokers, topic, 3)
+	require.EqualValues(t, 2, behind(t, reader, group, topic).Records, "what was deleted waits no more")
+	deleteRecords(t, brokers, topic, 5)
+	require.Equal(t, kafkaadmin.Lag{Topic: topic}, behind(t, reader, group, topic))
+}
+
+func TestLagAtRestIsZero(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, ids := published(t, brokers, 3)
+	group := kafkatest.Group(t)
+	l := listen(t, fast(brokers, group), topic)
+	require.Equal(t, ids, read(t, l, 3))
+	reader := lagReader(t, brokers)
+	awaitBehind(t, reader, group, topic, 0)
+	require.Equal(t, kafkaadmin.Lag{Topic: topic}, behind(t, reader, group, topic))
+}
+
+// Behind the last record of a transaction lies the mark of its end, which no group commits; what an open or an aborted
+// one wrote is nothing that waits.
+func TestTransactionMarksAreNoLag(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, group := kafkatest.Topic(t, brokers, 1), kafkatest.Group(t)
+	producer := rawProducer(t, brokers, func(cfg *sarama.Config) { cfg.Producer.Transaction.ID = kafkatest.Group(t) })
+	send := func(end func() error) {
+		require.NoError(t, producer.BeginTxn())
+		_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("x")})
+		require.NoError(t, err)
+		if end != nil {
+			require.NoError(t, end())
+		}
+	}
+	send(producer.CommitTxn)
+	reader := lagReader(t, brokers)
+	awaitBehind(t, reader, group, topic, 2) // the record and the mark, which a broker writes after it has answered
+	l := listen(t, fast(brokers, group), topic)
+	receive(t, l.messages).Ack()
+	awaitBehind(t, reader, group, topic, 0)
+	send(producer.AbortTxn)
+	send(nil)
+	require.Equal(t, kafkaadmin.Lag{Topic: topic}, behind(t, reader, group, topic))
+	require.NoError(t, producer.CommitTxn())
+	awaitBehind(t, reader, group, topic, 2)
+}
+
+// A reader outlives its broker: it says that it knows nothing, and knows again.
+func TestLagReaderIsBackWithItsBroker(t *testing.T) {
+	t.Parallel()
+	start := kafkatest.Restartable(t)
+	cluster, brokers := start()
+	topic, _ := published(t, brokers, 2)
+	reader := lagReader(t, brokers)
+	require.EqualValues(t, 2, behind(t, reader, "g", topic).Records)
+	cluster.Close()
+	_, err := reader.Read(t.Context(), "g", topic)
+	require.Error(t, err)
+	start()
+	require.Eventually(t, func() bool {
+		lags, err := reader.Read(t.Context(), "g", topic)
+		return err == nil && lags[0].Records == 2
+	}, kafkatest.Patience, 50*time.Millisecond)
+}
+
+func TestLagOfARefusedGroupIsAnError(t *testing.T) {
+	t.Parallel()
+	const topic = "guarded"
+	root := guarded(t, topic, "g", map[kmsg.ACLResourceType][]kmsg.ACLOperation{
+		kmsg.ACLResourceTypeTopic: {kmsg.ACLOperationRead},
+	})
+	root.User = app
+	reader, err := kafkaadmin.NewLagReader(root)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, reader.Close()) })
+	_, err = reader.Read(t.Context(), "g", topic)
+	require.ErrorIs(t, err, sarama.ErrGroupAuthorizationFailed)
+}
+
+// Two leaders: each is asked for its own partitions.
+func TestLagOfPartitionsWithSeveralLeaders(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t, kfake.NumBrokers(2), kfake.SeedTopics(2, "spread"))
+	for partition := range int32(2) {
+		require.NoError(t, cluster.MoveTopicPartition("spread", partition, partition))
+	}
+	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish("spread", events(40, keys(20)...)...))
+	lags, err := lagReader(t, brokers).Read(t.Context(), "g", "spread")
+	require.NoError(t, err)
+	require.Len(t, lags, 2)
+	require.EqualValues(t, 40, lags[0].Records+lags[1].Records)
+	require.Positive(t, lags[0].Records)
+	require.Positive(t, lags[1].Records)
+}

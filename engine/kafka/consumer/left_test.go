@@ -1,0 +1,40 @@
+package consumer
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A handler may ignore that its partition is gone, and end when it likes. By then the partition may be somebody else's:
+// an offset that is committed now would take from him what he has not handled.
+func TestWhatEndsAfterThePartitionWasLeftIsNotMarked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		cfg := quick(1, 0)
+		cfg.deliver = func(_ *partition, batch []entry) (int, error) {
+			<-release
+			return len(batch), nil
+		}
+		m := newMember(context.Background(), cfg, slog.New(slog.DiscardHandler))
+		session := newFakeSession(1)
+		p := newWorker(m, session, session)
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			p.own(p.work)
+		}()
+		synctest.Wait() // until the handler runs
+		m.cancel()
+		<-left // after twice the drain timeout
+		require.True(t, p.busy.Load())
+		require.ErrorIs(t, context.Cause(p.ctx), errPartitionLost)
+		close(release)
+		synctest.Wait()
+		require.Empty(t, session.marked)
+	})
+}

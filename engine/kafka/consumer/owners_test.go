@@ -1,0 +1,74 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/engine/kafka"
+	kafkaadmin "example.com/twinbox/engine/kafka/admin"
+	"example.com/twinbox/engine/kafka/consumer"
+	"example.com/twinbox/engine/kafka/progress"
+)
+
+// Who owns what is the coordinator's word, whichever client asks; how a partition gets on only its owner knows.
+func TestOwnersAndStandings(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Brokers(t)
+	topic, group := kafkatest.Topic(t, brokers, 2), kafkatest.Group(t)
+	reader, err := kafkaadmin.NewLagReader(kafka.Config{Brokers: brokers})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, reader.Close()) }()
+	owners, err := reader.Owners(t.Context(), group, topic)
+	require.NoError(t, err)
+	require.Empty(t, owners.By, "a group that never was")
+
+	failing, handling := errors.New("no"), make(chan struct{})
+	cfg := batches(brokers, group)
+	consumer, err := consumer.New(cfg, func(ctx context.Context, batch []*message.Message) (int, error) {
+		if string(batch[0].Payload) == "fails" {
+			return 0, failing
+		}
+		select {
+		case <-handling:
+		case <-ctx.Done():
+		}
+		return len(batch), nil
+	}, nil)
+	require.NoError(t, err)
+	require.Empty(t, consumer.Standings(), "not before it runs")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- consumer.Run(ctx, topic) }()
+	require.Eventually(t, func() bool {
+		owners, err = reader.Owners(t.Context(), group, topic)
+		return err == nil && len(owners.By) == 2
+	}, kafkatest.Patience, 10*time.Millisecond)
+	require.Equal(t, "Stable", owners.State)
+	require.Regexp(t, ` at \S*[0-9.:]+$`, owners.By[0])
+
+	toPartition(t, brokers, topic, 0, "fails")
+	toPartition(t, brokers, topic, 1, "waits")
+	standing := func(partition int32) (found progress.Standing) {
+		for _, s := range consumer.Standings() {
+			if s.Partition == partition {
+				found = s
+			}
+		}
+		return found
+	}
+	require.Eventually(t, func() bool { return errors.Is(standing(0).Failure, failing) && !standing(1).Handling.IsZero() },
+		kafkatest.Patience, 10*time.Millisecond)
+	require.NotZero(t, standing(0).Failing)
+	require.NoError(t, standing(1).Failure)
+	close(handling)
+	require.Eventually(t, func() bool { return standing(1).Handling.IsZero() }, kafkatest.Patience, 10*time.Millisecond)
+	stop()
+	require.NoError(t, <-ended)
+	require.Empty(t, consumer.Standings())
+}

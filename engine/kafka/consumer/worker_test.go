@@ -1,0 +1,137 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"example.com/twinbox/engine/kafka"
+)
+
+// fakeSession is a session and a claim without a broker: n records, then silence.
+type fakeSession struct {
+	sarama.ConsumerGroupSession
+	records chan *sarama.ConsumerMessage
+	marked  []int64
+}
+
+func newFakeSession(n int) *fakeSession {
+	s := &fakeSession{records: make(chan *sarama.ConsumerMessage, n)}
+	for i := range n {
+		s.records <- &sarama.ConsumerMessage{Topic: "t", Offset: int64(i), Value: make([]byte, i%7)}
+	}
+	return s
+}
+
+func (s *fakeSession) MarkOffset(_ string, _ int32, offset int64, _ string) {
+	s.marked = append(s.marked, offset)
+}
+func (s *fakeSession) Context() context.Context                 { return context.Background() }
+func (s *fakeSession) Topic() string                            { return "t" }
+func (s *fakeSession) Partition() int32                         { return 0 }
+func (s *fakeSession) InitialOffset() int64                     { return 0 }
+func (s *fakeSession) HighWaterMarkOffset() int64               { return 0 }
+func (s *fakeSession) Messages() <-chan *sarama.ConsumerMessage { return s.records }
+
+// ready is a partition whose records all lie ready, whatever they weigh.
+func (s *fakeSession) ready(m *member) *worker {
+	p := newWorker(m, s, s)
+	for range len(s.records) {
+		p.ahead.put(<-s.records)
+	}
+	return p
+}
+
+func quick(batch, maxBytes int) memberConfig {
+	cfg := memberConfig{Config: Config{
+		NackBackoff: time.Microsecond, MaxNackBackoff: time.Microsecond, UnhealthyAfter: time.Hour,
+	}.WithDefaults()}
+	cfg.Batch, cfg.MaxBytes = batch, maxBytes
+	return cfg
+}
+
+// TestWorker: whatever a handler answers, no batch is too large, offsets are marked for the handled prefix alone, a
+// call begins where the last one stopped, and in the end everything was handled.
+func TestWorker(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		total := rapid.IntRange(1, 60).Draw(t, "records")
+		cfg := quick(rapid.IntRange(1, 12).Draw(t, "batch"), rapid.SampledFrom([]int{0, 1, 600, 10_000}).Draw(t, "bytes"))
+		session, next := newFakeSession(total), int64(0)
+		var marks []int64
+		cfg.deliver = func(p *partition, batch []entry) (int, error) {
+			require.LessOrEqual(t, len(batch), cfg.Batch)
+			size := 0
+			for i, r := range batch {
+				require.Equal(t, next+int64(i), r.Offset)
+				size += r.size()
+			}
+			require.True(t, cfg.MaxBytes == 0 || size <= cfg.MaxBytes || len(batch) == 1)
+			require.Equal(t, marks, session.marked)
+			handled := rapid.IntRange(0, len(batch)).Draw(t, "handled")
+			if handled > 0 {
+				next += int64(handled)
+				marks = append(marks, next)
+			}
+			if next == int64(total) {
+				close(p.leaving)
+			}
+			if rapid.Bool().Draw(t, "fails") {
+				return handled, errors.New("no")
+			}
+			return handled, nil
+		}
+		m := newMember(context.Background(), cfg, slog.New(slog.DiscardHandler))
+		defer m.cancel()
+		p := newWorker(m, session, session)
+		var reading sync.WaitGroup
+		reading.Go(func() { p.ahead.run(session.records, p.leaving) })
+		p.work()
+		p.cancel(errPartitionLost)
+		reading.Wait()
+		require.Equal(t, int64(total), next)
+		require.Equal(t, marks, session.marked)
+	})
+}
+
+// TestALookTakesUpWhereSaramaStands: what was read past sarama is dropped when sarama delivers it after all.
+func TestALookTakesUpWhereSaramaStands(t *testing.T) {
+	t.Parallel()
+	m := newMember(context.Background(), quick(10, 0), slog.New(slog.DiscardHandler))
+	defer m.cancel()
+	session := newFakeSession(6)
+	p := session.ready(m)
+	p.add(&sarama.ConsumerMessage{Offset: 0})
+	p.add(&sarama.ConsumerMessage{Offset: 1})
+	require.True(t, p.fill())
+	offsets := make([]int64, len(p.pending))
+	for i, r := range p.pending {
+		offsets[i] = r.Offset
+	}
+	require.Equal(t, []int64{0, 1, 2, 3, 4, 5}, slices.Compact(offsets))
+	require.Len(t, offsets, 6)
+}
+
+func TestAMemberFetchesNoMoreThanItIsTold(t *testing.T) {
+	t.Parallel()
+	cfg := memberConfig{Config: Config{
+		GroupConfig: kafka.GroupConfig{Config: kafka.Config{Brokers: []string{"b:1"}}, Group: "g"},
+	}}
+	require.EqualValues(t, 256<<10, cfg.settings().Consumer.Fetch.Default)
+	require.EqualValues(t, 1<<20, cfg.settings().Consumer.Fetch.MaxBytes)
+	require.Equal(t, 1, cfg.settings().ChannelBufferSize, "it counts records")
+	cfg.FetchBytes = kafka.MaxRequestBytes
+	require.EqualValues(t, kafka.MaxRequestBytes, cfg.settings().Consumer.Fetch.Default)
+	require.EqualValues(t, kafka.MaxRequestBytes, cfg.settings().Consumer.Fetch.MaxBytes)
+	require.NoError(t, cfg.settings().Validate())
+	cfg.FetchBytes = 10
+	require.ErrorContains(t, cfg.Validate(), "fetch bytes")
+}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,14 +15,13 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/broker"
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/dev/servicetest"
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/engine/verify"
 	"example.com/twinbox/internal/contract"
 )
@@ -136,8 +134,7 @@ func (w *world) committed(t *testing.T) {
 // produce writes events to the topic as any producer could, past the outbox and its checks.
 func (w *world) produce(t *testing.T, events ...cloudevent.Event) {
 	t.Helper()
-	publisher, err := producer.New(kafka.Config{Brokers: []string{w.broker.Addr()}}, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	publisher := kafkatest.NewSender(t, []string{w.broker.Addr()})
 	defer func() { require.NoError(t, publisher.Close()) }()
 	for _, e := range events {
 		require.NoError(t, publisher.Publish(contract.TopicUsers, e.Message()))

@@ -13,8 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/contracttest"
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/producer"
+	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 )
@@ -43,8 +42,7 @@ func life(t *testing.T, id domain.UserID) map[int64]*message.Message {
 func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
-	publisher, err := producer.New(kafka.Config{Brokers: h.brokers}, nil)
-	require.NoError(t, err)
+	publisher := kafkatest.NewSender(t, h.brokers)
 	defer func() { require.NoError(t, publisher.Close()) }()
 	orders := map[string]struct {
 		come    []int64

@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/admin"
-	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/engine/verify"
 )
@@ -68,8 +67,7 @@ func TestWindowsComeToTheSame(t *testing.T) {
 func TestWhatIsSentAgainIsNoFinding(t *testing.T) {
 	t.Parallel()
 	s := settled(t)
-	publisher, err := producer.New(kafka.Config{Brokers: s.brokers}, nil)
-	require.NoError(t, err)
+	publisher := kafkatest.NewSender(t, s.brokers)
 	sent, err := operate.Republish(t.Context(), s.pool, publisher, operate.Selection{From: 2})
 	require.NoError(t, err)
 	require.NoError(t, publisher.Close())

@@ -16,11 +16,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/engine/outbox/relay"
 )
@@ -52,8 +51,7 @@ func verifyWhileMoving(t *testing.T, runs int) {
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	movers, moving := errgroup.WithContext(ctx)
-	publisher, err := producer.New(kafka.Config{Brokers: s.brokers}, nil)
-	require.NoError(t, err)
+	publisher := kafkatest.NewSender(t, s.brokers)
 	for _, move := range []func(context.Context) error{
 		s.write, s.write,
 		func(ctx context.Context) error { return s.relayInTurns(ctx, t, publisher) },
@@ -112,7 +110,7 @@ func (s *system) write(ctx context.Context) error {
 
 // relayInTurns runs a relay for a moment and ends it, whatever it is doing. Its successor sends again what it did not
 // record.
-func (s *system) relayInTurns(ctx context.Context, t *testing.T, publisher *producer.Publisher) error {
+func (s *system) relayInTurns(ctx context.Context, t *testing.T, publisher *kafkatest.Sender) error {
 	r, err := relay.New(relay.Config{
 		Connect: outboxtest.Dial(t, s.pool), Publisher: tampered{publisher, s}, PollMax: 10 * time.Millisecond,
 		RecordEvery: 50 * time.Millisecond, Retention: time.Hour, MaintainEvery: 20 * time.Millisecond,
@@ -127,7 +125,7 @@ func (s *system) relayInTurns(ctx context.Context, t *testing.T, publisher *prod
 }
 
 // republish also lets the retention of the outbox pass.
-func (s *system) republish(ctx context.Context, publisher *producer.Publisher) error {
+func (s *system) republish(ctx context.Context, publisher *kafkatest.Sender) error {
 	pause(ctx, 300*time.Millisecond)
 	_, err := s.pool.Exec(ctx, `update outbox_partition set published_at = published_at - interval '2 hours'`)
 	if err != nil {

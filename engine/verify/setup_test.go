@@ -21,7 +21,6 @@ import (
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/admin"
-	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/engine/outbox/relay"
@@ -98,8 +97,7 @@ func (s *system) add(t *testing.T, keys ...string) (ids []string) {
 // publish runs a relay until nothing waits.
 func (s *system) publish(t *testing.T) {
 	t.Helper()
-	publisher, err := producer.New(kafka.Config{Brokers: s.brokers}, nil)
-	require.NoError(t, err)
+	publisher := kafkatest.NewSender(t, s.brokers)
 	r, err := relay.New(relay.Config{
 		Connect: outboxtest.Dial(t, s.pool), Publisher: tampered{publisher, s}, PollMax: 10 * time.Millisecond,
 		Topics: func(ctx context.Context) (map[string]int32, error) {
@@ -121,7 +119,7 @@ func (s *system) publish(t *testing.T) {
 
 // tampered is a broker that answers well, whatever becomes of the records.
 type tampered struct {
-	to     *producer.Publisher
+	to     *kafkatest.Sender
 	system *system
 }
 

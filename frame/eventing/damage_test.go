@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
 )
@@ -37,8 +36,7 @@ func TestADamagedBatchEndsInTheDeadLetters(t *testing.T) {
 	_, _, err = plain.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: bomb})
 	require.NoError(t, err)
 	require.NoError(t, plain.Close())
-	publisher, err := producer.New(kafka.Config{Brokers: brokers}, nil)
-	require.NoError(t, err)
+	publisher := kafkatest.NewSender(t, brokers)
 	require.NoError(t, publisher.Publish(topic, cloudevent.Event{
 		ID: "behind", Source: "/test", Type: "test.pinged.v1", Key: "k", Version: 1, Time: time.Now(),
 		Data: []byte(`{"n":1}`),

@@ -17,7 +17,6 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/engine/kafka/progress"
 	"example.com/twinbox/frame/circuit"
 )
@@ -85,7 +84,7 @@ func (p *watermillPublisher) PublishContext(ctx context.Context, topic string, m
 		case ctx.Err() != nil:
 			err = context.Cause(ctx)
 		case behind[key]:
-			err = producer.ErrNotSent
+			err = kafka.ErrNotSent
 		default:
 			err = markPermanent(sender.Publish(topic, msg))
 		}
@@ -94,7 +93,7 @@ func (p *watermillPublisher) PublishContext(ctx context.Context, topic string, m
 		}
 	}
 	if len(failed) > 0 {
-		return &producer.PublishError{Topic: topic, Failed: failed}
+		return &kafka.PublishError{Topic: topic, Failed: failed}
 	}
 	return nil
 }

@@ -18,7 +18,6 @@ import (
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/frame/eventing"
 )
 
@@ -66,8 +65,7 @@ func TestAStormIsAFewLines(t *testing.T) {
 		},
 	}))
 	b.serve(t)
-	publisher, err := producer.New(cfg.Client("test"), slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	publisher := kafkatest.NewSender(t, cfg.Kafka.Brokers)
 	defer func() { require.NoError(t, publisher.Close()) }()
 	var storm []*message.Message
 	once := ping(`{"n":1}`)

@@ -24,7 +24,6 @@ import (
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/retention"
-	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
@@ -136,8 +135,7 @@ func newStage(t *testing.T, pool *pgxpool.Pool, brokers []string, more ...string
 	s := &stage{pool: pool, cfg: cfg, admin: admin}
 	s.member = member{Environ: variables, Topic: kafkatest.Group(t), Consumer: "c" + kafkaSafe(t)}
 	ensureTopic(t, cfg, s.member.Topic)
-	publisher, err := producer.New(cfg.Client("test"), nil)
-	require.NoError(t, err)
+	publisher := kafkatest.NewSender(t, cfg.Kafka.Brokers)
 	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
 	s.send = func(events ...cloudevent.Event) {
 		for _, e := range events {

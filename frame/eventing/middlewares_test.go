@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/frame/eventing"
 )
 
@@ -60,8 +59,7 @@ func TestMiddlewaresRunAroundEachEvent(t *testing.T) {
 			OnOutcome:   func(_ cloudevent.Event, o inbox.Outcome) { outcomes <- o },
 		}))
 		b.serve(t)
-		publisher, err := producer.New(cfg.Client("test"), nil)
-		require.NoError(t, err)
+		publisher := kafkatest.NewSender(t, cfg.Kafka.Brokers)
 		require.NoError(t, publisher.Publish(topic, ping(`{"n":1}`)))
 		require.NoError(t, publisher.Close())
 		require.Equal(t, inbox.Applied, <-outcomes)

@@ -127,7 +127,7 @@ func (c *call) result() error {
 	if len(c.failed) == 0 {
 		return nil
 	}
-	return &PublishError{Topic: c.topic, Failed: c.failed}
+	return &kafka.PublishError{Topic: c.topic, Failed: c.failed}
 }
 
 // expire ends the call early. What is not acknowledged failed with cause; if the call was taken by the sender, its

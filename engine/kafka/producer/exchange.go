@@ -11,6 +11,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"example.com/twinbox/engine/fault"
+	"example.com/twinbox/engine/kafka"
 )
 
 // produceVersion is the newest produce request of Kafka 3.6; brokers that know less are asked for less.
@@ -207,7 +208,7 @@ func (s *sender) giveUp(l *lane, cause error) {
 	for _, r := range l.batch {
 		r.call.fail(r, err)
 	}
-	behind := &RecordError{Err: fmt.Errorf("%w: %w", ErrNotSent, cause)}
+	behind := &RecordError{Err: fmt.Errorf("%w: %w", kafka.ErrNotSent, cause)}
 	for _, r := range l.queue {
 		r.call.fail(r, behind)
 	}

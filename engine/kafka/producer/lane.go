@@ -7,6 +7,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/engine/kafka"
 )
 
 // Upper bounds of what the record format adds: per batch (its header), per record and per header (their varints).
@@ -67,7 +68,7 @@ func sendable(r *record) bool {
 		return false
 	}
 	if r.call.isBlocked(r) {
-		r.call.fail(r, &RecordError{Err: ErrNotSent})
+		r.call.fail(r, &RecordError{Err: kafka.ErrNotSent})
 		return false
 	}
 	return true

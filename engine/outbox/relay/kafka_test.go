@@ -20,7 +20,7 @@ import (
 
 // What the relay expects of a publisher's errors, and what ours for Kafka returns, are one thing.
 var (
-	_ FailedIndexes = (*producer.PublishError)(nil)
+	_ FailedIndexes = (*kafka.PublishError)(nil)
 	_ Permanent     = (*producer.RecordError)(nil)
 )
 

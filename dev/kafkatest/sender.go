@@ -1,0 +1,46 @@
+package kafkatest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/engine/kafka"
+)
+
+// Sender is a [message.Publisher] on sarama's own producer: it writes to topics past every outbox, as any program could.
+type Sender struct{ to sarama.SyncProducer }
+
+// NewSender connects one, with the settings of ours. Close it.
+func NewSender(t testing.TB, brokers []string) *Sender {
+	t.Helper()
+	to, err := sarama.NewSyncProducer(brokers, kafka.Config{Brokers: brokers}.Producer())
+	require.NoError(t, err)
+	return &Sender{to}
+}
+
+// Publish returns when all messages are acknowledged, or with an error if one of them is not.
+func (s *Sender) Publish(topic string, msgs ...*message.Message) error {
+	return s.PublishContext(context.Background(), topic, msgs...)
+}
+
+// PublishContext is Publish that does not begin when ctx has ended.
+func (s *Sender) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	records := make([]*sarama.ProducerMessage, len(msgs))
+	for i, msg := range msgs {
+		var err error
+		if records[i], err = (kafka.Marshaler{}).Marshal(topic, msg); err != nil {
+			return err
+		}
+	}
+	return s.to.SendMessages(records)
+}
+
+// Close ends the connections.
+func (s *Sender) Close() error { return s.to.Close() }

@@ -1,4 +1,4 @@
-# One image per service: docker build --target customer . (or notification)
+# One image per service: docker build --target customer .
 ARG GO_VERSION=1.26
 
 FROM --platform=$BUILDPLATFORM golang:${GO_VERSION}-trixie AS build
@@ -21,3 +21,16 @@ COPY --from=build /out/notification /notification
 EXPOSE 8082
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s --retries=2 CMD ["/notification", "healthcheck"]
 ENTRYPOINT ["/notification"]
+
+# part: examples, begin
+FROM build AS build-examples
+ARG TARGETOS TARGETARCH
+RUN --mount=type=cache,target=/cache \
+    GOOS=$TARGETOS GOARCH=$TARGETARCH go build -C examples -trimpath -o /out/ ./cmd/...
+
+FROM gcr.io/distroless/static-debian13:nonroot AS order
+COPY --from=build-examples /out/order /order
+EXPOSE 8100 8101
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s --retries=2 CMD ["/order", "healthcheck"]
+ENTRYPOINT ["/order"]
+# part: examples, end

@@ -2,12 +2,14 @@
 # With Go alone: run, test, lint, generate, bench (PostgreSQL is fetched where none is installed). With Docker: up, down.
 
 GO      ?= go
-# Three modules, one workspace (go.work): the product in the root, dev/ and bench/. A tool has a module file of its own,
-# which no workspace takes.
+# One workspace (go.work): the product in the root, and around it modules of their own. A tool has a module file of its
+# own, which no workspace takes.
 ALL      = ./... ./dev/...
 MODULES  = . dev
 ALL     += ./bench/... # part: bench
 MODULES += bench # part: bench
+ALL     += ./examples/... # part: examples
+MODULES += examples # part: examples
 LINT     = GOWORK=off CGO_ENABLED=0 $(GO) tool -modfile=$(CURDIR)/golangci-lint.mod golangci-lint
 LINT_API = GOWORK=off CGO_ENABLED=0 $(GO) tool -modfile=openapi-lint.mod vacuum lint --no-banner --no-style --details
 COMPOSE ?= docker compose
@@ -99,7 +101,7 @@ lint: ## golangci-lint with the rules of .golangci.yml
 	@for module in $(MODULES); do (cd $$module && $(LINT) run ./...) || exit 1; done
 
 lint-api: ## vacuum on the APIs' documents, with the rules of api/vacuum.yaml
-	@for document in $(wildcard api/openapi.yaml api/admin.yaml); do \
+	@for document in $(wildcard api/openapi.yaml api/admin.yaml examples/*/openapi.yaml); do \
 		$(LINT_API) --ruleset api/vacuum.yaml --fail-severity warn --remote=false $$document || exit 1; done
 
 fmt: ## format the Go files

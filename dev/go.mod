@@ -4,7 +4,11 @@ go 1.26.0
 
 replace example.com/twinbox => ../
 
+replace example.com/twinbox/examples => ../examples // part: examples
+
 require example.com/twinbox v0.0.0-00010101000000-000000000000
+
+require example.com/twinbox/examples v0.0.0-00010101000000-000000000000 // part: examples
 
 require (
 	github.com/IBM/sarama v1.61.1

@@ -44,6 +44,7 @@ func TestServices_ShipNothingForTests(t *testing.T) {
 		for _, foreign := range []string{
 			"github.com/twmb/", "github.com/stretchr/", "go.uber.org/goleak", "testing", "net/http/httptest",
 			"github.com/emersion/go-smtp", "github.com/compose-spec/", "example.com/twinbox/dev", "example.com/twinbox/bench",
+			"example.com/twinbox/examples",
 		} {
 			require.False(t, name == foreign || strings.HasPrefix(name, strings.TrimSuffix(foreign, "/")+"/"), name)
 		}
@@ -60,6 +61,9 @@ func TestDockerignore_LeavesTheBuildWhole(t *testing.T) {
 	}
 	list := append([]string{"list", "-deps", "-f", `{{.ImportPath}} {{.EmbedFiles}}`}, programs()...)
 	require.Equal(t, goTool(t, root, list...), goTool(t, dir, list...))
+	list = []string{"list", "-deps", "-f", list[3], "./cmd/..."} // part: examples, begin
+	require.Equal(t, goTool(t, filepath.Join(root, "examples"), list...), goTool(t, filepath.Join(dir, "examples"), list...))
+	// part: examples, end
 }
 
 // letThrough lists the names that .dockerignore excepts from its first line, which is "*".

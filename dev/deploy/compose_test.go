@@ -15,6 +15,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/stretchr/testify/require"
 
+	examples "example.com/twinbox/examples/services"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/internal/services"
 )
@@ -47,7 +48,7 @@ func environ(service types.ServiceConfig) []string {
 func ours(project *types.Project) map[string]eventing.Described {
 	found := map[string]eventing.Described{}
 	for name, container := range project.Services {
-		for _, s := range services.All() {
+		for _, s := range all() {
 			if container.Image == "twinbox/"+s.Name+":local" {
 				found[name] = s
 			}
@@ -56,10 +57,26 @@ func ours(project *types.Project) map[string]eventing.Described {
 	return found
 }
 
+// all are the services that have containers: the project's own, and those that a profile adds.
+func all() []eventing.Described {
+	all := services.All()
+	all = append(all, examples.All()...) // part: examples
+	return all
+}
+
+// names are theirs.
+func names() []string {
+	var names []string
+	for _, s := range all() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 func TestCompose_EnvironmentLoads(t *testing.T) {
 	t.Parallel()
 	project := compose(t)
-	require.Len(t, ours(project), 3*len(services.All()), "each service, with migrate and topics")
+	require.Len(t, ours(project), 3*len(all()), "each service, with migrate and topics")
 	for name, s := range ours(project) {
 		_, err := s.Load(environ(project.Services[name]))
 		require.NoError(t, err, name)
@@ -117,7 +134,7 @@ func TestCompose_Ports(t *testing.T) {
 		}
 		require.Empty(t, service.ContainerName, "%s: a fixed name clashes with a second copy", name)
 	}
-	for _, s := range services.All() { // where make run has them
+	for _, s := range all() { // where make run has them
 		for _, variable := range []string{"HTTP_ADDR", "ADMIN_ADDR"} {
 			if _, port, found := strings.Cut(s.Unset().Value(variable), ":"); found {
 				require.Equal(t, s.Name, published[port], "%s of %s", variable, s.Name)
@@ -168,6 +185,14 @@ func TestCompose_DependenciesAreConditions(t *testing.T) {
 		require.True(t, hasHealthcheck(project.Services[name]), name)
 		require.Subset(t, waitsFor(project, name, nil), needs, name)
 	}
+	for _, s := range examples.All() { // part: examples, begin
+		require.True(t, hasHealthcheck(project.Services[s.Name]), s.Name)
+		require.Subset(t, waitsFor(project, s.Name, nil),
+			[]string{"postgres", "kafka", s.Name + "-migrate", s.Name + "-topics"}, s.Name)
+		for _, container := range []string{s.Name, s.Name + "-migrate", s.Name + "-topics"} {
+			require.Equal(t, []string{"examples"}, project.Services[container].Profiles, container)
+		}
+	} // part: examples, end
 }
 
 func hasHealthcheck(service types.ServiceConfig) bool {
@@ -247,7 +272,7 @@ func TestCompose_OneBuildPerImage(t *testing.T) {
 		builds[service.Image] = name
 		require.Contains(t, service.Image, service.Build.Target)
 	}
-	require.Len(t, builds, len(services.All()))
+	require.Len(t, builds, len(all()))
 }
 
 func TestCompose_ImagesArePinned(t *testing.T) {

@@ -36,13 +36,14 @@ func TestGoVersionIsOne(t *testing.T) {
 	require.Equal(t, want, find(t, read(t, ".github/workflows/ci.yml"), `go-version: "(\d+\.\d+)"`))
 	for _, tools := range []string{
 		"dev/go.mod", "go.work", "tools.mod", "golangci-lint.mod", "openapi-lint.mod",
-		"bench/go.mod", // part: bench
+		"bench/go.mod",    // part: bench
+		"examples/go.mod", // part: examples
 	} {
 		require.Equal(t, want, find(t, read(t, tools), `^go (\d+\.\d+)(\.\d+)?$`), tools)
 	}
 }
 
-var copied = regexp.MustCompile(`(?m)^COPY (?:--from=build )?(.+) (\S+)$`)
+var copied = regexp.MustCompile(`(?m)^COPY (?:--from=[a-z-]+ )?(.+) (\S+)$`)
 
 func TestDockerfile_CopiesWhatExists(t *testing.T) {
 	t.Parallel()
@@ -50,6 +51,9 @@ func TestDockerfile_CopiesWhatExists(t *testing.T) {
 		for source := range strings.FieldsSeq(line[1]) {
 			if command, built := strings.CutPrefix(source, "/out/"); built {
 				source = filepath.Join("cmd", command, "main.go")
+				if !slices.Contains(services.Names(), command) {
+					source = filepath.Join("examples", source)
+				}
 			}
 			_, err := os.Stat(filepath.Join(root, source))
 			require.NoError(t, err, line[0])
@@ -60,23 +64,25 @@ func TestDockerfile_CopiesWhatExists(t *testing.T) {
 // The stages are the build targets that compose names; each starts and checks the one binary it has.
 func TestDockerfile_StagesRunTheirCommand(t *testing.T) {
 	t.Parallel()
-	var names []string
+	var stages []string
 	for _, stage := range strings.Split(read(t, "Dockerfile"), "\nFROM ")[1:] {
 		first, body, _ := strings.Cut(stage, "\n")
-		name := find(t, first, ` AS (\w+)$`)
-		if name == "build" {
+		name := find(t, first, ` AS ([\w-]+)$`)
+		if strings.HasPrefix(name, "build") {
 			continue
 		}
-		names = append(names, name)
-		require.Contains(t, body, "COPY --from=build /out/"+name+" /"+name+"\n")
+		stages = append(stages, name)
+		require.Regexp(t, "(?m)^COPY --from=build(-examples)? /out/"+name+" /"+name+"$", body)
 		require.Contains(t, body, `ENTRYPOINT ["/`+name+`"]`)
 		require.Contains(t, body, `CMD ["/`+name+`", "healthcheck"]`)
-		require.Contains(t, read(t, "Dockerfile"), "./cmd/"+name)
+		if slices.Contains(services.Names(), name) {
+			require.Contains(t, read(t, "Dockerfile"), "./cmd/"+name)
+		}
 	}
-	require.ElementsMatch(t, services.Names(), names)
+	require.ElementsMatch(t, names(), stages)
 	for name, service := range compose(t).Services {
 		if service.Build != nil {
-			require.True(t, slices.Contains(names, service.Build.Target), name)
+			require.True(t, slices.Contains(stages, service.Build.Target), name)
 		}
 	}
 }
@@ -96,7 +102,7 @@ func TestDockerfile_NeedsNoOtherSyntax(t *testing.T) {
 func TestInitSQL_MakesTheDatabasesOfCompose(t *testing.T) {
 	t.Parallel()
 	sql := read(t, "deploy/postgres/init.sql")
-	for _, name := range services.Names() {
+	for _, name := range names() {
 		url := *compose(t).Services[name].Environment["DATABASE_URL"]
 		own := "twinbox_" + name
 		require.Equal(t, "postgres://"+own+":"+name+"@postgres:5432/"+own+"?sslmode=disable", url)

@@ -49,8 +49,9 @@ func TestInitSQL_LetsEachRoleDoItsOwn(t *testing.T) {
 		}
 		require.NoError(t, cfg.Migrate(t.Context(), io.Discard, sets...))
 	}
-	migrate("customer", migrations.ForCustomer())
-	migrate("notification", migrations.ForNotification())
+	for _, s := range all() {
+		migrate(s.Name, s.Migrations)
+	}
 
 	try := func(dsn, sql string) error {
 		conn, err := pgx.Connect(t.Context(), dsn)

@@ -18,6 +18,10 @@ type Config struct {
 	// Services are those to run, by name, with what each listens on: by default 127.0.0.1:0, a free port, here and below.
 	// Default: all.
 	Services map[string]Listen
+	// part: examples, begin
+	// Examples are run beside the project's own services, those that Services names.
+	Examples []eventing.Described
+	// part: examples, end
 	// part: ops, begin
 	// Console is the operators' page.
 	Console string
@@ -79,7 +83,7 @@ const freePort = "127.0.0.1:0"
 func (c Config) withDefaults() Config {
 	given := c.Services
 	c.Services = map[string]Listen{}
-	for _, s := range services.All() {
+	for _, s := range c.all() {
 		if _, wanted := given[s.Name]; !wanted && given != nil {
 			continue
 		}
@@ -116,10 +120,14 @@ func (c Config) listeners() []listener {
 	var all []listener
 	for _, s := range c.services() {
 		listen := c.Services[s.Name]
+		api, admin := s.Name+"-addr", s.Name+"-admin-addr"
+		if !slices.Contains(services.Names(), s.Name) { // part: examples, begin
+			api, admin = "example-addr="+s.Name, "example-admin-addr="+s.Name
+		} // part: examples, end
 		if listen.API != "" {
-			all = append(all, listener{title(s.Name) + " API", s.Name + "-addr", listen.API, false})
+			all = append(all, listener{title(s.Name) + " API", api, listen.API, false})
 		}
-		all = append(all, listener{title(s.Name) + " admin", s.Name + "-admin-addr", listen.Admin, false})
+		all = append(all, listener{title(s.Name) + " admin", admin, listen.Admin, false})
 	}
 	all = append(all, listener{"console", "console-addr", c.Console, true}) // part: ops
 	all = append(all,
@@ -130,9 +138,16 @@ func (c Config) listeners() []listener {
 	return all
 }
 
+// all are the services that may run.
+func (c Config) all() []eventing.Described {
+	all := services.All()
+	all = append(all, c.Examples...) // part: examples
+	return all
+}
+
 // services are those that run.
 func (c Config) services() []eventing.Described {
-	return slices.DeleteFunc(services.All(), func(s eventing.Described) bool {
+	return slices.DeleteFunc(c.all(), func(s eventing.Described) bool {
 		_, runs := c.Services[s.Name]
 		return !runs
 	})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 
-	"example.com/twinbox/internal/services"
 	"example.com/twinbox/ops/admin/client"
 	"example.com/twinbox/ops/console"
 )
@@ -17,12 +16,8 @@ func (h *stack) runConsole(ctx context.Context) error {
 		return err
 	}
 	cfg := console.Config{Log: log, Links: []console.Link{{Title: "Mailbox", URL: "http://" + h.at.Mailbox}}}
-	for _, name := range services.Names() {
-		listen, runs := h.at.Services[name]
-		if !runs {
-			continue
-		}
-		s, err := client.New(name, reachable(listen.Admin), h.at.AdminToken.Reveal())
+	for _, described := range h.cfg.services() {
+		s, err := client.New(described.Name, reachable(h.at.Services[described.Name].Admin), h.at.AdminToken.Reveal())
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/services"
 )
 
 func TestBuiltByGoRun(t *testing.T) {
@@ -64,7 +66,7 @@ func TestSummaryInColour(t *testing.T) {
 	t.Parallel()
 	var plain, coloured strings.Builder
 	at := Addresses{Services: map[string]Listen{"customer": {API: "0.0.0.0:8080"}}, Mailbox: "127.0.0.1:8025"}
-	s := summary{at: at, took: time.Second}
+	s := summary{at: at, services: services.All(), took: time.Second}
 	s.write(&plain)
 	s.colour = true
 	s.write(&coloured)

@@ -28,7 +28,7 @@ func (e *PortError) Error() string {
 		return fmt.Sprintf("%s: %s %s; choose another: make run ARGS=--%s=127.0.0.1:0 (a free port), or %s",
 			e.Name, e.Addr, what, e.Flag, variable(e.Flag))
 	}
-	return fmt.Sprintf("%s: %s %s; choose another with --%s or %s", e.Name, e.Addr, what, e.Flag, variable(e.Flag))
+	return fmt.Sprintf("%s: %s %s; choose another with --%s or %s", e.Name, e.Addr, what, flagOf(e.Flag), variable(e.Flag))
 }
 
 // Unwrap returns the system's error.
@@ -36,7 +36,20 @@ func (e *PortError) Unwrap() error { return e.Err }
 
 // variable is the environment variable of a flag.
 func variable(flag string) string {
-	return "TWINBOX_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	name, of, one := strings.Cut(flag, "=")
+	name = "TWINBOX_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	if one { // of several: order=127.0.0.1:0
+		name += "=" + of + "=127.0.0.1:0"
+	}
+	return name
+}
+
+// flagOf is a flag as it is typed. One that holds addresses by names is no help without its value.
+func flagOf(flag string) string {
+	if strings.Contains(flag, "=") {
+		return flag + "=127.0.0.1:0"
+	}
+	return flag
 }
 
 // An AddressError says that an address is none, or is another part's too, or is open to more than this machine.

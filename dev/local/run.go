@@ -51,7 +51,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		h.run("start", func(context.Context) error { return err })
 	default:
 		log.InfoContext(ctx, "ready", "took", time.Since(began))
-		summary{at: h.at, dir: cfg.Dir, took: time.Since(began), colour: cfg.Colour}.write(cfg.Out)
+		summary{at: h.at, services: cfg.services(), dir: cfg.Dir, took: time.Since(began), colour: cfg.Colour}.write(cfg.Out)
 		cfg.Ready(h.at)
 	}
 	err = h.group.Wait()
@@ -69,6 +69,7 @@ const placeholderSecret = "0123456789abcdef0123456789abcdef"
 func checkSettings(cfg Config) error {
 	const database = "postgres://localhost/placeholder"
 	free := Config{Settings: cfg.Settings, Services: map[string]Listen{}}
+	free.Examples = cfg.Examples // part: examples
 	for name := range cfg.Services {
 		free.Services[name] = Listen{}
 	}
@@ -78,8 +79,8 @@ func checkSettings(cfg Config) error {
 		KafkaBrokers: cmp.Or(cfg.KafkaBrokers, "127.0.0.1:9092"), SMTP: "127.0.0.1:1025",
 		Databases: map[string]string{}, AdminToken: placeholderSecret,
 	}
-	for _, name := range services.Names() {
-		stand.Databases[name] = database
+	for _, s := range cfg.all() {
+		stand.Databases[s.Name] = database
 	}
 	_, err := configure(free, stand, placeholderSecret)
 	return err

@@ -11,7 +11,6 @@ import (
 
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/internal/services"
 )
 
 // tuning is what suits one process on one machine.
@@ -31,7 +30,7 @@ func (*SettingError) ExitCode() int { return 2 }
 
 // configure reads all configurations as if from an environment that holds the addresses, the tuning and the settings.
 func configure(cfg Config, at Addresses, secret string) (map[string]*eventing.Instance, error) {
-	settings, err := readSettings(cfg.Settings, environment("", cfg, at, secret))
+	settings, err := readSettings(cfg, environment("", cfg, at, secret))
 	problems := []error{err}
 	instances := map[string]*eventing.Instance{}
 	for _, s := range cfg.services() {
@@ -71,10 +70,10 @@ func load(s eventing.Described, settings, own map[string]string) (*eventing.Inst
 	return s.Load(entries)
 }
 
-func readSettings(list []string, owned map[string]string) (map[string]string, error) {
+func readSettings(cfg Config, owned map[string]string) (map[string]string, error) {
 	settings := map[string]string{}
 	var problems []error
-	for _, entry := range list {
+	for _, entry := range cfg.Settings {
 		name, value, ok := strings.Cut(entry, "=")
 		_, own := owned[name]
 		switch {
@@ -82,7 +81,7 @@ func readSettings(list []string, owned map[string]string) (map[string]string, er
 			problems = append(problems, &SettingError{entry, "write it as NAME=VALUE"})
 		case own:
 			problems = append(problems, &SettingError{name, "this program sets it; addresses have flags of their own"})
-		case !slices.ContainsFunc(services.All(), func(s eventing.Described) bool { return s.Unset().Reads(name) }):
+		case !slices.ContainsFunc(cfg.all(), func(s eventing.Described) bool { return s.Unset().Reads(name) }):
 			problems = append(problems, &SettingError{name, "no service reads it"})
 		default:
 			settings[name] = value

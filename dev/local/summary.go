@@ -6,15 +6,16 @@ import (
 	"strings"
 	"time"
 
-	"example.com/twinbox/internal/services"
+	"example.com/twinbox/frame/eventing"
 )
 
 // summary is what a start ends with.
 type summary struct {
-	at     Addresses
-	dir    string
-	took   time.Duration
-	colour bool
+	at       Addresses
+	services []eventing.Described // that run
+	dir      string
+	took     time.Duration
+	colour   bool
 }
 
 // curl is the line to copy: a sign-up, as it is written in the README.
@@ -39,16 +40,15 @@ func (s summary) write(out io.Writer) {
 func (s summary) rows() [][2]string {
 	var rows [][2]string
 	rows = append(rows, [2]string{"Console", s.at.Console}) // part: ops
-	for _, name := range services.Names() {
-		if api := s.at.Services[name].API; api != "" {
-			rows = append(rows, [2]string{title(name) + " API", "http://" + reachable(api)})
+	for _, of := range s.services {
+		if api := s.at.Services[of.Name].API; api != "" {
+			rows = append(rows, [2]string{title(of.Name) + " API", "http://" + reachable(api)})
 		}
 	}
 	rows = append(rows, [2]string{"Mailbox", "http://" + s.at.Mailbox})
-	for _, name := range services.Names() {
-		if listen, runs := s.at.Services[name]; runs {
-			rows = append(rows, [2]string{title(name) + " admin", "http://" + reachable(listen.Admin) + "/readyz"})
-		}
+	for _, of := range s.services {
+		admin := s.at.Services[of.Name].Admin
+		rows = append(rows, [2]string{title(of.Name) + " admin", "http://" + reachable(admin) + "/readyz"})
 	}
 	return append(rows, [2]string{"Kafka", s.at.KafkaBrokers}, [2]string{"SMTP", s.at.SMTP},
 		[2]string{"State and logs", s.dir})

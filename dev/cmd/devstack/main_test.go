@@ -13,6 +13,7 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
+	examples "example.com/twinbox/examples/services"
 	"example.com/twinbox/internal/services"
 )
 
@@ -52,6 +53,27 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// part: examples, begin
+
+// Where an example listens is chosen by its name, and the advice can be pasted.
+func TestAnExamplesBusyPort(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, taken.Close()) }()
+	args := []string{"run", "--dir", filepath.Join(t.TempDir(), "state"), "--examples"}
+	for _, s := range examples.All() {
+		args = append(args, "--example-addr", s.Name+"=127.0.0.1:0", "--example-admin-addr", s.Name+"=127.0.0.1:0")
+	}
+	var stderr bytes.Buffer
+	args = append(args, "--example-addr", "order="+taken.Addr().String())
+	require.Equal(t, 1, run(t.Context(), args, &bytes.Buffer{}, &stderr))
+	require.Contains(t, stderr.String(), "Order API: "+taken.Addr().String()+" is in use; choose another with "+
+		"--example-addr=order=127.0.0.1:0 or TWINBOX_EXAMPLE_ADDR=order=127.0.0.1:0")
+}
+
+// part: examples, end
+
 func TestBusyPort(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -82,6 +104,11 @@ func TestDefaults(t *testing.T) {
 		require.Equal(t, want, run.listen()[s.Name], s.Name)
 	}
 	require.Len(t, run.listen(), len(services.All()))
+	run.Examples = true // part: examples, begin
+	for _, s := range examples.All() {
+		want := local.Listen{API: s.Unset().Value("HTTP_ADDR"), Admin: s.Unset().Value("ADMIN_ADDR")}
+		require.Equal(t, want, run.listen()[s.Name], s.Name)
+	} // part: examples, end
 	for _, node := range parser.Model.Children {
 		for _, flag := range node.Flags {
 			require.True(t, flag.Hidden || len(flag.Envs) > 0, flag.Name)
@@ -109,6 +136,10 @@ func TestRun(t *testing.T) {
 	for _, part := range []string{"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka"} {
 		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
 	}
+	args = append(args, "--examples") // part: examples, begin
+	for _, s := range examples.All() {
+		args = append(args, "--example-addr", s.Name+"=127.0.0.1:0", "--example-admin-addr", s.Name+"=127.0.0.1:0")
+	} // part: examples, end
 	for _, setting := range localtest.Patient() {
 		args = append(args, "--set", setting)
 	}
@@ -118,6 +149,7 @@ func TestRun(t *testing.T) {
 	var stderr bytes.Buffer
 	require.Equal(t, 0, run(ctx, args, out, &stderr), stderr.String())
 	require.Contains(t, out.text.String(), "curl -XPOST 127.0.0.1:")
+	require.Contains(t, out.text.String(), "Order API") // part: examples
 	require.Empty(t, stderr.String())
 }
 

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
 
 	"example.com/twinbox/dev/local"
+	"example.com/twinbox/examples/services"
+	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
 )
 
@@ -20,6 +23,13 @@ type RunCommand struct {
 	MailboxAddr           string `help:"Page with the mails, loopback only." default:"127.0.0.1:8025"`
 	SMTPAddr              string `help:"Where mails are taken, loopback only." name:"smtp-addr" default:"127.0.0.1:1025"`
 	KafkaAddr             string `help:"Kafka broker." default:"127.0.0.1:9092"`
+
+	// part: examples, begin
+
+	Examples         bool              `help:"Run the examples as well, each with a database of its own."`
+	ExampleAddr      map[string]string `help:"Where an example's API listens, by its name." placeholder:"NAME=HOST:PORT;..."`
+	ExampleAdminAddr map[string]string `help:"Its /livez, /readyz, /metrics." placeholder:"NAME=HOST:PORT;..."`
+	// part: examples, end
 
 	KafkaBrokers  string   `help:"Use a Kafka elsewhere instead: its brokers." placeholder:"HOST:PORT,..."`
 	PGBin         string   `help:"Folder of initdb and postgres. Default: what is installed, else what is fetched." name:"pg-bin" env:"PG_BIN,TWINBOX_PG_BIN" placeholder:"DIR"`
@@ -37,6 +47,7 @@ func (c *RunCommand) Run(ctx context.Context, to streams) error {
 	return local.Run(ctx, local.Config{
 		Dir:      c.Dir,
 		Services: c.listen(),
+		Examples: c.examples(),  // part: examples
 		Console:  c.ConsoleAddr, // part: ops
 		Mailbox:  c.MailboxAddr, SMTP: c.SMTPAddr, Kafka: c.KafkaAddr, KafkaBrokers: c.KafkaBrokers,
 		PGBin: c.PGBin, FetchPostgres: c.FetchPostgres, Settings: c.Set,
@@ -46,11 +57,31 @@ func (c *RunCommand) Run(ctx context.Context, to streams) error {
 
 // listen is what each service listens on.
 func (c *RunCommand) listen() map[string]local.Listen {
-	return map[string]local.Listen{
+	listen := map[string]local.Listen{
 		"customer":     {API: c.CustomerAddr, Admin: c.CustomerAdminAddr},
 		"notification": {Admin: c.NotificationAdminAddr},
 	}
+	for _, s := range c.examples() { // part: examples, begin
+		unset := s.Unset()
+		listen[s.Name] = local.Listen{
+			API:   cmp.Or(c.ExampleAddr[s.Name], unset.Value("HTTP_ADDR")),
+			Admin: cmp.Or(c.ExampleAdminAddr[s.Name], unset.Value("ADMIN_ADDR")),
+		}
+	} // part: examples, end
+	return listen
 }
+
+// part: examples, begin
+
+// examples are those that are asked for: all or none.
+func (c *RunCommand) examples() []eventing.Described {
+	if !c.Examples {
+		return nil
+	}
+	return services.All()
+}
+
+// part: examples, end
 
 // isTerminal reports whether a person with a screen that knows colours reads the output.
 func isTerminal(out io.Writer) bool {

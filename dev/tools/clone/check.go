@@ -74,8 +74,10 @@ func testWithout(ctx context.Context, tree parts.Tree, o order, dir string) erro
 	// What is compiled in one copy serves the next: without the folder's name nothing else tells them apart.
 	environ := []string{"GOFLAGS=-trimpath"}
 	all := []string{"./...", "./dev/..."}
-	if _, exists := clone["bench/go.mod"]; exists {
-		all = append(all, "./bench/...")
+	for _, module := range []string{"bench", "examples"} {
+		if _, exists := clone[module+"/go.mod"]; exists {
+			all = append(all, "./"+module+"/...")
+		}
 	}
 	for _, args := range [][]string{
 		{"generate", "./dev/tools/configdoc"},

@@ -7,6 +7,7 @@ import (
 	"go/scanner"
 	"go/token"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,8 +28,11 @@ var projectName = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
 const longestName = 24
 
-// definitions is where the topics are named.
-const definitions = "internal/contract/definitions.go"
+// definitions is where the topics are named; those of an example are in its own contract.
+const (
+	definitions = "internal/contract/definitions.go"
+	ofAnExample = "examples/*/contract/*.go"
+)
 
 // nameOf takes the project's name from a module path: its last part that is not a version.
 func nameOf(module string) string {
@@ -55,7 +59,7 @@ func newNaming(tree parts.Tree, module, name string) (naming, error) {
 		name = nameOf(module)
 	}
 	n := naming{name: name, module: module}
-	taken := name == "bench"
+	taken := name == "bench" || name == "examples"
 	for file := range tree {
 		taken = taken || strings.HasPrefix(file, "cmd/"+name+"/")
 	}
@@ -73,9 +77,13 @@ func newNaming(tree parts.Tree, module, name string) (naming, error) {
 		upperFirst(firstName):      n.title(),
 		strings.ToUpper(firstName): strings.ToUpper(n.snake()),
 	}
-	for _, topic := range regexp.MustCompile(`(?m)^\tTopic\w+ += "([^"]+)"$`).FindAllSubmatch(
-		tree[definitions].Content, -1) {
-		n.forms[string(topic[1])] = name + "." + string(topic[1])
+	for file, source := range tree {
+		if example, _ := path.Match(ofAnExample, file); !example && file != definitions {
+			continue
+		}
+		for _, topic := range regexp.MustCompile(`(?m)^\tTopic\w+ += "([^"]+)"$`).FindAllSubmatch(source.Content, -1) {
+			n.forms[string(topic[1])] = name + "." + string(topic[1])
+		}
 	}
 	var patterns []string
 	for _, form := range slices.Sorted(maps.Keys(n.forms)) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	examples "example.com/twinbox/examples/services"
 	"example.com/twinbox/internal/services"
 )
 
@@ -25,7 +26,9 @@ func main() {
 // page is that of the programs there are.
 func page() string {
 	var programs []program
-	for _, s := range services.All() {
+	all := services.All()
+	all = append(all, examples.All()...) // part: examples
+	for _, s := range all {
 		unset := s.Unset()
 		programs = append(programs, program{s.Name, unset.Variables(), unset.Rules()})
 	}

@@ -17,7 +17,8 @@ import (
 var commands = [][]string{
 	{"go", "generate", "./dev/tools/configdoc"},
 	{"go", "vet", "-tags", "faults", "./...", "./dev/..."},
-	{"go", "vet", "./bench/..."}, // part: bench
+	{"go", "vet", "./bench/..."},    // part: bench
+	{"go", "vet", "./examples/..."}, // part: examples
 	{
 		"go", "test", "./internal/loyalty", "./internal/services", "./dev/local/...", "./internal/contract",
 		"./dev/tools/configdoc", "./dev/tools/docs", "./frame/eventing",

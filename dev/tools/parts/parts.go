@@ -43,6 +43,11 @@ var All = []Part{
 		Paths: []string{"bench/", "docs/benchmarks.md", "docs/adr/0055-bench-path-calls-the-use-case.md"},
 	},
 	{
+		Name:  "examples",
+		What:  "three more services: orders and payments, a ledger, a webhook forwarder",
+		Paths: []string{"examples/"},
+	},
+	{
 		Name: "campaigns",
 		What: "the campaigns of a quarter of an hour, and the end-to-end tests of outages and poison under load",
 		Paths: []string{

@@ -1,0 +1,15 @@
+// Command order is the example that takes orders and their payments; run "order help".
+package main
+
+import (
+	"context"
+	"os"
+
+	"example.com/twinbox/examples/order"
+	"example.com/twinbox/frame/service"
+)
+
+func main() {
+	ctx := service.SignalContext(context.Background())
+	os.Exit(order.Service.Main(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+}

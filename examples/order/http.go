@@ -1,0 +1,91 @@
+package order
+
+import (
+	"net/http"
+	"net/mail"
+	"regexp"
+
+	"example.com/twinbox/frame/command"
+	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/frame/web"
+)
+
+// api answers the Order API. A handler reads and checks, calls one command or one query, and answers.
+type api struct{ orders *Orders }
+
+func newHandler(orders *Orders, cfg Config, node *eventing.Node) (http.Handler, error) {
+	router, err := web.NewRouter(web.Config{
+		MapError: command.Problem, RequestTimeout: cfg.RequestTimeout,
+		Registerer: node.Admin().Registry(), Traces: node.Traces(),
+	}, node.Log())
+	if err != nil {
+		return nil, err
+	}
+	a := &api{orders: orders}
+	router.Post("/v1/orders", a.place)
+	return router, nil
+}
+
+// placeRequest is the body of POST /v1/orders.
+type placeRequest struct {
+	Email    string `json:"email"`
+	Amount   int64  `json:"amount"`
+	Currency string `json:"currency"`
+}
+
+func (a *api) place(w http.ResponseWriter, r *http.Request) {
+	key, err := web.IdempotencyKey(r)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	body, err := web.Decode[placeRequest](w, r)
+	if err == nil {
+		err = body.check()
+	}
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	answer, err := a.orders.Place(r.Context(), Placing{
+		Key: key, Email: body.Email, Amount: body.Amount, Currency: body.Currency,
+	})
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(answer.Status)
+	_, _ = w.Write(answer.Body)
+}
+
+const (
+	codeInvalidEmail    web.Code = "invalid_email"
+	codeInvalidAmount   web.Code = "invalid_amount"
+	codeInvalidCurrency web.Code = "invalid_currency"
+)
+
+// mostAmount is the largest order, in minor units.
+const mostAmount = 100_000_000
+
+var currencies = regexp.MustCompile(`^[A-Z]{3}$`)
+
+func (p placeRequest) check() error {
+	address, err := mail.ParseAddress(p.Email)
+	switch {
+	case err != nil || address.Address != p.Email || len(p.Email) > 254:
+		return invalid(codeInvalidEmail, "email", "is not an address")
+	case p.Amount < 1 || p.Amount > mostAmount:
+		return invalid(codeInvalidAmount, "amount", "is not between 1 and 100000000 minor units")
+	case !currencies.MatchString(p.Currency):
+		return invalid(codeInvalidCurrency, "currency", "is not three capital letters")
+	}
+	return nil
+}
+
+func invalid(code web.Code, member, detail string) error {
+	return &web.Error{
+		Status: http.StatusUnprocessableEntity, Code: code, Detail: "The " + member + " " + detail + ".",
+		Fields: []web.Field{{Code: code, Pointer: "#/" + member, Detail: detail}},
+	}
+}

@@ -1,0 +1,24 @@
+// Package services lists the examples. What runs or documents all of them reads this list, so that a new example is one
+// line here.
+package services
+
+import (
+	"example.com/twinbox/examples/order"
+	"example.com/twinbox/frame/eventing"
+)
+
+// All lists them in the order of every output, and in that in which they are started.
+func All() []eventing.Described {
+	return []eventing.Described{
+		order.Service.Describe(),
+	}
+}
+
+// Names are theirs.
+func Names() []string {
+	var names []string
+	for _, s := range All() {
+		names = append(names, s.Name)
+	}
+	return names
+}

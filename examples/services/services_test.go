@@ -1,0 +1,41 @@
+package services_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/examples/services"
+	"example.com/twinbox/migrations"
+)
+
+// What the tools around the services take for granted of each, examples or not.
+func TestEveryExample(t *testing.T) {
+	t.Parallel()
+	addresses := map[string]string{}
+	for _, s := range services.All() {
+		unset := s.Unset()
+		for _, variable := range []string{"HTTP_ADDR", "ADMIN_ADDR"} {
+			addr := unset.Value(variable)
+			if variable == "HTTP_ADDR" && !unset.Reads(variable) {
+				continue
+			}
+			require.Empty(t, addresses[addr], "%s of %s", variable, s.Name)
+			require.True(t, strings.HasPrefix(addr, "127.0.0.1:81"), "%s of %s: the examples' ports", variable, s.Name)
+			addresses[addr] = s.Name
+		}
+		require.Equal(t, migrations.Audit.Name, s.Migrations[0].Name, "what is done by hand is written down")
+		_, err := os.Stat(filepath.Join("../cmd", s.Name, "main.go"))
+		require.NoError(t, err, "it has a program")
+		_, err = os.Stat(filepath.Join("..", s.Name, "README.md"))
+		require.NoError(t, err, "it has a page")
+	}
+	programs, err := os.ReadDir("../cmd")
+	require.NoError(t, err)
+	for _, program := range programs {
+		require.Contains(t, services.Names(), program.Name(), "each program is an example")
+	}
+}

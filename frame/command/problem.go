@@ -29,6 +29,9 @@ const retrySoon = time.Second
 // are unknown, since a handler may be to blame; here no code is, and a repetition may find it faster.
 var tooSlow = []string{"sql_57014", "sql_25P03", "sql_25P04"}
 
+// poolClosed is the code of a request that outlived the drain: the pool closed under it.
+const poolClosed = "postgres_pool_closed"
+
 // Problem says what the errors of this package and of the database are to a client. nil means that it is not the
 // client's to know.
 func Problem(err error) *web.Error {
@@ -56,6 +59,11 @@ func Problem(err error) *web.Error {
 		return &web.Error{
 			Status: http.StatusServiceUnavailable, Code: web.CodeTimeout, RetryAfter: retrySoon, Cause: err,
 			Detail: "The database took too long. Nothing has changed.",
+		}
+	case known.Code == poolClosed:
+		return &web.Error{
+			Status: http.StatusServiceUnavailable, Code: web.CodeShuttingDown, RetryAfter: retrySoon, Cause: err,
+			Detail: "This instance is shutting down. Nothing has changed.",
 		}
 	case known.Class == failure.Transient:
 		return &web.Error{

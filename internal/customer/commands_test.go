@@ -106,6 +106,7 @@ func TestWhatTheServiceAnswersToItsErrors(t *testing.T) {
 		"too slow":        {&pgconn.PgError{Code: "57014"}, http.StatusServiceUnavailable, web.CodeTimeout},
 		"left alone":      {&pgconn.PgError{Code: "25P03"}, http.StatusServiceUnavailable, web.CodeTimeout},
 		"database down":   {&pgconn.PgError{Code: "57P01"}, http.StatusServiceUnavailable, web.CodeUnavailable},
+		"pool closed":     {errors.New("closed pool"), http.StatusServiceUnavailable, web.CodeShuttingDown},
 		"email taken": {
 			&domain.Error{Code: domain.CodeEmailTaken, Field: "email", Message: "m"}, http.StatusConflict, "email_taken",
 		},

@@ -252,6 +252,11 @@ func TestADatabaseThatIsDownIsSaidSo(t *testing.T) {
 	requireProblem(t, status, body, http.StatusServiceUnavailable, "unavailable")
 	status, body = b.operate(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":1}`)
 	requireProblem(t, status, body, http.StatusServiceUnavailable, "unavailable")
+	gone.Close() // as it is when the service has drained, and a request has outlived that
+	status, body = b.call(t, "GET", "/admin/v1/outbox/status", "")
+	requireProblem(t, status, body, http.StatusServiceUnavailable, "shutting_down")
+	status, body = b.operate(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":1}`)
+	requireProblem(t, status, body, http.StatusServiceUnavailable, "shutting_down")
 }
 
 // A problem behind the first line cannot be a status any more: it is a line, and what was done before it is said.

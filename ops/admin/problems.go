@@ -3,6 +3,7 @@ package admin
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -94,6 +95,9 @@ var sentinels = []struct {
 // is the caller's.
 const badText = "22021"
 
+// closed are the codes of a request that outlived the drain: what it works with closed under it.
+var closed = []string{"postgres_pool_closed", "kafka_client_closed"}
+
 // mapError says what an error of the packages below is to a caller of the service. nil means a defect.
 func mapError(service string, err error) *web.Error {
 	for _, s := range sentinels {
@@ -110,7 +114,14 @@ func mapError(service string, err error) *web.Error {
 			Detail: "A text holds a zero byte or is not UTF-8; nothing that is kept here does.",
 		}
 	}
-	if failure.Classify(err) == failure.Transient {
+	known := failure.Examine(err)
+	if slices.Contains(closed, known.Code) {
+		return &web.Error{
+			Status: http.StatusServiceUnavailable, Code: web.CodeShuttingDown, RetryAfter: time.Second, Cause: err,
+			Detail: "This instance is shutting down.",
+		}
+	}
+	if known.Class == failure.Transient {
 		return &web.Error{
 			Status: http.StatusServiceUnavailable, Code: web.CodeUnavailable, RetryAfter: time.Second, Cause: err,
 			Detail: "The service cannot reach its database or its broker.",

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// states of a relay in which all is well.
+// states of a relay; in the last two all is well.
 const (
+	stateStarting  = "starting" // it has neither led nor seen a leader
 	stateLeading   = "leading"
 	stateFollowing = "following a leader"
 )
@@ -29,13 +30,20 @@ type health struct {
 func (h *health) begin() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.running, h.wellAt, h.state = true, time.Now(), "starting"
+	h.running, h.wellAt, h.state = true, time.Now(), stateStarting
 }
 
 func (h *health) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.running = false
+}
+
+// markLeading says that it holds the lease, whether or not anything moves yet.
+func (h *health) markLeading() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.state = stateLeading
 }
 
 func (h *health) markWell(state string) {
@@ -66,6 +74,8 @@ func (h *health) check() error {
 		return errors.New("outbox relay does not run")
 	case h.refused != nil:
 		return fmt.Errorf("outbox relay publishes nothing: %w", h.refused)
+	case silence <= h.limit && h.state == stateStarting:
+		return errors.New("outbox relay has neither led nor seen a leader yet")
 	case silence <= h.limit:
 		return nil
 	case h.err != nil:

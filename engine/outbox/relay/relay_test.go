@@ -152,6 +152,27 @@ func TestRelayIsUnhealthyWhenNothingMoves(t *testing.T) {
 	require.ErrorContains(t, r.Healthy(t.Context()), "does not run")
 }
 
+// A service is not ready before the database says that somebody leads: who asks for that then finds it.
+func TestARelayIsUnhealthyUntilSomebodyLeads(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	lock, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = lock.Exec(t.Context(), `select from outbox_cursor for update`)
+	require.NoError(t, err)
+	cfg := testRelayConfig(t, pool, newLedger())
+	cfg.MaxSilence = time.Hour
+	relays := []running{startRelay(t, cfg), startRelay(t, cfg)}
+	for _, r := range relays {
+		require.Eventually(t, func() bool { return r.unwell(t, "neither led nor seen a leader yet") }, testTimeout, tick)
+	}
+	require.NoError(t, lock.Rollback(t.Context()))
+	for _, r := range relays {
+		require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, tick)
+		require.EqualValues(t, 1, number(t, pool, `select count(*) from outbox_cursor where lease_until > clock_timestamp()`))
+	}
+}
+
 // A publisher that answers after its timeout is waited for; meanwhile nothing is sent, and what it took late is not
 // sent again by the same process.
 func TestRelayWaitsForALatePublisher(t *testing.T) {

@@ -162,6 +162,28 @@ func TestCauseARestoreThatIsNotConfirmed(t *testing.T) {
 	b.awaitWell(t)
 }
 
+// The database comes from another cluster, and the broker does not answer to what it left: nothing is lost, and nothing
+// else is published yet.
+func TestCauseARestoreThatIsBeingPublished(t *testing.T) {
+	t.Parallel()
+	s := newTrouble(t)
+	before := open(t, s.cfg, s.cfg.Topics(s.topic)...)
+	for range 3 {
+		before.add(t, s.topic, "a")
+	}
+	require.NoError(t, before.node.Close())
+	execute(t, s.pool, `update outbox_cursor set sysid = 1`)
+	back := swallow(s.cluster, kmsg.Produce)
+	defer back()
+	b := replicaOf(t, s)
+	c := b.awaitCause(t, eventing.CauseRestoreWaits,
+		`What a restore of the database left is still being published; 3 events wait\.`)
+	require.EqualValues(t, 3, c.Figures["events"])
+	require.Equal(t, "twinbox outbox status", c.Command)
+	back()
+	b.awaitWell(t)
+}
+
 // replicaOf is an instance that does not wait until it may write.
 func replicaOf(t *testing.T, s *troubled) *bundle {
 	t.Helper()

@@ -39,7 +39,7 @@ GENERATED = find . \( -name '*.gen.*' -o -path ./docs/configuration.md -o -path 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## bin/twinbox, the command line of operators, and the services' binaries
+build: ## every program of cmd/, in bin/
 	@CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/...
 
 run: ## the whole system in one process, without Docker; Ctrl-C stops it, .twinbox/ keeps its data
@@ -72,8 +72,9 @@ test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a deat
 	@$(GO_TEST) -count=1 -timeout 10m ./dev/e2e -run 'PoisonUnderLoad' -v -e2e.poison=20s
 # part: campaigns, end
 
-test-kafka: ## the Kafka, relay and end-to-end tests against a real Apache Kafka, started without Docker
+test-kafka: ## the Kafka, verify, relay and end-to-end tests against a real Apache Kafka, started without Docker
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -p 1 -timeout 10m ./engine/kafka/... ./dev/e2e/...
+	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m ./engine/verify # part: ops
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./engine/outbox/relay
 
 test-edge: ## every test of consumers and of both services on Watermill's Kafka edge, in process and on a real Apache Kafka

@@ -12,6 +12,10 @@ type (
 	HeartbeatRequest = franz.HeartbeatRequest
 	JoinGroupRequest = franz.JoinGroupRequest
 	Key              = franz.Key
+
+	ListOffsetsRequest  = franz.ListOffsetsRequest
+	ListOffsetsResponse = franz.ListOffsetsResponse
+
 	ProduceRequest   = franz.ProduceRequest
 	RecordBatch      = franz.RecordBatch
 	Request          = franz.Request
@@ -40,4 +44,7 @@ const (
 var (
 	NewFetchResponseTopic          = franz.NewFetchResponseTopic
 	NewFetchResponseTopicPartition = franz.NewFetchResponseTopicPartition
+
+	NewListOffsetsResponseTopic          = franz.NewListOffsetsResponseTopic
+	NewListOffsetsResponseTopicPartition = franz.NewListOffsetsResponseTopicPartition
 )

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/internal/codec"
 	"example.com/twinbox/engine/kafka/internal/reader"
@@ -80,11 +82,42 @@ func (r *LogReader) offsets(ctx context.Context, topic string, which int64) ([]i
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if offsets[i], err = client.GetOffset(topic, partition, which); err != nil {
+		err := r.settled(ctx, client, topic, func() (err error) {
+			offsets[i], err = client.GetOffset(topic, partition, which)
+			return err
+		})
+		if err != nil {
 			return nil, fmt.Errorf("ask for offset of %s/%d: %w", topic, partition, err)
 		}
 	}
 	return offsets, nil
+}
+
+// moving are the answers while a partition goes from one broker to another, or was made a moment ago: the brokers learn
+// of it one after the other, and a client that asks for metadata may be told of a leader that does not know it yet.
+var moving = []error{
+	sarama.ErrUnknownTopicOrPartition, sarama.ErrLeaderNotAvailable, sarama.ErrNotLeaderForPartition,
+	sarama.ErrReplicaNotAvailable, sarama.ErrFencedLeaderEpoch, sarama.ErrUnknownLeaderEpoch,
+	sarama.ErrOffsetNotAvailable,
+}
+
+// settled asks again, for RequestTimeout at most, while the answer is that the partition moves.
+func (r *LogReader) settled(ctx context.Context, client sarama.Client, topic string, ask func() error) error {
+	pause := failure.Backoff{Min: 10 * time.Millisecond, Max: 250 * time.Millisecond}
+	for end := time.Now().Add(r.cfg.RequestTimeout); ; {
+		err := ask()
+		if !slices.ContainsFunc(moving, func(known error) bool { return errors.Is(err, known) }) || time.Now().After(end) {
+			return err
+		}
+		timer := time.NewTimer(pause.Next())
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+		_ = client.RefreshMetadata(topic) // what the next question meets says more
+	}
 }
 
 // Committed returns what a group has committed of each partition of a topic, -1 where there is nothing, and whether
@@ -134,12 +167,21 @@ func (r *LogReader) Place(topic, key string, partitions int32) (int32, error) {
 func (r *LogReader) Scan(
 	ctx context.Context, topic string, partition int32, from, to int64, each func(*message.Message),
 ) (next int64, err error) {
+	client, err := r.reader.Connected()
+	if err != nil {
+		return from, err
+	}
 	at := reader.TopicPartition{Topic: topic, Partition: partition}
 	for next = from; next < to; {
 		if err := ctx.Err(); err != nil {
 			return next, err
 		}
-		records, behind, err := r.reader.ReadMany(at, next)
+		var records []*sarama.ConsumerMessage
+		var behind int64
+		err := r.settled(ctx, client, topic, func() (err error) {
+			records, behind, err = r.reader.ReadMany(at, next)
+			return err
+		})
 		if errors.Is(err, sarama.ErrOffsetOutOfRange) {
 			behind, err = r.skipDeleted(at, next)
 		}

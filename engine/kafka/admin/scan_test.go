@@ -1,0 +1,102 @@
+package admin_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/kafkatest/kerr"
+	"example.com/twinbox/dev/kafkatest/kfake"
+	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
+)
+
+// refuse answers the next n questions for offsets, and as many for records, as a broker does to which the partition has
+// not come yet, or from which it has gone.
+func refuse(cluster *kfake.Cluster, n int32, with *kerr.Error) {
+	var offsets, records atomic.Int32
+	cluster.ControlKey(int16(kmsg.ListOffsets), func(asked kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		if offsets.Add(1) > n {
+			return nil, nil, false
+		}
+		request := asked.(*kmsg.ListOffsetsRequest)
+		response := request.ResponseKind().(*kmsg.ListOffsetsResponse)
+		for _, topic := range request.Topics {
+			answer := kmsg.NewListOffsetsResponseTopic()
+			answer.Topic = topic.Topic
+			for _, p := range topic.Partitions {
+				partition := kmsg.NewListOffsetsResponseTopicPartition()
+				partition.Partition, partition.ErrorCode = p.Partition, with.Code
+				answer.Partitions = append(answer.Partitions, partition)
+			}
+			response.Topics = append(response.Topics, answer)
+		}
+		return response, nil, true
+	})
+	cluster.ControlKey(int16(kmsg.Fetch), func(asked kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		if records.Add(1) > n {
+			return nil, nil, false
+		}
+		request := asked.(*kmsg.FetchRequest)
+		response := request.ResponseKind().(*kmsg.FetchResponse)
+		for _, topic := range request.Topics {
+			answer := kmsg.NewFetchResponseTopic()
+			answer.Topic = topic.Topic
+			for _, p := range topic.Partitions {
+				partition := kmsg.NewFetchResponseTopicPartition()
+				partition.Partition, partition.ErrorCode = p.Partition, with.Code
+				answer.Partitions = append(answer.Partitions, partition)
+			}
+			response.Topics = append(response.Topics, answer)
+		}
+		return response, nil, true
+	})
+}
+
+// Partitions go from broker to broker while they are read, and a topic that was made a moment ago is not known to all of
+// them: neither ends a scan.
+func TestALogIsReadWhilePartitionsMove(t *testing.T) {
+	t.Parallel()
+	for _, with := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.UnknownTopicOrPartition} {
+		cluster, brokers := kafkatest.Fake(t)
+		topic := kafkatest.Topic(t, brokers, 1)
+		cfg := kafka.Config{Brokers: brokers}.WithDefaults()
+		require.NoError(t, publish(t, cfg, topic))
+		require.NoError(t, publish(t, cfg, topic))
+		log, err := admin.NewLogReader(cfg)
+		require.NoError(t, err)
+		refuse(cluster, 4, with)
+		oldest, newest, err := log.Ends(t.Context(), topic)
+		require.NoError(t, err)
+		require.Equal(t, [][]int64{{0}, {2}}, [][]int64{oldest, newest})
+		var values []string
+		next, err := log.Scan(t.Context(), topic, 0, 0, 2, func(m *message.Message) {
+			values = append(values, string(m.Payload))
+		})
+		require.NoError(t, err)
+		require.EqualValues(t, 2, next)
+		require.Equal(t, []string{"a", "a"}, values)
+		require.NoError(t, log.Close())
+	}
+}
+
+// A partition that goes nowhere is an error in the end, and at once when nobody waits for the answer.
+func TestALogWhosePartitionHasNoLeaderIsNotWaitedForForEver(t *testing.T) {
+	t.Parallel()
+	cluster, brokers := kafkatest.Fake(t)
+	topic := kafkatest.Topic(t, brokers, 1)
+	refuse(cluster, 1<<30, kerr.NotLeaderForPartition)
+	log, err := admin.NewLogReader(kafka.Config{Brokers: brokers, RequestTimeout: 300 * time.Millisecond})
+	require.NoError(t, err)
+	_, _, err = log.Ends(t.Context(), topic)
+	require.ErrorIs(t, err, sarama.ErrNotLeaderForPartition)
+	require.NoError(t, log.Close())
+}

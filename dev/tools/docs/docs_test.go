@@ -2,6 +2,7 @@
 package docs_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -181,17 +182,49 @@ func unindented(code string) string {
 	return b.String()
 }
 
-var testName = regexp.MustCompile("`(Test[A-Z]\\w+)`")
+var (
+	testName = regexp.MustCompile("`(Test[A-Z]\\w+)(?:/(\\d+))?`")
+	variable = regexp.MustCompile("`([A-Z]+_[A-Z_]+)`")
+	tableRow = regexp.MustCompile(`(?m)^\| .*$`)
+)
 
 // What a page promises or denies is shown by the tests that it names.
 func TestNamedTestsExist(t *testing.T) {
 	t.Parallel()
 	known := testsOfTheTree(t)
-	for _, page := range []string{"ENGINE.md", "docs/from-watermill.md"} {
+	acceptance := read(t, filepath.Join(root, "dev/e2e/acceptance_test.go"))
+	for _, page := range []string{"ENGINE.md", "docs/from-watermill.md", "docs/contract.md"} {
 		named := testName.FindAllStringSubmatch(read(t, filepath.Join(root, page)), -1)
 		require.NotEmpty(t, named)
 		for _, match := range named {
 			require.True(t, known[match[1]], "%s names %s, which does not exist", page, match[1])
+			if number := match[2]; number != "" {
+				require.Equal(t, "TestAcceptance", match[1], page)
+				require.Contains(t, acceptance, `{"`+number+" ", "%s names test %s of the contract", page, number)
+			}
 		}
+	}
+}
+
+// Each sentence of the contract has its test, and each variable that it names is one. A row of settings says instead why
+// there is none.
+func TestTheContractNamesItsTestsAndVariables(t *testing.T) {
+	t.Parallel()
+	page := read(t, filepath.Join(root, "docs/contract.md"))
+	settings := read(t, filepath.Join(root, "docs/configuration.md"))
+	for _, match := range variable.FindAllStringSubmatch(page, -1) {
+		require.Contains(t, settings, "| `"+match[1]+"` |", "the contract names a variable that does not exist")
+	}
+	promises, _, found := strings.Cut(page, "## Settings that are asked for")
+	require.True(t, found)
+	rows := tableRow.FindAllString(promises, -1)
+	require.Greater(t, len(rows), 30)
+	for _, row := range rows {
+		if !strings.HasPrefix(row, "| what is asked") && !strings.HasPrefix(row, "| number") {
+			require.Regexp(t, testName, row, "a sentence without a test is a wish")
+		}
+	}
+	for number := range 8 {
+		require.Contains(t, promises, fmt.Sprintf("`TestAcceptance/%d`", number+1))
 	}
 }

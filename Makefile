@@ -31,9 +31,10 @@ GENERATED = find . \( -name '*.gen.*' -o -path ./docs/configuration.md -o -path 
 	LC_ALL=C sort
 
 .DEFAULT_GOAL := help
-.PHONY: help build run up down reset test test-kafka test-edge test-observability test-pg18 test-parts kafka lint lint-api fmt vet generate verify migrate new upgrade guide size clean
+.PHONY: help build run up down reset test test-kafka test-observability test-pg18 test-parts kafka lint lint-api fmt vet generate verify migrate new upgrade guide size clean
 .PHONY: bench # part: bench
 .PHONY: test-console # part: ops
+.PHONY: test-edge # part: batch
 .PHONY: test-long # part: campaigns
 
 help: ## list the targets
@@ -77,9 +78,11 @@ test-kafka: ## the Kafka, verify, relay and end-to-end tests against a real Apac
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m ./engine/verify # part: ops
 	@export TWINBOX_TEST_KAFKA=real; $(GO_TEST) -count=1 -timeout 5m -run ToAnyBroker ./engine/outbox/relay
 
+# part: batch, begin
 test-edge: ## every test of consumers and of both services on Watermill's Kafka edge, in process and on a real Apache Kafka
 	@export TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -timeout 15m ./frame/eventing ./dev/e2e
 	@export TWINBOX_TEST_KAFKA=real TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -p 1 -timeout 10m ./dev/e2e
+# part: batch, end
 
 test-observability: ## dashboards against the real /metrics, and each alert in its fault, with Prometheus' own engine
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
@@ -124,7 +127,7 @@ verify: ## fail when generated files, a go.mod or a go.sum are not what they sho
 migrate: ## bring a database up to date: make migrate SERVICE=notification, settings from the environment
 	$(GO) run ./cmd/$(SERVICE) migrate
 
-new: ## make the tree yours, names and all: make new MODULE=github.com/you/name [DIR=../name] [WITHOUT="ops bench"]
+new: ## make the tree yours, names and all: make new MODULE=github.com/you/name [DIR=../name] [WITHOUT="ops bench batch"]
 	@$(GO) run ./dev/tools/clone new -module "$(MODULE)" -name "$(NAME)" -dir "$(DIR)" -without "$(WITHOUT)"
 
 upgrade: ## merge a newer tree into yours: make upgrade FROM=../upstream (or an address, a tag, a commit) [DRY_RUN=1]

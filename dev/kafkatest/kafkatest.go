@@ -60,7 +60,7 @@ func LeakOptions() []goleak.Option {
 		goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"),
 		goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"),
 	}
-	if os.Getenv(EdgeVariable) == "watermill" {
+	if edge() == "watermill" {
 		options = append(options,
 			goleak.IgnoreTopFunction("github.com/IBM/sarama.(*client).backgroundMetadataUpdater"))
 	}

@@ -123,7 +123,7 @@ func (c Config) validate() error {
 // Inbox is one consumer's memory. It is safe for concurrent use.
 type Inbox struct {
 	*partitions
-	positions
+	positions // part: batch
 	cfg       Config
 	engine    *engine
 	deliverer *deliverer
@@ -148,6 +148,7 @@ func New(cfg Config) (*Inbox, error) {
 	}
 	d.limit.Store(int64(cfg.Batch))
 	return &Inbox{
-		partitions: partitions, positions: positions{cfg.Consumer, cfg.Pool}, cfg: cfg, engine: engine, deliverer: d,
+		partitions: partitions, cfg: cfg, engine: engine, deliverer: d,
+		positions: positions{cfg.Consumer, cfg.Pool}, // part: batch
 	}, nil
 }

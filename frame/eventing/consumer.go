@@ -46,7 +46,7 @@ type Consumer struct {
 type consumer struct {
 	Consumer
 	group   string
-	members kafka.GroupConfig   // what they have in common on both edges
+	members kafka.GroupConfig   // what every edge has of them
 	handle  message.HandlerFunc // the Mux inside the middlewares
 	inbox   *inbox.Inbox
 	replays *replay.Replayer
@@ -71,6 +71,11 @@ const heartbeat = 500 * time.Millisecond
 func (n *Node) Consume(c Consumer) error {
 	cfg := n.setup.Config
 	edge := cfg.Kafka.edge()
+	batch := 1        // how many events of a partition may share a transaction
+	if edge.batches { // part: batch, begin
+		batch = cfg.Inbox.Batch
+	}
+	// part: batch, end
 	kc := &consumer{Consumer: c, group: cfg.group(c.Name), handle: c.handler(), log: n.setup.Log}
 	var err error
 	kc.inbox, err = inbox.New(inbox.Config{
@@ -83,7 +88,7 @@ func (n *Node) Consume(c Consumer) error {
 		OnGap:          c.OnGap,
 		OnDead:         c.OnDead,
 		GapWait:        cfg.Inbox.GapWait,
-		Batch:          edge.batch(cfg.Inbox.Batch),
+		Batch:          batch,
 		OnConflict:     inbox.ConflictMode(cfg.Inbox.OnConflict),
 		MaxAttempts:    cfg.Inbox.MaxAttempts,
 		HandlerTimeout: cfg.Inbox.HandlerTimeout,

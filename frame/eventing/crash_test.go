@@ -25,9 +25,10 @@ import (
 // points are the crash points between a record's arrival and the commit of its offset, in the order in which it meets
 // them; those of the inbox carry its consumer's name.
 var points = []string{
-	"kafka.taken", "inbox.received", "inbox.beginning", "inbox.recorded", "inbox.handling", "inbox.handled",
+	"kafka.taken", // part: batch
+	"inbox.received", "inbox.beginning", "inbox.recorded", "inbox.handling", "inbox.handled",
 	"inbox.committing", "inbox.committed", "inbox.giving_up", "inbox.burying", "inbox.buried", "inbox.acknowledging",
-	"kafka.stored", "kafka.before_mark", "kafka.after_mark",
+	"kafka.stored", "kafka.before_mark", "kafka.after_mark", // part: batch
 }
 
 // A member is killed at each point of its way and its successor goes on: each event has one effect, in the order of its
@@ -38,10 +39,11 @@ func TestAMemberThatDiesAtEachPoint(t *testing.T) {
 	for _, point := range points {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			if strings.HasPrefix(point, "kafka.") {
+			if strings.HasPrefix(point, "kafka.") { // part: batch, begin
 				dieAt(t, pool, point, kafkatest.OnBatchEdge)
 				return
 			}
+			// part: batch, end
 			kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
 				t.Parallel()
 				dieAt(t, pool, point, edge)
@@ -52,7 +54,7 @@ func TestAMemberThatDiesAtEachPoint(t *testing.T) {
 
 func dieAt(t *testing.T, pool *pgxpool.Pool, point, edge string) {
 	t.Helper()
-	s := newStage(t, pool, kafkatest.Brokers(t), edge, "KAFKA_INSTANCE_ID=one", "KAFKA_TOPIC_PARTITIONS=3",
+	s := newStage(t, pool, kafkatest.Brokers(t), edge, named("one"), "KAFKA_TOPIC_PARTITIONS=3",
 		"KAFKA_SESSION_TIMEOUT=6s") // without a name, the successor waits as long
 	s.story(t, func() {
 		armed := s.member
@@ -72,7 +74,7 @@ func TestAMemberThatDiesAroundTheOffsetCommit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cluster, brokers := kafkatest.Fake(t)
-			s := newStage(t, pool, brokers, "KAFKA_INSTANCE_ID=one", "KAFKA_TOPIC_PARTITIONS=3")
+			s := newStage(t, pool, brokers, named("one"), "KAFKA_TOPIC_PARTITIONS=3")
 			s.story(t, func() {
 				reached, goOn := atOffsetCommit(cluster, committed)
 				doomed := s.start(t)

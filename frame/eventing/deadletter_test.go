@@ -21,17 +21,6 @@ import (
 	"example.com/twinbox/frame/service"
 )
 
-func sendRaw(t *testing.T, brokers []string, records ...*sarama.ProducerMessage) {
-	t.Helper()
-	producer, err := sarama.NewSyncProducer(brokers, kafka.Config{Brokers: brokers}.Producer())
-	require.NoError(t, err)
-	for _, r := range records {
-		_, _, err := producer.SendMessage(r)
-		require.NoError(t, err)
-	}
-	require.NoError(t, producer.Close())
-}
-
 // A record that no decoder takes is copied to the group's own topic as it came, with the reason behind its headers; one
 // that only its handler refuses is copied too.
 func TestDeadLettersAreCopied(t *testing.T) {

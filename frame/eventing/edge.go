@@ -10,15 +10,14 @@ import (
 	"example.com/twinbox/engine/kafka/progress"
 )
 
-// edge is how a node writes to Kafka and reads from it. Everything behind it is the same on both: outbox and relay,
-// inbox, handlers and their middlewares. Replicas of a service may have different ones while it is changed over.
+// edge is how a node writes to Kafka and reads from it. Everything behind it is the same whichever it is: outbox and
+// relay, inbox, handlers and their middlewares. Replicas of a service may have different ones while it is changed over.
 type edge struct {
 	// publisher is what the relay publishes through. It connects on first use.
 	publisher func(kafka.Config, *slog.Logger) (message.Publisher, error)
 	// reader hands a consumer's records to its inbox.
-	reader func(*Node, *consumer) (reader, error)
-	// batch is how many events of a partition may share a transaction of those that INBOX_BATCH allows.
-	batch func(allowed int) int
+	reader  func(*Node, *consumer) (reader, error)
+	batches bool // events of a partition may share a transaction // part: batch
 }
 
 // reader reads the topic of a consumer.
@@ -31,16 +30,11 @@ type reader interface {
 	Healthy(ctx context.Context) error
 }
 
-// edges are the values of KAFKA_EDGE.
-var edges = map[string]edge{
-	"batch":     batchEdge,
-	"watermill": watermillEdge,
-}
-
 // edge is the one that the settings name; the zero value of them names the default.
 func (c KafkaConfig) edge() edge {
-	if chosen, known := edges[c.Edge]; known {
-		return chosen
+	if c.Edge != "watermill" { // part: batch, begin
+		return batchEdge
 	}
-	return batchEdge
+	// part: batch, end
+	return watermillEdge
 }

@@ -19,7 +19,7 @@ import (
 var batchEdge = edge{
 	publisher: newBatchPublisher,
 	reader:    newBatchReader,
-	batch:     func(allowed int) int { return allowed },
+	batches:   true,
 }
 
 func newBatchPublisher(cfg kafka.Config, log *slog.Logger) (message.Publisher, error) {

@@ -25,7 +25,7 @@ import (
 	"example.com/twinbox/frame/service"
 )
 
-const onWatermill = "KAFKA_EDGE=watermill"
+var onWatermill = kafkatest.Setting("watermill")
 
 func rows(t *testing.T, pool *pgxpool.Pool, sql string) (n int) {
 	t.Helper()
@@ -41,20 +41,6 @@ func pingRecord(t *testing.T, topic string, version int64) *sarama.ProducerMessa
 	}.Message())
 	require.NoError(t, err)
 	return record
-}
-
-// A service may change its edge and change it back: each goes on where the other has stopped.
-func TestTheEdgesTakeTurns(t *testing.T) {
-	t.Parallel()
-	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
-	cfg := environ(t, pgtest.DSN(pool), brokers[0], "KAFKA_TOPIC_PARTITIONS=1")
-	topic := kafkatest.Group(t)
-	ensureTopic(t, cfg, topic)
-	for i, edge := range []string{"batch", "watermill", "batch", "watermill"} {
-		cfg.Kafka.Edge = edge
-		sendRaw(t, brokers, pingRecord(t, topic, int64(2*i+1)), pingRecord(t, topic, int64(2*i+2)))
-		require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 2}, outcomesOf(t, cfg, topic, 2), "%s, nothing again", edge)
-	}
 }
 
 // What follows is what Watermill's edge does not promise, or promises less of; docs/from-watermill.md has the list.
@@ -104,20 +90,6 @@ func TestOnWatermillsEdgeALetterHasItsHeadersByName(t *testing.T) {
 		letters[0].Headers)
 	require.Equal(t, topic, letters[0].Topic)
 	require.Equal(t, "twinbox."+cfg.Environment+"."+repeatedConsumer, letters[0].Group)
-}
-
-// Nothing is kept of how far a partition was read, so nothing tells that a restore took effects away.
-func TestOnWatermillsEdgeNoPositionsAreKept(t *testing.T) {
-	t.Parallel()
-	pool, brokers := pgtest.New(t, sets...), kafkatest.Brokers(t)
-	for edge, want := range map[string]int{kafkatest.OnBatchEdge: 1, onWatermill: 0} {
-		cfg := environ(t, pgtest.DSN(pool), brokers[0], edge, "KAFKA_TOPIC_PARTITIONS=1")
-		topic := kafkatest.Group(t)
-		ensureTopic(t, cfg, topic)
-		sendRaw(t, brokers, pingRecord(t, topic, 1))
-		outcomesOf(t, cfg, topic, 1)
-		require.Equal(t, want, rows(t, pool, `select count(*) from inbox_position where topic = '`+topic+`'`))
-	}
 }
 
 // Each message is sent alone. Behind one that is refused nothing of its key is sent, and everything of the others is.

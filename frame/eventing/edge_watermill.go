@@ -25,7 +25,6 @@ import (
 var watermillEdge = edge{
 	publisher: newWatermillPublisher,
 	reader:    newWatermillReader,
-	batch:     func(int) int { return 1 },
 }
 
 // quietly is the service's log for Watermill, which tells of its doings as information.

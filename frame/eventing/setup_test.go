@@ -7,6 +7,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/kafkatest"
@@ -102,4 +103,21 @@ func (b *bundle) run(
 func ensureTopic(t *testing.T, cfg eventing.Config, name string) {
 	t.Helper()
 	require.NoError(t, admin.EnsureTopics(t.Context(), cfg.Client("test"), cfg.Topics(name)...))
+}
+
+// named is the setting that names a member; empty where the edge knows no names.
+func named(member string) (setting string) {
+	setting = "KAFKA_INSTANCE_ID=" + member // part: batch
+	return setting
+}
+
+func sendRaw(t *testing.T, brokers []string, records ...*sarama.ProducerMessage) {
+	t.Helper()
+	producer, err := sarama.NewSyncProducer(brokers, kafka.Config{Brokers: brokers}.Producer())
+	require.NoError(t, err)
+	for _, r := range records {
+		_, _, err := producer.SendMessage(r)
+		require.NoError(t, err)
+	}
+	require.NoError(t, producer.Close())
 }

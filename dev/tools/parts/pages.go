@@ -41,14 +41,7 @@ func (t Tree) dropPromises() {
 	if !exists {
 		return
 	}
-	known := map[string]bool{}
-	for name, file := range t {
-		if strings.HasSuffix(name, "_test.go") {
-			for _, found := range testFunc.FindAllSubmatch(file.Content, -1) {
-				known[string(found[1])] = true
-			}
-		}
-	}
+	known := t.tests()
 	var kept strings.Builder
 	skip := false
 	for line := range strings.Lines(string(page.Content)) {
@@ -77,4 +70,44 @@ func (t Tree) dropPromises() {
 		}
 	}
 	t.set(promises, kept.String())
+}
+
+// dropTestNames takes the names of tests that are gone from the cells of the other pages' tables: what a row says stays
+// true, it is only shown no more.
+func (t Tree) dropTestNames(before Tree) {
+	was, is := before.tests(), t.tests()
+	for name, file := range t {
+		if path.Ext(name) != ".md" || name == promises {
+			continue
+		}
+		var kept strings.Builder
+		for line := range strings.Lines(string(file.Content)) {
+			if strings.HasPrefix(line, "| ") {
+				line = namedTest.ReplaceAllStringFunc(line, func(whole string) string {
+					if of := namedTest.FindStringSubmatch(whole)[2]; was[of] && !is[of] {
+						return ""
+					}
+					return whole
+				})
+				line = strings.ReplaceAll(line, "| , `", "| `")
+			}
+			kept.WriteString(line)
+		}
+		if kept.String() != string(file.Content) {
+			t.set(name, kept.String())
+		}
+	}
+}
+
+// tests are the names of all tests.
+func (t Tree) tests() map[string]bool {
+	known := map[string]bool{}
+	for name, file := range t {
+		if strings.HasSuffix(name, "_test.go") {
+			for _, found := range testFunc.FindAllSubmatch(file.Content, -1) {
+				known[string(found[1])] = true
+			}
+		}
+	}
+	return known
 }

@@ -17,6 +17,7 @@ type Part struct {
 	Name  string
 	What  string   // it is, in a few words
 	Paths []string // that it consists of; a folder ends with a slash
+	Takes []string // the parts that go with it: what they are about is gone
 }
 
 // All are the parts, in the order in which they are listed.
@@ -54,6 +55,20 @@ var All = []Part{
 			"dev/e2e/outage_test.go", "dev/e2e/poison_load_test.go", "engine/outbox/window/figures_test.go",
 		},
 	},
+	{
+		Name: "batch",
+		What: "the project's own Kafka producer and consumer; without them services run on watermill-kafka, and `bench` goes too",
+		Paths: []string{
+			"engine/kafka/producer/", "engine/kafka/consumer/", "engine/inbox/position.go", "engine/inbox/position_test.go",
+			"frame/eventing/edge_batch.go", "frame/eventing/instance.go", "frame/eventing/instance_test.go",
+			"frame/eventing/edges_test.go",
+			"docs/adr/0040-own-kafka-client-edges.md", "docs/adr/0041-the-coordinator-has-its-own-connections.md",
+			"docs/adr/0042-offsets-carry-the-topics-id.md", "docs/adr/0043-partitions-take-turns.md",
+			"docs/adr/0045-positions-beside-the-effects.md", "docs/adr/0057-each-process-has-an-instance-id.md",
+			"docs/adr/0080-two-kafka-edges.md",
+		},
+		Takes: []string{"bench"},
+	},
 }
 
 // Names are those of all parts.
@@ -65,16 +80,20 @@ func Names() []string {
 	return names
 }
 
-// Parse finds the parts by their names, which blanks or commas separate.
+// Parse finds the parts by their names, which blanks or commas separate, and those that they take with them.
 func Parse(list string) ([]Part, error) {
 	var found []Part
-	for _, name := range strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' }) {
+	names := strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' })
+	for len(names) > 0 {
+		name := names[0]
+		names = names[1:]
 		at := slices.IndexFunc(All, func(p Part) bool { return p.Name == name })
 		if at < 0 {
 			return nil, fmt.Errorf("there is no part %q; what can be left out: %s", name, strings.Join(Names(), ", "))
 		}
 		if !slices.ContainsFunc(found, func(p Part) bool { return p.Name == name }) {
 			found = append(found, All[at])
+			names = append(names, All[at].Takes...)
 		}
 	}
 	return found, nil

@@ -98,6 +98,9 @@ func TestParse(t *testing.T) {
 	found, err := Parse(" bench,ops  bench")
 	require.NoError(t, err)
 	require.Len(t, found, 2)
+	found, err = Parse("batch")
+	require.NoError(t, err)
+	require.Equal(t, []string{"batch", "bench"}, []string{found[0].Name, found[1].Name}, "it measures the two edges")
 	none, err := Parse("")
 	require.NoError(t, err)
 	require.Empty(t, none)
@@ -145,7 +148,8 @@ func TestWhatFollows(t *testing.T) {
 		"bench/b_test.go", "package bench\n\nfunc TestGone(t *testing.T) {}\n",
 		"a/c/c.go", "package c\n\nimport \"m.org/a/bench\"\n", "a/d.go", "package a\n\nimport \"m.org/a/a/c\"\n",
 		"a/e.go", "package a\n\n//go:embed a.go bench.txt *.x\nvar Files int\n",
-		"docs/p.md", "[b](../bench/b.go), [c](../bench#x), [a](../a/a.go), [n](nowhere.md), [u](https://bench)\n",
+		"docs/p.md", "[b](../bench/b.go), [c](../bench#x), [a](../a/a.go), [n](nowhere.md), [u](https://bench)\n"+
+			"| x | `TestGone`, `TestKept` |\n| `TestNever` | `TestGone` |\n",
 		"ENGINE.md", "# E\n\n## a\nText.\n\n| one | `TestGone`, `TestKept` |\n| two | `TestGone` |\n"+
 			"\n## bench\n| x | `TestGone` |\n",
 	)
@@ -156,7 +160,8 @@ func TestWhatFollows(t *testing.T) {
 			"func A() { fmt.Println(os.Args, b.C) }\nvar _ = 1\n",
 		"a/b_test.go", "package a\n\nfunc TestKept(t *testing.T) {}\n",
 		"a/e.go", "package a\n\n//go:embed a.go *.x\nvar Files int\n",
-		"docs/p.md", "b, c, [a](../a/a.go), [n](nowhere.md), [u](https://bench)\n",
+		"docs/p.md", "b, c, [a](../a/a.go), [n](nowhere.md), [u](https://bench)\n"+
+			"| x | `TestKept` |\n| `TestNever` |  |\n",
 		"ENGINE.md", "# E\n\n## a\nText.\n\n| one | `TestKept` |\n\n",
 	)
 	for name := range want {

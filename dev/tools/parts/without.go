@@ -52,6 +52,7 @@ func (t Tree) Without(gone ...Part) (Tree, error) {
 	left.dropEmbedded()
 	left.dropModules()
 	left.dropPromises()
+	left.dropTestNames(t)
 	left.dropLinks(t)
 	return left, nil
 }

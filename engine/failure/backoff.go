@@ -13,6 +13,12 @@ type Backoff struct {
 	pause time.Duration
 }
 
+// Reset says that an attempt went well: the next pause is Min again.
+func (b *Backoff) Reset() { b.pause = 0 }
+
+// Began says whether there was a pause since the last attempt that went well.
+func (b *Backoff) Began() bool { return b.pause > 0 }
+
 // Next is the pause before the next attempt.
 func (b *Backoff) Next() time.Duration {
 	b.pause = min(max(2*b.pause, b.Min), b.Max)

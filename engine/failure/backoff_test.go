@@ -20,4 +20,8 @@ func TestPausesDoubleUpToTheLongest(t *testing.T) {
 		different = different || got != want
 	}
 	require.True(t, different, "those who failed together come back together")
+	require.True(t, backoff.Began())
+	backoff.Reset()
+	require.False(t, backoff.Began())
+	require.InDelta(t, 100*time.Millisecond, backoff.Next(), float64(20*time.Millisecond))
 }

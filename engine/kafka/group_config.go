@@ -35,7 +35,7 @@ type GroupConfig struct {
 	// closes; then its context is cancelled, and it gets the same time again to return. Default 5 s.
 	DrainTimeout time.Duration
 	// ReconnectBackoff is the wait after the first failed attempt to consume; it doubles up to MaxReconnectBackoff,
-	// with jitter. Defaults 200 ms and 10 s.
+	// each time up to a fifth shorter or longer. Defaults 200 ms and 10 s.
 	ReconnectBackoff, MaxReconnectBackoff time.Duration
 }
 

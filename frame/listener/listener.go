@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"example.com/twinbox/engine/failure"
 )
 
 // Limit returns the listener with at most n of its connections open. Others wait where the system keeps them until one
@@ -25,7 +27,7 @@ type limited struct {
 	closeErr error
 }
 
-// The pause after an accept that failed, doubled with each in a row.
+// The pauses after accepts that failed, from the first in a row.
 const (
 	shortestPause = 5 * time.Millisecond
 	longestPause  = time.Second
@@ -38,7 +40,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	case <-l.closed:
 		return nil, net.ErrClosed
 	}
-	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
+	for pauses := (failure.Backoff{Min: shortestPause, Max: longestPause}); ; {
 		conn, err := l.Listener.Accept()
 		if err == nil {
 			return &counted{Conn: conn, release: sync.OnceFunc(func() { <-l.free })}, nil
@@ -48,7 +50,7 @@ func (l *limited) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(pauses.Next()):
 		case <-l.closed:
 			<-l.free
 			return nil, net.ErrClosed

@@ -27,7 +27,7 @@ type Config struct {
 	// counts as stalled. It ends nothing: a handler has its own timeouts, and they should be shorter. Default 5 min.
 	HandlerLimit time.Duration
 	// NackBackoff is the wait before what was not acknowledged is handed over again; it doubles up to MaxNackBackoff
-	// for as long as nothing is. Defaults 100 ms and 5 s.
+	// for as long as nothing is, each time up to a fifth shorter or longer. Defaults 100 ms and 5 s.
 	NackBackoff, MaxNackBackoff time.Duration
 	// UnhealthyAfter is how long Healthy overlooks that nothing is consumed, or that a partition makes no progress
 	// although there is something to read. Default 30 s.

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
 
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/kafka/internal/reader"
 )
 
@@ -74,29 +74,19 @@ func (m *member) run() {
 	defer m.cancel()
 	stopClosing := context.AfterFunc(m.ctx, m.status.close)
 	defer stopClosing()
-	for failures := 0; m.ctx.Err() == nil; failures++ {
+	pauses := failure.Backoff{Min: m.cfg.ReconnectBackoff, Max: m.cfg.MaxReconnectBackoff}
+	for m.ctx.Err() == nil {
 		started := m.cfg.Now()
 		if err := m.consume(); err != nil {
 			m.trouble(err)
 		}
 		m.status.left()
 		if m.cfg.Now().Sub(started) > stable {
-			failures = 0
+			pauses.Reset()
 		}
-		m.pause(failures)
+		pauseUntil(m.ctx.Done(), pauses.Next())
 	}
 	m.leave()
-}
-
-// pause waits before the next attempt: exponential, with jitter so that members do not come back in step.
-func (m *member) pause(failures int) {
-	wait := min(m.cfg.ReconnectBackoff<<min(failures, 16), m.cfg.MaxReconnectBackoff)
-	timer := time.NewTimer(wait/2 + rand.N(wait))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-m.ctx.Done():
-	}
 }
 
 // consume is one connection to the group, for as many sessions as it lasts.

@@ -6,25 +6,29 @@ import (
 
 	"github.com/IBM/sarama"
 
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/fault"
 )
 
 // worker reads a partition and has its records delivered, in order. All of it is one goroutine's.
 type worker struct {
 	*partition
-	pending   []entry // taken and not acknowledged, in order
-	next      int64   // offset of the next record to take; negative while none is known
-	tries     int     // calls in a row that left something undone; one that got further begins to count anew
-	suspicion int     // errors of sarama's since the last record
-	done      int64   // offset behind what is handled
-	stored    int64   // as far as it is stored; see positions.go
-	unsure    bool    // whether what was handled since is still in the store
+	pending   []entry         // taken and not acknowledged, in order
+	next      int64           // offset of the next record to take; negative while none is known
+	pauses    failure.Backoff // between calls that leave something undone; one that gets further begins anew
+	suspicion int             // errors of sarama's since the last record
+	done      int64           // offset behind what is handled
+	stored    int64           // as far as it is stored; see positions.go
+	unsure    bool            // whether what was handled since is still in the store
 	noted     time.Time
 	damaged   bool // a gap is pending, or was: sarama's reader stands before it for ever
 }
 
 func newWorker(m *member, session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) *worker {
-	return &worker{partition: newPartition(m, session, claim), next: claim.InitialOffset()}
+	return &worker{
+		partition: newPartition(m, session, claim), next: claim.InitialOffset(),
+		pauses: failure.Backoff{Min: m.cfg.NackBackoff, Max: m.cfg.MaxNackBackoff},
+	}
 }
 
 // run reads the partition until it is to be let go.
@@ -56,7 +60,7 @@ func (w *worker) work() {
 		handled = max(0, min(handled, len(batch)))
 		w.acknowledge(handled)
 		if handled == len(batch) {
-			w.tries, err = 0, nil
+			err = nil
 		} else if err == nil {
 			err = errIncomplete
 		}
@@ -183,10 +187,9 @@ func (w *worker) batch() []entry { return w.pending[:min(len(w.pending), w.membe
 // acknowledge marks the first n pending records as done and forgets them.
 func (w *worker) acknowledge(n int) {
 	if n == 0 {
-		w.tries++
 		return
 	}
-	w.tries = 1
+	w.pauses.Reset()
 	if w.done = w.pending[n-1].last + 1; w.member.cfg.Positions == nil {
 		w.stored = w.done
 		w.mark(w.done)
@@ -208,17 +211,8 @@ func (w *worker) backOff(err error) bool {
 	if isClosed(w.leaving) {
 		return false // and the error, if there is one, is most often that
 	}
-	cfg := w.member.cfg
-	wait := min(cfg.NackBackoff<<min(w.tries-1, 16), cfg.MaxNackBackoff)
-	if w.tries == 1 {
+	if !w.pauses.Began() {
 		w.log.Warn("handle messages, trying again", "offset", w.pending[0].Offset, "error", err)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-w.leaving:
-		return false
-	}
+	return pauseUntil(w.leaving, w.pauses.Next())
 }

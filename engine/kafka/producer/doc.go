@@ -2,7 +2,8 @@
 // key overtake an earlier one that failed.
 //
 //	publisher.go sender.go exchange.go    a call of Publish, rounds of calls, a round's requests
-//	call.go sort.go lane.go sequence.go   a call's records, in the batches of their partitions
+//	call.go sequence.go                   a call's records
+//	partition.go partition_queue.go       in the batches of their partitions
 //	encode.go encode_event.go             what a record looks like; the same as kafka.Marshaler makes it
 //	spread.go errors.go                   over how many partitions keys are spread; what a broker's answers mean
 //

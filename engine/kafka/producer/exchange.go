@@ -17,17 +17,17 @@ import (
 // produceVersion is the newest produce request of Kafka 3.6; brokers that know less are asked for less.
 const produceVersion = 9
 
-// parcel is one request: the lanes that one broker leads.
+// parcel is one request: the queues that one broker leads.
 type parcel struct {
 	broker *sarama.Broker
-	lanes  []*lane
+	queues []*partitionQueue
 	answer *sarama.ProduceResponse
 	err    error
 }
 
-// exchange sends one batch of each lane, all brokers at once, waits for the answers and acts on them.
-func (s *sender) exchange(lanes []*lane, deadline time.Time) {
-	parcels := s.pack(lanes, deadline)
+// exchange sends one batch of each queue, all brokers at once, waits for the answers and acts on them.
+func (s *sender) exchange(queues []*partitionQueue, deadline time.Time) {
+	parcels := s.pack(queues, deadline)
 	fault.Here("kafka.before_send")
 	var wait sync.WaitGroup
 	for i, p := range parcels {
@@ -45,17 +45,17 @@ func (s *sender) exchange(lanes []*lane, deadline time.Time) {
 	s.refresh()
 }
 
-func (s *sender) pack(lanes []*lane, deadline time.Time) []*parcel {
+func (s *sender) pack(queues []*partitionQueue, deadline time.Time) []*parcel {
 	byBroker := make(map[int32]*parcel)
 	var parcels []*parcel
-	for _, l := range lanes {
-		broker, err := s.client.Leader(l.topic, l.partition)
+	for _, q := range queues {
+		broker, err := s.client.Leader(q.topic, q.partition)
 		if err != nil {
-			s.retry(l, err, deadline)
+			s.retry(q, err, deadline)
 			continue
 		}
-		if l.request == nil {
-			l.seal(s.ids.at(l.topicPartition), s.sarama, time.Now())
+		if q.request == nil {
+			q.seal(s.ids.at(q.topicPartition), s.sarama, time.Now())
 		}
 		p := byBroker[broker.ID()]
 		if p == nil {
@@ -63,7 +63,7 @@ func (s *sender) pack(lanes []*lane, deadline time.Time) []*parcel {
 			byBroker[broker.ID()] = p
 			parcels = append(parcels, p)
 		}
-		p.lanes = append(p.lanes, l)
+		p.queues = append(p.queues, q)
 	}
 	return parcels
 }
@@ -74,8 +74,8 @@ func (s *sender) deliver(p *parcel) {
 		RequiredAcks: s.sarama.Producer.RequiredAcks,
 		Timeout:      int32(s.sarama.Producer.Timeout / time.Millisecond),
 	}
-	for _, l := range p.lanes {
-		request.AddBatch(l.topic, l.partition, l.request)
+	for _, q := range p.queues {
+		request.AddBatch(q.topic, q.partition, q.request)
 	}
 	p.answer, p.err = p.broker.Produce(request)
 }
@@ -85,108 +85,108 @@ func (s *sender) open(p *parcel, deadline time.Time) {
 	if p.err != nil {
 		// The request may have arrived, whatever became of the connection.
 		_ = p.broker.Close()
-		for _, l := range p.lanes {
-			l.unknown = true
-			s.retry(l, p.err, deadline)
+		for _, q := range p.queues {
+			q.unknown = true
+			s.retry(q, p.err, deadline)
 		}
 		return
 	}
-	for _, l := range p.lanes {
-		block := p.answer.GetBlock(l.topic, l.partition)
+	for _, q := range p.queues {
+		block := p.answer.GetBlock(q.topic, q.partition)
 		if block == nil {
-			l.unknown = true
-			s.retry(l, sarama.ErrIncompleteResponse, deadline)
+			q.unknown = true
+			s.retry(q, sarama.ErrIncompleteResponse, deadline)
 			continue
 		}
-		s.act(l, block.Err, deadline)
+		s.act(q, block.Err, deadline)
 	}
 }
 
-// act decides what becomes of the lane's batch.
-func (s *sender) act(l *lane, answer sarama.KError, deadline time.Time) {
+// act decides what becomes of the queue's batch.
+func (s *sender) act(q *partitionQueue, answer sarama.KError, deadline time.Time) {
 	v := judge(answer)
-	if l.unknown && (v == badRecord || v == badTopic || v == outOfStep) {
+	if q.unknown && (v == badRecord || v == badTopic || v == outOfStep) {
 		// An earlier attempt may be on the log: this answer does not prove that it is not.
-		s.giveUp(l, answer)
+		s.giveUp(q, answer)
 		s.lost = s.lost || forgotten(answer)
 		return
 	}
 	switch v {
 	case acknowledged:
-		s.acknowledge(l)
+		s.acknowledge(q)
 	case retriable:
-		s.retry(l, answer, deadline)
+		s.retry(q, answer, deadline)
 	case uncertain:
-		l.unknown = true
-		s.retry(l, answer, deadline)
+		q.unknown = true
+		s.retry(q, answer, deadline)
 	case badRecord:
-		s.isolate(l, answer)
+		s.isolate(q, answer)
 	case badTopic:
-		s.refuse(l, answer)
+		s.refuse(q, answer)
 	case outOfStep:
-		s.giveUp(l, answer)
+		s.giveUp(q, answer)
 		s.lost = s.lost || forgotten(answer)
 	}
 }
 
-func (s *sender) acknowledge(l *lane) {
-	for _, r := range l.batch {
+func (s *sender) acknowledge(q *partitionQueue) {
+	for _, r := range q.batch {
 		r.call.ack(r)
 	}
-	if s.ids.used(l.topicPartition, len(l.batch)) {
+	if s.ids.used(q.topicPartition, len(q.batch)) {
 		s.stale = true
 	}
-	if _, ok := s.failing[l.topicPartition]; ok {
-		delete(s.failing, l.topicPartition)
-		s.log.Info("partition accepts records again", "topic", l.topic, "partition", l.partition)
+	if _, ok := s.failing[q.topicPartition]; ok {
+		delete(s.failing, q.topicPartition)
+		s.log.Info("partition accepts records again", "topic", q.topic, "partition", q.partition)
 	}
-	l.clear()
+	q.clear()
 }
 
 // isolate narrows a refusal down to the record that caused it. The refused batch was not appended, so its sequence
 // number is free for the smaller one.
-func (s *sender) isolate(l *lane, answer sarama.KError) {
-	if n := len(l.batch); n > 1 {
-		if half := l.size() / 2; tooLarge(answer) && half >= minBatchBytes {
-			s.caps[l.topic] = half
+func (s *sender) isolate(q *partitionQueue, answer sarama.KError) {
+	if n := len(q.batch); n > 1 {
+		if half := q.size() / 2; tooLarge(answer) && half >= minBatchBytes {
+			s.caps[q.topic] = half
 		} else {
-			l.limit = n / 2
+			q.limit = n / 2
 		}
-		l.unfill()
+		q.unfill()
 		return
 	}
-	r := l.batch[0]
+	r := q.batch[0]
 	err := &RecordError{Err: answer, permanent: true}
 	if tooLarge(answer) {
 		err.Err = fmt.Errorf("%w: %w", ErrTooLarge, answer)
 	}
 	r.call.fail(r, err)
 	r.call.block(r)
-	l.limit = 0
-	l.clear()
+	q.limit = 0
+	q.clear()
 }
 
-// refuse fails everything in the lane for good.
-func (s *sender) refuse(l *lane, answer sarama.KError) {
+// refuse fails everything in the queue for good.
+func (s *sender) refuse(q *partitionQueue, answer sarama.KError) {
 	err := &RecordError{Err: answer, permanent: true}
-	for _, r := range append(l.batch, l.queue...) {
+	for _, r := range append(q.batch, q.queue...) {
 		r.call.fail(r, err)
 	}
-	l.queue = nil
-	l.clear()
+	q.queue = nil
+	q.clear()
 }
 
-// retry keeps the batch for another attempt, or gives the lane up when its time is over.
-func (s *sender) retry(l *lane, cause error, deadline time.Time) {
-	s.moved[l.topic] = struct{}{}
+// retry keeps the batch for another attempt, or gives the queue up when its time is over.
+func (s *sender) retry(q *partitionQueue, cause error, deadline time.Time) {
+	s.moved[q.topic] = struct{}{}
 	now := time.Now()
-	if l.since.IsZero() {
-		l.since, l.pauses = now, newPauses()
+	if q.since.IsZero() {
+		q.since, q.pauses = now, newPauses()
 	}
-	l.retryAt = now.Add(l.pauses.Next())
-	_, failing := s.failing[l.topicPartition]
-	if failing || s.isClosing() || l.retryAt.After(deadline) || l.retryAt.Sub(l.since) > s.cfg.RetryFor {
-		s.giveUp(l, cause)
+	q.retryAt = now.Add(q.pauses.Next())
+	_, failing := s.failing[q.topicPartition]
+	if failing || s.isClosing() || q.retryAt.After(deadline) || q.retryAt.Sub(q.since) > s.cfg.RetryFor {
+		s.giveUp(q, cause)
 	}
 }
 
@@ -198,25 +198,25 @@ func (s *sender) refresh() {
 	}
 }
 
-// giveUp fails the lane's batch and holds back everything behind it.
-func (s *sender) giveUp(l *lane, cause error) {
-	if l.request != nil {
+// giveUp fails the queue's batch and holds back everything behind it.
+func (s *sender) giveUp(q *partitionQueue, cause error) {
+	if q.request != nil {
 		// Its sequence number may be on the log, or may get there: it must not be used for anything else.
 		s.stale = true
 	}
-	err := &RecordError{Err: cause, unknown: l.unknown}
-	for _, r := range l.batch {
+	err := &RecordError{Err: cause, unknown: q.unknown}
+	for _, r := range q.batch {
 		r.call.fail(r, err)
 	}
 	behind := &RecordError{Err: fmt.Errorf("%w: %w", kafka.ErrNotSent, cause)}
-	for _, r := range l.queue {
+	for _, r := range q.queue {
 		r.call.fail(r, behind)
 	}
-	l.queue = nil
-	l.clear()
-	if _, ok := s.failing[l.topicPartition]; !ok {
-		s.failing[l.topicPartition] = struct{}{}
-		s.log.Warn("partition refuses records", "topic", l.topic, "partition", l.partition, "err", cause)
+	q.queue = nil
+	q.clear()
+	if _, ok := s.failing[q.topicPartition]; !ok {
+		s.failing[q.topicPartition] = struct{}{}
+		s.log.Warn("partition refuses records", "topic", q.topic, "partition", q.partition, "err", cause)
 	}
 }
 

@@ -66,9 +66,9 @@ func (s *sender) send(calls []*call) {
 		}
 		return
 	}
-	lanes := s.sort(calls)
+	queues := s.byPartition(calls)
 	for {
-		ready, wake := s.ready(lanes, time.Now())
+		ready, wake := s.ready(queues, time.Now())
 		switch {
 		case len(ready) > 0:
 			s.exchange(ready, deadline)

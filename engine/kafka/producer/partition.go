@@ -9,9 +9,9 @@ import (
 	"example.com/twinbox/engine/kafka"
 )
 
-// sort puts the records of the calls into lanes, keeping their order.
-func (s *sender) sort(calls []*call) map[topicPartition]*lane {
-	lanes := make(map[topicPartition]*lane)
+// byPartition puts the records of the calls into the queues of their partitions, keeping their order.
+func (s *sender) byPartition(calls []*call) map[topicPartition]*partitionQueue {
+	queues := make(map[topicPartition]*partitionQueue)
 	s.round++
 	for _, c := range calls {
 		partitions, err := s.partitions(c.topic)
@@ -26,13 +26,13 @@ func (s *sender) sort(calls []*call) map[topicPartition]*lane {
 				continue
 			}
 			tp := topicPartition{c.topic, partition(r, partitions)}
-			if lanes[tp] == nil {
-				lanes[tp] = &lane{topicPartition: tp}
+			if queues[tp] == nil {
+				queues[tp] = &partitionQueue{topicPartition: tp}
 			}
-			lanes[tp].queue = append(lanes[tp].queue, r)
+			queues[tp].queue = append(queues[tp].queue, r)
 		}
 	}
-	return lanes
+	return queues
 }
 
 // partitions are those that the topic's records may go to.
@@ -97,24 +97,26 @@ func (s *sender) partitioner(topic string) func(*record, []int32) int32 {
 	}
 }
 
-// ready returns the lanes that have something to send now; if there is none, wake is when the next one will, and zero
+// ready returns the queues that have something to send now; if there is none, wake is when the next one will, and zero
 // when the round is over.
-func (s *sender) ready(lanes map[topicPartition]*lane, now time.Time) (ready []*lane, wake time.Time) {
+func (s *sender) ready(
+	queues map[topicPartition]*partitionQueue, now time.Time,
+) (ready []*partitionQueue, wake time.Time) {
 	closing := s.isClosing()
 	total := 0
-	for tp, l := range lanes {
+	for tp, q := range queues {
 		switch {
-		case l.retryAt.After(now) && !closing:
-			if wake.IsZero() || l.retryAt.Before(wake) {
-				wake = l.retryAt
+		case q.retryAt.After(now) && !closing:
+			if wake.IsZero() || q.retryAt.Before(wake) {
+				wake = q.retryAt
 			}
-		case !l.fill(s.maxBytes(tp.topic)):
-			delete(lanes, tp)
-		case total > 0 && total+l.size() > kafka.MaxRequestBytes:
-			wake = now // the request is full; this lane goes with the next
+		case !q.fill(s.maxBytes(tp.topic)):
+			delete(queues, tp)
+		case total > 0 && total+q.size() > kafka.MaxRequestBytes:
+			wake = now // the request is full; this queue goes with the next
 		default:
-			total += l.size()
-			ready = append(ready, l)
+			total += q.size()
+			ready = append(ready, q)
 		}
 	}
 	return ready, wake

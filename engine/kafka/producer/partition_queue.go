@@ -22,8 +22,8 @@ type topicPartition struct {
 	partition int32
 }
 
-// lane is the queue of one partition during a round. At most one batch of it is on its way at any time.
-type lane struct {
+// partitionQueue is what goes to one partition during a round. At most one batch of it is on its way at any time.
+type partitionQueue struct {
 	topicPartition
 	queue []*record // in order, not yet in a batch
 
@@ -38,29 +38,29 @@ type lane struct {
 
 // fill takes the next batch from the queue: as many records as fit, in order, without those whose call is over or whose
 // key is held back. It reports whether there is anything to send.
-func (l *lane) fill(maxBytes int) bool {
-	if l.request != nil {
+func (q *partitionQueue) fill(maxBytes int) bool {
+	if q.request != nil {
 		return true
 	}
-	if len(l.batch) > 0 {
+	if len(q.batch) > 0 {
 		// It found no leader and was never sealed. It is taken anew: it must not grow, and a call may be over since.
-		l.queue, l.batch = append(l.batch, l.queue...), nil
+		q.queue, q.batch = append(q.batch, q.queue...), nil
 	}
 	size, taken := batchOverhead, 0
-	for _, r := range l.queue {
+	for _, r := range q.queue {
 		if !sendable(r) {
 			taken++
 			continue
 		}
-		if len(l.batch) > 0 && (size+r.size > maxBytes || l.limit > 0 && len(l.batch) == l.limit) {
+		if len(q.batch) > 0 && (size+r.size > maxBytes || q.limit > 0 && len(q.batch) == q.limit) {
 			break
 		}
 		size += r.size
-		l.batch = append(l.batch, r)
+		q.batch = append(q.batch, r)
 		taken++
 	}
-	l.queue = l.queue[taken:]
-	return len(l.batch) > 0
+	q.queue = q.queue[taken:]
+	return len(q.batch) > 0
 }
 
 func sendable(r *record) bool {
@@ -75,14 +75,14 @@ func sendable(r *record) bool {
 }
 
 // seal turns the batch into the form in which it stays until its fate is known.
-func (l *lane) seal(id sequence, cfg *sarama.Config, now time.Time) {
-	records := make([]*sarama.Record, len(l.batch))
-	for i, r := range l.batch {
+func (q *partitionQueue) seal(id sequence, cfg *sarama.Config, now time.Time) {
+	records := make([]*sarama.Record, len(q.batch))
+	for i, r := range q.batch {
 		r.data.OffsetDelta = int64(i)
 		records[i] = &r.data
 	}
 	now = now.Truncate(time.Millisecond)
-	l.request = &sarama.RecordBatch{
+	q.request = &sarama.RecordBatch{
 		Version:          2,
 		Codec:            cfg.Producer.Compression,
 		CompressionLevel: cfg.Producer.CompressionLevel,
@@ -97,20 +97,20 @@ func (l *lane) seal(id sequence, cfg *sarama.Config, now time.Time) {
 }
 
 // clear forgets the batch, whose fate is now known.
-func (l *lane) clear() {
-	l.batch, l.request = nil, nil
-	l.unknown, l.since, l.retryAt = false, time.Time{}, time.Time{}
+func (q *partitionQueue) clear() {
+	q.batch, q.request = nil, nil
+	q.unknown, q.since, q.retryAt = false, time.Time{}, time.Time{}
 }
 
 // unfill puts the batch, which was refused whole, back in front of the queue.
-func (l *lane) unfill() {
-	l.queue = append(l.batch, l.queue...)
-	l.clear()
+func (q *partitionQueue) unfill() {
+	q.queue = append(q.batch, q.queue...)
+	q.clear()
 }
 
-func (l *lane) size() int {
+func (q *partitionQueue) size() int {
 	total := batchOverhead
-	for _, r := range l.batch {
+	for _, r := range q.batch {
 		total += r.size
 	}
 	return total

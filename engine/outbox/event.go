@@ -41,6 +41,7 @@ const (
 	CodeTooLarge          Code = "too_large"
 	CodeInvalidPayload    Code = "invalid_payload" // [Config.Validate] refused it; its error is wrapped
 	CodeIDConflict        Code = "id_conflict"     // the id that the caller gave belongs to another event
+	CodeInvalidName       Code = "invalid_name"    // of a scheduled event
 )
 
 // An EventError says which event of a call cannot be added and why. Nothing of the call was added and the transaction

@@ -145,6 +145,7 @@ func relayConfig(n *Node, setup Setup) relay.Config {
 		Destination:    n.dependencies.broker,
 		Wake:           n.Outbox.Wake(),
 		Listen:         cfg.Notify,
+		Scheduled:      n.Outbox,
 		BatchSize:      cfg.BatchSize,
 		PollMax:        setup.Config.poll(),
 		Lease:          cfg.Lease,

@@ -16,6 +16,8 @@ import (
 //	outbox_relay_parked_keys                    keys of which records are held; lag and age do not count these records
 //	outbox_relay_held_events                    these records
 //	outbox_relay_position_room                  positions that existing partitions still have
+//	outbox_scheduled_events                     events that are due later, counted up to [MaxScheduled]
+//	outbox_scheduled_overdue_seconds            how long the oldest of them that is due has not been added; 0: none is due
 type Gauges struct{ db DB }
 
 // NewGauges reads from the database when it is asked.
@@ -32,11 +34,16 @@ var (
 	parkedDesc    = relayDesc("parked_keys", "Keys of which records are held.")
 	heldDesc      = relayDesc("held_events", "Events of parked keys.")
 	roomDesc      = relayDesc("position_room", "Positions that existing partitions still have; at 0 nothing can be added.")
+	scheduledDesc = prometheus.NewDesc("outbox_scheduled_events", "Events that are due later.", nil, nil)
+	overdueDesc   = prometheus.NewDesc("outbox_scheduled_overdue_seconds",
+		"How long the oldest due one of them has not been added.", nil, nil)
 )
 
 // Describe lists the gauges.
 func (*Gauges) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{hasLeaderDesc, lagDesc, oldestDesc, parkedDesc, heldDesc, roomDesc} {
+	for _, desc := range []*prometheus.Desc{
+		hasLeaderDesc, lagDesc, oldestDesc, parkedDesc, heldDesc, roomDesc, scheduledDesc, overdueDesc,
+	} {
 		out <- desc
 	}
 }
@@ -72,6 +79,8 @@ func (g *Gauges) Measure(ctx context.Context) ([]prometheus.Metric, error) {
 		{parkedDesc, float64(s.ParkedKeys)},
 		{heldDesc, float64(s.HeldEvents)},
 		{roomDesc, float64(upper - 1 - s.Head)},
+		{scheduledDesc, float64(s.Scheduled)},
+		{overdueDesc, s.OverdueFor.Seconds()},
 	}
 	metrics := make([]prometheus.Metric, len(values))
 	for i, v := range values {

@@ -21,10 +21,15 @@ type Status struct {
 	OldestWaiting     *time.Time    // its business time; nil: none waits
 	WaitingFor        time.Duration // since then, by the database's clock
 	ParkedKeys        int64
-	HeldEvents        int64 // of parked keys
-	Restoring         bool  // what a restore left is still being published
-	RestoringPosition int64 // up to which that is done
+	HeldEvents        int64         // of parked keys
+	Scheduled         int64         // events that are due later, counted up to MaxScheduled
+	OverdueFor        time.Duration // how long the oldest of them that is due has not been added
+	Restoring         bool          // what a restore left is still being published
+	RestoringPosition int64         // up to which that is done
 }
+
+// MaxScheduled is where [ReadStatus] stops counting scheduled events.
+const MaxScheduled = 100_000
 
 // MaxWaiting is where [ReadStatus] stops counting: an outage of an hour must not make its answer slow.
 const MaxWaiting = 10_000
@@ -34,7 +39,8 @@ select c.leader, c.epoch, c.lease_until, c.lease_until > clock_timestamp(), c.do
     pg_current_snapshot()::text, coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0),
     (select count(*) from public.outbox_parked), (select count(*) from public.outbox_held),
     c.old_done is not null or c.sysid is distinct from (select system_identifier from pg_control_system()),
-    coalesce(c.old_pos, 0)
+    coalesce(c.old_pos, 0), (select count(*) from (select from public.outbox_scheduled limit $2) x),
+    coalesce((select extract(epoch from clock_timestamp() - min(due_at)) from public.outbox_scheduled), 0)::float8
 from public.outbox_cursor c where c.name = $1`
 
 const waitingSQL = `
@@ -62,9 +68,11 @@ func readStatus(ctx context.Context, db DB, limit int) (Status, error) {
 		heads        []int64
 		start        int64
 		waitingSince float64
+		overdue      float64
 	)
-	err := db.QueryRow(ctx, statusSQL, window.CursorName).Scan(&s.Leader, &s.Epoch, &s.LeaseUntil, &s.Leading, &done,
-		&xids, &heads, &now, &s.Head, &s.ParkedKeys, &s.HeldEvents, &s.Restoring, &s.RestoringPosition)
+	err := db.QueryRow(ctx, statusSQL, window.CursorName, MaxScheduled).Scan(&s.Leader, &s.Epoch, &s.LeaseUntil,
+		&s.Leading, &done, &xids, &heads, &now, &s.Head, &s.ParkedKeys, &s.HeldEvents, &s.Restoring,
+		&s.RestoringPosition, &s.Scheduled, &overdue)
 	if err == nil && !s.Restoring { // else its transaction ids may be another cluster's: count from the beginning
 		start, err = window.ScanStart(done, now, xids, heads)
 	}
@@ -76,6 +84,7 @@ func readStatus(ctx context.Context, db DB, limit int) (Status, error) {
 	if err != nil {
 		return Status{}, fmt.Errorf("count waiting events: %w", err)
 	}
+	s.OverdueFor = time.Duration(max(overdue, 0) * float64(time.Second))
 	s.WaitingFor = max(0, time.Duration(waitingSince*float64(time.Second)))
 	return s, nil
 }

@@ -2,9 +2,12 @@ package operate
 
 import (
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/window"
 )
 
@@ -40,6 +43,18 @@ func TestStatusCountsWhatWaits(t *testing.T) {
 	require.Zero(t, s.Waiting)
 	require.Nil(t, s.OldestWaiting)
 	require.EqualValues(t, 1, s.HeldEvents)
+
+	for name, due := range map[string]outbox.Due{"late": outbox.After(-time.Hour), "soon": outbox.After(time.Hour)} {
+		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			require.Zero(t, s.OverdueFor)
+			return o.Schedule(t.Context(), tx, name, due, event("k"))
+		}))
+	}
+	s, err = ReadStatus(t.Context(), pool)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, s.Scheduled)
+	require.GreaterOrEqual(t, s.OverdueFor, time.Hour)
+	require.Less(t, s.OverdueFor, 2*time.Hour)
 }
 
 // What a restore left waits until it is out, and nothing that was out before.

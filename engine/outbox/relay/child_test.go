@@ -25,6 +25,7 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/outbox"
 )
 
 // The test binary plays a relay process when this variable holds a childConfig.
@@ -84,6 +85,10 @@ func playRelay(text string) error {
 		broker.failOnce[key] = true
 	}
 	cfg := childRelayConfig(broker)
+	var err error
+	if cfg.Scheduled, err = outbox.New(outbox.Config{}); err != nil {
+		return err
+	}
 	cfg.DSN = c.DSN
 	if c.Statement != nil {
 		session, err := pgx.ParseConfig(c.DSN)

@@ -53,6 +53,9 @@ type Config struct {
 	// that leads hears it, and [outbox.Notifier], on its session. Without it the leader finds what other processes
 	// commit when it polls. Nothing rests on a notification.
 	Listen bool
+	// Scheduled, if set, adds what was scheduled with it, or with another one of this database, when it is due; see
+	// [outbox.Outbox.Schedule]. Without it that waits until a relay leads that has it.
+	Scheduled *outbox.Outbox
 	// PollMin and PollMax bound the pause between polls: it doubles from the one to the other while nothing is found.
 	// Default 5 ms and 250 ms.
 	PollMin, PollMax time.Duration

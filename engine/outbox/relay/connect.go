@@ -74,7 +74,7 @@ select x.attnum < p.attnum, coalesce(pg_get_expr(d.adbin, d.adrelid), '') = 'pg_
     not exists (select from pg_class where relpersistence <> 'p' and (oid in (seq.oid, 'public.outbox'::regclass,
         'public.outbox_cursor'::regclass, 'public.outbox_key'::regclass, 'public.outbox_held'::regclass,
         'public.outbox_parked'::regclass, 'public.outbox_discarded'::regclass, 'public.outbox_topic'::regclass,
-        'public.outbox_given_id'::regclass)
+        'public.outbox_given_id'::regclass, to_regclass('public.outbox_scheduled'))
         or oid in (select inhrelid from pg_inherits where inhparent = 'public.outbox'::regclass))),
     exists (select from pg_subscription_rel where srrelid in (select inhrelid from pg_inherits
         where inhparent = 'public.outbox'::regclass union all select 'public.outbox'::regclass)),

@@ -34,6 +34,7 @@ type crashPoint struct {
 	prepare     string   // SQL before the process starts
 	unrecorded  int      // Config.MaxUnrecorded; 0: two pages, so that each is recorded while the next is in the air
 	late        int      // of the events are committed during the first call of Publish: another window follows
+	scheduled   int      // of the events were scheduled, and are due
 	runOn       bool     // the point comes after everything is published
 	// statement to die around instead of at a named point; a life that is too short for it ends by itself
 	statement *crashtest.Statement
@@ -91,6 +92,9 @@ var crashPoints = []crashPoint{
 	{name: "relay.publish.after", nth: 4, late: 2, least: 2, most: 2},
 	{name: "relay.finish.before", nth: 1, late: 2, least: 2, most: 2},
 	{name: "relay.change.in_tx", nth: 1, fail: []string{"k3"}, least: crashPage - 1, most: 2*crashPage - 1},
+	{name: "relay.scheduled.before", nth: 1, scheduled: 3},
+	{name: "relay.scheduled.in_tx", nth: 1, scheduled: 3},
+	{name: "relay.scheduled.after", nth: 1, scheduled: 3},
 	{name: "relay.forget.before", nth: 1, fail: []string{"k3"}, least: 1, most: 4},
 	{name: "relay.forget.in_tx", nth: 1, fail: []string{"k3"}, least: 1, most: 4},
 	{name: "relay.forget.after", nth: 1, fail: []string{"k3"}},
@@ -103,19 +107,29 @@ func TestRelayCrashesEverywhere(t *testing.T) {
 	t.Parallel()
 	require.True(t, fault.Enabled, "build with -tags faults")
 	for _, p := range crashPoints {
-		t.Run(fmt.Sprintf("%s %d, %d unrecorded, %d late", p.name, p.nth, p.unrecorded, p.late), func(t *testing.T) {
+		name := fmt.Sprintf("%s %d, %d unrecorded, %d late, %d scheduled", p.name, p.nth, p.unrecorded, p.late, p.scheduled)
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			crash(t, p)
 		})
 	}
 }
 
+// scheduleSQL makes events due, of keys that are there and of a new one.
+const scheduleSQL = `
+insert into outbox_scheduled (name, due_at, event_type, source, topic, key, data_schema, payload)
+select 's' || n, now() - interval '1 minute', 'com.example.test.happened.v1', '/twinbox/test', 'test.events.v1',
+    'k' || 2 * n, '', '{}'
+from generate_series(1, $1::int) as n`
+
 func crash(t *testing.T, p crashPoint) {
 	t.Helper()
 	o, pool := newOutbox(t), newDatabase(t, outboxtest.SmallPartitions)
-	addMany(t, o, pool, crashEvents-p.late, 5)
+	addMany(t, o, pool, crashEvents-p.late-p.scheduled, 5)
+	_, err := pool.Exec(t.Context(), scheduleSQL, p.scheduled)
+	require.NoError(t, err)
 	if p.prepare != "" {
-		_, err := pool.Exec(t.Context(), p.prepare)
+		_, err = pool.Exec(t.Context(), p.prepare)
 		require.NoError(t, err)
 	}
 	path, dsn := wirePath(t), pool.Config().ConnString()
@@ -141,6 +155,8 @@ func crash(t *testing.T, p crashPoint) {
 	require.LessOrEqual(t, allowed, p.most)
 
 	second := startChild(t, childConfig{DSN: dsn, Wire: path, Late: p.late})
+	require.Eventually(t, func() bool { return number(t, pool, `select count(*) from outbox_scheduled`) == 0 },
+		testTimeout, 5*time.Millisecond, "what is due is added")
 	awaitCaughtUp(t, pool)
 	require.NoError(t, second.Process.Kill())
 	second.await(t)

@@ -6,6 +6,7 @@
 //	send.go call.go publisher.go settle.go    calls of Publish, and what happens when they fail
 //	receipts.go                               what a broken session need not send again
 //	parked.go flush.go                        keys that cannot be published, and their records tried again
+//	scheduled.go                              events that are due later
 //	partitions.go topics.go restore.go        the table's partitions, the broker's topics, a database that was set back
 //	metrics.go health.go                      what can be seen from outside
 //

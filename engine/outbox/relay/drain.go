@@ -82,8 +82,8 @@ func (l *leader) readPage(ctx context.Context, above int64) (p window.Page, err 
 	return p, err
 }
 
-// prepareFlight does what is due between two pages: a window can be long, and the lease, the partitions and the parked
-// keys that are due do not wait for its end. Held rows are written down before any of them may be sent.
+// prepareFlight does what is due between two pages: a window can be long, and the lease, the partitions, and the parked
+// keys and scheduled events that are due do not wait for its end. Held rows are written down before any of them may be sent.
 func (l *leader) prepareFlight(ctx context.Context, taken *outcome) error {
 	if err := l.keepUp(ctx); err != nil {
 		return err
@@ -95,6 +95,11 @@ func (l *leader) prepareFlight(ctx context.Context, taken *outcome) error {
 			}
 		}
 		if _, err := l.flushParked(ctx); err != nil {
+			return err
+		}
+	}
+	if l.scheduled.isDue() {
+		if err := l.scheduled.add(ctx); err != nil {
 			return err
 		}
 	}

@@ -27,6 +27,7 @@ type leader struct {
 	partitions *tablePartitions
 	restore    *restoreCheck
 	topics     *topicCheck
+	scheduled  *scheduledEvents
 	resumed    map[receipt]bool // taken in an earlier session of this process
 	recordedAt time.Time        // the cursor was moved, or a window opened
 }
@@ -54,6 +55,9 @@ func (r *Relay) newLeader(ctx context.Context, s *session) (*leader, error) {
 		patience: patience{attempts: r.cfg.Attempts, limit: r.cfg.Patience},
 		restore:  &restoreCheck{cfg: r.cfg, session: s, found: &r.restored},
 		topics:   &topicCheck{cfg: r.cfg, log: r.log, session: s},
+		scheduled: &scheduledEvents{
+			outbox: r.cfg.Scheduled, log: r.log, metrics: r.metrics, session: s,
+		},
 	}
 	err := s.do(ctx, func(ctx context.Context) (err error) {
 		if l.window, err = window.NewReader(ctx, s.conn, s.term, r.pages); err != nil {
@@ -110,7 +114,7 @@ func (l *leader) awaitSuccess(ctx context.Context, check func(context.Context) e
 	}
 }
 
-// run is the relay at work: parked keys that are due, a window, a pause if there was none.
+// run is the relay at work: parked keys and scheduled events that are due, a window, a pause if there was none.
 func (l *leader) run(ctx context.Context) error {
 	for pause := l.cfg.PollMin; ctx.Err() == nil; {
 		if l.topics.isDue() {
@@ -125,12 +129,18 @@ func (l *leader) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if l.scheduled.isDue() {
+			if err := l.scheduled.add(ctx); err != nil {
+				return err
+			}
+		}
 		found, err := l.publishNext(ctx)
 		if err != nil {
 			return err
 		}
 		if found || more {
 			pause = l.cfg.PollMin
+			l.scheduled.committed()
 		}
 		if more || found && !l.caughtUp {
 			continue
@@ -138,12 +148,13 @@ func (l *leader) run(ctx context.Context) error {
 		if !l.stuck() {
 			l.health.markWell(stateLeading)
 		}
-		woken, err := l.session.awaitCommit(ctx, l.cfg.Wake, pause)
+		woken, err := l.session.awaitCommit(ctx, l.cfg.Wake, min(pause, l.scheduled.wait()))
 		if err != nil {
 			return err
 		}
 		if pause = min(2*pause, l.cfg.PollMax); woken {
 			pause = l.cfg.PollMin
+			l.scheduled.committed()
 		}
 	}
 	return ctx.Err()

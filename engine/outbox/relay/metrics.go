@@ -17,11 +17,13 @@ import (
 //	outbox_relay_batch_events                   events in a page that was sent
 //	outbox_relay_parkings_total                 keys parked, or parked again
 //	outbox_relay_neglects_total                 maintenances of table partitions that failed, and drops put off
+//	outbox_relay_scheduled_added_total          scheduled events that were due and were added
 //
 // They are of this process. What waits, and whether an instance leads, is the same for all of them: see operate.Gauges.
 type metrics struct {
 	leader, epoch                 prometheus.Gauge
 	sessions, parkings, neglected prometheus.Counter
+	scheduled                     prometheus.Counter
 	published, failures           *prometheus.CounterVec
 	seconds, batch                prometheus.Histogram
 }
@@ -39,6 +41,7 @@ func newMetrics() *metrics {
 		sessions:  counter("sessions_ended_total", "Sessions ended by an error."),
 		parkings:  counter("parkings_total", "Keys parked, or parked again."),
 		neglected: counter("neglects_total", "Looks at the partitions that failed."),
+		scheduled: counter("scheduled_added_total", "Scheduled events that were due and were added."),
 		published: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "outbox_relay_published_total", Help: "Events taken by the publisher, duplicates included.",
 		}, []string{"topic"}),
@@ -58,7 +61,7 @@ func newMetrics() *metrics {
 
 func (m *metrics) register(r prometheus.Registerer) error {
 	for _, c := range []prometheus.Collector{
-		m.leader, m.epoch, m.sessions, m.parkings, m.neglected, m.published, m.failures, m.seconds, m.batch,
+		m.leader, m.epoch, m.sessions, m.parkings, m.neglected, m.scheduled, m.published, m.failures, m.seconds, m.batch,
 	} {
 		if err := r.Register(c); err != nil {
 			return err

@@ -54,13 +54,16 @@ func TestADatabaseThatKnowsLessThanTheBrokerPublishesNothing(t *testing.T) {
 	pool, l := newDatabase(t), newLedger()
 	o := newOutbox(t)
 	commit(t, o, pool, event("k"), event("k"), event("other"))
+	schedule(t, o, pool, "added since", outbox.After(0))
+	schedule(t, o, pool, "still waits", outbox.After(time.Hour))
 	startServer(t, pool)
 	var asked atomic.Int32
 	lost := []cloudevent.Event{
 		onBroker("k", 3), onBroker("gone", 1), onBroker("k", 4), onBroker("k", 4), onBroker("other", 1),
 	}
+	lost[0].Extensions = map[string]string{outbox.HeaderScheduledName: "added since"}
 	cfg := testRelayConfig(t, pool, l)
-	cfg.Published, cfg.ConfirmEvery = holding(&asked, lost...), tick
+	cfg.Published, cfg.ConfirmEvery, cfg.Scheduled = holding(&asked, lost...), tick, o
 	r := startRelay(t, cfg)
 	require.Eventually(t, func() bool { return r.Restored() != nil }, testTimeout, tick)
 	require.ErrorContains(t, r.Healthy(t.Context()), "publishes nothing: outbox refuses to work: restored: "+testTopic+
@@ -94,6 +97,7 @@ func TestADatabaseThatKnowsLessThanTheBrokerPublishesNothing(t *testing.T) {
 	l.AwaitDistinct(t, 3)
 	require.NoError(t, r.Restored())
 	require.Empty(t, problemOf(t, pool))
+	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_scheduled`), "what was added is not again")
 	require.Equal(t, int64(5), commit(t, o, pool, event("k"))[0].Version)
 	require.Equal(t, int64(2), commit(t, o, pool, event("gone"))[0].Version)
 	require.Equal(t, int64(2), commit(t, o, pool, event("other"))[0].Version)

@@ -17,12 +17,16 @@ var statementStories = map[string]struct {
 	prepare string
 	fail    []string
 	late    int
-	most    int // statements in such a life, or a few more
+
+	scheduled int
+
+	most int // statements in such a life, or a few more
 }{
 	"a backlog":          {most: 75},
 	"two windows":        {late: 2, most: 80},
 	"a parked key":       {fail: []string{"k3"}, most: 110},
 	"a restored cluster": {prepare: restored, most: 90},
+	"scheduled events":   {scheduled: 3, most: 90},
 	"old partitions":     {prepare: published, most: 110},
 }
 
@@ -41,7 +45,8 @@ func TestRelayDiesAroundAnyStatement(t *testing.T) {
 		for _, n := range deaths {
 			p := crashPoint{
 				prepare: story.prepare, fail: story.fail, late: story.late, most: crashEvents + crashPage,
-				runOn: story.prepare == published, statement: &crashtest.Statement{Nth: 1 + n/2, After: n%2 == 1},
+				scheduled: story.scheduled,
+				runOn:     story.prepare == published, statement: &crashtest.Statement{Nth: 1 + n/2, After: n%2 == 1},
 			}
 			t.Run(fmt.Sprintf("%s, %d, after %t", name, p.statement.Nth, p.statement.After), func(t *testing.T) {
 				t.Parallel()

@@ -83,6 +83,7 @@ func TestAnOutageUnderLoadIsAFewLines(t *testing.T) {
 	gone.up()
 	require.Eventually(t, func() bool { return customer.readyz(t).code == http.StatusOK }, patience, pollEvery)
 	crowd.await(t, 10)
+	crowd.goHome()
 	lines := slices.DeleteFunc(customer.log.lines()[before:], func(l line) bool { // the janitor still sets itself up
 		return l.Message == "inbox partition created"
 	})

@@ -64,12 +64,18 @@ func FromMessage(m *message.Message) (Event, error) {
 		DataSchema: m.Metadata[HeaderDataSchema],
 		Data:       m.Payload,
 	}
+	var textErr *DecodeError
 	for name, value := range m.Metadata {
-		if !isAttribute(name) {
+		extends := !isAttribute(name)
+		if extends {
 			if e.Extensions == nil {
 				e.Extensions = make(map[string]string, 2)
 			}
 			e.Extensions[name] = value
+		}
+		if extends && !utf8.ValidString(name) || !utf8.ValidString(value) || strings.IndexByte(value, 0) >= 0 {
+			// NUL is valid UTF-8, but no text column of PostgreSQL takes it.
+			textErr = &DecodeError{CodeInvalidHeader, fmt.Sprintf("header %q is not text", name)}
 		}
 	}
 	timeErr := e.readTime(m.Metadata[HeaderTime])
@@ -78,6 +84,7 @@ func FromMessage(m *message.Message) (Event, error) {
 		checkReadable(m),
 		e.checkIdentity(),
 		checkMode(m.Metadata),
+		textErr,
 		e.checkAttributes(m.Metadata[KeyMetadata]),
 		timeErr,
 		versionErr,
@@ -144,12 +151,6 @@ func checkMode(metadata message.Metadata) *DecodeError {
 	}
 	if v := metadata[HeaderSpecVersion]; v != SpecVersion {
 		return &DecodeError{CodeUnsupportedSpec, fmt.Sprintf("%q, want %q", v, SpecVersion)}
-	}
-	for name, value := range metadata {
-		// NUL is valid UTF-8, but no text column of PostgreSQL takes it.
-		if !utf8.ValidString(name) || !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
-			return &DecodeError{CodeInvalidHeader, fmt.Sprintf("header %q is not text", name)}
-		}
 	}
 	return nil
 }

@@ -44,10 +44,11 @@ func (w *worker) look() {
 			return
 		}
 		for _, m := range f.Records {
-			if !w.ahead.hold(m) {
+			r, ok := w.ahead.hold(m)
+			if !ok {
 				return
 			}
-			w.add(m)
+			w.add(r)
 			w.progress.Received()
 			taken++
 		}

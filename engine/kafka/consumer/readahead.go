@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"bytes"
-	"slices"
 	"sync"
 	"time"
 
@@ -22,11 +21,12 @@ type readAhead struct {
 	room chan struct{} // says that more may be taken
 
 	mu         sync.Mutex
-	held       int                       // bytes
-	ready      []*sarama.ConsumerMessage // what the worker has not taken yet
-	readyBytes int                       // of these
-	full       bool                      // there is no room for the next record
-	ended      bool                      // no more will come
+	held       int     // bytes
+	ready      []entry // from first on, what the worker has not taken yet
+	first      int
+	readyBytes int  // of these
+	full       bool // there is no room for the next record
+	ended      bool // no more will come
 }
 
 func newReadAhead(most int) *readAhead {
@@ -36,42 +36,49 @@ func newReadAhead(most int) *readAhead {
 // run takes records until there are no more or the partition is let go.
 func (r *readAhead) run(records <-chan *sarama.ConsumerMessage, leaving <-chan struct{}) {
 	defer r.end()
+	var own detacher
 	for {
+		var m *sarama.ConsumerMessage
+		ok := true
 		select {
-		case m, ok := <-records:
-			if !ok {
+		case m, ok = <-records: // under load there is one, and to look at leaving, too, would cost as much again
+		default:
+			select {
+			case m, ok = <-records:
+			case <-leaving:
 				return
 			}
-			detach(m)
-			for !r.put(m) {
-				select {
-				case <-r.room:
-				case <-leaving:
-					return
-				}
-			}
-		case <-leaving:
+		}
+		if !ok {
 			return
+		}
+		own.detach(m)
+		for !r.put(m) {
+			select {
+			case <-r.room:
+			case <-leaving:
+				return
+			}
 		}
 	}
 }
 
 // put makes a record lie ready, or returns false while there is no room for it.
 func (r *readAhead) put(m *sarama.ConsumerMessage) bool {
-	weight := r.weight(m)
+	e := r.weigh(m)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.held+weight > r.most {
+	if r.held+e.weight > r.most {
 		r.full = true
 		signal(r.come)
 		return false
 	}
-	if len(r.ready) > 0 && r.readyBytes+weight > r.most/2 {
+	if r.first < len(r.ready) && r.readyBytes+e.weight > r.most/2 {
 		return false
 	}
-	r.held += weight
-	r.readyBytes += weight
-	r.ready = append(r.ready, m)
+	r.held += e.weight
+	r.readyBytes += e.weight
+	r.ready = append(r.ready, e)
 	signal(r.come)
 	return true
 }
@@ -83,33 +90,38 @@ func (r *readAhead) end() {
 	signal(r.come)
 }
 
-// take returns up to n of the records that lie ready; they are still held. It reports false when none does nor will.
-func (r *readAhead) take(n int) (taken []*sarama.ConsumerMessage, more bool) {
+// take appends up to n of the records that lie ready; they are still held. It reports false when none does nor will.
+func (r *readAhead) take(to []entry, n int) (_ []entry, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	first := r.ready[:min(n, len(r.ready))]
-	if len(first) == 0 {
-		return nil, !r.ended
+	taken := r.ready[r.first:min(r.first+n, len(r.ready))]
+	if len(taken) == 0 {
+		return to, !r.ended
 	}
-	for _, m := range first {
-		r.readyBytes -= r.weight(m)
+	for _, e := range taken {
+		r.readyBytes -= e.weight
 	}
-	taken, r.ready = slices.Clone(first), r.ready[len(first):]
-	clear(first) // the array behind ready would keep them
+	to = append(to, taken...)
+	clear(taken) // the array would keep them
+	if r.first += len(taken); r.first > len(r.ready)/2 {
+		left := copy(r.ready, r.ready[r.first:])
+		clear(r.ready[left:])
+		r.ready, r.first = r.ready[:left], 0
+	}
 	signal(r.room)
-	return taken, true
+	return to, true
 }
 
 // hold counts a record that was read past sarama, if there is room for it.
-func (r *readAhead) hold(m *sarama.ConsumerMessage) bool {
-	weight := r.weight(m)
+func (r *readAhead) hold(m *sarama.ConsumerMessage) (e entry, ok bool) {
+	e = r.weigh(m)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.held+weight > r.most {
-		return false
+	if r.held+e.weight > r.most {
+		return e, false
 	}
-	r.held += weight
-	return true
+	r.held += e.weight
+	return e, true
 }
 
 // release makes room again.
@@ -125,7 +137,7 @@ func (r *readAhead) release(weight int) {
 func (r *readAhead) isEmpty() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.ready) == 0
+	return r.first == len(r.ready)
 }
 
 // isFull says whether the next record has to wait until others are given back.
@@ -135,8 +147,12 @@ func (r *readAhead) isFull() bool {
 	return r.full || r.held >= r.most
 }
 
-// weight is what a record takes of the bytes. One that is larger than all of them takes them all: it comes by itself.
-func (r *readAhead) weight(m *sarama.ConsumerMessage) int { return min(readable(m).size(), r.most) }
+// weigh says what a record takes of the bytes. One that is larger than all of them takes them all: it comes by itself.
+func (r *readAhead) weigh(m *sarama.ConsumerMessage) entry {
+	e := readable(m)
+	e.weight = min(e.size(), r.most)
+	return e
+}
 
 // signal leaves a note for the one goroutine that waits for it; a second note would say nothing more.
 func signal(to chan<- struct{}) {
@@ -156,23 +172,45 @@ func (w *worker) isComing() bool {
 	return w.next < w.claim.HighWaterMarkOffset() && !w.ahead.isFull()
 }
 
-// detach copies the record's bytes out of the answer that it came in, which it would keep in memory whole, with the
-// records of other partitions. What is nil stays nil.
-func detach(m *sarama.ConsumerMessage) {
+// detachChunk is what records are copied into: an allocation for some dozens of them instead of one for each. Records
+// are given back in the order in which they came, so a partition keeps at most two chunks of which not every byte is
+// counted.
+const detachChunk = 16 << 10
+
+// detacher copies records' bytes out of the answers that they came in. A record would keep its answer in memory whole,
+// with the records of other partitions.
+type detacher struct{ rest []byte } // of the last chunk
+
+// detach gives the record bytes of its own; what is nil stays nil. A large record has an allocation of its own.
+func (d *detacher) detach(m *sarama.ConsumerMessage) {
 	n := len(m.Key) + len(m.Value)
 	for _, h := range m.Headers {
 		n += len(h.Key) + len(h.Value)
 	}
-	all := make([]byte, 0, n)
-	keep := func(b []byte) []byte {
-		if len(b) == 0 {
-			return bytes.Clone(b)
-		}
-		all = append(all, b...)
-		return all[len(all)-len(b) : len(all) : len(all)]
+	var all []byte
+	switch {
+	case n > detachChunk/4:
+		all = make([]byte, 0, n)
+	case n > len(d.rest):
+		d.rest = make([]byte, detachChunk)
+		fallthrough
+	default:
+		all, d.rest = d.rest[:0:n], d.rest[n:]
 	}
-	m.Key, m.Value = keep(m.Key), keep(m.Value)
+	m.Key, all = moved(m.Key, all)
+	m.Value, all = moved(m.Value, all)
 	for _, h := range m.Headers {
-		h.Key, h.Value = keep(h.Key), keep(h.Value)
+		h.Key, all = moved(h.Key, all)
+		h.Value, all = moved(h.Value, all)
 	}
+}
+
+// moved copies b to the end of all, from where nothing can be appended to it over what follows.
+func moved(b, all []byte) (copied, with []byte) {
+	if len(b) == 0 {
+		return bytes.Clone(b), all
+	}
+	from := len(all)
+	all = append(all, b...)
+	return all[from:len(all):len(all)], all
 }

@@ -52,8 +52,8 @@ func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
 				require.EqualValues(t, 21, next)
 				require.True(t, p.ahead.isEmpty(), "it is held by itself")
 			} else {
-				for _, r := range p.ahead.ready {
-					held += readable(r).size()
+				for _, r := range p.ahead.ready[p.ahead.first:] {
+					held += r.size()
 				}
 				require.LessOrEqual(t, held, most)
 				require.Equal(t, held, p.ahead.held)
@@ -78,8 +78,9 @@ func TestWhatIsReadTwiceIsHeldOnce(t *testing.T) {
 	close(session.records)
 	for offset := range int64(4) {
 		past := &sarama.ConsumerMessage{Offset: offset, Value: make([]byte, offset%7)}
-		require.True(t, p.ahead.hold(past))
-		p.add(past)
+		r, ok := p.ahead.hold(past)
+		require.True(t, ok)
+		p.add(r)
 	}
 	p.ahead.run(session.records, p.leaving)
 	p.fill()
@@ -173,14 +174,15 @@ func TestADetachedRecordSharesNoMemory(t *testing.T) {
 		}
 	}
 	own := record()
-	detach(own)
+	var memory detacher
+	memory.detach(own)
 	require.Equal(t, record(), own)
 	clear(answer)
 	require.Equal(t, "key", string(own.Key))
 	require.Equal(t, "value", string(own.Value))
 	require.Equal(t, "headfoot", string(own.Headers[0].Key)+string(own.Headers[0].Value))
 	none := &sarama.ConsumerMessage{}
-	detach(none)
+	memory.detach(none)
 	require.Nil(t, none.Key)
 	require.Nil(t, none.Value)
 	own.Key = append(own.Key, '!')

@@ -157,13 +157,15 @@ func (w *worker) fill() bool {
 // take adds what lies ready to what is pending, up to a full batch; false when none does nor will.
 func (w *worker) take() (more bool) {
 	for before := len(w.pending); len(w.pending) == before; w.progress.Received() {
-		records, more := w.ahead.take(w.member.cfg.Batch - before)
-		if len(records) == 0 {
+		held, more := w.ahead.take(w.pending, w.member.cfg.Batch-before)
+		if len(held) == before {
 			return more
 		}
-		for _, m := range records {
-			w.add(m)
+		w.pending = held[:before]
+		for _, r := range held[before:] {
+			w.add(r) // where it lies, or before that
 		}
+		clear(held[len(w.pending):])
 	}
 	return true
 }
@@ -172,13 +174,13 @@ func (w *worker) take() (more bool) {
 func (w *worker) isFull() bool { return len(w.pending) >= w.member.cfg.Batch }
 
 // add appends a record that is held, unless it was already read past sarama.
-func (w *worker) add(m *sarama.ConsumerMessage) {
-	if m.Offset < w.next {
-		w.ahead.release(w.ahead.weight(m))
+func (w *worker) add(r entry) {
+	if r.Offset < w.next {
+		w.ahead.release(r.weight)
 		return
 	}
-	w.next, w.suspicion = m.Offset+1, 0
-	w.pending = append(w.pending, readable(m))
+	w.next, w.suspicion = r.Offset+1, 0
+	w.pending = append(w.pending, r)
 }
 
 // batch is as much of what is pending as one call may get.
@@ -196,9 +198,7 @@ func (w *worker) acknowledge(n int) {
 	}
 	weight := 0
 	for _, r := range w.pending[:n] {
-		if r.unreadable == nil {
-			weight += w.ahead.weight(r.ConsumerMessage)
-		}
+		weight += r.weight
 	}
 	w.ahead.release(weight)
 	left := copy(w.pending, w.pending[n:])

@@ -109,8 +109,8 @@ func TestALookTakesUpWhereSaramaStands(t *testing.T) {
 	defer m.cancel()
 	session := newFakeSession(6)
 	p := session.ready(m)
-	p.add(&sarama.ConsumerMessage{Offset: 0})
-	p.add(&sarama.ConsumerMessage{Offset: 1})
+	p.add(readable(&sarama.ConsumerMessage{Offset: 0}))
+	p.add(readable(&sarama.ConsumerMessage{Offset: 1}))
 	require.True(t, p.fill())
 	offsets := make([]int64, len(p.pending))
 	for i, r := range p.pending {

@@ -8,6 +8,8 @@ ALL      = ./... ./dev/...
 MODULES  = . dev
 ALL     += ./bench/... # part: bench
 MODULES += bench # part: bench
+ALL     += ./engine/inbox/kv/... # part: kv
+MODULES += engine/inbox/kv # part: kv
 ALL     += ./examples/... # part: examples
 MODULES += examples # part: examples
 LINT     = GOWORK=off CGO_ENABLED=0 $(GO) tool -modfile=$(CURDIR)/golangci-lint.mod golangci-lint

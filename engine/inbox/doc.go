@@ -66,7 +66,7 @@
 // # What shows it
 //
 //	once and in order, dying anywhere    TestAProcessThatDiesAtEachPoint, TestAProcessThatDiesAroundAnyStatement
-//	the same event at the same moment    TestTenProcessesWithTheSameEvents, TestTenTwinsAtOnceHaveOneEffect
+//	the same event at the same moment    TestTenProcessesWithTheSameEvents, TestConformance
 //	owners that overlap                  TestAnOwnerThatWasStopped
 //	each outcome, alone and in batches   TestScenarios
 //	a record that kills the process      TestAPoisonRecordIsFoundByHalving, TestAPoisonRecordIsFoundAmongManyPartitions

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -13,18 +12,6 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 )
-
-func TestProcessHappensOnce(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	in := b.Inbox(t)
-	for _, want := range []inbox.Outcome{inbox.Applied, inbox.Duplicate, inbox.Duplicate} {
-		outcome, err := in.Process(t.Context(), "id-1", b.Note("id-1"))
-		require.NoError(t, err)
-		require.Equal(t, want, outcome)
-	}
-	require.Equal(t, 1, b.Effects(t, "id-1"))
-}
 
 func TestProcessRollsBackBothOrNeither(t *testing.T) {
 	t.Parallel()
@@ -41,48 +28,6 @@ func TestProcessRollsBackBothOrNeither(t *testing.T) {
 	outcome, err = in.Process(t.Context(), "id-1", b.Note("id-1"))
 	require.NoError(t, err)
 	require.Equal(t, inbox.Applied, outcome, "a failure is not remembered")
-	require.Equal(t, 1, b.Effects(t, "id-1"))
-}
-
-func TestTwoConsumersEachSeeTheEvent(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	first := b.Inbox(t)
-	b.Config.Consumer = "other"
-	second := b.Inbox(t)
-	for _, in := range []*inbox.Inbox{first, second} {
-		outcome, err := in.Process(t.Context(), "id-1", b.Note("id-1"))
-		require.NoError(t, err)
-		require.Equal(t, inbox.Applied, outcome)
-	}
-	require.Equal(t, 2, b.Effects(t, "id-1"))
-}
-
-func TestTenTwinsAtOnceHaveOneEffect(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	in := b.Inbox(t)
-	const twins = 10
-	outcomes := make(chan inbox.Outcome, twins)
-	start := make(chan struct{})
-	var all sync.WaitGroup
-	for range twins {
-		all.Go(func() {
-			<-start
-			outcome, err := in.Process(context.WithoutCancel(t.Context()), "id-1", b.Note("id-1"))
-			if err == nil {
-				outcomes <- outcome
-			}
-		})
-	}
-	close(start)
-	all.Wait()
-	close(outcomes)
-	seen := map[inbox.Outcome]int{}
-	for outcome := range outcomes {
-		seen[outcome]++
-	}
-	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 1, inbox.Duplicate: twins - 1}, seen)
 	require.Equal(t, 1, b.Effects(t, "id-1"))
 }
 

@@ -119,7 +119,7 @@ func removeOld(root, to string, tree, clone parts.Tree) (removed []string, err e
 // settle brings the module files and the engine's face in line with what was left out. Without a network it takes a
 // module cache that has what the tree needs, as its build does.
 func settle(ctx context.Context, dir string) error {
-	for _, module := range []string{".", "dev", "bench", "examples"} {
+	for _, module := range []string{".", "dev", "bench", "engine/inbox/kv", "examples"} {
 		if _, err := os.Stat(filepath.Join(dir, module, "go.mod")); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

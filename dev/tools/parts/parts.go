@@ -49,6 +49,14 @@ var All = []Part{
 		Paths: []string{"examples/"},
 	},
 	{
+		Name: "kv",
+		What: "the inbox of handlers without a database, in NATS",
+		Paths: []string{
+			"engine/inbox/kv/", "dev/natstest/", "dev/local/natsserver/", "docs/kv-inbox.md",
+			"docs/adr/0099-a-store-that-may-forget.md", "docs/adr/0100-claim-before-the-effect.md",
+		},
+	},
+	{
 		Name: "campaigns",
 		What: "the campaigns of a quarter of an hour, and the end-to-end tests of outages and poison under load",
 		Paths: []string{

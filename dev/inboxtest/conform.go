@@ -1,0 +1,347 @@
+package inboxtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/engine/inbox"
+)
+
+// Subject is what an inbox remembers in, and what its handlers have effects on. Each part of the suite gets its own.
+type Subject struct {
+	// Open is the inbox as a process that starts has it: what it knows beside the store is its own. Processes of one
+	// subject carry the same name, as those of a consumer that is restarted do.
+	Open func(t *testing.T, consumer string) Process
+	// Effects is how many effects the id had, for that consumer, and Counted how many of all were said to be possibly
+	// second ones.
+	Effects func(t *testing.T, consumer, id string) int
+	Counted func(t *testing.T) int
+	// Stop and Start take the store away and bring it back with what it had. Nil: it cannot be away.
+	Stop, Start func(t *testing.T)
+	// Forget makes the store forget the id, or returns when it has. What comes of the id then is Forgotten.
+	Forget    func(t *testing.T, consumer, id string)
+	Forgotten inbox.Outcome
+	// AfterCrash is how many effects an event has whose process dies once between the effect and the memory of it.
+	AfterCrash int
+}
+
+// Process handles one delivery.
+type Process func(ctx context.Context, id string, handler Handler) (inbox.Outcome, error)
+
+// Handler has one effect, and may do something before it and after it. An error of either is the handler's.
+type Handler struct{ Before, After func() error }
+
+// Run runs the handler around its effect.
+func (h Handler) Run(effect func() error) error {
+	for _, step := range []func() error{h.Before, effect, h.After} {
+		if step != nil {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Conform checks what every inbox promises, whatever it remembers in.
+func Conform(t *testing.T, setup func(t *testing.T) *Subject) {
+	t.Helper()
+	for name, check := range map[string]func(*testing.T, *Subject){
+		"ten twins at once":                        tenTwins,
+		"ten twins in ten processes":               tenProcesses,
+		"a twin waits for the first to end":        twinWaits,
+		"a redelivery":                             redelivery,
+		"a failure is not remembered":              failureIsForgotten,
+		"a crash after the effect":                 crashAfterEffect,
+		"two consumers":                            twoConsumers,
+		"ids that look alike":                      lookalikes,
+		"ids that cannot be remembered":            refusedIDs,
+		"more ids than a cache holds":              manyIDs,
+		"an id that was forgotten":                 forgottenID,
+		"a restart":                                restart,
+		"the store is away":                        storeAway,
+		"the store goes between effect and memory": storeGoes,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t)
+			if s.Stop == nil && strings.HasPrefix(name, "the store") {
+				return // it is part of the process
+			}
+			check(t, s)
+		})
+	}
+}
+
+const (
+	one = "consumer-1"
+	id1 = "id-1"
+)
+
+// deliver handles the id and requires its outcome, without an error.
+func (s *Subject) deliver(t *testing.T, process Process, id string, want inbox.Outcome) {
+	t.Helper()
+	outcome, err := process(t.Context(), id, Handler{})
+	require.NoError(t, err)
+	require.Equal(t, want, outcome, "id %q", id)
+}
+
+// effects requires so many, for one consumer and id, and that any beyond the first was counted.
+func (s *Subject) effects(t *testing.T, id string, want int) {
+	t.Helper()
+	require.Equal(t, want, s.Effects(t, one, id), "effects of id %q", id)
+	require.GreaterOrEqual(t, s.Counted(t), want-1, "effects that were said to be possibly second ones")
+}
+
+// together handles the id by all processes at once.
+func together(t *testing.T, processes []Process) map[inbox.Outcome]int {
+	t.Helper()
+	outcomes := make(chan inbox.Outcome, len(processes))
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for _, process := range processes {
+		all.Go(func() {
+			<-start
+			outcome, err := process(context.WithoutCancel(t.Context()), id1, Handler{})
+			if err == nil {
+				outcomes <- outcome
+			}
+		})
+	}
+	close(start)
+	all.Wait()
+	close(outcomes)
+	seen := map[inbox.Outcome]int{}
+	for outcome := range outcomes {
+		seen[outcome]++
+	}
+	return seen
+}
+
+const twins = 10
+
+func tenTwins(t *testing.T, s *Subject) {
+	process := s.Open(t, one)
+	same := make([]Process, twins)
+	for i := range same {
+		same[i] = process
+	}
+	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 1, inbox.Duplicate: twins - 1}, together(t, same))
+	s.effects(t, id1, 1)
+}
+
+func tenProcesses(t *testing.T, s *Subject) {
+	others := make([]Process, twins)
+	for i := range others {
+		others[i] = s.Open(t, one)
+	}
+	seen := together(t, others)
+	require.Equal(t, 1, seen[inbox.Applied], "%v", seen)
+	require.Equal(t, twins, seen[inbox.Applied]+seen[inbox.Duplicate], "%v", seen)
+	s.effects(t, id1, s.Counted(t)+1)
+}
+
+// A twin must neither run nor be told "duplicate" before the first is done: if the first fails, it is the one that
+// counts.
+func twinWaits(t *testing.T, s *Subject) {
+	process := s.Open(t, one)
+	inside, release := make(chan struct{}), make(chan struct{})
+	first, second := make(chan error, 1), make(chan inbox.Outcome, 1)
+	go func() {
+		_, err := process(context.WithoutCancel(t.Context()), id1, Handler{Before: func() error {
+			close(inside)
+			<-release
+			return errors.New("failed in the end")
+		}})
+		first <- err
+	}()
+	<-inside
+	go func() {
+		outcome, err := process(context.WithoutCancel(t.Context()), id1, Handler{})
+		if err == nil {
+			second <- outcome
+		}
+		close(second)
+	}()
+	select {
+	case outcome := <-second:
+		require.Fail(t, "the twin did not wait", "%s", outcome)
+	default:
+	}
+	close(release)
+	require.Error(t, <-first)
+	require.Equal(t, inbox.Applied, <-second)
+	s.effects(t, id1, 1)
+}
+
+func redelivery(t *testing.T, s *Subject) {
+	process := s.Open(t, one)
+	s.deliver(t, process, id1, inbox.Applied)
+	s.deliver(t, process, id1, inbox.Duplicate)
+	s.deliver(t, process, id1, inbox.Duplicate)
+	s.deliver(t, s.Open(t, one), id1, inbox.Duplicate)
+	s.effects(t, id1, 1)
+}
+
+func failureIsForgotten(t *testing.T, s *Subject) {
+	process, broken := s.Open(t, one), errors.New("broken")
+	for range 2 {
+		outcome, err := process(t.Context(), id1, Handler{Before: func() error { return broken }})
+		require.ErrorIs(t, err, broken)
+		require.Equal(t, inbox.Failed, outcome)
+	}
+	s.effects(t, id1, 0)
+	s.deliver(t, s.Open(t, one), id1, inbox.Applied)
+	s.effects(t, id1, 1)
+	require.Zero(t, s.Counted(t), "an error is no crash")
+}
+
+// The handler's goroutine ends behind its effect, as that of a process that dies: no line that follows is run.
+func crashAfterEffect(t *testing.T, s *Subject) {
+	died := make(chan struct{})
+	process := s.Open(t, one)
+	go func() {
+		defer close(died)
+		_, _ = process(context.WithoutCancel(t.Context()), id1, Handler{After: func() error {
+			runtime.Goexit()
+			return nil
+		}})
+	}()
+	<-died
+	successor := s.Open(t, one)
+	s.deliver(t, successor, id1, inbox.Applied)
+	s.effects(t, id1, s.AfterCrash)
+	require.Equal(t, s.AfterCrash-1, s.Counted(t))
+	s.deliver(t, successor, id1, inbox.Duplicate)
+	s.deliver(t, s.Open(t, one), id1, inbox.Duplicate)
+	s.effects(t, id1, s.AfterCrash)
+}
+
+func twoConsumers(t *testing.T, s *Subject) {
+	for _, consumer := range []string{one, "consumer-2", "Consumer-1", "consumer-1 "} {
+		s.deliver(t, s.Open(t, consumer), id1, inbox.Applied)
+		require.Equal(t, 1, s.Effects(t, consumer, id1), consumer)
+	}
+	s.effects(t, id1, 1)
+	// Where one name ends and the other begins is part of it.
+	s.deliver(t, s.Open(t, "ab"), "c", inbox.Applied)
+	s.deliver(t, s.Open(t, "a"), "bc", inbox.Applied)
+}
+
+// alike are ids that a store might take for one another.
+var alike = []string{
+	"a", "A", " a", "a ", "a  b", "a b", "a\u00a0b", "a/b", "a\\b", "a.b", "a*b", "a>", "a=", "a-b", "a_b", "a%20b", "'a'",
+	"\u00e9", "e\u0301", "\u0430", "ß", "ss", "SS", "İ", "i", "I", "01", "1", "日", strings.Repeat("x", 254),
+	strings.Repeat("x", 255), strings.Repeat("日", 255),
+}
+
+func lookalikes(t *testing.T, s *Subject) {
+	process := s.Open(t, one)
+	for _, want := range []inbox.Outcome{inbox.Applied, inbox.Duplicate} {
+		for _, id := range alike {
+			s.deliver(t, process, id, want)
+		}
+		process = s.Open(t, one)
+	}
+	for _, id := range alike {
+		s.effects(t, id, 1)
+	}
+}
+
+func refusedIDs(t *testing.T, s *Subject) {
+	process := s.Open(t, one)
+	for name, id := range map[string]string{
+		"empty": "", "too long": strings.Repeat("x", 256), "NUL": "a\x00", "not UTF-8": "\xff", "line": "a\nb",
+	} {
+		outcome, err := process(t.Context(), id, Handler{Before: func() error {
+			t.Error("ran")
+			return nil
+		}})
+		require.Error(t, err, name)
+		require.Equal(t, inbox.Failed, outcome, name)
+	}
+}
+
+func manyIDs(t *testing.T, s *Subject) {
+	process := s.Open(t, one)
+	for _, want := range []inbox.Outcome{inbox.Applied, inbox.Duplicate} {
+		for i := range 40 {
+			s.deliver(t, process, fmt.Sprint("id-", i), want)
+		}
+	}
+	for i := range 40 {
+		s.effects(t, fmt.Sprint("id-", i), 1)
+	}
+}
+
+func forgottenID(t *testing.T, s *Subject) {
+	process, id := s.Open(t, one), NewEvent().ID
+	s.deliver(t, process, id, inbox.Applied)
+	s.Forget(t, one, id)
+	outcome, err := s.Open(t, one)(t.Context(), id, Handler{})
+	require.Equal(t, s.Forgotten, outcome)
+	if outcome == inbox.Expired { // it says that it does not know
+		require.ErrorIs(t, err, inbox.ErrExpired)
+		require.Equal(t, 1, s.Effects(t, one, id))
+		return
+	}
+	require.NoError(t, err)
+	require.Equal(t, 2, s.Effects(t, one, id))
+}
+
+func restart(t *testing.T, s *Subject) {
+	s.deliver(t, s.Open(t, one), id1, inbox.Applied)
+	if s.Stop != nil {
+		s.Stop(t)
+		s.Start(t)
+	}
+	s.deliver(t, s.Open(t, one), id1, inbox.Duplicate)
+	s.effects(t, id1, 1)
+}
+
+func storeAway(t *testing.T, s *Subject) {
+	process := s.Open(t, one)
+	s.deliver(t, process, id1, inbox.Applied)
+	s.Stop(t)
+	outcome, err := process(t.Context(), "id-2", Handler{})
+	require.Error(t, err)
+	require.Equal(t, inbox.Failed, outcome, "no answer is not a yes")
+	s.Start(t)
+	s.effects(t, "id-2", 0)
+	s.deliver(t, process, "id-2", inbox.Applied)
+	s.deliver(t, process, id1, inbox.Duplicate)
+	s.effects(t, id1, 1)
+	s.effects(t, "id-2", 1)
+}
+
+// storeGoes has the store end behind the effect. What then is the inbox's choice: to undo the effect, or to insist on
+// remembering it.
+func storeGoes(t *testing.T, s *Subject) {
+	process := s.Open(t, one)
+	gone := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = process(context.WithoutCancel(t.Context()), id1, Handler{After: func() error {
+			s.Stop(t)
+			close(gone)
+			return nil
+		}})
+	}()
+	<-gone
+	s.Start(t)
+	<-ended
+	_, err := process(t.Context(), id1, Handler{})
+	require.NoError(t, err)
+	s.deliver(t, process, id1, inbox.Duplicate)
+	s.deliver(t, s.Open(t, one), id1, inbox.Duplicate)
+	s.effects(t, id1, 1)
+	require.Zero(t, s.Counted(t))
+}

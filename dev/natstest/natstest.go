@@ -1,0 +1,113 @@
+// Package natstest gives a test a NATS server with JetStream of its own, which it can stop and start.
+package natstest
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/local/natsserver"
+)
+
+// Server keeps its data while it is stopped. It ends with the test.
+type Server struct {
+	dir string
+
+	mu          sync.Mutex
+	server      *natsserver.Server // nil: stopped
+	connections []*nats.Conn
+}
+
+// New starts a server.
+func New(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{dir: t.TempDir()}
+	s.Start(t)
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// Start starts it again, with what it had, and returns when the connections of [Server.Connect] are back. Its URL is
+// another one.
+func (s *Server) Start(t testing.TB) {
+	t.Helper()
+	started, err := natsserver.Start(t.Context(), natsserver.Config{Dir: s.dir})
+	require.NoError(t, err)
+	s.mu.Lock()
+	s.server = started
+	s.mu.Unlock()
+	s.await(true)
+}
+
+// Stop stops it, and returns when its connections know that. A server that is stopped stays so.
+func (s *Server) Stop() {
+	s.mu.Lock()
+	stopping := s.server
+	s.server = nil
+	s.mu.Unlock()
+	if stopping != nil {
+		_ = stopping.Close()
+		s.await(false)
+	}
+}
+
+// noticeLimit is how long a connection may take to notice.
+const noticeLimit = 30 * time.Second
+
+// await returns when all connections are up, or all are not.
+func (s *Server) await(connected bool) {
+	s.mu.Lock()
+	connections := s.connections
+	s.mu.Unlock()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for limit := time.Now().Add(noticeLimit); time.Now().Before(limit); <-tick.C {
+		noticed := true
+		for _, connection := range connections {
+			noticed = noticed && (connection.IsConnected() == connected || connection.IsClosed())
+		}
+		if noticed {
+			return
+		}
+	}
+}
+
+// URL is where other processes connect.
+func (s *Server) URL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.server.URL()
+}
+
+// InProcessConn implements nats.InProcessConnProvider.
+func (s *Server) InProcessConn() (net.Conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.server == nil {
+		return nil, errors.New("the server is stopped")
+	}
+	return s.server.InProcessConn()
+}
+
+// Connect connects without a port, so that the connection finds the server again after a start. It is closed with the
+// test, before the server ends.
+func (s *Server) Connect(t testing.TB) jetstream.JetStream {
+	t.Helper()
+	connection, err := nats.Connect("", nats.InProcessServer(s), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1),
+		nats.ReconnectWait(5*time.Millisecond), nats.ReconnectJitter(0, 0),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // the default writes to stderr
+	require.NoError(t, err)
+	t.Cleanup(connection.Close)
+	s.mu.Lock()
+	s.connections = append(s.connections, connection)
+	s.mu.Unlock()
+	js, err := jetstream.New(connection)
+	require.NoError(t, err)
+	return js
+}

@@ -1,0 +1,42 @@
+package kv
+
+import (
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// cache holds ids that are done, as the store has said, and until when it remembers them. Its expiry is its own: the
+// library's expiring variant starts a goroutine that nothing ends.
+type cache struct {
+	ids       *lru.Cache[digest, time.Duration]
+	began     time.Time // the times in it count from here, so that a clock that is set changes nothing
+	ttl       time.Duration
+	evictions prometheus.Counter
+}
+
+func newCache(size int, ttl time.Duration, evictions prometheus.Counter) (*cache, error) {
+	ids, err := lru.New[digest, time.Duration](size)
+	if err != nil {
+		return nil, err
+	}
+	return &cache{ids: ids, began: time.Now(), ttl: ttl, evictions: evictions}, nil
+}
+
+// has says whether the id is done. One whose time has passed is gone: the store may have forgotten it too.
+func (c *cache) has(id digest) bool {
+	until, known := c.ids.Get(id)
+	if known && c.ttl > 0 && time.Since(c.began) >= until {
+		c.ids.Remove(id)
+		return false
+	}
+	return known
+}
+
+// add notes an id that the store has since the given time, or since later.
+func (c *cache) add(id digest, since time.Time) {
+	if c.ids.Add(id, since.Sub(c.began)+c.ttl) {
+		c.evictions.Inc()
+	}
+}

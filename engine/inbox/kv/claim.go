@@ -1,0 +1,80 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// errDone says that the id had its effect.
+var errDone = errors.New("done before")
+
+// claim notes that this process begins with the id and returns the revision of that note, or errDone.
+//
+// Nothing is decided by what is read: each way out goes through a write that holds only if what was read is still so.
+func (c *call) claim(ctx context.Context) (uint64, error) {
+	backoff := c.backoff()
+	var other uint64 // the revision of another process's claim
+	var since time.Time
+	for {
+		revision, err := c.put(ctx, "claim", began, 0)
+		if !errors.Is(err, ErrRevision) {
+			return revision, err
+		}
+		entry, note, err := c.get(ctx)
+		switch {
+		case errors.Is(err, ErrNotFound): // it was given up in between, or a replica does not know it yet
+		case err != nil:
+			return 0, err
+		case note.state == done:
+			c.cache.add(c.digest, c.inAge(entry))
+			return 0, errDone
+		case note.life == c.life, // of a call that failed here: no other one runs, see twins
+			note.owner == c.cfg.Owner, entry.Revision == other && time.Since(since) >= c.cfg.patience():
+			revision, err := c.put(ctx, "take over", began, entry.Revision)
+			if errors.Is(err, ErrRevision) {
+				break
+			}
+			if note.life != c.life { // also where the answer was lost: if it was written, it reads as this process's own
+				c.possible("crash")
+			}
+			return revision, err
+		case entry.Revision != other:
+			other, since = entry.Revision, time.Now()
+		}
+		if err := pause(ctx, backoff.Next()); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// inAge is when the entry was written. A store's clock that is ahead of this one makes it no younger than it is.
+func (c *call) inAge(entry Entry) time.Time {
+	return time.Now().Add(-max(0, time.Since(entry.Created)))
+}
+
+// release takes the claim back after a failure, so that the next one, in whatever process, need not wait. What stays
+// because the store is away is this process's own, or another one's to wait for.
+func (c *call) release(ctx context.Context, revision uint64) {
+	_ = c.ask(context.WithoutCancel(ctx), "release", func(ctx context.Context) error {
+		return c.store.Delete(ctx, c.key, revision)
+	})
+}
+
+func (c *call) put(ctx context.Context, question string, s state, over uint64) (revision uint64, err error) {
+	err = c.ask(ctx, question, func(ctx context.Context) (err error) {
+		revision, err = c.store.Put(ctx, c.key, note{s, c.life, c.cfg.Owner}.value(), over)
+		return err
+	})
+	return revision, err
+}
+
+func (c *call) get(ctx context.Context) (entry Entry, read note, err error) {
+	err = c.ask(ctx, "look", func(ctx context.Context) (err error) {
+		if entry, err = c.store.Get(ctx, c.key); err == nil {
+			read, err = readNote(entry.Value)
+		}
+		return err
+	})
+	return entry, read, err
+}

@@ -1,0 +1,104 @@
+package kv
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/leaktest"
+	"example.com/twinbox/dev/natstest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+// waitLimit is how long a test waits for what must come.
+const waitLimit = 30 * time.Second
+
+// effects counts, and cannot prevent one.
+type effects struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+// note is the handler whose effect is counted under the name.
+func (e *effects) note(name string) func(context.Context) error {
+	return func(context.Context) error {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.count == nil {
+			e.count = map[string]int{}
+		}
+		e.count[name]++
+		return nil
+	}
+}
+
+func (e *effects) of(name string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.count[name]
+}
+
+// quiet is a configuration for tests: patient with handlers, quick to ask again.
+func quiet(registry *prometheus.Registry) Config {
+	return Config{
+		Owner: "test", HandlerTimeout: waitLimit, StoreTimeout: waitLimit,
+		RetryMin: time.Millisecond, RetryMax: 5 * time.Millisecond,
+		Log: slog.New(slog.DiscardHandler), Registerer: registry,
+	}
+}
+
+// counter is the sum of a counter's series with the label values given.
+func counter(t *testing.T, registry *prometheus.Registry, name string, values ...string) int {
+	t.Helper()
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	sum := 0.
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			found := 0
+			for _, value := range values {
+				for _, label := range metric.GetLabel() {
+					if label.GetValue() == value {
+						found++
+					}
+				}
+			}
+			if found == len(values) {
+				sum += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return int(sum)
+}
+
+const (
+	messages      = "inbox_kv_messages_total"
+	lookups       = "inbox_kv_lookups_total"
+	secondEffects = "inbox_kv_second_effects_possible_total"
+	storeErrors   = "inbox_kv_store_errors_total"
+	evictions     = "inbox_kv_cache_evictions_total"
+)
+
+// bucket is a store on a server of the test's own.
+func bucket(t *testing.T, server *natstest.Server, ttl time.Duration) *JetStream {
+	t.Helper()
+	store, err := Bucket(t.Context(), server.Connect(t), BucketConfig{Name: "inbox", TTL: ttl})
+	require.NoError(t, err)
+	return store
+}
+
+func newInbox(t *testing.T, store Store, cfg Config) *Inbox {
+	t.Helper()
+	in, err := New(store, cfg)
+	require.NoError(t, err)
+	return in
+}

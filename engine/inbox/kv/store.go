@@ -1,0 +1,76 @@
+package kv
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Store remembers values by key. Keys have the characters of URL-safe base64. It is safe for concurrent use, and what
+// decides is its Put: two of them with one revision must not both succeed, whichever processes they come from.
+type Store interface {
+	// Get returns what is under the key, or [ErrNotFound]. It may be what was there a moment ago.
+	Get(ctx context.Context, key string) (Entry, error)
+	// Put writes the value if the key's revision is the given one, with 0 for a key that is not there, and returns the
+	// new one. Otherwise it returns [ErrRevision].
+	Put(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
+	// Delete removes the key if its revision is the given one; otherwise it returns [ErrRevision].
+	Delete(ctx context.Context, key string, revision uint64) error
+	// TTL is for how long a value is kept after it was written; 0 is for ever.
+	TTL() time.Duration
+}
+
+// Entry is what a store has under a key.
+type Entry struct {
+	Value    []byte
+	Revision uint64    // never 0
+	Created  time.Time // by the store's clock
+}
+
+// Answers of a [Store]. Any other error means that it cannot be asked.
+var (
+	ErrNotFound = errors.New("no such key")
+	ErrRevision = errors.New("the key has another revision")
+)
+
+// ErrUnavailable is in the errors of calls that had no answer from the store. They are transient: nothing is wrong with
+// the event.
+var ErrUnavailable = errors.New("the inbox's store does not answer")
+
+// digest stands for a consumer's id in the cache.
+type digest [sha256.Size]byte
+
+// digestOf tells apart what differs in any byte. A consumer's name has no NUL, so no other pair reads the same.
+func digestOf(consumer, id string) digest { return sha256.Sum256([]byte(consumer + "\x00" + id)) }
+
+// key is the digest as NATS takes keys: an id itself may have any character and 255 of them.
+func (d digest) key() string { return base64.RawURLEncoding.EncodeToString(d[:]) }
+
+// state is how far an id has come.
+type state string
+
+const (
+	began state = "began" // a process is, or was, at work on it
+	done  state = "done"  // it had its effect
+)
+
+// note is the value of a key: who brought the id how far.
+type note struct {
+	state state
+	life  string // of the process; another one after each start
+	owner string
+}
+
+func (n note) value() []byte { return []byte(string(n.state) + " " + n.life + " " + n.owner) }
+
+func readNote(value []byte) (note, error) {
+	parts := strings.SplitN(string(value), " ", 3)
+	if len(parts) != 3 || parts[0] != string(began) && parts[0] != string(done) {
+		return note{}, fmt.Errorf("the store's value %.20q is not an inbox's", value)
+	}
+	return note{state(parts[0]), parts[1], parts[2]}, nil
+}

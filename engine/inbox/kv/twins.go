@@ -1,0 +1,59 @@
+package kv
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// twins has the calls for one id run one after the other in this process: the second finds what the first has left.
+type twins struct {
+	mu      sync.Mutex
+	running map[digest]chan struct{} // closed when the call has ended
+	// unmarked are ids whose effect is done and whose mark is not, with the revision to mark. A call leaves one when its
+	// context ends during an outage, so there are no more than calls under way when it began.
+	unmarked map[digest]uint64
+}
+
+func newTwins() *twins {
+	return &twins{running: map[digest]chan struct{}{}, unmarked: map[digest]uint64{}}
+}
+
+// enter waits until no other call for the id runs. The caller leaves.
+func (t *twins) enter(ctx context.Context, id digest) (leave func(), err error) {
+	for {
+		t.mu.Lock()
+		other, busy := t.running[id]
+		if !busy {
+			ended := make(chan struct{})
+			t.running[id] = ended
+			t.mu.Unlock()
+			return func() {
+				t.mu.Lock()
+				delete(t.running, id)
+				t.mu.Unlock()
+				close(ended)
+			}, nil
+		}
+		t.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for the same event: %w", context.Cause(ctx))
+		}
+	}
+}
+
+func (t *twins) leaveUnmarked(id digest, revision uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unmarked[id] = revision
+}
+
+func (t *twins) takeUnmarked(id digest) (revision uint64, left bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	revision, left = t.unmarked[id]
+	delete(t.unmarked, id)
+	return revision, left
+}

@@ -33,4 +33,10 @@ COPY --from=build-examples /out/order /order
 EXPOSE 8100 8101
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s --retries=2 CMD ["/order", "healthcheck"]
 ENTRYPOINT ["/order"]
+
+FROM gcr.io/distroless/static-debian13:nonroot AS ledger
+COPY --from=build-examples /out/ledger /ledger
+EXPOSE 8110 8111
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s --retries=2 CMD ["/ledger", "healthcheck"]
+ENTRYPOINT ["/ledger"]
 # part: examples, end

@@ -22,4 +22,10 @@ create role twinbox_order login password 'order' connection limit 20;
 create database twinbox_order owner twinbox_order_owner;
 revoke connect, temporary on database twinbox_order from public;
 grant connect on database twinbox_order to twinbox_order;
+
+create role twinbox_ledger_owner login password 'ledger_owner' connection limit 5;
+create role twinbox_ledger login password 'ledger' connection limit 20;
+create database twinbox_ledger owner twinbox_ledger_owner;
+revoke connect, temporary on database twinbox_ledger from public;
+grant connect on database twinbox_ledger to twinbox_ledger;
 -- part: examples, end

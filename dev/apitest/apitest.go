@@ -132,8 +132,8 @@ func schemaCompiler(document []byte) (*jsonschema.Compiler, error) {
 	return compiler, compiler.AddResource(documentURL, root)
 }
 
-// Responses are the operations with each of their statuses, as in "POST /v1/signups 201". A status with several forms is
-// there once per form.
+// Responses are the operations with each of their statuses, as in "POST /v1/signups 201". A status with several forms
+// is there once per form.
 func (d *Document) Responses() (names []string) {
 	for _, p := range d.paths {
 		for method, answers := range p.answers {

@@ -3,6 +3,7 @@
 package services
 
 import (
+	"example.com/twinbox/examples/ledger"
 	"example.com/twinbox/examples/order"
 	"example.com/twinbox/frame/eventing"
 )
@@ -11,6 +12,7 @@ import (
 func All() []eventing.Described {
 	return []eventing.Described{
 		order.Service.Describe(),
+		ledger.Service.Describe(),
 	}
 }
 

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/servicetest"
+	"example.com/twinbox/examples/ledger"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
+
+// state is an account, right after a command or as its balance says.
+type state struct {
+	AccountID string `json:"account_id"`
+	Balance   int64
+	Version   int64
+}
+
+// From a request through outbox, Kafka and inbox to the balance.
+func TestMigrateTopicsServe(t *testing.T) {
+	t.Parallel()
+	var program servicetest.Run = ledger.Service.Main
+	environment := []string{
+		"DATABASE_URL=" + pgtest.DSN(pgtest.New(t)), // empty: migrating is part of the test
+		"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0],
+		"ENVIRONMENT=" + strings.ToLower(rand.Text()),
+		"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0",
+	}
+	program.Life(t, environment, "ledger/0001_", "ledger.accounts.v1", func(s servicetest.Serving) {
+		accounts := "http://" + s.API + "/v1/accounts"
+		account := post(t, accounts, `{"currency":"EUR"}`).AccountID
+		post(t, accounts+"/"+account+"/credits", `{"amount":1000,"currency":"EUR","expected_version":1}`)
+		post(t, accounts+"/"+account+"/debits", `{"amount":1,"currency":"EUR"}`)
+		require.Eventually(t, func() bool {
+			status, body := servicetest.Get(t, accounts+"/"+account)
+			var read state
+			return status == http.StatusOK && json.Unmarshal([]byte(body), &read) == nil &&
+				read == state{AccountID: account, Balance: 999, Version: 3}
+		}, 30*time.Second, 20*time.Millisecond)
+	})
+}
+
+func post(t *testing.T, url, body string) (after state) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewBufferString(body))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	require.Less(t, response.StatusCode, 300, fmt.Sprint(url, body))
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&after))
+	return after
+}

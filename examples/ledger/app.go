@@ -1,0 +1,79 @@
+package ledger
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"net"
+	"time"
+
+	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/examples/ledger/contract"
+	"example.com/twinbox/frame/command"
+	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/frame/service"
+	"example.com/twinbox/frame/web"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/ops" // part: ops
+)
+
+// Service is Ledger.
+var Service = eventing.Service[Config]{
+	Name:       "ledger",
+	Source:     contract.SourceLedger,
+	Contract:   contract.Load,
+	Migrations: Migrations(),
+	Tables:     []string{"account", "idempotency_key", "account_balance"},
+	Adopt:      adopt,
+	Operations: ops.Offer, // part: ops
+	SetUp:      setUp,
+}
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// Migrations lists what the database of Ledger consists of, in the order of application.
+func Migrations() []migrations.Set {
+	own, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the name is the one that the embed line has
+	}
+	return []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, {Name: "ledger", FS: own}}
+}
+
+// balanceConsumer is the consumer that builds the balances, by the name under which its inbox remembers.
+const balanceConsumer = "ledger.balance"
+
+// setUp joins write side, read side and API. They stop in the reverse of the order in which they start: no new request,
+// no new record, then the relay passes on what those still wrote.
+func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
+	commands := &Commands{
+		Pool: node.Pool, Outbox: node.Outbox, KeysFor: cfg.IdempotencyTTL, Timeout: cfg.RequestTimeout,
+		Attempts: cfg.CommandAttempts,
+	}
+	edge := &api{commands: commands, balances: node.Pool}
+	handler, err := newHandler(edge, cfg, node.Admin().Registry(), node.Traces(), node.Log())
+	if err != nil {
+		return nil, err
+	}
+	bounds := web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}.WithDefaults()
+	bounds.WriteTimeout = max(bounds.ReadTimeout, cfg.RequestTimeout) + 5*time.Second // the slowest request is answered
+	server := web.NewServer(bounds, handler, node.Log())
+	node.Verifier.Check("balances", checkBalances) // part: ops
+	start = func(group *service.Group, listener net.Listener) {
+		group.Go("expired rows", func(ctx context.Context) error {
+			return command.Hourly(ctx, node.Log(), commands.forget)
+		})
+		node.StartConsumers(group)
+		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, listener) })
+	}
+	return start, node.Consume(balances())
+}
+
+// balances is what builds the read side. A movement that is missing is waited for, then its account is parked.
+func balances() eventing.Consumer {
+	return eventing.Consumer{
+		Name: balanceConsumer, Topic: contract.TopicAccounts, Handlers: balanceEvents(),
+		Versioned: true, OnGap: inbox.GapWait,
+	}
+}

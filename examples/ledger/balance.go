@@ -1,0 +1,84 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/examples/ledger/account"
+	"example.com/twinbox/examples/ledger/contract"
+)
+
+// Balance is an account as the events tell it.
+type Balance struct {
+	account.Account
+	AsOf time.Time // business time of the event at the account's version
+}
+
+// balanceEvents handles the ledger's own events: they build the balances. A movement says only what has changed, so
+// none of them may go before its predecessor; see the consumer in app.go.
+func balanceEvents() *inbox.Mux {
+	mux := inbox.NewMux()
+	inbox.Handle(mux, contract.AccountOpened, openBalance)
+	inbox.Handle(mux, contract.FundsCredited, creditBalance)
+	inbox.Handle(mux, contract.FundsDebited, debitBalance)
+	return mux
+}
+
+// Plain insert: the inbox row in the same transaction is what makes it happen once, and a second balance of one account
+// would be a defect to hear of.
+const insertBalance = `
+insert into account_balance (account_id, currency, balance, version, as_of) values ($1, $2, 0, $3, $4)`
+
+func openBalance(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data account.Opened) error {
+	return inbox.Queue(ctx, tx, insertBalance, string(data.AccountID), data.Currency, event.Version, data.OpenedAt)
+}
+
+// The inbox has compared the versions before; here they keep a handler that runs outside of it from going back.
+const updateBalance = `
+update account_balance set balance = balance + $3, version = $4, as_of = $5
+where account_id = $1 and currency = $2 and version < $4`
+
+func creditBalance(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data account.FundsCredited) error {
+	return moveBalance(ctx, tx, event, data.AccountID, data.Currency, data.Amount, data.CreditedAt)
+}
+
+func debitBalance(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data account.FundsDebited) error {
+	return moveBalance(ctx, tx, event, data.AccountID, data.Currency, -data.Amount, data.DebitedAt)
+}
+
+func moveBalance(
+	ctx context.Context, tx pgx.Tx, event cloudevent.Event, id account.ID, currency account.Currency, amount int64,
+	at time.Time,
+) error {
+	return inbox.QueueRows(ctx, tx, errNoBalance, updateBalance, string(id), currency, amount, event.Version, at)
+}
+
+// codeNoBalance is the code of a movement whose balance is not there, or is of another currency. All events of an
+// account come one after the other, so no later attempt could find it; an operator may bring it back and replay.
+const codeNoBalance = "balance_missing"
+
+var errNoBalance = inbox.PermanentAs(codeNoBalance,
+	errors.New("no balance of this currency below this version: an earlier event of the account is missing"))
+
+const selectBalance = `
+select account_id, currency, balance, version, as_of from account_balance where account_id = $1`
+
+// readBalance answers from the read side alone: an account whose first event has not come back yet is not there.
+func readBalance(ctx context.Context, pool *pgxpool.Pool, id account.ID) (Balance, error) {
+	var b Balance
+	err := pool.QueryRow(ctx, selectBalance, string(id)).Scan(&b.ID, &b.Currency, &b.Balance, &b.Version, &b.AsOf)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return b, errNotFound
+	case err != nil:
+		return b, fmt.Errorf("read balance: %w", err)
+	}
+	return b, nil
+}

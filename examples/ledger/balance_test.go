@@ -1,0 +1,242 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/examples/ledger/account"
+)
+
+// funded is an account with these credits, and its events from the first on.
+func (b *bundle) funded(t *testing.T, credits ...int64) (account.ID, []cloudevent.Event) {
+	t.Helper()
+	id := b.opened(t)
+	for _, amount := range credits {
+		require.Equal(t, http.StatusOK, b.move(t, id, "credits", amount, "").status)
+	}
+	return id, b.published(t, id)
+}
+
+func TestTheBalanceFollowsTheEvents(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.opened(t)
+	b.move(t, id, "credits", 1000, "").requireState(t, 1000, 2)
+	b.move(t, id, "debits", 300, "").requireState(t, 700, 3)
+	path := "/v1/accounts/" + string(id)
+	a := b.do(t, http.MethodGet, path, "")
+	require.Equal(t, http.StatusNotFound, a.status, "the read side has heard nothing yet")
+	require.Equal(t, "account_not_found", a.code(t))
+
+	c, events := newConsumer(t, b.pool), b.published(t, id)
+	for i, balance := range []float64{0, 1000, 700} {
+		require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, events[i]))
+		a := b.do(t, http.MethodGet, path, "")
+		require.Equal(t, http.StatusOK, a.status)
+		require.Equal(t, map[string]any{
+			"account_id": string(id), "currency": "EUR", "balance": balance, "version": float64(i + 1),
+			"as_of": events[i].Time.UTC().Format(time.RFC3339Nano),
+		}, a.json(t))
+		etag := a.header.Get("ETag")
+		require.Equal(t, http.StatusNotModified, b.do(t, http.MethodGet, path, "", "If-None-Match", etag).status)
+		require.Equal(t, http.StatusOK, b.do(t, http.MethodHead, path, "").status)
+	}
+}
+
+// The words of a projection: an event below the next version is skipped, whether it is the one that was applied or says
+// so under another id; one above it waits, is parked, and goes on by itself when its predecessor comes.
+func TestALowerVersionIsSkippedAndAHigherOneWaits(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := newConsumer(t, b.pool)
+	id, events := b.funded(t, 1, 20, 300, 4000)
+	require.Equal(t, []inbox.Outcome{inbox.Applied, inbox.Applied}, c.deliver(t, events[:2]...))
+	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, events[1]))
+	require.Equal(t, []inbox.Outcome{inbox.Stale}, c.deliver(t, twin(events[1])))
+	require.Equal(t, []inbox.Outcome{inbox.Gap}, c.deliver(t, events[3]))
+	require.Equal(t, []inbox.Outcome{inbox.Parked}, c.deliver(t, events[4]))
+	require.Equal(t, []string{"version_gap", "parked_behind"}, b.codes(t))
+	read, err := readBalance(t.Context(), b.pool, id)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, read.Balance, "nothing is skipped and nothing guessed")
+
+	c.deliver(t, events[2])
+	b.resumed(t, c)
+	b.requireRead(t, id, 4321, 5)
+}
+
+// codes are those of the waiting dead letters, in the order in which they came.
+func (b *bundle) codes(t *testing.T) (codes []string) {
+	t.Helper()
+	rows, err := b.pool.Query(t.Context(), `select code from dead_letter where state = 'waiting' order by id`)
+	require.NoError(t, err)
+	for rows.Next() {
+		var code string
+		require.NoError(t, rows.Scan(&code))
+		codes = append(codes, code)
+	}
+	require.NoError(t, rows.Err())
+	return codes
+}
+
+const countWrites = `
+select sum(n_tup_ins + n_tup_upd + n_tup_del)::bigint, pg_stat_force_next_flush() is null from pg_stat_user_tables`
+
+// writes is how many rows of the database have been written by now. The pool must have one connection: a session's
+// counts are there for all as soon as it is told to hand them over.
+func writes(t *testing.T, pool *pgxpool.Pool) (rows int64) {
+	t.Helper()
+	for range 2 { // the first has them handed over when it ends
+		require.NoError(t, pool.QueryRow(t.Context(), countWrites).Scan(&rows, nil))
+	}
+	return rows
+}
+
+func TestABatchOfKnownEventsWritesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id, events := b.funded(t, 1, 20, 300)
+	cfg := b.pool.Config()
+	cfg.MaxConns = 1
+	alone, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(alone.Close)
+	c := newConsumer(t, alone)
+	before := writes(t, alone)
+	c.deliver(t, events...)
+	first := writes(t, alone)
+	require.Greater(t, first, before, "this is how a write is seen")
+	const row = `select xmin::text || ctid::text from account_balance where account_id = $1`
+	var place, again string
+	require.NoError(t, alone.QueryRow(t.Context(), row, string(id)).Scan(&place))
+	for range 5 { // after a few of them the inbox looks before it begins
+		require.Equal(t, slices.Repeat([]inbox.Outcome{inbox.Duplicate}, len(events)), c.deliver(t, events...))
+	}
+	require.Equal(t, first, writes(t, alone))
+	require.NoError(t, alone.QueryRow(t.Context(), row, string(id)).Scan(&again))
+	require.Equal(t, place, again)
+	b.requireRead(t, id, 321, 4)
+}
+
+// What will never succeed is given up at its first attempt; the account's later events wait behind it, and other
+// accounts' do not. A replay of what was put right goes on in order.
+func TestWhatCannotBeAppliedIsGivenUpAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		member, value string // of the credit: what stands there instead
+		code          string
+	}{
+		"unsupported currency": {"currency", `"XAU"`, "unsupported_currency"},
+		"no amount":            {"amount", `null`, "schema_violation"},
+		"no JSON":              {"amount", `20`, "invalid_json"},
+		"another currency":     {"currency", `"USD"`, codeNoBalance},
+		"another account":      {"account_id", `"0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"`, "subject_mismatch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			c := newConsumer(t, b.pool)
+			id, events := b.funded(t, 1, 20, 300)
+			other, others := b.funded(t, 5)
+			broken := events[2]
+			var members map[string]json.RawMessage
+			require.NoError(t, json.Unmarshal(broken.Data, &members))
+			members[test.member] = json.RawMessage(test.value)
+			var err error
+			broken.Data, err = json.Marshal(members)
+			require.NoError(t, err)
+			if test.code == "invalid_json" {
+				broken.Data = broken.Data[:len(broken.Data)-1]
+			}
+			come := slices.Concat(events[:2], []cloudevent.Event{broken, events[3]}, others)
+			require.Equal(t, []inbox.Outcome{
+				inbox.Applied, inbox.Applied, inbox.Dead, inbox.Parked, inbox.Applied, inbox.Applied,
+			}, c.deliver(t, come...))
+			require.Equal(t, []string{test.code, inbox.CodeParked}, b.codes(t))
+			require.EqualValues(t, 1, b.count(t, `select attempts from dead_letter where code = $1`, test.code))
+
+			letter := b.count(t, `select id from dead_letter where code = $1`, test.code)
+			_, err = deadletter.NewStore(b.pool).Edit(t.Context(), letter, deadletter.Edit{Payload: &events[2].Data},
+				deadletter.Change{By: "ana", Reason: "as it was meant"})
+			require.NoError(t, err)
+			c.replay(t)
+			b.requireRead(t, id, 321, 4)
+			b.requireRead(t, other, 5, 2)
+		})
+	}
+}
+
+// Below zero no rule can look from an event alone: the account's history is wrong, and the database says so.
+func TestABalanceBelowZeroIsGivenUp(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := newConsumer(t, b.pool)
+	id := b.opened(t)
+	b.move(t, id, "credits", 10, "").requireState(t, 10, 2)
+	b.move(t, id, "debits", 10, "").requireState(t, 0, 3)
+	events := b.published(t, id)
+	c.deliver(t, events[:2]...)
+	events[2].Data = fmt.Appendf(nil,
+		`{"account_id":%q,"amount":11,"currency":"EUR","debited_at":"2026-01-02T03:04:05Z"}`, id)
+	require.Equal(t, []inbox.Outcome{inbox.Dead}, c.deliver(t, events[2]))
+	require.EqualValues(t, 1, b.count(t, `select count(*) from dead_letter where class = 'permanent' and attempts = 1`))
+	read, err := readBalance(t.Context(), b.pool, id)
+	require.NoError(t, err)
+	require.EqualValues(t, 10, read.Balance)
+}
+
+// A database that is away is waited for without limit: after one second, then two, and so on up to the longest pause.
+// Nothing is given up meanwhile, and nothing comes twice.
+func TestADatabaseThatIsAwayIsTriedWithoutLimit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id, events := b.funded(t, 1)
+	const failures = 40
+	var pauses []time.Duration
+	away := false
+	cfg := b.pool.Config()
+	dial := cfg.ConnConfig.DialFunc
+	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if away {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+		}
+		return dial(ctx, network, addr)
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	c := newConsumer(t, pool, func(cfg *inbox.Config) {
+		cfg.RetryMin, cfg.RetryMax, cfg.MaxAttempts = 0, 0, 2 // the pauses are the defaults
+	})
+	c.pause = func(failure error, d time.Duration) error {
+		if failure != nil && d > 0 {
+			pauses = append(pauses, d)
+			away = len(pauses) < failures
+		}
+		return nil
+	}
+	c.deliver(t, events[0])
+	away = true
+	pool.Reset()
+	c.deliver(t, events[1])
+	require.Len(t, pauses, failures)
+	for i, pause := range pauses {
+		want := min(time.Second<<min(i, 10), 30*time.Second)
+		require.InDelta(t, want, pause, float64(want)/5, "pause %d", i)
+	}
+	b.requireRead(t, id, 1, 2)
+	require.Zero(t, b.count(t, `select count(*) from dead_letter`))
+}

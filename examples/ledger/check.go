@@ -1,0 +1,46 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/verify"
+)
+
+// An applied event moves its key's watermark and the balance's version in one transaction, so they are always equal.
+const selectOddVersions = `
+select coalesce(w.key, b.account_id::text), coalesce(w.version, 0), coalesce(b.version, 0)
+from (select key, version from public.inbox_watermark where consumer = $1) w
+full join account_balance b on b.account_id::text = w.key
+where b.version is distinct from w.version
+limit 1000`
+
+// Write side and read side are of one database: an account that both have at the same version has one balance.
+const selectOddBalances = `
+select a.id::text, a.version from account a join account_balance b on b.account_id = a.id and b.version = a.version
+where b.balance <> a.balance or b.currency <> a.currency
+limit 1000`
+
+// checkBalances finds balances that are not at the version up to which their events were applied, or not the sum of
+// their account's commands.
+func checkBalances(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {
+	found, err := verify.CompareVersions(ctx, tx, "balance", selectOddVersions, balanceConsumer)
+	if err != nil {
+		return nil, err
+	}
+	rows, _ := tx.Query(ctx, selectOddBalances)
+	var key string
+	var version int64
+	_, err = pgx.ForEachRow(rows, []any{&key, &version}, func() error {
+		found = append(found, verify.Finding{
+			Key: key, Version: version, Detail: "the balance is not that of the account at the same version",
+		})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("compare balances: %w", err)
+	}
+	return found, nil
+}

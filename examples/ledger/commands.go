@@ -1,0 +1,132 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/examples/ledger/account"
+	"example.com/twinbox/frame/command"
+)
+
+// Commands is the write side: everything that may happen to an account, each in one transaction. All fields are
+// required.
+type Commands struct {
+	Pool   *pgxpool.Pool
+	Outbox *outbox.Outbox
+	// KeysFor is how long an answer is kept for retries under its idempotency key.
+	KeysFor time.Duration
+	// Timeout bounds one attempt at a command, from its first statement to its commit.
+	Timeout time.Duration
+	// Attempts bounds how often a command that names no version decides anew; see [command.Retry].
+	Attempts int
+}
+
+// transaction runs fn in one transaction of its own, after the statements that travel with its begin, and wakes the
+// relay.
+func (c *Commands) transaction(
+	ctx context.Context, first *pgx.Batch, fn func(context.Context, pgx.Tx) error,
+) error {
+	err := command.Transaction{Pool: c.Pool, Timeout: c.Timeout, First: first}.Run(ctx, fn)
+	if err == nil {
+		c.Outbox.Committed()
+	}
+	return err
+}
+
+// once answers a command under its idempotency key: with what was answered before, else with what do makes, which is
+// stored with the answer in one transaction. first travels with the begin. Without a key nothing is looked up or kept.
+func (c *Commands) once(
+	ctx context.Context, claim command.Claim, first *pgx.Batch, do func(writes *pgx.Batch) (command.Answer, error),
+) (answer command.Answer, err error) {
+	begin := &pgx.Batch{}
+	if claim.Key != "" {
+		claim.Queue(begin)
+	}
+	begin.QueuedQueries = append(begin.QueuedQueries, first.QueuedQueries...)
+	err = c.transaction(ctx, begin, func(ctx context.Context, tx pgx.Tx) error {
+		if claim.Key != "" {
+			given, found, err := claim.Given()
+			if err != nil || found {
+				answer = given
+				return err
+			}
+		}
+		writes := &pgx.Batch{}
+		if answer, err = do(writes); err != nil {
+			return err
+		}
+		if claim.Key != "" {
+			claim.Store(writes, answer, c.KeysFor)
+		}
+		if err := tx.SendBatch(ctx, writes).Close(); err != nil {
+			return fmt.Errorf("store command: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return command.Answer{}, err
+	}
+	return answer, nil
+}
+
+// forget deletes expired answers.
+func (c *Commands) forget(ctx context.Context) error {
+	return command.Forget(ctx, c.Pool, command.DeleteExpiredAnswers)
+}
+
+const insertAccount = `insert into account (id, currency, balance, version, opened_at) values ($1, $2, $3, $4, $5)`
+
+func queueInsert(batch *pgx.Batch, a account.Account, at time.Time) {
+	batch.Queue(insertAccount, string(a.ID), a.Currency, a.Balance, a.Version, at)
+}
+
+const selectAccount = `select currency, balance, version from account where id = $1`
+
+// queueSelect reads an account without a lock: what is decided on it holds only if it is written at the version read.
+func queueSelect(batch *pgx.Batch, id account.ID, into *account.Account) {
+	batch.Queue(selectAccount, string(id)).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(&into.Currency, &into.Balance, &into.Version)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return nil // ID stays empty; an answer that was given before comes first
+		case err != nil:
+			return fmt.Errorf("read account: %w", err)
+		}
+		into.ID = id
+		return nil
+	})
+}
+
+var errNotFound = &account.Error{Code: account.CodeNotFound, Field: "id", Message: "names no account"}
+
+const updateAccount = `
+update account set balance = $2, version = $3, updated_at = clock_timestamp() where id = $1 and version = $3 - 1`
+
+// queueUpdate writes an account one version on. Where another transaction was faster it is the batch's error.
+func queueUpdate(batch *pgx.Batch, a account.Account) {
+	batch.Queue(updateAccount, string(a.ID), a.Balance, a.Version).Exec(func(tag pgconn.CommandTag) error {
+		if tag.RowsAffected() == 0 {
+			return outbox.ErrVersionConflict
+		}
+		return nil
+	})
+}
+
+// now is the business time of a command, in the microseconds that PostgreSQL keeps.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+func newID() (account.ID, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", fmt.Errorf("make account id: %w", err)
+	}
+	return account.ID(id.String()), nil
+}

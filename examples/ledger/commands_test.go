@@ -1,0 +1,190 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/examples/ledger/account"
+)
+
+var background = context.Background()
+
+func TestMoneyComesAndLeaves(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.opened(t)
+	b.move(t, id, "credits", 1000, "").requireState(t, 1000, 2)
+	b.move(t, id, "debits", 400, `,"expected_version":2`).requireState(t, 600, 3)
+	b.move(t, id, "debits", 600, "").requireState(t, 0, 4)
+	b.requireWritten(t, id, 0, 4)
+	rows, err := b.pool.Query(t.Context(), `select event_type from outbox order by version`)
+	require.NoError(t, err)
+	for _, want := range []string{"account-opened.v1", "funds-credited.v1", "funds-debited.v1", "funds-debited.v1"} {
+		require.True(t, rows.Next())
+		values, err := rows.Values()
+		require.NoError(t, err)
+		require.Equal(t, "com.example.ledger."+want, values[0])
+	}
+	rows.Close()
+}
+
+// What breaks a rule is refused with the rule's code, and leaves nothing.
+func TestWhatIsRefusedLeavesNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.opened(t)
+	b.move(t, id, "credits", 500, "").requireState(t, 500, 2)
+	before := b.stored(t)
+	for name, test := range map[string]struct {
+		path, body string
+		status     int
+		code       string
+	}{
+		"more than there is":  {"debits", `{"amount":501,"currency":"EUR"}`, 422, "insufficient_funds"},
+		"beyond the largest":  {"credits", `{"amount":9007199254740991,"currency":"EUR"}`, 422, "balance_too_large"},
+		"nothing":             {"credits", `{"amount":0,"currency":"EUR"}`, 422, "invalid_amount"},
+		"less than nothing":   {"debits", `{"amount":-1,"currency":"EUR"}`, 422, "invalid_amount"},
+		"beyond exactness":    {"credits", `{"amount":9007199254740992,"currency":"EUR"}`, 422, "invalid_amount"},
+		"a fraction":          {"credits", `{"amount":1.5,"currency":"EUR"}`, 400, "wrong_type"},
+		"text":                {"credits", `{"amount":"1","currency":"EUR"}`, 400, "wrong_type"},
+		"another currency":    {"credits", `{"amount":1,"currency":"USD"}`, 422, "currency_mismatch"},
+		"no such currency":    {"credits", `{"amount":1,"currency":"XAU"}`, 422, "unsupported_currency"},
+		"in small letters":    {"credits", `{"amount":1,"currency":"eur"}`, 422, "unsupported_currency"},
+		"an older version":    {"credits", `{"amount":1,"currency":"EUR","expected_version":1}`, 409, "version_mismatch"},
+		"a version to come":   {"debits", `{"amount":1,"currency":"EUR","expected_version":3}`, 409, "version_mismatch"},
+		"version nought":      {"debits", `{"amount":1,"currency":"EUR","expected_version":0}`, 409, "version_mismatch"},
+		"an unknown member":   {"credits", `{"amount":1,"currency":"EUR","note":"x"}`, 400, "unknown_member"},
+		"no amount":           {"credits", `{"currency":"EUR"}`, 400, "missing_member"},
+		"the version as text": {"credits", `{"amount":1,"currency":"EUR","expected_version":"2"}`, 400, "wrong_type"},
+	} {
+		a := b.do(t, http.MethodPost, "/v1/accounts/"+string(id)+"/"+test.path, test.body, "Idempotency-Key", "k")
+		require.Equal(t, test.status, a.status, name)
+		require.Equal(t, test.code, a.code(t), name)
+	}
+	for _, path := range []string{"credits", "debits"} {
+		a := b.move(t, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", path, 1, "")
+		require.Equal(t, http.StatusNotFound, a.status)
+		require.Equal(t, "account_not_found", a.code(t))
+	}
+	require.Equal(t, before, b.stored(t))
+	b.requireWritten(t, id, 500, 2)
+}
+
+func TestARepeatedCommandGetsItsFirstAnswer(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	key := []string{"Idempotency-Key", `"k1"`}
+	first := b.do(t, http.MethodPost, "/v1/accounts", `{"currency":"JPY"}`, key...)
+	again := b.do(t, http.MethodPost, "/v1/accounts", `{"currency":"JPY"}`, key...)
+	require.Equal(t, http.StatusCreated, again.status)
+	require.Equal(t, first.body, again.body)
+	require.Equal(t, first.header.Get("Location"), again.header.Get("Location"))
+	require.Equal(t, "idempotency_key_reused", b.do(t, http.MethodPost, "/v1/accounts", `{"currency":"EUR"}`, key...).code(t))
+
+	id := b.opened(t)
+	for range 3 { // under its key a command is what it was, at whatever version the account is by now
+		b.move(t, id, "credits", 100, `,"expected_version":1`, key...).requireState(t, 100, 2)
+	}
+	b.move(t, id, "debits", 100, "", key...).requireState(t, 0, 3) // a debit's keys are not a credit's
+	b.move(t, id, "credits", 100, `,"expected_version":1`, key...).requireState(t, 100, 2)
+	require.Equal(t, "idempotency_key_reused", b.move(t, id, "credits", 101, `,"expected_version":1`, key...).code(t))
+	require.Equal(t, "idempotency_key_reused", b.move(t, id, "credits", 100, "", key...).code(t))
+	b.requireWritten(t, id, 0, 3)
+}
+
+// Eight clients at once, none of which has seen a version: every credit happens, whoever is faster.
+func TestRacingCreditsAllHappen(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.opened(t)
+	const writers, each = 8, 5
+	var group errgroup.Group
+	for w := range writers {
+		group.Go(func() error {
+			for i := range each {
+				_, err := b.commands.Credit(t.Context(), Movement{
+					Key: fmt.Sprint(w, "-", i), Account: id, Money: account.Money{Amount: 7, Currency: "EUR"},
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
+	b.requireWritten(t, id, 7*writers*each, 1+writers*each)
+}
+
+// Eight clients at once that have all seen the same version, again and again: one of them gets its debit, the others a
+// 409, and nothing of theirs is there.
+func TestOfRacingCommandsOnOneVersionOneHappens(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.opened(t)
+	b.move(t, id, "credits", 1000, "").requireState(t, 1000, 2)
+	const writers, rounds = 8, 5
+	for round := range int64(rounds) {
+		seen := 2 + round
+		var won, lost atomic.Int64
+		var group errgroup.Group
+		for range writers {
+			group.Go(func() error {
+				_, err := b.commands.Debit(t.Context(), Movement{
+					Account: id, Money: account.Money{Amount: 10, Currency: "EUR"}, Expected: &seen,
+				})
+				switch problem := mapError(err); {
+				case err == nil:
+					won.Add(1)
+				case problem != nil && problem.Status == http.StatusConflict && problem.Code == "version_mismatch":
+					lost.Add(1)
+				default:
+					return err
+				}
+				return nil
+			})
+		}
+		require.NoError(t, group.Wait())
+		require.EqualValues(t, 1, won.Load())
+		require.EqualValues(t, writers-1, lost.Load())
+	}
+	b.requireWritten(t, id, 1000-10*rounds, 2+rounds)
+}
+
+// A command without a version that loses each of its races is a 409 like one with it.
+func TestARaceThatStaysLostIsAConflict(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.opened(t)
+	b.commands.Attempts = 3
+	// Another writer is always faster: the outbox is at a version that the account does not show.
+	_, err := b.pool.Exec(t.Context(), `update outbox_key set version = version + 1 where key = $1`, string(id))
+	require.NoError(t, err)
+	before := b.stored(t)
+	_, err = b.commands.Credit(t.Context(), Movement{Account: id, Money: account.Money{Amount: 1, Currency: "EUR"}})
+	require.ErrorIs(t, err, outbox.ErrVersionConflict)
+	a := b.move(t, id, "credits", 1, "", "Idempotency-Key", "k")
+	require.Equal(t, http.StatusConflict, a.status)
+	require.Equal(t, "version_mismatch", a.code(t))
+	require.Equal(t, before, b.stored(t))
+}
+
+// What goes past the rules, the database refuses.
+func TestTheDatabaseKeepsBalancesAboveZero(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.opened(t)
+	_, err := b.pool.Exec(t.Context(), `update account set balance = -1 where id = $1`, string(id))
+	require.ErrorContains(t, err, "check constraint")
+	_, err = b.pool.Exec(t.Context(), insertBalance, string(id), "EUR", 1, now())
+	require.NoError(t, err)
+	_, err = b.pool.Exec(t.Context(), updateBalance, string(id), "EUR", -1, 2, now())
+	require.ErrorContains(t, err, "check constraint")
+}

@@ -1,0 +1,50 @@
+package ledger
+
+import (
+	"time"
+
+	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/examples/ledger/contract"
+	"example.com/twinbox/frame/config"
+	"example.com/twinbox/frame/eventing"
+)
+
+// Config is everything that Ledger reads from its environment.
+type Config struct {
+	HTTPAddr  string `env:"HTTP_ADDR" envDefault:"127.0.0.1:8110" format:"listen" doc:"listener of the Ledger API"`
+	AdminAddr string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8111" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
+
+	IdempotencyTTL  time.Duration `env:"IDEMPOTENCY_TTL" envDefault:"168h" min:"1m" max:"8760h" doc:"how long an answer is kept for retries under its Idempotency-Key"`
+	RequestTimeout  time.Duration `env:"REQUEST_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one request, its transactions included"`
+	CommandAttempts int           `env:"COMMAND_ATTEMPTS" envDefault:"10" min:"1" max:"100" doc:"how often a credit or debit without expected_version is decided anew when other commands on the account were faster; then 409"`
+	RateLimit       int           `env:"RATE_LIMIT" envDefault:"6000" max:"1000000000" doc:"requests per client and minute, to one instance; a client is an IPv4 address or an IPv6 /64; 0: clients are not limited"`
+	TrustedProxies  []string      `env:"TRUSTED_PROXIES" format:"network" doc:"networks (CIDR) of the proxies in front of the service, separated by commas: the client is then the last address in X-Forwarded-For that is not one of theirs; unset: the client is the connection's other end"`
+
+	eventing.Config
+}
+
+// Listeners are the API's and the operators'.
+func (c Config) Listeners() eventing.Listeners {
+	return eventing.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
+}
+
+// Topics are the topics this service writes to.
+func (c Config) Topics() []kafka.Topic {
+	return c.Config.Topics(contract.TopicAccounts, c.CopyTopic(balanceConsumer, contract.TopicAccounts))
+}
+
+// Validate checks what no single variable can.
+func (c Config) Validate() []config.Problem { return config.Broken(c.Rules()) }
+
+// Rules are the cross checks, those of all services first.
+func (c Config) Rules() []config.Rule {
+	return append(c.Config.Rules(), config.Rule{
+		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),
+		Text:   "is HTTP_ADDR, or one of the two is every interface with the other's port",
+		Values: []any{c.AdminAddr, c.HTTPAddr},
+	}, config.Rule{
+		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.RequestTimeout,
+		Text:   "must not be shorter than REQUEST_TIMEOUT: a request under way is answered",
+		Values: []any{c.DrainFor, c.RequestTimeout},
+	})
+}

@@ -1,0 +1,151 @@
+package ledger
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/engine/inbox/replay"
+	"example.com/twinbox/examples/ledger/account"
+	"example.com/twinbox/examples/ledger/contract"
+)
+
+const selectPublished = `
+select event_id::text, event_type, source, topic, key, version, coalesce(data_schema, ''), occurred_at, payload
+from outbox where key = any ($1) order by key, version`
+
+// published are the accounts' events as a broker would hand them over.
+func (b *bundle) published(t require.TestingT, ids ...account.ID) []cloudevent.Event {
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = string(id)
+	}
+	rows, err := b.pool.Query(background, selectPublished, keys)
+	require.NoError(t, err)
+	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e cloudevent.Event, err error) {
+		return e, row.Scan(&e.ID, &e.Type, &e.Source, &e.Topic, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Data)
+	})
+	require.NoError(t, err)
+	return events
+}
+
+// consumer is the service's own, without its broker.
+type consumer struct {
+	in      *inbox.Inbox
+	next    message.HandlerFunc
+	replays *replay.Replayer
+	offset  int64
+	pause   func(failure error, d time.Duration) error // instead of waiting
+
+	mu   sync.Mutex // a delivery and what it resumes may end at the same time
+	seen []inbox.Outcome
+}
+
+// host tells the consumer of outcomes. How it waits may be a test's own.
+type host struct {
+	inbox.Standalone
+	consumer *consumer
+}
+
+func (h host) Handled(_ cloudevent.Event, outcome inbox.Outcome) {
+	h.consumer.mu.Lock()
+	defer h.consumer.mu.Unlock()
+	h.consumer.seen = append(h.consumer.seen, outcome)
+}
+
+func (h host) Pause(ctx context.Context, failure error, d time.Duration) error {
+	if h.consumer.pause != nil {
+		return h.consumer.pause(failure, d)
+	}
+	return h.Standalone.Pause(ctx, failure, d)
+}
+
+// newConsumer opens the consumer as the service does, impatient unless configured otherwise.
+func newConsumer(t require.TestingT, pool *pgxpool.Pool, configure ...func(*inbox.Config)) *consumer {
+	events, err := contract.Load()
+	require.NoError(t, err)
+	shipped := balances()
+	c := &consumer{next: shipped.Handlers.HandleMessage}
+	cfg := inbox.Config{
+		Consumer: shipped.Name, Pool: pool, Handlers: shipped.Handlers, Validate: events.Validate,
+		Versioned: shipped.Versioned, OnGap: shipped.OnGap, GapWait: time.Millisecond,
+		HandlerTimeout: time.Minute, RetryMin: time.Millisecond, RetryMax: 2 * time.Millisecond,
+		Host: host{consumer: c}, Log: slog.New(slog.DiscardHandler),
+	}
+	for _, set := range configure {
+		set(&cfg)
+	}
+	c.in, err = inbox.New(cfg)
+	require.NoError(t, err)
+	c.replays, err = replay.New(replay.Config{Inbox: c.in, Handler: c.next, MaxReplays: 1000, ResumeEvery: time.Millisecond})
+	require.NoError(t, err)
+	return c
+}
+
+// deliver hands the events over as one batch of records and returns what became of each.
+func (c *consumer) deliver(t require.TestingT, events ...cloudevent.Event) []inbox.Outcome {
+	c.seen = nil
+	_, err := c.deliverAt(background, c.offset, events...)
+	require.NoError(t, err)
+	c.offset += int64(len(events))
+	return c.seen
+}
+
+// deliverAt hands over records that lie at an offset, and returns how many of them need not come again.
+func (c *consumer) deliverAt(ctx context.Context, offset int64, events ...cloudevent.Event) (int, error) {
+	msgs := make([]*message.Message, len(events))
+	for i, e := range events {
+		msgs[i] = e.Message()
+		msgs[i].SetContext(cloudevent.WithOrigin(ctx, cloudevent.Origin{
+			Group: "test", Topic: contract.TopicAccounts, Offset: offset + int64(i), Time: e.Time, Key: []byte(e.Key),
+			Headers: cloudevent.MessageHeaders(msgs[i]),
+		}))
+	}
+	return c.in.BatchMiddleware(c.next)(ctx, msgs)
+}
+
+// resumed waits until nothing is parked any more. What closes a gap takes along what waited for it, for a second; the
+// rest is taken up by rounds, as they run in the service.
+func (b *bundle) resumed(t *testing.T, c *consumer) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	rounds := make(chan error, 1)
+	go func() { rounds <- c.replays.ResumeGaps(ctx) }()
+	require.Eventually(t, func() bool {
+		return b.count(t, `select count(*) from dead_letter where state = 'waiting'`) == 0
+	}, 30*time.Second, 2*time.Millisecond)
+	stop()
+	require.NoError(t, <-rounds)
+}
+
+func (c *consumer) replay(t require.TestingT) replay.Report {
+	report, err := c.replays.Replay(background, deadletter.Filter{}, replay.Options{By: "ana", Reason: "mended"})
+	require.NoError(t, err)
+	return report
+}
+
+// requireRead compares the read side with what the events must have made of the account.
+func (b *bundle) requireRead(t require.TestingT, id account.ID, balance, version int64) {
+	read, err := readBalance(background, b.pool, id)
+	require.NoError(t, err)
+	require.Equal(t, balance, read.Balance)
+	require.Equal(t, version, read.Version)
+	require.Zero(t, b.count(t, `select count(*) from dead_letter where state = 'waiting'`))
+}
+
+// twin is another event that says the same at the same version, as a producer would that has lost its memory.
+func twin(e cloudevent.Event) cloudevent.Event {
+	e.ID = uuid.Must(uuid.NewV7()).String()
+	return e
+}

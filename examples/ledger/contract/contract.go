@@ -1,0 +1,46 @@
+// Package contract declares the events of the ledger: topic, source and schema of each, and the struct of its payload.
+// Other services that read them take them from here.
+package contract
+
+import (
+	"embed"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/schema"
+	"example.com/twinbox/examples/ledger/account"
+)
+
+// The ledger's topic, whose key is the account, and the ce_source of its events.
+const (
+	TopicAccounts = "ledger.accounts.v1"
+	SourceLedger  = "/twinbox/ledger"
+)
+
+// The events of the ledger.
+var (
+	AccountOpened = define[account.Opened]("account-opened.v1")
+	FundsCredited = define[account.FundsCredited]("funds-credited.v1")
+	FundsDebited  = define[account.FundsDebited]("funds-debited.v1")
+)
+
+// All returns every declaration, in the order in which an account meets the events.
+func All() []cloudevent.Declaration {
+	return []cloudevent.Declaration{AccountOpened.Declaration, FundsCredited.Declaration, FundsDebited.Declaration}
+}
+
+// Files are the schemas, and an example of each payload.
+//
+//go:embed events/*.json events/examples/*.json
+var Files embed.FS
+
+// Load compiles the schemas. It fails only when one is broken or missing.
+func Load() (*schema.Checker, error) { return schema.Load(Files, All()...) }
+
+func define[T schema.Ruled](name string) cloudevent.Definition[T] {
+	return cloudevent.Define[T](cloudevent.Declaration{
+		Type:       "com.example.ledger." + name,
+		Topic:      TopicAccounts,
+		Source:     SourceLedger,
+		DataSchema: "https://example.com/twinbox/examples/ledger/events/" + name + ".json",
+	})
+}

@@ -1,0 +1,18 @@
+//go:build faults
+
+package ledger
+
+import (
+	"pgregory.net/rapid"
+
+	"example.com/twinbox/engine/fault"
+)
+
+// armCrashPoint lets a crash point of the consumer end the life of who comes there next, until disarmed.
+func armCrashPoint(rt *rapid.T, die func()) (disarm func()) {
+	point := "inbox." + balanceConsumer + "." + rapid.SampledFrom([]string{
+		"received", "beginning", "recorded", "handling", "handled", "committing", "committed", "acknowledging",
+	}).Draw(rt, "crash point")
+	fault.ArmNth(point, rapid.IntRange(1, 3).Draw(rt, "at hit"), die)
+	return func() { fault.Disarm(point) }
+}

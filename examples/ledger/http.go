@@ -1,0 +1,155 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+
+	"example.com/twinbox/examples/ledger/account"
+	"example.com/twinbox/examples/ledger/openapi"
+	"example.com/twinbox/frame/command"
+	"example.com/twinbox/frame/web"
+)
+
+// api answers the Ledger API. A handler reads and checks, calls one command or one query, and answers.
+type api struct {
+	commands *Commands
+	balances *pgxpool.Pool
+}
+
+var _ openapi.ServerInterface = (*api)(nil)
+
+// newHandler puts the API behind the edge: limits, log, traces, problems.
+func newHandler(
+	a *api, cfg Config, metrics prometheus.Registerer, traces trace.TracerProvider, log *slog.Logger,
+) (http.Handler, error) {
+	router, err := web.NewRouter(web.Config{
+		MapError:       mapError,
+		RequestTimeout: cfg.RequestTimeout,
+		RateLimit:      cfg.RateLimit,
+		TrustedProxies: cfg.TrustedProxies,
+		Registerer:     metrics,
+		Traces:         traces,
+	}, log)
+	if err != nil {
+		return nil, err
+	}
+	return openapi.HandlerWithOptions(a, openapi.ChiServerOptions{
+		BaseRouter: router,
+		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
+			web.WriteProblem(w, r, parameterError(err))
+		},
+	}), nil
+}
+
+// OpenAccount answers POST /v1/accounts.
+func (a *api) OpenAccount(w http.ResponseWriter, r *http.Request, _ openapi.OpenAccountParams) {
+	answer, err := a.open(w, r)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	var made openapi.AccountState // an answer that was kept says it, too
+	if json.Unmarshal(answer.Body, &made) == nil {
+		w.Header().Set("Location", "/v1/accounts/"+made.AccountId)
+	}
+	write(w, answer)
+}
+
+func (a *api) open(w http.ResponseWriter, r *http.Request) (answer command.Answer, err error) {
+	key, err := web.IdempotencyKey(r)
+	if err != nil {
+		return answer, err
+	}
+	body, err := web.Decode[openapi.AccountRequest](w, r)
+	if err != nil {
+		return answer, err
+	}
+	currency, err := account.ParseCurrency(body.Currency)
+	if err != nil {
+		return answer, err
+	}
+	return a.commands.Open(r.Context(), key, currency)
+}
+
+// CreditAccount answers POST /v1/accounts/{id}/credits.
+func (a *api) CreditAccount(
+	w http.ResponseWriter, r *http.Request, id openapi.AccountID, _ openapi.CreditAccountParams,
+) {
+	move(w, r, id, a.commands.Credit)
+}
+
+// DebitAccount answers POST /v1/accounts/{id}/debits.
+func (a *api) DebitAccount(w http.ResponseWriter, r *http.Request, id openapi.AccountID, _ openapi.DebitAccountParams) {
+	move(w, r, id, a.commands.Debit)
+}
+
+func move(
+	w http.ResponseWriter, r *http.Request, id string, do func(context.Context, Movement) (command.Answer, error),
+) {
+	movement, err := readMovement(w, r, id)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	answer, err := do(r.Context(), movement)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	write(w, answer)
+}
+
+func readMovement(w http.ResponseWriter, r *http.Request, id string) (m Movement, err error) {
+	if m.Account, err = account.ParseID(id); err != nil {
+		return m, err
+	}
+	if m.Key, err = web.IdempotencyKey(r); err != nil {
+		return m, err
+	}
+	body, err := web.Decode[openapi.MovementRequest](w, r)
+	if err != nil {
+		return m, err
+	}
+	m.Expected = body.ExpectedVersion
+	m.Money, err = account.ParseMoney(body.Amount, body.Currency)
+	return m, err
+}
+
+// write answers with what a command made, now or the first time.
+func write(w http.ResponseWriter, answer command.Answer) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(answer.Status)
+	_, _ = w.Write(answer.Body) // a client that is gone will ask again under its key
+}
+
+// GetAccount answers GET /v1/accounts/{id}.
+func (a *api) GetAccount(w http.ResponseWriter, r *http.Request, id openapi.AccountID) {
+	accountID, err := account.ParseID(id)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	b, err := readBalance(r.Context(), a.balances, accountID)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	if web.NotModified(w, r, web.ETag(b.Version, "")) {
+		return
+	}
+	web.WriteJSON(w, r, http.StatusOK, openapi.Account{
+		AccountId: string(b.ID), Currency: string(b.Currency), Balance: b.Balance, Version: b.Version, AsOf: b.AsOf.UTC(),
+	})
+}
+
+// HeadAccount answers HEAD /v1/accounts/{id}; net/http drops the body.
+func (a *api) HeadAccount(w http.ResponseWriter, r *http.Request, id openapi.AccountID) {
+	a.GetAccount(w, r, id)
+}

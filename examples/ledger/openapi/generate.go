@@ -1,0 +1,4 @@
+// Package openapi holds the types and the routes of the Ledger API, generated from openapi.yaml.
+package openapi
+
+//go:generate env CGO_ENABLED=0 GOWORK=off go tool -modfile=../../../tools.mod oapi-codegen -config ../../../api/oapi.yaml -o openapi.gen.go ../openapi.yaml

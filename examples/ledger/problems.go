@@ -1,0 +1,60 @@
+package ledger
+
+import (
+	"errors"
+	"net/http"
+
+	"example.com/twinbox/examples/ledger/account"
+	"example.com/twinbox/examples/ledger/openapi"
+	"example.com/twinbox/frame/command"
+	"example.com/twinbox/frame/web"
+)
+
+// statuses gives each broken rule its HTTP status. A code that is missing here would be a defect: 500.
+var statuses = map[account.Code]int{
+	account.CodeInvalidID:           http.StatusBadRequest,
+	account.CodeNotFound:            http.StatusNotFound,
+	account.CodeVersionMismatch:     http.StatusConflict,
+	account.CodeInvalidAmount:       http.StatusUnprocessableEntity,
+	account.CodeUnsupportedCurrency: http.StatusUnprocessableEntity,
+	account.CodeCurrencyMismatch:    http.StatusUnprocessableEntity,
+	account.CodeInsufficientFunds:   http.StatusUnprocessableEntity,
+	account.CodeBalanceTooLarge:     http.StatusUnprocessableEntity,
+}
+
+// mapError says what each error of the service is to a client. nil means that it is not the client's to know.
+func mapError(err error) *web.Error {
+	broken, is := errors.AsType[*account.Error](err)
+	if !is {
+		return command.Problem(err)
+	}
+	status, known := statuses[broken.Code]
+	if !known {
+		return nil
+	}
+	field := web.Field{Code: web.Code(broken.Code), Detail: broken.Message, Pointer: "#/" + broken.Field}
+	if broken.Field == "id" {
+		field.Parameter, field.Pointer = "id", ""
+	}
+	return &web.Error{
+		Status: status, Code: web.Code(broken.Code), Detail: "The " + broken.Field + " " + broken.Message + ".",
+		Fields: []web.Field{field},
+	}
+}
+
+// parameterError translates what the generated code finds wrong with a parameter.
+func parameterError(err error) error {
+	name, why := "query", "is malformed"
+	var format *openapi.InvalidParamFormatError
+	var many *openapi.TooManyValuesForParamError
+	switch {
+	case errors.As(err, &many):
+		name, why = many.ParamName, "is there more than once"
+	case errors.As(err, &format):
+		name = format.ParamName
+	}
+	if name == "Idempotency-Key" {
+		return web.InvalidIdempotencyKey(why)
+	}
+	return web.ParameterError(http.StatusBadRequest, web.CodeInvalidParameter, name, why)
+}

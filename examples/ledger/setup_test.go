@@ -1,0 +1,161 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/apitest"
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/examples/ledger/account"
+	"example.com/twinbox/examples/ledger/contract"
+)
+
+func TestMain(m *testing.M) {
+	_ = flag.Set("rapid.checks", "40") // each is dozens of transactions; the command line may say more
+	pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...)
+}
+
+// bundle is the service without its broker: commands and API on a database of their own.
+type bundle struct {
+	pool     *pgxpool.Pool
+	commands *Commands
+	handler  http.Handler
+	url      string
+	client   *http.Client
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	return setupOn(t, pgtest.New(t, Migrations()...), Config{})
+}
+
+// setupOn is setup on a given database, which may be away.
+func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
+	t.Helper()
+	events, err := contract.Load()
+	require.NoError(t, err)
+	box, err := outbox.New(outbox.Config{Validate: events.Validate})
+	require.NoError(t, err)
+	commands := &Commands{Pool: pool, Outbox: box, KeysFor: time.Hour, Timeout: time.Minute, Attempts: 1000}
+	cfg.RequestTimeout = time.Minute
+	handler, err := newHandler(&api{commands: commands, balances: pool}, cfg, nil, nil, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return &bundle{pool: pool, commands: commands, handler: handler, url: server.URL, client: server.Client()}
+}
+
+func (b *bundle) count(t require.TestingT, sql string, args ...any) (n int64) {
+	require.NoError(t, b.pool.QueryRow(background, sql, args...).Scan(&n))
+	return n
+}
+
+// stored is how many accounts, events and kept answers there are.
+func (b *bundle) stored(t *testing.T) [3]int64 {
+	t.Helper()
+	return [3]int64{
+		b.count(t, `select count(*) from account`),
+		b.count(t, `select count(*) from outbox`),
+		b.count(t, `select count(*) from idempotency_key`),
+	}
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (a answer) json(t *testing.T) (document map[string]any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(a.body, &document), string(a.body))
+	return document
+}
+
+func (a answer) code(t *testing.T) string {
+	t.Helper()
+	require.Equal(t, "application/problem+json", a.header.Get("Content-Type"), string(a.body))
+	return a.json(t)["code"].(string)
+}
+
+// document is what openapi.yaml says of the answers.
+var document = sync.OnceValues(func() (*apitest.Document, error) {
+	data, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		return nil, err
+	}
+	return apitest.Parse(data)
+})
+
+func (b *bundle) do(t *testing.T, method, path, body string, headers ...string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, b.url+path, strings.NewReader(body))
+	require.NoError(t, err)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := b.client.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	var read bytes.Buffer
+	_, err = io.Copy(&read, resp.Body)
+	require.NoError(t, err)
+	declared, err := document()
+	require.NoError(t, err)
+	declared.RequireDeclared(t, req, resp, read.Bytes())
+	return answer{resp.StatusCode, resp.Header, read.Bytes()}
+}
+
+// opened opens an account in euro and returns its id.
+func (b *bundle) opened(t *testing.T) account.ID {
+	t.Helper()
+	a := b.do(t, http.MethodPost, "/v1/accounts", `{"currency":"EUR"}`)
+	require.Equal(t, http.StatusCreated, a.status, string(a.body))
+	id, err := account.ParseID(a.json(t)["account_id"].(string))
+	require.NoError(t, err)
+	require.Equal(t, "/v1/accounts/"+string(id), a.header.Get("Location"))
+	return id
+}
+
+// move credits or debits an account in euro.
+func (b *bundle) move(t *testing.T, id account.ID, what string, amount int64, more string, headers ...string) answer {
+	t.Helper()
+	body := fmt.Sprintf(`{"amount":%d,"currency":"EUR"%s}`, amount, more)
+	return b.do(t, http.MethodPost, "/v1/accounts/"+string(id)+"/"+what, body, headers...)
+}
+
+// requireState compares an answer to a command with what it must have made of the account.
+func (a answer) requireState(t *testing.T, balance, version int64) {
+	t.Helper()
+	require.Less(t, a.status, 300, string(a.body))
+	document := a.json(t)
+	require.EqualValues(t, balance, document["balance"])
+	require.EqualValues(t, version, document["version"])
+}
+
+// requireWritten compares the write side with what the commands must have made of the account.
+func (b *bundle) requireWritten(t require.TestingT, id account.ID, balance, version int64) {
+	require.Equal(t, balance, b.count(t, `select balance from account where id = $1`, string(id)))
+	require.Equal(t, version, b.count(t, `select version from account where id = $1`, string(id)))
+	require.Equal(t, version, b.count(t, `select count(*) from outbox where key = $1`, string(id)))
+	require.Equal(t, version, b.count(t, `select max(version) from outbox where key = $1`, string(id)))
+}

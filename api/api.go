@@ -4,6 +4,11 @@ package api
 
 import "embed"
 
+// OpenAPI is openapi.yaml as JSON, which make generate converts it into.
+//
+//go:embed openapi.gen.json
+var OpenAPI []byte
+
 // Files are openapi.yaml, asyncapi.yaml, requests.http and events/, under those names, and for the operations
 // admin.yaml, admin.gen.json, which make generate converts it into, and operations.http.
 //

@@ -15,13 +15,19 @@ func (h *stack) runConsole(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg := console.Config{Log: log, Links: []console.Link{{Title: "Mailbox", URL: "http://" + h.at.Mailbox}}}
+	cfg := console.Config{
+		Log: log, Links: []console.Link{{Title: "Mailbox", URL: "http://" + h.at.Mailbox}}, APIs: map[string]string{},
+	}
 	for _, described := range h.cfg.services() {
-		s, err := client.New(described.Name, reachable(h.at.Services[described.Name].Admin), h.at.AdminToken.Reveal())
+		listen := h.at.Services[described.Name]
+		s, err := client.New(described.Name, reachable(listen.Admin), h.at.AdminToken.Reveal())
 		if err != nil {
 			return err
 		}
 		cfg.Services = append(cfg.Services, s)
+		if listen.API != "" {
+			cfg.APIs[described.Name] = "http://" + reachable(listen.API)
+		}
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", h.cfg.Console)
 	if err != nil {

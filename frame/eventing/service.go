@@ -19,11 +19,12 @@ import (
 )
 
 // A Service is what one service is, said once: its program, its life and what others need to know of it are made of
-// this. All fields but Source, Tables, Adopt and Operations are required; they are those of [Setup].
+// this. All fields but Source, API, Tables, Adopt and Operations are required; they are those of [Setup].
 type Service[C Settings] struct {
 	Name       string
 	Source     string
 	Contract   func() (*schema.Checker, error)
+	API        []byte           // the OpenAPI document of its API, as JSON; the admin listener shows it
 	Migrations []migrations.Set // of its database, in the order of application
 	Tables     []string
 	Adopt      func(context.Context, pgx.Tx, cloudevent.Event) error
@@ -54,12 +55,16 @@ func (s Service[C]) Run(ctx context.Context, cfg C, host service.Host) error {
 	if err != nil {
 		return fmt.Errorf("load contract: %w", err)
 	}
+	admin := service.NewAdmin(service.AdminConfig{
+		Log: host.Log, Draining: group.Draining(), Hosts: shared.adminNames(at.Admin),
+	})
+	if s.API != nil {
+		admin.Document(s.API)
+	}
 	node, err := Open(ctx, Setup{
 		Service: s.Name, Source: s.Source, Config: shared, Migrations: s.Migrations, Topics: cfg.Topics(),
 		Tables: s.Tables, Validate: contract.Validate, Adopt: s.Adopt, Operations: s.Operations, Log: host.Log,
-		Admin: service.NewAdmin(service.AdminConfig{
-			Log: host.Log, Draining: group.Draining(), Hosts: shared.adminNames(at.Admin),
-		}),
+		Admin: admin,
 	})
 	if err != nil {
 		return err

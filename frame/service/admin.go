@@ -39,6 +39,7 @@ type AdminConfig struct {
 //	          if it does ([Admin.Explain]). /readyz?only=NAME asks one check alone, and several where only is repeated:
 //	          a load balancer need not take an API out for what it can do without.
 //	/metrics  the registry in Prometheus' text format.
+//	/openapi.json  the document of the service's own API, where it has one ([Admin.Document]).
 //
 // It has no access control and belongs on loopback or a network of one's own.
 type Admin struct {
@@ -88,6 +89,11 @@ func (a *Admin) Explain(causes *Causes) {
 	a.ready.causes = causes
 }
 
+// Document adds the OpenAPI document of the service's own API, as JSON: who operates a service finds it where they are.
+func (a *Admin) Document(document []byte) {
+	a.mux.HandleFunc("GET "+web.DocumentPath, web.Document(document))
+}
+
 // Handle adds what operates the service: patterns as http.ServeMux takes them.
 func (a *Admin) Handle(pattern string, handler http.Handler) { a.mux.Handle(pattern, handler) }
 
@@ -99,7 +105,7 @@ func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeH
 // a second to end.
 func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
 	server := &http.Server{
-		Handler:           web.ForHosts(a.hosts, a),
+		Handler:           web.ForHosts(a.hosts, "in ADMIN_HOSTS", a),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      time.Minute,

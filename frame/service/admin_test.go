@@ -36,6 +36,16 @@ func readyz(t *testing.T, admin *service.Admin) (int, service.Readiness) {
 	return response.Code, report
 }
 
+func TestAdmin_Document(t *testing.T) {
+	t.Parallel()
+	admin := service.NewAdmin(service.AdminConfig{Log: quiet})
+	require.Equal(t, http.StatusNotFound, get(t, admin, "/openapi.json").Code, "a service without an API has none")
+	admin.Document([]byte(`{"openapi":"3.1.0"}`))
+	answer := get(t, admin, "/openapi.json")
+	require.Equal(t, "application/json", answer.Header().Get("Content-Type"))
+	require.Equal(t, `{"openapi":"3.1.0"}`, answer.Body.String())
+}
+
 func TestAdmin_Readiness(t *testing.T) {
 	t.Parallel()
 	draining := make(chan struct{})

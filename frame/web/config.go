@@ -24,6 +24,8 @@ type Config struct {
 	// CheckBody, if set, has the last word about each body that [Decode] has read and found right in itself: the place for
 	// a schema. Default: nothing more is checked.
 	CheckBody func(r *http.Request, body []byte) error
+	// Document is the API's OpenAPI document as JSON, which GET /openapi.json answers with. Default: there is nothing.
+	Document []byte
 	// RateLimit is how many requests one client may make per RateWindow, as a sliding window; a client is an IPv4
 	// address or an IPv6 /64. Per instance, in memory. 0 means off.
 	RateLimit int

@@ -12,10 +12,10 @@ import (
 const CodeHostNotAllowed Code = "host_not_allowed"
 
 // ForHosts passes on what is asked of localhost, of an IP address or of one of the names, and answers everything else
-// with 421. A page from elsewhere can point a name of its own at this address and then ask through a visitor's browser,
-// behind every firewall; the browser still sends that name in Host. Only a client that sends no Host at all, which is
-// no browser, is passed on without one.
-func ForHosts(names []string, next http.Handler) http.Handler {
+// with 421, whose text says where the names are set: "in ADMIN_HOSTS". A page from elsewhere can point a name of its own
+// at this address and then ask through a visitor's browser, behind every firewall; the browser still sends that name in
+// Host. Only a client that sends no Host at all, which is no browser, is passed on without one.
+func ForHosts(names []string, where string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if host := hostOf(r); host != "" && !isLocalName(host) && !slices.ContainsFunc(names, func(name string) bool {
 			return strings.EqualFold(strings.TrimSuffix(name, "."), host)
@@ -23,7 +23,7 @@ func ForHosts(names []string, next http.Handler) http.Handler {
 			WriteProblem(w, r, &Error{
 				Status: http.StatusMisdirectedRequest, Code: CodeHostNotAllowed,
 				Detail: "This listener does not answer to that host name. Ask localhost or its IP address, or name the host " +
-					"in ADMIN_HOSTS.",
+					where + ".",
 			})
 			return
 		}

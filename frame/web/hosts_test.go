@@ -13,7 +13,7 @@ import (
 // A web page points a name of its own at the listener's address and asks through its visitor's browser.
 func TestAListenerAnswersToItsOwnNames(t *testing.T) {
 	t.Parallel()
-	handler := web.ForHosts([]string{"customer", "Admin.Example.org"}, http.HandlerFunc(
+	handler := web.ForHosts([]string{"customer", "Admin.Example.org"}, "in THESE_HOSTS", http.HandlerFunc(
 		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	for host, want := range map[string]int{
 		"localhost":              http.StatusNoContent,
@@ -45,6 +45,7 @@ func TestAListenerAnswersToItsOwnNames(t *testing.T) {
 		if want == http.StatusMisdirectedRequest {
 			got := answer{status: recorder.Code, header: recorder.Header(), body: recorder.Body.String()}
 			require.Equal(t, web.CodeHostNotAllowed, got.problem(t).Code)
+			require.Contains(t, got.problem(t).Detail, "name the host in THESE_HOSTS.", "where the listener's names come from")
 		}
 	}
 }

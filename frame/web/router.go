@@ -29,6 +29,9 @@ func NewRouter(config Config, log *slog.Logger) (*chi.Mux, error) {
 	r.NotFound(func(w http.ResponseWriter, req *http.Request) {
 		WriteProblem(w, req, refuse(CodeNotFound, "There is nothing at this path."))
 	})
+	if config.Document != nil {
+		r.Get(DocumentPath, Document(config.Document))
+	}
 	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) { otherMethod(r, w, req) })
 	return r, nil
 }

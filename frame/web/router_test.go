@@ -18,6 +18,17 @@ import (
 	"example.com/twinbox/frame/web"
 )
 
+func TestAnAPIShowsItsDocument(t *testing.T) {
+	t.Parallel()
+	s := serve(t, web.Config{Document: []byte(`{"openapi":"3.1.0"}`)}, web.ServerConfig{})
+	got := s.send(t, http.MethodGet, "/openapi.json", nil)
+	require.Equal(t, http.StatusOK, got.status)
+	require.Equal(t, "application/json", got.header.Get("Content-Type"))
+	require.Equal(t, `{"openapi":"3.1.0"}`, got.body)
+	without := serve(t, web.Config{}, web.ServerConfig{})
+	require.Equal(t, web.CodeNotFound, without.send(t, http.MethodGet, "/openapi.json", nil).problem(t).Code)
+}
+
 func TestMethodsAndPaths(t *testing.T) {
 	t.Parallel()
 	s := serve(t, web.Config{}, web.ServerConfig{})

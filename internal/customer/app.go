@@ -6,6 +6,7 @@ import (
 	"net"
 	"time"
 
+	contracts "example.com/twinbox/api"
 	"example.com/twinbox/frame/command"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
@@ -20,6 +21,7 @@ var Service = eventing.Service[Config]{
 	Name:       "customer",
 	Source:     contract.SourceCustomer,
 	Contract:   contract.Load,
+	API:        contracts.OpenAPI,
 	Migrations: migrations.ForCustomer(),
 	Tables:     []string{"users", "idempotency_key", "signup_allowance", "profile", "verification_mail"},
 	Adopt:      adopt,

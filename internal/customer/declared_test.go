@@ -1,7 +1,9 @@
 package customer
 
 import (
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 
@@ -19,6 +21,17 @@ var document = sync.OnceValues(func() (*apitest.Document, error) {
 	}
 	return apitest.Parse(data)
 })
+
+func TestTheAPIShowsItsDocument(t *testing.T) {
+	t.Parallel()
+	handler, err := newHandler(&api{}, Config{}, nil, nil, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/openapi.json", http.NoBody))
+	require.Equal(t, http.StatusOK, answer.Code)
+	require.Equal(t, string(contracts.OpenAPI), answer.Body.String())
+	require.Equal(t, string(contracts.OpenAPI), string(Service.API), "the admin listener shows the same")
+}
 
 // requireDeclared asks whether the document is true of an answer.
 func requireDeclared(t *testing.T, request *http.Request, answer *http.Response, body []byte) {

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
+	contracts "example.com/twinbox/api"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/frame/command"
 	"example.com/twinbox/frame/web"
@@ -30,6 +31,7 @@ func newHandler(
 ) (http.Handler, error) {
 	router, err := web.NewRouter(web.Config{
 		MapError:       mapError,
+		Document:       contracts.OpenAPI,
 		RequestTimeout: cfg.RequestTimeout,
 		RateLimit:      cfg.RateLimit,
 		TrustedProxies: cfg.TrustedProxies,

@@ -81,12 +81,15 @@ func New(cfg Config) (http.Handler, error) {
 		deadLetterHandlers: deadLetterHandlers{cfg, store}, mailHandlers: mailHandlers{cfg.Mails},
 		serviceHandlers: serviceHandlers{cfg}, storyHandlers: storyHandlers{cfg, store}, verifyHandlers: verifyHandlers{cfg},
 	}
-	return adminapi.HandlerWithOptions(s, adminapi.ChiServerOptions{
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+adminapi.DocumentPath, web.Document(document.text))
+	mux.Handle("/", adminapi.HandlerWithOptions(s, adminapi.ChiServerOptions{
 		BaseRouter: router, Middlewares: []adminapi.MiddlewareFunc{document.parameters},
 		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
 			web.WriteProblem(w, r, parameterError(err))
 		},
-	}), nil
+	}))
+	return mux, nil
 }
 
 // server answers the operations, each resource's by a type of its own.

@@ -22,6 +22,7 @@ import (
 // document is api/admin.yaml, converted to JSON, as a check of requests. What it says of a member or of a parameter
 // holds for every operation, without a line of Go: one that is null, empty or zero never comes to mean "no condition".
 type document struct {
+	text       []byte
 	operations map[string]operation // by method and path
 }
 
@@ -68,7 +69,7 @@ func loadDocument() (*document, error) {
 	if err := compiler.AddResource(documentURL, whole); err != nil {
 		return nil, fmt.Errorf("read admin.yaml: %w", err)
 	}
-	d := &document{operations: map[string]operation{}}
+	d := &document{text: data, operations: map[string]operation{}}
 	for path, methods := range parts.Paths {
 		for method, node := range methods {
 			if method == "parameters" { // of the path

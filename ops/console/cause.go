@@ -33,7 +33,7 @@ func causesOf(f frame, services []*client.Service, views map[string]view) []caus
 		v := views[s.Name]
 		switch said := v.cur.cause; {
 		case v.cur.at.IsZero():
-			found = append(found, cause{State: stateUnknown, Sentence: "Asking ...", Service: s.Name})
+			found = append(found, cause{State: stateUnknown, Sentence: "Asking…", Service: s.Name})
 		case !v.answers:
 			c := cause{State: stateStopped, Sentence: "The service does not answer.", Service: s.Name}
 			if v.cur.err != nil {

@@ -166,6 +166,9 @@ type outcome struct {
 	Ended    bool
 }
 
+// Tried says that it was a dry run.
+func (o outcome) Tried() bool { return o.change != nil && o.dryRun }
+
 // Failures are the first hundred things that are not done.
 func (o outcome) Failures() []adminapi.Failure {
 	if o.Result.Errors == nil {

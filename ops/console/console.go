@@ -10,6 +10,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -26,9 +27,11 @@ type Config struct {
 	Services []*client.Service // in the order of the page
 	// ReadOnly says that there is no token: then the flow is all there is.
 	ReadOnly bool
-	Links    []Link   // other pages of the system
-	Hosts    []string // names under which the console may be asked, beside localhost and IP addresses
-	Log      *slog.Logger
+	Links    []Link // other pages of the system
+	// APIs are the addresses of services' own APIs, by the service's name. Default: what their documents say.
+	APIs  map[string]string
+	Hosts []string // names under which the console may be asked, beside localhost and IP addresses
+	Log   *slog.Logger
 	// Interval is how often each service is asked while there are viewers. Default: 1 s. Without viewers it is five times
 	// as long.
 	Interval time.Duration
@@ -43,6 +46,7 @@ type Console struct {
 	flow       *flow
 	operations operations
 	sessions   sessions
+	lists      lists
 	ending     chan struct{} // closed when Run is told to stop: streams end
 }
 
@@ -53,6 +57,7 @@ func New(cfg Config) *Console {
 	}
 	return &Console{
 		cfg: cfg, flow: newFlow(cfg), sessions: newSessions(), ending: make(chan struct{}),
+		lists: lists{life: cfg.Interval, answers: map[string]*listAnswer{}},
 	}
 }
 
@@ -80,16 +85,21 @@ func (c *Console) handler() http.Handler {
 	mux.Handle("GET /assets/", http.StripPrefix("/assets/", assets()))
 	mux.HandleFunc("GET /session/{key}", c.signIn)
 	mux.HandleFunc("GET /{$}", c.showFlow)
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		c.fail(w, r, http.StatusNotFound, errors.New("there is no such page"))
+	})
 	mux.HandleFunc("GET /stream", c.streamFlow)
+	mux.HandleFunc("GET /apis", c.showAPIs)
+	mux.HandleFunc("GET /apis/{service}/{api}", c.showAPI)
 	for pattern, show := range map[string]http.HandlerFunc{
-		"GET /dead-letters": c.showGroups, "GET /dead-letters/{service}": c.showDeadLetters,
-		"GET /dead-letters/{service}/{id}": c.showDeadLetter, "GET /mails": c.showMails, "GET /audit": c.showAudit,
-		"GET /find": c.find, "GET /events/{id}": c.showStory,
+		"GET /dead-letters": c.live(c.showGroups), "GET /dead-letters/{service}": c.live(c.showDeadLetters),
+		"GET /dead-letters/{service}/{id}": c.live(c.showDeadLetter), "GET /mails": c.live(c.showMails),
+		"GET /audit": c.live(c.showAudit), "GET /events/{id}": c.live(c.showStory), "GET /find": c.find,
 		"POST /changes/dry-run": c.tryChange, "POST /changes": c.makeChange, "GET /operations/{id}": c.streamOperation,
 	} {
 		mux.HandleFunc(pattern, c.operator(show))
 	}
-	return web.ForHosts(c.cfg.Hosts, http.NewCrossOriginProtection().Handler(http.HandlerFunc(
+	return web.ForHosts(c.cfg.Hosts, "with --host of twinbox console", http.NewCrossOriginProtection().Handler(http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
 			header := w.Header()
 			header.Set("Content-Security-Policy", pagePolicy)

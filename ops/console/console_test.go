@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/leaktest"
+	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )
 
@@ -54,7 +55,7 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.Header().Set("Twinbox-Service", r.Header.Get("Twinbox-Service"))
-	if strings.HasPrefix(r.URL.Path, "/admin/") {
+	if strings.HasPrefix(r.URL.Path, "/admin/") && r.URL.Path != adminapi.DocumentPath {
 		if r.Header.Get("Authorization") != "Bearer "+token {
 			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = io.WriteString(w, `{"code":"unauthorized","status":401,"detail":"no"}`)
@@ -284,8 +285,11 @@ func TestStrangers(t *testing.T) {
 	for host, want := range map[string]int{
 		"evil.example": http.StatusMisdirectedRequest, "ops.example.org": http.StatusOK, "localhost:1": http.StatusOK,
 	} {
-		status, _ := b.do(t, http.MethodGet, "/", "", http.Header{"Host": {host}})
+		status, answer := b.do(t, http.MethodGet, "/", "", http.Header{"Host": {host}})
 		require.Equal(t, want, status, host)
+		if want == http.StatusMisdirectedRequest {
+			require.Contains(t, answer, "with --host of twinbox console", "the console's own setting, not the services'")
+		}
 	}
 	for _, header := range []http.Header{
 		{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"http://127.0.0.1:8025"}},

@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -171,27 +170,16 @@ type step struct {
 	After time.Duration
 }
 
-// showStory puts together what all services know of an event, a user or a mail.
+// showStory tells what all services know of an event, a user or a mail, and of what they name.
 func (c *Console) showStory(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
-	answers := ask[adminapi.Story](r.Context(), c.cfg.Services, client.Get("/admin/v1/story/"+url.PathEscape(id), nil))
-	var kind adminapi.StoryKind
-	var steps []step
-	var related []string
-	for _, a := range answers {
-		for _, s := range a.Value.Steps {
-			steps = append(steps, step{StoryStep: s})
-		}
-		kind, related = cmp.Or(kind, a.Value.Kind), append(related, a.Value.Related...)
+	told, err := client.Story(r.Context(), c.cfg.Services, id, adminapi.GetStoryParams{})
+	taken := make([]step, len(told.Steps))
+	for i, s := range told.Steps {
+		taken[i] = step{s, s.At.Sub(told.Steps[0].At)}
 	}
-	slices.SortStableFunc(steps, func(a, b step) int { return a.At.Compare(b.At) })
-	for i := range steps {
-		steps[i].After = steps[i].At.Sub(steps[0].At)
-	}
-	slices.Sort(related)
-	related = slices.DeleteFunc(slices.Compact(related), func(other string) bool { return other == id })
 	c.page(w, r, http.StatusOK, "story", "Story of "+id, map[string]any{
-		"ID": id, "Kind": string(kind), "Steps": steps, "Related": related, "Answers": answers,
+		"ID": id, "Kind": string(told.Kind), "Steps": taken, "Related": told.Related, "Note": told.Note, "Err": err,
 	})
 }
 

@@ -62,16 +62,28 @@ type page struct {
 	ReadOnly bool
 	Links    []Link
 	Section  string // the first part of the address
+	Tag      string // of the body: a page that has one looks whether it has changed
+}
+
+// livePages are those that look again: the flow has its stream, and the others do not change.
+var livePages = map[string]bool{
+	"groups": true, "dead-letters": true, "dead-letter": true, "mails": true, "audit": true, "story": true, "failed": true,
 }
 
 // page answers with a page: the template of the name, within the frame that all pages have.
 func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, name, title string, data any) {
 	section, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	body, err := render(name, data)
+	tag := ""
+	if livePages[name] {
+		tag = tagOf(body)
+		w.Header().Set("ETag", tag)
+	}
 	var whole template.HTML
 	if err == nil {
 		whole, err = render("page", page{
 			Title: title, Body: body, Operate: c.mayOperate(r), ReadOnly: c.cfg.ReadOnly, Links: c.cfg.Links, Section: section,
+			Tag: tag,
 		})
 	}
 	if err != nil {

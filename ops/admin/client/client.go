@@ -222,9 +222,34 @@ func cause(err error) error {
 // URL is where a path of the listener is.
 func (s *Service) URL(path string) string { return s.base + path }
 
+// Document reads the OpenAPI document at a path of the listener. Nil: it has none there. The token is not sent.
+func (s *Service) Document(ctx context.Context, path string) (document []byte, err error) {
+	err = s.get(ctx, path, func(response *http.Response) (err error) {
+		switch response.StatusCode {
+		case http.StatusNotFound:
+			return nil
+		case http.StatusOK:
+			document, err = io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
+			return err
+		}
+		return &UnreachableError{Service: s.Name, Addr: s.Addr, Err: &otherProgramError{response.Status}}
+	})
+	return document, err
+}
+
 // Look reads what the listener shows to everyone who reaches it: /metrics and /readyz, whose 503 is an answer too. The
 // token is not sent.
 func (s *Service) Look(ctx context.Context, path string, read func(body io.Reader) error) error {
+	return s.get(ctx, path, func(response *http.Response) error {
+		if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
+			return &UnreachableError{Service: s.Name, Addr: s.Addr, Err: &otherProgramError{response.Status}}
+		}
+		return read(response.Body)
+	})
+}
+
+// get asks for a path as everyone may.
+func (s *Service) get(ctx context.Context, path string, read func(*http.Response) error) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL(path), http.NoBody)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Name, err)
@@ -234,8 +259,5 @@ func (s *Service) Look(ctx context.Context, path string, read func(body io.Reade
 		return &UnreachableError{Service: s.Name, Addr: s.Addr, Err: cause(err)}
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
-		return &UnreachableError{Service: s.Name, Addr: s.Addr, Err: &otherProgramError{response.Status}}
-	}
-	return read(response.Body)
+	return read(response)
 }

@@ -54,6 +54,7 @@ function draw() {
   if (!boxes.rate.firstChild) {
     charts.set("rate", chart(boxes.rate, [line("committed", "--one"), line("published", "--two"), line("handled", "--three")]));
     charts.set("waiting", chart(boxes.waiting, [line("outboxes", "--one"), line("inboxes", "--three"), line("mails", "--four")]));
+    for (const name of document.querySelectorAll(".u-legend th")) name.scope = "row";
   }
   charts.get("rate").setData([past.at, total("Outbox", 0), total("Relay", 0), total("Inbox", 0)]);
   charts.get("waiting").setData([past.at, total("Outbox", 1), total("Inbox", 1), total("Mail", 1)]);
@@ -119,7 +120,10 @@ function follow(on) {
   htmx.process(next);
 }
 
-document.addEventListener("visibilitychange", () => follow(!document.hidden && !paused));
+document.addEventListener("visibilitychange", () => {
+  follow(!document.hidden && !paused);
+  if (!document.hidden) look();
+});
 
 function pause() {
   const button = document.getElementById("pause");
@@ -138,6 +142,72 @@ document.addEventListener("keydown", event => {
   }
   if (event.key === "p" && document.getElementById("pause")) pause();
 });
+
+// Lists. The page is asked for again and again, and takes the place of what is shown when it is another one. What the
+// operator has in hand stays as it is meanwhile: what is ticked, typed, open, focused or selected, and a dry run with
+// what follows it. A note at the edge, which moves nothing, says that there is news.
+const main = document.getElementById("main");
+const lookEvery = 2000;
+let tag = main.dataset.tag; // of what is shown; none where the page never changes
+let news = null; // the newest page, while it is not shown
+let asked = 0; // the timer of the next look
+
+const typed = () => [...main.querySelectorAll("textarea, input:not([type=checkbox], [type=hidden])")].some(field => field.value !== field.defaultValue);
+
+function held() {
+  const selection = getSelection();
+  return typed() || main.querySelector("input:checked, details[open], .outcome:not(:empty)") !== null ||
+    main.contains(document.activeElement) || !selection.isCollapsed && main.contains(selection.anchorNode);
+}
+
+function show() {
+  const known = new Set([...main.querySelectorAll("tbody tr, li")].map(row => row.textContent));
+  main.replaceChildren(...news.main.childNodes);
+  for (const row of main.querySelectorAll("tbody tr, li")) row.classList.toggle("new", !known.has(row.textContent));
+  tag = news.tag;
+  news = null;
+  htmx.process(main);
+  tell();
+}
+
+// tell says what the list does not show; "" that there is nothing to say.
+function tell(trouble = "") {
+  const note = document.getElementById("news"), button = note.querySelector("button");
+  const text = trouble || (news && (typed() ? "This page has changed. What you typed is still here." : "There is news."));
+  note.hidden = !text;
+  button.hidden = trouble !== "" || typed();
+  if (text && note.firstChild.textContent !== text) note.firstChild.textContent = text;
+}
+
+// settle shows the news as soon as nothing is in hand any more.
+function settle() {
+  if (news && !held()) show();
+  else if (news) tell();
+}
+
+async function look() {
+  clearTimeout(asked);
+  if (!tag || document.hidden) return;
+  const began = performance.now();
+  try {
+    const answer = await fetch(location.href, { headers: { "If-None-Match": news?.tag ?? tag } });
+    if (answer.status === 403) tell("You are signed out: this list stands still.");
+    else if (answer.status !== 304) {
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const fresh = page.getElementById("main");
+      news = fresh.dataset.tag === tag ? null : { main: fresh, tag: fresh.dataset.tag };
+    }
+    if (answer.status !== 403) news ? settle() : tell();
+  } catch {
+    tell("The console does not answer: this list stands still.");
+  }
+  // A list that takes its time is asked for less often.
+  asked = setTimeout(look, Math.max(lookEvery, 10 * (performance.now() - began)));
+}
+
+if (tag) asked = setTimeout(look, lookEvery);
+for (const event of ["change", "focusout", "toggle"]) document.addEventListener(event, () => setTimeout(settle), true);
+document.querySelector("#news button").addEventListener("click", show);
 
 calm.addEventListener("change", () => charts.forEach(c => c.redraw()));
 new ResizeObserver(() => charts.forEach(c => {

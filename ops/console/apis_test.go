@@ -1,0 +1,242 @@
+package console
+
+import (
+	"encoding/json"
+	"html"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	contracts "example.com/twinbox/api"
+	"example.com/twinbox/dev/yamltest"
+)
+
+// served makes the stub show the documents of both of a service's APIs.
+func (b *bundle) served(t *testing.T) *bundle {
+	t.Helper()
+	operations, err := contracts.Files.ReadFile("admin.gen.json")
+	require.NoError(t, err)
+	b.stub.set("/openapi.json", string(contracts.OpenAPI))
+	b.stub.set("/admin/v1/openapi.json", string(operations))
+	return b
+}
+
+type object = map[string]any
+
+// follow is what stands in a document, or where its reference leads.
+func followRef(t *testing.T, root object, value any) object {
+	t.Helper()
+	found, is := value.(object)
+	for is && found["$ref"] != nil {
+		var at any = root
+		for name := range strings.SplitSeq(strings.TrimPrefix(found["$ref"].(string), "#/"), "/") {
+			at = at.(object)[name]
+		}
+		found, is = at.(object)
+	}
+	return found
+}
+
+// Each operation of each document is on its page with all that is said of it, by another reader of the document: of
+// the YAML that people write, not of what the services show.
+func TestEachOperationIsOnItsPage(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil).served(t)
+	for file, path := range map[string]string{"openapi.yaml": "/apis/customer/api", "admin.yaml": "/apis/customer/operations"} {
+		text, err := contracts.Files.ReadFile(file)
+		require.NoError(t, err)
+		var root object
+		require.NoError(t, yamltest.Unmarshal(text, &root))
+		status, page := b.get(t, path)
+		require.Equal(t, http.StatusOK, status)
+		count := 0
+		for route, item := range root["paths"].(object) {
+			for method, node := range item.(object) {
+				if method == "parameters" {
+					continue
+				}
+				count++
+				said := node.(object)
+				what := method + " " + route
+				id := said["operationId"].(string)
+				_, sheet, found := strings.Cut(page, `<article class="sheet" id="`+id+`"`)
+				require.True(t, found, what)
+				sheet, _, _ = strings.Cut(sheet, "</article>")
+				sheet = html.UnescapeString(sheet)
+				require.Contains(t, page, `href="#`+id+`"`, "%s is in the index", what)
+				require.Contains(t, sheet, `data-method="`+strings.ToUpper(method)+`"`, what)
+				require.Contains(t, sheet, route, what)
+				require.Contains(t, sheet, said["summary"], what)
+				shared, _ := item.(object)["parameters"].([]any)
+				own, _ := said["parameters"].([]any)
+				for _, p := range append(append([]any{}, shared...), own...) {
+					parameter := followRef(t, root, p)
+					require.Contains(t, sheet, `<code>`+parameter["name"].(string)+`</code>`, what)
+				}
+				body := followRef(t, root, said["requestBody"])
+				for media, form := range asObject(body["content"]) {
+					require.Contains(t, sheet, media, what)
+					for name := range asObject(followRef(t, root, form.(object)["schema"])["properties"]) {
+						require.Contains(t, sheet, `<code>`+name+`</code>`, what)
+					}
+				}
+				for status, answer := range said["responses"].(object) {
+					require.Contains(t, sheet, ">"+status+"</dt>", what)
+					content := asObject(followRef(t, root, answer)["content"])
+					for code := range asObject(asObject(content["application/problem+json"])["examples"]) {
+						require.Contains(t, sheet, `<code>`+code+`</code>`, "%s %s", what, status)
+					}
+				}
+			}
+		}
+		require.Positive(t, count)
+		require.Equal(t, count, strings.Count(page, `<article class="sheet"`), "and no other one")
+	}
+}
+
+func asObject(value any) object {
+	found, _ := value.(object)
+	return found
+}
+
+// A shell makes of each line what the document says: the method, the address, the token as it is in the environment, and
+// the example as the body.
+func TestCurlLinesAreReady(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *Config) { c.APIs = map[string]string{"customer": "http://127.0.0.1:9080"} }).served(t)
+	for path, base := range map[string]string{
+		"/apis/customer/api": "http://127.0.0.1:9080/v1/", "/apis/customer/operations": b.console.cfg.Services[0].URL("/admin/v1/"),
+	} {
+		_, page := b.get(t, path)
+		lines := regexp.MustCompile(`(?s)<pre class="call">(.*?)</pre>`).FindAllStringSubmatch(page, -1)
+		require.NotEmpty(t, lines)
+		for _, line := range lines {
+			shell := exec.CommandContext(t.Context(), "sh", "-c", `curl() { printf '%s\0' "$@"; }; `+html.UnescapeString(line[1]))
+			shell.Env = []string{"ADMIN_TOKEN=it's a secret"}
+			out, err := shell.Output()
+			require.NoError(t, err, line[1])
+			words := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+			require.Equal(t, path == "/apis/customer/operations", contains(words, "Authorization: Bearer it's a secret"), line[1])
+			url, body := "", ""
+			for i, word := range words {
+				if strings.HasPrefix(word, "http://") {
+					url = word
+				}
+				if word == "-d" {
+					body = words[i+1]
+				}
+			}
+			require.True(t, strings.HasPrefix(url, base), url)
+			require.NotContains(t, url, "{", "every part of the path has an example")
+			require.Equal(t, contains(words, "Content-Type: application/json"), body != "", line[1])
+			require.True(t, body == "" || json.Valid([]byte(body)), body)
+		}
+	}
+}
+
+func contains(words []string, word string) bool {
+	for _, w := range words {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+// The documents are shown to everyone who reaches the listeners, and so are their pages, without the token.
+func TestTheAPIsNeedNoSession(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *Config) { c.ReadOnly = true }).served(t)
+	_, page := b.get(t, "/apis")
+	require.Contains(t, page, `href="/apis/customer/api"`)
+	require.Contains(t, page, `href="/apis/customer/operations"`)
+	require.NotContains(t, page, "<script>")
+	for _, path := range []string{"/apis/customer/api", "/apis/customer/operations"} {
+		status, page := b.get(t, path)
+		require.Equal(t, http.StatusOK, status)
+		require.NotRegexp(t, `style=|<script>|javascript:|src="http`, page, "nothing that the content policy forbids, nor from elsewhere")
+	}
+	require.Empty(t, b.stub.operations())
+	b.stub.mu.Lock()
+	defer b.stub.mu.Unlock()
+	require.Zero(t, b.stub.tokens)
+}
+
+// What a service does not say, or says wrongly, is told in its place.
+func TestDocumentsThatAreNone(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	_, page := b.get(t, "/apis")
+	require.NotContains(t, page, "/apis/customer/")
+	for _, path := range []string{"/apis/customer/api", "/apis/customer/other", "/apis/none/api"} {
+		status, _ := b.get(t, path)
+		require.Equal(t, http.StatusNotFound, status, path)
+	}
+	for document, says := range map[string]string{
+		`<html>`: "read document",
+		`{"paths":{"/x":{"get":{"requestBody":{"$ref":"#/components/x/y"}}}}}`:                                                      "leads nowhere",
+		`{"paths":{"/x":{"get":{"requestBody":{"$ref":"#/components/a/a"}}}},"components":{"a":{"a":{"$ref":"#/components/a/a"}}}}`: "go round",
+	} {
+		b.stub.set("/openapi.json", document)
+		_, page := b.get(t, "/apis")
+		require.Contains(t, page, says)
+		status, page := b.get(t, "/apis/customer/api")
+		require.Equal(t, http.StatusBadGateway, status)
+		require.Contains(t, page, says)
+	}
+}
+
+// A document is text, whatever stands in it; a schema that holds itself ends.
+func TestAHostileDocumentIsText(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	const bad = `<script>alert(1)</script>`
+	b.stub.set("/openapi.json", `{"info":{"title":"`+bad+`","version":"`+bad+`","description":"`+bad+` [x](https://example.com/`+bad+`)"},
+		"servers":[{"url":"javascript:alert(1)'; rm -rf /; '"}],
+		"paths":{"/`+bad+`/{id}":{"get":{"operationId":"`+bad+`","summary":"`+bad+`","parameters":[{"name":"id","in":"path","example":"`+bad+`"}],
+		"requestBody":{"content":{"`+bad+`":{"schema":{"$ref":"#/components/schemas/Tree"},"example":"it's"}}},
+		"responses":{"200":{"description":"`+bad+`"}}}}},
+		"components":{"schemas":{"Tree":{"type":"object","properties":{"`+bad+`":{"type":"array","items":{"$ref":"#/components/schemas/Tree"}}}}}}}`)
+	for _, path := range []string{"/apis", "/apis/customer/api"} {
+		status, page := b.get(t, path)
+		require.Equal(t, http.StatusOK, status, page)
+		require.NotContains(t, page, bad)
+		require.NotRegexp(t, `href="javascript:`, page)
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []block{
+		{Spans: []span{{Text: "Send "}, {Text: "a b", Code: true}, {Text: ", "}, {Text: "now", Bold: true}, {Text: ". Two lines."}}},
+		{Entry: true, Spans: []span{{Text: "one, and more"}}},
+		{Entry: true, Spans: []span{{Text: "see", Link: "https://example.com/x"}}},
+	}, blocks("Send `a\nb`, **now**. Two\nlines.\n\n- one,\n  and more\n- [see](https://example.com/x)\n"))
+	require.Empty(t, blocks(" \n"))
+}
+
+// An empty status, a body without a schema, members of members of lists: what documents may leave out or nest.
+func TestFieldsOfSchemas(t *testing.T) {
+	t.Parallel()
+	var d document
+	require.NoError(t, json.Unmarshal([]byte(`{"components":{"schemas":{"Name":{"type":"string","minLength":1,"maxLength":9}}}}`), &d))
+	fields, err := d.fields(json.RawMessage(`{"type":"object","required":["list"],"properties":{
+		"list":{"type":"array","minItems":1,"items":{"type":"object","properties":{"name":{"$ref":"#/components/schemas/Name"}}}},
+		"at":{"type":["string","null"],"format":"date-time"},"any":true,
+		"both":{"allOf":[{"properties":{"n":{"type":"integer","format":"int64","minimum":0,"default":5}}}]},
+		"kind":{"type":"string","enum":["a","b"]}}}`), "")
+	require.NoError(t, err)
+	said := map[string]string{}
+	for _, f := range fields {
+		said[f.Name] = f.Rules
+	}
+	require.Equal(t, map[string]string{
+		"list": "list of object, at least 1 of them", "list[].name": "string, 1 to 9 characters", "at": "date-time", "any": "",
+		"both": "object", "both.n": "integer, at least 0, default 5", "kind": "one of a, b",
+	}, said)
+	require.True(t, fields[0].Required)
+}

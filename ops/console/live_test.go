@@ -1,0 +1,100 @@
+package console
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func groups(count int) string {
+	return `{"items":[{"consumer":"customer.profile","code":"x","type":"t","count":` + strconv.Itoa(count) +
+		`,"keys":1,"oldest":"2026-01-02T03:04:05Z","error":"e"}]}`
+}
+
+// look asks for a list as a page does that shows the one of the tag.
+func (b *bundle) look(t *testing.T, path, tag string) (status int, newer, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+path, http.NoBody)
+	require.NoError(t, err)
+	if tag != "" {
+		request.Header.Set("If-None-Match", tag)
+	}
+	response, err := b.browser.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, response.Header.Get("ETag"), string(text)
+}
+
+// A page that looks again gets nothing while its list is the same, and the new one when it is not.
+func TestAListIsSentWhenItHasChanged(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil).signIn(t)
+	b.stub.set("/admin/v1/dead-letters/groups", groups(1))
+	status, tag, page := b.look(t, "/dead-letters", "")
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, html.UnescapeString(page), "data-tag=\""+tag)
+	status, same, page := b.look(t, "/dead-letters", tag)
+	require.Equal(t, http.StatusNotModified, status)
+	require.Equal(t, tag, same)
+	require.Empty(t, page)
+	b.stub.set("/admin/v1/dead-letters/groups", groups(2))
+	require.Eventually(t, func() bool {
+		status, _, page = b.look(t, "/dead-letters", tag)
+		return status == http.StatusOK
+	}, 30*time.Second, 5*time.Millisecond)
+	require.Contains(t, page, `<td data-label="Count" class="n">2</td>`)
+	for _, path := range []string{"/", "/apis"} {
+		_, page := b.get(t, path)
+		require.NotContains(t, page, "data-tag", "%s does not look again", path)
+	}
+	b.browser.Jar, _ = cookiejar.New(nil)
+	status, _, page = b.look(t, "/dead-letters", tag)
+	require.Equal(t, http.StatusForbidden, status)
+	require.NotContains(t, page, "customer.profile", "what others may see is for them alone")
+}
+
+// Fifty pages that look at one list cost the service what one does.
+func TestThoseWhoLookAtAListShareOneAnswer(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *Config) { c.Interval = time.Hour }).signIn(t) // the first answer serves all
+	b.stub.set("/admin/v1/dead-letters/groups", groups(1))
+	var viewers sync.WaitGroup
+	for range 50 {
+		viewers.Go(func() {
+			status, _, _ := b.look(t, "/dead-letters", `"older"`)
+			require.Equal(t, http.StatusOK, status)
+		})
+	}
+	viewers.Wait()
+	require.Len(t, b.stub.operations(), 1)
+	status, _, _ := b.look(t, "/dead-letters?x=1", `"older"`)
+	require.Equal(t, http.StatusOK, status)
+	require.Len(t, b.stub.operations(), 2, "another address is another list")
+	_, _, _ = b.look(t, "/dead-letters", "")
+	require.Len(t, b.stub.operations(), 3, "who opens the page gets it as it is now")
+}
+
+// Answers that are too old are forgotten: a console that runs for weeks does not keep every address.
+func TestOldAnswersAreForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := lists{life: time.Second, answers: map[string]*listAnswer{}}
+		for i := range 100 {
+			r := httptest.NewRequest(http.MethodGet, "/"+strconv.Itoa(i), http.NoBody)
+			<-l.look(r, func(http.ResponseWriter, *http.Request) {}).ready
+			<-time.After(100 * time.Millisecond)
+		}
+		require.LessOrEqual(t, len(l.answers), 10)
+	})
+}

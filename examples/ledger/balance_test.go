@@ -78,6 +78,20 @@ func TestALowerVersionIsSkippedAndAHigherOneWaits(t *testing.T) {
 	b.requireRead(t, id, 4321, 5)
 }
 
+// The ids of events of another producer are any text, and compared byte by byte: what looks alike is another event.
+func TestEventIDsThatLookAlikeDoNotCollide(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := newConsumer(t, b.pool)
+	id, events := b.funded(t, 1, 20, 300, 4000, 50_000)
+	for i, eventID := range []string{"pay/\u00e9", "PAY/\u00c9", "pay/e\u0301", " pay/\u00e9", "pay/\u00e9 ", "pay\\\u00e9"} {
+		events[i].ID = eventID
+	}
+	require.Equal(t, slices.Repeat([]inbox.Outcome{inbox.Applied}, 6), c.deliver(t, events...))
+	require.Equal(t, slices.Repeat([]inbox.Outcome{inbox.Duplicate}, 6), c.deliver(t, events...))
+	b.requireRead(t, id, 54_321, 6)
+}
+
 // codes are those of the waiting dead letters, in the order in which they came.
 func (b *bundle) codes(t *testing.T) (codes []string) {
 	t.Helper()

@@ -99,6 +99,19 @@ func TestARepeatedCommandGetsItsFirstAnswer(t *testing.T) {
 	b.requireWritten(t, id, 0, 3)
 }
 
+// Keys that look alike are different keys, and a quoted one is the bare one.
+func TestKeysThatLookAlikeDoNotCollide(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.opened(t)
+	keys := []string{"key", "KEY", `" key"`, `"key "`, `"k ey"`, "key/", "key%20", `"k\"ey"`, "a/b", "a.b", "%61/b"}
+	for i, key := range keys {
+		b.move(t, id, "credits", 1, "", "Idempotency-Key", key).requireState(t, int64(i+1), int64(i+2))
+	}
+	b.move(t, id, "credits", 1, "", "Idempotency-Key", `"key"`).requireState(t, 1, 2)
+	b.requireWritten(t, id, int64(len(keys)), int64(1+len(keys)))
+}
+
 // Eight clients at once, none of which has seen a version: every credit happens, whoever is faster.
 func TestRacingCreditsAllHappen(t *testing.T) {
 	t.Parallel()

@@ -7,13 +7,10 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/frame/command"
 )
@@ -71,8 +68,6 @@ func TestALostRaceIsAConflict(t *testing.T) {
 	require.Zero(t, problem.RetryAfter, "waiting is not what helps")
 }
 
-const countStock = `select count(*) from outbox where key = 'stock'`
-
 // Eight processes add to one aggregate, none of which holds a lock while it decides. Every addition is there once,
 // under a version of its own.
 func TestRacingCommandsAllHappen(t *testing.T) {
@@ -82,19 +77,9 @@ func TestRacingCommandsAllHappen(t *testing.T) {
 	require.NoError(t, err)
 	const writers, each = 8, 5
 	var decisions atomic.Int64
-	add := func(ctx context.Context) (version int64, err error) {
+	add := func(ctx context.Context) (int64, error) {
 		decisions.Add(1)
-		whole := command.Transaction{Pool: pool, Timeout: time.Minute}
-		return version, whole.Run(ctx, func(ctx context.Context, tx pgx.Tx) error {
-			if err := tx.QueryRow(ctx, countStock).Scan(&version); err != nil {
-				return err
-			}
-			version++
-			_, err := box.Add(ctx, tx, cloudevent.Event{
-				Type: "added", Topic: "stock", Key: "stock", Version: version, Data: []byte("{}"),
-			})
-			return err
-		})
+		return addToStock(ctx, pool, box)
 	}
 	var group errgroup.Group
 	for range writers {

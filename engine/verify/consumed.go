@@ -93,9 +93,14 @@ func (v *consumedView) remembered(rows []remembered, onTopic bool, out *result) 
 	if onTopic || r.part < 0 || v.letters[place{r.offset, r.part}] { // or it was edited and has another id since
 		return
 	}
-	switch p := v.parts[r.part]; {
-	case r.processed < v.since:
+	if r.processed < v.since {
 		return
+	}
+	if int(r.part) >= len(v.parts) { // the topic is gone, or was made anew with fewer of them
+		out.cannot(v.consumer, TopicForgot, 1)
+		return
+	}
+	switch p := v.parts[r.part]; {
 	case p.other:
 		out.cannot(v.consumer, OtherTopic, 1)
 		return

@@ -53,7 +53,7 @@ type remembered struct {
 	id, hash  uint64
 	offset    int64
 	processed int64
-	part      int32 // -1: it does not say, or lies in another topic
+	part      int32 // -1: it does not say, or lies in another topic; perhaps of a partition that is gone
 	aside     bool  // given up or parked
 	conflict  bool  // a record with its id and another payload was only warned of
 }

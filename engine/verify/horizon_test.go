@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -218,15 +219,29 @@ func TestATopicThatWasMadeAnew(t *testing.T) {
 
 	admin := s.admin(t)
 	require.NoError(t, admin.DeleteTopic(s.topic))
+	s.awaitEmpty(t, 0)
+	verdict = s.verify(t)
+	require.EqualValues(t, 8+8, reasonOf(verdict, verify.TopicForgot), "rows of the inboxes, of a topic that is gone")
+
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		detail := &sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: 1}
 		require.NoError(c, admin.CreateTopic(s.topic, detail, false))
 	}, kafkatest.Patience, 10*time.Millisecond)
+	s.awaitEmpty(t, partitions)
 	verdict = s.verify(t)
 	require.Len(t, verdict.Findings, 8, "the outbox has them as published, so they can be published again")
 	require.Subset(t, []verify.Rule{"V1"}, rulesOf(verdict))
 	forgotten := reasonOf(verdict, verify.OtherTopic) + reasonOf(verdict, verify.TopicForgot) // offsets may be gone
 	require.EqualValues(t, 8+8, forgotten, "rows of the inboxes")
+}
+
+// awaitEmpty waits until every broker knows that the topic has so many partitions, and no record.
+func (s *system) awaitEmpty(t *testing.T, partitions int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, ends, err := s.log.Ends(t.Context(), s.topic)
+		return err == nil && slices.Equal(ends, make([]int64, partitions))
+	}, kafkatest.Patience, 10*time.Millisecond)
 }
 
 // Records of a transaction that was given up are no records; what lies behind an open one cannot be read.

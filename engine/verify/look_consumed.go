@@ -103,7 +103,7 @@ func (l *look) readInbox(ctx context.Context, c Consumer, v *consumedView) (rows
 		l.step()
 		f := ir.fact
 		f.id = hashOf(c.Topic, ir.id)
-		if ir.topic != c.Topic || f.part >= int32(len(v.parts)) {
+		if ir.topic != c.Topic {
 			f.part = -1
 		}
 		if f.conflict {

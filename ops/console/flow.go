@@ -13,6 +13,7 @@ import (
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/ops/metrics"
 )
 
 const (
@@ -22,11 +23,23 @@ const (
 	idleFactor  = 5               // how much longer the interval is without viewers
 )
 
+// flowMetrics are the names that are kept; the others are some hundred lines a second.
+var flowMetrics = map[string]bool{
+	"http_server_requests_total": true, "http_server_requests_in_flight": true,
+	"outbox_events_added_total": true, "outbox_relay_lag_events": true, "outbox_relay_oldest_unpublished_seconds": true,
+	"outbox_relay_published_total": true, "outbox_relay_has_leader": true, "outbox_relay_held_events": true,
+	"outbox_relay_parked_keys":   true,
+	"kafka_consumer_lag_records": true, "kafka_consumer_lag_seconds": true,
+	"inbox_messages_total": true, "dead_letters_waiting": true,
+	"lease_rows": true, "lease_oldest_seconds": true, "lease_attempts_total": true,
+	"verify_findings": true, "verify_age_seconds": true,
+}
+
 // sample is what one service said at a time.
 type sample struct {
 	at      time.Time
 	err     error // it did not answer
-	metrics metrics
+	metrics metrics.Set
 	ready   service.Readiness
 	cause   adminapi.Cause // without a token its code and its sentence alone
 }
@@ -101,13 +114,13 @@ func (f *flow) take(ctx context.Context, s *client.Service) sample {
 	var group errgroup.Group
 	group.Go(func() error {
 		return s.Look(ctx, "/metrics", func(body io.Reader) (err error) {
-			taken.metrics, err = readMetrics(body)
+			taken.metrics, err = metrics.Read(body, flowMetrics)
 			return err
 		})
 	})
 	group.Go(func() error {
 		return s.Look(ctx, "/readyz", func(body io.Reader) error {
-			if err := json.NewDecoder(io.LimitReader(body, maxMetricsBytes)).Decode(&taken.ready); err != nil {
+			if err := json.NewDecoder(io.LimitReader(body, metrics.MaxBytes)).Decode(&taken.ready); err != nil {
 				return fmt.Errorf("read readiness: %w", err)
 			}
 			return nil

@@ -8,6 +8,7 @@ import (
 
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/ops/metrics"
 )
 
 // The states of a station and of a cause, from the best to the worst. A page shows each by a word beside its colour.
@@ -86,13 +87,13 @@ func (f frame) sentences() string {
 type route struct{ service, consumer, topic string }
 
 // routesOf are those that a service's metrics name. A consumer's group has a lag before it has read anything.
-func routesOf(service string, m metrics) []route {
+func routesOf(service string, m metrics.Set) []route {
 	var found []route
 	for _, lag := range m["kafka_consumer_lag_records"] {
-		found = append(found, route{service, lag.labels["consumer"], lag.labels["topic"]})
+		found = append(found, route{service, lag.Labels["consumer"], lag.Labels["topic"]})
 	}
 	for _, name := range []string{"outbox_events_added_total", "outbox_relay_published_total"} {
-		for _, written := range m.values(name, "topic") {
+		for _, written := range m.Values(name, "topic") {
 			if !strings.HasPrefix(written, "dlq.") { // copies, which no consumer reads
 				found = append(found, route{service: service, topic: written})
 			}
@@ -124,7 +125,7 @@ func (v view) rate(name string, labels ...string) *float64 {
 		return nil
 	}
 	zero := 0.0
-	cur, old := sum(v.cur.metrics.having(name, labels...)), sum(v.old.metrics.having(name, labels...))
+	cur, old := metrics.Sum(v.cur.metrics.Having(name, labels...)), metrics.Sum(v.old.metrics.Having(name, labels...))
 	switch {
 	case cur == nil:
 		return &zero
@@ -135,11 +136,11 @@ func (v view) rate(name string, labels ...string) *float64 {
 	return cur
 }
 
-func (v view) gauge(of func([]series) *float64, name string, labels ...string) *float64 {
+func (v view) gauge(of func([]metrics.Series) *float64, name string, labels ...string) *float64 {
 	if !v.answers {
 		return nil
 	}
-	return of(v.cur.metrics.having(name, labels...))
+	return of(v.cur.metrics.Having(name, labels...))
 }
 
 // finish sets what follows from the figures and from the readiness checks that a station depends on.
@@ -219,14 +220,14 @@ func (v view) state() string {
 
 // verdict says what the last verification of the service's events found, and how old that is.
 func (v view) verdict() string {
-	begun := v.gauge(highest, "verify_age_seconds")
+	begun := v.gauge(metrics.Highest, "verify_age_seconds")
 	if begun == nil {
 		return ""
 	}
 	var found []string
 	for _, s := range v.cur.metrics["verify_findings"] {
-		if s.value > 0 {
-			found = append(found, number(&s.value)+" "+s.labels["kind"])
+		if s.Value > 0 {
+			found = append(found, number(&s.Value)+" "+s.Labels["kind"])
 		}
 	}
 	if len(found) == 0 {
@@ -242,32 +243,32 @@ func (v view) own() []station {
 	if len(m["http_server_requests_in_flight"]) > 0 {
 		all = append(all, v.finish(station{
 			Kind: "HTTP", Name: v.name, Rate: v.rate("http_server_requests_total"),
-			Waiting: v.gauge(sum, "http_server_requests_in_flight"),
+			Waiting: v.gauge(metrics.Sum, "http_server_requests_in_flight"),
 		}, "tables"))
 	}
-	for _, handler := range m.values("lease_rows", "handler") {
+	for _, handler := range m.Values("lease_rows", "handler") {
 		s := station{
 			Kind: "Mail", Name: handler, Rate: v.rate("lease_attempts_total", "handler", handler),
-			Waiting: v.gauge(sum, "lease_rows", "handler", handler, "state", "pending"),
-			Age:     v.gauge(highest, "lease_oldest_seconds", "handler", handler, "state", "pending"),
+			Waiting: v.gauge(metrics.Sum, "lease_rows", "handler", handler, "state", "pending"),
+			Age:     v.gauge(metrics.Highest, "lease_oldest_seconds", "handler", handler, "state", "pending"),
 		}
-		if n := v.gauge(sum, "lease_rows", "handler", handler, "state", "uncertain"); n != nil && *n > 0 {
+		if n := v.gauge(metrics.Sum, "lease_rows", "handler", handler, "state", "uncertain"); n != nil && *n > 0 {
 			s.State, s.Note, s.Link = stateWatch, number(n)+" uncertain", "/mails?state=uncertain"
 		}
 		all = append(all, v.finish(s, "mail server", "mails"))
 	}
 	outbox := station{
 		Kind: "Outbox", Name: v.name, Rate: v.rate("outbox_events_added_total"),
-		Waiting: v.gauge(sum, "outbox_relay_lag_events"), Age: v.gauge(highest, "outbox_relay_oldest_unpublished_seconds"),
+		Waiting: v.gauge(metrics.Sum, "outbox_relay_lag_events"), Age: v.gauge(metrics.Highest, "outbox_relay_oldest_unpublished_seconds"),
 	}
 	relay := station{
 		Kind: "Relay", Name: v.name, Rate: v.rate("outbox_relay_published_total"),
-		Waiting: v.gauge(sum, "outbox_relay_held_events"), Note: "leads",
+		Waiting: v.gauge(metrics.Sum, "outbox_relay_held_events"), Note: "leads",
 	}
-	if leader := v.gauge(highest, "outbox_relay_has_leader"); leader != nil && *leader == 0 {
+	if leader := v.gauge(metrics.Highest, "outbox_relay_has_leader"); leader != nil && *leader == 0 {
 		relay.State, relay.Note = stateStopped, "no leader"
 	}
-	if parked := v.gauge(sum, "outbox_relay_parked_keys"); parked != nil && *parked > 0 {
+	if parked := v.gauge(metrics.Sum, "outbox_relay_parked_keys"); parked != nil && *parked > 0 {
 		relay.State, relay.Note = stateWatch, number(parked)+" keys parked"
 	}
 	return append(all, v.finish(outbox, "database", "tables"), v.finish(relay, "relay", "held events", "broker"))
@@ -283,10 +284,10 @@ func topicOf(name string, home view, views map[string]view, routes map[route]boo
 		v := views[r.service]
 		s := station{
 			Kind: "Inbox", Name: r.consumer, Rate: v.rate("inbox_messages_total", "consumer", r.consumer),
-			Waiting: v.gauge(sum, "kafka_consumer_lag_records", "consumer", r.consumer, "topic", name),
-			Age:     v.gauge(highest, "kafka_consumer_lag_seconds", "consumer", r.consumer, "topic", name),
+			Waiting: v.gauge(metrics.Sum, "kafka_consumer_lag_records", "consumer", r.consumer, "topic", name),
+			Age:     v.gauge(metrics.Highest, "kafka_consumer_lag_seconds", "consumer", r.consumer, "topic", name),
 		}
-		if dead := v.gauge(sum, "dead_letters_waiting", "consumer", r.consumer); dead != nil && *dead > 0 {
+		if dead := v.gauge(metrics.Sum, "dead_letters_waiting", "consumer", r.consumer); dead != nil && *dead > 0 {
 			s.State, s.Note, s.Link = stateWatch, number(dead)+" set aside", "/dead-letters"
 		}
 		t.Inboxes = append(t.Inboxes, v.finish(s, "consumer "+r.consumer, "database"))

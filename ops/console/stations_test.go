@@ -13,6 +13,7 @@ import (
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/ops/metrics"
 )
 
 // system is two services five seconds apart.
@@ -46,7 +47,7 @@ func lag(consumer, topic string, records int) string {
 // says adds a sample, taken five seconds after the one before.
 func (s *system) says(name, text string, checks ...service.CheckResult) {
 	s.t.Helper()
-	m, err := readMetrics(strings.NewReader(text))
+	m, err := metrics.Read(strings.NewReader(text), flowMetrics)
 	require.NoError(s.t, err)
 	taken := sample{
 		at: s.now.Add(time.Duration(len(s.samples[name])) * rateOver), metrics: m,

@@ -35,7 +35,7 @@ GENERATED = find . \( -name '*.gen.*' -o -path ./docs/configuration.md -o -path 
 .DEFAULT_GOAL := help
 .PHONY: help build run up down reset test test-kafka test-observability test-pg18 test-parts kafka lint lint-api fmt vet generate verify migrate new upgrade guide size clean
 .PHONY: bench # part: bench
-.PHONY: test-console # part: ops
+.PHONY: demo test-console # part: ops
 .PHONY: test-edge # part: batch
 .PHONY: test-long # part: campaigns
 
@@ -48,6 +48,11 @@ build: ## every program of cmd/, in bin/
 run: ## the whole system in one process, without Docker; Ctrl-C stops it, .twinbox/ keeps its data
 	@export GO="$(GO)"; exec sh dev/tools/start/start.sh run $(ARGS)
 
+# part: ops, begin
+demo: ## a system of its own: people sign up, services are killed, Kafka and PostgreSQL go away; ends with a verdict
+	@export GO="$(GO)"; exec sh dev/tools/start/start.sh demo $(ARGS)
+
+# part: ops, end
 up: ## the whole system in containers: Kafka, PostgreSQL, Mailpit and both services
 	@export COMPOSE="$(COMPOSE)" NOTIFICATIONS="$(NOTIFICATIONS)"; exec sh deploy/containers.sh up
 
@@ -73,6 +78,7 @@ test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a deat
 	@$(GO_TEST) -count=1 -timeout 10m ./dev/e2e -run 'IsAway' -v -e2e.outage=60s
 	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./dev/e2e -run 'IsAway' -v -e2e.outages=10
 	@$(GO_TEST) -count=1 -timeout 10m ./dev/e2e -run 'PoisonUnderLoad' -v -e2e.poison=20s
+	@$(GO_TEST) -count=1 -timeout 10m ./dev/cmd/devstack -run 'Demo' -v -devstack.demo=20s # part: ops
 # part: campaigns, end
 
 test-kafka: ## the Kafka, verify, relay and end-to-end tests against a real Apache Kafka, started without Docker

@@ -26,6 +26,7 @@ type Commands struct {
 	Outbox OutboxCommands `cmd:"" help:"Operate the outboxes: what is published, what waits."`
 	Audit  AuditCommand   `cmd:"" help:"What operators did, to what and why: the newest, in the order of time."`
 
+	Demo    DemoCommand    `cmd:"" help:"Sign people up, repeat and poison what you say, and end with the verdict of verify."`
 	Console ConsoleCommand `cmd:"" help:"Serve a page for all of that: where events are, why they wait, what to do about it."`
 
 	Completion CompletionCommand `cmd:"" help:"What makes a shell complete commands and flags."`

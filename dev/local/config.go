@@ -39,6 +39,9 @@ type Config struct {
 	// stack itself decides, which is every address, is refused here.
 	Settings []string
 
+	// Faults, if set, can break the stack when it is ready. Each service is a process of its own then.
+	Faults *Faults
+
 	// ByMake says that a person typed make run: advice about flags is then written for make.
 	ByMake bool
 

@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -20,6 +19,8 @@ type parts struct {
 	postgres *postgres.Server
 	broker   *broker.Broker // nil when Kafka runs elsewhere
 	mailbox  *mailbox.Mailbox
+
+	brokerConfig broker.Config
 }
 
 // startParts starts all of them at once. Beside an error it returns those that did start: they must be stopped.
@@ -37,7 +38,8 @@ func startParts(ctx context.Context, cfg Config, f *folder, logs *logs) (*parts,
 	group.Go(func() error { return p.startPostgres(ctx, cfg, f, logs) })
 	if cfg.KafkaBrokers == "" {
 		group.Go(func() (err error) {
-			p.broker, err = broker.Start(ctx, broker.Config{Addr: cfg.Kafka, Dir: f.file("kafka"), Log: brokerLog})
+			p.brokerConfig = broker.Config{Addr: cfg.Kafka, Dir: f.file("kafka"), Log: brokerLog}
+			p.broker, err = broker.Start(ctx, p.brokerConfig)
 			return err
 		})
 	}
@@ -110,14 +112,33 @@ func createDatabase(ctx context.Context, server *postgres.Server, name string) e
 
 // register hands the parts to the stack, which stops them last, PostgreSQL as the very last.
 func (p *parts) register(h *stack) {
+	faults := h.cfg.Faults
+	if faults == nil {
+		faults = &Faults{}
+	}
 	if p.postgres != nil {
-		h.run("postgresql", func(ctx context.Context) error { return runPostgres(ctx, p.postgres) })
+		faults.postgres = &breakable{
+			name: "PostgreSQL", part: postgresPart{p.postgres},
+			kill: func(running part) error { return running.(postgresPart).Kill() },
+			again: func(ctx context.Context) (part, error) {
+				again, err := p.postgres.Restart(ctx)
+				return postgresPart{again}, err
+			},
+		}
+		h.run("postgresql", faults.postgres.run)
 	}
 	if p.broker != nil {
-		h.run("broker", func(ctx context.Context) error { return runPart(ctx, p.broker) })
+		cfg := p.brokerConfig
+		cfg.Addr = p.broker.Addr()
+		faults.broker = &breakable{
+			name: "Kafka", part: p.broker, kill: part.Close,
+			again: func(ctx context.Context) (part, error) { return broker.Start(ctx, cfg) },
+		}
+		h.run("broker", faults.broker.run)
 	}
 	if p.mailbox != nil {
-		h.run("mailbox", func(ctx context.Context) error { return runPart(ctx, p.mailbox) })
+		box := &breakable{name: "mailbox", part: p.mailbox}
+		h.run("mailbox", box.run)
 	}
 }
 
@@ -128,30 +149,17 @@ type part interface {
 	Close() error
 }
 
-// runPart watches a part, whose end is the stack's end: services that wait for it for ever would look alive.
-func runPart(ctx context.Context, p part) error {
-	select {
-	case <-p.Done():
-		return errors.Join(errors.New("ended by itself"), p.Err(), p.Close())
-	case <-ctx.Done():
-		return p.Close()
-	}
-}
-
 // stopTimeout is for the checkpoint that ends the server. After a first start that is an fsync of 400 files, for which
 // a slow or busy disk takes more than 10 s.
 const stopTimeout = 25 * time.Second
 
-// runPostgres watches the server, whose end is the stack's end, and stops it when it is told to.
-func runPostgres(ctx context.Context, server *postgres.Server) error {
-	select {
-	case <-server.Done():
-		return errors.Join(errors.New("ended by itself"), server.Err())
-	case <-ctx.Done():
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+type postgresPart struct{ *postgres.Server }
+
+// Close stops the server in good order.
+func (s postgresPart) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	return server.Stop(ctx)
+	return s.Stop(ctx)
 }
 
 // addresses says where the parts are; those of the services are not known yet.

@@ -52,8 +52,12 @@ func environment(name string, cfg Config, at Addresses, secret string) map[strin
 	}
 }
 
-// load reads one configuration. Only variables that it knows are given to it: a setting may be another service's.
 func load(s eventing.Described, settings, own map[string]string) (*eventing.Instance, error) {
+	return s.Load(entries(s, settings, own))
+}
+
+// entries are one service's environment. It has only variables that the service knows: a setting may be another one's.
+func entries(s eventing.Described, settings, own map[string]string) (list []string) {
 	environ := map[string]string{}
 	unset := s.Unset()
 	for _, layer := range []map[string]string{tuning, settings, own} {
@@ -63,11 +67,10 @@ func load(s eventing.Described, settings, own map[string]string) (*eventing.Inst
 			}
 		}
 	}
-	var entries []string
 	for name, value := range environ {
-		entries = append(entries, name+"="+value)
+		list = append(list, name+"="+value)
 	}
-	return s.Load(entries)
+	return list
 }
 
 func readSettings(cfg Config, owned map[string]string) (map[string]string, error) {

@@ -56,6 +56,12 @@ func (h *stack) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if h.cfg.Faults != nil {
+		h.cfg.Faults.stack, h.cfg.Faults.processes = h, map[string]*process{}
+		if h.cfg.Services, err = fix(ctx, h.cfg.Services); err != nil {
+			return err
+		}
+	}
 	h.at = parts.addresses(h.cfg)
 	h.at.AdminToken = newToken()
 	h.at.Services = map[string]Listen{services.Names()[0]: {API: placeholderAPI}}
@@ -72,11 +78,14 @@ func (h *stack) start(ctx context.Context) error {
 		if instances, err = configure(h.cfg, h.at, secret); err != nil {
 			return err
 		}
-		bound, err := h.runService(ctx, s.Name, instances[s.Name].Run)
+		if h.cfg.Faults != nil {
+			err = h.runProcess(s, secret)
+		} else {
+			err = h.runService(ctx, s.Name, instances[s.Name].Run)
+		}
 		if err != nil {
 			return err
 		}
-		h.at.Services[s.Name] = Listen{API: bound.API, Admin: bound.Admin}
 	}
 	if err := h.writeOperators(); err != nil { // part: ops, begin
 		return err
@@ -107,13 +116,33 @@ func (h *stack) prepare(ctx context.Context, instances map[string]*eventing.Inst
 	return group.Wait()
 }
 
+// runProcess starts a service in a process of its own. Where it will listen is known.
+func (h *stack) runProcess(s eventing.Described, secret string) error {
+	log, err := h.logs.open(h.folder, s.Name+".log")
+	if err != nil {
+		return err
+	}
+	own := environment(s.Name, h.cfg, h.at, secret)
+	settings, err := readSettings(h.cfg, own)
+	if err != nil {
+		return err
+	}
+	p := &process{
+		name: s.Name, program: h.cfg.Faults.Program, environ: entries(s, settings, own), log: log,
+		kills: make(chan chan struct{}),
+	}
+	h.cfg.Faults.processes[s.Name], h.at.Services[s.Name] = p, h.cfg.Services[s.Name]
+	h.run(s.Name, p.run)
+	return nil
+}
+
 // runService starts a service in the group and returns when it listens.
 func (h *stack) runService(
 	ctx context.Context, name string, run func(ctx context.Context, host service.Host) error,
-) (service.Listening, error) {
+) error {
 	log, err := h.logs.logger(h.folder, name)
 	if err != nil {
-		return service.Listening{}, err
+		return err
 	}
 	listening := make(chan service.Listening, 1)
 	h.run(name, func(ctx context.Context) error {
@@ -121,10 +150,11 @@ func (h *stack) runService(
 	})
 	select {
 	case at := <-listening:
-		return at, nil
+		h.at.Services[name] = Listen{API: at.API, Admin: at.Admin}
+		return nil
 	case <-h.ended:
-		return service.Listening{}, errPartEnded
+		return errPartEnded
 	case <-ctx.Done():
-		return service.Listening{}, ctx.Err()
+		return ctx.Err()
 	}
 }

@@ -3,6 +3,7 @@
 # to get what is not, and compile with a sign of life. The Makefile calls it.
 #
 #   start.sh run [flags]     check, compile, run the whole system
+#   start.sh demo [flags]    the same in a temporary folder, and break it
 #   start.sh kafka [flags]   the same with a real Apache Kafka alone
 #   start.sh containers      check what docker compose needs
 set -eu
@@ -253,6 +254,14 @@ run)
 	compile
 	exec bin/devstack run --by-make "$@"
 	;;
+# part: ops, begin
+demo)
+	need_go
+	need_postgres "$@"
+	compile
+	exec bin/devstack demo --by-make "$@"
+	;;
+# part: ops, end
 kafka)
 	need_go
 	need_kafka

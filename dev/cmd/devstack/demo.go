@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/twinbox/dev/local"
+	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/services"
+	"example.com/twinbox/internal/services/visitors"
+	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/ops/demo"
+)
+
+// DemoCommand is "devstack demo".
+type DemoCommand struct {
+	Rate   float64       `help:"Sign-ups a second." default:"20" env:"-"`
+	For    time.Duration `help:"How long people sign up." default:"25s" env:"-"`
+	Outage time.Duration `help:"How long Kafka, and PostgreSQL, are away." default:"2s" env:"-"`
+	Inject []string      `help:"What goes wrong meanwhile: duplicates, poison, kill (each service, with kill -9), kafka, postgres (an outage each), all or none." enum:"all,none,duplicates,poison,kill,kafka,postgres" default:"all" env:"-" placeholder:"NAME,..."`
+
+	PGBin         string `help:"Folder of initdb and postgres. Default: what is installed, else what is fetched." name:"pg-bin" env:"PG_BIN,TWINBOX_PG_BIN" placeholder:"DIR"`
+	FetchPostgres bool   `help:"Fetch PostgreSQL even where it is installed."`
+	ByMake        bool   `help:"Stop when the program that started this one is gone." hidden:"" env:"-"`
+}
+
+// Help is shown behind the command's own line.
+func (DemoCommand) Help() string {
+	return "Starts a system of its own in a temporary folder, each service a process, signs people up, breaks what it is " +
+		"told to break, and ends with the verdict of all services: 0 when nothing is lost, doubled, altered, invented or " +
+		"reordered, 1 when something is."
+}
+
+// demoSettings let a system that is killed a lot come back while somebody looks: its leases and pauses are short, and
+// a crowd comes from one address.
+var demoSettings = []string{
+	"RATE_LIMIT=0", "SIGNUPS_PER_CLIENT=0", "OUTBOX_LEASE=10s", "KAFKA_PUBLISH_TIMEOUT=4s", "SMTP_TIMEOUT=3s",
+	"MAIL_LEASE=10s", "MAIL_HEARTBEAT=2s", "MAIL_POLL=250ms", "INBOX_RETRY_MIN=100ms", "INBOX_RETRY_MAX=1s",
+}
+
+// Run runs the system and the demonstration on it.
+func (c *DemoCommand) Run(ctx context.Context, to streams) (err error) {
+	if c.Rate <= 0 || c.Rate > demo.MaxRate || c.For < time.Second || c.Outage < 0 {
+		return &usageError{"--rate is above 0 and at most 1000, --for at least 1s, --outage not below 0"}
+	}
+	ctx, stop := local.WithTool(ctx, c.ByMake)
+	defer stop()
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "twinbox-demo-")
+	if err == nil {
+		err = os.Chmod(dir, 0o711) // root's database runs as another account
+	}
+	if err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	_, _ = fmt.Fprintln(to.err, "Starting PostgreSQL, Kafka, a mailbox, and each service as a process of its own ...")
+	err = c.run(ctx, to, local.Config{
+		Dir: filepath.Join(dir, "state"), PGBin: c.PGBin, FetchPostgres: c.FetchPostgres, Settings: demoSettings,
+		Faults: &local.Faults{Program: program},
+	})
+	if err != nil {
+		_, _ = fmt.Fprintln(to.err, "devstack: what is left of it, logs and data, is in", dir)
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+// run runs the system until the demonstration is over. Ctrl-C ends the demonstration, which then still judges what it
+// has done, and so needs the system.
+func (c *DemoCommand) run(ctx context.Context, to streams, cfg local.Config) error {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	shown := &early{out: to.err} // what goes wrong later is wanted, and in the files
+	ready, ended, played := make(chan local.Addresses, 1), make(chan error, 1), make(chan error, 1)
+	cfg.Err, cfg.Ready = shown, func(at local.Addresses) { ready <- at }
+	go func() { ended <- local.Run(running, cfg) }()
+	select {
+	case at := <-ready:
+		shown.close()
+		go func() { played <- c.play(ctx, to, at, cfg.Faults) }()
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		stop()
+		return errors.Join(context.Cause(ctx), <-ended)
+	}
+	select {
+	case err := <-played:
+		stop()
+		return errors.Join(err, <-ended)
+	case err := <-ended:
+		return errors.Join(errors.New("the system has ended"), err)
+	}
+}
+
+func (c *DemoCommand) play(ctx context.Context, to streams, at local.Addresses, faults *local.Faults) error {
+	cfg := demo.Config{Acted: "signed up", Rate: c.Rate, For: c.For, Screen: demo.Screen{
+		Out: to.out, Live: isScreen(to.out), Colour: isTerminal(to.out),
+	}}
+	for _, name := range services.Names() {
+		s, err := client.New(name, at.Services[name].Admin, at.AdminToken.Reveal())
+		if err != nil {
+			return err
+		}
+		cfg.Services = append(cfg.Services, s)
+	}
+	people := visitors.New("http://" + at.API())
+	defer people.Close()
+	cfg.Act, cfg.Arrived = people.SignUp, people.HasProfile
+	cfg.Faults = c.faults(at, faults)
+	_, _ = fmt.Fprintf(to.out, "\n  Console  %s\n  Mailbox  http://%s\n\n", at.Console, at.Mailbox)
+	return demo.Play(ctx, cfg)
+}
+
+// faults are those that are asked for, in the order in which they are best looked at.
+func (c *DemoCommand) faults(at local.Addresses, cause *local.Faults) (faults []demo.Fault) {
+	add := func(name string, added ...demo.Fault) {
+		if slices.Contains(c.Inject, name) || slices.Contains(c.Inject, "all") {
+			faults = append(faults, added...)
+		}
+	}
+	add("duplicates", demo.Duplicates())
+	add("poison", demo.Poison(kafka.Config{Brokers: strings.Split(at.KafkaBrokers, ",")}, visitors.Poison))
+	for _, name := range services.Names() {
+		add("kill", demo.Fault{
+			Name: "kill " + name, What: "kill -9 of its process; another one takes its place",
+			Cause: func(ctx context.Context, _ *demo.Run) (string, error) { return ready(cause.Kill(ctx, name)) },
+		})
+	}
+	add("kafka", demo.Fault{
+		Name: "no Kafka", What: fmt.Sprintf("the broker is away for %s; people sign up all the same", c.Outage),
+		Cause: func(ctx context.Context, _ *demo.Run) (string, error) { return ready(cause.StopKafka(ctx, c.Outage)) },
+	})
+	add("postgres", demo.Fault{
+		Name: "no PostgreSQL", What: fmt.Sprintf("kill -9 of the server, which is away for %s; people try again", c.Outage),
+		Cause: func(ctx context.Context, _ *demo.Run) (string, error) {
+			return ready(cause.StopPostgres(ctx, c.Outage))
+		},
+	})
+	return faults
+}
+
+func ready(after time.Duration, err error) (string, error) {
+	return fmt.Sprintf("ready again after %.1f s", after.Seconds()), err
+}
+
+// early passes on what is written until it is closed.
+type early struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (e *early) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.out.Write(p)
+}
+
+func (e *early) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.out = io.Discard
+}
+
+// ServeCommand is "devstack serve": what each service of a demonstration is.
+type ServeCommand struct {
+	Service string `arg:"" help:"Its name. Its settings are its variables, as of its own program."`
+}
+
+// Run runs the service until it is told to stop, or the program that started it is gone.
+func (c *ServeCommand) Run(ctx context.Context, to streams) error {
+	ctx, stop := local.WithTool(ctx, true)
+	defer stop()
+	for _, s := range services.All() {
+		if s.Name != c.Service {
+			continue
+		}
+		instance, err := s.Load(os.Environ())
+		if err != nil {
+			return err
+		}
+		log, err := service.NewLogger(to.err, instance.Value("LOG_LEVEL"), instance.Value("LOG_FORMAT"))
+		if err != nil {
+			return err
+		}
+		return instance.Run(ctx, service.Host{Log: log.With("service", s.Name)})
+	}
+	return &usageError{"there is no service " + c.Service}
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+// ExitCode is that of wrong usage.
+func (e *usageError) ExitCode() int { return service.ExitUsage }

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/frame/service"
+)
+
+// TestMain lets the services of a demonstration be this program, too.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "serve" {
+		os.Exit(run(service.SignalContext(context.Background()), os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// How long people sign up in TestDemo. 0: not at all, since a system that is broken in every way takes its time; the
+// campaigns of make test-long do it.
+var demoFor = flag.Duration("devstack.demo", 0, "play the demonstration for that time")
+
+// Everything goes wrong that can be asked for, and nothing is lost.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	if *demoFor == 0 {
+		return
+	}
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"demo", "--for", demoFor.String(), "--outage", "1s"}, &stdout, &stderr)
+	out := strings.Join(strings.Fields(stdout.String()), " ") // its lines are broken where they are full
+	t.Log(stdout.String(), stderr.String())
+	require.Zero(t, code)
+	require.Regexp(t, `\d+ requests have their first answer again; \d+ events were published again`, out)
+	for _, fault := range []string{"poison", "kill customer", "kill notification", "no Kafka", "no PostgreSQL"} {
+		require.Contains(t, out, fault)
+	}
+	require.Equal(t, 4, strings.Count(out, "ready again after"))
+	require.Regexp(t, `nothing lost, doubled, altered, invented, reordered: \d+ events all \d+ signed up have arrived`, out)
+}
+
+func TestADemosSettings(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"--rate", "0"}, {"--rate", "1e6"}, {"--for", "1ms"}, {"--outage", "-1s"}, {"--inject", "rain"},
+	} {
+		code, stdout, stderr := invoke(t, append([]string{"demo"}, args...)...)
+		require.Equal(t, 2, code, args)
+		require.Empty(t, stdout, args)
+		require.Contains(t, stderr, args[0], args)
+	}
+	code, _, stderr := invoke(t, "serve", "nobody")
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "there is no service nobody")
+}

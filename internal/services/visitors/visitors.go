@@ -1,0 +1,130 @@
+// Package visitors are people who sign up for a demonstration (twinbox demo, make demo). What the demonstration does
+// with this business is here; package ops/demo knows none.
+package visitors
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/frame/web"
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/ops/demo"
+)
+
+// Visitors sign up at one address, each under an address and a key that no others have.
+type Visitors struct {
+	base, name string
+	http       *http.Client
+}
+
+// requestTimeout is how long a visitor waits for an answer before the request is repeated.
+const requestTimeout = 10 * time.Second
+
+// New makes visitors of the API at a URL.
+func New(base string) *Visitors {
+	return &Visitors{base: base, name: uuid.NewString(), http: &http.Client{
+		Timeout: requestTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: requestTimeout},
+	}}
+}
+
+// Close closes the connections that are kept.
+func (v *Visitors) Close() { v.http.CloseIdleConnections() }
+
+// SignUp signs the nth visitor up, once however often it is called, and returns the user's id.
+func (v *Visitors) SignUp(ctx context.Context, n int) (id string, err error) {
+	key := fmt.Sprintf("%s-%d", v.name, n)
+	body := fmt.Sprintf(`{"email":"visitor-%s@example.org","name":"Visitor %d"}`, key, n)
+	var user struct {
+		ID string `json:"user_id"`
+	}
+	status, problem, err := v.call(ctx, http.MethodPost, "/v1/signups", body, key, &user)
+	switch {
+	case err != nil:
+		return "", err
+	case status == http.StatusCreated:
+		return user.ID, nil
+	case slices.Contains(passing, problem):
+		return "", fmt.Errorf("sign up: %d %s", status, problem)
+	}
+	return "", &demo.FinalError{Err: fmt.Errorf("sign up: %d %s", status, problem)}
+}
+
+// passing are the codes of answers that are others a little later.
+var passing = []web.Code{
+	web.CodeUnavailable, web.CodeShuttingDown, web.CodeTimeout, web.CodeRequestTimeout, "outcome_unknown",
+	"idempotency_key_in_flight",
+}
+
+// HasProfile says whether the user's event has come through.
+func (v *Visitors) HasProfile(ctx context.Context, id string) (bool, error) {
+	status, problem, err := v.call(ctx, http.MethodGet, "/v1/customers/"+id, "", "", nil)
+	switch {
+	case err != nil:
+		return false, err
+	case status == http.StatusOK, status == http.StatusNotFound:
+		return status == http.StatusOK, nil
+	}
+	return false, fmt.Errorf("look for a profile: %d %s", status, problem)
+}
+
+// maxAnswer bounds what an answer may take.
+const maxAnswer = 1 << 20
+
+func (v *Visitors) call(
+	ctx context.Context, method, path, body, key string, into any,
+) (status int, problem web.Code, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, v.base+path, bytes.NewReader([]byte(body)))
+	if err != nil {
+		return 0, "", &demo.FinalError{Err: fmt.Errorf("make request: %w", err)}
+	}
+	if key != "" {
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Idempotency-Key", `"`+key+`"`)
+	}
+	response, err := v.http.Do(request)
+	if err != nil {
+		return 0, "", fmt.Errorf("call the API: %w", err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return 0, "", fmt.Errorf("read answer: %w", err)
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		said := web.Problem{}
+		err := json.Unmarshal(answer, &said)
+		if err != nil {
+			return 0, "", fmt.Errorf("read problem: %w", err)
+		}
+		return response.StatusCode, said.Code, nil
+	}
+	if into == nil {
+		return response.StatusCode, "", nil
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		return 0, "", fmt.Errorf("read answer: %w", err)
+	}
+	return response.StatusCode, "", nil
+}
+
+// Poison is a registration that no consumer can read: it says nothing of whom.
+func Poison() (cloudevent.Event, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return cloudevent.Event{}, fmt.Errorf("make poison: %w", err)
+	}
+	d := contract.UserRegistered.Declaration
+	return cloudevent.Event{
+		ID: id.String(), Source: "/demo", Type: d.Type, Topic: d.Topic, DataSchema: d.DataSchema, Key: uuid.NewString(),
+		Version: 1, Time: time.Now().UTC(), Data: []byte(`{"poison":true}`),
+	}, nil
+}

@@ -1,0 +1,69 @@
+package visitors_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/services/visitors"
+	"example.com/twinbox/ops/demo"
+)
+
+// What may be another answer a little later is repeated, with the same key; what will not be ends the demonstration.
+func TestWhatVisitorsMakeOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	status, code, keys := 0, "", map[string]bool{}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys[r.Header.Get("Idempotency-Key")] = true
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, fmt.Sprintf(`{"user_id":"u-1","code":%q}`, code))
+	}))
+	defer api.Close()
+	people := visitors.New(api.URL)
+	defer people.Close()
+	for _, row := range []struct {
+		status      int
+		code        string
+		fine, final bool
+	}{
+		{http.StatusCreated, "", true, false},
+		{http.StatusServiceUnavailable, "unavailable", false, false},
+		{http.StatusServiceUnavailable, "outcome_unknown", false, false},
+		{http.StatusServiceUnavailable, "shutting_down", false, false},
+		{http.StatusConflict, "idempotency_key_in_flight", false, false},
+		{http.StatusConflict, "email_taken", false, true},
+		{http.StatusTooManyRequests, "signups_used_up", false, true},
+		{http.StatusInternalServerError, "internal", false, true},
+	} {
+		status, code = row.status, row.code
+		id, err := people.SignUp(t.Context(), 7)
+		require.Equal(t, row.fine, err == nil && id == "u-1", row.code)
+		require.Equal(t, row.final, errors.As(err, new(*demo.FinalError)), row.code)
+	}
+	require.Len(t, keys, 1, "one visitor has one key")
+	for answer, want := range map[int]bool{http.StatusOK: true, http.StatusNotFound: false} {
+		status = answer
+		has, err := people.HasProfile(t.Context(), "u-1")
+		require.NoError(t, err)
+		require.Equal(t, want, has)
+	}
+	status = http.StatusServiceUnavailable
+	_, err := people.HasProfile(t.Context(), "u-1")
+	require.Error(t, err, "it is not known")
+}
+
+func TestPoisonIsWhatTheContractRefuses(t *testing.T) {
+	t.Parallel()
+	event, err := visitors.Poison()
+	require.NoError(t, err)
+	checker, err := contract.Load()
+	require.NoError(t, err)
+	require.Error(t, checker.Validate(event))
+	require.NotEqual(t, contract.SourceCustomer, event.Source, "nobody takes it for lost")
+}

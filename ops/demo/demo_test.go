@@ -1,0 +1,308 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"example.com/twinbox/ops/admin/client"
+	"example.com/twinbox/ops/metrics"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// system is a service that says what a test wants it to, and counts what is asked of it.
+type system struct {
+	mu      sync.Mutex
+	metrics string
+	verdict string
+	calls   map[string]int
+	acts    map[int]int
+	act     func(n, attempt int) (string, error)
+	arrived func(id string) bool
+	out     bytes.Buffer
+	cfg     Config
+}
+
+const (
+	quiet = `outbox_relay_published_total{topic="users"} 7
+outbox_relay_published_total{topic="dlq.users"} 9
+outbox_relay_lag_events 0
+inbox_messages_total{consumer="c",outcome="applied"} 5
+inbox_messages_total{consumer="c",outcome="duplicate"} 2
+kafka_consumer_lag_records{consumer="c"} 0
+lease_attempts_total{result="done"} 3
+lease_rows{state="pending"} 0
+lease_rows{state="failed"} 4
+lease_rows{state="uncertain"} 2
+dead_letters_waiting{consumer="c"} 1
+metrics_source_up{source="outbox"} 1
+process_start_time_seconds 1.7e9
+`
+	well    = `{"status":"ready","checks":[],"cause":{"code":"all_well","sentence":"All is well."}}`
+	verdict = `{"verdict":{"at":"2026-11-21T10:00:00Z","checks":[],"produced":[{"topic":"users","published":12},` +
+		`{"topic":"dlq.users","published":3}],"consumed":[{"consumer":"c","handled":14,"again":2}],` +
+		`"findings":[%s],"unverifiable":[%s]}}`
+)
+
+func newSystem(t *testing.T) *system {
+	t.Helper()
+	s := &system{
+		metrics: quiet, verdict: fmt.Sprintf(verdict, "", ""), calls: map[string]int{}, acts: map[int]int{},
+		act:     func(n, _ int) (string, error) { return fmt.Sprint("id-", n), nil },
+		arrived: func(string) bool { return true },
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.calls[r.URL.Path]++
+		w.Header().Set("Twinbox-Service", "customer")
+		answer := map[string]string{
+			"/metrics": s.metrics, "/readyz": well, "/admin/v1/verify": s.verdict + "\n",
+			"/admin/v1/outbox/republish": `{"result":{"dry_run":false,"count":12}}` + "\n",
+		}[r.URL.Path]
+		_, _ = io.WriteString(w, answer)
+	}))
+	t.Cleanup(server.Close)
+	service, err := client.New("customer", server.URL, "token")
+	require.NoError(t, err)
+	s.cfg = Config{
+		Services: []*client.Service{service}, Acted: "signed up", Rate: 50, For: 200 * time.Millisecond,
+		Settle: 20 * time.Second, Screen: Screen{Out: &s.out},
+		Act: func(_ context.Context, n int) (string, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.acts[n]++
+			return s.act(n, s.acts[n])
+		},
+		Arrived: func(_ context.Context, id string) (bool, error) { return s.arrived(id), nil },
+	}
+	return s
+}
+
+func TestADemonstrationEndsWithTheVerdict(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	s.act = func(n, attempt int) (string, error) {
+		if n == 0 && attempt < 3 {
+			return "", errors.New("not now")
+		}
+		return fmt.Sprint("id-", n), nil
+	}
+	s.cfg.Faults = []Fault{
+		{Name: "thunder", What: "it thunders", Cause: func(context.Context, *Run) (string, error) { return "over", nil }},
+		Duplicates(),
+	}
+	require.NoError(t, Play(t.Context(), s.cfg))
+	out := s.out.String()
+	require.Regexp(t, `(?s)s  thunder            it thunders\n.* over\n.*duplicates .*12\s+events were published again`, out)
+	require.Contains(t, out, "12 published, 12 handled", "what the verdict counted, and not what was seen")
+	require.Contains(t, out, "2 mails are uncertain")
+	require.Contains(t, out, "nothing lost, doubled, altered, invented, reordered: 12 events\n")
+	require.Regexp(t, `all \d+ signed up have arrived; consumers handled 12 records, each once`, out)
+	require.GreaterOrEqual(t, s.acts[0], 3, "it was repeated until it was taken")
+	for _, line := range strings.Split(out, "\n") {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), columns, line)
+	}
+}
+
+func TestADemonstrationThatFindsSomething(t *testing.T) {
+	t.Parallel()
+	const finding = `{"kind":"lost","rule":"V1","subject":"users","event_id":"e-1","key":"k-1","detail":"gone"}`
+	const reason = `{"subject":"users","reason":"the topic does not hold it any more","events":18}`
+	for name, row := range map[string]struct {
+		change     func(*system)
+		code       int
+		says, told string
+	}{
+		"a finding": {
+			func(s *system) { s.verdict = fmt.Sprintf(verdict, finding, "") }, 1, "1 findings: something is lost", "lost  ",
+		},
+		"something that did not arrive": {
+			func(s *system) { s.arrived = func(id string) bool { return id != "id-0" } }, 1,
+			"1 of what was taken has not arrived", "MISSING            id-0",
+		},
+		"something that is not known": {
+			func(s *system) { s.verdict = fmt.Sprintf(verdict, "", reason) }, 5, "18 events could not be verified",
+			"NOT VERIFIABLE     18 of users",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t)
+			row.change(s)
+			err := Play(t.Context(), s.cfg)
+			var wrong *VerdictError
+			require.ErrorAs(t, err, &wrong)
+			require.Equal(t, row.code, wrong.ExitCode())
+			require.ErrorContains(t, err, row.says)
+			require.Contains(t, s.out.String(), row.told)
+			require.NotContains(t, s.out.String(), "nothing lost")
+		})
+	}
+}
+
+func TestADemonstrationThatDoesNotEndWell(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		change func(*system)
+		says   string
+	}{
+		"a refusal": {
+			func(s *system) {
+				s.act = func(int, int) (string, error) { return "", &FinalError{errors.New("429 signups_used_up")} }
+			}, "429 signups_used_up",
+		},
+		"no success": {
+			func(s *system) {
+				s.cfg.Settle = 10 * time.Millisecond
+				s.act = func(int, int) (string, error) { return "", errors.New("503 unavailable") }
+			}, "no success for 10ms: 503 unavailable",
+		},
+		"a fault that cannot be caused": {
+			func(s *system) {
+				s.cfg.Faults = []Fault{{Name: "rain", Cause: func(context.Context, *Run) (string, error) {
+					return "", errors.New("no clouds")
+				}}}
+			}, "rain: no clouds",
+		},
+		"another answer": {
+			func(s *system) {
+				s.act = func(n, attempt int) (string, error) { return fmt.Sprint(n, attempt), nil }
+				s.cfg.Faults = []Fault{{Name: "patience", Cause: somethingIsMade}, Duplicates()}
+			}, "duplicates: a request that was repeated had another answer",
+		},
+		"something that waits": {
+			func(s *system) {
+				s.cfg.Settle = 100 * time.Millisecond
+				s.metrics = strings.Replace(quiet, "lag_events 0", "lag_events 3", 1)
+			}, "there is still something that waits: 3 to be published",
+		},
+		"something that is not known": {
+			func(s *system) {
+				s.cfg.Settle = 100 * time.Millisecond
+				s.metrics = strings.Replace(quiet, `"outbox"} 1`, `"outbox"} 0`, 1)
+			}, "there is still something that waits: not all is known",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSystem(t)
+			row.change(s)
+			require.ErrorContains(t, Play(t.Context(), s.cfg), row.says)
+			require.Zero(t, s.calls["/admin/v1/verify"], "there is nothing to judge yet")
+		})
+	}
+}
+
+// somethingIsMade waits for that.
+func somethingIsMade(ctx context.Context, run *Run) (string, error) {
+	for made, _ := run.crowd.counts(); made == 0; made, _ = run.crowd.counts() {
+		if !pause(ctx, time.Millisecond) {
+			return "", ctx.Err()
+		}
+	}
+	return "", nil
+}
+
+// Ctrl-C ends what is made, and what was made is judged all the same.
+func TestADemonstrationThatIsBrokenOffIsJudged(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	ctx, stop := context.WithCancel(t.Context())
+	s.cfg.For = time.Hour
+	s.act = func(n, _ int) (string, error) {
+		if n == 3 {
+			stop()
+		}
+		return fmt.Sprint("id-", n), nil
+	}
+	s.cfg.Faults = []Fault{{Name: "late", Cause: func(context.Context, *Run) (string, error) {
+		return "", errors.New("it was caused")
+	}}}
+	require.NoError(t, Play(ctx, s.cfg))
+	require.Contains(t, s.out.String(), "nothing lost")
+}
+
+// The live picture erases as many lines as it has drawn, and none of them is wider than the terminal.
+func TestALivePicture(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	s.cfg.Screen.Live = true
+	s.cfg.Faults = []Fault{Duplicates()}
+	require.NoError(t, Play(t.Context(), s.cfg))
+	erase := regexp.MustCompile(`\x1b\[(\d+)A\x1b\[J`)
+	var lines []string // of the terminal
+	rest := s.out.String()
+	for rest != "" {
+		at := erase.FindStringSubmatchIndex(rest)
+		text, next := rest, ""
+		if at != nil {
+			text, next = rest[:at[0]], rest[at[1]:]
+		}
+		written := strings.Split(text, "\n")
+		require.Empty(t, written[len(written)-1], "whole lines are written")
+		lines = append(lines, written[:len(written)-1]...)
+		if at != nil {
+			var up int
+			_, err := fmt.Sscan(rest[at[2]:at[3]], &up)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, len(lines), up)
+			lines = lines[:len(lines)-up]
+		}
+		rest = next
+	}
+	whole := strings.Join(lines, "\n")
+	require.Equal(t, 1, strings.Count(whole, "signed up     "), "one picture is left: %s", whole)
+	require.Equal(t, 1, strings.Count(whole, "  duplicates  "), whole)
+	require.Contains(t, whole, "nothing lost")
+	for _, line := range lines {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), columns, line)
+	}
+}
+
+// A process that takes another's place begins to count anew.
+func TestFiguresOutliveAProcess(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	f := newFigures(s.cfg.Services)
+	require.NoError(t, f.begin(t.Context()))
+	say := func(process, published, applied int) {
+		text := strings.Replace(quiet, "} 7", fmt.Sprintf("} %d", published), 1)
+		text = strings.Replace(text, "1.7e9", fmt.Sprint(process), 1)
+		found, err := metrics.Read(strings.NewReader(strings.Replace(text, "} 5", fmt.Sprintf("} %d", applied), 1)), wanted)
+		require.NoError(t, err)
+		f.add("customer", found)
+	}
+	require.Zero(t, f.now().counted[published], "what was before is not counted")
+	say(1_700_000_000, 17, 6)
+	say(1_700_000_009, 18, 0) // which may have counted more since
+	say(1_700_000_009, 24, 1)
+	now := f.now()
+	require.Equal(t, 10+18+6, now.counted[published])
+	require.Equal(t, 1+1, now.counted[handled])
+	require.Equal(t, 2, now.counted[duplicate], "of the second process")
+	require.Equal(t, 1, now.dead)
+	require.Zero(t, now.total(), "a mail that is given up waits for nobody")
+}
+
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"a bc", "def", "ghijkl", "m"}, wrap("a bc def ghijkl m", 5))
+	require.Equal(t, []string{"a   b"}, wrap("a   b", 5))
+	require.Equal(t, "abc…", cut("abcdef", 4))
+	require.Equal(t, "▁▄█", sparks([]float64{0, 5, 10}))
+}

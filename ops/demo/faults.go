@@ -1,0 +1,70 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ThreeDotsLabs/watermill"
+	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
+)
+
+// Duplicates repeats requests with the key that they had, and has all events of the demonstration published again.
+func Duplicates() Fault {
+	return Fault{
+		Name: "duplicates", What: "requests are repeated, and all events so far are published again",
+		Cause: func(ctx context.Context, run *Run) (string, error) {
+			const requests = 20
+			repeated := run.crowd.some(requests)
+			for n, id := range repeated {
+				again, err := run.cfg.Act(ctx, n)
+				if err != nil {
+					return "", fmt.Errorf("repeat a request: %w", err)
+				}
+				if again != id {
+					return "", errors.New("a request that was repeated had another answer")
+				}
+			}
+			published := int64(0)
+			for _, s := range run.cfg.Services {
+				result, err := client.Stream(ctx, s, func(int64) {}, client.Post("/admin/v1/outbox/republish",
+					adminapi.RepublishRequest{By: "demo", Reason: "duplicates on request", Since: &run.began}))
+				if err != nil {
+					return "", fmt.Errorf("publish again: %w", err)
+				}
+				published += result.Count
+			}
+			return fmt.Sprintf("%d requests have their first answer again; %d events were published again",
+				len(repeated), published), nil
+		},
+	}
+}
+
+// Poison lays an event on its topic that no consumer can handle: they set it aside, and go on.
+func Poison(cfg kafka.Config, brew func() (cloudevent.Event, error)) Fault {
+	return Fault{
+		Name: "poison", What: "an event with a payload that nobody can read is laid on the topic",
+		Cause: func(context.Context, *Run) (string, error) {
+			event, err := brew()
+			if err != nil {
+				return "", err
+			}
+			publisher, err := wkafka.NewPublisher(wkafka.PublisherConfig{
+				Brokers: cfg.Brokers, Marshaler: kafka.Marshaler{}, OverwriteSaramaConfig: cfg.WithDefaults().Producer(),
+			}, watermill.NopLogger{})
+			if err != nil {
+				return "", err
+			}
+			err = publisher.Publish(event.Topic, event.Message())
+			if err = errors.Join(err, publisher.Close()); err != nil {
+				return "", err
+			}
+			return "each consumer makes a dead letter of it: twinbox dlq list", nil
+		},
+	}
+}

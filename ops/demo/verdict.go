@@ -1,0 +1,119 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/engine/verify"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
+)
+
+// exitPartial is the exit code of a verdict about a part of what was asked for, as of twinbox verify.
+const exitPartial = 5
+
+// A VerdictError says that not everything is as it should be.
+type VerdictError struct {
+	Findings     int   // of the services
+	Missing      int   // things that were made and have not arrived
+	Unverifiable int64 // events
+}
+
+func (e *VerdictError) Error() string {
+	switch {
+	case e.Missing > 0:
+		return fmt.Sprintf("%d of what was taken has not arrived; %d findings", e.Missing, e.Findings)
+	case e.Findings > 0:
+		return fmt.Sprintf("%d findings: something is lost, doubled, altered, invented or reordered", e.Findings)
+	}
+	return fmt.Sprintf("nothing is wrong, but %d events could not be verified", e.Unverifiable)
+}
+
+// ExitCode is that of twinbox verify.
+func (e *VerdictError) ExitCode() int {
+	if e.Findings+e.Missing > 0 {
+		return 1
+	}
+	return exitPartial
+}
+
+// judge asks whether everything that was made has arrived, and all services for their verdict on the events since the
+// beginning.
+func (r *Run) judge(ctx context.Context) error {
+	made := r.crowd.some(0)
+	missing, err := r.missing(ctx, made)
+	if err != nil {
+		return fmt.Errorf("look for what was made: %w", err)
+	}
+	wrong := &VerdictError{Missing: len(missing)}
+	for _, id := range missing[:min(len(missing), 10)] {
+		r.say("MISSING            %s", id)
+	}
+	events, effects := int64(0), int64(0)
+	for _, s := range r.cfg.Services {
+		verdict, err := client.Verify(ctx, s, &r.began, func(adminapi.VerifyLine) {})
+		if err != nil {
+			return fmt.Errorf("verify: %w", err)
+		}
+		for _, p := range verdict.Produced {
+			if !strings.HasPrefix(p.Topic, copies) {
+				events += p.Published
+			}
+		}
+		for _, c := range verdict.Consumed {
+			effects += c.Handled - c.Again
+		}
+		wrong.Findings += len(verdict.Findings)
+		for _, f := range verdict.Findings[:min(len(verdict.Findings), 10)] {
+			r.say("%-18s %s", f.Kind, finding(s.Name, f))
+		}
+		for _, u := range verdict.Unverifiable {
+			wrong.Unverifiable += u.Events
+			r.say("NOT VERIFIABLE     %d of %s: %s", u.Events, u.Subject, u.Reason)
+		}
+	}
+	r.figures.correct(map[string]int64{published: events, handled: effects})
+	r.show(true)
+	if wrong.Findings+wrong.Missing > 0 || wrong.Unverifiable > 0 {
+		return wrong
+	}
+	if now := r.figures.now(); now.unsure > 0 {
+		r.say("%d mails are uncertain: their sender was killed while it handed them over. They are not sent a second time "+
+			"unless an operator says so (twinbox mail list).", now.unsure)
+	}
+	paint := r.screen.paint
+	r.screen.write(fmt.Sprintf("  %s %s\n  %s\n\n", paint(green, "✓"),
+		paint(bold, fmt.Sprintf("nothing lost, doubled, altered, invented, reordered: %d events", events)),
+		fmt.Sprintf("all %d %s have arrived; consumers handled %d records, each once", len(made), r.cfg.Acted, effects)), nil)
+	return r.screen.err
+}
+
+func finding(service string, f verify.Finding) string {
+	return fmt.Sprintf("%s, %s of %s: event %s, key %s: %s", service, f.Rule, f.Subject, f.EventID, f.Key, f.Detail)
+}
+
+// missing are the ids of what was made and has not arrived.
+func (r *Run) missing(ctx context.Context, made map[int]string) ([]string, error) {
+	ids := make(chan string, len(made))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(8)
+	for _, id := range made {
+		group.Go(func() error {
+			arrived, err := r.cfg.Arrived(ctx, id)
+			if err == nil && !arrived {
+				ids <- id
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	close(ids)
+	var missing []string
+	for id := range ids {
+		missing = append(missing, id)
+	}
+	return missing, err
+}

@@ -129,6 +129,7 @@ func (p *watermillPublisher) Close() error {
 type watermillReader struct {
 	node     *Node
 	consumer *consumer
+	began    atomic.Pointer[time.Time] // when Run did
 	joined   atomic.Bool
 	ends     sync.Map // partition -> where its log ended when this member began to read it
 	watch    progress.Watch
@@ -140,6 +141,8 @@ func newWatermillReader(n *Node, c *consumer) (reader, error) {
 
 // Run consumes until ctx ends. Handlers under way are cancelled then, and their events come again.
 func (r *watermillReader) Run(ctx context.Context) error {
+	began := time.Now()
+	r.began.Store(&began)
 	c, members := r.consumer, r.consumer.members.WithDefaults()
 	log := quietly(r.node.setup.Log.With("consumer", c.Name))
 	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
@@ -173,10 +176,18 @@ func (r *watermillReader) Run(ctx context.Context) error {
 // Standings are those of the partitions that had a record.
 func (r *watermillReader) Standings() []progress.Standing { return r.watch.Standings() }
 
+// joinPatience is how long Healthy overlooks that the member has not joined its group: its topic may be another service's
+// to create, which is started at the same time.
+const joinPatience = 30 * time.Second
+
 // Healthy says whether the member has ever joined its group. That it reads nothing since is not seen.
 func (r *watermillReader) Healthy(context.Context) error {
-	if !r.joined.Load() {
-		return errors.New("not a member of the group yet")
+	began := r.began.Load()
+	if began == nil {
+		return errors.New("not started")
+	}
+	if away := time.Since(*began); !r.joined.Load() && away > joinPatience {
+		return fmt.Errorf("not a member of the group for %s", away.Round(time.Second))
 	}
 	return nil
 }

@@ -33,10 +33,11 @@ GENERATED = find . \( -name '*.gen.*' -o -path ./docs/configuration.md -o -path 
 	LC_ALL=C sort
 
 .DEFAULT_GOAL := help
-.PHONY: help build run up down reset test test-kafka test-observability test-pg18 test-parts kafka lint lint-api fmt vet generate verify migrate new upgrade guide size clean
+.PHONY: help build run up down reset test test-kafka test-pg18 test-parts kafka lint lint-api fmt vet generate verify migrate new upgrade guide size clean
 .PHONY: bench # part: bench
 .PHONY: demo test-console # part: ops
 .PHONY: test-edge # part: batch
+.PHONY: test-observability # part: observability
 .PHONY: test-long # part: campaigns
 
 help: ## list the targets
@@ -92,11 +93,13 @@ test-edge: ## every test of consumers and of both services on Watermill's Kafka 
 	@export TWINBOX_TEST_KAFKA=real TWINBOX_TEST_EDGE=watermill; $(GO_TEST) -count=1 -p 1 -timeout 10m ./dev/e2e
 # part: batch, end
 
+# part: observability, begin
 test-observability: ## dashboards against the real /metrics, and each alert in its fault, with Prometheus' own engine
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	CGO_ENABLED=0 $(GO) test -count=1 -timeout 5m ./dev/e2e -run 'Fault|Recorded' -e2e.recordings="$$dir" && \
 	cd deploy/observability && export GOWORK=off CGO_ENABLED=0 && $(GO) mod tidy -diff && $(GO) vet . && \
 	$(GO) test -count=1 -timeout 5m . -recordings="$$dir"
+# part: observability, end
 
 # part: ops, begin
 test-console: ## the console in a real Chromium: sign up, stop Kafka, mend poison; the README's picture: ARGS=-screenshot=$PWD/docs/console.png

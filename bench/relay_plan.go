@@ -86,8 +86,9 @@ func (b *relayBench) steps(only []string) []step {
 			all = append(all, interleave(part, b.plan.Rounds, b.historySteps)...)
 		case "cost":
 			all = append(all, interleave(part, b.plan.Rounds, b.costSteps)...)
-		case "traces":
+		case "traces": // part: observability, begin
 			all = append(all, interleave(part, b.plan.Rounds, b.traceSteps)...)
+			// part: observability, end
 		}
 	}
 	if b.plan.NoStock {

@@ -69,14 +69,14 @@ func (e *engine) apply(parent context.Context, items []*item) error {
 	for _, it := range items {
 		it.outcome = Failed
 	}
-	end := e.cfg.Spans.Process(e.cfg.Consumer, len(items), func(i int) *cloudevent.Event { return &items[i].event })
+	end := e.cfg.Spans.Process(e.cfg.Consumer, len(items), func(i int) *cloudevent.Event { return &items[i].event }) // part: observability
 	err := e.withTimeout(parent, func(ctx context.Context) error {
 		if skip, err := e.skipKnown(ctx, items); err != nil || skip {
 			return err
 		}
 		return e.transact(ctx, func(w *work) error { return e.handleItems(ctx, w, items) })
 	})
-	end(err)
+	end(err) // part: observability
 	if err != nil {
 		for _, it := range items {
 			it.outcome = Failed

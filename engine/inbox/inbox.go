@@ -65,8 +65,8 @@ type Config struct {
 	Log *slog.Logger
 	// Registerer receives the metrics. Default: none.
 	Registerer prometheus.Registerer
-	// Spans tells of each attempt in which there is an event of a sampled request. Default none.
-	Spans *cloudevent.Spans
+	// Spans tells of each attempt in which there is an event of a sampled request. Default none. // part: observability
+	Spans *cloudevent.Spans // part: observability
 }
 
 func (c Config) withDefaults() Config {

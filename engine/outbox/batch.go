@@ -57,7 +57,7 @@ func (o *Outbox) batch(events []cloudevent.Event, cause cloudevent.Cause) (*batc
 				continue
 			}
 		}
-		o.cfg.Spans.Create(&e)
+		o.cfg.Spans.Create(&e) // part: observability
 		kept, index = append(kept, e), append(index, i)
 	}
 	return newBatch(kept, index, ids.list, added)

@@ -25,7 +25,7 @@ type Config struct {
 	Kafka       KafkaConfig    `envPrefix:"KAFKA_"`
 	Outbox      OutboxConfig   `envPrefix:"OUTBOX_"`
 	Inbox       InboxConfig    `envPrefix:"INBOX_"`
-	Tracing     tracing.Config `envPrefix:"OTEL_"`
+	Tracing     tracing.Config `envPrefix:"OTEL_"` // part: observability
 }
 
 // PoolConfig is how a service uses its database.
@@ -83,7 +83,7 @@ type InboxConfig struct {
 
 // Rules are the cross checks that are the same in every service.
 func (c Config) Rules() []config.Rule {
-	return append([]config.Rule{
+	rules := []config.Rule{
 		{
 			Variable: "MIGRATE_DATABASE_URL", Holds: c.migratesItsOwn(),
 			Text: "must name the same database as DATABASE_URL",
@@ -127,7 +127,9 @@ func (c Config) Rules() []config.Rule {
 			Variable: "KAFKA_TLS", Holds: c.Kafka.Password == "" || c.Kafka.TLS,
 			Text: "must be true with KAFKA_PASSWORD: a password is sent over TLS only",
 		},
-	}, c.Tracing.Rules()...)
+	}
+	rules = append(rules, c.Tracing.Rules()...) // part: observability
+	return rules
 }
 
 // adminNames are the host names under which the admin listener at addr may be asked.

@@ -97,7 +97,7 @@ func (n *Node) Consume(c Consumer) error {
 		Host:           inboxHost{n, c.OnOutcome},
 		Log:            n.setup.Log,
 		Registerer:     n.setup.Admin.Registry(),
-		Spans:          n.Spans,
+		Spans:          n.Spans, // part: observability
 	})
 	if err != nil {
 		return fmt.Errorf("open inbox of %s: %w", c.Name, err)

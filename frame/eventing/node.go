@@ -48,8 +48,8 @@ type Node struct {
 	Pool         *pgxpool.Pool
 	Outbox       *outbox.Outbox
 	Verifier     *Verifier         // part: ops
-	Spans        *cloudevent.Spans // nil: spans go nowhere
-	traces       *tracing.Exporter // nil likewise
+	Spans        *cloudevent.Spans // nil: spans go nowhere // part: observability
+	traces       *tracing.Exporter // nil likewise // part: observability
 	setup        Setup
 	causes       *service.Causes
 	reasons      []Reason // the service's own
@@ -91,9 +91,10 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if n.Pool, err = n.openPool(ctx, pool); err != nil {
 		return nil, err
 	}
-	if err = n.openTraces(); err != nil {
+	if err = n.openTraces(); err != nil { // part: observability, begin
 		return nil, err
 	}
+	// part: observability, end
 	n.Outbox, err = outbox.New(outbox.Config{
 		MaxEventBytes: setup.Config.Outbox.MaxEventBytes,
 		Validate:      setup.Validate,
@@ -101,7 +102,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 		OnConflict:    outbox.OnConflict(setup.Config.Outbox.OnConflict),
 		Log:           setup.Log,
 		Registerer:    setup.Admin.Registry(),
-		Spans:         n.Spans,
+		Spans:         n.Spans, // part: observability
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open outbox: %w", err)
@@ -156,7 +157,7 @@ func relayConfig(n *Node, setup Setup) relay.Config {
 		Topics:         func(ctx context.Context) (map[string]int32, error) { return topicsOf(setup).Partitions(ctx) },
 		Log:            setup.Log,
 		Registerer:     setup.Admin.Registry(),
-		Spans:          n.Spans,
+		Spans:          n.Spans, // part: observability
 	}
 	if spreads, can := n.publisher.(interface{ SpreadKeys(topics map[string]int32) }); can {
 		config.SpreadKeys = spreads.SpreadKeys

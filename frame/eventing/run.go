@@ -54,9 +54,10 @@ func (n *Node) open(
 	group.Go("admin", func(ctx context.Context) error { return n.setup.Admin.Serve(ctx, admin) })
 	bound.Admin = admin.Addr().String()
 	n.bound = bound
-	if n.traces != nil { // before what makes spans, and so it stops after it
+	if n.traces != nil { // before what makes spans, and so it stops after it // part: observability, begin
 		group.Go("traces", n.traces.Run)
 	}
+	// part: observability, end
 	n.dependencies.start(group)
 	if err := n.await(ctx, "database", n.checkSchema); err != nil {
 		return bound, err

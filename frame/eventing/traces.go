@@ -10,6 +10,7 @@ import (
 	"example.com/twinbox/frame/tracing"
 )
 
+// part: observability, begin
 // openTraces decides where spans go; [Node.Run] has them sent.
 func (n *Node) openTraces() (err error) {
 	setup := n.setup
@@ -24,11 +25,14 @@ func (n *Node) openTraces() (err error) {
 	return nil
 }
 
+// part: observability, end
+
 // Traces is what gives the service's requests their spans: with or without a place to send them to, an event carries
 // its request's trace on.
 func (n *Node) Traces() trace.TracerProvider {
-	if n.traces == nil {
-		return otel.GetTracerProvider()
+	if n.traces != nil { // part: observability, begin
+		return n.traces.Provider()
 	}
-	return n.traces.Provider()
+	// part: observability, end
+	return otel.GetTracerProvider()
 }

@@ -40,7 +40,8 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	admin.Check("mail server", func(context.Context) error { return mailServer.Err() })
 	sender, err := newSender(senderSetup{
 		settings: cfg.Mail, pool: node.Pool, outbox: node.Outbox, log: node.Log(), registerer: admin.Registry(),
-		writer: cfg.writer(), smtp: mailer, suspect: mailServer.Suspect, spans: node.Spans,
+		writer: cfg.writer(), smtp: mailer, suspect: mailServer.Suspect,
+		spans: node.Spans, // part: observability
 	})
 	if err != nil {
 		return nil, err

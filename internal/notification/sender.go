@@ -27,8 +27,8 @@ type senderSetup struct {
 	outbox     *outbox.Outbox
 	writer     Writer
 	smtp       *smtp.Sender
-	suspect    func() // is told that the mail server may be away
-	spans      *cloudevent.Spans
+	suspect    func()            // is told that the mail server may be away
+	spans      *cloudevent.Spans // part: observability
 	log        *slog.Logger
 	registerer prometheus.Registerer
 }
@@ -68,9 +68,9 @@ func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 	if err != nil {
 		return failure.AsPermanent(err)
 	}
-	end := s.setup.spans.Call("send mail", m.Trace)
+	end := s.setup.spans.Call("send mail", m.Trace) // part: observability
 	err = s.setup.smtp.Submit(ctx, letter, c.Begin)
-	end(err)
+	end(err) // part: observability
 	if s.setup.smtp.Heard(err) {
 		s.setup.suspect()
 	}

@@ -79,6 +79,14 @@ var All = []Part{
 		},
 		Takes: []string{"bench"},
 	},
+	{
+		Name: "observability",
+		What: "spans sent to a collector, dashboards and alerts, and the containers that show them",
+		Paths: []string{
+			"frame/tracing/", "engine/cloudevent/spans.go", "deploy/observability/",
+			"dev/deploy/observability_test.go", "dev/e2e/spans_test.go", "docs/adr/0088-alerts-are-fired-by-their-faults.md",
+		},
+	},
 }
 
 // Names are those of all parts.

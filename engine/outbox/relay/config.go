@@ -60,8 +60,8 @@ type Config struct {
 	// Default 5 ms and 250 ms.
 	PollMin, PollMax time.Duration
 
-	// Spans tells of each call in which there is an event of a sampled request. Default none.
-	Spans *cloudevent.Spans
+	// Spans tells of each call in which there is an event of a sampled request. Default none. // part: observability
+	Spans *cloudevent.Spans // part: observability
 
 	// Name is what the cursor row shows of a leader. Default host and process id.
 	Name string

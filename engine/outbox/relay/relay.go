@@ -48,7 +48,7 @@ func New(cfg Config) (*Relay, error) {
 	}
 	r.sender = sender{
 		publisher: cfg.Publisher, timeout: cfg.PublishTimeout, deadline: cfg.sendingDeadline(), metrics: r.metrics,
-		spans: cfg.Spans,
+		spans: cfg.Spans, // part: observability
 	}
 	r.health.limit = cfg.MaxSilence
 	if cfg.Registerer != nil {

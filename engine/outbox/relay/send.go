@@ -19,7 +19,7 @@ type sender struct {
 	timeout    time.Duration // of a call
 	deadline   time.Duration // of a flight
 	metrics    *metrics
-	spans      *cloudevent.Spans
+	spans      *cloudevent.Spans // part: observability
 	last       *flight
 	unrecorded receipts
 }
@@ -135,9 +135,9 @@ func (s *sender) send(ctx context.Context, f *flight) {
 
 // call makes one of them, and tells of it.
 func (s *sender) call(ctx context.Context, c *call, f *flight) {
-	end := s.spans.Send(c.topic, c.events)
+	end := s.spans.Send(c.topic, c.events) // part: observability
 	c.publish(ctx, s.publisher, f.results)
-	end(c.firstError(f.results))
+	end(c.firstError(f.results)) // part: observability
 }
 
 // holdBack marks everything that follows a key's first failure as failed too, whatever became of it.

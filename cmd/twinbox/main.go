@@ -17,14 +17,15 @@ import (
 
 // Commands are the subcommands, one file each.
 type Commands struct {
-	Status StatusCommand  `cmd:"" help:"Why each service waits, in one sentence, or that all is well."`
-	Verify VerifyCommand  `cmd:"" help:"Whether anything is lost, doubled, altered, invented or reordered between outbox, Kafka and inbox."`
-	Trace  TraceCommand   `cmd:"" help:"The story of one user, event or mail, through all services, in the order of time."`
-	DLQ    DLQCommands    `cmd:"" name:"dlq" help:"Operate the dead letters: events that a consumer could not handle."`
-	Mail   MailCommands   `cmd:"" help:"Operate the mails: those that no sender will touch again by itself."`
-	Inbox  InboxCommands  `cmd:"" help:"Look into the inboxes: what was processed."`
-	Outbox OutboxCommands `cmd:"" help:"Operate the outboxes: what is published, what waits."`
-	Audit  AuditCommand   `cmd:"" help:"What operators did, to what and why: the newest, in the order of time."`
+	Status   StatusCommand    `cmd:"" help:"Why each service waits, in one sentence, or that all is well."`
+	Verify   VerifyCommand    `cmd:"" help:"Whether anything is lost, doubled, altered, invented or reordered between outbox, Kafka and inbox."`
+	Trace    TraceCommand     `cmd:"" help:"The story of one user, event or mail, through all services, in the order of time."`
+	DLQ      DLQCommands      `cmd:"" name:"dlq" help:"Operate the dead letters: events that a consumer could not handle."`
+	Mail     MailCommands     `cmd:"" help:"Operate the mails: those that no sender will touch again by itself."`
+	Inbox    InboxCommands    `cmd:"" help:"Look into the inboxes: what was processed."`
+	Consumer ConsumerCommands `cmd:"" help:"Pause consumers, and let them go on."`
+	Outbox   OutboxCommands   `cmd:"" help:"Operate the outboxes: what is published, what waits."`
+	Audit    AuditCommand     `cmd:"" help:"What operators did, to what and why: the newest, in the order of time."`
 
 	Demo    DemoCommand    `cmd:"" help:"Sign people up, repeat and poison what you say, and end with the verdict of verify."`
 	Console ConsoleCommand `cmd:"" help:"Serve a page for all of that: where events are, why they wait, what to do about it."`

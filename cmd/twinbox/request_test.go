@@ -106,6 +106,15 @@ func TestWhatTheServiceIsAsked(t *testing.T) {
 			[]string{"mail", "mark-sent", anID, "--by", "ada"},
 			recorded{"mails/mark-sent", "", `{` + dry + `,"ids":["` + anID + `"]}`},
 		},
+		"consumers": {[]string{"consumer", "list"}, recorded{"inbox/stats", "", ""}},
+		"pause": {
+			append([]string{"consumer", "pause", "c"}, who...),
+			recorded{"consumers/pause", "", `{` + done + `,"consumer":"c"}`},
+		},
+		"resume, dry": {
+			[]string{"consumer", "resume", "c", "--by", "ada"},
+			recorded{"consumers/resume", "", `{` + dry + `,"consumer":"c"}`},
+		},
 		"lookup": {[]string{"inbox", "lookup", "e 1"}, recorded{"inbox/events", "event_id=e+1", ""}},
 		"tail": {
 			[]string{"outbox", "tail", "-n", "3", "--topic", "to", "--key", "k", "--type", "ty", "--payload"},

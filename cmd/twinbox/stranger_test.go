@@ -22,6 +22,8 @@ var changing = map[string][]string{
 	"dlq import":             {"FILE"},
 	"mail retry":             {anID},
 	"mail mark-sent":         {anID},
+	"consumer pause":         {"c"},
+	"consumer resume":        {"c"},
 	"outbox confirm":         {"--topic", "t", "--partitions", "12"},
 	"outbox republish":       {"--key", "k"},
 	"outbox release":         {"--topic", "t", "--key", "k"},

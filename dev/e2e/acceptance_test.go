@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"io" // part: ops
 	"net/http"
 	"slices"
 	"strings"
@@ -167,8 +168,9 @@ func failedUntilMended(t *testing.T) {
 		}
 		return smtptest.Answer{}
 	})
-	environ, admin := operated(t, append(h.notificationEnv, "SMTP_ADDR="+server.Addr()))
-	h.notificationEnv = environ
+	h.notificationEnv = append(h.notificationEnv, "SMTP_ADDR="+server.Addr())
+	environ, admin := operated(t, h.notificationEnv) // part: ops, begin
+	h.notificationEnv = environ                      // part: ops, end
 	execute(t, h.notificationDB, `create function refuse() returns trigger language plpgsql
 		as $$ begin raise exception 'not now'; end $$`)
 	execute(t, h.notificationDB, `create trigger refuse before insert on contact execute function refuse()`)
@@ -207,12 +209,17 @@ func failedUntilMended(t *testing.T) {
 // change sends a change as an operator does, which must go well. // part: ops, begin
 func change(t *testing.T, admin, path, body string) {
 	t.Helper()
-	operator := &client{base: "http://" + admin, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
-	answer, err := operator.try(t.Context(), http.MethodPost, path, body,
-		map[string]string{"Authorization": "Bearer " + drillToken})
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+admin+path, strings.NewReader(body))
 	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, answer.Status, answer.raw)
-	require.NotContains(t, answer.raw, `"errors"`)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+drillToken)
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	said, err := io.ReadAll(response.Body) // one line, or several with what is done so far
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, string(said))
+	require.NotContains(t, string(said), `"errors"`)
 } // part: ops, end
 
 // The database with the registry goes away while events come. The consumer stops there, readiness and the API say why,

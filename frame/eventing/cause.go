@@ -21,6 +21,7 @@ const (
 	CauseRestoreWaits   = "restore_waits"
 	CauseRelayRefuses   = "relay_refuses"
 	CauseKeysParked     = "keys_parked"
+	CauseConsumerPaused = "consumer_paused"
 	CauseNoOwner        = "partition_without_owner"
 	CauseRecordRefused  = "record_refused"
 	CauseAttemptFailing = "attempt_failing"
@@ -57,8 +58,8 @@ func newCauses(n *Node) *service.Causes {
 
 func (d *diagnosis) find(ctx context.Context) service.Cause {
 	reasons := slices.Concat([]Reason{
-		d.dependencyDown, d.noLeader, d.restoreWaits, d.relayRefuses, d.keysParked, d.noOwner, d.recordRefused,
-		d.attemptFailing, d.waitsForGap, d.handlerSlow, d.relayAtLimit, d.consumerBehind, d.deadLetters,
+		d.dependencyDown, d.noLeader, d.restoreWaits, d.relayRefuses, d.keysParked, d.consumerPaused, d.noOwner,
+		d.recordRefused, d.attemptFailing, d.waitsForGap, d.handlerSlow, d.relayAtLimit, d.consumerBehind, d.deadLetters,
 	}, d.node.reasons)
 	var unknown []string
 	for _, reason := range reasons {

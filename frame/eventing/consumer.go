@@ -13,6 +13,7 @@ import (
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/engine/inbox/pause"
 	"example.com/twinbox/engine/inbox/replay"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/frame/service"
@@ -51,6 +52,7 @@ type consumer struct {
 	inbox   *inbox.Inbox
 	replays *replay.Replayer
 	reader  reader
+	gate    *pause.Gate // shut while an operator has paused it
 	log     *slog.Logger
 	leaving sync.WaitGroup // partitions that were lost
 }
@@ -76,7 +78,9 @@ func (n *Node) Consume(c Consumer) error {
 		batch = cfg.Inbox.Batch
 	}
 	// part: batch, end
-	kc := &consumer{Consumer: c, group: cfg.group(c.Name), handle: c.handler(), log: n.setup.Log}
+	kc := &consumer{
+		Consumer: c, group: cfg.group(c.Name), handle: c.handler(), log: n.setup.Log, gate: n.gates.Of(c.Name),
+	}
 	var err error
 	kc.inbox, err = inbox.New(inbox.Config{
 		Consumer:       c.Name,
@@ -94,7 +98,7 @@ func (n *Node) Consume(c Consumer) error {
 		HandlerTimeout: cfg.Inbox.HandlerTimeout,
 		RetryMin:       cfg.Inbox.RetryMin,
 		RetryMax:       cfg.Inbox.RetryMax,
-		Host:           inboxHost{n, c.OnOutcome},
+		Host:           inboxHost{n, c.OnOutcome, kc.gate},
 		Log:            n.setup.Log,
 		Registerer:     n.setup.Admin.Registry(),
 		Spans:          n.Spans, // part: observability
@@ -128,6 +132,7 @@ func (n *Node) Consume(c Consumer) error {
 // commits its offset.
 func (n *Node) StartConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
+		g.Go("consumer pauses", n.watchPauses)
 		g.Go("inbox janitor", func(ctx context.Context) error {
 			janitor, err := newJanitor(n)
 			if err != nil {

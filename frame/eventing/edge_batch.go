@@ -9,6 +9,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/kafka"
 	kafkaconsumer "example.com/twinbox/engine/kafka/consumer"
 	"example.com/twinbox/engine/kafka/producer"
@@ -39,7 +40,7 @@ type batchReader struct {
 func newBatchReader(n *Node, c *consumer) (reader, error) {
 	cfg := n.setup.Config
 	r := &batchReader{
-		node: n, name: c.Name, topic: c.Topic, handle: kafkaconsumer.Handler(c.inbox.BatchMiddleware(c.handle)),
+		node: n, name: c.Name, topic: c.Topic, handle: kafkaconsumer.Handler(c.unlessPaused(c.inbox.BatchMiddleware(c.handle))),
 		config: kafkaconsumer.Config{
 			GroupConfig: c.members,
 			Batch:       cfg.Inbox.Batch,
@@ -54,6 +55,16 @@ func newBatchReader(n *Node, c *consumer) (reader, error) {
 		Failed: n.dependencies.broker.Report,
 	}
 	return r, r.open("")
+}
+
+// unlessPaused handles a batch when the consumer is not paused.
+func (c *consumer) unlessPaused(handle inbox.BatchFunc) inbox.BatchFunc {
+	return func(ctx context.Context, msgs []*message.Message) (int, error) {
+		if err := awaitResume(ctx, c.gate); err != nil {
+			return 0, err
+		}
+		return handle(ctx, msgs)
+	}
 }
 
 // open makes the member of the group, under a name or without one.

@@ -166,7 +166,10 @@ func (r *watermillReader) Run(ctx context.Context) error {
 			}
 			ctx, end := r.watch.Call(msg.Context(), c.Topic, partition)
 			msg.SetContext(ctx)
-			_, err := deliver(msg)
+			err := awaitResume(ctx, c.gate)
+			if err == nil {
+				_, err = deliver(msg)
+			}
 			end(err)
 			return err
 		})

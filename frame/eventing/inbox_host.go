@@ -9,6 +9,7 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/engine/inbox/pause"
 	"example.com/twinbox/engine/kafka/progress"
 )
 
@@ -16,6 +17,7 @@ import (
 type inboxHost struct {
 	node      *Node
 	onOutcome func(cloudevent.Event, inbox.Outcome)
+	gate      *pause.Gate
 }
 
 // Pause implements [inbox.Host]. A pause is no stall of the partition, however long the database is away.
@@ -24,7 +26,10 @@ func (h inboxHost) Pause(ctx context.Context, failure error, d time.Duration) er
 	if d == 0 {
 		return nil
 	}
-	return h.node.dependencies.wait(ctx, failure, d)
+	if err := h.node.dependencies.wait(ctx, failure, d); err != nil {
+		return err
+	}
+	return awaitResume(ctx, h.gate) // what an operator paused is not tried again either
 }
 
 // Handled implements [inbox.Host].

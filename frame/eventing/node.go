@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/inbox/pause"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/outbox"
@@ -60,6 +61,7 @@ type Node struct {
 	restore      *restorer
 	writers      *writers
 	consumers    []*consumer
+	gates        *pause.Gates // of the consumers
 	copies       *copies
 	limited      *service.LimitedLog
 	circuits     *slog.Logger      // not limited
@@ -115,7 +117,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if n.lag, err = newLagReader(setup.Config.Client(setup.Service)); err != nil {
 		return nil, fmt.Errorf("open lag reader: %w", err)
 	}
-	n.restore = newRestorer(n)
+	n.restore, n.gates = newRestorer(n), newGates(n)
 	if n.relay, err = relay.New(relayConfig(n, setup)); err != nil {
 		return nil, fmt.Errorf("open relay: %w", err)
 	}

@@ -42,6 +42,8 @@ type Config struct {
 	Restore Restore
 	// Consumers are the service's consumers.
 	Consumers []Consumer
+	// Paused is told when a consumer was paused, or goes on; nil: nobody is.
+	Paused func()
 	// Metrics hold the consumers' counts.
 	Metrics prometheus.Gatherer
 	// Mails is the list of mails; nil where the service sends none.
@@ -79,7 +81,8 @@ func New(cfg Config) (http.Handler, error) {
 	s := server{
 		outboxHandlers: outboxHandlers{cfg}, inboxHandlers: inboxHandlers{cfg, store, time.Now().UTC()},
 		deadLetterHandlers: deadLetterHandlers{cfg, store}, mailHandlers: mailHandlers{cfg.Mails},
-		serviceHandlers: serviceHandlers{cfg}, storyHandlers: storyHandlers{cfg, store}, verifyHandlers: verifyHandlers{cfg},
+		consumerHandlers: consumerHandlers{cfg}, serviceHandlers: serviceHandlers{cfg},
+		storyHandlers: storyHandlers{cfg, store}, verifyHandlers: verifyHandlers{cfg},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+adminapi.DocumentPath, web.Document(document.text))
@@ -98,6 +101,7 @@ type server struct {
 	inboxHandlers
 	deadLetterHandlers
 	mailHandlers
+	consumerHandlers
 	serviceHandlers
 	storyHandlers
 	verifyHandlers

@@ -8,11 +8,12 @@ import (
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
-// What the audit trail calls the things of an outbox.
+// What the audit trail calls the things of an outbox and of an inbox.
 const (
 	kindOutbox    = "outbox"
 	kindOutboxKey = "outbox_key"
 	kindTopic     = "topic"
+	kindConsumer  = "consumer"
 )
 
 // ListAudit answers GET /admin/v1/audit.

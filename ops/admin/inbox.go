@@ -14,6 +14,7 @@ import (
 
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/engine/inbox/pause"
 	"example.com/twinbox/engine/inbox/retention"
 	"example.com/twinbox/ops/admin/adminapi"
 )
@@ -40,11 +41,18 @@ func (s inboxHandlers) GetInboxStats(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return adminapi.InboxStats{}, err
 		}
+		paused, err := pause.Read(ctx, s.Pool)
+		if err != nil {
+			return adminapi.InboxStats{}, err
+		}
 		out := adminapi.InboxStats{
 			StartedAt: s.started, RemembersFrom: stats.RemembersFrom, Remembered: stats.Remembered,
 		}
 		for _, c := range s.Consumers {
 			item := *figures[c.Name]
+			if p, is := paused[c.Name]; is {
+				item.Paused = &adminapi.ConsumerPause{By: p.By, Reason: p.Reason, Since: p.Since}
+			}
 			for _, g := range groups {
 				switch {
 				case g.Consumer != c.Name:

@@ -179,11 +179,19 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 	b = setup(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Topics = broker
 		cfg.Mails, cfg.Consumers = settled, []admin.Consumer{consumer("a", replay.Report{}, nil, &calls)}
+		for _, name := range []string{"customer.mail", "customer.profile"} { // of examples
+			cfg.Consumers = append(cfg.Consumers, consumer(name, replay.Report{}, nil, &calls))
+		}
 	})
 	b.add(t, 3)
 	b.file(t, filed{"a", "", "permanent", "schema_violation", "waiting", "", 3},
 		filed{"a", "", "unknown", "handler_failed", "waiting", "", 3}, filed{"b", "", "unknown", "c", "waiting", "", 3})
 	for _, op := range describedOperations(t) {
+		if strings.HasSuffix(op.path, "/resume") {
+			_, err := b.pool.Exec(t.Context(), `insert into public.inbox_pause (consumer, paused_by, reason)
+				values ($1, 'grace', 'r')`, op.example["consumer"])
+			require.NoError(t, err)
+		}
 		topic := op.example["topic"]
 		if key, parked := op.example["key"]; parked {
 			_, err := b.pool.Exec(t.Context(), `insert into public.outbox_parked (topic, key, reason, permanent)

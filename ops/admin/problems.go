@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/engine/inbox/pause"
 	kafkaadmin "example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/engine/verify"
@@ -35,6 +36,9 @@ const (
 	codeConsuming        web.Code = "consuming"
 	codeVerifying        web.Code = "verifying"
 	codeStandby          web.Code = "standby"
+	codeNoConsumer       web.Code = "consumer_not_found"
+	codePaused           web.Code = "consumer_paused"
+	codeNotPaused        web.Code = "consumer_not_paused"
 )
 
 var (
@@ -55,6 +59,8 @@ var sentinels = []struct {
 	code   web.Code
 	detail string
 }{
+	{pause.ErrPaused, http.StatusConflict, codePaused, "The consumer is paused already."},
+	{pause.ErrNotPaused, http.StatusConflict, codeNotPaused, "The consumer is not paused."},
 	{operate.ErrNotParked, http.StatusNotFound, codeNotParked, "This key, or this event, is not parked (any more)."},
 	{
 		operate.ErrEmptySelection, http.StatusUnprocessableEntity, codeNoSelection,

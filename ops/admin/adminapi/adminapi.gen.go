@@ -16,6 +16,7 @@ import (
 
 // Defines values for ActionKind.
 const (
+	ActionKindConsumer   ActionKind = "consumer"
 	ActionKindDeadLetter ActionKind = "dead_letter"
 	ActionKindMail       ActionKind = "mail"
 	ActionKindOutbox     ActionKind = "outbox"
@@ -26,6 +27,8 @@ const (
 // Valid indicates whether the value is a known member of the ActionKind enum.
 func (e ActionKind) Valid() bool {
 	switch e {
+	case ActionKindConsumer:
+		return true
 	case ActionKindDeadLetter:
 		return true
 	case ActionKindMail:
@@ -188,8 +191,8 @@ type Cause struct {
 	At time.Time `json:"at"`
 
 	// Code Stable. In the order in which they are looked for: `dependency_down`, `no_leader`, `restore_waits`,
-	// `relay_refuses`, `keys_parked`, `partition_without_owner`, `record_refused`, `attempt_failing`,
-	// `waits_for_gap`, `handler_slow`, `relay_at_limit`, `consumer_behind`, `dead_letters`, `mail_server_down`,
+	// `relay_refuses`, `keys_parked`, `consumer_paused`, `partition_without_owner`, `record_refused`,
+	// `attempt_failing`, `waits_for_gap`, `handler_slow`, `relay_at_limit`, `consumer_behind`, `dead_letters`, `mail_server_down`,
 	// `mail_uncertain`, `unknown` (a server did not answer the question), `all_well`.
 	Code string `json:"code"`
 
@@ -237,6 +240,24 @@ type ConfirmRestoreRequest struct {
 	Reason Reason `json:"reason"`
 }
 
+// ConsumerPause That an operator has paused the consumer; absent while it is not paused.
+type ConsumerPause struct {
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+}
+
+// ConsumerRequest defines model for ConsumerRequest.
+type ConsumerRequest struct {
+	// By Who asks. For the audit; nobody checks it.
+	By       By     `json:"by"`
+	Consumer string `json:"consumer"`
+	DryRun   bool   `json:"dry_run"`
+
+	// Reason Why. For the audit.
+	Reason Reason `json:"reason"`
+}
+
 // ConsumerStats defines model for ConsumerStats.
 type ConsumerStats struct {
 	Consumer string `json:"consumer"`
@@ -255,6 +276,9 @@ type ConsumerStats struct {
 
 	// Parked Events that wait behind one of these.
 	Parked int64 `json:"parked"`
+
+	// Paused That an operator has paused the consumer; absent while it is not paused.
+	Paused *ConsumerPause `json:"paused,omitempty"`
 }
 
 // DeadLetter defines model for DeadLetter.
@@ -599,7 +623,8 @@ type ParkedKey struct {
 // Problem defines model for Problem.
 type Problem struct {
 	// Code Stable. Beside those of api/openapi.yaml that are of no business: 401 `unauthorized`; 403 `operations_off`; 404
-	// `not_parked`, `no_mails`, `partitions_unchanged`; 409 `not_waiting`, `restoring`, `not_drained`,
+	// `not_parked`, `no_mails`, `partitions_unchanged`,
+	// `consumer_not_found`; 409 `consumer_paused`, `consumer_not_paused`, `not_waiting`, `restoring`, `not_drained`,
 	// `partition_count`, `consuming`, `verifying`, `standby`;
 	// 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
 	// `missing_filter`, `nothing_selected`, `nothing_to_edit`, `invalid_headers`.
@@ -912,6 +937,12 @@ type GetStoryParams struct {
 	At *Time `form:"at,omitempty" json:"at,omitempty"`
 }
 
+// PauseConsumerJSONRequestBody defines body for PauseConsumer for application/json ContentType.
+type PauseConsumerJSONRequestBody = ConsumerRequest
+
+// ResumeConsumerJSONRequestBody defines body for ResumeConsumer for application/json ContentType.
+type ResumeConsumerJSONRequestBody = ConsumerRequest
+
 // DiscardDeadLettersJSONRequestBody defines body for DiscardDeadLetters for application/json ContentType.
 type DiscardDeadLettersJSONRequestBody = DiscardRequest
 
@@ -959,6 +990,12 @@ type ServerInterface interface {
 	// GetCause Why the service waits, or that all is well
 	// (GET /admin/v1/cause)
 	GetCause(w http.ResponseWriter, r *http.Request)
+	// PauseConsumer Pause a consumer
+	// (POST /admin/v1/consumers/pause)
+	PauseConsumer(w http.ResponseWriter, r *http.Request)
+	// ResumeConsumer Let a paused consumer go on, where it stopped
+	// (POST /admin/v1/consumers/resume)
+	ResumeConsumer(w http.ResponseWriter, r *http.Request)
 	// DiscardDeadLetters Settle waiting letters without handling them
 	// (POST /admin/v1/dead-letters/discard)
 	DiscardDeadLetters(w http.ResponseWriter, r *http.Request)
@@ -1043,6 +1080,18 @@ func (_ Unimplemented) ListAudit(w http.ResponseWriter, r *http.Request, params 
 // GetCause Why the service waits, or that all is well
 // (GET /admin/v1/cause)
 func (_ Unimplemented) GetCause(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// PauseConsumer Pause a consumer
+// (POST /admin/v1/consumers/pause)
+func (_ Unimplemented) PauseConsumer(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ResumeConsumer Let a paused consumer go on, where it stopped
+// (POST /admin/v1/consumers/resume)
+func (_ Unimplemented) ResumeConsumer(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1333,6 +1382,32 @@ func (siw *ServerInterfaceWrapper) ListAudit(w http.ResponseWriter, r *http.Requ
 func (siw *ServerInterfaceWrapper) GetCause(w http.ResponseWriter, r *http.Request) {
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetCause(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PauseConsumer operation middleware
+func (siw *ServerInterfaceWrapper) PauseConsumer(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PauseConsumer(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ResumeConsumer operation middleware
+func (siw *ServerInterfaceWrapper) ResumeConsumer(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ResumeConsumer(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2121,6 +2196,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/admin/v1/inbox/events", wrapper.LookupInboxEvent)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/admin/v1/consumers/pause", wrapper.PauseConsumer)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/admin/v1/consumers/resume", wrapper.ResumeConsumer)
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/admin/v1/dead-letters/query", wrapper.QueryDeadLetters)

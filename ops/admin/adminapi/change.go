@@ -32,4 +32,9 @@ func (r ConfirmPartitionsRequest) Asked() (by, reason string, dryRun bool) {
 }
 
 // Asked implements [Change].
+func (r ConsumerRequest) Asked() (by, reason string, dryRun bool) {
+	return r.By, r.Reason, r.DryRun
+}
+
+// Asked implements [Change].
 func (r MailRequest) Asked() (by, reason string, dryRun bool) { return r.By, r.Reason, r.DryRun }

@@ -34,6 +34,12 @@ EXPOSE 8100 8101
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s --retries=2 CMD ["/order", "healthcheck"]
 ENTRYPOINT ["/order"]
 
+FROM gcr.io/distroless/static-debian13:nonroot AS payments
+COPY --from=build-examples /out/payments /payments
+EXPOSE 8102 8103
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s --retries=2 CMD ["/payments", "healthcheck"]
+ENTRYPOINT ["/payments"]
+
 FROM gcr.io/distroless/static-debian13:nonroot AS ledger
 COPY --from=build-examples /out/ledger /ledger
 EXPOSE 8110 8111

@@ -23,6 +23,12 @@ create database twinbox_order owner twinbox_order_owner;
 revoke connect, temporary on database twinbox_order from public;
 grant connect on database twinbox_order to twinbox_order;
 
+create role twinbox_payments_owner login password 'payments_owner' connection limit 5;
+create role twinbox_payments login password 'payments' connection limit 20;
+create database twinbox_payments owner twinbox_payments_owner;
+revoke connect, temporary on database twinbox_payments from public;
+grant connect on database twinbox_payments to twinbox_payments;
+
 create role twinbox_ledger_owner login password 'ledger_owner' connection limit 5;
 create role twinbox_ledger login password 'ledger' connection limit 20;
 create database twinbox_ledger owner twinbox_ledger_owner;

@@ -1,15 +1,22 @@
-// Package order is an example of a service: it takes orders over HTTP and says so to whoever listens.
+// Package order is an example of a service: it takes orders over HTTP, hears of their payments, mails receipts, and
+// cancels what is not paid in time.
+//
+//	http.go commands.go    what a client may do
+//	order.go               the rules
+//	payments.go            what events do: a payment, the end of the time to pay
+//	receipt.go             the mail
+//	adopt.go               what a restore of the database took
 package order
 
 import (
 	"context"
 	"embed"
+	"errors"
 	"io/fs"
 	"net"
 
-	"github.com/jackc/pgx/v5"
-
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/frame/command"
 	"example.com/twinbox/frame/eventing"
@@ -25,7 +32,7 @@ var Service = eventing.Service[Config]{
 	Source:     contract.SourceOrder,
 	Contract:   contract.Load,
 	Migrations: Migrations(),
-	Tables:     []string{"orders", "idempotency_key"},
+	Tables:     []string{"orders", "refund", "receipt", "lease", "idempotency_key"},
 	Adopt:      adopt,
 	Operations: ops.Offer, // part: ops
 	SetUp:      setUp,
@@ -40,28 +47,54 @@ func Migrations() []migrations.Set {
 	if err != nil {
 		panic(err) // the name is the one that the embed line has
 	}
-	return []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, {Name: "order", FS: own}}
+	return []migrations.Set{
+		migrations.Audit, migrations.Outbox, migrations.Inbox, migrations.Lease, {Name: "order", FS: own},
+	}
 }
 
-// setUp joins commands and API. They stop in the reverse of the order in which they start: no new request, then the
-// relay passes on what those still wrote.
+// The consumers, by the names under which their inboxes remember.
+const (
+	paymentConsumer = "order.payments"
+	timerConsumer   = "order.timers"
+)
+
+// setUp joins commands, consumers, mails and API. They stop in the reverse of the order in which they start: no new
+// request, no new record, then the mails under way are sent, then the relay passes on what all of them wrote.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
-	orders := &Orders{
-		Pool: node.Pool, Outbox: node.Outbox, KeysFor: cfg.IdempotencyTTL, Timeout: cfg.RequestTimeout,
+	commands := &Commands{
+		Pool: node.Pool, Outbox: node.Outbox, PayWithin: cfg.PayWithin, KeysFor: cfg.IdempotencyTTL,
+		Timeout: cfg.RequestTimeout,
 	}
-	handler, err := newHandler(orders, cfg, node)
+	handler, err := newHandler(commands, cfg, node)
 	if err != nil {
 		return nil, err
 	}
+	mails, err := newReceipts(node, cfg)
+	if err != nil {
+		return nil, err
+	}
+	node.Check("mails", mails.Healthy)
 	server := web.NewServer(web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}, handler, node.Log())
-	return func(group *service.Group, api net.Listener) {
-		group.Go("expired rows", func(ctx context.Context) error { return command.Hourly(ctx, node.Log(), orders.forget) })
+	handles := handlers{node.Outbox}
+	wake := func(_ cloudevent.Event, outcome inbox.Outcome) {
+		if outcome == inbox.Applied {
+			node.Outbox.Committed()
+			mails.Wake()
+		}
+	}
+	start = func(group *service.Group, api net.Listener) {
+		group.Go("expired rows", func(ctx context.Context) error { return command.Hourly(ctx, node.Log(), commands.forget) })
+		group.Go("receipts", mails.Run)
+		node.StartConsumers(group)
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
-	}, nil
-}
-
-// adopt brings back what a restore took: an event of this service that was published, and that its database does not
-// know any more.
-func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
-	return nil
+	}
+	return start, errors.Join(
+		node.Admin().Measure("mails", mails.leases.Gauges()),
+		node.Consume(eventing.Consumer{
+			Name: paymentConsumer, Topic: contract.TopicPayments, Handlers: handles.paymentEvents(), OnOutcome: wake,
+		}),
+		node.Consume(eventing.Consumer{
+			Name: timerConsumer, Topic: contract.TopicTimers, Handlers: handles.timerEvents(), OnOutcome: wake,
+		}),
+	)
 }

@@ -1,12 +1,15 @@
 package order
 
 import (
+	"fmt"
 	"time"
 
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/lease"
 	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/frame/smtp"
 )
 
 // Config is everything that Order reads from its environment.
@@ -14,8 +17,13 @@ type Config struct {
 	HTTPAddr  string `env:"HTTP_ADDR" envDefault:"127.0.0.1:8100" format:"listen" doc:"listener of the Order API"`
 	AdminAddr string `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8101" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
 
+	PayWithin      time.Duration `env:"PAY_WITHIN" envDefault:"15m" min:"100ms" max:"8760h" doc:"how long an order waits for its payment before it is cancelled"`
 	IdempotencyTTL time.Duration `env:"IDEMPOTENCY_TTL" envDefault:"168h" min:"1m" max:"8760h" doc:"how long an answer is kept for retries under its Idempotency-Key"`
 	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one request, its transaction included"`
+
+	SMTP     smtp.Config    `envPrefix:"SMTP_"`
+	MailFrom string         `env:"MAIL_FROM" envDefault:"Orders <no-reply@example.com>" format:"mail" doc:"sender of every receipt"`
+	Mail     lease.Settings `envPrefix:"MAIL_"`
 
 	eventing.Config
 }
@@ -26,20 +34,37 @@ func (c Config) Listeners() eventing.Listeners {
 }
 
 // Topics are the topics this service writes to.
-func (c Config) Topics() []kafka.Topic { return c.Config.Topics(contract.TopicOrders) }
+func (c Config) Topics() []kafka.Topic {
+	return c.Config.Topics(contract.TopicOrders, contract.TopicTimers,
+		c.CopyTopic(paymentConsumer, contract.TopicPayments), c.CopyTopic(timerConsumer, contract.TopicTimers))
+}
+
+// margin is what a lease must have left after the longest submission: for the statements around it.
+const margin = 5 * time.Second
 
 // Validate checks what no single variable can.
 func (c Config) Validate() []config.Problem { return config.Broken(c.Rules()) }
 
 // Rules are the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
-	return append(c.Config.Rules(), config.Rule{
+	return append(append(c.Config.Rules(), c.SMTP.Rules()...), config.Rule{
 		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),
 		Text:   "is HTTP_ADDR, or one of the two is every interface with the other's port",
 		Values: []any{c.AdminAddr, c.HTTPAddr},
 	}, config.Rule{
-		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.RequestTimeout,
-		Text:   "must not be shorter than REQUEST_TIMEOUT: a request under way is answered",
-		Values: []any{c.DrainFor, c.RequestTimeout},
+		Variable: "MAIL_LEASE", Holds: c.Mail.Lease >= c.SMTP.Timeout+margin,
+		Text:   fmt.Sprintf("must outlast SMTP_TIMEOUT by %s: a mail may take that, and then it is recorded", margin),
+		Values: []any{c.Mail.Lease, c.SMTP.Timeout},
+	}, config.Rule{
+		Variable: "MAIL_HEARTBEAT", Holds: c.Mail.Heartbeat <= c.Mail.Lease/2,
+		Text:   "must be at most half of MAIL_LEASE: a heartbeat that is late must not cost the lease",
+		Values: []any{c.Mail.Heartbeat, c.Mail.Lease},
+	}, config.Rule{
+		Variable: "MAIL_RETRY_MAX", Holds: c.Mail.RetryMin <= c.Mail.RetryMax,
+		Text: "must not be shorter than MAIL_RETRY_MIN", Values: []any{c.Mail.RetryMax, c.Mail.RetryMin},
+	}, config.Rule{
+		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= max(c.RequestTimeout, c.SMTP.Timeout),
+		Text:   "must not be shorter than REQUEST_TIMEOUT and SMTP_TIMEOUT: a request and a mail under way are finished",
+		Values: []any{c.DrainFor, c.RequestTimeout, c.SMTP.Timeout},
 	})
 }

@@ -5,15 +5,19 @@ import (
 	"net/mail"
 	"regexp"
 
+	"github.com/go-chi/chi/v5"
+
+	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/frame/command"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/web"
 )
 
-// api answers the Order API. A handler reads and checks, calls one command or one query, and answers.
-type api struct{ orders *Orders }
+// api answers the Order API, which openapi.yaml describes. A handler reads and checks, calls one command or one query,
+// and answers.
+type api struct{ commands *Commands }
 
-func newHandler(orders *Orders, cfg Config, node *eventing.Node) (http.Handler, error) {
+func newHandler(commands *Commands, cfg Config, node *eventing.Node) (http.Handler, error) {
 	router, err := web.NewRouter(web.Config{
 		MapError: command.Problem, RequestTimeout: cfg.RequestTimeout,
 		Registerer: node.Admin().Registry(), Traces: node.Traces(),
@@ -21,8 +25,10 @@ func newHandler(orders *Orders, cfg Config, node *eventing.Node) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
-	a := &api{orders: orders}
+	a := &api{commands}
 	router.Post("/v1/orders", a.place)
+	router.Get("/v1/orders/{id}", a.show)
+	router.Post("/v1/orders/{id}/cancellation", a.cancel)
 	return router, nil
 }
 
@@ -47,8 +53,8 @@ func (a *api) place(w http.ResponseWriter, r *http.Request) {
 		web.WriteProblem(w, r, err)
 		return
 	}
-	answer, err := a.orders.Place(r.Context(), Placing{
-		Key: key, Email: body.Email, Amount: body.Amount, Currency: body.Currency,
+	answer, err := a.commands.Place(r.Context(), Placing{
+		Key: key, Email: body.Email, Money: contract.Money{Amount: body.Amount, Currency: body.Currency},
 	})
 	if err != nil {
 		web.WriteProblem(w, r, err)
@@ -59,21 +65,54 @@ func (a *api) place(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer.Body)
 }
 
+func (a *api) show(w http.ResponseWriter, r *http.Request) {
+	id := chi.URLParam(r, "id")
+	if !contract.ValidID(id) {
+		web.WriteProblem(w, r, errUnknownOrder)
+		return
+	}
+	o, err := read(r.Context(), a.commands.Pool, selectOrder, id)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	if !web.NotModified(w, r, web.ETag(o.Version, "")) {
+		web.WriteJSON(w, r, http.StatusOK, o)
+	}
+}
+
+func (a *api) cancel(w http.ResponseWriter, r *http.Request) {
+	id := chi.URLParam(r, "id")
+	if !contract.ValidID(id) {
+		web.WriteProblem(w, r, errUnknownOrder)
+		return
+	}
+	o, err := a.commands.Cancel(r.Context(), id)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	web.WriteJSON(w, r, http.StatusOK, o)
+}
+
 const (
 	codeInvalidEmail    web.Code = "invalid_email"
 	codeInvalidAmount   web.Code = "invalid_amount"
 	codeInvalidCurrency web.Code = "invalid_currency"
 )
 
-// mostAmount is the largest order, in minor units.
-const mostAmount = 100_000_000
+// mostAmount is the largest order, in minor units; longestEmail is what a mail server takes.
+const (
+	mostAmount   = 100_000_000
+	longestEmail = 254
+)
 
 var currencies = regexp.MustCompile(`^[A-Z]{3}$`)
 
 func (p placeRequest) check() error {
 	address, err := mail.ParseAddress(p.Email)
 	switch {
-	case err != nil || address.Address != p.Email || len(p.Email) > 254:
+	case err != nil || address.Address != p.Email || len(p.Email) > longestEmail:
 		return invalid(codeInvalidEmail, "email", "is not an address")
 	case p.Amount < 1 || p.Amount > mostAmount:
 		return invalid(codeInvalidAmount, "amount", "is not between 1 and 100000000 minor units")

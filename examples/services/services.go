@@ -5,6 +5,7 @@ package services
 import (
 	"example.com/twinbox/examples/ledger"
 	"example.com/twinbox/examples/order"
+	"example.com/twinbox/examples/payments"
 	"example.com/twinbox/frame/eventing"
 )
 
@@ -12,6 +13,7 @@ import (
 func All() []eventing.Described {
 	return []eventing.Described{
 		order.Service.Describe(),
+		payments.Service.Describe(),
 		ledger.Service.Describe(),
 	}
 }

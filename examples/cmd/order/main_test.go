@@ -23,7 +23,7 @@ func TestMigrateTopicsServe(t *testing.T) {
 		"DATABASE_URL=" + pgtest.DSN(pgtest.New(t)), // empty: migrating is part of the test
 		"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0],
 		"ENVIRONMENT=" + strings.ToLower(rand.Text()),
-		"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0",
+		"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "SMTP_ADDR=127.0.0.1:1",
 	}
 	program.Life(t, environment, "order/0001_", "order.orders.v1", func(s servicetest.Serving) {
 		require.Equal(t, http.StatusNotFound, servicetest.Status(t, "http://"+s.API+"/nothing"))

@@ -1,12 +1,10 @@
-// Package contract declares the events of the Order example. Whoever reads or writes one takes its declaration from
-// here and its schema from the folder events.
+// Package contract declares the events of the Order example: those of the Order service, and the one of the payment
+// simulator that it consumes. Whoever reads or writes one takes its declaration from here and its schema from the folder
+// events.
 package contract
 
 import (
 	"embed"
-	"errors"
-	"regexp"
-	"time"
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/schema"
@@ -14,29 +12,36 @@ import (
 
 // The topics.
 const (
-	TopicOrders = "order.orders.v1"
+	TopicOrders   = "order.orders.v1"
+	TopicTimers   = "order.timers.v1" // what Order has scheduled for itself
+	TopicPayments = "payments.payments.v1"
 )
 
-// SourceOrder is the ce_source of the Order service.
-const SourceOrder = "/twinbox/order"
+// Sources, the ce_source of each producer.
+const (
+	SourceOrder    = "/twinbox/order"
+	SourcePayments = "/twinbox/payments"
+)
 
-// OrderPlaced says that somebody ordered and owes the amount. It is the first event of every order.
-var OrderPlaced = define[Placed](TopicOrders, SourceOrder, "order", "order-placed.v1")
-
-// Placed is the payload of [OrderPlaced].
-type Placed struct {
-	OrderID  string    `json:"order_id"`
-	Amount   int64     `json:"amount"` // in the currency's minor unit: 1999 EUR are 19.99 euros
-	Currency string    `json:"currency"`
-	PlacedAt time.Time `json:"placed_at"`
-}
+// The events. Those of an order are about the order, that of a payment is about the payment.
+var (
+	OrderPlaced      = define[Placed](TopicOrders, SourceOrder, "order", "order-placed.v1")
+	OrderPaid        = define[Paid](TopicOrders, SourceOrder, "order", "order-paid.v1")
+	OrderCancelled   = define[Cancelled](TopicOrders, SourceOrder, "order", "order-cancelled.v1")
+	RefundDue        = define[Refund](TopicOrders, SourceOrder, "order", "refund-due.v1")
+	PaymentOverdue   = define[Overdue](TopicTimers, SourceOrder, "order", "payment-overdue.v1")
+	PaymentCompleted = define[Payment](TopicPayments, SourcePayments, "payments", "payment-completed.v1")
+)
 
 //go:embed events/*.json
 var files embed.FS
 
 // All returns every declaration.
 func All() []cloudevent.Declaration {
-	return []cloudevent.Declaration{OrderPlaced.Declaration}
+	return []cloudevent.Declaration{
+		OrderPlaced.Declaration, OrderPaid.Declaration, OrderCancelled.Declaration, RefundDue.Declaration,
+		PaymentOverdue.Declaration, PaymentCompleted.Declaration,
+	}
 }
 
 // Load compiles the schemas of all events. It fails only when one is broken or missing.
@@ -50,22 +55,3 @@ func define[T schema.Ruled](topic, source, service, name string) cloudevent.Defi
 		DataSchema: "https://example.com/twinbox/examples/order/events/" + name + ".json",
 	})
 }
-
-var canonicalUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-
-// CheckID refuses what is not a UUID in lower case: an id has one spelling.
-func CheckID(id string) error {
-	if !canonicalUUID.MatchString(id) {
-		return errors.New("an id is not a lower-case UUID")
-	}
-	return nil
-}
-
-// Check implements [schema.Ruled].
-func (e Placed) Check() error { return CheckID(e.OrderID) }
-
-// About implements [schema.Ruled].
-func (e Placed) About() string { return e.OrderID }
-
-// HappenedAt implements [schema.Ruled].
-func (e Placed) HappenedAt() time.Time { return e.PlacedAt }

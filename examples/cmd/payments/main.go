@@ -1,0 +1,15 @@
+// Command payments is the example that stands for a payment provider; run "payments help".
+package main
+
+import (
+	"context"
+	"os"
+
+	"example.com/twinbox/examples/payments"
+	"example.com/twinbox/frame/service"
+)
+
+func main() {
+	ctx := service.SignalContext(context.Background())
+	os.Exit(payments.Service.Main(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"crypto/rand"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/servicetest"
+	"example.com/twinbox/examples/payments"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptions()...) }
+
+func TestMigrateTopicsServe(t *testing.T) {
+	t.Parallel()
+	var program servicetest.Run = payments.Service.Main
+	environment := []string{
+		"DATABASE_URL=" + pgtest.DSN(pgtest.New(t)), // empty: migrating is part of the test
+		"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0],
+		"ENVIRONMENT=" + strings.ToLower(rand.Text()),
+		"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0",
+	}
+	program.Life(t, environment, "payments/0001_", "payments.payments.v1", func(s servicetest.Serving) {
+		require.Equal(t, http.StatusNotFound, servicetest.Status(t, "http://"+s.API+"/nothing"))
+	})
+}

@@ -1,0 +1,146 @@
+package order
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/examples/order/contract"
+	"example.com/twinbox/frame/command"
+)
+
+// Commands is what a client may do to an order, each in one transaction. All fields are required.
+type Commands struct {
+	Pool   *pgxpool.Pool
+	Outbox *outbox.Outbox
+	// PayWithin is how long an order waits for its payment.
+	PayWithin time.Duration
+	// KeysFor is how long an answer is kept for retries under its idempotency key.
+	KeysFor time.Duration
+	// Timeout bounds a command from its first statement to its commit.
+	Timeout time.Duration
+}
+
+// transaction runs fn in one transaction of its own, after the statements that travel with its begin, and wakes the
+// relay.
+func (c *Commands) transaction(ctx context.Context, first *pgx.Batch, fn func(context.Context, pgx.Tx) error) error {
+	err := command.Transaction{Pool: c.Pool, Timeout: c.Timeout, First: first}.Run(ctx, fn)
+	if err == nil {
+		c.Outbox.Committed()
+	}
+	return err
+}
+
+func (c *Commands) forget(ctx context.Context) error {
+	return command.Forget(ctx, c.Pool, command.DeleteExpiredAnswers)
+}
+
+// Placing is what a client asks for.
+type Placing struct {
+	Key   string // of the request, for its retries; empty: none
+	Email string // where the receipt goes
+	contract.Money
+}
+
+// Place stores a new order, the answer under its idempotency key, OrderPlaced, and the end of the time to pay as a
+// scheduled event: all or nothing. The same key with the same request returns the same answer again; with another one
+// [command.ErrKeyReused].
+func (c *Commands) Place(ctx context.Context, p Placing) (answer command.Answer, err error) {
+	fingerprint := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s", p.Email, p.Amount, p.Currency))
+	claim := command.Claim{Scope: "place", Key: p.Key, Fingerprint: fingerprint[:]}
+	first := &pgx.Batch{}
+	if p.Key != "" {
+		claim.Queue(first)
+	}
+	err = c.transaction(ctx, first, func(ctx context.Context, tx pgx.Tx) (err error) {
+		if p.Key != "" {
+			given, found, err := claim.Given()
+			if err != nil || found {
+				answer = given
+				return err
+			}
+		}
+		if answer, err = c.place(ctx, tx, p); err != nil || p.Key == "" {
+			return err
+		}
+		kept := &pgx.Batch{}
+		claim.Store(kept, answer, c.KeysFor)
+		if err := tx.SendBatch(ctx, kept).Close(); err != nil {
+			return fmt.Errorf("store answer: %w", err)
+		}
+		return nil
+	})
+	return answer, err
+}
+
+const insertOrder = `
+insert into orders (id, version, status, email, amount, currency, placed_at, pay_by)
+values ($1, 1, 'placed', $2, $3, $4, $5, $6)`
+
+func (c *Commands) place(ctx context.Context, tx pgx.Tx, p Placing) (command.Answer, error) {
+	at := now()
+	o := Order{
+		ID: uuid.Must(uuid.NewV7()).String(), Version: 1, Status: StatusPlaced, Money: p.Money,
+		PlacedAt: at, PayBy: at.Add(c.PayWithin),
+	}
+	if _, err := tx.Exec(ctx, insertOrder, o.ID, p.Email, o.Amount, o.Currency, o.PlacedAt, o.PayBy); err != nil {
+		return command.Answer{}, fmt.Errorf("insert order: %w", err)
+	}
+	event, err := contract.OrderPlaced.New(o.ID, o.Version, at, contract.Placed{
+		OrderID: o.ID, Email: p.Email, Money: o.Money, PlacedAt: at, PayBy: o.PayBy,
+	})
+	if err != nil {
+		return command.Answer{}, err
+	}
+	if _, err := c.Outbox.Add(ctx, tx, event); err != nil {
+		return command.Answer{}, fmt.Errorf("add to outbox: %w", err)
+	}
+	if err := remind(ctx, tx, c.Outbox, o, outbox.After(c.PayWithin)); err != nil {
+		return command.Answer{}, err
+	}
+	body, err := json.Marshal(o)
+	if err != nil {
+		return command.Answer{}, fmt.Errorf("encode answer: %w", err)
+	}
+	return command.Answer{Status: http.StatusCreated, Body: body}, nil
+}
+
+// remind schedules the end of the time to pay. It comes on a topic of its own: the order's events are numbered with the
+// order's version, and this one is no change of it.
+func remind(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o Order, due outbox.Due) error {
+	event, err := contract.PaymentOverdue.New(o.ID, 0, time.Time{}, contract.Overdue{OrderID: o.ID, PayBy: o.PayBy})
+	if err != nil {
+		return err
+	}
+	return out.Schedule(ctx, tx, timer(o.ID), due, event)
+}
+
+// Cancel ends an order that is not paid, and takes back what was scheduled for it. To cancel a cancelled order changes
+// nothing.
+func (c *Commands) Cancel(ctx context.Context, id string) (o Order, err error) {
+	err = c.transaction(ctx, nil, func(ctx context.Context, tx pgx.Tx) error {
+		if o, err = read(ctx, tx, lockOrder, id); err != nil {
+			return err
+		}
+		switch o.Status {
+		case StatusPaid:
+			return errPaid
+		case StatusCancelled:
+			return nil
+		}
+		if err := cancel(ctx, tx, c.Outbox, &o, contract.ReasonRequested); err != nil {
+			return err
+		}
+		_, err := c.Outbox.Cancel(ctx, tx, timer(o.ID))
+		return err
+	})
+	return o, err
+}

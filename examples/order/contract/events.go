@@ -1,0 +1,152 @@
+package contract
+
+import (
+	"errors"
+	"regexp"
+	"time"
+
+	"example.com/twinbox/engine/schema"
+)
+
+// Money is an amount in the minor unit of its currency: 1999 EUR are 19.99 euros.
+type Money struct {
+	Amount   int64  `json:"amount"`
+	Currency string `json:"currency"`
+}
+
+// Placed says that somebody ordered and owes the amount. It is the first event of every order.
+type Placed struct {
+	OrderID string `json:"order_id"`
+	Email   string `json:"email"`
+	Money
+	PlacedAt time.Time `json:"placed_at"`
+	PayBy    time.Time `json:"pay_by"` // about when an unpaid order is cancelled
+}
+
+// Paid says that a payment of the amount has come.
+type Paid struct {
+	OrderID   string `json:"order_id"`
+	PaymentID string `json:"payment_id"`
+	Money
+	PaidAt time.Time `json:"paid_at"`
+}
+
+// Why an order was cancelled.
+const (
+	ReasonRequested = "requested"
+	ReasonUnpaid    = "unpaid"
+)
+
+// Cancelled says that nothing is owed any more.
+type Cancelled struct {
+	OrderID     string    `json:"order_id"`
+	Reason      string    `json:"reason"`
+	CancelledAt time.Time `json:"cancelled_at"`
+}
+
+// Why a payment is to be given back.
+const (
+	RefundOrderCancelled = "order_cancelled"
+	RefundPaidAlready    = "paid_already"
+	RefundWrongAmount    = "wrong_amount"
+)
+
+// Refund says that the order has no use for a payment, which is to be given back whole. It is said once per payment.
+type Refund struct {
+	OrderID   string `json:"order_id"`
+	PaymentID string `json:"payment_id"`
+	Money
+	Reason string    `json:"reason"`
+	DueAt  time.Time `json:"due_at"`
+}
+
+// Overdue says that the time to pay an order is over. Whether it was paid meanwhile, the order knows.
+type Overdue struct {
+	OrderID string    `json:"order_id"`
+	PayBy   time.Time `json:"pay_by"`
+}
+
+// Payment says that money has come for an order. A provider may say so more than once, each time in another event.
+type Payment struct {
+	PaymentID string `json:"payment_id"`
+	OrderID   string `json:"order_id"`
+	Money
+	CompletedAt time.Time `json:"completed_at"`
+}
+
+var (
+	_ schema.Ruled = Placed{}
+	_ schema.Ruled = Paid{}
+	_ schema.Ruled = Cancelled{}
+	_ schema.Ruled = Refund{}
+	_ schema.Ruled = Overdue{}
+	_ schema.Ruled = Payment{}
+)
+
+var canonicalUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
+// ValidID says whether an id is a UUID in lower case: an id has one spelling.
+func ValidID(id string) bool { return canonicalUUID.MatchString(id) }
+
+func checkIDs(ids ...string) error {
+	for _, id := range ids {
+		if !ValidID(id) {
+			return errors.New("an id is not a lower-case UUID")
+		}
+	}
+	return nil
+}
+
+// Check implements [schema.Ruled].
+func (e Placed) Check() error { return checkIDs(e.OrderID) }
+
+// Check implements [schema.Ruled].
+func (e Paid) Check() error { return checkIDs(e.OrderID, e.PaymentID) }
+
+// Check implements [schema.Ruled].
+func (e Cancelled) Check() error { return checkIDs(e.OrderID) }
+
+// Check implements [schema.Ruled].
+func (e Refund) Check() error { return checkIDs(e.OrderID, e.PaymentID) }
+
+// Check implements [schema.Ruled].
+func (e Overdue) Check() error { return checkIDs(e.OrderID) }
+
+// Check implements [schema.Ruled].
+func (e Payment) Check() error { return checkIDs(e.OrderID, e.PaymentID) }
+
+// About implements [schema.Ruled].
+func (e Placed) About() string { return e.OrderID }
+
+// About implements [schema.Ruled].
+func (e Paid) About() string { return e.OrderID }
+
+// About implements [schema.Ruled].
+func (e Cancelled) About() string { return e.OrderID }
+
+// About implements [schema.Ruled].
+func (e Refund) About() string { return e.OrderID }
+
+// About implements [schema.Ruled].
+func (e Overdue) About() string { return e.OrderID }
+
+// About implements [schema.Ruled].
+func (e Payment) About() string { return e.PaymentID }
+
+// HappenedAt implements [schema.Ruled].
+func (e Placed) HappenedAt() time.Time { return e.PlacedAt }
+
+// HappenedAt implements [schema.Ruled].
+func (e Paid) HappenedAt() time.Time { return e.PaidAt }
+
+// HappenedAt implements [schema.Ruled].
+func (e Cancelled) HappenedAt() time.Time { return e.CancelledAt }
+
+// HappenedAt implements [schema.Ruled].
+func (e Refund) HappenedAt() time.Time { return e.DueAt }
+
+// HappenedAt implements [schema.Ruled].
+func (e Overdue) HappenedAt() time.Time { return e.PayBy }
+
+// HappenedAt implements [schema.Ruled].
+func (e Payment) HappenedAt() time.Time { return e.CompletedAt }

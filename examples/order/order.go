@@ -1,0 +1,129 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/engine/schema"
+	"example.com/twinbox/examples/order/contract"
+	"example.com/twinbox/frame/web"
+)
+
+// Status says how far an order has come.
+type Status string
+
+// The states of an order. It is paid or cancelled once, and stays so.
+const (
+	StatusPlaced    Status = "placed"
+	StatusPaid      Status = "paid"
+	StatusCancelled Status = "cancelled"
+)
+
+// Order is the aggregate. Version counts its events.
+type Order struct {
+	ID      string `json:"order_id"`
+	Version int64  `json:"version"`
+	Status  Status `json:"status"`
+	contract.Money
+	PlacedAt  time.Time `json:"placed_at"`
+	PayBy     time.Time `json:"pay_by"`
+	PaymentID string    `json:"payment_id,omitempty"`
+
+	Email string `json:"-"`
+}
+
+// What a client may be told about an order.
+var (
+	errUnknownOrder = &web.Error{
+		Status: http.StatusNotFound, Code: "order_not_found", Detail: "There is no such order.",
+	}
+	errPaid = &web.Error{
+		Status: http.StatusConflict, Code: "order_paid", Detail: "The order is paid and cannot be cancelled any more.",
+	}
+)
+
+// refundOf says why the order has no use for a payment; empty: it has, or the payment has paid it already.
+func (o Order) refundOf(p contract.Payment) (reason string) {
+	switch {
+	case o.PaymentID == p.PaymentID:
+		return ""
+	case o.Status == StatusCancelled:
+		return contract.RefundOrderCancelled
+	case o.Status == StatusPaid:
+		return contract.RefundPaidAlready
+	case o.Money != p.Money:
+		return contract.RefundWrongAmount
+	}
+	return ""
+}
+
+// timer is the name under which the end of the time to pay is scheduled.
+func timer(orderID string) string { return "unpaid " + orderID }
+
+const columns = `id::text, version, status, email, amount, currency, placed_at, pay_by, coalesce(payment_id::text, '')`
+
+const (
+	selectOrder = `select ` + columns + ` from orders where id = $1`
+	lockOrder   = selectOrder + ` for update`
+)
+
+// querier is a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// read reads an order, and with lockOrder locks it. Its error for one that there is not is errUnknownOrder.
+func read(ctx context.Context, db querier, sql, id string) (Order, error) {
+	rows, _ := db.Query(ctx, sql, id)
+	o, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (o Order, err error) {
+		err = row.Scan(&o.ID, &o.Version, &o.Status, &o.Email, &o.Amount, &o.Currency, &o.PlacedAt, &o.PayBy, &o.PaymentID)
+		o.PlacedAt, o.PayBy = o.PlacedAt.UTC(), o.PayBy.UTC()
+		return o, err
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Order{}, errUnknownOrder
+	}
+	if err != nil {
+		return Order{}, fmt.Errorf("read order: %w", err)
+	}
+	return o, nil
+}
+
+const updateOrder = `
+update orders set version = $2, status = $3, payment_id = nullif($4, '')::uuid where id = $1`
+
+// save stores an order that this transaction has locked, and adds the event that says what has become of it.
+func save[T schema.Ruled](
+	ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o *Order, of cloudevent.Definition[T], said T,
+) error {
+	o.Version++
+	if _, err := tx.Exec(ctx, updateOrder, o.ID, o.Version, o.Status, o.PaymentID); err != nil {
+		return fmt.Errorf("update order: %w", err)
+	}
+	event, err := of.New(o.ID, o.Version, said.HappenedAt(), said)
+	if err != nil {
+		return err
+	}
+	if _, err := out.Add(ctx, tx, event); err != nil {
+		return fmt.Errorf("add to outbox: %w", err)
+	}
+	return nil
+}
+
+// cancel ends an order for which payment is awaited.
+func cancel(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o *Order, reason string) error {
+	o.Status = StatusCancelled
+	return save(ctx, tx, out, o, contract.OrderCancelled, contract.Cancelled{
+		OrderID: o.ID, Reason: reason, CancelledAt: now(),
+	})
+}
+
+// now is the business time of a command, in the microseconds that PostgreSQL keeps.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -1,0 +1,95 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/engine/lease"
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/examples/order/contract"
+)
+
+// Events are handled in the transaction that records their ids, so each takes effect once, however often it is
+// delivered. Which of several that race for one order comes first says the lock of the order's row.
+type handlers struct{ outbox *outbox.Outbox }
+
+// paymentEvents handles what the payment provider says.
+func (h handlers) paymentEvents() *inbox.Mux {
+	mux := inbox.NewMux()
+	inbox.Handle(mux, contract.PaymentCompleted, h.pay)
+	return mux
+}
+
+// timerEvents handles what Order has scheduled for itself.
+func (h handlers) timerEvents() *inbox.Mux {
+	mux := inbox.NewMux()
+	inbox.Handle(mux, contract.PaymentOverdue, h.expire)
+	return mux
+}
+
+// codeUnknownOrder is the code of the dead letter of a payment for an order that this database does not have. Nobody is
+// told an order's id before it is stored, so waiting helps nothing: a person has to find out whose money it is.
+const codeUnknownOrder = "unknown_order"
+
+const insertRefund = `
+insert into refund (payment_id, order_id, reason, due_at) values ($1, $2, $3, $4) on conflict do nothing`
+
+const insertReceipt = `insert into receipt (event_id, id, order_id, correlation_id) values ($1, $2, $3, $4)`
+
+// pay applies a payment to its order. The first one of the amount, while payment is awaited, pays it: OrderPaid, the
+// receipt as a row with a lease for whoever mails it, and no reminder any more. Any other payment is to be refunded,
+// which is said once per payment: a provider may tell of one payment in several events.
+func (h handlers) pay(ctx context.Context, tx pgx.Tx, event cloudevent.Event, payment contract.Payment) error {
+	o, err := read(ctx, tx, lockOrder, payment.OrderID)
+	if errors.Is(err, errUnknownOrder) {
+		return inbox.PermanentAs(codeUnknownOrder, err)
+	}
+	if err != nil || o.PaymentID == payment.PaymentID {
+		return err
+	}
+	at := now()
+	if reason := o.refundOf(payment); reason != "" {
+		tag, err := tx.Exec(ctx, insertRefund, payment.PaymentID, o.ID, reason, at)
+		if err != nil {
+			return fmt.Errorf("insert refund: %w", err)
+		}
+		if tag.RowsAffected() == 0 {
+			return nil
+		}
+		return save(ctx, tx, h.outbox, &o, contract.RefundDue, contract.Refund{
+			OrderID: o.ID, PaymentID: payment.PaymentID, Money: payment.Money, Reason: reason, DueAt: at,
+		})
+	}
+	o.Status, o.PaymentID = StatusPaid, payment.PaymentID
+	if err := save(ctx, tx, h.outbox, &o, contract.OrderPaid, contract.Paid{
+		OrderID: o.ID, PaymentID: o.PaymentID, Money: o.Money, PaidAt: at,
+	}); err != nil {
+		return err
+	}
+	if _, err := h.outbox.Cancel(ctx, tx, timer(o.ID)); err != nil {
+		return err
+	}
+	id := uuid.Must(uuid.NewV7())
+	if _, err := tx.Exec(ctx, insertReceipt, event.ID, id, o.ID, event.CorrelationID()); err != nil {
+		return fmt.Errorf("insert receipt: %w", err)
+	}
+	return lease.Add(ctx, tx, handlerReceipt, event.ID)
+}
+
+// expire cancels an order that is still not paid.
+func (h handlers) expire(ctx context.Context, tx pgx.Tx, _ cloudevent.Event, overdue contract.Overdue) error {
+	o, err := read(ctx, tx, lockOrder, overdue.OrderID)
+	if errors.Is(err, errUnknownOrder) {
+		return inbox.PermanentAs(codeUnknownOrder, err)
+	}
+	if err != nil || o.Status != StatusPlaced {
+		return err
+	}
+	return cancel(ctx, tx, h.outbox, &o, contract.ReasonUnpaid)
+}

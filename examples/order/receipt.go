@@ -1,0 +1,77 @@
+package order
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/engine/lease"
+	"example.com/twinbox/examples/order/contract"
+	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/frame/smtp"
+)
+
+// handlerReceipt names the leases of receipts.
+const handlerReceipt = "mail.receipt"
+
+// receipts mails receipts: the effect of a lease, at most once unless MAIL_ON_UNCERTAIN says otherwise. Any number of
+// processes may run it on one list.
+type receipts struct {
+	*lease.Runner
+	leases *lease.Leases
+	pool   *pgxpool.Pool
+	smtp   *smtp.Sender
+}
+
+func newReceipts(node *eventing.Node, cfg Config) (*receipts, error) {
+	leases, err := lease.New(lease.Config{
+		Handler: handlerReceipt, Pool: node.Pool, Settings: cfg.Mail, Timeout: cfg.SMTP.Timeout,
+		Registerer: node.Admin().Registry(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &receipts{leases: leases, pool: node.Pool, smtp: &smtp.Sender{Config: cfg.SMTP, From: cfg.MailFrom}}
+	r.Runner = lease.NewRunner(leases, lease.Effect{Do: r.send, Timeout: cfg.SMTP.Timeout + margin}, node.Log())
+	return r, nil
+}
+
+const selectReceipt = `
+select r.id, r.correlation_id, o.id::text, o.email, o.amount, o.currency
+from receipt r join orders o on o.id = r.order_id where r.event_id = $1`
+
+// send makes one attempt. The letter's id is the receipt's, so that a receiver can tell a second copy.
+func (r *receipts) send(ctx context.Context, c *lease.Claim) error {
+	var id uuid.UUID
+	var o Order
+	err := r.pool.QueryRow(ctx, selectReceipt, c.EventID).Scan(
+		&id, &c.CorrelationID, &o.ID, &o.Email, &o.Amount, &o.Currency)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return failure.AsPermanent(errors.New("read receipt: there is none"))
+	}
+	if err != nil {
+		return fmt.Errorf("read receipt: %w", err)
+	}
+	return r.smtp.Submit(ctx, letter(id, o, c.At), c.Begin)
+}
+
+func letter(id uuid.UUID, o Order, at time.Time) smtp.Letter {
+	return smtp.Letter{
+		MessageID: id.String() + "@order.example.com",
+		To:        o.Email,
+		Subject:   "Your receipt",
+		Text:      fmt.Sprintf("Thank you. We have received %s for your order %s.\n", inWords(o.Money), o.ID),
+		WrittenAt: at,
+	}
+}
+
+// inWords writes an amount as most currencies have it, with two decimals.
+func inWords(m contract.Money) string {
+	return fmt.Sprintf("%d.%02d %s", m.Amount/100, m.Amount%100, m.Currency)
+}

@@ -1,0 +1,171 @@
+// Package payments is an example of a service that only writes events. It stands for a payment provider: whoever tells
+// it to takes a payment for an order, of any amount, now or later, and tells the world once or several times, as
+// providers do.
+package payments
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/examples/order/contract"
+	"example.com/twinbox/frame/command"
+	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/frame/service"
+	"example.com/twinbox/frame/web"
+	"example.com/twinbox/migrations"
+	"example.com/twinbox/ops" // part: ops
+)
+
+// Service is Payments.
+var Service = eventing.Service[Config]{
+	Name:       "payments",
+	Source:     contract.SourcePayments,
+	Contract:   contract.Load,
+	Migrations: Migrations(),
+	Tables:     []string{"payment"},
+	Operations: ops.Offer, // part: ops
+	SetUp:      setUp,
+}
+
+//go:embed migrations/*.sql
+var files embed.FS
+
+// Migrations lists what the database of Payments consists of, in the order of application.
+func Migrations() []migrations.Set {
+	own, err := fs.Sub(files, "migrations")
+	if err != nil {
+		panic(err) // the name is the one that the embed line has
+	}
+	return []migrations.Set{migrations.Audit, migrations.Outbox, migrations.Inbox, {Name: "payments", FS: own}}
+}
+
+func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
+	router, err := web.NewRouter(web.Config{
+		MapError: command.Problem, RequestTimeout: cfg.RequestTimeout,
+		Registerer: node.Admin().Registry(), Traces: node.Traces(),
+	}, node.Log())
+	if err != nil {
+		return nil, err
+	}
+	a := &api{node, cfg}
+	router.Post("/v1/payments", a.take)
+	server := web.NewServer(web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}, router, node.Log())
+	return func(group *service.Group, api net.Listener) {
+		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
+	}, nil
+}
+
+// api answers the Payments API, which openapi.yaml describes.
+type api struct {
+	node *eventing.Node
+	cfg  Config
+}
+
+// takeRequest is the body of POST /v1/payments. Times and AfterSeconds are what a real provider does by itself.
+type takeRequest struct {
+	OrderID      string `json:"order_id"`
+	Amount       int64  `json:"amount"`
+	Currency     string `json:"currency"`
+	Times        *int   `json:"times,omitempty"`         // how often the payment is told; default 1
+	AfterSeconds *int   `json:"after_seconds,omitempty"` // how late; default 0
+}
+
+const (
+	mostAmount = 100_000_000
+	mostTimes  = 10
+	mostLate   = 24 * 60 * 60
+)
+
+var currencies = regexp.MustCompile(`^[A-Z]{3}$`)
+
+func (t takeRequest) check() error {
+	switch {
+	case !contract.ValidID(t.OrderID):
+		return invalid("order_id", "is not a lower-case UUID")
+	case t.Amount < 1 || t.Amount > mostAmount:
+		return invalid("amount", "is not between 1 and 100000000 minor units")
+	case !currencies.MatchString(t.Currency):
+		return invalid("currency", "is not three capital letters")
+	case t.Times != nil && (*t.Times < 1 || *t.Times > mostTimes):
+		return invalid("times", "is not between 1 and 10")
+	case t.AfterSeconds != nil && (*t.AfterSeconds < 0 || *t.AfterSeconds > mostLate):
+		return invalid("after_seconds", "is not between 0 and a day")
+	}
+	return nil
+}
+
+func invalid(member, detail string) error {
+	code := web.Code("invalid_" + member)
+	return &web.Error{
+		Status: http.StatusUnprocessableEntity, Code: code, Detail: "The " + member + " " + detail + ".",
+		Fields: []web.Field{{Code: code, Pointer: "#/" + member, Detail: detail}},
+	}
+}
+
+// taken is the answer.
+type taken struct {
+	PaymentID string `json:"payment_id"`
+}
+
+func (a *api) take(w http.ResponseWriter, r *http.Request) {
+	body, err := web.Decode[takeRequest](w, r)
+	if err == nil {
+		err = body.check()
+	}
+	answer := taken{uuid.Must(uuid.NewV7()).String()}
+	if err == nil {
+		err = command.Transaction{Pool: a.node.Pool, Timeout: a.cfg.RequestTimeout}.Run(r.Context(),
+			func(ctx context.Context, tx pgx.Tx) error { return a.store(ctx, tx, answer.PaymentID, body) })
+	}
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	a.node.Outbox.Committed()
+	web.WriteJSON(w, r, http.StatusAccepted, answer)
+}
+
+const insertPayment = `insert into payment (id, order_id, amount, currency) values ($1, $2, $3, $4)`
+
+// store stores the payment with the events that tell of it: those that are late are scheduled.
+func (a *api) store(ctx context.Context, tx pgx.Tx, id string, t takeRequest) error {
+	if _, err := tx.Exec(ctx, insertPayment, id, t.OrderID, t.Amount, t.Currency); err != nil {
+		return fmt.Errorf("insert payment: %w", err)
+	}
+	late, times := 0, 1
+	if t.AfterSeconds != nil {
+		late = *t.AfterSeconds
+	}
+	if t.Times != nil {
+		times = *t.Times
+	}
+	at := time.Now().UTC().Truncate(time.Microsecond)
+	for n := range times {
+		event, err := contract.PaymentCompleted.New(id, 0, at, contract.Payment{
+			PaymentID: id, OrderID: t.OrderID, Money: contract.Money{Amount: t.Amount, Currency: t.Currency}, CompletedAt: at,
+		})
+		if err != nil {
+			return err
+		}
+		if late > 0 {
+			due := outbox.After(time.Duration(late) * time.Second)
+			err = a.node.Outbox.Schedule(ctx, tx, fmt.Sprintf("%s %d", id, n), due, event)
+		} else {
+			_, err = a.node.Outbox.Add(ctx, tx, event)
+		}
+		if err != nil {
+			return fmt.Errorf("add to outbox: %w", err)
+		}
+	}
+	return nil
+}

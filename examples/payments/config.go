@@ -1,0 +1,43 @@
+package payments
+
+import (
+	"time"
+
+	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/examples/order/contract"
+	"example.com/twinbox/frame/config"
+	"example.com/twinbox/frame/eventing"
+)
+
+// Config is everything that Payments reads from its environment.
+type Config struct {
+	HTTPAddr       string        `env:"HTTP_ADDR" envDefault:"127.0.0.1:8102" format:"listen" doc:"listener of the Payments API"`
+	AdminAddr      string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8103" format:"listen" doc:"listener for /livez, /readyz and /metrics"`
+	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one request, its transaction included"`
+
+	eventing.Config
+}
+
+// Listeners are the API's and the operators'.
+func (c Config) Listeners() eventing.Listeners {
+	return eventing.Listeners{Admin: c.AdminAddr, API: c.HTTPAddr}
+}
+
+// Topics are the topics this service writes to.
+func (c Config) Topics() []kafka.Topic { return c.Config.Topics(contract.TopicPayments) }
+
+// Validate checks what no single variable can.
+func (c Config) Validate() []config.Problem { return config.Broken(c.Rules()) }
+
+// Rules are the cross checks, those of all services first.
+func (c Config) Rules() []config.Rule {
+	return append(c.Config.Rules(), config.Rule{
+		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),
+		Text:   "is HTTP_ADDR, or one of the two is every interface with the other's port",
+		Values: []any{c.AdminAddr, c.HTTPAddr},
+	}, config.Rule{
+		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.RequestTimeout,
+		Text:   "must not be shorter than REQUEST_TIMEOUT: a request under way is answered",
+		Values: []any{c.DrainFor, c.RequestTimeout},
+	})
+}

@@ -144,7 +144,8 @@ func (o *keyOrder) place(ctx context.Context, tx pgx.Tx, it *item, s *state, mov
 
 // move raises the key's watermark to the item's version.
 func (o *keyOrder) move(it *item, s *state, moved *moves, known int64) {
-	moved.note(it.event.Key, known, it.event.Version)
+	_, there := s.watermarks[it.event.Key]
+	moved.note(it.event.Key, known, it.event.Version, there)
 	s.watermarks = with(s.watermarks, it.event.Key, it.event.Version)
 	_, it.unblocks = s.parked[it.event.Key] // what is parked is above it, and may have waited for it
 }

@@ -43,13 +43,17 @@ type queued struct {
 	args    []any
 	none    error                // what it means that no row was affected
 	read    func(pgx.Rows) error // for a question; it must close the rows
-	refusal error                // what a division by zero in it means
+	refusal error                // what a division by zero in it, or a row that is there, means
 }
 
-const divisionByZero = "22012"
+const (
+	divisionByZero  = "22012"
+	uniqueViolation = "23505"
+)
 
-// queueGuard is [Queue] for a statement that divides by zero where the transaction must not go on. Unlike a look at the
-// rows, that needs no answer before the commit is sent: after a failed statement the server skips what is behind it.
+// queueGuard is [Queue] for a statement that divides by zero, or inserts a row that is there, where the transaction must
+// not go on. Unlike a look at the rows, that needs no answer before the commit is sent: after a failed statement the
+// server skips what is behind it.
 func queueGuard(ctx context.Context, tx pgx.Tx, refusal error, sql string, args ...any) error {
 	q := queued{item: noItem, sql: sql, args: args, refusal: refusal}
 	if w, ok := tx.(*work); ok {
@@ -79,7 +83,7 @@ func (q queued) meaning(err error) error {
 	switch {
 	case q.refusal == nil:
 		return err
-	case errors.As(err, &pgErr) && pgErr.Code == divisionByZero:
+	case errors.As(err, &pgErr) && (pgErr.Code == divisionByZero || pgErr.Code == uniqueViolation):
 		return q.refusal
 	case errors.Is(err, context.DeadlineExceeded):
 		return &guardError{err}

@@ -91,6 +91,21 @@ func TestObservability_ContainersFindTheirFiles(t *testing.T) {
 	require.Equal(t, "/etc/grafana/dashboards", providers.Providers[0].Options.Path)
 }
 
+// Nothing that is shown here comes from the internet, and nothing is told to it. Grafana fetches plugins at each start
+// unless it is told not to.
+func TestObservability_GrafanaAsksNobody(t *testing.T) {
+	t.Parallel()
+	environment := compose(t).Services["grafana"].Environment
+	for variable, value := range map[string]string{
+		"GF_PLUGINS_PREINSTALL_DISABLED": "true", "GF_NEWS_NEWS_FEED_ENABLED": "false",
+		"GF_ANALYTICS_REPORTING_ENABLED": "false", "GF_ANALYTICS_CHECK_FOR_UPDATES": "false",
+		"GF_ANALYTICS_CHECK_FOR_PLUGIN_UPDATES": "false",
+	} {
+		require.NotNil(t, environment[variable], variable)
+		require.Equal(t, value, *environment[variable], variable)
+	}
+}
+
 // part: ops, begin
 
 // Each alert leads to a heading of the operations page.

@@ -1,0 +1,19 @@
+package observability
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/prometheus/prometheus/config"
+	_ "github.com/prometheus/prometheus/discovery/dns" // what the file finds the services by
+	"github.com/stretchr/testify/require"
+)
+
+// Prometheus itself reads its file: a member that it does not know is an error there.
+func TestPrometheusReadsItsSettings(t *testing.T) {
+	t.Parallel()
+	read, err := config.LoadFile("prometheus/prometheus.yml", false, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	require.NotEmpty(t, read.ScrapeConfigs)
+	require.Equal(t, []string{"/etc/prometheus/rules/*.yml"}, read.RuleFiles)
+}

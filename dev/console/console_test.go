@@ -342,8 +342,8 @@ func TestTheStoryOnThePage(t *testing.T) {
 //go:embed check.js
 var check string
 
-// Every page fits the screen that it is on, can be read in both colours by those who see little, and says what is what to
-// those who hear it; lists follow what happens; and the keyboard alone is enough.
+// Every page fits the screen that it is on, can be read in both colours by those who see little, and says what is what
+// to those who hear it; lists follow what happens; and the keyboard alone is enough.
 func TestThePages(t *testing.T) {
 	s := start(t)
 	base, _, _ := strings.Cut(s.at.Console, "/session/")
@@ -424,16 +424,19 @@ func (s *system) follow(t *testing.T, base, user string) {
 	busy := lists[profiles]
 	busy.click("summary")
 	busy.click("[name=accept_gap]")
-	busy.do(chromedp.Evaluate[chromedp.Void](`window.ticked = document.querySelector("[name=accept_gap]"); window.place = ticked.getBoundingClientRect().top`))
+	busy.do(chromedp.Evaluate[chromedp.Void](`window.ticked = document.querySelector("[name=accept_gap]");
+		window.place = ticked.getBoundingClientRect().top`))
 
 	other, poisoned := s.signUp(t, "bob@example.org"), uuid.Must(uuid.NewV7()).String()
 	s.request(t, http.MethodPatch, "http://"+s.at.API()+"/v1/customers/"+user, `{"name":"Ada L.","expected_version":1}`)
 	s.produce(t, poisoned, fmt.Sprintf(poison, poisoned))
 	lists["/mails?state=sent"].await("main", other)
 	lists["/events/"+user].await("main", "user-renamed")
-	lists["/dead-letters"].until(`[...document.querySelectorAll("td[data-label=Count]")].every(cell => cell.textContent === "2")`)
+	lists["/dead-letters"].until(
+		`[...document.querySelectorAll("td[data-label=Count]")].every(cell => cell.textContent === "2")`)
 	busy.await("#news:not([hidden])", "There is news.")
-	require.True(t, eval[bool](busy, `ticked.isConnected && ticked.checked && ticked.getBoundingClientRect().top === place`))
+	require.True(t, eval[bool](busy,
+		`ticked.isConnected && ticked.checked && ticked.getBoundingClientRect().top === place`))
 	require.Equal(t, 1, eval[int](busy, `document.querySelectorAll("tbody tr").length`), "the list stands still")
 
 	busy.click("[name=accept_gap]")
@@ -485,7 +488,7 @@ func (s *system) picture(t *testing.T, p *tab, base string) {
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	p.do(chromedp.EmulateViewport(1440, 715)) // as high as both lanes
+	p.do(chromedp.EmulateViewport(1440, 697)) // as high as both lanes
 	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	require.NoError(t, errors.Join(err, os.WriteFile(*screenshot, png, 0o600)))
 	p.do(chromedp.EmulateViewport(1440, 900))

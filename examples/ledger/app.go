@@ -22,12 +22,16 @@ var Service = eventing.Service[Config]{
 	Name:       "ledger",
 	Source:     contract.SourceLedger,
 	Contract:   contract.Load,
+	API:        openAPI,
 	Migrations: Migrations(),
 	Tables:     []string{"account", "idempotency_key", "account_balance"},
 	Adopt:      adopt,
 	Operations: ops.Offer, // part: ops
 	SetUp:      setUp,
 }
+
+//go:embed openapi.gen.json
+var openAPI []byte
 
 //go:embed migrations/*.sql
 var files embed.FS

@@ -30,6 +30,7 @@ func newHandler(
 ) (http.Handler, error) {
 	router, err := web.NewRouter(web.Config{
 		MapError:       mapError,
+		Document:       openAPI,
 		RequestTimeout: cfg.RequestTimeout,
 		RateLimit:      cfg.RateLimit,
 		TrustedProxies: cfg.TrustedProxies,

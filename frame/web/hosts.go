@@ -12,8 +12,8 @@ import (
 const CodeHostNotAllowed Code = "host_not_allowed"
 
 // ForHosts passes on what is asked of localhost, of an IP address or of one of the names, and answers everything else
-// with 421, whose text says where the names are set: "in ADMIN_HOSTS". A page from elsewhere can point a name of its own
-// at this address and then ask through a visitor's browser, behind every firewall; the browser still sends that name in
+// with 421, whose text says where names are set: "in ADMIN_HOSTS". A page from elsewhere can point a name of its own at
+// this address and then ask through a visitor's browser, behind every firewall; the browser still sends that name in
 // Host. Only a client that sends no Host at all, which is no browser, is passed on without one.
 func ForHosts(names []string, where string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/ops/admin/client"
 )
 
-// documentPaths are where an admin listener has the documents of its service's APIs, by the names that pages give these.
+// documentPaths are where an admin listener has the documents of its service's APIs, by the names that pages give them.
 var documentPaths = map[string]string{"api": web.DocumentPath, "operations": adminapi.DocumentPath}
 
 // api is an API of a service, as the document of the running service describes it.
@@ -263,7 +263,7 @@ func (c curl) String() string {
 // quoted is a text as one word of a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// showAPIs lists the APIs of all services. Their documents are shown to everyone who reaches the listeners, and so here.
+// showAPIs lists the APIs of all services. Everyone who reaches the listeners may read their documents, and so here.
 func (c *Console) showAPIs(w http.ResponseWriter, r *http.Request) {
 	answers := make([]answer[[]*api], len(c.cfg.Services))
 	var all sync.WaitGroup

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,7 +47,9 @@ func followRef(t *testing.T, root object, value any) object {
 func TestEachOperationIsOnItsPage(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil).served(t)
-	for file, path := range map[string]string{"openapi.yaml": "/apis/customer/api", "admin.yaml": "/apis/customer/operations"} {
+	for file, path := range map[string]string{
+		"openapi.yaml": "/apis/customer/api", "admin.yaml": "/apis/customer/operations",
+	} {
 		text, err := contracts.Files.ReadFile(file)
 		require.NoError(t, err)
 		var root object
@@ -103,24 +106,27 @@ func asObject(value any) object {
 	return found
 }
 
-// A shell makes of each line what the document says: the method, the address, the token as it is in the environment, and
+// A shell makes of each line what the document says: the method, the address, the token as it is in the environment,
 // the example as the body.
 func TestCurlLinesAreReady(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *Config) { c.APIs = map[string]string{"customer": "http://127.0.0.1:9080"} }).served(t)
 	for path, base := range map[string]string{
-		"/apis/customer/api": "http://127.0.0.1:9080/v1/", "/apis/customer/operations": b.console.cfg.Services[0].URL("/admin/v1/"),
+		"/apis/customer/api":        "http://127.0.0.1:9080/v1/",
+		"/apis/customer/operations": b.console.cfg.Services[0].URL("/admin/v1/"),
 	} {
 		_, page := b.get(t, path)
 		lines := regexp.MustCompile(`(?s)<pre class="call">(.*?)</pre>`).FindAllStringSubmatch(page, -1)
 		require.NotEmpty(t, lines)
 		for _, line := range lines {
-			shell := exec.CommandContext(t.Context(), "sh", "-c", `curl() { printf '%s\0' "$@"; }; `+html.UnescapeString(line[1]))
+			shell := exec.CommandContext(t.Context(), "sh", "-c",
+				`curl() { printf '%s\0' "$@"; }; `+html.UnescapeString(line[1]))
 			shell.Env = []string{"ADMIN_TOKEN=it's a secret"}
 			out, err := shell.Output()
 			require.NoError(t, err, line[1])
 			words := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-			require.Equal(t, path == "/apis/customer/operations", contains(words, "Authorization: Bearer it's a secret"), line[1])
+			require.Equal(t, path == "/apis/customer/operations",
+				slices.Contains(words, "Authorization: Bearer it's a secret"), line[1])
 			url, body := "", ""
 			for i, word := range words {
 				if strings.HasPrefix(word, "http://") {
@@ -132,19 +138,10 @@ func TestCurlLinesAreReady(t *testing.T) {
 			}
 			require.True(t, strings.HasPrefix(url, base), url)
 			require.NotContains(t, url, "{", "every part of the path has an example")
-			require.Equal(t, contains(words, "Content-Type: application/json"), body != "", line[1])
+			require.Equal(t, slices.Contains(words, "Content-Type: application/json"), body != "", line[1])
 			require.True(t, body == "" || json.Valid([]byte(body)), body)
 		}
 	}
-}
-
-func contains(words []string, word string) bool {
-	for _, w := range words {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }
 
 // The documents are shown to everyone who reaches the listeners, and so are their pages, without the token.
@@ -158,7 +155,7 @@ func TestTheAPIsNeedNoSession(t *testing.T) {
 	for _, path := range []string{"/apis/customer/api", "/apis/customer/operations"} {
 		status, page := b.get(t, path)
 		require.Equal(t, http.StatusOK, status)
-		require.NotRegexp(t, `style=|<script>|javascript:|src="http`, page, "nothing that the content policy forbids, nor from elsewhere")
+		require.NotRegexp(t, `style=|<script>|javascript:|src="http`, page, "what the content policy forbids")
 	}
 	require.Empty(t, b.stub.operations())
 	b.stub.mu.Lock()
@@ -178,8 +175,9 @@ func TestDocumentsThatAreNone(t *testing.T) {
 	}
 	for document, says := range map[string]string{
 		`<html>`: "read document",
-		`{"paths":{"/x":{"get":{"requestBody":{"$ref":"#/components/x/y"}}}}}`:                                                      "leads nowhere",
-		`{"paths":{"/x":{"get":{"requestBody":{"$ref":"#/components/a/a"}}}},"components":{"a":{"a":{"$ref":"#/components/a/a"}}}}`: "go round",
+		`{"paths":{"/x":{"get":{"requestBody":{"$ref":"#/components/x/y"}}}}}`: "leads nowhere",
+		`{"paths":{"/x":{"get":{"requestBody":{"$ref":"#/components/a/a"}}}},
+			"components":{"a":{"a":{"$ref":"#/components/a/a"}}}}`: "go round",
 	} {
 		b.stub.set("/openapi.json", document)
 		_, page := b.get(t, "/apis")
@@ -195,12 +193,15 @@ func TestAHostileDocumentIsText(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
 	const bad = `<script>alert(1)</script>`
-	b.stub.set("/openapi.json", `{"info":{"title":"`+bad+`","version":"`+bad+`","description":"`+bad+` [x](https://example.com/`+bad+`)"},
+	b.stub.set("/openapi.json", strings.ReplaceAll(`{
+		"info":{"title":"BAD","version":"BAD","description":"BAD [x](https://example.com/BAD)"},
 		"servers":[{"url":"javascript:alert(1)'; rm -rf /; '"}],
-		"paths":{"/`+bad+`/{id}":{"get":{"operationId":"`+bad+`","summary":"`+bad+`","parameters":[{"name":"id","in":"path","example":"`+bad+`"}],
-		"requestBody":{"content":{"`+bad+`":{"schema":{"$ref":"#/components/schemas/Tree"},"example":"it's"}}},
-		"responses":{"200":{"description":"`+bad+`"}}}}},
-		"components":{"schemas":{"Tree":{"type":"object","properties":{"`+bad+`":{"type":"array","items":{"$ref":"#/components/schemas/Tree"}}}}}}}`)
+		"paths":{"/BAD/{id}":{"get":{"operationId":"BAD","summary":"BAD",
+		"parameters":[{"name":"id","in":"path","example":"BAD"}],
+		"requestBody":{"content":{"BAD":{"schema":{"$ref":"#/components/schemas/Tree"},"example":"it's"}}},
+		"responses":{"200":{"description":"BAD"}}}}},
+		"components":{"schemas":{"Tree":{"type":"object",
+			"properties":{"BAD":{"type":"array","items":{"$ref":"#/components/schemas/Tree"}}}}}}}`, "BAD", bad))
 	for _, path := range []string{"/apis", "/apis/customer/api"} {
 		status, page := b.get(t, path)
 		require.Equal(t, http.StatusOK, status, page)
@@ -212,7 +213,9 @@ func TestAHostileDocumentIsText(t *testing.T) {
 func TestBlocks(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []block{
-		{Spans: []span{{Text: "Send "}, {Text: "a b", Code: true}, {Text: ", "}, {Text: "now", Bold: true}, {Text: ". Two lines."}}},
+		{Spans: []span{
+			{Text: "Send "}, {Text: "a b", Code: true}, {Text: ", "}, {Text: "now", Bold: true}, {Text: ". Two lines."},
+		}},
 		{Entry: true, Spans: []span{{Text: "one, and more"}}},
 		{Entry: true, Spans: []span{{Text: "see", Link: "https://example.com/x"}}},
 	}, blocks("Send `a\nb`, **now**. Two\nlines.\n\n- one,\n  and more\n- [see](https://example.com/x)\n"))
@@ -223,9 +226,11 @@ func TestBlocks(t *testing.T) {
 func TestFieldsOfSchemas(t *testing.T) {
 	t.Parallel()
 	var d document
-	require.NoError(t, json.Unmarshal([]byte(`{"components":{"schemas":{"Name":{"type":"string","minLength":1,"maxLength":9}}}}`), &d))
+	require.NoError(t, json.Unmarshal([]byte(
+		`{"components":{"schemas":{"Name":{"type":"string","minLength":1,"maxLength":9}}}}`), &d))
 	fields, err := d.fields(json.RawMessage(`{"type":"object","required":["list"],"properties":{
-		"list":{"type":"array","minItems":1,"items":{"type":"object","properties":{"name":{"$ref":"#/components/schemas/Name"}}}},
+		"list":{"type":"array","minItems":1,
+			"items":{"type":"object","properties":{"name":{"$ref":"#/components/schemas/Name"}}}},
 		"at":{"type":["string","null"],"format":"date-time"},"any":true,
 		"both":{"allOf":[{"properties":{"n":{"type":"integer","format":"int64","minimum":0,"default":5}}}]},
 		"kind":{"type":"string","enum":["a","b"]}}}`), "")
@@ -235,7 +240,8 @@ func TestFieldsOfSchemas(t *testing.T) {
 		said[f.Name] = f.Rules
 	}
 	require.Equal(t, map[string]string{
-		"list": "list of object, at least 1 of them", "list[].name": "string, 1 to 9 characters", "at": "date-time", "any": "",
+		"list": "list of object, at least 1 of them", "list[].name": "string, 1 to 9 characters", "at": "date-time",
+		"any":  "",
 		"both": "object", "both.n": "integer, at least 0, default 5", "kind": "one of a, b",
 	}, said)
 	require.True(t, fields[0].Required)

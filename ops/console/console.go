@@ -99,13 +99,13 @@ func (c *Console) handler() http.Handler {
 	} {
 		mux.HandleFunc(pattern, c.operator(show))
 	}
-	return web.ForHosts(c.cfg.Hosts, "with --host of twinbox console", http.NewCrossOriginProtection().Handler(http.HandlerFunc(
-		func(w http.ResponseWriter, r *http.Request) {
-			header := w.Header()
-			header.Set("Content-Security-Policy", pagePolicy)
-			header.Set("X-Content-Type-Options", "nosniff")
-			header.Set("Referrer-Policy", "no-referrer")
-			header.Set("Cache-Control", "no-store")
-			mux.ServeHTTP(w, r)
-		})))
+	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Security-Policy", pagePolicy)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("Cache-Control", "no-store")
+		mux.ServeHTTP(w, r)
+	})
+	return web.ForHosts(c.cfg.Hosts, "with --host of twinbox console", http.NewCrossOriginProtection().Handler(page))
 }

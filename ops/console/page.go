@@ -22,7 +22,7 @@ var assetFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "since": since, "text": textOf,
-	"plural": plural, "short": short,
+	"plural": plural, "short": short, "segments": segments,
 }).ParseFS(templateFiles, "templates/*.html"))
 
 // assets serves the page's own files. Their addresses hold what is in them, so a browser keeps them for ever.
@@ -186,6 +186,9 @@ func short(eventType string) string {
 	}
 	return strings.Join(parts[len(parts)-2:], ".")
 }
+
+// segments are the parts of a path, each with the slash behind it: a long one is broken between them.
+func segments(path string) []string { return strings.SplitAfter(path, "/") }
 
 func textOf(optional *string) string {
 	if optional == nil {

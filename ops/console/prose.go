@@ -19,8 +19,8 @@ type span struct {
 
 var marked = regexp.MustCompile("`[^`]+`|\\*\\*[^*]+\\*\\*|\\[[^\\]]+\\]\\(https?://[^)\\s]+\\)")
 
-// blocks reads as much of Markdown as descriptions are written in: paragraphs, lists, code, bold, links. What else there
-// is stays as it was written.
+// blocks reads as much of Markdown as descriptions are written in: paragraphs, lists, code, bold, links. What else
+// there is stays as it was written.
 func blocks(text string) (all []block) {
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
 		var lines []string // of one block

@@ -259,7 +259,8 @@ func (v view) own() []station {
 	}
 	outbox := station{
 		Kind: "Outbox", Name: v.name, Rate: v.rate("outbox_events_added_total"),
-		Waiting: v.gauge(metrics.Sum, "outbox_relay_lag_events"), Age: v.gauge(metrics.Highest, "outbox_relay_oldest_unpublished_seconds"),
+		Waiting: v.gauge(metrics.Sum, "outbox_relay_lag_events"),
+		Age:     v.gauge(metrics.Highest, "outbox_relay_oldest_unpublished_seconds"),
 	}
 	relay := station{
 		Kind: "Relay", Name: v.name, Rate: v.rate("outbox_relay_published_total"),

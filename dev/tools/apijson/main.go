@@ -1,5 +1,5 @@
-// Command apijson writes a YAML document as JSON, so that the binary which checks requests against the document, or shows
-// it to people, needs no parser of YAML: go run ./dev/tools/apijson FROM TO
+// Command apijson writes a YAML document as JSON, so that the binary which checks requests against the document, or
+// shows it to people, needs no parser of YAML: go run ./dev/tools/apijson FROM TO
 package main
 
 import (

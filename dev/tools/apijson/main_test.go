@@ -29,6 +29,9 @@ func TestTheConvertedDocumentsAreTheDocuments(t *testing.T) {
 	written, err := filepath.Glob("../../../api/*.gen.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, written)
+	examples, err := filepath.Glob("../../../examples/*/openapi.gen.json")
+	require.NoError(t, err)
+	written = append(written, examples...)
 	for _, file := range written {
 		document, err := os.ReadFile(strings.TrimSuffix(file, ".gen.json") + ".yaml")
 		require.NoError(t, err)

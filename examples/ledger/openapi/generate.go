@@ -1,4 +1,5 @@
 // Package openapi holds the types and the routes of the Ledger API, generated from openapi.yaml.
 package openapi
 
+//go:generate env CGO_ENABLED=0 go run example.com/twinbox/dev/tools/apijson ../openapi.yaml ../openapi.gen.json
 //go:generate env CGO_ENABLED=0 GOWORK=off go tool -modfile=../../../tools.mod oapi-codegen -config ../../../api/oapi.yaml -o openapi.gen.go ../openapi.yaml

@@ -1,5 +1,5 @@
 package adminapi
 
-// DocumentPath is where a service's admin listener has api/admin.yaml, as JSON. It holds no secret, and is shown without
-// the token.
+// DocumentPath is where a service's admin listener has api/admin.yaml, as JSON. It holds no secret: it is shown
+// without the token.
 const DocumentPath = "/admin/v1/openapi.json"

@@ -352,7 +352,7 @@ func TestThePages(t *testing.T) {
 	p.expected = "status of 403"
 	p.visit(base + "/audit")
 	p.await("h1", "Not signed in")
-	require.Empty(t, eval[[]string](p, check), "refused")
+	p.inspect("refused")
 	p.visit(s.at.Console)
 	s.produce(t, key, fmt.Sprintf(poison, key))
 	p.await(`[data-station="customer/Inbox/customer.profile"]`, "1 set aside")
@@ -384,6 +384,14 @@ func (s *system) request(t *testing.T, method, url, body string) {
 	require.Equal(t, http.StatusOK, response.StatusCode, string(said))
 }
 
+// inspect tells all that is wrong with the page as it is shown.
+func (p *tab) inspect(what string) {
+	p.t.Helper()
+	for _, wrong := range eval[[]string](p, check) {
+		p.t.Errorf("%s: %s", what, wrong)
+	}
+}
+
 func fit(t *testing.T, base, user string) {
 	for _, screen := range []struct{ width, height int64 }{{1440, 900}, {390, 844}} {
 		p := open(t, screen.width, screen.height, "light")
@@ -401,9 +409,7 @@ func fit(t *testing.T, base, user string) {
 				p.prefer(scheme)
 				ground := eval[string](p, "getComputedStyle(document.body).backgroundColor")
 				require.Equal(t, scheme == "dark", strings.HasPrefix(ground, "rgb(1"), "%s: %s", path, ground)
-				for _, wrong := range eval[[]string](p, check) {
-					t.Errorf("%s at %d in %s: %s", path, screen.width, scheme, wrong)
-				}
+				p.inspect(fmt.Sprintf("%s at %d in %s", path, screen.width, scheme))
 			}
 		}
 	}

@@ -78,6 +78,30 @@ func TestALowerVersionIsSkippedAndAHigherOneWaits(t *testing.T) {
 	b.requireRead(t, id, 4321, 5)
 }
 
+// A predecessor that comes while its event waits, by a replay or another owner of the partition, lets it through: nothing
+// is parked.
+func TestAMissingMovementIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	patient := func(cfg *inbox.Config) { cfg.GapWait = time.Hour }
+	c, other := newConsumer(t, b.pool, patient), newConsumer(t, b.pool)
+	id, events := b.funded(t, 1, 20)
+	c.deliver(t, events[0])
+	waits := 0
+	c.pause = func(failure error, d time.Duration) error {
+		if failure == nil && d > 0 {
+			if waits++; waits == 3 {
+				other.deliver(t, events[1])
+			}
+		}
+		return nil
+	}
+	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, events[2]))
+	require.Equal(t, 3, waits)
+	b.requireRead(t, id, 21, 3)
+	require.Zero(t, b.count(t, `select count(*) from dead_letter`))
+}
+
 // The ids of events of another producer are any text, and compared byte by byte: what looks alike is another event.
 func TestEventIDsThatLookAlikeDoNotCollide(t *testing.T) {
 	t.Parallel()

@@ -78,8 +78,8 @@ func TestALowerVersionIsSkippedAndAHigherOneWaits(t *testing.T) {
 	b.requireRead(t, id, 4321, 5)
 }
 
-// A predecessor that comes while its event waits, by a replay or another owner of the partition, lets it through: nothing
-// is parked.
+// A predecessor that comes while its event waits, by a replay or another owner of the partition, lets it through:
+// nothing is parked.
 func TestAMissingMovementIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -108,8 +108,9 @@ func TestEventIDsThatLookAlikeDoNotCollide(t *testing.T) {
 	b := setup(t)
 	c := newConsumer(t, b.pool)
 	id, events := b.funded(t, 1, 20, 300, 4000, 50_000)
-	for i, eventID := range []string{"pay/\u00e9", "PAY/\u00c9", "pay/e\u0301", " pay/\u00e9", "pay/\u00e9 ", "pay\\\u00e9"} {
-		events[i].ID = eventID
+	alike := []string{"pay/\u00e9", "PAY/\u00c9", "pay/e\u0301", " pay/\u00e9", "pay/\u00e9 ", "pay\\\u00e9"}
+	for i := range events {
+		events[i].ID = alike[i]
 	}
 	require.Equal(t, slices.Repeat([]inbox.Outcome{inbox.Applied}, 6), c.deliver(t, events...))
 	require.Equal(t, slices.Repeat([]inbox.Outcome{inbox.Duplicate}, 6), c.deliver(t, events...))

@@ -29,52 +29,17 @@ type Commands struct {
 	Attempts int
 }
 
-// transaction runs fn in one transaction of its own, after the statements that travel with its begin, and wakes the
-// relay.
-func (c *Commands) transaction(
-	ctx context.Context, first *pgx.Batch, fn func(context.Context, pgx.Tx) error,
-) error {
-	err := command.Transaction{Pool: c.Pool, Timeout: c.Timeout, First: first}.Run(ctx, fn)
+// once answers a command under its idempotency key and wakes the relay. first travels with the begin.
+func (c *Commands) once(
+	ctx context.Context, claim command.Claim, first *pgx.Batch,
+	do func(ctx context.Context, writes *pgx.Batch) (command.Answer, error),
+) (command.Answer, error) {
+	whole := command.Transaction{Pool: c.Pool, Timeout: c.Timeout, First: first}
+	answer, err := whole.Once(ctx, claim, c.KeysFor, do)
 	if err == nil {
 		c.Outbox.Committed()
 	}
-	return err
-}
-
-// once answers a command under its idempotency key: with what was answered before, else with what do makes, which is
-// stored with the answer in one transaction. first travels with the begin. Without a key nothing is looked up or kept.
-func (c *Commands) once(
-	ctx context.Context, claim command.Claim, first *pgx.Batch, do func(writes *pgx.Batch) (command.Answer, error),
-) (answer command.Answer, err error) {
-	begin := &pgx.Batch{}
-	if claim.Key != "" {
-		claim.Queue(begin)
-	}
-	begin.QueuedQueries = append(begin.QueuedQueries, first.QueuedQueries...)
-	err = c.transaction(ctx, begin, func(ctx context.Context, tx pgx.Tx) error {
-		if claim.Key != "" {
-			given, found, err := claim.Given()
-			if err != nil || found {
-				answer = given
-				return err
-			}
-		}
-		writes := &pgx.Batch{}
-		if answer, err = do(writes); err != nil {
-			return err
-		}
-		if claim.Key != "" {
-			claim.Store(writes, answer, c.KeysFor)
-		}
-		if err := tx.SendBatch(ctx, writes).Close(); err != nil {
-			return fmt.Errorf("store command: %w", err)
-		}
-		return nil
-	})
-	if err != nil {
-		return command.Answer{}, err
-	}
-	return answer, nil
+	return answer, err
 }
 
 // forget deletes expired answers.

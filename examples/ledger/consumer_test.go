@@ -88,7 +88,9 @@ func newConsumer(t require.TestingT, pool *pgxpool.Pool, configure ...func(*inbo
 	}
 	c.in, err = inbox.New(cfg)
 	require.NoError(t, err)
-	c.replays, err = replay.New(replay.Config{Inbox: c.in, Handler: c.next, MaxReplays: 1000, ResumeEvery: time.Millisecond})
+	c.replays, err = replay.New(replay.Config{
+		Inbox: c.in, Handler: c.next, MaxReplays: 1000, ResumeEvery: time.Millisecond,
+	})
 	require.NoError(t, err)
 	return c
 }

@@ -74,7 +74,7 @@ func (c *Commands) moveOnce(ctx context.Context, scope string, m Movement, decid
 	first := &pgx.Batch{}
 	queueSelect(first, m.Account, &current)
 	claim := command.Claim{Scope: scope, Key: m.Key, Fingerprint: m.fingerprint()}
-	return c.once(ctx, claim, first, func(writes *pgx.Batch) (command.Answer, error) {
+	return c.once(ctx, claim, first, func(ctx context.Context, writes *pgx.Batch) (command.Answer, error) {
 		if current.ID == "" {
 			return command.Answer{}, errNotFound
 		}

@@ -20,7 +20,7 @@ import (
 func (c *Commands) Open(ctx context.Context, key string, currency account.Currency) (command.Answer, error) {
 	fingerprint := sha256.Sum256([]byte(currency))
 	claim := command.Claim{Scope: "open", Key: key, Fingerprint: fingerprint[:]}
-	return c.once(ctx, claim, &pgx.Batch{}, func(writes *pgx.Batch) (command.Answer, error) {
+	return c.once(ctx, claim, nil, func(ctx context.Context, writes *pgx.Batch) (command.Answer, error) {
 		id, err := newID()
 		if err != nil {
 			return command.Answer{}, err

@@ -25,21 +25,10 @@ func open(t *testing.T) *pgxpool.Pool {
 // answer is a command that is asked for under a key: it makes an answer once.
 func answer(ctx context.Context, pool *pgxpool.Pool, fingerprint string, keep time.Duration) (command.Answer, error) {
 	claim := command.Claim{Scope: "test", Key: "k", Fingerprint: []byte(fingerprint)}
-	first := &pgx.Batch{}
-	claim.Queue(first)
-	var answer command.Answer
-	err := command.Transaction{Pool: pool, Timeout: time.Minute, First: first}.Run(ctx,
-		func(ctx context.Context, tx pgx.Tx) error {
-			given, found, err := claim.Given()
-			if answer = given; err != nil || found {
-				return err
-			}
-			answer = command.Answer{Status: 201, Body: []byte(fingerprint)}
-			writes := &pgx.Batch{}
-			claim.Store(writes, answer, keep)
-			return tx.SendBatch(ctx, writes).Close()
+	return command.Transaction{Pool: pool, Timeout: time.Minute}.Once(ctx, claim, keep,
+		func(context.Context, *pgx.Batch) (command.Answer, error) {
+			return command.Answer{Status: 201, Body: []byte(fingerprint)}, nil
 		})
-	return answer, err
 }
 
 // A client that has hung up decides nothing: the command is committed, and a retry finds its answer.
@@ -60,6 +49,37 @@ func TestACommandOutlivesItsRequest(t *testing.T) {
 	defer cancel()
 	_, err = answer(late, pool, "c", time.Hour)
 	require.ErrorIs(t, err, context.DeadlineExceeded, "its deadline holds")
+}
+
+// Without a key nothing is kept, and a command that is refused leaves its key free; what travels with the begin has
+// been read when the command decides.
+func TestACommandIsDoneOncePerKey(t *testing.T) {
+	t.Parallel()
+	pool := open(t)
+	refused, done := errors.New("refused"), 0
+	once := func(key string, refuse error) error {
+		var read int
+		first := &pgx.Batch{}
+		first.Queue(`select 7`).QueryRow(func(row pgx.Row) error { return row.Scan(&read) })
+		whole := command.Transaction{Pool: pool, Timeout: time.Minute, First: first}
+		_, err := whole.Once(t.Context(), command.Claim{Scope: "test", Key: key, Fingerprint: []byte{}}, time.Hour,
+			func(_ context.Context, writes *pgx.Batch) (command.Answer, error) {
+				done += read
+				writes.Queue(`create table if not exists kept ()`)
+				return command.Answer{Status: 200, Body: []byte{}}, refuse
+			})
+		return err
+	}
+	require.NoError(t, once("", nil))
+	require.NoError(t, once("", nil))
+	require.Equal(t, 14, done)
+	require.Equal(t, refused, once("k", refused))
+	require.NoError(t, once("k", nil))
+	require.NoError(t, once("k", nil))
+	require.Equal(t, 28, done, "the last one was answered by the one before")
+	var keys int
+	require.NoError(t, pool.QueryRow(t.Context(), `select count(*) from idempotency_key`).Scan(&keys))
+	require.Equal(t, 1, keys)
 }
 
 func TestOneRequestWorksUnderAKey(t *testing.T) {

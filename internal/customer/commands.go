@@ -30,12 +30,9 @@ type Commands struct {
 	Allowances Allowances
 }
 
-// transaction runs fn in one transaction of its own, after the statements that travel with its begin, and wakes the
-// relay.
-func (c *Commands) transaction(
-	ctx context.Context, first *pgx.Batch, fn func(context.Context, pgx.Tx) error,
-) error {
-	err := command.Transaction{Pool: c.Pool, Timeout: c.Timeout, First: first}.Run(ctx, fn)
+// transaction runs fn in one transaction of its own, and wakes the relay.
+func (c *Commands) transaction(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
+	err := command.Transaction{Pool: c.Pool, Timeout: c.Timeout}.Run(ctx, fn)
 	if err == nil {
 		c.Outbox.Committed()
 	}

@@ -16,7 +16,7 @@ func (c *Commands) Rename(
 	ctx context.Context, id domain.UserID, name domain.Name, expected int64,
 ) (domain.User, error) {
 	var user domain.User
-	err := c.transaction(ctx, nil, func(ctx context.Context, tx pgx.Tx) error {
+	err := c.transaction(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		locked, err := lock(ctx, tx, id)
 		if err != nil {
 			return err

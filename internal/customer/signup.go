@@ -33,46 +33,23 @@ type Signup struct {
 // returns [command.ErrKeyReused], and [command.ErrKeyInFlight] while the first is still running. An address that is
 // taken is a [domain.CodeEmailTaken], and the key stays free. The empty key is none: each call is a signup of its own,
 // and the repetition of one that worked finds its address taken. Where the mailbox or the client has no sign-up left it
-// returns an allowanceError, and nothing is used up.
-//
-// It takes three round trips, each of which costs the database as much as a statement: begin and claim, the writes,
-// commit.
+// returns an allowanceError, and nothing is used up. It takes the three round trips of [command.Transaction.Once].
 func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error) {
 	fingerprint := sha256.Sum256([]byte(string(s.Email) + "\x00" + string(s.Name)))
 	claim := command.Claim{Scope: signUpScope, Key: s.Key, Fingerprint: fingerprint[:]}
-	claiming := &pgx.Batch{}
-	if s.Key != "" {
-		claim.Queue(claiming)
-	}
-	var answer command.Answer
-	err := c.transaction(ctx, claiming, func(ctx context.Context, tx pgx.Tx) error {
-		if s.Key != "" {
-			given, found, err := claim.Given()
-			if err != nil || found {
-				answer = given
-				return err
-			}
-		}
-		writes := &pgx.Batch{}
+	whole := command.Transaction{Pool: c.Pool, Timeout: c.Timeout}
+	answer, err := whole.Once(ctx, claim, c.KeysFor, func(ctx context.Context, writes *pgx.Batch) (command.Answer, error) {
 		user, err := c.register(ctx, writes, s.Email, s.Name)
 		if err != nil {
-			return err
+			return command.Answer{}, err
 		}
 		c.queueAllowances(writes, s)
-		if answer, err = signedUp(user); err != nil {
-			return err
-		}
-		if s.Key != "" {
-			claim.Store(writes, answer, c.KeysFor)
-		}
-		if err := tx.SendBatch(ctx, writes).Close(); err != nil {
-			return fmt.Errorf("store signup: %w", err)
-		}
-		return nil
+		return signedUp(user)
 	})
 	if err != nil {
 		return command.Answer{}, err
 	}
+	c.Outbox.Committed()
 	fault.Here("customer.signup.committed")
 	return answer, nil
 }

@@ -23,7 +23,7 @@ func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error
 		return domain.User{}, err
 	}
 	var user domain.User
-	err = c.transaction(ctx, nil, func(ctx context.Context, tx pgx.Tx) error {
+	err = c.transaction(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		locked, err := lock(ctx, tx, claim.UserID)
 		if errors.Is(err, &domain.Error{Code: domain.CodeUserNotFound}) {
 			return errUnknownToken

@@ -2,12 +2,14 @@ package local
 
 import (
 	"cmp"
+	"context"
 	"io"
 	"slices"
 	"strings"
 
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/services"
 )
 
@@ -21,6 +23,8 @@ type Config struct {
 	// part: examples, begin
 	// Examples are run beside the project's own services, those that Services names.
 	Examples []eventing.Described
+	// Programs are run beside the services, and begin when these are ready.
+	Programs []Program
 	// part: examples, end
 	// part: ops, begin
 	// Console is the operators' page.
@@ -55,6 +59,23 @@ type Config struct {
 	Ready func(Addresses)
 }
 
+// part: examples, begin
+
+// Program is one that is no service of the stack's kind: it has no database here.
+type Program struct {
+	Name  string
+	Shows string // what people find at its address, in a word
+	// Listens are what it listens on.
+	Listens []ProgramListen
+	// Run runs it until ctx ends, with state of its own below dir. It announces where it is once it is ready.
+	Run func(ctx context.Context, dir string, at Addresses, host service.Host) error
+}
+
+// ProgramListen is an address of a program, with the flag that changes it.
+type ProgramListen struct{ Name, Flag, Addr string }
+
+// part: examples, end
+
 // Listen are the addresses of one service, host:port each.
 type Listen struct {
 	API   string // for those that have one
@@ -64,6 +85,7 @@ type Listen struct {
 // Addresses says where the parts of a running stack are.
 type Addresses struct {
 	Services      map[string]Listen // by the service's name
+	Programs      []string          // host:port of what each shows, in the order of Config // part: examples
 	Console       string            // part: ops
 	Mailbox, SMTP string            // host:port
 	KafkaBrokers  string            // host:port, separated by commas
@@ -132,6 +154,11 @@ func (c Config) listeners() []listener {
 		}
 		all = append(all, listener{title(s.Name) + " admin", admin, listen.Admin, false})
 	}
+	for _, p := range c.Programs { // part: examples, begin
+		for _, l := range p.Listens {
+			all = append(all, listener{l.Name, l.Flag, l.Addr, false})
+		}
+	} // part: examples, end
 	all = append(all, listener{"console", "console-addr", c.Console, true}) // part: ops
 	all = append(all,
 		listener{"mailbox page", "mailbox-addr", c.Mailbox, true}, listener{"SMTP", "smtp-addr", c.SMTP, true})

@@ -51,7 +51,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		h.run("start", func(context.Context) error { return err })
 	default:
 		log.InfoContext(ctx, "ready", "took", time.Since(began))
-		summary{at: h.at, services: cfg.services(), dir: cfg.Dir, took: time.Since(began), colour: cfg.Colour}.write(cfg.Out)
+		shown := summary{at: h.at, services: cfg.services(), dir: cfg.Dir, took: time.Since(began), colour: cfg.Colour}
+		shown.programs = cfg.Programs // part: examples
+		shown.write(cfg.Out)
 		cfg.Ready(h.at)
 	}
 	err = h.group.Wait()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -93,11 +94,34 @@ func (h *stack) start(ctx context.Context) error {
 	if err := h.awaitReady(ctx); err != nil {
 		return err
 	}
+	if err := h.runPrograms(ctx); err != nil { // part: examples, begin
+		return err
+	} // part: examples, end
 	if err := h.runConsole(ctx); err != nil { // part: ops, begin
 		return err
 	} // part: ops, end
 	return nil
 }
+
+// part: examples, begin
+
+// runPrograms starts what stands beside the services. Each says where it is when it is ready.
+func (h *stack) runPrograms(ctx context.Context) error {
+	for _, p := range h.cfg.Programs {
+		at := h.at
+		at.Services = maps.Clone(at.Services) // it grows meanwhile
+		err := h.runService(ctx, p.Name, func(ctx context.Context, host service.Host) error {
+			return p.Run(ctx, h.folder.file(p.Name), at, host)
+		})
+		if err != nil {
+			return err
+		}
+		h.at.Programs = append(h.at.Programs, h.at.Services[p.Name].API)
+	}
+	return nil
+}
+
+// part: examples, end
 
 // prepare does what the services' migrate and topics commands do.
 func (h *stack) prepare(ctx context.Context, instances map[string]*eventing.Instance) error {

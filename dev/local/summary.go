@@ -13,6 +13,7 @@ import (
 type summary struct {
 	at       Addresses
 	services []eventing.Described // that run
+	programs []Program            // part: examples
 	dir      string
 	took     time.Duration
 	colour   bool
@@ -46,6 +47,9 @@ func (s summary) rows() [][2]string {
 		}
 	}
 	rows = append(rows, [2]string{"Mailbox", "http://" + s.at.Mailbox})
+	for i, addr := range s.at.Programs { // part: examples, begin
+		rows = append(rows, [2]string{s.programs[i].Shows, "http://" + reachable(addr)})
+	} // part: examples, end
 	for _, of := range s.services {
 		admin := s.at.Services[of.Name].Admin
 		rows = append(rows, [2]string{title(of.Name) + " admin", "http://" + reachable(admin) + "/readyz"})

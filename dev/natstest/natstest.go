@@ -3,6 +3,7 @@ package natstest
 
 import (
 	"errors"
+	"io"
 	"net"
 	"sync"
 	"testing"
@@ -15,9 +16,10 @@ import (
 	"example.com/twinbox/dev/local/natsserver"
 )
 
-// Server keeps its data while it is stopped. It ends with the test.
+// Server keeps its data, and its address, while it is stopped. It ends with the test.
 type Server struct {
-	dir string
+	dir   string
+	front net.Listener
 
 	mu          sync.Mutex
 	server      *natsserver.Server // nil: stopped
@@ -27,14 +29,44 @@ type Server struct {
 // New starts a server.
 func New(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{dir: t.TempDir()}
+	front, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := &Server{dir: t.TempDir(), front: front}
 	s.Start(t)
-	t.Cleanup(s.Stop)
+	var bridges sync.WaitGroup
+	bridges.Go(func() { s.accept(&bridges) })
+	t.Cleanup(func() {
+		s.Stop()
+		_ = front.Close()
+		bridges.Wait()
+	})
 	return s
 }
 
-// Start starts it again, with what it had, and returns when the connections of [Server.Connect] are back. Its URL is
-// another one.
+// accept leads connections to the server of the moment: a port that is given up between a stop and a start may be
+// somebody else's then.
+func (s *Server) accept(bridges *sync.WaitGroup) {
+	for {
+		client, err := s.front.Accept()
+		if err != nil {
+			return
+		}
+		inside, err := s.InProcessConn()
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		for _, pair := range [][2]net.Conn{{client, inside}, {inside, client}} {
+			bridges.Go(func() {
+				_, _ = io.Copy(pair[0], pair[1])
+				_ = pair[0].Close()
+				_ = pair[1].Close()
+			})
+		}
+	}
+}
+
+// Start starts it again, with what it had, and returns when the connections of [Server.Connect] are back.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	started, err := natsserver.Start(t.Context(), natsserver.Config{Dir: s.dir})
@@ -78,12 +110,8 @@ func (s *Server) await(connected bool) {
 	}
 }
 
-// URL is where other processes connect.
-func (s *Server) URL() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.server.URL()
-}
+// URL is where programs connect.
+func (s *Server) URL() string { return "nats://" + s.front.Addr().String() }
 
 // InProcessConn implements nats.InProcessConnProvider.
 func (s *Server) InProcessConn() (net.Conn, error) {

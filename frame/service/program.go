@@ -20,7 +20,8 @@ type Program[C any] struct {
 	// Serve runs the service until ctx is cancelled.
 	Serve func(ctx context.Context, cfg C, host Host) error
 
-	// Migrate and Topics bring database and broker to what this build needs and say on out what they did.
+	// Migrate and Topics bring database and broker to what this build needs and say on out what they did. A program that
+	// has neither leaves them out, and has no such command.
 	Migrate func(ctx context.Context, cfg C, out io.Writer) error
 	Topics  func(ctx context.Context, cfg C, out io.Writer) error
 }
@@ -82,14 +83,8 @@ func isHealthcheck(args []string) bool { return len(args) == 1 && args[0] == "he
 type command[C any] func(ctx context.Context, cfg C, stdout, stderr io.Writer) error
 
 func (p Program[C]) commands() map[string]command[C] {
-	return map[string]command[C]{
+	all := map[string]command[C]{
 		"serve": p.serve,
-		"migrate": func(ctx context.Context, cfg C, stdout, _ io.Writer) error {
-			return p.Migrate(ctx, cfg, stdout)
-		},
-		"topics": func(ctx context.Context, cfg C, stdout, _ io.Writer) error {
-			return p.Topics(ctx, cfg, stdout)
-		},
 		"healthcheck": func(ctx context.Context, cfg C, stdout, _ io.Writer) error {
 			return Healthcheck(ctx, p.Settings(cfg).AdminAddr, stdout)
 		},
@@ -97,6 +92,12 @@ func (p Program[C]) commands() map[string]command[C] {
 			return printConfig(cfg, stdout)
 		},
 	}
+	for name, run := range map[string]func(context.Context, C, io.Writer) error{"migrate": p.Migrate, "topics": p.Topics} {
+		if run != nil {
+			all[name] = func(ctx context.Context, cfg C, stdout, _ io.Writer) error { return run(ctx, cfg, stdout) }
+		}
+	}
+	return all
 }
 
 func (p Program[C]) serve(ctx context.Context, cfg C, _, stderr io.Writer) error {
@@ -112,16 +113,21 @@ func (p Program[C]) serve(ctx context.Context, cfg C, _, stderr io.Writer) error
 }
 
 func (p Program[C]) usage(out io.Writer) error {
+	prepare := ""
+	if p.Migrate != nil {
+		prepare += "  migrate      bring the database to the schema of this build\n"
+	}
+	if p.Topics != nil {
+		prepare += "  topics       create the Kafka topics of this service\n"
+	}
 	_, err := fmt.Fprintf(out, `Usage: %[1]s [command]
 
   serve        run the service (the default); the first SIGINT or SIGTERM drains it, the second ends it
-  migrate      bring the database to the schema of this build
-  topics       create the Kafka topics of this service
-  healthcheck  ask the running service whether it is ready: exit code 0 or 1
+%[2]s  healthcheck  ask the running service whether it is ready: exit code 0 or 1
   config       list the settings and what is in effect, secrets masked; problems go to stderr
 
 All settings come from the environment. Exit codes: 0 done, 1 failed, 2 usage or configuration.
-`, p.Name)
+`, p.Name, prepare)
 	return err
 }
 

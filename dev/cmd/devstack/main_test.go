@@ -139,7 +139,11 @@ func TestRun(t *testing.T) {
 	args = append(args, "--examples") // part: examples, begin
 	for _, s := range examples.All() {
 		args = append(args, "--example-addr", s.Name+"=127.0.0.1:0", "--example-admin-addr", s.Name+"=127.0.0.1:0")
-	} // part: examples, end
+	}
+	for _, part := range []string{"forwarder", "forwarder-admin", "nats"} { // part: kv, begin
+		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
+	} // part: kv, end
+	// part: examples, end
 	for _, setting := range localtest.Patient() {
 		args = append(args, "--set", setting)
 	}
@@ -149,7 +153,9 @@ func TestRun(t *testing.T) {
 	var stderr bytes.Buffer
 	require.Equal(t, 0, run(ctx, args, out, &stderr), stderr.String())
 	require.Contains(t, out.text.String(), "curl -XPOST 127.0.0.1:")
-	require.Contains(t, out.text.String(), "Order API") // part: examples
+	require.Contains(t, out.text.String(), "Order API") // part: examples, begin
+	require.Contains(t, out.text.String(), "Forwarded") // part: kv
+	// part: examples, end
 	require.Empty(t, stderr.String())
 }
 

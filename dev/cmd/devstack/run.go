@@ -29,6 +29,10 @@ type RunCommand struct {
 	Examples         bool              `help:"Run the examples as well, each with a database of its own."`
 	ExampleAddr      map[string]string `help:"Where an example's API listens, by its name." placeholder:"NAME=HOST:PORT;..."`
 	ExampleAdminAddr map[string]string `help:"Its /livez, /readyz, /metrics." placeholder:"NAME=HOST:PORT;..."`
+
+	ForwarderAddr      string `help:"What the forwarder's receiver was sent." default:"127.0.0.1:8120"`                          // part: kv
+	ForwarderAdminAddr string `help:"Its /livez, /readyz, /metrics." default:"127.0.0.1:8121"`                                   // part: kv
+	NATSAddr           string `help:"NATS server, which remembers for the forwarder." name:"nats-addr" default:"127.0.0.1:4222"` // part: kv
 	// part: examples, end
 
 	KafkaBrokers  string   `help:"Use a Kafka elsewhere instead: its brokers." placeholder:"HOST:PORT,..."`
@@ -47,9 +51,11 @@ func (c *RunCommand) Run(ctx context.Context, to streams) error {
 	return local.Run(ctx, local.Config{
 		Dir:      c.Dir,
 		Services: c.listen(),
-		Examples: c.examples(),  // part: examples
-		Console:  c.ConsoleAddr, // part: ops
-		Mailbox:  c.MailboxAddr, SMTP: c.SMTPAddr, Kafka: c.KafkaAddr, KafkaBrokers: c.KafkaBrokers,
+		Examples: c.examples(), // part: examples, begin
+		Programs: c.programs(), // part: kv
+		// part: examples, end
+		Console: c.ConsoleAddr, // part: ops
+		Mailbox: c.MailboxAddr, SMTP: c.SMTPAddr, Kafka: c.KafkaAddr, KafkaBrokers: c.KafkaBrokers,
 		PGBin: c.PGBin, FetchPostgres: c.FetchPostgres, Settings: c.Set,
 		ByMake: c.ByMake, Verbose: c.Verbose, Out: to.out, Err: to.err, Colour: isTerminal(to.out),
 	})

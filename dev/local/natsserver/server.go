@@ -56,6 +56,14 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if number == 0 {
 		number = server.RANDOM_PORT
 	}
+	// The server would try for as long as it may take to start.
+	free, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("start nats: %w", err)
+	}
+	if err := free.Close(); err != nil {
+		return nil, fmt.Errorf("start nats: %w", err)
+	}
 	options := &server.Options{
 		Host: host, Port: number, JetStream: true, StoreDir: cfg.Dir, SyncAlways: cfg.Durable,
 		NoSigs: true, // or it would take the process's signals

@@ -62,22 +62,22 @@ func (t Tree) set(name, text string) { t[name] = File{Content: []byte(text), Mod
 // mark is what a line of a part ends with, in the comment of its language.
 var mark = regexp.MustCompile(`(?://|#|--|<!--) part: ([a-z]+)(, begin|, end)?(?: -->)?\s*$`)
 
-// unmark takes the lines of the parts out of a text.
+// unmark takes the lines of the parts out of a text. A part's lines may lie within another's.
 func unmark(text string, gone []Part) (_ string, changed bool, err error) {
 	var kept strings.Builder
-	inside := ""
+	var inside []string
 	for line := range strings.Lines(text) {
 		found := mark.FindStringSubmatch(line)
 		switch {
 		case found == nil:
-			if inside == "" {
+			if len(inside) == 0 {
 				kept.WriteString(line)
 			}
 			continue
 		case !slices.Contains(Names(), found[1]):
 			return "", false, fmt.Errorf("a line has the mark of a part %q, which there is not", found[1])
 		case !slices.ContainsFunc(gone, func(p Part) bool { return p.Name == found[1] }):
-			if inside == "" {
+			if len(inside) == 0 {
 				kept.WriteString(line)
 			}
 			continue
@@ -85,16 +85,16 @@ func unmark(text string, gone []Part) (_ string, changed bool, err error) {
 		changed = true
 		switch found[2] {
 		case ", begin":
-			inside = found[1]
+			inside = append(inside, found[1])
 		case ", end":
-			if inside != found[1] {
+			if len(inside) == 0 || inside[len(inside)-1] != found[1] {
 				return "", false, fmt.Errorf("part %s ends where it has not begun", found[1])
 			}
-			inside = ""
+			inside = inside[:len(inside)-1]
 		}
 	}
-	if inside != "" {
-		return "", false, fmt.Errorf("part %s does not end", inside)
+	if len(inside) > 0 {
+		return "", false, fmt.Errorf("part %s does not end", inside[0])
 	}
 	return kept.String(), changed, nil
 }

@@ -1,0 +1,306 @@
+package forwarder
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/natstest"
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/frame/config"
+	"example.com/twinbox/frame/service"
+)
+
+func TestMain(m *testing.M) { kafkatest.Main(m) }
+
+const waitLimit = 30 * time.Second
+
+// site is a receiver that says what each event is answered with, in the order of its requests; the last answer is
+// repeated.
+type site struct {
+	*httptest.Server
+	answers map[string][]int // by Idempotency-Key; none: 204
+
+	mu   sync.Mutex
+	seen map[string][]http.Header
+	body map[string]string
+}
+
+func newSite(t *testing.T, answers map[string][]int) *site {
+	t.Helper()
+	s := &site{answers: answers, seen: map[string][]http.Header{}, body: map[string]string{}}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	content, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := r.Header.Get("Idempotency-Key")
+	s.seen[key] = append(s.seen[key], r.Header)
+	s.body[key] = string(content)
+	answers := append([]int{}, s.answers[key]...)
+	if len(answers) == 0 {
+		answers = []int{http.StatusNoContent}
+	}
+	w.WriteHeader(answers[min(len(s.seen[key]), len(answers))-1])
+}
+
+func (s *site) requests(id string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.seen[id])
+}
+
+// await returns when the event was posted so often.
+func (s *site) await(t *testing.T, id string, times int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return s.requests(id) >= times }, waitLimit, 5*time.Millisecond, id)
+}
+
+// house is a broker, a NATS server and a forwarder between them.
+type house struct {
+	cfg     Config
+	brokers []string
+	nats    *natstest.Server
+	sender  *kafkatest.Sender
+}
+
+func newHouse(t *testing.T, url string) *house {
+	t.Helper()
+	h := &house{brokers: kafkatest.Brokers(t), nats: natstest.New(t)}
+	topic := kafkatest.Topic(t, h.brokers, 1)
+	var cfg Config
+	require.NoError(t, config.Load([]string{
+		"ADMIN_ADDR=127.0.0.1:0", "FORWARD_URL=" + url, "FORWARD_TOPIC=" + topic, "FORWARD_DEAD_TOPIC=dlq." + topic,
+		"FORWARD_GROUP=" + kafkatest.Group(t), "FORWARD_INSTANCE=one", "FORWARD_MAX_ATTEMPTS=3", "FORWARD_RETRY_MIN=1ms",
+		"FORWARD_TIMEOUT=25s", // no request is late because the machine stood still
+		"KAFKA_BROKERS=" + strings.Join(h.brokers, ","), "NATS_URL=" + h.nats.URL(),
+	}, &cfg))
+	h.cfg = cfg
+	h.sender = kafkatest.NewSender(t, h.brokers)
+	t.Cleanup(func() { require.NoError(t, h.sender.Close()) })
+	return h
+}
+
+// run runs the forwarder until stop is called, or the test ends.
+func (h *house) run(t *testing.T) (admin string, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	bound, ended := make(chan service.Listening, 1), make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, h.cfg, service.Host{
+			Log: slog.New(slog.DiscardHandler), Ready: func(at service.Listening) { bound <- at },
+		})
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	t.Cleanup(stop)
+	select {
+	case at := <-bound:
+		return at.Admin, stop
+	case err := <-ended:
+		require.NoError(t, err)
+	case <-time.After(waitLimit):
+		require.FailNow(t, "it does not start")
+	}
+	return "", stop
+}
+
+func (h *house) send(t *testing.T, events ...cloudevent.Event) {
+	t.Helper()
+	var msgs []*message.Message
+	for _, event := range events {
+		msgs = append(msgs, event.Message())
+	}
+	require.NoError(t, h.sender.Publish(h.cfg.Topic, msgs...))
+}
+
+// An event that is on the topic twice is posted once, also by the process after this one.
+func TestAnEventIsPostedOnce(t *testing.T) {
+	t.Parallel()
+	to := newSite(t, nil)
+	h := newHouse(t, to.URL)
+	first, second, last := inboxtest.NewEvent(), inboxtest.NewEvent(), inboxtest.NewEvent()
+	h.send(t, first, second, first)
+	_, stop := h.run(t)
+	to.await(t, second.ID, 1)
+	stop()
+	h.send(t, second, first, last)
+	h.run(t)
+	to.await(t, last.ID, 1)
+	for _, event := range []cloudevent.Event{first, second, last} {
+		require.Equal(t, 1, to.requests(event.ID))
+		require.Equal(t, string(event.Data), to.body[event.ID])
+		header := to.seen[event.ID][0]
+		require.Equal(t, event.ID, header.Get("Ce-Id"))
+		require.Equal(t, event.Type, header.Get("Ce-Type"))
+		require.Equal(t, "application/json", header.Get("Content-Type"))
+	}
+}
+
+func TestWhatFailsIsTriedAndThenGivenUp(t *testing.T) {
+	t.Parallel()
+	slow, refused, lost, fine := inboxtest.NewEvent(), inboxtest.NewEvent(), inboxtest.NewEvent(), inboxtest.NewEvent()
+	to := newSite(t, map[string][]int{
+		slow.ID:    {http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusOK},
+		refused.ID: {http.StatusBadRequest},
+		lost.ID:    {http.StatusInternalServerError},
+	})
+	h := newHouse(t, to.URL)
+	h.send(t, slow, refused, lost, fine)
+	h.run(t)
+	to.await(t, fine.ID, 1)
+	require.Equal(t, 3, to.requests(slow.ID))
+	require.Equal(t, 1, to.requests(refused.ID), "it was read and refused")
+	require.Equal(t, h.cfg.MaxAttempts, to.requests(lost.ID))
+	var ids, reasons []string
+	for _, record := range kafkatest.ReadAll(t, h.brokers, h.cfg.DeadTopic, 2) {
+		require.Equal(t, "key-1", string(record.Key))
+		for _, header := range record.Headers {
+			switch string(header.Key) {
+			case "ce_id":
+				ids = append(ids, string(header.Value))
+			case "reason_poisoned":
+				reasons = append(reasons, string(header.Value))
+			}
+		}
+	}
+	require.Equal(t, []string{refused.ID, lost.ID}, ids)
+	require.Equal(t, []string{
+		"deliver event: the receiver answered 400", "deliver event: the receiver answered 500",
+	}, reasons)
+
+	// What was given up was not remembered, so it can be sent again when the receiver is well.
+	to.mu.Lock()
+	delete(to.answers, lost.ID)
+	to.mu.Unlock()
+	h.send(t, lost)
+	to.await(t, lost.ID, h.cfg.MaxAttempts+1)
+}
+
+// Without its memory the forwarder delivers nothing, gives nothing up, and says why.
+func TestWithoutNATSEventsWait(t *testing.T) {
+	t.Parallel()
+	to := newSite(t, nil)
+	h := newHouse(t, to.URL)
+	admin, _ := h.run(t)
+	before, event := inboxtest.NewEvent(), inboxtest.NewEvent()
+	h.send(t, before)
+	to.await(t, before.ID, 1)
+	h.nats.Stop()
+	h.send(t, event, before)
+	status := func() int {
+		response, err := http.Get("http://" + admin + "/readyz")
+		require.NoError(t, err)
+		defer response.Body.Close()
+		return response.StatusCode
+	}
+	require.Eventually(t, func() bool { return status() == http.StatusServiceUnavailable }, waitLimit, 20*time.Millisecond)
+	require.Zero(t, to.requests(event.ID))
+	h.nats.Start(t)
+	to.await(t, event.ID, 1)
+	require.Eventually(t, func() bool { return status() == http.StatusOK }, waitLimit, 20*time.Millisecond)
+	last := inboxtest.NewEvent()
+	h.send(t, last)
+	to.await(t, last.ID, 1)
+	require.Equal(t, 1, to.requests(event.ID))
+	require.Equal(t, 1, to.requests(before.ID))
+}
+
+// A stop in the pause between two attempts gives nothing up.
+func TestAStopGivesNothingUp(t *testing.T) {
+	t.Parallel()
+	event := inboxtest.NewEvent()
+	to := newSite(t, map[string][]int{event.ID: {http.StatusServiceUnavailable, http.StatusNoContent}})
+	h := newHouse(t, to.URL)
+	h.cfg.RetryMin = time.Hour
+	h.send(t, event)
+	_, stop := h.run(t)
+	to.await(t, event.ID, 1)
+	stop()
+	h.run(t)
+	to.await(t, event.ID, 2)
+	offsets, err := kafkatest.Admin(t, h.brokers).ListTopics()
+	require.NoError(t, err)
+	require.Contains(t, offsets, h.cfg.DeadTopic)
+	require.Empty(t, kafkatest.ReadAll(t, h.brokers, h.cfg.DeadTopic, 0))
+}
+
+func TestHeadersTakeAnyValue(t *testing.T) {
+	t.Parallel()
+	to := newSite(t, nil)
+	msg := message.NewMessage("uuid-1", []byte("x"))
+	msg.Metadata = message.Metadata{"ce_subject": "a\r\nb é%\"", "other": "not sent", "ce_id": "日"}
+	require.NoError(t, hook{to.URL, to.Client()}.deliver(msg))
+	header := to.seen["%E6%97%A5"][0]
+	require.Equal(t, "a%0D%0Ab %C3%A9%25%22", header.Get("Ce-Subject"))
+	require.Empty(t, header.Get("Other"))
+}
+
+func TestWhatIsPermanent(t *testing.T) {
+	t.Parallel()
+	for status, permanent := range map[int]bool{
+		0: false, 301: true, 400: true, 404: true, 408: false, 425: false, 429: false, 500: false, 503: false,
+	} {
+		require.Equal(t, permanent, (&DeliveryError{Status: status, Err: io.EOF}).Permanent(), status)
+	}
+}
+
+func TestTheReceiverShowsWhatCame(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(&Receiver{})
+	t.Cleanup(server.Close)
+	msg := message.NewMessage("uuid-1", []byte("12345"))
+	msg.Metadata.Set("ce_type", "com.example.x")
+	for range 2 {
+		require.NoError(t, hook{server.URL, server.Client()}.deliver(msg))
+	}
+	for i := range receiverKeeps {
+		require.NoError(t, hook{server.URL, server.Client()}.deliver(message.NewMessage(fmt.Sprint(i), nil)))
+	}
+	response, err := http.Get(server.URL)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	var shown struct{ Received []Received }
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&shown))
+	require.Len(t, shown.Received, receiverKeeps)
+	require.Equal(t, "0", shown.Received[0].IdempotencyKey, "the oldest one made room")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader(
+		strings.Repeat("x", receiverLimit+1)))
+	require.NoError(t, err)
+	response, err = http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	require.Equal(t, http.StatusRequestEntityTooLarge, response.StatusCode)
+}
+
+func TestTheConfigurationIsChecked(t *testing.T) {
+	t.Parallel()
+	load := func(extra ...string) error {
+		return config.Load(append([]string{"KAFKA_BROKERS=h:9092"}, extra...), new(Config))
+	}
+	const url = "FORWARD_URL=http://127.0.0.1:1/"
+	require.NoError(t, load(url))
+	require.NoError(t, load("RECEIVER_ADDR=127.0.0.1:0"))
+	require.ErrorContains(t, load(), "RECEIVER_ADDR")
+	require.ErrorContains(t, load(url, "FORWARD_DEAD_TOPIC=customer.users.v1"), "again and again")
+	require.ErrorContains(t, load(url, "SHUTDOWN_TIMEOUT=4s"), "FORWARD_TIMEOUT")
+}

@@ -1,0 +1,116 @@
+package forwarder
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"example.com/twinbox/engine/failure"
+)
+
+// hook is where events are posted.
+type hook struct {
+	url    string
+	client *http.Client
+}
+
+// A DeliveryError says that the receiver did not take an event.
+type DeliveryError struct {
+	Status int // 0: there was no answer
+	Err    error
+}
+
+func (e *DeliveryError) Error() string {
+	if e.Status != 0 {
+		return fmt.Sprintf("deliver event: the receiver answered %d", e.Status)
+	}
+	return fmt.Sprintf("deliver event: %v", e.Err)
+}
+
+// Unwrap returns why there was no answer.
+func (e *DeliveryError) Unwrap() error { return e.Err }
+
+// Permanent says that another attempt would be answered in the same way: the receiver has read the event and refuses
+// it.
+func (e *DeliveryError) Permanent() bool {
+	switch e.Status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	}
+	return e.Status >= 300 && e.Status < 500
+}
+
+// isDelivery tells what the receiver is the reason of from what the surroundings are: an inbox that cannot be asked, a
+// process that stops. An event without an id can only be given up as well.
+func isDelivery(err error) bool {
+	_, is := errors.AsType[*DeliveryError](err)
+	return is || failure.Classify(err) == failure.Permanent
+}
+
+func isWorthwhile(err error) bool {
+	failed, is := errors.AsType[*DeliveryError](err)
+	return is && !failed.Permanent()
+}
+
+// answerLimit is how much of an answer is read, so that its connection can be used again.
+const answerLimit = 64 << 10
+
+// deliver posts the event as CloudEvents over HTTP has it, in binary mode. Its id is the Idempotency-Key too: a
+// receiver that knows such keys takes an event once even where it is sent twice.
+func (h hook) deliver(msg *message.Message) error {
+	ctx := msg.Context()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(msg.Payload))
+	if err != nil {
+		return &DeliveryError{Err: err}
+	}
+	for name, value := range msg.Metadata {
+		if attribute, is := strings.CutPrefix(name, "ce_"); is {
+			request.Header.Set("ce-"+attribute, encode(value))
+		}
+	}
+	request.Header.Set("Content-Type", cmp.Or(encode(msg.Metadata.Get("content-type")), "application/json"))
+	if trace := msg.Metadata.Get("traceparent"); trace != "" {
+		request.Header.Set("Traceparent", encode(trace))
+	}
+	request.Header.Set("Idempotency-Key", encode(eventID(msg)))
+	response, err := h.client.Do(request)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case err != nil:
+		return &DeliveryError{Err: err}
+	}
+	defer response.Body.Close()
+	_, _ = io.CopyN(io.Discard, response.Body, answerLimit)
+	if response.StatusCode >= 300 {
+		return &DeliveryError{Status: response.StatusCode}
+	}
+	return nil
+}
+
+// stay does not follow a redirection: an event goes to where it was configured to go.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// eventID is the event's id, under which it is remembered as well.
+func eventID(msg *message.Message) string { return cmp.Or(msg.Metadata.Get("ce_id"), msg.UUID) }
+
+// encode makes a value fit into a header, as CloudEvents over HTTP says: what is not printable ASCII is
+// percent-encoded.
+func encode(value string) string {
+	var b strings.Builder
+	for _, c := range []byte(value) {
+		if c < 0x20 || c > 0x7e || c == '%' || c == '"' {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}

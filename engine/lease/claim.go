@@ -16,13 +16,21 @@ where handler = $1 and event_id = $2 and token = $3 and state = 'claimed' and du
 // Begin is the point of no return: call it right before the step that cannot be taken back, and take the step only when
 // it returns nil. It renews the lease, which then outlasts the effect's timeout.
 //
+// It returns a [*SupersededError], and the row is done, if the effect is owed in order and comes too late.
+//
 // The lease's time is trusted from before the question was asked, on the local monotonic clock: a process that is
 // stopped between the commit and the answer finds its time used up.
 func (c *Claim) Begin(ctx context.Context) error {
 	l := c.leases
 	trusted, cancel := context.WithTimeout(ctx, l.settings.Lease-l.timeout)
 	defer cancel()
-	if err := c.move(trusted, "begin", beginRow, nil, l.settings.Lease.Seconds()); err != nil {
+	var err error
+	if c.inOrder {
+		err = c.beginInOrder(trusted)
+	} else {
+		err = c.move(trusted, "begin", beginRow, nil, l.settings.Lease.Seconds())
+	}
+	if err != nil {
 		return err
 	}
 	if trusted.Err() != nil {

@@ -4,6 +4,8 @@
 //	leases.go claim.go     who has the row, and what only they may do with it
 //	runner.go record.go    workers that carry effects out, and how an attempt ends
 //	keep.go                heartbeats, and going slow while nobody answers
+//	order.go               effects that must not follow a later one of their key
+//	purge.go               rows that were done long ago
 //	settle.go              what a vanished claimant left, and what a person decides
 //
 // The row goes
@@ -36,5 +38,6 @@
 // resend there may be a second one beside it; the row's doubts count it. Give the effect a deadline shorter than the
 // lease, on the connection itself, and that window closes but for the packets under way.
 //
-// There is no order between intents, and rows that are done stay in the table.
+// There is no order between intents, but that one which is owed in order ([IntentInOrder]) is skipped when a later one of
+// its key has begun. Rows that are done stay for [Settings].Retention; without one, for ever.
 package lease

@@ -117,7 +117,7 @@ func (k *circuit) heard(result string, first time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch result {
-	case "stale": // says nothing about the other side
+	case "stale", "superseded": // says nothing about the other side
 	case "unavailable":
 		k.wait = min(max(k.wait*2, first), probeMax)
 	default:

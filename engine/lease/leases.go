@@ -56,9 +56,10 @@ type Claim struct {
 	// CorrelationID may be set by the effect: the log names it beside the event's id.
 	CorrelationID string
 
-	leases *Leases
-	token  uuid.UUID
-	begun  bool
+	leases  *Leases
+	token   uuid.UUID
+	begun   bool
+	inOrder bool // of its key
 }
 
 // SKIP LOCKED lets several processes claim side by side; there is no order between rows. A lease that ended before the
@@ -79,7 +80,7 @@ with ended as (
 update lease
 set state = 'claimed', token = $3, attempts = attempts + 1, due_at = clock_timestamp() + make_interval(secs => $4)
 where handler = $1 and event_id = any (array(select event_id from ended union all select event_id from due))
-returning event_id, attempts, event_id in (select event_id from ended), clock_timestamp()`
+returning event_id, attempts, event_id in (select event_id from ended), clock_timestamp(), key is not null`
 
 // Claim takes a row whose claimant has lost it before it began, or up to n rows that are due, the longest waiting
 // first. Rows whose attempts are used up by claimants that vanished are left to [Leases.Sweep].
@@ -90,7 +91,7 @@ func (l *Leases) Claim(ctx context.Context, n int) ([]*Claim, error) {
 	claims, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Claim, error) {
 		c := &Claim{leases: l, token: token}
 		var takenOver bool
-		err := row.Scan(&c.EventID, &c.Attempt, &takenOver, &c.At)
+		err := row.Scan(&c.EventID, &c.Attempt, &takenOver, &c.At, &c.inOrder)
 		if takenOver {
 			l.metrics.takeovers.Inc()
 		}

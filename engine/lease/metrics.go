@@ -13,6 +13,7 @@ type metrics struct {
 	attempts  *prometheus.CounterVec
 	takeovers prometheus.Counter
 	stale     prometheus.Counter
+	purged    prometheus.Counter
 }
 
 func newMetrics(registerer prometheus.Registerer, handler string) *metrics {
@@ -30,8 +31,12 @@ func newMetrics(registerer prometheus.Registerer, handler string) *metrics {
 			ConstLabels: labels,
 		}),
 	}
+	m.purged = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "lease_purged_total", Help: "Rows that this process removed because they were done long ago.",
+		ConstLabels: labels,
+	})
 	if registerer != nil {
-		registerer.MustRegister(m.attempts, m.takeovers, m.stale)
+		registerer.MustRegister(m.attempts, m.takeovers, m.stale, m.purged)
 	}
 	return m
 }

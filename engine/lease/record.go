@@ -14,13 +14,14 @@ import (
 
 // verdict is what an attempt means for its row.
 type verdict struct {
-	result string // done, failed, postponed, unavailable, uncertain or stale
+	result string // done, failed, postponed, unavailable, uncertain, superseded or stale
 	record func(context.Context) error
 }
 
 // judge reads the verdict from where and how an attempt ended.
 func (r *Runner) judge(c *Claim, err error) verdict {
 	var stale *StaleError
+	var superseded *SupersededError
 	var undone *undoneError
 	switch {
 	case err == nil && c.begun:
@@ -30,6 +31,8 @@ func (r *Runner) judge(c *Claim, err error) verdict {
 		return verdict{"failed", func(ctx context.Context) error { return c.Failed(ctx, failure.Brief(err.Error())) }}
 	case errors.As(err, &stale), errors.Is(err, errLost):
 		return verdict{"stale", func(context.Context) error { return nil }} // nothing to record, nothing to be recorded on
+	case errors.As(err, &superseded):
+		return verdict{"superseded", func(context.Context) error { return nil }} // the row says so already
 	case c.begun && !errors.As(err, &undone):
 		return verdict{"uncertain", func(ctx context.Context) error { return c.Uncertain(ctx, failure.Brief(err.Error())) }}
 	case failure.Classify(err) == failure.Permanent:
@@ -97,6 +100,8 @@ func (r *Runner) report(ctx context.Context, c *Claim, result string, err error)
 	switch {
 	case err == nil:
 		r.log.InfoContext(ctx, "effect done", attrs...)
+	case result == "superseded":
+		r.log.InfoContext(ctx, "effect skipped: a later one of its key has begun", append(attrs, "error", err)...)
 	case result == "postponed" || result == "unavailable":
 		r.log.WarnContext(ctx, "effect postponed", append(attrs, "error", err)...)
 	default:

@@ -27,6 +27,8 @@ type Effect struct {
 	Done func(ctx context.Context, tx pgx.Tx, c *Claim, at time.Time) error
 	// Committed, if set, is called after that transaction.
 	Committed func(c *Claim)
+	// Purged, if set, runs in the transaction that removes old rows: it removes what belongs to their events.
+	Purged func(ctx context.Context, tx pgx.Tx, eventIDs []string) error
 	// Timeout is for one call of Do, preparation included. Default: the lease.
 	Timeout time.Duration
 }
@@ -72,6 +74,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	var beats, workers sync.WaitGroup
 	beats.Go(func() { r.beat(beating) })
 	beats.Go(func() { r.sweep(ctx) })
+	beats.Go(func() { r.purge(ctx) })
 	for range r.leases.settings.Workers {
 		workers.Go(func() {
 			for t := range tasks {

@@ -12,7 +12,8 @@ const (
 	Resend = "resend" // try again: at least once
 )
 
-// Settings are the knobs of one handler. The tags are for frame/config; the zero value of a field is its default.
+// Settings are the knobs of one handler. The tags are for frame/config; the zero value of a field is its default,
+// but for Retention, where it stands for ever.
 type Settings struct {
 	Workers     int           `env:"WORKERS" envDefault:"4" min:"1" max:"100" doc:"effects carried out side by side"`
 	Batch       int           `env:"CLAIM_BATCH" envDefault:"16" min:"1" max:"1000" doc:"rows claimed at a time"`
@@ -23,6 +24,7 @@ type Settings struct {
 	RetryMin    time.Duration `env:"RETRY_MIN" envDefault:"5s" min:"10ms" max:"1h" doc:"pause after the first failed attempt; doubles each time"`
 	RetryMax    time.Duration `env:"RETRY_MAX" envDefault:"1h" min:"10ms" max:"24h" doc:"longest pause between attempts"`
 	OnUncertain string        `env:"ON_UNCERTAIN" envDefault:"park" oneof:"park resend" doc:"what may have happened: park leaves it to a person (at most once), resend tries again (at least once)"`
+	Retention   time.Duration `env:"RETENTION" envDefault:"2160h" min:"0s" max:"87600h" doc:"how long a row is kept after its effect is done; 0s: for ever. What failed or is uncertain is kept until somebody decides"`
 }
 
 func (s Settings) withDefaults() Settings {

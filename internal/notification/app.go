@@ -20,7 +20,7 @@ var Service = eventing.Service[Config]{
 	Source:     contract.SourceNotification,
 	Contract:   contract.Load,
 	Migrations: migrations.ForNotification(),
-	Tables:     []string{"contact", "mail", "lease"},
+	Tables:     []string{"contact", "mail", "lease", "lease_watermark"},
 	Adopt:      adopt,
 	Operations: offerOperations, // part: ops
 	SetUp:      setUp,
@@ -48,8 +48,8 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	}
 	node.Check("mails", sender.Healthy)
 	node.Explain(reasonsOf(node.Pool, mailServer)...)
-	node.Verifier.Check("contacts", checkContacts) // part: ops
-	node.Verifier.Check("mails", checkMails)       // part: ops
+	node.Verifier.Check("contacts", checkContacts)                   // part: ops
+	node.Verifier.Check("mails", mailCheck{cfg.Mail.Retention}.find) // part: ops
 	start = func(group *service.Group, _ net.Listener) {
 		group.Go("mail server circuit", mailServer.Run)
 		group.Go("mail sender", sender.Run)

@@ -3,6 +3,7 @@ package notification
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -10,19 +11,25 @@ import (
 	"example.com/twinbox/internal/contract"
 )
 
-// A row without an outcome is from before outcomes were stored, and may have been skipped.
+// A row without an outcome is from before outcomes were stored, and may have been skipped. A mail that was purged was
+// sent long after its sign-up was taken in.
 const selectUnmailed = `
 select i.event_id
 from public.inbox i
 where i.consumer = $1 and i.event_type = $2 and i.metadata ->> 'outcome' = 'applied'
+    and ($5::float8 = 0 or i.processed_at > clock_timestamp() - make_interval(secs => $5))
     and not exists (select from mail m join public.lease l on l.event_id = m.event_id and l.handler = $3
         where m.event_id = i.event_id and m.template = $4)
 limit 1000`
 
-// checkMails finds sign-ups that were taken in and have no mail, or one that no sender knows of.
-func checkMails(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {
+// mailCheck finds sign-ups that were taken in and have no mail, or one that no sender knows of.
+type mailCheck struct {
+	retention time.Duration // of mails; 0: they are kept
+}
+
+func (c mailCheck) find(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {
 	rows, _ := tx.Query(ctx, selectUnmailed, usersConsumer, contract.UserRegistered.Type, handlerVerification,
-		templateVerification)
+		templateVerification, c.retention.Seconds())
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return nil, fmt.Errorf("look for mails: %w", err)

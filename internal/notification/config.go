@@ -58,6 +58,11 @@ func (c Config) Rules() []config.Rule {
 			Values: []any{c.Mail.Heartbeat, c.Mail.Lease},
 		},
 		config.Rule{
+			Variable: "MAIL_RETENTION", Holds: c.Mail.Retention == 0 || c.Mail.Retention >= c.Inbox.Retention,
+			Text:   "must not be shorter than INBOX_RETENTION: a sign-up that is remembered has its mail",
+			Values: []any{c.Mail.Retention, c.Inbox.Retention},
+		},
+		config.Rule{
 			Variable: "MAIL_RETRY_MAX", Holds: c.Mail.RetryMin <= c.Mail.RetryMax,
 			Text: "must not be shorter than MAIL_RETRY_MIN", Values: []any{c.Mail.RetryMax, c.Mail.RetryMin},
 		},

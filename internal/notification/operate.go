@@ -35,13 +35,17 @@ func offerOperations(node *eventing.Node) (prefix string, handler http.Handler, 
 	return ops.OfferWith(node, ops.Own{Mails: list, Tell: list.tell})
 }
 
-// A mail that is sent is one whose lease is done.
+// A mail that is sent is one whose lease is done, unless a later one was begun in its place.
+const mailState = `case when lease.superseded_by is not null then 'superseded' when lease.state = 'done' then 'sent'
+    else lease.state end`
+
 const listMails = `
-select mail.id, case lease.state when 'done' then 'sent' else lease.state end, mail.event_id, template, user_id,
+select mail.id, ` + mailState + `, mail.event_id, template, user_id,
        case when $6 then recipient end, attempts, nullif(error, ''), created_at, due_at,
        case lease.state when 'done' then ended_at end
 from mail join lease on lease.event_id = mail.event_id and lease.handler = 'mail.' || mail.template
-where ($1 = '' or lease.state = case $1 when 'sent' then 'done' else $1 end)
+where ($1 = '' or lease.state = case when $1 in ('sent', 'superseded') then 'done' else $1 end
+        and (lease.superseded_by is not null) = ($1 = 'superseded'))
   and ($2 = '' or user_id = nullif($2, '')::uuid) and ($3 = '' or mail.event_id = $3)
   and ($4::timestamptz is null or created_at >= $4) and ($5::timestamptz is null or created_at < $5)
   and mail.id > $7
@@ -107,7 +111,7 @@ type settlement struct {
 }
 
 const lockMails = `
-select mail.id, mail.event_id, case lease.state when 'done' then 'sent' else lease.state end
+select mail.id, mail.event_id, ` + mailState + `
 from mail join lease on lease.event_id = mail.event_id and lease.handler = 'mail.' || mail.template
 where mail.id = any($1) order by mail.id for update of lease`
 

@@ -17,7 +17,7 @@ import (
 // Each of the conditions has an index. A mail under way has been so since its claim, which only its lease knows.
 const selectStory = `
 select mail.id::text, mail.event_id, mail.user_id::text, coalesce(mail.correlation_id, mail.event_id),
-    case lease.state when 'done' then 'sent' else lease.state end, lease.attempts, mail.created_at, lease.ended_at,
+    ` + mailState + `, lease.attempts, mail.created_at, lease.ended_at,
     clock_timestamp()
 from mail join lease on lease.event_id = mail.event_id and lease.handler = 'mail.' || mail.template
 where mail.id = $1 or mail.user_id = $1 or mail.event_id = $2

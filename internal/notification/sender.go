@@ -51,7 +51,7 @@ func newSender(setup senderSetup) (*Sender, error) {
 	}
 	s := &Sender{setup: setup, leases: leases}
 	s.Runner = lease.NewRunner(leases, lease.Effect{
-		Do: s.send, Done: s.announce, Committed: s.committed, Timeout: setup.smtp.Config.Timeout + margin,
+		Do: s.send, Done: s.announce, Committed: s.committed, Purged: purged, Timeout: setup.smtp.Config.Timeout + margin,
 	}, setup.log)
 	return s, nil
 }
@@ -86,6 +86,16 @@ func (s *Sender) announce(ctx context.Context, tx pgx.Tx, c *lease.Claim, at tim
 func (s *Sender) committed(*lease.Claim) {
 	s.setup.outbox.Committed()
 	fault.Here("notification.mail.recorded")
+}
+
+const deleteMails = `delete from mail where template = $1 and event_id = any($2)`
+
+// purged removes the mails whose leases are removed, so that none is left that no sender knows of.
+func purged(ctx context.Context, tx pgx.Tx, eventIDs []string) error {
+	if _, err := tx.Exec(ctx, deleteMails, templateVerification, eventIDs); err != nil {
+		return fmt.Errorf("delete mails: %w", err)
+	}
+	return nil
 }
 
 const readSent = `

@@ -140,7 +140,7 @@ func (c *Console) showMails(w http.ResponseWriter, r *http.Request) {
 		})
 	c.page(w, r, http.StatusOK, "mails", "Mails", map[string]any{
 		"State": string(state), "Answers": answers, "Back": r.URL.RequestURI(),
-		"States": []string{"uncertain", "failed", "pending", "claimed", "submitting", "sent"},
+		"States": []string{"uncertain", "failed", "pending", "claimed", "submitting", "sent", "superseded"},
 	})
 }
 

@@ -51,6 +51,7 @@ const (
 	Pending    MailState = "pending"
 	Sent       MailState = "sent"
 	Submitting MailState = "submitting"
+	Superseded MailState = "superseded"
 	Uncertain  MailState = "uncertain"
 )
 
@@ -66,6 +67,8 @@ func (e MailState) Valid() bool {
 	case Sent:
 		return true
 	case Submitting:
+		return true
+	case Superseded:
 		return true
 	case Uncertain:
 		return true

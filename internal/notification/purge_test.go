@@ -1,0 +1,44 @@
+package notification
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/engine/lease"
+)
+
+// A mail that was sent long ago is removed with its lease, and a verification does not miss it. One that is uncertain
+// stays.
+func TestOldMailsArePurged(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	b.sender = b.newSender(t, func(s *senderSetup) { s.settings.Retention = time.Hour })
+	b.register(t)
+	b.start(t)
+	b.awaitState(t, string(lease.Done))
+	exec := func(sql string) {
+		_, err := b.pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	exec(`update inbox set consumer = '` + usersConsumer + `', processed_at = processed_at - interval '3 h'`)
+	exec(`update lease set ended_at = ended_at - interval '2 h'`)
+	exec(`insert into mail (id, event_id, template, user_id, recipient)
+		select gen_random_uuid(), 'e2', template, user_id, recipient from mail`)
+	exec(`insert into lease (handler, event_id, state, ended_at)
+		values ('` + handlerVerification + `', 'e2', 'uncertain', clock_timestamp() - interval '2 h')`)
+	purgedRows, err := b.sender.leases.Purge(t.Context(), purged)
+	require.NoError(t, err)
+	require.Equal(t, 1, purgedRows)
+	require.Equal(t, 1, b.count(t, `select count(*) from mail where event_id = 'e2'`))
+	require.Equal(t, 1, b.count(t, `select count(*) from mail`))
+	for retention, want := range map[time.Duration]int{time.Hour: 0, 4 * time.Hour: 1} {
+		require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
+			found, err := mailCheck{retention}.find(t.Context(), tx)
+			require.Len(t, found, want)
+			return err
+		}))
+	}
+}

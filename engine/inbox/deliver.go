@@ -75,7 +75,7 @@ func (d *deliverer) countIgnored(it *item) error {
 
 // retryAlone brings an item to its final outcome: it tries until there is one.
 func (d *deliverer) retryAlone(it *item) error {
-	retry, record := newRetry(d.cfg), it.newFailed()
+	retry, record := newRetry(d.cfg.rulesFor(it.event.Type)), it.newFailed()
 	var gap time.Time // when it was first seen
 	for {
 		var err error

@@ -19,6 +19,7 @@ type Mux struct {
 type registration struct {
 	handle func(context.Context, pgx.Tx, cloudevent.Event) error
 	onGap  GapPolicy
+	retry  RetryRules
 }
 
 // NewMux returns a Mux without handlers.
@@ -32,6 +33,12 @@ type Option func(*registration)
 // OnGap is the handler's own policy for an event whose predecessor its key has not applied, in a versioned consumer.
 // Without it the consumer's applies; see [Config.OnGap].
 func OnGap(policy GapPolicy) Option { return func(r *registration) { r.onGap = policy } }
+
+// Retry is how patient the inbox is with the handler, where that is not as [Config] says: with a partner's API that has
+// minutes of its own, say, or with a report that is worth one attempt. It holds for events that failed; an event in a
+// batch is tried once more alone before it counts. Transient failures are tried for as long as they last, whatever the
+// rules say.
+func Retry(rules RetryRules) Option { return func(r *registration) { r.retry = rules } }
 
 // Handle registers fn for an event. fn gets the transaction in which the event's id was just recorded: what it writes
 // there is committed with the id or not at all. It must not commit, roll back or keep tx. The payload is read as
@@ -52,6 +59,9 @@ func Handle[T any](
 	if r.onGap != "" && !r.onGap.valid() {
 		panic(fmt.Sprintf("inbox: handler for %s: gap policy %q", event.Type, r.onGap))
 	}
+	if !r.retry.valid() {
+		panic(fmt.Sprintf("inbox: handler for %s: retry rules %+v", event.Type, r.retry))
+	}
 	r.handle = func(ctx context.Context, tx pgx.Tx, e cloudevent.Event) error {
 		data, err := event.Decode(e)
 		if err != nil {
@@ -70,6 +80,9 @@ func (m *Mux) Accepts(eventType string) bool {
 
 // OnGap implements [Handlers]: the policy that the type's handler was registered with, "" without one.
 func (m *Mux) OnGap(eventType string) GapPolicy { return m.handlers[eventType].onGap }
+
+// Retry returns the rules that the type's handler was registered with; the zero value stands for the consumer's.
+func (m *Mux) Retry(eventType string) RetryRules { return m.handlers[eventType].retry }
 
 // Apply runs the handler of the event's type in a transaction that is not the inbox's: for callers who have recorded
 // the event themselves, with [Inbox.MarkProcessed] or in a table of their own. An event that the Mux does not accept is

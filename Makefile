@@ -127,10 +127,10 @@ vet: ## go vet, with and without the crash points
 	$(GO) vet -tags faults $(ALL)
 
 generate: ## write the generated files anew
-	$(GO) generate ./... ./dev/...
+	$(GO) generate $(ALL)
 
 verify: ## fail when generated files, a go.mod or a go.sum are not what they should be
-	@before=$$($(GENERATED)); $(GO) generate ./... ./dev/...; after=$$($(GENERATED)); \
+	@before=$$($(GENERATED)); $(GO) generate $(ALL); after=$$($(GENERATED)); \
 	if [ "$$before" != "$$after" ]; then echo "a generated file was stale; commit what make generate wrote"; exit 1; fi
 	@for module in $(MODULES); do (cd $$module && GOWORK=off $(GO) mod tidy -diff) || exit 1; done
 	$(GO) mod verify

@@ -31,12 +31,18 @@ var Service = eventing.Service[Config]{
 	Name:       "order",
 	Source:     contract.SourceOrder,
 	Contract:   contract.Load,
+	API:        openAPI,
 	Migrations: Migrations(),
 	Tables:     []string{"orders", "refund", "receipt", "lease", "idempotency_key"},
 	Adopt:      adopt,
 	Operations: ops.Offer, // part: ops
 	SetUp:      setUp,
 }
+
+//go:generate env CGO_ENABLED=0 go run example.com/twinbox/dev/tools/apijson openapi.yaml openapi.gen.json
+
+//go:embed openapi.gen.json
+var openAPI []byte
 
 //go:embed migrations/*.sql
 var files embed.FS

@@ -19,7 +19,7 @@ type api struct{ commands *Commands }
 
 func newHandler(commands *Commands, cfg Config, node *eventing.Node) (http.Handler, error) {
 	router, err := web.NewRouter(web.Config{
-		MapError: command.Problem, RequestTimeout: cfg.RequestTimeout,
+		MapError: command.Problem, Document: openAPI, RequestTimeout: cfg.RequestTimeout,
 		Registerer: node.Admin().Registry(), Traces: node.Traces(),
 	}, node.Log())
 	if err != nil {

@@ -31,11 +31,17 @@ var Service = eventing.Service[Config]{
 	Name:       "payments",
 	Source:     contract.SourcePayments,
 	Contract:   contract.Load,
+	API:        openAPI,
 	Migrations: Migrations(),
 	Tables:     []string{"payment"},
 	Operations: ops.Offer, // part: ops
 	SetUp:      setUp,
 }
+
+//go:generate env CGO_ENABLED=0 go run example.com/twinbox/dev/tools/apijson openapi.yaml openapi.gen.json
+
+//go:embed openapi.gen.json
+var openAPI []byte
 
 //go:embed migrations/*.sql
 var files embed.FS
@@ -51,7 +57,7 @@ func Migrations() []migrations.Set {
 
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	router, err := web.NewRouter(web.Config{
-		MapError: command.Problem, RequestTimeout: cfg.RequestTimeout,
+		MapError: command.Problem, Document: openAPI, RequestTimeout: cfg.RequestTimeout,
 		Registerer: node.Admin().Registry(), Traces: node.Traces(),
 	}, node.Log())
 	if err != nil {

@@ -1,6 +1,7 @@
 package services_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +28,7 @@ func TestEveryExample(t *testing.T) {
 			require.True(t, strings.HasPrefix(addr, "127.0.0.1:81"), "%s of %s: the examples' ports", variable, s.Name)
 			addresses[addr] = s.Name
 		}
+		require.Equal(t, unset.Reads("HTTP_ADDR"), json.Valid(s.API), "%s shows the document of its API", s.Name)
 		require.Equal(t, migrations.Audit.Name, s.Migrations[0].Name, "what is done by hand is written down")
 		_, err := os.Stat(filepath.Join("../cmd", s.Name, "main.go"))
 		require.NoError(t, err, "it has a program")

@@ -101,13 +101,14 @@ func (s Service[C]) Main(ctx context.Context, args, environ []string, stdout, st
 type Described struct {
 	Name       string
 	Migrations []migrations.Set
+	API        []byte // the OpenAPI document of its API; empty: it has none
 
 	load func(environ []string) (*Instance, error)
 }
 
 // Describe is the service without the type of its configuration.
 func (s Service[C]) Describe() Described {
-	return Described{Name: s.Name, Migrations: s.Migrations, load: func(environ []string) (*Instance, error) {
+	return Described{Name: s.Name, Migrations: s.Migrations, API: s.API, load: func(environ []string) (*Instance, error) {
 		cfg := new(C)
 		err := config.Load(environ, cfg)
 		return &Instance{

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"html"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,11 +48,22 @@ func followRef(t *testing.T, root object, value any) object {
 // the YAML that people write, not of what the services show.
 func TestEachOperationIsOnItsPage(t *testing.T) {
 	t.Parallel()
-	b := setup(t, nil).served(t)
-	for file, path := range map[string]string{
-		"openapi.yaml": "/apis/customer/api", "admin.yaml": "/apis/customer/operations",
-	} {
-		text, err := contracts.Files.ReadFile(file)
+	pages := map[string]string{
+		"../../api/openapi.yaml": "/apis/customer/api", "../../api/admin.yaml": "/apis/customer/operations",
+	}
+	examples, err := filepath.Glob("../../examples/*/openapi.yaml")
+	require.NoError(t, err)
+	for _, file := range examples {
+		pages[file] = "/apis/customer/api"
+	}
+	for file, path := range pages {
+		b := setup(t, nil).served(t)
+		if path == "/apis/customer/api" {
+			shown, err := os.ReadFile(strings.TrimSuffix(file, ".yaml") + ".gen.json")
+			require.NoError(t, err)
+			b.stub.set("/openapi.json", string(shown))
+		}
+		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		var root object
 		require.NoError(t, yamltest.Unmarshal(text, &root))

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -49,7 +51,13 @@ func (o *Connection) connect() ([]*client.Service, error) {
 // clients are those of the services whose addresses are known.
 func (o *Connection) clients(addresses map[string]string, token string) ([]*client.Service, error) {
 	var services []*client.Service
-	for _, name := range serviceNames {
+	names := slices.Clone(serviceNames)
+	for _, name := range slices.Sorted(maps.Keys(addresses)) { // of the folder: "make run" may run more than these
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
 		if addresses[name] == "" || o.Service != "" && o.Service != name {
 			continue
 		}

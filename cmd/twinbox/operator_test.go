@@ -1,12 +1,30 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/frame/service"
+	"example.com/twinbox/ops/admin/client"
 )
+
+// The folder of a system says which services run there; those that are not the project's own come last.
+func TestWhatElseRunsInAFolderIsAsked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, client.OperatorsFile),
+		[]byte(`{"services":{"ordering":"c:1","customer":"a:1","accounts":"d:1","notification":"b:1"},"token":"t"}`), 0o600))
+	found, err := (&Connection{Dir: dir}).connect()
+	require.NoError(t, err)
+	var asked []string
+	for _, s := range found {
+		asked = append(asked, s.Name)
+	}
+	require.Equal(t, append(serviceNames[:len(serviceNames):len(serviceNames)], "accounts", "ordering"), asked)
+}
 
 // Whose address is not known is asked for; a token is needed and never guessed.
 func TestWhereTheServicesAre(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
@@ -30,8 +31,12 @@ func (c *OutboxStatus) write(to streams, answers []answerOf[adminapi.OutboxStatu
 		columns: []string{"SERVICE", "TOPIC", "KEY", "POSITION", "HELD", "PARKED", "NEXT TRY", "REASON"},
 		prose:   []string{"REASON"}, omit: []string{"PARKED", "NEXT TRY", "HELD"},
 	}
+	scheduled := table{columns: []string{"SERVICE", "SCHEDULED", "OVERDUE"}}
 	for _, a := range answers {
 		s := a.value
+		if s.Scheduled > 0 {
+			scheduled.add(a.service.Name, s.Scheduled, time.Duration(s.OverdueSeconds*float64(time.Second)).Round(time.Second))
+		}
 		status.add(a.service.Name, relayOf(s), s.Epoch, s.Head, waitingOf(s), momentOf(s.OldestWaiting),
 			len(s.Parked), s.Held)
 		for _, p := range s.Parked {
@@ -45,13 +50,18 @@ func (c *OutboxStatus) write(to streams, answers []answerOf[adminapi.OutboxStatu
 	if err := c.show(to, &status); err != nil {
 		return err
 	}
-	if len(parked.rows) == 0 {
-		return nil
+	for _, more := range []*table{&scheduled, &parked} { // where there is something to show
+		if len(more.rows) == 0 {
+			continue
+		}
+		if _, err := fmt.Fprintln(to.out); err != nil {
+			return &outputError{err}
+		}
+		if err := c.show(to, more); err != nil {
+			return err
+		}
 	}
-	if _, err := fmt.Fprintln(to.out); err != nil {
-		return &outputError{err}
-	}
-	return c.show(to, &parked)
+	return nil
 }
 
 func relayOf(s adminapi.OutboxStatus) string {

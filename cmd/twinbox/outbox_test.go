@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
 )
 
 type tailDocument struct {
@@ -59,6 +61,18 @@ func TestOutboxStatusAndTail(t *testing.T) {
 
 	one := h.twinbox(t, "outbox", "status", "--service", "customer")
 	require.NotContains(t, one.stdout, "notification")
+}
+
+// What is scheduled is shown where there is any, and for how long it is overdue.
+func TestOutboxStatusShowsWhatIsScheduled(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	customer := &client.Service{Name: "customer"}
+	require.NoError(t, new(OutboxStatus).write(streams{out: &out}, []answerOf[adminapi.OutboxStatus]{
+		{customer, adminapi.OutboxStatus{Scheduled: 3, OverdueSeconds: 61.2}},
+		{&client.Service{Name: "notification"}, adminapi.OutboxStatus{}},
+	}))
+	require.Regexp(t, `(?m)^SERVICE +SCHEDULED +OVERDUE\ncustomer +3 +1m1s\n$`, out.String())
 }
 
 func TestOutboxRepublish(t *testing.T) {

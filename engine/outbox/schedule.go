@@ -38,7 +38,7 @@ const maxNameBytes = 255
 // place behind the key's other events; if it names no time, its time is when it was due.
 //
 // The name is what it is cancelled by. It is one event's at a time in this database: scheduling under a name again
-// replaces what waits there. The event carries the name as [HeaderScheduledName], and what led to the call as its cause.
+// replaces what waits there. The event carries the name as [HeaderScheduledName], and what led to the call is its cause.
 //
 // Not guaranteed: the moment. It is added some milliseconds after it is due while a relay leads; later while none does,
 // while a transaction holds its key or its name, or within 30 s where another process has committed it and its

@@ -44,8 +44,8 @@ func addDue(t testing.TB, o *Outbox, pool *pgxpool.Pool) (added int) {
 
 const past = -time.Hour
 
-// A scheduled event is none before it is due. Then it has what Add would give it at that moment: an id of that time, the
-// key's next version, a place behind the key's other events, and what led to the call as its cause.
+// A scheduled event is none before it is due. Then it has what Add would give it at that moment: an id of that time,
+// the key's next version, a place behind the key's other events. What led to the call is its cause.
 func TestAScheduledEventIsAddedWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

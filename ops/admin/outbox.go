@@ -36,7 +36,8 @@ func outboxStatus(s operate.Status, parked []operate.ParkedKey) adminapi.OutboxS
 	out := adminapi.OutboxStatus{
 		Leader: s.Leader, Leading: s.Leading, Epoch: s.Epoch, LeaseUntil: s.LeaseUntil, Head: s.Head,
 		Waiting: s.Waiting, WaitingMore: s.Waiting == operate.MaxWaiting, OldestWaiting: s.OldestWaiting,
-		Held: s.HeldEvents, Restoring: s.Restoring, Parked: make([]adminapi.ParkedKey, len(parked)),
+		Held: s.HeldEvents, Scheduled: s.Scheduled, OverdueSeconds: s.OverdueFor.Seconds(),
+		Restoring: s.Restoring, Parked: make([]adminapi.ParkedKey, len(parked)),
 	}
 	for i, p := range parked {
 		out.Parked[i] = adminapi.ParkedKey{

@@ -17,7 +17,7 @@ import (
 //	outbox_relay_held_events                    these records
 //	outbox_relay_position_room                  positions that existing partitions still have
 //	outbox_scheduled_events                     events that are due later, counted up to [MaxScheduled]
-//	outbox_scheduled_overdue_seconds            how long the oldest of them that is due has not been added; 0: none is due
+//	outbox_scheduled_overdue_seconds            how long the oldest of them that is due has not been added
 type Gauges struct{ db DB }
 
 // NewGauges reads from the database when it is asked.

@@ -83,7 +83,8 @@ func (l *leader) readPage(ctx context.Context, above int64) (p window.Page, err 
 }
 
 // prepareFlight does what is due between two pages: a window can be long, and the lease, the partitions, and the parked
-// keys and scheduled events that are due do not wait for its end. Held rows are written down before any of them may be sent.
+// keys and scheduled events that are due do not wait for its end. Held rows are written down before any of them may be
+// sent.
 func (l *leader) prepareFlight(ctx context.Context, taken *outcome) error {
 	if err := l.keepUp(ctx); err != nil {
 		return err

@@ -66,8 +66,7 @@ func (s *scheduledEvents) add(ctx context.Context) error {
 		return err
 	default:
 		wait = lookAfterFailure
-		var refused *outbox.CheckError // writers are kept out, and they say why
-		if !errors.As(err, &refused) {
+		if _, refused := errors.AsType[*outbox.CheckError](err); !refused { // who keeps writers out says why
 			s.log.WarnContext(ctx, "scheduled events not added", "error", err)
 		}
 	}

@@ -1,6 +1,6 @@
 // Package contract declares the events of the Order example: those of the Order service, and the one of the payment
-// simulator that it consumes. Whoever reads or writes one takes its declaration from here and its schema from the folder
-// events.
+// simulator that it consumes. Whoever reads or writes one takes its declaration from here; the folder events has the
+// schemas.
 package contract
 
 import (

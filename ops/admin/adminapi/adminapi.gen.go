@@ -589,11 +589,17 @@ type OutboxStatus struct {
 	LeaseUntil    time.Time  `json:"lease_until"`
 	OldestWaiting *time.Time `json:"oldest_waiting,omitempty"`
 
+	// OverdueSeconds How long the oldest of them that is due has not been added.
+	OverdueSeconds float64 `json:"overdue_seconds"`
+
 	// Parked The longest parked first.
 	Parked []ParkedKey `json:"parked"`
 
 	// Restoring What a restore left is still being published.
 	Restoring bool `json:"restoring"`
+
+	// Scheduled Events that are due later, counted up to 100,000.
+	Scheduled int64 `json:"scheduled"`
 
 	// Waiting Committed events that are not published and not held.
 	Waiting int64 `json:"waiting"`

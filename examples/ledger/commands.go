@@ -35,7 +35,8 @@ func (c *Commands) once(
 	do func(ctx context.Context, writes *pgx.Batch) (command.Answer, error),
 ) (command.Answer, error) {
 	whole := command.Transaction{Pool: c.Pool, Timeout: c.Timeout, First: first}
-	answer, err := whole.Once(ctx, claim, c.KeysFor, do)
+	answer, err := whole.Once(ctx, claim, c.KeysFor,
+		func(ctx context.Context, _ pgx.Tx, writes *pgx.Batch) (command.Answer, error) { return do(ctx, writes) })
 	if err == nil {
 		c.Outbox.Committed()
 	}

@@ -29,10 +29,9 @@ type Commands struct {
 	Timeout time.Duration
 }
 
-// transaction runs fn in one transaction of its own, after the statements that travel with its begin, and wakes the
-// relay.
-func (c *Commands) transaction(ctx context.Context, first *pgx.Batch, fn func(context.Context, pgx.Tx) error) error {
-	err := command.Transaction{Pool: c.Pool, Timeout: c.Timeout, First: first}.Run(ctx, fn)
+// transaction runs fn in one transaction of its own, and wakes the relay.
+func (c *Commands) transaction(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
+	err := command.Transaction{Pool: c.Pool, Timeout: c.Timeout}.Run(ctx, fn)
 	if err == nil {
 		c.Outbox.Committed()
 	}
@@ -56,28 +55,12 @@ type Placing struct {
 func (c *Commands) Place(ctx context.Context, p Placing) (answer command.Answer, err error) {
 	fingerprint := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s", p.Email, p.Amount, p.Currency))
 	claim := command.Claim{Scope: "place", Key: p.Key, Fingerprint: fingerprint[:]}
-	first := &pgx.Batch{}
-	if p.Key != "" {
-		claim.Queue(first)
+	whole := command.Transaction{Pool: c.Pool, Timeout: c.Timeout}
+	answer, err = whole.Once(ctx, claim, c.KeysFor,
+		func(ctx context.Context, tx pgx.Tx, _ *pgx.Batch) (command.Answer, error) { return c.place(ctx, tx, p) })
+	if err == nil {
+		c.Outbox.Committed()
 	}
-	err = c.transaction(ctx, first, func(ctx context.Context, tx pgx.Tx) (err error) {
-		if p.Key != "" {
-			given, found, err := claim.Given()
-			if err != nil || found {
-				answer = given
-				return err
-			}
-		}
-		if answer, err = c.place(ctx, tx, p); err != nil || p.Key == "" {
-			return err
-		}
-		kept := &pgx.Batch{}
-		claim.Store(kept, answer, c.KeysFor)
-		if err := tx.SendBatch(ctx, kept).Close(); err != nil {
-			return fmt.Errorf("store answer: %w", err)
-		}
-		return nil
-	})
 	return answer, err
 }
 
@@ -126,7 +109,7 @@ func remind(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, o Order, due out
 // Cancel ends an order that is not paid, and takes back what was scheduled for it. To cancel a cancelled order changes
 // nothing.
 func (c *Commands) Cancel(ctx context.Context, id string) (o Order, err error) {
-	err = c.transaction(ctx, nil, func(ctx context.Context, tx pgx.Tx) error {
+	err = c.transaction(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if o, err = read(ctx, tx, lockOrder, id); err != nil {
 			return err
 		}

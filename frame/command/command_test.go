@@ -26,7 +26,7 @@ func open(t *testing.T) *pgxpool.Pool {
 func answer(ctx context.Context, pool *pgxpool.Pool, fingerprint string, keep time.Duration) (command.Answer, error) {
 	claim := command.Claim{Scope: "test", Key: "k", Fingerprint: []byte(fingerprint)}
 	return command.Transaction{Pool: pool, Timeout: time.Minute}.Once(ctx, claim, keep,
-		func(context.Context, *pgx.Batch) (command.Answer, error) {
+		func(context.Context, pgx.Tx, *pgx.Batch) (command.Answer, error) {
 			return command.Answer{Status: 201, Body: []byte(fingerprint)}, nil
 		})
 }
@@ -63,7 +63,7 @@ func TestACommandIsDoneOncePerKey(t *testing.T) {
 		first.Queue(`select 7`).QueryRow(func(row pgx.Row) error { return row.Scan(&read) })
 		whole := command.Transaction{Pool: pool, Timeout: time.Minute, First: first}
 		_, err := whole.Once(t.Context(), command.Claim{Scope: "test", Key: key, Fingerprint: []byte{}}, time.Hour,
-			func(_ context.Context, writes *pgx.Batch) (command.Answer, error) {
+			func(_ context.Context, _ pgx.Tx, writes *pgx.Batch) (command.Answer, error) {
 				done += read
 				writes.Queue(`create table if not exists kept ()`)
 				return command.Answer{Status: 200, Body: []byte{}}, refuse

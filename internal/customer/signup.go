@@ -38,14 +38,15 @@ func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error)
 	fingerprint := sha256.Sum256([]byte(string(s.Email) + "\x00" + string(s.Name)))
 	claim := command.Claim{Scope: signUpScope, Key: s.Key, Fingerprint: fingerprint[:]}
 	whole := command.Transaction{Pool: c.Pool, Timeout: c.Timeout}
-	answer, err := whole.Once(ctx, claim, c.KeysFor, func(ctx context.Context, writes *pgx.Batch) (command.Answer, error) {
+	do := func(ctx context.Context, _ pgx.Tx, writes *pgx.Batch) (command.Answer, error) {
 		user, err := c.register(ctx, writes, s.Email, s.Name)
 		if err != nil {
 			return command.Answer{}, err
 		}
 		c.queueAllowances(writes, s)
 		return signedUp(user)
-	})
+	}
+	answer, err := whole.Once(ctx, claim, c.KeysFor, do)
 	if err != nil {
 		return command.Answer{}, err
 	}

@@ -16,6 +16,8 @@ type line interface {
 	signUp(ctx context.Context, who person) (domain.UserID, error)
 	// run passes on and consumes until ctx ends, then returns nil.
 	run(ctx context.Context) error
+	// verify says what became of the signups that were answered, when all of them have arrived and it still runs.
+	verify(ctx context.Context) error
 	close() error
 }
 
@@ -50,7 +52,6 @@ func newPerson(n int) (p person, err error) {
 type arrivals struct {
 	mu    sync.Mutex
 	at    map[domain.UserID]time.Time
-	twice int
 	want  int
 	there chan struct{} // closed when as many as wanted are there
 }
@@ -62,7 +63,6 @@ func (a *arrivals) note(user domain.UserID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if _, known := a.at[user]; known {
-		a.twice++
 		return
 	}
 	a.at[user] = now

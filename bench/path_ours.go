@@ -27,6 +27,8 @@ import (
 // signup and the inbox: the HTTP server, Customer's own consumers and the mail sender. Each has its admin listener, its
 // metrics and its log, which goes nowhere. The edge is the one named.
 type ourLine struct {
+	cfg lineConfig
+
 	customer, notification *node
 	commands               *customer.Commands
 }
@@ -57,9 +59,10 @@ func openOurLine(ctx context.Context, cfg lineConfig) (line, error) {
 	); err != nil {
 		return nil, err
 	}
-	l := &ourLine{}
+	l := &ourLine{cfg: cfg}
 	var err error
-	l.customer, err = openNode(ctx, "customer", customerConfig.Config, customerConfig.Topics(), migrations.ForCustomer())
+	l.customer, err = openNode(ctx, "customer", contract.SourceCustomer, customerConfig.Config, customerConfig.Topics(),
+		migrations.ForCustomer())
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +71,8 @@ func openOurLine(ctx context.Context, cfg lineConfig) (line, error) {
 		Links:   domain.VerificationKey(customerConfig.VerificationSecret),
 		KeysFor: customerConfig.IdempotencyTTL, Timeout: customerConfig.RequestTimeout,
 	}
-	l.notification, err = openNode(ctx, "notification", notificationConfig.Config, notificationConfig.Topics(),
-		migrations.ForNotification())
+	l.notification, err = openNode(ctx, "notification", contract.SourceNotification, notificationConfig.Config,
+		notificationConfig.Topics(), migrations.ForNotification())
 	if err == nil {
 		err = l.notification.Consume(eventing.Consumer{
 			Name: "notification.users", Topic: contract.TopicUsers, Handlers: notification.UserEvents(), Versioned: true,
@@ -95,7 +98,7 @@ func (c lineConfig) environ(db *database, more ...string) []string {
 }
 
 func openNode(
-	ctx context.Context, name string, cfg eventing.Config, topics []kafka.Topic, sets []migrations.Set,
+	ctx context.Context, name, source string, cfg eventing.Config, topics []kafka.Topic, sets []migrations.Set,
 ) (*node, error) {
 	events, err := contract.Load()
 	if err != nil {
@@ -104,7 +107,7 @@ func openNode(
 	n := &node{log: slog.New(slog.DiscardHandler)}
 	n.admin = service.NewAdmin(service.AdminConfig{Log: n.log})
 	n.Node, err = eventing.Open(ctx, eventing.Setup{
-		Service: name, Config: cfg, Topics: topics, Migrations: sets, Validate: events.Validate, Admin: n.admin,
+		Service: name, Source: source, Config: cfg, Topics: topics, Migrations: sets, Validate: events.Validate, Admin: n.admin,
 		Log: n.log,
 	})
 	return n, err
@@ -130,6 +133,14 @@ func (l *ourLine) run(ctx context.Context) error {
 func (n *node) run(ctx context.Context) error {
 	return n.Run(ctx, service.NewGroup(ctx, n.log, stopTimeout), eventing.Listeners{Admin: "127.0.0.1:0"},
 		service.Host{Log: n.log}, func(g *service.Group, _ net.Listener) { n.StartConsumers(g) })
+}
+
+// verify asks the services themselves, as an operator does, and looks at what they cannot see: the tables of both.
+func (l *ourLine) verify(ctx context.Context) error {
+	if err := l.proved(ctx); err != nil { // part: ops, begin
+		return err
+	} // part: ops, end
+	return verifyEffects(ctx, l.cfg)
 }
 
 func (l *ourLine) close() error {

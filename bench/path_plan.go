@@ -154,7 +154,7 @@ func (b *pathBench) withLine(ctx context.Context, i int, do func(context.Context
 		if err := do(ctx, l); err != nil {
 			return err
 		}
-		return verifyPath(ctx, cfg, l.arrivals)
+		return l.verify(ctx)
 	})
 	return errors.Join(err, running.stop())
 }

@@ -113,6 +113,9 @@ func (l *stockLine) run(ctx context.Context) error {
 	return group.Wait()
 }
 
+// verify looks at the tables of both services: there is nothing else that would know.
+func (l *stockLine) verify(ctx context.Context) error { return verifyEffects(ctx, l.cfg) }
+
 func (l *stockLine) close() error {
 	var problems []error
 	if l.consumer != nil {

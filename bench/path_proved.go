@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.com/twinbox/engine/verify"
+	"example.com/twinbox/frame/eventing"
+	"example.com/twinbox/internal/contract"
+)
+
+// proved asks both services for their verdicts: nothing of what was signed up is lost, doubled, altered, invented or
+// reordered between the outbox of the one and the inbox of the other, and all of it could be verified.
+func (l *ourLine) proved(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, drainLimit, fmt.Errorf("offsets are not committed after %s", drainLimit))
+	defer cancel()
+	var signups int64
+	for _, n := range []*node{l.customer, l.notification} {
+		verdict, err := n.verdict(ctx)
+		if err != nil {
+			return err
+		}
+		for _, f := range verdict.Findings {
+			err = errors.Join(err, fmt.Errorf("%s, %s of %s, event %s: %s", f.Kind, f.Rule, f.Subject, f.EventID, f.Detail))
+		}
+		for _, u := range verdict.Unverifiable {
+			err = errors.Join(err, fmt.Errorf("%d of %s not verifiable: %s", u.Events, u.Subject, u.Reason))
+		}
+		if err != nil {
+			return err
+		}
+		for _, topic := range verdict.Produced {
+			if topic.Topic == contract.TopicUsers {
+				signups += topic.Published
+			}
+		}
+		for _, consumer := range verdict.Consumed {
+			signups -= consumer.Handled - consumer.Again
+		}
+	}
+	if signups != 0 {
+		return fmt.Errorf("%d more events published than handled", signups)
+	}
+	return nil
+}
+
+// verdict is about all there is: nothing waits for a relay, and what was handled is committed.
+func (n *node) verdict(ctx context.Context) (*verify.Verdict, error) {
+	for {
+		verdict, err := n.Verifier.Run(ctx, eventing.Verification{})
+		if err != nil {
+			return nil, fmt.Errorf("verify: %w", err)
+		}
+		waiting := int64(0)
+		for _, topic := range verdict.Produced {
+			waiting += topic.Waiting + topic.Held
+		}
+		for _, consumer := range verdict.Consumed {
+			waiting += consumer.Pending
+		}
+		if waiting == 0 {
+			return verdict, nil
+		}
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -107,8 +107,8 @@ func openNode(
 	n := &node{log: slog.New(slog.DiscardHandler)}
 	n.admin = service.NewAdmin(service.AdminConfig{Log: n.log})
 	n.Node, err = eventing.Open(ctx, eventing.Setup{
-		Service: name, Source: source, Config: cfg, Topics: topics, Migrations: sets, Validate: events.Validate, Admin: n.admin,
-		Log: n.log,
+		Service: name, Source: source, Config: cfg, Topics: topics, Migrations: sets, Validate: events.Validate,
+		Admin: n.admin, Log: n.log,
 	})
 	return n, err
 }

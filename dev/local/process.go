@@ -44,7 +44,7 @@ func (p *process) run(ctx context.Context) error {
 			if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				return fmt.Errorf("kill: %w", err)
 			}
-			<-ended // that it was killed is no news
+			_ = <-ended // that it was killed is no news
 		case err := <-ended:
 			return fmt.Errorf("ended by itself (%s has why): %w", p.log.Name(), err)
 		case <-ctx.Done():
@@ -67,7 +67,7 @@ func (p *process) stop(cmd *exec.Cmd, ended <-chan error) error {
 		return nil
 	case <-timer.C:
 		_ = cmd.Process.Kill()
-		<-ended
+		_ = <-ended
 		return fmt.Errorf("stop: still there after %s", stopProcess)
 	}
 }

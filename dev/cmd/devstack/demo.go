@@ -35,9 +35,9 @@ type DemoCommand struct {
 
 // Help is shown behind the command's own line.
 func (DemoCommand) Help() string {
-	return "Starts a system of its own in a temporary folder, each service a process, signs people up, breaks what it is " +
-		"told to break, and ends with the verdict of all services: 0 when nothing is lost, doubled, altered, invented or " +
-		"reordered, 1 when something is."
+	return "Starts a system of its own in a temporary folder, each service a process, signs people up, breaks what it " +
+		"is told to break, and ends with the verdict of all services: 0 when nothing is lost, doubled, altered, invented " +
+		"or reordered, 1 when something is."
 }
 
 // demoSettings let a system that is killed a lot come back while somebody looks: its leases and pauses are short, and

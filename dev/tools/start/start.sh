@@ -3,7 +3,7 @@
 # to get what is not, and compile with a sign of life. The Makefile calls it.
 #
 #   start.sh run [flags]     check, compile, run the whole system
-#   start.sh demo [flags]    the same in a temporary folder, and break it
+#   start.sh demo [flags]    the same in a temporary folder, and break it # part: ops
 #   start.sh kafka [flags]   the same with a real Apache Kafka alone
 #   start.sh containers      check what docker compose needs
 set -eu

@@ -61,8 +61,8 @@ func refuse(cluster *kfake.Cluster, n int32, with *kerr.Error) {
 	})
 }
 
-// Partitions go from broker to broker while they are read, and a topic that was made a moment ago is not known to all of
-// them: neither ends a scan.
+// Partitions go from broker to broker while they are read, and a topic that was made a moment ago is not known to all
+// of them: neither ends a scan.
 func TestALogIsReadWhilePartitionsMove(t *testing.T) {
 	t.Parallel()
 	for _, with := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.UnknownTopicOrPartition} {

@@ -225,11 +225,11 @@ func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) err
 	return ctx.Err()
 }
 
-// Healthy is for a readiness check. It fails if the relay does not run, until it has led or seen that another one does,
-// while it publishes nothing because an operator has to act (see [Config.Topics] and [Relay.Restored]), or if for [Config.MaxSilence] nothing has moved although there
-// was something to publish, rows of keys that were set aside included, or it was not even known whether there was: the
-// broker is down, the publisher hangs, the database cannot be reached, no relay leads. It needs no connection of its
-// own.
+// Healthy is for a readiness check. It fails if the relay does not run, until it has led or seen that another one
+// does, while it publishes nothing because an operator has to act (see [Config.Topics] and [Relay.Restored]), or if
+// for [Config.MaxSilence] nothing has moved although there was something to publish, rows of keys that were set aside
+// included, or it was not even known whether there was: the broker is down, the publisher hangs, the database cannot
+// be reached, no relay leads. It needs no connection of its own.
 func (r *Relay) Healthy(context.Context) error { return r.health.check() }
 
 // Restored is not nil while the relay of this process knows of a restore that is not confirmed.

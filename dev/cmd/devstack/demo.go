@@ -23,10 +23,10 @@ import (
 
 // DemoCommand is "devstack demo".
 type DemoCommand struct {
-	Rate   float64       `help:"Sign-ups a second." default:"20" env:"-"`
-	For    time.Duration `help:"How long people sign up." default:"25s" env:"-"`
-	Outage time.Duration `help:"How long Kafka, and PostgreSQL, are away." default:"2s" env:"-"`
-	Inject []string      `help:"What goes wrong meanwhile: duplicates, poison, kill (each service, with kill -9), kafka, postgres (an outage each), all or none." enum:"all,none,duplicates,poison,kill,kafka,postgres" default:"all" env:"-" placeholder:"NAME,..."`
+	Rate   float64       `help:"Sign-ups a second." default:"20"`
+	For    time.Duration `help:"How long people sign up." default:"25s"`
+	Outage time.Duration `help:"How long Kafka, and PostgreSQL, are away." default:"2s"`
+	Inject []string      `help:"What goes wrong meanwhile: duplicates, poison, kill (each service, with kill -9), kafka, postgres (an outage each), all or none." enum:"all,none,duplicates,poison,kill,kafka,postgres" default:"all" placeholder:"NAME,..."`
 
 	PGBin         string `help:"Folder of initdb and postgres. Default: what is installed, else what is fetched." name:"pg-bin" env:"PG_BIN,TWINBOX_PG_BIN" placeholder:"DIR"`
 	FetchPostgres bool   `help:"Fetch PostgreSQL even where it is installed."`

@@ -50,8 +50,8 @@ type Config struct {
 	OnConflict ConflictMode
 	// OnDead is what a dead letter means for the later events of its key. Default: DeadHold.
 	OnDead DeadPolicy
-	// MaxAttempts bounds the attempts that fail for an unknown reason. Default: 5. A handler may have rules of its own; see
-	// [Retry].
+	// MaxAttempts bounds the attempts that fail for an unknown reason. Default: 5. A handler may have rules of its
+	// own; see [Retry].
 	MaxAttempts int
 	// HandlerTimeout bounds one attempt, transaction included, of one event or of a batch. It must be shorter than the
 	// consumer group's rebalance timeout. Default: 10 s.

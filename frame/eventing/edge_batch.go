@@ -40,7 +40,8 @@ type batchReader struct {
 func newBatchReader(n *Node, c *consumer) (reader, error) {
 	cfg := n.setup.Config
 	r := &batchReader{
-		node: n, name: c.Name, topic: c.Topic, handle: kafkaconsumer.Handler(c.unlessPaused(c.inbox.BatchMiddleware(c.handle))),
+		node: n, name: c.Name, topic: c.Topic,
+		handle: kafkaconsumer.Handler(c.unlessPaused(c.inbox.BatchMiddleware(c.handle))),
 		config: kafkaconsumer.Config{
 			GroupConfig: c.members,
 			Batch:       cfg.Inbox.Batch,

@@ -49,5 +49,6 @@ func TestWhatIsMeantForAnotherServiceIsRefused(t *testing.T) {
 	require.Equal(t, before, state())
 	status, answer := b.call(t, "GET", "/admin/v1/service", "")
 	require.Equal(t, http.StatusOK, status)
-	require.JSONEq(t, `{"name":"test","environment":"here","consumers":["a","customer.mail","customer.profile"],"mails":true}`, string(answer))
+	require.JSONEq(t, `{"name":"test","environment":"here","mails":true,
+		"consumers":["a","customer.mail","customer.profile"]}`, string(answer))
 }

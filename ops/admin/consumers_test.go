@@ -64,5 +64,6 @@ func TestAConsumerIsPausedAndResumed(t *testing.T) {
 	require.NoError(t, json.Unmarshal(body, &actions))
 	require.Len(t, actions.Items, 2)
 	require.Equal(t, "pause a", actions.Items[0].Verb+" "+actions.Items[0].Subject)
-	require.Equal(t, "resume a: paused by ada", actions.Items[1].Verb+" "+actions.Items[1].Subject+": "+actions.Items[1].Before)
+	resumed := actions.Items[1]
+	require.Equal(t, "resume a: paused by ada", resumed.Verb+" "+resumed.Subject+": "+resumed.Before)
 }

@@ -206,8 +206,8 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// Each sentence of the contract has its test, and each variable that it names is one. A row of settings says instead why
-// there is none.
+// Each sentence of the contract has its test, and each variable that it names is one. A row of settings says instead
+// why there is none.
 func TestTheContractNamesItsTestsAndVariables(t *testing.T) {
 	t.Parallel()
 	page := read(t, filepath.Join(root, "docs/contract.md"))

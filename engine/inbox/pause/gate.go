@@ -93,7 +93,7 @@ func (g *Gates) Look() {
 	}
 }
 
-// Watch opens and shuts the gates until ctx ends, and asks every time that interval has passed. While there is no answer
+// Watch opens and shuts the gates until ctx ends, and asks each time that interval has passed. While there is no answer
 // they stay as they are; failed hears of that.
 func (g *Gates) Watch(ctx context.Context, interval time.Duration, failed func(error)) {
 	tick := time.NewTicker(interval)

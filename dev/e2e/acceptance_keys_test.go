@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/producer"
 	"example.com/twinbox/engine/lease"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/internal/contract"
@@ -30,12 +29,20 @@ import (
 // publisher sends messages to the users' topic, those of one call in their order.
 func (h *stack) publisher(t *testing.T) (publish func(...*message.Message)) {
 	t.Helper()
-	p, err := producer.New(kafka.Config{Brokers: h.brokers}, nil)
+	cfg := sarama.NewConfig()
+	cfg.Version = sarama.V3_6_0_0
+	cfg.Producer.Return.Successes = true
+	p, err := sarama.NewSyncProducer(h.brokers, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return func(messages ...*message.Message) {
 		t.Helper()
-		require.NoError(t, p.Publish(contract.TopicUsers, messages...))
+		for _, msg := range messages {
+			record, err := kafka.Marshaler{}.Marshal(contract.TopicUsers, msg)
+			require.NoError(t, err)
+			_, _, err = p.SendMessage(record)
+			require.NoError(t, err)
+		}
 	}
 }
 

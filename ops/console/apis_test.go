@@ -246,16 +246,18 @@ func TestFieldsOfSchemas(t *testing.T) {
 			"items":{"type":"object","properties":{"name":{"$ref":"#/components/schemas/Name"}}}},
 		"at":{"type":["string","null"],"format":"date-time"},"any":true,
 		"both":{"allOf":[{"properties":{"n":{"type":"integer","format":"int64","minimum":0,"default":5}}}]},
-		"kind":{"type":"string","enum":["a","b"]}}}`), "")
+		"kind":{"type":"string","enum":["a","b"]},"kinds":{"type":"array","items":{"enum":["a","b"]}},
+		"names":{"type":"array","maxItems":3,"items":{"$ref":"#/components/schemas/Name"}}}}`), "")
 	require.NoError(t, err)
 	said := map[string]string{}
 	for _, f := range fields {
 		said[f.Name] = f.Rules
 	}
 	require.Equal(t, map[string]string{
-		"list": "list of object, at least 1 of them", "list[].name": "string, 1 to 9 characters", "at": "date-time",
+		"list": "list of object, not empty", "list[].name": "string, 1 to 9 characters", "at": "date-time",
 		"any":  "",
 		"both": "object", "both.n": "integer, at least 0, default 5", "kind": "one of a, b",
+		"kinds": "list of one of a, b", "names": "list of string, at most 3 of them",
 	}, said)
 	require.True(t, fields[0].Required)
 }

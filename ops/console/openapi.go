@@ -150,7 +150,11 @@ func (s schema) rules(d *document) string {
 	switch {
 	case slices.Contains(types, "array"):
 		if items, _, err := find[schema](d, s.Items); err == nil {
-			what = "list of " + cmp.Or(items.rules(d), "anything")
+			kind := items.rules(d)
+			if len(items.Enum) == 0 { // the limits of each are too much in a line
+				kind, _, _ = strings.Cut(kind, ",")
+			}
+			what = "list of " + cmp.Or(kind, "anything")
 		}
 	case what == "" && len(s.Properties)+len(s.AllOf) > 0:
 		what = "object"
@@ -170,6 +174,8 @@ func (s schema) rules(d *document) string {
 		{optional(s.MinItems), optional(s.MaxItems), " of them"},
 	} {
 		switch {
+		case limit.low == 1 && limit.high == nil && limit.unit != "":
+			parts = append(parts, "not empty")
 		case limit.low != nil && limit.high != nil:
 			parts = append(parts, fmt.Sprintf("%v to %v%s", limit.low, limit.high, limit.unit))
 		case limit.low != nil:

@@ -5,7 +5,7 @@
 // transaction of that decision, and holds the record byte for byte. Nothing but a replay or a discard settles it, and
 // each such action leaves a row in the audit trail.
 //
-// A letter is waiting, then replayed or discarded. While it waits it may hold its key: then the consumer parks the
+// A dead letter is waiting, then replayed or discarded. While it waits it may hold its key: then the consumer parks the
 // key's later events behind it, so that they are handled in their order when the reason is gone. Package inbox writes
 // letters and replays them, because both are done in its transaction; this package reads, edits, discards, exports and
 // imports them.

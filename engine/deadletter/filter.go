@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Filter picks letters. What is empty picks all; what is given must hold together.
+// Filter picks dead letters. What is empty picks all; what is given must hold together.
 type Filter struct {
 	IDs           []int64   `json:"ids,omitempty"`
 	Consumer      string    `json:"consumer,omitempty"`

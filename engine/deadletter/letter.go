@@ -6,7 +6,7 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 )
 
-// State says what has become of a letter.
+// State says what has become of a dead letter.
 type State string
 
 // The states. Only a waiting letter changes.
@@ -16,10 +16,10 @@ const (
 	Discarded State = "discarded" // given up by an operator
 )
 
-// ClassParked is the class of a letter that has not failed itself: it waits for an earlier record of its key.
+// ClassParked is the class of a dead letter that has not failed itself: it waits for an earlier record of its key.
 const ClassParked = "parked"
 
-// Kind is what the audit trail calls a letter; the subject is its ID in decimal.
+// Kind is what the audit trail calls a dead letter; the subject is its ID in decimal.
 const Kind = "dead_letter"
 
 // Letter is one record that a consumer gave up or parked.

@@ -11,7 +11,8 @@ import (
 	"example.com/twinbox/engine/kafka"
 )
 
-// Sender is a [message.Publisher] on sarama's own producer: it writes to topics past every outbox, as any program could.
+// Sender is a [message.Publisher] on sarama's own producer: it writes to topics past every outbox, as any program
+// could.
 type Sender struct{ to sarama.SyncProducer }
 
 // NewSender connects one, with the settings of ours. Close it.

@@ -69,7 +69,9 @@ func (e *engine) apply(parent context.Context, items []*item) error {
 	for _, it := range items {
 		it.outcome = Failed
 	}
-	end := e.cfg.Spans.Process(e.cfg.Consumer, len(items), func(i int) *cloudevent.Event { return &items[i].event }) // part: observability
+	// part: observability, begin
+	end := e.cfg.Spans.Process(e.cfg.Consumer, len(items), func(i int) *cloudevent.Event { return &items[i].event })
+	// part: observability, end
 	err := e.withTimeout(parent, func(ctx context.Context) error {
 		if skip, err := e.skipKnown(ctx, items); err != nil || skip {
 			return err

@@ -179,8 +179,8 @@ func (r *watermillReader) Run(ctx context.Context) error {
 // Standings are those of the partitions that had a record.
 func (r *watermillReader) Standings() []progress.Standing { return r.watch.Standings() }
 
-// joinPatience is how long Healthy overlooks that the member has not joined its group: its topic may be another service's
-// to create, which is started at the same time.
+// joinPatience is how long Healthy overlooks that the member has not joined its group: its topic may be another
+// service's to create, which is started at the same time.
 const joinPatience = 30 * time.Second
 
 // Healthy says whether the member has ever joined its group. That it reads nothing since is not seen.

@@ -69,7 +69,7 @@ var All = []Part{
 	},
 	{
 		Name: "batch",
-		What: "the project's own Kafka producer and consumer; without them services run on watermill-kafka, and `bench` goes too",
+		What: "the project's own Kafka producer and consumer; without them it is watermill-kafka's, and `bench` goes too",
 		Paths: []string{
 			"engine/kafka/producer/", "engine/kafka/consumer/", "engine/inbox/position.go", "engine/inbox/position_test.go",
 			"frame/eventing/edge_batch.go", "frame/eventing/instance.go", "frame/eventing/instance_test.go",

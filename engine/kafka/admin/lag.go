@@ -27,7 +27,8 @@ type Lag struct {
 // answer does not depend on any member: it is the same on every instance, and true while the consumer stands, is not
 // running, or has never run. Safe for concurrent use.
 //
-// Members commit once in [kafka.GroupConfig.CommitInterval], so a group that keeps up is behind by what it handled since.
+// Members commit once in [kafka.GroupConfig.CommitInterval], so a group that keeps up is behind by what it handled
+// since.
 type LagReader struct {
 	reader *reader.Reader
 

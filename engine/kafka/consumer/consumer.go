@@ -81,9 +81,9 @@ func (c *Consumer) deliver(p *partition, batch []entry) (handled int, err error)
 }
 
 // Healthy reports why nothing is consumed: Run has not been called or has stopped for good, it has not been a member of
-// its group for [kafka.GroupConfig.UnhealthyAfter], or a partition has been without progress for as long although there is
+// its group for [Config.UnhealthyAfter], or a partition has been without progress for as long although there is
 // something to read. A handler that runs for less than [Config.HandlerLimit] is progress; one that has kept
-// failing for [kafka.GroupConfig.FailingAfter] is none, and neither is a broker that has refused for as long to say whether
+// failing for [Config.FailingAfter] is none, and neither is a broker that has refused for as long to say whether
 // there is something: a right is missing, or the topic.
 func (c *Consumer) Healthy(context.Context) error {
 	m := c.member.Load()

@@ -1,5 +1,5 @@
-// Package consumer reads topics as a member of a group: a [Consumer] calls a handler with what is there of a partition, in
-// order, and commits only what was handled without a gap; the handler's context ends when the partition is gone.
+// Package consumer reads topics as a member of a group: a [Consumer] calls a handler with what is there of a partition,
+// in order, and commits only what was handled without a gap; the handler's context ends when the partition is gone.
 //
 // What watermill-kafka's Subscriber cannot promise under the same settings is shown in usual_ways_test.go.
 //
@@ -28,9 +28,10 @@
 //   - [Config.MaxBytes], 4 MB, or one larger record: the batch under way and what lies ready behind it, half
 //     of that at most;
 //   - two records more, on their way there;
-//   - what an answer of the broker has of it: [kafka.GroupConfig.FetchBytes] as it lies on the log, 256 KiB, or one batch if
-//     that is larger. Decompressed that is at most 255 times as much with lz4, which the publisher uses, and 16 MiB of
-//     each batch whatever compressed it. Not compressed it keeps the whole answer: four times FetchBytes, or one batch.
+//   - what an answer of the broker has of it: [kafka.GroupConfig.FetchBytes] as it lies on the log, 256 KiB, or one
+//     batch if that is larger. Decompressed that is at most 255 times as much with lz4, which the publisher uses, and
+//     16 MiB of each batch whatever compressed it. Not compressed it keeps the whole answer: four times FetchBytes, or
+//     one batch.
 //
 // Twelve partitions of records of 1 MB so take 84 MB. While a compressed batch is read it takes up to four times its
 // size for a moment. What handlers make of their records is theirs.

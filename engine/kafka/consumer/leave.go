@@ -10,8 +10,8 @@ import (
 )
 
 // cutWhenLeaving bounds how long a member that stops waits for its coordinator: with nothing left to hand over, for an
-// answer at most [kafka.Config.RequestTimeout]. Else a rebalance, which waits for a member that hangs, would keep this one
-// from ending until that one's session ends.
+// answer at most [kafka.Config.RequestTimeout]. Else a rebalance, which waits for a member that hangs, would keep this
+// one from ending until that one's session ends.
 func (m *member) cutWhenLeaving(open *connections) (stop func()) {
 	ended := make(chan struct{})
 	var watch sync.WaitGroup

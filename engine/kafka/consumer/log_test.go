@@ -34,7 +34,8 @@ func TestReadLog(t *testing.T) {
 	require.ErrorIs(t, kafkaadmin.ReadLog(t.Context(), cfg, topic, 0, func(*message.Message) error { return stop }), stop)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, kafkaadmin.ReadLog(ended, cfg, topic, 0, func(*message.Message) error { return nil }), context.Canceled)
+	none := func(*message.Message) error { return nil }
+	require.ErrorIs(t, kafkaadmin.ReadLog(ended, cfg, topic, 0, none), context.Canceled)
 	require.NoError(t, kafkaadmin.ReadLog(t.Context(), cfg, "no."+topic, 0, func(*message.Message) error { return stop }),
 		"a topic that does not exist holds nothing")
 }

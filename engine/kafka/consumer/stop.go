@@ -23,8 +23,8 @@ func (e *OffsetError) Error() string {
 
 func (e *OffsetError) Unwrap() error { return e.Err }
 
-// A FencedError stops a member: another one runs under its [kafka.GroupConfig.InstanceID]. Coming back would throw that one
-// out in turn, for ever.
+// A FencedError stops a member: another one runs under its [kafka.GroupConfig.InstanceID]. Coming back would throw that
+// one out in turn, for ever.
 type FencedError struct {
 	Group      string
 	InstanceID string
@@ -34,7 +34,7 @@ func (e *FencedError) Error() string {
 	return fmt.Sprintf("consume as %s: another member has taken the instance id %q", e.Group, e.InstanceID)
 }
 
-// A StallError stops a member: a partition made no progress for longer than [kafka.GroupConfig.StopAfter], although there was
+// A StallError stops a member: a partition made no progress for longer than [Config.StopAfter], although there was
 // something to do, and nothing in this process is known that would end it.
 type StallError struct {
 	Group     string

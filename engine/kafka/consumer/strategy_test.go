@@ -38,7 +38,8 @@ func TestStrategyTellsOfRevocations(t *testing.T) {
 	var revoked []string
 	kept.revoke = func() { revoked = append(revoked, "kept") }
 	gone.revoke = func() { revoked = append(revoked, "gone") }
-	m.partitions[reader.TopicPartition{Topic: "t", Partition: 1}], m.partitions[reader.TopicPartition{Topic: "t", Partition: 2}] = kept, gone
+	m.partitions[reader.TopicPartition{Topic: "t", Partition: 1}] = kept
+	m.partitions[reader.TopicPartition{Topic: "t", Partition: 2}] = gone
 	m.assigned(told)
 	require.Equal(t, []string{"gone"}, revoked)
 }

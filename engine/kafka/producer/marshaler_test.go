@@ -101,8 +101,9 @@ func TestAStockSubscriberReadsTheEventsID(t *testing.T) {
 	publisher := newPublisher(t, kafka.Config{Brokers: brokers})
 	event := fullEvent()
 	require.NoError(t, publisher.PublishEvents(t.Context(), topic, &event))
+	settings := kafka.GroupConfig{Config: kafka.Config{Brokers: brokers}}.Consumer()
 	subscriber, err := stock.NewSubscriber(stock.SubscriberConfig{
-		Brokers: brokers, Unmarshaler: stock.DefaultMarshaler{}, OverwriteSaramaConfig: kafka.GroupConfig{Config: kafka.Config{Brokers: brokers}}.Consumer(),
+		Brokers: brokers, Unmarshaler: stock.DefaultMarshaler{}, OverwriteSaramaConfig: settings,
 	}, watermill.NopLogger{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, subscriber.Close()) })

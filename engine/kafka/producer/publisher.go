@@ -51,9 +51,9 @@ func New(cfg kafka.Config, log *slog.Logger) (*Publisher, error) {
 	return p, nil
 }
 
-// Publish returns nil when every message is acknowledged by all in-sync replicas, and a [*kafka.PublishError] that names the
-// others when not. It returns within the configured PublishTimeout. The messages must not be changed before it returns,
-// nor afterwards when it reports an unknown outcome.
+// Publish returns nil when every message is acknowledged by all in-sync replicas, and a [*kafka.PublishError] that
+// names the others when not. It returns within the configured PublishTimeout. The messages must not be changed before
+// it returns, nor afterwards when it reports an unknown outcome.
 func (p *Publisher) Publish(topic string, msgs ...*message.Message) error {
 	return p.PublishContext(context.Background(), topic, msgs...)
 }

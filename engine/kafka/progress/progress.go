@@ -56,9 +56,9 @@ func (p *Progress) Into(ctx context.Context) context.Context {
 
 // Pausing says from inside a handler that its call goes on after a pause: an attempt has failed with err and will be
 // repeated, or, with a nil err, nothing fails any more. ctx is the handler's or a message's; another one is ignored.
-// Until resumed is called the call is no stall, however long that takes, and then it has its time anew: so no outage stops
-// a member. With failures for longer than a member is patient the partition is unhealthy until it hears of none, or a call
-// ends well.
+// Until resumed is called the call is no stall, however long that takes, and then it has its time anew: so no outage
+// stops a member. With failures for longer than a member is patient the partition is unhealthy until it hears of none,
+// or a call ends well.
 func Pausing(ctx context.Context, err error) (resumed func()) {
 	p, ok := ctx.Value(progressKey{}).(*Progress)
 	if !ok {

@@ -39,8 +39,8 @@ func (p *Progress) Standing() Standing {
 	return s
 }
 
-// Watch keeps the standings of partitions whose records another client than consumer.Consumer hands over. What [Pausing] says
-// under the context of a call counts. The zero value is ready; safe for concurrent use.
+// Watch keeps the standings of partitions whose records another client than consumer.Consumer hands over. What
+// [Pausing] says under the context of a call counts. The zero value is ready; safe for concurrent use.
 type Watch struct {
 	mu sync.Mutex
 	of map[place]*Progress

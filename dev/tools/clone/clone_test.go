@@ -166,6 +166,7 @@ func TestTwoProjectsShareNothing(t *testing.T) {
 	require.Contains(t, first, "image shop/customer:local")
 	require.Contains(t, first, "role shop_customer")
 	require.Contains(t, first, "topic shop.customer.users.v1")
+	require.Contains(t, first, "topic shop.order.timers.v1") // part: examples
 	require.Contains(t, first, "group shop.")
 	require.Contains(t, first, "source /shop/customer")
 	require.Contains(t, first, "type com.github.acme.shop.customer.user-registered.v1")
@@ -223,6 +224,10 @@ func resources(t *testing.T, dir string) map[string]bool {
 		{"role", "deploy/postgres/init.sql", `create role (\S+)`},
 		{"database", "deploy/postgres/init.sql", `create database (\S+)`},
 		{"topic", "internal/contract/definitions.go", `Topic\w+ += "([^"]+)"`},
+		{"topic", "examples/order/contract/contract.go", `Topic\w+ += "([^"]+)"`},   // part: examples
+		{"topic", "examples/ledger/contract/contract.go", `Topic\w+ += "([^"]+)"`},  // part: examples
+		{"source", "examples/order/contract/contract.go", `Source\w+ += "([^"]+)"`}, // part: examples
+		{"schema", "examples/order/contract/contract.go", `DataSchema: +"([^"]+)"`}, // part: examples
 		{"source", "internal/contract/definitions.go", `Source\w+ += "([^"]+)"`},
 		{"schema", "internal/contract/definitions.go", `DataSchema: +"([^"]+)"`},
 		{"type", "api/asyncapi.yaml", `(?m)^ +name: (\w+\.\S+\.v\d+)$`},

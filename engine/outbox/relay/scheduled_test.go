@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -29,8 +30,12 @@ func TestTheLeaderAddsWhatIsDue(t *testing.T) {
 	r := startRelay(t, cfg)
 	require.Eventually(t, r.leads, testTimeout, tick)
 	schedule(t, o, pool, "late", outbox.After(time.Hour))
-	schedule(t, o, pool, "second", outbox.After(2*time.Second))
-	schedule(t, o, pool, "first", outbox.After(300*time.Millisecond))
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { // so that none is seen without the other
+		return errors.Join(
+			o.Schedule(t.Context(), tx, "second", outbox.After(2*time.Second), event("second")),
+			o.Schedule(t.Context(), tx, "first", outbox.After(300*time.Millisecond), event("first")))
+	}))
+	o.Committed()
 	wire := l.AwaitDistinct(t, 2)
 	require.Equal(t, []string{"first", "second"}, []string{wire[0].Key, wire[1].Key})
 	require.Zero(t, number(t, pool, `select count(*) from outbox where occurred_at > clock_timestamp()`))

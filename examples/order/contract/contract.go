@@ -10,10 +10,10 @@ import (
 	"example.com/twinbox/engine/schema"
 )
 
-// The topics.
+// The topics. That of timers is what Order has scheduled for itself.
 const (
 	TopicOrders   = "order.orders.v1"
-	TopicTimers   = "order.timers.v1" // what Order has scheduled for itself
+	TopicTimers   = "order.timers.v1"
 	TopicPayments = "payments.payments.v1"
 )
 

@@ -1,11 +1,11 @@
 package order
 
 import (
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
@@ -144,11 +144,15 @@ func TestAPaymentThatRacesTheEndOfItsTime(t *testing.T) {
 // atOnce delivers each event in a goroutine of its own.
 func (s *shop) atOnce(t *testing.T, events ...cloudevent.Event) {
 	t.Helper()
-	var all sync.WaitGroup
+	var all errgroup.Group
 	for _, event := range events {
-		all.Go(func() { s.consume(t, event) })
+		deliver := s.delivery(t, event)
+		all.Go(func() error {
+			_, err := deliver()
+			return err
+		})
 	}
-	all.Wait()
+	require.NoError(t, all.Wait())
 }
 
 // A database that a restore has set back is brought to what the published events say.

@@ -78,16 +78,28 @@ func overdue(t *testing.T, o Order) cloudevent.Event {
 }
 
 // consume delivers an event, as a consumer's process would, and returns what became of it.
-func (s *shop) consume(t *testing.T, event cloudevent.Event) (outcome inbox.Outcome) {
+func (s *shop) consume(t *testing.T, event cloudevent.Event) inbox.Outcome {
+	t.Helper()
+	outcome, err := s.delivery(t, event)()
+	require.NoError(t, err)
+	return outcome
+}
+
+// delivery makes a consumer for one delivery, to be run once, in any goroutine.
+func (s *shop) delivery(t *testing.T, event cloudevent.Event) func() (inbox.Outcome, error) {
 	t.Helper()
 	b, mux := inboxtest.On(s.pool), s.handlers.paymentEvents()
 	b.Config.Consumer = paymentConsumer
 	if event.Type == contract.PaymentOverdue.Type {
 		b.Config.Consumer, mux = timerConsumer, s.handlers.timerEvents()
 	}
+	var outcome inbox.Outcome
 	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcome = o }
-	require.NoError(t, inboxtest.Deliver(b.Inbox(t), mux, inboxtest.Record(t, event, 1)))
-	return outcome
+	in, record := b.Inbox(t), inboxtest.Record(t, event, 1)
+	return func() (inbox.Outcome, error) {
+		err := inboxtest.Deliver(in, mux, record)
+		return outcome, err
+	}
 }
 
 func (s *shop) read(t *testing.T, id string) Order {

@@ -16,13 +16,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"example.com/twinbox/dev/leaktest"
 	"example.com/twinbox/ops/admin/client"
 	"example.com/twinbox/ops/metrics"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // system is a service that says what a test wants it to, and counts what is asked of it.
 type system struct {

@@ -1,0 +1,196 @@
+package inboxtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/migrations"
+)
+
+// Idempotence is what [RequireIdempotent] checks. All fields but Configure and Except are required.
+type Idempotence struct {
+	// Handlers are the consumer's. It is called once for each database that they are tried on.
+	Handlers func(pool *pgxpool.Pool) *inbox.Mux
+	// Migrations make the handlers' tables; the inbox's own are added.
+	Migrations []migrations.Set
+	// Configure changes the inbox's configuration, such as Versioned.
+	Configure func(*inbox.Config)
+	// Events are delivered in this order, as one partition.
+	Events []cloudevent.Event
+	// Tables are those whose rows must come to the same, and Except their columns, "table.column", that may differ:
+	// times of the clock, random ids.
+	Tables, Except []string
+}
+
+// way is one in which the same events may reach the handlers.
+type way struct {
+	name  string
+	batch int  // events per transaction
+	twice bool // each event is delivered again, right behind itself, and the whole partition at the end
+	fail  bool // each event's first attempt fails behind its handler, so that its transaction is rolled back
+}
+
+// RequireIdempotent fails the test when the tables depend on how often, and in which transactions, the events were
+// handled: it delivers them once, in order; then, on a database of its own for each way, twice each, in transactions of
+// one, three and all events, and with a failure behind each handler, which is then tried again. What a handler does
+// beside its transaction, or keeps for itself, is found by that. The failure shows the first row that differs.
+func RequireIdempotent(t testing.TB, of Idempotence) {
+	t.Helper()
+	once := of.play(t, way{name: "once", batch: 1})
+	for _, batch := range []int{1, 3, len(of.Events)} {
+		for _, w := range []way{
+			{name: "each event twice", batch: batch, twice: true},
+			{name: "each event's first attempt failing behind its handler", batch: batch, fail: true},
+		} {
+			if difference := compare(of.Tables, once, of.play(t, w)); difference != "" {
+				t.Fatalf("the handlers are not idempotent: %s, %d in a transaction\n%s\nA handler's effect belongs into its "+
+					"transaction; a column that may differ into Except.", w.name, batch, difference)
+			}
+		}
+	}
+}
+
+// play delivers the events in that way and returns the tables' rows.
+func (of Idempotence) play(t testing.TB, w way) map[string][]string {
+	t.Helper()
+	pool := pgtest.New(t, append([]migrations.Set{migrations.Audit, migrations.Inbox}, of.Migrations...)...)
+	var gone []string // what was given up says why a row is missing
+	cfg := inbox.Config{
+		Consumer: "idempotence", Pool: pool, Batch: w.batch, HandlerTimeout: WaitLimit,
+		RetryMin: time.Millisecond, RetryMax: time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Host: &Host{OnOutcome: func(e cloudevent.Event, outcome inbox.Outcome) {
+			if outcome != inbox.Applied && outcome != inbox.Duplicate && outcome != inbox.Stale {
+				gone = append(gone, fmt.Sprintf("event %s: %s", e.ID, outcome))
+			}
+		}},
+	}
+	mux := of.Handlers(pool)
+	cfg.Handlers = mux
+	if of.Configure != nil {
+		of.Configure(&cfg)
+	}
+	in, err := inbox.New(cfg)
+	if err != nil {
+		t.Fatalf("make inbox: %v", err)
+	}
+	handle := in.BatchMiddleware(w.around(mux.HandleMessage))
+	for msgs := of.messages(t, w); len(msgs) > 0; {
+		n := min(w.batch, len(msgs))
+		if _, err := handle(t.Context(), msgs[:n]); err != nil {
+			t.Fatalf("deliver events: %v", err)
+		}
+		msgs = msgs[n:]
+	}
+	if err := in.Close(t.Context()); err != nil {
+		t.Fatalf("close inbox: %v", err)
+	}
+	if len(gone) > 0 {
+		t.Fatalf("%s: not every event was applied: %q", w.name, gone)
+	}
+	return of.rows(t, pool)
+}
+
+// messages are the events as they lie on the partition. What comes twice has the offset that it had.
+func (of Idempotence) messages(t testing.TB, w way) (msgs []*message.Message) {
+	t.Helper()
+	var order []int
+	for i := range of.Events {
+		order = append(order, i)
+		if w.twice {
+			order = append(order, i)
+		}
+	}
+	if w.twice {
+		order = append(order, order...)
+	}
+	for _, i := range order {
+		msg := of.Events[i].Message()
+		msg.SetContext(cloudevent.WithOrigin(t.Context(), cloudevent.Origin{
+			Group: "idempotence", Topic: "idempotence", Offset: int64(i), Time: of.Events[i].Time,
+			Key: []byte(of.Events[i].Key),
+		}))
+		msgs = append(msgs, msg)
+	}
+	return msgs
+}
+
+var errBehindTheHandler = errors.New("behind the handler")
+
+// around lets the first attempt of each event fail.
+func (w way) around(next message.HandlerFunc) message.HandlerFunc {
+	failed := map[string]bool{}
+	return func(msg *message.Message) ([]*message.Message, error) {
+		produced, err := next(msg)
+		if err == nil && w.fail && !failed[msg.UUID] {
+			failed[msg.UUID] = true
+			err = failure.AsTransient(errBehindTheHandler)
+		}
+		return produced, err
+	}
+}
+
+// rows are those of each table, as JSON, in the order of that text.
+func (of Idempotence) rows(t testing.TB, pool *pgxpool.Pool) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	for _, table := range of.Tables {
+		var except []string
+		for _, column := range of.Except {
+			if rest, is := strings.CutPrefix(column, table+"."); is {
+				except = append(except, rest)
+			}
+		}
+		list, err := readRows(t.Context(), pool, table, except)
+		if err != nil {
+			t.Fatalf("read %s: %v", table, err)
+		}
+		found[table] = list
+	}
+	return found
+}
+
+func readRows(ctx context.Context, pool *pgxpool.Pool, table string, except []string) ([]string, error) {
+	sql := `select (to_jsonb(t) - $1::text[])::text from ` + pgx.Identifier{table}.Sanitize() + ` t`
+	rows, err := pool.Query(ctx, sql, append([]string{}, except...))
+	if err != nil {
+		return nil, err
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	slices.Sort(list)
+	return list, err
+}
+
+// compare tells the first difference; "" is none.
+func compare(tables []string, once, now map[string][]string) string {
+	for _, table := range tables {
+		a, b := once[table], now[table]
+		for i := range max(len(a), len(b)) {
+			if row(a, i) != row(b, i) {
+				return fmt.Sprintf("table %s has %d rows and not %d; the first that differs\n  once: %s\n  now:  %s",
+					table, len(b), len(a), row(a, i), row(b, i))
+			}
+		}
+	}
+	return ""
+}
+
+func row(rows []string, i int) string {
+	if i >= len(rows) {
+		return "none"
+	}
+	return rows[i]
+}

@@ -3,6 +3,8 @@ package pause_test
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,39 +49,59 @@ func TestAPauseIsSaidOnce(t *testing.T) {
 	require.Empty(t, paused)
 }
 
+// database says which consumers are paused.
+type database struct {
+	mu     sync.Mutex
+	paused map[string]pause.Paused
+	err    error
+}
+
+func (d *database) say(paused map[string]pause.Paused, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.paused, d.err = paused, err
+}
+
+func (d *database) read(context.Context) (map[string]pause.Paused, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.paused, d.err
+}
+
 // A gate is shut until it is known that its consumer is not paused, stays as it was while that cannot be asked, and
 // follows what is said within the interval, or at once when it is told to look.
 func TestAGateFollowsWhatIsSaid(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		var paused map[string]pause.Paused
-		failure := errors.New("the database is away")
-		failures := 0
-		gates := pause.NewGates(func(context.Context) (map[string]pause.Paused, error) { return paused, failure })
+		var table database
+		table.say(nil, errors.New("the database is away"))
+		var failures atomic.Int64
+		gates := pause.NewGates(table.read)
 		one, other := gates.Of("c1"), gates.Of("c2")
 		require.Same(t, one, gates.Of("c1"))
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			gates.Watch(ctx, time.Second, func(error) { failures++ })
+			gates.Watch(ctx, time.Second, func(error) { failures.Add(1) })
 		}()
 		synctest.Wait()
 		require.False(t, one.IsOpen(), "nobody knows yet")
-		require.Equal(t, 1, failures)
+		require.EqualValues(t, 1, failures.Load())
 		waited := make(chan error, 1)
 		go func() { waited <- one.Wait(ctx) }()
-		failure = nil
+		table.say(nil, nil)
 		time.Sleep(time.Second) //nolint:forbidigo // no time passes: the bubble's clock is not the machine's
 		require.NoError(t, <-waited)
 		require.True(t, other.IsOpen())
 
-		paused = map[string]pause.Paused{"c1": {}}
+		c1 := map[string]pause.Paused{"c1": {}}
+		table.say(c1, nil)
 		gates.Look()
 		synctest.Wait()
 		require.False(t, one.IsOpen(), "without waiting for the second to end")
 		require.True(t, other.IsOpen())
-		failure = errors.New("away again")
+		table.say(c1, errors.New("away again"))
 		time.Sleep(2 * time.Second) //nolint:forbidigo // likewise
 		synctest.Wait()
 		require.False(t, one.IsOpen())

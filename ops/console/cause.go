@@ -23,7 +23,8 @@ type cause struct {
 // passing are the codes of causes under which events pass all the same, with the page that helps.
 var passing = map[string]string{
 	"dead_letters": "/dead-letters", "waits_for_gap": "/dead-letters", "mail_uncertain": "/mails?state=uncertain",
-	"keys_parked": "", "consumer_paused": "", "handler_slow": "", "relay_at_limit": "", "consumer_behind": "", "unknown": "",
+	"keys_parked": "", "consumer_paused": "", "handler_slow": "", "relay_at_limit": "", "consumer_behind": "",
+	"unknown": "",
 }
 
 // causesOf says why the flow is not as it should be, in the words of the services; that all is well where it is.

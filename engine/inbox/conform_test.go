@@ -19,19 +19,20 @@ func TestConformance(t *testing.T) {
 		t.Helper()
 		b := setup(t)
 		effectOf := func(consumer, id string) string { return consumer + "\t" + id }
+		open := func(t *testing.T, consumer string) inboxtest.Process {
+			t.Helper()
+			cfg := b.Config
+			cfg.Consumer = consumer
+			in, err := inbox.New(cfg)
+			require.NoError(t, err)
+			return func(ctx context.Context, id string, handler inboxtest.Handler) (inbox.Outcome, error) {
+				return in.Process(ctx, id, func(ctx context.Context, tx pgx.Tx) error {
+					return handler.Run(func() error { return b.Note(effectOf(consumer, id))(ctx, tx) })
+				})
+			}
+		}
 		return &inboxtest.Subject{
-			Open: func(t *testing.T, consumer string) inboxtest.Process {
-				t.Helper()
-				cfg := b.Config
-				cfg.Consumer = consumer
-				in, err := inbox.New(cfg)
-				require.NoError(t, err)
-				return func(ctx context.Context, id string, handler inboxtest.Handler) (inbox.Outcome, error) {
-					return in.Process(ctx, id, func(ctx context.Context, tx pgx.Tx) error {
-						return handler.Run(func() error { return b.Note(effectOf(consumer, id))(ctx, tx) })
-					})
-				}
-			},
+			Open: open, Beside: open,
 			Effects: func(t *testing.T, consumer, id string) int {
 				t.Helper()
 				return b.Effects(t, effectOf(consumer, id))

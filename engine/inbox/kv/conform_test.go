@@ -17,11 +17,11 @@ import (
 func subject(open func(t *testing.T) Store) *inboxtest.Subject {
 	registry, done := prometheus.NewRegistry(), &effects{}
 	effectOf := func(consumer, id string) string { return consumer + "\x00" + id }
-	return &inboxtest.Subject{
-		Open: func(t *testing.T, consumer string) inboxtest.Process {
+	process := func(owner string) func(t *testing.T, consumer string) inboxtest.Process {
+		return func(t *testing.T, consumer string) inboxtest.Process {
 			t.Helper()
 			cfg := quiet(registry)
-			cfg.Cache = 8
+			cfg.Owner, cfg.Cache = owner, 8
 			in := newInbox(t, open(t), cfg)
 			return func(ctx context.Context, id string, handler inboxtest.Handler) (inbox.Outcome, error) {
 				outcome, err := in.Process(ctx, consumer, id, func(ctx context.Context) error {
@@ -29,7 +29,10 @@ func subject(open func(t *testing.T) Store) *inboxtest.Subject {
 				})
 				return inbox.Outcome(outcome), err
 			}
-		},
+		}
+	}
+	return &inboxtest.Subject{
+		Open: process("test"), Beside: process(""), // a name of its own each time
 		Effects: func(_ *testing.T, consumer, id string) int { return done.of(effectOf(consumer, id)) },
 		Counted: func(t *testing.T) int {
 			t.Helper()

@@ -243,6 +243,7 @@ func registryOutage(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusServiceUnavailable, answer.Status, answer.raw)
 	gone.up()
+	h.customerDB.Reset() // the test's own connections are of the server that went
 	require.Eventually(t, func() bool { return customer.readyz(t).code == http.StatusOK }, patience, pollEvery)
 	h.awaitRead(t, "customer.profile", 2)
 	require.True(t, h.hasProfile(t, meanwhile.id()))

@@ -44,7 +44,7 @@ type failed struct {
 }
 
 func (it *item) newFailed() *failed {
-	l := &failed{event: it.event, id: it.event.ID, origin: it.origin, payload: it.msg.Payload, decoded: it.decoded}
+	l := &failed{event: it.event, id: it.event.ID, origin: it.origin, payload: it.event.Data, decoded: it.decoded}
 	if l.origin.Unreadable != nil {
 		l.payload = l.origin.Damaged
 	}
@@ -68,6 +68,14 @@ func (it *item) newFailed() *failed {
 		l.id = digest([]byte(l.id))
 	}
 	return l
+}
+
+// failures is the item's record, made when it is first asked for: nearly every event succeeds and needs none.
+func (it *item) failures() *failed {
+	if it.failed == nil {
+		it.failed = it.newFailed()
+	}
+	return it.failed
 }
 
 func digest(of []byte) string {

@@ -75,7 +75,10 @@ func (d *deliverer) countIgnored(it *item) error {
 
 // retryAlone brings an item to its final outcome: it tries until there is one.
 func (d *deliverer) retryAlone(it *item) error {
-	retry, record := newRetry(d.cfg.rulesFor(it.event.Type)), it.newFailed()
+	retry := newRetry(d.cfg.rulesFor(it.event.Type))
+	if it.origin.Headers == nil {
+		it.failures() // they are in the message alone, and its handler may change that
+	}
 	var gap time.Time // when it was first seen
 	for {
 		var err error
@@ -85,7 +88,7 @@ func (d *deliverer) retryAlone(it *item) error {
 		died, isDead := errors.AsType[*poison.DiedError](err)
 		switch {
 		case it.invalid != nil:
-			return d.giveUp(it, record.after(it.invalid))
+			return d.giveUp(it, it.failures().after(it.invalid))
 		case err == nil:
 			_ = d.cfg.Host.Pause(it.ctx, nil, 0)
 			return d.fileOutcome(it)
@@ -103,22 +106,23 @@ func (d *deliverer) retryAlone(it *item) error {
 			}
 			continue
 		case isDead:
-			record.attempts, record.first = died.Deaths-1, died.Since
-			return d.giveUp(it, record.after(&codedError{CodeProcessDied, failure.AsPermanent(died)}))
+			dead := it.failures()
+			dead.attempts, dead.first = died.Deaths-1, died.Since
+			return d.giveUp(it, dead.after(&codedError{CodeProcessDied, failure.AsPermanent(died)}))
 		}
 		if _, unclear := errors.AsType[*guardError](err); unclear && !it.lockFirst {
 			// Perhaps another transaction had the key's watermark for all that time. The next attempt takes it first, so
 			// that what is late then is the handler.
 			it.lockFirst, err = true, failure.AsTransient(err)
 		}
-		record.after(err)
+		it.failures().after(err)
 		again := retry.after(err)
 		d.metrics.retries.WithLabelValues(string(again.class)).Inc()
 		if !again.worthwhile {
-			return d.giveUp(it, record)
+			return d.giveUp(it, it.failures())
 		}
 		d.log.WarnContext(it.ctx, "attempt failed", "event_id", it.event.ID, "event_type", it.event.Type,
-			"correlation_id", it.event.CorrelationID(), "attempt", record.attempts, "class", again.class,
+			"correlation_id", it.event.CorrelationID(), "attempt", it.failures().attempts, "class", again.class,
 			"retry_in", again.pause, "error", err)
 		if err := d.cfg.Host.Pause(it.ctx, err, again.pause); err != nil {
 			return err

@@ -26,6 +26,7 @@ type item struct {
 	decoded     bool  // it is an event
 	invalid     error // why it needs no transaction to be given up
 	outcome     Outcome
+	failed      *failed                             // see failures
 	handle      func(context.Context, pgx.Tx) error // of Process
 	next        message.HandlerFunc                 // of a message
 	filedBefore bool                                // as a dead letter

@@ -51,9 +51,9 @@ const (
 	uniqueViolation = "23505"
 )
 
-// queueGuard is [Queue] for a statement that divides by zero, or inserts a row that is there, where the transaction must
-// not go on. Unlike a look at the rows, that needs no answer before the commit is sent: after a failed statement the
-// server skips what is behind it.
+// queueGuard is [Queue] for a statement that divides by zero, or inserts a row that is there, where the transaction
+// must not go on. Unlike a look at the rows, that needs no answer before the commit is sent: after a failed statement
+// the server skips what is behind it.
 func queueGuard(ctx context.Context, tx pgx.Tx, refusal error, sql string, args ...any) error {
 	q := queued{item: noItem, sql: sql, args: args, refusal: refusal}
 	if w, ok := tx.(*work); ok {

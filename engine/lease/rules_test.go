@@ -50,5 +50,6 @@ func TestRowsThatMakeNoSenseAreRefused(t *testing.T) {
 func TestALeaseIsCheckedInOneCall(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})
-	require.Equal(t, 1, b.count(t, `select count(*) from pg_constraint where conrelid = 'lease'::regclass and contype = 'c'`))
+	require.Equal(t, 1, b.count(t,
+		`select count(*) from pg_constraint where conrelid = 'lease'::regclass and contype = 'c'`))
 }

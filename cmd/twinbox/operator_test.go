@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,7 +24,7 @@ func TestWhatElseRunsInAFolderIsAsked(t *testing.T) {
 	for _, s := range found {
 		asked = append(asked, s.Name)
 	}
-	require.Equal(t, append(serviceNames[:len(serviceNames):len(serviceNames)], "accounts", "ordering"), asked)
+	require.Equal(t, append(slices.Clip(serviceNames), "accounts", "ordering"), asked)
 }
 
 // Whose address is not known is asked for; a token is needed and never guessed.

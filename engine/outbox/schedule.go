@@ -38,7 +38,8 @@ const maxNameBytes = 255
 // place behind the key's other events; if it names no time, its time is when it was due.
 //
 // The name is what it is cancelled by. It is one event's at a time in this database: scheduling under a name again
-// replaces what waits there. The event carries the name as [HeaderScheduledName], and what led to the call is its cause.
+// replaces what waits there. The event carries the name as [HeaderScheduledName], and what led to the call is its
+// cause.
 //
 // Not guaranteed: the moment. It is added some milliseconds after it is due while a relay leads; later while none does,
 // while a transaction holds its key or its name, or within 30 s where another process has committed it and its
@@ -191,7 +192,7 @@ func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, e
 	names, events, index := make([]string, len(due)), make([]cloudevent.Event, len(due)), make([]int, len(due))
 	for i, d := range due {
 		d.event.ID = uuid.Must(uuid.NewV7()).String()
-		o.cfg.Spans.Create(&d.event)
+		o.cfg.Spans.Create(&d.event) // part: observability
 		names[i], events[i], index[i] = d.name, d.event, i
 	}
 	b, err := newBatch(events, index, nil, make([]Added, len(due)))

@@ -1,6 +1,7 @@
 package steps_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func TestARecordIsReadWhenItsFirstConsumerReadsIt(t *testing.T) {
 	late := step(time.Second, adminapi.StoryStepStationRecord, "customer", "cause")
 	for _, told := range [][]adminapi.StoryStep{
 		append([]adminapi.StoryStep{late}, inOrder...),
-		append(inOrder[:len(inOrder):len(inOrder)], late),
+		append(slices.Clip(inOrder), late),
 	} {
 		require.Equal(t, inOrder, steps.InOrder(told))
 	}

@@ -56,7 +56,7 @@ var All = []Part{
 		What: "the inbox of handlers without a database, in NATS",
 		Paths: []string{
 			"engine/inbox/kv/", "dev/natstest/", "dev/local/natsserver/", "docs/kv-inbox.md",
-			"examples/forwarder/", "examples/cmd/forwarder/", "dev/cmd/devstack/forwarder.go",
+			"examples/forwarder/", "examples/cmd/forwarder/",
 			"docs/adr/0099-a-store-that-may-forget.md", "docs/adr/0100-claim-before-the-effect.md",
 		},
 	},

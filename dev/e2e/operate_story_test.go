@@ -61,8 +61,8 @@ func awaitStory(
 	return story
 }
 
-// told is a step in a few words: where, by whom, what, of which type. A record is told of by the service that happened to
-// read it first.
+// told is a step in a few words: where, by whom, what, of which type. A record is told of by the service that happened
+// to read it first.
 func told(s adminapi.StoryStep) string {
 	who := cmp.Or(s.Consumer, s.Service)
 	if s.Station == adminapi.StoryStepStationRecord {

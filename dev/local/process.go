@@ -44,7 +44,9 @@ func (p *process) run(ctx context.Context) error {
 			if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				return fmt.Errorf("kill: %w", err)
 			}
-			_ = <-ended // that it was killed is no news
+			if err := <-ended; err == nil { // else it says that it was killed, which is no news
+				return fmt.Errorf("ended by itself (%s has why)", p.log.Name())
+			}
 		case err := <-ended:
 			return fmt.Errorf("ended by itself (%s has why): %w", p.log.Name(), err)
 		case <-ctx.Done():
@@ -67,8 +69,7 @@ func (p *process) stop(cmd *exec.Cmd, ended <-chan error) error {
 		return nil
 	case <-timer.C:
 		_ = cmd.Process.Kill()
-		_ = <-ended
-		return fmt.Errorf("stop: still there after %s", stopProcess)
+		return fmt.Errorf("stop: still there after %s: %w", stopProcess, <-ended)
 	}
 }
 

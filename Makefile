@@ -96,7 +96,7 @@ test-edge: ## every test of consumers and of both services on Watermill's Kafka 
 # part: observability, begin
 test-observability: ## dashboards against the real /metrics, and each alert in its fault, with Prometheus' own engine
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
-	CGO_ENABLED=0 $(GO) test -count=1 -timeout 5m ./dev/e2e -run 'Fault|Recorded' -e2e.recordings="$$dir" && \
+	CGO_ENABLED=0 $(GO) test -count=1 -timeout 10m ./dev/e2e -run 'Fault|Recorded' -e2e.recordings="$$dir" && \
 	cd deploy/observability && export GOWORK=off CGO_ENABLED=0 && $(GO) mod tidy -diff && $(GO) vet . && \
 	$(GO) test -count=1 -timeout 5m . -recordings="$$dir"
 # part: observability, end
@@ -144,8 +144,9 @@ new: ## make the tree yours, names and all: make new MODULE=github.com/you/name 
 upgrade: ## merge a newer tree into yours: make upgrade FROM=../upstream (or an address, a tag, a commit) [DRY_RUN=1]
 	@$(GO) run ./dev/tools/clone upgrade -from "$(FROM)" $(if $(DRY_RUN),-dry-run)
 
-test-parts: ## leave each part out in turn, and all at once, and run what is left; PARTS="ops bench" takes these alone
+test-parts: ## leave each part out in turn, and all at once, run what is left, and upgrade a clone; PARTS="ops bench" takes these alone
 	@$(GO) run ./dev/tools/clone test -without "$(PARTS)"
+	@$(GO) test -count=1 -timeout 10m ./dev/tools/clone -run AnUpgrade -clone.upgrade
 
 guide: ## follow docs/building.md in a copy of the tree: make its service, and run the tests there
 	@$(GO) run ./dev/tools/guide

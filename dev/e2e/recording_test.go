@@ -19,7 +19,7 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-var recordings = flag.String("e2e.recordings", "", "folder for what /metrics said in each state")
+var recordings = flag.String("e2e.recordings", "", "folder for what /metrics said in each state; none: nothing is recorded")
 
 // recording is what Prometheus would have read from the services while something happened to them. It is read by the
 // tests in deploy/observability, which are a module of their own: so the two have only this form in common.
@@ -48,6 +48,9 @@ type scene struct {
 
 func newScene(t *testing.T, name string) *scene {
 	t.Helper()
+	if *recordings == "" {
+		t.Skip("make test-observability runs it")
+	}
 	return &scene{watched: map[string]*watched{}, recorded: recording{Name: name}}
 }
 
@@ -111,12 +114,9 @@ func (s *scene) recordState(t *testing.T) {
 	s.record(t)
 }
 
-// keep writes the recording down, if that is asked for.
+// keep writes the recording down.
 func (s *scene) keep(t *testing.T) {
 	t.Helper()
-	if *recordings == "" {
-		return
-	}
 	content, err := json.MarshalIndent(s.recorded, "", " ")
 	require.NoError(t, err)
 	name := strings.ReplaceAll(s.recorded.Name, " ", "-") + ".json"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	"example.com/twinbox/dev/tools/parts"
 )
+
+var upgrades = flag.Bool("clone.upgrade", false, "make a clone and upgrade it, which takes half a minute")
 
 // repository is a tree in git.
 type repository struct {
@@ -67,7 +70,9 @@ func (r repository) upgrade(from string, dryRun bool) (string, error) {
 // A clone with a name of its own and without a part takes what a newer tree brings: what the owner has not touched is
 // the newer tree's, what only the owner touched stays, and there is a conflict only where both did.
 func TestAnUpgrade(t *testing.T) {
-	t.Parallel()
+	if !*upgrades {
+		t.Skip("make test-parts runs it")
+	}
 	upstream, clone := repository{t, t.TempDir()}, repository{t, t.TempDir()}
 	require.NoError(t, thisTree(t).Write(upstream.dir))
 	old := upstream.commit()

@@ -19,7 +19,7 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-var recordings = flag.String("e2e.recordings", "", "folder for what /metrics said in each state; none: nothing is recorded")
+var recordings = flag.String("e2e.recordings", "", "folder for what /metrics said; none: not recorded")
 
 // recording is what Prometheus would have read from the services while something happened to them. It is read by the
 // tests in deploy/observability, which are a module of their own: so the two have only this form in common.

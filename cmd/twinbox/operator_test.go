@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,15 +17,21 @@ import (
 func TestWhatElseRunsInAFolderIsAsked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, client.OperatorsFile),
-		[]byte(`{"services":{"ordering":"c:1","customer":"a:1","accounts":"d:1","notification":"b:1"},"token":"t"}`), 0o600))
+	running := append(slices.Clip(serviceNames), "accounts", "ordering")
+	addresses := map[string]string{}
+	for _, name := range running {
+		addresses[name] = "a:1"
+	}
+	content, err := json.Marshal(map[string]any{"services": addresses, "token": "t"})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, client.OperatorsFile), content, 0o600))
 	found, err := (&Connection{Dir: dir}).connect()
 	require.NoError(t, err)
 	var asked []string
 	for _, s := range found {
 		asked = append(asked, s.Name)
 	}
-	require.Equal(t, append(slices.Clip(serviceNames), "accounts", "ordering"), asked)
+	require.Equal(t, running, asked)
 }
 
 // Whose address is not known is asked for; a token is needed and never guessed.

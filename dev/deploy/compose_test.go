@@ -303,7 +303,9 @@ func TestCompose_Volumes(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"postgres": "postgres:/var/lib/postgresql",
 		"kafka":    "kafka:" + *project.Services["kafka"].Environment["KAFKA_LOG_DIRS"],
-		"nats":     "nats:/data", // part: kv
+		// part: examples, begin
+		"nats": "nats:/data", // part: kv
+		// part: examples, end
 	}, mounts)
 	require.Len(t, project.Volumes, len(mounts), "every volume declared is used")
 	require.ElementsMatch(t, []string{"/etc/kafka/secrets", "/mnt/shared/config"}, project.Services["kafka"].Tmpfs,

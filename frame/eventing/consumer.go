@@ -132,7 +132,10 @@ func (n *Node) Consume(c Consumer) error {
 // commits its offset.
 func (n *Node) StartConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
-		g.Go("consumer pauses", n.watchPauses)
+		g.Go("consumer pauses", func(ctx context.Context) error { // that the database is away its circuit says
+			n.gates.Watch(ctx, pausesEvery, n.dependencies.database.Report)
+			return nil
+		})
 		g.Go("inbox janitor", func(ctx context.Context) error {
 			janitor, err := newJanitor(n)
 			if err != nil {

@@ -17,12 +17,6 @@ func newGates(n *Node) *pause.Gates {
 	return pause.NewGates(func(ctx context.Context) (map[string]pause.Paused, error) { return pause.Read(ctx, n.Pool) })
 }
 
-// watchPauses does so until ctx ends. That the database is away its circuit says.
-func (n *Node) watchPauses(ctx context.Context) error {
-	n.gates.Watch(ctx, pausesEvery, n.dependencies.database.Report)
-	return nil
-}
-
 // LookForPauses asks now, after an operator has paused a consumer or let it go on.
 func (n *Node) LookForPauses() { n.gates.Look() }
 

@@ -62,8 +62,11 @@ type apiAnswer struct {
 // problemCode is a code of a problem, with the example's words for it.
 type problemCode struct{ Code, Detail string }
 
-// readAPI reads an API's document. Nil: the service has no such API.
-func (c *Console) readAPI(ctx context.Context, s *client.Service, name string) (*api, error) {
+// apiPages show what the services document of themselves.
+type apiPages struct{ *Console }
+
+// read reads an API's document. Nil: the service has no such API.
+func (p apiPages) read(ctx context.Context, s *client.Service, name string) (*api, error) {
 	text, err := s.Document(ctx, documentPaths[name])
 	if err != nil || text == nil {
 		return nil, err
@@ -80,7 +83,7 @@ func (c *Console) readAPI(ctx context.Context, s *client.Service, name string) (
 		if len(d.Servers) > 0 {
 			read.Base = d.Servers[0].URL
 		}
-		read.Base = cmp.Or(c.cfg.APIs[s.Name], read.Base)
+		read.Base = cmp.Or(p.cfg.APIs[s.Name], read.Base)
 	}
 	for _, path := range d.Paths {
 		for _, method := range path.Value {
@@ -263,15 +266,15 @@ func (c curl) String() string {
 // quoted is a text as one word of a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// showAPIs lists the APIs of all services. Everyone who reaches the listeners may read their documents, and so here.
-func (c *Console) showAPIs(w http.ResponseWriter, r *http.Request) {
-	answers := make([]answer[[]*api], len(c.cfg.Services))
+// showAll lists the APIs of all services. Everyone who reaches the listeners may read their documents, and so here.
+func (p apiPages) showAll(w http.ResponseWriter, r *http.Request) {
+	answers := make([]answer[[]*api], len(p.cfg.Services))
 	var all sync.WaitGroup
-	for i, s := range c.cfg.Services {
+	for i, s := range p.cfg.Services {
 		all.Go(func() {
 			answers[i].Service = s.Name
 			for _, name := range []string{"api", "operations"} {
-				found, err := c.readAPI(r.Context(), s, name)
+				found, err := p.read(r.Context(), s, name)
 				if err != nil {
 					answers[i].Err = err
 					return
@@ -283,23 +286,23 @@ func (c *Console) showAPIs(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	all.Wait()
-	c.page(w, r, http.StatusOK, "apis", "APIs", answers)
+	p.page(w, r, http.StatusOK, "apis", "APIs", answers)
 }
 
-// showAPI shows the operations of an API.
-func (c *Console) showAPI(w http.ResponseWriter, r *http.Request) {
-	s, name := c.service(r.PathValue("service")), r.PathValue("api")
+// show shows the operations of an API.
+func (p apiPages) show(w http.ResponseWriter, r *http.Request) {
+	s, name := p.service(r.PathValue("service")), r.PathValue("api")
 	if s == nil || documentPaths[name] == "" {
-		c.fail(w, r, http.StatusNotFound, errors.New("there is no such API"))
+		p.fail(w, r, http.StatusNotFound, errors.New("there is no such API"))
 		return
 	}
-	found, err := c.readAPI(r.Context(), s, name)
+	found, err := p.read(r.Context(), s, name)
 	switch {
 	case err != nil:
-		c.fail(w, r, statusOf(err), err)
+		p.fail(w, r, statusOf(err), err)
 	case found == nil:
-		c.fail(w, r, http.StatusNotFound, errors.New(s.Name+" has no such API"))
+		p.fail(w, r, http.StatusNotFound, errors.New(s.Name+" has no such API"))
 	default:
-		c.page(w, r, http.StatusOK, "api", found.Title+" of "+s.Name, found)
+		p.page(w, r, http.StatusOK, "api", found.Title+" of "+s.Name, found)
 	}
 }

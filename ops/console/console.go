@@ -89,8 +89,9 @@ func (c *Console) handler() http.Handler {
 		c.fail(w, r, http.StatusNotFound, errors.New("there is no such page"))
 	})
 	mux.HandleFunc("GET /stream", c.streamFlow)
-	mux.HandleFunc("GET /apis", c.showAPIs)
-	mux.HandleFunc("GET /apis/{service}/{api}", c.showAPI)
+	apis := apiPages{c}
+	mux.HandleFunc("GET /apis", apis.showAll)
+	mux.HandleFunc("GET /apis/{service}/{api}", apis.show)
 	for pattern, show := range map[string]http.HandlerFunc{
 		"GET /dead-letters": c.live(c.showGroups), "GET /dead-letters/{service}": c.live(c.showDeadLetters),
 		"GET /dead-letters/{service}/{id}": c.live(c.showDeadLetter), "GET /mails": c.live(c.showMails),

@@ -107,8 +107,13 @@ func (d *diagnosis) keysParked(ctx context.Context) (service.Cause, error) {
 	if err != nil || len(parked) == 0 {
 		return service.Cause{}, err
 	}
-	first, keys, events := parked[0], d.outbox.ParkedKeys, d.outbox.HeldEvents
-	keys = max(keys, 1) // it was parked since
+	status := d.outbox
+	if status.ParkedKeys == 0 { // it was parked since
+		if status, err = operate.ReadStatus(ctx, d.node.Pool); err != nil || status.ParkedKeys == 0 {
+			return service.Cause{}, err
+		}
+	}
+	first, keys, events := parked[0], status.ParkedKeys, status.HeldEvents
 	cause := service.Cause{
 		Code: CauseKeysParked, Since: first.ParkedAt, Command: "twinbox outbox status",
 		Figures: map[string]float64{"keys": float64(keys), "events": float64(events)},

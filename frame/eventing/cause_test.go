@@ -223,7 +223,10 @@ func TestCauseAKeyThatIsParked(t *testing.T) {
 	leader.add(t, gone, "a")
 	leader.add(t, gone, "a")
 	for _, b := range []*bundle{leader, follower} {
-		require.Eventually(t, func() bool { return b.node.Cause(t.Context()).Figures["events"] == 2 }, patience, pollEvery)
+		require.Eventually(t, func() bool { // the second is held soon after the first
+			c := b.node.Cause(t.Context())
+			return c.Code == eventing.CauseKeysParked && c.Figures["events"] == 2
+		}, patience, pollEvery)
 		c := b.awaitCause(t, eventing.CauseKeysParked,
 			`1 key is parked and holds 2 events; of the first, for `+aTopic+` since `+aTime+`, the broker says: .*topic.*\.`)
 		require.EqualValues(t, 1, c.Figures["keys"])

@@ -44,7 +44,7 @@ func TestAHandlerMayFinishDuringARebalance(t *testing.T) {
 	select { // the first member learns that one partition goes, and waits for its handler
 	case <-second.assigned:
 		require.FailNow(t, "the partition moved under a handler's feet")
-	case <-time.After(time.Second):
+	case <-time.After(5 * time.Second):
 	}
 	for _, msg := range working {
 		require.NoError(t, msg.Context().Err())

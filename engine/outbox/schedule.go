@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/engine/cloudevent"
 )
@@ -137,31 +138,34 @@ func NextDue(ctx context.Context, conn *pgx.Conn) (in time.Duration, scheduled b
 const maxSeconds = 1e9 // what a duration holds, and more than anybody waits
 
 // lockDueSQL takes what is due and no other transaction holds: one that cancels or replaces an event has until its end.
+// It passes over the keys that are known to be held, however many events of theirs are due.
 const lockDueSQL = `
 select name, event_type, source, topic, key, data_schema, coalesce(occurred_at, due_at), headers, payload
 from public.outbox_scheduled
-where due_at <= clock_timestamp()
+where due_at <= clock_timestamp() and (topic, key) not in (select * from unnest($2::text[], $3::text[]))
 order by due_at
 limit $1
 for update skip locked`
 
-// lockKeysSQL locks those of the keys that are free, so that the insert behind it waits for nobody who holds one.
+// lockKeysSQL locks those of the keys that are free, so that the insert behind it waits for no transaction that holds
+// one.
 const lockKeysSQL = `
 select k.topic, k.key
 from public.outbox_key k
 join unnest($1::text[], $2::text[]) as w (topic, key) on k.topic = w.topic and k.key = w.key
 for update of k skip locked`
 
-const knownKeysSQL = `
-select k.topic, k.key
-from public.outbox_key k
-join unnest($1::text[], $2::text[]) as w (topic, key) on k.topic = w.topic and k.key = w.key`
+// newKeysSQL locks those of the keys that are new to the outbox, and so have no row to lock.
+const newKeysSQL = `
+insert into public.outbox_key (topic, key, version)
+select topic, key, 0 from unnest($1::text[], $2::text[]) as w (topic, key) order by topic, key
+on conflict (topic, key) do nothing
+returning topic, key`
 
 const deleteDueSQL = `delete from public.outbox_scheduled where name = any ($1)`
 
-// A key that is new to the outbox has no row to lock beforehand. If another transaction is adding it, too, the insert
-// gives up after this time and nothing is moved.
-const lockTimeoutSQL = `set local lock_timeout = '100ms'`
+// A new key that another transaction is adding cannot be seen, but for the wait for it.
+const lockTimeoutSQL = `set local lock_timeout = '20ms'`
 
 // scheduled is a row that is due, locked by this transaction.
 type scheduled struct {
@@ -169,10 +173,17 @@ type scheduled struct {
 	event cloudevent.Event
 }
 
+// keys are the topics and keys of events.
+type keys struct{ topics, keys []string }
+
+func (k *keys) add(topic, key string) {
+	k.topics, k.keys = append(k.topics, topic), append(k.keys, key)
+}
+
 // AddDue moves events that are due into the outbox, up to a limit, in the order in which they became due, and returns
 // how many. It is the relay's to call, in a transaction of its own. It leaves those whose name or key another
-// transaction holds, so that a writer that takes its time keeps nobody but itself waiting. What it moves was checked
-// when it was scheduled, and is not again.
+// transaction holds, and takes others instead: a writer that takes its time delays the events of its own keys alone.
+// What it moves was checked when it was scheduled, and is not again.
 func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, err error) {
 	if _, err := tx.Exec(ctx, lockTimeoutSQL); err != nil {
 		return 0, fmt.Errorf("limit the wait for locks: %w", err)
@@ -185,9 +196,6 @@ func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, e
 		if err := o.cfg.Refuse(); err != nil {
 			return 0, fmt.Errorf("add due events: %w", err)
 		}
-	}
-	if due, err = withFreeKeys(ctx, tx, due); err != nil || len(due) == 0 {
-		return 0, err
 	}
 	names, events, index := make([]string, len(due)), make([]cloudevent.Event, len(due)), make([]int, len(due))
 	for i, d := range due {
@@ -208,8 +216,27 @@ func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, e
 	return len(due), nil
 }
 
+// lockDue locks what is due together with its keys. Each round finds a key that is held, and there are no more of these
+// than open transactions, or is the last.
 func lockDue(ctx context.Context, tx pgx.Tx, limit int) ([]scheduled, error) {
-	rows, _ := tx.Query(ctx, lockDueSQL, limit)
+	held := keys{[]string{}, []string{}}
+	for {
+		due, err := readDue(ctx, tx, limit, held)
+		if err != nil || len(due) == 0 {
+			return nil, err
+		}
+		before := len(held.keys)
+		if err := lockKeys(ctx, tx, due, &held); err != nil {
+			return nil, fmt.Errorf("lock keys of due events: %w", err)
+		}
+		if len(held.keys) == before {
+			return due, nil
+		}
+	}
+}
+
+func readDue(ctx context.Context, tx pgx.Tx, limit int, held keys) ([]scheduled, error) {
+	rows, _ := tx.Query(ctx, lockDueSQL, limit, held.topics, held.keys)
 	due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d scheduled, err error) {
 		var headers []byte
 		e := &d.event
@@ -226,39 +253,65 @@ func lockDue(ctx context.Context, tx pgx.Tx, limit int) ([]scheduled, error) {
 	return due, nil
 }
 
-// withFreeKeys locks the events' keys and leaves out the events of keys that are locked already.
-func withFreeKeys(ctx context.Context, tx pgx.Tx, due []scheduled) (free []scheduled, err error) {
-	topics, keys := make([]string, len(due)), make([]string, len(due))
-	for i, d := range due {
-		topics[i], keys[i] = d.event.Topic, d.event.Key
-	}
-	locked, err := keysOf(ctx, tx, lockKeysSQL, topics, keys)
-	if err != nil {
-		return nil, err
-	}
-	known, err := keysOf(ctx, tx, knownKeysSQL, topics, keys)
-	if err != nil {
-		return nil, err
-	}
+// lockKeys locks the events' keys and adds those that another transaction holds to held.
+func lockKeys(ctx context.Context, tx pgx.Tx, due []scheduled, held *keys) error {
+	wanted, rest := map[[2]string]bool{}, keys{}
 	for _, d := range due {
-		key := [2]string{d.event.Topic, d.event.Key}
-		if locked[key] || !known[key] {
-			free = append(free, d)
-		}
+		wanted[[2]string{d.event.Topic, d.event.Key}] = true
 	}
-	return free, nil
+	for key := range wanted {
+		rest.add(key[0], key[1])
+	}
+	if err := takeKeys(ctx, tx, lockKeysSQL, &rest); err != nil || len(rest.keys) == 0 {
+		return err
+	}
+	err := lockNewKeys(ctx, tx, &rest)
+	if isLockTimeout(err) { // one of them is being added elsewhere: which one?
+		for i := range rest.keys {
+			one := keys{rest.topics[i : i+1], rest.keys[i : i+1]}
+			switch err = lockNewKeys(ctx, tx, &one); {
+			case isLockTimeout(err) || err == nil && len(one.keys) > 0:
+				held.add(rest.topics[i], rest.keys[i])
+			case err != nil:
+				return err
+			}
+		}
+		return nil
+	}
+	held.topics, held.keys = append(held.topics, rest.topics...), append(held.keys, rest.keys...)
+	return err
 }
 
-func keysOf(ctx context.Context, tx pgx.Tx, sql string, topics, keys []string) (map[[2]string]bool, error) {
-	rows, _ := tx.Query(ctx, sql, topics, keys)
-	found := map[[2]string]bool{}
+// lockNewKeys does it in a savepoint, so that the transaction outlives a timeout.
+func lockNewKeys(ctx context.Context, tx pgx.Tx, rest *keys) error {
+	return pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { return takeKeys(ctx, tx, newKeysSQL, rest) })
+}
+
+// takeKeys runs a statement that locks keys, and leaves those that it does not return.
+func takeKeys(ctx context.Context, tx pgx.Tx, sql string, rest *keys) error {
+	rows, _ := tx.Query(ctx, sql, rest.topics, rest.keys)
+	taken := map[[2]string]bool{}
 	var topic, key string
 	_, err := pgx.ForEachRow(rows, []any{&topic, &key}, func() error {
-		found[[2]string{topic, key}] = true
+		taken[[2]string{topic, key}] = true
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("lock keys of due events: %w", err)
+		return err
 	}
-	return found, nil
+	var left keys
+	for i := range rest.keys {
+		if !taken[[2]string{rest.topics[i], rest.keys[i]}] {
+			left.add(rest.topics[i], rest.keys[i])
+		}
+	}
+	*rest = left
+	return nil
+}
+
+const lockNotAvailable = "55P03"
+
+func isLockTimeout(err error) bool {
+	refused, is := errors.AsType[*pgconn.PgError](err)
+	return is && refused.Code == lockNotAvailable
 }

@@ -126,35 +126,46 @@ func TestScheduleAndCancelArePartOfTheTransaction(t *testing.T) {
 	require.Zero(t, addDue(t, o, pool))
 }
 
-// An event whose key another transaction holds stays, and the others are added without waiting for it.
+// An event whose key another transaction holds stays, and the others are added without waiting for it: also if the key
+// is new, and so has no row to see.
 func TestDueEventsWaitForNobody(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	commit(t, o, pool, event("held"))
-	schedule(t, o, pool, "held", After(past), event("held"))
-	schedule(t, o, pool, "free", After(past+time.Minute), event("free"))
+	for i, name := range []string{"held", "new", "free", "also new"} {
+		schedule(t, o, pool, name, After(past+time.Duration(i)*time.Minute), event(name))
+	}
 	writer := begin(t, pool)
-	_, err := o.Add(t.Context(), writer, event("held"))
+	_, err := o.Add(t.Context(), writer, event("held"), event("new"))
 	require.NoError(t, err)
 
-	require.Equal(t, 1, addDue(t, o, pool))
+	require.Equal(t, 2, addDue(t, o, pool))
 	require.Zero(t, addDue(t, o, pool))
+	require.Equal(t, int64(1), number(t, pool, `select version from outbox where key = 'also new'`))
 	require.NoError(t, writer.Commit(t.Context()))
-	require.Equal(t, 1, addDue(t, o, pool))
+	require.Equal(t, 2, addDue(t, o, pool))
 	require.Equal(t, int64(3), number(t, pool, `select version from outbox where headers ->> 'ce_scheduledname' = 'held'`))
+	require.Equal(t, int64(2), number(t, pool, `select version from outbox where headers ->> 'ce_scheduledname' = 'new'`))
+}
 
-	// A key that is new and is being added by another transaction has no row to see: the call gives up, and moves nothing.
-	schedule(t, o, pool, "new", After(past), event("new"))
-	writer = begin(t, pool)
-	_, err = o.Add(t.Context(), writer, event("new"))
+// However many events of held keys are due before it, an event of a free key is added.
+func TestManyDueEventsOfHeldKeysStandInNoOthersWay(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	_, err := pool.Exec(t.Context(), `insert into outbox_scheduled (name, due_at, event_type, source, topic, key,
+		data_schema, payload) select i::text, now() - interval '1 hour' + i * interval '1 second', 'test', '/test', $1,
+		'held ' || i % 3, '', '{}' from generate_series(1, 500) as i`, testTopic)
 	require.NoError(t, err)
-	err = pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		_, err := o.AddDue(t.Context(), tx, 100)
-		return err
-	})
-	require.ErrorContains(t, err, "55P03")
-	require.NoError(t, writer.Rollback(t.Context()))
+	schedule(t, o, pool, "free", After(-time.Minute), event("free"))
+	commit(t, o, pool, event("held 0"), event("held 1"))
+	for _, key := range []string{"held 0", "held 1", "held 2"} { // of the last one the first event
+		_, err := o.Add(t.Context(), begin(t, pool), event(key))
+		require.NoError(t, err)
+	}
 	require.Equal(t, 1, addDue(t, o, pool))
+	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox where key = 'free'`))
+	require.Zero(t, addDue(t, o, pool))
+	require.Equal(t, int64(500), number(t, pool, `select count(*) from outbox_scheduled`))
 }
 
 // Two relays that both take themselves for the leader share the events.

@@ -209,7 +209,7 @@ func TestNobodyAnswers(t *testing.T) {
 	one := twinbox(t, "outbox", "status", "--json", "--token-file", tokenFile,
 		"--customer-admin", h.at.Services["customer"].Admin, "--notification-admin", gone)
 	require.Equal(t, exitPartial, one.code)
-	require.Contains(t, one.stderr, "nobody answers at "+gone)
+	require.Contains(t, one.stderr, "no answer from "+gone)
 	var document map[string]json.RawMessage
 	one.json(t, &document)
 	require.Contains(t, document, "customer", "what the other one says is shown")

@@ -79,7 +79,7 @@ func (e *UnreachableError) Error() string {
 	if other, is := errors.AsType[*otherProgramError](e.Err); is {
 		return fmt.Sprintf("%s: %s is not its admin listener: %v", e.Service, e.Addr, other)
 	}
-	return fmt.Sprintf("%s: nobody answers at %s: %v", e.Service, e.Addr, e.Err)
+	return fmt.Sprintf("%s: no answer from %s: %v", e.Service, e.Addr, e.Err)
 }
 
 func (e *UnreachableError) Unwrap() error { return e.Err }

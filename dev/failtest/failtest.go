@@ -1,0 +1,72 @@
+// Package failtest reads what an assertion fails its test with: the text is what users of the assertion get.
+package failtest
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Text is what do fails the test that it is given with, and logs; "" is a test that passes. All else of that test, such
+// as its name, its context and its cleanups, is t's.
+func Text(t testing.TB, do func(t testing.TB)) string {
+	t.Helper()
+	r := &recorder{TB: t}
+	ended := make(chan struct{})
+	go func() { // a failure ends the goroutine, as it does in a test
+		defer close(ended)
+		do(r)
+	}()
+	<-ended
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.TrimSuffix(r.text.String(), "\n")
+}
+
+// recorder is a test that keeps what it is told.
+type recorder struct {
+	testing.TB
+
+	mu     sync.Mutex
+	text   strings.Builder
+	failed bool
+}
+
+func (r *recorder) write(failed bool, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = r.failed || failed
+	r.text.WriteString(text)
+	r.text.WriteString("\n")
+}
+
+func (r *recorder) Log(args ...any)                   { r.write(false, fmt.Sprint(args...)) }
+func (r *recorder) Logf(format string, args ...any)   { r.write(false, fmt.Sprintf(format, args...)) }
+func (r *recorder) Error(args ...any)                 { r.write(true, fmt.Sprint(args...)) }
+func (r *recorder) Errorf(format string, args ...any) { r.write(true, fmt.Sprintf(format, args...)) }
+func (r *recorder) Fail()                             { r.write(true, "failed") }
+
+func (r *recorder) Fatal(args ...any) {
+	r.Error(args...)
+	runtime.Goexit()
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+func (r *recorder) FailNow() {
+	r.mu.Lock()
+	r.failed = true
+	r.mu.Unlock()
+	runtime.Goexit()
+}
+
+func (r *recorder) Failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}

@@ -1,0 +1,166 @@
+package outboxtest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/cloudevent"
+)
+
+// DB is a pool, which shows what is committed, or a transaction, which shows its own events as well. A transaction that
+// is open keeps the keys of its events locked: a second one of the same test that adds an event of such a key waits
+// for it without end.
+type DB interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// A Filter picks events. Several of them pick what each of them picks.
+type Filter struct {
+	name string
+	fits func(cloudevent.Event) bool
+}
+
+// Key picks the events of a key.
+func Key[K ~string](key K) Filter {
+	return Filter{"key " + string(key), func(e cloudevent.Event) bool { return e.Key == string(key) }}
+}
+
+// Type picks the events that are declared so.
+func Type[T any](of cloudevent.Definition[T]) Filter {
+	return Filter{"type " + of.Type, func(e cloudevent.Event) bool { return e.Type == of.Type }}
+}
+
+// CausedBy picks what was added while the event with that id was handled.
+func CausedBy(id string) Filter {
+	return Filter{"cause " + id, func(e cloudevent.Event) bool {
+		return e.Extensions[cloudevent.HeaderCausationID] == id
+	}}
+}
+
+const selectAdded = `
+select event_id::text, event_type, source, topic, key, version, coalesce(data_schema, ''), occurred_at,
+    coalesce(headers, '{}'), payload
+from public.outbox where (headers ? '` + cloudevent.RecordMetadata + `') is not true order by position`
+
+// Added are the events of the outbox that the filters pick, in the order in which they were added. Scheduled events are
+// there from when they are due; the copies of dead letters are no events.
+func Added(t testing.TB, db DB, filters ...Filter) []cloudevent.Event {
+	t.Helper()
+	rows, err := db.Query(t.Context(), selectAdded)
+	if err != nil {
+		t.Fatalf("read outbox: %v", err)
+	}
+	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e cloudevent.Event, err error) {
+		err = row.Scan(&e.ID, &e.Type, &e.Source, &e.Topic, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Extensions, &e.Data)
+		e.Time = e.Time.UTC()
+		return e, err
+	})
+	if err != nil {
+		t.Fatalf("read outbox: %v", err)
+	}
+	return pick(events, filters)
+}
+
+func pick(events []cloudevent.Event, filters []Filter) (picked []cloudevent.Event) {
+	for _, e := range events {
+		fits := true
+		for _, f := range filters {
+			fits = fits && f.fits(e)
+		}
+		if fits {
+			picked = append(picked, e)
+		}
+	}
+	return picked
+}
+
+// RequireAdded is the payload of the one event of that declaration that the filters pick. With none, or with more than
+// one, the test fails and shows what the outbox has instead.
+func RequireAdded[T any](t testing.TB, db DB, of cloudevent.Definition[T], filters ...Filter) (payload T) {
+	t.Helper()
+	filters = append([]Filter{Type(of)}, filters...)
+	all := Added(t, db)
+	switch picked := pick(all, filters); len(picked) {
+	case 0:
+		t.Fatalf("no event was added with %s; %s%s", names(filters), tail("the outbox has", all), uncommitted(t, db))
+	case 1:
+		decoded, err := of.Decode(picked[0])
+		if err != nil {
+			t.Fatalf("event %s: %v\n%s", picked[0].ID, err, Line(picked[0]))
+		}
+		payload = decoded
+	default:
+		t.Fatalf("%d events were added with %s, and one was to be:\n%s", len(picked), names(filters), lines(picked))
+	}
+	return payload
+}
+
+// RequireNone fails the test when the outbox has an event that the filters pick, and shows which. Without a filter every
+// event is one.
+func RequireNone(t testing.TB, db DB, filters ...Filter) {
+	t.Helper()
+	if picked := Added(t, db, filters...); len(picked) > 0 {
+		t.Fatalf("no event was to be added with %s; %s", names(filters), tail("the outbox has", picked))
+	}
+}
+
+func names(filters []Filter) string {
+	if len(filters) == 0 {
+		return "anything"
+	}
+	list := make([]string, len(filters))
+	for i, f := range filters {
+		list[i] = f.name
+	}
+	return strings.Join(list, ", ")
+}
+
+const shown = 20
+
+// tail shows the last events of a list.
+func tail(what string, events []cloudevent.Event) string {
+	switch n := len(events); {
+	case n == 0:
+		return "the outbox is empty"
+	case n > shown:
+		return fmt.Sprintf("%s %d, of which the last are\n%s", what, n, lines(events[n-shown:]))
+	default:
+		return what + "\n" + lines(events)
+	}
+}
+
+func lines(events []cloudevent.Event) string {
+	list := make([]string, len(events))
+	for i, e := range events {
+		list[i] = "  " + Line(e)
+	}
+	return strings.Join(list, "\n")
+}
+
+// Line is an event as failures show it: its type, key, version and payload.
+func Line(e cloudevent.Event) string {
+	return fmt.Sprintf("%s %s v%d %s", e.Type, e.Key, e.Version, e.Data)
+}
+
+// The server locks the table for a transaction that has added to it, or removed from it, until it ends.
+const selectWriters = `
+select count(*) from pg_catalog.pg_locks
+where database = (select oid from pg_catalog.pg_database where datname = current_database())
+    and relation = 'public.outbox'::regclass and mode = 'RowExclusiveLock' and pid <> pg_backend_pid()`
+
+// uncommitted says where events may be that the outbox does not show.
+func uncommitted(t testing.TB, db DB) string {
+	t.Helper()
+	rows, err := db.Query(t.Context(), selectWriters)
+	if err != nil {
+		return ""
+	}
+	if n, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int]); err != nil || n == 0 {
+		return ""
+	}
+	return "\nA transaction of another connection has added events and is open: look into that one, or commit it before."
+}

@@ -2,17 +2,14 @@ package inboxtest_test
 
 import (
 	"context"
-	"fmt"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
-	"testing/fstest"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/failtest"
 	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/engine/cloudevent"
@@ -22,35 +19,11 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// recorder is a test that keeps what it is failed with.
-type recorder struct {
-	testing.TB
-	mu   sync.Mutex
-	text string
-}
-
-func (r *recorder) Fatalf(format string, args ...any) {
-	r.mu.Lock()
-	r.text = fmt.Sprintf(format, args...)
-	r.mu.Unlock()
-	runtime.Goexit()
-}
-
 // failureOf is what the check fails with; "" is nothing.
 func failureOf(t *testing.T, of inboxtest.Idempotence) string {
 	t.Helper()
-	r := &recorder{TB: t}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		inboxtest.RequireIdempotent(r, of)
-	}()
-	<-ended
-	return r.text
+	return failtest.Text(t, func(t testing.TB) { inboxtest.RequireIdempotent(t, of) })
 }
-
-var tables = migrations.Set{Name: "parcel", FS: fstest.MapFS{"0001_parcel.sql": {Data: []byte(
-	"-- +goose Up\ncreate table parcel (key text, sent int, at timestamptz default clock_timestamp());\n")}}}
 
 // parcels are handlers that do that for each event.
 func parcels(
@@ -65,7 +38,7 @@ func parcels(
 				})
 			return mux
 		},
-		Migrations: []migrations.Set{tables},
+		Migrations: []migrations.Set{parcelTable},
 		Events: []cloudevent.Event{
 			inboxtest.Named("id-1", "a"), inboxtest.Named("id-2", "b"),
 			inboxtest.Named("id-3", "a"), inboxtest.Named("id-4", "c"),

@@ -21,6 +21,7 @@ import (
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/dev/servicetest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/verify"
 	"example.com/twinbox/internal/contract"
@@ -92,7 +93,7 @@ func (w *world) recovery(t *testing.T) {
 
 func (w *world) duplicates(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		var stats map[string]struct {
 			Items []struct {
 				Outcomes map[string]int64 `json:"outcomes"`
@@ -112,13 +113,13 @@ func (w *world) duplicates(t *testing.T) {
 			}
 		}
 		return true
-	}, patience, 20*time.Millisecond)
+	})
 }
 
 // committed waits for the offsets, which are committed a moment after what they stand for.
 func (w *world) committed(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		var verdicts map[string]verify.Verdict
 		w.stack.twinbox(t, "verify", "--json").json(t, &verdicts)
 		pending := int64(0)
@@ -128,7 +129,7 @@ func (w *world) committed(t *testing.T) {
 			}
 		}
 		return pending == 0
-	}, patience, 20*time.Millisecond)
+	})
 }
 
 // produce writes events to the topic as any producer could, past the outbox and its checks.
@@ -199,10 +200,10 @@ func (w *world) morePartitions(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, admin.Close()) }()
 	require.NoError(t, admin.CreatePartitions(contract.TopicUsers, 12, nil, false))
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		status, report := servicetest.Get(t, "http://"+w.stack.at.Services["customer"].Admin+"/readyz")
 		return status == http.StatusServiceUnavailable && strings.Contains(report, "partition_count")
-	}, 2*patience, 20*time.Millisecond, "the relay asks every ten seconds")
+	}, "the relay asks every ten seconds")
 	w.users = append(w.users, w.stack.signUp(t, "zoe@example.org"))
 }
 
@@ -210,10 +211,10 @@ func (w *world) morePartitions(t *testing.T) {
 func (w *world) handled(t *testing.T) {
 	w.await(t, w.stack.at.Databases["customer"], fmt.Sprintf(`select exists (select from profile where user_id = '%s')`,
 		w.users[len(w.users)-1]))
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		status, _ := servicetest.Get(t, "http://"+w.stack.at.Services["customer"].Admin+"/readyz")
 		return status == http.StatusOK
-	}, patience, 20*time.Millisecond)
+	})
 }
 
 func (w *world) await(t *testing.T, dsn, sql string) {
@@ -221,8 +222,8 @@ func (w *world) await(t *testing.T, dsn, sql string) {
 	conn, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close(context.WithoutCancel(t.Context()))) }()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		var reached bool
 		return conn.QueryRow(t.Context(), sql).Scan(&reached) == nil && reached
-	}, patience, 20*time.Millisecond, sql)
+	}, sql)
 }

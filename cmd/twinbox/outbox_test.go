@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )
@@ -22,7 +22,7 @@ type tailDocument struct {
 func (h *stack) tail(t *testing.T, key string, want int) []tailed {
 	t.Helper()
 	var document tailDocument
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		document = tailDocument{}
 		h.twinbox(t, "outbox", "tail", "--key", key, "--json").json(t, &document)
 		published := 0
@@ -32,7 +32,7 @@ func (h *stack) tail(t *testing.T, key string, want int) []tailed {
 			}
 		}
 		return published >= want
-	}, patience, 20*time.Millisecond, "published events of %s", key)
+	}, "published events of %s", key)
 	return document.Items
 }
 

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
 )
 
 // Patience is how long a test waits for a process before it fails.
@@ -132,11 +134,11 @@ func (p *Process) Signal(signal os.Signal) { _ = p.cmd.Process.Signal(signal) }
 //	child  stops: the first thread that is told of the stop need not be the one that sent it
 func (p *Process) Thaw(t testing.TB) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		goesOn := p.Count(thawed) > 0
 		p.Signal(syscall.SIGCONT)
 		return goesOn
-	}, Patience, 5*time.Millisecond, "the process does not go on")
+	}, "the process does not go on")
 }
 
 // CloseInput ends the process's standard input, which it may be waiting for.

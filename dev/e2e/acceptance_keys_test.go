@@ -16,6 +16,7 @@ import (
 
 	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/kafka"
@@ -72,10 +73,10 @@ func deliveredToTwo(t *testing.T) {
 	deliver(t, db)
 	<-handling
 	deliver(t, db)
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return count(t, db, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`) == 1
-	}, patience, pollEvery, "the second one waits for the first one's end")
+	}, "the second one waits for the first one's end")
 	close(release)
 	require.ElementsMatch(t, []inbox.Outcome{inbox.Applied, inbox.Duplicate}, []inbox.Outcome{<-calls, <-calls})
 	require.Empty(t, handling, "one handler ran")

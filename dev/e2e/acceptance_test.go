@@ -18,6 +18,7 @@ import (
 	"example.com/twinbox/dev/crashtest"
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/smtptest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/lease"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/contract"
@@ -105,7 +106,7 @@ func workerCrashes(t *testing.T) {
 	stop := h.start(t, notificationService)
 	for state, want := range map[lease.State]int{lease.Uncertain: 3, lease.Done: 1} {
 		sql := fmt.Sprintf(`select count(*) from lease where state = '%s'`, state)
-		require.Eventually(t, func() bool { return count(t, h.notificationDB, sql) == want }, patience, pollEvery, state)
+		waittest.Until(t, func() bool { return count(t, h.notificationDB, sql) == want }, state)
 	}
 	stop()
 	require.Len(t, h.box.Messages(), 3, "never a second mail")
@@ -192,7 +193,7 @@ func failedUntilMended(t *testing.T) {
 	require.Equal(t, 1, count(t, h.notificationDB,
 		`select count(*) from contact where name = 'Countess' and version = 2`), "in order, once")
 	const failed = `select count(*) from lease where state = 'failed' and attempts = 3`
-	require.Eventually(t, func() bool { return count(t, h.notificationDB, failed) == 1 }, patience, pollEvery,
+	waittest.Until(t, func() bool { return count(t, h.notificationDB, failed) == 1 },
 		"the mail is given up after three attempts")
 	require.Empty(t, server.Mails())
 	full.Store(false)
@@ -200,9 +201,9 @@ func failedUntilMended(t *testing.T) {
 	require.NoError(t, h.notificationDB.QueryRow(t.Context(), `select id::text from mail`).Scan(&mail))
 	change(t, admin, "/admin/v1/mails/retry",
 		fmt.Sprintf(`{"by":"ada","reason":"the mailbox has room","dry_run":false,"ids":[%q]}`, mail))
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return count(t, h.notificationDB, `select count(*) from lease where state = 'done'`) == 1
-	}, patience, pollEvery, "the mail that was put back is sent")
+	}, "the mail that was put back is sent")
 	require.Len(t, server.Mails(), 1) // part: ops, end
 }
 
@@ -230,21 +231,21 @@ func registryOutage(t *testing.T) {
 	customer := h.watch(t, customerService)
 	before, meanwhile := healthy(), healthy()
 	h.lay(t, before)
-	require.Eventually(t, func() bool { return h.hasProfile(t, before.id()) }, patience, pollEvery)
+	waittest.Until(t, func() bool { return h.hasProfile(t, before.id()) })
 	gone.down()
 	h.lay(t, meanwhile)
 	var got readiness
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		got = customer.readyz(t)
 		return got.code == http.StatusServiceUnavailable && slices.ContainsFunc(got.report.Checks,
 			func(c service.CheckResult) bool { return c.Name == gone.name && c.Status == service.StatusFailing })
-	}, patience, pollEvery, "readiness names the database: %+v", &got)
+	}, "readiness names the database: %+v", &got)
 	answer, err := h.client().try(t.Context(), http.MethodPost, "/v1/signups", signUpBody, nil)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusServiceUnavailable, answer.Status, answer.raw)
 	gone.up()
 	h.customerDB.Reset() // the test's own connections are of the server that went
-	require.Eventually(t, func() bool { return customer.readyz(t).code == http.StatusOK }, patience, pollEvery)
+	waittest.Until(t, func() bool { return customer.readyz(t).code == http.StatusOK })
 	h.awaitRead(t, "customer.profile", 2)
 	require.True(t, h.hasProfile(t, meanwhile.id()))
 	require.Zero(t, count(t, h.customerDB, `select count(*) from dead_letter`), "an outage is no event's fault")
@@ -267,7 +268,7 @@ func (h *stack) awaitRead(t *testing.T, consumer string, records int64) {
 	group := strings.TrimPrefix(h.customerEnv[at], "ENVIRONMENT=") + "." + consumer
 	admin := kafkatest.Admin(t, h.brokers)
 	var n int64
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		n = 0
 		groups, err := admin.ListConsumerGroups()
 		for name := range groups {
@@ -278,7 +279,7 @@ func (h *stack) awaitRead(t *testing.T, consumer string, records int64) {
 			}
 		}
 		return err == nil && n == records
-	}, patience, pollEvery, "%s has read %d of %d records", consumer, &n, records)
+	}, "%s has read %d of %d records", consumer, &n, records)
 }
 
 func sum(committed *sarama.OffsetFetchResponse) (n int64) {

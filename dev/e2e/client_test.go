@@ -12,19 +12,16 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/waittest"
 )
 
 // assertCollect collects the failures of one look; the next look starts over.
 type assertCollect = assert.CollectT
 
-// patience is how long a step of the story may take; pollEvery is how often it is looked for.
-const (
-	patience  = 60 * time.Second
-	pollEvery = 20 * time.Millisecond
-)
+// patience is how long a step of the story may take.
+const patience = 60 * time.Second
 
 // client is a person with a browser: it repeats a request that got no answer, as people do.
 type client struct {
@@ -86,10 +83,10 @@ func (c *client) insist(
 ) (answer response) {
 	t.Helper()
 	var err error
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		answer, err = c.try(t.Context(), method, path, body, headers)
 		return err == nil && answer.Status == status
-	}, patience, pollEvery, "%s %s: last answer %v, %v", method, path, &answer, &err)
+	}, "%s %s: last answer %v, %v", method, path, &answer, &err)
 	return answer
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/crashtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/fault"
 )
 
@@ -74,9 +75,9 @@ func TestAMailWhoseFateNobodyKnowsIsParked(t *testing.T) {
 	require.Len(t, h.box.Messages(), 1)
 	h.endMailLeases(t)
 	stop := h.start(t, notificationService)
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return count(t, h.notificationDB, `select count(*) from lease where state = 'uncertain'`) == 1
-	}, patience, pollEvery)
+	})
 	stop()
 	require.Len(t, h.box.Messages(), 1)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/customer"
@@ -119,14 +120,14 @@ func (c *crowd) latest() string {
 func (c *crowd) await(t *testing.T, more int) {
 	t.Helper()
 	want := c.accepted() + more
-	require.Eventually(t, func() bool { return c.accepted() >= want }, patience, pollEvery, "nobody can sign up")
+	waittest.Until(t, func() bool { return c.accepted() >= want }, "nobody can sign up")
 }
 
 // awaitRefusals waits until the API has said so often that it cannot work.
 func (c *crowd) awaitRefusals(t *testing.T, more int) {
 	t.Helper()
 	want := c.refusals() + more
-	require.Eventually(t, func() bool { return c.refusals() >= want }, patience, pollEvery, "nobody is refused")
+	waittest.Until(t, func() bool { return c.refusals() >= want }, "nobody is refused")
 }
 
 // goHome ends the signups and returns how many were taken.

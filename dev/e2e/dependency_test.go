@@ -7,11 +7,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/local/broker"
 	"example.com/twinbox/dev/local/postgres"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/migrations"
 )
@@ -51,13 +51,13 @@ func durableBroker(t *testing.T) (string, dependency) {
 		name: "broker",
 		down: func() { require.NoError(t, running.Close()) },
 		up: func() {
-			require.Eventually(t, func() bool {
+			waittest.Until(t, func() bool {
 				again, err := broker.Start(t.Context(), cfg)
 				if err == nil {
 					running = again
 				}
 				return err == nil
-			}, kafkatest.Patience, pollEvery)
+			})
 		},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/smtptest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 )
 
@@ -74,7 +75,7 @@ func TestAHealthyDayIsRecorded(t *testing.T) {
 // requireMadeUpForBeside waits until the crowd has its mails, beside the one of the story.
 func (s *scene) requireMadeUpForBeside(t *testing.T, crowd int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(s.box.Messages()) == crowd+1 }, patience, pollEvery)
+	waittest.Until(t, func() bool { return len(s.box.Messages()) == crowd+1 })
 	s.await(t, customerService, "kafka_consumer_lag_records", "", zero)
 	s.await(t, notificationService, "kafka_consumer_lag_records", "", zero)
 }
@@ -164,8 +165,7 @@ func nothingPublished(t *testing.T, s *scene) {
 	admin := s.brokerAdmin(t)
 	require.NoError(t, admin.CreatePartitions(contract.TopicUsers, 12, nil, false))
 	customer := s.watched[customerService]
-	require.Eventually(t, func() bool { return customer.readyz(t).code == http.StatusServiceUnavailable }, patience,
-		pollEvery)
+	waittest.Until(t, func() bool { return customer.readyz(t).code == http.StatusServiceUnavailable })
 	s.signUpAs(t, "ada")
 	s.await(t, customerService, "outbox_relay_oldest_unpublished_seconds", "", positive)
 }

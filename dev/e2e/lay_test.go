@@ -12,6 +12,7 @@ import (
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/migrations"
 )
@@ -55,7 +56,7 @@ func (r *rawEvent) message() *sarama.ProducerMessage {
 func (h *stack) awaitLetter(t *testing.T, offset int64, code, record string) {
 	t.Helper()
 	if code != "" {
-		require.Eventually(t, func() bool { return h.letterAt(t, offset) != "" }, patience, pollEvery, record)
+		waittest.Until(t, func() bool { return h.letterAt(t, offset) != "" }, record)
 	}
 	require.Equal(t, code, h.letterAt(t, offset), record)
 }

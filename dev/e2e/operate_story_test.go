@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/ops/admin/adminapi"
@@ -52,12 +53,12 @@ func awaitStory(
 	t *testing.T, services []*operations.Service, id string, whole func(adminapi.Story) bool,
 ) (story adminapi.Story) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		found, err := operations.Story(t.Context(), services, id, adminapi.GetStoryParams{})
 		require.NoError(t, err)
 		story = found
 		return whole(story)
-	}, patience, 5*pollEvery, "the story of %s: %v", id, &story)
+	}, "the story of %s: %v", id, &story)
 	return story
 }
 
@@ -222,7 +223,7 @@ func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
 		{notificationService, "event published", sent, "order-7"},
 		{customerService, "event settled", sent, "order-7"},
 	}
-	require.Eventually(t, func() bool { return len(lines.with("order-7")) >= len(want) }, patience, pollEvery)
+	waittest.Until(t, func() bool { return len(lines.with("order-7")) >= len(want) })
 	require.ElementsMatch(t, want, lines.with("order-7"))
 	for _, s := range story.Steps { // and the story says it, wherever an event is told of
 		if s.EventId != "" {

@@ -14,6 +14,7 @@ import (
 
 	"example.com/twinbox/dev/contracttest"
 	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 )
@@ -88,12 +89,12 @@ func TestEventsOutOfOrderThroughBothServices(t *testing.T) {
 				|| ' ' || version = '%s'`,
 		} {
 			sql = fmt.Sprintf(sql, id, want)
-			require.Eventually(t, func() bool { return count(t, db, sql) == 1 }, patience, pollEvery, "%s: %s", name, want)
+			waittest.Until(t, func() bool { return count(t, db, sql) == 1 }, "%s: %s", name, want)
 		}
 	}
 	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
 		const parked = `select count(*) from dead_letter where state = 'waiting' and class = 'parked'`
-		require.Eventually(t, func() bool { return count(t, db, parked) == waiting }, patience, pollEvery)
+		waittest.Until(t, func() bool { return count(t, db, parked) == waiting })
 		require.Equal(t, waiting, count(t, db, `select count(*) from dead_letter where state = 'waiting'`))
 		require.Equal(t, 2, count(t, db, parked+` and code = 'version_jump'`))
 	}

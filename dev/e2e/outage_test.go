@@ -15,6 +15,7 @@ import (
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/migrations"
 )
@@ -38,7 +39,7 @@ func TestTheDatabaseIsAway(t *testing.T) {
 		gone.down()
 		customer.requireNotReady(t, gone.name)
 		crowd.awaitRefusals(t, 5)
-		require.Eventually(t, func() bool { return notification.readyz(t).code == http.StatusOK }, patience, pollEvery,
+		waittest.Until(t, func() bool { return notification.readyz(t).code == http.StatusOK },
 			"the other service has a database of its own")
 		rest(t, *outageLasts)
 		recovered = append(recovered, h.recover(t, gone, crowd, customer))
@@ -57,10 +58,10 @@ func TestAnOutageUnderLoadIsAFewLines(t *testing.T) {
 	customer := h.watch(t, customerService)
 	crowd := h.gather(t)
 	crowd.await(t, 10)
-	require.Eventually(t, func() bool { // the profile's and the mail's: what is said from here on is about the outage
+	waittest.Until(t, func() bool { // the profile's and the mail's: what is said from here on is about the outage
 		started := slices.DeleteFunc(customer.log.lines(), func(l line) bool { return l.Message != "consuming" })
 		return len(started) == 2
-	}, patience, pollEvery)
+	})
 	before := len(customer.log.lines())
 	gone.down()
 	crowd.awaitRefusals(t, 5)
@@ -81,7 +82,7 @@ func TestAnOutageUnderLoadIsAFewLines(t *testing.T) {
 	all.Wait()
 	require.Greater(t, refused.Load(), int64(requests*9/10))
 	gone.up()
-	require.Eventually(t, func() bool { return customer.readyz(t).code == http.StatusOK }, patience, pollEvery)
+	waittest.Until(t, func() bool { return customer.readyz(t).code == http.StatusOK })
 	crowd.await(t, 10)
 	crowd.goHome()
 	lines := slices.DeleteFunc(customer.log.lines()[before:], func(l line) bool { // the janitor still sets itself up
@@ -123,15 +124,15 @@ func (h *stack) recover(t *testing.T, gone dependency, crowd *crowd, services ..
 	gone.up()
 	began := time.Now()
 	for _, s := range services {
-		require.Eventually(t, func() bool { return s.readyz(t).code == http.StatusOK }, patience, pollEvery,
+		waittest.Until(t, func() bool { return s.readyz(t).code == http.StatusOK },
 			"%s never ready again", s.name)
 	}
 	crowd.await(t, 1)
 	id := crowd.latest()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return count(t, h.customerDB, `select count(*) from profile where user_id = '`+id+`'`) == 1 &&
 			count(t, h.notificationDB, `select count(*) from mail where user_id = '`+id+`'`) == 1
-	}, patience, pollEvery, "the event of a signup after the outage never arrived")
+	}, "the event of a signup after the outage never arrived")
 	return time.Since(began)
 }
 
@@ -150,13 +151,12 @@ func (h *stack) requireMadeUpFor(t *testing.T, crowd *crowd) {
 		{h.notificationDB, `select count(*) from lease where state = 'done'`},
 		{h.customerDB, `select count(*) from verification_mail`},
 	} {
-		require.Eventually(t, func() bool { return count(t, row.db, row.sql) >= n }, patience, pollEvery, row.sql)
+		waittest.Until(t, func() bool { return count(t, row.db, row.sql) >= n }, row.sql)
 		require.Equal(t, n, count(t, row.db, row.sql), row.sql)
 	}
 	require.Len(t, h.box.Messages(), n, "one mail each")
 	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
-		require.Eventually(t, func() bool { return count(t, db, `select count(*) from outbox_parked`) == 0 }, patience,
-			pollEvery, "a key that waits for the broker's answer does not stay parked")
+		waittest.Until(t, func() bool { return count(t, db, `select count(*) from outbox_parked`) == 0 }, "a key that waits for the broker's answer does not stay parked")
 	}
 	fromCustomer, fromNotification := h.requireVerified(t) // part: ops, begin
 	require.EqualValues(t, n, fromCustomer)
@@ -176,7 +176,7 @@ func report(t *testing.T, name string, recovered []time.Duration, crowd *crowd) 
 func (w *watched) requireNotReady(t *testing.T, name string) {
 	t.Helper()
 	var got readiness
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		got = w.readyz(t)
 		var failing []string
 		for _, check := range got.report.Checks {
@@ -185,7 +185,7 @@ func (w *watched) requireNotReady(t *testing.T, name string) {
 			}
 		}
 		return got.code == http.StatusServiceUnavailable && slices.Equal(failing, []string{name})
-	}, patience, pollEvery, "%s must name its %s and nothing else: %+v", w.name, name, &got)
+	}, "%s must name its %s and nothing else: %+v", w.name, name, &got)
 }
 
 // requireSaidOnce counts log lines: one when it went, one when it came back, and no storm in between.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/internal/contract"
 )
@@ -229,11 +230,11 @@ func TestEveryKindOfPoison(t *testing.T) {
 
 	h.start(t, customerService)
 	for i, row := range rows {
-		require.Eventually(t, func() bool { return h.hasProfile(t, behind[i]) }, patience, pollEvery,
+		waittest.Until(t, func() bool { return h.hasProfile(t, behind[i]) },
 			"the partition stands behind: %s", row.name)
 		h.awaitLetter(t, offsets[i], row.code, row.name)
 	}
-	require.Eventually(t, func() bool { return h.hasProfile(t, last.id()) }, patience, pollEvery)
+	waittest.Until(t, func() bool { return h.hasProfile(t, last.id()) })
 	require.Empty(t, h.letterAt(t, twin), "the same event again is no error")
 	h.awaitLetter(t, conflict, "id_conflict", "another payload")
 	for _, id := range profiles {

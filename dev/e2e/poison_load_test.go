@@ -10,6 +10,8 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
 )
 
 var poisonFor = flag.Duration("e2e.poison", time.Second, "how long records are laid, without poison and then with it")
@@ -65,11 +67,11 @@ func (h *stack) layMany(t *testing.T, odd []oddity) (found latency) {
 		require.NoError(t, err)
 		<-tick.C
 	}
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		letters := count(t, h.customerDB, `select count(*) from dead_letter where consumer = 'customer.profile'`)
 		found = h.latencies(t, ids, laid)
 		return letters == before+broken && found.arrived == len(ids)
-	}, patience, pollEvery, "all healthy ones, and each poison once")
+	}, "all healthy ones, and each poison once")
 	return found
 }
 

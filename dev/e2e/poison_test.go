@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 )
 
@@ -70,7 +71,7 @@ func TestTheStoryGoesOnBehindPoison(t *testing.T) {
 	for code := range records { // those beside the person's partition are handled in their own time
 		sql := fmt.Sprintf(`select count(*) from dead_letter where code = '%s' and class = 'permanent'`, code)
 		for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
-			require.Eventually(t, func() bool { return count(t, db, sql) >= partitions }, patience, pollEvery, code)
+			waittest.Until(t, func() bool { return count(t, db, sql) >= partitions }, code)
 			require.Equal(t, partitions, count(t, db, sql), code)
 		}
 	}

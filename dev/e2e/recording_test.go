@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/migrations"
 )
 
@@ -73,7 +74,7 @@ func (s *scene) begin(t *testing.T, services ...string) {
 		s.watched[name] = s.watch(t, name)
 	}
 	for name, w := range s.watched {
-		require.Eventually(t, func() bool { return w.readyz(t).code == http.StatusOK }, patience, pollEvery, name)
+		waittest.Until(t, func() bool { return w.readyz(t).code == http.StatusOK }, name)
 		s.await(t, name, "outbox_relay_has_leader", "", positive)
 	}
 	s.record(t)
@@ -143,11 +144,11 @@ func (w *watched) metrics(t *testing.T) string {
 func (s *scene) await(t *testing.T, service, name, label string, holds func(float64) bool) {
 	t.Helper()
 	var last float64
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		value, found := sumOf(s.watched[service].metrics(t), name, label)
 		last = value
 		return found && holds(value)
-	}, patience, 100*time.Millisecond, "%s{%s} of %s is %v", name, label, service, &last)
+	}, "%s{%s} of %s is %v", name, label, service, &last)
 }
 
 func zero(v float64) bool     { return v == 0 }

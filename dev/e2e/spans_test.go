@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 )
 
@@ -101,7 +102,7 @@ func (c *collector) all() []collected {
 // await waits for the first span of the kind whose name begins so and of which it holds.
 func (c *collector) await(t *testing.T, kind int, name string, holds func(collected) bool) (found collected) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		all := c.all()
 		at := slices.IndexFunc(all, func(s collected) bool {
 			return s.Kind == kind && strings.HasPrefix(s.Name, name) && holds(s)
@@ -110,7 +111,7 @@ func (c *collector) await(t *testing.T, kind int, name string, holds func(collec
 			found = all[at]
 		}
 		return at >= 0
-	}, patience, pollEvery, "no span %s", name)
+	}, "no span %s", name)
 	require.Len(t, found.TraceID, 32)
 	require.Len(t, found.SpanID, 16)
 	require.GreaterOrEqual(t, found.End, found.Start)
@@ -159,9 +160,9 @@ func TestSpansTellTheStory(t *testing.T) {
 	carried := "00-" + traceID + "-" + create.SpanID + "-01"
 	require.Equal(t, 1,
 		count(t, s.customerDB, `select count(*) from outbox where headers ->> 'traceparent' = '`+carried+`'`))
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return count(t, s.notificationDB, `select count(*) from mail where traceparent = '`+carried+`'`) == 1
-	}, patience, pollEvery)
+	})
 	var onTheLog []string
 	for _, record := range kafkatest.ReadAll(t, s.brokers, contract.TopicUsers, 2) {
 		for _, header := range record.Headers {
@@ -197,9 +198,9 @@ func (s *scene) replayKeepsTheTrace(t *testing.T, c *collector) {
 		}
 		return n
 	}
-	require.Eventually(t, func() bool { return attempts() > 0 }, patience, pollEvery)
+	waittest.Until(t, func() bool { return attempts() > 0 })
 	before := attempts()
 	s.send(t, early.message())
 	s.await(t, customerService, "inbox_replays_total", `"customer.profile"`, positive)
-	require.Eventually(t, func() bool { return attempts() > before }, patience, pollEvery)
+	waittest.Until(t, func() bool { return attempts() > before })
 }

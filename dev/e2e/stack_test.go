@@ -17,6 +17,7 @@ import (
 	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/service"
@@ -127,12 +128,12 @@ func dropTopics(t *testing.T, brokers []string) {
 			require.ErrorIs(t, err, sarama.ErrUnknownTopicOrPartition)
 		}
 	}
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		found, err := admin.DescribeTopics(topics)
 		return err == nil && !slices.ContainsFunc(found, func(topic *sarama.TopicMetadata) bool {
 			return topic.Err != sarama.ErrUnknownTopicOrPartition
 		})
-	}, kafkatest.Patience, pollEvery, "the topics of the last test are still there")
+	}, "the topics of the last test are still there")
 }
 
 // The two services.

@@ -12,6 +12,7 @@ import (
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/local/mailbox"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/outbox/operate"
 )
 
@@ -53,19 +54,19 @@ func (h *stack) tell(t *testing.T) {
 	person.insist(t, http.StatusOK, http.MethodPost, link.Path, fmt.Sprintf(`{"token":%q}`, link.Query().Get("token")),
 		map[string]string{"Content-Type": "application/json"})
 
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		answer, err := person.try(t.Context(), http.MethodGet, path, "", nil)
 		return err == nil && answer.Status == http.StatusOK &&
 			answer.Body["status"] == "verified" && answer.Body["verification_email_sent_at"] != nil
-	}, patience, pollEvery, "profile never verified with its mail sent")
-	require.Eventually(t, func() bool {
+	}, "profile never verified with its mail sent")
+	waittest.Until(t, func() bool {
 		return count(t, h.notificationDB, `select count(*) from contact where verified`) == 1
-	}, patience, pollEvery, "contact never verified")
+	}, "contact never verified")
 	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
-		require.Eventually(t, func() bool {
+		waittest.Until(t, func() bool {
 			status, err := operate.ReadStatus(t.Context(), db)
 			return err == nil && status.Waiting == 0
-		}, patience, pollEvery, "what was sent never recorded")
+		}, "what was sent never recorded")
 	}
 }
 

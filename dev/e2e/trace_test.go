@@ -9,6 +9,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 )
 
@@ -83,9 +84,9 @@ func TestTheTraceReachesTheEndOfTheStory(t *testing.T) {
 	require.Equal(t, traceID, strings.Split(sent["traceparent"], "-")[1])
 	require.Equal(t, "vendor=1", sent["tracestate"])
 
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return count(t, h.customerDB, `select count(*) from inbox where metadata->>'correlation_id' = 'order-7'`) == 2
-	}, patience, pollEvery, "the consumers remember it")
+	}, "the consumers remember it")
 }
 
 // Without a correlation id of the client's own, the request's is the one.

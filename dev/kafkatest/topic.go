@@ -8,6 +8,8 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
 )
 
 // Topic creates a topic that no other test uses and waits until each of its partitions has a leader.
@@ -19,11 +21,11 @@ func Topic(t testing.TB, brokers []string, partitions int32) string {
 	defer func() { require.NoError(t, admin.Close()) }()
 	detail := &sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: 1}
 	require.NoError(t, admin.CreateTopic(name, detail, false), "create topic")
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		topics, err := admin.DescribeTopics([]string{name})
 		return err == nil && len(topics) == 1 && int32(len(topics[0].Partitions)) == partitions &&
 			!slices.ContainsFunc(topics[0].Partitions, func(p *sarama.PartitionMetadata) bool { return p.Leader < 0 })
-	}, Patience, 10*time.Millisecond, "topic has no leader")
+	}, "topic has no leader")
 	return name
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
 )
 
 // Somebody opens three times as many connections as the process may have descriptors, and says nothing on them: first
@@ -46,11 +48,9 @@ func TestConnectionsWithoutEndLeaveRoom(t *testing.T) {
 		}
 	}
 	for _, addr := range admins {
-		require.Eventually(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK },
-			time.Minute, 100*time.Millisecond, "the broker takes connections again")
+		waittest.Until(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK }, "the broker takes connections again")
 	}
-	require.Eventually(t, func() bool { return signUp(t, at, "after@example.org") == http.StatusCreated },
-		time.Minute, 100*time.Millisecond)
+	waittest.Until(t, func() bool { return signUp(t, at, "after@example.org") == http.StatusCreated })
 	require.NoError(t, stack.cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, stack.cmd.Wait())
 }

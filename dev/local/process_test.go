@@ -14,12 +14,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/dev/local/localtest"
+	"example.com/twinbox/dev/waittest"
 )
 
 // childVariable makes this test binary a program that runs a stack in the folder until SIGINT; filesVariable says how
@@ -111,7 +111,7 @@ func TestKillLeavesNothingAndLosesNothing(t *testing.T) {
 	require.Equal(t, 201, signUp(t, at(stack.api), "ada@example.org"))
 	require.NoError(t, stack.cmd.Process.Kill())
 	require.Error(t, stack.cmd.Wait())
-	require.Eventually(t, func() bool { return localtest.Gone(stack.postgres) }, 30*time.Second, 10*time.Millisecond)
+	waittest.Until(t, func() bool { return localtest.Gone(stack.postgres) })
 
 	again := startChild(t, dir)
 	require.Equal(t, 409, signUp(t, at(again.api), "ADA@example.org"), "she is still there")

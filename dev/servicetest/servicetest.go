@@ -12,9 +12,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
 )
 
 // Run is the run function of a command under cmd/.
@@ -132,7 +133,7 @@ func (run Run) Life(t *testing.T, environ []string, migration, topic string, whi
 		code, _, _ := run.Command(t, append(environ, "ADMIN_ADDR="+serving.Admin), "healthcheck")
 		return code == 0
 	}
-	require.Eventually(t, healthy, 30*time.Second, 20*time.Millisecond)
+	waittest.Until(t, healthy)
 	require.Zero(t, serving.Stop())
 	require.False(t, healthy(), "nobody answers any more")
 }

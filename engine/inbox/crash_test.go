@@ -12,6 +12,7 @@ import (
 
 	"example.com/twinbox/dev/crashtest"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 )
 
@@ -90,10 +91,10 @@ func TestTenProcessesWithTheSameEvents(t *testing.T) {
 	for _, c := range children {
 		c.CloseInput()
 	}
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return b.Count(t, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`) >= 2
-	}, waitLimit, pollEvery, "one holds the events, one that takes it for dead half of them")
+	}, "one holds the events, one that takes it for dead half of them")
 	require.NoError(t, held.Commit(t.Context()))
 	applied, duplicates := 0, 0
 	for _, c := range children {
@@ -121,9 +122,9 @@ func TestAnOwnerThatWasStopped(t *testing.T) {
 			stopped := crashtest.Start(t, first)
 			stopped.Await(t, 1, crashtest.Frozen)
 			second := crashtest.Start(t, job)
-			require.Eventually(t, func() bool {
+			waittest.Until(t, func() bool {
 				return b.Count(t, `select xact_rollback from pg_stat_database where datname = current_database()`) > 1
-			}, waitLimit, pollEvery, "the successor gives up waiting, and tries again")
+			}, "the successor gives up waiting, and tries again")
 			stopped.Thaw(t)
 			require.NoError(t, stopped.Wait(t))
 			require.NoError(t, second.Wait(t))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
@@ -201,9 +202,9 @@ func TestTheRoundsResumeWhatIsLeft(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.taker.ResumeGaps(ctx) }()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return c.Count(t, `select count(*) from dead_letter where state = 'waiting'`) == 1
-	}, waitLimit, pollEvery)
+	})
 	stop()
 	require.NoError(t, <-ended)
 	require.ElementsMatch(t, ids(a[0], a[3], a[1], a[2], open[0], discarded),

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/inbox"
@@ -49,7 +50,7 @@ func TestNothingParksBehindALetterThatIsGone(t *testing.T) {
 		_, err := c.taker.Replay(t.Context(), deadletter.Filter{}, replay.Options{By: "ana", Reason: "fixed"})
 		return err
 	})
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		select {
 		case <-ended:
 			return true // it should have waited; what comes of it is seen below
@@ -57,7 +58,7 @@ func TestNothingParksBehindALetterThatIsGone(t *testing.T) {
 		}
 		return c.Count(t, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`) > 0
-	}, waitLimit, pollEvery)
+	})
 	release()
 	require.NoError(t, both.Wait())
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/metrictest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 )
 
@@ -94,9 +95,9 @@ func TestADeadLetterWaitsForItsDatabase(t *testing.T) {
 	e := newEvent()
 	done := make(chan error, 1)
 	go func() { done <- b.Deliver(t, record(t, e, 1), effect) }()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return b.Count(t, `select xact_rollback from pg_stat_database where datname = current_database()`) > 0
-	}, waitLimit, pollEvery)
+	})
 	select {
 	case err := <-done:
 		t.Fatalf("acknowledged without a dead letter: %v", err)

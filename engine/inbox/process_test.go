@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 )
@@ -55,10 +56,10 @@ func TestATwinWaitsForTheFirstToEnd(t *testing.T) {
 			second <- outcome
 		}
 	}()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return b.Count(t, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`) == 1
-	}, waitLimit, pollEvery, "the twin never waited")
+	}, "the twin never waited")
 	close(release)
 	require.Error(t, <-first)
 	require.Equal(t, inbox.Applied, <-second)

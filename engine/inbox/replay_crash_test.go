@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/crashtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 )
@@ -81,10 +82,10 @@ func TestTwoReplaysAtOnce(t *testing.T) {
 			stopped := crashtest.Start(t, first)
 			stopped.Await(t, 1, crashtest.Frozen)
 			other := crashtest.Start(t, second)
-			require.Eventually(t, func() bool {
+			waittest.Until(t, func() bool {
 				return c.Count(t, `select count(*) from pg_stat_activity
 					where datname = current_database() and wait_event_type = 'Lock'`) > 0
-			}, waitLimit, pollEvery, "the other one waits for the letter")
+			}, "the other one waits for the letter")
 			stopped.Thaw(t)
 			require.NoError(t, stopped.Wait(t))
 			require.NoError(t, other.Wait(t))

@@ -10,6 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox"
@@ -21,7 +22,7 @@ func (c *clinic) rounds(t *testing.T, until func() bool) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.taker.ResumeGaps(ctx) }()
-	require.Eventually(t, until, waitLimit, pollEvery)
+	waittest.Until(t, until)
 	stop()
 	require.NoError(t, <-ended)
 }

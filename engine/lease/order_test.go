@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 )
 
@@ -84,10 +85,10 @@ func TestTwoThatBeginAtOnce(t *testing.T) {
 	require.NoError(t, err) // as the second one's Begin does
 	begun := make(chan error, 1)
 	go func() { begun <- claims["a1"].Begin(context.WithoutCancel(t.Context())) }()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return b.count(t, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`) == 1
-	}, patience, 5*time.Millisecond)
+	})
 	require.NoError(t, tx.Commit(t.Context()))
 	requireSuperseded(t, <-begun, 2)
 }
@@ -111,10 +112,10 @@ func TestARunnerSkipsWhatIsSuperseded(t *testing.T) {
 	b.await(t, "a8", Done)
 	require.Equal(t, "a8", <-done)
 	require.Empty(t, done)
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return testutil.ToFloat64(b.leases.metrics.attempts.WithLabelValues("superseded")) == 1 &&
 			testutil.ToFloat64(b.leases.metrics.attempts.WithLabelValues("done")) == 1
-	}, patience, 5*time.Millisecond)
+	})
 }
 
 // What was done for longer than the retention goes, with what belongs to it or not at all; what a person has to decide
@@ -163,6 +164,5 @@ func TestARunnerPurges(t *testing.T) {
 	b.exec(t, `insert into lease (handler, event_id, state, ended_at)
 		select 'test', n::text, 'done', clock_timestamp() - interval '2 h' from generate_series(1, 2500) as n`)
 	b.run(t, b.leases, Effect{Do: func(context.Context, *Claim) error { return nil }})
-	require.Eventually(t, func() bool { return b.count(t, `select count(*) from lease`) == 0 }, patience,
-		10*time.Millisecond)
+	waittest.Until(t, func() bool { return b.count(t, `select count(*) from lease`) == 0 })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/metrictest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/failure"
 )
 
@@ -111,7 +112,7 @@ func TestAnEffectMayOutliveItsLease(t *testing.T) {
 	for range 3 {
 		b.exec(t, `update lease set due_at = due_at - interval '9 min'`)
 		aged := b.due(t)
-		require.Eventually(t, func() bool { return b.due(t).After(aged) }, patience, 10*time.Millisecond,
+		waittest.Until(t, func() bool { return b.due(t).After(aged) },
 			"renewed again and again")
 	}
 	close(finish)
@@ -138,9 +139,9 @@ func TestClaimsThatWaitForAWorkerAreKept(t *testing.T) {
 	}})
 	<-inside
 	b.exec(t, `create table first as select event_id, due_at from lease`)
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return b.count(t, `select count(*) from lease join first using (event_id) where lease.due_at > first.due_at`) == 4
-	}, patience, 5*time.Millisecond, "each is renewed")
+	}, "each is renewed")
 	close(finish)
 	for _, event := range []string{"e1", "e2", "e3", "e4"} {
 		b.await(t, event, Done)
@@ -172,7 +173,7 @@ func TestALostLeaseEndsTheAttempt(t *testing.T) {
 	b.exec(t, `update lease set token = gen_random_uuid()`)
 	require.ErrorIs(t, <-ended, errLost)
 	counted := b.leases.metrics.attempts.WithLabelValues("stale")
-	require.Eventually(t, func() bool { return testutil.ToFloat64(counted) == 1 }, patience, 5*time.Millisecond)
+	waittest.Until(t, func() bool { return testutil.ToFloat64(counted) == 1 })
 	require.Equal(t, Claimed, b.state(t, "e1"))
 }
 
@@ -195,9 +196,9 @@ func TestShutdownFinishesOneAndGivesBackTheOthers(t *testing.T) {
 	event := <-inside
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); stop() }()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return b.count(t, `select count(*) from lease where state = 'pending' and attempts = 0`) == 2
-	}, patience, 5*time.Millisecond)
+	})
 	close(finish)
 	<-stopped
 	require.Equal(t, Done, b.state(t, event))
@@ -268,11 +269,11 @@ func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
 	b.exec(t, `alter table lease rename to lease_gone`)
-	require.Eventually(t, func() bool { return r.reach.check(0) != nil }, patience, 5*time.Millisecond)
+	waittest.Until(t, func() bool { return r.reach.check(0) != nil })
 	require.ErrorContains(t, r.reach.check(0), `relation "lease" does not exist`)
 	require.NoError(t, r.Healthy(t.Context()), "a moment is nothing")
 	b.exec(t, `alter table lease_gone rename to lease`)
-	require.Eventually(t, func() bool { return r.reach.check(0) == nil }, patience, 5*time.Millisecond)
+	waittest.Until(t, func() bool { return r.reach.check(0) == nil })
 	b.add(t, "e1")
 	b.await(t, "e1", Done)
 	stop()

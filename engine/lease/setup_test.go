@@ -3,7 +3,6 @@ package lease
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -11,6 +10,7 @@ import (
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/migrations"
 )
 
@@ -86,7 +86,7 @@ func (b *bundle) count(t *testing.T, sql string, args ...any) (n int) {
 
 func (b *bundle) await(t *testing.T, event string, want State) {
 	t.Helper()
-	require.Eventually(t, func() bool { return b.state(t, event) == want }, patience, 5*time.Millisecond,
+	waittest.Until(t, func() bool { return b.state(t, event) == want },
 		"%s never %s", event, want)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 )
 
@@ -79,12 +80,12 @@ func awaitLockWait(t testing.TB, pool interface {
 ) {
 	t.Helper()
 	pid := tx.Conn().PgConn().PID()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		var waiting bool
 		err := pool.QueryRow(t.Context(), `select wait_event_type = 'Lock' from pg_stat_activity where pid = $1`,
 			int64(pid)).Scan(&waiting)
 		return err == nil && waiting
-	}, testTimeout, tick)
+	})
 }
 
 // Two calls that name the same keys in opposite orders lock them in one order.

@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -13,11 +12,6 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/migrations"
 )
-
-// tick is how often a test asks where nothing tells it.
-const tick = 2 * time.Millisecond
-
-const testTimeout = 30 * time.Second
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 

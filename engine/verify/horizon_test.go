@@ -13,6 +13,7 @@ import (
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/admin"
@@ -238,10 +239,10 @@ func TestATopicThatWasMadeAnew(t *testing.T) {
 // awaitEmpty waits until every broker knows that the topic has so many partitions, and no record.
 func (s *system) awaitEmpty(t *testing.T, partitions int) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		_, ends, err := s.log.Ends(t.Context(), s.topic)
 		return err == nil && slices.Equal(ends, make([]int64, partitions))
-	}, kafkatest.Patience, 10*time.Millisecond)
+	})
 }
 
 // Records of a transaction that was given up are no records; what lies behind an open one cannot be read.

@@ -17,6 +17,7 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/kafka"
@@ -108,10 +109,10 @@ func (s *system) publish(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		status, err := operate.ReadStatus(t.Context(), s.pool)
 		return err == nil && status.Waiting == 0
-	}, outboxtest.Timeout, outboxtest.Tick, "published")
+	}, "published")
 	cancel()
 	require.NoError(t, <-ended)
 	require.NoError(t, publisher.Close())

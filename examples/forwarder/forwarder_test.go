@@ -19,6 +19,7 @@ import (
 	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/natstest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/service"
@@ -70,7 +71,7 @@ func (s *site) requests(id string) int {
 // await returns when the event was posted so often.
 func (s *site) await(t *testing.T, id string, times int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.requests(id) >= times }, waitLimit, 5*time.Millisecond, id)
+	waittest.Until(t, func() bool { return s.requests(id) >= times }, id)
 }
 
 // house is a broker, a NATS server and a forwarder between them.
@@ -213,11 +214,11 @@ func TestWithoutNATSEventsWait(t *testing.T) {
 		defer response.Body.Close()
 		return response.StatusCode
 	}
-	require.Eventually(t, func() bool { return status() == http.StatusServiceUnavailable }, waitLimit, 20*time.Millisecond)
+	waittest.Until(t, func() bool { return status() == http.StatusServiceUnavailable })
 	require.Zero(t, to.requests(event.ID))
 	h.nats.Start(t)
 	to.await(t, event.ID, 1)
-	require.Eventually(t, func() bool { return status() == http.StatusOK }, waitLimit, 20*time.Millisecond)
+	waittest.Until(t, func() bool { return status() == http.StatusOK })
 	last := inboxtest.NewEvent()
 	h.send(t, last)
 	to.await(t, last.ID, 1)

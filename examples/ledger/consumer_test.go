@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
@@ -124,9 +125,9 @@ func (b *bundle) resumed(t *testing.T, c *consumer) {
 	ctx, stop := context.WithCancel(t.Context())
 	rounds := make(chan error, 1)
 	go func() { rounds <- c.replays.ResumeGaps(ctx) }()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return b.count(t, `select count(*) from dead_letter where state = 'waiting'`) == 0
-	}, 30*time.Second, 2*time.Millisecond)
+	})
 	stop()
 	require.NoError(t, <-rounds)
 }

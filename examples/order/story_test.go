@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/examples/order"
 	"example.com/twinbox/examples/payments"
@@ -137,10 +138,10 @@ func (w *world) pay(t *testing.T, id, more string) {
 
 func (w *world) await(t *testing.T, id, status string) (o map[string]any) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		_, o = w.ask(t, http.MethodGet, w.orders, "/v1/orders/"+id, "")
 		return o["status"] == status
-	}, patience, 10*time.Millisecond, status)
+	}, status)
 	return o
 }
 
@@ -160,22 +161,22 @@ func TestOrdersAndTheirPayments(t *testing.T) {
 	require.NoError(t, err)
 	w.place(t) // a commit makes the relay look
 	w.await(t, unpaid, "cancelled")
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		_, o := w.ask(t, http.MethodGet, w.orders, "/v1/orders/"+regretted, "")
 		return o["version"] == 3.0 // placed, cancelled, refund due
-	}, patience, 10*time.Millisecond)
+	})
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	mails, err := w.box.Await(ctx, 1)
 	require.NoError(t, err)
 	require.Equal(t, []string{"ada@example.org"}, mails[0].To)
 	require.Contains(t, mails[0].Text, "19.99 EUR for your order "+id)
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		var letters, told int
 		require.NoError(t, w.db.QueryRow(t.Context(), `select (select count(*) from lease),
 			(select count(*) from inbox where consumer = 'order.payments')`).Scan(&letters, &told))
 		return letters == 1 && told == 4
-	}, patience, 10*time.Millisecond, "four events of payments, one receipt")
+	}, "four events of payments, one receipt")
 	require.Len(t, w.box.Messages(), 1)
 }
 

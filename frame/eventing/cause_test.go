@@ -22,6 +22,7 @@ import (
 	"example.com/twinbox/dev/kafkatest/kmsg"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox"
@@ -77,21 +78,21 @@ func (s *troubled) send(t *testing.T, versions ...int64) {
 // awaitCause waits until the instance says why it waits, in a sentence of this form, and says the same in /readyz.
 func (b *bundle) awaitCause(t *testing.T, code, sentence string) (found service.Cause) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	var report service.Readiness
+	waittest.Until(t, func() bool { // each is as of its own moment
 		found = b.node.Cause(t.Context())
-		return found.Code == code
-	}, patience, 10*pollEvery, "want %s: %v", code, &found)
+		answer := httptest.NewRecorder()
+		b.admin.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
+		report = service.Readiness{}
+		require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &report))
+		require.NotNil(t, report.Cause)
+		return found.Code == code && report.Cause.Code == code
+	}, "want %s: %v", code, &found)
 	require.Regexp(t, "^"+sentence+"$", found.Sentence)
 	require.Equal(t, code == service.CodeAllWell, found.Well())
 	if !found.Since.IsZero() {
 		require.WithinDuration(t, time.Now(), found.Since, patience)
 	}
-	answer := httptest.NewRecorder()
-	b.admin.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
-	var report service.Readiness
-	require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &report))
-	require.NotNil(t, report.Cause)
-	require.Equal(t, code, report.Cause.Code)
 	require.Regexp(t, sentence, report.Cause.Sentence)
 	return found
 }
@@ -203,10 +204,10 @@ func TestCauseATopicWithMorePartitions(t *testing.T) {
 	leader.add(t, s.topic, "a")
 	leader.awaitWell(t)
 	require.NoError(t, newAdmin(t, s.brokers).CreatePartitions(s.topic, 3, nil, false))
-	require.Eventually(t, func() bool { // the relay looks at its topics from time to time
+	waittest.Until(t, func() bool { // the relay looks at its topics from time to time
 		leader.add(t, s.topic, "a")
 		return follower.node.Cause(t.Context()).Code == eventing.CauseRelayRefuses
-	}, patience, 10*pollEvery)
+	})
 	for _, b := range []*bundle{leader, follower} {
 		b.awaitCause(t, eventing.CauseRelayRefuses, `Nothing is published until the partitions of `+aTopic+
 			` are confirmed: it has 3, and its keys are spread over 1; `+aNumber+` events? waits?\.`)
@@ -223,10 +224,10 @@ func TestCauseAKeyThatIsParked(t *testing.T) {
 	leader.add(t, gone, "a")
 	leader.add(t, gone, "a")
 	for _, b := range []*bundle{leader, follower} {
-		require.Eventually(t, func() bool { // the second is held soon after the first
+		waittest.Until(t, func() bool { // the second is held soon after the first
 			c := b.node.Cause(t.Context())
 			return c.Code == eventing.CauseKeysParked && c.Figures["events"] == 2
-		}, patience, pollEvery)
+		})
 		c := b.awaitCause(t, eventing.CauseKeysParked,
 			`1 key is parked and holds 2 events; of the first, for `+aTopic+` since `+aTime+`, the broker says: .*topic.*\.`)
 		require.EqualValues(t, 1, c.Figures["keys"])
@@ -390,7 +391,7 @@ func TestCauseDeadLetters(t *testing.T) {
 	instances[0].awaitCause(t, eventing.CauseDeadLetters, one+`\.`)
 	s.send(t, 2)
 	for _, b := range instances {
-		require.Eventually(t, func() bool { return b.node.Cause(t.Context()).Figures["parked"] == 1 }, patience, pollEvery)
+		waittest.Until(t, func() bool { return b.node.Cause(t.Context()).Figures["parked"] == 1 })
 		b.awaitCause(t, eventing.CauseDeadLetters, one+`; 1 later event waits behind them\.`)
 	}
 	execute(t, s.pool, `update dead_letter set state = 'discarded', settled_at = now()`)

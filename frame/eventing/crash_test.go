@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/kafkatest/kfake"
 	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/dev/waittest"
 )
 
 // points are the crash points between a record's arrival and the commit of its offset, in the order in which it meets
@@ -126,7 +127,7 @@ func (s *stage) story(t *testing.T, die func()) {
 	s.send(counted(5, 5)...)
 	survivor := s.start(t)
 	s.await(t, effects)
-	require.Eventually(t, func() bool { return s.committed(t) == s.sent }, crashtest.Patience, pollEvery)
+	waittest.Until(t, func() bool { return s.committed(t) == s.sent })
 	end(t, survivor)
 	s.requireOnceInOrder(t, effects)
 	require.Zero(t, s.count(t, `select count(*) from inbox_attempt where consumer = $1`))

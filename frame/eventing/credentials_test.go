@@ -21,6 +21,7 @@ import (
 	"example.com/twinbox/dev/kafkatest/kfake"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/tlstest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/frame/eventing"
@@ -226,8 +227,8 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 func (b *bundle) awaitSaid(t *testing.T, check, reason string) {
 	t.Helper()
 	var last map[string]string
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		_, last = b.report(t)
 		return strings.Contains(last[check], reason)
-	}, 2*patience, 10*pollEvery, "want %s for %q: %v", check, reason, &last)
+	}, "want %s for %q: %v", check, reason, &last)
 }

@@ -13,6 +13,7 @@ import (
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
@@ -102,10 +103,10 @@ func TestALetterTooLargeForTheOutboxHasNoCopy(t *testing.T) {
 	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(group *service.Group, _ net.Listener) {
 		b.node.StartConsumers(group)
 	})
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		letters, err := deadletter.NewStore(pool).List(t.Context(), deadletter.Filter{})
 		return err == nil && len(letters) == 1 && len(letters[0].Payload) == 2000
-	}, patience, pollEvery)
+	})
 	families, err := b.admin.Registry().Gather()
 	require.NoError(t, err)
 	results := map[string]float64{}

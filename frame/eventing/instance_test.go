@@ -18,6 +18,7 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/servicetest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/frame/eventing"
@@ -116,15 +117,15 @@ func TestEachProcessHasAnInstanceIDOfItsOwn(t *testing.T) {
 		require.NoError(t, err)
 		want = append(want, host+"-"+port)
 	}
-	require.Eventually(t, func() bool { return len(instances(t, cfg)) == 2 }, patience, pollEvery)
+	waittest.Until(t, func() bool { return len(instances(t, cfg)) == 2 })
 	require.ElementsMatch(t, want, instances(t, cfg))
 	one.end(t)
-	require.Eventually(t, func() bool { return len(instances(t, cfg)) == 1 }, patience, pollEvery, "a clean stop leaves")
+	waittest.Until(t, func() bool { return len(instances(t, cfg)) == 1 }, "a clean stop leaves")
 	other.end(t)
 
 	cfg.Kafka.InstanceID = "none"
 	nameless := startInstance(t, cfg, topic)
-	require.Eventually(t, func() bool { return len(instances(t, cfg)) == 1 }, patience, pollEvery)
+	waittest.Until(t, func() bool { return len(instances(t, cfg)) == 1 })
 	require.Equal(t, []string{""}, instances(t, cfg))
 	nameless.end(t)
 }
@@ -139,15 +140,15 @@ func TestOfTwoProcessesWithOneNameBothGoOn(t *testing.T) {
 	ensureTopic(t, cfg, topic)
 	const said = "another process has the same KAFKA_INSTANCE_ID"
 	earlier := startInstance(t, cfg, topic)
-	require.Eventually(t, func() bool { return len(instances(t, cfg)) == 1 }, patience, pollEvery)
+	waittest.Until(t, func() bool { return len(instances(t, cfg)) == 1 })
 	later := startInstance(t, cfg, topic)
-	require.Eventually(t, func() bool { return earlier.log.count(said) == 1 }, patience, pollEvery)
-	require.Eventually(t, func() bool { return len(instances(t, cfg)) == 2 }, patience, pollEvery)
+	waittest.Until(t, func() bool { return earlier.log.count(said) == 1 })
+	waittest.Until(t, func() bool { return len(instances(t, cfg)) == 2 })
 	require.ElementsMatch(t, []string{"same", ""}, instances(t, cfg))
 	for _, i := range []*instance{earlier, later} {
-		require.Eventually(t, func() bool {
+		waittest.Until(t, func() bool {
 			return servicetest.Status(t, "http://"+i.at.Admin+"/readyz") == http.StatusOK
-		}, patience, pollEvery)
+		})
 	}
 	require.Equal(t, 1, earlier.log.count(said))
 	require.Zero(t, later.log.count(said))

@@ -16,6 +16,7 @@ import (
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/frame/eventing"
@@ -76,9 +77,9 @@ func TestAStormIsAFewLines(t *testing.T) {
 		}
 	}
 	require.NoError(t, publisher.Publish(topic, storm...))
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return outcomes[0].Load() == poison && outcomes[1].Load() == duplicates
-	}, 4*patience, 10*pollEvery, "%v", &outcomes)
+	}, "%v", &outcomes)
 	b.node.FlushLog()
 
 	all := linesOf(t, log.String())

@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/dev/crashtest"
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/inbox"
@@ -55,7 +56,7 @@ func (m member) play() error {
 	group := service.NewGroup(ctx, log, 0)
 	node, err := eventing.Open(ctx, eventing.Setup{
 		Service: "test", Config: cfg.Config, Migrations: sets, Log: log,
-		Admin:    service.NewAdmin(service.AdminConfig{Log: log, Draining: group.Draining()}),
+		Admin:    service.NewAdmin(service.AdminConfig{Log: log, Draining: group.Draining(), CheckTimeout: patience}),
 		Validate: func(cloudevent.Event) error { return nil },
 	})
 	if err != nil {
@@ -187,7 +188,7 @@ func (s *stage) effects(t *testing.T) int {
 
 func (s *stage) await(t *testing.T, effects int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.effects(t) >= effects }, crashtest.Patience, pollEvery)
+	waittest.Until(t, func() bool { return s.effects(t) >= effects })
 }
 
 // requireOnceInOrder also asks for the offsets: after a clean end everything sent is committed.

@@ -16,6 +16,7 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/porttest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/frame/eventing"
@@ -93,10 +94,10 @@ func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 	everywhere := func(series string, holds func(float64) bool) {
 		t.Helper()
 		for i, b := range instances {
-			require.Eventually(t, func() bool {
+			waittest.Until(t, func() bool {
 				value, found := b.scrape(t)(series)
 				return found && holds(value)
-			}, patience, 10*pollEvery, "%s of instance %d", series, i)
+			}, "%s of instance %d", series, i)
 		}
 	}
 	is := func(want float64) func(float64) bool { return func(value float64) bool { return value == want } }

@@ -16,6 +16,7 @@ import (
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/dev/servicetest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/retention"
@@ -26,10 +27,7 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-const (
-	patience  = 30 * time.Second
-	pollEvery = 10 * time.Millisecond
-)
+const patience = 30 * time.Second
 
 var pingedEvent = cloudevent.Define[pinged](cloudevent.Declaration{Type: "test.pinged.v1"})
 
@@ -77,9 +75,9 @@ func TestWhatIsAddedComesBackOnce(t *testing.T) {
 		b.node.Outbox.Committed()
 		require.Equal(t, 7, <-handled)
 		require.Equal(t, inbox.Applied, <-outcomes)
-		require.Eventually(t, func() bool {
+		waittest.Until(t, func() bool {
 			return servicetest.Status(t, "http://"+at.Admin+"/readyz") == http.StatusOK
-		}, patience, pollEvery)
+		})
 
 		b.stop()
 		require.NoError(t, <-ended)

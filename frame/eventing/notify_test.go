@@ -10,6 +10,7 @@ import (
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/frame/eventing"
@@ -56,8 +57,8 @@ func TestAnInstanceThatFollowsWakesTheOneThatLeads(t *testing.T) {
 // awaitLed waits until a relay leads, which is the first one's.
 func awaitLed(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		status, err := operate.ReadStatus(t.Context(), pool)
 		return err == nil && status.Leading
-	}, patience, pollEvery)
+	})
 }

@@ -19,6 +19,7 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/kafkatest/kfake"
 	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/dev/waittest"
 )
 
 var churn = flag.Duration("eventing.churn", 0, "how long members come and go in TestMembersChurn; 0: six of them")
@@ -47,17 +48,17 @@ func TestAZombieGoesOnWithItsBatch(t *testing.T) {
 			old := joined()
 			told := holdHeartbeats(t, cluster, old)
 			heir := s.start(t)
-			require.Eventually(t, func() bool {
+			waittest.Until(t, func() bool {
 				now := s.members(t)
 				return len(now) == 1 && now[0] != old
-			}, crashtest.Patience, pollEvery, "a takeover")
+			}, "a takeover")
 			s.send(counted(5, 10)...)
 			s.awaitOverlap(t, point)
 			zombie.Thaw(t)
 			zombie.Await(t, 1, says)
 			told()
 			s.await(t, 30)
-			require.Eventually(t, func() bool { return s.committed(t) == s.sent }, crashtest.Patience, pollEvery)
+			waittest.Until(t, func() bool { return s.committed(t) == s.sent })
 			end(t, zombie)
 			end(t, heir)
 			s.requireOnceInOrder(t, 30)
@@ -74,13 +75,13 @@ func (s *stage) awaitOverlap(t *testing.T, point string) {
 		s.await(t, 30)
 		return
 	}
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		var waiting int
 		require.NoError(t, s.pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock' and query like '%into public.inbox %'`).
 			Scan(&waiting))
 		return waiting > 0
-	}, crashtest.Patience, pollEvery)
+	})
 }
 
 // lastJoined gives the id of the member that has joined last. Who asks for a frozen one's in the group may be too late.
@@ -176,7 +177,7 @@ func TestMembersChurn(t *testing.T) {
 	crowd = append(crowd, s.start(t))
 	effects := (version - 1) * 5
 	s.await(t, effects)
-	require.Eventually(t, func() bool { return s.committed(t) == s.sent }, crashtest.Patience, pollEvery)
+	waittest.Until(t, func() bool { return s.committed(t) == s.sent })
 	for _, p := range crowd {
 		end(t, p)
 	}

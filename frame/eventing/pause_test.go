@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/inbox/pause"
 	"example.com/twinbox/frame/eventing"
 )
@@ -34,21 +35,21 @@ func TestCauseAConsumerThatIsPaused(t *testing.T) {
 		b := s.instance(t)
 		found := b.awaitCause(t, eventing.CauseConsumerPaused, sentence)
 		require.Equal(t, "twinbox consumer resume test.repeated", found.Command)
-		require.Eventually(t, func() bool { return b.node.Held(repeatedConsumer) == 1 }, patience, pollEvery)
+		waittest.Until(t, func() bool { return b.node.Held(repeatedConsumer) == 1 })
 		require.Zero(t, handled.Load())
 		change(resumeIt)
 		b.node.LookForPauses()
-		require.Eventually(t, func() bool { return handled.Load() == 2 }, patience, pollEvery)
+		waittest.Until(t, func() bool { return handled.Load() == 2 })
 		b.awaitWell(t)
 
 		change(pauseIt) // and nobody tells the instance
-		require.Eventually(t, func() bool { return b.node.Paused(repeatedConsumer) }, patience, pollEvery)
+		waittest.Until(t, func() bool { return b.node.Paused(repeatedConsumer) })
 		s.send(t, 3)
 		b.awaitCause(t, eventing.CauseConsumerPaused, sentence)
-		require.Eventually(t, func() bool { return b.node.Held(repeatedConsumer) == 1 }, patience, pollEvery)
+		waittest.Until(t, func() bool { return b.node.Held(repeatedConsumer) == 1 })
 		require.EqualValues(t, 2, handled.Load())
 		change(resumeIt)
-		require.Eventually(t, func() bool { return handled.Load() == 3 }, patience, pollEvery)
+		waittest.Until(t, func() bool { return handled.Load() == 3 })
 		b.awaitWell(t)
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"example.com/twinbox/dev/kafkatest/kfake"
 	"example.com/twinbox/dev/kafkatest/kmsg"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/migrations"
 )
@@ -43,22 +44,22 @@ func (b *bundle) report(t *testing.T) (code int, failing map[string]string) {
 func (b *bundle) awaitReady(t *testing.T) {
 	t.Helper()
 	var last map[string]string
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		code, failing := b.report(t)
 		last = failing
 		return code == http.StatusOK
-	}, patience, 10*pollEvery, "never ready: %v", &last)
+	}, "never ready: %v", &last)
 }
 
 // awaitFailing waits until the check says why it fails, and requires that no other one fails.
 func (b *bundle) awaitFailing(t *testing.T, check, reason string) {
 	t.Helper()
 	var last map[string]string
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		code, failing := b.report(t)
 		last = failing
 		return code == http.StatusServiceUnavailable && len(failing) == 1 && strings.Contains(failing[check], reason)
-	}, patience, 10*pollEvery, "want %s for %q: %v", check, reason, &last)
+	}, "want %s for %q: %v", check, reason, &last)
 }
 
 // ready is a node that runs on the pool's database, and nothing happens in it.
@@ -102,10 +103,10 @@ func TestADatabaseThatTakesNoCommitIsNotReady(t *testing.T) {
 		held[i], err = b.node.Pool.Acquire(t.Context())
 		require.NoError(t, err)
 	}
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		_, failing := b.report(t)
 		return strings.HasPrefix(failing["tables"], "no answer within")
-	}, patience, 10*pollEvery, "nobody gives a connection back")
+	}, "nobody gives a connection back")
 	for _, conn := range held {
 		conn.Release()
 	}
@@ -254,11 +255,11 @@ func TestATopicThatIsGoneIsNotReady(t *testing.T) {
 	cfg := environ(t, pgtest.DSN(pool), brokers[0])
 	ensureTopic(t, cfg, there)
 	b.add(t, gone, "k")
-	require.Eventually(t, func() bool { // others go on all the time
+	waittest.Until(t, func() bool { // others go on all the time
 		b.add(t, there, "k")
 		code, failing := b.report(t)
 		return code == http.StatusServiceUnavailable && strings.Contains(failing["held events"], gone) && len(failing) == 1
-	}, patience, 20*pollEvery)
+	})
 	ensureTopic(t, cfg, gone)
 	b.awaitReady(t)
 }

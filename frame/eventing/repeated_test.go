@@ -13,6 +13,7 @@ import (
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/kafka"
@@ -77,10 +78,10 @@ func waitForCommit(t *testing.T, cfg eventing.Config, topic string) {
 	end, err := client.GetOffset(topic, 0, sarama.OffsetNewest)
 	require.NoError(t, err)
 	admin, group := newAdmin(t, cfg.Kafka.Brokers), groupOf(cfg)
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		offsets, err := admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: {0}})
 		return err == nil && offsets.GetBlock(topic, 0).Offset == end
-	}, patience, 20*time.Millisecond, "the group commits")
+	}, "the group commits")
 }
 
 func groupOf(cfg eventing.Config) string {

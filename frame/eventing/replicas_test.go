@@ -11,6 +11,7 @@ import (
 
 	"example.com/twinbox/dev/crashtest"
 	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/waittest"
 )
 
 // Two replicas read a topic in which one record ends every process that handles it. Whichever of them has the partition
@@ -41,7 +42,7 @@ func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
 					where consumer = $1`) == 1+behind && s.committed(t) == s.sent
 			}
 			deaths, dead := 0, -1
-			require.Eventually(t, func() bool {
+			waittest.Until(t, func() bool {
 				for i, p := range replicas {
 					if i == dead {
 						continue
@@ -61,7 +62,7 @@ func TestAPoisonRecordIsFoundByTwoReplicas(t *testing.T) {
 					}
 				}
 				return done()
-			}, 2*crashtest.Patience, pollEvery)
+			})
 			require.LessOrEqual(t, deaths, most)
 			for i, p := range replicas {
 				if i != dead {

@@ -12,6 +12,7 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/kafkatest/kmsg"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/frame/eventing"
@@ -32,7 +33,7 @@ func openReplica(t *testing.T, cfg eventing.Config, topic string) *bundle {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(stop)
 	group := service.NewGroup(ctx, log, patience)
-	admin := service.NewAdmin(service.AdminConfig{Log: log, Draining: group.Draining()})
+	admin := service.NewAdmin(service.AdminConfig{Log: log, Draining: group.Draining(), CheckTimeout: patience})
 	node, err := eventing.Open(ctx, eventing.Setup{
 		Service: "test", Config: cfg, Migrations: sets, Topics: cfg.Topics(topic), Admin: admin, Log: log,
 		Source: "/test", Validate: func(cloudevent.Event) error { return nil },
@@ -77,10 +78,10 @@ func TestNoReplicaWritesToADatabaseThatIsNotCompared(t *testing.T) {
 		t.Helper()
 		for i, b := range replicas {
 			var err error
-			require.Eventually(t, func() bool {
+			waittest.Until(t, func() bool {
 				err = b.write(t, topic, "k")
 				return holds(err)
-			}, patience, 10*pollEvery, "%s: replica %d: %v", what, i, &err)
+			}, "%s: replica %d: %v", what, i, &err)
 		}
 	}
 	back := swallow(cluster, kmsg.ListOffsets) // with which the comparison begins

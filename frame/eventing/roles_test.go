@@ -18,6 +18,7 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/servicetest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/frame/config"
@@ -92,15 +93,15 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 	case <-time.After(patience):
 		require.FailNow(t, "the event did not come")
 	}
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		var made, dropped bool
 		err := pool.QueryRow(t.Context(), `select to_regclass('public.outbox_3000001') is not null
 			and to_regclass($1) is not null, to_regclass('public.inbox_past') is null`, tomorrow).Scan(&made, &dropped)
 		return err == nil && made && dropped
-	}, patience, pollEvery)
-	require.Eventually(t, func() bool {
+	})
+	waittest.Until(t, func() bool {
 		return servicetest.Status(t, "http://"+at.Admin+"/readyz") == http.StatusOK
-	}, patience, pollEvery)
+	})
 
 	for statement, code := range map[string]string{
 		`drop table public.profile_of_nobody`:                                                     "42P01",

@@ -77,7 +77,7 @@ func openWith(t *testing.T, log *slog.Logger, cfg eventing.Config, topics ...kaf
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	t.Cleanup(stop)
 	group := service.NewGroup(ctx, log, patience)
-	admin := service.NewAdmin(service.AdminConfig{Log: log, Draining: group.Draining()})
+	admin := service.NewAdmin(service.AdminConfig{Log: log, Draining: group.Draining(), CheckTimeout: patience})
 	node, err := eventing.Open(ctx, eventing.Setup{
 		Service: "test", Config: cfg, Migrations: sets, Topics: topics, Admin: admin, Log: log,
 		Tables:   []string{"inbox_watermark"},

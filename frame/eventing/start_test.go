@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
@@ -51,10 +52,10 @@ func TestThePoolsOwnParametersMayBeInTheURL(t *testing.T) {
 	require.NoError(t, cfg.Migrate(t.Context(), io.Discard, sets...))
 	b := open(t, cfg)
 	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		status, err := operate.ReadStatus(t.Context(), pool)
 		return err == nil && status.Leading
-	}, patience, pollEvery, "the relay leads")
+	}, "the relay leads")
 	b.stop()
 	require.NoError(t, <-ended)
 }

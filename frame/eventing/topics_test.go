@@ -16,6 +16,7 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/servicetest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/outbox/operate"
@@ -85,26 +86,26 @@ func TestAServiceOutlivesMorePartitions(t *testing.T) {
 
 	b, ready, ended := start()
 	add(b, 1)
-	require.Eventually(t, handled(1), patience, pollEvery)
+	waittest.Until(t, handled(1))
 	settings := sarama.NewConfig()
 	settings.Version = sarama.V3_6_0_0
 	admin, err := sarama.NewClusterAdmin(brokers, settings)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, admin.Close()) })
 	require.NoError(t, admin.CreatePartitions(topic, 2*cfg.Kafka.Partitions, nil, false))
-	require.Eventually(t, held(ready), patience, pollEvery)
+	waittest.Until(t, held(ready))
 	add(b, 2)
 	b.stop()
 	require.NoError(t, <-ended)
 
 	b, ready, ended = start()
-	require.Eventually(t, held(ready), patience, pollEvery, "it starts, and is not ready for the same reason")
+	waittest.Until(t, held(ready), "it starts, and is not ready for the same reason")
 	add(b, 3)
 	require.False(t, handled(2)())
 	_, err = operate.ConfirmPartitions(t.Context(), pool, topic, 2*cfg.Kafka.Partitions)
 	require.NoError(t, err)
-	require.Eventually(t, handled(each), patience, pollEvery)
-	require.Eventually(t, func() bool { status, _ := ready(); return status == http.StatusOK }, patience, pollEvery)
+	waittest.Until(t, handled(each))
+	waittest.Until(t, func() bool { status, _ := ready(); return status == http.StatusOK })
 	b.stop()
 	require.NoError(t, <-ended)
 	for key, events := range seen {

@@ -10,6 +10,7 @@ import (
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/verify"
@@ -41,12 +42,12 @@ func TestANodeVerifiesItself(t *testing.T) {
 		<-handled
 		<-handled
 		var verdict *verify.Verdict
-		require.Eventually(t, func() bool { // what is handled is committed a moment later
+		waittest.Until(t, func() bool { // what is handled is committed a moment later
 			var err error
 			verdict, err = b.node.Verifier.Run(t.Context(), eventing.Verification{})
 			require.NoError(t, err)
 			return verdict.Consumed[0].Pending == 0
-		}, patience, 10*time.Millisecond)
+		})
 		require.Empty(t, verdict.Findings)
 		require.True(t, verdict.Whole())
 		require.EqualValues(t, 2, verdict.Produced[0].Records)

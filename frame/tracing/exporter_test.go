@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/frame/config"
 )
 
@@ -71,7 +72,7 @@ func TestABusyCollectorIsAskedAgain(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()
 	require.Equal(t, 3, strings.Count(<-bodies, `"name":"span"`))
-	require.Eventually(t, func() bool { return e.counted("sent") == 3 }, 10*sendTimeout, gatherFor/20)
+	waittest.Until(t, func() bool { return e.counted("sent") == 3 })
 	e.make(t, 2)
 	cancel()
 	require.NoError(t, <-ended)
@@ -91,7 +92,7 @@ func TestARefusalIsNotRepeated(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()
-	require.Eventually(t, func() bool { return e.counted("dropped") == 3 }, 10*sendTimeout, gatherFor/20)
+	waittest.Until(t, func() bool { return e.counted("dropped") == 3 })
 	cancel()
 	require.NoError(t, <-ended)
 }

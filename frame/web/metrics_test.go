@@ -3,12 +3,12 @@ package web_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/frame/web"
 )
 
@@ -39,10 +39,10 @@ http_server_requests_in_flight 0
 `
 	names := []string{"http_server_requests_total", "http_server_requests_in_flight"}
 	var err error
-	require.Eventually(t, func() bool { // the answer is on the wire a moment before it is counted
+	waittest.Until(t, func() bool { // the answer is on the wire a moment before it is counted
 		err = testutil.GatherAndCompare(registry, strings.NewReader(want), names...)
 		return err == nil
-	}, patience, 5*time.Millisecond, "%v", &err)
+	}, "%v", &err)
 	n, err := testutil.GatherAndCount(registry, "http_server_request_duration_seconds")
 	require.NoError(t, err)
 	require.Equal(t, 4, n, "one histogram for each method and route")
@@ -67,5 +67,5 @@ http_server_requests_in_flight `+value+"\n"), "http_server_requests_in_flight") 
 	require.True(t, gauge("1"))
 	close(s.release)
 	<-answered
-	require.Eventually(t, func() bool { return gauge("0") }, patience, 5*time.Millisecond)
+	waittest.Until(t, func() bool { return gauge("0") })
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/frame/web"
 )
 
@@ -186,10 +187,10 @@ func TestAClientThatHangsUpIsNoError(t *testing.T) {
 	s := serve(t, web.Config{}, web.ServerConfig{})
 	require.NoError(t, s.raw(t, withLength(len(goodThing), goodThing[:10])).Close())
 	require.NoError(t, s.raw(t, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n").Close())
-	require.Eventually(t, func() bool { // nothing signals the end of a log line
+	waittest.Until(t, func() bool { // nothing signals the end of a log line
 		log := s.log.String()
 		return strings.Contains(log, `"route":"/wait"`) && strings.Contains(log, `"route":"/v1/things"`)
-	}, patience, time.Millisecond)
+	})
 	require.NotContains(t, s.log.String(), `"level":"ERROR"`)
 	require.Zero(t, s.created.Load())
 }

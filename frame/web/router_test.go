@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/frame/web"
 )
 
@@ -161,8 +162,7 @@ func TestTheLogHasNoPersonalData(t *testing.T) {
 	s.send(t, "GET", "/"+secret, nil)
 	s.send(t, strings.ToUpper(secret), "/v1/things/1", nil)
 	s.post(t, strings.NewReader(`{"`+secret+`":1}`), nil)
-	require.Eventually(t, func() bool { return strings.Count(s.log.String(), `"msg":"request"`) == 4 },
-		patience, time.Millisecond)
+	waittest.Until(t, func() bool { return strings.Count(s.log.String(), `"msg":"request"`) == 4 })
 	log := s.log.String()
 	require.NotContains(t, strings.ToLower(log), secret)
 	require.NotContains(t, log, "127.0.0.1")

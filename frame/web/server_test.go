@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/frame/web"
 )
 
@@ -39,10 +40,10 @@ func TestDrainEndsWhatIsInFlightAndRefusesWhatIsNew(t *testing.T) {
 
 	// A new connection sees the drain at some point after the signal; nothing tells which one.
 	var refused answer
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		refused = s.raw(t, "GET /v1/things/1 HTTP/1.1\r\nHost: x\r\n\r\n").answer(t)
 		return refused.status == http.StatusServiceUnavailable
-	}, patience, time.Millisecond)
+	})
 	requireShuttingDown(t, refused)
 	_, err := kept.Write([]byte(withLength(len(goodThing), goodThing)))
 	require.NoError(t, err)
@@ -149,7 +150,7 @@ func TestStartAndStopUnderLoad(t *testing.T) {
 		for range 4 {
 			go func() { done <- hammer(t.Context(), transport, s.addr) }()
 		}
-		require.Eventually(t, func() bool { return s.created.Load() > 20 }, patience, time.Millisecond)
+		waittest.Until(t, func() bool { return s.created.Load() > 20 })
 		s.stop()
 		require.NoError(t, s.wait(t))
 		accepted := 0

@@ -17,6 +17,7 @@ import (
 
 	"example.com/twinbox/dev/crashtest"
 	"example.com/twinbox/dev/smtptest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/lease"
 )
@@ -98,7 +99,7 @@ func (b *bundle) requireEnding(t *testing.T, want ending, server *smtptest.Serve
 	b.awaitState(t, string(want.state))
 	require.Equal(t, want.doubts, b.count(t, `select doubts from lease`))
 	// A sender may be dead before the server has read the end of what it wrote.
-	require.Eventually(t, func() bool { return len(server.Mails()) >= want.taken }, patience, 5*time.Millisecond)
+	waittest.Until(t, func() bool { return len(server.Mails()) >= want.taken })
 	mails := server.Mails()
 	require.Len(t, mails, want.taken)
 	for _, mail := range mails {
@@ -153,10 +154,10 @@ func TestASenderThatIsKilled(t *testing.T) {
 			})
 			require.EqualError(t, armed.Wait(t), crashtest.Killed)
 			// A backend may outlive its client by a statement, and this one could claim what the next line sets free.
-			require.Eventually(t, func() bool {
+			waittest.Until(t, func() bool {
 				return b.count(t, `select count(*) from pg_stat_activity
 						where datname = current_database() and application_name = $1`, childName) == 0
-			}, patience, 5*time.Millisecond)
+			})
 			// The dead process's lease ends: a minute passes.
 			_, err := b.pool.Exec(t.Context(), `update lease set due_at = due_at - interval '1 min' where state <> 'done'`)
 			require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/smtptest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/lease"
 	"example.com/twinbox/frame/smtp"
 )
@@ -96,10 +97,10 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 					b.register(t)
 					t.Run("send", func(t *testing.T) {
 						b.start(t)
-						require.Eventually(t, func() bool {
+						waittest.Until(t, func() bool {
 							return b.count(t, `select count(*) from lease where state = $1 and (error is not null or state = 'done')
 								and due_at is not null`, want.state) == 1 && asked.Load() > 0
-						}, patience, 5*time.Millisecond, "never %s", want.state)
+						}, "never %s", want.state)
 					})
 					require.Equal(t, want.attempts, b.count(t, `select attempts from lease`))
 					require.Len(t, server.Mails()[taken:], want.taken)
@@ -186,7 +187,7 @@ func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 	b.register(t)
 	b.start(t)
 	b.awaitState(t, "uncertain")
-	require.Eventually(t, func() bool { return len(server.Mails()) == 1 }, patience, 5*time.Millisecond)
+	waittest.Until(t, func() bool { return len(server.Mails()) == 1 })
 }
 
 // A server that is slow to take the content, for longer than the lease: heartbeats keep the mail its sender's.
@@ -214,7 +215,7 @@ func TestASendThatOutlivesItsLease(t *testing.T) {
 		before := due()
 		_, err := b.pool.Exec(t.Context(), `update lease set due_at = due_at - interval '30 s'`)
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return due().After(before) }, patience, 5*time.Millisecond)
+		waittest.Until(t, func() bool { return due().After(before) })
 	}
 	close(release)
 	b.awaitState(t, "done")
@@ -233,8 +234,8 @@ func TestRequiredTLSThatIsAbsent(t *testing.T) {
 	}, func(s *senderSetup) { s.smtp.Config.TLS = "starttls" })
 	b.register(t)
 	b.start(t)
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return b.count(t, `select count(*) from lease where error like '%STARTTLS%' and attempts = 0`) == 1
-	}, patience, 5*time.Millisecond)
+	})
 	require.Empty(t, server.Mails())
 }

@@ -18,6 +18,7 @@ import (
 	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/dev/smtptest"
 	"example.com/twinbox/dev/tlstest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/lease"
 	"example.com/twinbox/frame/circuit"
 	"example.com/twinbox/frame/config"
@@ -43,13 +44,13 @@ func watchMailServer(t *testing.T, s *senderSetup) *circuit.Circuit {
 
 func awaitMailServer(t *testing.T, mailServer *circuit.Circuit, says string) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		err := mailServer.Err()
 		if says == "" {
 			return err == nil
 		}
 		return err != nil && strings.Contains(err.Error(), says)
-	}, patience, 10*time.Millisecond, "want %q", says)
+	}, "want %q", says)
 }
 
 // A mail server that takes no mail is down, whatever the reason, within SMTP_TIMEOUT of the first mail; it is back when
@@ -180,7 +181,7 @@ func TestAMailServerThatIsAwayIsOneLine(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- b.sender.Run(ctx) }()
-	require.Eventually(t, func() bool { return asked.Load() >= 8 }, patience, 10*time.Millisecond)
+	waittest.Until(t, func() bool { return asked.Load() >= 8 })
 	stop()
 	require.NoError(t, <-ended)
 	require.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/smtptest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/frame/circuit"
 	"example.com/twinbox/frame/service"
 )
@@ -15,7 +16,7 @@ import (
 // awaitCause waits until the first reason that holds has the code; "" where none does.
 func (b *bundle) awaitCause(t *testing.T, mailServer *circuit.Circuit, code, sentence string) (found service.Cause) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		found = service.Cause{}
 		for _, reason := range reasonsOf(b.pool, mailServer) {
 			cause, err := reason(t.Context())
@@ -25,7 +26,7 @@ func (b *bundle) awaitCause(t *testing.T, mailServer *circuit.Circuit, code, sen
 			}
 		}
 		return found.Code == code
-	}, patience, 10*time.Millisecond, "want %q: %v", code, &found)
+	}, "want %q: %v", code, &found)
 	require.Regexp(t, "^"+sentence+"$", found.Sentence)
 	return found
 }

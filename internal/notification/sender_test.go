@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local/mailbox"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 )
@@ -109,9 +110,9 @@ func TestAServerThatIsDownCostsNothing(t *testing.T) {
 	down.sender = b.newSender(t, func(s *senderSetup) { s.smtp.Config.Addr = "127.0.0.1:1" })
 	t.Run("down", func(t *testing.T) {
 		down.start(t)
-		require.Eventually(t, func() bool {
+		waittest.Until(t, func() bool {
 			return b.count(t, `select count(*) from lease where error like '%connect%'`) == 1
-		}, patience, 5*time.Millisecond)
+		})
 	})
 	require.Equal(t, 1, b.count(t, `select count(*) from lease where state = 'pending' and attempts = 0`))
 	b.start(t)

@@ -3,11 +3,11 @@ package notification
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/internal/contract"
 )
 
@@ -23,9 +23,9 @@ func TestManySendersSendEachMailOnce(t *testing.T) {
 	other.sender = b.newSender(t, nil)
 	b.start(t)
 	other.start(t)
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return b.count(t, `select count(*) from lease where state = 'done' and attempts = 1`) == mails
-	}, patience, 10*time.Millisecond)
+	})
 
 	seen := map[string]int{}
 	for _, m := range b.box.Messages() {

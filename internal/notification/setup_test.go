@@ -19,6 +19,7 @@ import (
 	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/replay"
@@ -155,9 +156,9 @@ func (b *bundle) awaitState(t *testing.T, state string) {
 			t.Log("the mail is", row, err)
 		}
 	}()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return b.count(t, `select count(*) from lease where state = $1`, state) == 1
-	}, patience, 5*time.Millisecond, "mail never %s", state)
+	}, "mail never %s", state)
 }
 
 // owe lists a mail to a contact of its own.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
 )
 
 func groups(count int) string {
@@ -49,10 +51,10 @@ func TestAListIsSentWhenItHasChanged(t *testing.T) {
 	require.Equal(t, tag, same)
 	require.Empty(t, page)
 	b.stub.set("/admin/v1/dead-letters/groups", groups(2))
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		status, _, page = b.look(t, "/dead-letters", tag)
 		return status == http.StatusOK
-	}, 30*time.Second, 5*time.Millisecond)
+	})
 	require.Contains(t, page, `<td data-label="Count" class="n">2</td>`)
 	for _, path := range []string{"/", "/apis"} {
 		_, page := b.get(t, path)

@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/local/localtest"
 	"example.com/twinbox/dev/local/postgres"
+	"example.com/twinbox/dev/waittest"
 )
 
 // startParent starts such a program and returns when its server is up.
@@ -38,7 +38,7 @@ func TestServerEndsWithAKilledParent(t *testing.T) {
 		pid := localtest.Postmaster(t, dir)
 		require.NoError(t, parent.Process.Kill())
 		require.Error(t, parent.Wait())
-		require.Eventually(t, func() bool { return localtest.Gone(pid) }, 30*time.Second, 10*time.Millisecond)
+		waittest.Until(t, func() bool { return localtest.Gone(pid) })
 	}
 	parent := startParent(t, dir)
 	socket := socketDir(t, dir)

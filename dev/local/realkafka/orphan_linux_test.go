@@ -9,9 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
 )
 
 // TestHelperProcess is not a test: it is the process that the next test kills.
@@ -42,7 +43,7 @@ func TestKafkaEndsWithAKilledParent(t *testing.T) {
 	require.NoError(t, parent.Process.Kill())
 	_ = parent.Wait() // killed
 	require.NotZero(t, pid)
-	require.Eventually(t, func() bool { return !isRunning(pid) }, 30*time.Second, 50*time.Millisecond)
+	waittest.Until(t, func() bool { return !isRunning(pid) })
 }
 
 // isRunning: a zombie that nobody waits for is not running.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/retention"
@@ -167,10 +168,10 @@ func TestDroppingWaitsForEventsOnTheirWay(t *testing.T) {
 		o, _ := in.Process(context.WithoutCancel(t.Context()), old, b.Note(old))
 		outcome <- o
 	}()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return b.Count(t, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`) == 1
-	}, inboxtest.WaitLimit, inboxtest.PollEvery)
+	})
 	require.NoError(t, tx.Commit(t.Context()))
 	require.Equal(t, inbox.Expired, <-outcome)
 	require.Equal(t, 1, b.Effects(t, old))

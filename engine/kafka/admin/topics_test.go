@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/admin"
 )
@@ -64,10 +65,10 @@ func TestWhatIsOnlyCompactedIsKeptForEver(t *testing.T) {
 		}, false))
 	}
 	names := slices.Collect(maps.Keys(want))
-	require.Eventually(t, func() bool { // a broker hears of a new topic after the controller has answered
+	waittest.Until(t, func() bool { // a broker hears of a new topic after the controller has answered
 		counts, err := admin.PartitionCounts(t.Context(), kafka.Config{Brokers: brokers}, names...)
 		return err == nil && len(counts) == len(names)
-	}, kafkatest.Patience, 10*time.Millisecond)
+	})
 	kept, err := admin.TopicRetention(t.Context(), kafka.Config{Brokers: brokers}, names...)
 	require.NoError(t, err)
 	require.Equal(t, want, kept)

@@ -5,9 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/kafka/consumer"
 )
 
@@ -47,9 +45,9 @@ func (c *clock) add(d time.Duration) (reads int) {
 func (c *clock) pass(t testing.TB, d time.Duration) {
 	t.Helper()
 	before := c.add(d)
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.reads > before+2
-	}, kafkatest.Patience, time.Millisecond, "nobody watches the partition")
+	}, "nobody watches the partition")
 }

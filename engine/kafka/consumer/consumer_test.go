@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/consumer"
@@ -161,8 +162,7 @@ func TestWhatIsNotHandledComesAgainInOrder(t *testing.T) {
 
 	batch = bringing(t, calls, ids[1:5]) // the rest, then newer ones
 	require.NotContains(t, batch.batch[0].Metadata, "changed")
-	require.Eventually(t, func() bool { return committed(t, brokers, cfg.Group, topic) == 1 },
-		kafkatest.Patience, 5*time.Millisecond)
+	waittest.Until(t, func() bool { return committed(t, brokers, cfg.Group, topic) == 1 })
 	for range 3 {
 		batch.reply <- result{0, errors.New("and again")}
 		batch = receive(t, calls)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/internal/reader"
 )
@@ -27,9 +28,9 @@ func TestAPartitionThatCannotBeIdentifiedIsUnhealthy(t *testing.T) {
 	p := newWorker(m, session, session)
 	identified := make(chan bool)
 	go func() { identified <- p.identify() }()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return !p.standing().Refused.IsZero()
-	}, time.Minute, time.Millisecond)
+	})
 	close(p.leaving)
 	require.False(t, <-identified)
 	require.NoError(t, p.healthy())

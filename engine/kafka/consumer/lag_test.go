@@ -2,7 +2,6 @@ package consumer_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
@@ -10,6 +9,7 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/kafkatest/kfake"
 	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/kafka"
 	kafkaadmin "example.com/twinbox/engine/kafka/admin"
 )
@@ -33,8 +33,7 @@ func behind(t *testing.T, reader *kafkaadmin.LagReader, group, topic string) kaf
 
 func awaitBehind(t *testing.T, reader *kafkaadmin.LagReader, group, topic string, records int64) {
 	t.Helper()
-	require.Eventually(t, func() bool { return behind(t, reader, group, topic).Records == records },
-		kafkatest.Patience, 10*time.Millisecond, "want %d", records)
+	waittest.Until(t, func() bool { return behind(t, reader, group, topic).Records == records }, "want %d", records)
 }
 
 // What waits is told before the group has ever been there, while it stands, when the log lost its head, and after it.
@@ -53,11 +52,11 @@ func TestLagIsWhatWaits(t *testing.T) {
 	require.Equal(t, ids[:1], read(t, l, 1))
 	awaitBehind(t, reader, group, topic, 4)
 	standing := behind(t, reader, group, topic)
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		now := behind(t, reader, group, topic)
 		require.EqualValues(t, 4, now.Records)
 		return now.Age > standing.Age
-	}, kafkatest.Patience, 10*time.Millisecond, "the age of what waits grows while the consumer stands")
+	}, "the age of what waits grows while the consumer stands")
 	require.NoError(t, l.Close())
 
 	deleteRecords(t, brokers, topic, 3)
@@ -118,10 +117,10 @@ func TestLagReaderIsBackWithItsBroker(t *testing.T) {
 	_, err := reader.Read(t.Context(), "g", topic)
 	require.Error(t, err)
 	start()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		lags, err := reader.Read(t.Context(), "g", topic)
 		return err == nil && lags[0].Records == 2
-	}, kafkatest.Patience, 50*time.Millisecond)
+	})
 }
 
 func TestLagOfARefusedGroupIsAnError(t *testing.T) {

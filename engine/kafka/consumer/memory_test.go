@@ -8,13 +8,13 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
 )
@@ -24,7 +24,7 @@ import (
 func heap(t *testing.T) int {
 	t.Helper()
 	last := -1
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		var stats runtime.MemStats
 		runtime.GC()
 		runtime.GC() // what pools hold goes with the second one
@@ -32,7 +32,7 @@ func heap(t *testing.T) int {
 		before := last
 		last = int(stats.HeapAlloc)
 		return before >= 0 && max(last-before, before-last) < 1<<20
-	}, kafkatest.Patience, 300*time.Millisecond)
+	})
 	return last
 }
 

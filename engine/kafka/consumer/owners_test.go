@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/kafka"
 	kafkaadmin "example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/kafka/consumer"
@@ -45,10 +45,10 @@ func TestOwnersAndStandings(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- consumer.Run(ctx, topic) }()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		owners, err = reader.Owners(t.Context(), group, topic)
 		return err == nil && len(owners.By) == 2
-	}, kafkatest.Patience, 10*time.Millisecond)
+	})
 	require.Equal(t, "Stable", owners.State)
 	require.Regexp(t, ` at \S*[0-9.:]+$`, owners.By[0])
 
@@ -62,12 +62,11 @@ func TestOwnersAndStandings(t *testing.T) {
 		}
 		return found
 	}
-	require.Eventually(t, func() bool { return errors.Is(standing(0).Failure, failing) && !standing(1).Handling.IsZero() },
-		kafkatest.Patience, 10*time.Millisecond)
+	waittest.Until(t, func() bool { return errors.Is(standing(0).Failure, failing) && !standing(1).Handling.IsZero() })
 	require.NotZero(t, standing(0).Failing)
 	require.NoError(t, standing(1).Failure)
 	close(handling)
-	require.Eventually(t, func() bool { return standing(1).Handling.IsZero() }, kafkatest.Patience, 10*time.Millisecond)
+	waittest.Until(t, func() bool { return standing(1).Handling.IsZero() })
 	stop()
 	require.NoError(t, <-ended)
 	require.Empty(t, consumer.Standings())

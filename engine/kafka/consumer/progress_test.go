@@ -12,6 +12,7 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/kafkatest/kfake"
 	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/kafka/consumer"
 	"example.com/twinbox/engine/kafka/progress"
 )
@@ -113,7 +114,7 @@ func TestAHandlerThatKeepsFailingIsUnhealthyAndGoesOn(t *testing.T) {
 	require.ErrorIs(t, r.Healthy(t.Context()), down)
 	require.Empty(t, r.ended)
 	last.reply <- result{1, nil}
-	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, kafkatest.Patience, time.Millisecond)
+	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 }
 
 // TestAHandlerThatPausesIsUnhealthyAndGoesOn: within one call, for as long as the outage lasts.
@@ -145,7 +146,7 @@ func TestAHandlerThatPausesIsUnhealthyAndGoesOn(t *testing.T) {
 	}
 	require.Empty(t, r.ended)
 	close(returned)
-	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, kafkatest.Patience, time.Millisecond)
+	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 	progress.Pausing(t.Context(), down)() // of no call: nobody is told
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/consumer"
 )
@@ -46,10 +47,10 @@ func awaitEmpty(t testing.TB, brokers []string, topic string) {
 	client, err := sarama.NewClient(brokers, adminConfig())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, client.Close()) }()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		end, err := client.GetOffset(topic, 0, sarama.OffsetNewest)
 		return err == nil && end == 0
-	}, kafkatest.Patience, 5*time.Millisecond)
+	})
 }
 
 // readAndCommitted is a listener that has read five records, and their topic.
@@ -64,8 +65,7 @@ func readAndCommitted(t *testing.T, cfg consumer.Config) (*listener, string) {
 
 func awaitCommit(t *testing.T, cfg consumer.Config, topic string, offset int64) {
 	t.Helper()
-	require.Eventually(t, func() bool { return committed(t, cfg.Brokers, cfg.Group, topic) == offset },
-		kafkatest.Patience, 5*time.Millisecond)
+	waittest.Until(t, func() bool { return committed(t, cfg.Brokers, cfg.Group, topic) == offset })
 }
 
 // A topic that is made anew under a running member begins at 0, and the member stands at 5: however many records there

@@ -15,6 +15,7 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/kafkatest/kfake"
 	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/kafka"
 )
 
@@ -118,16 +119,15 @@ func TestAMissingRightIsSaidAndWaitedFor(t *testing.T) {
 			log := &codes{}
 			l := listenWith(t, cfg, topic, slog.New(log))
 
-			require.Eventually(t, func() bool {
+			waittest.Until(t, func() bool {
 				err := l.Healthy(t.Context())
 				return len(log.all()) > 0 && err != nil && strings.Contains(err.Error(), row.code+": ")
-			}, 4*kafkatest.Patience, 10*time.Millisecond) // sarama asks for a group two dozen times, with a wait before each
+			}) // sarama asks for a group two dozen times, with a wait before each
 			require.Equal(t, []string{row.code}, slices.Compact(log.all()))
 
 			grant(t, root, topic, group)
 			receive(t, l.messages).Ack()
-			require.Eventually(t, func() bool { return l.Healthy(t.Context()) == nil },
-				kafkatest.Patience, 10*time.Millisecond)
+			waittest.Until(t, func() bool { return l.Healthy(t.Context()) == nil })
 		})
 	}
 }

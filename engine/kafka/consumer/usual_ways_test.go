@@ -17,6 +17,7 @@ import (
 	"example.com/twinbox/dev/kafkatest/kerr"
 	"example.com/twinbox/dev/kafkatest/kfake"
 	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/kafka"
 	kafkaadmin "example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/kafka/consumer"
@@ -122,7 +123,7 @@ func TestUsualWayANackLoopOutlivesItsPartition(t *testing.T) {
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.UnknownMemberID, Count: 1})
 	msg := receive(t, stockSubscriber(t, cfg, topic))
 	before := nacks.Load()
-	require.Eventually(t, func() bool { return nacks.Load() > before+20 }, kafkatest.Patience, time.Millisecond,
+	waittest.Until(t, func() bool { return nacks.Load() > before+20 },
 		"two handlers have one message")
 	msg.Ack()
 }
@@ -204,10 +205,10 @@ func TestUsualWayNewPartitionsTakeKeysAway(t *testing.T) {
 	msgs := events(40, keys(20)...)
 	require.NoError(t, stockPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, msgs[:20]...))
 	require.NoError(t, admin(t, brokers).CreatePartitions(topic, 12, nil, false))
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		counts, err := kafkaadmin.PartitionCounts(t.Context(), kafka.Config{Brokers: brokers}, topic)
 		return err == nil && counts[topic] == 12
-	}, kafkatest.Patience, 10*time.Millisecond)
+	})
 	require.NoError(t, stockPublisher(t, kafka.Config{Brokers: brokers}).Publish(topic, msgs[20:]...))
 	used := map[int32]bool{}
 	for _, record := range kafkatest.ReadAll(t, brokers, topic, 40)[20:] {
@@ -227,10 +228,10 @@ func TestUsualWayABrokerThatIsBackIsNotAsked(t *testing.T) {
 	publisher := stockPublisher(t, cfg)
 	require.NoError(t, publisher.Publish(topic, event("a", 1)))
 	cluster.Close()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		err := publisher.Publish(topic, event("a", 2))
 		return err != nil && strings.Contains(err.Error(), "circuit breaker is open")
-	}, kafkatest.Patience, time.Millisecond)
+	})
 	start()
 	require.NoError(t, newPublisher(t, cfg).Publish(topic, event("b", 1)), "it is back")
 	require.ErrorContains(t, publisher.Publish(topic, event("a", 2)), "circuit breaker is open")

@@ -16,6 +16,7 @@ import (
 	"example.com/twinbox/dev/kafkatest/kerr"
 	"example.com/twinbox/dev/kafkatest/kfake"
 	"example.com/twinbox/dev/kafkatest/kmsg"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/producer"
@@ -266,8 +267,7 @@ func TestALateAppendIsFenced(t *testing.T) {
 // timeout may leave one behind the other on the log what the next call writes again.
 func acknowledged(t *testing.T, publisher *producer.Publisher, topic string, msgs ...*message.Message) {
 	t.Helper()
-	require.Eventually(t, func() bool { return publisher.Publish(topic, msgs...) == nil },
-		2*kafkatest.Patience, time.Millisecond)
+	waittest.Until(t, func() bool { return publisher.Publish(topic, msgs...) == nil })
 }
 
 func TestABrokerThatRestarts(t *testing.T) {

@@ -2,11 +2,11 @@ package producer_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/kafka"
 	kafkaadmin "example.com/twinbox/engine/kafka/admin"
 )
@@ -22,14 +22,14 @@ func TestKeysStayInTheirPartitionsUntilTheyAreSpreadAnew(t *testing.T) {
 	msgs := events(60, keys(20)...)
 	require.NoError(t, before.Publish(topic, msgs[:20]...))
 	require.NoError(t, admin(t, brokers).CreatePartitions(topic, 12, nil, false))
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		counts, err := kafkaadmin.PartitionCounts(t.Context(), kafka.Config{Brokers: brokers}, topic)
 		if err != nil || counts[topic] != 12 {
 			return false
 		}
 		_, err = kafkaadmin.GroupsBehind(t.Context(), kafka.Config{Brokers: brokers}, topic) // asks every partition's leader
 		return err == nil
-	}, kafkatest.Patience, 10*time.Millisecond)
+	})
 
 	require.NoError(t, after.Publish(topic, msgs[20:40]...), "its first look at the topic shows it 12 partitions")
 	for _, record := range kafkatest.ReadAll(t, brokers, topic, 40) {

@@ -7,13 +7,13 @@ import (
 	"regexp"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/crashtest"
 	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/outbox/window"
 )
@@ -155,8 +155,7 @@ func crash(t *testing.T, p crashPoint) {
 	require.LessOrEqual(t, allowed, p.most)
 
 	second := startChild(t, childConfig{DSN: dsn, Wire: path, Late: p.late})
-	require.Eventually(t, func() bool { return number(t, pool, `select count(*) from outbox_scheduled`) == 0 },
-		testTimeout, 5*time.Millisecond, "what is due is added")
+	waittest.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_scheduled`) == 0 }, "what is due is added")
 	awaitCaughtUp(t, pool)
 	require.NoError(t, second.Process.Kill())
 	second.await(t)
@@ -174,10 +173,10 @@ func crash(t *testing.T, p crashPoint) {
 // awaitNoSession waits until the server, too, has done with a dead process: a statement that had arrived is still run.
 func awaitNoSession(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return number(t, pool, `select count(*) from pg_stat_activity
 			where datname = current_database() and application_name = 'outbox relay'`) == 0
-	}, testTimeout, 5*time.Millisecond, "the dead relay's session ends")
+	}, "the dead relay's session ends")
 }
 
 // endLease spares a test the wait for it; TestStoppedLeaderChangesNothing waits.
@@ -201,9 +200,9 @@ func awaitCaughtUp(t testing.TB, pool *pgxpool.Pool) {
 // again is waited for.
 func awaitCaughtUpBut(t testing.TB, pool *pgxpool.Pool, held int64) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return number(t, pool, passedSQL+` and (select count(*) from outbox_held) = $1`, held) == 1
-	}, testTimeout, 5*time.Millisecond, "the backlog is published")
+	}, "the backlog is published")
 }
 
 // unrecorded counts the records on the wire that the database does not know to be published; and it must know of none

@@ -12,6 +12,7 @@ import (
 
 	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/outbox"
 )
 
@@ -42,7 +43,7 @@ func TestNothingPublishedIsUndoneByAServerCrash(t *testing.T) {
 	server := pgtest.Durable(t)
 	o, pool, l := newOutbox(t), outboxtest.Migrated(t, server.DSN("postgres")), newLedger()
 	r := startRelay(t, testRelayConfig(t, pool, l))
-	require.Eventually(t, r.leads, testTimeout, tick)
+	waittest.Until(t, r.leads)
 	walwriter := int(number(t, pool, `select pid from pg_stat_activity where backend_type = 'walwriter'`))
 	require.NoError(t, syscall.Kill(walwriter, syscall.SIGSTOP))
 	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/outbox/window"
 )
@@ -33,7 +34,7 @@ func TestOneRelayLeads(t *testing.T) {
 
 	leader, followers := -1, 0
 	for i, r := range relays {
-		require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, tick)
+		waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 		if r.leads() {
 			leader = i
 		} else {
@@ -107,7 +108,7 @@ func TestALeaderTakesItsOwnLeaseBack(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Lease, cfg.PollMax = time.Hour, time.Second
 	r := startRelay(t, cfg)
-	require.Eventually(t, r.leads, testTimeout, tick)
+	waittest.Until(t, r.leads)
 	_, err := pool.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity
 		where application_name = 'outbox relay' and datname = current_database()`)
 	require.NoError(t, err)
@@ -138,8 +139,7 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 			noteTakeovers(t, pool)
 			c.Point, c.Lease = "", 0
 			startChild(t, c)
-			require.Eventually(t, func() bool { return number(t, pool, `select epoch from outbox_cursor`) > epoch },
-				testTimeout, time.Millisecond)
+			waittest.Until(t, func() bool { return number(t, pool, `select epoch from outbox_cursor`) > epoch })
 			require.Len(t, takeovers(t, pool), 1)
 			awaitCaughtUp(t, pool)
 			addMany(t, o, pool, 5, 5)
@@ -147,10 +147,10 @@ func TestStoppedLeaderChangesNothing(t *testing.T) {
 
 			generation := number(t, pool, `select generation from outbox_cursor`)
 			require.NoError(t, sleeper.Process.Signal(syscall.SIGCONT))
-			require.Eventually(t, func() bool { // it notices, and follows
+			waittest.Until(t, func() bool { // it notices, and follows
 				return number(t, pool, `select count(*) from pg_stat_activity where datname = current_database()
 					and query like '%lease_until - clock_timestamp()%' and pid <> pg_backend_pid()`) == 1
-			}, testTimeout, 5*time.Millisecond)
+			})
 			require.Equal(t, generation, number(t, pool, `select generation from outbox_cursor`))
 			require.Equal(t, epoch+1, number(t, pool, `select epoch from outbox_cursor`))
 			wire, err := readWire(path)
@@ -169,7 +169,7 @@ func TestAFollowerTakesOverWhenTheLeaseEnds(t *testing.T) {
 		update outbox_cursor set epoch = 7, leader = 'dead', lease_until = clock_timestamp() + interval '1 hour'`)
 	require.NoError(t, err)
 	r := startRelay(t, testRelayConfig(t, pool, l))
-	require.Eventually(t, r.follows, testTimeout, tick)
+	waittest.Until(t, r.follows)
 	noteTakeovers(t, pool)
 	commit(t, o, pool, event("k"))
 	_, err = pool.Exec(t.Context(), `update outbox_cursor set lease_until = clock_timestamp() + interval '200 ms'`)
@@ -209,11 +209,11 @@ func takeovers(t testing.TB, pool *pgxpool.Pool) []time.Duration {
 
 func awaitStopped(t testing.TB, c *child) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(c.Process.Pid, &status, syscall.WUNTRACED|syscall.WNOHANG, nil)
 		return err == nil && pid == c.Process.Pid && status.Stopped()
-	}, testTimeout, time.Millisecond)
+	})
 }
 
 // The leader's session is ended from outside again and again: nothing is lost, and what was taken in between is not

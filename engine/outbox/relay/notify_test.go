@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/outbox"
 )
 
@@ -33,10 +34,10 @@ func TestAFollowerWakesTheLeader(t *testing.T) {
 	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
 	cfg.Wake = nil // nothing is written where it leads
 	leader := startRelay(t, cfg)
-	require.Eventually(t, leader.leads, testTimeout, time.Millisecond)
+	waittest.Until(t, leader.leads)
 	cfg.Wake = o.Wake()
 	follower := startRelay(t, cfg)
-	require.Eventually(t, follower.follows, testTimeout, time.Millisecond)
+	waittest.Until(t, follower.follows)
 	for n := range 3 {
 		commit(t, o, pool, event("k"))
 		o.Committed()
@@ -52,11 +53,11 @@ func TestALeaderAtRestHearsTheEndOfItsSession(t *testing.T) {
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
 	r := startRelay(t, cfg)
-	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
+	waittest.Until(t, r.leads)
 	endLeadersSession(t, pool)
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return number(t, pool, `select epoch from outbox_cursor`) == 2
-	}, testTimeout, time.Millisecond)
+	})
 }
 
 // A relay that listens and is told nothing polls on the same session, again and again.
@@ -66,7 +67,7 @@ func TestALeaderThatIsToldNothingPolls(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Listen = true
 	r := startRelay(t, cfg)
-	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
+	waittest.Until(t, r.leads)
 	for n := range 5 {
 		commit(t, o, pool, event("k"))
 		l.AwaitDistinct(t, n+1)
@@ -81,7 +82,7 @@ func TestNotifierWakesAnotherProcess(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
 	r := startRelay(t, cfg)
-	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
+	waittest.Until(t, r.leads)
 	db := &countingDB{Pool: pool}
 	ctx, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group

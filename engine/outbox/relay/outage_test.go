@@ -9,6 +9,8 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
 )
 
 // How long the broker is down in TestRelayOutlivesALongOutage. `make test-long` asks for minutes.
@@ -26,7 +28,7 @@ func TestRelayOutlivesALongOutage(t *testing.T) {
 	r := startRelay(t, cfg)
 	addMany(t, o, pool, 50, 7)
 	l.AwaitDistinct(t, 50)
-	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, tick)
+	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 
 	l.Follow(func(int, string, []*message.Message) error { return errors.New("no broker") })
 	outage, cancel := context.WithTimeout(t.Context(), *outageFor)
@@ -36,17 +38,17 @@ func TestRelayOutlivesALongOutage(t *testing.T) {
 		addMany(t, o, pool, 10, 7)
 		events += 10
 	}
-	require.Eventually(t, func() bool { // by now, unless the machine was busy with something else
+	waittest.Until(t, func() bool { // by now, unless the machine was busy with something else
 		return r.unwell(t, "no broker") && number(t, pool, `select count(*) from outbox_parked`) > 0
-	}, testTimeout, tick)
+	})
 
 	l.Follow(nil)
 	requireAll(t, pool, l.AwaitDistinct(t, events))
 	awaitCaughtUp(t, pool)
 	wire, _ := l.Snapshot()
 	require.Len(t, wire, events, "nothing is sent twice: nothing was taken in vain")
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return r.Healthy(t.Context()) == nil && number(t, pool, `select count(*) from outbox_parked`) == 0
-	}, testTimeout, tick)
+	})
 	require.Equal(t, int64(1), number(t, pool, `select epoch from outbox_cursor`), "no other relay had to lead")
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/engine/outbox/window"
@@ -39,11 +40,11 @@ func refuseKeys(err error, keys ...string) func(int, string, []*message.Message)
 func awaitParked(t testing.TB, pool *pgxpool.Pool, held int64) operate.ParkedKey {
 	t.Helper()
 	var keys []operate.ParkedKey
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		var err error
 		keys, err = operate.Parked(t.Context(), pool, 10)
 		return err == nil && len(keys) == 1 && keys[0].Held == held
-	}, testTimeout, 2*time.Millisecond, "one parked key with %d held rows", held)
+	}, "one parked key with %d held rows", held)
 	return keys[0]
 }
 
@@ -64,9 +65,9 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	commit(t, o, pool, event("bad"), event("good"))
 	l.AwaitDistinct(t, 3)
 	awaitParked(t, pool, 3)
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return number(t, pool, `select (win is null and head = 6)::int::bigint from outbox_cursor`) == 1
-	}, testTimeout, 2*time.Millisecond, "the parked key keeps no window open")
+	}, "the parked key keeps no window open")
 
 	r.stop()
 	startRelay(t, cfg)
@@ -75,7 +76,7 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	awaitParked(t, pool, 4)
 
 	require.NoError(t, operate.Release(t.Context(), pool, testTopic, "bad"), "in vain: it fails again")
-	require.Eventually(t, func() bool { return awaitParked(t, pool, 4).Attempts > 1 }, testTimeout, 2*time.Millisecond)
+	waittest.Until(t, func() bool { return awaitParked(t, pool, 4).Attempts > 1 })
 
 	l.Follow(nil)
 	require.NoError(t, operate.Release(t.Context(), pool, testTopic, "bad"))
@@ -83,9 +84,9 @@ func TestAnUnpublishableRecordParksItsKeyAlone(t *testing.T) {
 	commit(t, o, pool, event("bad"))
 	wire := l.AwaitDistinct(t, 9)
 	requireAll(t, pool, wire)
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return number(t, pool, `select count(*) from outbox_parked`)+number(t, pool, `select count(*) from outbox_held`) == 0
-	}, testTimeout, 2*time.Millisecond)
+	})
 	require.ErrorIs(t, operate.Release(t.Context(), pool, testTopic, "bad"), operate.ErrNotParked)
 }
 
@@ -109,8 +110,7 @@ func TestDiscardGivesUpOneRecord(t *testing.T) {
 	require.Equal(t, []int64{2, 3}, []int64{wire[0].Version, wire[1].Version})
 
 	// It was never published, and is not published after its successors either.
-	require.Eventually(t, func() bool { return number(t, pool, `select count(*) from outbox_held`) == 0 },
-		testTimeout, tick)
+	waittest.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_held`) == 0 })
 	n, err := operate.Republish(t.Context(), pool, outboxtest.ContextLedger{Ledger: l}, operate.Selection{From: 1})
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
@@ -137,10 +137,10 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 	require.NoError(t, writeParked(t.Context(), leader, []parking{{key: key, reason: "down", attempts: 2}}))
 	var group errgroup.Group
 	group.Go(func() error { return operate.Discard(deadline(t), pool, testTopic, "k", added[0].Position) })
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return number(t, pool, `select count(*) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock' and query like '%outbox_held%'`) == 1
-	}, testTimeout, tick)
+	})
 	taken := records("k")
 	taken[0].Event.Topic, taken[0].Position = testTopic, added[0].Position
 	require.NoError(t, deleteHeld(t.Context(), leader, taken))
@@ -159,8 +159,7 @@ func TestDiscardOfTheLastRowReleasesTheKey(t *testing.T) {
 	awaitParked(t, pool, 1)
 	l.Follow(nil)
 	require.NoError(t, operate.Discard(t.Context(), pool, testTopic, "bad", added[0].Position))
-	require.Eventually(t, func() bool { return number(t, pool, `select count(*) from outbox_parked`) == 0 },
-		testTimeout, tick)
+	waittest.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_parked`) == 0 })
 	commit(t, o, pool, event("bad"))
 	l.AwaitDistinct(t, 1)
 }
@@ -174,12 +173,12 @@ func TestARelayIsWellWhoseBrokerOnlyRefuses(t *testing.T) {
 	cfg.PublishTimeout, cfg.MaxSilence = 100*time.Millisecond, 200*time.Millisecond
 	r := startRelay(t, cfg)
 	commit(t, o, pool, event("bad"))
-	require.Eventually(t, func() bool { return r.unwell(t, "no broker") }, testTimeout, tick)
+	waittest.Until(t, func() bool { return r.unwell(t, "no broker") })
 	l.Follow(refuseKeys(&permanentError{Reason: "too large"}, "bad"))
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return number(t, pool, `select count(*) from outbox_parked where permanent`) == 1
-	}, testTimeout, tick)
-	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, tick)
+	})
+	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 }
 
 // All that is written is of keys that are set aside, without a pause in which the relay would find nothing new. That is
@@ -305,7 +304,7 @@ func TestASlowlyFailingPartitionDelaysTheOthersLittle(t *testing.T) {
 	})
 	commit(t, o, pool, event("slow"))
 	startRelay(t, cfg)
-	require.Eventually(t, func() bool { return attempts.Load() >= 2 }, testTimeout, time.Millisecond)
+	waittest.Until(t, func() bool { return attempts.Load() >= 2 })
 	before, began := attempts.Load(), time.Now()
 	for i := range 50 {
 		commit(t, o, pool, event("quick"))

@@ -2,13 +2,13 @@ package relay
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/outbox/window"
 )
 
@@ -32,10 +32,10 @@ func uppers(t testing.TB, l *leader) (list []int64) {
 // tests' transactions on the same server are waited for.
 func readPast(t testing.TB, l *leader, published int64) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		read(t, l.window)
 		return l.window.PublishedTo() >= published
-	}, testTimeout, 5*time.Millisecond)
+	})
 }
 
 func TestPartitionsAreCreatedAhead(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/outbox/operate"
 )
@@ -41,7 +42,7 @@ func TestRelayWakesUpAfterACommit(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Wake, cfg.PollMin, cfg.PollMax, cfg.Lease = o.Wake(), time.Hour, time.Hour, 4*time.Hour
 	r := startRelay(t, cfg)
-	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
+	waittest.Until(t, r.leads)
 	for i := range 5 {
 		commit(t, o, pool, event("k"))
 		o.Committed()
@@ -142,12 +143,12 @@ func TestRelayIsUnhealthyWhenNothingMoves(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Patience, cfg.PublishTimeout, cfg.MaxSilence = time.Minute, 100*time.Millisecond, 200*time.Millisecond
 	r := startRelay(t, cfg)
-	require.Eventually(t, r.leads, testTimeout, time.Millisecond)
-	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, time.Millisecond)
+	waittest.Until(t, r.leads)
+	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 	commit(t, o, pool, event("k"))
-	require.Eventually(t, func() bool { return r.unwell(t, "no broker") }, testTimeout, tick)
+	waittest.Until(t, func() bool { return r.unwell(t, "no broker") })
 	l.Follow(nil)
-	require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, 5*time.Millisecond)
+	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 	r.stop()
 	require.ErrorContains(t, r.Healthy(t.Context()), "does not run")
 }
@@ -164,11 +165,11 @@ func TestARelayIsUnhealthyUntilSomebodyLeads(t *testing.T) {
 	cfg.MaxSilence = time.Hour
 	relays := []running{startRelay(t, cfg), startRelay(t, cfg)}
 	for _, r := range relays {
-		require.Eventually(t, func() bool { return r.unwell(t, "neither led nor seen a leader yet") }, testTimeout, tick)
+		waittest.Until(t, func() bool { return r.unwell(t, "neither led nor seen a leader yet") })
 	}
 	require.NoError(t, lock.Rollback(t.Context()))
 	for _, r := range relays {
-		require.Eventually(t, func() bool { return r.Healthy(t.Context()) == nil }, testTimeout, tick)
+		waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
 		require.EqualValues(t, 1, number(t, pool, `select count(*) from outbox_cursor where lease_until > clock_timestamp()`))
 	}
 }
@@ -190,7 +191,7 @@ func TestRelayWaitsForALatePublisher(t *testing.T) {
 	cfg.PublishTimeout, cfg.Lease = 30*time.Millisecond, time.Second
 	cfg.BatchSize = 10
 	r := startRelay(t, cfg)
-	require.Eventually(t, func() bool { return errors.Is(r.lastError(), errPublishTimeout) }, testTimeout, tick)
+	waittest.Until(t, func() bool { return errors.Is(r.lastError(), errPublishTimeout) })
 	require.NoError(t, r.Healthy(t.Context()))
 	require.Equal(t, 1, l.CallCount())
 	close(release)

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/outbox"
 )
 
@@ -28,7 +29,7 @@ func TestTheLeaderAddsWhatIsDue(t *testing.T) {
 	cfg := testRelayConfig(t, pool, l)
 	cfg.PollMin, cfg.PollMax, cfg.Lease, cfg.Wake, cfg.Scheduled = time.Hour, time.Hour, 4*time.Hour, o.Wake(), o
 	r := startRelay(t, cfg)
-	require.Eventually(t, r.leads, testTimeout, tick)
+	waittest.Until(t, r.leads)
 	schedule(t, o, pool, "late", outbox.After(time.Hour))
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { // so that none is seen without the other
 		return errors.Join(

@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/waittest"
 )
 
 // leaderLockSQL finds the session that holds the lock of the present epoch.
@@ -35,7 +37,7 @@ func TestAKilledLeaderIsReplacedBeforeItsLeaseEnds(t *testing.T) {
 	awaitCaughtUp(t, pool)
 	l := newLedger()
 	r := startRelay(t, testRelayConfig(t, pool, l))
-	require.Eventually(t, r.follows, testTimeout, tick)
+	waittest.Until(t, r.follows)
 	require.NoError(t, leader.Process.Kill())
 	killed := time.Now()
 	commit(t, o, pool, event("k"))
@@ -84,10 +86,10 @@ func TestALeaseIsWaitedForUnlessItsLeaderHeldTheLock(t *testing.T) {
 	leader := takeOver(t, pool)
 	requireSeen(1, false)
 	closeConn(t.Context(), leader.conn)
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		seen, err := readLeadership(t.Context(), follower)
 		return err == nil && seen.ended
-	}, testTimeout, tick)
+	})
 	requireSeen(1, true)
 
 	// The statement with which a relay of an earlier release takes over.
@@ -153,7 +155,7 @@ func TestALeaderWithoutItsSessionSendsNothingMore(t *testing.T) {
 			follower.AwaitDistinct(t, 40)
 			awaitCaughtUp(t, pool)
 			close(land)
-			require.Eventually(t, old.follows, testTimeout, tick)
+			waittest.Until(t, old.follows)
 			wire, _ := l.Snapshot()
 			requireAll(t, pool, wire)
 			followers, _ := follower.Snapshot()
@@ -207,7 +209,7 @@ func TestAStopBetweenSessionsGivesTheLeaseBack(t *testing.T) {
 		return dial(t, pool)(ctx)
 	}
 	r := startRelay(t, cfg)
-	require.Eventually(t, r.leads, testTimeout, tick)
+	waittest.Until(t, r.leads)
 	away.Store(true)
 	endSessions(t, pool)
 	<-tried

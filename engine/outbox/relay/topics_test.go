@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/outbox/operate"
 )
 
@@ -53,7 +54,7 @@ func (o *topicsOf) watch(cfg *Config) {
 
 func requireEventually(t *testing.T, condition func() bool) {
 	t.Helper()
-	require.Eventually(t, condition, testTimeout, time.Millisecond)
+	waittest.Until(t, condition)
 }
 
 // A topic that gets more partitions while the relay leads, or while no relay runs, stops publishing and nothing else:

@@ -15,10 +15,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-const (
-	testTopic   = outboxtest.Topic
-	testTimeout = outboxtest.Timeout
-)
+const testTopic = outboxtest.Topic
 
 type entry = outboxtest.Entry
 

@@ -12,6 +12,7 @@ import (
 
 	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/dev/waittest"
 )
 
 // The locks on which a writer stalls: before it takes its transaction id, and after.
@@ -157,8 +158,8 @@ func stall(t testing.TB, pool *pgxpool.Pool, lock int) (release func()) {
 
 func awaitAdvisoryWait(t testing.TB, pool *pgxpool.Pool, conn *pgx.Conn) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	waittest.Until(t, func() bool {
 		return number(t, pool, `select count(*) from pg_stat_activity where pid = $1 and wait_event = 'advisory'`,
 			int64(conn.PgConn().PID())) == 1
-	}, testTimeout, time.Millisecond)
+	})
 }

@@ -8,13 +8,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/servicetest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/examples/ledger"
 )
 
@@ -42,12 +42,12 @@ func TestMigrateTopicsServe(t *testing.T) {
 		account := post(t, accounts, `{"currency":"EUR"}`).AccountID
 		post(t, accounts+"/"+account+"/credits", `{"amount":1000,"currency":"EUR","expected_version":1}`)
 		post(t, accounts+"/"+account+"/debits", `{"amount":1,"currency":"EUR"}`)
-		require.Eventually(t, func() bool {
+		waittest.Until(t, func() bool {
 			status, body := servicetest.Get(t, accounts+"/"+account)
 			var read state
 			return status == http.StatusOK && json.Unmarshal([]byte(body), &read) == nil &&
 				read == state{AccountID: account, Balance: 999, Version: 3}
-		}, 30*time.Second, 20*time.Millisecond)
+		})
 	})
 }
 

@@ -1,0 +1,33 @@
+// Package waittest waits in tests for what happens by itself.
+package waittest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Limit is how long a test waits before it fails: far longer than anything takes on a busy machine. It is no measure of
+// how soon something has to happen.
+const Limit = 2 * time.Minute
+
+// A condition is asked again after a tenth of the time that it has been waited for, within these.
+const (
+	soonest = time.Millisecond
+	latest  = 100 * time.Millisecond
+)
+
+// Until returns when the condition holds, and fails the test when it does not within [Limit]. The condition runs in the
+// caller's goroutine, so it may use require; and after the test has failed none of it still runs, as it may with
+// require.Eventually, which then reads what the test prints, or logs for a test that has ended.
+func Until(t testing.TB, condition func() bool, msgAndArgs ...any) {
+	t.Helper()
+	for began := time.Now(); !condition(); {
+		waited := time.Since(began)
+		if waited >= Limit {
+			require.FailNow(t, "what was waited for has not happened", msgAndArgs...)
+		}
+		<-time.After(min(max(waited/10, soonest), latest))
+	}
+}

@@ -42,6 +42,7 @@ func TestOperationsPage(t *testing.T) {
 		"the topic of the users gets more partitions, and a person signs up": w.morePartitions,
 		"the event that waited was handled":                                  w.handled,
 		"a change of name whose predecessor never comes":                     w.gap,
+		"a reminder is scheduled":                                            w.scheduled,
 		"a sender dies while the mail server may have taken the mail":        w.uncertain,
 	}
 	p.run(t)
@@ -190,6 +191,12 @@ func (w *world) uncertain(t *testing.T) {
 		token = gen_random_uuid(), due_at = clock_timestamp() - interval '1 second'
 		from mail where mail.event_id = lease.event_id and mail.user_id = $1`, w.users[0])
 	w.await(t, w.stack.at.Databases["notification"], `select count(*) = 1 from lease where state = 'uncertain'`)
+}
+
+func (w *world) scheduled(t *testing.T) {
+	w.stack.exec(t, w.stack.at.Databases["customer"], `insert into outbox_scheduled (name, due_at, event_type, source, topic,
+		key, data_schema, payload) values ('reminder 17', clock_timestamp() + interval '1 hour', 'reminder-due.v1',
+		'/customer', 'customer.reminders.v1', '17', '', '{}')`)
 }
 
 // morePartitions returns when the service says that it publishes nothing.

@@ -115,6 +115,14 @@ func TestWhatTheServiceIsAsked(t *testing.T) {
 			[]string{"consumer", "resume", "c", "--by", "ada"},
 			recorded{"consumers/resume", "", `{` + dry + `,"consumer":"c"}`},
 		},
+		"scheduled": {
+			[]string{"outbox", "scheduled", "list", "-n", "3", "--topic", "to", "--key", "k"},
+			recorded{"outbox/scheduled", "key=k&limit=3&topic=to", ""},
+		},
+		"cancel": {
+			append([]string{"outbox", "scheduled", "cancel", "a name"}, who...),
+			recorded{"outbox/scheduled/cancel", "", `{` + done + `,"name":"a name"}`},
+		},
 		"lookup": {[]string{"inbox", "lookup", "e 1"}, recorded{"inbox/events", "event_id=e+1", ""}},
 		"tail": {
 			[]string{"outbox", "tail", "-n", "3", "--topic", "to", "--key", "k", "--type", "ty", "--payload"},

@@ -28,6 +28,8 @@ var changing = map[string][]string{
 	"outbox republish":       {"--key", "k"},
 	"outbox release":         {"--topic", "t", "--key", "k"},
 	"outbox confirm-restore": {},
+
+	"outbox scheduled cancel": {"name"},
 }
 
 // commandsWith are the commands that have the flag, so that one that is added is found.

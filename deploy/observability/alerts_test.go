@@ -30,6 +30,7 @@ var expected = map[string][]string{
 	"version missing":         {"KeyHeld"},
 	"mail uncertain":          {"MailUncertain"},
 	"event invented":          {"VerificationFailed"},
+	"scheduled event held":    {"ScheduledOverdue"},
 	"partitions locked":       {"PartitionsNotTidied"},
 	"positions run out":       {"PositionRoomLow"},
 	"events may come again":   {"HorizonRefused"},

@@ -35,6 +35,7 @@ var faults = map[string]func(t *testing.T, s *scene){
 	"version missing":         versionMissing,
 	"mail uncertain":          mailUncertain,
 	"event invented":          eventInvented,
+	"scheduled event held":    scheduledEventHeld,
 	"partitions locked":       partitionsLocked,
 	"positions run out":       positionsRunOut,
 	"events may come again":   eventsMayComeAgain,
@@ -275,6 +276,18 @@ func (s *scene) verify(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, response.StatusCode, string(answer))
 	require.Contains(t, string(answer), `"verdict"`)
+}
+
+// A session that was left open holds the key of an event that is due.
+func scheduledEventHeld(t *testing.T, s *scene) {
+	s.begin(t, customerService)
+	s.signUpAs(t, "ada")
+	lock(t, s.customerDB, `select from outbox_key for update`)
+	_, err := s.customerDB.Exec(t.Context(), `insert into outbox_scheduled (name, due_at, event_type, source, topic, key,
+		data_schema, payload) select 'reminder', clock_timestamp() - interval '2 minutes', 'reminder-due.v1', '/customer',
+		topic, key, '', '{}' from outbox_key limit 1`)
+	require.NoError(t, err)
+	s.await(t, customerService, "outbox_scheduled_overdue_seconds", "", positive)
 }
 
 // The outbox's definition is locked while new table partitions are needed.

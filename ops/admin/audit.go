@@ -14,6 +14,7 @@ const (
 	kindOutboxKey = "outbox_key"
 	kindTopic     = "topic"
 	kindConsumer  = "consumer"
+	kindScheduled = "scheduled_event"
 )
 
 // ListAudit answers GET /admin/v1/audit.

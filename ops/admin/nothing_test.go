@@ -192,6 +192,10 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 				values ($1, 'grace', 'r')`, op.example["consumer"])
 			require.NoError(t, err)
 		}
+		if strings.HasSuffix(op.path, "/scheduled/cancel") {
+			_, err := b.pool.Exec(t.Context(), scheduleRowSQL, op.example["name"], "1 hour")
+			require.NoError(t, err)
+		}
 		topic := op.example["topic"]
 		if key, parked := op.example["key"]; parked {
 			_, err := b.pool.Exec(t.Context(), `insert into public.outbox_parked (topic, key, reason, permanent)

@@ -23,6 +23,7 @@ const (
 	codeOff          web.Code = "operations_off"
 	codeUnauthorized web.Code = "unauthorized"
 	codeNotParked    web.Code = "not_parked"
+	codeNotScheduled web.Code = "not_scheduled"
 	codeNoSelection  web.Code = "nothing_selected"
 	codeRestoring    web.Code = "restoring"
 	codeInvalid      web.Code = "invalid_value"
@@ -62,6 +63,10 @@ var sentinels = []struct {
 	{pause.ErrPaused, http.StatusConflict, codePaused, "The consumer is paused already."},
 	{pause.ErrNotPaused, http.StatusConflict, codeNotPaused, "The consumer is not paused."},
 	{operate.ErrNotParked, http.StatusNotFound, codeNotParked, "This key, or this event, is not parked (any more)."},
+	{
+		operate.ErrNotScheduled, http.StatusNotFound, codeNotScheduled,
+		"No event is scheduled under this name (any more).",
+	},
 	{
 		operate.ErrEmptySelection, http.StatusUnprocessableEntity, codeNoSelection,
 		"Nothing is selected: give at least one bound, such as a position, a time or a key.",

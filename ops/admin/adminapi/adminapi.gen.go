@@ -16,12 +16,13 @@ import (
 
 // Defines values for ActionKind.
 const (
-	ActionKindConsumer   ActionKind = "consumer"
-	ActionKindDeadLetter ActionKind = "dead_letter"
-	ActionKindMail       ActionKind = "mail"
-	ActionKindOutbox     ActionKind = "outbox"
-	ActionKindOutboxKey  ActionKind = "outbox_key"
-	ActionKindTopic      ActionKind = "topic"
+	ActionKindConsumer       ActionKind = "consumer"
+	ActionKindDeadLetter     ActionKind = "dead_letter"
+	ActionKindMail           ActionKind = "mail"
+	ActionKindOutbox         ActionKind = "outbox"
+	ActionKindOutboxKey      ActionKind = "outbox_key"
+	ActionKindScheduledEvent ActionKind = "scheduled_event"
+	ActionKindTopic          ActionKind = "topic"
 )
 
 // Valid indicates whether the value is a known member of the ActionKind enum.
@@ -36,6 +37,8 @@ func (e ActionKind) Valid() bool {
 	case ActionKindOutbox:
 		return true
 	case ActionKindOutboxKey:
+		return true
+	case ActionKindScheduledEvent:
 		return true
 	case ActionKindTopic:
 		return true
@@ -187,6 +190,17 @@ type Actions struct {
 
 // By Who asks. For the audit; nobody checks it.
 type By = string
+
+// CancelScheduledRequest defines model for CancelScheduledRequest.
+type CancelScheduledRequest struct {
+	// By Who asks. For the audit; nobody checks it.
+	By     By     `json:"by"`
+	DryRun bool   `json:"dry_run"`
+	Name   string `json:"name"`
+
+	// Reason Why. For the audit.
+	Reason Reason `json:"reason"`
+}
 
 // Cause defines model for Cause.
 type Cause struct {
@@ -632,7 +646,7 @@ type ParkedKey struct {
 // Problem defines model for Problem.
 type Problem struct {
 	// Code Stable. Beside those of api/openapi.yaml that are of no business: 401 `unauthorized`; 403 `operations_off`; 404
-	// `not_parked`, `no_mails`, `partitions_unchanged`,
+	// `not_parked`, `not_scheduled`, `no_mails`, `partitions_unchanged`,
 	// `consumer_not_found`; 409 `consumer_paused`, `consumer_not_paused`, `not_waiting`, `restoring`, `not_drained`,
 	// `partition_count`, `consuming`, `verifying`, `standby`;
 	// 421 `wrong_service`, `wrong_environment`; 422 `invalid_value`, `invalid_filter`,
@@ -736,6 +750,31 @@ type Result struct {
 
 	// Failed How many were tried and are not done.
 	Failed int64 `json:"failed"`
+}
+
+// ScheduledEvent defines model for ScheduledEvent.
+type ScheduledEvent struct {
+	// Bytes Size of the payload.
+	Bytes int       `json:"bytes"`
+	DueAt time.Time `json:"due_at"`
+	Key   string    `json:"key"`
+
+	// Name What it is cancelled by.
+	Name string `json:"name"`
+
+	// OverdueSeconds How long it has been due without being added; 0 before that.
+	OverdueSeconds float64   `json:"overdue_seconds"`
+	ScheduledAt    time.Time `json:"scheduled_at"`
+	Topic          string    `json:"topic"`
+	Type           string    `json:"type"`
+}
+
+// ScheduledEvents defines model for ScheduledEvents.
+type ScheduledEvents struct {
+	Items []ScheduledEvent `json:"items"`
+
+	// More There are more than are here.
+	More bool `json:"more"`
 }
 
 // Service defines model for Service.
@@ -937,6 +976,13 @@ type TailOutboxParams struct {
 	Limit   *Limit   `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ListScheduledParams defines parameters for ListScheduled.
+type ListScheduledParams struct {
+	Topic *Text  `form:"topic,omitempty" json:"topic,omitempty"`
+	Key   *Text  `form:"key,omitempty" json:"key,omitempty"`
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // GetStoryParams defines parameters for GetStory.
 type GetStoryParams struct {
 	// Key The key of the event that is looked for.
@@ -984,6 +1030,9 @@ type RepublishOutboxJSONRequestBody = RepublishRequest
 
 // ConfirmRestoreJSONRequestBody defines body for ConfirmRestore for application/json ContentType.
 type ConfirmRestoreJSONRequestBody = ConfirmRestoreRequest
+
+// CancelScheduledJSONRequestBody defines body for CancelScheduled for application/json ContentType.
+type CancelScheduledJSONRequestBody = CancelScheduledRequest
 
 // ConfirmPartitionsJSONRequestBody defines body for ConfirmPartitions for application/json ContentType.
 type ConfirmPartitionsJSONRequestBody = ConfirmPartitionsRequest
@@ -1056,6 +1105,12 @@ type ServerInterface interface {
 	// ConfirmRestore Go on with a restored database
 	// (POST /admin/v1/outbox/restore/confirm)
 	ConfirmRestore(w http.ResponseWriter, r *http.Request)
+	// ListScheduled Events that are due later, in the order in which they are due
+	// (GET /admin/v1/outbox/scheduled)
+	ListScheduled(w http.ResponseWriter, r *http.Request, params ListScheduledParams)
+	// CancelScheduled Take a scheduled event back
+	// (POST /admin/v1/outbox/scheduled/cancel)
+	CancelScheduled(w http.ResponseWriter, r *http.Request)
 	// GetOutboxStatus How far the outbox is published, who publishes it, and which keys are parked
 	// (GET /admin/v1/outbox/status)
 	GetOutboxStatus(w http.ResponseWriter, r *http.Request)
@@ -1203,6 +1258,18 @@ func (_ Unimplemented) RepublishOutbox(w http.ResponseWriter, r *http.Request) {
 // ConfirmRestore Go on with a restored database
 // (POST /admin/v1/outbox/restore/confirm)
 func (_ Unimplemented) ConfirmRestore(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// ListScheduled Events that are due later, in the order in which they are due
+// (GET /admin/v1/outbox/scheduled)
+func (_ Unimplemented) ListScheduled(w http.ResponseWriter, r *http.Request, params ListScheduledParams) {
+	w.WriteHeader(http.StatusNotImplemented)
+}
+
+// CancelScheduled Take a scheduled event back
+// (POST /admin/v1/outbox/scheduled/cancel)
+func (_ Unimplemented) CancelScheduled(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
@@ -1932,6 +1999,77 @@ func (siw *ServerInterfaceWrapper) ConfirmRestore(w http.ResponseWriter, r *http
 	handler.ServeHTTP(w, r)
 }
 
+// ListScheduled operation middleware
+func (siw *ServerInterfaceWrapper) ListScheduled(w http.ResponseWriter, r *http.Request) {
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListScheduledParams
+
+	// ------------- Optional query parameter "topic" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "topic", r.URL.Query(), &params.Topic, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "topic"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "topic", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "key" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "key", r.URL.Query(), &params.Key, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "key"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "key", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListScheduled(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CancelScheduled operation middleware
+func (siw *ServerInterfaceWrapper) CancelScheduled(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CancelScheduled(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetOutboxStatus operation middleware
 func (siw *ServerInterfaceWrapper) GetOutboxStatus(w http.ResponseWriter, r *http.Request) {
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -2190,6 +2328,12 @@ func HandlerWithOptions(si ServerInterface, options ChiServerOptions) http.Handl
 	})
 	r.Group(func(r chi.Router) {
 		r.Post(options.BaseURL+"/admin/v1/outbox/release", wrapper.ReleaseOutboxKey)
+	})
+	r.Group(func(r chi.Router) {
+		r.Get(options.BaseURL+"/admin/v1/outbox/scheduled", wrapper.ListScheduled)
+	})
+	r.Group(func(r chi.Router) {
+		r.Post(options.BaseURL+"/admin/v1/outbox/scheduled/cancel", wrapper.CancelScheduled)
 	})
 	r.Group(func(r chi.Router) {
 		r.Get(options.BaseURL+"/admin/v1/outbox/topics", wrapper.ListTopics)

@@ -38,3 +38,8 @@ func (r ConsumerRequest) Asked() (by, reason string, dryRun bool) {
 
 // Asked implements [Change].
 func (r MailRequest) Asked() (by, reason string, dryRun bool) { return r.By, r.Reason, r.DryRun }
+
+// Asked implements [Change].
+func (r CancelScheduledRequest) Asked() (by, reason string, dryRun bool) {
+	return r.By, r.Reason, r.DryRun
+}

@@ -1,0 +1,62 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ScheduledEvent is an event that is to be added when it is due.
+type ScheduledEvent struct {
+	Name        string
+	DueAt       time.Time
+	Overdue     time.Duration // how long it has been due, by the database's clock; 0: it is not
+	Type        string
+	Topic, Key  string
+	Bytes       int // of the payload
+	ScheduledAt time.Time
+}
+
+// ErrNotScheduled means that nothing waits under the name (any more).
+var ErrNotScheduled = errors.New("outbox: not scheduled")
+
+const scheduledSQL = `
+select name, due_at, greatest(clock_timestamp() - due_at, interval '0'), event_type, topic, key, length(payload),
+    scheduled_at
+from public.outbox_scheduled
+where ($1 = '' or topic = $1) and ($2 = '' or key = $2)
+order by due_at, name
+limit $3`
+
+// Scheduled lists scheduled events of a topic and a key, empty for any, in the order in which they are due. With a
+// condition it may read all of them.
+func Scheduled(ctx context.Context, db DB, topic, key string, limit int) ([]ScheduledEvent, error) {
+	rows, _ := db.Query(ctx, scheduledSQL, topic, key, limit)
+	events, err := pgx.CollectRows(rows, pgx.RowToStructByPos[ScheduledEvent])
+	if err != nil {
+		return nil, fmt.Errorf("list scheduled events: %w", err)
+	}
+	return events, nil
+}
+
+const cancelScheduledSQL = `
+delete from public.outbox_scheduled where name = $1
+returning name, due_at, greatest(clock_timestamp() - due_at, interval '0'), event_type, topic, key, length(payload),
+    scheduled_at`
+
+// CancelScheduled takes a scheduled event back in the caller's transaction and returns it. If it is being added at this
+// moment, the call waits for the end of that; one that has been added is [ErrNotScheduled].
+func CancelScheduled(ctx context.Context, tx pgx.Tx, name string) (ScheduledEvent, error) {
+	rows, _ := tx.Query(ctx, cancelScheduledSQL, name)
+	event, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[ScheduledEvent])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return event, ErrNotScheduled
+	}
+	if err != nil {
+		return event, fmt.Errorf("cancel scheduled event: %w", err)
+	}
+	return event, nil
+}

@@ -106,7 +106,7 @@ test-console: ## the console in a real Chromium: sign up, stop Kafka, mend poiso
 	@$(GO) vet -tags console ./dev/console && $(GO) test -count=1 -timeout 10m -tags console ./dev/console $(ARGS)
 # part: ops, end
 
-test-pg18: ## every test on a fetched PostgreSQL 18, whatever is installed; PG_BIN=DIR make test takes another one
+test-pg18: ## every test on a fetched PostgreSQL 18, beside any installed one; PG_BIN=DIR make test takes another one
 	@export TWINBOX_TEST_FETCH=1; $(GO_TEST) -count=1 -timeout 10m $(ALL)
 
 kafka: ## a real Apache Kafka in the foreground, to try things by hand

@@ -60,8 +60,8 @@ up() {
 		export NOTIFICATION_ADMIN_PORT=0 # a fixed port of the host is one instance's alone
 		scale="--scale notification=$NOTIFICATIONS"
 	fi
-	# The container's server is another user. Under a umask of 077 it could not read the file, and its volume would stay
-	# without roles, whatever is mended afterwards.
+	# The container's server is another user. Under a umask of 077 it could not read the file, and its volume would
+	# stay without roles for good.
 	[ -n "$(find deploy/postgres/init.sql -perm -004)" ] || chmod a+r deploy/postgres/init.sql
 	$COMPOSE build
 	repair || true

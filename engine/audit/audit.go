@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Action is something that somebody did to one thing, or to many at once.
+// Action is what an operator did to one thing, or to many at once.
 type Action struct {
 	ID      int64             `json:"id"`   // given by the database
 	At      time.Time         `json:"at"`   // given by the database, on its clock

@@ -54,7 +54,7 @@ func (e *Event) CorrelationID() string {
 	return e.ID
 }
 
-const maxTraceState = 512 // what W3C Trace Context asks everybody to pass on
+const maxTraceState = 512 // what W3C Trace Context asks every hop to pass on
 
 // isTraceParent looks at the form: version, trace, span, flags.
 func isTraceParent(text string) bool {

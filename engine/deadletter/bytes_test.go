@@ -37,8 +37,8 @@ func drawRecord(t *rapid.T, n int) deadletter.Letter {
 	return l
 }
 
-// A record is the same in the table, in an export, after its import, after an edit of something else, and in its copy,
-// whatever its bytes.
+// A record is the same in the table, in an export, after its import, after an edit of
+// something else, and in its copy, byte for byte.
 func TestARecordKeepsItsBytes(t *testing.T) {
 	t.Parallel()
 	here, herePool := open(t)

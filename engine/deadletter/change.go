@@ -97,7 +97,7 @@ func (s *Store) Discard(ctx context.Context, f Filter, c Change) (Result, error)
 		n, err = s.discardSome(ctx, f, c, min(discardChunk, matched-result.Changed))
 		result.Changed += n
 		if n == 0 {
-			break // somebody else settled the rest
+			break // another operator settled the rest
 		}
 		c.progress(result.Changed)
 	}

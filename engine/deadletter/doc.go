@@ -1,4 +1,4 @@
-// Package deadletter keeps the records that a consumer could not handle, until somebody has decided what becomes of
+// Package deadletter keeps the records that a consumer could not handle, until an operator has replayed or discarded
 // them.
 //
 // The promise: a record that is acknowledged without having had its effect has exactly one row here, written in the

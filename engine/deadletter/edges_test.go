@@ -16,7 +16,8 @@ import (
 	"example.com/twinbox/engine/deadletter"
 )
 
-// A copy has all that came and why it is here. Its error is text of a bounded size, whatever the handler said.
+// A copy has the whole record and why it was given up. Its error is text of a bounded size, however long the
+// handler's was.
 func TestCopiesForOtherTools(t *testing.T) {
 	t.Parallel()
 	l := letter(7)

@@ -43,7 +43,7 @@ type Letter struct {
 	RecordTime time.Time `json:"record_time,omitzero"`
 	RecordMS   int64     `json:"record_ms,omitzero"` // milliseconds since 1970, of a time that RecordTime cannot hold
 
-	// Edited is what a replay takes instead; nil while nobody has changed anything.
+	// Edited is what a replay takes instead; nil without an edit.
 	Edited *Edited `json:"edited,omitempty"`
 
 	Class         string    `json:"class"`

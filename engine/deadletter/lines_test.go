@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/engine/deadletter"
 )
 
-// Whatever stands in one line, the lines around it are filed, it is reported by its number, and a dry run says so too.
+// A line that cannot be imported is reported by its number, in a dry run too, and the lines around it are stored.
 func TestOneBadLineAmongGoodOnes(t *testing.T) {
 	t.Parallel()
 	long := `"` + strings.Repeat("x", 300) + `"`

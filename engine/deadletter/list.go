@@ -21,7 +21,7 @@ type Summary struct {
 	Topic     string
 	Partition int32
 	Offset    int64
-	EditedBy  string // empty while nobody has changed anything
+	EditedBy  string // empty without an edit
 	EditedAt  *time.Time
 
 	Class         string

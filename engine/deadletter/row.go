@@ -78,8 +78,8 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
     nullif($22::bigint, 0))
 on conflict do nothing`
 
-// Insertion is the statement that files a new letter and does nothing where its event has one already, and its
-// arguments: whoever decides that a record is given up runs it in the transaction of that decision.
+// Insertion is the statement that stores a new dead letter, with its arguments; it does nothing where the event has
+// one already. The inbox runs it in the transaction that gives the record up.
 func Insertion(l Letter) (sql string, args []any, err error) {
 	headers, err := encodeHeaders(l.Headers)
 	if err != nil {

@@ -149,7 +149,7 @@ func TestDiscarding(t *testing.T) {
 	require.Equal(t, 1, one.Changed)
 }
 
-// What is exported comes back in another database as it was, once, whatever happens to single lines.
+// An export is imported into another database unchanged, each dead letter once, even when single lines fail.
 func TestExportAndImport(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, numbered(3)...)

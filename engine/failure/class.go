@@ -27,10 +27,10 @@ type mark struct {
 func (m *mark) Error() string { return m.err.Error() }
 func (m *mark) Unwrap() error { return m.err }
 
-// AsPermanent marks err as final: whoever handles it will not try again. It returns nil for nil.
+// AsPermanent marks err as final: consumer, relay and sender do not try again. It returns nil for nil.
 func AsPermanent(err error) error { return marked(err, Permanent) }
 
-// AsTransient marks err as one that passes by itself: whoever handles it tries again. It returns nil for nil.
+// AsTransient marks err as one that passes by itself: consumer, relay and sender try again. It returns nil for nil.
 func AsTransient(err error) error { return marked(err, Transient) }
 
 func marked(err error, class Class) error {

@@ -30,10 +30,10 @@ func sqlState(code string) error { return &pgconn.PgError{Code: code} }
 
 // refused is a row that is refused for good, shutdown an answer that passes, and so on, for the tests of precedence.
 var (
-	refused   = sqlState("23514")
-	shutdown  = sqlState("57P01")
-	slow      = sqlState("57014")
-	errNobody = errors.New("nobody knows")
+	refused    = sqlState("23514")
+	shutdown   = sqlState("57P01")
+	slow       = sqlState("57014")
+	errUnknown = errors.New("unknown")
 )
 
 // The outermost word about an error decides.
@@ -44,19 +44,19 @@ func TestMarks(t *testing.T) {
 		want failure.Class
 		code string
 	}{
-		"marked by its author": {failure.AsPermanent(errNobody), failure.Permanent, "marked_permanent"},
+		"marked by its author": {failure.AsPermanent(errUnknown), failure.Permanent, "marked_permanent"},
 		"marked, then wrapped": {
-			fmt.Errorf("a: %w", failure.AsPermanent(errNobody)), failure.Permanent, "marked_permanent",
+			fmt.Errorf("a: %w", failure.AsPermanent(errUnknown)), failure.Permanent, "marked_permanent",
 		},
 		"marked around a transient one": {failure.AsPermanent(shutdown), failure.Permanent, "marked_permanent"},
 		"marked as passing":             {failure.AsTransient(refused), failure.Transient, "marked_transient"},
 		"the outer of two marks": {
-			failure.AsTransient(fmt.Errorf("a: %w", failure.AsPermanent(errNobody))), failure.Transient, "marked_transient",
+			failure.AsTransient(fmt.Errorf("a: %w", failure.AsPermanent(errUnknown))), failure.Transient, "marked_transient",
 		},
 		"says that it is permanent":      {saysPermanent(true), failure.Permanent, "says_permanent"},
 		"says that it is not":            {saysPermanent(false), failure.Unknown, failure.CodeUnknown},
-		"says that it may have happened": {unknownOutcome{errNobody}, failure.Transient, "outcome_unknown"},
-		"nothing is known":               {errNobody, failure.Unknown, failure.CodeUnknown},
+		"says that it may have happened": {unknownOutcome{errUnknown}, failure.Transient, "outcome_unknown"},
+		"nothing is known":               {errUnknown, failure.Unknown, failure.CodeUnknown},
 		"wrapped":                        {fmt.Errorf("a: %w", shutdown), failure.Transient, "sql_57P01"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,10 +67,10 @@ func TestMarks(t *testing.T) {
 	}
 	require.NoError(t, failure.AsPermanent(nil))
 	require.NoError(t, failure.AsTransient(nil))
-	require.ErrorIs(t, failure.AsPermanent(errNobody), errNobody)
+	require.ErrorIs(t, failure.AsPermanent(errUnknown), errUnknown)
 }
 
-// Of several errors the one that lets the event come again decides, in whatever order they were joined.
+// Of several errors the one that lets the event come again decides, in any order of joining.
 func TestJoinedErrors(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -82,9 +82,9 @@ func TestJoinedErrors(t *testing.T) {
 		"a stop and a lost connection":                          {[]error{context.Canceled, shutdown}, "context_canceled"},
 		"a stop and a refused row":                              {[]error{context.Canceled, refused}, "context_canceled"},
 		"a refused row and one too slow":                        {[]error{refused, slow}, "sql_23514"},
-		"one that nobody knows and one too slow":                {[]error{errNobody, slow}, "sql_57014"},
-		"one that nobody knows and a lost connection":           {[]error{errNobody, shutdown}, "sql_57P01"},
-		"nobody knows any":                                      {[]error{errNobody, errNobody}, failure.CodeUnknown},
+		"an unknown one and one too slow":                       {[]error{errUnknown, slow}, "sql_57014"},
+		"an unknown one and a lost connection":                  {[]error{errUnknown, shutdown}, "sql_57P01"},
+		"two unknown ones":                                      {[]error{errUnknown, errUnknown}, failure.CodeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,10 +23,10 @@ func Classify(err error) Class { return Examine(err).Class }
 
 // Examine sorts err. An error that no row knows is [Unknown]; nil is not an error and must not be passed.
 //
-// The outermost error that anything is known of decides, so whoever marks an error has the last word. Of several errors
-// joined each is sorted by itself, and the answer is the first of: cancelled, transient, permanent, known to be
-// unknown. So a refused row whose rollback met a lost connection comes again, and is refused again then: nothing is
-// dead-lettered as long as any part of what happened may have been the surroundings' fault.
+// The outermost error with a row or a mark decides, so a caller that marks an error overrides its cause. Of several
+// errors joined each is sorted by itself, and the answer is the first of: cancelled, transient, permanent, known to
+// be unknown. So a refused row whose rollback met a lost connection comes again, and is refused again then: nothing
+// is dead-lettered as long as any part of what happened may have been the surroundings' fault.
 //
 // A deadline is not a cancellation: it is Unknown, because an event whose handler always runs out of time must reach
 // the dead letters in the end. Only where it ended an attempt to connect it is Transient.
@@ -86,7 +86,7 @@ func examineNode(err error) (Verdict, bool) {
 	return look(own.Codes(err))
 }
 
-// around sorts an error that can be nobody's fault but the connection's. What is inside gives the code if it is as
+// around sorts an error that only the connection can have caused. What is inside gives the code if it is as
 // transient, and the class only if it is a cancellation.
 func around(inside error, code string) Verdict {
 	if inside == nil {

@@ -69,13 +69,13 @@ func TestOnARealConnection(t *testing.T) {
 	require.Equal(t, "postgres_pool_closed", verdict(closed.Ping(t.Context())).Code)
 }
 
-// And of one that is not, or lets nobody in.
+// And of one that is not, or refuses every login.
 func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "twinbox-failure-") // a socket's path must be short
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	server := "postgres://u@/d?host=" + dir // a port of TCP that is given up may be somebody else's at once
+	server := "postgres://u@/d?host=" + dir // another process may take a closed TCP port at once
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, ".s.PGSQL.5432")})
 	require.NoError(t, err)
 	listener.SetUnlinkOnClose(false)

@@ -29,8 +29,8 @@ type Library struct {
 	Rows []Rows
 	// Codes names one error, from the particular to the family, and looks at nothing below it. Nothing: it is another's.
 	Codes func(err error) []string
-	// Connecting recognises an error that can be nobody's fault but the connection's: its code, and what is inside; an
-	// empty code: it is none.
+	// Connecting recognises an error that only the connection can have caused, and returns its code and the error
+	// inside; an empty code: it is none.
 	Connecting func(err error) (code string, inside error)
 	// Unsent gives the code of an error, wherever in its chain, that means that the server has seen nothing. It is asked
 	// last, when no code is known. Empty: it is none.

@@ -118,13 +118,13 @@ func samples(t *testing.T) []sample {
 		{"tls_handshake", r, tls.RecordHeaderError{}},
 		{"tls_handshake", r, tls.AlertError(40)},
 		{"postgres_conn_closed", r, pgconn.ErrConnClosed},
-		{"postgres_not_sent", r, fmt.Errorf("query: %w", notSent{errNobody})},
+		{"postgres_not_sent", r, fmt.Errorf("query: %w", notSent{errUnknown})},
 		{"postgres_tx_closed", u, pgx.ErrTxClosed},
 		{"postgres_commit_rolled_back", u, pgx.ErrTxCommitRollback},
-		{"outcome_unknown", r, unknownOutcome{errNobody}},
+		{"outcome_unknown", r, unknownOutcome{errUnknown}},
 		{"says_permanent", p, saysPermanent(true)},
-		{"marked_permanent", p, failure.AsPermanent(errNobody)},
-		{"marked_transient", r, failure.AsTransient(errNobody)},
+		{"marked_permanent", p, failure.AsPermanent(errUnknown)},
+		{"marked_transient", r, failure.AsTransient(errUnknown)},
 		{"kafka_out_of_brokers", r, fmt.Errorf("connect: %w", sarama.ErrOutOfBrokers)},
 		{"kafka_broker_not_found", r, sarama.ErrBrokerNotFound},
 		{"kafka_not_connected", r, sarama.ErrNotConnected},
@@ -158,7 +158,7 @@ func TestEveryRow(t *testing.T) {
 	}
 }
 
-// Whatever number sarama has a name for has a row.
+// Each number that sarama names has a row.
 func TestEveryAnswerOfABrokerIsInTheTable(t *testing.T) {
 	t.Parallel()
 	inTable := map[string]bool{}

@@ -15,8 +15,8 @@ import (
 	"example.com/twinbox/engine/inbox"
 )
 
-// Whatever comes on a partition, in batches of any size it comes to what it comes to one by one: the same outcomes,
-// effects, dead letters and versions.
+// Batches of any size give random events the same outcomes, effects, dead letters and versions as handling them one
+// by one.
 func TestABatchComesToWhatItsEventsComeToAlone(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)

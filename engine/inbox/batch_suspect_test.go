@@ -35,7 +35,7 @@ func TestSuspicionLastsAsLongAsItMust(t *testing.T) {
 	_, handle = b.handle(t, written(&counted))
 	_, err = handle(t.Context(), records(t, t.Context(), events[:2]...))
 	require.NoError(t, err)
-	require.Zero(t, counted, "nobody is suspected after a clean end")
+	require.Zero(t, counted, "a clean end leaves no suspect")
 
 	_, handle = b.handle(t, written(&counted)) // the last one did not leave
 	_, err = handle(t.Context(), records(t, t.Context(), events...))
@@ -85,7 +85,7 @@ func TestAnAttemptThatIsBrokenOffIsNoDeath(t *testing.T) {
 	b := setup(t)
 	b.Config.MaxAttempts = 1
 	e := newEvent()
-	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 5)`)
+	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'a dead process', 5)`)
 	in, stops := b.Inbox(t), 0
 	mux := inbox.NewMux()
 	var stop context.CancelFunc
@@ -140,7 +140,7 @@ func TestWhatCameToItsEndBeforeUsesUpNoSuspicion(t *testing.T) {
 	b.run(t, b.Config.Batch, handler, before())
 	require.Equal(t, 1+3, b.Count(t, `select count(*) from dead_letter`), "the old one once, the others by their offsets")
 
-	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 2)`)
+	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'a dead process', 2)`)
 	msgs, events := before(), versions("key-1", 1, 2, 3)()
 	for i, e := range events {
 		msgs = append(msgs, record(t, e, int64(len(msgs)+i)))
@@ -159,7 +159,7 @@ func TestASuspectThatHasATwinLeavesNoCount(t *testing.T) {
 	e, mux := newEvent(), inbox.NewMux()
 	inbox.Handle(mux, testEvent, effect)
 	other := b.Inbox(t)
-	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 1)`)
+	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'a dead process', 1)`)
 	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 1, 1, now())`)
 	var outcomes []inbox.Outcome
 	b.Config.Host = &inboxtest.Host{
@@ -190,7 +190,7 @@ func TestCountsThatAreLeftBehindGoWithTheNextSuspect(t *testing.T) {
 	b.Exec(t, `insert into inbox_attempt select 'test', 'topic-1', 2, n, 1, now() from unnest(array[1, 3]) as n`)
 	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 7, 1, 1, now())`)
 
-	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 5)`)
+	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'a dead process', 5)`)
 	second := b.Inbox(t)
 	require.NoError(t, deliver(second, mux, record(t, events[0], 1)))
 	require.Equal(t, 3, b.Count(t, `select count(*) from inbox_attempt`))
@@ -208,8 +208,8 @@ from inbox_attempt order by record_offset`
 func TestARangeThatEndedAProcessIsHalved(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 200)`)
-	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 0, 1, now(), 4, 'somebody who died')`)
+	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'a dead process', 200)`)
+	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 0, 1, now(), 4, 'a dead process')`)
 	events := versions("key-1", 1, 2, 3, 4, 5, 6)()
 	seen := map[string]string{}
 	in, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
@@ -234,7 +234,7 @@ func TestARangeThatEndedAProcessIsHalved(t *testing.T) {
 func TestWhatWasWrittenLaterIsNoSuspect(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 200)`)
+	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'a dead process', 200)`)
 	counted := 0
 	in, handle := b.handle(t, func(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) error {
 		counted += b.Count(t, `select count(*) from inbox_attempt`)
@@ -252,8 +252,8 @@ func TestWhatWasWrittenLaterIsNoSuspect(t *testing.T) {
 func TestASuspicionOutlivesAnOwnerThatDidNotComeToIt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 3)`)
-	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 2, 1, now(), 3, 'somebody who died')`)
+	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'a dead process', 3)`)
+	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 2, 1, now(), 3, 'a dead process')`)
 	events := versions("key-1", 1, 2, 3, 4)()
 	msgs := records(t, t.Context(), events...)
 	for _, end := range []func(in *inbox.Inbox) error{
@@ -282,8 +282,8 @@ func TestASuspicionOutlivesAnOwnerThatDidNotComeToIt(t *testing.T) {
 func TestSuspectsNeedTwoConnections(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', 2)`)
-	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 2, 1, now(), 3, 'somebody who died')`)
+	b.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'a dead process', 2)`)
+	b.Exec(t, `insert into inbox_attempt values ('test', 'topic-1', 2, 2, 1, now(), 3, 'a dead process')`)
 	pool := b.Pool
 	b.onOneConnection(t)
 	most := int32(0)

@@ -50,7 +50,7 @@ func TestABatchIsOneTransaction(t *testing.T) {
 	require.Equal(t, 1, b.Count(t, `select count(distinct event_id) from ledger`))
 }
 
-// Whatever way a handler reads or writes, it sees what the ones before it queued.
+// A handler sees what earlier ones queued, by each way of reading and writing.
 func TestHandlersSeeEarlierWrites(t *testing.T) {
 	t.Parallel()
 	count := `select count(*) from ledger`
@@ -230,7 +230,7 @@ func TestBatchesOfOneGrowAgain(t *testing.T) {
 	require.Less(t, b.Count(t, `select count(distinct event_id) from ledger`), 6, "some share a transaction")
 }
 
-// Somebody else applies an event of the key between reading the watermark and moving it: the decision is made anew.
+// Another process applies an event of the key between reading the watermark and moving it: the inbox decides anew.
 func TestAWatermarkThatMovesMeanwhile(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 2} {

@@ -76,7 +76,7 @@ func TestTenProcessesWithTheSameEvents(t *testing.T) {
 	job := b.job(traffic(12))
 	job.Batch, job.AwaitStart, job.Attempts = 4, true, 1 // so that one death counted wrongly is seen
 	b.Exec(t, `insert into inbox_owner (consumer, topic, partition, owner, in_flight)
-		values ('test', 'topic-1', 0, 'somebody who died', 6)`)
+		values ('test', 'topic-1', 0, 'a dead process', 6)`)
 	children := make([]*crashtest.Process, 10)
 	for i := range children {
 		children[i] = crashtest.Start(t, job)
@@ -134,8 +134,8 @@ func TestAnOwnerThatWasStopped(t *testing.T) {
 	}
 }
 
-// A record that kills the process reaches the dead letters after as many attempts as any other failure, those around it
-// are applied, and none of it costs anything while nobody dies.
+// A record that kills the process reaches the dead letters after as many attempts as any other failure, those around
+// it are applied, and all this costs nothing while no process dies.
 func TestARecordThatKillsTheProcess(t *testing.T) {
 	t.Parallel()
 	for _, batch := range []int{1, 5} {

@@ -39,7 +39,7 @@
 // insert waits for its end: after its commit there is nothing to insert and no handler runs, after its rollback the id
 // is this one's. That takes READ COMMITTED, which the transaction asks for itself. An id lies in one partition only:
 // where, is derived from the id alone (entry.go), since a unique index on a partitioned table holds within a partition.
-// Whatever is older than the horizon is not inserted but given up as [Expired]: its row may have been dropped.
+// An event older than the horizon is not inserted but given up as [Expired]: its row may have been dropped.
 //
 // # Why in order
 //

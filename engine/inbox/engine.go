@@ -163,7 +163,7 @@ func (e *engine) callHandler(ctx context.Context, w *work, i int, it *item) (err
 		w.item = noItem
 		switch {
 		case w.err != nil:
-			err = w.err // what was queued before is the cause of whatever the handler says
+			err = w.err // a failed queued write causes the handler's error
 		case err != nil:
 			err = &itemError{i, err}
 		}
@@ -237,7 +237,7 @@ func (e *engine) transact(ctx context.Context, do func(*work) error) error {
 	w := &work{conn: conn.Conn(), item: noItem}
 	err = do(w)
 	if w.err != nil {
-		err = w.err // it came first: whatever do says follows from it
+		err = w.err // it came first and causes do's error
 	}
 	if err == nil {
 		err = w.commit(ctx)

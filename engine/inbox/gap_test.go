@@ -241,8 +241,8 @@ func TestAPartitionWaitsForFewGaps(t *testing.T) {
 	require.Less(t, time.Since(began), 25*time.Second, "less than nine waits, for a hundred gaps")
 }
 
-// An attempt that nobody ordered is counted before it begins, so that an event that ends the process each time is given
-// up in the end, and what broke off for another reason is not.
+// The inbox counts an attempt of its own before it begins, so that an event that ends the process each time is given
+// up in the end, and one that broke off for another reason is not.
 func TestWhatIsResumedAndEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.MaxAttempts = 3 })

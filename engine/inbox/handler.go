@@ -36,8 +36,8 @@ func OnGap(policy GapPolicy) Option { return func(r *registration) { r.onGap = p
 
 // Retry is how patient the inbox is with the handler, where that is not as [Config] says: with a partner's API that has
 // minutes of its own, say, or with a report that is worth one attempt. It holds for events that failed; an event in a
-// batch is tried once more alone before it counts. Transient failures are tried for as long as they last, whatever the
-// rules say.
+// batch is tried once more alone before it counts. Transient failures are tried for as long as they last, outside these
+// rules.
 func Retry(rules RetryRules) Option { return func(r *registration) { r.retry = rules } }
 
 // Handle registers fn for an event. fn gets the transaction in which the event's id was just recorded: what it writes

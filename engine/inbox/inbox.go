@@ -41,8 +41,8 @@ type Config struct {
 	// GapWait is for how long GapWait waits before it parks; the partition waits too. After a wait in vain the partition's
 	// gaps park at once for nine times as long. Default, and 0: 5 s.
 	GapWait time.Duration
-	// MaxJump is how far above the key's last version an event may be to be applied in spite of a gap. An event beyond
-	// it parks whatever OnGap says: after it, all versions below would be skipped. Default: 1000.
+	// MaxJump is how far above the key's last version an event may be to be applied in spite of a gap. An event beyond it
+	// parks under every OnGap policy: after it, all versions below would be skipped. Default: 1000.
 	MaxJump int64
 	// Batch is how many events of a partition may share a transaction; see [Inbox.BatchMiddleware]. Default: 200.
 	Batch int

@@ -78,8 +78,8 @@ func healthy(ctx context.Context, tx pgx.Tx, e cloudevent.Event, data testData) 
 	return err
 }
 
-// A handler that never comes to its end in time uses up its attempts like one that fails, whatever error it makes of
-// that; then the event is a dead letter, and those beside it in its batch and behind it are handled.
+// A handler that never ends in time uses up its attempts like one that fails, with any error of its own; then the
+// event is a dead letter, and those beside it in its batch and behind it are handled.
 func TestAHandlerThatIsAlwaysLateIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, late := range lateHandlers(t) {

@@ -36,7 +36,7 @@ func TestALongKey(t *testing.T) {
 	require.Equal(t, 2, c.replay(t, deadletter.Filter{Key: long}).Applied)
 }
 
-// A record without an id is named by where it lay, whatever the length of its topic's name.
+// A record without an id is named by its topic-partition and offset, however long its topic's name is.
 func TestALongTopic(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -28,9 +28,8 @@ type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, 
 
 // BatchMiddleware is [Inbox.Middleware] for a loop per partition that holds several unacknowledged messages: up to
 // Config.Batch of them share one transaction. Handlers are the same and run in order, each message through next, which
-// carries whatever Watermill middlewares a handler has; a handler sees what the ones before it wrote. When an event
-// fails, the transaction is rolled back and run in parts, so that the outcome of every event is what it would be one
-// by one.
+// carries the handler's Watermill middlewares; a handler sees what the ones before it wrote. When an event fails, the
+// transaction is rolled back and run in parts, so that the outcome of every event is what it would be one by one.
 //
 // The contract with the loop: the messages are consecutive ones of one partition, ctx is the partition's and each
 // message's own context ends with it, no sooner, since the handlers of a batch end together; one call per partition at

@@ -149,8 +149,8 @@ func TestUnknownFailuresAreBounded(t *testing.T) {
 	}
 }
 
-// A dead letter is the record as it came, whatever its handler did to the message, and whether the record or the
-// message alone has the headers.
+// A dead letter is the record as it came, also if its handler changed the message, and
+// whether the record or the message alone has the headers.
 func TestAHandlerThatChangesItsMessageChangesNoDeadLetter(t *testing.T) {
 	t.Parallel()
 	e := newEvent()

@@ -13,8 +13,9 @@ import (
 	"example.com/twinbox/engine/inbox"
 )
 
-// The watermark travels with the handlers' queued writes and the commit, in one round trip. Nobody looks at its answer
-// in between, so one that another transaction has moved meanwhile must by itself keep the commit from happening.
+// The watermark travels with the handlers' queued writes and the commit, in one round trip. The
+// inbox cannot read its answer in between, so a watermark that another transaction has moved must
+// by itself keep the commit from happening.
 func TestWatermarkMovedMeanwhileKeepsTheCommitFromHappening(t *testing.T) {
 	t.Parallel()
 	for name, batch := range map[string]int{"one by one": 1, "in a batch": 200} {

@@ -14,8 +14,8 @@ import (
 )
 
 // Events of many keys come mixed, each key's in an order of its own, some twice, some of types without a handler.
-// Whatever fails, is replayed or discarded meanwhile, each key comes to the same in the end: every event that was not
-// discarded has its effect once, in the order of its version, and nothing is left waiting.
+// Some fail, are replayed or discarded meanwhile. Each key comes to the same in the end: every event that was not
+// discarded has its effect once, in the order of its version, and none is left waiting.
 func TestAnyOrderComesToTheSame(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"late", "replays", "discards", "passes"} {

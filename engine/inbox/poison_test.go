@@ -14,8 +14,8 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 )
 
-// Whatever lies on the topic, the delivery is acknowledged, there is exactly one dead letter that keeps it, and a
-// redelivery changes nothing.
+// For each kind of poison: the delivery is acknowledged, exactly one dead letter keeps it,
+// and a redelivery changes nothing.
 func TestPoisonIsKeptOnceAndAcknowledged(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)

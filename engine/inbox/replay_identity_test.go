@@ -44,8 +44,8 @@ func strict(t *testing.T) (c *clinic, wrong *bool) {
 	return c, wrong
 }
 
-// An event that the inbox has forgotten comes again and is refused before its id is looked at. Nobody knows that it was
-// applied, so its letter does not pretend to.
+// An event that the inbox has forgotten comes again and is refused before its id is looked at. The
+// inbox cannot know that it was applied, so its dead letter does not say so.
 func TestAForgottenEventThatIsRefusedIsNotReplayed(t *testing.T) {
 	t.Parallel()
 	c, wrong := strict(t)

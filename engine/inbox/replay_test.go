@@ -178,7 +178,7 @@ func TestAReplayKeepsToItsRate(t *testing.T) {
 	c.heal()
 	hourly := func(o *replay.Options) { o.DryRun, o.Pace = true, replay.NewPace(1./3600) }
 	rehearsed := c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed}, hourly)
-	require.Equal(t, 3, rehearsed.Would, "which nobody waits for")
+	require.Equal(t, 3, rehearsed.Would, "a rehearsal does not wait for the pace")
 
 	started := time.Now()
 	report := c.replay(t, deadletter.Filter{}, func(o *replay.Options) { o.Pace = replay.NewPace(20) })
@@ -258,7 +258,7 @@ func TestAnEditedLetterIsReplayed(t *testing.T) {
 	}, verbs)
 }
 
-// A record that is no event is refused until somebody has made one of it.
+// A record that is no event is refused until an operator has edited it into one.
 func TestAnUndecodableRecordNeedsAnEdit(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)

@@ -164,8 +164,7 @@ func (e *engine) retakePlace(ctx context.Context, w *work, r *Record) (Outcome, 
 }
 
 // retakeEntry takes an id that was given up or parked with this very record, and not with another one that has the id
-// too and waits itself. The hash stays that of the record that came: its redelivery is a duplicate, whatever was put in
-// its place.
+// too and waits itself. The hash stays that of the record that came: its redelivery is a duplicate, also after an edit.
 const retakeEntry = `
 update public.inbox set metadata = metadata || '{"outcome": "applied"}'
 where consumer = $1 and event_id = $2 and event_time = $3 and payload_hash = $4

@@ -14,9 +14,8 @@ import (
 	"example.com/twinbox/engine/inbox"
 )
 
-// Whatever comes on a partition, in batches of any size, with a dead owner before it or none: connections that are lost
-// with any answer of the server change nothing of what it comes to. Only what was committed unheard is called a
-// duplicate.
+// Random events in batches of any size, with a dead owner before them or none: connections lost at any answer of
+// the server do not change the outcome. Only what was committed unheard is called a duplicate.
 func TestLostConnectionsChangeNothing(t *testing.T) {
 	t.Parallel()
 	shared := setup(t)
@@ -41,7 +40,7 @@ func TestLostConnectionsChangeNothing(t *testing.T) {
 			c.Pool = pool
 			c.Host.(*inboxtest.Host).OnOutcome = func(cloudevent.Event, inbox.Outcome) { ended.Add(1) }
 			if suspects > 0 {
-				shared.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'somebody who died', $1)`, suspects)
+				shared.Exec(t, `insert into inbox_owner values ('test', 'topic-1', 2, 'a dead process', $1)`, suspects)
 			}
 		}, events)
 		pool.Close()

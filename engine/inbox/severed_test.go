@@ -17,7 +17,8 @@ import (
 	"example.com/twinbox/engine/inbox/replay"
 )
 
-// severing makes the bundle's connections break where cut says so of an answer of the server: nobody hears it.
+// severing makes the bundle's connections break at each server answer that cut selects: the client never gets that
+// answer.
 func (b *bundle) severing(t *testing.T, cut func(answer []byte) bool) *pgxpool.Pool {
 	t.Helper()
 	cfg := b.Pool.Config()
@@ -50,8 +51,8 @@ func (s *severed) Read(into []byte) (int, error) {
 // isCommitted finds the answer to a commit.
 func isCommitted(answer []byte) bool { return bytes.Contains(answer, []byte("COMMIT\x00")) }
 
-// The connection is lost with the answer to the commit of a letter that is taken up. The letter is settled, counts as
-// that, and what parked behind it is taken up as well, though nobody picked it.
+// The connection is lost with the answer to the commit of a replayed dead letter. The dead letter is settled and
+// counted, and the replay goes on with those parked behind it, though they were not selected.
 func TestAReplayWhoseCommitIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)

@@ -30,7 +30,7 @@ var statementStories = map[string]struct {
 }
 
 // The crash points have names, and between two of them there may be another statement. Here the process dies before or
-// after whichever statement it sends nth, and is started again.
+// after its nth statement, and is started again.
 func TestAProcessThatDiesAroundAnyStatement(t *testing.T) {
 	t.Parallel()
 	seed := uint64(rand.Uint32())
@@ -50,7 +50,7 @@ func TestAProcessThatDiesAroundAnyStatement(t *testing.T) {
 				job.Batch = story.batch
 				if story.suspect {
 					b.Exec(t, `insert into inbox_owner (consumer, topic, partition, owner, in_flight)
-						values ('test', 'topic-1', 0, 'somebody who died', 8)`)
+						values ('test', 'topic-1', 0, 'a dead process', 8)`)
 				}
 				armed := job
 				armed.Statement = at

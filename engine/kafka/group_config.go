@@ -103,7 +103,7 @@ func (c GroupConfig) Validate() error {
 //	Rebalance.Timeout        30 s           shorter than a handler's drain: the member is thrown out
 //	Net.ReadTimeout          above Rebalance.Timeout   joining a group, which may take that long, fails; all that a
 //	                         member asks besides has RequestTimeout, and its fetches connections of their own
-//	Return.Errors            true           errors go to sarama's own logger, which is nobody's
+//	Return.Errors            true           errors go to sarama's own logger, which discards them
 //	Fetch.Min, MaxWaitTime   1 byte, 500 ms a quiet topic delays its next record, or closing takes longer
 //	Fetch.Default            256 KiB        1 MiB of each partition, compressed: twice the memory, no faster
 //	Fetch.MaxBytes           four of those  an answer has that of every partition, up to 50 MiB

@@ -51,9 +51,9 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 	return to, nil
 }
 
-// Unmarshal never fails: whatever the record is, a message comes out, and the handler decides. Of a header that occurs
-// twice the metadata keep the last; [cloudevent.Origin] keeps all, byte for byte. A missing key or value is an empty
-// one. A header that happens to be named like [cloudevent.KeyMetadata] does not pass for the record key.
+// Unmarshal never fails: every record becomes a message, and the handler decides. Of a header that occurs twice the
+// metadata keep the last; [cloudevent.Origin] keeps all, byte for byte. A missing key or value is an empty one. A
+// header that happens to be named like [cloudevent.KeyMetadata] does not pass for the record key.
 func (Marshaler) Unmarshal(from *sarama.ConsumerMessage) (*message.Message, error) {
 	return codec.Decode(context.Background(), from), nil
 }

@@ -86,7 +86,7 @@ const endFailed = `
 update lease set state = 'failed', ended_at = clock_timestamp(), error = $4
 where handler = $1 and event_id = $2 and token = $3 and state in ('claimed', 'submitting')`
 
-// Failed records that the effect will never happen. The reason is kept, so it names nobody.
+// Failed records that the effect will never happen. The reason is kept, so it must not hold personal data.
 func (c *Claim) Failed(ctx context.Context, reason string) error {
 	return c.move(ctx, "record failure", endFailed, []State{Failed}, reason)
 }
@@ -101,7 +101,7 @@ func (c *Claim) Retry(ctx context.Context, reason string, pause time.Duration) e
 	return c.move(ctx, "put back", putBack, []State{Pending}, reason, pause.Seconds(), 0)
 }
 
-// Release is [Claim.Retry] for an attempt that does not count: it was not made, or found nobody at the other end.
+// Release is [Claim.Retry] for an attempt that does not count: it was not made, or no server answered.
 func (c *Claim) Release(ctx context.Context, reason string, pause time.Duration) error {
 	var kept *string
 	if reason != "" {
@@ -118,8 +118,8 @@ set doubts = doubts + 1, error = $4,
     due_at = clock_timestamp() + make_interval(secs => $7)
 where handler = $1 and event_id = $2 and token = $3 and state = 'submitting'`
 
-// Uncertain records that nobody knows whether the effect has happened: the row is uncertain then, or pending again if
-// the policy says so and it has attempts left.
+// Uncertain records that the effect may have happened: the row becomes uncertain, or pending again if the policy says
+// so and it has attempts left.
 func (c *Claim) Uncertain(ctx context.Context, reason string) error {
 	s := c.leases.settings
 	return c.move(ctx, "record doubt", doubtRow, []State{Pending, Uncertain},
@@ -129,8 +129,8 @@ func (c *Claim) Uncertain(ctx context.Context, reason string) error {
 const readStep = `
 select true from lease where handler = $1 and event_id = $2 and token = $3 and state = any($4::text[])`
 
-// move takes one step. When it is taken already, by a commit whose answer was lost, the row is in one of the states
-// that it leads to and still has the token: nobody has claimed it since.
+// move takes one step. If an earlier commit took it and its answer was lost, the row is in one of the step's target
+// states and still has the token: no other process has claimed it since.
 func (c *Claim) move(ctx context.Context, step, sql string, taken []State, args ...any) error {
 	row := []any{c.leases.handler, c.EventID, c.token}
 	tag, err := c.leases.pool.Exec(ctx, sql, append(row, args...)...)

@@ -1,12 +1,12 @@
-// Package lease carries out effects that no SQL transaction can hold: a mail, a payment, a call to somebody's API.
+// Package lease carries out effects outside SQL: a mail, a payment, a call to another system's API.
 //
 //	intent.go              the intent, a row in the transaction that records the event
 //	leases.go claim.go     who has the row, and what only they may do with it
 //	runner.go record.go    workers that carry effects out, and how an attempt ends
-//	keep.go                heartbeats, and going slow while nobody answers
+//	keep.go                heartbeats, and fewer attempts while the server is away
 //	order.go               effects that must not follow a later one of their key
 //	purge.go               rows that were done long ago
-//	settle.go              what a vanished claimant left, and what a person decides
+//	settle.go              rows of a dead claimant, and an operator's decisions
 //
 // The row goes
 //
@@ -21,9 +21,9 @@
 // that moves a claimed row on repeats it, and one with an old token changes nothing and gets a [*StaleError]. All
 // decisions are made on the database's clock (clock_timestamp, not the transaction's start); no process's clock counts.
 //
-// A lease that ends before Begin is taken over by whoever claims next: the effect has not begun. Its row is claimed
-// alone, because it may be what ended the claimant, and failed when its attempts are used up. One that ends after it
-// is uncertain, because the effect may have happened. Under the policy "park" it stays so until a person decides: the
+// When a lease ends before Begin, the next claim takes the row over: the effect has not begun. Its row is claimed
+// alone, because it may be what ended the claimant, and failed when its attempts are used up. One that ends after it is
+// uncertain, because the effect may have happened. Under the policy "park" it stays so until a person decides: the
 // effect happens at most once per intent. Under "resend" it is tried again: it happens at least once, unless it is
 // refused for good, and at most once more than the row's count of doubts.
 //

@@ -2,7 +2,7 @@ package lease
 
 import "fmt"
 
-// StaleError says that a lease is somebody else's now, or has ended. The step changed nothing.
+// StaleError says that a lease has ended, or that another process has claimed the row. The step changed nothing.
 type StaleError struct {
 	Handler, EventID string
 	Step             string // what was tried

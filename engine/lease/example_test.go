@@ -29,7 +29,7 @@ func Example() {
 
 	runner := lease.NewRunner(leases, lease.Effect{
 		Do: func(ctx context.Context, c *lease.Claim) error {
-			// Prepare, connect, ask: whatever can still be taken back. Then:
+			// Prepare, connect, ask: steps that can still be taken back. Then:
 			if err := c.Begin(ctx); err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ func Example() {
 	// stopped: <nil>
 }
 
-// A process that was away for longer than its lease finds that somebody else has it.
+// A process that was away for longer than its lease finds that another one has it.
 func ExampleStaleError() {
 	ctx := context.Background()
 	pool, drop := pgtest.Open(migrations.Lease)

@@ -35,7 +35,7 @@ func TestAnIntentIsPartOfItsTransaction(t *testing.T) {
 	require.ErrorContains(t, err, "lease_pkey", "one intent per handler and event")
 }
 
-// Whoever has lost a lease changes nothing, whatever it does and whenever it does it.
+// A process that has lost a lease changes nothing, by no step and at no time.
 func TestAStaleClaimChangesNothing(t *testing.T) {
 	t.Parallel()
 	for name, successor := range map[string]func(t *testing.T, b *bundle){
@@ -153,7 +153,8 @@ func TestResendingEndsWithTheAttempts(t *testing.T) {
 	require.Equal(t, 2, b.count(t, `select doubts from lease`))
 }
 
-// A row whose preparation ends the process takes nobody with it and is given up like one whose preparation fails.
+// A row whose preparation ends the process costs no other row its turn and is given up like one whose
+// preparation fails.
 func TestARowThatEndsItsClaimantsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{MaxAttempts: 2})

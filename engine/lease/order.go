@@ -14,7 +14,7 @@ const insertOrdered = `insert into lease (handler, event_id, key, version) value
 
 // IntentInOrder is [Intent] for an effect that must not follow one of a later event of its key, such as a state that is
 // told to another system: once an effect of a higher version has begun, this one is skipped, and its row is done with
-// that version as superseded_by. A version counts from when its effect begins, and stays so whatever becomes of it.
+// that version as superseded_by. A version counts from when its effect begins, also if it then fails.
 //
 // An effect that has begun is not called back: of two that begin one right after the other, the other side may hear the
 // second one first. The event needs a key and a version.

@@ -39,8 +39,8 @@ func requireSuperseded(t *testing.T, err error, by int64) {
 	require.Equal(t, by, superseded.By)
 }
 
-// Once an effect has begun, none of an earlier version of its key begins, whatever becomes of the first and whichever
-// process has the other. Other keys, other handlers and effects without an order do not mind.
+// Once an effect has begun, none of an earlier version of its key begins, in any process, also if the first one fails.
+// Other keys, other handlers and effects without an order do not mind.
 func TestAnEffectBehindALaterOneIsSkipped(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})

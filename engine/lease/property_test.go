@@ -50,8 +50,8 @@ func newActor(t *testing.T, b *bundle, name, policy string) *actor {
 	return &actor{name: name, leases: leases}
 }
 
-// Whatever several processes do, in whatever order and however late: a row is moved by the one that claimed it last, or
-// by a claim or a sweep after its lease has ended. And every step that was refused says so.
+// Several processes take random steps in random order, some late: only the process that claimed a row last moves it, or
+// a claim or a sweep after its lease has ended. And every step that was refused says so.
 func TestRandomSchedulesAreFenced(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{Park, Resend} {

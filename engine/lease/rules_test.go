@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What no row may be, whoever writes it: an operator's hand gets no lease into a state that its handler could not read.
+// The database refuses states that make no sense, from an operator's own SQL too, so a handler never meets one.
 func TestRowsThatMakeNoSenseAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})

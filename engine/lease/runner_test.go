@@ -64,7 +64,7 @@ func TestTheEffectsErrorDecides(t *testing.T) {
 	}
 }
 
-// While nobody answers at the other end no row is given up.
+// While the other side does not answer no row is given up.
 func TestAnUnreachableOtherSideUsesUpNoAttempt(t *testing.T) {
 	t.Parallel()
 	settings := quick
@@ -77,7 +77,7 @@ func TestAnUnreachableOtherSideUsesUpNoAttempt(t *testing.T) {
 		case <-back:
 			return c.Begin(ctx)
 		case asked <- struct{}{}:
-			return failure.AsTransient(errors.New("nobody listens"))
+			return failure.AsTransient(errors.New("connection refused"))
 		}
 	}})
 	for range 6 { // more often than there are attempts
@@ -89,8 +89,9 @@ func TestAnUnreachableOtherSideUsesUpNoAttempt(t *testing.T) {
 	require.Equal(t, 2, b.count(t, `select count(*) from lease where attempts = 1`))
 }
 
-// An effect that takes longer than its lease keeps it by heartbeats: nobody takes over, and it happens once. Time
-// passes in the row alone, nine tenths of the lease at once: a machine that stands still for a while loses nothing.
+// An effect that takes longer than its lease keeps it by heartbeats: no other process takes over, and it happens
+// once. Time passes in the row alone, nine tenths of the lease at once: a machine that stands still for a while
+// loses nothing.
 func TestAnEffectMayOutliveItsLease(t *testing.T) {
 	t.Parallel()
 	settings := quick
@@ -260,7 +261,7 @@ func TestMetricsCountTheOpenRows(t *testing.T) {
 	require.ErrorContains(t, err, "count leases")
 }
 
-// A runner that cannot claim does nothing, whatever else works: it says so until it can.
+// A runner that cannot claim does no work, also if all else works: it is unhealthy until it can.
 func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quick)
@@ -280,8 +281,8 @@ func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// While claims fail nobody knows whether rows wait: a runner looks as often as it does for rows, not as rarely as at
-// rest.
+// While claims fail a runner cannot know whether rows wait: it looks as often as it does for rows, not as rarely
+// as at rest.
 func TestARunnerThatCannotClaimTriesWithEveryPoll(t *testing.T) {
 	t.Parallel()
 	settings := quick

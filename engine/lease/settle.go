@@ -95,7 +95,7 @@ func Reopen(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) (
 	return ids, nil
 }
 
-// Settled is a row that somebody knows to be done.
+// Settled is a row that an operator marks as done.
 type Settled struct {
 	EventID string
 	At      time.Time // the database's clock

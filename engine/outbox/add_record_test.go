@@ -8,7 +8,7 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 )
 
-// A record that is no event leaves as it came, whatever the key, and events cannot pass for one.
+// A record that is no event is published unchanged, with any key, and events cannot pass for one.
 func TestRecordsThatAreNoEvents(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -21,7 +21,7 @@ type batch struct {
 	added         []Added    // the call's answer; an event that is not inserted is a repeated one
 }
 
-// keyCount is one key of a call: how many events it gets, and after which version (anyVersion: whatever it has).
+// keyCount is one key of a call: how many events it gets, and after which version (anyVersion: the newest).
 type keyCount struct {
 	topic, key   string
 	events, base int64

@@ -34,9 +34,9 @@ const HeaderScheduledName = "ce_scheduledname"
 const maxNameBytes = 255
 
 // Schedule stores an event in the caller's transaction, to be added when it is due. If the transaction commits and the
-// event is not cancelled, it is added exactly once, whatever dies and whenever: the relay's leader moves it into the
-// outbox in one transaction, as [Outbox.Add] would add it then. Only there does it get its id, its version and its
-// place behind the key's other events; if it names no time, its time is when it was due.
+// event is not cancelled, it is added exactly once, even if processes die: the relay's leader moves it into the outbox
+// in one transaction, as [Outbox.Add] would add it then. Only there does it get its id, its version and its place
+// behind the key's other events; if it names no time, its time is when it was due.
 //
 // The name is what it is cancelled by. It is one event's at a time in this database: scheduling under a name again
 // replaces what waits there. The event carries the name as [HeaderScheduledName], and what led to the call is its
@@ -135,7 +135,7 @@ func NextDue(ctx context.Context, conn *pgx.Conn) (in time.Duration, scheduled b
 	return time.Duration(min(seconds, maxSeconds) * float64(time.Second)), true, nil
 }
 
-const maxSeconds = 1e9 // what a duration holds, and more than anybody waits
+const maxSeconds = 1e9 // fits into a duration, and is 31 years
 
 // lockDueSQL takes what is due and no other transaction holds: one that cancels or replaces an event has until its end.
 // It passes over the keys that are known to be held, however many events of theirs are due.

@@ -114,7 +114,7 @@ func TestScheduleAndCancelArePartOfTheTransaction(t *testing.T) {
 	cancelled, err := o.Cancel(t.Context(), tx, "a")
 	require.NoError(t, err)
 	require.True(t, cancelled)
-	require.Zero(t, addDue(t, o, pool), "whoever cancels has until the end of the transaction, and keeps nobody waiting")
+	require.Zero(t, addDue(t, o, pool), "a transaction may cancel until its end, and keeps no other waiting")
 	require.NoError(t, tx.Rollback(t.Context()))
 	require.Equal(t, 1, addDue(t, o, pool))
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox where key = 'new'`), "a name is one event's")

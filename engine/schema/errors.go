@@ -25,5 +25,5 @@ func (e *Error) Error() string { return fmt.Sprintf("check event: %s: %s", e.Cod
 // Permanent reports true: to try again cannot help.
 func (e *Error) Permanent() bool { return true }
 
-// ErrorCode returns the code as text, for whoever sorts errors without knowing this package.
+// ErrorCode returns the code as text, for callers that sort errors without importing this package.
 func (e *Error) ErrorCode() string { return string(e.Code) }

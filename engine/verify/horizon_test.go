@@ -49,7 +49,7 @@ func TestNothingIsWrong(t *testing.T) {
 	require.EqualValues(t, 1, verdict.Consumed[0].Pending)
 }
 
-// Whatever fits into memory, the verdict is the same.
+// The verdict is the same for every bound of memory.
 func TestWindowsComeToTheSame(t *testing.T) {
 	t.Parallel()
 	s := settled(t)

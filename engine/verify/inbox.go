@@ -74,7 +74,7 @@ from public.dead_letter
 where consumer = $1 and id > $2
 order by id limit $3`
 
-// readLetters collects the dead letters of a consumer, whatever became of them: none is ever deleted.
+// readLetters collects the dead letters of a consumer, in every state: none is ever deleted.
 func (v *consumedView) readLetters(ctx context.Context, db DB, topic string) (dead int64, err error) {
 	for after, n := int64(0), pageRows; n == pageRows; {
 		n = 0

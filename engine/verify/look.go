@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// watch is what is looked at again: all events of some keys, and some ids whatever their key.
+// watch is what a second look compares: all events of some keys, and some ids of any key.
 type watch struct {
 	ids, keys map[uint64]bool
 	labels    map[uint64]string // what the hashes are of

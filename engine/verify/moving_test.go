@@ -108,8 +108,7 @@ func (s *system) write(ctx context.Context) error {
 	return err
 }
 
-// relayInTurns runs a relay for a moment and ends it, whatever it is doing. Its successor sends again what it did not
-// record.
+// relayInTurns runs a relay for a moment and ends it at any point. Its successor sends again what it did not record.
 func (s *system) relayInTurns(ctx context.Context, t *testing.T, publisher *kafkatest.Sender) error {
 	r, err := relay.New(relay.Config{
 		Connect: outboxtest.Dial(t, s.pool), Publisher: tampered{publisher, s}, PollMax: 10 * time.Millisecond,

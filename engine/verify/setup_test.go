@@ -118,7 +118,7 @@ func (s *system) publish(t *testing.T) {
 	require.NoError(t, publisher.Close())
 }
 
-// tampered is a broker that answers well, whatever becomes of the records.
+// tampered is a broker that acknowledges records and may lose or change them.
 type tampered struct {
 	to     *kafkatest.Sender
 	system *system
@@ -247,7 +247,7 @@ func run(t *testing.T, cfg verify.Config) *verify.Verdict {
 	return verdict
 }
 
-// exec changes the database behind everybody's back.
+// exec changes the database behind the services' backs.
 func (s *system) exec(t *testing.T, sql string, args ...any) {
 	t.Helper()
 	tag, err := s.pool.Exec(t.Context(), sql, args...)

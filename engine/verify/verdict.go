@@ -49,7 +49,7 @@ const (
 	NotLookedAt  Reason = "suspects beyond the first thousand were not looked at again"
 )
 
-// Unverifiable is how much could not be verified for a reason: events, or whatever the subject counts.
+// Unverifiable is how much could not be verified for a reason, in events or in the subject's own unit.
 type Unverifiable struct {
 	Subject string `json:"subject"`
 	Reason  Reason `json:"reason"`

@@ -1,9 +1,9 @@
 // Package circuit is what a process knows about a server that it depends on: that it is up, or that it has been down
-// since when and why. Everything that uses the server shares one [Circuit]: whoever meets an error reports it, one
-// probe finds out whether the server is really gone, one log line says so, and one says when it is back. Whoever waits
-// is woken at that moment, so no backoff that grew during the outage delays the recovery.
+// since when and why. All code that uses the server shares one [Circuit]: callers report errors, one probe finds out
+// whether the server is really gone, one log line says so, and one says when it is back. The circuit wakes waiting
+// callers at that moment, so no backoff that grew during the outage delays the recovery.
 //
-// A circuit stops nobody. It knows no business and no protocol: the probe does.
+// A circuit stops no call. It knows no business and no protocol: the probe does.
 package circuit
 
 import (
@@ -29,12 +29,12 @@ type Config struct {
 	Probe func(ctx context.Context) error
 	// Timeout of a probe; a server counts as down for its silence after two of them. Default 2 s.
 	Timeout time.Duration
-	// Every is the pause between probes while the server is up and nobody complains. Default 5 s.
+	// Every is the pause between probes while the server is up and no caller reports an error. Default 5 s.
 	Every time.Duration
 	// RetryMin and RetryMax bound the pause between probes while it is down; it doubles, with jitter. RetryMax is how
 	// late a recovery may be noticed. Default 50 ms and 1 s.
 	RetryMin, RetryMax time.Duration
-	// OnUp is called when the server is back, before anybody is woken: to drop connections that died. Optional.
+	// OnUp is called when the server is back, before waiting callers are woken: to drop connections that died. Optional.
 	OnUp func()
 	// Log gets one line when the server goes, one each minute that it stays away, and one when it is back. Default
 	// nowhere.
@@ -70,7 +70,7 @@ func (c Config) withDefaults() Config {
 type Circuit struct {
 	cfg     Config
 	metrics *metrics
-	asked   chan struct{} // somebody wants a probe now
+	asked   chan struct{} // a caller wants a probe now
 	saidAt  time.Time     // when the outage was last logged; Run's own
 
 	mu       sync.Mutex

@@ -88,7 +88,7 @@ func TestAnOutageIsSaidOnceAndItsEndOnce(t *testing.T) {
 	require.Contains(t, lines[1], `msg="dependency is back" dependency=database after=1m0`)
 }
 
-// Whoever sleeps out a long backoff is woken when the server is back.
+// A caller in a long backoff is woken when the server is back.
 func TestThoseWhoPauseAreWoken(t *testing.T) {
 	t.Parallel()
 	s := &server{}
@@ -98,7 +98,7 @@ func TestThoseWhoPauseAreWoken(t *testing.T) {
 		require.Equal(t, 30*time.Second, time.Since(began), "there was no outage")
 
 		s.off.Store(true)
-		<-time.After(6 * time.Second) // nobody reports: the regular probe finds it
+		<-time.After(6 * time.Second) // no caller reports: the regular probe finds it
 		require.True(t, c.Down())
 		time.AfterFunc(2*time.Second, func() { s.off.Store(false) })
 		began = time.Now()
@@ -154,7 +154,7 @@ func TestAProbeAnswersForWhatWasReportedBeforeIt(t *testing.T) {
 		require.NoError(t, c.Await(ctx))
 		require.False(t, c.Unsettled())
 
-		for range 2 { // others go on reporting: that keeps nobody who waits from going on
+		for range 2 { // others go on reporting: that delays no waiting caller
 			began := time.Now()
 			time.AfterFunc(500*time.Millisecond, func() { c.Report(io.EOF) })
 			time.AfterFunc(1500*time.Millisecond, func() { c.Report(io.EOF) })
@@ -204,7 +204,7 @@ func TestASilentServerIsDown(t *testing.T) {
 	})
 }
 
-// An outage of ten minutes is a line a minute, so that whoever looks at the end of a log sees it.
+// An outage of ten minutes is a line a minute, so that an operator sees it at the end of a log.
 func TestALongOutageIsSaidOnceAMinute(t *testing.T) {
 	t.Parallel()
 	s := &server{}

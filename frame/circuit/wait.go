@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/engine/failure"
 )
 
-// DownError is why the server cannot be used. It is transient whatever the probe met.
+// DownError is why the server cannot be used. It is transient for every error of the probe.
 type DownError struct {
 	Name  string
 	Since time.Time
@@ -30,7 +30,7 @@ func (c *Circuit) Report(err error) {
 	}
 }
 
-// Suspect is [Circuit.Report] of an error that is known to be the server's, whatever it says.
+// Suspect is [Circuit.Report] of an error that is known to be the server's.
 func (c *Circuit) Suspect() {
 	c.mu.Lock()
 	c.reports++
@@ -71,7 +71,7 @@ func (c *Circuit) Unsettled() bool {
 	return c.down != nil || c.answered < c.reports
 }
 
-// Err is nil while the server is up, as far as is known, and a [*DownError] while it is down. It asks nobody.
+// Err is nil while the server is up, as far as is known, and a [*DownError] while it is down. It sends no probe.
 func (c *Circuit) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,9 +23,9 @@ type Transaction struct {
 	First *pgx.Batch
 }
 
-// Run runs fn, whatever becomes of the request: a client that hangs up in the middle must not decide whether a commit
-// goes through. The request's deadline holds, though: a body that took most of it leaves the rest, since a commit after
-// it would have no caller to answer to.
+// Run runs fn to its end even if the request is cancelled: a client that hangs up in the middle must not decide whether
+// a commit goes through. The request's deadline holds, though: a body that took most of it leaves the rest, since a
+// commit after it would have no caller to answer to.
 func (t Transaction) Run(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
 	until := time.Now().Add(t.Timeout)
 	if asked, has := ctx.Deadline(); has && asked.Before(until) {

@@ -147,7 +147,7 @@ func TestLoad_BadValues(t *testing.T) {
 		{"ADMIN_HOSTS=a,,b", "empty_entry"},
 		{"ADMIN_TOKEN=" + strings.Repeat("k", 31) + " x", "invalid_token"},
 		{"ADMIN_TOKEN=" + strings.Repeat("ü", 32), "invalid_token"},
-		{"MAIL_FROM=nobody", "invalid_mail_address"},
+		{"MAIL_FROM=postmaster", "invalid_mail_address"},
 		{"MAIL_FROM=a@256.1.1.1", "invalid_mail_address"},
 		{"MAIL_FROM=a@[127.0.0.1]", "invalid_mail_address"},
 		{"MAIL_FROM=a@exämple.org", "invalid_mail_address"},
@@ -187,7 +187,7 @@ func TestLoad_BadValues(t *testing.T) {
 	}
 }
 
-// All bad entries of a list are named, whatever is wrong with each, and none is repeated.
+// All bad entries of a list are named, each with its own mistake, and none is repeated.
 func TestLoad_AllBadEntriesOfAList(t *testing.T) {
 	t.Parallel()
 	var invalid *config.Error

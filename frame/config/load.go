@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Validator is a config with cross checks. Load calls it after the single values, whatever came of those: a value with
-// a problem then stands at its default, or at zero where there is none.
+// Validator is a config with cross checks. Load calls it after parsing the single values, also when some have
+// problems: these stand at their defaults, or at zero without one.
 type Validator interface{ Validate() []Problem }
 
 // Load fills the struct that into points to from environ, which has the form of os.Environ. Where a variable is

@@ -49,7 +49,7 @@ func (f *field) parseOne(text string) *Problem {
 	panic(fmt.Sprintf("config: %s: type %s is not supported", f.variable, f.value.Type()))
 }
 
-// checkShape finds what is wrong with a value whatever its type: usually how it came into the environment.
+// checkShape finds mistakes that a value of any type may have, usually from the way it got into the environment.
 func checkShape(text string) (Code, string) {
 	switch {
 	case text == "":
@@ -153,7 +153,8 @@ func (f *field) checkLength(text string) *Problem {
 	return nil
 }
 
-// parseList names each bad entry by its place, counted from 1, not by its text: somebody may have put a password there.
+// parseList names each bad entry by its place, counted from 1, not by its text: an operator may have put a password
+// there.
 func (f *field) parseList(text string) (problems []Problem) {
 	entries := strings.Split(text, ",")
 	for i, entry := range entries {

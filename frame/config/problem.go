@@ -15,7 +15,7 @@ const (
 	CodeSurroundingSpace Code = "surrounding_space" // blanks, tabs, CR or LF around the value
 	CodeQuoted           Code = "quoted"            // quotes around the value: the shell's or the file's, left in
 	CodeNotText          Code = "not_text"          // control, format or unassigned characters, or invalid UTF-8
-	CodeUnknown          Code = "unknown_variable"  // one of our prefixes, but nobody reads it
+	CodeUnknown          Code = "unknown_variable"  // one of our prefixes, but no setting
 	CodeInvalidDuration  Code = "invalid_duration"
 	CodeInvalidInteger   Code = "invalid_integer"
 	CodeInvalidBool      Code = "invalid_bool"

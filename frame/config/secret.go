@@ -10,8 +10,8 @@ import (
 // mask stands where a secret's value would.
 const mask = "***"
 
-// A Secret is text that shows itself to nobody: printed with any verb, logged or encoded it is "***" (or empty when it
-// is not set). [Secret.Reveal] gives the value.
+// A Secret is text that is never shown: printed with any verb, logged or encoded it is "***" (or empty when it is
+// not set). [Secret.Reveal] gives the value.
 //
 // Not guaranteed: fmt prints the fields of a struct by reflection when they are unexported, and then asks no method.
 // Keep secrets in exported fields or behind a function.
@@ -31,7 +31,7 @@ func (s Secret) String() string {
 // GoString returns the mask.
 func (s Secret) GoString() string { return s.String() }
 
-// Format writes the mask whatever the verb. Without it a verb that does not fit text (%d) would print the value in
+// Format writes the mask for every verb. Without it a verb that does not fit text (%d) would print the value in
 // fmt's complaint.
 func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
 

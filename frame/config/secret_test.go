@@ -62,7 +62,7 @@ func TestMaskURL(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with a secret, and wherever it was put by mistake, its text is in no problem.
+// No problem shows a secret's text, with any mistake in it and in any variable that it was put into by mistake.
 func TestLoad_ProblemsNeverShowSecrets(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "secret")

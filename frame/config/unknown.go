@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// unknown reports the variables that begin like one of ours and that nobody reads: mostly misspelt, and then the
-// default runs in production unnoticed. Our prefixes are the first words of the config's variables: OUTBOX_, KAFKA_.
+// unknown reports variables that begin like one of ours and are no settings: mostly misspelt, and then the default
+// runs in production unnoticed. Our prefixes are the first words of the config's variables: OUTBOX_, KAFKA_.
 func unknown(env map[string]string, list []field) []Problem {
 	var names []string
 	for i := range list {
@@ -42,9 +42,9 @@ func unknown(env map[string]string, list []field) []Problem {
 // "kafka" makes KAFKA_SERVICE_HOST, KAFKA_SERVICE_PORT_CLIENT, KAFKA_PORT, KAFKA_PORT_9092_TCP_ADDR and more.
 var injected = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)$`)
 
-// foreign reports whether the variable is somebody else's in spite of its first word. Kubernetes' X_PORT holds a URL
-// (tcp://10.0.0.7:9092); with anything else it is a person's mistake for X_ADDR. Of OpenTelemetry's variables, which
-// are often set for all programs of a machine alike, a service reads a few.
+// foreign reports whether the variable belongs to another program in spite of its first word. Kubernetes' X_PORT
+// holds a URL (tcp://10.0.0.7:9092); with anything else it is a person's mistake for X_ADDR. Of OpenTelemetry's
+// variables, which are often set for all programs of a machine alike, a service reads a few.
 func foreign(name, value string) bool {
 	return name == "HTTP_PROXY" || strings.HasPrefix(name, "OTEL_") || injected.MatchString(name) ||
 		strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")

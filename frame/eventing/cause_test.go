@@ -129,7 +129,7 @@ func TestCauseADatabaseThatTakesNothing(t *testing.T) {
 	b.awaitWell(t)
 }
 
-// The row that says who leads is locked by somebody: no lease is renewed, and none taken.
+// Another session locks the row of the leader's lease: no instance renews or takes the lease.
 func TestCauseNobodyLeads(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t, "OUTBOX_LEASE=3s", "KAFKA_PUBLISH_TIMEOUT=1s")

@@ -18,7 +18,7 @@ type Config struct {
 
 	DatabaseURL config.Secret  `env:"DATABASE_URL,required" format:"postgres" doc:"the service's own database, on its primary and without a transaction pooler in between"`
 	MigrateURL  config.Secret  `env:"MIGRATE_DATABASE_URL" format:"postgres" doc:"the same database for the owner of its tables: the migrate command connects with it, and gives the user of DATABASE_URL the right to read and write rows and no other; empty: DATABASE_URL's user owns the tables and may drop them"`
-	AdminToken  config.Secret  `env:"ADMIN_TOKEN" min:"32" max:"4096" format:"token" doc:"who operates the service through its admin listener must know it, as the twinbox command does; empty: nobody may"`
+	AdminToken  config.Secret  `env:"ADMIN_TOKEN" min:"32" max:"4096" format:"token" doc:"the token that operators, and the twinbox command, send to the admin listener; empty: operations are off"`
 	AdminHosts  []string       `env:"ADMIN_HOSTS" format:"host" doc:"names under which the admin listener is asked, besides localhost, IP addresses and the host of ADMIN_ADDR, separated by commas; a request for any other is refused, so that no web page reaches it by a name of its own"`
 	Environment string         `env:"ENVIRONMENT" envDefault:"local" format:"name" doc:"part of the consumer groups' names, so that two environments on one broker do not share work; topics they would share, and records do not say whose they are, so each wants a broker of its own"`
 	Pool        PoolConfig     `envPrefix:"DATABASE_"`
@@ -56,7 +56,7 @@ type KafkaConfig struct {
 // OutboxConfig is how events leave.
 type OutboxConfig struct {
 	BatchSize     int           `env:"BATCH" envDefault:"1000" min:"1" max:"100000" doc:"events per call to the broker"`
-	Poll          time.Duration `env:"POLL" envDefault:"2s" min:"5ms" max:"1m" doc:"longest pause between two looks at the table while there is nothing to publish, and never more than a third of OUTBOX_LEASE; commits wake the relay at once, this finds what nobody told of"`
+	Poll          time.Duration `env:"POLL" envDefault:"2s" min:"5ms" max:"1m" doc:"longest pause between two looks at the table while there is nothing to publish, and never more than a third of OUTBOX_LEASE; commits wake the relay at once, the poll finds rows without a wake-up"`
 	Notify        bool          `env:"NOTIFY" envDefault:"true" doc:"with several instances: those that only follow tell the one whose relay leads of their commits, at most 50 times a second, instead of leaving them to its poll"`
 	Lease         time.Duration `env:"LEASE" envDefault:"15s" min:"500ms" max:"10m" doc:"how long the leading relay leads without renewal: a relay that hangs or is cut off from the database is replaced after that, one that was killed within a second"`
 	Retention     time.Duration `env:"RETENTION" envDefault:"72h" min:"1m" max:"87600h" doc:"how long published events are kept"`

@@ -222,8 +222,8 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 	b.awaitReady(t)
 }
 
-// awaitSaid waits until the check says why it fails, whatever other ones say. A membership takes half a minute to be
-// missed.
+// awaitSaid waits until the check gives the reason, beside any other failing ones. A membership takes half a minute to
+// be missed.
 func (b *bundle) awaitSaid(t *testing.T, check, reason string) {
 	t.Helper()
 	var last map[string]string

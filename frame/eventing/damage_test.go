@@ -20,7 +20,7 @@ import (
 	"example.com/twinbox/frame/service"
 )
 
-// A batch on the log that nobody can unpack ends in the dead letters, and the events behind it are handled.
+// A batch on the log that cannot be unpacked becomes a dead letter, and the events behind it are handled.
 func TestADamagedBatchEndsInTheDeadLetters(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, sets...)

@@ -9,8 +9,8 @@ import (
 	"example.com/twinbox/frame/service"
 )
 
-// dependencies are the servers without which the node is not ready, one circuit each. What the node runs waits on
-// them, so an outage of any length is two log lines, and its end is everybody's at once.
+// dependencies are the servers without which the node is not ready, one circuit each. All tasks of the node wait on
+// them, so an outage of any length is two log lines, and all tasks go on at its end.
 type dependencies struct{ database, broker *circuit.Circuit }
 
 func newDependencies(setup Setup, probeDatabase func(context.Context) error, resetPool func()) (dependencies, error) {

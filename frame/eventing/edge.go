@@ -10,8 +10,9 @@ import (
 	"example.com/twinbox/engine/kafka/progress"
 )
 
-// edge is how a node writes to Kafka and reads from it. Everything behind it is the same whichever it is: outbox and
-// relay, inbox, handlers and their middlewares. Replicas of a service may have different ones while it is changed over.
+// edge is how a node writes to Kafka and reads from it. The rest is the same for each
+// edge: outbox and relay, inbox, handlers and their middlewares. Replicas of a service
+// may have different ones while it is changed over.
 type edge struct {
 	// publisher is what the relay publishes through. It connects on first use.
 	publisher func(kafka.Config, *slog.Logger) (message.Publisher, error)

@@ -6,9 +6,10 @@ import (
 	"example.com/twinbox/engine/outbox/relay"
 )
 
-// PollHourly gives the node a relay that differs from the configured one in its poll and its lease alone. The
-// configured one polls a table that was just busy every few milliseconds, whatever OUTBOX_POLL says; this one was woken
-// for whatever it publishes within a test's patience. Call it before Run.
+// PollHourly gives the node a relay that differs from the configured one in its poll and
+// its lease alone. The configured one polls a table that was just busy every few
+// milliseconds, with any OUTBOX_POLL; all that this one publishes within a test's
+// patience it was woken for. Call it before Run.
 func (n *Node) PollHourly() (err error) {
 	cfg := relayConfig(n, n.setup)
 	cfg.PollMin, cfg.PollMax, cfg.Lease = time.Hour, time.Hour, 4*time.Hour

@@ -36,8 +36,7 @@ func (n *Node) consumerNames() []string {
 	return names
 }
 
-// consumerLag is how far the consumers' groups are behind, in every partition of their topics, whichever instance owns
-// it:
+// consumerLag is how far the consumers' groups are behind, in every partition of their topics, on every instance:
 //
 //	kafka_consumer_lag_records{consumer,topic,partition}   offsets between what is committed and the end of the log
 //	kafka_consumer_lag_seconds{consumer,topic,partition}   since when the first of these records has been on the log

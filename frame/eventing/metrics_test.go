@@ -125,7 +125,7 @@ func TestEveryInstanceTellsWhatWaits(t *testing.T) {
 	everywhere(`database_pool_max_connections`, is(40))
 }
 
-// Without database and broker the metrics are there, soon, and what nobody can know is missing.
+// Without database and broker the metrics are there, soon, without those that need a server.
 func TestMetricsWithoutServers(t *testing.T) {
 	t.Parallel()
 	b := open(t, environ(t, "postgres://u@"+porttest.Reserve(t)+"/d", porttest.Reserve(t)))

@@ -25,7 +25,7 @@ import (
 var churn = flag.Duration("eventing.churn", 0, "how long members come and go in TestMembersChurn; 0: six of them")
 
 // A member is frozen with records in its hands for longer than its session, so that another one gets its partitions and
-// the same records. Then it goes on with them, before anybody tells it that they are not its own any more.
+// the same records. Then it goes on with them, before the coordinator tells it that another member owns them.
 func TestAZombieGoesOnWithItsBatch(t *testing.T) {
 	t.Parallel()
 	pool := newLedger(t)

@@ -15,7 +15,7 @@ import (
 )
 
 // A consumer that was paused before its service started handles nothing, says so and is well otherwise; then it goes on
-// where it stopped. Paused while it runs, it stops again, and so does an instance that nobody told.
+// where it stopped. Paused while it runs, it stops again, and so does an instance without a notification.
 func TestCauseAConsumerThatIsPaused(t *testing.T) {
 	t.Parallel()
 	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
@@ -42,7 +42,7 @@ func TestCauseAConsumerThatIsPaused(t *testing.T) {
 		waittest.Until(t, func() bool { return handled.Load() == 2 })
 		b.awaitWell(t)
 
-		change(pauseIt) // and nobody tells the instance
+		change(pauseIt) // without a notification to the instance
 		waittest.Until(t, func() bool { return b.node.Paused(repeatedConsumer) })
 		s.send(t, 3)
 		b.awaitCause(t, eventing.CauseConsumerPaused, sentence)

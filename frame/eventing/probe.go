@@ -17,7 +17,7 @@ import (
 //
 //   - A database that is read-only, such as a standby after a failover, refuses commits and answers questions.
 //   - The message goes to the write-ahead log, and the commit waits until it is on disk there, and on the standbys that
-//     synchronous_commit waits for. Nobody reads it.
+//     synchronous_commit waits for. It has no reader.
 //   - The rows do not fit into work_mem, so they ask the disk for a quarter of a megabyte, as a table does that grows.
 //     On a full disk old pages can still be written: an update of a row that is there would find nothing wrong.
 const probeSQL = `

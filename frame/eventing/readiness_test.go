@@ -106,7 +106,7 @@ func TestADatabaseThatTakesNoCommitIsNotReady(t *testing.T) {
 	waittest.Until(t, func() bool {
 		_, failing := b.report(t)
 		return strings.HasPrefix(failing["tables"], "no answer within")
-	}, "nobody gives a connection back")
+	}, "every connection is taken")
 	for _, conn := range held {
 		conn.Release()
 	}

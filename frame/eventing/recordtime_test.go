@@ -32,8 +32,8 @@ func timedTopic(t *testing.T, brokers []string, setting string) string {
 	return name
 }
 
-// A record's time is the producer's word or the broker's. An event's place in the inbox depends on neither: the same
-// event is the same one at whatever time it is sent again.
+// The producer or the broker sets a record's time. An event's place in the inbox does not
+// depend on it: an event sent again at another time is the same event.
 func TestTheTimeOfARecordDecidesNothing(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

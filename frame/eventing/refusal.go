@@ -8,7 +8,7 @@ import (
 	"example.com/twinbox/frame/service"
 )
 
-// refusal is an error that comes again with every start, until somebody changes a setting: synchronous_commit, the
+// refusal is an error that comes again with every start, until an operator changes a setting: synchronous_commit, the
 // number of a topic's partitions, a retention that is too short. Outbox and inbox refuse to work on that, since events
 // would be lost or repeated; what their refusal means for the process is said here.
 type refusal struct{ error }

@@ -48,7 +48,7 @@ func (r *restorer) each(ctx context.Context, last int64, do func(cloudevent.Even
 		err := admin.ReadLog(ctx, setup.Config.Client(setup.Service), topic, last, func(m *message.Message) error {
 			event, err := cloudevent.FromMessage(m)
 			if err != nil || event.Source != setup.Source || event.Version == 0 || setup.Validate(event) != nil {
-				return nil //nolint:nilerr // whoever wrote it, this service did not
+				return nil //nolint:nilerr // another program wrote it
 			}
 			event.Topic = topic
 			return do(event)

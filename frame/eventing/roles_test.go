@@ -104,7 +104,7 @@ func TestTheServingRoleOwnsNothing(t *testing.T) {
 	})
 
 	for statement, code := range map[string]string{
-		`drop table public.profile_of_nobody`:                                                     "42P01",
+		`drop table public.no_such_profile`:                                                       "42P01",
 		`drop table public.outbox`:                                                                "42501",
 		`alter table public.inbox add column x int`:                                               "42501",
 		`truncate public.dead_letter`:                                                             "42501",

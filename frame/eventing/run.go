@@ -18,7 +18,7 @@ type Listeners struct{ Admin, API string }
 // events. An error that only another setting can cure, of the service, a server or a topic, has the exit code of a
 // wrong configuration.
 //
-// While it waits, /livez answers, /readyz says what is missing, and nobody can connect to the API. A task that fails
+// While it waits, /livez answers, /readyz says what is missing, and the API accepts no connection. A task that fails
 // meanwhile ends the wait: what is waited for may be its work, as the first lead of a relay is.
 func (n *Node) Run(
 	ctx context.Context, group *service.Group, at Listeners, host service.Host,

@@ -97,7 +97,7 @@ func (s Service[C]) Main(ctx context.Context, args, environ []string, stdout, st
 	return program.Run(ctx, args, environ, stdout, stderr)
 }
 
-// Described is a service whatever its configuration is, for what runs, operates or documents all of them.
+// Described is a service without the type of its configuration, for code that runs, operates or documents all services.
 type Described struct {
 	Name       string
 	Migrations []migrations.Set

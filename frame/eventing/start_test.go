@@ -28,7 +28,7 @@ do $$ begin execute format('alter database %I set synchronous_commit = off', cur
 	requireRefusedStart(t, environ(t, pgtest.DSN(pool), "127.0.0.1:1"), "synchronous_commit")
 }
 
-// No relay cures a sequence that is behind its table, so nobody waits for one to do it.
+// No relay cures a sequence that is behind its table, so the start does not wait for one.
 func TestASequenceThatIsBehindEndsTheStart(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, sets...)

@@ -18,7 +18,8 @@ import (
 )
 
 // A running node compares all that it wrote and consumed, on both edges. A check of its own that finds something is
-// asked again after the pause; meanwhile nobody else gets a verdict. The last one is in the metrics, and none before.
+// asked again after the pause; meanwhile no other request gets a verdict. The last one is in the metrics, and none
+// before.
 func TestANodeVerifiesItself(t *testing.T) {
 	t.Parallel()
 	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {

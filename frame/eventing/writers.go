@@ -26,7 +26,7 @@ type writers struct {
 func (w *writers) admit(ctx context.Context, conn *pgx.Conn) error {
 	refused, is := errors.AsType[*outbox.CheckError](restore.CheckWriters(ctx, conn))
 	if !is {
-		return nil //nolint:nilerr // what else is wrong with it, whoever uses it finds out
+		return nil //nolint:nilerr // its user meets any other error
 	}
 	w.refused.Store(refused)
 	select {
@@ -60,8 +60,8 @@ func (w *writers) await(ctx context.Context) error {
 	}
 }
 
-// refuse keeps writers of a process that ran through a restore from adding events. While the broker is down nobody can
-// say whether there was one, and sign-ups do not wait for it.
+// refuse keeps writers of a process that ran through a restore from adding events. While the broker is down the relay
+// cannot find out whether there was one, and sign-ups do not wait for it.
 func (w *writers) refuse() error {
 	if err := w.node.relay.Restored(); err != nil {
 		return failure.AsTransient(err) // until an operator has confirmed; no event is to blame
@@ -75,8 +75,8 @@ func (w *writers) refuse() error {
 
 // check asks whether events may be added. After a restore into another cluster the relay has to put the cursor
 // right first, and after one that the broker knows better an operator has to confirm: an event added before that could
-// take a number among the old ones and be lost. Whether there was one only the broker can say; while it is down nobody
-// waits for it. What no relay cures is an error at once.
+// take a number among the old ones and be lost. Only the broker can tell whether there was one; while it is down
+// writers do not wait. What no relay cures is an error at once.
 func (w *writers) check(ctx context.Context) error {
 	err := restore.CheckWriters(ctx, w.node.Pool)
 	refused, is := errors.AsType[*outbox.CheckError](err)

@@ -8,7 +8,7 @@ const (
 	Small  = 16 // of operators and of the local mailbox, each
 )
 
-// Least and Most bound a share, whatever the number of descriptors.
+// Least and Most bound a share for any number of descriptors.
 const (
 	Least = 8
 	Most  = 10_000

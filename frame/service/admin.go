@@ -34,7 +34,7 @@ type AdminConfig struct {
 
 // An Admin is the listener for those who operate the service:
 //
-//	/livez    200 as long as the process answers. It asks nobody: a restart cures no database.
+//	/livez    200 as long as the process answers. It asks no server: a restart cures no database.
 //	/readyz   200 when every check passes, else 503; JSON with each check's name and reason, and why the service waits
 //	          if it does ([Admin.Explain]). /readyz?only=NAME asks one check alone, and several where only is repeated:
 //	          a load balancer need not take an API out for what it can do without.
@@ -77,7 +77,7 @@ func NewAdmin(cfg AdminConfig) *Admin {
 // Registry is where the service registers its metrics.
 func (a *Admin) Registry() *prometheus.Registry { return a.registry }
 
-// Check adds a readiness check. Its error's text is shown to whoever asks, so it must hold nothing secret. A check that
+// Check adds a readiness check. Every client is shown its error's text, so it must hold nothing secret. A check that
 // ignores its context delays no answer beyond CheckTimeout: it counts as failing, and is not started again while it
 // runs.
 func (a *Admin) Check(name string, check func(ctx context.Context) error) { a.ready.add(name, check) }

@@ -253,5 +253,5 @@ func TestAdmin_ReadinessOfSomeChecks(t *testing.T) {
 	require.Contains(t, get(t, admin, "/readyz?only=x").Body.String(), "there are: database, broker, held events")
 	require.NotContains(t, get(t, admin, "/readyz?only=database").Body.String(), "broker")
 	close(draining)
-	require.Equal(t, 503, get(t, admin, "/readyz?only=database").Code, "whoever drains takes nothing new")
+	require.Equal(t, 503, get(t, admin, "/readyz?only=database").Code, "a draining service accepts nothing new")
 }

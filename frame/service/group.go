@@ -85,7 +85,7 @@ func (g *Group) OnStop(name string, stop func() error) {
 // Draining is closed when the stop begins.
 func (g *Group) Draining() <-chan struct{} { return g.draining }
 
-// Failed is closed when a task has failed. Whoever waits for something before [Group.Wait] gives up on it then.
+// Failed is closed when a task has failed. Code that waits for something before [Group.Wait] gives up on it then.
 func (g *Group) Failed() <-chan struct{} { return g.failed }
 
 // Wait blocks until the group's context is cancelled or a task fails, stops the tasks and returns what went wrong, each

@@ -146,6 +146,6 @@ func TestGroup_DrainingAndLateTasks(t *testing.T) {
 		var notes journal
 		group.Go("late", func(context.Context) error { notes.note("ran"); return nil })
 		synctest.Wait()
-		require.Empty(t, notes.all(), "nobody would stop it")
+		require.Empty(t, notes.all(), "it would never be stopped")
 	})
 }

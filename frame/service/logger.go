@@ -9,7 +9,7 @@ import (
 )
 
 // NewLogger returns a logger that writes records of the level (debug, info, warn or error) and above, as "text" or
-// "json". Times are UTC, whatever TZ says: records of several machines are read side by side. Durations are text (25s)
+// "json". Times are UTC with any TZ: operators read records of several machines side by side. Durations are text (25s)
 // in both forms; slog's JSON would count nanoseconds.
 func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	var threshold slog.Level

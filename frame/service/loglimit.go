@@ -205,7 +205,7 @@ func (r *repeats) take() (say func()) {
 	handler := r.handler
 	return func() {
 		if ctx := context.Background(); handler.Enabled(ctx, record.Level) {
-			_ = handler.Handle(ctx, record) // there is nobody to tell, as with every line
+			_ = handler.Handle(ctx, record) // an error of the log cannot be logged
 		}
 	}
 }

@@ -60,8 +60,7 @@ func logged(t *testing.T, out *bytes.Buffer) (records []map[string]any) {
 	return records
 }
 
-// Whoever reads the log of a process that has ended learns which task failed, where it panicked, and what the stop
-// waited for.
+// The log of a process that has ended says which task failed, where it panicked, and what the stop waited for.
 func TestGroup_SaysWhyItStopped(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// A Source is gauges that a server is asked for while /metrics is read, so that they are true now and the same on every
-// instance, whichever of them did the work.
+// A Source is gauges that a server is asked for while /metrics is read, so that they are current and the same on every
+// instance.
 type Source interface {
 	Describe(out chan<- *prometheus.Desc)
 	// Measure asks for the present values. With an error it returns those that it knows all the same. It must return

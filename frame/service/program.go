@@ -11,8 +11,8 @@ import (
 )
 
 // A Program is the command line of one service with the config C: serve (the default), migrate, topics, healthcheck
-// and config. Every command reads the whole configuration first, and does nothing when that has a problem; config alone
-// still lists the settings, since somebody who has none yet is who asks for them.
+// and config. Every command reads the whole configuration first, and does nothing when that has a problem; config
+// alone still lists the settings, since an operator needs the list to set them.
 type Program[C any] struct {
 	Name     string
 	Settings func(cfg C) Settings

@@ -161,7 +161,7 @@ func TestProgram_Failure(t *testing.T) {
 	o := runProgram(t, programEnv, errors.New("relay: broken"))
 	require.Equal(t, 1, o.code)
 	require.True(t, strings.HasSuffix(o.stderr, "sample: relay: broken\n"), o.stderr)
-	require.Equal(t, 1, runProgram(t, programEnv, nil, "healthcheck").code, "nobody listens on port 1")
+	require.Equal(t, 1, runProgram(t, programEnv, nil, "healthcheck").code, "port 1 refuses connections")
 }
 
 func TestNewLogger(t *testing.T) {

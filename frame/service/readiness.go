@@ -74,7 +74,7 @@ func (r *readiness) add(name string, run func(ctx context.Context) error) {
 	r.checks = append(r.checks, &check{name: name, run: run, busy: make(chan struct{}, 1)})
 }
 
-// ServeHTTP runs the checks side by side, also while draining: whoever looks at that moment wants to know. With
+// ServeHTTP runs the checks side by side, also while draining: an operator may want their reasons then. With
 // parameters "only" it runs the checks of these names alone.
 func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	checks, err := r.chosen(req.URL.Query()["only"])

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// ErrEndedEarly is the failure of a task that returned nil before anybody asked it to stop. A consumer that ends
+// ErrEndedEarly is the failure of a task that returned nil before the group stopped it. A consumer that ends
 // quietly would otherwise leave a process that is healthy and does nothing.
 var ErrEndedEarly = errors.New("ended before it was asked to")
 

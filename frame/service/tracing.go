@@ -7,8 +7,8 @@ import (
 )
 
 // StartTracing gives every request of this process a trace, its caller's or a new one: problems and logs name it, and
-// the events that the request causes carry it on as traceparent. Nothing is exported; whoever wants that adds a span
-// processor here. Call it once, before anything serves.
+// the events that the request causes carry it on as traceparent. Nothing is exported; a span processor added here
+// would do that. Call it once, before anything serves.
 func StartTracing() {
 	otel.SetTracerProvider(sdktrace.NewTracerProvider())
 	otel.SetTextMapPropagator(propagation.TraceContext{})

@@ -74,7 +74,7 @@ var enhanced = regexp.MustCompile(`^[245]\.\d{1,3}\.\d{1,3}\b`)
 //	a refusal for good                                    permanent: failed
 //	a refusal for now                                     tried again, counted
 //	no answer before the final dot                        tried again, counted
-//	no answer after the dot, or one that nobody expects   not marked: uncertain
+//	no answer after the dot, or an unexpected one         not marked: uncertain
 //
 // Which refusals are for good is a matter of engine/failure's table.
 func answered(at Stage, err error) error {

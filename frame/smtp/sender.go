@@ -51,8 +51,8 @@ type Letter struct {
 	WrittenAt time.Time
 }
 
-// Sender hands letters over to one mail server, one connection and one recipient each: a connection that the
-// server has spoiled spoils nobody else's mail, and no answer is about two people.
+// Sender hands letters over to one mail server, one connection and one recipient each: a connection that the server has
+// spoiled spoils no other mail, and no answer is about two people.
 type Sender struct {
 	Config Config
 	From   string

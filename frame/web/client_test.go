@@ -37,7 +37,7 @@ func TestWhoTheClientIs(t *testing.T) {
 		forwarded []string
 		want      string
 	}{
-		"nobody in between":           {nil, direct, nil, "198.51.100.1"},
+		"no proxy":                    {nil, direct, nil, "198.51.100.1"},
 		"no proxy is trusted":         {nil, proxied, []string{"203.0.113.7"}, "10.0.0.1"},
 		"a client that claims":        {proxies, direct, []string{"203.0.113.7"}, "198.51.100.1"},
 		"behind a proxy":              {proxies, proxied, []string{"203.0.113.7"}, "203.0.113.7"},

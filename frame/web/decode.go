@@ -17,10 +17,10 @@ const mediaJSON = "application/json"
 // maxDepth is how deep a body may nest, the object itself included.
 const maxDepth = 32
 
-// Decode reads the body into a T, a struct, and refuses whatever it cannot account for: a media type other than
+// Decode reads the body into a T, a struct, and refuses all that it cannot account for: a media type other than
 // application/json, a compressed or over-long body, invalid UTF-8, a byte order mark, a second value, anything but an
-// object, members that are repeated, unknown or written in another case, and values of another type. A member that
-// is not omitempty and no pointer must be there and not be null; that holds for T's own fields, not for nested ones.
+// object, members that are repeated, unknown or written in another case, and values of another type. A member that is
+// not omitempty and no pointer must be there and not be null; that holds for T's own fields, not for nested ones.
 //
 // What [Config.CheckBody] refuses is refused last.
 //

@@ -15,5 +15,5 @@ func WriteJSON(w http.ResponseWriter, r *http.Request, status int, value any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client may be gone; there is nobody else to tell
+	_, _ = w.Write(body) // the client may be gone; the error has no reader
 }

@@ -57,5 +57,5 @@ func WritePage(w http.ResponseWriter, r *http.Request, status int, page *templat
 	header.Set("Cache-Control", "no-store")
 	header.Set("Referrer-Policy", "no-referrer")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(body.String())) // the client may be gone; there is nobody else to tell
+	_, _ = w.Write([]byte(body.String())) // the client may be gone; the error has no reader
 }

@@ -55,7 +55,7 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	if err != nil {
 		return // cannot happen: the struct is strings and numbers
 	}
-	_, _ = w.Write(body) // the client may be gone; there is nobody else to tell
+	_, _ = w.Write(body) // the client may be gone; the error has no reader
 }
 
 // ProblemOf is what [WriteProblem] would answer, for an answer that has begun and has to say it in its own form, or is
@@ -105,8 +105,8 @@ func (x *exchange) translate(ctx context.Context, err error) *Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return refuseFor(time.Second, CodeTimeout, "The request took too long.")
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		// The client has hung up, or the server cuts off what outlived the drain. In the second case somebody may
-		// still read the answer.
+		// The client has hung up, or the server cuts off what outlived the drain. In the second case the client may still
+		// read the answer.
 		return refuseFor(time.Second, CodeUnavailable, "The request was broken off.")
 	}
 	return refuse(CodeInternal, "A defect on this side; the log knows more under the request id.")

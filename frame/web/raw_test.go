@@ -43,8 +43,8 @@ func TestAChunkedBodyEndsItsConnection(t *testing.T) {
 	conn.closed(t)
 }
 
-// A request with a length and chunks is two different requests to two readers. Whatever stands behind its end must not
-// be taken for a request.
+// A request with a length and chunks is two different requests to two readers. The bytes
+// behind its end must not be taken for a request.
 func TestLengthAndChunksDoNotSmuggle(t *testing.T) {
 	t.Parallel()
 	s := serve(t, web.Config{}, web.ServerConfig{})

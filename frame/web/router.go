@@ -12,7 +12,7 @@ import (
 // NewRouter returns a router whose requests are named, traced, logged, limited and protected from panics, and whose
 // unknown paths and methods are problems. Mount handlers on it; it is ready to be served.
 //
-// Methods are exactly what is mounted: HEAD is not answered by a GET handler unless somebody said so, since a GET may
+// Methods are exactly what is mounted: HEAD is not answered by a GET handler unless it is mounted, since a GET may
 // do more than read. OPTIONS answers 204 with Allow. CORS is not offered.
 func NewRouter(config Config, log *slog.Logger) (*chi.Mux, error) {
 	if err := config.Validate(); err != nil {

@@ -136,7 +136,7 @@ func TestRateLimitPerClient(t *testing.T) {
 	for range 3 {
 		require.Equal(t, http.StatusOK, s.send(t, "GET", "/v1/things/1", nil).status)
 	}
-	for _, forwarded := range []string{"", "203.0.113.7"} { // nobody's word is believed
+	for _, forwarded := range []string{"", "203.0.113.7"} { // no proxy is trusted
 		got := s.send(t, "GET", "/v1/things/1", map[string]string{"X-Forwarded-For": forwarded})
 		require.Equal(t, http.StatusTooManyRequests, got.status)
 		require.Equal(t, web.CodeRateLimited, got.problem(t).Code)

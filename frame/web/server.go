@@ -23,8 +23,8 @@ type ServerConfig struct {
 	// MaxConnections is how many connections are open at once; more wait. Default: [listener.API]'s share of the
 	// descriptors that the process may open.
 	MaxConnections int
-	// DrainDelay is how long new requests are refused with 503 before the listener closes, so that whoever routes
-	// here notices first. 0 means that the listener closes as soon as nothing is in flight.
+	// DrainDelay is how long new requests are refused with 503 before the listener closes, so that load balancers notice
+	// first. 0 means that the listener closes as soon as nothing is in flight.
 	DrainDelay time.Duration
 	// DrainTimeout is how long requests in flight may take to end once the server is told to stop, DrainDelay
 	// included. Default 10 s.
@@ -133,7 +133,7 @@ func (s *Server) gate(next http.Handler) http.Handler {
 			return
 		}
 		defer s.leave()
-		// A body in chunks may have come with a Content-Length that net/http has dropped. Whoever framed it by that
+		// A body in chunks may have come with a Content-Length that net/http has dropped. A proxy that framed it by that
 		// length sees another request behind it: nothing more is read from such a connection (RFC 9112, 6.1).
 		if len(r.TransferEncoding) > 0 {
 			w.Header().Set("Connection", "close")

@@ -54,8 +54,8 @@ func record(t *testing.T, file string) cloudevent.Event {
 
 // The records in testdata are never changed. The first ones hold what has been in the event from its beginning, and of
 // the envelope only what it cannot do without: they are on the topics, in dead letters and in outboxes for as long as
-// those are kept. The newer ones hold what a later build of the same version may add. Whoever reads must read both: a
-// test here that fails is a new version of the event, not a change of this one.
+// those are kept. The newer ones hold what a later build of the same version may add. Consumers must read both: a
+// change that fails this test needs a new version of the event.
 func TestOlderAndNewerRecordsOfTheVersionAreRead(t *testing.T) {
 	t.Parallel()
 	c := load(t)

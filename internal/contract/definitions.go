@@ -9,7 +9,7 @@ import (
 	"example.com/twinbox/internal/domain"
 )
 
-// Topics. The producing service owns its topic; everybody may read it.
+// Topics. The producing service owns its topic; every service may read it.
 const (
 	TopicUsers = "customer.users.v1"
 	TopicMails = "notification.mails.v1"

@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/internal/domain"
 )
 
-// Whatever the business accepts must keep the contract: otherwise a customer could sign up by the rules and be refused
+// All that the business accepts must keep the contract: otherwise a customer could sign up by the rules and be refused
 // by the contract.
 func TestWhatTheDomainMakesKeepsTheContract(outer *testing.T) {
 	outer.Parallel()
@@ -51,7 +51,7 @@ func TestWhatTheDomainMakesKeepsTheContract(outer *testing.T) {
 	})
 }
 
-// What a payload may say is what the parsers of the domain return, whatever else fits the schema.
+// A payload may hold only values that the parsers of the domain return, though others fit the schema.
 func TestWhatTheDomainRefusesBreaksTheContract(t *testing.T) {
 	t.Parallel()
 	c := load(t)

@@ -35,8 +35,8 @@ var timesRefused = []string{
 	"9999-12-31T23:59:59Z", "2199-01-01T00:00:00Z",
 }
 
-// Consumers refuse what the domain refuses, member by member, in every event; a member without values to refuse is one
-// that nobody has thought about.
+// Consumers refuse what the domain refuses, member by member, in every event; a member without values to
+// refuse fails, since it has no rule yet.
 func TestNoEventSaysWhatTheDomainRefuses(t *testing.T) {
 	t.Parallel()
 	c := load(t)

@@ -67,8 +67,8 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	)
 }
 
-// server bounds the connections. A request that is too slow, by its body or by its transaction, is told so: whichever
-// of the two may take longer leaves time for the answer.
+// server bounds the connections. A request that is too slow, by its body or by its transaction, is told so: the longer
+// of the two limits leaves time for the answer.
 func (c Config) server() web.ServerConfig {
 	bounds := web.ServerConfig{DrainTimeout: c.DrainFor / 2, MaxConnections: c.MaxConnections}.WithDefaults()
 	bounds.WriteTimeout = max(bounds.ReadTimeout, c.RequestTimeout) + 5*time.Second

@@ -48,7 +48,7 @@ func (b *bundle) lock(t *testing.T, id domain.UserID) (release func()) {
 	return func() { require.NoError(t, holder.Rollback(t.Context())) }
 }
 
-// A lock that somebody holds makes a command wait, and its time run out: no row, no event, and a 503.
+// A command waits for another transaction's lock until its time runs out: no row, no event, and a 503.
 func TestACommandThatWaitsTooLongGivesUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -61,7 +61,7 @@ func TestACommandThatWaitsTooLongGivesUp(t *testing.T) {
 }
 
 // A body that took most of the request's time leaves the transaction the rest, and not its whole time anew: the answer
-// would come after the server has given the connection up, and a commit that nobody hears of would be the rule.
+// would come after the server has given the connection up, and clients would often not hear of a commit.
 func TestACommandKeepsToTheDeadlineOfItsRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -76,7 +76,7 @@ func changeProfile(ctx context.Context, tx pgx.Tx, sql string, id domain.UserID,
 }
 
 // The first mail counts: a second one (resent by an operator) does not move the time. The event says when that was, so
-// the first is found in whichever order they come.
+// the first is found in any order of arrival.
 const insertVerificationMail = `
 insert into verification_mail as m (user_id, mail_id, sent_at) values ($1, $2, $3)
 on conflict (user_id) do update set mail_id = excluded.mail_id, sent_at = excluded.sent_at

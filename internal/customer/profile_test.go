@@ -91,7 +91,7 @@ func TestTheETagChangesWithWhatIsShown(t *testing.T) {
 	require.NotEqual(t, before.header.Get("ETag"), after.header.Get("ETag"))
 }
 
-// A profile that somebody has removed is not made up from what a change knows. The change is given up at the first
+// A removed profile is not made up from a change. The change is given up at the first
 // attempt, and what follows waits behind it; others' events do not.
 func TestAChangeWithoutItsProfileIsGivenUp(t *testing.T) {
 	t.Parallel()
@@ -113,7 +113,7 @@ func TestAChangeWithoutItsProfileIsGivenUp(t *testing.T) {
 		domain.UserRegistered{UserID: other, Email: "eve@example.org", Name: "Eve", RegisteredAt: now()}, 1))
 }
 
-// The first mail counts, whichever event comes first.
+// The first mail counts, in any order of events.
 func TestTheFirstMailIsFoundInAnyOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

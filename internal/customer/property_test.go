@@ -43,7 +43,7 @@ func (m *signups) outcome(key string, email domain.Email, name domain.Name) (giv
 	return "", nil
 }
 
-// Whatever order requests, retries, other requests' locks and the ends of keys come in: an address is one user and one
+// For any order of requests, retries, other requests' locks and expiring keys: an address is one user and one
 // event, a key is one answer as long as it is kept, and a refusal leaves nothing.
 func TestSignupsInAnyOrder(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ type Signup struct {
 	Key    string // of the request, for its retries; empty: none
 	Email  domain.Email
 	Name   domain.Name
-	Client string // whose allowance it uses; empty: nobody's
+	Client string // whose allowance it uses; empty: none
 }
 
 // SignUp stores a new user, the answer under its idempotency key and UserRegistered, all or nothing.

@@ -183,7 +183,7 @@ func TestAClientThatHangsUpDoesNotUndoTheCommit(t *testing.T) {
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
 
-// Whatever the transaction fails at, there is neither a user without an event nor an event without a user.
+// A transaction that fails at any step leaves neither a user without an event nor an event without a user.
 func TestASignupThatFailsLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, table := range []string{"users", "outbox", "outbox_key", "idempotency_key"} {
@@ -206,7 +206,7 @@ func TestASignupThatFailsLeavesNothing(t *testing.T) {
 func TestWithoutItsDatabaseTheServiceSaysSo(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	dead, err := pgxpool.New(t.Context(), "postgres://nobody@127.0.0.1:1/none?connect_timeout=1")
+	dead, err := pgxpool.New(t.Context(), "postgres://u@127.0.0.1:1/none?connect_timeout=1")
 	require.NoError(t, err)
 	t.Cleanup(dead.Close)
 	b.commands.Pool = dead

@@ -166,7 +166,7 @@ func TestABadTokenVerifiesNobody(t *testing.T) {
 		"changed":         {strings.ToLower(good), "token_invalid", invalid, http.StatusUnprocessableEntity},
 		"expired":         {b.token(t, id, "ada@example.org", past), "token_expired", expired, http.StatusGone},
 		"another address": {b.token(t, id, "eve@example.org", in), "token_invalid", invalid, http.StatusUnprocessableEntity},
-		"nobody": {
+		"an unknown user": {
 			b.token(t, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", "ada@example.org", in), "token_invalid", invalid,
 			http.StatusUnprocessableEntity,
 		},

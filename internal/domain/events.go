@@ -6,7 +6,7 @@ import "time"
 // contract; a test holds the two together. A field may be added, never renamed, retyped or removed: that is a new
 // version of the event.
 
-// UserRegistered says that somebody signed up. It is the first event of every user.
+// UserRegistered says that a person signed up. It is the first event of every user.
 type UserRegistered struct {
 	UserID       UserID    `json:"user_id"`
 	Email        Email     `json:"email"`

@@ -36,7 +36,7 @@ func FuzzParseName(f *testing.F) {
 	})
 }
 
-// Nobody but the holder of the secret makes a token that verifies, whatever it is made of.
+// Only the holder of the secret can make a token that verifies.
 func FuzzParseClaim(f *testing.F) {
 	good, err := key.Sign(ada, adaAt, noon)
 	require.NoError(f, err)

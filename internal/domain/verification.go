@@ -25,7 +25,7 @@ const MinSecretBytes = sha256.Size
 // VerificationKey signs and checks verification links. Customer and Notification hold the same one.
 type VerificationKey []byte
 
-// Sign returns the token with which whoever reads mail at the address proves it, until expires.
+// Sign returns the token with which the reader of the address's mail proves it, until expires.
 func (k VerificationKey) Sign(id UserID, email Email, expires time.Time) (string, error) {
 	raw, err := id.bytes()
 	if err != nil {
@@ -36,7 +36,7 @@ func (k VerificationKey) Sign(id UserID, email Email, expires time.Time) (string
 	return base64.RawURLEncoding.EncodeToString(token), nil
 }
 
-// Claim is what a token says, before anybody has checked its signature.
+// Claim is the content of a token whose signature is not checked yet.
 type Claim struct {
 	UserID  UserID
 	Expires time.Time

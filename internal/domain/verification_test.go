@@ -87,7 +87,7 @@ func TestParseClaimRefusesGarbage(t *testing.T) {
 
 func TestSignRefusesAForeignID(t *testing.T) {
 	t.Parallel()
-	_, err := key.Sign("nobody", adaAt, noon)
+	_, err := key.Sign("no-uuid", adaAt, noon)
 	requireCode(t, domain.CodeInvalidUserID, err)
 }
 

@@ -27,7 +27,7 @@ func TestTheDefaultsHoldTogether(t *testing.T) {
 	require.Equal(t, int32(6), cfg.Topics()[0].Partitions)
 }
 
-// The link that people follow is one that Customer's router knows, whichever way the address is written.
+// Customer's router knows the link that people follow, for each way of writing the address.
 func TestLinksBeginAtThePublicURL(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{

@@ -118,5 +118,5 @@ func TestALoginOverTLSFromTheFirstByte(t *testing.T) {
 	require.NoError(t, err)
 	s.Config.Addr = listener.Addr().String()
 	doorkeeper(t, tls.NewListener(listener, &tls.Config{Certificates: certified.TLS.Certificates}), nil)
-	require.ErrorContains(t, s.Submit(t.Context(), letter, ready), "certificate", "nobody vouches for this one")
+	require.ErrorContains(t, s.Submit(t.Context(), letter, ready), "certificate", "no authority has signed this one")
 }

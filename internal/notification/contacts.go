@@ -31,8 +31,8 @@ const insertMail = `
 insert into mail (id, event_id, template, user_id, recipient, correlation_id, traceparent, tracestate)
 values ($1, $2, $3, $4, $5, $6, nullif($7, ''), nullif($8, ''))`
 
-// welcome stores the contact, and the mail as a row with a lease for whoever will send it. Sending here would announce
-// what may still be rolled back, and sending after the commit without a row would be forgotten by a crash in between.
+// welcome stores the contact, and the mail as a row with a lease for the sender. Sending here would announce what may
+// still be rolled back, and sending after the commit without a row would be forgotten by a crash in between.
 func welcome(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.UserRegistered) error {
 	mailID, err := uuid.NewV7()
 	if err != nil {

@@ -39,8 +39,8 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 	refused := fate{lease.Failed, 1, 0}     // for good
 	givenUp := fate{lease.Failed, 3, 0}     // for now, three times
 	unreached := fate{lease.Pending, 0, 0}  // waits, and is no attempt
-	unknown := fate{lease.Uncertain, 1, 0}  // and not taken, which nobody knows
-	twofold := fate{lease.Uncertain, 1, 1}  // and taken, which nobody knows
+	unknown := fate{lease.Uncertain, 1, 0}  // not taken, and the sender cannot know
+	twofold := fate{lease.Uncertain, 1, 1}  // taken, and the sender cannot know
 	accepted := fate{lease.Done, 1, 1}      // although the answer is an odd one
 	answers := map[string]map[string]fate{} // stage, answer
 	conversation := []smtptest.Stage{smtptest.From, smtptest.To, smtptest.Data, smtptest.Dot}
@@ -52,7 +52,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 			"cut": givenUp,
 		}
 	}
-	for _, at := range conversation { // whichever mail it is, the answer is this one
+	for _, at := range conversation { // every mail gets this answer
 		for _, answer := range []string{
 			"421 4.3.2 closing", "452 4.3.1 no room", "535 5.7.8 who are you", "554 5.3.2 read only",
 			"550 5.1.8 sender's domain",
@@ -173,7 +173,7 @@ func TestTakenThenCut(t *testing.T) {
 	}
 }
 
-// A server that stalls after it has taken the mail, for longer than anybody waits.
+// A server that stalls after it has taken the mail, for longer than any timeout.
 func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})

@@ -37,7 +37,7 @@ select mail.id, mail.user_id, contact.email, coalesce(mail.correlation_id, mail.
     coalesce(mail.traceparent, ''), coalesce(mail.tracestate, '')
 from mail join contact using (user_id) where mail.event_id = $1 and mail.template = $2`
 
-var errNobody = errors.New("read mail: there is no such mail, or nobody to send it to")
+var errNoRecipient = errors.New("read mail: there is no such mail, or it has no recipient")
 
 // readVerification reads the mail that an event owes when it is about to be sent, so that it goes to the address
 // that the contact has now. A contact that is gone gets no mail.
@@ -46,7 +46,7 @@ func readVerification(ctx context.Context, pool *pgxpool.Pool, eventID string) (
 		&m.CorrelationID, &m.Trace.TraceParent, &m.Trace.TraceState)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return m, failure.AsPermanent(errNobody)
+		return m, failure.AsPermanent(errNoRecipient)
 	case err != nil:
 		return m, fmt.Errorf("read mail: %w", err)
 	}

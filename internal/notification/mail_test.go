@@ -59,7 +59,7 @@ func TestEveryAttemptIsTheSameMessageWithAFreshLink(t *testing.T) {
 func TestALetterThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	broken := testMail()
-	broken.UserID = "nobody"
+	broken.UserID = "no-uuid"
 	_, err := testWriter.Write(broken, writtenAt)
 	require.ErrorContains(t, err, "sign link")
 }
@@ -105,7 +105,7 @@ func TestAContactThatIsGoneGetsNoMail(t *testing.T) {
 	b.awaitState(t, "failed")
 	require.Empty(t, b.box.Messages())
 	require.Equal(t, 1, b.count(t,
-		`select count(*) from lease where error like '%nobody to send it to%' and attempts = 1`))
+		`select count(*) from lease where error like '%it has no recipient%' and attempts = 1`))
 }
 
 // The letter is dated by the claim, which has the database's clock.

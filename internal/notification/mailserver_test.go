@@ -53,8 +53,8 @@ func awaitMailServer(t *testing.T, mailServer *circuit.Circuit, says string) {
 	}, "want %q", says)
 }
 
-// A mail server that takes no mail is down, whatever the reason, within SMTP_TIMEOUT of the first mail; it is back when
-// it is, and the mail goes out.
+// A mail server that refuses all mail for any reason is down within SMTP_TIMEOUT of the first mail; when
+// it recovers, the mail goes out.
 func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

@@ -21,7 +21,7 @@ func (b *bundle) put(t *testing.T, state adminapi.MailState, n int) []uuid.UUID 
 	ids := make([]uuid.UUID, n)
 	for i := range ids {
 		ids[i] = uuid.Must(uuid.NewV7())
-		b.owe(t, ids[i], "somebody@example.org")
+		b.owe(t, ids[i], "someone@example.org")
 		if state == adminapi.Sent {
 			state = "done"
 		}
@@ -60,7 +60,7 @@ func TestMailsAreListedByPageAndFilter(t *testing.T) {
 	require.Equal(t, failed[1:], listed(one))
 	require.Empty(t, one[0].Recipient, "an address only when asked for")
 	require.Equal(t, one, list(admin.MailQuery{UserID: one[0].UserId}))
-	require.Equal(t, "somebody@example.org", *list(admin.MailQuery{Recipient: true})[0].Recipient)
+	require.Equal(t, "someone@example.org", *list(admin.MailQuery{Recipient: true})[0].Recipient)
 	require.Empty(t, list(admin.MailQuery{Since: one[0].CreatedAt.Add(time.Hour)}))
 	require.Equal(t, failed[1:], listed(list(admin.MailQuery{Since: one[0].CreatedAt})))
 	require.Len(t, list(admin.MailQuery{Until: one[0].CreatedAt}), 4)
@@ -71,10 +71,10 @@ func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
 	b := setup(t, nil)
 	mails := mails{b.pool, b.outbox}
 	uncertain, sent := b.put(t, adminapi.Uncertain, 1), b.put(t, adminapi.Sent, 1)
-	nobody := uuid.Must(uuid.NewV7())
+	missing := uuid.Must(uuid.NewV7())
 
 	ada := admin.MailChange{By: "ada", Reason: "asked the provider", DryRun: true}
-	ids := []uuid.UUID{uncertain[0], uncertain[0], sent[0], nobody}
+	ids := []uuid.UUID{uncertain[0], uncertain[0], sent[0], missing}
 	would, err := mails.Retry(t.Context(), ids, ada)
 	require.NoError(t, err)
 	require.Equal(t, 1, b.count(t, `select count(*) from lease where state = 'uncertain'`), "a dry run changes nothing")
@@ -83,7 +83,7 @@ func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, adminapi.Result{Count: 1, Failed: 2, Errors: &[]adminapi.Failure{
 		{Subject: sent[0].String(), Code: "mail_not_settled", Detail: "it is sent"},
-		{Subject: nobody.String(), Code: "mail_not_found", Detail: "there is no such mail"},
+		{Subject: missing.String(), Code: "mail_not_found", Detail: "there is no such mail"},
 	}}, result)
 	result.DryRun = true
 	require.Equal(t, result, would)
@@ -97,7 +97,7 @@ func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, result.Count, "a second call changes nothing")
 	require.EqualValues(t, 1, result.Failed)
-	_, err = mails.Retry(t.Context(), []uuid.UUID{nobody}, ada)
+	_, err = mails.Retry(t.Context(), []uuid.UUID{missing}, ada)
 	var unknown *web.Error
 	require.ErrorAs(t, err, &unknown)
 	require.EqualValues(t, "mail_not_found", unknown.Code)

@@ -72,7 +72,7 @@ func newOutbox() (*outbox.Outbox, error) {
 	return outbox.New(outbox.Config{Validate: events.Validate})
 }
 
-// quick are settings under which nobody waits but for leases.
+// quick are settings without waits, but for leases.
 var quick = lease.Settings{
 	Workers: 2, Lease: time.Minute, Poll: 10 * time.Millisecond, MaxAttempts: 3,
 	RetryMin: time.Millisecond, RetryMax: 4 * time.Millisecond,
@@ -166,7 +166,7 @@ func (b *bundle) owe(t *testing.T, id uuid.UUID, email string) {
 	t.Helper()
 	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
 		user := uuid.Must(uuid.NewV7())
-		_, contactErr := tx.Exec(t.Context(), insertContact, user, email, "Somebody", 1)
+		_, contactErr := tx.Exec(t.Context(), insertContact, user, email, "Someone", 1)
 		_, mailErr := tx.Exec(t.Context(), insertMail, id, id.String(), templateVerification, user, email,
 			id.String(), "", "")
 		return errors.Join(contactErr, mailErr, lease.Add(t.Context(), tx, handlerVerification, id.String()))

@@ -39,7 +39,7 @@ func TestALetterArrivesAsWritten(t *testing.T) {
 	require.NoError(t, s.Submit(t.Context(), letter, ready))
 	messages, err := box.Await(t.Context(), 1)
 	require.NoError(t, err)
-	require.Equal(t, []string{"ada@example.org"}, messages[0].To, "a line break in the subject adds nobody")
+	require.Equal(t, []string{"ada@example.org"}, messages[0].To, "a line break in the subject adds no recipient")
 	require.Equal(t, "1@example.com", messages[0].MessageID)
 	require.Contains(t, messages[0].Text, "\n.\nA lone dot.")
 }
@@ -55,7 +55,7 @@ func TestNothingIsSentBeforeTheSenderIsReady(t *testing.T) {
 func TestWhatCannotConnectIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*smtp.Config){
-		"nobody listens":             func(c *smtp.Config) { c.Addr = "127.0.0.1:1" },
+		"port 1 is closed":           func(c *smtp.Config) { c.Addr = "127.0.0.1:1" },
 		"STARTTLS is not offered":    func(c *smtp.Config) { c.TLS = "starttls" },
 		"the server speaks no TLS":   func(c *smtp.Config) { c.TLS, c.Timeout = "tls", time.Second },
 		"no such host":               func(c *smtp.Config) { c.Addr, c.Timeout = "mail.invalid:25", time.Second },
@@ -81,7 +81,7 @@ func TestWhatCannotConnectIsTriedAgain(t *testing.T) {
 func TestALetterThatCannotBeWrittenIsRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := newSMTP(t, mailbox.Config{}, nil)
-	s.From = "nobody"
+	s.From = "postmaster"
 	require.Equal(t, failure.Permanent, failure.Classify(s.Submit(t.Context(), letter, ready)))
 }
 

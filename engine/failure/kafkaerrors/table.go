@@ -95,7 +95,7 @@ var rows = []failure.Rows{
 	// 17 topic's name, 12 28 offset metadata
 	failure.NewRows(failure.Permanent, "the name or the size is against the protocol's rules",
 		"kafka_17 kafka_12 kafka_28"),
-	failure.NewRows(failure.Permanent, "the batch on the log cannot be read by anybody", "kafka_damaged"),
+	failure.NewRows(failure.Permanent, "the batch on the log is damaged", "kafka_damaged"),
 	// 46 duplicate
 	failure.NewRows(failure.Permanent, "the broker has it already: not to be sent again", "kafka_46"),
 	// -1 the broker does not know; 1 offset out of range; 4 21 23 24 26 35 37 to 40 42 50 55 67 request or settings;

@@ -51,7 +51,7 @@ func unsent(err error) string {
 	return ""
 }
 
-// busy finds pgx's own error, whatever it is wrapped in.
+// busy finds pgx's own error inside any wrapping.
 func busy(err error) bool {
 	unsent, is := errors.AsType[interface {
 		error
@@ -60,8 +60,8 @@ func busy(err error) bool {
 	return is && unsent.Error() == connBusy
 }
 
-// connBusy is pgx's word for a connection that somebody else is using. pgx calls it safe to retry, but its one cause is
-// a handler that shares its transaction between goroutines, and that comes again each time.
+// connBusy is pgx's message for a connection that another goroutine is using. pgx calls it safe to retry, but its one
+// cause is a handler that shares its transaction between goroutines, and that comes again each time.
 const connBusy = "conn busy"
 
 // rows are PostgreSQL's error codes (appendix A) by their class of two letters, and the single codes that
@@ -80,7 +80,7 @@ var rows = []failure.Rows{
 	failure.NewRows(failure.Transient, "the server rolled back for others' sake: serialization, deadlock, lost commit",
 		"sql_40"),
 	failure.NewRows(failure.Permanent, "a deferred constraint refuses the same row again", "sql_40002"),
-	failure.NewRows(failure.Transient, "somebody else holds the lock or the object", "sql_55P03 sql_55006"),
+	failure.NewRows(failure.Transient, "another session holds the lock or the object", "sql_55P03 sql_55006"),
 	failure.NewRows(failure.Transient, "connections, memory, disk", "sql_53"),
 	failure.NewRows(failure.Transient, "an operator stops, restarts or recovers the server", "sql_57"),
 	failure.NewRows(failure.Unknown, "the statement timeout: one that is always too slow must end", "sql_57014"),

@@ -53,7 +53,7 @@ func (c *call) inAge(entry Entry) time.Time {
 	return time.Now().Add(-max(0, time.Since(entry.Created)))
 }
 
-// release takes the claim back after a failure, so that the next one, in whatever process, need not wait. What stays
+// release takes the claim back after a failure, so that the next attempt, in any process, need not wait. What stays
 // because the store is away is this process's own, or another one's to wait for.
 func (c *call) release(ctx context.Context, revision uint64) {
 	_ = c.ask(context.WithoutCancel(ctx), "release", func(ctx context.Context) error {

@@ -52,7 +52,7 @@
 //
 // # How much memory that takes
 //
-// An id takes 32 bytes whatever its length, and about 200 with what the cache needs around it: 20 MB for the default of
-// 100,000 ids, 200 MB for a million. TestAnIDTakesSoManyBytes holds that. In the store an id is a record of about
-// 150 bytes, and NATS keeps an index of the bucket's keys in memory.
+// An id of any length takes 32 bytes, and about 200 with the cache's overhead: 20 MB for the default of 100,000 ids,
+// 200 MB for a million. TestAnIDTakesSoManyBytes holds that. In the store an id is a record of about 150 bytes, and
+// NATS keeps an index of the bucket's keys in memory.
 package kv

@@ -269,7 +269,7 @@ func TestAStoreThatForgotTheClaimTakesTheMark(t *testing.T) {
 	require.Equal(t, Duplicate, outcome)
 }
 
-// Somebody else's bucket: nothing is handled on the word of a value that is no inbox's.
+// In another program's bucket no event is handled or skipped because of a value that is not an inbox's.
 func TestAForeignValueStopsTheConsumer(t *testing.T) {
 	t.Parallel()
 	store := NewMemory(0)

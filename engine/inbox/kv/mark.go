@@ -9,9 +9,9 @@ import (
 	"example.com/twinbox/engine/failure"
 )
 
-// mark remembers that the id had its effect. It tries for as long as ctx lasts: the effect is there, and whoever gives
-// up here lets it happen again. The first attempt is made even if ctx has ended, so that a process which stops between
-// the effect and the mark leaves no work to be repeated.
+// mark remembers that the id had its effect. It tries for as long as ctx lasts: without a mark the effect happens
+// again. The first attempt is made even if ctx has ended, so that a process which stops between the effect and the
+// mark leaves no work to be repeated.
 func (c *call) mark(ctx context.Context, revision uint64) (Outcome, error) {
 	backoff := c.backoff()
 	for {

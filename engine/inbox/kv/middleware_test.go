@@ -94,7 +94,7 @@ func TestAHandlerUnderTheMiddlewareMustNotPublish(t *testing.T) {
 	require.Empty(t, produced)
 }
 
-// A store that is away holds the message up, whatever stands around the middleware; when it is back, it goes on.
+// A store that is away holds the message up, with any middlewares around; when it is back, the message goes on.
 func TestTheMiddlewareWaitsForTheStore(t *testing.T) {
 	t.Parallel()
 	registry, done, questions := prometheus.NewRegistry(), &effects{}, 0

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Store remembers values by key. Keys have the characters of URL-safe base64. It is safe for concurrent use, and what
-// decides is its Put: two of them with one revision must not both succeed, whichever processes they come from.
+// Store remembers values by key. Keys have the characters of URL-safe base64. It is safe for concurrent use, and its
+// Put decides: two with one revision must not both succeed, also from different processes.
 type Store interface {
 	// Get returns what is under the key, or [ErrNotFound]. It may be what was there a moment ago.
 	Get(ctx context.Context, key string) (Entry, error)

@@ -86,7 +86,7 @@ func TestAGateFollowsWhatIsSaid(t *testing.T) {
 			gates.Watch(ctx, time.Second, func(error) { failures.Add(1) })
 		}()
 		synctest.Wait()
-		require.False(t, one.IsOpen(), "nobody knows yet")
+		require.False(t, one.IsOpen(), "not read yet")
 		require.EqualValues(t, 1, failures.Load())
 		waited := make(chan error, 1)
 		go func() { waited <- one.Wait(ctx) }()

@@ -83,9 +83,9 @@ func (r *Replayer) crash(point string) {
 
 // Replay takes up the waiting dead letters of this consumer that the filter picks: through the inbox, under their own
 // ids, key by key in the order of version and arrival. What parked behind a letter is taken up after it, picked or not,
-// so that a key flows again. Each letter has one transaction: its row is locked, its id claimed, its version compared,
-// the handler run, the letter settled and the audit row written. So whatever is killed, and however many replays and
-// consumers run at once, each event has its effect at most once, and never over newer state.
+// so that a key flows again. Each dead letter has one transaction: it locks the row, claims the id, compares the
+// version, runs the handler, settles the dead letter and writes the audit row. So each event has its effect at most
+// once and never over newer state, also if processes are killed and many replays and consumers run at once.
 //
 // A key stops at its first failure or refusal, other keys go on. A failed letter waits as before with its new error.
 // When the surroundings fail (the database is down), the replay ends with an error and counts it against no letter;

@@ -20,9 +20,9 @@ type Config struct {
 	// Retention is how long an event is remembered, counted from its own time. Whole days are forgotten at once, so
 	// it is up to a day more.
 	Retention time.Duration
-	// Redelivery returns how far back an event may still be delivered again: the longest retention of the topics and
-	// whatever is added to it (see [Requirements.Redelivery]). Nothing is forgotten while Retention does not exceed
-	// it, or while it fails. Default: nothing is known of redeliveries, and Retention is trusted.
+	// Redelivery returns how far back an event may still be delivered again: the longest retention of the topics plus a
+	// margin (see [Requirements.Redelivery]). Nothing is forgotten while Retention does not exceed it, or while it fails.
+	// Default: nothing is known of redeliveries, and Retention is trusted.
 	Redelivery func(context.Context) (time.Duration, error)
 	// DaysAhead is for how many days after today there are partitions. Default: 7.
 	DaysAhead int

@@ -92,7 +92,7 @@ func TestOneJanitorWorksAtATime(t *testing.T) {
 	b.Exec(t, `update inbox_janitor set due_at = 'epoch', lease_until = clock_timestamp() + interval '1 hour'`)
 	round, err = second.Tidy(t.Context())
 	require.NoError(t, err)
-	require.False(t, round.Led, "somebody is at it")
+	require.False(t, round.Led, "another janitor leads")
 	b.Exec(t, `update inbox_janitor set lease_until = clock_timestamp()`)
 	round, err = second.Tidy(t.Context())
 	require.NoError(t, err)

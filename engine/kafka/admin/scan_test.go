@@ -88,7 +88,7 @@ func TestALogIsReadWhilePartitionsMove(t *testing.T) {
 	}
 }
 
-// A partition that goes nowhere is an error in the end, and at once when nobody waits for the answer.
+// A partition without a leader is an error in the end, and at once when its caller has gone.
 func TestALogWhosePartitionHasNoLeaderIsNotWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

@@ -39,9 +39,9 @@ func PartitionCounts(ctx context.Context, cfg kafka.Config, topics ...string) (m
 	return counts, nil
 }
 
-// TopicRetention asks how long the broker keeps the records of the topics, as it is configured now, whoever created
-// them; negative: for ever, as in a topic that is only compacted. A topic that does not exist is missing in the answer.
-// It returns by the deadline of ctx, or after a few request timeouts.
+// TopicRetention asks how long the broker keeps the records of the topics, as it is configured now; negative: for ever,
+// as in a topic that is only compacted. A topic that does not exist is missing in the answer. It returns by the
+// deadline of ctx, or after a few request timeouts.
 //
 // A record may outlive it: the broker drops whole segments, and never the active one.
 func TopicRetention(ctx context.Context, cfg kafka.Config, topics ...string) (map[string]time.Duration, error) {

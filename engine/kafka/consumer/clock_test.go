@@ -40,8 +40,8 @@ func (c *clock) add(d time.Duration) (reads int) {
 	return c.reads
 }
 
-// pass lets time pass and returns when the watchdog of the one partition has acted on it: with nobody else reading the
-// clock, the second reading from now on follows a whole round.
+// pass lets time pass and returns when the watchdog of the one partition has acted on it: since only the watchdog reads
+// the clock, the second reading from now on follows a whole round.
 func (c *clock) pass(t testing.TB, d time.Duration) {
 	t.Helper()
 	before := c.add(d)
@@ -49,5 +49,5 @@ func (c *clock) pass(t testing.TB, d time.Duration) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.reads > before+2
-	}, "nobody watches the partition")
+	}, "no watchdog reads the clock")
 }

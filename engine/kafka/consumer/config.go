@@ -36,7 +36,7 @@ type Config struct {
 	// refuses the membership. Default a third of UnhealthyAfter.
 	FailingAfter time.Duration
 	// StopAfter is how long a partition may be stalled, a running handler aside, before the member stops with a
-	// [StallError], so that whoever supervises the process starts it again. Default 5 min.
+	// [StallError], so that its supervisor starts the process again. Default 5 min.
 	StopAfter time.Duration
 	// LookEvery is how often a partition is watched for that, and how often one without records looks whether there are
 	// some. Default a quarter of UnhealthyAfter.

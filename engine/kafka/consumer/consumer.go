@@ -26,7 +26,7 @@ type Handler func(ctx context.Context, batch []*message.Message) (handled int, e
 // batch is what is there when it is the partition's turn ([Config.Parallel]), with what was fetched with it; it
 // is never waited for beyond that, and meanwhile the next one is fetched. An offset is committed only when it and all
 // before it were handled; what was not comes again after a backoff, before anything newer. Every record is handed over,
-// whatever it holds; a damaged batch on the log, which nobody can read, as one message that says so
+// with any content; a damaged batch on the log is handed over as one message that says so
 // ([cloudevent.Origin.Unreadable]).
 //
 // Not guaranteed: that a message is handled once. After a crash, or when a handler outlives the loss of its partition,

@@ -199,7 +199,7 @@ func TestALostSessionCancelsHandlersAtOnce(t *testing.T) {
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.UnknownMemberID})
 	require.ErrorContains(t, receive(t, afterDone(working.Context())), "partition lost")
 	working.Nack()
-	require.Equal(t, ids, read(t, l, 2), "it comes again to whoever owns the partition next")
+	require.Equal(t, ids, read(t, l, 2), "it comes again to the partition's next owner")
 }
 
 func TestCommitsThatFailAreTriedAgain(t *testing.T) {

@@ -251,7 +251,8 @@ func TestADecompressionBombStopsNothing(t *testing.T) {
 	require.Equal(t, got{0, 5, 5, "5", nil}, receive(t, seen))
 }
 
-// TestAnOpenTransactionIsNoStall: the log ends with what nobody may read yet, behind control records that nobody sees.
+// TestAnOpenTransactionIsNoStall: the log ends with records of an open transaction, behind control records; consumers
+// are shown neither.
 func TestAnOpenTransactionIsNoStall(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

@@ -28,15 +28,15 @@
 //   - [Config.MaxBytes], 4 MB, or one larger record: the batch under way and what lies ready behind it, half
 //     of that at most;
 //   - two records more, on their way there;
-//   - what an answer of the broker has of it: [kafka.GroupConfig.FetchBytes] as it lies on the log, 256 KiB, or one
+//   - its share of one answer of the broker: [kafka.GroupConfig.FetchBytes] as it lies on the log, 256 KiB, or one
 //     batch if that is larger. Decompressed that is at most 255 times as much with lz4, which the publisher uses, and
-//     16 MiB of each batch whatever compressed it. Not compressed it keeps the whole answer: four times FetchBytes, or
+//     16 MiB of each batch with any codec. Not compressed it keeps the whole answer: four times FetchBytes, or
 //     one batch.
 //
 // Twelve partitions of records of 1 MB so take 84 MB. While a compressed batch is read it takes up to four times its
 // size for a moment. What handlers make of their records is theirs.
 //
-// # What nobody can read, and what nobody delivers
+// # Unreadable batches, and records that do not arrive
 //
 // sarama asks a broker for all partitions at once. A batch that it cannot decode (a checksum that is wrong, a
 // decompression that exceeds 64 MiB) fails the whole answer, and all partitions of that broker are asked for again, and
@@ -44,7 +44,7 @@
 // any error. So a partition for which sarama reports errors, or for which nothing comes, looks for itself, on a
 // connection of its own, at the one batch that lies next:
 //
-//   - Nothing is there, or nothing that anybody is shown: all is well.
+//   - There is no record, or only records that consumers are not shown: all is well.
 //   - A batch that cannot be read, three times in a row: it is handed over as one message that names its offsets and
 //     the reason ([cloudevent.Origin.Unreadable]), so that it ends in the dead letters like other bad records, and the
 //     partition goes on. Losing the records of the batch was the disk's doing; stopping the partition behind it

@@ -17,7 +17,7 @@ type entry struct {
 	*sarama.ConsumerMessage
 	last       int64  // the last offset it stands for; its own, except for a gap
 	weight     int    // what it takes of the bytes that its partition may hold
-	unreadable error  // why nobody can read it
+	unreadable error  // why it cannot be read
 	raw        []byte // then the beginning of its batches as they lie on the log
 	rawSize    int    // bytes of these batches
 }

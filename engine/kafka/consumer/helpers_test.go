@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 		beAMember()
 		return
 	}
-	// A message that comes again when a test of Watermill's suite has read enough: its multiplier hands it to nobody.
+	// A message that comes again when a test of Watermill's suite has read enough: its multiplier has no reader left.
 	const multiplier = "github.com/ThreeDotsLabs/watermill/internal/subscriber.(*multiplier).Subscribe"
 	kafkatest.Main(m, leaktest.Known(multiplier+".func2"), leaktest.Known(multiplier+".func3"))
 }

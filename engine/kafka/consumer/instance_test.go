@@ -83,7 +83,7 @@ func takeover(t testing.TB, brokers []string, instance string, session time.Dura
 }
 
 // TestASuccessorTakesOverAtOnce: with an instance id a killed member is replaced; without one, its partitions wait for
-// its session to end, which nobody can shorten.
+// its session to end, and no client can shorten that.
 func TestASuccessorTakesOverAtOnce(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

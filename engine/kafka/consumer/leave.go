@@ -48,8 +48,8 @@ func (m *member) hasPartitions() bool {
 }
 
 // leave tells the group that a member with an instance id is gone. sarama leaves for members without one; with one it
-// stays, and its partitions would have no owner until the session times out. That wait is what the id shall spare after
-// a crash, and nobody wants it after a shutdown. The member id goes along, so that a successor is not thrown out.
+// stays, and its partitions would have no owner until the session times out. The id is there to avoid that wait after
+// a crash, and a shutdown should not cause it either. The member id goes along, so that a successor is not thrown out.
 func (m *member) leave() {
 	if m.cfg.InstanceID == "" || m.session == nil || errors.As(m.status.reason(), new(*FencedError)) {
 		return

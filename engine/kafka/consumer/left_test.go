@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A handler may ignore that its partition is gone, and end when it likes. By then the partition may be somebody else's:
-// an offset that is committed now would take from him what he has not handled.
+// A handler may ignore that its partition is gone, and end when it likes. By then another member
+// may own the partition: an offset committed now would make it skip records that it has not
+// handled.
 func TestWhatEndsAfterThePartitionWasLeftIsNotMarked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -37,7 +37,7 @@ func heap(t *testing.T) int {
 }
 
 // A consumer whose handlers all hang holds of each partition what it was told, two records more, and what one answer
-// had, whatever lies on the log: records of 1 MB, or such as take 250 times as much when they are decompressed. When
+// had, for any records on the log: some of 1 MB, or such as take 250 times as much when they are decompressed. When
 // the handlers go on, nothing is missing and the order is kept. It runs beside no other test: it measures the process.
 func TestAPausedConsumerHoldsNoMoreThanItIsTold(t *testing.T) { //nolint:paralleltest // see above
 	const (

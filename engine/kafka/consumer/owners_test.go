@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/engine/kafka/progress"
 )
 
-// Who owns what is the coordinator's word, whichever client asks; how a partition gets on only its owner knows.
+// The coordinator tells every client who owns which partition; only the owner knows how far it is.
 func TestOwnersAndStandings(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

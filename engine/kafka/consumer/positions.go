@@ -16,12 +16,12 @@ import (
 // then its effects went back, too, and reading goes on where the store is. Records that come again because of that are
 // the handler's to recognise.
 //
-// An offset that a member committed is compared with the store's when a partition begins to be read. One that somebody
-// else committed, an operator's tool, is believed, and stored.
+// An offset that a member committed is compared with the store's when a partition begins to be read. One that an
+// operator's tool committed is taken over and stored.
 type Positions interface {
 	// Position is the offset of the next record; false if the store knows none.
 	Position(ctx context.Context, topic string, partition int32) (next int64, known bool, err error)
-	// SetPosition stores where the reading begins, whatever is stored.
+	// SetPosition stores where the reading begins, over any stored position.
 	SetPosition(ctx context.Context, topic string, partition int32, next int64) error
 	// Advance stores how far it came since from was stored. It never moves a position back, and does nothing if the store
 	// is not as far as from: then it reports false.

@@ -147,7 +147,7 @@ func TestAHandlerThatPausesIsUnhealthyAndGoesOn(t *testing.T) {
 	require.Empty(t, r.ended)
 	close(returned)
 	waittest.Until(t, func() bool { return r.Healthy(t.Context()) == nil })
-	progress.Pausing(t.Context(), down)() // of no call: nobody is told
+	progress.Pausing(t.Context(), down)() // outside a call: it has no effect
 }
 
 // TestAHandlerThatFailsIsUnhealthySoon: sooner than a partition that makes no progress, which may pass by itself; and

@@ -92,8 +92,9 @@ func grant(t *testing.T, root kafka.Config, topic, group string) {
 	require.NoError(t, cluster.Close())
 }
 
-// A right that is missing is an operator's to give: the member goes on asking, says so with the broker's code, once in
-// its log and for as long as it lasts to whoever asks whether it is healthy, and reads on when it has the right.
+// A right is missing until an operator grants it: the member goes on asking, logs the
+// broker's code once, is unhealthy with that code while it lasts, and reads on when it
+// has the right.
 func TestAMissingRightIsSaidAndWaitedFor(t *testing.T) {
 	t.Parallel()
 	const topic, group = "guarded", "test.guarded"

@@ -43,8 +43,8 @@ func TestAnOldTroubleIsNoReason(t *testing.T) {
 	s.left()
 	now = now.Add(time.Minute)
 	require.ErrorContains(t, s.healthy(time.Second, time.Second), "no answer yet")
-	s.trouble(errors.New("nobody there"))
+	s.trouble(errors.New("connection refused"))
 	now = now.Add(time.Hour)
-	require.ErrorContains(t, s.healthy(time.Second, time.Second), "nobody there")
-	require.ErrorContains(t, s.healthy(24*time.Hour, time.Second), "nobody there", "a reason need not be waited for")
+	require.ErrorContains(t, s.healthy(time.Second, time.Second), "connection refused")
+	require.ErrorContains(t, s.healthy(24*time.Hour, time.Second), "connection refused", "a reason need not be waited for")
 }

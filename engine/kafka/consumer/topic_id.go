@@ -12,8 +12,8 @@ import (
 // A topic that was deleted and created anew has the old one's name, and offsets that begin at 0 again. A reader that
 // goes on at its offset skips that many records, and nothing tells: as soon as there are so many, the offset is a valid
 // one. The cluster gives each topic an id, so a partition takes the id when it begins to read, compares it now and
-// then, and commits it beside every offset: whoever goes on from there, also after a restart, knows of which topic
-// it is.
+// then, and commits it beside every offset: a member that goes on from there, also after a restart, knows of which
+// topic it is.
 
 // errOtherTopic is in an [OffsetError] whose offset is of a topic that is gone.
 var errOtherTopic = errors.New("the topic was deleted and created anew")

@@ -16,8 +16,8 @@ type turns struct {
 	limit time.Duration
 }
 
-// turnLimit is how long a call may keep its turn: longer than a transaction of a few records takes on a busy machine,
-// and too short for a wait that anybody would notice.
+// turnLimit is how long a call may keep its turn: longer than a transaction of a few records takes on a busy
+// machine, and too short to be noticed.
 const turnLimit = 10 * time.Millisecond
 
 func newTurns(parallel int, limit time.Duration) *turns {

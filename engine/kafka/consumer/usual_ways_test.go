@@ -27,7 +27,7 @@ import (
 // them fails, sarama or watermill-kafka has learned something, and a part of this package may be superfluous.
 
 // TestUsualWaySaramaSendsPastAFailedBatch: one key, several batches, one of the first is refused for good. The next
-// ones are sent all the same: whoever sends the refused one again puts it behind them.
+// ones are sent all the same: a caller that sends the refused one again puts it behind them.
 func TestUsualWaySaramaSendsPastAFailedBatch(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
@@ -218,7 +218,7 @@ func TestUsualWayNewPartitionsTakeKeysAway(t *testing.T) {
 }
 
 // TestUsualWayABrokerThatIsBackIsNotAsked: after a few attempts that found no leader sarama's producer refuses its
-// partition for ten seconds, whatever the broker does meanwhile.
+// partition for ten seconds, even if the broker is back before.
 func TestUsualWayABrokerThatIsBackIsNotAsked(t *testing.T) {
 	t.Parallel()
 	start := kafkatest.Restartable(t)

@@ -41,7 +41,7 @@ func (s *fakeSession) InitialOffset() int64                     { return 0 }
 func (s *fakeSession) HighWaterMarkOffset() int64               { return 0 }
 func (s *fakeSession) Messages() <-chan *sarama.ConsumerMessage { return s.records }
 
-// ready is a partition whose records all lie ready, whatever they weigh.
+// ready is a partition whose records all lie ready, beyond every limit of bytes.
 func (s *fakeSession) ready(m *member) *worker {
 	p := newWorker(m, s, s)
 	for range len(s.records) {
@@ -58,7 +58,7 @@ func quick(batch, maxBytes int) memberConfig {
 	return cfg
 }
 
-// TestWorker: whatever a handler answers, no batch is too large, offsets are marked for the handled prefix alone, a
+// TestWorker: for every answer of a handler no batch is too large, offsets are marked for the handled prefix alone, a
 // call begins where the last one stopped, and in the end everything was handled.
 func TestWorker(t *testing.T) {
 	t.Parallel()

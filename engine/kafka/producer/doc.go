@@ -29,10 +29,10 @@
 //     the later records of its key in the call are then failed unsent, the other keys go on.
 //  3. Any other failure fails the batch and everything behind it in the partition; nothing behind it is sent.
 //
-// So whatever is on the log of a key is a prefix of the call, and sending the failed records again, in order, completes
-// it. Across calls the one thing left is a batch given up with an unknown outcome: the broker may still append it
-// later. Before anything else is sent, the producer epoch is raised. From the first batch that a partition sees under
-// the new epoch it refuses the old one, so the late batch lands before it (a duplicate, in order) or never. Only when
-// the broker has forgotten the producer id, or this process dies, is there no such fence: then the late batch may lie
-// on the log a second time, behind later records. The first occurrences of a key are in order even so.
+// So a key's records on the log are a prefix of the call, and sending the failed records again, in order, completes it.
+// Across calls the one thing left is a batch given up with an unknown outcome: the broker may still append it later.
+// Before anything else is sent, the producer epoch is raised. From the first batch that a partition sees under the new
+// epoch it refuses the old one, so the late batch lands before it (a duplicate, in order) or never. Only when the
+// broker has forgotten the producer id, or this process dies, is there no such fence: then the late batch may lie on
+// the log a second time, behind later records. The first occurrences of a key are in order even so.
 package producer

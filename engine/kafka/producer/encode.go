@@ -10,8 +10,9 @@ import (
 	"example.com/twinbox/engine/kafka/internal/codec"
 )
 
-// layout lays out the records of a call in a handful of allocations, whatever their number, and in none when it did so
-// before. If a guess at the sizes was too low a slice moves on; what points to its old place stays as it is.
+// layout lays out any number of records in a handful of allocations, and in none when it
+// is used again. If a guess at the sizes was too low a slice moves on; what points to its
+// old place stays as it is.
 type layout struct {
 	records  []record
 	bytes    []byte

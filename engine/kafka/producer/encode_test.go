@@ -11,8 +11,8 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 )
 
-// An event becomes the record that its message becomes, whatever is in it, whatever it is encoded beside, and whatever
-// was encoded in the same place before.
+// An event becomes the same record as its message, for every content, beside any other events, and in a layout
+// that was used before.
 func TestAnEventBecomesTheRecordOfItsMessage(t *testing.T) {
 	t.Parallel()
 	text := rapid.SampledFrom([]string{"", "a", "/source", "com.example.happened.v1", "ключ"})

@@ -30,7 +30,7 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // Permanent reports whether the record will never be taken as it is.
 func (e *RecordError) Permanent() bool { return e.permanent }
 
-// OutcomeUnknown reports whether the record may be on the log although nobody acknowledged it.
+// OutcomeUnknown reports whether the record may be on the log although the broker did not acknowledge it.
 func (e *RecordError) OutcomeUnknown() bool { return e.unknown }
 
 // verdict is what a broker's answer means for the batch that it answers.

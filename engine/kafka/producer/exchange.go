@@ -83,7 +83,7 @@ func (s *sender) deliver(p *parcel) {
 // open acts on a broker's answer.
 func (s *sender) open(p *parcel, deadline time.Time) {
 	if p.err != nil {
-		// The request may have arrived, whatever became of the connection.
+		// The request may have arrived although the connection failed.
 		_ = p.broker.Close()
 		for _, q := range p.queues {
 			q.unknown = true

@@ -87,8 +87,8 @@ func (p *Publisher) layout() *layout {
 	return new(layout)
 }
 
-// publish uses the layout again if every record was acknowledged. Of any other the sender may still hold something: a
-// request whose answer nobody waits for any more is sent again, or lies in a connection's buffer.
+// publish uses the layout again if every record was acknowledged. Otherwise the sender may still hold some of it: a
+// request that timed out is sent again, or lies in a connection's buffer.
 func (p *Publisher) publish(ctx context.Context, topic string, l *layout) error {
 	call := newCall(topic, l.records, time.Now().Add(p.cfg.PublishTimeout), p.cfg.MaxMessageBytes)
 	timeout := time.NewTimer(p.cfg.PublishTimeout)

@@ -119,7 +119,7 @@ func TestNothingOvertakesAFailedBatch(t *testing.T) {
 		"out of sequence":      kerr.OutOfOrderSequenceNumber,
 		"producer not known":   kerr.UnknownProducerID,
 		"producer epoch stale": kerr.InvalidProducerEpoch,
-		"answer nobody knows":  kerr.UnknownServerError,
+		"unknown answer":       kerr.UnknownServerError,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

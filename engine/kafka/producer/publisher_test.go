@@ -137,7 +137,7 @@ func TestTopicsThatCannotBeWritten(t *testing.T) {
 		require.ErrorIs(t, err, kafka.ErrInvalidTopic)
 		require.True(t, kafka.Permanent(err))
 	}
-	err := publisher.Publish("nobody-made-me", event("a", 1), event("b", 1))
+	err := publisher.Publish("no-such-topic", event("a", 1), event("b", 1))
 	require.ErrorIs(t, err, sarama.ErrUnknownTopicOrPartition)
 	require.False(t, kafka.Permanent(err), "a topic may be created later")
 	require.Len(t, failures(t, err), 2)

@@ -11,7 +11,7 @@ import (
 	kafkaadmin "example.com/twinbox/engine/kafka/admin"
 )
 
-// A topic gets more partitions: every key stays where it was until it is told otherwise, whatever the broker says.
+// A topic gets more partitions: every key stays where it was until the publisher is told to spread it anew.
 func TestKeysStayInTheirPartitionsUntilTheyAreSpreadAnew(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)

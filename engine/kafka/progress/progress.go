@@ -97,7 +97,7 @@ func (p *Progress) Received() {
 	p.unread, p.refused = time.Time{}, time.Time{}
 }
 
-// Admitted notes that the broker gives to read, whatever that is.
+// Admitted notes that the broker answers fetches.
 func (p *Progress) Admitted() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,8 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Gauges are what the database says of an outbox, the same on every instance, whichever of them leads and whether one
-// does:
+// Gauges are an outbox's figures from the database, the same on every instance, with or without a leader:
 //
 //	outbox_relay_has_leader                     1 while the lease of an instance runs, 0 when none leads
 //	outbox_relay_lag_events                     positions given out from the first unpublished one on: an upper bound

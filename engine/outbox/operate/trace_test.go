@@ -90,7 +90,7 @@ func TestAnEventOfAForeignID(t *testing.T) {
 	require.Equal(t, 0, find(Hint{At: time.Now().Add(-time.Hour)}))
 }
 
-// Whatever is asked of a large outbox, that was never analysed, is answered from a few of its blocks.
+// Each question to a large outbox, never analysed, reads only a few of its blocks.
 func TestNothingIsFoundByReadingTheTable(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)

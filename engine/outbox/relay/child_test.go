@@ -123,7 +123,8 @@ func childRelayConfig(p message.Publisher) Config {
 	}
 }
 
-// fileBroker appends a call's records to a file in one write: what is there was taken, whatever dies next.
+// fileBroker appends a call's records to a file in one write: a record in the file was
+// accepted, even if a process dies next.
 type fileBroker struct {
 	path     string
 	until    int

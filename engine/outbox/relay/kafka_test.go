@@ -98,8 +98,8 @@ func smallOf(t testing.TB, pool *pgxpool.Pool) entry {
 	return e
 }
 
-// Against whatever broker there is, the real one too: sessions are ended, the relay is replaced, writers go on, and a
-// broker that checks sizes refuses one record. Everything else is on the log, each key in order.
+// Against any broker, the real one too: sessions are ended, the relay is replaced, writers go on, and a broker that
+// checks sizes refuses one record. Everything else is on the log, each key in order.
 func TestRelayToAnyBroker(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

@@ -160,7 +160,7 @@ func (l *leader) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// keepUp does what cannot wait for whatever else happens, also while a broker is down: the lease and the partitions.
+// keepUp does what cannot wait, also while a broker is down: it extends the lease and maintains the table partitions.
 func (l *leader) keepUp(ctx context.Context) error {
 	renew, maintain := l.session.term.remaining() < l.cfg.Lease*2/3, l.partitions.isDue()
 	if renew {

@@ -269,7 +269,7 @@ func TestARefusingPartitionHoldsUpNoOther(t *testing.T) {
 	requireAll(t, pool, l.AwaitDistinct(t, 600))
 }
 
-// Attempts that fail slowly get a tenth of the time, whatever is due; what is released takes turns with the others.
+// Attempts that fail slowly get a tenth of the time, however many are due; released keys alternate with the others.
 func TestParkedKeysHoldUpTheOthersForATenthOfTheTime(t *testing.T) {
 	t.Parallel()
 	p := &parkedKeys{retryMax: 15 * time.Second}

@@ -20,8 +20,8 @@ import (
 // Relay publishes what the outbox holds. Any number may run against one database; one of them leads.
 //
 // Guaranteed: every committed event reaches the publisher at least once and is acknowledged by it before the cursor
-// passes it; per key and topic, first occurrences are in the order of versions, whatever fails, restarts or hangs. Not
-// guaranteed: that an event is sent once, nor any order across keys.
+// passes it; per key and topic, first occurrences are in the order of versions, through failures, restarts and hangs.
+// Not guaranteed: that an event is sent once, nor any order across keys.
 type Relay struct {
 	cfg      Config
 	log      *slog.Logger

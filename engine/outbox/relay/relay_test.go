@@ -153,7 +153,7 @@ func TestRelayIsUnhealthyWhenNothingMoves(t *testing.T) {
 	require.ErrorContains(t, r.Healthy(t.Context()), "does not run")
 }
 
-// A service is not ready before the database says that somebody leads: who asks for that then finds it.
+// A service is not ready before the database says that an instance leads, so a client that saw it ready finds a leader.
 func TestARelayIsUnhealthyUntilSomebodyLeads(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)

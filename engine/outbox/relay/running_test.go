@@ -20,7 +20,7 @@ func (w testWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// testLease outlasts whatever a busy machine does to a test: a lease that runs out, or that a slow disk does not let be
+// testLease outlasts the delays of a busy machine: a lease that runs out, or that a slow disk does not let be
 // extended in time, ends a session. Who tests that takes a shorter one.
 const testLease = time.Minute
 

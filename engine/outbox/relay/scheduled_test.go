@@ -69,7 +69,7 @@ func TestALeaderSleepsUntilSomethingIsDue(t *testing.T) {
 	_, err := o.Cancel(t.Context(), held, "b")
 	require.NoError(t, err)
 	require.NoError(t, s.add(t.Context()))
-	require.Equal(t, lookAtHeld, s.lookAt.Sub(s.lookedAt), "somebody cancels it, perhaps")
+	require.Equal(t, lookAtHeld, s.lookAt.Sub(s.lookedAt), "its transaction may still cancel it")
 }
 
 // What the database refuses about scheduled events keeps no other event from being published.

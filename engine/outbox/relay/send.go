@@ -140,7 +140,7 @@ func (s *sender) call(ctx context.Context, c *call, f *flight) {
 	end(c.firstError(f.results)) // part: observability
 }
 
-// holdBack marks everything that follows a key's first failure as failed too, whatever became of it.
+// holdBack marks each record behind a key's first failure as failed too, also an acknowledged one.
 func (f *flight) holdBack() {
 	var failed map[window.Key]bool
 	for i, err := range f.results {

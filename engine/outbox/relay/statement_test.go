@@ -30,8 +30,9 @@ var statementStories = map[string]struct {
 	"old partitions":     {prepare: published, most: 110},
 }
 
-// The crash points have names, and between two of them there may be another statement. Here a relay process dies before
-// or after whichever statement it sends nth, connecting and stopping included, and another one goes on.
+// The crash points have names, and between two of them there may be another statement. Here a relay
+// process dies before or after its nth statement, connecting and stopping included, and another one
+// goes on.
 func TestRelayDiesAroundAnyStatement(t *testing.T) {
 	t.Parallel()
 	seed := uint64(rand.Uint32())

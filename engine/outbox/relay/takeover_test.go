@@ -121,7 +121,7 @@ func TestFollowersAskBesideEachOther(t *testing.T) {
 
 // The leader loses its session and lives, with a call of Publish under way. A follower takes over and publishes the
 // same rows and those behind them; the late call is appended after them. That costs duplicates, and the first
-// occurrences stay in order. Whatever the late call says of its records, the old leader sends nothing more.
+// occurrences stay in order. For any answer of the late call the old leader sends nothing more.
 func TestALeaderWithoutItsSessionSendsNothingMore(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]error{

@@ -11,7 +11,7 @@ import (
 	"example.com/twinbox/engine/outbox/window"
 )
 
-// Whatever the pages' sizes are: when a page goes out, no more than the limit is unrecorded with it.
+// For pages of any size: when a page goes out, at most the limit is unrecorded, this page included.
 func TestNoMoreIsUnrecordedThanTheLimit(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []int{1, 20, 25, 45, 1000} {

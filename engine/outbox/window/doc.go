@@ -2,8 +2,8 @@
 // they are. It knows nothing of publishing.
 //
 // Invariant: every committed row is in exactly one window, and of two rows of a key the one with the lower version is
-// in the earlier window, or before the other in the same one. It holds whatever commits when, and whenever a reader
-// ends.
+// in the earlier window, or before the other in the same one. It holds for every order of commits, and whenever a
+// reader ends.
 //
 // # The problem
 //

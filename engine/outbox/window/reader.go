@@ -63,7 +63,7 @@ func (r *Reader) PublishedTo() int64 {
 	if r.leftover != nil {
 		return 0
 	}
-	return r.marks.below(r.done.xmin) // whatever is not visible in done lies above
+	return r.marks.below(r.done.xmin) // all rows that done does not see lie above
 }
 
 // Next opens what is to be published next and returns its first page: what a restore left, the window that a
@@ -242,7 +242,7 @@ func (r *Reader) FinishAndNext(ctx context.Context) (first Page, found bool, err
 	}
 	w, first, err := r.find(ctx, r.win.snapshot)
 	if err != nil || len(first.Records) == 0 {
-		return Page{}, false, errors.Join(err, r.Finish(ctx, nil)) // what is out is recorded, whatever comes next
+		return Page{}, false, errors.Join(err, r.Finish(ctx, nil)) // records what was sent, also after an error
 	}
 	fault.Here("relay.finish_and_store.before")
 	kept := r.marks.kept(r.win.snapshot)

@@ -155,7 +155,7 @@ func TestReaderGoesOnInsideAWindow(t *testing.T) {
 }
 
 // What is stored is what the reader goes on with: above all a landmark's head is the one that was read with the window,
-// before any transaction id was taken, whatever was added since.
+// before any transaction id was taken, not the newest one.
 func TestTheStoredCursorIsTheReaders(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)

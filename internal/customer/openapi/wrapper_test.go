@@ -110,7 +110,7 @@ func TestParametersThatAreMissingOrRepeated(t *testing.T) {
 	}
 }
 
-// FuzzCustomerID: whatever path is asked for, an id that the domain accepts was written in exactly one way.
+// FuzzCustomerID: for any path, an id that the domain accepts was written in exactly one way.
 func FuzzCustomerID(f *testing.F) {
 	for _, seed := range []string{
 		id, strings.ToUpper(id), "urn:uuid:" + id, "{" + id + "}", strings.ReplaceAll(id, "-", ""), id + "\n", id + "/",

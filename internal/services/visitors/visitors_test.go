@@ -65,5 +65,5 @@ func TestPoisonIsWhatTheContractRefuses(t *testing.T) {
 	checker, err := contract.Load()
 	require.NoError(t, err)
 	require.Error(t, checker.Validate(event))
-	require.NotEqual(t, contract.SourceCustomer, event.Source, "nobody takes it for lost")
+	require.NotEqual(t, contract.SourceCustomer, event.Source, "Customer's verification does not count it")
 }

@@ -17,7 +17,7 @@ func Decode(ctx context.Context, r *sarama.ConsumerMessage) *message.Message {
 	return msg
 }
 
-// Fill never fails: whatever the record is, a message comes out. There is a place in headers for each of the record's.
+// Fill never fails: every record becomes a message. There is a place in headers for each of the record's.
 func Fill(
 	msg *message.Message, ctx *cloudevent.OriginContext, headers []cloudevent.Header, r *sarama.ConsumerMessage,
 ) {

@@ -15,9 +15,9 @@ import (
 	"example.com/twinbox/engine/kafka"
 )
 
-// Reader reads single batches, past sarama's consumer and on connections of its own. It is what can tell which
-// partition holds what nobody can decode: sarama asks a broker for all partitions at once, and one bad batch fails the
-// whole answer. The partitions of a member share it; one request at a time is on its way to a broker.
+// Reader reads single batches, past sarama's consumer and on connections of its own. It finds the partition with the
+// batch that cannot be decoded: sarama asks a broker for all partitions at once, and one bad batch fails the whole
+// answer. The partitions of a member share it; one request at a time is on its way to a broker.
 type Reader struct {
 	brokers  []string
 	settings *sarama.Config
@@ -26,7 +26,7 @@ type Reader struct {
 	mu     sync.Mutex
 	client sarama.Client
 	closed bool
-	turns  map[int32]*sync.Mutex // by broker: one that does not answer holds up who asks it, and nobody else
+	turns  map[int32]*sync.Mutex // by broker: one that does not answer holds up only its own callers
 }
 
 // New makes a reader that connects on first use, with the settings given.
@@ -149,8 +149,8 @@ func (r *Reader) Connected() (sarama.Client, error) {
 	return client, nil
 }
 
-// turn waits until nobody else asks the broker that find names. It is named again then, which opens its connection if
-// whoever asked before has closed it, and not if the reader is closed.
+// turn waits until no other call asks the broker that find names. It calls find again then, which opens the connection
+// if the caller before has closed it, and not if the reader is closed.
 func (r *Reader) turn(find func() (*sarama.Broker, error)) (broker *sarama.Broker, end func(), err error) {
 	if broker, err = find(); err != nil {
 		return nil, nil, err

@@ -19,7 +19,7 @@ const (
 )
 
 // tape opens connections that keep the beginning of the last answer to a fetch, as it came. Sarama shows nothing of an
-// answer that it cannot decode, and a dead letter without bytes helps nobody. TLS is done here, below the tape.
+// answer that it cannot decode, and a dead letter without bytes is of no use. TLS is done here, below the tape.
 type tape struct {
 	dialer net.Dialer
 	tls    *tls.Config // nil: none

@@ -62,7 +62,7 @@ func TestATapeOverTLS(t *testing.T) {
 	require.Equal(t, len(answer), size)
 }
 
-// Whatever the bytes, something is kept of them and nothing more than there is.
+// Of any bytes a tape keeps some, and never more than there are.
 func TestATapeOfAnything(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -2,11 +2,8 @@ package order_test
 
 import (
 	"bytes"
-	"context"
-	"crypto/rand"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"os"
 	"strings"
@@ -17,21 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/apitest"
-	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/local/mailbox"
-	"example.com/twinbox/dev/pgtest"
-	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/kafka/admin"
+	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/dev/servicetest"
 	"example.com/twinbox/examples/order"
+	"example.com/twinbox/examples/order/contract"
 	"example.com/twinbox/examples/payments"
-	"example.com/twinbox/frame/eventing"
-	"example.com/twinbox/frame/service"
 )
 
-const patience = 30 * time.Second
-
-// world is both services, a broker and a mail server.
+// world is both services, and a mail server.
 type world struct {
+	*servicetest.System
 	orders, payments string // addresses of the APIs
 	db               *pgxpool.Pool
 	box              *mailbox.Mailbox
@@ -43,19 +36,16 @@ func newWorld(t *testing.T) *world {
 	box, err := mailbox.Start(t.Context(), mailbox.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, box.Close()) })
-	w := &world{box: box, db: pgtest.New(t, order.Migrations()...), documents: map[string]*apitest.Document{}}
-	environ := []string{
-		"KAFKA_BROKERS=" + kafkatest.Brokers(t)[0], "ENVIRONMENT=" + strings.ToLower(rand.Text()),
-		"HTTP_ADDR=127.0.0.1:0", "ADMIN_ADDR=127.0.0.1:0", "OUTBOX_LEASE=40s", "KAFKA_PUBLISH_TIMEOUT=20s",
+	w := &world{box: box, System: servicetest.Start(t,
+		servicetest.Part{Described: payments.Service.Describe()},
+		servicetest.Part{
+			Described: order.Service.Describe(), Environ: []string{"SMTP_ADDR=" + box.SMTPAddr(), "SMTP_TLS=none"},
+		},
+	)}
+	w.payments, w.orders, w.db = w.API("payments"), w.API("order"), w.Pool("order")
+	w.documents = map[string]*apitest.Document{
+		w.payments: document(t, "../payments/openapi.yaml"), w.orders: document(t, "openapi.yaml"),
 	}
-	provider, buyer := payments.Service.Describe(), order.Service.Describe()
-	first := load(t, provider, append(environ, "DATABASE_URL="+pgtest.DSN(pgtest.New(t, payments.Migrations()...))))
-	second := load(t, buyer, append(environ, "DATABASE_URL="+pgtest.DSN(w.db), "SMTP_ADDR="+box.SMTPAddr(),
-		"SMTP_TLS=none", "SMTP_TIMEOUT=15s", "MAIL_POLL=50ms"))
-	topics := append(first.Topics(), second.Topics()...)
-	require.NoError(t, admin.EnsureTopics(t.Context(), second.Client("test"), topics...))
-	w.payments, w.orders = start(t, first), start(t, second)
-	w.documents[w.payments], w.documents[w.orders] = document(t, "../payments/openapi.yaml"), document(t, "openapi.yaml")
 	return w
 }
 
@@ -66,37 +56,6 @@ func document(t *testing.T, file string) *apitest.Document {
 	parsed, err := apitest.Parse(content)
 	require.NoError(t, err)
 	return parsed
-}
-
-func load(t *testing.T, s eventing.Described, environ []string) *eventing.Instance {
-	t.Helper()
-	instance, err := s.Load(environ)
-	require.NoError(t, err)
-	return instance
-}
-
-// start runs a service until the test ends, and returns where its API is.
-func start(t *testing.T, instance *eventing.Instance) (api string) {
-	t.Helper()
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	listening, ended := make(chan service.Listening, 1), make(chan error, 1)
-	go func() {
-		ended <- instance.Run(ctx, service.Host{
-			Log: slog.New(slog.DiscardHandler), Ready: func(at service.Listening) { listening <- at },
-		})
-	}()
-	select {
-	case at := <-listening:
-		t.Cleanup(func() {
-			stop()
-			require.NoError(t, <-ended)
-		})
-		return at.API
-	case err := <-ended:
-		stop()
-		require.FailNow(t, "the service did not start", "%v", err)
-		return ""
-	}
 }
 
 // ask sends a request and compares the answer with what the document says of it.
@@ -136,12 +95,11 @@ func (w *world) pay(t *testing.T, id, more string) {
 	require.Equal(t, http.StatusAccepted, status)
 }
 
-func (w *world) await(t *testing.T, id, status string) (o map[string]any) {
+// order is an order as the API shows it when nothing is under way.
+func (w *world) order(t *testing.T, id string) map[string]any {
 	t.Helper()
-	waittest.Until(t, func() bool {
-		_, o = w.ask(t, http.MethodGet, w.orders, "/v1/orders/"+id, "")
-		return o["status"] == status
-	}, status)
+	w.Settle()
+	_, o := w.ask(t, http.MethodGet, w.orders, "/v1/orders/"+id, "")
 	return o
 }
 
@@ -151,33 +109,22 @@ func TestOrdersAndTheirPayments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id, unpaid, regretted := w.place(t), w.place(t), w.place(t)
-	w.pay(t, regretted, `,"after_seconds":1`)
+	w.pay(t, regretted, `,"after_seconds":3600`)
 	status, _ := w.ask(t, http.MethodPost, w.orders, "/v1/orders/"+regretted+"/cancellation", "")
 	require.Equal(t, http.StatusOK, status)
 	w.pay(t, id, `,"times":3`)
-	w.await(t, id, "paid")
+	require.Equal(t, "paid", w.order(t, id)["status"])
 
-	_, err := w.db.Exec(t.Context(), `update outbox_scheduled set due_at = now() where name = $1`, "unpaid "+unpaid)
-	require.NoError(t, err)
-	w.place(t) // a commit makes the relay look
-	w.await(t, unpaid, "cancelled")
-	waittest.Until(t, func() bool {
-		_, o := w.ask(t, http.MethodGet, w.orders, "/v1/orders/"+regretted, "")
-		return o["version"] == 3.0 // placed, cancelled, refund due
-	})
-	ctx, stop := context.WithTimeout(t.Context(), patience)
-	defer stop()
-	mails, err := w.box.Await(ctx, 1)
-	require.NoError(t, err)
+	for _, late := range []*pgxpool.Pool{w.db, w.Pool("payments")} {
+		servicetest.Advance(t, late, time.Hour)
+	}
+	require.Equal(t, "cancelled", w.order(t, unpaid)["status"])
+	require.Equal(t, 3.0, w.order(t, regretted)["version"], "placed, cancelled, refund due")
+	outboxtest.RequireAdded(t, w.db, contract.RefundDue, outboxtest.Key(regretted))
+	mails := w.box.Messages()
+	require.Len(t, mails, 1, "one receipt for four events of payments")
 	require.Equal(t, []string{"ada@example.org"}, mails[0].To)
 	require.Contains(t, mails[0].Text, "19.99 EUR for your order "+id)
-	waittest.Until(t, func() bool {
-		var letters, told int
-		require.NoError(t, w.db.QueryRow(t.Context(), `select (select count(*) from lease),
-			(select count(*) from inbox where consumer = 'order.payments')`).Scan(&letters, &told))
-		return letters == 1 && told == 4
-	}, "four events of payments, one receipt")
-	require.Len(t, w.box.Messages(), 1)
 }
 
 // What a client may get wrong, and what it may repeat.
@@ -213,7 +160,7 @@ func TestTheAPIsSayWhatIsWrong(t *testing.T) {
 		require.Equal(t, []any{c.status, c.code}, []any{status, answer["code"]}, c.path)
 	}
 	w.pay(t, id, "")
-	o := w.await(t, id, "paid")
+	o := w.order(t, id)
 	status, answer := w.ask(t, http.MethodPost, w.orders, "/v1/orders/"+id+"/cancellation", "")
 	require.Equal(t, []any{409, "order_paid"}, []any{status, answer["code"]})
 	status, _ = w.ask(t, http.MethodGet, w.orders, "/v1/orders/"+id, "", "If-None-Match", `"2"`)

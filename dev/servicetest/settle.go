@@ -1,0 +1,169 @@
+package servicetest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/outbox/operate"
+)
+
+// Settle returns when nothing is under way in the services that were started: everything committed is published, each
+// consumer group has committed the end of its topics, so no handler runs, no effect is due or held by a claimant, and no
+// scheduled event is overdue. What waits for a later time (a retry, a scheduled event, see [Advance]), for an operator or
+// for a missing event is not under way. After [waittest.Limit] the test fails with what still was.
+//
+// What a transaction of the test has not committed is not seen. A consumer group commits every half second, which is
+// what a Settle takes.
+func (s *System) Settle() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), s.limit)
+	defer cancel()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	last := []string{"the databases do not answer"}
+	for _, p := range s.parts { // of what the test itself has committed nothing tells the relay, but for its next poll
+		if _, err := p.pool.Exec(ctx, `select pg_notify('outbox', '')`); err != nil {
+			s.t.Fatalf("wake the relay of %s: %v", p.name, err)
+		}
+	}
+	for {
+		busy, err := s.settled(ctx)
+		switch {
+		case err == nil && len(busy) == 0:
+			return
+		case err == nil:
+			last = busy
+		case ctx.Err() == nil: // a topic that has no leader yet, say
+			last = []string{err.Error()}
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			s.t.Fatalf("not settled after %s; under way:\n  %s", s.limit, strings.Join(last, "\n  "))
+		}
+	}
+}
+
+// settled lists what is under way. One look at all stations can miss what moves on from a station behind it to one
+// before it, which an event does through an outbox alone. So it looks twice, and compares how much the outboxes hold.
+func (s *System) settled(ctx context.Context) (busy []string, err error) {
+	before, busy, err := s.look(ctx)
+	if err != nil || len(busy) > 0 {
+		return busy, err
+	}
+	after, busy, err := s.look(ctx)
+	if err == nil && len(busy) == 0 && !maps.Equal(before, after) {
+		busy = []string{"events were added to an outbox just now"}
+	}
+	return busy, err
+}
+
+// look reads the stations in the order in which an event passes them, each for all services.
+func (s *System) look(ctx context.Context) (heads map[string]int64, busy []string, err error) {
+	heads = map[string]int64{}
+	for _, station := range []func(context.Context, *part) ([]string, error){
+		func(ctx context.Context, p *part) ([]string, error) {
+			status, found, err := p.outbox(ctx)
+			heads[p.name] = status.Head
+			return found, err
+		},
+		func(ctx context.Context, p *part) ([]string, error) { return p.consumers(ctx) },
+		func(ctx context.Context, p *part) ([]string, error) { return p.resumable(ctx) },
+		func(ctx context.Context, p *part) ([]string, error) { return p.effects(ctx) },
+	} {
+		for _, p := range s.parts {
+			found, err := station(ctx, p)
+			if err != nil {
+				return heads, nil, fmt.Errorf("%s: %w", p.name, err)
+			}
+			for _, what := range found {
+				busy = append(busy, p.name+": "+what)
+			}
+		}
+	}
+	return heads, busy, nil
+}
+
+// A permanent refusal waits for an operator, others are tried again.
+const selectHeldBack = `select count(*) from public.outbox_parked where retry_at is not null`
+
+func (p *part) outbox(ctx context.Context) (status operate.Status, busy []string, err error) {
+	if status, err = operate.ReadStatus(ctx, p.pool); err != nil {
+		return status, nil, err
+	}
+	var heldBack int64
+	if err := p.pool.QueryRow(ctx, selectHeldBack).Scan(&heldBack); err != nil {
+		return status, nil, fmt.Errorf("read parked keys: %w", err)
+	}
+	for _, found := range []struct {
+		n    int64
+		what string
+	}{
+		{status.Waiting, "events wait in the outbox"},
+		{heldBack, "keys of the outbox are held back and tried again"},
+	} {
+		if found.n > 0 {
+			busy = append(busy, fmt.Sprintf("%d %s", found.n, found.what))
+		}
+	}
+	if status.OverdueFor > 0 {
+		busy = append(busy, "a scheduled event is due")
+	}
+	return status, busy, nil
+}
+
+func (p *part) consumers(ctx context.Context) (busy []string, err error) {
+	all, err := p.node.Lags(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, lag := range all[name] {
+			if lag.Records > 0 {
+				busy = append(busy, fmt.Sprintf("%s has %d records of %s/%d before it", name, lag.Records, lag.Topic,
+					lag.Partition))
+			}
+		}
+	}
+	return busy, nil
+}
+
+// selectResumable are events whose gap has closed: the consumer takes them up by itself.
+const selectResumable = `
+select count(*) from public.dead_letter d
+join public.inbox_watermark w on w.consumer = d.consumer and convert_to(w.key, 'UTF8') = d.key
+where d.state = 'waiting' and d.class = 'parked' and w.version >= d.version - 1`
+
+func (p *part) resumable(ctx context.Context) (busy []string, err error) {
+	var n int64
+	if err := p.pool.QueryRow(ctx, selectResumable).Scan(&n); err != nil {
+		return nil, fmt.Errorf("read parked events: %w", err)
+	}
+	if n > 0 {
+		busy = []string{fmt.Sprintf("%d parked events can go on", n)}
+	}
+	return busy, nil
+}
+
+const (
+	selectHasLeases = `select to_regclass('public.lease') is not null`
+	selectEffects   = `
+select format('%s effects of %s are %s', count(*), handler, state) from public.lease
+where state in ('claimed', 'submitting') or state = 'pending' and due_at <= clock_timestamp()
+group by handler, state order by handler, state`
+)
+
+func (p *part) effects(ctx context.Context) (busy []string, err error) {
+	var has bool
+	if err := p.pool.QueryRow(ctx, selectHasLeases).Scan(&has); err != nil || !has {
+		return nil, err
+	}
+	rows, _ := p.pool.Query(ctx, selectEffects)
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}

@@ -49,9 +49,10 @@ func (c *InboxLookup) Run(ctx context.Context, to streams) error {
 	})
 	found := []known{}
 	t := table{
-		columns: []string{"CONSUMER", "OUTCOME", "PROCESSED", "TYPE", "RECORD", "DEAD LETTER"},
-		omit:    []string{"TYPE", "RECORD", "PROCESSED"},
+		columns: []string{"CONSUMER", "OUTCOME", "PROCESSED", "TYPE", "RECORD", "DEAD LETTER", "METADATA"},
+		omit:    []string{"TYPE", "RECORD", "PROCESSED"}, prose: []string{"METADATA"},
 	}
+	noted := false
 	for _, a := range answers {
 		for _, e := range a.value.Items {
 			k := known{Service: a.service.Name, InboxEvent: e}
@@ -59,8 +60,13 @@ func (c *InboxLookup) Run(ctx context.Context, to streams) error {
 				k.DeadLetter = letterID(k.Service, *e.DeadLetter)
 			}
 			found = append(found, k)
-			t.add(e.Consumer, outcomeOf(e), momentOf(e.ProcessedAt), orDash(e.Type), recordOf(e), cmp.Or(k.DeadLetter, "-"))
+			t.add(e.Consumer, outcomeOf(e), momentOf(e.ProcessedAt), orDash(e.Type), recordOf(e), cmp.Or(k.DeadLetter, "-"),
+				cmp.Or(string(e.Metadata), "-"))
+			noted = noted || e.Metadata != nil
 		}
+	}
+	if !noted {
+		t.without("METADATA")
 	}
 	switch {
 	case len(answers) == 0:

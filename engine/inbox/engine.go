@@ -155,12 +155,12 @@ func (e *engine) record(ctx context.Context, tx pgx.Tx, items []*item) error {
 // callHandler runs the handler of the item with that index. A panic is an error like any other: the transaction is
 // rolled back.
 func (e *engine) callHandler(ctx context.Context, w *work, i int, it *item) (err error) {
-	w.item = i
+	w.item, w.row = i, &it.entry
 	defer func() {
 		if p := recover(); p != nil {
 			err = &codedError{CodeHandlerPanic, fmt.Errorf("handler panicked: %v", p)}
 		}
-		w.item = noItem
+		w.item, w.row = noItem, nil
 		switch {
 		case w.err != nil:
 			err = w.err // a failed queued write causes the handler's error
@@ -234,7 +234,7 @@ func (e *engine) transact(ctx context.Context, do func(*work) error) error {
 	}
 	// A connection that is still in a transaction is closed when it is released, also when do panics.
 	defer conn.Release()
-	w := &work{conn: conn.Conn(), item: noItem}
+	w := &work{conn: conn.Conn(), consumer: e.cfg.Consumer, item: noItem}
 	err = do(w)
 	if w.err != nil {
 		err = w.err // it came first and causes do's error

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -27,6 +28,8 @@ type Remembered struct {
 	Correlation string
 	// TakenAt is when its transaction began, by the clock of the process; nil in rows from before that was stored.
 	TakenAt *time.Time
+	// Metadata is what the handler put beside the id, a JSON object; nil: nothing. See [PutMetadata].
+	Metadata json.RawMessage
 }
 
 // OutcomeUnknown is the outcome of an event that was applied or stale: its row does not say which.
@@ -36,7 +39,8 @@ const lookup = `
 select consumer, event_id, event_type, coalesce(nullif(metadata->>'outcome', ''), $3), processed_at,
     payload_hash, coalesce(metadata->>'topic', ''), coalesce((metadata->>'partition')::int, 0),
     coalesce((metadata->>'offset')::bigint, 0), coalesce(metadata->>'conflict', ''),
-    coalesce(metadata->>'correlation_id', event_id), (metadata->>'processing_time')::timestamptz
+    coalesce(metadata->>'correlation_id', event_id), (metadata->>'processing_time')::timestamptz,
+    metadata->'caller'
 from public.inbox
 where consumer = any($1) and event_id = $2
 order by consumer`

@@ -17,9 +17,11 @@ import (
 type work struct {
 	pgx.Tx // nil before the first statement
 
-	conn *pgx.Conn
+	conn     *pgx.Conn
+	consumer string
 
-	item  int // whose handler runs
+	item  int    // whose handler runs
+	row   *entry // its row, in that consumer's inbox; nil: no handler runs
 	queue []queued
 	err   error // of the first queued write that failed; nothing is committed after it
 }

@@ -2,7 +2,9 @@ package command
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,7 +14,16 @@ import (
 type Answer struct {
 	Status int
 	Body   []byte
+	// Metadata is a JSON object beside the answer, up to MaxMetadataBytes, for a retry and for those who look into the
+	// table: it holds nothing that people wrote. nil: nothing. A client does not see it.
+	Metadata json.RawMessage
 }
+
+// MaxMetadataBytes is the longest metadata of an answer.
+const MaxMetadataBytes = 4096
+
+// ErrMetadata is metadata that is no JSON object or too long: a mistake of the command, of which nothing is stored.
+var ErrMetadata = fmt.Errorf("metadata of an answer is no JSON object of up to %d bytes", MaxMetadataBytes)
 
 // What is wrong with a key.
 var (
@@ -25,7 +36,7 @@ var (
 const (
 	lockKey      = `select pg_try_advisory_xact_lock(hashtextextended($1 || chr(31) || $2, 0))`
 	selectAnswer = `
-select fingerprint, status, body from idempotency_key
+select fingerprint, status, body, metadata from idempotency_key
 where scope = $1 and key = $2 and expires_at > clock_timestamp()`
 )
 
@@ -43,7 +54,7 @@ type Claim struct {
 func (c *Claim) Queue(batch *pgx.Batch) {
 	batch.Queue(lockKey, c.Scope, c.Key).QueryRow(func(row pgx.Row) error { return row.Scan(&c.locked) })
 	batch.Queue(selectAnswer, c.Scope, c.Key).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(&c.known, &c.answer.Status, &c.answer.Body)
+		err := row.Scan(&c.known, &c.answer.Status, &c.answer.Body, &c.answer.Metadata)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -68,15 +79,24 @@ func (c *Claim) Given() (answer Answer, found bool, err error) {
 
 // An expired row may still lie there; it is overwritten.
 const upsertAnswer = `
-insert into idempotency_key (scope, key, fingerprint, status, body, expires_at)
-values ($1, $2, $3, $4, $5, clock_timestamp() + make_interval(secs => $6))
+insert into idempotency_key (scope, key, fingerprint, status, body, expires_at, metadata)
+values ($1, $2, $3, $4, $5, clock_timestamp() + make_interval(secs => $6), $7)
 on conflict (scope, key) do update set
     fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
-    created_at = excluded.created_at, expires_at = excluded.expires_at`
+    created_at = excluded.created_at, expires_at = excluded.expires_at, metadata = excluded.metadata`
 
 // Store adds what keeps the answer under the key to a batch of the transaction.
-func (c *Claim) Store(batch *pgx.Batch, answer Answer, keep time.Duration) {
-	batch.Queue(upsertAnswer, c.Scope, c.Key, c.Fingerprint, answer.Status, answer.Body, keep.Seconds())
+func (c *Claim) Store(batch *pgx.Batch, answer Answer, keep time.Duration) error {
+	if m := answer.Metadata; m != nil && (len(m) > MaxMetadataBytes || !isObject(m)) {
+		return ErrMetadata
+	}
+	batch.Queue(upsertAnswer, c.Scope, c.Key, c.Fingerprint, answer.Status, answer.Body, keep.Seconds(), answer.Metadata)
+	return nil
+}
+
+func isObject(text json.RawMessage) bool {
+	var object map[string]json.RawMessage
+	return json.Unmarshal(text, &object) == nil && object != nil
 }
 
 // DeleteExpiredAnswers is a statement for [Forget].

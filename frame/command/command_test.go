@@ -2,7 +2,10 @@ package command_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,4 +135,30 @@ func TestWhatHasExpiredIsForgotten(t *testing.T) {
 	require.Equal(t, 1, left)
 	require.ErrorContains(t, command.Forget(t.Context(), pool, `delete from nowhere`, command.DeleteExpiredAnswers),
 		"delete expired rows")
+}
+
+// What a command puts beside its answer comes back with it, and what does not fit stores nothing.
+func TestAnAnswerHasMetadata(t *testing.T) {
+	t.Parallel()
+	pool := open(t)
+	once := func(key, metadata string) (command.Answer, error) {
+		claim := command.Claim{Scope: "test", Key: key, Fingerprint: []byte{}}
+		return command.Transaction{Pool: pool, Timeout: time.Minute}.Once(t.Context(), claim, time.Hour,
+			func(context.Context, pgx.Tx, *pgx.Batch) (command.Answer, error) {
+				return command.Answer{Status: 201, Body: []byte{}, Metadata: json.RawMessage(metadata)}, nil
+			})
+	}
+	for range 2 {
+		answer, err := once("k", `{"order": "7"}`)
+		require.NoError(t, err)
+		require.JSONEq(t, `{"order":"7"}`, string(answer.Metadata))
+	}
+	long := fmt.Sprintf(`{"long": %q}`, strings.Repeat("x", command.MaxMetadataBytes))
+	for _, wrong := range []string{long, `[]`, `null`, `{`} {
+		_, err := once("wrong", wrong)
+		require.ErrorIs(t, err, command.ErrMetadata, wrong)
+	}
+	var rows int
+	require.NoError(t, pool.QueryRow(t.Context(), `select count(*) from idempotency_key`).Scan(&rows))
+	require.Equal(t, 1, rows)
 }

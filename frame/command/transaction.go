@@ -66,7 +66,7 @@ func (t Transaction) Run(ctx context.Context, fn func(context.Context, pgx.Tx) e
 // the writes; commit. do sees what t.First has read, queues what it writes, and uses tx where it needs an answer. A
 // command that is refused leaves its key free.
 //
-// Errors: [ErrKeyReused], [ErrKeyInFlight], [ErrOutcomeUnknown], those of do and of its writes.
+// Errors: [ErrKeyReused], [ErrKeyInFlight], [ErrOutcomeUnknown], [ErrMetadata], those of do and of its writes.
 func (t Transaction) Once(
 	ctx context.Context, claim Claim, keep time.Duration,
 	do func(ctx context.Context, tx pgx.Tx, writes *pgx.Batch) (Answer, error),
@@ -93,7 +93,9 @@ func (t Transaction) Once(
 			return err
 		}
 		if keyed {
-			claim.Store(writes, answer, keep)
+			if err := claim.Store(writes, answer, keep); err != nil {
+				return err
+			}
 		}
 		if writes.Len() == 0 {
 			return nil

@@ -147,7 +147,7 @@ func whatBecame(found []inbox.Remembered, letters []deadletter.Known) []adminapi
 		items = append(items, adminapi.InboxEvent{
 			Consumer: f.Consumer, EventId: f.EventID, Type: &f.EventType, Outcome: string(f.Outcome),
 			ProcessedAt: &f.ProcessedAt, PayloadHash: &hash, Topic: &f.Topic, Partition: &f.Partition, Offset: &f.Offset,
-			Conflict: optional(f.Conflict),
+			Conflict: optional(f.Conflict), Metadata: f.Metadata,
 		})
 	}
 	for _, l := range letters {

@@ -153,18 +153,18 @@ func TestLookupTellsRecordsOfOneIDApart(t *testing.T) {
 	outcomes := func(event, payload string) (list []string) {
 		_, err := b.pool.Exec(t.Context(), `insert into public.inbox (consumer, event_id, event_time, event_type,
 			payload_hash, metadata) values ('a', $1, '1970-01-01', 't.v1', sha256($2::bytea),
-			'{"outcome":"applied"}')`, event, []byte(payload))
+			'{"outcome":"applied","caller":{"mail":"m"}}')`, event, []byte(payload))
 		require.NoError(t, err)
 		_, body := b.call(t, "GET", "/admin/v1/inbox/events?event_id="+event, "")
 		var events adminapi.InboxEvents
 		require.NoError(t, json.Unmarshal(body, &events))
 		for _, e := range events.Items {
-			list = append(list, fmt.Sprint(e.Outcome, " ", e.DeadLetter != nil))
+			list = append(list, fmt.Sprint(e.Outcome, " ", e.DeadLetter != nil, " ", string(e.Metadata)))
 		}
 		return list
 	}
-	require.Equal(t, []string{"applied false", "conflict true"}, outcomes("e1", "another"))
-	require.Equal(t, []string{"replayed, applied true"}, outcomes("e2", "1"))
+	require.Equal(t, []string{`applied false {"mail":"m"}`, "conflict true "}, outcomes("e1", "another"))
+	require.Equal(t, []string{`replayed, applied true {"mail":"m"}`}, outcomes("e2", "1"))
 }
 
 // A condition that is set to nothing is a caller's mistake: taken for none, it would pick what nobody meant.

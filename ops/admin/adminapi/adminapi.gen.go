@@ -4,6 +4,7 @@
 package adminapi
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -484,7 +485,10 @@ type InboxEvent struct {
 	// DeadLetter Its id.
 	DeadLetter *int64 `json:"dead_letter,omitempty"`
 	EventId    string `json:"event_id"`
-	Offset     *int64 `json:"offset,omitempty"`
+
+	// Metadata What the handler put beside the id.
+	Metadata json.RawMessage `json:"metadata,omitempty"`
+	Offset   *int64          `json:"offset,omitempty"`
 
 	// Outcome applied, or why not; of a dead letter what became of it.
 	Outcome   string `json:"outcome"`

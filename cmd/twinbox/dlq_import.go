@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )
@@ -132,11 +132,11 @@ func route(
 ) (losses, error) {
 	var lost losses
 	number := 0
-	for line, err := range deadletter.Lines(from) {
+	for line, err := range operate.Lines(from) {
 		number++
 		var owner *client.Service
 		switch {
-		case errors.Is(err, deadletter.ErrLineTooLong):
+		case errors.Is(err, operate.ErrLineTooLong):
 			lost.add(number, "line_too_long")
 		case err != nil:
 			return lost, fmt.Errorf("read import: %w", err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/deadletter/operate"
 )
 
 // What a service says to have filed before its answer ends stays filed, so it is said.
@@ -42,7 +42,7 @@ func TestAnImportedLineThatIsTooLong(t *testing.T) {
 		answers(texts)(w, r)
 	})
 	file := filepath.Join(t.TempDir(), "letters.jsonl")
-	content := "{\"consumer\":\"customer.profile\"}\n" + strings.Repeat("x", deadletter.MaxLine+1)
+	content := "{\"consumer\":\"customer.profile\"}\n" + strings.Repeat("x", operate.MaxLine+1)
 	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
 	r := at(t, customer, "", "dlq", "import", file, "--yes", "--reason", "r")
 	require.Equal(t, exitPartial, r.code, r.stderr)

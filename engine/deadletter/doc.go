@@ -7,8 +7,8 @@
 //
 // A dead letter is waiting, then replayed or discarded. While it waits it may hold its key: then the consumer parks the
 // key's later events behind it, so that they are handled in their order when the reason is gone. Package inbox writes
-// letters and replays them, because both are done in its transaction; this package reads, edits, discards, exports and
-// imports them.
+// dead letters and replays them, because both are done in its transaction; package operate has what operators do about
+// them.
 //
 // What is not promised: that the copy on the broker is complete. The row is the truth, the copy is for other tools.
 package deadletter

@@ -50,9 +50,9 @@ func (h *Header) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// encodeHeaders keeps order, duplicates and bytes: an array of [name, base64 of the value], with the base64 of the name
+// EncodeHeaders keeps order, duplicates and bytes: an array of [name, base64 of the value], with the base64 of the name
 // behind it where that is not text.
-func encodeHeaders(headers []Header) ([]byte, error) {
+func EncodeHeaders(headers []Header) ([]byte, error) {
 	list := make([][]any, len(headers))
 	for i, h := range headers {
 		name := Text(h.Name)

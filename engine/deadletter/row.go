@@ -54,9 +54,9 @@ func orZero(t *time.Time) time.Time {
 	return t.UTC()
 }
 
-// orNull keeps a time that a calendar has. A record's is 64 bits of milliseconds, which its producer chose: PostgreSQL
+// OrNull keeps a time that a calendar has. A record's is 64 bits of milliseconds, which its producer chose: PostgreSQL
 // refuses what is too far, and JSON has four digits for a year.
-func orNull(t time.Time) *time.Time {
+func OrNull(t time.Time) *time.Time {
 	if t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
 		return nil
 	}
@@ -81,11 +81,11 @@ on conflict do nothing`
 // Insertion is the statement that stores a new dead letter, with its arguments; it does nothing where the event has
 // one already. The inbox runs it in the transaction that gives the record up.
 func Insertion(l Letter) (sql string, args []any, err error) {
-	headers, err := encodeHeaders(l.Headers)
+	headers, err := EncodeHeaders(l.Headers)
 	if err != nil {
 		return "", nil, err
 	}
-	recordTime, recordMS := orNull(l.RecordTime), l.RecordMS
+	recordTime, recordMS := OrNull(l.RecordTime), l.RecordMS
 	if recordTime == nil && !l.RecordTime.IsZero() {
 		recordMS = l.RecordTime.UnixMilli()
 	}

@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/dev/crashtest"
 	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/replay"
@@ -82,8 +82,8 @@ func consume(j job) error {
 	if err != nil {
 		return err
 	}
-	replayer, err := replay.New(replay.Config{Inbox: in, Handler: mux.HandleMessage})
-	if err != nil {
+	again := replay.Config{Inbox: in, Handler: mux.HandleMessage}
+	if _, err := replay.New(again); err != nil {
 		return err
 	}
 	if j.AwaitStart {
@@ -98,10 +98,13 @@ func consume(j job) error {
 	if j.CrashAt != "" {
 		fault.ArmNth(j.CrashAt, j.CrashHit, j.crash)
 	}
-	if j.Replay {
-		_, err := replayer.Replay(ctx, deadletter.Filter{}, replay.Options{By: "child"})
+	if j.Replay { // part: ops, begin
+		replayer, err := replay.New(again)
+		if err == nil {
+			_, err = replayer.Replay(ctx, operate.Filter{}, replay.Options{By: "child"})
+		}
 		return err
-	}
+	} // part: ops, end
 	handle := in.BatchMiddleware(mux.HandleMessage)
 	msgs := make([]*message.Message, len(j.Events))
 	for i, e := range j.Events {

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/replay"
 )
@@ -116,22 +115,6 @@ func (c *clinic) deliver(t *testing.T, events ...cloudevent.Event) []inbox.Outco
 	require.NoError(t, err)
 	return c.seen
 }
-
-func (c *clinic) replay(t *testing.T, f deadletter.Filter, options ...func(*replay.Options)) replay.Report {
-	t.Helper()
-	o := replay.Options{By: "ana", Reason: "fixed"}
-	for _, set := range options {
-		set(&o)
-	}
-	report, err := c.taker.Replay(t.Context(), f, o)
-	require.NoError(t, err)
-	report.Took = 0
-	return report
-}
-
-func forced(o *replay.Options) { o.Force = true }
-
-func dry(o *replay.Options) { o.DryRun = true }
 
 // sick is an event that the handler fails for after fall(value).
 func sick(key string, version int64, value string) cloudevent.Event {

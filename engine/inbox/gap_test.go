@@ -13,9 +13,7 @@ import (
 	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/inbox/replay"
 )
 
 const ignoredType = "com.example.nobodys.v1"
@@ -94,90 +92,6 @@ func TestAJumpParksWhateverItsHandlerSays(t *testing.T) {
 		c.List(t, `select metadata ->> 'outcome' from inbox order by (metadata ->> 'offset')::int`))
 }
 
-// Each way on for a key whose predecessor will never come.
-func TestTheWayOnFromAGap(t *testing.T) {
-	t.Parallel()
-	accept := func(o *replay.Options) { o.AcceptGap = true }
-	for name, s := range map[string]struct {
-		come    []int64
-		options []func(*replay.Options)
-		want    replay.Report
-		refused string
-		left    []string
-	}{
-		"refused as it is": {
-			[]int64{1, 3, 4},
-			nil,
-			replay.Report{Matched: 1, Keys: 1, Refused: 1},
-			inbox.CodeGap,
-			[]string{"version_gap 3", "parked_behind 4"},
-		},
-		"accepted": {
-			[]int64{1, 3, 4, 7},
-			[]func(*replay.Options){accept},
-			replay.Report{Matched: 3, Keys: 1, Applied: 3},
-			"", nil,
-		},
-		"accepted where the key begins in its middle": {
-			[]int64{700, 701},
-			[]func(*replay.Options){accept},
-			replay.Report{Matched: 2, Keys: 1, Applied: 2},
-			"", nil,
-		},
-		"a jump takes more": {
-			[]int64{1, 5000},
-			[]func(*replay.Options){accept},
-			replay.Report{Matched: 1, Keys: 1, Refused: 1},
-			inbox.CodeJump,
-			[]string{"version_jump 5000"},
-		},
-		"a jump by force": {
-			[]int64{1, 5000},
-			[]func(*replay.Options){accept, forced},
-			replay.Report{Matched: 1, Keys: 1, Applied: 1},
-			"", nil,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := newClinic(t, 200, nil)
-			events := make([]cloudevent.Event, len(s.come))
-			for i, version := range s.come {
-				events[i] = v("a", version)
-			}
-			c.deliver(t, events...)
-			report := c.replay(t, deadletter.Filter{}, s.options...)
-			if s.refused != "" {
-				require.Equal(t, s.refused, report.Problems[0].Code)
-			}
-			report.Problems = nil
-			require.Equal(t, s.want, report)
-			require.Equal(t, append([]string{}, s.left...), c.List(t,
-				`select code || ' ' || version from dead_letter where state = 'waiting' order by version`))
-			if s.left != nil {
-				return
-			}
-			c.requireEffects(t, events...)
-			require.Equal(t, []inbox.Outcome{inbox.Stale}, c.deliver(t, v("a", s.come[len(s.come)-1]-1)), "it comes after all")
-			require.Positive(t, c.Count(t, `select count(*) from operator_action where detail ->> 'accepted_gap' = 'true'`))
-		})
-	}
-}
-
-// An event that is discarded closes the gap that it leaves, for what waits and for what is still to come.
-func TestADiscardedEventLeavesNoGap(t *testing.T) {
-	t.Parallel()
-	c := newClinic(t, 200, nil)
-	c.fall("bad")
-	c.deliver(t, v("a", 1), sick("a", 2, "bad"), v("a", 3), sick("b", 1, "bad"))
-	_, err := deadletter.NewStore(c.Pool).Discard(t.Context(), deadletter.Filter{Code: inbox.CodeHandlerFailed},
-		deadletter.Change{By: "ana"})
-	require.NoError(t, err)
-	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, v("b", 2)))
-	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
-	require.Equal(t, 3, c.Count(t, `select version from inbox_watermark where key = 'a'`))
-}
-
 // A process died between the event that closed the gap and what waited for it; a gap was closed by something else: the
 // rounds find them.
 func TestTheRoundsResumeWhatIsLeft(t *testing.T) {
@@ -193,8 +107,7 @@ func TestTheRoundsResumeWhatIsLeft(t *testing.T) {
 	discarded := v("c", 2)
 	c.deliver(t, append(append(a, open...), unreadable, discarded)...)
 	require.Equal(t, 4, c.Count(t, `select count(*) from dead_letter where class = 'parked'`))
-	_, err := deadletter.NewStore(c.Pool).Discard(t.Context(), deadletter.Filter{Code: "missing_source"},
-		deadletter.Change{By: "ana"})
+	_, err := c.Pool.Exec(t.Context(), `update dead_letter set state = 'discarded' where code = 'missing_source'`)
 	require.NoError(t, err)
 
 	c.again.Handler = handler
@@ -212,18 +125,6 @@ func TestTheRoundsResumeWhatIsLeft(t *testing.T) {
 	require.Equal(t, []string{"version_gap 3"}, c.List(t,
 		`select code || ' ' || version from dead_letter where state = 'waiting'`), "whose predecessor has not come")
 	require.Equal(t, 3, c.Count(t, `select count(*) from operator_action where operator = 'inbox' and verb = 'replay'`))
-}
-
-// What is taken up and fails is a dead letter like others, and tried no more by itself.
-func TestWhatIsResumedAndFails(t *testing.T) {
-	t.Parallel()
-	c := newClinic(t, 200, nil)
-	c.fall("bad")
-	c.deliver(t, v("a", 1), sick("a", 3, "bad"), v("a", 4), v("a", 2))
-	require.Equal(t, []string{"handler_failed 3", "parked_behind 4"}, c.List(t,
-		`select code || ' ' || version from dead_letter where state = 'waiting' order by version`))
-	c.heal()
-	require.Equal(t, 2, c.replay(t, deadletter.Filter{}).Applied)
 }
 
 // A partition waits for one gap, and lets the others park: thousands of them would stop it.

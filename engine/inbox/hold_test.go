@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/replay"
@@ -47,7 +47,7 @@ func TestNothingParksBehindALetterThatIsGone(t *testing.T) {
 	ended := make(chan struct{})
 	both.Go(func() error {
 		defer close(ended)
-		_, err := c.taker.Replay(t.Context(), deadletter.Filter{}, replay.Options{By: "ana", Reason: "fixed"})
+		_, err := c.taker.Replay(t.Context(), operate.Filter{}, replay.Options{By: "ana", Reason: "fixed"})
 		return err
 	})
 	waittest.Until(t, func() bool {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox"
 )
 
@@ -39,7 +39,7 @@ func TestAnyOrderComesToTheSame(t *testing.T) {
 						c.discardOne(t, r)
 					case mode == "replays" && r.IntN(4) == 0:
 						c.heal()
-						c.replay(t, deadletter.Filter{})
+						c.replay(t, operate.Filter{})
 						c.fall("bad")
 					}
 				}
@@ -48,7 +48,7 @@ func TestAnyOrderComesToTheSame(t *testing.T) {
 						"what was only late needs no operator")
 				}
 				c.heal()
-				c.replay(t, deadletter.Filter{})
+				c.replay(t, operate.Filter{})
 				require.Zero(t, c.Count(t, `select count(*) from dead_letter where state = 'waiting'`))
 				given := c.List(t, `select event_id from dead_letter where state = 'discarded' or outcome = 'stale'`)
 				for key, all := range wanted {
@@ -98,8 +98,8 @@ func (c *clinic) discardOne(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	if n := c.Count(t, `select count(*) from dead_letter where state = 'waiting'`); n > 0 {
 		id := c.Count(t, `select id from dead_letter where state = 'waiting' order by id offset $1 limit 1`, r.IntN(n))
-		_, err := deadletter.NewStore(c.Pool).Discard(t.Context(), deadletter.Filter{IDs: []int64{int64(id)}},
-			deadletter.Change{By: "ana"})
+		_, err := operate.NewStore(c.Pool).Discard(t.Context(), operate.Filter{IDs: []int64{int64(id)}},
+			operate.Change{By: "ana"})
 		require.NoError(t, err)
 	}
 }
@@ -110,8 +110,8 @@ func TestADiscardedEventThatWaited(t *testing.T) {
 	c := newClinic(t, 200, nil)
 	come := []cloudevent.Event{v("a", 1), v("a", 3), v("a", 4), v("a", 5), v("a", 2)}
 	c.deliver(t, come[:4]...)
-	_, err := deadletter.NewStore(c.Pool).Discard(t.Context(), deadletter.Filter{Code: inbox.CodeGap},
-		deadletter.Change{By: "ana"})
+	_, err := operate.NewStore(c.Pool).Discard(t.Context(), operate.Filter{Code: inbox.CodeGap},
+		operate.Change{By: "ana"})
 	require.NoError(t, err)
 	c.deliver(t, come[4])
 	c.requireEffects(t, come[0], come[4], come[2], come[3])

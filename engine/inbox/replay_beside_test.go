@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/replay"
 )
@@ -83,7 +83,7 @@ func TestReplaysBesideTwoOwners(t *testing.T) {
 		}
 		all.Go(func() error {
 			for range 3 {
-				_, _ = replayers[0].Replay(t.Context(), deadletter.Filter{}, replay.Options{By: "ana"})
+				_, _ = replayers[0].Replay(t.Context(), operate.Filter{}, replay.Options{By: "ana"})
 			}
 			return nil
 		})
@@ -92,7 +92,7 @@ func TestReplaysBesideTwoOwners(t *testing.T) {
 		for i := range left {
 			left[i].Store(0)
 		}
-		report, err := replayers[1].Replay(t.Context(), deadletter.Filter{}, replay.Options{By: "ana"})
+		report, err := replayers[1].Replay(t.Context(), operate.Filter{}, replay.Options{By: "ana"})
 		require.NoError(rt, err)
 		require.Empty(rt, report.Problems)
 		require.Zero(rt, b.Count(t, `select count(*) from dead_letter where state = 'waiting'`))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox"
 )
 
@@ -19,13 +19,13 @@ func TestAnotherEventDoesNotTakeTheIDOfADeadOne(t *testing.T) {
 	c.fall("bad")
 	require.Equal(t, []inbox.Outcome{inbox.Dead, inbox.Conflict},
 		c.deliver(t, dead, payload(dead, `{"value":"other"}`)))
-	report := c.replay(t, deadletter.Filter{})
+	report := c.replay(t, operate.Filter{})
 	require.Equal(t, 1, report.Failed)
 	require.Equal(t, 1, report.Refused)
 	require.Equal(t, inbox.CodeConflict, report.Problems[1].Code)
 	c.requireEffects(t)
 	c.heal()
-	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
+	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
 	c.requireEffects(t, dead)
 }
 
@@ -56,7 +56,7 @@ func TestAForgottenEventThatIsRefusedIsNotReplayed(t *testing.T) {
 	*wrong = true
 	require.Equal(t, []inbox.Outcome{inbox.Dead}, c.deliver(t, e))
 	*wrong = false
-	report := c.replay(t, deadletter.Filter{})
+	report := c.replay(t, operate.Filter{})
 	require.Equal(t, 1, report.Refused)
 	require.Equal(t, inbox.CodeTooOld, report.Problems[0].Code)
 	c.requireEffects(t, e)
@@ -73,6 +73,6 @@ func TestARefusedRecordUnderATakenIDHoldsNothing(t *testing.T) {
 	require.Equal(t, []inbox.Outcome{inbox.Dead}, c.deliver(t, payload(first, `{"value":"other"}`)))
 	*wrong = false
 	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, second))
-	require.Equal(t, inbox.CodeConflict, c.replay(t, deadletter.Filter{}).Problems[0].Code)
+	require.Equal(t, inbox.CodeConflict, c.replay(t, operate.Filter{}).Problems[0].Code)
 	c.requireEffects(t, first, second)
 }

@@ -11,6 +11,7 @@ import (
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/replay"
 )
@@ -32,16 +33,16 @@ func TestADeadLetterHoldsItsKeyUntilItIsReplayed(t *testing.T) {
 			c.requireEffects(t, a[0], b[0], b[1])
 
 			c.heal()
-			rehearsed := c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed}, dry)
+			rehearsed := c.replay(t, operate.Filter{Code: inbox.CodeHandlerFailed}, dry)
 			require.Equal(t, replay.Report{Matched: 1, Keys: 1, Would: 1}, rehearsed)
 			c.requireEffects(t, a[0], b[0], b[1])
-			report := c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed})
+			report := c.replay(t, operate.Filter{Code: inbox.CodeHandlerFailed})
 			require.Equal(t, replay.Report{Matched: 3, Keys: 1, Applied: 3}, report, "what was parked follows")
 			c.requireEffects(t, a[0], b[0], b[1], a[1], a[2], a[3])
 			require.Equal(t, 4, c.Count(t, `select version from inbox_watermark where key = 'a'`))
 
 			require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, a[4]), "the key flows")
-			require.Equal(t, replay.Report{}, c.replay(t, deadletter.Filter{}), "nothing is left")
+			require.Equal(t, replay.Report{}, c.replay(t, operate.Filter{}), "nothing is left")
 			require.Equal(t, []inbox.Outcome{inbox.Duplicate, inbox.Duplicate}, c.deliver(t, a[1], a[2]))
 			c.requireEffects(t, a[0], b[0], b[1], a[1], a[2], a[3], a[4])
 			require.Equal(t, 3, c.Count(t, `select count(*) from operator_action
@@ -59,7 +60,7 @@ func TestAKeyStopsAtItsFirstFailureAndOthersGoOn(t *testing.T) {
 	c.fall("bad")
 	c.deliver(t, append(a, b...)...)
 	c.fall("worse")
-	report := c.replay(t, deadletter.Filter{})
+	report := c.replay(t, operate.Filter{})
 	require.Equal(t, 1, report.Failed)
 	require.Equal(t, 3, report.Applied)
 	require.Equal(t, []string{a[1].ID, inbox.CodeHandlerFailed},
@@ -69,7 +70,7 @@ func TestAKeyStopsAtItsFirstFailureAndOthersGoOn(t *testing.T) {
 		`select event_id || ' ' || code || ' ' || attempts || ' ' || replays from dead_letter where state = 'waiting'
 		order by version`))
 	c.heal()
-	require.Equal(t, 2, c.replay(t, deadletter.Filter{}).Applied)
+	require.Equal(t, 2, c.replay(t, operate.Filter{}).Applied)
 	c.requireEffects(t, a[0], b[0], b[1], a[1], a[2])
 }
 
@@ -81,7 +82,7 @@ func TestAReplayIsNeverOverNewerState(t *testing.T) {
 	c.fall("bad")
 	require.Equal(t, []inbox.Outcome{inbox.Dead, inbox.Applied}, c.deliver(t, dead, next))
 	c.heal()
-	require.Equal(t, replay.Report{Matched: 1, Keys: 1, Stale: 1}, c.replay(t, deadletter.Filter{}))
+	require.Equal(t, replay.Report{Matched: 1, Keys: 1, Stale: 1}, c.replay(t, operate.Filter{}))
 	c.requireEffects(t, next)
 	require.Equal(t, []string{"replayed stale"}, c.List(t, `select state || ' ' || outcome from dead_letter`))
 }
@@ -101,7 +102,7 @@ func TestWhatDoesNotHoldItsKey(t *testing.T) {
 		c.List(t, `select code from dead_letter where not holds order by id`))
 	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, second))
 
-	report := c.replay(t, deadletter.Filter{})
+	report := c.replay(t, operate.Filter{})
 	codes := make([]string, len(report.Problems))
 	for i, p := range report.Problems {
 		codes[i] = p.Outcome + " " + p.Code
@@ -110,7 +111,7 @@ func TestWhatDoesNotHoldItsKey(t *testing.T) {
 	require.Equal(t, 3, c.Count(t, `select count(*) from dead_letter where state = 'waiting' and replays = 0`))
 	c.requireEffects(t, first, second)
 
-	forcedOne := c.replay(t, deadletter.Filter{Code: inbox.CodeTooOld}, forced)
+	forcedOne := c.replay(t, operate.Filter{Code: inbox.CodeTooOld}, forced)
 	require.Equal(t, 1, forcedOne.Stale, "the version guard still holds")
 	require.Equal(t, 1, c.Count(t, `select count(*) from operator_action where detail ->> 'forced' = 'true'`))
 }
@@ -125,7 +126,7 @@ func TestALetterOutlivesTheMemoryOfTheInbox(t *testing.T) {
 	c.Exec(t, `delete from inbox`)
 	c.Exec(t, `update inbox_horizon set remembers_from = now() + interval '1 day'`)
 	c.heal()
-	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
+	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
 	require.Equal(t, []inbox.Outcome{inbox.Expired}, c.deliver(t, e))
 	c.requireEffects(t, e)
 }
@@ -139,12 +140,12 @@ func TestAReplayThatFailsTooOftenIsRefused(t *testing.T) {
 	c.fall("bad")
 	c.deliver(t, e)
 	for range 2 {
-		require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Failed)
+		require.Equal(t, 1, c.replay(t, operate.Filter{}).Failed)
 	}
 	c.heal()
-	report := c.replay(t, deadletter.Filter{})
+	report := c.replay(t, operate.Filter{})
 	require.Equal(t, replay.CodeReplayLimit, report.Problems[0].Code)
-	require.Equal(t, 1, c.replay(t, deadletter.Filter{}, forced).Applied)
+	require.Equal(t, 1, c.replay(t, operate.Filter{}, forced).Applied)
 	c.requireEffects(t, e)
 }
 
@@ -156,15 +157,15 @@ func TestWhatWaitsBehindAnUnpickedLetterIsRefused(t *testing.T) {
 	c.deliver(t, first, second)
 	c.heal()
 	for _, options := range [][]func(*replay.Options){{dry}, nil} {
-		report := c.replay(t, deadletter.Filter{EventID: second.ID}, options...)
+		report := c.replay(t, operate.Filter{EventID: second.ID}, options...)
 		require.Equal(t, 1, report.Refused)
 		require.Equal(t, replay.CodeBehind, report.Problems[0].Code)
 	}
 	c.requireEffects(t)
-	_, err := deadletter.NewStore(c.Pool).Discard(t.Context(), deadletter.Filter{EventID: first.ID},
-		deadletter.Change{By: "ana"})
+	_, err := operate.NewStore(c.Pool).Discard(t.Context(), operate.Filter{EventID: first.ID},
+		operate.Change{By: "ana"})
 	require.NoError(t, err)
-	require.Equal(t, 1, c.replay(t, deadletter.Filter{EventID: second.ID}).Applied, "a discard releases the key")
+	require.Equal(t, 1, c.replay(t, operate.Filter{EventID: second.ID}).Applied, "a discard releases the key")
 	c.requireEffects(t, second)
 }
 
@@ -177,11 +178,11 @@ func TestAReplayKeepsToItsRate(t *testing.T) {
 	c.deliver(t, sick("a", 1, "bad"), v("a", 2), sick("b", 1, "bad"), sick("c", 1, "bad"))
 	c.heal()
 	hourly := func(o *replay.Options) { o.DryRun, o.Pace = true, replay.NewPace(1./3600) }
-	rehearsed := c.replay(t, deadletter.Filter{Code: inbox.CodeHandlerFailed}, hourly)
+	rehearsed := c.replay(t, operate.Filter{Code: inbox.CodeHandlerFailed}, hourly)
 	require.Equal(t, 3, rehearsed.Would, "a rehearsal does not wait for the pace")
 
 	started := time.Now()
-	report := c.replay(t, deadletter.Filter{}, func(o *replay.Options) { o.Pace = replay.NewPace(20) })
+	report := c.replay(t, operate.Filter{}, func(o *replay.Options) { o.Pace = replay.NewPace(20) })
 	require.Equal(t, 4, report.Applied)
 	require.GreaterOrEqual(t, time.Since(started), 3*50*time.Millisecond, "within a key and from one to the next")
 }
@@ -194,10 +195,10 @@ func TestAReplayKeepsToItsLimit(t *testing.T) {
 	c.deliver(t, sick("a", 1, "bad"), sick("b", 1, "bad"), sick("c", 1, "bad"))
 	c.heal()
 	two := func(o *replay.Options) { o.Limit = 2 }
-	require.Equal(t, replay.Report{Matched: 2, Keys: 2, Would: 2}, c.replay(t, deadletter.Filter{}, dry, two))
-	require.Equal(t, replay.Report{Matched: 1, Keys: 1, Would: 1}, c.replay(t, deadletter.Filter{Limit: 1}, dry))
-	require.Equal(t, replay.Report{Matched: 2, Keys: 2, Applied: 2}, c.replay(t, deadletter.Filter{}, two))
-	require.Equal(t, replay.Report{Matched: 1, Keys: 1, Applied: 1}, c.replay(t, deadletter.Filter{}, two))
+	require.Equal(t, replay.Report{Matched: 2, Keys: 2, Would: 2}, c.replay(t, operate.Filter{}, dry, two))
+	require.Equal(t, replay.Report{Matched: 1, Keys: 1, Would: 1}, c.replay(t, operate.Filter{Limit: 1}, dry))
+	require.Equal(t, replay.Report{Matched: 2, Keys: 2, Applied: 2}, c.replay(t, operate.Filter{}, two))
+	require.Equal(t, replay.Report{Matched: 1, Keys: 1, Applied: 1}, c.replay(t, operate.Filter{}, two))
 }
 
 // Replaying touches one consumer: the other one, which was well, hears nothing.
@@ -212,39 +213,39 @@ func TestAReplayIsForOneConsumer(t *testing.T) {
 	c.Config.Consumer = "other"
 	c.open(t)
 	c.deliver(t, e)
-	require.Equal(t, replay.Report{}, c.replay(t, deadletter.Filter{}))
+	require.Equal(t, replay.Report{}, c.replay(t, operate.Filter{}))
 	c.requireEffects(t, e)
 	c.taker = mine
-	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
+	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
 	c.requireEffects(t, e, e)
-	_, err := c.taker.Replay(t.Context(), deadletter.Filter{Consumer: "other"}, replay.Options{By: "ana"})
-	require.ErrorContains(t, err, deadletter.CodeInvalidFilter)
+	_, err := c.taker.Replay(t.Context(), operate.Filter{Consumer: "other"}, replay.Options{By: "ana"})
+	require.ErrorContains(t, err, operate.CodeInvalidFilter)
 }
 
 // An edit puts another record in the place of the one that came; that one stays, and its redelivery is a duplicate.
 func TestAnEditedLetterIsReplayed(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
-	store := deadletter.NewStore(c.Pool)
+	store := operate.NewStore(c.Pool)
 	e := payload(v("a", 1), `{"value":[]}`)
 	c.deliver(t, e)
-	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Failed)
-	letters, err := store.List(t.Context(), deadletter.Filter{})
+	require.Equal(t, 1, c.replay(t, operate.Filter{}).Failed)
+	letters, err := store.List(t.Context(), operate.Filter{})
 	require.NoError(t, err)
 	other := letters[0].Headers[0]
 	require.Equal(t, "ce_id", other.Name)
 	renamed := append([]deadletter.Header{{Name: "ce_id", Value: []byte("another")}}, letters[0].Headers[1:]...)
-	_, err = store.Edit(t.Context(), letters[0].ID, deadletter.Edit{Headers: &renamed}, deadletter.Change{By: "ben"})
+	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: &renamed}, operate.Change{By: "ben"})
 	require.NoError(t, err)
-	require.Equal(t, replay.CodeIDChanged, c.replay(t, deadletter.Filter{}).Problems[0].Code)
+	require.Equal(t, replay.CodeIDChanged, c.replay(t, operate.Filter{}).Problems[0].Code)
 
 	mended := []byte(`{"value":"mended"}`)
-	edit := deadletter.Edit{Headers: &letters[0].Headers, Payload: &mended}
-	edited, err := store.Edit(t.Context(), letters[0].ID, edit, deadletter.Change{By: "ben", Reason: "array"})
+	edit := operate.Edit{Headers: &letters[0].Headers, Payload: &mended}
+	edited, err := store.Edit(t.Context(), letters[0].ID, edit, operate.Change{By: "ben", Reason: "array"})
 	require.NoError(t, err)
 	require.Equal(t, e.Data, edited.Payload, "what came stays")
 	require.Equal(t, "ben", edited.Edited.By)
-	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
+	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
 	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, e))
 	c.requireEffects(t, e)
 	_, history, err := store.Get(t.Context(), letters[0].ID)
@@ -262,21 +263,21 @@ func TestAnEditedLetterIsReplayed(t *testing.T) {
 func TestAnUndecodableRecordNeedsAnEdit(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)
-	store := deadletter.NewStore(c.Pool)
+	store := operate.NewStore(c.Pool)
 	e := v("a", 1)
 	right := e.Message()
 	e.ID = ""
 	c.deliver(t, e)
-	require.Equal(t, "missing_id", c.replay(t, deadletter.Filter{}).Problems[0].Code)
-	letters, err := store.List(t.Context(), deadletter.Filter{Code: "missing_id"})
+	require.Equal(t, "missing_id", c.replay(t, operate.Filter{}).Problems[0].Code)
+	letters, err := store.List(t.Context(), operate.Filter{Code: "missing_id"})
 	require.NoError(t, err)
 	headers := []deadletter.Header{}
 	for _, h := range cloudevent.MessageHeaders(right) {
 		headers = append(headers, deadletter.Header(h))
 	}
-	_, err = store.Edit(t.Context(), letters[0].ID, deadletter.Edit{Headers: &headers}, deadletter.Change{By: "ben"})
+	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: &headers}, operate.Change{By: "ben"})
 	require.NoError(t, err)
-	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
+	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
 	require.Equal(t, 1, c.Effects(t, right.UUID))
 	e.ID = right.UUID
 	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, e), "its id is taken")
@@ -294,21 +295,21 @@ func TestADamagedBatchIsMendedByHand(t *testing.T) {
 	}))
 	_, err := c.in.BatchMiddleware(c.next)(t.Context(), []*message.Message{msg})
 	require.NoError(t, err)
-	store := deadletter.NewStore(c.Pool)
-	letters, err := store.List(t.Context(), deadletter.Filter{Code: "unreadable"})
+	store := operate.NewStore(c.Pool)
+	letters, err := store.List(t.Context(), operate.Filter{Code: "unreadable"})
 	require.NoError(t, err)
 	require.Len(t, letters, 1)
 	require.Equal(t, []byte{0, 1, 0xff}, letters[0].Payload)
 	require.Contains(t, letters[0].Error, "offsets 7 to 9: CRC (kept: the first 3 of 5 bytes)")
-	require.Equal(t, "unreadable", c.replay(t, deadletter.Filter{}).Problems[0].Code)
+	require.Equal(t, "unreadable", c.replay(t, operate.Filter{}).Problems[0].Code)
 
 	var headers []deadletter.Header
 	for _, h := range cloudevent.MessageHeaders(e.Message()) {
 		headers = append(headers, deadletter.Header(h))
 	}
-	_, err = store.Edit(t.Context(), letters[0].ID, deadletter.Edit{Headers: &headers, Payload: &e.Data},
-		deadletter.Change{By: "ben"})
+	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: &headers, Payload: &e.Data},
+		operate.Change{By: "ben"})
 	require.NoError(t, err)
-	require.Equal(t, 1, c.replay(t, deadletter.Filter{}).Applied)
+	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
 	c.requireEffects(t, e)
 }

@@ -79,41 +79,10 @@ func (l *Leases) sweep(ctx context.Context, sql string, args ...any) ([]Swept, e
 	return swept, nil
 }
 
-const reopenRows = `
-update lease set state = 'pending', attempts = 0, due_at = clock_timestamp(), token = null, ended_at = null
-where handler = $1 and event_id = any($2) and state in ('failed', 'uncertain')
-returning event_id`
-
-// Reopen puts failed and uncertain rows back, due at once and with a fresh count of attempts, and returns their events.
-// Of an uncertain one it is the caller who accepts that the effect may happen twice.
-func Reopen(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) ([]string, error) {
-	rows, _ := tx.Query(ctx, reopenRows, handler, eventIDs)
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("reopen leases: %w", err)
-	}
-	return ids, nil
-}
-
 // Settled is a row that an operator marks as done.
 type Settled struct {
 	EventID string
 	At      time.Time // the database's clock
-}
-
-const settleRows = `
-update lease set state = 'done', ended_at = clock_timestamp(), token = null, error = null
-where handler = $1 and event_id = any($2) and state = 'uncertain'
-returning event_id, ended_at`
-
-// Settle records of uncertain rows that their effect has happened, and returns them.
-func Settle(ctx context.Context, tx pgx.Tx, handler string, eventIDs []string) ([]Settled, error) {
-	rows, _ := tx.Query(ctx, settleRows, handler, eventIDs)
-	settled, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Settled])
-	if err != nil {
-		return nil, fmt.Errorf("settle leases: %w", err)
-	}
-	return settled, nil
 }
 
 const rememberRow = `

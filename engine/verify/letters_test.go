@@ -11,7 +11,7 @@ import (
 
 	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/replay"
 )
@@ -54,7 +54,7 @@ func TestWhatWasGivenUpAndEdited(t *testing.T) {
 	for _, in := range s.inboxes {
 		replays, err := replay.New(replay.Config{Inbox: in, Handler: s.mux.HandleMessage, MaxReplays: 3})
 		require.NoError(t, err)
-		_, err = replays.Replay(t.Context(), deadletter.Filter{State: "waiting"}, replay.Options{By: "ada", Reason: "mended"})
+		_, err = replays.Replay(t.Context(), operate.Filter{State: "waiting"}, replay.Options{By: "ada", Reason: "mended"})
 		require.NoError(t, err)
 	}
 	var mended int

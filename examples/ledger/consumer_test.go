@@ -15,7 +15,7 @@ import (
 
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/replay"
 	"example.com/twinbox/examples/ledger/account"
@@ -133,7 +133,7 @@ func (b *bundle) resumed(t *testing.T, c *consumer) {
 }
 
 func (c *consumer) replay(t require.TestingT) replay.Report {
-	report, err := c.replays.Replay(background, deadletter.Filter{}, replay.Options{By: "ana", Reason: "mended"})
+	report, err := c.replays.Replay(background, operate.Filter{}, replay.Options{By: "ana", Reason: "mended"})
 	require.NoError(t, err)
 	return report
 }

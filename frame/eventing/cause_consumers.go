@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/kafka/admin"
@@ -136,7 +137,7 @@ func said(err error) string {
 func (d *diagnosis) waitsForGap(ctx context.Context) (service.Cause, error) {
 	groups, err := d.letters(ctx)
 	var letters, keys int64
-	var first *deadletter.Group
+	var first *operate.Group
 	for i, g := range groups {
 		if g.Code != inbox.CodeGap && g.Code != inbox.CodeJump {
 			continue
@@ -198,7 +199,7 @@ func (d *diagnosis) consumerBehind(context.Context) (service.Cause, error) {
 func (d *diagnosis) deadLetters(ctx context.Context) (service.Cause, error) {
 	groups, err := d.letters(ctx)
 	var letters, keys, behind int64
-	var largest *deadletter.Group
+	var largest *operate.Group
 	for i, g := range groups {
 		if g.Code == inbox.CodeParked {
 			behind += g.Count
@@ -225,6 +226,6 @@ func (d *diagnosis) deadLetters(ctx context.Context) (service.Cause, error) {
 	}, nil
 }
 
-func (d *diagnosis) letters(ctx context.Context) ([]deadletter.Group, error) {
-	return deadletter.NewStore(d.node.Pool).Groups(ctx, deadletter.Filter{State: deadletter.Waiting})
+func (d *diagnosis) letters(ctx context.Context) ([]operate.Group, error) {
+	return operate.NewStore(d.node.Pool).Groups(ctx, operate.Filter{State: deadletter.Waiting})
 }

@@ -52,7 +52,7 @@ type consumer struct {
 	inbox   *inbox.Inbox
 	replays *replay.Replayer
 	reader  reader
-	gate    *pause.Gate // shut while an operator has paused it
+	gate    *pause.Gate // shut while an operator has paused it // part: ops
 	log     *slog.Logger
 	leaving sync.WaitGroup // partitions that were lost
 }
@@ -78,9 +78,8 @@ func (n *Node) Consume(c Consumer) error {
 		batch = cfg.Inbox.Batch
 	}
 	// part: batch, end
-	kc := &consumer{
-		Consumer: c, group: cfg.group(c.Name), handle: c.handler(), log: n.setup.Log, gate: n.gates.Of(c.Name),
-	}
+	kc := &consumer{Consumer: c, group: cfg.group(c.Name), handle: c.handler(), log: n.setup.Log}
+	kc.gate = n.gates.Of(c.Name) // part: ops
 	var err error
 	kc.inbox, err = inbox.New(inbox.Config{
 		Consumer:       c.Name,
@@ -98,7 +97,7 @@ func (n *Node) Consume(c Consumer) error {
 		HandlerTimeout: cfg.Inbox.HandlerTimeout,
 		RetryMin:       cfg.Inbox.RetryMin,
 		RetryMax:       cfg.Inbox.RetryMax,
-		Host:           inboxHost{n, c.OnOutcome, kc.gate},
+		Host:           inboxHost{kc, n},
 		Log:            n.setup.Log,
 		Registerer:     n.setup.Admin.Registry(),
 		Spans:          n.Spans, // part: observability
@@ -132,10 +131,7 @@ func (n *Node) Consume(c Consumer) error {
 // commits its offset.
 func (n *Node) StartConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
-		g.Go("consumer pauses", func(ctx context.Context) error { // that the database is away its circuit says
-			n.gates.Watch(ctx, pausesEvery, n.dependencies.database.Report)
-			return nil
-		})
+		g.Go("consumer pauses", watchPauses(n)) // part: ops
 		g.Go("inbox janitor", func(ctx context.Context) error {
 			janitor, err := newJanitor(n)
 			if err != nil {

@@ -13,7 +13,6 @@ import (
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/frame/eventing"
@@ -59,7 +58,7 @@ func TestADamagedBatchEndsInTheDeadLetters(t *testing.T) {
 	case <-time.After(patience):
 		require.FailNow(t, "the event behind the batch did not come")
 	}
-	letters, err := deadletter.NewStore(pool).List(t.Context(), deadletter.Filter{})
+	letters, err := deadLetters(t.Context(), pool)
 	require.NoError(t, err)
 	require.Len(t, letters, 1)
 	require.Equal(t, "unreadable", letters[0].Code)

@@ -79,7 +79,7 @@ func TestDeadLettersAreCopied(t *testing.T) {
 	require.Equal(t, "sick", string(copied[1].Headers[0].Value))
 	require.Nil(t, copied[2].Value, "a tombstone stays one")
 	require.NotNil(t, copied[2].Key, "an empty key is not null")
-	letters, err := deadletter.NewStore(pool).List(t.Context(), deadletter.Filter{})
+	letters, err := deadLetters(t.Context(), pool)
 	require.NoError(t, err)
 	for i, h := range foreign {
 		require.Equal(t, deadletter.Header{Name: string(h.Key), Value: h.Value}, letters[0].Headers[i])
@@ -104,7 +104,7 @@ func TestALetterTooLargeForTheOutboxHasNoCopy(t *testing.T) {
 		b.node.StartConsumers(group)
 	})
 	waittest.Until(t, func() bool {
-		letters, err := deadletter.NewStore(pool).List(t.Context(), deadletter.Filter{})
+		letters, err := deadLetters(t.Context(), pool)
 		return err == nil && len(letters) == 1 && len(letters[0].Payload) == 2000
 	})
 	families, err := b.admin.Registry().Gather()

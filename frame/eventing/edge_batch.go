@@ -9,7 +9,6 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/kafka"
 	kafkaconsumer "example.com/twinbox/engine/kafka/consumer"
 	"example.com/twinbox/engine/kafka/producer"
@@ -41,7 +40,7 @@ func newBatchReader(n *Node, c *consumer) (reader, error) {
 	cfg := n.setup.Config
 	r := &batchReader{
 		node: n, name: c.Name, topic: c.Topic,
-		handle: kafkaconsumer.Handler(c.unlessPaused(c.inbox.BatchMiddleware(c.handle))),
+		handle: kafkaconsumer.Handler(c.inbox.BatchMiddleware(c.handle)),
 		config: kafkaconsumer.Config{
 			GroupConfig: c.members,
 			Batch:       cfg.Inbox.Batch,
@@ -51,6 +50,7 @@ func newBatchReader(n *Node, c *consumer) (reader, error) {
 			HandlerLimit: max(5*time.Minute, time.Duration(cfg.Inbox.Batch)*cfg.Inbox.HandlerTimeout),
 		},
 	}
+	r.handle = c.unlessPaused(r.handle) // part: ops
 	r.config.Hooks = kafkaconsumer.Hooks{
 		Lost:   func(topic string, partition int32, idle bool) { c.lost(topic, partition, idle, n.setup.Log) },
 		Failed: n.dependencies.broker.Report,
@@ -58,8 +58,10 @@ func newBatchReader(n *Node, c *consumer) (reader, error) {
 	return r, r.open("")
 }
 
+// part: ops, begin
+
 // unlessPaused handles a batch when the consumer is not paused.
-func (c *consumer) unlessPaused(handle inbox.BatchFunc) inbox.BatchFunc {
+func (c *consumer) unlessPaused(handle kafkaconsumer.Handler) kafkaconsumer.Handler {
 	return func(ctx context.Context, msgs []*message.Message) (int, error) {
 		if err := awaitResume(ctx, c.gate); err != nil {
 			return 0, err
@@ -67,6 +69,8 @@ func (c *consumer) unlessPaused(handle inbox.BatchFunc) inbox.BatchFunc {
 		return handle(ctx, msgs)
 	}
 }
+
+// part: ops, end
 
 // open makes the member of the group, under a name or without one.
 func (r *batchReader) open(instanceID string) error {

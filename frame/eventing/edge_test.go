@@ -84,7 +84,7 @@ func TestOnWatermillsEdgeALetterHasItsHeadersByName(t *testing.T) {
 		},
 	})
 	require.Equal(t, map[inbox.Outcome]int{inbox.Dead: 1}, outcomesOf(t, cfg, topic, 1))
-	letters, err := deadletter.NewStore(pool).List(t.Context(), deadletter.Filter{})
+	letters, err := deadLetters(t.Context(), pool)
 	require.NoError(t, err)
 	require.Equal(t, []deadletter.Header{{Name: "a", Value: []byte{}}, {Name: "b", Value: []byte("2")}},
 		letters[0].Headers)

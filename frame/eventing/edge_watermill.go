@@ -158,6 +158,7 @@ func (r *watermillReader) Run(ctx context.Context) error {
 		return fmt.Errorf("make router: %w", err)
 	}
 	deliver := c.inbox.Middleware(c.handle)
+	deliver = c.oneUnlessPaused(deliver) // part: ops
 	router.AddConsumerHandler(c.Name, c.Topic, patientSubscriber{subscriber, r.node.dependencies.broker},
 		func(msg *message.Message) error {
 			partition, _ := wkafka.MessagePartitionFromCtx(msg.Context())
@@ -166,10 +167,7 @@ func (r *watermillReader) Run(ctx context.Context) error {
 			}
 			ctx, end := r.watch.Call(msg.Context(), c.Topic, partition)
 			msg.SetContext(ctx)
-			err := awaitResume(ctx, c.gate)
-			if err == nil {
-				_, err = deliver(msg)
-			}
+			_, err := deliver(msg)
 			end(err)
 			return err
 		})

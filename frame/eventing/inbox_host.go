@@ -9,15 +9,13 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/inbox/pause"
 	"example.com/twinbox/engine/kafka/progress"
 )
 
 // inboxHost is what a consumer's inbox knows of the process: its dependencies, its outbox and the partition's loop.
 type inboxHost struct {
-	node      *Node
-	onOutcome func(cloudevent.Event, inbox.Outcome)
-	gate      *pause.Gate
+	*consumer
+	node *Node
 }
 
 // Pause implements [inbox.Host]. A pause is no stall of the partition, however long the database is away.
@@ -29,13 +27,16 @@ func (h inboxHost) Pause(ctx context.Context, failure error, d time.Duration) er
 	if err := h.node.dependencies.wait(ctx, failure, d); err != nil {
 		return err
 	}
-	return awaitResume(ctx, h.gate) // what an operator paused is not tried again either
+	if err := awaitResume(ctx, h.gate); err != nil { // part: ops, begin
+		return err // what an operator paused is not tried again either
+	} // part: ops, end
+	return nil
 }
 
 // Handled implements [inbox.Host].
 func (h inboxHost) Handled(event cloudevent.Event, outcome inbox.Outcome) {
-	if h.onOutcome != nil {
-		h.onOutcome(event, outcome)
+	if h.OnOutcome != nil {
+		h.OnOutcome(event, outcome)
 	}
 }
 

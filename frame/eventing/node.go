@@ -52,8 +52,8 @@ type Node struct {
 	Spans        *cloudevent.Spans // nil: spans go nowhere // part: observability
 	traces       *tracing.Exporter // nil likewise // part: observability
 	setup        Setup
-	causes       *service.Causes
-	reasons      []Reason // the service's own
+	causes       *service.Causes // part: ops
+	reasons      []Reason        // the service's own // part: ops
 	dependencies dependencies
 	publisher    message.Publisher
 	lag          *admin.LagReader
@@ -61,7 +61,7 @@ type Node struct {
 	restore      *restorer
 	writers      *writers
 	consumers    []*consumer
-	gates        *pause.Gates // of the consumers
+	gates        *pause.Gates // of the consumers // part: ops
 	copies       *copies
 	limited      *service.LimitedLog
 	circuits     *slog.Logger      // not limited
@@ -117,7 +117,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if n.lag, err = newLagReader(setup.Config.Client(setup.Service)); err != nil {
 		return nil, fmt.Errorf("open lag reader: %w", err)
 	}
-	n.restore, n.gates = newRestorer(n), newGates(n)
+	n.restore = newRestorer(n)
+	n.gates = newGates(n) // part: ops
 	if n.relay, err = relay.New(relayConfig(n, setup)); err != nil {
 		return nil, fmt.Errorf("open relay: %w", err)
 	}
@@ -127,8 +128,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if err = n.measure(); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	n.causes = newCauses(n)
-	setup.Admin.Explain(n.causes)
+	n.causes = newCauses(n)       // part: ops
+	setup.Admin.Explain(n.causes) // part: ops
 	n.dependencies.check(setup.Admin)
 	n.Check("tables", checkTables(n.Pool, setup.Tables))
 	setup.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
+
 	"example.com/twinbox/engine/inbox/pause"
 	"example.com/twinbox/engine/kafka/progress"
 	"example.com/twinbox/frame/service"
@@ -17,6 +19,14 @@ func newGates(n *Node) *pause.Gates {
 	return pause.NewGates(func(ctx context.Context) (map[string]pause.Paused, error) { return pause.Read(ctx, n.Pool) })
 }
 
+// watchPauses opens and shuts the node's gates. That the database is away its circuit says.
+func watchPauses(n *Node) func(context.Context) error {
+	return func(ctx context.Context) error {
+		n.gates.Watch(ctx, pausesEvery, n.dependencies.database.Report)
+		return nil
+	}
+}
+
 // LookForPauses asks now, after an operator has paused a consumer or let it go on.
 func (n *Node) LookForPauses() { n.gates.Look() }
 
@@ -27,6 +37,16 @@ func awaitResume(ctx context.Context, gate *pause.Gate) error {
 	}
 	defer progress.Pausing(ctx, nil)()
 	return gate.Wait(ctx)
+}
+
+// oneUnlessPaused handles a message when the consumer is not paused.
+func (c *consumer) oneUnlessPaused(handle message.HandlerFunc) message.HandlerFunc {
+	return func(msg *message.Message) ([]*message.Message, error) {
+		if err := awaitResume(msg.Context(), c.gate); err != nil {
+			return nil, err
+		}
+		return handle(msg)
+	}
 }
 
 // consumerPaused names the consumer that has been paused for longest.

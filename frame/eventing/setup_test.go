@@ -8,11 +8,14 @@ import (
 	"testing"
 
 	"github.com/IBM/sarama"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/frame/config"
@@ -120,4 +123,10 @@ func sendRaw(t *testing.T, brokers []string, records ...*sarama.ProducerMessage)
 		require.NoError(t, err)
 	}
 	require.NoError(t, producer.Close())
+}
+
+// deadLetters are all of the database, in the order of their ids.
+func deadLetters(ctx context.Context, pool *pgxpool.Pool) ([]deadletter.Letter, error) {
+	rows, _ := pool.Query(ctx, `select `+deadletter.Columns+` from dead_letter order by id`)
+	return pgx.CollectRows(rows, deadletter.Scan)
 }

@@ -35,9 +35,10 @@ type AdminConfig struct {
 // An Admin is the listener for those who operate the service:
 //
 //	/livez    200 as long as the process answers. It asks no server: a restart cures no database.
-//	/readyz   200 when every check passes, else 503; JSON with each check's name and reason, and why the service waits
-//	          if it does ([Admin.Explain]). /readyz?only=NAME asks one check alone, and several where only is repeated:
-//	          a load balancer need not take an API out for what it can do without.
+//	/readyz   200 when every check passes, else 503; JSON with each check's name and reason. /readyz?only=NAME asks
+//	          one check alone, and several where only is repeated: a load balancer need not take an API out for what it
+//	          can do without.
+//	          It also says why the service waits if it does ([Admin.Explain]). // part: ops
 //	/metrics  the registry in Prometheus' text format.
 //	/openapi.json  the document of the service's own API, where it has one ([Admin.Document]).
 //
@@ -81,13 +82,6 @@ func (a *Admin) Registry() *prometheus.Registry { return a.registry }
 // ignores its context delays no answer beyond CheckTimeout: it counts as failing, and is not started again while it
 // runs.
 func (a *Admin) Check(name string, check func(ctx context.Context) error) { a.ready.add(name, check) }
-
-// Explain adds why the service waits, or that all is well, to the readiness report.
-func (a *Admin) Explain(causes *Causes) {
-	a.ready.mu.Lock()
-	defer a.ready.mu.Unlock()
-	a.ready.causes = causes
-}
 
 // Document adds the OpenAPI document of the service's own API, as JSON: who operates a service finds it where they are.
 func (a *Admin) Document(document []byte) {

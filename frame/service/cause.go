@@ -53,3 +53,29 @@ func (c *Causes) Cause(ctx context.Context) Cause {
 	c.last.At = time.Now().UTC()
 	return c.last
 }
+
+// Explain adds why the service waits, or that all is well, to the readiness report.
+func (a *Admin) Explain(causes *Causes) {
+	a.ready.mu.Lock()
+	defer a.ready.mu.Unlock()
+	a.ready.causes = causes
+}
+
+// A ReadinessCause is why the service waits, or that all is well: what [Admin.Explain] was given. A service may wait
+// and be ready, and the other way round.
+type ReadinessCause struct {
+	Code     string    `json:"code"`
+	Sentence string    `json:"sentence"`
+	Since    time.Time `json:"since,omitzero"`
+}
+
+func (r *readiness) cause(ctx context.Context) *ReadinessCause {
+	r.mu.Lock()
+	causes := r.causes
+	r.mu.Unlock()
+	if causes == nil {
+		return nil
+	}
+	found := causes.Cause(ctx)
+	return &ReadinessCause{Code: found.Code, Sentence: oneLine(found.Sentence), Since: found.Since}
+}

@@ -33,16 +33,8 @@ func (w waitingError) Error() string { return "for " + string(w) }
 // A Readiness is the body of /readyz.
 type Readiness struct {
 	Status string          `json:"status"`
-	Cause  *ReadinessCause `json:"cause,omitempty"` // of the whole report, where the service explains itself
+	Cause  *ReadinessCause `json:"cause,omitempty"` // of the whole report, where the service explains itself // part: ops
 	Checks []CheckResult   `json:"checks"`
-}
-
-// A ReadinessCause is why the service waits, or that all is well: what [Admin.Explain] was given. A service may wait
-// and be ready, and the other way round.
-type ReadinessCause struct {
-	Code     string    `json:"code"`
-	Sentence string    `json:"sentence"`
-	Since    time.Time `json:"since,omitzero"`
 }
 
 // A CheckResult is what one readiness check said. Reason is empty when it passed.
@@ -59,7 +51,7 @@ type readiness struct {
 
 	mu     sync.Mutex
 	checks []*check
-	causes *Causes // nil: the service does not explain itself
+	causes *Causes // nil: the service does not explain itself // part: ops
 }
 
 type check struct {
@@ -83,9 +75,9 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	report := r.report(req.Context(), checks)
-	if !req.URL.Query().Has("only") {
+	if !req.URL.Query().Has("only") { // part: ops, begin
 		report.Cause = r.cause(req.Context())
-	}
+	} // part: ops, end
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	if report.Status != StatusReady {
@@ -138,17 +130,6 @@ func (r *readiness) report(ctx context.Context, checks []*check) Readiness {
 	default:
 	}
 	return report
-}
-
-func (r *readiness) cause(ctx context.Context) *ReadinessCause {
-	r.mu.Lock()
-	causes := r.causes
-	r.mu.Unlock()
-	if causes == nil {
-		return nil
-	}
-	found := causes.Cause(ctx)
-	return &ReadinessCause{Code: found.Code, Sentence: oneLine(found.Sentence), Since: found.Since}
 }
 
 var errStillRunning = errors.New("still running since an earlier request")

@@ -47,7 +47,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		return nil, err
 	}
 	node.Check("mails", sender.Healthy)
-	node.Explain(reasonsOf(node.Pool, mailServer)...)
+	node.Explain(reasonsOf(node.Pool, mailServer)...)                // part: ops
 	node.Verifier.Check("contacts", checkContacts)                   // part: ops
 	node.Verifier.Check("mails", mailCheck{cfg.Mail.Retention}.find) // part: ops
 	start = func(group *service.Group, _ net.Listener) {

@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/twinbox/engine/deadletter"
+	deadletters "example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/ops/admin/adminapi"
@@ -77,7 +77,7 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	router.Use(guard(cfg.Token), addressed(cfg.Service, cfg.Environment))
-	store := deadletter.NewStore(cfg.Pool)
+	store := deadletters.NewStore(cfg.Pool)
 	s := server{
 		outboxHandlers: outboxHandlers{cfg}, inboxHandlers: inboxHandlers{cfg, store, time.Now().UTC()},
 		deadLetterHandlers: deadLetterHandlers{cfg, store}, mailHandlers: mailHandlers{cfg.Mails},

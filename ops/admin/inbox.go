@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/engine/deadletter"
+	deadletters "example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/pause"
 	"example.com/twinbox/engine/inbox/retention"
@@ -22,7 +23,7 @@ import (
 // inboxHandlers answer what is about the inbox.
 type inboxHandlers struct {
 	Config
-	letters *deadletter.Store
+	letters *deadletters.Store
 	started time.Time
 }
 
@@ -33,7 +34,7 @@ func (s inboxHandlers) GetInboxStats(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return adminapi.InboxStats{}, err
 		}
-		groups, err := s.letters.Groups(ctx, deadletter.Filter{State: deadletter.Waiting})
+		groups, err := s.letters.Groups(ctx, deadletters.Filter{State: deadletter.Waiting})
 		if err != nil {
 			return adminapi.InboxStats{}, err
 		}
@@ -127,7 +128,7 @@ func (s inboxHandlers) LookupInboxEvent(w http.ResponseWriter, r *http.Request, 
 		if err != nil {
 			return adminapi.InboxEvents{}, err
 		}
-		var letters []deadletter.Known
+		var letters []deadletters.Known
 		for _, name := range names {
 			of, err := s.letters.OfEvent(ctx, name, p.EventId)
 			if err != nil {
@@ -140,7 +141,7 @@ func (s inboxHandlers) LookupInboxEvent(w http.ResponseWriter, r *http.Request, 
 }
 
 // whatBecame joins what the inbox remembers with the dead letters, which know more where there is one.
-func whatBecame(found []inbox.Remembered, letters []deadletter.Known) []adminapi.InboxEvent {
+func whatBecame(found []inbox.Remembered, letters []deadletters.Known) []adminapi.InboxEvent {
 	items := []adminapi.InboxEvent{}
 	for _, f := range found {
 		hash := hex.EncodeToString(f.PayloadHash)
@@ -166,12 +167,12 @@ func whatBecame(found []inbox.Remembered, letters []deadletter.Known) []adminapi
 
 // sameRecord tells the letter of an event from one of another record that came under its id: the inbox remembers what
 // came, or what an operator put in its place.
-func sameRecord(f inbox.Remembered, l deadletter.Known) bool {
+func sameRecord(f inbox.Remembered, l deadletters.Known) bool {
 	return f.Consumer == l.Consumer && (bytes.Equal(f.PayloadHash, l.Came) || bytes.Equal(f.PayloadHash, l.Current))
 }
 
 // letterOutcome is what became of an event that is a dead letter.
-func letterOutcome(l deadletter.Summary) string {
+func letterOutcome(l deadletters.Summary) string {
 	switch {
 	case l.State != deadletter.Waiting && l.Outcome != "":
 		return string(l.State) + ", " + l.Outcome

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/deadletter"
+	deadletters "example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
 )
@@ -48,11 +48,11 @@ func TestManyLargeLetters(t *testing.T) {
 	t.Logf("%d KiB for four questions about %d MiB", (allocated()-before)>>10, letters)
 	require.Less(t, allocated()-before, uint64(30*megabyte), "of the service and of its caller, who are one process here")
 
-	whole, err := deadletter.NewStore(b.pool).List(t.Context(), deadletter.Filter{Limit: 100})
+	whole, err := deadletters.NewStore(b.pool).List(t.Context(), deadletters.Filter{Limit: 100})
 	require.NoError(t, err)
 	require.Less(t, len(whole), 10, "a page of whole letters ends where they become large")
 	require.NotEmpty(t, whole)
-	n, err := deadletter.NewStore(b.pool).Export(t.Context(), deadletter.Filter{Limit: 20}, io.Discard)
+	n, err := deadletters.NewStore(b.pool).Export(t.Context(), deadletters.Filter{Limit: 20}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, 20, n, "and the next one goes on")
 }

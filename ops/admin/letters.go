@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"example.com/twinbox/engine/deadletter"
+	deadletters "example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/ops/admin/adminapi"
 )
@@ -15,7 +16,7 @@ import (
 // deadLetterHandlers answer what is about the dead letters.
 type deadLetterHandlers struct {
 	Config
-	letters *deadletter.Store
+	letters *deadletters.Store
 }
 
 // QueryDeadLetters answers POST /admin/v1/dead-letters/query.
@@ -74,7 +75,7 @@ func (s deadLetterHandlers) GetDeadLetter(
 // EditDeadLetter answers POST /admin/v1/dead-letters/{id}/edit.
 func (s deadLetterHandlers) EditDeadLetter(w http.ResponseWriter, r *http.Request, id adminapi.DeadLetterID) {
 	answerChange(w, r, func(ctx context.Context, act action, request adminapi.EditRequest) (adminapi.Result, error) {
-		edit := deadletter.Edit{Payload: request.Payload}
+		edit := deadletters.Edit{Payload: request.Payload}
 		for _, h := range value(request.Headers) {
 			edit.Set = append(edit.Set, headerFrom(h))
 		}
@@ -93,15 +94,15 @@ func (s deadLetterHandlers) DiscardDeadLetters(w http.ResponseWriter, r *http.Re
 	})
 }
 
-func (a action) change(progress func(int64)) deadletter.Change {
-	change := deadletter.Change{By: a.by, Reason: a.reason, DryRun: a.dryRun}
+func (a action) change(progress func(int64)) deadletters.Change {
+	change := deadletters.Change{By: a.by, Reason: a.reason, DryRun: a.dryRun}
 	if progress != nil {
 		change.OnProgress = func(changed int) { progress(int64(changed)) }
 	}
 	return change
 }
 
-func resultOf(act action, r deadletter.Result) adminapi.Result {
+func resultOf(act action, r deadletters.Result) adminapi.Result {
 	out := adminapi.Result{DryRun: act.dryRun, Count: int64(r.Changed), Failed: int64(r.Failed)}
 	if act.dryRun {
 		out.Count = int64(r.Matched)
@@ -110,7 +111,7 @@ func resultOf(act action, r deadletter.Result) adminapi.Result {
 }
 
 // summaryOf is a letter without what its record holds.
-func summaryOf(s deadletter.Summary) adminapi.DeadLetter {
+func summaryOf(s deadletters.Summary) adminapi.DeadLetter {
 	return adminapi.DeadLetter{
 		Id: s.ID, Consumer: s.Consumer, EventId: s.EventID, Type: s.EventType, Version: s.Version,
 		Key: strings.ToValidUTF8(string(s.Key), "\uFFFD"), Topic: s.Topic, Partition: s.Partition, Offset: s.Offset,
@@ -121,7 +122,7 @@ func summaryOf(s deadletter.Summary) adminapi.DeadLetter {
 }
 
 func letterOf(l deadletter.Letter, payload bool) adminapi.DeadLetter {
-	out := summaryOf(l.Summary())
+	out := summaryOf(deadletters.SummaryOf(l))
 	if !payload {
 		return out
 	}
@@ -178,12 +179,12 @@ func optional[T comparable](v T) *T {
 
 // refusals are the statuses of deadletter's stable codes; what is not among them is 422.
 var refusals = map[string]int{
-	deadletter.CodeNotFound:   http.StatusNotFound,
-	deadletter.CodeNotWaiting: http.StatusConflict,
+	deadletters.CodeNotFound:   http.StatusNotFound,
+	deadletters.CodeNotWaiting: http.StatusConflict,
 }
 
 func letterError(service string, err error) *web.Error {
-	refused, is := errors.AsType[*deadletter.Error](err)
+	refused, is := errors.AsType[*deadletters.Error](err)
 	if !is {
 		return nil
 	}

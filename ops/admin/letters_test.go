@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/engine/deadletter"
+	deadletters "example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox/replay"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
@@ -292,7 +293,7 @@ func TestHeadersKeepTheirBytes(t *testing.T) {
 	status, body := b.call(t, "POST", "/admin/v1/dead-letters/1/edit", `{"by":"ada","reason":"r","dry_run":false,
 		"headers":[{"name":"","name_base64":"/w==","value":"Ag=="}]}`)
 	require.Equal(t, 200, status, string(body))
-	letters, err := deadletter.NewStore(b.pool).List(t.Context(), deadletter.Filter{})
+	letters, err := deadletters.NewStore(b.pool).List(t.Context(), deadletters.Filter{})
 	require.NoError(t, err)
 	headers, payload := letters[0].Current()
 	require.Equal(t, []deadletter.Header{

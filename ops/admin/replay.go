@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"example.com/twinbox/engine/deadletter"
+	deadletters "example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox/replay"
 	"example.com/twinbox/ops/admin/adminapi"
 )
@@ -14,7 +14,7 @@ import (
 type Consumer struct {
 	Name string
 	// Replay handles the letters again that the filter picks of this consumer's.
-	Replay func(ctx context.Context, f deadletter.Filter, o replay.Options) (replay.Report, error)
+	Replay func(ctx context.Context, f deadletters.Filter, o replay.Options) (replay.Report, error)
 }
 
 // ReplayDeadLetters answers POST /admin/v1/dead-letters/replay.
@@ -23,12 +23,12 @@ func (s deadLetterHandlers) ReplayDeadLetters(w http.ResponseWriter, r *http.Req
 }
 
 // checkAll wants everything to be asked for by its name: a filter that a caller forgot to fill picks nothing.
-func checkAll(filter deadletter.Filter, all bool) error {
+func checkAll(filter deadletters.Filter, all bool) error {
 	switch {
 	case all && filter.Selective():
 		return invalid("all", "goes with no condition")
 	case !all && !filter.Selective():
-		return &deadletter.Error{Code: deadletter.CodeMissingFilter, Detail: `give a condition, or "all": true`}
+		return &deadletters.Error{Code: deadletters.CodeMissingFilter, Detail: `give a condition, or "all": true`}
 	}
 	return nil
 }

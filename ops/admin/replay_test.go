@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/deadletter"
+	deadletters "example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox/replay"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
@@ -22,7 +22,7 @@ import (
 
 // asked is what a consumer was asked to replay.
 type asked struct {
-	filter  deadletter.Filter
+	filter  deadletters.Filter
 	options replay.Options
 }
 
@@ -30,7 +30,7 @@ type asked struct {
 func consumer(name string, report replay.Report, err error, calls *[]asked) admin.Consumer {
 	return admin.Consumer{
 		Name: name,
-		Replay: func(_ context.Context, f deadletter.Filter, o replay.Options) (replay.Report, error) {
+		Replay: func(_ context.Context, f deadletters.Filter, o replay.Options) (replay.Report, error) {
 			*calls = append(*calls, asked{f, o})
 			return report, err
 		},
@@ -62,7 +62,7 @@ func TestReplaySumsTheConsumersUp(t *testing.T) {
 	require.EqualValues(t, 2, line.Result.Failed)
 	require.Equal(t, []adminapi.Failure{{Subject: "7", Code: "handler_failed", Detail: "e"}}, *line.Result.Errors)
 	require.Len(t, calls, 2)
-	require.Equal(t, deadletter.Filter{Consumer: "b", Key: "k"}, calls[1].filter, "each is asked for its own")
+	require.Equal(t, deadletters.Filter{Consumer: "b", Key: "k"}, calls[1].filter, "each is asked for its own")
 	require.Zero(t, calls[1].options.Limit)
 	require.Same(t, calls[0].options.Pace, calls[1].options.Pace, "the rate is the whole's")
 	require.True(t, calls[1].options.Force)
@@ -112,7 +112,7 @@ func TestALongReplayIsHeardOf(t *testing.T) {
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) {
 		cfg.Consumers = []admin.Consumer{{
 			Name: "a",
-			Replay: func(ctx context.Context, _ deadletter.Filter, _ replay.Options) (replay.Report, error) {
+			Replay: func(ctx context.Context, _ deadletters.Filter, _ replay.Options) (replay.Report, error) {
 				select {
 				case <-heard:
 					return replay.Report{Matched: 1, Applied: 1}, nil
@@ -138,7 +138,7 @@ func TestTheRateHoldsBetweenConsumers(t *testing.T) {
 	t.Parallel()
 	const rate, every = 4, 250 * time.Millisecond
 	var asked, began []time.Time
-	one := func(ctx context.Context, _ deadletter.Filter, o replay.Options) (replay.Report, error) {
+	one := func(ctx context.Context, _ deadletters.Filter, o replay.Options) (replay.Report, error) {
 		asked = append(asked, time.Now())
 		err := o.Pace.Await(ctx)
 		began = append(began, time.Now())

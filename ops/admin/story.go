@@ -14,6 +14,7 @@ import (
 
 	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/deadletter"
+	deadletters "example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/ops/admin/adminapi"
@@ -36,7 +37,7 @@ type Teller func(ctx context.Context, id string) (Told, error)
 // storyHandlers answer what became of an id, and why the service waits.
 type storyHandlers struct {
 	Config
-	letters *deadletter.Store
+	letters *deadletters.Store
 }
 
 // GetStory answers GET /admin/v1/story/{id}.
@@ -212,7 +213,7 @@ func (t *story) askLetters(ctx context.Context) error {
 	return nil
 }
 
-func (t *story) addLetter(ctx context.Context, l deadletter.Summary) error {
+func (t *story) addLetter(ctx context.Context, l deadletters.Summary) error {
 	step := adminapi.StoryStep{
 		At: l.FailedAt, Station: adminapi.StoryStepStationDeadLetter, Consumer: l.Consumer, Outcome: string(l.State),
 		EventId: l.EventID, EventType: l.EventType, Key: strings.ToValidUTF8(string(l.Key), "\uFFFD"), Version: l.Version,
@@ -229,7 +230,7 @@ func (t *story) addLetter(ctx context.Context, l deadletter.Summary) error {
 // askLettersOfKey finds what waits of a key here that another service's outbox holds.
 func (t *story) askLettersOfKey(ctx context.Context) error {
 	for _, consumer := range t.consumerNames() {
-		letters, err := t.letters.Summaries(ctx, deadletter.Filter{
+		letters, err := t.letters.Summaries(ctx, deadletters.Filter{
 			Consumer: consumer, Key: t.story.Id, State: deadletter.Waiting,
 		})
 		if err != nil {

@@ -24,12 +24,17 @@ type Part struct {
 var All = []Part{
 	{
 		Name: "ops",
-		What: "the operations on the admin listener, the operator's command, the console; without them dead letters need SQL",
+		What: "the operations on the admin listener, the operator's command, the console; without them dead letters need SQL and a wait has no sentence",
 		Paths: []string{
 			"ops/", "cmd/twinbox/", "engine/verify/", "engine/kafka/admin/scan.go",
 			"engine/kafka/admin/groups.go", "engine/kafka/internal/reader/many.go",
 			"engine/outbox/operate/trace.go", "engine/inbox/retention/stats.go",
-			"engine/deadletter/list.go",
+			"engine/deadletter/operate/", "engine/inbox/replay/report.go", "engine/inbox/replay/pace.go",
+			"engine/inbox/lookup.go", "engine/inbox/pause/", "engine/audit/find.go", "engine/lease/decide.go",
+			"engine/outbox/operate/release.go", "engine/outbox/operate/republish.go", "engine/outbox/operate/tail.go",
+			"engine/outbox/operate/topics.go", "engine/outbox/restore/confirm.go", "frame/service/cause.go",
+			"frame/eventing/cause.go", "frame/eventing/cause_consumers.go", "frame/eventing/cause_outbox.go", "frame/eventing/export_pause_test.go",
+			"internal/notification/reasons.go",
 			"api/admin.yaml", "api/admin.gen.json", "api/admin-oapi.yaml", "api/operations.http", "api/operations_test.go",
 			"dev/console/", "docs/console.png", "internal/services/visitors/", "dev/cmd/devstack/demo.go",
 			"dev/cmd/devstack/demo_test.go", "docs/adr/0092-the-demo-breaks-its-own-system.md",

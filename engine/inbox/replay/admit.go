@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,14 +34,14 @@ func (r *run) readRecord(ctx context.Context, l deadletter.Letter) (*inbox.Recor
 		Key: l.Key, Headers: headers, LastOffset: l.Offset,
 	}))
 	record, err := r.cfg.Inbox.Read(msg, r.cfg.Handler, inbox.Filed{
-		Payload: l.Payload, Remembered: l.Remembered, AcceptGap: r.options.AcceptGap, Force: r.options.Force,
+		Payload: l.Payload, Remembered: l.Remembered, AcceptGap: r.acceptGap, Force: r.force,
 	})
 	switch {
 	case err != nil:
 		return record, err
 	case l.Remembered && record.Event().ID != l.EventID:
 		return record, &inbox.Refusal{Code: CodeIDChanged, Err: errors.New("the edited record carries another event id")}
-	case l.Replays >= r.cfg.MaxReplays && !r.options.Force:
+	case l.Replays >= r.cfg.MaxReplays && !r.force:
 		return record, &inbox.Refusal{Code: CodeReplayLimit, Err: fmt.Errorf("%d replays failed", l.Replays)}
 	}
 	return record, nil
@@ -64,7 +63,7 @@ func (r *run) admit(ctx context.Context, tx pgx.Tx, l deadletter.Letter) (*inbox
 	if _, is := errors.AsType[*inbox.Refusal](behind); !is {
 		return record, behind
 	}
-	next, err := r.selectNext(ctx, tx, 1)
+	next, err := r.next(ctx, tx, 1)
 	if err == nil && len(next) == 1 && next[0].ID != l.ID {
 		return nil, errGone // it was parked meanwhile and is picked: it comes first
 	}
@@ -84,18 +83,4 @@ func (r *run) refuseBehind(ctx context.Context, q interface {
 		return nil
 	}
 	return &inbox.Refusal{Code: CodeBehind, Err: fmt.Errorf("dead letter %d of its key comes first", *earlier)}
-}
-
-// checkLetter says whether the letter would be tried.
-func (r *run) checkLetter(ctx context.Context, l deadletter.Letter, done *Result) error {
-	done.Outcome = WouldReplay
-	_, err := r.readRecord(ctx, l)
-	if err == nil && !bytes.Equal(r.lastKey, l.Key) { // what comes after another picked letter has that one before it
-		err = r.refuseBehind(ctx, r.inbox.Pool, l.Key, l)
-	}
-	if refused, is := errors.AsType[*inbox.Refusal](err); is {
-		done.Outcome, done.Code, done.Error = Refused, refused.Code, refused.Error()
-		return nil
-	}
-	return err
 }

@@ -16,28 +16,7 @@ import (
 	"example.com/twinbox/engine/inbox"
 )
 
-// What waits behind a letter of the key at work is taken up with it: no replay would come back for it.
-const nextLetters = `
-select * from public.dead_letter
-where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3, $4)
-    and (%s or key = $5 and class = 'parked')
-order by key_start, version, id limit %d`
-
-// nextOfKey is nextLetters for one letter and its key, at the cost of that key.
-const nextOfKey = `
-select ` + deadletter.Columns + ` from public.dead_letter
-where consumer = $1 and state = 'waiting' and key_start = $2 and (version, id) > ($3, $4)
-    and (id = $6 or key = $5 and class = 'parked')
-order by version, id limit 1`
-
-func (r *run) selectNext(ctx context.Context, q audit.Querier, limit int) ([]deadletter.Letter, error) {
-	sql, args := nextOfKey, []any{r.inbox.Consumer, r.position.key, r.position.version, r.position.id, r.flowing}
-	if r.only != 0 {
-		args = append(args, r.only)
-	} else {
-		args = append(args, r.args...)
-		sql = deadletter.Page(fmt.Sprintf(nextLetters, r.where, limit), "key_start, version, id")
-	}
+func selectLetters(ctx context.Context, q audit.Querier, sql string, args ...any) ([]deadletter.Letter, error) {
 	rows, _ := q.Query(ctx, sql, args...)
 	letters, err := pgx.CollectRows(rows, deadletter.Scan)
 	if err != nil {
@@ -137,7 +116,7 @@ func (r *run) conclude(ctx context.Context, err error, event cloudevent.Event, d
 		r.crash("replay_committed")
 		r.inbox.Log.InfoContext(ctx, "dead letter replayed", "id", done.ID, "event_id", done.EventID,
 			"correlation_id", event.CorrelationID(), "outcome", done.Outcome,
-			"by", r.options.By)
+			"by", r.by)
 		r.inbox.Host.Handled(event, inbox.Outcome(done.Outcome))
 		return nil
 	case errors.Is(err, errGone):
@@ -182,7 +161,7 @@ update public.dead_letter set code = $2, error = $3 where id = $1 and state = 'w
 // before it is missing.
 func (r *run) updateReason(ctx context.Context, l deadletter.Letter, done Result) error {
 	gap := done.Outcome == Refused && (done.Code == inbox.CodeGap || done.Code == inbox.CodeJump)
-	if !gap || !l.Parked() || l.Code == done.Code || r.options.DryRun {
+	if !gap || !l.Parked() || l.Code == done.Code {
 		return nil
 	}
 	if _, err := r.inbox.Pool.Exec(ctx, updateReason, l.ID, done.Code, done.Error); err != nil {
@@ -208,14 +187,14 @@ func (r *run) settleLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter, 
 }
 
 func (r *run) auditAction(id int64, detail map[string]string) audit.Action {
-	if r.options.Force {
+	if r.force {
 		detail["forced"] = "true"
 	}
-	if r.options.AcceptGap {
+	if r.acceptGap {
 		detail["accepted_gap"] = "true"
 	}
 	return audit.Action{
-		By: r.options.By, Verb: "replay", Reason: r.options.Reason, Kind: deadletter.Kind,
+		By: r.by, Verb: "replay", Reason: r.reason, Kind: deadletter.Kind,
 		Subject: strconv.FormatInt(id, 10), Before: string(deadletter.Waiting), After: string(deadletter.Waiting),
 		Detail: detail,
 	}

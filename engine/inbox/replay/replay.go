@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/fault"
@@ -71,6 +71,12 @@ func New(cfg Config) (*Replayer, error) {
 	return r, nil
 }
 
+// An order says who wants dead letters taken up, why, and which refusals are passed over; see [Options].
+type order struct {
+	by, reason       string
+	force, acceptGap bool
+}
+
 // passes says that a dead letter does not keep back what comes after it.
 func (r *Replayer) passes() bool { return r.inbox.OnDead == inbox.DeadPass }
 
@@ -81,42 +87,16 @@ func (r *Replayer) crash(point string) {
 	}
 }
 
-// Replay takes up the waiting dead letters of this consumer that the filter picks: through the inbox, under their own
-// ids, key by key in the order of version and arrival. What parked behind a letter is taken up after it, picked or not,
-// so that a key flows again. Each dead letter has one transaction: it locks the row, claims the id, compares the
-// version, runs the handler, settles the dead letter and writes the audit row. So each event has its effect at most
-// once and never over newer state, also if processes are killed and many replays and consumers run at once.
-//
-// A key stops at its first failure or refusal, other keys go on. A failed letter waits as before with its new error.
-// When the surroundings fail (the database is down), the replay ends with an error and counts it against no letter;
-// call it again to go on. The report is right also when there is an error.
-func (r *Replayer) Replay(ctx context.Context, f deadletter.Filter, o Options) (Report, error) {
-	run, err := r.newRun(f, o)
-	if err != nil {
-		return Report{}, err
-	}
-	started := time.Now()
-	for err == nil && !run.ended && !run.reachedLimit() {
-		err = run.replayNext(ctx)
-	}
-	run.report.Took = time.Since(started)
-	return run.report, err
-}
-
-// run is one replay.
+// run takes up dead letters one after the other.
 type run struct {
 	*Replayer
-	options    Options
-	where      string
-	args       []any
+	order
+	// next picks the first letters behind the position, a bounded number of them.
+	next       func(ctx context.Context, q audit.Querier, limit int) ([]deadletter.Letter, error)
 	position   position
-	lastKey    []byte            // that was looked at last
 	flowing    []byte            // the key, once a letter of it succeeded or is passed over; nil is equal to no key
-	only       int64             // the one letter that is picked, of a replay of its key; else 0
 	unanswered *cloudevent.Event // of the letter at work, when its commit was sent and not answered
 	alone      bool              // the letter may have ended a process: nothing else runs beside it
-	ended      bool
-	report     Report
 }
 
 // position is a place in the order of a replay.
@@ -125,123 +105,51 @@ type position struct {
 	version, id int64
 }
 
-func (r *Replayer) newRun(f deadletter.Filter, o Options) (*run, error) {
-	switch {
-	case o.By == "":
-		return nil, &deadletter.Error{Code: deadletter.CodeMissingOperator, Detail: "say who replays"}
-	case f.Consumer != "" && f.Consumer != r.inbox.Consumer:
-		return nil, &deadletter.Error{Code: deadletter.CodeInvalidFilter, Detail: "the filter names another consumer"}
-	case f.State != "" && f.State != deadletter.Waiting:
-		return nil, &deadletter.Error{Code: deadletter.CodeNotWaiting, Detail: "only waiting letters can be replayed"}
-	case o.Limit < 0 || f.Limit < 0:
-		return nil, &deadletter.Error{Code: deadletter.CodeInvalidFilter, Detail: "a limit is not negative"}
-	}
-	if o.Limit == 0 {
-		o.Limit = f.Limit
-	}
-	if o.OnProgress == nil {
-		o.OnProgress = func(Result) {}
-	}
-	f.Consumer, f.State = r.inbox.Consumer, deadletter.Waiting
-	if o.DryRun {
-		o.Pace = nil
-	}
-	n := &run{Replayer: r, options: o}
-	n.where, n.args = f.Where(6)
-	n.position = position{key: []byte{}, version: -1, id: -1}
-	return n, nil
+// Result is what became of one letter in a replay.
+type Result struct {
+	ID      int64  `json:"id"`
+	EventID string `json:"event_id"`
+	Key     string `json:"key"`
+	// Outcome is applied, duplicate or stale, which settle the letter; failed, after which it waits as before; refused,
+	// when it was not tried; or would_replay in a dry run.
+	Outcome string `json:"outcome"`
+	Code    string `json:"code,omitempty"` // of a failure or refusal
+	Error   string `json:"error,omitempty"`
 }
 
-// reachedLimit says that as many letters were looked at as may be.
-func (r *run) reachedLimit() bool { return r.options.Limit > 0 && r.report.Matched >= r.options.Limit }
+// Refused is the outcome of a letter that was not tried.
+const Refused = "refused"
 
-const dryRunPage = 200
+// The stable codes of refusals, besides id_conflict, too_old, no_handler, version_gap and version_jump. A record that
+// is no event or breaks its contract is refused with the code of that: it has to be edited first.
+const (
+	CodeBehind      = "behind_waiting" // an earlier letter of its key holds it and was not picked, or did not succeed
+	CodeReplayLimit = "replay_limit"   // it failed too often; see [Config]
+	CodeIDChanged   = "id_changed"     // the edited record is another event: only its content may change
+)
 
-// replayNext finds the next letter and takes it up. One at a time: what the consumer parks meanwhile behind the key at
-// work is then found in its place. In a dry run nothing changes, so that a page can be read at once.
-func (r *run) replayNext(ctx context.Context) error {
-	limit := 1
-	if r.options.DryRun {
-		limit = dryRunPage
-	}
-	letters, err := r.selectNext(ctx, r.inbox.Pool, limit)
-	if err != nil {
-		return err
-	}
-	r.ended = len(letters) == 0 // a page of large letters is short
-	for _, l := range letters {
-		if r.reachedLimit() {
-			return nil
-		}
-		if err := r.replayLetter(ctx, l); err != nil {
-			return err
-		}
-	}
-	return nil
+func resultOf(l deadletter.Letter) Result {
+	return Result{ID: l.ID, EventID: l.EventID, Key: deadletter.Text(string(l.Key))}
 }
 
-// replayLetter brings one letter to its outcome and moves on.
-func (r *run) replayLetter(ctx context.Context, l deadletter.Letter) error {
-	ordered := deadletter.KeyStart(l.Key)
-	if bytes.Equal(r.position.key, ordered) && r.position.id == math.MaxInt64 {
-		return nil // read ahead in a dry run, of a key that has stopped
-	}
-	if err := r.awaitPace(ctx); err != nil {
-		return err
-	}
-	done, err := r.tryLetter(ctx, l)
-	if err != nil {
-		return err
-	}
-	if done.Outcome == "" { // another replay settled it, or something came before it: look again
-		return nil
-	}
-	if !bytes.Equal(r.lastKey, l.Key) || r.report.Keys == 0 {
-		r.lastKey = l.Key
-		r.report.Keys++
-	}
-	r.position = position{ordered, l.Version, l.ID}
+// advance moves on behind a letter that was tried. A key stops at its first failure or refusal.
+func (r *run) advance(l deadletter.Letter, done Result) {
+	r.position = position{deadletter.KeyStart(l.Key), l.Version, l.ID}
 	failed, refused := done.Outcome == string(inbox.Failed), done.Outcome == Refused
 	passed := failed && l.Holds && r.passes()
 	if (failed || refused) && l.Holds && !passed {
 		r.position.version, r.position.id = math.MaxInt64, math.MaxInt64
 	}
-	if (passed || !failed && !refused) && !r.options.DryRun { // which counts what was picked
+	if passed || !failed && !refused {
 		r.flowing = l.Key
 	}
+}
+
+// noteTried says of a letter what keeps it now, and counts what became of it.
+func (r *run) noteTried(ctx context.Context, l deadletter.Letter, done Result) error {
 	if err := r.updateReason(ctx, l, done); err != nil {
 		return err
 	}
-	r.report.add(done)
-	if !r.options.DryRun {
-		r.replays.WithLabelValues(done.Outcome).Inc()
-	}
-	r.options.OnProgress(done)
-	return nil
-}
-
-// tryLetter tries the letter, or says what would be tried.
-func (r *run) tryLetter(ctx context.Context, l deadletter.Letter) (Result, error) {
-	done := Result{ID: l.ID, EventID: l.EventID, Key: deadletter.Text(string(l.Key))}
-	var err error
-	switch {
-	case r.options.DryRun:
-		err = r.checkLetter(ctx, l, &done)
-	case r.only != 0:
-		err = r.retryCounted(ctx, l, &done)
-	default:
-		err = r.retryLetter(ctx, l, &done)
-	}
-	return done, err
-}
-
-// awaitPace keeps to the rate.
-func (r *run) awaitPace(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("replay: %w", context.Cause(ctx))
-	}
-	if err := r.options.Pace.Await(ctx); err != nil {
-		return fmt.Errorf("replay: %w", err)
-	}
+	r.replays.WithLabelValues(done.Outcome).Inc()
 	return nil
 }

@@ -27,32 +27,6 @@ type Options struct {
 	OnProgress func(Result)
 }
 
-// Result is what became of one letter in a replay.
-type Result struct {
-	ID      int64  `json:"id"`
-	EventID string `json:"event_id"`
-	Key     string `json:"key"`
-	// Outcome is applied, duplicate or stale, which settle the letter; failed, after which it waits as before; refused,
-	// when it was not tried; or would_replay in a dry run.
-	Outcome string `json:"outcome"`
-	Code    string `json:"code,omitempty"` // of a failure or refusal
-	Error   string `json:"error,omitempty"`
-}
-
-// The outcomes of a letter in a replay that no delivery has.
-const (
-	Refused     = "refused"
-	WouldReplay = "would_replay"
-)
-
-// The stable codes of refusals, besides id_conflict, too_old, no_handler, version_gap and version_jump. A record that
-// is no event or breaks its contract is refused with the code of that: it has to be edited first.
-const (
-	CodeBehind      = "behind_waiting" // an earlier letter of its key holds it and was not picked, or did not succeed
-	CodeReplayLimit = "replay_limit"   // it failed too often; see [Config]
-	CodeIDChanged   = "id_changed"     // the edited record is another event: only its content may change
-)
-
 // Report sums a replay up.
 type Report struct {
 	Matched   int           `json:"matched"` // letters that were looked at
@@ -66,6 +40,9 @@ type Report struct {
 	Problems  []Result      `json:"problems,omitempty"` // the first 100 that failed or were refused
 	Took      time.Duration `json:"took_ns"`
 }
+
+// WouldReplay is the outcome of a letter that a dry run would have tried.
+const WouldReplay = "would_replay"
 
 const maxProblems = 100
 

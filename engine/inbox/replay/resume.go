@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox"
@@ -210,27 +211,51 @@ const (
 	resumedReason = "the missing version has come"
 )
 
-// resumeKey replays the letter and what is parked behind it, and begins with none of these after a time. No operator
-// reads a refusal here, so what cannot be tried as it is becomes a dead letter like others.
+// nextOfKey is the next letter of a key that goes on: the one with which it does, and what is parked behind it.
+const nextOfKey = `
+select ` + deadletter.Columns + ` from public.dead_letter
+where consumer = $1 and state = 'waiting' and key_start = $2 and (version, id) > ($3, $4)
+    and (id = $6 or key = $5 and class = 'parked')
+order by version, id limit 1`
+
+// resumeKey replays the letter and what is parked behind it, and begins with none of these after a time.
 func (r *Replayer) resumeKey(ctx context.Context, first resumable, limit time.Duration) error {
 	began := time.Now()
-	run, err := r.newRun(deadletter.Filter{}, Options{By: resumedBy, Reason: resumedReason})
-	if err != nil {
+	run := &run{
+		Replayer: r, order: order{by: resumedBy, reason: resumedReason},
+		position: position{key: first.key, version: -1, id: -1},
+	}
+	run.next = func(ctx context.Context, q audit.Querier, _ int) ([]deadletter.Letter, error) {
+		at := run.position
+		return selectLetters(ctx, q, nextOfKey, r.inbox.Consumer, at.key, at.version, at.id, run.flowing, first.id)
+	}
+	for time.Since(began) < limit {
+		letters, err := run.next(ctx, r.inbox.Pool, 1)
+		if err != nil || len(letters) == 0 {
+			return err
+		}
+		if err := run.resumeLetter(ctx, letters[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resumeLetter brings a letter to its outcome. No operator reads a refusal here, so what cannot be tried as it is
+// becomes a dead letter like others.
+func (r *run) resumeLetter(ctx context.Context, l deadletter.Letter) error {
+	done := resultOf(l)
+	if err := r.retryCounted(ctx, l, &done); err != nil || done.Outcome == "" {
 		return err
 	}
-	run.only, run.position.key = first.id, first.key
-	for err == nil && !run.ended && time.Since(began) < limit {
-		err = run.replayNext(ctx)
+	r.advance(l, done)
+	if err := r.noteTried(ctx, l, done); err != nil || done.Outcome != Refused {
+		return err
 	}
-	for _, problem := range run.report.Problems {
-		switch problem.Code {
-		case inbox.CodeGap, inbox.CodeJump, CodeBehind:
-			continue
-		}
-		if err == nil && problem.Outcome == Refused {
-			refused := &inbox.HandlerError{Code: problem.Code, Err: failure.AsPermanent(errors.New(problem.Error))}
-			err = run.recordFailure(ctx, problem.ID, refused, &Result{ID: problem.ID, EventID: problem.EventID})
-		}
+	switch done.Code {
+	case inbox.CodeGap, inbox.CodeJump, CodeBehind:
+		return nil
 	}
-	return err
+	refused := &inbox.HandlerError{Code: done.Code, Err: failure.AsPermanent(errors.New(done.Error))}
+	return r.recordFailure(ctx, l.ID, refused, &done)
 }

@@ -1,4 +1,4 @@
-package deadletter
+package operate
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/engine/audit"
+	"example.com/twinbox/engine/deadletter"
 )
 
 // Store reads and changes the letters of all consumers of one database.
@@ -25,7 +26,7 @@ const maxPageBytes = 8 << 20
 
 // The sizes are known without reading what they are of.
 const selectPage = `
-select ` + Columns + ` from (
+select ` + deadletter.Columns + ` from (
     select *, row_number() over in_order as nth, sum(octet_length(payload) + coalesce(octet_length(edited_payload), 0)
         + pg_column_size(headers) + pg_column_size(error)) over in_order as bytes
     from (%[1]s) picked
@@ -40,7 +41,7 @@ func Page(picked, order string) string { return fmt.Sprintf(selectPage, picked, 
 // List is a page of whole letters that the filter picks, by ID. It ends early where the records become large, but never
 // before the first: the next page begins with [Filter.After] at the last ID of this one, and an empty one is the end.
 // To look at many letters use [Store.Summaries], which reads no payload.
-func (s *Store) List(ctx context.Context, f Filter) ([]Letter, error) {
+func (s *Store) List(ctx context.Context, f Filter) ([]deadletter.Letter, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (s *Store) List(ctx context.Context, f Filter) ([]Letter, error) {
 	condition, args := f.Where(1)
 	picked := fmt.Sprintf(`select * from public.dead_letter where %s order by id limit %d`, condition, f.Limit)
 	rows, _ := s.pool.Query(ctx, Page(picked, "id"), args...)
-	letters, err := pgx.CollectRows(rows, Scan)
+	letters, err := pgx.CollectRows(rows, deadletter.Scan)
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", err)
 	}
@@ -59,19 +60,19 @@ func (s *Store) List(ctx context.Context, f Filter) ([]Letter, error) {
 
 // Get is one letter and what was done to it, oldest first. The error is an [*Error] with [CodeNotFound] where there is
 // none.
-func (s *Store) Get(ctx context.Context, id int64) (Letter, []audit.Action, error) {
+func (s *Store) Get(ctx context.Context, id int64) (deadletter.Letter, []audit.Action, error) {
 	l, err := get(ctx, s.pool, id, "")
 	if err != nil {
 		return l, nil, err
 	}
-	history, err := audit.Of(ctx, s.pool, Kind, strconv.FormatInt(id, 10))
+	history, err := audit.Of(ctx, s.pool, deadletter.Kind, strconv.FormatInt(id, 10))
 	return l, history, err
 }
 
 // get reads a letter, and locks it if the suffix says so.
-func get(ctx context.Context, q audit.Querier, id int64, lock string) (Letter, error) {
-	rows, _ := q.Query(ctx, `select `+Columns+` from public.dead_letter where id = $1 `+lock, id)
-	l, err := pgx.CollectExactlyOneRow(rows, Scan)
+func get(ctx context.Context, q audit.Querier, id int64, lock string) (deadletter.Letter, error) {
+	rows, _ := q.Query(ctx, `select `+deadletter.Columns+` from public.dead_letter where id = $1 `+lock, id)
+	l, err := pgx.CollectExactlyOneRow(rows, deadletter.Scan)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return l, &Error{CodeNotFound, fmt.Sprintf("no dead letter %d", id)}

@@ -12,38 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/engine/deadletter"
-	"example.com/twinbox/engine/failure"
-	"example.com/twinbox/migrations"
+	"example.com/twinbox/engine/deadletter/operate"
 )
-
-func TestMain(m *testing.M) { pgtest.Main(m) }
-
-var by = deadletter.Change{By: "ana", Reason: "test"}
-
-func letter(n int) deadletter.Letter {
-	return deadletter.Letter{
-		Consumer: "test", EventID: fmt.Sprint("event-", n), EventType: "pinged", Version: int64(n),
-		Key: []byte{'k', byte('0' + n%3)}, Payload: []byte{0xff, 0, byte(n)},
-		Headers: []deadletter.Header{{Name: "x", Value: []byte{0xfe}}, {Name: "x", Value: []byte{}}},
-		Group:   "local.test", Topic: "topic-1", Partition: 1, Offset: int64(n), RecordTime: time.Unix(100, 0).UTC(),
-		Class: "unknown", Code: "handler_failed", Error: fmt.Sprint("Boom ", n), Attempts: 5,
-		FirstFailedAt: time.Unix(200, 0).UTC(), Holds: true, Remembered: true,
-	}
-}
-
-func open(t *testing.T, letters ...deadletter.Letter) (*deadletter.Store, *pgxpool.Pool) {
-	t.Helper()
-	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
-	for _, l := range letters {
-		sql, args, err := deadletter.Insertion(l)
-		require.NoError(t, err)
-		_, err = pool.Exec(t.Context(), sql, args...)
-		require.NoError(t, err)
-	}
-	return deadletter.NewStore(pool), pool
-}
 
 func numbered(n int) []deadletter.Letter {
 	letters := make([]deadletter.Letter, n)
@@ -54,22 +25,10 @@ func numbered(n int) []deadletter.Letter {
 }
 
 func code(err error) string {
-	if refused, is := errors.AsType[*deadletter.Error](err); is {
+	if refused, is := errors.AsType[*operate.Error](err); is {
 		return refused.Code
 	}
 	return fmt.Sprint(err)
-}
-
-// A handler's error quotes what it was given: a megabyte, and no text.
-func TestTheErrorIsBounded(t *testing.T) {
-	t.Parallel()
-	l := letter(1)
-	l.Error = strings.Repeat("Boom \xff\x00", 150_000)
-	_, pool := open(t, l)
-	var stored string
-	require.NoError(t, pool.QueryRow(t.Context(), `select error from dead_letter`).Scan(&stored))
-	require.True(t, strings.HasPrefix(stored, "Boom "))
-	require.Less(t, len(stored), 4*failure.MaxText)
 }
 
 // What was filed is read back byte for byte, page by page, by every filter.
@@ -78,7 +37,7 @@ func TestListing(t *testing.T) {
 	letters := numbered(5)
 	letters[4].Code, letters[4].EventType = "empty_value", "other"
 	s, _ := open(t, letters...)
-	all, err := s.List(t.Context(), deadletter.Filter{})
+	all, err := s.List(t.Context(), operate.Filter{})
 	require.NoError(t, err)
 	require.Len(t, all, 5)
 	for i, l := range all {
@@ -86,7 +45,7 @@ func TestListing(t *testing.T) {
 		want.ID, want.State, want.FailedAt = l.ID, deadletter.Waiting, l.FailedAt
 		require.Equal(t, want, l)
 	}
-	for name, f := range map[string]deadletter.Filter{
+	for name, f := range map[string]operate.Filter{
 		"page":  {Limit: 1, After: all[2].ID},
 		"id":    {IDs: []int64{all[3].ID}},
 		"event": {EventID: "event-3"},
@@ -97,39 +56,39 @@ func TestListing(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, all[3:4], got, name)
 	}
-	for _, f := range []deadletter.Filter{
+	for _, f := range []operate.Filter{
 		{Consumer: "x"}, {State: deadletter.Replayed}, {To: all[0].FailedAt}, {From: time.Now().Add(time.Hour)},
 	} {
 		none, err := s.List(t.Context(), f)
 		require.NoError(t, err)
 		require.Empty(t, none)
 	}
-	groups, err := s.Groups(t.Context(), deadletter.Filter{Consumer: "test"})
+	groups, err := s.Groups(t.Context(), operate.Filter{Consumer: "test"})
 	require.NoError(t, err)
 	require.Len(t, groups, 2)
 	require.Equal(t, []any{int64(4), int64(3), "Boom 3", all[3].ID},
 		[]any{groups[0].Count, groups[0].Keys, groups[0].Example, groups[0].ExampleID})
 	require.Equal(t, "other", groups[1].EventType)
-	_, err = s.List(t.Context(), deadletter.Filter{State: "lost"})
-	require.Equal(t, deadletter.CodeInvalidFilter, code(err))
+	_, err = s.List(t.Context(), operate.Filter{State: "lost"})
+	require.Equal(t, operate.CodeInvalidFilter, code(err))
 	_, _, err = s.Get(t.Context(), 99)
-	require.Equal(t, deadletter.CodeNotFound, code(err))
+	require.Equal(t, operate.CodeNotFound, code(err))
 }
 
 func TestDiscarding(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, numbered(5)...)
-	f := deadletter.Filter{Key: "k0"}
-	dry, err := s.Discard(t.Context(), f, deadletter.Change{By: "ana", DryRun: true})
+	f := operate.Filter{Key: "k0"}
+	dry, err := s.Discard(t.Context(), f, operate.Change{By: "ana", DryRun: true})
 	require.NoError(t, err)
-	require.Equal(t, deadletter.Result{Matched: 2}, dry)
+	require.Equal(t, operate.Result{Matched: 2}, dry)
 	done, err := s.Discard(t.Context(), f, by)
 	require.NoError(t, err)
-	require.Equal(t, deadletter.Result{Matched: 2, Changed: 2}, done)
+	require.Equal(t, operate.Result{Matched: 2, Changed: 2}, done)
 	again, err := s.Discard(t.Context(), f, by)
 	require.NoError(t, err)
-	require.Equal(t, deadletter.Result{}, again)
-	discarded, err := s.List(t.Context(), deadletter.Filter{State: deadletter.Discarded})
+	require.Equal(t, operate.Result{}, again)
+	discarded, err := s.List(t.Context(), operate.Filter{State: deadletter.Discarded})
 	require.NoError(t, err)
 	require.Len(t, discarded, 2)
 	_, history, err := s.Get(t.Context(), discarded[0].ID)
@@ -137,14 +96,14 @@ func TestDiscarding(t *testing.T) {
 	require.Len(t, history, 1)
 	require.Equal(t, []string{"ana", "discard", "test", "waiting", "discarded"},
 		[]string{history[0].By, history[0].Verb, history[0].Reason, history[0].Before, history[0].After})
-	_, err = s.Edit(t.Context(), discarded[0].ID, deadletter.Edit{Payload: new([]byte)}, by)
-	require.Equal(t, deadletter.CodeNotWaiting, code(err))
+	_, err = s.Edit(t.Context(), discarded[0].ID, operate.Edit{Payload: new([]byte)}, by)
+	require.Equal(t, operate.CodeNotWaiting, code(err))
 
-	_, err = s.Discard(t.Context(), deadletter.Filter{}, by)
-	require.Equal(t, deadletter.CodeMissingFilter, code(err))
-	_, err = s.Discard(t.Context(), f, deadletter.Change{})
-	require.Equal(t, deadletter.CodeMissingOperator, code(err))
-	one, err := s.Discard(t.Context(), deadletter.Filter{Consumer: "test", Limit: 1}, by)
+	_, err = s.Discard(t.Context(), operate.Filter{}, by)
+	require.Equal(t, operate.CodeMissingFilter, code(err))
+	_, err = s.Discard(t.Context(), f, operate.Change{})
+	require.Equal(t, operate.CodeMissingOperator, code(err))
+	one, err := s.Discard(t.Context(), operate.Filter{Consumer: "test", Limit: 1}, by)
 	require.NoError(t, err)
 	require.Equal(t, 1, one.Changed)
 }
@@ -153,24 +112,24 @@ func TestDiscarding(t *testing.T) {
 func TestExportAndImport(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, numbered(3)...)
-	all, err := s.List(t.Context(), deadletter.Filter{})
+	all, err := s.List(t.Context(), operate.Filter{})
 	require.NoError(t, err)
 	edited := []byte("mended")
-	_, err = s.Edit(t.Context(), all[0].ID, deadletter.Edit{Payload: &edited}, by)
+	_, err = s.Edit(t.Context(), all[0].ID, operate.Edit{Payload: &edited}, by)
 	require.NoError(t, err)
-	_, err = s.Discard(t.Context(), deadletter.Filter{IDs: []int64{all[1].ID}}, by)
+	_, err = s.Discard(t.Context(), operate.Filter{IDs: []int64{all[1].ID}}, by)
 	require.NoError(t, err)
 	var file bytes.Buffer
-	n, err := s.Export(t.Context(), deadletter.Filter{Consumer: "test"}, &file)
+	n, err := s.Export(t.Context(), operate.Filter{Consumer: "test"}, &file)
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
 
 	there, pool := open(t)
 	lines := "\nnonsense\n" + strings.Replace(file.String(), "}\n", "}\n{\"format\":\"other/9\"}\n", 1)
-	dry, err := there.Import(t.Context(), strings.NewReader(lines), deadletter.Change{By: "ben", DryRun: true})
+	dry, err := there.Import(t.Context(), strings.NewReader(lines), operate.Change{By: "ben", DryRun: true})
 	require.NoError(t, err)
 	require.Zero(t, dry.Changed)
-	result, err := there.Import(t.Context(), strings.NewReader(lines), deadletter.Change{By: "ben"})
+	result, err := there.Import(t.Context(), strings.NewReader(lines), operate.Change{By: "ben"})
 	require.NoError(t, err)
 	require.Equal(t, dry.Errors, result.Errors)
 	require.Len(t, result.Errors, 2)
@@ -178,13 +137,13 @@ func TestExportAndImport(t *testing.T) {
 		result.Errors[0].Line, result.Errors[0].Code, result.Errors[1].Line, result.Errors[1].Code,
 	})
 	require.Equal(t, []int{3, 3}, []int{result.Matched, result.Changed})
-	again, err := there.Import(t.Context(), &file, deadletter.Change{By: "ben"})
+	again, err := there.Import(t.Context(), &file, operate.Change{By: "ben"})
 	require.NoError(t, err)
 	require.Equal(t, []int{3, 0}, []int{again.Matched, again.Changed})
 
-	want, err := s.List(t.Context(), deadletter.Filter{})
+	want, err := s.List(t.Context(), operate.Filter{})
 	require.NoError(t, err)
-	got, err := there.List(t.Context(), deadletter.Filter{})
+	got, err := there.List(t.Context(), operate.Filter{})
 	require.NoError(t, err)
 	require.Len(t, got, 3)
 	for i := range got {
@@ -201,11 +160,11 @@ func TestLinesThatCannotBeImported(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
 	for want, line := range map[string]string{
-		deadletter.LineIncomplete:   `{"format":"twinbox.dead_letter/1","state":"waiting"}`,
-		deadletter.LineInvalidState: valid("state", `"lost"`),
-		deadletter.LineRefused:      valid("event_id", `"`+strings.Repeat("x", 300)+`"`),
-		deadletter.LineInvalid:      valid("payload", `"not base64!"`),
-		deadletter.LineTooLong:      strings.Repeat("x", 9<<20),
+		operate.LineIncomplete:   `{"format":"twinbox.dead_letter/1","state":"waiting"}`,
+		operate.LineInvalidState: valid("state", `"lost"`),
+		operate.LineRefused:      valid("event_id", `"`+strings.Repeat("x", 300)+`"`),
+		operate.LineInvalid:      valid("payload", `"not base64!"`),
+		operate.LineTooLong:      strings.Repeat("x", 9<<20),
 	} {
 		result, err := s.Import(t.Context(), strings.NewReader(line), by)
 		require.NoError(t, err)
@@ -215,10 +174,10 @@ func TestLinesThatCannotBeImported(t *testing.T) {
 	}
 	nameless, err := s.Import(t.Context(), strings.NewReader(valid("headers", `[{"value":""}]`)), by)
 	require.NoError(t, err)
-	require.Equal(t, deadletter.LineInvalid, nameless.Errors[0].Code)
+	require.Equal(t, operate.LineInvalid, nameless.Errors[0].Code)
 	ok, err := s.Import(t.Context(), strings.NewReader(valid("code", `"c"`)), by)
 	require.NoError(t, err)
-	require.Equal(t, deadletter.Result{Matched: 1, Changed: 1}, ok)
+	require.Equal(t, operate.Result{Matched: 1, Changed: 1}, ok)
 }
 
 // A key that no event can have is held by nothing.
@@ -233,7 +192,7 @@ func TestAnImportedLetterHoldsTheKeyOfAnEventAlone(t *testing.T) {
 	result, err := s.Import(t.Context(), strings.NewReader(strings.Join(lines, "\n")), by)
 	require.NoError(t, err)
 	require.Equal(t, len(lines), result.Changed, result.Errors)
-	letters, err := s.List(t.Context(), deadletter.Filter{})
+	letters, err := s.List(t.Context(), operate.Filter{})
 	require.NoError(t, err)
 	for i, l := range letters {
 		require.Equal(t, i == 0, l.Holds, "%q", l.Key)
@@ -270,15 +229,15 @@ func TestManyLetters(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)
 	fileMany(t, pool, "test", 20_000)
-	page, err := s.List(t.Context(), deadletter.Filter{After: 19_000, Limit: 500})
+	page, err := s.List(t.Context(), operate.Filter{After: 19_000, Limit: 500})
 	require.NoError(t, err)
 	require.Equal(t, []int64{19_001, 19_500}, []int64{page[0].ID, page[499].ID})
 	var progress []int
-	change := deadletter.Change{By: "ana", OnProgress: func(changed int) { progress = append(progress, changed) }}
-	result, err := s.Discard(t.Context(), deadletter.Filter{Consumer: "test", Limit: 1200}, change)
+	change := operate.Change{By: "ana", OnProgress: func(changed int) { progress = append(progress, changed) }}
+	result, err := s.Discard(t.Context(), operate.Filter{Consumer: "test", Limit: 1200}, change)
 	require.NoError(t, err)
 	require.Equal(t, []int{500, 1000, 1200}, progress, "a chunk is a transaction, and is counted once it is through")
-	require.Equal(t, deadletter.Result{Matched: 1200, Changed: 1200}, result)
+	require.Equal(t, operate.Result{Matched: 1200, Changed: 1200}, result)
 	for id, want := range map[int64]int{1200: 1, 1201: 0} {
 		_, history, err := s.Get(t.Context(), id)
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
-package deadletter
+package operate
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/deadletter"
 )
 
 // Summary is a letter as a list shows it: without what the record holds, the size of which its sender chose. In a list
@@ -31,15 +33,15 @@ type Summary struct {
 	FirstFailedAt time.Time
 	FailedAt      time.Time
 
-	State     State
+	State     deadletter.State
 	Holds     bool
 	Replays   int
 	Outcome   string
 	SettledAt *time.Time
 }
 
-// Summary is the letter without what the record holds.
-func (l Letter) Summary() Summary {
+// SummaryOf is the letter without what the record holds.
+func SummaryOf(l deadletter.Letter) Summary {
 	s := Summary{
 		ID: l.ID, Consumer: l.Consumer, EventID: l.EventID, EventType: l.EventType, Version: l.Version, Key: l.Key,
 		Bytes: len(l.Payload), Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Class: l.Class, Code: l.Code,
@@ -56,7 +58,7 @@ func (l Letter) Summary() Summary {
 }
 
 // Parked says that the letter has not failed itself.
-func (s Summary) Parked() bool { return s.Class == ClassParked }
+func (s Summary) Parked() bool { return s.Class == deadletter.ClassParked }
 
 // The length of a payload is known without reading it.
 const summaryColumns = `id, consumer, event_id, event_type, version, key_start, octet_length(payload), topic, partition,

@@ -1,4 +1,4 @@
-package deadletter
+package operate
 
 import (
 	"context"
@@ -6,13 +6,15 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/deadletter"
 )
 
 // Edit is what an operator wants to be replayed instead of what came. A nil field leaves that part as it is.
 type Edit struct {
-	Headers *[]Header `json:"headers,omitempty"` // all of them, in their order
-	Set     []Header  `json:"set,omitempty"`     // each in the place of all those of its name, or behind the others
-	Payload *[]byte   `json:"payload,omitempty"`
+	Headers *[]deadletter.Header `json:"headers,omitempty"` // all of them, in their order
+	Set     []deadletter.Header  `json:"set,omitempty"`     // each in the place of all those of its name, or behind the others
+	Payload *[]byte              `json:"payload,omitempty"`
 }
 
 const updateEdited = `
@@ -23,7 +25,7 @@ where id = $1`
 // Edit puts another record in the place of the one that came, which stays readable beside it, with the editor's name.
 // Nothing is checked but that the letter waits: the new content is decoded and checked when it is replayed, by the
 // consumer that knows its contract. A later edit replaces an earlier one; the audit trail names both authors.
-func (s *Store) Edit(ctx context.Context, id int64, e Edit, c Change) (l Letter, err error) {
+func (s *Store) Edit(ctx context.Context, id int64, e Edit, c Change) (l deadletter.Letter, err error) {
 	if err := c.check(); err != nil {
 		return l, err
 	}
@@ -39,11 +41,11 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c Change) (l Letter,
 		if l, err = get(ctx, tx, id, "for update"); err != nil {
 			return err
 		}
-		if l.State != Waiting {
+		if l.State != deadletter.Waiting {
 			return &Error{CodeNotWaiting, fmt.Sprintf("dead letter %d is %s", id, l.State)}
 		}
 		headers, payload := e.apply(l)
-		encoded, err := encodeHeaders(headers)
+		encoded, err := deadletter.EncodeHeaders(headers)
 		if err != nil || c.DryRun {
 			return err
 		}
@@ -60,7 +62,7 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c Change) (l Letter,
 }
 
 // apply is the record that the edit makes of the letter's current one.
-func (e Edit) apply(l Letter) (headers []Header, payload []byte) {
+func (e Edit) apply(l deadletter.Letter) (headers []deadletter.Header, payload []byte) {
 	headers, payload = l.Current()
 	if e.Headers != nil {
 		headers = *e.Headers
@@ -69,7 +71,7 @@ func (e Edit) apply(l Letter) (headers []Header, payload []byte) {
 		payload = *e.Payload
 	}
 	for _, set := range e.Set {
-		headers = slices.DeleteFunc(slices.Clone(headers), func(h Header) bool { return h.Name == set.Name })
+		headers = slices.DeleteFunc(slices.Clone(headers), func(h deadletter.Header) bool { return h.Name == set.Name })
 		headers = append(headers, set)
 	}
 	return headers, payload

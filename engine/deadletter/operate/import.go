@@ -1,4 +1,4 @@
-package deadletter
+package operate
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/deadletter"
 )
 
 // LineError says what is wrong with one line of an import.
@@ -81,7 +82,7 @@ func (s *Store) importLine(ctx context.Context, text []byte, c Change) (added bo
 	return s.importOne(ctx, l, c)
 }
 
-func parse(text []byte) (l Letter, wrong *LineError) {
+func parse(text []byte) (l deadletter.Letter, wrong *LineError) {
 	var in line
 	if err := json.Unmarshal(text, &in); err != nil {
 		return l, &LineError{Code: LineInvalid, Detail: err.Error()}
@@ -94,10 +95,10 @@ func parse(text []byte) (l Letter, wrong *LineError) {
 		return l, &LineError{
 			Code: LineIncomplete, Detail: "consumer, event_id, topic, class, code and first_failed_at are required",
 		}
-	case l.State != Waiting && l.State != Replayed && l.State != Discarded:
+	case l.State != deadletter.Waiting && l.State != deadletter.Replayed && l.State != deadletter.Discarded:
 		return l, &LineError{Code: LineInvalidState, Detail: fmt.Sprintf("%q", l.State)}
 	}
-	if member := l.unstorable(); member != "" {
+	if member := unstorable(l); member != "" {
 		return l, &LineError{Code: LineRefused, Detail: member + " is out of its range, too long, or holds a zero byte"}
 	}
 	l.Remembered = false
@@ -106,7 +107,7 @@ func parse(text []byte) (l Letter, wrong *LineError) {
 }
 
 // unstorable is the first member that the table would not take, so that a dry run finds it as well, or "".
-func (l *Letter) unstorable() string {
+func unstorable(l deadletter.Letter) string {
 	for _, number := range []struct {
 		member string
 		value  int64
@@ -120,7 +121,7 @@ func (l *Letter) unstorable() string {
 			return number.member
 		}
 	}
-	edited := Edited{By: "-", At: l.FirstFailedAt}
+	edited := deadletter.Edited{By: "-", At: l.FirstFailedAt}
 	if l.Edited != nil {
 		edited = *l.Edited
 	}
@@ -137,7 +138,7 @@ func (l *Letter) unstorable() string {
 		{"outcome", l.Outcome, 255},
 		{"edited.by", edited.By, 255},
 	} {
-		if utf8.RuneCountInString(text.value) > text.longest || Text(text.value) != text.value {
+		if utf8.RuneCountInString(text.value) > text.longest || deadletter.Text(text.value) != text.value {
 			return text.member
 		}
 	}
@@ -156,13 +157,13 @@ const completeImported = `
 update public.dead_letter
 set state = $4, failed_at = $5, replays = $6, outcome = $7, settled_at = $8,
     edited_headers = $9, edited_payload = $10, edited_by = $11, edited_at = $12
-where consumer = $1 and event_id = $2 and sha256(payload) = sha256($3)
+where consumer = $1 and event_id = $2 and sha256(payload) = sha256(coalesce($3::bytea, ''))
 returning id`
 
 // importOne files the letter if its event has none. What the database refuses for its content is the line's fault.
-func (s *Store) importOne(ctx context.Context, l Letter, c Change) (added bool, wrong *LineError, err error) {
+func (s *Store) importOne(ctx context.Context, l deadletter.Letter, c Change) (added bool, wrong *LineError, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		sql, args, err := Insertion(l)
+		sql, args, err := deadletter.Insertion(l)
 		if err != nil {
 			return err
 		}
@@ -171,9 +172,9 @@ func (s *Store) importOne(ctx context.Context, l Letter, c Change) (added bool, 
 			return err
 		}
 		complete := []any{
-			l.Consumer, l.EventID, notNil(l.Payload), string(l.State), l.FailedAt, l.Replays, l.Outcome, orNull(l.SettledAt),
+			l.Consumer, l.EventID, l.Payload, string(l.State), l.FailedAt, l.Replays, l.Outcome, deadletter.OrNull(l.SettledAt),
 		}
-		edited, err := l.Edited.columns()
+		edited, err := editedColumns(l.Edited)
 		if err != nil {
 			return err
 		}
@@ -190,11 +191,11 @@ func (s *Store) importOne(ctx context.Context, l Letter, c Change) (added bool, 
 	return added && err == nil, nil, err
 }
 
-// columns are the edited ones, empty for a nil edit.
-func (e *Edited) columns() ([]any, error) {
+// editedColumns are the edited ones, empty for a nil edit.
+func editedColumns(e *deadletter.Edited) ([]any, error) {
 	if e == nil {
 		return []any{nil, nil, "", nil}, nil
 	}
-	headers, err := encodeHeaders(e.Headers)
+	headers, err := deadletter.EncodeHeaders(e.Headers)
 	return []any{headers, e.Payload, e.By, e.At}, err
 }

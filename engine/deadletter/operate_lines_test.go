@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/deadletter/operate"
 )
 
 // A line that cannot be imported is reported by its number, in a dry run too, and the lines around it are stored.
@@ -52,7 +52,7 @@ func TestOneBadLineAmongGoodOnes(t *testing.T) {
 			n++
 		}
 		text := strings.Join(lines, "\n")
-		dry, err := s.Import(t.Context(), strings.NewReader(text), deadletter.Change{By: "ben", DryRun: true})
+		dry, err := s.Import(t.Context(), strings.NewReader(text), operate.Change{By: "ben", DryRun: true})
 		require.NoError(t, err, member)
 		result, err := s.Import(t.Context(), strings.NewReader(text), by)
 		require.NoError(t, err, member)
@@ -70,11 +70,11 @@ func TestOneBadLineAmongGoodOnes(t *testing.T) {
 // A line that is too long is one line: what comes after it is found.
 func TestLines(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", deadletter.MaxLine+1)
+	long := strings.Repeat("x", operate.MaxLine+1)
 	var seen []string
-	for line, err := range deadletter.Lines(strings.NewReader("a\r\n\n" + long + "\n b \n" + long)) {
+	for line, err := range operate.Lines(strings.NewReader("a\r\n\n" + long + "\n b \n" + long)) {
 		if err != nil {
-			require.ErrorIs(t, err, deadletter.ErrLineTooLong)
+			require.ErrorIs(t, err, operate.ErrLineTooLong)
 			line = []byte("too long")
 		}
 		seen = append(seen, string(line))
@@ -83,11 +83,11 @@ func TestLines(t *testing.T) {
 
 	broken := errors.New("broken")
 	var last error
-	for _, err := range deadletter.Lines(iotest.ErrReader(broken)) {
+	for _, err := range operate.Lines(iotest.ErrReader(broken)) {
 		last = err
 	}
 	require.ErrorIs(t, last, broken)
-	for _, err := range deadletter.Lines(strings.NewReader("")) {
+	for _, err := range operate.Lines(strings.NewReader("")) {
 		require.Fail(t, "nothing is no line", err)
 	}
 }

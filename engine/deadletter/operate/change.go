@@ -1,4 +1,4 @@
-package deadletter
+package operate
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/engine/audit"
+	"example.com/twinbox/engine/deadletter"
 )
 
 // Change says who changes something and why. By is required.
@@ -32,15 +33,15 @@ func (c Change) progress(changed int) {
 	}
 }
 
-func (c Change) action(verb string, id int64, before, after State) audit.Action {
+func (c Change) action(verb string, id int64, before, after deadletter.State) audit.Action {
 	return audit.Action{
-		By: c.By, Verb: verb, Reason: c.Reason, Kind: Kind, Subject: strconv.FormatInt(id, 10),
+		By: c.By, Verb: verb, Reason: c.Reason, Kind: deadletter.Kind, Subject: strconv.FormatInt(id, 10),
 		Before: string(before), After: string(after),
 	}
 }
 
 // record leaves the audit row of a change that does not settle the letter.
-func (c Change) record(ctx context.Context, tx pgx.Tx, verb string, l Letter) error {
+func (c Change) record(ctx context.Context, tx pgx.Tx, verb string, l deadletter.Letter) error {
 	return audit.Record(ctx, tx, c.action(verb, l.ID, l.State, l.State))
 }
 
@@ -86,10 +87,10 @@ func (s *Store) Discard(ctx context.Context, f Filter, c Change) (Result, error)
 	if !f.Selective() {
 		return result, &Error{CodeMissingFilter, "say which letters to discard"}
 	}
-	if f.State != "" && f.State != Waiting {
+	if f.State != "" && f.State != deadletter.Waiting {
 		return result, &Error{CodeNotWaiting, "only waiting letters can be discarded"}
 	}
-	f.State = Waiting
+	f.State = deadletter.Waiting
 	matched, err := s.count(ctx, f)
 	result.Matched = matched
 	for err == nil && !c.DryRun && result.Changed < matched {
@@ -114,7 +115,7 @@ func (s *Store) discardSome(ctx context.Context, f Filter, c Change, limit int) 
 		}
 		actions := make([]audit.Action, len(ids))
 		for i, id := range ids {
-			actions[i] = c.action("discard", id, Waiting, Discarded)
+			actions[i] = c.action("discard", id, deadletter.Waiting, deadletter.Discarded)
 		}
 		n = len(ids)
 		return audit.Record(ctx, tx, actions...)

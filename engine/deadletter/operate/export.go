@@ -1,4 +1,4 @@
-package deadletter
+package operate
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/go-json-experiment/json"
+
+	"example.com/twinbox/engine/deadletter"
 )
 
 // Format is what every exported line says of itself. Another layout gets another number.
@@ -14,7 +16,7 @@ const Format = "twinbox.dead_letter/1"
 // line is one exported letter. Keys, header values and payloads are base64: they need not be text. Null stays null.
 type line struct {
 	Format string `json:"format"`
-	Letter
+	deadletter.Letter
 }
 
 const exportPage = 200

@@ -15,6 +15,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/dev/outboxtest"
@@ -211,13 +212,15 @@ func (b *Box) record(ctx context.Context, e cloudevent.Event) (*message.Message,
 	return msg, nil
 }
 
+const newestDeadLetter = `
+select ` + deadletter.Columns + ` from public.dead_letter where consumer = $1 and event_id = $2 order by id desc limit 1`
+
 func (b *Box) letter(ctx context.Context, id string) (*deadletter.Letter, error) {
-	store := deadletter.NewStore(b.pool)
-	known, err := store.OfEvent(ctx, b.config.Consumer, id)
-	if err != nil || len(known) == 0 {
-		return nil, err
+	rows, _ := b.pool.Query(ctx, newestDeadLetter, b.config.Consumer, id)
+	letter, err := pgx.CollectExactlyOneRow(rows, deadletter.Scan)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
 	}
-	letter, _, err := store.Get(ctx, known[len(known)-1].ID)
 	return &letter, err
 }
 

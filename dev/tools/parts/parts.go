@@ -32,7 +32,7 @@ var All = []Part{
 			"engine/deadletter/operate/", "engine/inbox/replay/report.go", "engine/inbox/replay/pace.go",
 			"engine/inbox/lookup.go", "engine/inbox/pause/", "engine/audit/find.go", "engine/lease/decide.go",
 			"engine/outbox/operate/release.go", "engine/outbox/operate/republish.go", "engine/outbox/operate/tail.go",
-			"engine/outbox/operate/topics.go", "engine/outbox/restore/confirm.go", "frame/service/cause.go",
+			"engine/outbox/operate/topics.go", "engine/outbox/operate/scheduled.go", "engine/outbox/restore/confirm.go", "frame/service/cause.go",
 			"frame/eventing/cause.go", "frame/eventing/cause_consumers.go", "frame/eventing/cause_outbox.go", "frame/eventing/export_pause_test.go",
 			"internal/notification/reasons.go",
 			"api/admin.yaml", "api/admin.gen.json", "api/admin-oapi.yaml", "api/operations.http", "api/operations_test.go",

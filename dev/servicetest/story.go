@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/deadletter"
+	deadletters "example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/replay"
 	"example.com/twinbox/engine/outbox/operate"
@@ -110,7 +110,7 @@ func (p *part) tellConsumers(ctx context.Context, id string) (steps []step, err 
 			r.Outcome, r.EventType, r.EventID, r.Topic, r.Partition, r.Offset)})
 	}
 	for _, name := range consumers {
-		letters, err := deadletter.NewStore(p.pool).OfEvent(ctx, name, id)
+		letters, err := deadletters.NewStore(p.pool).OfEvent(ctx, name, id)
 		if err != nil {
 			return nil, err
 		}

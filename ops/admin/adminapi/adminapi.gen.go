@@ -10,9 +10,10 @@ import (
 	"net/http"
 	"time"
 
-	"example.com/twinbox/engine/verify"
 	"github.com/go-chi/chi/v5"
 	"github.com/oapi-codegen/runtime"
+
+	"example.com/twinbox/engine/verify"
 )
 
 // Defines values for ActionKind.

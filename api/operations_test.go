@@ -63,7 +63,7 @@ func TestExamplesOfOperationsFitTheirSchemas(t *testing.T) {
 	require.Greater(t, shown, 8)
 }
 
-// Whoever reads a code of an operator's problem finds it in the document.
+// The document lists every code of an operator's problem.
 func TestCodesOfOperationsAreDocumented(t *testing.T) {
 	t.Parallel()
 	data, err := api.Files.ReadFile("admin.yaml")

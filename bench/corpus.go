@@ -58,7 +58,7 @@ func (c corpus) event(n int) cloudevent.Event {
 	return e
 }
 
-// message is what the event looks like on its way to the broker, whoever carries it.
+// message is the event as each way sends it to the broker.
 func (c corpus) message(n int) *message.Message { return c.envelope(n).Message() }
 
 // envelope is the event as ours hands it to the publisher.

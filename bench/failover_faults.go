@@ -165,7 +165,7 @@ const backlogAge = 500 * time.Millisecond
 
 // penalty measures how long both replicas of Notification take over what has piled up while none of them ran: once
 // after kill -9, once after a stop in good order, the same time long, under the same load. The difference is what the
-// deaths cost beyond the time in which nobody ran.
+// deaths cost beyond the time without a replica.
 func (b *failoverBench) penalty(ctx context.Context) error {
 	took := map[string]float64{}
 	for _, how := range []string{"stop", "kill"} {

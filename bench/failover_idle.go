@@ -23,7 +23,7 @@ type resting struct {
 const transactionsSQL = `
 select datname, xact_commit + xact_rollback - sessions from pg_stat_database where datname = any($1)`
 
-// idle measures what the system costs when nobody uses it.
+// idle measures what the system costs without requests.
 func (b *failoverBench) idle(ctx context.Context) error {
 	b.stack.watch.forget()
 	if err := pause(ctx, b.plan.IdleSettle); err != nil {
@@ -116,7 +116,7 @@ func cpuOfTree(parent string) (float64, error) {
 	for _, path := range stats {
 		fields, err := statFields(path)
 		if err != nil || fields[statParent] != parent {
-			continue // it ended meanwhile, or belongs to somebody else
+			continue // it ended meanwhile, or belongs to another program
 		}
 		cpu, err := cpuOf(fields, false)
 		if err != nil {

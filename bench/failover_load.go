@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// load is signups over HTTP, at a steady rate, whatever becomes of them.
+// load is signups over HTTP, at a steady rate, also while they fail.
 type load struct {
 	stack   *stack
 	target  atomic.Pointer[replica]
@@ -48,7 +48,7 @@ func (s *stack) startLoad(ctx context.Context, rate float64, at *replica) *load 
 
 const signupTimeout = 10 * time.Second
 
-// signUp makes one signup. One that is not answered with 201 is none: nobody waits for its event.
+// signUp makes one signup. One that is not answered with 201 does not count: the benchmark does not wait for its event.
 func (l *load) signUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, signupTimeout)
 	defer cancel()

@@ -100,7 +100,7 @@ func (r *replica) awaitReady(ctx context.Context) error {
 
 // awaitUp returns when the process answers requests of its API.
 func (r *replica) awaitUp(ctx context.Context) error {
-	return r.awaitAnswer(ctx, "http://"+r.api+"/v1/customers/nobody", func(int) bool { return true })
+	return r.awaitAnswer(ctx, "http://"+r.api+"/v1/customers/none", func(int) bool { return true })
 }
 
 func (r *replica) awaitAnswer(ctx context.Context, url string, enough func(status int) bool) error {

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A benchmark that counted what was not done would flatter whoever did least. So after every run the tables must hold
-// exactly what the events of the run call for: each effect once, in the order of its key, each id remembered, each key
-// at its newest version, and no dead letter.
+// A benchmark that counted undone work would flatter the variant that did least. So after every run the tables must
+// hold exactly what the events of the run call for: each effect once, in the order of its key, each id remembered,
+// each key at its newest version, and no dead letter.
 const (
 	checkEffects = `
 select count(*), count(distinct event_id), coalesce(sum(number), 0)::bigint,

@@ -134,7 +134,7 @@ func (l *ledger) times() []time.Duration {
 	return append([]time.Duration(nil), l.at...)
 }
 
-// accepting is a publisher that takes everything at once: what remains is the cost of whoever calls it.
+// accepting is a publisher that takes everything at once: what remains is the caller's cost.
 type accepting struct{}
 
 func (accepting) Publish(string, ...*message.Message) error                         { return nil }

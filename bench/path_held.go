@@ -82,7 +82,7 @@ func (b *pathBench) held(ctx context.Context, name string, l *openLine, profile 
 	return err
 }
 
-// probe is one step of the search, for whoever wants to follow it.
+// probe is one step of the search, as the results list it.
 type probe struct {
 	Line    string `json:"line"`
 	Rate    number `json:"rate_per_s"`

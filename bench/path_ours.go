@@ -23,8 +23,8 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// ourLine is the two services as they are configured when nobody sets anything, without what does not lie between a
-// signup and the inbox: the HTTP server, Customer's own consumers and the mail sender. Each has its admin listener, its
+// ourLine is the two services with their default settings, without the parts that do not lie between a signup and
+// the inbox: the HTTP server, Customer's own consumers and the mail sender. Each has its admin listener, its
 // metrics and its log, which goes nowhere. The edge is the one named.
 type ourLine struct {
 	cfg lineConfig
@@ -41,7 +41,7 @@ type node struct {
 	ran   bool // and so has closed itself
 }
 
-const pathSecret = "a secret of a benchmark, which nobody needs to keep"
+const pathSecret = "a secret of a benchmark, which is public"
 
 func newOurLine(edge string) func(context.Context, lineConfig) (line, error) {
 	return func(ctx context.Context, cfg lineConfig) (line, error) {
@@ -55,7 +55,7 @@ func openOurLine(ctx context.Context, cfg lineConfig) (line, error) {
 	var notificationConfig notification.Config
 	if err := errors.Join(
 		config.Load(cfg.environ(cfg.customer), &customerConfig),
-		config.Load(cfg.environ(cfg.notification, "SMTP_ADDR=127.0.0.1:25"), &notificationConfig), // nobody sends,
+		config.Load(cfg.environ(cfg.notification, "SMTP_ADDR=127.0.0.1:25"), &notificationConfig), // no mail is sent,
 	); err != nil {
 		return nil, err
 	}

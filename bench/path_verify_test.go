@@ -21,7 +21,7 @@ func TestCountFindsWhatIsMissingAndWhatIsThereTwice(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, st.close()) })
 	b := &pathBench{stage: st}
 	require.NoError(t, b.prepare(ctx))
-	require.ErrorContains(t, st.kafka.claim(ctx, contract.TopicUsers), "exists", "somebody's topic is not emptied")
+	require.ErrorContains(t, st.kafka.claim(ctx, contract.TopicUsers), "exists", "an existing topic is not emptied")
 	var cfg lineConfig
 	cfg.customer, err = st.copyOf(ctx, customerTemplate)
 	require.NoError(t, err)

@@ -26,7 +26,7 @@ func TestStepsRunInOrderUntilOneFails(t *testing.T) {
 		var out bytes.Buffer
 		require.EqualError(t, runSteps(t.Context(), streams{err: &out}, steps, 0), "b: broken")
 		require.Equal(t, []string{"a", "b"}, ran)
-		require.Equal(t, "  0 %     0s  a\n 33 %     3s  b\n", out.String(), "a line per step where nobody watches")
+		require.Equal(t, "  0 %     0s  a\n 33 %     3s  b\n", out.String(), "a line per step without a terminal")
 	})
 }
 

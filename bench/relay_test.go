@@ -22,7 +22,7 @@ var smokePlan = relayPlan{
 	Rates: []float64{100, 1000}, LatencyFor: 100 * time.Millisecond,
 	History: []int{1_000, 3_000}, HistoryChunk: 2_000,
 	Writes: 10, Alone: 600, StallFor: 50 * time.Millisecond, KeepDatabases: true, NoSync: true,
-	Grace: time.Minute, // whatever else the machine does, every variant keeps up: the test is of the figures
+	Grace: time.Minute, // on a busy machine, too, every variant keeps up: the test is of the figures
 }
 
 func TestRelayBenchmarkMeasuresEverything(t *testing.T) {

@@ -152,7 +152,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Whatever is shown has three digits, also where it is rounded up to one more, and is within half of the last one.
+// A shown number has three digits, also where it is rounded up to one more, and is within half of the last one.
 func TestNumbersHaveThreeDigits(t *testing.T) {
 	t.Parallel()
 	check := func(t require.TestingT, v float64) {

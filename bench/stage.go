@@ -137,7 +137,7 @@ type database struct {
 	dsn  string
 }
 
-// maxConns is the largest number of clients, and one for whoever asks meanwhile.
+// maxConns is the largest number of clients, and one for the measuring queries.
 const maxConns = 33
 
 // newDatabase makes an empty one, so that no measurement inherits another's dead rows.

@@ -10,7 +10,7 @@ import (
 )
 
 // What arrived is counted by events, and by the order in which those of a key came first: a duplicate is neither more
-// nor out of order, whatever came between.
+// nor out of order, with any events between.
 func TestTallyOfATopic(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -41,7 +41,7 @@ func TestTallyOfATopic(t *testing.T) {
 	for _, id := range []string{"", "x", eventID(5)} {
 		require.ErrorIs(t, tally.count(&sarama.ConsumerMessage{
 			Headers: []*sarama.RecordHeader{{Key: []byte("ce_id"), Value: []byte(id)}},
-		}), errForeignID, "a record of somebody else's")
+		}), errForeignID, "another program's record")
 	}
 	require.ErrorIs(t, tally.count(&sarama.ConsumerMessage{}), errForeignID)
 }

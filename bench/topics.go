@@ -68,7 +68,8 @@ func (k *kafkaAdmin) remove(topic string) error {
 	return nil
 }
 
-// claim makes topics that must have their own names, and takes them away at the end. Those that exist are somebody's.
+// claim makes topics that must have their own names, and takes them away at the end. It refuses existing ones: they
+// are in use.
 func (k *kafkaAdmin) claim(ctx context.Context, names ...string) error {
 	taken, err := admin.PartitionCounts(ctx, kafka.Config{Brokers: k.brokers}, names...)
 	if err != nil {

@@ -29,7 +29,7 @@ func environment(t *testing.T, more ...string) []string {
 		"ENVIRONMENT=" + strings.ToLower(rand.Text()), // consumer groups of its own, on a shared broker too
 		"HTTP_ADDR=127.0.0.1:0",
 		"ADMIN_ADDR=127.0.0.1:0",
-		"TZ=Garbage", "LC_ALL=tr_TR", // nobody's business
+		"TZ=Garbage", "LC_ALL=tr_TR", // not ours to check
 	}, more...)
 }
 
@@ -93,7 +93,7 @@ func TestAPortInUseIsNamed(t *testing.T) {
 
 func TestWithoutDatabaseAndBrokerTheCommandsFail(t *testing.T) {
 	t.Parallel()
-	nobody := porttest.Reserve(t)
+	closed := porttest.Reserve(t)
 	program.FailsAlone(t, environment(t,
-		"KAFKA_BROKERS="+nobody, "DATABASE_URL=postgres://u:hunter2@"+nobody+"/customer"), "hunter2")
+		"KAFKA_BROKERS="+closed, "DATABASE_URL=postgres://u:hunter2@"+closed+"/customer"), "hunter2")
 }

@@ -44,7 +44,7 @@ func TestABrokenEnvironmentIsRefusedAsAWhole(t *testing.T) {
 		"KAFKA_BROKERS=" + addr + ",",
 		"VERIFICATION_SECRET=hunter2",
 		"SMTP_ADDR=mail",
-		"MAIL_FROM=nobody",
+		"MAIL_FROM=postmaster",
 		"MAIL_LEASE=1s", // shorter than the default SMTP_TIMEOUT: a cross check
 		"PUBLIC_URL=ftp://example.org",
 		"MAIL_WORKER=5",

@@ -85,7 +85,7 @@ func TestALetterAsPeopleReadIt(t *testing.T) {
 
 func TestTheRelayInOneWord(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "nobody leads", relayOf(adminapi.OutboxStatus{}))
+	require.Equal(t, "no leader", relayOf(adminapi.OutboxStatus{}))
 	require.Equal(t, "leading", relayOf(adminapi.OutboxStatus{Leading: true}))
 	require.Equal(t, "restoring", relayOf(adminapi.OutboxStatus{Leading: true, Restoring: true}))
 	require.Equal(t, "5", waitingOf(adminapi.OutboxStatus{Waiting: 5}))

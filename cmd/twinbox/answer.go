@@ -18,7 +18,7 @@ type Answer struct {
 
 func (a *Answer) json() bool { return a.JSON || a.Output == "json" }
 
-// show writes a table for whoever looks.
+// show writes a table for the terminal.
 func (a *Answer) show(to streams, t *table) error {
 	t.bare = a.NoHeaders
 	width := to.width()

@@ -61,7 +61,7 @@ func TestBadCommandLines(t *testing.T) {
 			"is not after",
 		},
 		{"a page of two", []string{"dlq", "list", "--each", "--after", "3"}, "--service"},
-		{"nobody who sends", []string{"mail", "list", "--service", "customer"}, "send no mails"},
+		{"a service without mails", []string{"mail", "list", "--service", "customer"}, "send no mails"},
 		{"edit without reason", []string{"dlq", "edit", "customer/1", "--yes"}, "--reason"},
 		{"import without reason", []string{"dlq", "import", "/nowhere", "--yes"}, "--reason"},
 		{"release without reason", []string{"outbox", "release", "--topic", "t", "--key", "k", "--yes"}, "--reason"},
@@ -71,7 +71,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"alias of an id", []string{"dlq", "show", "customer/017"}, "no id of a dead letter"},
 		{"negative id", []string{"dlq", "show", "customer/-1"}, "no id of a dead letter"},
 		{"huge id", []string{"dlq", "show", "customer/9223372036854775808"}, "no id of a dead letter"},
-		{"id of nobody", []string{"dlq", "show", "billing/1"}, "no service"},
+		{"an unknown service's id", []string{"dlq", "show", "billing/1"}, "no service"},
 		{"everything without --all", []string{"dlq", "replay"}, "--all"},
 		{"--all and a filter", []string{"dlq", "replay", "--all", "--key", "k"}, "--all goes with"},
 		{"discard everything", []string{"dlq", "discard"}, "say which"},
@@ -122,11 +122,11 @@ func TestNothingFound(t *testing.T) {
 		require.Empty(t, r.stdout)
 	}
 	for name, args := range map[string][]string{
-		"list":    {"dlq", "list", "--key", "nobody"},
-		"replay":  {"dlq", "replay", "--key", "nobody", "--yes", "--reason", "r"},
-		"discard": {"dlq", "discard", "--key", "nobody", "--yes", "--reason", "r"},
+		"list":    {"dlq", "list", "--key", "none"},
+		"replay":  {"dlq", "replay", "--key", "none", "--yes", "--reason", "r"},
+		"discard": {"dlq", "discard", "--key", "none", "--yes", "--reason", "r"},
 		"future":  {"dlq", "list", "--since", "2199-01-01T00:00:00Z"},
-		"export":  {"dlq", "export", "--key", "nobody"},
+		"export":  {"dlq", "export", "--key", "none"},
 	} {
 		r := h.twinbox(t, args...)
 		require.Zero(t, r.code, "a filter that matches nothing is no failure: %s: %s", name, r.stderr)
@@ -171,7 +171,7 @@ func TestAnExportDoesNotWriteOver(t *testing.T) {
 	require.Equal(t, "mine", string(content))
 }
 
-// failing fails like a pipe nobody reads, or a full disk.
+// failing fails like a closed pipe or a full disk.
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
@@ -254,7 +254,7 @@ func TestExitCodesOfErrors(t *testing.T) {
 	require.Equal(t, 1, exitCode(errors.New("x")))
 	require.Equal(t, 5, exitCode(&partialError{errors.New("x")}))
 	require.Equal(t, 4, exitCode(&refusedError{1}))
-	require.Equal(t, 0, exitCode(&outputError{syscall.EPIPE}), "whoever read the output has seen enough")
+	require.Equal(t, 0, exitCode(&outputError{syscall.EPIPE}), "the reader of the output has seen enough")
 	require.Equal(t, 1, exitCode(&client.UnreachableError{Err: syscall.EPIPE}), "a service is gone")
 	require.Equal(t, 5, exitCode(&partialError{&client.UnreachableError{Err: syscall.EPIPE}}))
 }

@@ -20,7 +20,7 @@ type DemoCommand struct {
 
 	Rate    float64       `help:"Sign-ups a second." default:"20" env:"-" placeholder:"N"`
 	For     time.Duration `help:"How long people sign up." default:"15s" env:"-" placeholder:"DURATION"`
-	Inject  []string      `help:"What goes wrong meanwhile: duplicates (requests and events once more), poison (an event that nobody can read) or all." enum:"all,duplicates,poison" env:"-" placeholder:"NAME,..."`
+	Inject  []string      `help:"What goes wrong meanwhile: duplicates (requests and events once more), poison (an event that no consumer can read) or all." enum:"all,duplicates,poison" env:"-" placeholder:"NAME,..."`
 	API     string        `help:"Where people sign up. Default: what \"make run\" says in --dir." name:"api" env:"-" placeholder:"HOST:PORT"`
 	Kafka   string        `help:"Kafka's brokers, for poison. Default: what \"make run\" says in --dir." env:"-" placeholder:"HOST:PORT,..."`
 	ForReal bool          `help:"Do it on a system that is named by its addresses: the users stay there, and each is sent a mail." env:"-"`

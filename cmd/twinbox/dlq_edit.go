@@ -114,8 +114,8 @@ func current(l adminapi.DeadLetter) []byte {
 // maxPayload is far above what a broker takes.
 const maxPayload = 1 << 20
 
-// newPayload reads the payload that is given, or lets somebody write it. Then it is in a file, too, so that a refusal
-// or a dry run costs nobody their text.
+// newPayload reads the given payload, or opens the operator's editor. Then it is in a
+// file, too, so that a refusal or a dry run does not lose the text.
 func (c *DLQEdit) newPayload(ctx context.Context, to streams, before []byte) (after []byte, file string, err error) {
 	if c.Payload == "" {
 		return c.edit(ctx, to, before)

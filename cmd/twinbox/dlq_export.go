@@ -48,7 +48,7 @@ func (c *DLQExport) Run(ctx context.Context, to streams) error {
 		_, err := c.export(ctx, picked, picked.of(services), to.out)
 		return err
 	}
-	file, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // payloads are nobody else's
+	file, err := os.OpenFile(c.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // payloads are private
 	if errors.Is(err, fs.ErrExist) {
 		return &existsError{c.Out}
 	}

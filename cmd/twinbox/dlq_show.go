@@ -107,7 +107,7 @@ func stateOf(l adminapi.DeadLetter) string {
 	return l.State
 }
 
-// nextStep is what somebody does about a letter that waits.
+// nextStep is what an operator does about a dead letter that waits.
 func nextStep(l adminapi.DeadLetter, id string) string {
 	switch {
 	case l.State != string(deadletter.Waiting):

@@ -52,7 +52,7 @@ func TestEditWithAnEditor(t *testing.T) {
 	kept := strings.TrimSuffix(strings.Fields(dry.stdout[strings.Index(dry.stdout, "text is in ")+11:])[0], ",")
 	content, err := os.ReadFile(kept)
 	require.NoError(t, err)
-	require.Equal(t, `{"name":"Ada"}`, strings.TrimSpace(string(content)), "a dry run costs nobody their text")
+	require.Equal(t, `{"name":"Ada"}`, strings.TrimSpace(string(content)), "a dry run keeps the text")
 	require.NoError(t, os.Remove(kept))
 	require.NotContains(t, h.twinbox(t, "dlq", "show", ref, "--payload").stdout, "edited to")
 
@@ -73,7 +73,7 @@ func TestEditWithAnEditor(t *testing.T) {
 	removeKept(t, failed)
 }
 
-// A record whose headers are wrong is no event until somebody has put them right; then it is handled like any other.
+// A record whose headers are wrong is no event until an operator has put them right; then it is handled like any other.
 func TestEditHeaders(t *testing.T) {
 	t.Parallel()
 	h := shared(t)
@@ -145,7 +145,7 @@ func removeKept(t *testing.T, r result) {
 	require.NoError(t, os.Remove(file))
 }
 
-// A letter that is settled is refused, whatever one wants of it; one that fails again waits as before.
+// Every change of a settled dead letter is refused; one that fails again waits as before.
 func TestSettledAndFailingLetters(t *testing.T) {
 	t.Parallel()
 	h := shared(t)

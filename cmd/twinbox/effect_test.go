@@ -99,7 +99,7 @@ func TestWhatAChangeComesTo(t *testing.T) {
 	}
 }
 
-// A command that is stopped says so, whatever the call that was stopped came to.
+// A command that is stopped says so, for every result of its last call.
 func TestAStoppedChangeIsNotDone(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

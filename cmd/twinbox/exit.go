@@ -42,7 +42,7 @@ type outputError struct{ err error }
 func (e *outputError) Error() string { return "write output: " + e.err.Error() }
 func (e *outputError) Unwrap() error { return e.err }
 
-// seenEnough says that whoever read the output is gone. A connection to a service breaks with the same error, which is
+// seenEnough says that the reader of the output is gone. A connection to a service breaks with the same error, which is
 // a failure.
 func seenEnough(err error) bool {
 	output, is := errors.AsType[*outputError](err)

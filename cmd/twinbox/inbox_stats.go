@@ -9,8 +9,8 @@ import (
 	"example.com/twinbox/ops/admin/client"
 )
 
-// InboxStats is "twinbox inbox stats": what waits for each consumer, which is the same whichever instance is asked, and
-// the deliveries to the one process that answers, since it started.
+// InboxStats is "twinbox inbox stats": what waits for each consumer, the same from every
+// instance, and the deliveries to the one process that answers, since it started.
 type InboxStats struct {
 	Operator `embed:""`
 	Watch    `embed:""`

@@ -8,7 +8,7 @@ import (
 
 // MailCommands are "twinbox mail ...".
 type MailCommands struct {
-	List     MailList     `cmd:"" aliases:"ls" help:"The mails that wait for somebody's decision: uncertain and failed ones."`
+	List     MailList     `cmd:"" aliases:"ls" help:"The mails that wait for an operator's decision: uncertain and failed ones."`
 	Retry    MailRetry    `cmd:"" help:"Send uncertain or failed mails again. An uncertain one may then arrive twice."`
 	MarkSent MailMarkSent `cmd:"" help:"Settle uncertain mails of which you know that they arrived."`
 }

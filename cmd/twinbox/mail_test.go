@@ -15,8 +15,8 @@ func mailOf(id string, listed int64) adminapi.Mail {
 	return adminapi.Mail{Id: id, CreatedAt: time.Unix(listed, 0).UTC()}
 }
 
-// A page of mails of two states ends where the next one begins: no mail is on neither, whatever the clocks of those
-// who listed them said.
+// A page of mails of two states ends where the next one begins: no mail is missing, with
+// any clocks on the listing machines.
 func TestPagesOfMailsLeaveNoneOut(t *testing.T) {
 	t.Parallel()
 	states := map[string][]adminapi.Mail{

@@ -91,7 +91,7 @@ func TestMetricsPage(t *testing.T) {
 			require.Regexp(t, `"(`+name+`|`+strings.TrimPrefix(name, "outbox_relay_")+`)"`, source, "no code has %s", name)
 			continue
 		}
-		require.Contains(t, kinds, name, "docs/metrics.md has a metric that nobody exports")
+		require.Contains(t, kinds, name, "docs/metrics.md has a metric that no service exports")
 	}
 }
 

@@ -36,7 +36,7 @@ type Connection struct {
 // serviceNames are the services there are, in the order of every output.
 var serviceNames = services.Names()
 
-// tokenVariable holds the token. It is no flag: a process's flags are everybody's to read.
+// tokenVariable holds the token. It is no flag: every user of the machine can read a process's flags.
 const tokenVariable = "TWINBOX_ADMIN_TOKEN"
 
 // connect finds the services. It asks none of them yet.

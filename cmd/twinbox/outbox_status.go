@@ -71,7 +71,7 @@ func relayOf(s adminapi.OutboxStatus) string {
 	case s.Leading:
 		return "leading"
 	}
-	return "nobody leads"
+	return "no leader"
 }
 
 func waitingOf(s adminapi.OutboxStatus) string {

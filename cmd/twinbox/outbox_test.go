@@ -92,7 +92,7 @@ func TestOutboxRepublish(t *testing.T) {
 	require.EqualValues(t, 2, sum.Count)
 	require.False(t, sum.DryRun)
 
-	none := h.twinbox(t, "outbox", "republish", "--key", "nobody")
+	none := h.twinbox(t, "outbox", "republish", "--key", "none")
 	require.Zero(t, none.code, "nothing to do is no failure: %s", none.stderr)
 	require.Contains(t, none.stdout, "0 events")
 }
@@ -100,7 +100,7 @@ func TestOutboxRepublish(t *testing.T) {
 func TestOutboxRelease(t *testing.T) {
 	t.Parallel()
 	h := shared(t)
-	unknown := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", "nobody")
+	unknown := h.twinbox(t, "outbox", "release", "--topic", "customer.users.v1", "--key", "none")
 	require.Equal(t, exitNotFound, unknown.code)
 	require.Contains(t, unknown.stderr, "not_parked")
 

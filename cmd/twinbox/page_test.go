@@ -42,7 +42,7 @@ func (p *page) run(t *testing.T) {
 		out = append(out, line)
 		if comment := worldComment.FindStringSubmatch(line); comment != nil {
 			change, known := p.world[comment[1]]
-			require.True(t, known, "nobody knows how to make it so that %s", comment[1])
+			require.True(t, known, "no step makes it so that %s", comment[1])
 			change(t)
 		}
 		if line != "```console" {

@@ -72,7 +72,7 @@ func TestWhoHasIt(t *testing.T) {
 	}{
 		"both answer, one has it":  {other, released, 0, ""},
 		"one is gone, one has it":  {answers(nil), released, 0, ""},
-		"nobody has it":            {other, other, exitNotFound, "not_parked"},
+		"no service has it":        {other, other, exitNotFound, "not_parked"},
 		"who may have it is gone":  {other, answers(nil), service.ExitFailure, "unavailable"},
 		"who may have it is first": {answers(nil), other, service.ExitFailure, "unavailable"},
 	} {

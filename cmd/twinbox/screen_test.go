@@ -245,7 +245,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// What comes later is shown once, whatever position it has got.
+// An event that comes later is shown once, at any position.
 func TestTailFollows(t *testing.T) {
 	var polls atomic.Int64
 	event := func(position int) string {

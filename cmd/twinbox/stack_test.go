@@ -119,7 +119,7 @@ func (r result) json(t *testing.T, into any) {
 	require.False(t, decoder.More(), "one document: %s", r.stdout)
 }
 
-// signUp signs somebody up and returns their id.
+// signUp signs a person up and returns their id.
 func (h *stack) signUp(t *testing.T, email string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+h.at.API()+"/v1/signups",

@@ -83,7 +83,7 @@ func TestAnExportIntoAFile(t *testing.T) {
 	require.Equal(t, file, document.File)
 	info, err := os.Stat(file)
 	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "payloads are nobody else's")
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "payloads are private")
 	again := at(t, customer, "", "dlq", "export", "--out", file, "--json")
 	require.Equal(t, exitRefused, again.code)
 	again.json(t, &document)
@@ -102,8 +102,7 @@ func TestAnExportThatGetsNothingLeavesNothing(t *testing.T) {
 	require.FileExists(t, file, "what was exported before stays")
 }
 
-// A page of somebody else's at the address is not taken for an answer, and an answer that ends early not for a whole
-// one.
+// Another program's page at the address is not taken for an answer, and an answer that ends early not for a whole one.
 func TestAnswersThatAreNone(t *testing.T) {
 	t.Parallel()
 	for name, page := range map[string]http.HandlerFunc{

@@ -37,8 +37,8 @@ const (
 	unknownWide = 0
 )
 
-// write writes the table to fit a width; 0 means that nobody looks at it and nothing is cut. Where a screen is too
-// narrow for what must not be cut, each row is written as lines.
+// write writes the table to fit a width; 0 means that the output is no terminal and nothing is cut. Where a screen
+// is too narrow for what must not be cut, each row is written as lines.
 func (t *table) write(out io.Writer, width int) error {
 	if len(t.rows) == 0 {
 		return nil

@@ -11,8 +11,9 @@ import (
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
-// Two services know a part each. What one of them names is asked of both, once, and the answers are one story in the
-// order of time, whatever their clocks say: nothing is read before it was added.
+// Two services know a part each. What one of them names is asked of both, once, and the
+// answers are one story in the order of time, with any clocks: nothing is read before it
+// was added.
 func TestTraceJoinsWhatTheServicesKnow(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -1,5 +1,5 @@
-// What is wrong with the page as it is shown: a list of texts. Contrast is computed from the colours that the browser
-// would paint, whatever they are written in.
+// What is wrong with the page as it is shown: a list of texts. Contrast is computed from the
+// colours that the browser would paint, in any notation.
 (() => {
   const wrong = [];
   const narrow = innerWidth <= 400;

@@ -169,8 +169,8 @@ type tab struct {
 	expected string // what the browser's console may say of it
 }
 
-// open opens a tab, which fails the test for whatever its page complains of: an error of a script, a breach of the
-// content policy.
+// open opens a tab, which fails the test for each complaint of its page: an error of a script, a breach of the content
+// policy.
 func open(t *testing.T, width, height int64, scheme string) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(one)
@@ -467,7 +467,7 @@ func workByKeyboard(t *testing.T, base string) {
 	p.await("#pause", "Go on")
 	p.do(chromedp.KeyEvent("p"))
 	p.await("#pause", "Pause")
-	p.do(chromedp.KeyEvent("/"), chromedp.KeyEvent("nobody"), chromedp.KeyEvent("\r"))
+	p.do(chromedp.KeyEvent("/"), chromedp.KeyEvent("unknown"), chromedp.KeyEvent("\r"))
 	p.await("main", "No service knows this id.")
 }
 

@@ -35,7 +35,7 @@ func programs() []string {
 	return list
 }
 
-// What make run and the tests bring along must not be in the services' binaries, by whatever way it came.
+// Code of make run and of the tests must not be in the services' binaries, by any import.
 func TestServices_ShipNothingForTests(t *testing.T) {
 	t.Parallel()
 	packages := strings.Fields(goTool(t, root, append([]string{"list", "-deps"}, programs()...)...))

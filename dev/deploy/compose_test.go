@@ -1,5 +1,5 @@
-// Package deploy_test checks docker-compose.yml and Dockerfile against the code, without Docker: what it finds would
-// otherwise be found by whoever runs `make up` first.
+// Package deploy_test checks docker-compose.yml and Dockerfile against the code, without Docker: otherwise the first
+// run of `make up` would find it.
 package deploy_test
 
 import (

@@ -260,8 +260,8 @@ func execute(t *testing.T, db *pgxpool.Pool, sql string, args ...any) {
 	require.NoError(t, err, sql)
 }
 
-// awaitRead waits until the consumer has come to the end of so many records of its topic, whatever that was, and has
-// committed that to its group.
+// awaitRead waits until the consumer has handled that many records of its topic, with any outcome, and has committed
+// that to its group.
 func (h *stack) awaitRead(t *testing.T, consumer string, records int64) {
 	t.Helper()
 	at := slices.IndexFunc(h.customerEnv, func(entry string) bool { return strings.HasPrefix(entry, "ENVIRONMENT=") })

@@ -97,7 +97,7 @@ func play(r role) error {
 }
 
 // spawn starts a service that will die. Its mail sender waits to be called, which is done behind the consumer's last
-// crash point. One that polled could be submitting when the process dies there, and nobody would know of the mail.
+// crash point. One that polled could be submitting when the process dies there, and the mail would be uncertain.
 func (h *stack) spawn(t *testing.T, name, crashAt string) *crashtest.Process {
 	t.Helper()
 	environ := append(slices.Clone(h.environ(name)), "MAIL_POLL=1m")

@@ -31,7 +31,7 @@ type crowd struct {
 	mu      sync.Mutex
 	ids     []string
 	refused int
-	strange []string // answers that nobody should get
+	strange []string // answers that no client should get
 }
 
 const (
@@ -120,14 +120,14 @@ func (c *crowd) latest() string {
 func (c *crowd) await(t *testing.T, more int) {
 	t.Helper()
 	want := c.accepted() + more
-	waittest.Until(t, func() bool { return c.accepted() >= want }, "nobody can sign up")
+	waittest.Until(t, func() bool { return c.accepted() >= want }, "no client can sign up")
 }
 
 // awaitRefusals waits until the API has said so often that it cannot work.
 func (c *crowd) awaitRefusals(t *testing.T, more int) {
 	t.Helper()
 	want := c.refusals() + more
-	waittest.Until(t, func() bool { return c.refusals() >= want }, "nobody is refused")
+	waittest.Until(t, func() bool { return c.refusals() >= want }, "no client is refused")
 }
 
 // goHome ends the signups and returns how many were taken.
@@ -223,7 +223,7 @@ func (l *logLines) lines() (list []line) {
 	return list
 }
 
-// warnings are the lines that somebody should look at.
+// warnings are the lines that an operator should look at.
 func (w *watched) warnings() []line {
 	return slices.DeleteFunc(w.log.lines(), func(l line) bool { return l.Level == "INFO" })
 }

@@ -56,7 +56,7 @@ func TestEachFaultShowsInTheMetrics(t *testing.T) {
 	}
 }
 
-// While nothing is wrong: people sign up, follow their link, repeat a request; then a crowd, and then nobody.
+// While nothing is wrong: people sign up, follow their link, repeat a request; then a crowd, and then silence.
 func TestAHealthyDayIsRecorded(t *testing.T) {
 	parallel(t)
 	s := newScene(t, "healthy")
@@ -178,7 +178,7 @@ func keyRefused(t *testing.T, s *scene) {
 	s.await(t, customerService, "outbox_relay_parked_keys", "", positive)
 }
 
-// A migration that somebody left open has the table to itself.
+// A migration left open holds a lock on the table.
 func consumerStands(t *testing.T, s *scene) {
 	s.begin(t, customerService)
 	s.signUpAs(t, "ada")

@@ -73,8 +73,8 @@ func told(s adminapi.StoryStep) string {
 	return strings.Join(strings.Fields(string(s.Station)+" "+who+" "+s.Outcome+" "+kind), " ")
 }
 
-// One story, whichever of its ids is asked for: a user's, an event's or a mail's. It is in the order of time and names
-// nobody.
+// Each of its ids, a user's, an event's or a mail's, gives the same story. It is in the order of time and holds no
+// personal data.
 func TestOneStoryByItsIDs(t *testing.T) {
 	parallel(t)
 	h := newStack(t)

@@ -49,8 +49,8 @@ func TestTheDatabaseIsAway(t *testing.T) {
 	report(t, gone.name, recovered, crowd)
 }
 
-// An outage under load is a few lines in each log, whatever level they have: one when it begins and one when it ends,
-// and of the requests that it costs the first of each kind.
+// An outage under load is a few lines of any level in each log: one when it begins and one when it ends, and of the
+// requests that it costs the first of each kind.
 func TestAnOutageUnderLoadIsAFewLines(t *testing.T) {
 	parallel(t)
 	db, gone := durableDatabase(t)
@@ -117,7 +117,7 @@ func TestTheBrokerIsAway(t *testing.T) {
 	report(t, gone.name, recovered, crowd)
 }
 
-// recover gives the dependency back and returns how long it takes from then until the services are ready and somebody
+// recover gives the dependency back and returns how long it takes from then until the services are ready and a person
 // who signed up after that has a profile and a mail on its way.
 func (h *stack) recover(t *testing.T, gone dependency, crowd *crowd, services ...*watched) time.Duration {
 	t.Helper()
@@ -136,11 +136,11 @@ func (h *stack) recover(t *testing.T, gone dependency, crowd *crowd, services ..
 	return time.Since(began)
 }
 
-// requireMadeUpFor lets the crowd go home and waits until everybody who was told 201 has one of everything.
+// requireMadeUpFor lets the crowd go home and waits until each person who was told 201 has one of everything.
 func (h *stack) requireMadeUpFor(t *testing.T, crowd *crowd) {
 	t.Helper()
 	n := crowd.goHome()
-	require.Empty(t, crowd.strange, "answers that nobody should get")
+	require.Empty(t, crowd.strange, "answers that no client should get")
 	for _, row := range []struct {
 		db  *pgxpool.Pool
 		sql string

@@ -42,7 +42,7 @@ func poison(key string) map[string]*sarama.ProducerMessage {
 	}
 }
 
-// Whatever lies on the topic, the story behind it goes on, and each record is kept once by each consumer.
+// Behind every kind of poison the story goes on, and each consumer keeps each poison record once.
 func TestTheStoryGoesOnBehindPoison(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
@@ -53,12 +53,12 @@ func TestTheStoryGoesOnBehindPoison(t *testing.T) {
 	producer, err := sarama.NewSyncProducer(h.brokers, cfg)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, producer.Close()) }()
-	records := poison("somebody")
+	records := poison("someone")
 	const partitions = 6
 	for code, record := range records {
-		for partition := range int32(partitions) { // whichever will be the person's
+		for partition := range int32(partitions) { // one of them is the person's
 			copied := *record
-			copied.Topic, copied.Key, copied.Partition = contract.TopicUsers, sarama.StringEncoder("somebody"), partition
+			copied.Topic, copied.Key, copied.Partition = contract.TopicUsers, sarama.StringEncoder("someone"), partition
 			// Ids differ from partition to partition: the same id again would be a duplicate and not another record.
 			copied.Headers = withID(record.Headers, fmt.Sprint(code, partition))
 			_, _, err := producer.SendMessage(&copied)

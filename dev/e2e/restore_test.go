@@ -232,7 +232,7 @@ func (h *stack) rename(t *testing.T, id, name string, version int) {
 func (h *stack) person(t *testing.T, email string) (id string) {
 	t.Helper()
 	answer := h.client().insist(t, http.StatusCreated, http.MethodPost, "/v1/signups",
-		fmt.Sprintf(`{"email":%q,"name":"Somebody"}`, email), nil)
+		fmt.Sprintf(`{"email":%q,"name":"Someone"}`, email), nil)
 	return fmt.Sprint(answer.Body["user_id"])
 }
 
@@ -254,7 +254,7 @@ func (h *stack) known(t *testing.T, id, name string, version int) {
 
 // The drill of docs/operations.md. A base backup is restored in place: the database forgets what was published after
 // it. The service does not publish, does not take requests, says why, and goes on with everything after the operator
-// has confirmed. Nothing of it is silent, and nobody sees a number twice.
+// has confirmed. Nothing of it is silent, and no consumer sees a version twice.
 func TestARestoreInPlaceIsNoticed(t *testing.T) {
 	for name, recovery := range map[string]bool{"on the same timeline": false, "on a new timeline": true} {
 		t.Run(name, func(t *testing.T) {
@@ -266,13 +266,13 @@ func TestARestoreInPlaceIsNoticed(t *testing.T) {
 			stop := h.start(t, customerService)
 			h.start(t, notificationService)
 			ada := h.person(t, "ada@example.org")
-			h.known(t, ada, "Somebody", 1)
+			h.known(t, ada, "Someone", 1)
 			timeline := c.timeline(t)
 			c.backup(t)
 			h.rename(t, ada, "Ada", 1)
 			bob := h.person(t, "bob@example.org")
 			h.known(t, ada, "Ada", 2)
-			h.known(t, bob, "Somebody", 1)
+			h.known(t, bob, "Someone", 1)
 			stop()
 			h.customerDB.Reset()
 			c.restore(t, recovery)
@@ -299,7 +299,7 @@ func TestARestoreInPlaceIsNoticed(t *testing.T) {
 			require.EqualValues(t, 2, events, last)
 			<-ready
 			h.known(t, ada, "Ada", 2)
-			h.known(t, bob, "Somebody", 1)
+			h.known(t, bob, "Someone", 1)
 			require.Equal(t, 1, count(t, h.customerDB, `select count(*) from operator_action where verb = 'confirm_restore'`))
 
 			h.rename(t, ada, "Ada Lovelace", 2)
@@ -307,7 +307,7 @@ func TestARestoreInPlaceIsNoticed(t *testing.T) {
 			carol := h.person(t, "carol@example.org")
 			h.known(t, ada, "Ada Lovelace", 3)
 			h.known(t, bob, "Bob", 2)
-			h.known(t, carol, "Somebody", 1)
+			h.known(t, carol, "Someone", 1)
 			require.Equal(t, map[string]int{ada: 3, bob: 2, carol: 1}, h.versions(t, 6))
 			for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
 				require.Zero(t, count(t, db, `select count(*) from dead_letter`))
@@ -327,7 +327,7 @@ func TestARestoreInPlaceIsNoticed(t *testing.T) {
 	}
 }
 
-// A server that crashed, or was stopped, has lost nothing that was published: nobody has to confirm anything.
+// A server that crashed, or was stopped, has lost nothing that was published: there is nothing to confirm.
 func TestARestartIsNoRestore(t *testing.T) {
 	parallel(t)
 	db, server := durableDatabase(t)
@@ -335,7 +335,7 @@ func TestARestartIsNoRestore(t *testing.T) {
 	stop := h.start(t, customerService)
 	h.start(t, notificationService)
 	ada := h.person(t, "ada@example.org")
-	h.known(t, ada, "Somebody", 1)
+	h.known(t, ada, "Someone", 1)
 	server.down()
 	server.up()
 	h.rename(t, ada, "Ada", 1)
@@ -365,7 +365,7 @@ func TestARestoreOfWhatOnlyReadsIsMadeUpFor(t *testing.T) {
 			h.start(t, customerService)
 			stop := h.start(t, notificationService)
 			ada := h.person(t, "ada@example.org")
-			h.known(t, ada, "Somebody", 1)
+			h.known(t, ada, "Someone", 1)
 			waittest.Until(t, func() bool { // her mail has been told of, and that is all this service has to tell
 				return count(t, h.customerDB, `select count(*) from verification_mail`) == 1
 			})

@@ -80,7 +80,7 @@ func (h *stack) awaitMail(t *testing.T) []mailbox.Message {
 	return messages
 }
 
-// requireTold is what must be true at the end, whatever died on the way: everything is there, once.
+// requireTold is what must be true at the end, after any crashes: everything is there, once.
 func (h *stack) requireTold(t *testing.T) {
 	t.Helper()
 	for _, row := range []struct {

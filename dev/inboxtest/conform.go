@@ -51,7 +51,7 @@ func (h Handler) Run(effect func() error) error {
 	return nil
 }
 
-// Conform checks what every inbox promises, whatever it remembers in.
+// Conform checks what every inbox promises, with any store.
 func Conform(t *testing.T, setup func(t *testing.T) *Subject) {
 	t.Helper()
 	for name, check := range map[string]func(*testing.T, *Subject){

@@ -6,7 +6,7 @@
 //	host:port    that broker, shared by all tests; every test uses topics and groups of its own
 //	real         a real Apache Kafka, started once per test binary (needs java and mvn; their absence is fatal)
 //
-// Fault injection needs the in-process broker: [Fake] starts one whatever the variable says.
+// Fault injection needs the in-process broker: [Fake] starts one also when the variable is set.
 package kafkatest
 
 import (

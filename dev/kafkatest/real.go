@@ -42,7 +42,8 @@ func startReal(t testing.TB) string {
 }
 
 // coordinate returns when groups can be coordinated. The broker makes the topic of their offsets when the first group
-// comes and loads its partitions one after the other; whoever comes meanwhile is sent away, perhaps out of a session.
+// comes and loads its partitions one after the other; it refuses clients that come meanwhile, and may end their
+// sessions.
 func coordinate(ctx context.Context, addr string) (err error) {
 	cfg := sarama.NewConfig()
 	cfg.Version = sarama.V3_6_0_0

@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/dev/waittest"
 )
 
-// Somebody opens three times as many connections as the process may have descriptors, and says nothing on them: first
+// A client opens three times as many connections as the process may have descriptors, and sends nothing on them: first
 // to the API, then to the broker, then to every listener. Operators get their answers meanwhile, and afterwards all is
 // as before.
 func TestConnectionsWithoutEndLeaveRoom(t *testing.T) {

@@ -30,7 +30,7 @@ func TestOperatorsFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	require.NoError(t, h.removeOperators())
-	require.NoError(t, h.removeOperators(), "somebody else removed it")
+	require.NoError(t, h.removeOperators(), "another process removed it")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, client.OperatorsFile), []byte(`{"token":"t"`), 0o600))
 	_, err = client.ReadOperators(dir)
 	require.Error(t, err)

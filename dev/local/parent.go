@@ -16,8 +16,8 @@ var ErrOrphaned = errors.New("the tool that started this program has ended")
 const parentPoll = 500 * time.Millisecond
 
 // WithTool returns a context that ends when the tool that started this program is gone: make, when byMake says so, or
-// the go tool. Both pass on Ctrl-C, but one that is killed leaves the program running with nobody to stop it. Without
-// such a tool it returns ctx. Call stop when done.
+// the go tool. Both pass on Ctrl-C, but one that is killed leaves the program running. Without such a tool it returns
+// ctx. Call stop when done.
 func WithTool(ctx context.Context, byMake bool) (_ context.Context, stop func()) {
 	path, err := os.Executable()
 	if !byMake && (err != nil || !builtByGoRun(path)) {

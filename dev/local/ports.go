@@ -83,7 +83,7 @@ func checkAddresses(listeners []listener) error {
 }
 
 // checkPorts opens every address once, all at a time so that one given twice is found too, and reports all that fail.
-// Whoever takes a port between this and its use gets it; the part that then fails names the port as well.
+// Another process may take a port between this and its use; the part that then fails names the port as well.
 func checkPorts(ctx context.Context, listeners []listener, byMake bool) error {
 	var problems []error
 	for _, l := range listeners {

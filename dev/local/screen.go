@@ -15,7 +15,7 @@ import (
 const screenEvery = time.Minute
 
 // screen shows what goes wrong in lines for a person, bounded: the first record of a message, and once a minute how
-// many more there were. Messages are fixed strings, so a flood of one is one line a minute, whatever its values.
+// many more there were. Messages are fixed strings, so a flood of one is one line a minute, with any values.
 type screen struct {
 	out     io.Writer
 	verbose bool // show everything
@@ -96,7 +96,7 @@ type screenHandler struct {
 
 func (h *screenHandler) Handle(ctx context.Context, r slog.Record) error {
 	h.screen.mu.Lock()
-	defer h.screen.mu.Unlock() // one line at a time, whichever part it is of
+	defer h.screen.mu.Unlock() // one line at a time, from all parts
 	if h.screen.withholds(shown{h.part, r.Message, r.Level}) {
 		return nil
 	}

@@ -30,7 +30,7 @@ func (s summary) write(out io.Writer) {
 	for _, row := range s.rows() {
 		fmt.Fprintf(&b, "  %s  %s\n", s.paint(dim, fmt.Sprintf("%-18s", row[0])), row[1])
 	}
-	fmt.Fprintf(&b, "\n  Sign somebody up:\n\n    %s\n", s.paint(accent, fmt.Sprintf(curl, reachable(s.at.API()))))
+	fmt.Fprintf(&b, "\n  Sign up:\n\n    %s\n", s.paint(accent, fmt.Sprintf(curl, reachable(s.at.API()))))
 	fmt.Fprintf(&b, "\n  The mail appears at %s within a moment.\n", "http://"+s.at.Mailbox)
 	b.WriteString("  Its link shows a button, and the button verifies the address.\n")
 	fmt.Fprintf(&b, "  %s\n\n", s.paint(dim, "Ctrl-C stops everything; the data stays for the next start."))

@@ -43,8 +43,8 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// accept leads connections to the server of the moment: a port that is given up between a stop and a start may be
-// somebody else's then.
+// accept leads connections to the server of the moment: another process may take a port that is given up between a
+// stop and a start.
 func (s *Server) accept(bridges *sync.WaitGroup) {
 	for {
 		client, err := s.front.Accept()

@@ -35,7 +35,7 @@ func TestSweepTakesWhatNobodyHolds(t *testing.T) {
 
 	sweep(place)
 	require.NoDirExists(t, left)
-	require.DirExists(t, held, "somebody's server is in it")
+	require.DirExists(t, held, "a server runs in it")
 	require.DirExists(t, fresh.path)
 	require.NoError(t, fresh.remove())
 	require.NoDirExists(t, fresh.path)

@@ -10,7 +10,7 @@ import (
 )
 
 // Reserve gives an address on loopback that is the test's until it ends, whether a server of it listens there or not.
-// Where none does, connections are refused. A socket stays bound to the port and never listens: whoever asks for any
+// Where none does, connections are refused. A socket stays bound to the port and never listens: a request for any
 // free port gets another one, and a listener opened by package net on this one shares it.
 func Reserve(t testing.TB) string {
 	t.Helper()

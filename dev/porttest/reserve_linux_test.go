@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/dev/porttest"
 )
 
-// Everybody who wants a port gets one, over and over: with a port that is only free, not kept, two of these soon meet.
+// Many goroutines take ports, over and over: with a port that is only free, not kept, two of them soon get the same.
 func TestNobodyGetsAPortThatIsReserved(t *testing.T) {
 	t.Parallel()
 	const many = 100

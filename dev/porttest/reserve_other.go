@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Reserve gives an address on loopback on which nobody listens right now. This system lets no listener share a port
+// Reserve gives an address on loopback without a listener right now. This system lets no listener share a port
 // with the socket that would keep others away, so another process may take it.
 func Reserve(t testing.TB) string {
 	t.Helper()

@@ -135,7 +135,7 @@ func (run Run) Life(t *testing.T, environ []string, migration, topic string, whi
 	}
 	waittest.Until(t, healthy)
 	require.Zero(t, serving.Stop())
-	require.False(t, healthy(), "nobody answers any more")
+	require.False(t, healthy(), "the stopped process does not answer")
 }
 
 // Refuses checks that every command but healthcheck refuses a broken environment with exit code 2: each problem on a
@@ -154,8 +154,8 @@ func (run Run) Refuses(t *testing.T, environ, problems []string, secret string) 
 	}
 }
 
-// FailsAlone checks that the commands that need others fail with exit code 1 when nobody answers at addr, to which the
-// environment points, and keep the secret.
+// FailsAlone checks that the commands that need others fail with exit code 1 when no server answers at the addresses
+// in environ, and keep the secret.
 func (run Run) FailsAlone(t *testing.T, environ []string, secret string) {
 	t.Helper()
 	for _, name := range []string{"migrate", "topics", "healthcheck"} {

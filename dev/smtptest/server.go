@@ -111,7 +111,7 @@ func (s *Server) serve() {
 	}
 }
 
-// close hangs up on everybody. Scripts that stall must have been released, or be released by an earlier cleanup.
+// close hangs up on every client. Scripts that stall must have been released, or be released by an earlier cleanup.
 func (s *Server) close() {
 	s.mu.Lock()
 	s.ended = true

@@ -36,7 +36,7 @@ var Flaws = map[string]struct {
 	"expired":       {func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) }, "certificate has expired"},
 	"not valid yet": {func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Hour) }, "not yet valid"},
 	"of another":    {func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }, "10.0.0.1"},
-	"of nobody":     {nil, "unknown authority"},
+	"self-signed":   {nil, "unknown authority"},
 }
 
 // NewServer makes an authority and shows a good certificate of it.
@@ -63,7 +63,7 @@ func (s *Server) Another(t testing.TB) *Server {
 	return another
 }
 
-// Show shows a good certificate that was spoiled by the function; nil: by nobody's having signed it.
+// Show shows a good certificate that the function has spoiled; nil: one without a known authority.
 func (s *Server) Show(t testing.TB, spoil func(*x509.Certificate)) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

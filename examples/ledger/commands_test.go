@@ -90,7 +90,7 @@ func TestARepeatedCommandGetsItsFirstAnswer(t *testing.T) {
 	require.Equal(t, "idempotency_key_reused", other.code(t))
 
 	id := b.opened(t)
-	for range 3 { // under its key a command is what it was, at whatever version the account is by now
+	for range 3 { // under its key a command has its first answer, at any later version of the account
 		b.move(t, id, "credits", 100, `,"expected_version":1`, key...).requireState(t, 100, 2)
 	}
 	b.move(t, id, "debits", 100, "", key...).requireState(t, 0, 3) // a debit's keys are not a credit's
@@ -113,7 +113,7 @@ func TestKeysThatLookAlikeDoNotCollide(t *testing.T) {
 	b.requireWritten(t, id, int64(len(keys)), int64(1+len(keys)))
 }
 
-// Eight clients at once, none of which has seen a version: every credit happens, whoever is faster.
+// Eight clients at once, none of which has seen a version: every credit happens, in any order.
 func TestRacingCreditsAllHappen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -20,7 +20,7 @@ type Movement struct {
 	Key      string // of the request, for its retries; empty: none
 	Account  account.ID
 	Money    account.Money
-	Expected *int64 // version of the account that the caller has seen; nil: whichever it has
+	Expected *int64 // version of the account that the caller has seen; nil: any
 }
 
 // Credit adds the money and emits FundsCredited, all or nothing; see [Commands.move].
@@ -56,7 +56,7 @@ type decision func(a account.Account, at time.Time) (after account.Account, said
 // ErrVersionConflict. A command that names none is decided anew on the newest version, up to [Commands.Attempts] times.
 // Either way nothing is stored for a command that is refused, and its key stays free.
 //
-// The same key with the same command gives the first answer again, whatever the account's version is by then.
+// The same key with the same command gives the first answer again, at any later version of the account.
 func (c *Commands) move(ctx context.Context, scope string, m Movement, decide decision) (command.Answer, error) {
 	attempts := c.Attempts
 	if m.Expected != nil {

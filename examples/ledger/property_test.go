@@ -18,7 +18,7 @@ import (
 	"example.com/twinbox/frame/command"
 )
 
-// books are what must be true of one account, whatever happens: a model without a database.
+// books are what must always be true of one account: a model without a database.
 type books struct{ balance, version int64 }
 
 // world is the whole service in one goroutine: accounts, the topic as a broker would hold it, and the consumer, which
@@ -162,7 +162,7 @@ func (w *world) step(rt *rapid.T, steps int) {
 	case "die at a crash point":
 		ctx, die := context.WithCancel(background)
 		disarm := armCrashPoint(rt, die)
-		w.deliver(rt, ctx) // what it has acknowledged nobody knows
+		w.deliver(rt, ctx) // it may or may not have acknowledged
 		disarm()
 		die()
 		w.restart(rt)

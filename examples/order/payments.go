@@ -33,8 +33,9 @@ func (h handlers) timerEvents() *inbox.Mux {
 	return mux
 }
 
-// codeUnknownOrder is the code of the dead letter of a payment for an order that this database does not have. Nobody is
-// told an order's id before it is stored, so waiting helps nothing: a person has to find out whose money it is.
+// codeUnknownOrder is the code of the dead letter of a payment for an order that this database does not have. No
+// client gets an order's id before it is stored, so waiting does not help: an operator has to find out whose money
+// it is.
 const codeUnknownOrder = "unknown_order"
 
 const insertRefund = `
@@ -42,9 +43,9 @@ insert into refund (payment_id, order_id, reason, due_at) values ($1, $2, $3, $4
 
 const insertReceipt = `insert into receipt (event_id, id, order_id, correlation_id) values ($1, $2, $3, $4)`
 
-// pay applies a payment to its order. The first one of the amount, while payment is awaited, pays it: OrderPaid, the
-// receipt as a row with a lease for whoever mails it, and no reminder any more. Any other payment is to be refunded,
-// which is said once per payment: a provider may tell of one payment in several events.
+// pay applies a payment to its order. The first one of the amount, while payment is awaited, pays it: OrderPaid,
+// the receipt as a row with a lease for the mail sender, and no reminder any more. Any other payment is to be
+// refunded, which is said once per payment: a provider may tell of one payment in several events.
 func (h handlers) pay(ctx context.Context, tx pgx.Tx, event cloudevent.Event, payment contract.Payment) error {
 	o, err := read(ctx, tx, lockOrder, payment.OrderID)
 	if errors.Is(err, errUnknownOrder) {

@@ -29,7 +29,7 @@ func TestAPaymentPaysItsOrderOnce(t *testing.T) {
 	require.Equal(t, 1, s.count(t, `select count(*) from outbox where headers ->> 'ce_causationid' = $1`, event.ID))
 	require.Equal(t, 1, s.count(t, `select count(*) from receipt join lease using (event_id)
 		where handler = 'mail.receipt' and state = 'pending'`))
-	require.Zero(t, s.count(t, `select count(*) from outbox_scheduled`), "nobody waits for it any more")
+	require.Zero(t, s.count(t, `select count(*) from outbox_scheduled`), "no reminder is left")
 	require.Zero(t, s.count(t, `select count(*) from refund`))
 
 	require.Equal(t, inbox.Applied, s.consume(t, overdue(t, o)), "an end of the time that was under way")
@@ -95,8 +95,8 @@ func TestAfterAWrongAmountTheRightOnePays(t *testing.T) {
 	require.Equal(t, []string{placed, refund + " wrong_amount", paid}, s.said(t, o.ID))
 }
 
-// Money for an order that is not known is nobody's to give back without a look: a dead letter, at once, that a replay
-// takes up when the order is there.
+// An operator has to look at money for an unknown order before giving it back: a dead letter, at once, that a
+// replay takes up when the order is there.
 func TestAPaymentForAnUnknownOrderIsPutAside(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -126,7 +126,7 @@ func TestPaymentsThatRace(t *testing.T) {
 	require.Equal(t, 5, s.count(t, `select count(*) from refund where reason = 'paid_already'`))
 }
 
-// The payment and the end of the time to pay at once: whichever comes first has its way, and no money is lost.
+// The payment and the end of the time to pay at once: the first has its way, and no money is lost.
 func TestAPaymentThatRacesTheEndOfItsTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

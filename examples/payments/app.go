@@ -1,6 +1,6 @@
-// Package payments is an example of a service that only writes events. It stands for a payment provider: whoever tells
-// it to takes a payment for an order, of any amount, now or later, and tells the world once or several times, as
-// providers do.
+// Package payments is an example of a service that only writes events. It stands for a payment provider: a
+// client tells it to take a payment for an order, of any amount, now or later, and it reports the payment once
+// or several times, as providers do.
 package payments
 
 import (

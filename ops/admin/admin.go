@@ -42,7 +42,7 @@ type Config struct {
 	Restore Restore
 	// Consumers are the service's consumers.
 	Consumers []Consumer
-	// Paused is told when a consumer was paused, or goes on; nil: nobody is.
+	// Paused, if set, is called when a consumer was paused, or goes on.
 	Paused func()
 	// Metrics hold the consumers' counts.
 	Metrics prometheus.Gatherer

@@ -13,8 +13,8 @@ import (
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
-// A consumer is paused once, by somebody and for a reason; a dry run changes nothing, and the process hears of what is
-// changed.
+// A consumer is paused once, under a name and for a reason; a dry run changes nothing, and the
+// process is told of a change.
 func TestAConsumerIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
 	heard := 0

@@ -168,7 +168,8 @@ func TestLookupTellsRecordsOfOneIDApart(t *testing.T) {
 	require.Equal(t, []string{`replayed, applied true {"mail":"m"}`}, outcomes("e2", "1"))
 }
 
-// A condition that is set to nothing is a caller's mistake: taken for none, it would pick what nobody meant.
+// A condition that is set to nothing is a caller's mistake: ignored, it would pick dead letters that the caller did
+// not mean.
 func TestAnEmptyConditionPicksNothing(t *testing.T) {
 	t.Parallel()
 	var calls []asked
@@ -249,7 +250,7 @@ func TestAnExportThatBreaks(t *testing.T) {
 	status, lines, err = export(`{"limit":220}`)
 	require.NoError(t, err)
 	require.Equal(t, []int{200, 220}, []int{status, lines})
-	status, lines, err = export(`{"limit":200,"consumer":"nobody"}`)
+	status, lines, err = export(`{"limit":200,"consumer":"none"}`)
 	require.NoError(t, err)
 	require.Equal(t, []int{200, 0}, []int{status, lines})
 
@@ -258,7 +259,7 @@ func TestAnExportThatBreaks(t *testing.T) {
 	_, lines, err = export(`{}`)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.LessOrEqual(t, lines, 200, "of the page before")
-	require.Contains(t, log.String(), "decode record headers", "nobody else is told why")
+	require.Contains(t, log.String(), "decode record headers", "only the log says why")
 	status, _, err = export(`{"ids":[230]}`)
 	require.NoError(t, err)
 	require.Equal(t, 500, status)

@@ -104,7 +104,7 @@ func TestSettlingMails(t *testing.T) {
 		"an alias":          {"ada", "r", `"` + strings.ToUpper(mailID) + `"`},
 		"another alias":     {"ada", "r", `"{` + mailID + `}"`},
 		"one of two":        {"ada", "r", `"` + mailID + `","x"`},
-		"nobody":            {"", "r", `"` + mailID + `"`},
+		"no name":           {"", "r", `"` + mailID + `"`},
 		"no reason":         {"ada", "", `"` + mailID + `"`},
 		"a long name":       {strings.Repeat("é", 101), "r", `"` + mailID + `"`},
 		"a long reason":     {"ada", strings.Repeat("é", 501), `"` + mailID + `"`},

@@ -227,8 +227,8 @@ func world(t *testing.T) (b *bundle, touched func() []any) {
 	}
 }
 
-// The document is walked, so that an operation that is added tomorrow is tried as well: whoever says nothing in a
-// member, or says it where it is not heard, changes nothing and is told so.
+// The document is walked, so that an operation that is added tomorrow is tried as well: a request with an empty member,
+// or one in the wrong place, changes nothing and is refused.
 func TestARequestThatSaysNothingChangesNothing(t *testing.T) {
 	t.Parallel()
 	b, state := world(t)

@@ -45,7 +45,7 @@ const (
 var (
 	errOff = &web.Error{
 		Status: http.StatusForbidden, Code: codeOff,
-		Detail: "This service was started without ADMIN_TOKEN, so nobody may operate it.",
+		Detail: "This service was started without ADMIN_TOKEN, so its operations are off.",
 	}
 	errUnauthorized = &web.Error{
 		Status: http.StatusUnauthorized, Code: codeUnauthorized,

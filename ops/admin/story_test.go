@@ -137,8 +137,8 @@ func TestTheStoryThatAServiceTells(t *testing.T) {
 	var key string
 	require.NoError(t, b.pool.QueryRow(t.Context(), `select convert_from(key, 'UTF8') from dead_letter`).Scan(&key))
 	require.NotEmpty(t, b.story(t, key).Related)
-	unknown := b.story(t, "nobody%2Fat%20all")
-	require.Equal(t, adminapi.Story{Id: "nobody/at all", Steps: []adminapi.StoryStep{}, Related: []string{}}, unknown)
+	unknown := b.story(t, "none%2Fat%20all")
+	require.Equal(t, adminapi.Story{Id: "none/at all", Steps: []adminapi.StoryStep{}, Related: []string{}}, unknown)
 	foreign := b.story(t, uuid.NewString())
 	require.Contains(t, foreign.Note, "give the key")
 	require.Empty(t, b.story(t, uuid.NewString()+"?key=k").Note)

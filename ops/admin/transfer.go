@@ -32,7 +32,7 @@ func (s deadLetterHandlers) ExportDeadLetters(w http.ResponseWriter, r *http.Req
 	}
 }
 
-// exported passes exported lines on, for as long as somebody takes them.
+// exported passes exported lines on, for as long as the client reads them.
 type exported struct{ *lines }
 
 func (e *exported) Write(p []byte) (int, error) {

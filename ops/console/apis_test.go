@@ -201,7 +201,7 @@ func TestDocumentsThatAreNone(t *testing.T) {
 	}
 }
 
-// A document is text, whatever stands in it; a schema that holds itself ends.
+// A document is shown as text, with any content; a schema that holds itself ends.
 func TestAHostileDocumentIsText(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)

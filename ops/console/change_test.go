@@ -149,7 +149,7 @@ func TestReadOnly(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, status)
 }
 
-// Whatever a service says, in every member of every answer, is text on every page.
+// A hostile service's answer, in every member, is text on every page.
 func TestPagesShowTextAsText(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil).signIn(t)

@@ -279,7 +279,7 @@ func TestASessionBeginsOnce(t *testing.T) {
 	}
 }
 
-// Whoever comes from elsewhere, by a name or by a page, is turned away.
+// Requests from elsewhere, by another host name or from another site's page, are refused.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *Config) { c.Hosts = []string{"ops.example.org"} }).signIn(t)

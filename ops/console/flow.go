@@ -44,7 +44,7 @@ type sample struct {
 	cause   adminapi.Cause // without a token its code and its sentence alone
 }
 
-// flow is the system's recent past: one poller per service, whatever the number of viewers.
+// flow is the system's recent past: one poller per service for any number of viewers.
 type flow struct {
 	services []*client.Service
 	readOnly bool

@@ -275,7 +275,7 @@ func (v view) own() []station {
 	return append(all, v.finish(outbox, "database", "tables"), v.finish(relay, "relay", "held events", "broker"))
 }
 
-// topicOf is a topic of the lane of home, with those who read it, whichever service they belong to.
+// topicOf is a topic of the lane of home, with its consumers in all services.
 func topicOf(name string, home view, views map[string]view, routes map[route]bool) topic {
 	t := topic{station: station{Kind: "Topic", Name: name, Rate: home.rate("outbox_relay_published_total", "topic", name)}}
 	for r := range routes {

@@ -90,7 +90,7 @@ func TestTheStationsStandInTheirLanes(t *testing.T) {
 	s.says("notification", `outbox_relay_published_total{topic="orders"} 1`+"\n"+
 		`outbox_relay_published_total{topic="dlq.g.orders"} 1`+"\n")
 	require.Contains(t, s.frame().layout(), "notification/Topic/orders",
-		"a topic stands with its writer, whatever its name")
+		"a topic of any name stands with its writer")
 	require.NotContains(t, s.frame().layout(), "dlq")
 
 	s.samples["customer"] = append(s.samples["customer"], sample{at: s.now, err: errors.New("refused")})
@@ -164,7 +164,7 @@ func TestWhyItWaits(t *testing.T) {
 
 const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>{{.}}' javascript:alert(1)`
 
-// Whatever a service says is text on the page.
+// A service's answer is text on the page.
 func TestTheFlowShowsTextAsText(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)

@@ -297,7 +297,7 @@ func TestFiguresOutliveAProcess(t *testing.T) {
 	require.Equal(t, 1+1, now.counted[handled])
 	require.Equal(t, 2, now.counted[duplicate], "of the second process")
 	require.Equal(t, 1, now.dead)
-	require.Zero(t, now.total(), "a mail that is given up waits for nobody")
+	require.Zero(t, now.total(), "a mail that is given up does not wait")
 }
 
 func TestWrap(t *testing.T) {

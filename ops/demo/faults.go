@@ -48,7 +48,7 @@ func Duplicates() Fault {
 // Poison lays an event on its topic that no consumer can handle: they set it aside, and go on.
 func Poison(cfg kafka.Config, brew func() (cloudevent.Event, error)) Fault {
 	return Fault{
-		Name: "poison", What: "an event with a payload that nobody can read is laid on the topic",
+		Name: "poison", What: "an event with an unreadable payload is sent to the topic",
 		Cause: func(context.Context, *Run) (string, error) {
 			event, err := brew()
 			if err != nil {

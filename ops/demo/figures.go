@@ -185,7 +185,7 @@ func (f *figures) add(name string, found metrics.Set) {
 	}
 }
 
-// unsent are the mails that somebody will still send.
+// unsent are the mails that the sender will still send.
 func unsent(rows []metrics.Series) (all []metrics.Series) {
 	for _, row := range rows {
 		switch row.Labels["state"] {

@@ -25,7 +25,7 @@ const Columns = 80
 // columns is what is drawn at most: a line that is full moves the cursor on some terminals.
 const columns = Columns - 1
 
-// plainEvery is how often a line is written where nobody looks.
+// plainEvery is how often a line is written without a terminal.
 const plainEvery = 2 * time.Second
 
 type screen struct {
@@ -33,7 +33,7 @@ type screen struct {
 
 	mu    sync.Mutex
 	drawn int               // lines of the picture that is to be drawn over
-	last  time.Time         // of a line where nobody looks
+	last  time.Time         // of a line without a terminal
 	said  map[string]string // the causes that were told there, by service
 	err   error             // of the first write that failed
 }
@@ -70,7 +70,7 @@ func (s *screen) write(stay string, picture []string) {
 	}
 	s.drawn = len(picture)
 	if _, err := io.WriteString(s.Out, b.String()); err != nil && s.err == nil {
-		s.err = err // whoever looked is gone; what is under way goes on
+		s.err = err // the reader is gone; the demo goes on
 	}
 }
 

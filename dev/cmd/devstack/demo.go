@@ -40,8 +40,8 @@ func (DemoCommand) Help() string {
 		"or reordered, 1 when something is."
 }
 
-// demoSettings let a system that is killed a lot come back while somebody looks: its leases and pauses are short, and
-// a crowd comes from one address.
+// demoSettings let a system that is killed a lot come back while the viewer watches: its leases and pauses are short,
+// and a crowd comes from one address.
 var demoSettings = []string{
 	"RATE_LIMIT=0", "SIGNUPS_PER_CLIENT=0", "OUTBOX_LEASE=10s", "KAFKA_PUBLISH_TIMEOUT=4s", "SMTP_TIMEOUT=3s",
 	"MAIL_LEASE=10s", "MAIL_HEARTBEAT=2s", "MAIL_POLL=250ms", "INBOX_RETRY_MIN=100ms", "INBOX_RETRY_MAX=1s",

@@ -55,7 +55,7 @@ func TestADemosSettings(t *testing.T) {
 		require.Empty(t, stdout, args)
 		require.Contains(t, stderr, args[0], args)
 	}
-	code, _, stderr := invoke(t, "serve", "nobody")
+	code, _, stderr := invoke(t, "serve", "none")
 	require.Equal(t, 2, code)
-	require.Contains(t, stderr, "there is no service nobody")
+	require.Contains(t, stderr, "there is no service none")
 }

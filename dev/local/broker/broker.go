@@ -41,7 +41,7 @@ var ErrAddressInUse = errors.New("address already in use")
 
 // Start listens, loads what [Config.Dir] holds and serves until Close. ctx bounds the start alone.
 //
-// Topics are not created on demand: a record sent to a topic that nobody created is an error here as in production.
+// Topics are not created on demand: a record sent to a missing topic is an error here as in production.
 func Start(ctx context.Context, cfg Config) (*Broker, error) {
 	addr := cfg.Addr
 	if addr == "" {

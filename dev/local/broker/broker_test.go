@@ -74,7 +74,7 @@ func TestBadAddressAndBadFolderAreErrors(t *testing.T) {
 func TestTopicsAreNotCreatedOnDemand(t *testing.T) {
 	t.Parallel()
 	b := start(t, broker.Config{})
-	require.ErrorIs(t, send(t, b.Addr(), "nobody-made-me", "x"), sarama.ErrUnknownTopicOrPartition)
+	require.ErrorIs(t, send(t, b.Addr(), "no-such-topic", "x"), sarama.ErrUnknownTopicOrPartition)
 }
 
 func TestCloseTwice(t *testing.T) {

@@ -22,9 +22,9 @@ const (
 // errNotKafka ends a connection whose other side speaks something else.
 var errNotKafka = errors.New("read request: this is not the Kafka protocol")
 
-// framed lets through what begins like a request of Kafka. The broker behind it takes the first four bytes of whatever
-// comes for a length and makes room for as much, 1.2 GB for "GET ", and does not survive a kind of request that it does
-// not know.
+// framed lets through what begins like a request of Kafka. The broker behind it takes the first four bytes
+// of any connection for a length and allocates as much, 1.2 GB for "GET ", and does not survive an unknown
+// kind of request.
 type framed struct {
 	net.Conn
 	head []byte // read, checked and not yet handed on

@@ -16,8 +16,9 @@ import (
 	"example.com/twinbox/dev/local/broker"
 )
 
-// A browser that opens the broker's address, a client of something else, a request that claims to be huge, and one of a
-// kind that nobody knows: the connection ends, and the broker goes on.
+// A browser that opens the broker's address, a client of something else, a request that
+// claims to be huge, and one of an unknown kind: the connection ends, and the broker goes
+// on.
 func TestWhatIsNotKafkaEndsItsConnection(t *testing.T) {
 	b := start(t, broker.Config{})
 	frame := func(size uint32, kind, version uint16, rest string) string {
@@ -54,7 +55,7 @@ func TestWhatIsNotKafkaEndsItsConnection(t *testing.T) {
 	}
 	var after runtime.MemStats
 	runtime.ReadMemStats(&after)
-	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20), "nobody made room for what was claimed")
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20), "the claimed size was not allocated")
 
 	topic := kafkatest.Topic(t, []string{b.Addr()}, 1)
 	require.NoError(t, send(t, b.Addr(), topic, "still here"))

@@ -100,7 +100,7 @@ func Start(ctx context.Context, cfg Config) (*Mailbox, error) {
 	return m, nil
 }
 
-// listen refuses every address that another machine could reach: the mails hold links that log somebody in.
+// listen refuses every address that another machine could reach: the mails hold links that log a user in.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	if !IsLoopback(addr) {
 		return nil, fmt.Errorf("listen for mails: %s is not a loopback address", addr)

@@ -18,7 +18,7 @@ import (
 type Message struct {
 	ID         string    `json:"id"` // counts the mails of this mailbox, also over restarts
 	From       string    `json:"from"`
-	To         []string  `json:"to"` // who it was delivered to, whatever its header says
+	To         []string  `json:"to"` // the recipients of the envelope, not of the header
 	Subject    string    `json:"subject"`
 	MessageID  string    `json:"message_id"` // without the angle brackets
 	ReceivedAt time.Time `json:"received_at"`

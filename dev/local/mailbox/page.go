@@ -24,7 +24,7 @@ func newHTTP(cfg Config, store *store) *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		// Nothing but the page's own style may load or run, whatever a mail holds.
+		// Only the page's own style may load or run, with any content of a mail.
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "+
 			"form-action 'none'; frame-ancestors 'none'")
 		view := struct {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kill ends the server as a crash does: nothing is flushed, nobody is told, and the next start recovers from the
+// Kill ends the server as a crash does: nothing is flushed, clients are not told, and the next start recovers from the
 // log. Where the system can list processes, backends die with the postmaster; elsewhere they end by themselves. It
 // returns when the server is gone. What the operating system had taken before is kept: this is not a power cut.
 func (s *Server) Kill() error {
@@ -34,7 +34,7 @@ const killPatience = 30 * time.Second
 
 // freeze stops the postmaster where it is and lists the server's other processes. One that it gave birth to behind the
 // list would outlive it: it may wait for what a killed one had locked, for ever, and no server starts beside it. There
-// are none once the postmaster was waited for: its id may belong to somebody else by then.
+// are none once the postmaster was waited for: its id may belong to another process by then.
 func (s *Server) freeze() ([]int, error) {
 	select {
 	case <-s.child.done:

@@ -20,7 +20,7 @@ type crowd struct {
 	stop     func()
 	clients  sync.WaitGroup
 	served   atomic.Int64
-	orphaned atomic.Int64 // told by a backend that its postmaster is gone: a crash tells nobody
+	orphaned atomic.Int64 // told by a backend that its postmaster is gone: after a crash none is
 }
 
 func gather(ctx context.Context, dsn string) *crowd {

@@ -41,8 +41,8 @@ func awaitPredecessor(ctx context.Context, dir string) error {
 	}
 }
 
-// forget clears the file of a server that is gone and whose process id is somebody else's by now, as it may be after
-// the machine went down. PostgreSQL itself would take that process for the server.
+// forget clears the file of a server that is gone and whose process id belongs to another process by now, as it may
+// be after the machine went down. PostgreSQL itself would take that process for the server.
 func forget(dir string) error {
 	if err := os.Remove(postmasterFile(dir)); err != nil {
 		return fmt.Errorf("clear the file of a server that is gone: %w", err)

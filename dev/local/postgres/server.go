@@ -43,7 +43,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 			return nil, err
 		}
 	}
-	// Read before it is known that nobody runs here: behind that, it may be the folder of who has started meanwhile.
+	// Read before the check that no server runs here: after it, the folder may belong to one that has started meanwhile.
 	left := socketDirOf(cfg.Dir)
 	if err := awaitPredecessor(ctx, cfg.Dir); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func launch(ctx context.Context, cfg Config, id identity) (*Server, error) {
 // tidy removes the socket's folder when the server has ended, however it ended.
 func (s *Server) tidy() {
 	<-s.child.done
-	_ = os.RemoveAll(s.cfg.socketDir) // a leftover folder of a server that is gone harms nobody
+	_ = os.RemoveAll(s.cfg.socketDir) // a leftover folder of a server that is gone does no harm
 	close(s.done)
 }
 

@@ -10,15 +10,16 @@ import (
 	"syscall"
 )
 
-// Ports that a system gives to nobody who asks for any: Linux gives those from 32768 on, macOS those from 49152 on.
+// Ports that a system does not give to a request for any port: Linux gives those from 32768 on, macOS those from 49152
+// on.
 const (
 	lowestPort  = 20_000
 	highestPort = 32_000
 )
 
 // pickAddr replaces port 0 by a free port and reports one that is taken. The port is free again when this returns, and
-// Kafka takes it seconds later. Meanwhile only somebody who names it can have it, not each of the many who ask for any
-// port; then Kafka does not start, and says so.
+// Kafka takes it seconds later. Meanwhile only a process that names it can take it, not one that asks for any port;
+// then Kafka does not start, and says so.
 func pickAddr(ctx context.Context, addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

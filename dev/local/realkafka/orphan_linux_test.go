@@ -46,7 +46,7 @@ func TestKafkaEndsWithAKilledParent(t *testing.T) {
 	waittest.Until(t, func() bool { return !isRunning(pid) })
 }
 
-// isRunning: a zombie that nobody waits for is not running.
+// isRunning: a zombie is not running.
 func isRunning(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

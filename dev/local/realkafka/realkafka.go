@@ -165,7 +165,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 // Addr returns host:port of the broker.
 func (s *Server) Addr() string { return s.addr }
 
-// Done is closed when the process has ended, whoever ended it.
+// Done is closed when the process has ended, for any reason.
 func (s *Server) Done() <-chan struct{} { return s.process.done }
 
 // Stop ends the process, by force if it does not go within 20 s, and removes a temporary data folder. Calling it again

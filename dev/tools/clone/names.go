@@ -15,8 +15,8 @@ import (
 	"example.com/twinbox/dev/tools/parts"
 )
 
-// The name and the module that the tree has before it is somebody's own. Written in two pieces: a rename changes this
-// file like every other, and these two must stay.
+// The name and the module of the tree before a clone is renamed. Written in two pieces: a rename changes this file like
+// every other, and these two must stay.
 const (
 	firstName   = "twin" + "box"
 	firstModule = "example.com/" + firstName

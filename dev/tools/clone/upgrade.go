@@ -20,8 +20,8 @@ var errConflicts = errors.New("there are conflicts")
 
 // upgrade merges a newer tree into the clone at root. Both that tree and the one that the clone was made of are turned
 // into the clone's shape, each by its own tool: same module, same names, without the same parts. What is between the
-// two is what the newer tree brings, and git merges it in three ways, as it merges a branch. So whatever the owner has
-// not touched is the newer tree's afterwards, what only the owner touched stays, and there is a conflict where both
+// two is what the newer tree brings, and git merges it in three ways, as it merges a branch. So files that the owner
+// has not touched become the newer tree's, those that only the owner touched stay, and there is a conflict where both
 // did.
 //
 // It leaves the merge in the folder and in git's index and commits nothing. A dry run leaves everything as it is.

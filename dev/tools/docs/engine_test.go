@@ -17,7 +17,7 @@ var (
 	invariant = regexp.MustCompile("^\\| [^|]+ \\| (`Test\\w+`(, )?)+ \\|$")
 )
 
-// A promise that no test holds is a wish, and one whose test is gone was broken by whoever took it away.
+// A promise without a test is a wish; a change that removes a promise's test breaks the promise.
 func TestEachPackageOfTheEngineHasAPromiseAndTestsThatHoldIt(t *testing.T) {
 	t.Parallel()
 	page := read(t, filepath.Join(root, "ENGINE.md"))

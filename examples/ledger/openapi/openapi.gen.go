@@ -170,7 +170,7 @@ type MovementRequest struct {
 	// Currency The account's.
 	Currency string `json:"currency"`
 
-	// ExpectedVersion The version that the client has seen. Without it, whichever the account has.
+	// ExpectedVersion The version that the client has seen. Without it, any version.
 	ExpectedVersion *int64 `json:"expected_version,omitempty"`
 }
 

@@ -1,6 +1,6 @@
 // Package contract declares the events of the Order example: those of the Order service, and the one of the payment
-// simulator that it consumes. Whoever reads or writes one takes its declaration from here; the folder events has the
-// schemas.
+// simulator that it consumes. Services that read or write one take its declaration from here; the folder events has
+// the schemas.
 package contract
 
 import (

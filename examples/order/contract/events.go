@@ -14,7 +14,7 @@ type Money struct {
 	Currency string `json:"currency"`
 }
 
-// Placed says that somebody ordered and owes the amount. It is the first event of every order.
+// Placed says that a customer ordered and owes the amount. It is the first event of every order.
 type Placed struct {
 	OrderID string `json:"order_id"`
 	Email   string `json:"email"`

@@ -190,12 +190,12 @@ type Actions struct {
 	More bool `json:"more"`
 }
 
-// By Who asks. For the audit; nobody checks it.
+// By Who asks. For the audit; not verified.
 type By = string
 
 // CancelScheduledRequest defines model for CancelScheduledRequest.
 type CancelScheduledRequest struct {
-	// By Who asks. For the audit; nobody checks it.
+	// By Who asks. For the audit; not verified.
 	By     By     `json:"by"`
 	DryRun bool   `json:"dry_run"`
 	Name   string `json:"name"`
@@ -234,7 +234,7 @@ type Cause struct {
 
 // ConfirmPartitionsRequest defines model for ConfirmPartitionsRequest.
 type ConfirmPartitionsRequest struct {
-	// By Who asks. For the audit; nobody checks it.
+	// By Who asks. For the audit; not verified.
 	By     By   `json:"by"`
 	DryRun bool `json:"dry_run"`
 
@@ -251,7 +251,7 @@ type ConfirmPartitionsRequest struct {
 
 // ConfirmRestoreRequest defines model for ConfirmRestoreRequest.
 type ConfirmRestoreRequest struct {
-	// By Who asks. For the audit; nobody checks it.
+	// By Who asks. For the audit; not verified.
 	By     By   `json:"by"`
 	DryRun bool `json:"dry_run"`
 
@@ -268,7 +268,7 @@ type ConsumerPause struct {
 
 // ConsumerRequest defines model for ConsumerRequest.
 type ConsumerRequest struct {
-	// By Who asks. For the audit; nobody checks it.
+	// By Who asks. For the audit; not verified.
 	By       By     `json:"by"`
 	Consumer string `json:"consumer"`
 	DryRun   bool   `json:"dry_run"`
@@ -430,7 +430,7 @@ type DeadLetters struct {
 
 // DiscardRequest defines model for DiscardRequest.
 type DiscardRequest struct {
-	// By Who asks. For the audit; nobody checks it.
+	// By Who asks. For the audit; not verified.
 	By     By   `json:"by"`
 	DryRun bool `json:"dry_run"`
 
@@ -443,7 +443,7 @@ type DiscardRequest struct {
 
 // EditRequest Payload, headers, or both.
 type EditRequest struct {
-	// By Who asks. For the audit; nobody checks it.
+	// By Who asks. For the audit; not verified.
 	By     By   `json:"by"`
 	DryRun bool `json:"dry_run"`
 
@@ -548,7 +548,7 @@ type Mail struct {
 
 // MailRequest defines model for MailRequest.
 type MailRequest struct {
-	// By Who asks. For the audit; nobody checks it.
+	// By Who asks. For the audit; not verified.
 	By     By     `json:"by"`
 	DryRun bool   `json:"dry_run"`
 	Ids    []Text `json:"ids"`
@@ -677,7 +677,7 @@ type Reason = string
 
 // ReleaseRequest defines model for ReleaseRequest.
 type ReleaseRequest struct {
-	// By Who asks. For the audit; nobody checks it.
+	// By Who asks. For the audit; not verified.
 	By By `json:"by"`
 
 	// Drop Give up the held event at this position first: it is never published, and versioned consumers park what follows it in its key.
@@ -698,7 +698,7 @@ type ReplayRequest struct {
 	// All All that wait: then the filter has no condition but a limit.
 	All *bool `json:"all,omitempty"`
 
-	// By Who asks. For the audit; nobody checks it.
+	// By Who asks. For the audit; not verified.
 	By     By   `json:"by"`
 	DryRun bool `json:"dry_run"`
 
@@ -717,7 +717,7 @@ type ReplayRequest struct {
 
 // RepublishRequest What is set must all hold; at least one bound must be set. Copies of dead letters are left out unless `topic` or `event_ids` asks for them.
 type RepublishRequest struct {
-	// By Who asks. For the audit; nobody checks it.
+	// By Who asks. For the audit; not verified.
 	By       By        `json:"by"`
 	DryRun   bool      `json:"dry_run"`
 	EventIds *[]string `json:"event_ids,omitempty"`
@@ -1092,7 +1092,7 @@ type ServerInterface interface {
 	// ListMails Mails, in the order in which they were listed
 	// (GET /admin/v1/mails)
 	ListMails(w http.ResponseWriter, r *http.Request, params ListMailsParams)
-	// MarkMailsSent Settle uncertain mails of which somebody knows that they arrived
+	// MarkMailsSent Mark uncertain mails as sent, once an operator knows that they arrived
 	// (POST /admin/v1/mails/mark-sent)
 	MarkMailsSent(w http.ResponseWriter, r *http.Request)
 	// RetryMails Send uncertain and failed mails again
@@ -1230,7 +1230,7 @@ func (_ Unimplemented) ListMails(w http.ResponseWriter, r *http.Request, params 
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// MarkMailsSent Settle uncertain mails of which somebody knows that they arrived
+// MarkMailsSent Mark uncertain mails as sent, once an operator knows that they arrived
 // (POST /admin/v1/mails/mark-sent)
 func (_ Unimplemented) MarkMailsSent(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)

@@ -64,7 +64,7 @@ func TestAWriteBesideTheTransactionIsFound(t *testing.T) {
 		_, err := pool.Exec(ctx, insertParcel, e.Key, 1)
 		return err
 	}))
-	require.Equal(t, "the handlers are not idempotent: each event's first attempt failing behind its handler, "+
+	require.Equal(t, "the handlers are not idempotent: each event twice, failing behind each statement, "+
 		`1 in a transaction
 table parcel has 8 rows and not 4; the first that differs
   once: {"key": "b", "sent": 1}
@@ -92,6 +92,46 @@ func TestAColumnOfTheClockBelongsIntoExcept(t *testing.T) {
 	})
 	of.Except = nil
 	require.Contains(t, failureOf(t, of), "a column that may differ into Except")
+}
+
+// A failure behind the whole handler would not find it: the handler forgets what it has done when it is through.
+func TestWhatAHandlerKeepsBetweenTwoStatementsIsFound(t *testing.T) {
+	t.Parallel()
+	inserted := map[string]bool{}
+	text := failureOf(t, parcels(func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e cloudevent.Event) error {
+		if !inserted[e.ID] {
+			if _, err := tx.Exec(ctx, insertParcel, e.Key, 0); err != nil {
+				return err
+			}
+			inserted[e.ID] = true
+		}
+		_, err := tx.Exec(ctx, `update parcel set sent = 1`)
+		if err == nil {
+			delete(inserted, e.ID)
+		}
+		return err
+	}))
+	require.Equal(t, `the handlers are not idempotent: each event twice, failing behind each statement, 1 in a transaction
+table parcel has 0 rows and not 4; the first that differs
+  once: {"key": "a", "sent": 1}
+  now:  none
+A handler's effect belongs into its transaction; a column that may differ into Except.`, text)
+}
+
+func TestAnOrderAcrossKeysIsFound(t *testing.T) {
+	t.Parallel()
+	of := parcels(func(ctx context.Context, _ *pgxpool.Pool, tx pgx.Tx, e cloudevent.Event) error {
+		_, err := tx.Exec(ctx, `insert into parcel (key, sent) select $1, count(*) from parcel`, e.Key)
+		return err
+	})
+	text := failureOf(t, of)
+	require.Equal(t, `the handlers are not idempotent: with other keys in between, 1 in a transaction
+table parcel has 4 rows and not 4; the first that differs
+  once: {"key": "a", "sent": 2}
+  now:  {"key": "a", "sent": 3}
+A handler's effect belongs into its transaction; a column that may differ into Except.`, text)
+	of.AcrossKeys = true
+	require.Empty(t, failureOf(t, of))
 }
 
 // An event that the handlers refuse would make all ways alike.

@@ -10,7 +10,7 @@ import (
 )
 
 // Text is what do fails the test that it is given with, and logs; "" is a test that passes. All else of that test, such
-// as its name, its context and its cleanups, is t's.
+// as its name, its context, its cleanups and whether it has failed, is t's.
 func Text(t testing.TB, do func(t testing.TB)) string {
 	t.Helper()
 	r := &recorder{TB: t}
@@ -29,24 +29,22 @@ func Text(t testing.TB, do func(t testing.TB)) string {
 type recorder struct {
 	testing.TB
 
-	mu     sync.Mutex
-	text   strings.Builder
-	failed bool
+	mu   sync.Mutex
+	text strings.Builder
 }
 
-func (r *recorder) write(failed bool, text string) {
+func (r *recorder) write(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.failed = r.failed || failed
 	r.text.WriteString(text)
 	r.text.WriteString("\n")
 }
 
-func (r *recorder) Log(args ...any)                   { r.write(false, fmt.Sprint(args...)) }
-func (r *recorder) Logf(format string, args ...any)   { r.write(false, fmt.Sprintf(format, args...)) }
-func (r *recorder) Error(args ...any)                 { r.write(true, fmt.Sprint(args...)) }
-func (r *recorder) Errorf(format string, args ...any) { r.write(true, fmt.Sprintf(format, args...)) }
-func (r *recorder) Fail()                             { r.write(true, "failed") }
+func (r *recorder) Log(args ...any)                   { r.write(fmt.Sprint(args...)) }
+func (r *recorder) Logf(format string, args ...any)   { r.write(fmt.Sprintf(format, args...)) }
+func (r *recorder) Error(args ...any)                 { r.write(fmt.Sprint(args...)) }
+func (r *recorder) Errorf(format string, args ...any) { r.write(fmt.Sprintf(format, args...)) }
+func (r *recorder) Fail()                             { r.write("failed") }
 
 func (r *recorder) Fatal(args ...any) {
 	r.Error(args...)
@@ -58,15 +56,5 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-func (r *recorder) FailNow() {
-	r.mu.Lock()
-	r.failed = true
-	r.mu.Unlock()
-	runtime.Goexit()
-}
-
-func (r *recorder) Failed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failed
-}
+// FailNow is what comes behind an Error.
+func (*recorder) FailNow() { runtime.Goexit() }

@@ -49,6 +49,9 @@ var partitions atomic.Int32
 // Versioned is for [NewBox]: the consumer keeps the order of its keys' versions.
 func Versioned(c *inbox.Config) { c.Versioned = true }
 
+// Consumer is for [NewBox]: its name, under which it remembers.
+func Consumer(name string) func(*inbox.Config) { return func(c *inbox.Config) { c.Consumer = name } }
+
 // Checked is for [NewBox]: each event is compared with its contract, as the service does it.
 func Checked(validate func(cloudevent.Event) error) func(*inbox.Config) {
 	return func(c *inbox.Config) { c.Validate = validate }
@@ -56,7 +59,7 @@ func Checked(validate func(cloudevent.Event) error) func(*inbox.Config) {
 
 // NewBox opens the inbox of a consumer, as the service does, but for its patience: retries follow at once, and what its
 // surroundings let fail is given back after as many attempts as an unknown error gets. Its name is "test" unless
-// configure says another, which a name that handlers ask for needs.
+// configure says another.
 func NewBox(t testing.TB, pool *pgxpool.Pool, mux *inbox.Mux, configure ...func(*inbox.Config)) *Box {
 	t.Helper()
 	b := &Box{

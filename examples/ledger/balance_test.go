@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox"
@@ -278,4 +279,16 @@ func TestADatabaseThatIsAwayIsTriedWithoutLimit(t *testing.T) {
 	}
 	b.requireRead(t, id, 1, 2)
 	require.Zero(t, b.count(t, `select count(*) from dead_letter`))
+}
+
+func TestMovementsHaveTheirEffectOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, one := b.funded(t, 1, 20, 300)
+	_, other := b.funded(t, 4000)
+	inboxtest.RequireIdempotent(t, inboxtest.Idempotence{
+		Handlers:   func(*pgxpool.Pool) *inbox.Mux { return balanceEvents() },
+		Migrations: Migrations(), Configure: inboxtest.Versioned,
+		Events: slices.Concat(one, other), Tables: []string{"account_balance", "inbox_watermark"},
+	})
 }

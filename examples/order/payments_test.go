@@ -1,14 +1,21 @@
 package order
 
 import (
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
+	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
+	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/examples/order/contract"
 )
 
@@ -26,7 +33,7 @@ func TestAPaymentPaysItsOrderOnce(t *testing.T) {
 	got := s.read(t, o.ID)
 	require.Equal(t, []any{StatusPaid, payment.PaymentID, int64(2)}, []any{got.Status, got.PaymentID, got.Version})
 	require.Equal(t, []string{placed, paid}, s.said(t, o.ID))
-	require.Equal(t, 1, s.count(t, `select count(*) from outbox where headers ->> 'ce_causationid' = $1`, event.ID))
+	outboxtest.RequireAdded(t, s.pool, contract.OrderPaid, outboxtest.CausedBy(event.ID))
 	require.Equal(t, 1, s.count(t, `select count(*) from receipt join lease using (event_id)
 		where handler = 'mail.receipt' and state = 'pending'`))
 	require.Zero(t, s.count(t, `select count(*) from outbox_scheduled`), "no reminder is left")
@@ -101,11 +108,10 @@ func TestAPaymentForAnUnknownOrderIsPutAside(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	payment := newPayment(Order{ID: uuid.NewString()}, price)
-	require.Equal(t, inbox.Dead, s.consume(t, told(t, payment)))
-	var code, state string
-	require.NoError(t, s.pool.QueryRow(t.Context(), `select code, state from dead_letter`).Scan(&code, &state))
-	require.Equal(t, []string{codeUnknownOrder, "waiting"}, []string{code, state})
-	require.Zero(t, s.count(t, `select count(*) from outbox`))
+	event := told(t, payment)
+	letter := s.consumer(t, event.Type).RequireOutcome(t, inbox.Dead, event).DeadLetter
+	require.Equal(t, []any{codeUnknownOrder, deadletter.Waiting}, []any{letter.Code, letter.State})
+	outboxtest.RequireNone(t, s.pool)
 }
 
 // Several payments at once, each in a process of its own: one of them pays.
@@ -144,15 +150,13 @@ func TestAPaymentThatRacesTheEndOfItsTime(t *testing.T) {
 // atOnce delivers each event in a goroutine of its own.
 func (s *shop) atOnce(t *testing.T, events ...cloudevent.Event) {
 	t.Helper()
-	var all errgroup.Group
+	var all sync.WaitGroup
 	for _, event := range events {
-		deliver := s.delivery(t, event)
-		all.Go(func() error {
-			_, err := deliver()
-			return err
-		})
+		process := s.consumer(t, event.Type)
+		all.Go(func() { process.Deliver(t, event) })
 	}
-	require.NoError(t, all.Wait())
+	all.Wait()
+	require.False(t, t.Failed())
 }
 
 // A database that a restore has set back is brought to what the published events say.
@@ -165,16 +169,11 @@ func TestWhatARestoreTookIsAdopted(t *testing.T) {
 	_, err := s.commands.Cancel(t.Context(), ended.ID)
 	require.NoError(t, err)
 
-	rows, err := s.pool.Query(t.Context(), `select key, version, event_type, payload from outbox order by position`)
-	require.NoError(t, err)
 	tx, err := restored.pool.Begin(t.Context())
 	require.NoError(t, err)
-	for rows.Next() {
-		var e cloudevent.Event
-		require.NoError(t, rows.Scan(&e.Key, &e.Version, &e.Type, &e.Data))
+	for _, e := range outboxtest.Added(t, s.pool) {
 		require.NoError(t, adopt(t.Context(), tx, e))
 	}
-	require.NoError(t, rows.Err())
 	require.NoError(t, tx.Commit(t.Context()))
 	for _, o := range []Order{waiting, done, ended} {
 		require.Equal(t, s.read(t, o.ID), restored.read(t, o.ID))
@@ -184,4 +183,72 @@ func TestWhatARestoreTookIsAdopted(t *testing.T) {
 	require.Equal(t, 1, restored.count(t, `select count(*) from outbox_scheduled where name = $1`, timer(waiting.ID)))
 	require.Equal(t, inbox.Applied, restored.consume(t, overdue(t, done)), "what comes late changes nothing")
 	require.Equal(t, StatusPaid, restored.read(t, done.ID).Status)
+}
+
+// placedIn lets each database of a trial have the same orders.
+func placedIn(t *testing.T, orders ...Order) func(testing.TB, *pgxpool.Pool) {
+	t.Helper()
+	out, err := outbox.New(outbox.Config{})
+	require.NoError(t, err)
+	return func(t testing.TB, pool *pgxpool.Pool) {
+		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			for _, o := range orders {
+				event, err := contract.OrderPlaced.New(o.ID, 1, o.PlacedAt, contract.Placed{
+					OrderID: o.ID, Email: "ada@example.org", Money: o.Money, PlacedAt: o.PlacedAt, PayBy: o.PayBy,
+				})
+				require.NoError(t, err)
+				require.NoError(t, adopt(t.Context(), tx, event))
+				_, err = out.Add(t.Context(), tx, event)
+				require.NoError(t, err)
+			}
+			return nil
+		}))
+	}
+}
+
+// ordered are orders that wait for their payment.
+func ordered(n int) (orders []Order) {
+	for range n {
+		orders = append(orders, Order{
+			ID: uuid.Must(uuid.NewV7()).String(), Money: price, PlacedAt: now(), PayBy: now().Add(time.Hour),
+		})
+	}
+	return orders
+}
+
+// trial is what handlers may do in any way: all tables, but for clocks and random ids.
+func trial(t *testing.T, handle func(handlers) *inbox.Mux, orders []Order) inboxtest.Idempotence {
+	t.Helper()
+	out, err := outbox.New(outbox.Config{})
+	require.NoError(t, err)
+	return inboxtest.Idempotence{
+		Handlers:   func(*pgxpool.Pool) *inbox.Mux { return handle(handlers{out}) },
+		Migrations: Migrations(), Prepare: placedIn(t, orders...),
+		Tables: []string{"orders", "refund", "receipt", "lease", "outbox", "outbox_scheduled"},
+		Except: []string{
+			"refund.due_at", "receipt.id", "receipt.created_at", "lease.due_at", "lease.added_at",
+			"outbox.xid", "outbox.position", "outbox.event_id", "outbox.occurred_at", "outbox.payload",
+			"outbox_scheduled.scheduled_at",
+		},
+	}
+}
+
+func TestPaymentsHaveTheirEffectOnce(t *testing.T) {
+	t.Parallel()
+	orders := ordered(3)
+	first, wrong := newPayment(orders[0], price), newPayment(orders[1], contract.Money{Amount: 1, Currency: "EUR"})
+	of := trial(t, handlers.paymentEvents, orders)
+	of.AcrossKeys = true // the first payment of an order is the one that pays
+	for _, p := range []contract.Payment{first, first, newPayment(orders[0], price), wrong, newPayment(orders[1], price)} {
+		of.Events = append(of.Events, told(t, p))
+	}
+	inboxtest.RequireIdempotent(t, of)
+}
+
+func TestTheEndOfTheTimeToPayHasItsEffectOnce(t *testing.T) {
+	t.Parallel()
+	orders := ordered(2)
+	of := trial(t, handlers.timerEvents, orders)
+	of.Events = []cloudevent.Event{overdue(t, orders[0]), overdue(t, orders[1])}
+	inboxtest.RequireIdempotent(t, of)
 }

@@ -2,20 +2,22 @@ package order
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/inboxtest"
 	"example.com/twinbox/dev/kafkatest"
+	"example.com/twinbox/dev/outboxtest"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/engine/schema"
 	"example.com/twinbox/examples/order/contract"
 )
 
@@ -24,6 +26,7 @@ func TestMain(m *testing.M) { pgtest.Main(kafkatest.With(m), kafkatest.LeakOptio
 // shop is the service without its edges, on a database of its own.
 type shop struct {
 	pool     *pgxpool.Pool
+	checker  *schema.Checker
 	commands *Commands
 	handlers handlers
 }
@@ -36,7 +39,7 @@ func newShop(t *testing.T) *shop {
 	require.NoError(t, err)
 	pool := pgtest.New(t, Migrations()...)
 	return &shop{
-		pool: pool, handlers: handlers{out},
+		pool: pool, checker: checker, handlers: handlers{out},
 		commands: &Commands{
 			Pool: pool, Outbox: out, PayWithin: 15 * time.Minute, KeysFor: time.Hour, Timeout: inboxtest.WaitLimit,
 		},
@@ -63,43 +66,28 @@ func newPayment(o Order, money contract.Money) contract.Payment {
 // told is an event that tells of a payment.
 func told(t *testing.T, p contract.Payment) cloudevent.Event {
 	t.Helper()
-	event, err := contract.PaymentCompleted.New(p.PaymentID, 1, p.CompletedAt, p)
-	require.NoError(t, err)
-	event.ID = uuid.Must(uuid.NewV7()).String()
-	return event
+	return inboxtest.NewEventOf(t, contract.PaymentCompleted, p.PaymentID, 1, p)
 }
 
 func overdue(t *testing.T, o Order) cloudevent.Event {
 	t.Helper()
-	event, err := contract.PaymentOverdue.New(o.ID, 1, o.PayBy, contract.Overdue{OrderID: o.ID, PayBy: o.PayBy})
-	require.NoError(t, err)
-	event.ID = uuid.Must(uuid.NewV7()).String()
-	return event
+	return inboxtest.NewEventOf(t, contract.PaymentOverdue, o.ID, 1, contract.Overdue{OrderID: o.ID, PayBy: o.PayBy})
 }
 
 // consume delivers an event, as a consumer's process would, and returns what became of it.
 func (s *shop) consume(t *testing.T, event cloudevent.Event) inbox.Outcome {
 	t.Helper()
-	outcome, err := s.delivery(t, event)()
-	require.NoError(t, err)
-	return outcome
+	return s.consumer(t, event.Type).Deliver(t, event).Outcome
 }
 
-// delivery makes a consumer for one delivery, to be run once, in any goroutine.
-func (s *shop) delivery(t *testing.T, event cloudevent.Event) func() (inbox.Outcome, error) {
+// consumer is a process of its own with the consumer of a type.
+func (s *shop) consumer(t *testing.T, eventType string) *inboxtest.Box {
 	t.Helper()
-	b, mux := inboxtest.On(s.pool), s.handlers.paymentEvents()
-	b.Config.Consumer = paymentConsumer
-	if event.Type == contract.PaymentOverdue.Type {
-		b.Config.Consumer, mux = timerConsumer, s.handlers.timerEvents()
+	name, mux := paymentConsumer, s.handlers.paymentEvents()
+	if eventType == contract.PaymentOverdue.Type {
+		name, mux = timerConsumer, s.handlers.timerEvents()
 	}
-	var outcome inbox.Outcome
-	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcome = o }
-	in, record := b.Inbox(t), inboxtest.Record(t, event, 1)
-	return func() (inbox.Outcome, error) {
-		err := inboxtest.Deliver(in, mux, record)
-		return outcome, err
-	}
+	return inboxtest.NewBox(t, s.pool, mux, inboxtest.Consumer(name), inboxtest.Checked(s.checker.Validate))
 }
 
 func (s *shop) read(t *testing.T, id string) Order {
@@ -119,21 +107,12 @@ func (s *shop) count(t *testing.T, sql string, args ...any) (n int) {
 // which leave no gap.
 func (s *shop) said(t *testing.T, id string) (types []string) {
 	t.Helper()
-	rows, err := s.pool.Query(t.Context(), `select version, event_type,
-		coalesce(convert_from(payload, 'UTF8')::jsonb ->> 'reason', '') from outbox
-		where key = $1 and topic = $2 order by version`, id, contract.TopicOrders)
-	require.NoError(t, err)
-	var version int64
-	var name, reason string
-	_, err = pgx.ForEachRow(rows, []any{&version, &name, &reason}, func() error {
-		if reason != "" {
-			name += " " + reason
-		}
-		types = append(types, name)
-		require.Len(t, types, int(version))
-		return nil
-	})
-	require.NoError(t, err)
+	for i, e := range outboxtest.Added(t, s.pool, outboxtest.Key(id)) {
+		require.EqualValues(t, i+1, e.Version)
+		var data struct{ Reason string }
+		require.NoError(t, json.Unmarshal(e.Data, &data))
+		types = append(types, strings.TrimSpace(e.Type+" "+data.Reason))
+	}
 	return types
 }
 

@@ -1,10 +1,12 @@
 package customer
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/contracttest"
@@ -12,22 +14,14 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/migrations"
 )
 
 // consume hands the service one event, as its consumer would, and returns what became of it.
 func (b *bundle) consume(t *testing.T, mux *inbox.Mux, event domain.Event, version int64) inbox.Outcome {
 	t.Helper()
-	var outcome inbox.Outcome
-	in, err := inbox.New(inbox.Config{
-		Consumer: "test", Pool: b.pool, Handlers: mux, Versioned: true, MaxAttempts: 3,
-		Host: &inboxtest.Host{OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcome = o }},
-	})
-	require.NoError(t, err)
-	msg := contracttest.Event(t, event, version).Message()
-	msg.SetContext(t.Context())
-	_, err = in.Middleware(mux.HandleMessage)(msg)
-	require.NoError(t, err)
-	return outcome
+	box := inboxtest.NewBox(t, b.pool, mux, inboxtest.Versioned)
+	return box.Deliver(t, contracttest.Event(t, event, version)).Outcome
 }
 
 const someone = domain.UserID("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")
@@ -124,4 +118,35 @@ func TestTheFirstMailIsFoundInAnyOrder(t *testing.T) {
 	}
 	require.Equal(t, 1, b.count(t, `select count(*) from verification_mail where mail_id = 'first' and sent_at = $1`,
 		sentAt.AddDate(0, 0, 1)))
+}
+
+func TestEventsHaveTheirEffectOnce(t *testing.T) {
+	t.Parallel()
+	const other = domain.UserID("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5c")
+	at := now()
+	of := inboxtest.Idempotence{
+		Handlers:   func(*pgxpool.Pool) *inbox.Mux { return ProfileEvents() },
+		Migrations: migrations.ForCustomer(), Configure: inboxtest.Versioned,
+		Events: []cloudevent.Event{
+			contracttest.Event(t, domain.UserRegistered{
+				UserID: someone, Email: "ada@example.org", Name: "Ada", RegisteredAt: at,
+			}, 1),
+			contracttest.Event(t, domain.UserRenamed{UserID: someone, Name: "Countess", RenamedAt: at}, 2),
+			contracttest.Event(t, domain.UserRegistered{
+				UserID: other, Email: "eve@example.org", Name: "Eve", RegisteredAt: at,
+			}, 1),
+			contracttest.Event(t, domain.EmailVerified{UserID: someone, Email: "ada@example.org", VerifiedAt: at}, 3),
+		},
+		Tables: []string{"profile"}, Except: []string{"profile.updated_at"},
+	}
+	inboxtest.RequireIdempotent(t, of)
+
+	of.Handlers, of.Configure = func(*pgxpool.Pool) *inbox.Mux { return MailEvents() }, nil
+	of.Events, of.Tables = nil, []string{"verification_mail"}
+	for i, user := range []domain.UserID{someone, other, someone} {
+		of.Events = append(of.Events, contracttest.Event(t, domain.VerificationEmailSent{
+			UserID: user, MailID: fmt.Sprint("m", i), SentAt: at.Add(-time.Duration(i) * time.Hour),
+		}, 0))
+	}
+	inboxtest.RequireIdempotent(t, of)
 }

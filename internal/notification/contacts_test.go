@@ -4,10 +4,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/contracttest"
+	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/internal/domain"
+	"example.com/twinbox/migrations"
 )
 
 func TestTheContactFollowsTheEvents(t *testing.T) {
@@ -56,4 +61,26 @@ func TestAContactAndItsMailAreOneTransaction(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, inbox.Dead, b.register(t))
 	require.Zero(t, b.count(t, `select count(*) from contact`))
+}
+
+func TestUserEventsHaveTheirEffectOnce(t *testing.T) {
+	t.Parallel()
+	const other = domain.UserID("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5c")
+	at := time.Now().UTC()
+	inboxtest.RequireIdempotent(t, inboxtest.Idempotence{
+		Handlers:   func(*pgxpool.Pool) *inbox.Mux { return UserEvents() },
+		Migrations: migrations.ForNotification(), Configure: inboxtest.Versioned,
+		Events: []cloudevent.Event{
+			contracttest.Event(t, domain.UserRegistered{
+				UserID: someone, Email: "ada@example.org", Name: "Ada", RegisteredAt: at,
+			}, 1),
+			contracttest.Event(t, domain.UserRenamed{UserID: someone, Name: "Countess", RenamedAt: at}, 2),
+			contracttest.Event(t, domain.UserRegistered{
+				UserID: other, Email: "eve@example.org", Name: "Eve", RegisteredAt: at,
+			}, 1),
+			contracttest.Event(t, domain.EmailVerified{UserID: someone, Email: "ada@example.org", VerifiedAt: at}, 3),
+		},
+		Tables: []string{"contact", "mail", "lease"},
+		Except: []string{"contact.updated_at", "mail.id", "mail.created_at", "lease.due_at", "lease.added_at"},
+	})
 }

@@ -20,9 +20,7 @@ import (
 	"example.com/twinbox/dev/local/mailbox"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/inbox/replay"
 	"example.com/twinbox/engine/lease"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/frame/smtp"
@@ -123,21 +121,8 @@ func (b *bundle) register(t *testing.T) inbox.Outcome {
 
 func (b *bundle) consume(t *testing.T, event domain.Event, version int64) inbox.Outcome {
 	t.Helper()
-	mux := UserEvents()
-	var outcome inbox.Outcome
-	in, err := inbox.New(inbox.Config{
-		Consumer: "test", Pool: b.pool, Handlers: mux, Versioned: true, MaxAttempts: 1,
-		Host: &inboxtest.Host{OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcome = o }},
-		Log:  slog.New(slog.DiscardHandler),
-	})
-	require.NoError(t, err)
-	_, err = replay.New(replay.Config{Inbox: in, Handler: mux.HandleMessage})
-	require.NoError(t, err)
-	msg := contracttest.Event(t, event, version).Message()
-	msg.SetContext(t.Context())
-	_, err = in.Middleware(mux.HandleMessage)(msg)
-	require.NoError(t, err)
-	return outcome
+	box := inboxtest.NewBox(t, b.pool, UserEvents(), inboxtest.Versioned)
+	return box.Deliver(t, contracttest.Event(t, event, version)).Outcome
 }
 
 func (b *bundle) count(t *testing.T, sql string, args ...any) (n int) {

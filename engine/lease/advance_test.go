@@ -1,0 +1,28 @@
+package lease
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/leasetest"
+	"example.com/twinbox/dev/pgtest"
+)
+
+// A new column of times is moved with a test's clock, or said not to be.
+func TestTimesOfLeasesThatTestsMove(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Settings{Lease: time.Minute})
+	pgtest.RequireTimes(t, b.pool, "^lease", leasetest.Moved, nil)
+
+	b.add(t, "event-1")
+	require.NoError(t, b.claim(t).Retry(t.Context(), "away", time.Hour))
+	none, err := b.leases.Claim(t.Context(), 1)
+	require.NoError(t, err)
+	require.Empty(t, none)
+	leasetest.Advance(t, b.pool, time.Hour)
+	require.Equal(t, 2, b.claim(t).Attempt)
+	leasetest.Advance(t, b.pool, time.Minute)
+	require.Equal(t, 3, b.claim(t).Attempt, "a lease that was not renewed has run out")
+}

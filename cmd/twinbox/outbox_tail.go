@@ -47,7 +47,7 @@ func (c *OutboxTail) Run(ctx context.Context, to streams) error {
 	if c.Follow {
 		asked = maxLimit // as each later look, so that what is older than the first rows is not taken for new
 	}
-	events, err := c.read(ctx, services, asked)
+	events, err := c.read(ctx, services, asked, !c.Follow)
 	if events == nil {
 		return err
 	}
@@ -58,13 +58,22 @@ func (c *OutboxTail) Run(ctx context.Context, to streams) error {
 	return c.follow(ctx, to, services, t, events)
 }
 
-// read is the newest events of each service; nil where none answers.
-func (c *OutboxTail) read(ctx context.Context, services []*client.Service, limit int) ([]tailed, error) {
-	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.OutboxEvents, error) {
-		return client.Call[adminapi.OutboxEvents](ctx, s,
-			client.Get("/admin/v1/outbox/events", adminapi.TailOutboxParams{
-				Topic: set(c.Topic), Key: set(c.Key), Type: set(c.Type), Payload: &c.Payload, Limit: &limit,
-			}))
+// read is the newest events of each service, up to the limit; nil where none answers. One answer goes back so far and no
+// further; far asks on until the limit is reached or nothing older is kept.
+func (c *OutboxTail) read(ctx context.Context, services []*client.Service, limit int, far bool) ([]tailed, error) {
+	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (all adminapi.OutboxEvents, err error) {
+		for {
+			rest := limit - len(all.Items)
+			page, err := client.Call[adminapi.OutboxEvents](ctx, s,
+				client.Get("/admin/v1/outbox/events", adminapi.TailOutboxParams{
+					Topic: set(c.Topic), Key: set(c.Key), Type: set(c.Type), Payload: &c.Payload, Limit: &rest,
+					Before: all.Rest,
+				}))
+			all.Items, all.Rest = append(page.Items, all.Items...), page.Rest
+			if err != nil || all.Rest == nil || !far {
+				return all, err
+			}
+		}
 	})
 	if len(answers) == 0 {
 		return nil, err
@@ -117,7 +126,7 @@ func (c *OutboxTail) follow(
 			return nil
 		case <-tick.C:
 		}
-		newest, err := c.read(ctx, services, maxLimit)
+		newest, err := c.read(ctx, services, maxLimit, false)
 		if ctx.Err() != nil {
 			return nil
 		}

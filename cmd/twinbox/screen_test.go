@@ -300,6 +300,24 @@ func TestTailFollowsFromItsFirstRowsOn(t *testing.T) {
 	require.Equal(t, []string{"e5", "e6", "e7"}, regexp.MustCompile(`e[0-9]`).FindAllString(out.String(), -1))
 }
 
+// One answer looks back so far: where it found too little, the next one goes on.
+func TestTailGoesBackUntilItHasEnough(t *testing.T) {
+	t.Setenv(tokenVariable, "t")
+	var asked []string
+	addr := listener(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Query().Get("before")+" "+r.URL.Query().Get("limit"))
+		pages := []string{
+			`{"items":[{"position":900,"event_id":"e9"}],"rest":500}`, `{"items":[],"rest":100}`,
+			`{"items":[{"position":7,"event_id":"e7"}]}`,
+		}
+		says(pages[len(asked)-1])(w, r)
+	})
+	r := twinbox(t, "outbox", "tail", "--type", "rare", "-n", "3", "--customer-admin", addr)
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, []string{" 3", "500 2", "100 2"}, asked)
+	require.Equal(t, []string{"e7", "e9"}, regexp.MustCompile(`e[0-9]`).FindAllString(r.stdout, -1))
+}
+
 // A service that is away for a moment does not end what watches it.
 func TestWatchGoesOn(t *testing.T) {
 	t.Setenv(tokenVariable, "t")

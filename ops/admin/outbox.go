@@ -55,11 +55,15 @@ func (s outboxHandlers) TailOutbox(w http.ResponseWriter, r *http.Request, param
 		if err != nil {
 			return adminapi.OutboxEvents{}, err
 		}
-		entries, err := operate.ReadTail(ctx, s.Pool, operate.Tail{
+		before := value(params.Before)
+		if params.Before != nil && before < 1 {
+			return adminapi.OutboxEvents{}, invalidParameter("before", "is no position: those begin at 1")
+		}
+		entries, rest, err := operate.ReadTail(ctx, s.Pool, operate.Tail{
 			Topic: value(params.Topic), Key: value(params.Key), Type: value(params.Type),
-			Limit: limit, Payload: value(params.Payload),
+			Before: before, Limit: limit, Payload: value(params.Payload),
 		})
-		out := adminapi.OutboxEvents{Items: make([]adminapi.OutboxEvent, len(entries))}
+		out := adminapi.OutboxEvents{Rest: optional(rest), Items: make([]adminapi.OutboxEvent, len(entries))}
 		for i, e := range entries {
 			out.Items[i] = adminapi.OutboxEvent{
 				Position: e.Position, EventId: e.EventID, Type: e.Type, Topic: e.Topic, Key: e.Key, Version: e.Version,

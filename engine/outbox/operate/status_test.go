@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -73,7 +74,7 @@ func TestStatusAndTailOfARestore(t *testing.T) {
 	restoreHere(t, pool)
 	told := func(want ...string) {
 		t.Helper()
-		entries, err := ReadTail(t.Context(), pool, Tail{Limit: 10})
+		entries, _, err := ReadTail(t.Context(), pool, Tail{Limit: 10})
 		require.NoError(t, err)
 		var states []string
 		waiting := 0
@@ -109,7 +110,7 @@ func TestTailSaysWhatBecameOfAnEvent(t *testing.T) {
 	require.NoError(t, err)
 	commit(t, o, pool, event("c"))
 
-	entries, err := ReadTail(t.Context(), pool, Tail{Limit: 3, Payload: true})
+	entries, _, err := ReadTail(t.Context(), pool, Tail{Limit: 3, Payload: true})
 	require.NoError(t, err)
 	var states []string
 	for _, e := range entries {
@@ -120,11 +121,45 @@ func TestTailSaysWhatBecameOfAnEvent(t *testing.T) {
 	require.Equal(t, `{"n":1}`, string(entries[0].Payload))
 	require.Equal(t, 7, entries[0].Bytes)
 
-	entries, err = ReadTail(t.Context(), pool, Tail{Limit: 10, Topic: testTopic, Key: "a", Type: "test.happened.v1"})
+	entries, _, err = ReadTail(t.Context(), pool, Tail{Limit: 10, Topic: testTopic, Key: "a", Type: "test.happened.v1"})
 	require.NoError(t, err)
 	require.Len(t, entries, 2)
 	require.EqualValues(t, 2, entries[1].Version)
 	require.Nil(t, entries[1].Payload)
+}
+
+// A call looks at so many positions and no further, whatever it finds there; the next one goes on below.
+func TestTailReadsBackwardsInSteps(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	rare := event("k")
+	rare.Type = "test.rare.v1"
+	commit(t, o, pool, event("a"), rare, rare)
+	addMany(t, o, pool, 2497, 100)
+	var entries []Entry
+	var asked []int64
+	for before := int64(0); ; {
+		page, rest, err := readTail(t.Context(), pool, Tail{Type: rare.Type, Limit: 2, Before: before}, 1000)
+		require.NoError(t, err)
+		asked, entries = append(asked, rest), append(page, entries...)
+		if before = rest; rest == 0 {
+			break
+		}
+	}
+	require.Equal(t, []int64{1501, 501, 0}, asked)
+	require.Len(t, entries, 2)
+	require.EqualValues(t, 2, entries[0].Position)
+	_, rest, err := readTail(t.Context(), pool, Tail{Type: "none", Limit: 2, Before: 501}, 1000)
+	require.NoError(t, err)
+	require.Zero(t, rest, "nothing older is kept")
+
+	rows, err := pool.Query(t.Context(), "explain (analyze, timing off, summary off, costs off) "+tailSQL,
+		window.CursorName, "", "", rare.Type, 2, false, int64(1501), int64(2501))
+	require.NoError(t, err)
+	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(plan, "\n"), "Rows Removed by Filter: 1000\n", "of 2,500")
+	require.NotContains(t, strings.Join(plan, "\n"), "Seq Scan on outbox_1 ")
 }
 
 // readPage reads one page of what is open, and records it.

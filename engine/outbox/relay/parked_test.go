@@ -114,7 +114,7 @@ func TestDiscardGivesUpOneRecord(t *testing.T) {
 	n, err := operate.Republish(t.Context(), pool, outboxtest.ContextLedger{Ledger: l}, operate.Selection{From: 1})
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
-	entries, err := operate.ReadTail(t.Context(), pool, operate.Tail{Limit: 3})
+	entries, _, err := operate.ReadTail(t.Context(), pool, operate.Tail{Limit: 3})
 	require.NoError(t, err)
 	require.Equal(t, []string{"discarded", "published", "published"},
 		[]string{entries[0].State, entries[1].State, entries[2].State})

@@ -588,6 +588,9 @@ type OutboxEventState string
 // OutboxEvents defines model for OutboxEvents.
 type OutboxEvents struct {
 	Items []OutboxEvent `json:"items"`
+
+	// Rest Fewer than `limit` were found among the 200,000 positions that one request looks at, and older events are kept: ask again with this `before`.
+	Rest *int64 `json:"rest,omitempty"`
 }
 
 // OutboxStatus defines model for OutboxStatus.
@@ -975,6 +978,9 @@ type TailOutboxParams struct {
 	Topic *Text `form:"topic,omitempty" json:"topic,omitempty"`
 	Key   *Text `form:"key,omitempty" json:"key,omitempty"`
 	Type  *Text `form:"type,omitempty" json:"type,omitempty"`
+
+	// Before Below this position. Default the newest.
+	Before *int64 `form:"before,omitempty" json:"before,omitempty"`
 
 	// Payload Whether to show payloads, which may hold personal data; of many events the newest ones, up to 8 MiB.
 	Payload *Payload `form:"payload,omitempty" json:"payload,omitempty"`
@@ -1924,6 +1930,19 @@ func (siw *ServerInterfaceWrapper) TailOutbox(w http.ResponseWriter, r *http.Req
 			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "type"})
 		} else {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "type", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "before" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "before", r.URL.Query(), &params.Before, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "before"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "before", Err: err})
 		}
 		return
 	}

@@ -119,7 +119,7 @@ func (p *part) outbox(ctx context.Context) (status operate.Status, busy []string
 }
 
 func (p *part) consumers(ctx context.Context) (busy []string, err error) {
-	all, err := p.node.Lags(ctx)
+	all, err := p.lags(ctx)
 	if err != nil {
 		return nil, err
 	}

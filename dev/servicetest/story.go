@@ -2,7 +2,6 @@ package servicetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,10 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	deadletters "example.com/twinbox/engine/deadletter/operate"
-	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/inbox/replay"
-	"example.com/twinbox/engine/outbox/operate"
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/outbox/window"
 )
 
 // step is one line of a story.
@@ -65,71 +62,73 @@ func (s *System) story(ctx context.Context, id string) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
+const selectOfStory = `
+select o.event_id::text, o.occurred_at, format('outbox %s: %s %s v%s (%s)',
+    case when exists (select from public.outbox_held h where h.position = o.position) then 'held'
+        when ` + window.IsPublished + ` then 'published' else 'waiting' end,
+    o.event_type, o.key, o.version, o.event_id)
+from public.outbox o cross join public.outbox_cursor c
+where $1 in (o.event_id::text, o.key, o.headers ->> '` + cloudevent.HeaderCausationID + `')
+order by o.position`
+
 // tell says what the service knows of an id, and which events to go on with.
 func (p *part) tell(ctx context.Context, id string, told map[string]bool) (steps []step, follow []string, err error) {
-	byID, err := operate.FindEvent(ctx, p.pool, id, operate.Hint{})
-	if err != nil && !errors.Is(err, operate.ErrNeedsHint) {
-		return nil, nil, err
-	}
-	byKey, err := operate.EventsOfKey(ctx, p.pool, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	caused, err := operate.CausedBy(ctx, p.pool, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, e := range byID {
-		steps = append(steps, step{e.OccurredAt, fmt.Sprintf("%s outbox %s: %s %s v%d (%s)", p.name, e.State, e.Type,
-			e.Key, e.Version, e.EventID)})
-	}
-	for _, e := range slices.Concat(byKey, caused) {
-		if !told[e.EventID] {
-			follow = append(follow, e.EventID)
+	rows, _ := p.pool.Query(ctx, selectOfStory, id)
+	var event string
+	var s step
+	_, err = pgx.ForEachRow(rows, []any{&event, &s.at, &s.text}, func() error {
+		switch {
+		case event == id:
+			steps = append(steps, step{s.at, p.name + " " + s.text})
+		case !told[event]:
+			follow = append(follow, event)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read outbox: %w", err)
 	}
-	more, err := p.tellConsumers(ctx, id)
-	return append(steps, more...), follow, err
+	handled, err := p.tellConsumers(ctx, id)
+	return append(steps, handled...), follow, err
 }
 
-const selectLeases = `
+const (
+	selectInbox = `
+select processed_at, format('%s %s: %s (%s) at %s/%s offset %s', consumer, coalesce(metadata->>'outcome', 'applied'),
+    event_type, event_id, metadata->>'topic', metadata->>'partition', metadata->>'offset')
+from public.inbox where event_id = $1
+union all
+select failed_at, format('%s dead letter %s: %s %s: %s', consumer, state, event_type, code, error)
+from public.dead_letter where event_id = $1
+order by 1`
+	selectLeases = `
 select coalesce(ended_at, due_at), format('effect %s %s after %s attempts', handler, state, attempts)
     || coalesce(': ' || error, '')
 from public.lease where event_id = $1 order by handler`
+)
 
 // tellConsumers says what the consumers made of an event, and what effects are owed for it.
 func (p *part) tellConsumers(ctx context.Context, id string) (steps []step, err error) {
-	var consumers []string
-	p.node.EachConsumer(func(name string, _ *replay.Replayer) { consumers = append(consumers, name) })
-	seen, err := inbox.Lookup(ctx, p.pool, consumers, id)
-	if err != nil {
+	statements := []string{selectInbox}
+	var has bool
+	if err := p.pool.QueryRow(ctx, selectHasLeases).Scan(&has); err != nil {
 		return nil, err
 	}
-	for _, r := range seen {
-		steps = append(steps, step{r.ProcessedAt, fmt.Sprintf("%s %s %s: %s (%s) at %s/%d offset %d", p.name, r.Consumer,
-			r.Outcome, r.EventType, r.EventID, r.Topic, r.Partition, r.Offset)})
+	if has {
+		statements = append(statements, selectLeases)
 	}
-	for _, name := range consumers {
-		letters, err := deadletters.NewStore(p.pool).OfEvent(ctx, name, id)
+	for _, sql := range statements {
+		rows, _ := p.pool.Query(ctx, sql, id)
+		var s step
+		_, err := pgx.ForEachRow(rows, []any{&s.at, &s.text}, func() error {
+			steps = append(steps, step{s.at, p.name + " " + s.text})
+			return nil
+		})
 		if err != nil {
 			return nil, err
 		}
-		for _, l := range letters {
-			steps = append(steps, step{l.FailedAt, fmt.Sprintf("%s %s dead letter %s: %s %s: %s", p.name, name, l.State,
-				l.EventType, l.Code, l.Error)})
-		}
 	}
-	var has bool
-	if err := p.pool.QueryRow(ctx, selectHasLeases).Scan(&has); err != nil || !has {
-		return steps, err
-	}
-	rows, _ := p.pool.Query(ctx, selectLeases, id)
-	var s step
-	_, err = pgx.ForEachRow(rows, []any{&s.at, &s.text}, func() error {
-		steps = append(steps, step{s.at, p.name + " " + s.text})
-		return nil
-	})
-	return steps, err
+	return steps, nil
 }
 
 const (

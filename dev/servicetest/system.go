@@ -39,7 +39,7 @@ type System struct {
 type part struct {
 	name     string
 	pool     *pgxpool.Pool
-	node     eventing.Operable
+	lags     eventing.Lags
 	at       service.Listening
 	warnings *warnings
 }
@@ -119,7 +119,7 @@ func (p *part) run(t testing.TB, instance *eventing.Instance) {
 		Log:   slog.New(slog.NewTextHandler(p.warnings, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Ready: func(at service.Listening) { listening <- at },
 	}
-	go func() { ended <- instance.RunOpen(ctx, host, func(node eventing.Operable) { p.node = node }) }()
+	go func() { ended <- instance.RunWatched(ctx, host, func(lags eventing.Lags) { p.lags = lags }) }()
 	select {
 	case p.at = <-listening:
 		t.Cleanup(func() {

@@ -62,20 +62,32 @@ func (l consumerLag) Measure(ctx context.Context) ([]prometheus.Metric, error) {
 		return nil, err
 	}
 	var metrics []prometheus.Metric
+	found, err := l.read(ctx)
+	for consumer, lags := range found {
+		for _, lag := range lags {
+			labels := []string{consumer, lag.Topic, strconv.Itoa(int(lag.Partition))}
+			metrics = append(metrics,
+				prometheus.MustNewConstMetric(lagRecordsDesc, prometheus.GaugeValue, float64(lag.Records), labels...),
+				prometheus.MustNewConstMetric(lagSecondsDesc, prometheus.GaugeValue, lag.Age.Seconds(), labels...))
+		}
+	}
+	return metrics, err
+}
+
+// Lags reads what waits on the log for each consumer, by its name. Beside an error it returns what could be read.
+type Lags func(ctx context.Context) (map[string][]admin.Lag, error)
+
+func (l consumerLag) read(ctx context.Context) (map[string][]admin.Lag, error) {
+	found := make(map[string][]admin.Lag, len(l.node.consumers))
 	var problems []error
 	for _, c := range l.node.consumers {
 		lags, err := l.node.lag.Read(ctx, c.group, c.Topic)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("read lag of %s: %w", c.Name, err))
 		}
-		for _, lag := range lags {
-			labels := []string{c.Name, lag.Topic, strconv.Itoa(int(lag.Partition))}
-			metrics = append(metrics,
-				prometheus.MustNewConstMetric(lagRecordsDesc, prometheus.GaugeValue, float64(lag.Records), labels...),
-				prometheus.MustNewConstMetric(lagSecondsDesc, prometheus.GaugeValue, lag.Age.Seconds(), labels...))
-		}
+		found[c.Name] = lags
 	}
-	return metrics, errors.Join(problems...)
+	return found, errors.Join(problems...)
 }
 
 // newLagReader opens nothing yet.

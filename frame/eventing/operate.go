@@ -2,7 +2,6 @@ package eventing
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
@@ -27,19 +26,6 @@ func (n Operable) EachConsumer(do func(name string, replays *replay.Replayer)) {
 	for _, c := range n.consumers {
 		do(c.Name, c.replays)
 	}
-}
-
-// Lags is what waits on the log for each consumer, by its name.
-func (n Operable) Lags(ctx context.Context) (map[string][]admin.Lag, error) {
-	found := make(map[string][]admin.Lag, len(n.consumers))
-	for _, c := range n.consumers {
-		lags, err := n.lag.Read(ctx, c.group, c.Topic)
-		if err != nil {
-			return nil, fmt.Errorf("read lag of %s: %w", c.Name, err)
-		}
-		found[c.Name] = lags
-	}
-	return found, nil
 }
 
 // Partitions is how many partitions the topics have that the service writes to, and others that it wrote to once, such

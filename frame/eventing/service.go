@@ -49,11 +49,11 @@ func (c Config) Shared() Config { return c }
 
 // Run is the service, from its configuration to the end of ctx and the drain after it.
 func (s Service[C]) Run(ctx context.Context, cfg C, host service.Host) error {
-	return s.run(ctx, cfg, host, func(Operable) {})
+	return s.run(ctx, cfg, host, func(Lags) {})
 }
 
-// run tells opened of the node before anything runs.
-func (s Service[C]) run(ctx context.Context, cfg C, host service.Host, opened func(Operable)) error {
+// run gives opened what reads the consumers' lags, before anything runs.
+func (s Service[C]) run(ctx context.Context, cfg C, host service.Host, opened func(Lags)) error {
 	shared, at := cfg.Shared(), cfg.Listeners()
 	group := service.NewGroup(ctx, host.Log, shared.DrainFor)
 	contract, err := s.Contract()
@@ -78,7 +78,7 @@ func (s Service[C]) run(ctx context.Context, cfg C, host service.Host, opened fu
 	if err != nil {
 		return errors.Join(err, node.Close())
 	}
-	opened(Operable{node})
+	opened(consumerLag{node}.read)
 	return node.Run(ctx, group, at, host, start)
 }
 
@@ -120,7 +120,7 @@ func (s Service[C]) Describe() Described {
 		return &Instance{
 			Settings:  *cfg,
 			variables: func() []config.Setting { return config.Describe(cfg) },
-			run: func(ctx context.Context, host service.Host, opened func(Operable)) error {
+			run: func(ctx context.Context, host service.Host, opened func(Lags)) error {
 				return s.run(ctx, *cfg, host, opened)
 			},
 		}, err
@@ -141,7 +141,7 @@ type Instance struct {
 	Settings
 
 	variables func() []config.Setting
-	run       func(ctx context.Context, host service.Host, opened func(Operable)) error
+	run       func(ctx context.Context, host service.Host, opened func(Lags)) error
 }
 
 // Variables are those that the service reads, with the values in effect.
@@ -164,10 +164,11 @@ func (i *Instance) variable(name string) (found config.Setting) {
 
 // Run runs the service until ctx ends, and drains it.
 func (i *Instance) Run(ctx context.Context, host service.Host) error {
-	return i.RunOpen(ctx, host, func(Operable) {})
+	return i.RunWatched(ctx, host, func(Lags) {})
 }
 
-// RunOpen is [Instance.Run] for a process that looks into the service: opened is told of its node before anything runs.
-func (i *Instance) RunOpen(ctx context.Context, host service.Host, opened func(Operable)) error {
+// RunWatched is [Instance.Run] for a process that has to know how far the consumers are: opened gets what reads their
+// lags, before anything runs.
+func (i *Instance) RunWatched(ctx context.Context, host service.Host, opened func(Lags)) error {
 	return i.run(ctx, host, opened)
 }

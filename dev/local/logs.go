@@ -27,7 +27,12 @@ func (l *logs) open(f *folder, name string) (*os.File, error) {
 
 // logger gives a part's logger: JSON into its file, and what is wrong on the screen too, in one line without the time.
 func (l *logs) logger(f *folder, part string) (*slog.Logger, error) {
-	log, err := l.fileLogger(f, part)
+	return l.loggerOf(f, part, "info", "json")
+}
+
+// loggerOf is [logs.logger] of a part that has settings for its file.
+func (l *logs) loggerOf(f *folder, part, level, format string) (*slog.Logger, error) {
+	log, err := l.fileLogger(f, part, level, format)
 	if err != nil {
 		return nil, err
 	}
@@ -35,12 +40,12 @@ func (l *logs) logger(f *folder, part string) (*slog.Logger, error) {
 }
 
 // fileLogger gives a logger that writes into the part's file alone.
-func (l *logs) fileLogger(f *folder, part string) (*slog.Logger, error) {
+func (l *logs) fileLogger(f *folder, part, level, format string) (*slog.Logger, error) {
 	file, err := l.open(f, part+".log")
 	if err != nil {
 		return nil, err
 	}
-	return slog.New(slog.NewJSONHandler(file, &slog.HandlerOptions{ReplaceAttr: service.Readable})), nil
+	return service.NewLogger(file, level, format)
 }
 
 func (l *logs) close() error {

@@ -38,7 +38,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	logs := newLogs(cfg.Err, cfg.Verbose)
 	defer func() { err = errors.Join(err, logs.close()) }()
-	log, err := logs.fileLogger(f, "stack") // what it says of failures is also what Run returns
+	log, err := logs.fileLogger(f, "stack", "info", "json") // what it says of failures is also what Run returns
 	if err != nil {
 		return err
 	}

@@ -99,8 +99,9 @@ func signUp(t *testing.T, at local.Addresses, email string) int {
 func TestStack(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
-	first := start(t, local.Config{Dir: dir, Settings: localtest.Patient()})
+	first := start(t, local.Config{Dir: dir, Settings: append(localtest.Patient(), "LOG_LEVEL=debug")})
 	require.Equal(t, http.StatusCreated, signUp(t, first.at, "ada@example.org"))
+	require.Equal(t, http.StatusCreated, signUp(t, first.at, "bob@example.org")) // its line is lowered to debug
 
 	out := first.out.String()
 	require.Contains(t, out, "curl -XPOST "+first.at.API()+`/v1/signups -H 'content-type: application/json' `+
@@ -124,6 +125,9 @@ func TestStack(t *testing.T) {
 	require.NoError(t, first.stop())
 	require.Empty(t, first.err.String(), "a good run has nothing to warn of")
 	secret := secretOf(t, dir)
+	log, err := os.ReadFile(filepath.Join(dir, "customer.log"))
+	require.NoError(t, err)
+	require.Contains(t, string(log), `"level":"DEBUG","msg":"request"`, "a setting of the log holds for the file")
 
 	second := start(t, local.Config{Dir: dir})
 	require.Equal(t, http.StatusConflict, signUp(t, second.at, "ADA@example.org"), "the data is still there")

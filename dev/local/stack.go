@@ -82,7 +82,7 @@ func (h *stack) start(ctx context.Context) error {
 		if h.cfg.Faults != nil {
 			err = h.runProcess(s, secret)
 		} else {
-			err = h.runService(ctx, s.Name, instances[s.Name].Run)
+			err = h.runInstance(ctx, s.Name, instances[s.Name])
 		}
 		if err != nil {
 			return err
@@ -110,7 +110,11 @@ func (h *stack) runPrograms(ctx context.Context) error {
 	for _, p := range h.cfg.Programs {
 		at := h.at
 		at.Services = maps.Clone(at.Services) // it grows meanwhile
-		err := h.runService(ctx, p.Name, func(ctx context.Context, host service.Host) error {
+		log, err := h.logs.logger(h.folder, p.Name)
+		if err != nil {
+			return err
+		}
+		err = h.runService(ctx, p.Name, log, func(ctx context.Context, host service.Host) error {
 			return p.Run(ctx, h.folder.file(p.Name), at, host)
 		})
 		if err != nil {
@@ -160,14 +164,19 @@ func (h *stack) runProcess(s eventing.Described, secret string) error {
 	return nil
 }
 
-// runService starts a service in the group and returns when it listens.
-func (h *stack) runService(
-	ctx context.Context, name string, run func(ctx context.Context, host service.Host) error,
-) error {
-	log, err := h.logs.logger(h.folder, name)
+// runInstance runs a service that logs as its settings say.
+func (h *stack) runInstance(ctx context.Context, name string, instance *eventing.Instance) error {
+	log, err := h.logs.loggerOf(h.folder, name, instance.Value("LOG_LEVEL"), instance.Value("LOG_FORMAT"))
 	if err != nil {
 		return err
 	}
+	return h.runService(ctx, name, log, instance.Run)
+}
+
+// runService starts a service in the group and returns when it listens.
+func (h *stack) runService(
+	ctx context.Context, name string, log *slog.Logger, run func(ctx context.Context, host service.Host) error,
+) error {
 	listening := make(chan service.Listening, 1)
 	h.run(name, func(ctx context.Context) error {
 		return run(ctx, service.Host{Log: log, Ready: func(at service.Listening) { listening <- at }})

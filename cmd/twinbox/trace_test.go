@@ -20,7 +20,7 @@ func TestTraceJoinsWhatTheServicesKnow(t *testing.T) {
 	asked := map[string]int{}
 	counted := func(stories map[string]string) http.HandlerFunc {
 		known := map[string]string{
-			"story/user": `{"id":"user","steps":[],"related":[]}`, "story/event": `{"id":"event","steps":[],"related":[]}`,
+			"story/user": `{"id":"user","kind":"user","steps":[],"related":[]}`, "story/event": `{"id":"event","steps":[],"related":[]}`,
 			"story/caused": `{"id":"caused","steps":[],"related":[]}`,
 		}
 		for path, story := range stories {
@@ -34,7 +34,7 @@ func TestTraceJoinsWhatTheServicesKnow(t *testing.T) {
 		}
 	}
 	customer := listener(t, counted(map[string]string{
-		"user": `{"id":"user","kind":"user","related":["event"],"steps":[
+		"user": `{"id":"user","kind":"key","related":["event"],"steps":[
 			{"at":"2026-11-21T10:00:00.500Z","station":"outbox","service":"customer","event_id":"event",
 				"position":1,"topic":"t"}]}`,
 		"event": `{"id":"event","kind":"event","related":["caused","user"],"steps":[

@@ -6,6 +6,7 @@
 //	payments.go            what events do: a payment, the end of the time to pay
 //	receipt.go             the mail
 //	adopt.go               what a restore of the database took
+//	operate.go             what an operator is told
 package order
 
 import (
@@ -23,7 +24,6 @@ import (
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/migrations"
-	"example.com/twinbox/ops" // part: ops
 )
 
 // Service is Order.
@@ -35,7 +35,7 @@ var Service = eventing.Service[Config]{
 	Migrations: Migrations(),
 	Tables:     []string{"orders", "refund", "receipt", "lease", "idempotency_key"},
 	Adopt:      adopt,
-	Operations: ops.Offer, // part: ops
+	Operations: offerOperations, // part: ops
 	SetUp:      setUp,
 }
 

@@ -3,7 +3,6 @@ package notification
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -39,7 +38,7 @@ func (m mails) tell(ctx context.Context, id string) (told admin.Told, err error)
 		}
 	}
 	rows, _ := m.pool.Query(ctx, selectStory, parsed, id)
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[toldMail])
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[steps.Mail])
 	if err != nil {
 		return told, fmt.Errorf("read mails: %w", err)
 	}
@@ -47,45 +46,18 @@ func (m mails) tell(ctx context.Context, id string) (told admin.Told, err error)
 		if mail.ID == id {
 			told.Kind = adminapi.StoryKindMail
 		}
+		told.Steps = append(told.Steps, mail.Steps()...)
+		told.Related = append(told.Related, mail.EventID)
 		actions, err := audit.Of(ctx, m.pool, "mail", mail.ID)
 		if err != nil {
 			return told, err
 		}
-		told.Steps = append(told.Steps, mail.steps(actions)...)
-		told.Related = append(told.Related, mail.EventID)
+		for _, a := range actions {
+			done := mail.Owed()
+			done.At, done.Station, done.Outcome = a.At, adminapi.StoryStepStationAudit, a.Verb
+			done.Detail = "by " + a.By + ": " + a.Reason
+			told.Steps = append(told.Steps, done)
+		}
 	}
 	return told, nil
-}
-
-// toldMail is what a story says of a mail.
-type toldMail struct {
-	ID, EventID, UserID, Correlation string
-	State                            adminapi.MailState
-	Attempts                         int
-	CreatedAt                        time.Time
-	EndedAt                          *time.Time
-	Now                              time.Time
-}
-
-func (m toldMail) steps(actions []audit.Action) []adminapi.StoryStep {
-	owed := adminapi.StoryStep{
-		At: m.CreatedAt, Station: adminapi.StoryStepStationMail, Outcome: steps.Owed, EventId: m.EventID,
-		Key: m.UserID, CorrelationId: m.Correlation, Subject: m.ID,
-	}
-	told := []adminapi.StoryStep{owed}
-	if m.State != adminapi.Pending || m.Attempts > 0 {
-		now := owed
-		now.At, now.Outcome, now.Detail = m.Now, string(m.State), fmt.Sprintf("attempts: %d", m.Attempts)
-		if m.EndedAt != nil {
-			now.At = *m.EndedAt
-		}
-		told = append(told, now)
-	}
-	for _, a := range actions {
-		done := owed
-		done.At, done.Station, done.Outcome = a.At, adminapi.StoryStepStationAudit, a.Verb
-		done.Detail = "by " + a.By + ": " + a.Reason
-		told = append(told, done)
-	}
-	return told
 }

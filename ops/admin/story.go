@@ -84,7 +84,7 @@ func (t *story) askService(ctx context.Context) error {
 func (t *story) askKey(ctx context.Context) error {
 	events, err := operate.EventsOfKey(ctx, t.Pool, t.story.Id)
 	for _, e := range events {
-		t.is(adminapi.StoryKindUser)
+		t.is(adminapi.StoryKindKey)
 		t.addEvent(e)
 		t.relate(e.EventID)
 	}
@@ -237,7 +237,7 @@ func (t *story) askLettersOfKey(ctx context.Context) error {
 			return err
 		}
 		for _, l := range letters {
-			t.is(adminapi.StoryKindUser)
+			t.is(adminapi.StoryKindKey)
 			t.relate(l.EventID)
 		}
 	}

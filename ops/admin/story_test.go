@@ -110,7 +110,9 @@ returning id::text`).Scan(&letter))
 	text, err := json.Marshal(story)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "example.org")
-	require.Contains(t, b.story(t, "k").Related, id, "the key of the event leads to it")
+	ofKey := b.story(t, "k")
+	require.Contains(t, ofKey.Related, id, "the key of the event leads to it")
+	require.Equal(t, adminapi.StoryKindKey, ofKey.Kind, "what has the key may be no user")
 }
 
 // What a service's own tables know goes before what its events say, and a key's letters lead to their events.

@@ -109,6 +109,7 @@ func (e OutboxEventState) Valid() bool {
 // Defines values for StoryKind.
 const (
 	StoryKindEvent StoryKind = "event"
+	StoryKindKey   StoryKind = "key"
 	StoryKindMail  StoryKind = "mail"
 	StoryKindUser  StoryKind = "user"
 )
@@ -117,6 +118,8 @@ const (
 func (e StoryKind) Valid() bool {
 	switch e {
 	case StoryKindEvent:
+		return true
+	case StoryKindKey:
 		return true
 	case StoryKindMail:
 		return true
@@ -801,7 +804,7 @@ type Service struct {
 type Story struct {
 	Id string `json:"id"`
 
-	// Kind Absent where this service knows nothing of the id.
+	// Kind Absent where this service knows nothing of the id; `key` of one whose events it knows, and no more.
 	Kind StoryKind `json:"kind,omitempty"`
 
 	// Note What could not be looked for, and what it takes.
@@ -814,7 +817,7 @@ type Story struct {
 	Steps []StoryStep `json:"steps"`
 }
 
-// StoryKind Absent where this service knows nothing of the id.
+// StoryKind Absent where this service knows nothing of the id; `key` of one whose events it knows, and no more.
 type StoryKind string
 
 // StoryStep defines model for StoryStep.

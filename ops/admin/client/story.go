@@ -35,7 +35,9 @@ func Story(
 		var found []string
 		for _, answer := range askAll(ctx, services, next, params, failed) {
 			if answer.Id == id {
-				told.Kind = cmp.Or(told.Kind, answer.Kind)
+				if told.Kind == "" || told.Kind == adminapi.StoryKindKey { // another service may know what the key stands for
+					told.Kind = cmp.Or(answer.Kind, told.Kind)
+				}
 				told.Note = cmp.Or(told.Note, answer.Note)
 			}
 			told.Steps = append(told.Steps, answer.Steps...)

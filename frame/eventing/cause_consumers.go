@@ -213,16 +213,20 @@ func (d *diagnosis) deadLetters(ctx context.Context) (service.Cause, error) {
 	if err != nil || largest == nil {
 		return service.Cause{}, err
 	}
-	parked := ""
+	most, parked := "", ""
+	if largest.Count < letters {
+		most = "most of them "
+	}
 	if behind > 0 {
-		parked = fmt.Sprintf("; %s %s behind them", several(behind, "later event"), verb(behind, "waits", "wait"))
+		parked = fmt.Sprintf("; %s %s behind %s", several(behind, "later event"), verb(behind, "waits", "wait"),
+			verb(letters, "it", "them"))
 	}
 	return service.Cause{
 		Code: CauseDeadLetters, Since: largest.Oldest, Command: "twinbox dlq list",
 		Figures: map[string]float64{"letters": float64(letters), "keys": float64(keys), "parked": float64(behind)},
-		Sentence: fmt.Sprintf("%s of %s %s for an operator, most of them of %s: %s%s.",
-			several(letters, "dead letter"), several(keys, "key"), verb(letters, "waits", "wait"), largest.Consumer,
-			largest.Code, parked),
+		Sentence: fmt.Sprintf("%s of %s %s for an operator: %s%s in %s%s.",
+			several(letters, "dead letter"), several(keys, "key"), verb(letters, "waits", "wait"), most, largest.Code,
+			largest.Consumer, parked),
 	}, nil
 }
 

@@ -386,13 +386,13 @@ func TestCauseDeadLetters(t *testing.T) {
 	s := newTrouble(t)
 	s.handle = func(context.Context, pinged) error { return inbox.Permanent(errors.New("a name that is none")) }
 	instances := []*bundle{s.instance(t), s.instance(t)}
-	const one = `1 dead letter of 1 key waits for an operator, most of them of test\.repeated: handler_failed`
+	const one = `1 dead letter of 1 key waits for an operator: handler_failed in test\.repeated`
 	s.send(t, 1)
 	instances[0].awaitCause(t, eventing.CauseDeadLetters, one+`\.`)
 	s.send(t, 2)
 	for _, b := range instances {
 		waittest.Until(t, func() bool { return b.node.Cause(t.Context()).Figures["parked"] == 1 })
-		b.awaitCause(t, eventing.CauseDeadLetters, one+`; 1 later event waits behind them\.`)
+		b.awaitCause(t, eventing.CauseDeadLetters, one+`; 1 later event waits behind it\.`)
 	}
 	execute(t, s.pool, `update dead_letter set state = 'discarded', settled_at = now()`)
 	instances[1].awaitWell(t)

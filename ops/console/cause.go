@@ -18,6 +18,7 @@ type cause struct {
 	Detail                   string // changes from frame to frame
 	Command                  string // of the command line, that helps
 	Link                     string // of this page, that helps
+	shared                   string // what other services wait for, too; "": it is this one's own
 }
 
 // passing are the codes of causes under which events pass all the same, with the page that helps.
@@ -34,7 +35,7 @@ func causesOf(f frame, services []*client.Service, views map[string]view) []caus
 		v := views[s.Name]
 		switch said := v.cur.cause; {
 		case v.cur.at.IsZero():
-			found = append(found, cause{State: stateUnknown, Sentence: "Asking…", Service: s.Name})
+			found = append(found, cause{State: stateUnknown, Sentence: "Asking…", Service: s.Name, shared: "answer"})
 		case !v.answers:
 			c := cause{State: stateStopped, Sentence: "The service does not answer.", Service: s.Name}
 			if v.cur.err != nil {
@@ -50,7 +51,7 @@ func causesOf(f frame, services []*client.Service, views map[string]view) []caus
 		}
 	}
 	if len(found) > 0 {
-		return found
+		return together(found)
 	}
 	in, out := 0.0, 0.0
 	f.stations(func(s station) {
@@ -66,11 +67,27 @@ func causesOf(f frame, services []*client.Service, views map[string]view) []caus
 	return []cause{{State: stateWell, Sentence: "All is well.", Detail: detail}}
 }
 
+// together says once what several services say of a server that they share, in the words of the first.
+func together(found []cause) (once []cause) {
+	for _, c := range found {
+		i := slices.IndexFunc(once, func(said cause) bool { return c.shared != "" && said.shared == c.shared })
+		if i < 0 {
+			once = append(once, c)
+			continue
+		}
+		once[i].Service += ", " + c.Service
+	}
+	return once
+}
+
 func causeOf(name string, said adminapi.Cause, now time.Time) cause {
 	link, passes := passing[said.Code]
 	c := cause{Service: name, State: stateStopped, Sentence: said.Sentence, Command: said.Command, Link: link}
 	if passes {
 		c.State = stateWatch
+	}
+	if said.Code == "dependency_down" {
+		c.shared, _, _ = strings.Cut(said.Sentence, " since ") // the server, by its name
 	}
 	var details []string
 	for _, figure := range slices.Sorted(maps.Keys(said.Figures)) {

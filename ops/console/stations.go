@@ -26,7 +26,7 @@ const waitsLong = 5.0
 type station struct {
 	ID, Kind, Name     string
 	Rate, Waiting, Age *float64 // per second; events; seconds
-	State, Note, Link  string
+	State, Note        string
 }
 
 // topic is a station with the inboxes that read it.
@@ -43,6 +43,19 @@ type lane struct {
 	Verdict  string // of the last verification, with its age; "": there was none
 	Stations []station
 	Topics   []topic
+	Joined   bool // the lane above ends at an inbox of this service
+	Back     bool // it runs from right to left, from where the lane above ends
+}
+
+// join says how the lane stands to the one above it.
+func (l lane) join(above lane) lane {
+	if n := len(above.Topics); n > 0 {
+		if inboxes := above.Topics[n-1].Inboxes; len(inboxes) > 0 {
+			l.Joined = strings.HasPrefix(inboxes[len(inboxes)-1].ID, l.Service+"/")
+		}
+	}
+	l.Back = l.Joined && !above.Back
+	return l
 }
 
 // frame is the whole flow at one time.
@@ -171,6 +184,7 @@ func compose(now time.Time, services []*client.Service, samples map[string][]sam
 		views[s.Name] = viewOf(s.Name, samples[s.Name], now)
 	}
 	homes := homesOf(services, routes)
+	var above lane
 	for _, s := range services {
 		v := views[s.Name]
 		l := lane{Service: s.Name, Metrics: s.URL("/metrics"), State: v.state(), Verdict: v.verdict(), Stations: v.own()}
@@ -179,7 +193,8 @@ func compose(now time.Time, services []*client.Service, samples map[string][]sam
 				l.Topics = append(l.Topics, topicOf(name, v, views, routes))
 			}
 		}
-		f.Lanes = append(f.Lanes, l)
+		above = l.join(above)
+		f.Lanes = append(f.Lanes, above)
 	}
 	f.Causes = causesOf(f, services, views)
 	return f
@@ -253,7 +268,7 @@ func (v view) own() []station {
 			Age:     v.gauge(metrics.Highest, "lease_oldest_seconds", "handler", handler, "state", "pending"),
 		}
 		if n := v.gauge(metrics.Sum, "lease_rows", "handler", handler, "state", "uncertain"); n != nil && *n > 0 {
-			s.State, s.Note, s.Link = stateWatch, number(n)+" uncertain", "/mails?state=uncertain"
+			s.State, s.Note = stateWatch, number(n)+" uncertain"
 		}
 		all = append(all, v.finish(s, "mail server", "mails"))
 	}
@@ -289,7 +304,7 @@ func topicOf(name string, home view, views map[string]view, routes map[route]boo
 			Age:     v.gauge(metrics.Highest, "kafka_consumer_lag_seconds", "consumer", r.consumer, "topic", name),
 		}
 		if dead := v.gauge(metrics.Sum, "dead_letters_waiting", "consumer", r.consumer); dead != nil && *dead > 0 {
-			s.State, s.Note, s.Link = stateWatch, number(dead)+" set aside", "/dead-letters"
+			s.State, s.Note = stateWatch, number(dead)+" set aside"
 		}
 		t.Inboxes = append(t.Inboxes, v.finish(s, "consumer "+r.consumer, "database"))
 	}

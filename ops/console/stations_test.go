@@ -162,6 +162,30 @@ func TestWhyItWaits(t *testing.T) {
 	}
 }
 
+// A server that all services share is down once.
+func TestOneOutageIsOneSentence(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	say := func(name, code, sentence string) {
+		s.says(name, "http_server_requests_in_flight 0\n")
+		s.samples[name][len(s.samples[name])-1].cause = adminapi.Cause{Code: code, Sentence: sentence}
+	}
+	said := func() (all []string) {
+		for _, c := range s.frame().Causes {
+			all = append(all, c.Service+": "+c.Sentence)
+		}
+		return all
+	}
+	say("customer", "dependency_down", "The broker has been down since 1: refused.")
+	say("notification", "dependency_down", "The broker has been down since 2: reset.")
+	require.Equal(t, []string{"customer, notification: The broker has been down since 1: refused."}, said())
+	say("notification", "dependency_down", "The database has been down since 2: reset.")
+	require.Len(t, said(), 2)
+	say("customer", "dead_letters", "1 letter.")
+	say("notification", "dead_letters", "1 letter.")
+	require.Len(t, said(), 2, "each service has letters of its own")
+}
+
 const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>{{.}}' javascript:alert(1)`
 
 // A service's answer is text on the page.
@@ -181,4 +205,31 @@ func requireHarmless(t *testing.T, body string) {
 	for _, bad := range []string{"<script>", "<img src=x", `href="javascript:`, `action="javascript:`} {
 		require.NotContains(t, body, bad)
 	}
+}
+
+// An arrow between two lanes is a way that events go.
+func TestALaneIsJoinedToTheOneThatItReads(t *testing.T) {
+	t.Parallel()
+	s := newSystem(t)
+	for _, name := range []string{"order", "payments"} {
+		service, err := client.New(name, "127.0.0.1:1", "")
+		require.NoError(t, err)
+		s.services = append(s.services, service)
+	}
+	s.says("order", lag("order.payments", "payments.payments.v1", 0)+lag("order.timers", "order.timers.v1", 0))
+	s.says("payments", "http_server_requests_in_flight 0\n")
+	joined := func() (all []string) {
+		for _, l := range s.frame().Lanes {
+			all = append(all, fmt.Sprint(l.Service, " ", l.Joined, " ", l.Back))
+		}
+		return all
+	}
+	require.Equal(t, []string{
+		"customer false false", "notification true true", "order false false", "payments false false",
+	}, joined())
+
+	s.says("payments", "http_server_requests_in_flight 0\n"+lag("payments.orders", "order.timers.v1", 0))
+	require.Equal(t, []string{
+		"customer false false", "notification true true", "order false false", "payments true true",
+	}, joined())
 }

@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
-// What an operator is told to do fits what is wrong with the letter: one that waits for another is not replayed by
+// What an operator is told to do fits what is wrong with the dead letter: one that waits for another is not replayed by
 // itself, one whose content is wrong not as it is, and one that may have been applied not without looking.
 func TestTheNextStepOfALetter(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,7 @@ func TestTheNextStepOfALetter(t *testing.T) {
 		want   string
 	}{
 		"settled":             {adminapi.DeadLetter{State: "replayed", Class: "permanent", Code: "schema_violation"}, ""},
-		"parked":              {waiting(deadletter.ClassParked, inbox.CodeParked), "replay the letter of its key"},
+		"parked":              {waiting(deadletter.ClassParked, inbox.CodeParked), "replay the dead letter of its key"},
 		"gap":                 {waiting(permanent, inbox.CodeGap), "republish the event before it"},
 		"jump":                {waiting(deadletter.ClassParked, inbox.CodeJump), "if its version is wrong"},
 		"edited gap":          {editedGap, "republish the event before it"},

@@ -195,7 +195,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-func TestNobodyAnswers(t *testing.T) {
+func TestAServiceThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	h := shared(t)
 	nowhere := twinbox(t, "outbox", "status", "--dir", t.TempDir())

@@ -25,7 +25,7 @@ type DLQEdit struct {
 	Editor  string   `help:"The editor." env:"VISUAL,EDITOR" hidden:""`
 }
 
-// Run edits one letter.
+// Run edits one dead letter.
 func (c *DLQEdit) Run(ctx context.Context, to streams) error {
 	if err := c.check(); err != nil {
 		return err

@@ -31,7 +31,7 @@ func (e *existsError) Error() string   { return e.file + " exists; an export doe
 func (*existsError) ExitCode() int     { return exitRefused }
 func (*existsError) ErrorCode() string { return "file_exists" }
 
-// Run writes the letters of one service after the other.
+// Run writes the dead letters of one service after the other.
 func (c *DLQExport) Run(ctx context.Context, to streams) error {
 	if err := c.check(); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (c *DLQExport) export(ctx context.Context, picked pick, services []*client.
 	return sum, nil
 }
 
-// copyLines passes whole lines on: an answer that is cut off leaves no half letter behind.
+// copyLines passes whole lines on: an answer that is cut off leaves no half dead letter behind.
 func copyLines(out io.Writer, body io.Reader) (n int, err error) {
 	lines := bufio.NewReaderSize(body, 64<<10)
 	for {

@@ -76,7 +76,7 @@ func (c *DLQList) groups(ctx context.Context, to streams, services []*client.Ser
 	}
 	groups := []group{}
 	t := table{
-		columns: []string{"CONSUMER", "CODE", "TYPE", "LETTERS", "KEYS", "LAST", "LATEST", "ERROR"},
+		columns: []string{"CONSUMER", "CODE", "TYPE", "COUNT", "KEYS", "LAST", "LATEST", "ERROR"},
 		prose:   []string{"ERROR"}, omit: []string{"KEYS", "TYPE", "LAST", "ERROR"},
 	}
 	for _, a := range answers {

@@ -42,21 +42,21 @@ func (c *DLQReplay) Run(ctx context.Context, to streams) error {
 		})
 }
 
-const maxRate = 1e6 // letters per second; no handler is that fast
+const maxRate = 1e6 // dead letters per second; no handler is that fast
 
 // checkBounds refuses what is no bound: none at all is said by leaving the flag out.
 func (c *DLQReplay) checkBounds() error {
 	if c.Limit != nil && *c.Limit < 1 {
-		return usage("--limit is a number of letters above 0; leave it out to replay all that are picked")
+		return usage("--limit is a number of dead letters above 0; leave it out to replay all that are picked")
 	}
 	if c.Rate != nil && !(*c.Rate > 0 && *c.Rate <= maxRate) { // NaN is neither
-		return usage("--rate is a number of letters per second: above 0, not negative, at most 1000000; leave it out to " +
+		return usage("--rate is a number of dead letters per second above 0, at most 1000000; leave it out to " +
 			"replay as fast as they go")
 	}
 	return nil
 }
 
-// choose finds what a change of many letters is about. It wants to be told: everything is only meant with --all.
+// choose finds what a change of many dead letters is about. It wants to be told: everything is only meant with --all.
 func (f *LetterFilter) choose(
 	o Operator, change Change, ids []string, all bool,
 ) (services []*client.Service, picked pick, err error) {

@@ -94,7 +94,7 @@ func (c *DLQShow) write(out io.Writer, service string, d adminapi.DeadLetterDeta
 	return nil
 }
 
-// stateOf says what the letter does to its key, too.
+// stateOf says what the dead letter does to its key, too.
 func stateOf(l adminapi.DeadLetter) string {
 	switch {
 	case l.State == "waiting" && l.Holds:
@@ -113,7 +113,7 @@ func nextStep(l adminapi.DeadLetter, id string) string {
 	case l.State != string(deadletter.Waiting):
 		return ""
 	case l.Code == inbox.CodeParked:
-		return "replay the letter of its key that failed: this one comes along"
+		return "replay the dead letter of its key that failed: this one follows"
 	case l.Code == inbox.CodeGap:
 		return "republish the event before it, which has not come, and this one follows by itself; " +
 			"if it will never come, twinbox dlq replay " + id + " --accept-gap"

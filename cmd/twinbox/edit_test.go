@@ -19,7 +19,7 @@ insert into public.dead_letter (consumer, event_id, event_type, key, headers, pa
 values ('customer.profile', $1, 't.v1', $2, '[]', '{"name":17}', 'customer.users.v1', 0, 0, 'permanent', 'a_test', 'e',
     1, clock_timestamp())`
 
-// deadLetter files a letter of a key of its own and returns how people name it.
+// deadLetter files a dead letter of a key of its own and returns how people name it.
 func (h *stack) deadLetter(t *testing.T) (ref, key string) {
 	t.Helper()
 	key = uuid.NewString()
@@ -163,7 +163,7 @@ func TestSettledAndFailingLetters(t *testing.T) {
 	require.Zero(t, h.twinbox(t, "dlq", "discard", "--key", key, "--yes", "--reason", "r").code)
 	again := h.twinbox(t, "dlq", "import", file, "--yes", "--reason", "r")
 	require.Zero(t, again.code, again.stderr)
-	require.Contains(t, again.stdout, "Imported 0", "a letter that is there stays as it is")
+	require.Contains(t, again.stdout, "Imported 0", "a dead letter that is there stays as it is")
 	require.Contains(t, h.twinbox(t, "dlq", "list", "--key", key).stdout, "No dead letters")
 
 	require.NoError(t, os.WriteFile(file, []byte(`{"name":"Ada"}`), 0o600))

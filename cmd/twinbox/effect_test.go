@@ -14,7 +14,7 @@ import (
 	"example.com/twinbox/ops/admin/client"
 )
 
-var replaying = effect{done: "Replayed", would: "replay", thing: "letter"}
+var replaying = effect{done: "Replayed", would: "replay", thing: "event"}
 
 // turns runs a change in both services, each of which answers with what is its own.
 func turns(t *testing.T, dryRun, asJSON bool, of map[string]turn) (stdout string, err error) {
@@ -64,29 +64,29 @@ func TestWhatAChangeComesTo(t *testing.T) {
 		code                   int
 		stdout                 string
 	}{
-		"all":      {false, did(2, 0), did(1, 0), 0, "Replayed 2 letters of customer.\nReplayed 1 letter of notification.\n"},
-		"one side": {false, did(0, 0), did(1, 0), 0, "Replayed 1 letter of notification.\n"},
+		"all":      {false, did(2, 0), did(1, 0), 0, "Replayed 2 events of customer.\nReplayed 1 event of notification.\n"},
+		"one side": {false, did(0, 0), did(1, 0), 0, "Replayed 1 event of notification.\n"},
 		"nothing": {
-			false, did(0, 0), did(0, 0), 0, "Replayed 0 letters of customer.\nReplayed 0 letters of notification.\n",
+			false, did(0, 0), did(0, 0), 0, "Replayed 0 events of customer.\nReplayed 0 events of notification.\n",
 		},
-		"dry": {true, did(1, 0), did(0, 0), 0, "Would replay 1 letter of customer.\n" + hint},
+		"dry": {true, did(1, 0), did(0, 0), 0, "Would replay 1 event of customer.\n" + hint},
 		"dry, nothing": {
-			true, did(0, 0), did(0, 0), 0, "Would replay 0 letters of customer.\nWould replay 0 letters of notification.\n",
+			true, did(0, 0), did(0, 0), 0, "Would replay 0 events of customer.\nWould replay 0 events of notification.\n",
 		},
 		"some": {
 			false, did(1, 0), did(0, 1, refused), exitPartial,
-			"Replayed 1 letter of customer.\nNOT DONE         CODE            WHY\n" +
+			"Replayed 1 event of customer.\nNOT DONE         CODE            WHY\n" +
 				"notification/17  handler_failed  boom\n",
 		},
 		"none": {
 			false, did(0, 0), did(0, 1, adminapi.Failure{Subject: "line 3", Code: "c", Detail: "d"}), exitRefused,
-			"Replayed 0 letters of customer.\nReplayed 0 letters of notification.\nNOT DONE  CODE  WHY\nline 3    c     d\n",
+			"Replayed 0 events of customer.\nReplayed 0 events of notification.\nNOT DONE  CODE  WHY\nline 3    c     d\n",
 		},
-		"the second broke":           {false, did(2, 0), broken(0), exitPartial, "Replayed 2 letters of customer.\n"},
-		"the second broke in it":     {false, did(0, 0), broken(3), exitPartial, "Replayed 3 letters of notification.\n"},
+		"the second broke":           {false, did(2, 0), broken(0), exitPartial, "Replayed 2 events of customer.\n"},
+		"the second broke in it":     {false, did(0, 0), broken(3), exitPartial, "Replayed 3 events of notification.\n"},
 		"the first broke":            {false, broken(0), did(1, 0), service.ExitFailure, ""},
 		"a dry run broke":            {true, did(2, 0), broken(2), service.ExitFailure, ""},
-		"the first broke half way":   {false, broken(1), did(9, 0), exitPartial, "Replayed 1 letter of customer.\n"},
+		"the first broke half way":   {false, broken(1), did(9, 0), exitPartial, "Replayed 1 event of customer.\n"},
 		"the second broke, none yet": {false, did(0, 0), broken(0), service.ExitFailure, ""},
 	} {
 		of := map[string]turn{"customer": c.customer, "notification": c.notification}
@@ -111,7 +111,7 @@ func TestAStoppedChangeIsNotDone(t *testing.T) {
 		func(*client.Service, func(int64)) (adminapi.Result, error) { return adminapi.Result{Count: 1}, nil })
 	require.Equal(t, exitPartial, exitCode(err))
 	require.ErrorIs(t, err, context.Canceled)
-	require.Contains(t, out.String(), "Replayed 1 letter")
+	require.Contains(t, out.String(), "Replayed 1 event")
 }
 
 // On a terminal the progress is one line that is written over; elsewhere it is a line now and then.

@@ -130,5 +130,5 @@ func TestAnswersThatAreNone(t *testing.T) {
 
 	half := at(t, listener(t, says(`{"id":1}`+"\n"+`{"id":2`)), "", "dlq", "export")
 	require.Equal(t, exitPartial, half.code)
-	require.Equal(t, `{"id":1}`+"\n", half.stdout, "no half letter is passed on")
+	require.Equal(t, `{"id":1}`+"\n", half.stdout, "no half line is passed on")
 }

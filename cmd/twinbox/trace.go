@@ -85,7 +85,7 @@ func whatOf(s adminapi.StoryStep) string {
 	return s.Outcome + ", " + s.Cause
 }
 
-// whereOf is where a row or a record lies, or whose letter or mail it is.
+// whereOf is where a row or a record lies, or whose dead letter or mail it is.
 func whereOf(s adminapi.StoryStep) string {
 	switch {
 	case s.Station == adminapi.StoryStepStationOutbox:

@@ -84,7 +84,7 @@ func TestCompose_EnvironmentLoads(t *testing.T) {
 }
 
 // A loader refuses unknown variables only under its own prefixes. Here every variable must be one that is read.
-func TestCompose_SetsNothingThatNobodyReads(t *testing.T) {
+func TestCompose_SetsOnlyVariablesThatAreRead(t *testing.T) {
 	t.Parallel()
 	project := compose(t)
 	for name, s := range ours(project) {

@@ -93,7 +93,7 @@ func TestObservability_ContainersFindTheirFiles(t *testing.T) {
 
 // Nothing that is shown here comes from the internet, and nothing is told to it. Grafana fetches plugins at each start
 // unless it is told not to.
-func TestObservability_GrafanaAsksNobody(t *testing.T) {
+func TestObservability_GrafanaAsksNoOtherHost(t *testing.T) {
 	t.Parallel()
 	environment := compose(t).Services["grafana"].Environment
 	for variable, value := range map[string]string{

@@ -65,7 +65,7 @@ func TestTheStoryWithAProcessThatDies(t *testing.T) {
 
 // A sender that dies between the server's yes and its own record cannot know. The mail is parked for a person: never
 // sent twice.
-func TestAMailWhoseFateNobodyKnowsIsParked(t *testing.T) {
+func TestAnUncertainMailIsParked(t *testing.T) {
 	parallel(t)
 	h := newStack(t)
 	h.start(t, customerService)

@@ -51,8 +51,8 @@ func (r *rawEvent) message() *sarama.ProducerMessage {
 	return record
 }
 
-// awaitLetter waits for the code of a record's dead letter. What only the database knows to be poison has its letter in
-// a transaction that follows the batch's, in which later records may be.
+// awaitLetter waits for the code of a record's dead letter. What only the database knows to be poison has its dead
+// letter in a transaction that follows the batch's, in which later records may be.
 func (h *stack) awaitLetter(t *testing.T, offset int64, code, record string) {
 	t.Helper()
 	if code != "" {

@@ -23,7 +23,7 @@ func litter(t *testing.T, place string) string {
 	return dir
 }
 
-func TestSweepTakesWhatNobodyHolds(t *testing.T) {
+func TestSweepTakesUnusedFolders(t *testing.T) {
 	t.Parallel()
 	place := t.TempDir() // a place of its own: other packages' tests sweep the common one
 	left, held := litter(t, place), litter(t, place)

@@ -11,7 +11,7 @@ import (
 )
 
 // Many goroutines take ports, over and over: with a port that is only free, not kept, two of them soon get the same.
-func TestNobodyGetsAPortThatIsReserved(t *testing.T) {
+func TestAReservedPortIsGivenToNoOther(t *testing.T) {
 	t.Parallel()
 	const many = 100
 	addr := porttest.Reserve(t)

@@ -30,8 +30,8 @@ const CopyPrefix = "dlq."
 // CopyTopic is where the copies of a group's dead letters of a topic go.
 func CopyTopic(group, topic string) string { return CopyPrefix + group + "." + topic }
 
-// Copy is the letter as a record for other tools: the key and the headers that came, in their order, and behind them
-// why it is here. The value is the payload that came. A copy is not replayed: the row is.
+// Copy is the dead letter as a record for other tools: the key and the headers that came, in their order, and behind
+// them why it is here. The value is the payload that came. A copy is not replayed: the row is.
 func (l Letter) Copy() cloudevent.Wire {
 	wire := cloudevent.Wire{
 		Key: l.Key, Headers: make([]cloudevent.Header, len(l.Headers), len(l.Headers)+12), NullValue: l.Payload == nil,

@@ -23,7 +23,7 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// NewGauges reads the letters of the consumers that the function names, when it is asked.
+// NewGauges reads the dead letters of the consumers that the function names, when it is asked.
 func NewGauges(pool querier, consumers func() []string) *Gauges { return &Gauges{pool, consumers} }
 
 var (

@@ -49,7 +49,7 @@ func TestWaitingLettersAreCountedByState(t *testing.T) {
 	require.Equal(t, map[string]float64{
 		"waiting test dead": 1, "waiting test parked": 1,
 		"waiting idle dead": 0, "waiting idle parked": 0, "oldest idle dead": 0, "oldest idle parked": 0,
-	}, got, "a consumer without letters has 0, and is not absent")
+	}, got, "a consumer without dead letters has 0, and is not absent")
 
 	_, err := store.Discard(t.Context(), operate.Filter{IDs: []int64{1}}, by)
 	require.NoError(t, err)

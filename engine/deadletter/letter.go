@@ -9,7 +9,7 @@ import (
 // State says what has become of a dead letter.
 type State string
 
-// The states. Only a waiting letter changes.
+// The states. Only a waiting dead letter changes.
 const (
 	Waiting   State = "waiting"
 	Replayed  State = "replayed"  // settled by a replay; [Letter.Outcome] says how
@@ -94,9 +94,9 @@ func (l Letter) CorrelationID() string {
 	return e.CorrelationID()
 }
 
-// Parked says that the letter has not failed itself.
+// Parked says that the dead letter has not failed itself.
 func (l Letter) Parked() bool { return l.Class == ClassParked }
 
-// KeyStart is what the column key_start holds of a key, and what letters are ordered by: an index does not take any
-// length. The key of an event is all there.
+// KeyStart is what the column key_start holds of a key, and what dead letters are ordered by: an index does not take
+// any length. The key of an event is all there.
 func KeyStart(key []byte) []byte { return key[:min(len(key), cloudevent.MaxKeyBytes)] }

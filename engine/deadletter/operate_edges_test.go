@@ -58,7 +58,7 @@ func TestEditsAddUp(t *testing.T) {
 	require.Equal(t, operate.CodeMissingOperator, code(err))
 }
 
-// An export of any size and limit is the letters that the filter picks, once each, in the order of their ids.
+// An export of any size and limit is the dead letters that the filter picks, once each, in the order of their ids.
 func TestExportsOfAnySize(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t, letter(0))

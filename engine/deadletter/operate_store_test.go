@@ -214,7 +214,7 @@ func valid(field, value string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// fileMany files letters of a consumer, e-1 and so on.
+// fileMany files dead letters of a consumer, e-1 and so on.
 func fileMany(t *testing.T, pool *pgxpool.Pool, consumer string, n int) {
 	t.Helper()
 	_, err := pool.Exec(t.Context(), `insert into dead_letter (consumer, event_id, event_type, key, headers, payload,
@@ -224,7 +224,8 @@ func fileMany(t *testing.T, pool *pgxpool.Pool, consumer string, n int) {
 	require.NoError(t, err)
 }
 
-// Tens of thousands of letters are listed page by page, each page at the same cost: by the index, not by an offset.
+// Tens of thousands of dead letters are listed page by page, each page at the same cost: by the index, not by an
+// offset.
 func TestManyLetters(t *testing.T) {
 	t.Parallel()
 	s, pool := open(t)

@@ -150,8 +150,8 @@ func TestWhatCameToItsEndBeforeUsesUpNoSuspicion(t *testing.T) {
 	require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))
 }
 
-// The last attempt that a suspect may have is spent. Before its letter is written another owner, who suspects nothing,
-// has processed it.
+// The last attempt that a suspect may have is spent. Before its dead letter is written another owner, who suspects
+// nothing, has processed it.
 func TestASuspectThatHasATwinLeavesNoCount(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -165,7 +165,7 @@ func TestASuspectThatHasATwinLeavesNoCount(t *testing.T) {
 	b.Config.Host = &inboxtest.Host{
 		OnOutcome: func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) },
 	}
-	b.Config.Validate = func(cloudevent.Event) error { // between the count and the letter
+	b.Config.Validate = func(cloudevent.Event) error { // between the count and the dead letter
 		m := e.Message()
 		m.SetContext(t.Context())
 		require.NoError(t, deliver(other, mux, m))

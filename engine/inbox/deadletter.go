@@ -152,8 +152,9 @@ func (d *deadLetters) insert(
 	return filed, tag.RowsAffected() == 1, nil
 }
 
-// letter is the record as the table keeps it. An id that another event has (id_conflict), one that may have been
-// processed and forgotten (too_old) and a record that is no event say nothing of their key's order: they never hold it.
+// letter is the record as the table of dead letters keeps it. An id that another event has (id_conflict), one that may
+// have been processed and forgotten (too_old) and a record that is no event say nothing of their key's order: they
+// never hold it.
 func (d *deadLetters) letter(l *failed, remembered bool) deadletter.Letter {
 	filed := deadletter.Letter{
 		Consumer: d.consumer, EventID: l.id, EventType: l.event.Type, Version: l.event.Version,

@@ -82,7 +82,7 @@ func TestEventsThatComeOutOfOrder(t *testing.T) {
 }
 
 // Handlers of whole state skip what is missing, but not to where no later event could follow.
-func TestAJumpParksWhateverItsHandlerSays(t *testing.T) {
+func TestAJumpParksUnderEveryGapPolicy(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 200, func(cfg *inbox.Config) { cfg.OnGap, cfg.MaxJump = inbox.GapAllow, 10 })
 	require.Equal(t, []inbox.Outcome{inbox.Applied, inbox.Stale, inbox.Gap, inbox.Applied, inbox.Parked},

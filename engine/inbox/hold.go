@@ -7,10 +7,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The last letter of each key, since a replay comes to it at the end. A statement that waits for a row looks at it
+// The last dead letter of each key, since a replay comes to it at the end. A statement that waits for a row looks at it
 // again when the wait is over, and leaves it out if it does not hold its key any more. The order is that of ids
-// wherever several letters are locked. Keys and ids are looked up one at a time, as in selectParked: the condition that
-// a letter holds stands outside, or an index of all that do would serve for finding an id.
+// wherever several dead letters are locked. Keys and ids are looked up one at a time, as in selectParked: the condition
+// that a dead letter holds stands outside, or an index of all that do would serve for finding an id.
 const selectHolders = `
 select convert_from(l.key, 'UTF8')
 from (
@@ -25,16 +25,16 @@ from (
 cross join lateral (select d.key, d.state, d.holds from public.dead_letter d where d.id = last.id for share) as l
 where l.state = 'waiting' and l.holds`
 
-// lockHolders locks the letters that hold keys of this transaction, so that none is released before what parks behind
-// it is committed. Without it a record could park behind nothing:
+// lockHolders locks the dead letters that hold keys of this transaction, so that none is released before what parks
+// behind it is committed. Without it a record could park behind nothing:
 //
-//	consumer  reads that letter 5 holds the key
-//	replay    locks letter 5, runs its handler, settles it, commits
-//	replay    finds no other letter of the key and goes on to the next key
+//	consumer  reads that dead letter 5 holds the key
+//	replay    locks dead letter 5, runs its handler, settles it, commits
+//	replay    finds no other dead letter of the key and goes on to the next key
 //	consumer  commits event 6 as parked: no replay will come for it
 //
-// With the lock one of them waits. If the consumer is first, the replay cannot settle the key's last letter before
-// event 6 is there to be found. If the replay is first, the consumer waits for its commit, sees that the letter is
+// With the lock one of them waits. If the consumer is first, the replay cannot settle the key's last dead letter before
+// event 6 is there to be found. If the replay is first, the consumer waits for its commit, sees that the dead letter is
 // gone, and asks anew what holds the key and how far its versions are. In the normal case nothing is held or asked.
 func (o *keyOrder) lockHolders(ctx context.Context, tx pgx.Tx, items []*item, s *state) error {
 	for len(s.parked) > 0 {

@@ -17,9 +17,9 @@ import (
 	"example.com/twinbox/engine/inbox/replay"
 )
 
-// A consumer has read that a letter holds the key and is about to commit an event as parked behind it, when a replay
-// takes up that very letter. The replay has to wait, and then finds what was parked: nothing is left behind a letter
-// that is gone.
+// A consumer has read that a dead letter holds the key and is about to commit an event as parked behind it, when a
+// replay takes up that very dead letter. The replay has to wait, and then finds what was parked: nothing is left behind
+// a dead letter that is gone.
 func TestNothingParksBehindALetterThatIsGone(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, func(cfg *inbox.Config) { cfg.Consumer = "holder" })

@@ -15,7 +15,7 @@ import (
 	"example.com/twinbox/engine/inbox/replay"
 )
 
-// Nor does a replay end at such a handler: its letter has failed, and the others are taken up.
+// Nor does a replay end at such a handler: its dead letter has failed, and the others are taken up.
 func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 	t.Parallel()
 	for name, late := range lateHandlers(t) {
@@ -48,7 +48,7 @@ func TestAReplayWhoseHandlerIsAlwaysLate(t *testing.T) {
 	}
 }
 
-// What a replay waits for before its handler runs is not the letter's fault.
+// What a replay waits for before its handler runs is not the dead letter's fault.
 func TestAReplayThatWaitsForAnotherTransaction(t *testing.T) {
 	t.Parallel()
 	for name, held := range map[string]string{

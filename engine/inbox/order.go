@@ -115,7 +115,7 @@ func (o *keyOrder) place(ctx context.Context, tx pgx.Tx, it *item, s *state, mov
 	key, version := it.event.Key, it.event.Version
 	first, blocked := s.parked[key]
 	if blocked && (version == 0 || version > first) {
-		s.parked[key] = min(first, version) // its letter holds the key too
+		s.parked[key] = min(first, version) // its dead letter holds the key too
 		return Parked, nil
 	}
 	if !o.versioned || version == 0 {

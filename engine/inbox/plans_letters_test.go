@@ -11,8 +11,9 @@ import (
 	"example.com/twinbox/engine/inbox"
 )
 
-// An outage of a downstream may leave very many letters within a minute, before the table has any statistics. What they
-// hold is asked for with every batch; none may read them all. The plans may be from when there was one letter.
+// An outage of a downstream may leave very many dead letters within a minute, before the table has any statistics. What
+// they hold is asked for with every batch; none may read them all. The plans may be from when there was one dead
+// letter.
 func TestABatchReadsOnlyItsOwnLetters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -60,7 +61,7 @@ from pg_stat_user_tables where relname = 'dead_letter'`)
 	require.Equal(t, map[inbox.Outcome]int{inbox.Applied: 100, inbox.Parked: 50}, outcomes)
 }
 
-// letters files letters without a version that hold their keys. The key may name its n.
+// letters files dead letters without a version that hold their keys. The key may name its n.
 func (b *bundle) letters(t *testing.T, key string, from, to int) {
 	t.Helper()
 	b.Exec(t, fmt.Sprintf(`

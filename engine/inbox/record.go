@@ -22,7 +22,7 @@ on conflict do nothing
 returning event_id`
 
 // selectParked looks up one key at a time, which "limit" keeps the planner to; see selectWatermarks. A key that is held
-// for long may have very many letters, of which the first is read alone.
+// for long may have very many dead letters, of which the first is read alone.
 const selectParked = `
 with asked as materialized (select $1::text as consumer, $2::bytea[] as keys)
 select convert_from(k.key, 'UTF8'), h.version from asked cross join unnest(asked.keys) as k (key)

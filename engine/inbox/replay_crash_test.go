@@ -13,10 +13,10 @@ import (
 	"example.com/twinbox/engine/inbox"
 )
 
-// replayPoints are all crash points of a replay, in the order in which a letter meets them.
+// replayPoints are all crash points of a replay, in the order in which a dead letter meets them.
 var replayPoints = []string{"replay_claimed", "replay_handled", "replay_committing", "replay_committed"}
 
-// ward is a clinic with letters of three keys: each has one that failed and two that are parked behind it.
+// ward is a clinic with dead letters of three keys: each has one that failed and two that are parked behind it.
 func ward(t *testing.T) (*clinic, []cloudevent.Event) {
 	t.Helper()
 	c := newClinic(t, 1, nil)
@@ -31,8 +31,8 @@ func ward(t *testing.T) (*clinic, []cloudevent.Event) {
 	return c, events
 }
 
-// requireHealed checks that each letter was taken up once, in the order of its key, and that each has one row in the
-// audit trail.
+// requireHealed checks that each dead letter was taken up once, in the order of its key, and that each has one row in
+// the audit trail.
 func (c *clinic) requireHealed(t *testing.T, letters int) {
 	t.Helper()
 	c.requireOnceInOrder(t, letters)
@@ -67,8 +67,8 @@ func TestAReplayThatDiesAtEachPoint(t *testing.T) {
 	}
 }
 
-// A replay is frozen with a letter in its hands, and another one runs meanwhile. It waits for that letter, and neither
-// takes up what the other has.
+// A replay is frozen with a dead letter in its hands, and another one runs meanwhile. It waits for that dead letter,
+// and neither takes up what the other has.
 func TestTwoReplaysAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"replay_claimed", "replay_handled", "replay_committing"} {
@@ -85,7 +85,7 @@ func TestTwoReplaysAtOnce(t *testing.T) {
 			waittest.Until(t, func() bool {
 				return c.Count(t, `select count(*) from pg_stat_activity
 					where datname = current_database() and wait_event_type = 'Lock'`) > 0
-			}, "the other one waits for the letter")
+			}, "the other one waits for the dead letter")
 			stopped.Thaw(t)
 			require.NoError(t, stopped.Wait(t))
 			require.NoError(t, other.Wait(t))

@@ -116,7 +116,7 @@ func TestWhatDoesNotHoldItsKey(t *testing.T) {
 	require.Equal(t, 1, c.Count(t, `select count(*) from operator_action where detail ->> 'forced' = 'true'`))
 }
 
-// What the inbox has forgotten is known by its letter, if its id was taken with it.
+// What the inbox has forgotten is known by its dead letter, if its id was taken with it.
 func TestALetterOutlivesTheMemoryOfTheInbox(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, 1, nil)

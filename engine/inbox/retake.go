@@ -23,7 +23,7 @@ type Record struct {
 // Filed is what a dead letter says of its record beside the message.
 type Filed struct {
 	Payload    []byte // as it came; what is handled may have been edited
-	Remembered bool   // the inbox row of its id was written with the letter
+	Remembered bool   // the inbox row of its id was written with the dead letter
 	AcceptGap  bool   // an operator goes on without its predecessors
 	Force      bool   // also over a jump, and where nothing is known of the id any more
 }
@@ -76,8 +76,8 @@ func (e *HandlerError) Error() string { return e.Err.Error() }
 func (e *HandlerError) Unwrap() error { return e.Err }
 
 // Retake handles a record again: it is locked, its id and its place in its key's order are taken, the handler runs and
-// the letter is settled, all in one transaction. With an error nothing is committed, unless the answer to the commit
-// was lost. A [*Refusal] says that it must not run now, a [*HandlerError] that it failed.
+// the dead letter is settled, all in one transaction. With an error nothing is committed, unless the answer to the
+// commit was lost. A [*Refusal] says that it must not run now, a [*HandlerError] that it failed.
 func (in *Inbox) Retake(parent context.Context, r Retake) (outcome Outcome, err error) {
 	leave, err := poison.Enter(parent, r.Alone)
 	if err != nil {
@@ -193,7 +193,7 @@ func (e *engine) retakeID(ctx context.Context, w *work, r *Record) (Outcome, err
 	}
 	switch {
 	case hash == nil && (r.letter.Remembered || r.letter.Force):
-		return Applied, nil // the inbox has forgotten the id; the letter has not, or an operator answers for it
+		return Applied, nil // the inbox has forgotten the id; the dead letter has not, or an operator answers for it
 	case hash == nil:
 		return Failed, &Refusal{CodeTooOld, ErrExpired}
 	case it.sameAs(hash) == Conflict:

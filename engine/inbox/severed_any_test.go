@@ -55,7 +55,8 @@ func TestLostConnectionsChangeNothing(t *testing.T) {
 
 var attemptsOfLetter = regexp.MustCompile(`^(letter .*) \d+ ([tf] [tf] )`)
 
-// withoutAttempts leaves out how often something was tried until it became a letter: a lost connection is one more.
+// withoutAttempts leaves out how often something was tried until it became a dead letter: a lost connection is one
+// more.
 func withoutAttempts(told []string) []string {
 	for i, line := range told {
 		told[i] = attemptsOfLetter.ReplaceAllString(line, "$1 $2")

@@ -46,7 +46,7 @@ func header(name, value string) *sarama.RecordHeader {
 	return &sarama.RecordHeader{Key: []byte(name), Value: []byte(value)}
 }
 
-func TestWhateverLiesOnTheLogBecomesAMessage(t *testing.T) {
+func TestEveryRecordBecomesAMessage(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		record   sarama.ConsumerMessage

@@ -128,7 +128,7 @@ func TestScheduleAndCancelArePartOfTheTransaction(t *testing.T) {
 
 // An event whose key another transaction holds stays, and the others are added without waiting for it: also if the key
 // is new, and so has no row to see.
-func TestDueEventsWaitForNobody(t *testing.T) {
+func TestDueEventsWaitForNoTransaction(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	commit(t, o, pool, event("held"))

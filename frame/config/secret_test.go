@@ -16,7 +16,7 @@ import (
 	"example.com/twinbox/frame/config"
 )
 
-func TestSecret_ShowsItselfToNobody(t *testing.T) {
+func TestSecret_IsNeverShown(t *testing.T) {
 	t.Parallel()
 	secret := config.Secret("hunter2")
 	holder := struct {

@@ -130,7 +130,7 @@ func TestCauseADatabaseThatTakesNothing(t *testing.T) {
 }
 
 // Another session locks the row of the leader's lease: no instance renews or takes the lease.
-func TestCauseNobodyLeads(t *testing.T) {
+func TestCauseNoLeader(t *testing.T) {
 	t.Parallel()
 	s := newTrouble(t, "OUTBOX_LEASE=3s", "KAFKA_PUBLISH_TIMEOUT=1s")
 	instances := []*bundle{s.instance(t), s.instance(t)}

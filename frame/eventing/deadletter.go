@@ -41,7 +41,7 @@ func newCopies(n *Node) (*copies, error) {
 }
 
 // write writes one. A record that the outbox does not take, say because it is too large, has no copy: the
-// database's errors alone keep the letter from being filed.
+// database's errors alone keep the dead letter from being filed.
 func (c *copies) write(ctx context.Context, tx pgx.Tx, l deadletter.Letter) error {
 	if l.Group == "" || l.Topic == "" {
 		c.count.WithLabelValues(l.Consumer, "no_origin").Inc()

@@ -131,7 +131,7 @@ func TestAdmin_ReadinessIsAskedByTwo(t *testing.T) {
 	})
 }
 
-func TestAdmin_LivenessAsksNobody(t *testing.T) {
+func TestAdmin_LivenessAsksNoServer(t *testing.T) {
 	t.Parallel()
 	admin := service.NewAdmin(service.AdminConfig{Log: quiet})
 	admin.Check("database", func(context.Context) error { return errors.New("down") })
@@ -193,13 +193,13 @@ func TestHealthcheck(t *testing.T) {
 	require.Contains(t, out.String(), "failing  database down")
 }
 
-func TestHealthcheck_NobodyThere(t *testing.T) {
+func TestHealthcheck_NoAnswer(t *testing.T) {
 	t.Parallel()
 	err := service.Healthcheck(t.Context(), porttest.Reserve(t), io.Discard)
 	require.ErrorContains(t, err, "ask admin listener")
 }
 
-func TestHealthcheck_SomebodyElse(t *testing.T) {
+func TestHealthcheck_AnotherProgram(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(other.Close)

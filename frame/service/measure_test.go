@@ -84,7 +84,7 @@ func TestASourceThatFailsLeavesItsGaugesOut(t *testing.T) {
 }
 
 // A source that hangs holds up no reader for long, and is not asked again while it hangs.
-func TestASourceThatHangsHoldsUpNobody(t *testing.T) {
+func TestASourceThatHangsHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

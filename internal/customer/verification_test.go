@@ -148,7 +148,7 @@ func TestThePagesCarryNoWordOfTheOneWhoSignedUp(t *testing.T) {
 	}
 }
 
-func TestABadTokenVerifiesNobody(t *testing.T) {
+func TestABadTokenVerifiesNoAddress(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.registered(t)

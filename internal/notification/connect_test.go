@@ -50,7 +50,7 @@ func doorkeeper(t *testing.T, listener net.Listener, answers map[string]string) 
 
 // A client whose connection was closed hangs up: it comes again every two seconds, for as long as an operator takes,
 // and a mail server counts the connections of one address.
-func TestNobodyStaysAtAShutDoor(t *testing.T) {
+func TestARefusedConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	certified := httptest.NewTLSServer(nil)
 	defer certified.Close()

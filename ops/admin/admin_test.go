@@ -24,7 +24,7 @@ import (
 
 const token = "0123456789abcdef0123456789abcdef"
 
-func TestNobodyWithoutTheToken(t *testing.T) {
+func TestWithoutTheTokenAllIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for name, authorization := range map[string]string{
@@ -151,7 +151,7 @@ func TestBadInputIsRefused(t *testing.T) {
 		{"limit x", "GET", "/admin/v1/outbox/events?limit=x", "", 400, "invalid_parameter"},
 		{"no event", "GET", "/admin/v1/inbox/events", "", 400, "missing_parameter"},
 		{"a long event", "GET", "/admin/v1/inbox/events?event_id=" + strings.Repeat("x", 256), "", 400, "invalid_parameter"},
-		{"no letter", "GET", "/admin/v1/dead-letters/99", "", 404, "not_found"},
+		{"no dead letter", "GET", "/admin/v1/dead-letters/99", "", 404, "not_found"},
 		{"no number", "GET", "/admin/v1/dead-letters/x", "", 400, "invalid_parameter"},
 		{"discard all", "POST", "/admin/v1/dead-letters/discard", `{` + who + `,"filter":{}}`, 422, "missing_filter"},
 		{

@@ -165,8 +165,8 @@ func whatBecame(found []inbox.Remembered, letters []deadletters.Known) []adminap
 	return items
 }
 
-// sameRecord tells the letter of an event from one of another record that came under its id: the inbox remembers what
-// came, or what an operator put in its place.
+// sameRecord tells the dead letter of an event from one of another record that came under its id: the inbox remembers
+// what came, or what an operator put in its place.
 func sameRecord(f inbox.Remembered, l deadletters.Known) bool {
 	return f.Consumer == l.Consumer && (bytes.Equal(f.PayloadHash, l.Came) || bytes.Equal(f.PayloadHash, l.Current))
 }

@@ -50,7 +50,7 @@ func TestManyLargeLetters(t *testing.T) {
 
 	whole, err := deadletters.NewStore(b.pool).List(t.Context(), deadletters.Filter{Limit: 100})
 	require.NoError(t, err)
-	require.Less(t, len(whole), 10, "a page of whole letters ends where they become large")
+	require.Less(t, len(whole), 10, "a page of whole dead letters ends where they become large")
 	require.NotEmpty(t, whole)
 	n, err := deadletters.NewStore(b.pool).Export(t.Context(), deadletters.Filter{Limit: 20}, io.Discard)
 	require.NoError(t, err)

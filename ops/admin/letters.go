@@ -110,7 +110,7 @@ func resultOf(act action, r deadletters.Result) adminapi.Result {
 	return out
 }
 
-// summaryOf is a letter without what its record holds.
+// summaryOf is a dead letter without what its record holds.
 func summaryOf(s deadletters.Summary) adminapi.DeadLetter {
 	return adminapi.DeadLetter{
 		Id: s.ID, Consumer: s.Consumer, EventId: s.EventID, Type: s.EventType, Version: s.Version,

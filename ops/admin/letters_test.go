@@ -44,8 +44,8 @@ func (b *bundle) file(t *testing.T, letters ...filed) {
 	}
 }
 
-// The table of each consumer says how many of its deliveries ended how, and how many letters of it wait: those that
-// failed and those that only wait for them.
+// The table of each consumer says how many of its deliveries ended how, and how many dead letters of it wait: those
+// that failed and those that only wait for them.
 func TestInboxStatsOfEachConsumer(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
@@ -114,7 +114,7 @@ func TestLookupOfADeadLetter(t *testing.T) {
 	}
 }
 
-// After an outage there may be very many letters. To look one event up is to read its own.
+// After an outage there may be very many dead letters. To look one event up is to read its own.
 func TestALookupReadsItsOwnLetters(t *testing.T) {
 	t.Parallel()
 	var session *pgxpool.Pool // of one connection, whose statistics are told when it is asked to
@@ -145,7 +145,7 @@ func TestALookupReadsItsOwnLetters(t *testing.T) {
 }
 
 // Another record came under the id of an event that was applied: it is a dead letter, and the event is applied all the
-// same. A letter of the event itself is what became of it.
+// same. A dead letter of the event itself is what became of it.
 func TestLookupTellsRecordsOfOneIDApart(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Consumers = []admin.Consumer{{Name: "a"}} })
@@ -225,8 +225,8 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// What the filter picks is exported; a letter that cannot be read cuts the connection, so that half an export never
-// looks whole. Where nothing is written yet, it is a problem like any other.
+// What the filter picks is exported; a dead letter that cannot be read cuts the connection, so that half an export
+// never looks whole. Where nothing is written yet, it is a problem like any other.
 func TestAnExportThatBreaks(t *testing.T) {
 	t.Parallel()
 	log := &journal{}

@@ -13,7 +13,7 @@ import (
 // A Consumer is one of the service's consumers, as far as its dead letters need it.
 type Consumer struct {
 	Name string
-	// Replay handles the letters again that the filter picks of this consumer's.
+	// Replay handles the dead letters again that the filter picks of this consumer's.
 	Replay func(ctx context.Context, f deadletters.Filter, o replay.Options) (replay.Report, error)
 }
 

@@ -39,7 +39,7 @@ func stepsOf(story adminapi.Story) (steps []string) {
 }
 
 // An event that a consumer gave up, with what operators did: to its key in the outbox before it was published, and to
-// its letter. Nothing of what people wrote is among it.
+// its dead letter. Nothing of what people wrote is among it.
 func TestTheStoryOfAnEventThatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	var calls []asked
@@ -115,7 +115,7 @@ returning id::text`).Scan(&letter))
 	require.Equal(t, adminapi.StoryKindKey, ofKey.Kind, "what has the key may be no user")
 }
 
-// What a service's own tables know goes before what its events say, and a key's letters lead to their events.
+// What a service's own tables know goes before what its events say, and a key's dead letters lead to their events.
 func TestTheStoryThatAServiceTells(t *testing.T) {
 	t.Parallel()
 	var calls []asked

@@ -58,7 +58,7 @@ func TestJarsAreFetchedOnce(t *testing.T) {
 }
 
 // Kafka listens seconds after its port was chosen: it must not be one that others are given who ask for any.
-func TestAFreePortIsOneThatNobodyIsGiven(t *testing.T) {
+func TestAChosenPortIsNotGivenToOthers(t *testing.T) {
 	t.Parallel()
 	for range 20 {
 		addr, err := pickAddr(t.Context(), "127.0.0.1:0")

@@ -40,14 +40,14 @@ func (c Change) action(verb string, id int64, before, after deadletter.State) au
 	}
 }
 
-// record leaves the audit row of a change that does not settle the letter.
+// record leaves the audit row of a change that does not settle the dead letter.
 func (c Change) record(ctx context.Context, tx pgx.Tx, verb string, l deadletter.Letter) error {
 	return audit.Record(ctx, tx, c.action(verb, l.ID, l.State, l.State))
 }
 
-// Result says what a change of many letters did.
+// Result says what a change of many dead letters did.
 type Result struct {
-	Matched int         `json:"matched"`          // letters that were meant
+	Matched int         `json:"matched"`          // dead letters that were meant
 	Changed int         `json:"changed"`          // of these; 0 in a dry run
 	Failed  int         `json:"failed,omitempty"` // lines of an import that were not taken
 	Errors  []LineError `json:"errors,omitempty"` // of the first hundred of these
@@ -62,10 +62,10 @@ func (r *Result) fail(line LineError) {
 	}
 }
 
-// discardChunk bounds one transaction: what a consumer must wait for that parks behind a letter under discard.
+// discardChunk bounds one transaction: what a consumer must wait for that parks behind a dead letter under discard.
 const discardChunk = 500
 
-// The letters are locked in the order of their ids, as the consumers lock them that park behind one.
+// The dead letters are locked in the order of their ids, as the consumers lock them that park behind one.
 const discardLetters = `
 with picked as (
     select id from public.dead_letter where %s order by id limit %d for update
@@ -73,9 +73,9 @@ with picked as (
 update public.dead_letter d set state = 'discarded', settled_at = clock_timestamp()
 from picked p where d.id = p.id returning d.id`
 
-// Discard settles waiting letters without handling them. A discarded letter does not hold its key any more: those that
-// parked behind it can be replayed then. It works in chunks: after an error or a kill, what was counted is discarded,
-// and another call goes on. A filter that picks everything is refused with [CodeMissingFilter].
+// Discard settles waiting dead letters without handling them. A discarded dead letter does not hold its key any more:
+// those that parked behind it can be replayed then. It works in chunks: after an error or a kill, what was counted is
+// discarded, and another call goes on. A filter that picks everything is refused with [CodeMissingFilter].
 func (s *Store) Discard(ctx context.Context, f Filter, c Change) (Result, error) {
 	var result Result
 	if err := c.check(); err != nil {
@@ -85,10 +85,10 @@ func (s *Store) Discard(ctx context.Context, f Filter, c Change) (Result, error)
 		return result, err
 	}
 	if !f.Selective() {
-		return result, &Error{CodeMissingFilter, "say which letters to discard"}
+		return result, &Error{CodeMissingFilter, "say which dead letters to discard"}
 	}
 	if f.State != "" && f.State != deadletter.Waiting {
-		return result, &Error{CodeNotWaiting, "only waiting letters can be discarded"}
+		return result, &Error{CodeNotWaiting, "only waiting dead letters can be discarded"}
 	}
 	f.State = deadletter.Waiting
 	matched, err := s.count(ctx, f)
@@ -126,7 +126,7 @@ func (s *Store) discardSome(ctx context.Context, f Filter, c Change, limit int) 
 	return n, nil
 }
 
-// count is how many letters the filter picks, up to its limit.
+// count is how many dead letters the filter picks, up to its limit.
 func (s *Store) count(ctx context.Context, f Filter) (n int, err error) {
 	condition, args := f.Where(1)
 	sql := fmt.Sprintf(`select count(*) from public.dead_letter where %s`, condition)

@@ -23,7 +23,7 @@ set edited_headers = $2, edited_payload = $3, edited_by = $4, edited_at = clock_
 where id = $1`
 
 // Edit puts another record in the place of the one that came, which stays readable beside it, with the editor's name.
-// Nothing is checked but that the letter waits: the new content is decoded and checked when it is replayed, by the
+// Nothing is checked but that the dead letter waits: the new content is decoded and checked when it is replayed, by the
 // consumer that knows its contract. A later edit replaces an earlier one; the audit trail names both authors.
 func (s *Store) Edit(ctx context.Context, id int64, e Edit, c Change) (l deadletter.Letter, err error) {
 	if err := c.check(); err != nil {
@@ -61,7 +61,7 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c Change) (l deadlet
 	return l, err
 }
 
-// apply is the record that the edit makes of the letter's current one.
+// apply is the record that the edit makes of the dead letter's current one.
 func (e Edit) apply(l deadletter.Letter) (headers []deadletter.Header, payload []byte) {
 	headers, payload = l.Current()
 	if e.Headers != nil {

@@ -13,7 +13,8 @@ import (
 // Format is what every exported line says of itself. Another layout gets another number.
 const Format = "twinbox.dead_letter/1"
 
-// line is one exported letter. Keys, header values and payloads are base64: they need not be text. Null stays null.
+// line is one exported dead letter. Keys, header values and payloads are base64: they need not be text. Null stays
+// null.
 type line struct {
 	Format string `json:"format"`
 	deadletter.Letter
@@ -21,8 +22,8 @@ type line struct {
 
 const exportPage = 200
 
-// Export writes the letters that the filter picks, one JSON object per line, by ID, and returns how many it wrote. It
-// reads page by page, a bounded number of bytes at once: what arrives meanwhile may or may not be among them.
+// Export writes the dead letters that the filter picks, one JSON object per line, by ID, and returns how many it wrote.
+// It reads page by page, a bounded number of bytes at once: what arrives meanwhile may or may not be among them.
 func (s *Store) Export(ctx context.Context, f Filter, w io.Writer) (n int, err error) {
 	if err := f.check(); err != nil {
 		return 0, err

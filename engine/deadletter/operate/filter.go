@@ -20,7 +20,7 @@ type Filter struct {
 	State         deadletter.State `json:"state,omitempty"`
 	From          time.Time        `json:"from,omitzero"` // of the last failure, inclusive
 	To            time.Time        `json:"to,omitzero"`   // exclusive
-	// Limit bounds how many letters are listed or changed. Default of a list: 100; of a change: no limit.
+	// Limit bounds how many dead letters are listed or changed. Default of a list: 100; of a change: no limit.
 	Limit int `json:"limit,omitempty"`
 	// After is the last ID of the page before.
 	After int64 `json:"after,omitempty"`

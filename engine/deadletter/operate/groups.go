@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Group is the letters of one consumer that have the same reason and the same type of event.
+// Group is the dead letters of one consumer that have the same reason and the same type of event.
 type Group struct {
 	Consumer  string    `json:"consumer"`
 	Code      string    `json:"code"`
@@ -32,7 +32,8 @@ from (
 join public.dead_letter l on l.id = g.example
 order by g.letters desc, g.consumer, g.code, g.event_type`
 
-// Groups counts the letters that the filter picks, the largest group first. The example is each group's latest letter.
+// Groups counts the dead letters that the filter picks, the largest group first. The example is each group's latest
+// dead letter.
 func (s *Store) Groups(ctx context.Context, f Filter) ([]Group, error) {
 	if err := f.check(); err != nil {
 		return nil, err

@@ -34,12 +34,13 @@ const (
 	LineRefused       = "refused_by_database"
 )
 
-// Import reads what [Store.Export] wrote and files the letters that are not there yet, under new IDs, for the consumers
-// they came from. A letter that is there stays as it is, so importing twice changes nothing, and settled letters stay
-// settled. A line that cannot be imported is reported and the rest goes on; each letter has a transaction of its own.
+// Import reads what [Store.Export] wrote and files the dead letters that are not there yet, under new IDs, for the
+// consumers they came from. A dead letter that is there stays as it is, so importing twice changes nothing, and settled
+// dead letters stay settled. A line that cannot be imported is reported and the rest goes on; each dead letter has a
+// transaction of its own.
 //
-// Whether an imported letter's event was applied in the meantime is for the inbox to say when it is replayed: nothing
-// is taken over from the place where the letter was exported.
+// Whether an imported dead letter's event was applied in the meantime is for the inbox to say when it is replayed:
+// nothing is taken over from the place where the dead letter was exported.
 func (s *Store) Import(ctx context.Context, r io.Reader, c Change) (Result, error) {
 	var result Result
 	if err := c.check(); err != nil {
@@ -160,7 +161,7 @@ set state = $4, failed_at = $5, replays = $6, outcome = $7, settled_at = $8,
 where consumer = $1 and event_id = $2 and sha256(payload) = sha256(coalesce($3::bytea, ''))
 returning id`
 
-// importOne files the letter if its event has none. What the database refuses for its content is the line's fault.
+// importOne files the dead letter if its event has none. What the database refuses for its content is the line's fault.
 func (s *Store) importOne(ctx context.Context, l deadletter.Letter, c Change) (added bool, wrong *LineError, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		sql, args, err := deadletter.Insertion(l)

@@ -10,8 +10,8 @@ import (
 	"example.com/twinbox/engine/deadletter"
 )
 
-// Summary is a letter as a list shows it: without what the record holds, the size of which its sender chose. In a list
-// the key and the error are their beginnings, of at most 1024 bytes and 1000 characters.
+// Summary is a dead letter as a list shows it: without what the record holds, the size of which its sender chose. In a
+// list the key and the error are their beginnings, of at most 1024 bytes and 1000 characters.
 type Summary struct {
 	ID        int64
 	Consumer  string
@@ -40,7 +40,7 @@ type Summary struct {
 	SettledAt *time.Time
 }
 
-// SummaryOf is the letter without what the record holds.
+// SummaryOf is the dead letter without what the record holds.
 func SummaryOf(l deadletter.Letter) Summary {
 	s := Summary{
 		ID: l.ID, Consumer: l.Consumer, EventID: l.EventID, EventType: l.EventType, Version: l.Version, Key: l.Key,
@@ -57,7 +57,7 @@ func SummaryOf(l deadletter.Letter) Summary {
 	return s
 }
 
-// Parked says that the letter has not failed itself.
+// Parked says that the dead letter has not failed itself.
 func (s Summary) Parked() bool { return s.Class == deadletter.ClassParked }
 
 // The length of a payload is known without reading it.
@@ -67,9 +67,9 @@ const summaryColumns = `id, consumer, event_id, event_type, version, key_start, 
 
 const selectSummaries = `select ` + summaryColumns + ` from public.dead_letter where %s order by id limit %d`
 
-// Summaries is a page of the letters that the filter picks, by ID. The next page begins with [Filter.After] at the last
-// ID of this one, so it costs as much as the first, and letters that arrive meanwhile shift nothing. It reads no
-// payload.
+// Summaries is a page of the dead letters that the filter picks, by ID. The next page begins with [Filter.After] at the
+// last ID of this one, so it costs as much as the first, and dead letters that arrive meanwhile shift nothing. It reads
+// no payload.
 func (s *Store) Summaries(ctx context.Context, f Filter) ([]Summary, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func (s *Store) Summaries(ctx context.Context, f Filter) ([]Summary, error) {
 	return list, nil
 }
 
-// Known is a letter with what tells its record from another one of the same event: the SHA-256 of the payload that came
-// and of the one that a replay takes.
+// Known is a dead letter with what tells its record from another one of the same event: the SHA-256 of the payload that
+// came and of the one that a replay takes.
 type Known struct {
 	Summary
 	Came, Current []byte
@@ -99,7 +99,7 @@ const selectOfEvent = `
 select ` + summaryColumns + `, sha256(payload), sha256(coalesce(edited_payload, payload))
 from public.dead_letter where consumer = $1 and event_id = $2 order by id limit 100`
 
-// OfEvent are the letters of one event of one consumer, at most 100 of them. There are several where records with
+// OfEvent are the dead letters of one event of one consumer, at most 100 of them. There are several where records with
 // different payloads came under one id.
 func (s *Store) OfEvent(ctx context.Context, consumer, eventID string) ([]Known, error) {
 	rows, _ := s.pool.Query(ctx, selectOfEvent, consumer, eventID)

@@ -13,7 +13,7 @@ import (
 	"example.com/twinbox/engine/deadletter"
 )
 
-// Store reads and changes the letters of all consumers of one database.
+// Store reads and changes the dead letters of all consumers of one database.
 type Store struct{ pool *pgxpool.Pool }
 
 // NewStore opens nothing: the tables must be there (migrations/inbox, migrations/audit).
@@ -21,7 +21,7 @@ func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 
 const defaultList = 100
 
-// maxPageBytes bounds what one page of whole letters takes in memory, beyond the first of them.
+// maxPageBytes bounds what one page of whole dead letters takes in memory, beyond the first of them.
 const maxPageBytes = 8 << 20
 
 // The sizes are known without reading what they are of.
@@ -38,9 +38,9 @@ where nth = 1 or bytes <= %[3]d order by %[2]s`
 // and those after it that fit into 8 MiB with it. [Scan] reads them. That fewer came than were picked says nothing.
 func Page(picked, order string) string { return fmt.Sprintf(selectPage, picked, order, maxPageBytes) }
 
-// List is a page of whole letters that the filter picks, by ID. It ends early where the records become large, but never
-// before the first: the next page begins with [Filter.After] at the last ID of this one, and an empty one is the end.
-// To look at many letters use [Store.Summaries], which reads no payload.
+// List is a page of whole dead letters that the filter picks, by ID. It ends early where the records become large, but
+// never before the first: the next page begins with [Filter.After] at the last ID of this one, and an empty one is the
+// end. To look at many dead letters use [Store.Summaries], which reads no payload.
 func (s *Store) List(ctx context.Context, f Filter) ([]deadletter.Letter, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ func (s *Store) List(ctx context.Context, f Filter) ([]deadletter.Letter, error)
 	return letters, nil
 }
 
-// Get is one letter and what was done to it, oldest first. The error is an [*Error] with [CodeNotFound] where there is
-// none.
+// Get is one dead letter and what was done to it, oldest first. The error is an [*Error] with [CodeNotFound] where
+// there is none.
 func (s *Store) Get(ctx context.Context, id int64) (deadletter.Letter, []audit.Action, error) {
 	l, err := get(ctx, s.pool, id, "")
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Store) Get(ctx context.Context, id int64) (deadletter.Letter, []audit.A
 	return l, history, err
 }
 
-// get reads a letter, and locks it if the suffix says so.
+// get reads a dead letter, and locks it if the suffix says so.
 func get(ctx context.Context, q audit.Querier, id int64, lock string) (deadletter.Letter, error) {
 	rows, _ := q.Query(ctx, `select `+deadletter.Columns+` from public.dead_letter where id = $1 `+lock, id)
 	l, err := pgx.CollectExactlyOneRow(rows, deadletter.Scan)

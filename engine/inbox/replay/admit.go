@@ -12,8 +12,8 @@ import (
 	"example.com/twinbox/engine/inbox"
 )
 
-// readRecord makes a record of the letter again: what came, or what an operator put in its place, and where it lay. An
-// edited record that came without a key takes the one it names.
+// readRecord makes a record of the dead letter again: what came, or what an operator put in its place, and where it
+// lay. An edited record that came without a key takes the one it names.
 func (r *run) readRecord(ctx context.Context, l deadletter.Letter) (*inbox.Record, error) {
 	if l.Code == string(cloudevent.CodeUnreadable) && l.Edited == nil {
 		return nil, &inbox.Refusal{
@@ -52,7 +52,7 @@ const selectEarlier = `
 select min(id) from public.dead_letter
 where consumer = $1 and key_start = $2 and state = 'waiting' and holds and (version, id) < ($3, $4)`
 
-// admit refuses what must not run now. An earlier letter may have been parked while this one was waited for: the
+// admit refuses what must not run now. An earlier dead letter may have been parked while this one was waited for: the
 // statement comes after the lock, so that it sees what the lock's last holder has committed.
 func (r *run) admit(ctx context.Context, tx pgx.Tx, l deadletter.Letter) (*inbox.Record, error) {
 	record, err := r.readRecord(ctx, l)
@@ -70,7 +70,7 @@ func (r *run) admit(ctx context.Context, tx pgx.Tx, l deadletter.Letter) (*inbox
 	return nil, errors.Join(err, behind)
 }
 
-// refuseBehind refuses a letter while an earlier one holds the key.
+// refuseBehind refuses a dead letter while an earlier one holds the key.
 func (r *run) refuseBehind(ctx context.Context, q interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }, key []byte, l deadletter.Letter,

@@ -25,7 +25,7 @@ func selectLetters(ctx context.Context, q audit.Querier, sql string, args ...any
 	return letters, nil
 }
 
-// retryLetter repeats the letter's transaction while the surroundings fail, a bounded number of times.
+// retryLetter repeats the dead letter's transaction while the surroundings fail, a bounded number of times.
 func (r *run) retryLetter(ctx context.Context, l deadletter.Letter, done *Result) error {
 	retry := r.inbox.Backoff()
 	r.unanswered = nil
@@ -49,10 +49,10 @@ func (r *run) retryLetter(ctx context.Context, l deadletter.Letter, done *Result
 	}
 }
 
-// errGone says that the letter is settled by now.
-var errGone = errors.New("the letter is settled")
+// errGone says that the dead letter is settled by now.
+var errGone = errors.New("the dead letter is settled")
 
-// retakeLetter is the letter's transaction.
+// retakeLetter is the dead letter's transaction.
 func (r *run) retakeLetter(ctx context.Context, id int64, done *Result) error {
 	var letter deadletter.Letter
 	var event cloudevent.Event
@@ -87,7 +87,7 @@ func (r *run) retakeLetter(ctx context.Context, id int64, done *Result) error {
 
 const selectSettled = `select outcome from public.dead_letter where id = $1 and state = 'replayed'`
 
-// concludeGone concludes with a letter that does not wait any more. An attempt whose commit was not answered has
+// concludeGone concludes with a dead letter that does not wait any more. An attempt whose commit was not answered has
 // settled it: then it counts, and what parked behind it is taken up.
 func (r *run) concludeGone(ctx context.Context, id int64, done *Result) error {
 	if r.unanswered == nil {
@@ -130,7 +130,7 @@ func (r *run) conclude(ctx context.Context, err error, event cloudevent.Event, d
 	return err
 }
 
-// recordRefusal leaves the audit row of a letter that was not tried: who asks why it still waits finds the answer
+// recordRefusal leaves the audit row of a dead letter that was not tried: who asks why it still waits finds the answer
 // there.
 func (r *run) recordRefusal(ctx context.Context, done *Result) error {
 	return pgx.BeginFunc(ctx, r.inbox.Pool, func(tx pgx.Tx) error {
@@ -138,7 +138,7 @@ func (r *run) recordRefusal(ctx context.Context, done *Result) error {
 	})
 }
 
-// Two replays, a replay and an edit, a replay and a consumer that parks behind the letter: they take turns here.
+// Two replays, a replay and an edit, a replay and a consumer that parks behind the dead letter: they take turns here.
 const lockWaiting = `
 select ` + deadletter.Columns + ` from public.dead_letter where id = $1 and state = 'waiting' for update`
 
@@ -157,7 +157,7 @@ func lockLetter(ctx context.Context, tx pgx.Tx, id int64) (deadletter.Letter, er
 const updateReason = `
 update public.dead_letter set code = $2, error = $3 where id = $1 and state = 'waiting' and class = 'parked'`
 
-// updateReason says of a parked letter what keeps it now: the one that it was parked behind is gone, and a version
+// updateReason says of a parked dead letter what keeps it now: the one that it was parked behind is gone, and a version
 // before it is missing.
 func (r *run) updateReason(ctx context.Context, l deadletter.Letter, done Result) error {
 	gap := done.Outcome == Refused && (done.Code == inbox.CodeGap || done.Code == inbox.CodeJump)

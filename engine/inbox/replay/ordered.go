@@ -15,14 +15,14 @@ import (
 )
 
 // Replay takes up the waiting dead letters of this consumer that the filter picks: through the inbox, under their own
-// ids, key by key in the order of version and arrival. What parked behind a letter is taken up after it, picked or not,
-// so that a key flows again. Each dead letter has one transaction: it locks the row, claims the id, compares the
+// ids, key by key in the order of version and arrival. What parked behind a dead letter is taken up after it, picked or
+// not, so that a key flows again. Each dead letter has one transaction: it locks the row, claims the id, compares the
 // version, runs the handler, settles the dead letter and writes the audit row. So each event has its effect at most
 // once and never over newer state, also if processes are killed and many replays and consumers run at once.
 //
-// A key stops at its first failure or refusal, other keys go on. A failed letter waits as before with its new error.
-// When the surroundings fail (the database is down), the replay ends with an error and counts it against no letter;
-// call it again to go on. The report is right also when there is an error.
+// A key stops at its first failure or refusal, other keys go on. A failed dead letter waits as before with its new
+// error. When the surroundings fail (the database is down), the replay ends with an error and counts it against no
+// dead letter; call it again to go on. The report is right also when there is an error.
 func (r *Replayer) Replay(ctx context.Context, f operate.Filter, o Options) (Report, error) {
 	run, err := r.newOrdered(f, o)
 	if err != nil {
@@ -54,7 +54,7 @@ func (r *Replayer) newOrdered(f operate.Filter, o Options) (*ordered, error) {
 	case f.Consumer != "" && f.Consumer != r.inbox.Consumer:
 		return nil, &operate.Error{Code: operate.CodeInvalidFilter, Detail: "the filter names another consumer"}
 	case f.State != "" && f.State != deadletter.Waiting:
-		return nil, &operate.Error{Code: operate.CodeNotWaiting, Detail: "only waiting letters can be replayed"}
+		return nil, &operate.Error{Code: operate.CodeNotWaiting, Detail: "only waiting dead letters can be replayed"}
 	case o.Limit < 0 || f.Limit < 0:
 		return nil, &operate.Error{Code: operate.CodeInvalidFilter, Detail: "a limit is not negative"}
 	}
@@ -77,12 +77,12 @@ func (r *Replayer) newOrdered(f operate.Filter, o Options) (*ordered, error) {
 	return n, nil
 }
 
-// reachedLimit says that as many letters were looked at as may be.
+// reachedLimit says that as many dead letters were looked at as may be.
 func (r *ordered) reachedLimit() bool {
 	return r.options.Limit > 0 && r.report.Matched >= r.options.Limit
 }
 
-// What waits behind a letter of the key at work is taken up with it: no replay would come back for it.
+// What waits behind a dead letter of the key at work is taken up with it: no replay would come back for it.
 const nextLetters = `
 select * from public.dead_letter
 where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3, $4)
@@ -97,8 +97,8 @@ func (r *ordered) selectNext(ctx context.Context, q audit.Querier, limit int) ([
 
 const dryRunPage = 200
 
-// replayNext finds the next letter and takes it up. One at a time: what the consumer parks meanwhile behind the key at
-// work is then found in its place. In a dry run nothing changes, so that a page can be read at once.
+// replayNext finds the next dead letter and takes it up. One at a time: what the consumer parks meanwhile behind the
+// key at work is then found in its place. In a dry run nothing changes, so that a page can be read at once.
 func (r *ordered) replayNext(ctx context.Context) error {
 	limit := 1
 	if r.options.DryRun {
@@ -108,7 +108,7 @@ func (r *ordered) replayNext(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.ended = len(letters) == 0 // a page of large letters is short
+	r.ended = len(letters) == 0 // a page of large dead letters is short
 	for _, l := range letters {
 		if r.reachedLimit() {
 			return nil
@@ -120,7 +120,7 @@ func (r *ordered) replayNext(ctx context.Context) error {
 	return nil
 }
 
-// replayLetter brings one letter to its outcome, or says what would be tried, and moves on.
+// replayLetter brings one dead letter to its outcome, or says what would be tried, and moves on.
 func (r *ordered) replayLetter(ctx context.Context, l deadletter.Letter) error {
 	if bytes.Equal(r.position.key, deadletter.KeyStart(l.Key)) && r.position.id == math.MaxInt64 {
 		return nil // read ahead in a dry run, of a key that has stopped
@@ -154,11 +154,11 @@ func (r *ordered) replayLetter(ctx context.Context, l deadletter.Letter) error {
 	return nil
 }
 
-// checkLetter says whether the letter would be tried.
+// checkLetter says whether the dead letter would be tried.
 func (r *ordered) checkLetter(ctx context.Context, l deadletter.Letter, done *Result) error {
 	done.Outcome = WouldReplay
 	_, err := r.readRecord(ctx, l)
-	if err == nil && !bytes.Equal(r.lastKey, l.Key) { // what comes after another picked letter has that one before it
+	if err == nil && !bytes.Equal(r.lastKey, l.Key) { // what comes after another picked dead letter has that one before it
 		err = r.refuseBehind(ctx, r.inbox.Pool, l.Key, l)
 	}
 	if refused, is := errors.AsType[*inbox.Refusal](err); is {

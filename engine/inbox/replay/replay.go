@@ -94,36 +94,36 @@ type run struct {
 	// next picks the first letters behind the position, a bounded number of them.
 	next       func(ctx context.Context, q audit.Querier, limit int) ([]deadletter.Letter, error)
 	position   position
-	flowing    []byte            // the key, once a letter of it succeeded or is passed over; nil is equal to no key
-	unanswered *cloudevent.Event // of the letter at work, when its commit was sent and not answered
-	alone      bool              // the letter may have ended a process: nothing else runs beside it
+	flowing    []byte            // the key, once a dead letter of it succeeded or is passed over; nil is equal to no key
+	unanswered *cloudevent.Event // of the dead letter at work, when its commit was sent and not answered
+	alone      bool              // the dead letter may have ended a process: nothing else runs beside it
 }
 
 // position is a place in the order of a replay.
 type position struct {
-	key         []byte // as far as letters are ordered by it
+	key         []byte // as far as dead letters are ordered by it
 	version, id int64
 }
 
-// Result is what became of one letter in a replay.
+// Result is what became of one dead letter in a replay.
 type Result struct {
 	ID      int64  `json:"id"`
 	EventID string `json:"event_id"`
 	Key     string `json:"key"`
-	// Outcome is applied, duplicate or stale, which settle the letter; failed, after which it waits as before; refused,
-	// when it was not tried; or would_replay in a dry run.
+	// Outcome is applied, duplicate or stale, which settle the dead letter; failed, after which it waits as before;
+	// refused, when it was not tried; or would_replay in a dry run.
 	Outcome string `json:"outcome"`
 	Code    string `json:"code,omitempty"` // of a failure or refusal
 	Error   string `json:"error,omitempty"`
 }
 
-// Refused is the outcome of a letter that was not tried.
+// Refused is the outcome of a dead letter that was not tried.
 const Refused = "refused"
 
 // The stable codes of refusals, besides id_conflict, too_old, no_handler, version_gap and version_jump. A record that
 // is no event or breaks its contract is refused with the code of that: it has to be edited first.
 const (
-	CodeBehind      = "behind_waiting" // an earlier letter of its key holds it and was not picked, or did not succeed
+	CodeBehind      = "behind_waiting" // an earlier dead letter of its key holds it and was not picked, or did not succeed
 	CodeReplayLimit = "replay_limit"   // it failed too often; see [Config]
 	CodeIDChanged   = "id_changed"     // the edited record is another event: only its content may change
 )
@@ -132,7 +132,7 @@ func resultOf(l deadletter.Letter) Result {
 	return Result{ID: l.ID, EventID: l.EventID, Key: deadletter.Text(string(l.Key))}
 }
 
-// advance moves on behind a letter that was tried. A key stops at its first failure or refusal.
+// advance moves on behind a dead letter that was tried. A key stops at its first failure or refusal.
 func (r *run) advance(l deadletter.Letter, done Result) {
 	r.position = position{deadletter.KeyStart(l.Key), l.Version, l.ID}
 	failed, refused := done.Outcome == string(inbox.Failed), done.Outcome == Refused
@@ -145,7 +145,7 @@ func (r *run) advance(l deadletter.Letter, done Result) {
 	}
 }
 
-// noteTried says of a letter what keeps it now, and counts what became of it.
+// noteTried says of a dead letter what keeps it now, and counts what became of it.
 func (r *run) noteTried(ctx context.Context, l deadletter.Letter, done Result) error {
 	if err := r.updateReason(ctx, l, done); err != nil {
 		return err

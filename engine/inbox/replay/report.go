@@ -14,22 +14,22 @@ type Options struct {
 	DryRun bool
 	// Force replays what is refused as too_old or replay_limit; the audit trail says so.
 	Force bool
-	// AcceptGap replays what is refused as version_gap, of the letters that are picked and of those parked behind them:
-	// the versions before it will never come, or no longer matter, and are skipped as stale if they do. What is refused
-	// as version_jump takes Force as well. The audit trail says so.
+	// AcceptGap replays what is refused as version_gap, of the dead letters that are picked and of those parked behind
+	// them: the versions before it will never come, or no longer matter, and are skipped as stale if they do. What is
+	// refused as version_jump takes Force as well. The audit trail says so.
 	AcceptGap bool
-	// Pace bounds the letters per second, so that a replay leaves room for the live events; a dry run does
+	// Pace bounds the dead letters per second, so that a replay leaves room for the live events; a dry run does
 	// not wait. nil: no bound.
 	Pace *Pace
-	// Limit bounds how many letters are tried. 0: the filter's limit, and all that are picked where it has none.
+	// Limit bounds how many dead letters are tried. 0: the filter's limit, and all that are picked where it has none.
 	Limit int
-	// OnProgress is called after each letter, in the goroutine of the replay. Default: nothing.
+	// OnProgress is called after each dead letter, in the goroutine of the replay. Default: nothing.
 	OnProgress func(Result)
 }
 
 // Report sums a replay up.
 type Report struct {
-	Matched   int           `json:"matched"` // letters that were looked at
+	Matched   int           `json:"matched"` // dead letters that were looked at
 	Keys      int           `json:"keys"`    // of these
 	Applied   int           `json:"applied"`
 	Duplicate int           `json:"duplicate"` // settled: the event had been applied
@@ -41,7 +41,7 @@ type Report struct {
 	Took      time.Duration `json:"took_ns"`
 }
 
-// WouldReplay is the outcome of a letter that a dry run would have tried.
+// WouldReplay is the outcome of a dead letter that a dry run would have tried.
 const WouldReplay = "would_replay"
 
 const maxProblems = 100

@@ -19,7 +19,7 @@ import (
 // gapClosed says of a key's first letter that nothing keeps it any more: it is parked, and every version below it is
 // applied or passed over. A discarded event closes its gap; what parked behind one that had failed is left to the
 // operator who discarded it and may send the event that was meant. With DeadPass ($3) an event that was given up closes
-// its gap, too. A letter without a version has no place to wait for.
+// its gap, too. A dead letter without a version has no place to wait for.
 const gapClosed = `d.class = 'parked' and d.version > 0 and d.version - 1 <= coalesce(w.version, 0) + (
         select count(*) from (
             select p.version from public.inbox_passed p
@@ -47,7 +47,7 @@ left join public.inbox_watermark w on w.consumer = $1 and w.key = convert_from(d
 where ` + gapClosed
 
 // selectClosedGaps looks at the first letters of the keys behind one, a bounded number of them, by hopping from key to
-// key: a key may have very many letters.
+// key: a key may have very many dead letters.
 const selectClosedGaps = `
 with recursive first as (
     (select 1 as n, f.id, f.key_start, f.version, f.class, f.code from public.dead_letter f
@@ -73,7 +73,7 @@ const (
 	resumeFor = time.Second
 )
 
-// resumable is the letter with which a key goes on.
+// resumable is the dead letter with which a key goes on.
 type resumable struct {
 	id     int64
 	key    []byte
@@ -164,7 +164,7 @@ func (r *Replayer) resumeLocked(ctx context.Context, found []resumable) (through
 				}
 			}
 			if time.Now().After(end) {
-				return nil // perhaps before the key's last letter
+				return nil // perhaps before the key's last dead letter
 			}
 			through++
 		}
@@ -211,14 +211,14 @@ const (
 	resumedReason = "the missing version has come"
 )
 
-// nextOfKey is the next letter of a key that goes on: the one with which it does, and what is parked behind it.
+// nextOfKey is the next dead letter of a key that goes on: the one with which it does, and what is parked behind it.
 const nextOfKey = `
 select ` + deadletter.Columns + ` from public.dead_letter
 where consumer = $1 and state = 'waiting' and key_start = $2 and (version, id) > ($3, $4)
     and (id = $6 or key = $5 and class = 'parked')
 order by version, id limit 1`
 
-// resumeKey replays the letter and what is parked behind it, and begins with none of these after a time.
+// resumeKey replays the dead letter and what is parked behind it, and begins with none of these after a time.
 func (r *Replayer) resumeKey(ctx context.Context, first resumable, limit time.Duration) error {
 	began := time.Now()
 	run := &run{
@@ -241,7 +241,7 @@ func (r *Replayer) resumeKey(ctx context.Context, first resumable, limit time.Du
 	return nil
 }
 
-// resumeLetter brings a letter to its outcome. No operator reads a refusal here, so what cannot be tried as it is
+// resumeLetter brings a dead letter to its outcome. No operator reads a refusal here, so what cannot be tried as it is
 // becomes a dead letter like others.
 func (r *run) resumeLetter(ctx context.Context, l deadletter.Letter) error {
 	done := resultOf(l)

@@ -193,7 +193,7 @@ func TestWhatOutlivesThePartitions(t *testing.T) {
 	b.Exec(t, `update inbox set processed_at = now() - interval '90 days'`)
 	b.Exec(t, `insert into inbox_attempt values ('test', 't', 0, 0, 1, now() - interval '90 days')`)
 	round := b.tidy(t, b.janitor(t, day))
-	require.Equal(t, retention.Round{Led: true, Dropped: 4, Forgotten: 2}, round, "letters remember by themselves")
+	require.Equal(t, retention.Round{Led: true, Dropped: 4, Forgotten: 2}, round, "dead letters remember by themselves")
 	require.Equal(t, []string{"parked"}, b.List(t, `select event_id from inbox`), "a foreign id that waits stays")
 	require.Equal(t, 1, b.Count(t, `select version from inbox_watermark where key = 'key-1'`))
 	require.Zero(t, b.Count(t, `select count(*) from inbox_attempt`))

@@ -17,10 +17,10 @@ import (
 	"example.com/twinbox/engine/kafka"
 )
 
-// TestNothingIsLostOrInvertedWhateverTheBrokerAnswers publishes as a relay does: what a call does not acknowledge is
+// TestNothingIsLostOrInvertedByAnyAnswer publishes as a relay does: what a call does not acknowledge is
 // sent again first. Before each call the broker gets a random fault. In the end every record is on the log, and the
 // first occurrences of every key are in order.
-func TestNothingIsLostOrInvertedWhateverTheBrokerAnswers(t *testing.T) {
+func TestNothingIsLostOrInvertedByAnyAnswer(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -163,7 +163,7 @@ func TestABrokerThatIsAwayIsATransientFailureWithinTheTimeout(t *testing.T) {
 }
 
 // What no broker would take is refused at once, also while no broker answers and another call waits for one.
-func TestACallOfWhichNothingCanBeSentWaitsForNobody(t *testing.T) {
+func TestACallThatCannotBeSentDoesNotWait(t *testing.T) {
 	t.Parallel()
 	publisher := newPublisher(t, kafka.Config{
 		Brokers: []string{"127.0.0.1:1"}, PublishTimeout: 10 * kafkatest.Patience, MaxMessageBytes: 2000,

@@ -154,7 +154,7 @@ func TestRelayIsUnhealthyWhenNothingMoves(t *testing.T) {
 }
 
 // A service is not ready before the database says that an instance leads, so a client that saw it ready finds a leader.
-func TestARelayIsUnhealthyUntilSomebodyLeads(t *testing.T) {
+func TestARelayIsUnhealthyWithoutALeader(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
 	lock, err := pool.Begin(t.Context())

@@ -88,7 +88,7 @@ func TestReaderReadsCommittedRowsOnceInOrder(t *testing.T) {
 	}
 }
 
-func TestReaderWaitsForNobody(t *testing.T) {
+func TestReaderWaitsForNoTransaction(t *testing.T) {
 	t.Parallel()
 	o, pool := newOutbox(t), newDatabase(t)
 	r := newSession(t, pool, 10)

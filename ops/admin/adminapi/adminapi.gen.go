@@ -10,10 +10,9 @@ import (
 	"net/http"
 	"time"
 
+	"example.com/twinbox/engine/verify"
 	"github.com/go-chi/chi/v5"
 	"github.com/oapi-codegen/runtime"
-
-	"example.com/twinbox/engine/verify"
 )
 
 // Defines values for ActionKind.
@@ -398,7 +397,7 @@ type DeadLetterGroup struct {
 	// Error Of the example.
 	Error string `json:"error"`
 
-	// Example The id of the latest letter.
+	// Example The id of the latest dead letter.
 	Example int64     `json:"example"`
 	Keys    int64     `json:"keys"`
 	Newest  time.Time `json:"newest"`
@@ -463,7 +462,7 @@ type Failure struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
 
-	// Subject A letter, a mail or a line.
+	// Subject A dead letter, a mail or a line.
 	Subject string `json:"subject"`
 }
 
@@ -714,7 +713,7 @@ type ReplayRequest struct {
 	// Force Also what is refused as too_old or replay_limit.
 	Force *bool `json:"force,omitempty"`
 
-	// Rate Letters per second at most. Default: as fast as they go.
+	// Rate Dead letters per second at most. Default: as fast as they go.
 	Rate *float64 `json:"rate,omitempty"`
 
 	// Reason Why. For the audit.
@@ -850,7 +849,7 @@ type StoryStep struct {
 	Service  string           `json:"service"`
 	Station  StoryStepStation `json:"station"`
 
-	// Subject The id of the letter, the mail or the key that the step is about.
+	// Subject The id of the dead letter, the mail or the key that the step is about.
 	Subject string `json:"subject,omitempty"`
 	Topic   string `json:"topic,omitempty"`
 
@@ -1068,25 +1067,25 @@ type ServerInterface interface {
 	// ResumeConsumer Let a paused consumer go on, where it stopped
 	// (POST /admin/v1/consumers/resume)
 	ResumeConsumer(w http.ResponseWriter, r *http.Request)
-	// DiscardDeadLetters Settle waiting letters without handling them
+	// DiscardDeadLetters Settle waiting dead letters without handling them
 	// (POST /admin/v1/dead-letters/discard)
 	DiscardDeadLetters(w http.ResponseWriter, r *http.Request)
-	// ExportDeadLetters The letters that a filter picks, whole, one JSON object per line
+	// ExportDeadLetters The dead letters that a filter picks, whole, one JSON object per line
 	// (POST /admin/v1/dead-letters/export)
 	ExportDeadLetters(w http.ResponseWriter, r *http.Request)
-	// GroupDeadLetters How many letters there are per consumer, reason and type of event
+	// GroupDeadLetters How many dead letters there are per consumer, reason and type of event
 	// (POST /admin/v1/dead-letters/groups)
 	GroupDeadLetters(w http.ResponseWriter, r *http.Request)
-	// ImportDeadLetters File exported letters that are not there yet
+	// ImportDeadLetters Store exported dead letters that are not there yet
 	// (POST /admin/v1/dead-letters/import)
 	ImportDeadLetters(w http.ResponseWriter, r *http.Request, params ImportDeadLettersParams)
-	// QueryDeadLetters The letters that a filter picks, by id
+	// QueryDeadLetters The dead letters that a filter picks, by id
 	// (POST /admin/v1/dead-letters/query)
 	QueryDeadLetters(w http.ResponseWriter, r *http.Request)
-	// ReplayDeadLetters Handle waiting letters again, through the inbox, for their consumer alone
+	// ReplayDeadLetters Handle waiting dead letters again, through the inbox, for their consumer alone
 	// (POST /admin/v1/dead-letters/replay)
 	ReplayDeadLetters(w http.ResponseWriter, r *http.Request)
-	// GetDeadLetter One letter and what was done to it
+	// GetDeadLetter One dead letter and its history
 	// (GET /admin/v1/dead-letters/{id})
 	GetDeadLetter(w http.ResponseWriter, r *http.Request, id DeadLetterID, params GetDeadLetterParams)
 	// EditDeadLetter Put another payload in the place of the one that came
@@ -1173,43 +1172,43 @@ func (_ Unimplemented) ResumeConsumer(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// DiscardDeadLetters Settle waiting letters without handling them
+// DiscardDeadLetters Settle waiting dead letters without handling them
 // (POST /admin/v1/dead-letters/discard)
 func (_ Unimplemented) DiscardDeadLetters(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ExportDeadLetters The letters that a filter picks, whole, one JSON object per line
+// ExportDeadLetters The dead letters that a filter picks, whole, one JSON object per line
 // (POST /admin/v1/dead-letters/export)
 func (_ Unimplemented) ExportDeadLetters(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GroupDeadLetters How many letters there are per consumer, reason and type of event
+// GroupDeadLetters How many dead letters there are per consumer, reason and type of event
 // (POST /admin/v1/dead-letters/groups)
 func (_ Unimplemented) GroupDeadLetters(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ImportDeadLetters File exported letters that are not there yet
+// ImportDeadLetters Store exported dead letters that are not there yet
 // (POST /admin/v1/dead-letters/import)
 func (_ Unimplemented) ImportDeadLetters(w http.ResponseWriter, r *http.Request, params ImportDeadLettersParams) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// QueryDeadLetters The letters that a filter picks, by id
+// QueryDeadLetters The dead letters that a filter picks, by id
 // (POST /admin/v1/dead-letters/query)
 func (_ Unimplemented) QueryDeadLetters(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ReplayDeadLetters Handle waiting letters again, through the inbox, for their consumer alone
+// ReplayDeadLetters Handle waiting dead letters again, through the inbox, for their consumer alone
 // (POST /admin/v1/dead-letters/replay)
 func (_ Unimplemented) ReplayDeadLetters(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// GetDeadLetter One letter and what was done to it
+// GetDeadLetter One dead letter and its history
 // (GET /admin/v1/dead-letters/{id})
 func (_ Unimplemented) GetDeadLetter(w http.ResponseWriter, r *http.Request, id DeadLetterID, params GetDeadLetterParams) {
 	w.WriteHeader(http.StatusNotImplemented)

@@ -54,7 +54,7 @@ func TestALookWaitsForItsOwnBrokerAlone(t *testing.T) {
 	require.NoError(t, reader.Close())
 }
 
-func TestExtractLeavesOutWhatNobodyIsShown(t *testing.T) {
+func TestExtractLeavesOutHiddenRecords(t *testing.T) {
 	t.Parallel()
 	at := TopicPartition{Topic: "t", Partition: 0}
 	batch := func(change func(*sarama.RecordBatch)) *sarama.FetchResponseBlock {

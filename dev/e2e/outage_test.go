@@ -158,6 +158,7 @@ func (h *stack) requireMadeUpFor(t *testing.T, crowd *crowd) {
 	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
 		waittest.Until(t, func() bool { return count(t, db, `select count(*) from outbox_parked`) == 0 }, "a key that waits for the broker's answer does not stay parked")
 	}
+	h.awaitRecorded(t)
 	fromCustomer, fromNotification := h.requireVerified(t) // part: ops, begin
 	require.EqualValues(t, n, fromCustomer)
 	require.EqualValues(t, n, fromNotification) // part: ops, end

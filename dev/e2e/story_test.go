@@ -62,6 +62,12 @@ func (h *stack) tell(t *testing.T) {
 	waittest.Until(t, func() bool {
 		return count(t, h.notificationDB, `select count(*) from contact where verified`) == 1
 	}, "contact never verified")
+	h.awaitRecorded(t)
+}
+
+// awaitRecorded waits until the relays have recorded what they sent.
+func (h *stack) awaitRecorded(t *testing.T) {
+	t.Helper()
 	for _, db := range []*pgxpool.Pool{h.customerDB, h.notificationDB} {
 		waittest.Until(t, func() bool {
 			status, err := operate.ReadStatus(t.Context(), db)

@@ -12,11 +12,13 @@ import (
 func TestRunRefusesBadConfigurationAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := New(Config{
-		PublishTimeout: time.Minute, MaxSilence: time.Minute, BatchSize: -1, Retention: time.Second,
+		PublishTimeout: time.Minute, MaxSilence: time.Minute, BatchSize: -1, Retention: time.Second, RoundEvery: -1,
 	})
 	var refused *outbox.CheckError
 	require.ErrorAs(t, err, &refused)
-	for _, code := range []string{"database", "publisher", "publish_timeout", "batch_size", "retention", "max_silence"} {
+	for _, code := range []string{
+		"database", "publisher", "publish_timeout", "round_every", "batch_size", "retention", "max_silence",
+	} {
 		require.True(t, refused.Has(code), code)
 	}
 	require.ErrorContains(t, err, "outbox refuses to work: database: ")

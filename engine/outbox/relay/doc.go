@@ -2,7 +2,7 @@
 // in order.
 //
 //	relay.go connect.go lease.go session.go   a session, what its server must be like, who leads, the leader's statements
-//	lead.go drain.go ahead.go                 a leader at work: pages are read while others are sent
+//	lead.go pace.go drain.go ahead.go         a leader at work: pages are read while others are sent
 //	send.go call.go publisher.go settle.go    calls of Publish, and what happens when they fail
 //	receipts.go                               what a broken session need not send again
 //	parked.go flush.go                        keys that cannot be published, and their records tried again
@@ -48,8 +48,9 @@
 //
 // No exactly-once on the wire: a crash sends again what was taken since the last advance, and consumers skip by event
 // id. How much that is has a limit: [Config.MaxUnrecorded] events (10,000), the page in the air included, and while a
-// backlog is drained an advance every [Config.RecordEvery] (100 ms); at its end, and with small windows always,
-// everything is recorded before anything else is sent: at once, or by the statement that opens what comes next. A
+// backlog is drained an advance every [Config.RecordEvery] (100 ms). What a window held is recorded before anything
+// behind it is sent, by the statement that opens what comes next, or at rest within some 25 ms
+// (docs/adr/0105-rounds-are-paced-under-load.md). A
 // session that breaks costs no duplicates, since the process remembers, unless a follower takes over before the process
 // has another.
 //

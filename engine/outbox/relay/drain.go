@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -9,22 +10,38 @@ import (
 	"example.com/twinbox/engine/outbox/window"
 )
 
-// publishNext publishes one window, or what a restore left. It reports false if there is nothing new.
+// publishNext publishes one window, or what a restore left. It reports false if there is nothing new. A window that is
+// through is closed by the change that opens the next one, or when none comes for a while.
 func (l *leader) publishNext(ctx context.Context) (found bool, err error) {
-	first := l.opened
-	if l.opened = (window.Page{}); len(first.Records) > 0 {
-		return true, l.publish(ctx, first)
+	next := l.window.Next
+	if l.through != nil {
+		next = l.window.FinishAndNext
 	}
+	var first window.Page
 	err = l.session.do(ctx, func(ctx context.Context) (err error) {
-		first, found, err = l.window.Next(ctx)
+		first, found, err = next(ctx)
 		return err
 	})
-	if err != nil || !found {
+	if err != nil {
 		return false, err
+	}
+	if !found {
+		if time.Since(l.recordedAt) < closeAfter {
+			return false, nil
+		}
+		return false, l.close(ctx)
+	}
+	if l.through != nil {
+		l.forget(*l.through)
+		l.through = nil
 	}
 	l.recordedAt = time.Now()
 	return true, l.publish(ctx, first)
 }
+
+// closeAfter is how long a window that is through stays open at rest: with 100 commits a second the next one comes
+// sooner, and one change of the cursor serves both.
+const closeAfter = 25 * time.Millisecond
 
 // publish sends what is open page by page. While a page is in the air, those behind it are read, and what was taken
 // before it is recorded if that is due. Nothing is recorded before it was taken.
@@ -61,17 +78,32 @@ func (l *leader) publish(ctx context.Context, p window.Page) error {
 	return l.finish(ctx, taken)
 }
 
-// finish closes what is open, and opens what is to be published next by the same commit. Not at a stop, nor while there
-// is something to be written down with the end.
-func (l *leader) finish(ctx context.Context, taken outcome) error {
-	if l.caughtUp = false; ctx.Err() != nil || taken.hasSetAside() {
-		return l.record(ctx, l.window.Finish, taken)
+// waitToClose is how long the window that is through, if any, may stay open yet.
+func (l *leader) waitToClose() time.Duration {
+	if l.through == nil {
+		return math.MaxInt64
 	}
-	return l.record(ctx, func(ctx context.Context, _ func(pgx.Tx) error) error {
-		next, found, err := l.window.FinishAndNext(ctx)
-		l.opened, l.caughtUp = next, !found
-		return err
-	}, taken)
+	return max(closeAfter-time.Since(l.recordedAt), time.Millisecond)
+}
+
+// finish leaves open what is through. Not at a stop, nor while there is something to be written down with the end, nor
+// what an earlier session has taken.
+func (l *leader) finish(ctx context.Context, taken outcome) error {
+	l.through = &taken
+	if ctx.Err() != nil || taken.hasSetAside() || taken.resumed {
+		return l.close(ctx)
+	}
+	return nil
+}
+
+// close records what is through, if anything.
+func (l *leader) close(ctx context.Context) error {
+	if l.through == nil {
+		return nil
+	}
+	err := l.record(ctx, l.window.Finish, *l.through)
+	l.through = nil
+	return err
 }
 
 func (l *leader) readPage(ctx context.Context, above int64) (p window.Page, err error) {
@@ -148,8 +180,13 @@ func (l *leader) record(
 	}
 	l.recordedAt = time.Now()
 	l.logParked(ctx, out.parked)
-	l.sender.unrecorded.forget(func(x receipt) bool { return x.position <= out.pos })
+	l.forget(out)
 	return nil
+}
+
+// forget is for what is recorded.
+func (l *leader) forget(out outcome) {
+	l.sender.unrecorded.forget(func(x receipt) bool { return x.position <= out.pos })
 }
 
 // launch sends the page's records, apart from those of parked keys and those that were taken in an earlier session.

@@ -20,8 +20,8 @@ type leader struct {
 	sender     *sender
 	session    *session
 	window     *window.Reader
-	opened     window.Page // the first of what the last change of the cursor has opened
-	caughtUp   bool        // the last window was closed when no row waited
+	through    *outcome // of the window that is open and through, if any: taken and not recorded
+	pace       roundPace
 	parked     *parkedKeys
 	patience   patience
 	partitions *tablePartitions
@@ -52,6 +52,7 @@ func (r *Relay) newLeader(ctx context.Context, s *session) (*leader, error) {
 	l := &leader{
 		cfg: r.cfg, log: r.log, metrics: r.metrics, health: &r.health, sender: &r.sender, session: s,
 		resumed:  r.sender.unrecorded.asSet(),
+		pace:     roundPace{every: r.cfg.RoundEvery, sleep: sleep},
 		patience: patience{attempts: r.cfg.Attempts, limit: r.cfg.Patience},
 		restore:  &restoreCheck{cfg: r.cfg, session: s, found: &r.restored},
 		topics:   &topicCheck{cfg: r.cfg, log: r.log, session: s},
@@ -114,50 +115,75 @@ func (l *leader) awaitSuccess(ctx context.Context, check func(context.Context) e
 	}
 }
 
-// run is the relay at work: parked keys and scheduled events that are due, a window, a pause if there was none.
+// run is the relay at work: parked keys and scheduled events that are due, a window, a pause.
 func (l *leader) run(ctx context.Context) error {
-	for pause := l.cfg.PollMin; ctx.Err() == nil; {
-		if l.topics.isDue() {
-			if err := l.awaitSuccess(ctx, l.topics.check); err != nil {
-				return err
-			}
-		}
-		if err := l.keepUp(ctx); err != nil {
+	why, pause := byTime, l.cfg.PollMin
+	for ctx.Err() == nil {
+		if err := l.prepareRound(ctx); err != nil {
 			return err
 		}
 		more, err := l.flushParked(ctx)
 		if err != nil {
 			return err
 		}
-		if l.scheduled.isDue() {
-			if err := l.scheduled.add(ctx); err != nil {
-				return err
-			}
-		}
+		l.pace.begin()
 		found, err := l.publishNext(ctx)
 		if err != nil {
 			return err
 		}
-		if found || more {
-			pause = l.cfg.PollMin
+		if found || more || why != byTime {
 			l.scheduled.committed()
 		}
-		if more || found && !l.caughtUp {
+		if found && why != byCommit || more {
+			pause = l.cfg.PollMin // others commit, too, and may not say so
+		}
+		if more {
+			continue
+		}
+		if found && l.pace.goesOn(ctx, l.cfg.Wake) {
+			why = byCommit
 			continue
 		}
 		if !l.stuck() {
 			l.health.markWell(stateLeading)
 		}
-		woken, err := l.session.awaitCommit(ctx, l.cfg.Wake, min(pause, l.scheduled.wait()))
+		why, err = l.session.awaitCommit(ctx, l.cfg.Wake, min(pause, l.scheduled.wait(), l.waitToClose()))
 		if err != nil {
 			return err
 		}
-		if pause = min(2*pause, l.cfg.PollMax); woken {
-			pause = l.cfg.PollMin
-			l.scheduled.committed()
+		if why == byTime {
+			pause = min(2*pause, l.cfg.PollMax)
 		}
 	}
+	if err := l.close(ctx); err != nil {
+		return err
+	}
 	return ctx.Err()
+}
+
+// prepareRound does what is due between two windows. What is through is recorded before an operator may have to be
+// waited for, and before held rows are sent.
+func (l *leader) prepareRound(ctx context.Context) error {
+	if l.topics.isDue() {
+		if err := l.close(ctx); err != nil {
+			return err
+		}
+		if err := l.awaitSuccess(ctx, l.topics.check); err != nil {
+			return err
+		}
+	}
+	if err := l.keepUp(ctx); err != nil {
+		return err
+	}
+	if l.parked.isDue() {
+		if err := l.close(ctx); err != nil {
+			return err
+		}
+	}
+	if l.scheduled.isDue() {
+		return l.scheduled.add(ctx)
+	}
+	return nil
 }
 
 // keepUp does what cannot wait, also while a broker is down: it extends the lease and maintains the table partitions.

@@ -71,29 +71,38 @@ func (s *session) listen(ctx context.Context) error {
 	})
 }
 
-// awaitCommit waits for d, for a notification or for a commit of this process, and reports whether it was one of the
-// latter two. A session that ends meanwhile is an error at once, not with the next statement.
-func (s *session) awaitCommit(ctx context.Context, wake <-chan struct{}, d time.Duration) (woken bool, err error) {
+// reason is why a leader looks for something to publish.
+type reason int
+
+const (
+	byTime reason = iota // a poll
+	byNotification
+	byCommit // of this process
+)
+
+// awaitCommit waits for d, for a notification or for a commit of this process, and says which it was. A session that
+// ends meanwhile is an error at once, not with the next statement.
+func (s *session) awaitCommit(ctx context.Context, wake <-chan struct{}, d time.Duration) (why reason, err error) {
 	waiting, stop := context.WithTimeout(ctx, d)
 	defer stop()
-	committed := make(chan bool, 1)
+	committed := make(chan reason, 1)
 	go func() {
 		select {
 		case <-wake:
 			stop()
-			committed <- true
+			committed <- byCommit
 		case <-waiting.Done():
-			committed <- false
+			committed <- byTime
 		}
 	}()
 	_, err = s.conn.WaitForNotification(waiting)
 	stopped := waiting.Err() != nil
 	stop()
-	switch here := <-committed; {
-	case err == nil:
-		return true, nil
-	case stopped && !s.conn.IsClosed():
-		return here, nil
+	switch why = <-committed; {
+	case err == nil && why == byTime:
+		return byNotification, nil
+	case err == nil, stopped && !s.conn.IsClosed():
+		return why, nil
 	}
-	return false, fmt.Errorf("wait for notifications: %w", err)
+	return byTime, fmt.Errorf("wait for notifications: %w", err)
 }

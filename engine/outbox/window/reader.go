@@ -212,8 +212,11 @@ set done = win, head = win_head, win = null, win_head = null, win_pos = null,
 // Finish closes what is open: everything visible in it is published, or passed with also. The transaction that says so
 // also makes a landmark of its own id, which it took long after the window's head was read.
 func (r *Reader) Finish(ctx context.Context, also func(pgx.Tx) error) error {
-	if r.leftover != nil {
+	switch {
+	case r.leftover != nil:
 		return r.finishLeftover(ctx, also)
+	case r.win == nil:
+		return nil
 	}
 	fault.Here("relay.finish.before")
 	kept := r.marks.kept(r.win.snapshot)
@@ -233,16 +236,21 @@ update public.outbox_cursor
 set done = win, head = win_head, mark_x = $5::xid8[] || pg_current_xact_id(), mark_h = $6::bigint[] || $8::bigint,
     win = $7::pg_snapshot, win_head = $8, win_pos = $9, ` + guardSQL
 
-// FinishAndNext is [Reader.Finish] and, if a row was committed meanwhile, [Reader.Next] by the same change of the
-// cursor: while events keep coming a window costs one commit and not two. What it closes is recorded later by the time
-// that the next window's first page takes to read. It reports false if it only closed.
+// FinishAndNext closes what is open by the change of the cursor that opens what is next: while events keep coming a
+// window costs one commit and not two. It reports false if no row was committed meanwhile; the window is open then as
+// before.
 func (r *Reader) FinishAndNext(ctx context.Context) (first Page, found bool, err error) {
 	if r.leftover != nil {
-		return Page{}, false, r.Finish(ctx, nil)
+		if err := r.Finish(ctx, nil); err != nil {
+			return Page{}, false, err
+		}
+	}
+	if r.win == nil {
+		return r.Next(ctx)
 	}
 	w, first, err := r.find(ctx, r.win.snapshot)
 	if err != nil || len(first.Records) == 0 {
-		return Page{}, false, errors.Join(err, r.Finish(ctx, nil)) // records what was sent, also after an error
+		return Page{}, false, err
 	}
 	fault.Here("relay.finish_and_store.before")
 	kept := r.marks.kept(r.win.snapshot)

@@ -36,7 +36,7 @@ func TestTheBalanceFollowsTheEvents(t *testing.T) {
 	b := setup(t)
 	id := b.opened(t)
 	b.move(t, id, "credits", 1000, "").requireState(t, 1000, 2)
-	b.move(t, id, "debits", 300, "").requireState(t, 700, 3)
+	b.move(t, id, "debits", 300, `,"expected_version":2`).requireState(t, 700, 3)
 	path := "/v1/accounts/" + string(id)
 	a := b.do(t, http.MethodGet, path, "")
 	require.Equal(t, http.StatusNotFound, a.status, "the read side has heard nothing yet")
@@ -226,7 +226,7 @@ func TestABalanceBelowZeroIsGivenUp(t *testing.T) {
 	c := newConsumer(t, b.pool)
 	id := b.opened(t)
 	b.move(t, id, "credits", 10, "").requireState(t, 10, 2)
-	b.move(t, id, "debits", 10, "").requireState(t, 0, 3)
+	b.move(t, id, "debits", 10, `,"expected_version":2`).requireState(t, 0, 3)
 	events := b.published(t, id)
 	c.deliver(t, events[:2]...)
 	events[2].Data = fmt.Appendf(nil,

@@ -22,7 +22,7 @@ func TestMoneyComesAndLeaves(t *testing.T) {
 	id := b.opened(t)
 	b.move(t, id, "credits", 1000, "").requireState(t, 1000, 2)
 	b.move(t, id, "debits", 400, `,"expected_version":2`).requireState(t, 600, 3)
-	b.move(t, id, "debits", 600, "").requireState(t, 0, 4)
+	b.move(t, id, "debits", 600, `,"expected_version":3`).requireState(t, 0, 4)
 	b.requireWritten(t, id, 0, 4)
 	rows, err := b.pool.Query(t.Context(), `select event_type from outbox order by version`)
 	require.NoError(t, err)
@@ -47,29 +47,30 @@ func TestWhatIsRefusedLeavesNothing(t *testing.T) {
 		status     int
 		code       string
 	}{
-		"more than there is":  {"debits", `{"amount":501,"currency":"EUR"}`, 422, "insufficient_funds"},
-		"beyond the largest":  {"credits", `{"amount":9007199254740991,"currency":"EUR"}`, 422, "balance_too_large"},
-		"nothing":             {"credits", `{"amount":0,"currency":"EUR"}`, 422, "invalid_amount"},
-		"less than nothing":   {"debits", `{"amount":-1,"currency":"EUR"}`, 422, "invalid_amount"},
-		"beyond exactness":    {"credits", `{"amount":9007199254740992,"currency":"EUR"}`, 422, "invalid_amount"},
-		"a fraction":          {"credits", `{"amount":1.5,"currency":"EUR"}`, 400, "wrong_type"},
-		"text":                {"credits", `{"amount":"1","currency":"EUR"}`, 400, "wrong_type"},
-		"another currency":    {"credits", `{"amount":1,"currency":"USD"}`, 422, "currency_mismatch"},
-		"no such currency":    {"credits", `{"amount":1,"currency":"XAU"}`, 422, "unsupported_currency"},
-		"in small letters":    {"credits", `{"amount":1,"currency":"eur"}`, 422, "unsupported_currency"},
-		"an older version":    {"credits", `{"amount":1,"currency":"EUR","expected_version":1}`, 409, "version_mismatch"},
-		"a version to come":   {"debits", `{"amount":1,"currency":"EUR","expected_version":3}`, 409, "version_mismatch"},
-		"version nought":      {"debits", `{"amount":1,"currency":"EUR","expected_version":0}`, 409, "version_mismatch"},
-		"an unknown member":   {"credits", `{"amount":1,"currency":"EUR","note":"x"}`, 400, "unknown_member"},
-		"no amount":           {"credits", `{"currency":"EUR"}`, 400, "missing_member"},
-		"the version as text": {"credits", `{"amount":1,"currency":"EUR","expected_version":"2"}`, 400, "wrong_type"},
+		"more than there is":    {"debits", `{"amount":501,"currency":"EUR","expected_version":2}`, 422, "insufficient_funds"},
+		"beyond the largest":    {"credits", `{"amount":9007199254740991,"currency":"EUR"}`, 422, "balance_too_large"},
+		"nothing":               {"credits", `{"amount":0,"currency":"EUR"}`, 422, "invalid_amount"},
+		"less than nothing":     {"debits", `{"amount":-1,"currency":"EUR","expected_version":2}`, 422, "invalid_amount"},
+		"beyond exactness":      {"credits", `{"amount":9007199254740992,"currency":"EUR"}`, 422, "invalid_amount"},
+		"a fraction":            {"credits", `{"amount":1.5,"currency":"EUR"}`, 400, "wrong_type"},
+		"text":                  {"credits", `{"amount":"1","currency":"EUR"}`, 400, "wrong_type"},
+		"another currency":      {"credits", `{"amount":1,"currency":"USD"}`, 422, "currency_mismatch"},
+		"no such currency":      {"credits", `{"amount":1,"currency":"XAU"}`, 422, "unsupported_currency"},
+		"in small letters":      {"credits", `{"amount":1,"currency":"eur"}`, 422, "unsupported_currency"},
+		"an older version":      {"credits", `{"amount":1,"currency":"EUR","expected_version":1}`, 409, "version_mismatch"},
+		"a version to come":     {"debits", `{"amount":1,"currency":"EUR","expected_version":3}`, 409, "version_mismatch"},
+		"version nought":        {"debits", `{"amount":1,"currency":"EUR","expected_version":0}`, 409, "version_mismatch"},
+		"an unknown member":     {"credits", `{"amount":1,"currency":"EUR","note":"x"}`, 400, "unknown_member"},
+		"no amount":             {"credits", `{"currency":"EUR"}`, 400, "missing_member"},
+		"a debit of no version": {"debits", `{"amount":1,"currency":"EUR"}`, 400, "missing_member"},
+		"the version as text":   {"credits", `{"amount":1,"currency":"EUR","expected_version":"2"}`, 400, "wrong_type"},
 	} {
 		a := b.do(t, http.MethodPost, "/v1/accounts/"+string(id)+"/"+test.path, test.body, "Idempotency-Key", "k")
 		require.Equal(t, test.status, a.status, name)
 		require.Equal(t, test.code, a.code(t), name)
 	}
 	for _, path := range []string{"credits", "debits"} {
-		a := b.move(t, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", path, 1, "")
+		a := b.move(t, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", path, 1, `,"expected_version":1`)
 		require.Equal(t, http.StatusNotFound, a.status)
 		require.Equal(t, "account_not_found", a.code(t))
 	}
@@ -93,7 +94,7 @@ func TestARepeatedCommandGetsItsFirstAnswer(t *testing.T) {
 	for range 3 { // under its key a command has its first answer, at any later version of the account
 		b.move(t, id, "credits", 100, `,"expected_version":1`, key...).requireState(t, 100, 2)
 	}
-	b.move(t, id, "debits", 100, "", key...).requireState(t, 0, 3) // a debit's keys are not a credit's
+	b.move(t, id, "debits", 100, `,"expected_version":2`, key...).requireState(t, 0, 3) // a debit's keys are not a credit's
 	b.move(t, id, "credits", 100, `,"expected_version":1`, key...).requireState(t, 100, 2)
 	require.Equal(t, "idempotency_key_reused", b.move(t, id, "credits", 101, `,"expected_version":1`, key...).code(t))
 	require.Equal(t, "idempotency_key_reused", b.move(t, id, "credits", 100, "", key...).code(t))

@@ -82,18 +82,25 @@ func (a *api) open(w http.ResponseWriter, r *http.Request) (answer command.Answe
 func (a *api) CreditAccount(
 	w http.ResponseWriter, r *http.Request, id openapi.AccountID, _ openapi.CreditAccountParams,
 ) {
-	move(w, r, id, a.commands.Credit)
+	move(w, r, id, a.commands.Credit, func(body openapi.CreditRequest) (Movement, error) {
+		money, err := account.ParseMoney(body.Amount, body.Currency)
+		return Movement{Money: money, Expected: body.ExpectedVersion}, err
+	})
 }
 
 // DebitAccount answers POST /v1/accounts/{id}/debits.
 func (a *api) DebitAccount(w http.ResponseWriter, r *http.Request, id openapi.AccountID, _ openapi.DebitAccountParams) {
-	move(w, r, id, a.commands.Debit)
+	move(w, r, id, a.commands.Debit, func(body openapi.DebitRequest) (Movement, error) {
+		money, err := account.ParseMoney(body.Amount, body.Currency)
+		return Movement{Money: money, Expected: &body.ExpectedVersion}, err
+	})
 }
 
-func move(
+func move[T any](
 	w http.ResponseWriter, r *http.Request, id string, do func(context.Context, Movement) (command.Answer, error),
+	asked func(body T) (Movement, error),
 ) {
-	movement, err := readMovement(w, r, id)
+	movement, err := readMovement(w, r, id, asked)
 	if err != nil {
 		web.WriteProblem(w, r, err)
 		return
@@ -106,19 +113,23 @@ func move(
 	write(w, answer)
 }
 
-func readMovement(w http.ResponseWriter, r *http.Request, id string) (m Movement, err error) {
-	if m.Account, err = account.ParseID(id); err != nil {
-		return m, err
-	}
-	if m.Key, err = web.IdempotencyKey(r); err != nil {
-		return m, err
-	}
-	body, err := web.Decode[openapi.MovementRequest](w, r)
+func readMovement[T any](
+	w http.ResponseWriter, r *http.Request, id string, asked func(body T) (Movement, error),
+) (m Movement, err error) {
+	of, err := account.ParseID(id)
 	if err != nil {
 		return m, err
 	}
-	m.Expected = body.ExpectedVersion
-	m.Money, err = account.ParseMoney(body.Amount, body.Currency)
+	key, err := web.IdempotencyKey(r)
+	if err != nil {
+		return m, err
+	}
+	body, err := web.Decode[T](w, r)
+	if err != nil {
+		return m, err
+	}
+	m, err = asked(body)
+	m.Account, m.Key = of, key
 	return m, err
 }
 

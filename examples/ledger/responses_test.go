@@ -33,7 +33,7 @@ func TestEveryDeclaredResponseIsGiven(t *testing.T) {
 	newConsumer(t, b.pool).deliver(t, events...)
 	const accounts, account = "/v1/accounts", "/v1/accounts/{id}"
 	mine, nobodys := accounts+"/"+string(id), accounts+"/0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"
-	const one = `{"amount":1,"currency":"EUR"}`
+	const one = `{"amount":1,"currency":"EUR","expected_version":2}`
 
 	b.holdKey(t, "open", "held")
 	asks := map[string]ask{
@@ -43,12 +43,13 @@ func TestEveryDeclaredResponseIsGiven(t *testing.T) {
 		"POST " + accounts + " 422": {b, accounts, `{"currency":"XAU"}`, nil},
 	}
 	for _, way := range []string{"/credits", "/debits"} {
+		fresh, _ := b.funded(t, 5)
 		maps.Copy(asks, map[string]ask{
-			"POST " + account + way + " 200": {b, mine + way, one, nil},
+			"POST " + account + way + " 200": {b, accounts + "/" + string(fresh) + way, one, nil},
 			"POST " + account + way + " 400": {b, mine + way, `{}`, nil},
 			"POST " + account + way + " 404": {b, nobodys + way, one, nil},
 			"POST " + account + way + " 409": {b, mine + way, `{"amount":1,"currency":"EUR","expected_version":1}`, nil},
-			"POST " + account + way + " 422": {b, mine + way, `{"amount":0,"currency":"EUR"}`, nil},
+			"POST " + account + way + " 422": {b, mine + way, `{"amount":0,"currency":"EUR","expected_version":2}`, nil},
 		})
 	}
 	for _, method := range []string{http.MethodGet, http.MethodHead} {

@@ -13,7 +13,7 @@ func TestLostAccountsAreTakenBack(t *testing.T) {
 	b := setup(t)
 	id := b.opened(t)
 	b.move(t, id, "credits", 1000, "").requireState(t, 1000, 2)
-	b.move(t, id, "debits", 300, "").requireState(t, 700, 3)
+	b.move(t, id, "debits", 300, `,"expected_version":2`).requireState(t, 700, 3)
 	const all = `select id::text || currency || balance || ' ' || version || opened_at from account`
 	var before, after string
 	require.NoError(t, b.pool.QueryRow(t.Context(), all).Scan(&before))

@@ -159,11 +159,8 @@ type AccountUUID = string
 // Balance In the currency's minor unit.
 type Balance = int64
 
-// Currency defines model for Currency.
-type Currency = string
-
-// MovementRequest defines model for MovementRequest.
-type MovementRequest struct {
+// CreditRequest defines model for CreditRequest.
+type CreditRequest struct {
 	// Amount How much, an integer in the currency's minor unit, from 1 to 9007199254740991.
 	Amount int64 `json:"amount"`
 
@@ -172,6 +169,21 @@ type MovementRequest struct {
 
 	// ExpectedVersion The version that the client has seen. Without it, any version.
 	ExpectedVersion *int64 `json:"expected_version,omitempty"`
+}
+
+// Currency defines model for Currency.
+type Currency = string
+
+// DebitRequest defines model for DebitRequest.
+type DebitRequest struct {
+	// Amount How much, an integer in the currency's minor unit, from 1 to 9007199254740991.
+	Amount int64 `json:"amount"`
+
+	// Currency The account's.
+	Currency string `json:"currency"`
+
+	// ExpectedVersion The version that the client has seen, and has decided on.
+	ExpectedVersion int64 `json:"expected_version"`
 }
 
 // Problem What went wrong (RFC 9457). Never repeats what the client sent.
@@ -297,10 +309,10 @@ type DebitAccountParams struct {
 type OpenAccountJSONRequestBody = AccountRequest
 
 // CreditAccountJSONRequestBody defines body for CreditAccount for application/json ContentType.
-type CreditAccountJSONRequestBody = MovementRequest
+type CreditAccountJSONRequestBody = CreditRequest
 
 // DebitAccountJSONRequestBody defines body for DebitAccount for application/json ContentType.
-type DebitAccountJSONRequestBody = MovementRequest
+type DebitAccountJSONRequestBody = DebitRequest
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {

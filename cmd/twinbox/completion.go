@@ -77,6 +77,10 @@ func candidates(node *kong.Node, words []string) (found []string) {
 		}
 	}
 	switch {
+	case open != nil && open.Name == "service":
+		for _, value := range serviceNames {
+			offer(value, false)
+		}
 	case open != nil:
 		for _, value := range open.EnumSlice() {
 			offer(value, value == "")

@@ -30,7 +30,7 @@ type Connection struct {
 	NotificationAdmin string `help:"Notification's admin listener." placeholder:"HOST:PORT"`
 	TokenFile         string `help:"File with the token of these listeners. Default: the variable TWINBOX_ADMIN_TOKEN." placeholder:"FILE"`
 	Environment       string `help:"The environment that is meant, as the services have it in ENVIRONMENT; those of another one refuse. Default: the one that they name." placeholder:"NAME"`
-	Service           string `help:"Ask this service alone." enum:",customer,notification" default:"" env:"-" placeholder:"NAME"`
+	Service           string `help:"Ask this service alone." default:"" env:"-" placeholder:"NAME"`
 }
 
 // serviceNames are the services there are, in the order of every output.
@@ -68,7 +68,10 @@ func (o *Connection) clients(addresses map[string]string, token string) ([]*clie
 		s.Environment = o.Environment
 		services = append(services, s)
 	}
-	if len(services) == 0 {
+	switch {
+	case !slices.Contains(append(names, ""), o.Service):
+		return nil, usage(fmt.Sprintf("--service: there is no %s, but %s", printable(o.Service), strings.Join(names, ", ")))
+	case len(services) == 0:
 		return nil, usage(fmt.Sprintf("the address of %s is not known; give it with --%s-admin", o.Service, o.Service))
 	}
 	return services, nil

@@ -22,7 +22,7 @@ func (c *StatusCommand) Run(ctx context.Context, to streams) error {
 
 func (c *StatusCommand) write(to streams, answers []answerOf[adminapi.Cause]) error {
 	t := table{
-		columns: []string{"SERVICE", "SINCE", "WHY", "MORE"}, prose: []string{"WHY"}, omit: []string{"MORE", "SINCE"},
+		columns: []string{"SERVICE", "SINCE", "WHY", "MORE"}, wraps: "WHY", omit: []string{"SINCE", "MORE"},
 	}
 	for _, a := range answers {
 		t.add(a.service.Name, momentOf(a.value.Since), a.value.Sentence, orNone(a.value.Command))

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 type table struct {
 	columns []string
 	rows    [][]string
+	wraps   string   // a column of sentences, which a narrow screen gives several lines
 	prose   []string // columns of free text, which a narrow screen cuts; a time or a number cut short is another one
 	omit    []string // columns that a narrow screen does without, in this order; -o wide has them
 	bare    bool     // without its heading
@@ -34,6 +36,7 @@ const (
 	gap         = 2  // between columns
 	narrow      = 60 // below this a row is written as lines
 	narrowest   = 8  // what a column is cut to at most
+	readable    = 36 // what a column of sentences has at least
 	unknownWide = 0
 )
 
@@ -74,15 +77,45 @@ func (t *table) writeWide(text *strings.Builder, shown []int, widths []int) {
 		lines = append([][]string{t.columns}, t.rows...)
 	}
 	for _, row := range lines {
-		var line strings.Builder
-		for _, c := range shown {
-			value := cut(row[c], widths[c])
-			line.WriteString(value)
-			line.WriteString(strings.Repeat(" ", widths[c]-utf8.RuneCountInString(value)+gap))
+		c := slices.Index(t.columns, t.wraps)
+		if c < 0 {
+			writeLine(text, row, shown, widths)
+			continue
 		}
-		text.WriteString(strings.TrimRight(line.String(), " "))
-		text.WriteString("\n")
+		for i, part := range wrapped(row[c], widths[c]) {
+			if row = slices.Clone(row); i > 0 {
+				row = make([]string, len(row))
+			}
+			row[c] = part
+			writeLine(text, row, shown, widths)
+		}
 	}
+}
+
+func writeLine(text *strings.Builder, row []string, shown, widths []int) {
+	var line strings.Builder
+	for _, c := range shown {
+		value := cut(row[c], widths[c])
+		line.WriteString(value)
+		line.WriteString(strings.Repeat(" ", widths[c]-utf8.RuneCountInString(value)+gap))
+	}
+	text.WriteString(strings.TrimRight(line.String(), " "))
+	text.WriteString("\n")
+}
+
+// wrapped are the lines of a text, at least one. A word that is longer than a line is broken.
+func wrapped(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimLeft(line+" "+word, " ")
+		for rest := []rune(line); len(rest) > width; rest = []rune(line) {
+			lines, line = append(lines, string(rest[:width])), string(rest[width:])
+		}
+	}
+	return append(lines, line)
 }
 
 func (t *table) writeOmitted(text *strings.Builder, shown []int) {
@@ -110,8 +143,8 @@ func (t *table) shown(width int) (shown []int, fits bool) {
 		total := -gap
 		for _, c := range shown {
 			total += gap + natural[c]
-			if narrowed && slices.Contains(t.prose, t.columns[c]) {
-				total -= max(0, natural[c]-narrowest)
+			if narrowed {
+				total -= natural[c] - min(natural[c], t.gives(c))
 			}
 		}
 		return total
@@ -132,6 +165,17 @@ func (t *table) shown(width int) (shown []int, fits bool) {
 		}
 	}
 	return shown, true
+}
+
+// gives is the width to which a column may be narrowed.
+func (t *table) gives(c int) int {
+	switch name := t.columns[c]; {
+	case name == t.wraps:
+		return readable
+	case slices.Contains(t.prose, name):
+		return narrowest
+	}
+	return math.MaxInt
 }
 
 // natural are the widths of the widest values.
@@ -156,11 +200,11 @@ func (t *table) widths(shown []int, width int) []int {
 	for ; width != unknownWide && total > width; total-- {
 		widest := -1
 		for _, c := range shown {
-			if slices.Contains(t.prose, t.columns[c]) && (widest < 0 || widths[c] > widths[widest]) {
+			if t.gives(c) < widths[c] && (widest < 0 || widths[c] > widths[widest]) {
 				widest = c
 			}
 		}
-		if widest < 0 || widths[widest] <= narrowest {
+		if widest < 0 {
 			break
 		}
 		widths[widest]--

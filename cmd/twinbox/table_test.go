@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -101,4 +103,30 @@ func TestWhatANarrowTableLeavesOut(t *testing.T) {
 	require.Equal(t, "SERVICE POSITION TIME TYPE KEY VERSION STATE EVENT ID", shown(200))
 	require.Equal(t, "SERVICE POSITION KEY VERSION STATE EVENT ID", shown(120), "a version, where a time has no room")
 	require.Equal(t, "SERVICE POSITION VERSION STATE EVENT ID", shown(80))
+}
+
+// A sentence is read to its end, however narrow the screen is.
+func TestASentenceTakesTheLinesThatItNeeds(t *testing.T) {
+	t.Parallel()
+	const why = "The broker has been down since 2026-11-22T11:26:37Z: dial tcp 127.0.0.1:9092: connect: connection refused."
+	status := &table{columns: []string{"SERVICE", "SINCE", "WHY", "MORE"}, wraps: "WHY", omit: []string{"SINCE", "MORE"}}
+	status.add("notification", "2026-11-22T11:26:37Z", why, "twinbox outbox status")
+	status.add("customer", "-", "All is well.", "-")
+	for _, width := range []int{narrow, 80, 100, 132, unknownWide} {
+		var out strings.Builder
+		require.NoError(t, status.write(&out, width))
+		var words []string
+		for line := range strings.Lines(out.String()) {
+			require.LessOrEqual(t, utf8.RuneCountInString(line)-1, cmp.Or(width, 200))
+			words = append(words, strings.Fields(line)...)
+		}
+		at := slices.Index(words, "The")
+		for _, word := range strings.Fields(why) {
+			rest := slices.Index(words[at:], word)
+			require.GreaterOrEqual(t, rest, 0, "%s at %d", word, width)
+			at += rest
+		}
+	}
+	require.Equal(t, []string{"a", "bcd", "efg", "h i"}, wrapped("a bcdefgh i", 3))
+	require.Equal(t, []string{""}, wrapped("", 3))
 }

@@ -151,12 +151,15 @@ func (c *VerifyCommand) write(to streams, all verdicts) error {
 	}
 	produced := table{columns: []string{
 		"TOPIC", "OUTBOX", "ON TOPIC", "AGAIN", "WAITING", "HELD", "DISCARDED", "OF OTHERS",
-	}}
-	consumed := table{columns: []string{"CONSUMER", "HANDLED", "AGAIN", "PENDING", "DEAD", "IGNORED", "TOPIC"}}
-	found := table{
-		columns: []string{"FINDING", "RULE", "OF", "EVENT", "KEY", "VERSION", "WHAT"}, prose: []string{"WHAT"},
+	}, omit: []string{"AGAIN", "DISCARDED", "OF OTHERS", "HELD"}}
+	consumed := table{
+		columns: []string{"CONSUMER", "HANDLED", "AGAIN", "PENDING", "DEAD", "IGNORED", "TOPIC"},
+		omit:    []string{"TOPIC", "AGAIN", "IGNORED"},
 	}
-	unknown := table{columns: []string{"NOT VERIFIABLE", "OF", "WHY"}, prose: []string{"WHY"}}
+	found := table{
+		columns: []string{"FINDING", "RULE", "OF", "EVENT", "KEY", "VERSION", "WHAT"}, wraps: "WHAT",
+	}
+	unknown := table{columns: []string{"NOT VERIFIABLE", "OF", "WHY"}, wraps: "WHY"}
 	for _, a := range all {
 		for _, p := range a.value.Produced {
 			if strings.HasPrefix(p.Topic, deadletter.CopyPrefix) && p == (verify.Produced{Topic: p.Topic}) {

@@ -1,7 +1,6 @@
 package failure
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
@@ -62,11 +61,6 @@ func index(byCode map[string]Row, all []Rows) map[string]Row {
 		}
 	}
 	return byCode
-}
-
-// Table lists every row, in the order of the codes.
-func Table() []Row {
-	return slices.SortedFunc(maps.Values(byCode), func(a, b Row) int { return strings.Compare(a.Code, b.Code) })
 }
 
 // look takes the codes of one error, from the particular to the family, and returns the first row there is, under the

@@ -88,5 +88,8 @@ func testWithout(ctx context.Context, tree parts.Tree, o order, dir string) erro
 			return err
 		}
 	}
+	if o.without == strings.Join(parts.Names(), " ") {
+		return testDead(ctx, dir, o.module)
+	}
 	return nil
 }

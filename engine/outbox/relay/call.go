@@ -61,6 +61,8 @@ func (c *call) publish(ctx context.Context, p message.Publisher, results []error
 	}
 }
 
+// part: observability, begin
+
 // firstError is the first of the results of its own records.
 func (c *call) firstError(results []error) error {
 	for _, i := range c.index {
@@ -70,6 +72,8 @@ func (c *call) firstError(results []error) error {
 	}
 	return nil
 }
+
+// part: observability, end
 
 // publishOneByOne finds the events that the publisher refuses. What an earlier call of it has taken is taken again.
 func (c *call) publishOneByOne(ctx context.Context, p message.Publisher, results []error) {

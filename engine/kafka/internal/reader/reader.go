@@ -21,7 +21,7 @@ import (
 type Reader struct {
 	brokers  []string
 	settings *sarama.Config
-	tape     *tape // of its connections; nil: what cannot be read is not wanted
+	tape     *tape // of its connections; nil: what cannot be read is not wanted // part: batch
 
 	mu     sync.Mutex
 	client sarama.Client
@@ -34,10 +34,8 @@ func New(brokers []string, settings *sarama.Config) *Reader {
 	return &Reader{brokers: brokers, settings: settings}
 }
 
-// Taped makes a reader that also shows what the broker sent of a batch that cannot be read.
-func Taped(brokers []string, settings *sarama.Config) *Reader {
-	return &Reader{brokers: brokers, settings: settings, tape: &tape{}}
-}
+// fetchVersion is that of all fetches; [tapedConn.records] takes their answers apart.
+const fetchVersion = 12
 
 // TopicPartition is a partition of a topic.
 type TopicPartition struct {
@@ -58,7 +56,7 @@ type Found struct {
 var errTruncated = errors.New("fewer records than the batch announces")
 
 // Read returns an error when nothing can be said about the batch: no broker, no leader, no such offset.
-func (r *Reader) Read(at TopicPartition, offset int64) (Found, error) {
+func (r *Reader) Read(at TopicPartition, offset int64) (found Found, err error) {
 	client, err := r.Connected()
 	if err != nil {
 		return Found{}, err
@@ -71,11 +69,16 @@ func (r *Reader) Read(at TopicPartition, offset int64) (Found, error) {
 	leader, block, err := r.fetch(client, at, offset, 1)
 	switch {
 	case err == nil:
-		return r.damaged(leader, extract(at, offset, block)), nil
+		found = extract(at, offset, block)
 	case leader == nil:
-		return Found{}, err
+		return found, err
+	default:
+		found = Found{From: offset, Next: offset, Damage: err}
 	}
-	return r.damaged(leader, Found{From: offset, Next: offset, Damage: err}), nil
+	if found.Damage != nil && r.tape != nil { // part: batch, begin
+		found.Raw, found.Size = r.tape.records(leader.Addr())
+	} // part: batch, end
+	return found, nil
 }
 
 // fetch asks for about so many bytes of a partition; a broker returns the first batch whole, however few those are.
@@ -115,14 +118,6 @@ func (r *Reader) fetch(
 	return leader, block, nil
 }
 
-// damaged adds what the broker sent of a batch that cannot be read.
-func (r *Reader) damaged(leader *sarama.Broker, f Found) Found {
-	if f.Damage != nil && r.tape != nil {
-		f.Raw, f.Size = r.tape.records(leader.Addr())
-	}
-	return f
-}
-
 // Connected returns the client, which it connects when there is none yet.
 func (r *Reader) Connected() (sarama.Client, error) {
 	r.mu.Lock()
@@ -135,12 +130,12 @@ func (r *Reader) Connected() (sarama.Client, error) {
 	}
 	cfg := *r.settings
 	cfg.Metadata.Retry.Max = 0
-	if r.tape != nil {
+	if r.tape != nil { // part: batch, begin
 		r.tape.dialer = net.Dialer{Timeout: cfg.Net.DialTimeout, KeepAlive: cfg.Net.KeepAlive}
 		r.tape.tls = cfg.Net.TLS.Config
 		cfg.Net.TLS.Enable = false
 		cfg.Net.Proxy.Enable, cfg.Net.Proxy.Dialer = true, r.tape
-	}
+	} // part: batch, end
 	client, err := sarama.NewClient(r.brokers, &cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"net"
 	"sync"
+
+	"github.com/IBM/sarama"
 )
 
 const (
@@ -14,9 +16,12 @@ const (
 	// answerHead is room for what stands before the records in an answer.
 	answerHead = 64 << 10
 	apiFetch   = 1
-	// fetchVersion is that of the fetches whose answers [tapedConn.records] can take apart.
-	fetchVersion = 12
 )
+
+// Taped makes a reader that also shows what the broker sent of a batch that cannot be read.
+func Taped(brokers []string, settings *sarama.Config) *Reader {
+	return &Reader{brokers: brokers, settings: settings, tape: &tape{}}
+}
 
 // tape opens connections that keep the beginning of the last answer to a fetch, as it came. Sarama shows nothing of an
 // answer that it cannot decode, and a dead letter without bytes is of no use. TLS is done here, below the tape.

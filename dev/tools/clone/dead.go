@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// faces are what the smallest clone's own programs do not call and keep: what the owner's handlers, tests and the dev
+// stack do. A name that ends with a dot is a type with all its methods.
+var faces = []string{
+	"engine/inbox.EventFromContext", "engine/inbox.OnGap", "engine/inbox.PutMetadata", "engine/inbox.Retry",
+	"engine/inbox.TxFromContext",
+	"engine/lease.Add", "engine/lease.IntentInOrder",
+	"engine/outbox.After", "engine/outbox.DueAt", "engine/outbox.KeyOf", "engine/outbox.TypeOf",
+	"engine/outbox.VersionOf",
+	"engine/outbox/operate.ReadStatus",
+	"frame/command.Retry", "frame/config.Format.Check",
+	"frame/eventing.Described.", "frame/eventing.Instance.",
+	"frame/eventing.Service.Describe",
+	"engine/kafka/internal/reader.IsTopicID", // two parts use it
+}
+
+const deadFormat = `-f={{range .Funcs}}{{$.Path}}.{{.Name}}{{"\n"}}{{end}}`
+
+// testDead fails where parts that are gone have left functions behind that no program of the clone can reach.
+func testDead(ctx context.Context, dir, module string) error {
+	listed, err := run(ctx, dir, []string{"GOWORK=off", "CGO_ENABLED=0"}, "go", "tool", "-modfile=tools.mod", "deadcode",
+		deadFormat, "./cmd/...")
+	if err != nil {
+		return err
+	}
+	if left := leftBehind(listed, module); len(left) > 0 {
+		return fmt.Errorf("no program reaches these any more, so mark them as the part's, or name them in dead.go: %s",
+			strings.Join(left, ", "))
+	}
+	return nil
+}
+
+// leftBehind are the functions in deadcode's list that are no faces.
+func leftBehind(listed, module string) (left []string) {
+	for name := range strings.FieldsSeq(listed) {
+		name = strings.TrimPrefix(name, module+"/")
+		if !slices.ContainsFunc(faces, func(face string) bool {
+			return name == face || strings.HasSuffix(face, ".") && strings.HasPrefix(name, face)
+		}) {
+			left = append(left, name)
+		}
+	}
+	return left
+}

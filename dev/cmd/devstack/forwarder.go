@@ -1,3 +1,5 @@
+//go:build !noexamples
+
 package main
 
 import (

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,6 +71,20 @@ func TestAnExamplesBusyPort(t *testing.T) {
 	require.Equal(t, 1, run(t.Context(), args, &bytes.Buffer{}, &stderr))
 	require.Contains(t, stderr.String(), "Order API: "+taken.Addr().String()+" is in use; choose another with "+
 		"--example-addr=order=127.0.0.1:0 or TWINBOX_EXAMPLE_ADDR=order=127.0.0.1:0")
+}
+
+// A first make run compiles no example, and no NATS server for one.
+func TestWhatMakeRunCompilesWithoutExamples(t *testing.T) {
+	t.Parallel()
+	list := func(flags ...string) string {
+		packages, err := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps"}, flags...)...).Output()
+		require.NoError(t, err)
+		return string(packages)
+	}
+	require.Contains(t, list(), "/examples/")
+	without := list("-tags", "noexamples")
+	require.NotContains(t, without, "/examples/")
+	require.NotContains(t, without, "nats-io/")
 }
 
 // part: examples, end

@@ -7,8 +7,6 @@ import (
 	"os"
 
 	"example.com/twinbox/dev/local"
-	"example.com/twinbox/examples/services"
-	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
 )
 
@@ -76,18 +74,6 @@ func (c *RunCommand) listen() map[string]local.Listen {
 	} // part: examples, end
 	return listen
 }
-
-// part: examples, begin
-
-// examples are those that are asked for: all or none.
-func (c *RunCommand) examples() []eventing.Described {
-	if !c.Examples {
-		return nil
-	}
-	return services.All()
-}
-
-// part: examples, end
 
 // isTerminal reports whether a person with a screen that knows colours reads the output.
 func isTerminal(out io.Writer) bool {

@@ -54,7 +54,7 @@ var All = []Part{
 	{
 		Name:  "examples",
 		What:  "three more services: orders and payments, a ledger, a webhook forwarder",
-		Paths: []string{"examples/"},
+		Paths: []string{"examples/", "dev/cmd/devstack/examples.go", "dev/cmd/devstack/examples_none.go"},
 	},
 	{
 		Name: "kv",

@@ -200,6 +200,7 @@ compile() {
 	export CGO_ENABLED=0
 	set -- ./dev/cmd/devstack
 	set -- "$@" ./cmd/twinbox # part: ops
+	[ -n "$examples" ] || set -- -tags noexamples "$@" # part: examples
 	modules=$("$GO" env GOMODCACHE)
 	objects=$("$GO" env GOCACHE)
 	need_writable . "This folder" "The program and its data go there."
@@ -247,6 +248,10 @@ progress() { # TOTAL
 
 command=$1
 shift
+# part: examples, begin
+examples=${TWINBOX_EXAMPLES:-}
+case " $* " in *" --examples"*) examples=asked ;; esac
+# part: examples, end
 case $command in
 run)
 	need_go

@@ -1,0 +1,16 @@
+//go:build !noexamples
+
+package main
+
+import (
+	"example.com/twinbox/examples/services"
+	"example.com/twinbox/frame/eventing"
+)
+
+// examples are those that are asked for: all or none.
+func (c *RunCommand) examples() []eventing.Described {
+	if !c.Examples {
+		return nil
+	}
+	return services.All()
+}

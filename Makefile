@@ -12,7 +12,8 @@ ALL     += ./engine/inbox/kv/... # part: kv
 MODULES += engine/inbox/kv # part: kv
 ALL     += ./examples/... # part: examples
 MODULES += examples # part: examples
-LINT     = GOWORK=off CGO_ENABLED=0 $(GO) tool -modfile=$(CURDIR)/golangci-lint.mod golangci-lint
+# It is built outside the workspace and run in it: one run sees all modules, and each package once.
+LINT     = CGO_ENABLED=0 $$(GOWORK=off CGO_ENABLED=0 $(GO) tool -n -modfile=$(CURDIR)/golangci-lint.mod golangci-lint)
 LINT_API = GOWORK=off CGO_ENABLED=0 $(GO) tool -modfile=openapi-lint.mod vacuum lint --no-banner --no-style --details
 COMPOSE ?= docker compose
 SERVICE ?= customer
@@ -68,17 +69,28 @@ test: ## every test: real PostgreSQL, the Kafka protocol in process, nothing to 
 	@$(GO_TEST) -timeout 10m $(ALL)
 
 # part: campaigns, begin
+# How long and how often, as in make test-long CHAOS=1m.
+CHAOS      ?= 4m
+OUTAGE     ?= 2m
+OUTAGES    ?= 10
+CHURN      ?= 1m
+STATEMENTS ?= 40
+CHECKS     ?= 500
+RUNS       ?= 200
+POISON     ?= 20s
+
 test-long: ## campaigns of a quarter of an hour: chaos, random schedules, a death around every statement, churn, outages, poison
 	@$(GO_TEST) -count=1 -timeout 30m ./engine/outbox/window -run 'Random|UsualWays|QuietServer' \
-		-rapid.checks=500 -outbox.figures=10s
+		-rapid.checks=$(CHECKS) -outbox.figures=10s
 	@$(GO_TEST) -count=1 -timeout 30m ./engine/outbox/relay -run 'Chaos|LongOutage|AnyStatement' \
-		-outbox.chaos=$(or $(CHAOS),4m) -outbox.outage=$(or $(OUTAGE),2m) -outbox.statements=40
-	@$(GO_TEST) -count=1 -timeout 10m ./engine/verify -run 'Moves' -verify.runs=200
-	@$(GO_TEST) -count=1 -timeout 10m ./engine/inbox -run 'AnyStatement|FoundByHalving' -inbox.statements=40 -inbox.matrix
-	@$(GO_TEST) -count=1 -timeout 10m ./frame/eventing -run 'Churn|Zombie' -eventing.churn=1m
-	@$(GO_TEST) -count=1 -timeout 10m ./dev/e2e -run 'IsAway' -v -e2e.outage=60s
-	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./dev/e2e -run 'IsAway' -v -e2e.outages=10
-	@$(GO_TEST) -count=1 -timeout 10m ./dev/e2e -run 'PoisonUnderLoad' -v -e2e.poison=20s
+		-outbox.chaos=$(CHAOS) -outbox.outage=$(OUTAGE) -outbox.statements=$(STATEMENTS)
+	@$(GO_TEST) -count=1 -timeout 10m ./engine/verify -run 'Moves' -verify.runs=$(RUNS)
+	@$(GO_TEST) -count=1 -timeout 10m ./engine/inbox -run 'AnyStatement|FoundByHalving' \
+		-inbox.statements=$(STATEMENTS) -inbox.matrix
+	@$(GO_TEST) -count=1 -timeout 10m ./frame/eventing -run 'Churn|Zombie' -eventing.churn=$(CHURN)
+	@$(GO_TEST) -count=1 -timeout 10m ./dev/e2e -run 'IsAway' -v -e2e.outage=$(OUTAGE)
+	@$(GO_TEST) -count=1 -timeout 10m -parallel 1 ./dev/e2e -run 'IsAway' -v -e2e.outages=$(OUTAGES)
+	@$(GO_TEST) -count=1 -timeout 10m ./dev/e2e -run 'PoisonUnderLoad' -v -e2e.poison=$(POISON)
 	@$(GO_TEST) -count=1 -timeout 10m ./dev/cmd/devstack -run 'Demo' -v -devstack.demo=20s # part: ops
 # part: campaigns, end
 
@@ -113,7 +125,7 @@ kafka: ## a real Apache Kafka in the foreground, to try things by hand
 	@export GO="$(GO)"; exec sh dev/tools/start/start.sh kafka $(ARGS)
 
 lint: ## golangci-lint with the rules of .golangci.yml
-	@for module in $(MODULES); do (cd $$module && $(LINT) run ./...) || exit 1; done
+	@$(LINT) run $(ALL)
 
 lint-api: ## vacuum on the APIs' documents, with the rules of api/vacuum.yaml
 	@for document in $(wildcard api/openapi.yaml api/admin.yaml examples/*/openapi.yaml); do \

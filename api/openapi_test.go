@@ -137,7 +137,7 @@ func TestProblemExamplesAreTheCodesOfTheirResponse(t *testing.T) {
 	t.Parallel()
 	root := document(t, "openapi.yaml")
 	statuses := contracttest.ProblemStatuses(t)
-	shown := map[string]bool{"not_found": true, "method_not_allowed": true} // of every route; said once, in the text
+	shown := map[string]bool{"not_found": true, "method_not_allowed": true} // of every route; described once, in the text
 	for _, op := range operations(t, root) {
 		for status := range op.responses {
 			response := deref(t, root, op.responses[status]).(object)

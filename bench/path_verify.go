@@ -24,7 +24,7 @@ func (d *database) fingerprint(ctx context.Context, column, table string) (f ids
 }
 
 // verifyEffects compares what both lines have to do, in tables that no service sees both of: exactly the users of the
-// one have a contact and a mail in the other, one each, and each mail is owed to another event.
+// one have a contact and a mail in the other, one each, and each mail belongs to another event.
 func verifyEffects(ctx context.Context, cfg lineConfig) error {
 	users, err := cfg.customer.fingerprint(ctx, "id", "users")
 	if err != nil {

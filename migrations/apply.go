@@ -38,7 +38,7 @@ func Apply(ctx context.Context, dsn string, sets ...Set) (applied []Applied, err
 	if err != nil {
 		return nil, fmt.Errorf("connect to migrate: %w", err)
 	}
-	defer func() { // ends the session, and with it the lock, whatever happened to the context
+	defer func() { // ends the session, and with it the lock, also when the context has ended
 		err = errors.Join(err, closeConn(ctx, conn))
 	}()
 	if err := lock(ctx, conn); err != nil {

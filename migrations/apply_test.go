@@ -140,10 +140,10 @@ func TestApplyKeepsWhatSucceeded(t *testing.T) {
 func TestApplyNeverRepeatsTheDSN(t *testing.T) {
 	t.Parallel()
 	for name, dsn := range map[string]string{
-		"bad port":       "postgres://u:s3cret-word@127.0.0.1:nope/db",
-		"bad escape":     "postgres://u:s3cret-word%zz@127.0.0.1/db",
-		"bad option":     "host=127.0.0.1 password=s3cret-word sslmode=perhaps",
-		"nobody listens": "postgres://u:s3cret-word@127.0.0.1:1/db?connect_timeout=1",
+		"bad port":         "postgres://u:s3cret-word@127.0.0.1:nope/db",
+		"bad escape":       "postgres://u:s3cret-word%zz@127.0.0.1/db",
+		"bad option":       "host=127.0.0.1 password=s3cret-word sslmode=perhaps",
+		"port 1 is closed": "postgres://u:s3cret-word@127.0.0.1:1/db?connect_timeout=1",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -20,7 +20,7 @@ type AuditCommand struct {
 	By      string  `help:"Done by this operator." env:"-" aliases:"operator" placeholder:"NAME"`
 	Verb    string  `help:"This operation, such as replay, edit, discard, republish, retry." env:"-" aliases:"operation" placeholder:"NAME"`
 	Kind    string  `help:"Of these, such as dead_letter, mail, outbox_key, consumer or scheduled_event." env:"-" placeholder:"NAME"`
-	Subject string  `help:"Done to this one: a dead letter such as customer/17, a mail, or a key as topic/key." env:"-" placeholder:"ID"`
+	Subject string  `help:"On this subject: a dead letter such as customer/17, a mail, or a key as topic/key." env:"-" placeholder:"ID"`
 	Limit   *int    `help:"The newest of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
 }
 

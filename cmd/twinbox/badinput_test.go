@@ -77,7 +77,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"discard everything", []string{"dlq", "discard"}, "say which"},
 		{"--yes without reason", []string{"dlq", "replay", "--all", "--yes"}, "--reason"},
 		{"blank reason", []string{"dlq", "replay", "--all", "--yes", "--reason", " "}, "--reason"},
-		{"negative rate", []string{"dlq", "replay", "--all", "--rate=-1"}, "not negative"},
+		{"negative rate", []string{"dlq", "replay", "--all", "--rate=-1"}, "above 0"},
 		{"republish nothing", []string{"outbox", "republish"}, "nothing selected"},
 		{"positions of two", []string{"outbox", "republish", "--from", "1"}, "--service"},
 		{"alias of an event", []string{"outbox", "republish", "--id", strings.ToUpper(uuid)}, "invalid_value"},

@@ -21,7 +21,7 @@ type DLQEdit struct {
 
 	ID      string   `arg:"" help:"The dead letter, such as customer/17."`
 	Payload string   `help:"The new payload; - is standard input. Default: without --header, $VISUAL or $EDITOR is opened on the current one." env:"-" placeholder:"FILE"`
-	Header  []string `help:"A header of the record, such as ce_id; takes the place of those of its name. May be repeated." sep:"none" env:"-" placeholder:"NAME=VALUE"`
+	Header  []string `help:"A header of the record, such as ce_id; replaces those of its name. May be repeated." sep:"none" env:"-" placeholder:"NAME=VALUE"`
 	Editor  string   `help:"The editor." env:"VISUAL,EDITOR" hidden:""`
 }
 

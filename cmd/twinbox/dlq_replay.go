@@ -17,7 +17,7 @@ type DLQReplay struct {
 	All   bool     `help:"All that wait." env:"-"`
 	Limit *int     `help:"This many of each service at most. Default: all that are picked." env:"-" placeholder:"N"`
 	Rate  *float64 `help:"This many per second at most. Default: as fast as they go." env:"-" placeholder:"N"`
-	Gap   bool     `name:"accept-gap" help:"Also those that wait for an earlier version, and what is parked behind them: that version will never come, and is skipped if it does." env:"-"`
+	Gap   bool     `name:"accept-gap" help:"Also those that wait for an earlier version, and those parked behind them. That version is skipped if it comes after all." env:"-"`
 	Force bool     `help:"Also those that are refused as too_old or replay_limit: a too old event may have been applied before. With --accept-gap also version_jump: all versions below it are skipped from then on." env:"-"`
 }
 

@@ -51,7 +51,7 @@ func TestPagesOfMailsLeaveNoneOut(t *testing.T) {
 	require.Equal(t, []string{"1", "3", "4", "5"}, ids)
 }
 
-// Addresses are personal data: they are shown to who asks for them.
+// Addresses are personal data: they are shown only on request.
 func TestAddressesOfMails(t *testing.T) {
 	t.Parallel()
 	notification := listener(t, answers(map[string]string{

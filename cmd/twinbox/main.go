@@ -21,16 +21,16 @@ type Commands struct {
 	Verify   VerifyCommand    `cmd:"" help:"Whether anything is lost, doubled, altered, invented or reordered between outbox, Kafka and inbox."`
 	Trace    TraceCommand     `cmd:"" help:"The story of one user, event or mail, through all services, in the order of time."`
 	DLQ      DLQCommands      `cmd:"" name:"dlq" help:"Operate the dead letters: events that a consumer could not handle."`
-	Mail     MailCommands     `cmd:"" help:"Operate the mails: those that no sender will touch again by itself."`
-	Inbox    InboxCommands    `cmd:"" help:"Look into the inboxes: what was processed."`
+	Mail     MailCommands     `cmd:"" help:"Operate the mails that wait for an operator."`
+	Inbox    InboxCommands    `cmd:"" help:"Look into the inboxes: which events were handled."`
 	Consumer ConsumerCommands `cmd:"" help:"Pause consumers, and let them go on."`
-	Outbox   OutboxCommands   `cmd:"" help:"Operate the outboxes: what is published, what waits."`
+	Outbox   OutboxCommands   `cmd:"" help:"Operate the outboxes: published and waiting events."`
 	Audit    AuditCommand     `cmd:"" help:"What operators did, to what and why: the newest, in the order of time."`
 
-	Demo    DemoCommand    `cmd:"" help:"Sign people up, repeat and poison what you say, and end with the verdict of verify."`
-	Console ConsoleCommand `cmd:"" help:"Serve a page for all of that: where events are, why they wait, what to do about it."`
+	Demo    DemoCommand    `cmd:"" help:"Sign people up, with the faults you choose, and end with the verdict of verify."`
+	Console ConsoleCommand `cmd:"" help:"Serve the operators' page: where events are, why they wait, what to do about it."`
 
-	Completion CompletionCommand `cmd:"" help:"What makes a shell complete commands and flags."`
+	Completion CompletionCommand `cmd:"" help:"Print the script that completes commands and flags in a shell."`
 	Complete   CompleteCommand   `cmd:"" hidden:""`
 
 	Version kong.VersionFlag `help:"Say which build this is." env:"-"`

@@ -29,7 +29,7 @@ type Connection struct {
 	CustomerAdmin     string `help:"Customer's admin listener." placeholder:"HOST:PORT"`
 	NotificationAdmin string `help:"Notification's admin listener." placeholder:"HOST:PORT"`
 	TokenFile         string `help:"File with the token of these listeners. Default: the variable TWINBOX_ADMIN_TOKEN." placeholder:"FILE"`
-	Environment       string `help:"The environment that is meant, as the services have it in ENVIRONMENT; those of another one refuse. Default: the one that they name." placeholder:"NAME"`
+	Environment       string `help:"The services' ENVIRONMENT; services of another one refuse. Default: the one that they name." placeholder:"NAME"`
 	Service           string `help:"Ask this service alone." default:"" env:"-" placeholder:"NAME"`
 }
 
@@ -235,7 +235,7 @@ func askWho(ctx context.Context, services []*client.Service) ([]answerOf[adminap
 type Change struct {
 	Yes    bool   `help:"Do it. Without this the command says what it would do and changes nothing." env:"-"`
 	Reason string `help:"Why, for the audit; needed with --yes." env:"-" placeholder:"TEXT"`
-	By     string `help:"Who, for the audit. Default: the user of this process." env:"-" placeholder:"NAME"`
+	By     string `help:"Your name, for the audit. Default: the user of this process." env:"-" placeholder:"NAME"`
 }
 
 func (c *Change) check() error {

@@ -8,6 +8,6 @@ type OutboxCommands struct {
 	Scheduled      OutboxScheduled      `cmd:"" help:"Events that are due later: list them, take one back."`
 	Release        OutboxRelease        `cmd:"" help:"Let the relay try a parked key's events again."`
 	Topics         OutboxTopics         `cmd:"" help:"Over how many partitions each topic's keys are spread, and which consumer groups are behind."`
-	ConfirmRestore OutboxConfirmRestore `cmd:"" help:"Go on with a restored database: take back from the broker what it does not know."`
-	Confirm        OutboxConfirm        `cmd:"" help:"Spread a topic's keys over the partitions that it was given; the relay waits for it."`
+	ConfirmRestore OutboxConfirmRestore `cmd:"" help:"Go on with a restored database: take back from the broker the events that it lost."`
+	Confirm        OutboxConfirm        `cmd:"" help:"Confirm a topic's new number of partitions, for which the relay waits."`
 }

@@ -14,7 +14,7 @@ type OutboxRelease struct {
 
 	Topic string `help:"Topic of the key." required:"" env:"-"`
 	Key   string `help:"The key." required:"" env:"-"`
-	Drop  *int64 `help:"Give up the held event at this position first, for one that no broker will take: it is never published." env:"-" placeholder:"POSITION"`
+	Drop  *int64 `help:"First give up the held event at this position, one that the broker refuses for good: it is never published." env:"-" placeholder:"POSITION"`
 }
 
 // Run finds the service that has parked the key and asks it.

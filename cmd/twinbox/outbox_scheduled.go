@@ -11,7 +11,7 @@ import (
 // OutboxScheduled are "twinbox outbox scheduled ...".
 type OutboxScheduled struct {
 	List   ScheduledList   `cmd:"" aliases:"ls" help:"Events that are due later, in the order in which they are due."`
-	Cancel ScheduledCancel `cmd:"" help:"Take a scheduled event back: it is never added, and what was to follow from it does not happen."`
+	Cancel ScheduledCancel `cmd:"" help:"Cancel a scheduled event: it is never added."`
 }
 
 // ScheduledList is "twinbox outbox scheduled list".

@@ -15,7 +15,7 @@ type OutboxTail struct {
 	Operator `embed:""`
 
 	Limit   *int   `help:"How many events of each service, 1 to 1000. Default: 20." short:"n" env:"-" placeholder:"N"`
-	Follow  bool   `help:"Go on with the events that come, until Ctrl-C." short:"f" env:"-"`
+	Follow  bool   `help:"Follow new events, until Ctrl-C." short:"f" env:"-"`
 	Topic   string `help:"Of this topic." env:"-"`
 	Key     string `help:"Of this key." env:"-"`
 	Type    string `help:"Of this type." env:"-"`
@@ -130,7 +130,7 @@ func (c *OutboxTail) follow(
 		if ctx.Err() != nil {
 			return nil
 		}
-		if now := textOfError(err); now != trouble { // said once, not with every look
+		if now := textOfError(err); now != trouble { // written once, not with every look
 			if trouble = now; err != nil {
 				to.warn(now)
 			}

@@ -70,11 +70,11 @@ func TestWhoHasIt(t *testing.T) {
 		code                   int
 		document               string
 	}{
-		"both answer, one has it":  {other, released, 0, ""},
-		"one is gone, one has it":  {answers(nil), released, 0, ""},
-		"no service has it":        {other, other, exitNotFound, "not_parked"},
-		"who may have it is gone":  {other, answers(nil), service.ExitFailure, "unavailable"},
-		"who may have it is first": {answers(nil), other, service.ExitFailure, "unavailable"},
+		"both answer, one has it":    {other, released, 0, ""},
+		"one is gone, one has it":    {answers(nil), released, 0, ""},
+		"no service has it":          {other, other, exitNotFound, "not_parked"},
+		"its service is gone":        {other, answers(nil), service.ExitFailure, "unavailable"},
+		"its service is first, gone": {answers(nil), other, service.ExitFailure, "unavailable"},
 	} {
 		r := at(t, listener(t, c.customer), listener(t, c.notification),
 			"outbox", "release", "--topic", "t", "--key", "k", "--yes", "--reason", "r", "--json")

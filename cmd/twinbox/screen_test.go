@@ -148,7 +148,7 @@ func TestNumbersThatAreNone(t *testing.T) {
 		"dlq replay --all --rate 0":                 "leave it out",
 		"dlq replay --all --rate NaN":               "above 0",
 		"dlq replay --all --rate Inf":               "at most",
-		"dlq replay --all --rate=-Inf":              "not negative",
+		"dlq replay --all --rate=-Inf":              "above 0",
 		"dlq replay --all --rate 1e-400":            "above 0",
 		"dlq list --each --limit 0":                 "--all lists every one",
 		"dlq list --limit 5":                        "go with --each",

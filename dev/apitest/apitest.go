@@ -169,7 +169,7 @@ func (d *Document) RequireDeclared(t testing.TB, request *http.Request, answer *
 		}
 		form, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")
 		if form == "text/html" && said.Content["application/problem+json"] != nil {
-			continue // a browser gets a problem as a page, which is said once, of all of them
+			continue // a browser gets a problem as a page, which the document says once for all
 		}
 		if len(said.Content) == 0 || request.Method == http.MethodHead {
 			require.Empty(t, body, what)

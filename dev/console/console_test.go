@@ -342,8 +342,8 @@ func TestTheStoryOnThePage(t *testing.T) {
 //go:embed check.js
 var check string
 
-// Every page fits the screen that it is on, can be read in both colours by those who see little, and says what is what
-// to those who hear it; lists follow what happens; and the keyboard alone is enough.
+// Every page fits its screen, has enough contrast in both colour schemes and names for screen readers; lists update
+// themselves; and the keyboard alone is enough.
 func TestThePages(t *testing.T) {
 	s := start(t)
 	base, _, _ := strings.Cut(s.at.Console, "/session/")

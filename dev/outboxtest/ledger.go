@@ -53,7 +53,7 @@ func (e *PartialError) FailedIndexes() map[int]error { return e.Failed }
 
 var errHeldBack = errors.New("an earlier record of the key failed")
 
-// HoldBack does what a publisher owes its caller: what follows a key's failure is not taken.
+// HoldBack keeps a publisher's promise: it refuses the records behind a key's failure.
 func (e *PartialError) HoldBack(msgs []*message.Message) {
 	stopped := map[string]bool{}
 	for i, m := range msgs {

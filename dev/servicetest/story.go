@@ -107,7 +107,7 @@ select coalesce(ended_at, due_at), format('effect %s %s after %s attempts', hand
 from public.lease where event_id = $1 order by handler`
 )
 
-// tellConsumers says what the consumers made of an event, and what effects are owed for it.
+// tellConsumers says what the consumers made of an event, and its effects outside SQL.
 func (p *part) tellConsumers(ctx context.Context, id string) (steps []step, err error) {
 	statements := []string{selectInbox}
 	var has bool

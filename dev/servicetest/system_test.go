@@ -61,7 +61,7 @@ func (c settings) Listeners() eventing.Listeners { return eventing.Listeners{Adm
 func (c settings) Topics() []kafka.Topic         { return c.Config.Topics(thrownBy(c.Player).Topic) }
 func (c settings) Rules() []config.Rule          { return c.Config.Rules() }
 
-// stuck is a ball that nobody gets hold of.
+// stuck is a ball that no player catches.
 const stuck = "stuck"
 
 // player catches what the other one throws, and throws it back.
@@ -144,7 +144,7 @@ func TestWhatSettleFailsWith(t *testing.T) {
 	g := play(t)
 	g.begin(t, "ann", throw{stuck, 1})
 	require.NoError(t, pgx.BeginFunc(t.Context(), g.Pool("ann"), func(tx pgx.Tx) error {
-		return lease.Add(t.Context(), tx, "ann.letters", "id-1") // nobody carries it out
+		return lease.Add(t.Context(), tx, "ann.letters", "id-1") // no runner carries it out
 	}))
 	var busy []string
 	waittest.Until(t, func() (settled bool) {

@@ -9,8 +9,8 @@ import (
 )
 
 // Definition declares one version of one event: what its envelope says and, as T, the struct of its payload. An event
-// is declared once; who writes one and who handles one takes all of it from there, so neither can name the type of one
-// event and the struct of another.
+// is declared once; writers and handlers take all of it from there, so neither can name the type of one event and the
+// struct of another.
 type Definition[T any] struct{ Declaration }
 
 // Declaration is a [Definition] without its type, for lists of them.

@@ -67,7 +67,7 @@ func (c *OriginContext) Value(key any) any {
 var foreign []func(context.Context) (Origin, bool)
 
 // RegisterOrigin adds how to find the origin of messages whose subscriber knows nothing of [WithOrigin]. It is for the
-// init function of a package that knows that subscriber, so that those who do without it do not link it.
+// init function of a package that knows that subscriber, so that programs without that subscriber do not link it.
 func RegisterOrigin(find func(context.Context) (Origin, bool)) { foreign = append(foreign, find) }
 
 // ForeignOrigin is what the registered ways find, without a group and headers.

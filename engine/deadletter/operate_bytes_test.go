@@ -12,7 +12,7 @@ import (
 	"example.com/twinbox/engine/deadletter/operate"
 )
 
-// A record is the same in an export, after its import and after an edit of something else, whatever its bytes.
+// A record is the same in an export, after its import and after an edit of something else, byte for byte.
 func TestARecordKeepsItsBytesInOperatorsHands(t *testing.T) {
 	t.Parallel()
 	here, herePool := open(t)

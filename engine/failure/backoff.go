@@ -6,7 +6,7 @@ import (
 )
 
 // Backoff gives the pauses between attempts: the first is Min, each is twice the one before, up to Max, and each is up
-// to a fifth shorter or longer, so that those who failed together do not come back together.
+// to a fifth shorter or longer, so that callers that failed together do not retry together.
 type Backoff struct {
 	Min, Max time.Duration
 

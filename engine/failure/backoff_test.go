@@ -19,7 +19,7 @@ func TestPausesDoubleUpToTheLongest(t *testing.T) {
 		require.InDelta(t, want, got, float64(want)/5)
 		different = different || got != want
 	}
-	require.True(t, different, "those who failed together come back together")
+	require.True(t, different, "callers that failed together retry together")
 	require.True(t, backoff.Began())
 	backoff.Reset()
 	require.False(t, backoff.Began())

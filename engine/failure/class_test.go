@@ -21,7 +21,7 @@ type unknownOutcome struct{ error }
 
 func (unknownOutcome) OutcomeUnknown() bool { return true }
 
-// notSent is pgx's word that the server has seen nothing of a statement.
+// notSent is pgx's error for a statement that did not reach the server.
 type notSent struct{ error }
 
 func (notSent) SafeToRetry() bool { return true }

@@ -16,8 +16,8 @@ import (
 
 // Config says whose inbox it is and how patient it is. Consumer and Pool are required.
 type Config struct {
-	// Consumer names who has seen an event, such as "notification.mails": the first half of the inbox key. Two
-	// consumers of one database each see every event once. Renaming a consumer makes it forget.
+	// Consumer is the consumer's name, such as "notification.mails": the first half of the inbox key. Two consumers of one
+	// database each see every event once. Renaming a consumer makes it forget.
 	Consumer string
 	// Group is the consumer group of records whose subscriber does not tell it, as watermill-kafka's does not. Their dead
 	// letters are filed and copied under it. Default: none, and then those have no copy.

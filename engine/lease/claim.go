@@ -16,7 +16,8 @@ where handler = $1 and event_id = $2 and token = $3 and state = 'claimed' and du
 // Begin is the point of no return: call it right before the step that cannot be taken back, and take the step only when
 // it returns nil. It renews the lease, which then outlasts the effect's timeout.
 //
-// It returns a [*SupersededError], and the row is done, if the effect is owed in order and comes too late.
+// It returns a [*SupersededError], and the row is done, if the effect has an order ([IntentInOrder]) and comes too
+// late.
 //
 // The lease's time is trusted from before the question was asked, on the local monotonic clock: a process that is
 // stopped between the commit and the answer finds its time used up.

@@ -38,6 +38,6 @@
 // resend there may be a second one beside it; the row's doubts count it. Give the effect a deadline shorter than the
 // lease, on the connection itself, and that window closes but for the packets under way.
 //
-// There is no order between intents, but that one which is owed in order ([IntentInOrder]) is skipped when a later one
-// of its key has begun. Rows that are done stay for [Settings].Retention; without one, for ever.
+// There is no order between intents, but one in order ([IntentInOrder]) is skipped when a later one of its key has
+// begun. Rows that are done stay for [Settings].Retention; without one, for ever.
 package lease

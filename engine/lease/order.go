@@ -54,7 +54,7 @@ from mark
 where l.handler = $1 and l.event_id = $2 and l.token = $3
 returning l.superseded_by`
 
-// beginInOrder is what Begin does for an effect that is owed in the order of its key.
+// beginInOrder is Begin for an effect in the order of its key.
 func (c *Claim) beginInOrder(ctx context.Context) error {
 	l := c.leases
 	var by *int64

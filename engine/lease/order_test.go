@@ -68,11 +68,11 @@ func TestAnEffectBehindALaterOneIsSkipped(t *testing.T) {
 	b.expire(t)
 	b.of(t, b.leases)
 	var stale *StaleError
-	require.ErrorAs(t, lost.Begin(t.Context()), &stale, "who has lost the lease decides nothing")
+	require.ErrorAs(t, lost.Begin(t.Context()), &stale, "a lost lease decides nothing")
 	require.Equal(t, Claimed, b.state(t, "a0"))
 }
 
-// Two effects of one key begin at the same moment. The second one waits for the first one's word and sees it.
+// Two effects of one key begin at the same moment. The second one waits for the first one's commit and sees it.
 func TestTwoThatBeginAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})

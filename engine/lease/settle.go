@@ -11,7 +11,7 @@ import (
 // State is where a row is on its way.
 type State string
 
-// The states of a row. Done, failed and uncertain are left only by a person's word.
+// The states of a row. Only an operator moves a row out of done, failed and uncertain.
 const (
 	Pending    State = "pending"
 	Claimed    State = "claimed"
@@ -89,7 +89,7 @@ const rememberRow = `
 update lease set state = 'done', ended_at = clock_timestamp(), token = null, error = null
 where handler = $1 and event_id = $2 and state <> 'done'`
 
-// Remember records that an effect has happened of which a restored database knows that it is owed, and not that it was
+// Remember records that an effect has happened of which a restored database knows the intent, and not that it was
 // done. A row that is not there stays so.
 func Remember(ctx context.Context, tx pgx.Tx, handler, eventID string) error {
 	if _, err := tx.Exec(ctx, rememberRow, handler, eventID); err != nil {

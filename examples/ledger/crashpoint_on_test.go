@@ -8,7 +8,7 @@ import (
 	"example.com/twinbox/engine/fault"
 )
 
-// armCrashPoint lets a crash point of the consumer end the life of who comes there next, until disarmed.
+// armCrashPoint lets a crash point of the consumer end the next process that reaches it, until disarmed.
 func armCrashPoint(rt *rapid.T, die func()) (disarm func()) {
 	point := "inbox." + balanceConsumer + "." + rapid.SampledFrom([]string{
 		"received", "beginning", "recorded", "handling", "handled", "committing", "committed", "acknowledging",

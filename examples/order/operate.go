@@ -29,7 +29,7 @@ from receipt r join lease on lease.event_id = r.event_id and lease.handler = '` 
 where r.id = $1 or r.order_id = $1 or r.event_id = $2
 order by r.created_at limit 1000`
 
-// tellOf tells of receipts: when one was owed, and how far it is.
+// tellOf tells of receipts: when one was added, and how far it is.
 func tellOf(pool *pgxpool.Pool) admin.Teller {
 	return func(ctx context.Context, id string) (told admin.Told, err error) {
 		var parsed *uuid.UUID

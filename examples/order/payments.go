@@ -45,7 +45,7 @@ const insertReceipt = `insert into receipt (event_id, id, order_id, correlation_
 
 // pay applies a payment to its order. The first one of the amount, while payment is awaited, pays it: OrderPaid,
 // the receipt as a row with a lease for the mail sender, and no reminder any more. Any other payment is to be
-// refunded, which is said once per payment: a provider may tell of one payment in several events.
+// refunded, once each: a provider may report one payment in several events.
 func (h handlers) pay(ctx context.Context, tx pgx.Tx, event cloudevent.Event, payment contract.Payment) error {
 	o, err := read(ctx, tx, lockOrder, payment.OrderID)
 	if errors.Is(err, errUnknownOrder) {

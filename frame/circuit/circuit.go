@@ -112,7 +112,7 @@ func (c *Circuit) Run(ctx context.Context) error {
 		if err == nil {
 			retry = c.cfg.RetryMin
 		} else {
-			wait, asked = retry/2+rand.N(retry/2+1), nil // who asks now knows nothing new
+			wait, asked = retry/2+rand.N(retry/2+1), nil // a caller now knows nothing new
 			retry = min(2*retry, c.cfg.RetryMax)
 		}
 		if hurried && err == nil { // complaints about a server that answers do not set the pace

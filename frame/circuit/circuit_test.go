@@ -80,7 +80,7 @@ func TestAnOutageIsSaidOnceAndItsEndOnce(t *testing.T) {
 		require.WithinRange(t, time.Now(), began.Add(time.Minute), began.Add(time.Minute+time.Second))
 		require.NoError(t, c.Err())
 		require.EqualValues(t, 1, s.reset.Load())
-		require.Less(t, s.probes.Load(), int64(150), "they do not multiply with those who wait")
+		require.Less(t, s.probes.Load(), int64(150), "they do not multiply with waiting callers")
 	})
 	lines := strings.Split(strings.TrimSpace(s.log.String()), "\n")
 	require.Len(t, lines, 2, s.log.String())

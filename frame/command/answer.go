@@ -14,8 +14,8 @@ import (
 type Answer struct {
 	Status int
 	Body   []byte
-	// Metadata is a JSON object beside the answer, up to MaxMetadataBytes, for a retry and for those who look into the
-	// table: it holds nothing that people wrote. nil: nothing. A client does not see it.
+	// Metadata is a JSON object beside the answer, up to MaxMetadataBytes, for a retry and for operators who read the
+	// table: it must hold no personal data. nil: nothing. A client does not see it.
 	Metadata json.RawMessage
 }
 

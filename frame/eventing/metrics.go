@@ -96,7 +96,7 @@ func newLagReader(client kafka.Config) (*admin.LagReader, error) {
 	return admin.NewLagReader(client)
 }
 
-// lagPatience is less than anyone who reads metrics waits.
+// lagPatience is shorter than a scrape's timeout.
 const lagPatience = time.Second
 
 // poolStats are the connections of the service's pool.

@@ -84,7 +84,7 @@ func (s *stage) awaitOverlap(t *testing.T, point string) {
 	})
 }
 
-// lastJoined gives the id of the member that has joined last. Who asks for a frozen one's in the group may be too late.
+// lastJoined gives the id of the member that has joined last. Asking for a frozen one's in the group may be too late.
 func lastJoined(cluster *kfake.Cluster) (id func() string) {
 	var last atomic.Value
 	cluster.ControlKey(int16(kmsg.SyncGroup), func(request kmsg.Request) (kmsg.Response, error, bool) {
@@ -137,8 +137,9 @@ func (s *stage) members(t *testing.T) (ids []string) {
 
 // Members join, leave and are killed while events flow. In make test six of them; -eventing.churn makes it long.
 //
-// Nothing here hangs on who is faster. The first one's offsets are not taken while it lives, so that its events come
-// again; of the first six the oldest goes each time, with work left for the others, so that three or more have a share.
+// No result here depends on which member is faster. The first one's offsets are not taken while it lives, so that its
+// events come again; of the first six the oldest goes each time, with work left for the others, so that three or more
+// have a share.
 func TestMembersChurn(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)

@@ -18,8 +18,8 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// A Service is what one service is, said once: its program, its life and what others need to know of it are made of
-// this. All fields but Source, API, Tables, Adopt and Operations are required; they are those of [Setup].
+// A Service declares one service once: its program, its life and its description for others are made of this. All
+// fields but Source, API, Tables, Adopt and Operations are required; they are those of [Setup].
 type Service[C Settings] struct {
 	Name       string
 	Source     string

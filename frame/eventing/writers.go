@@ -22,7 +22,7 @@ type writers struct {
 	asked   chan struct{}                     // holds a token while refused is to be asked again
 }
 
-// admit asks a new connection of the pool. It never keeps one from those who read.
+// admit checks a new connection of the pool. It never refuses one that only reads.
 func (w *writers) admit(ctx context.Context, conn *pgx.Conn) error {
 	refused, is := errors.AsType[*outbox.CheckError](restore.CheckWriters(ctx, conn))
 	if !is {

@@ -1,5 +1,5 @@
-// Package listener bounds how many connections a listener has open, so that those who connect to one part of a process
-// do not take the descriptors of all others.
+// Package listener bounds how many connections a listener has open, so that the clients of one part of a process do not
+// take the descriptors of all others.
 package listener
 
 import (

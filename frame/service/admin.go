@@ -32,7 +32,7 @@ type AdminConfig struct {
 	CheckTimeout time.Duration
 }
 
-// An Admin is the listener for those who operate the service:
+// An Admin is the listener for operators and probes:
 //
 //	/livez    200 as long as the process answers. It asks no server: a restart cures no database.
 //	/readyz   200 when every check passes, else 503; JSON with each check's name and reason. /readyz?only=NAME asks
@@ -95,8 +95,8 @@ func (a *Admin) Handle(pattern string, handler http.Handler) { a.mux.Handle(patt
 func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
 
 // Serve answers on the listener until ctx is cancelled, and closes it. It has a share of the connections to itself
-// ([listener.Small]), so that those who take all of the API's leave it reachable. Requests under way get
-// a second to end.
+// ([listener.Small]), so that clients that take all of the API's leave it reachable. Requests under way get a second to
+// end.
 func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
 	server := &http.Server{
 		Handler:           web.ForHosts(a.hosts, "in ADMIN_HOSTS", a),

@@ -148,9 +148,9 @@ func (c *check) result(ctx context.Context, timeout time.Duration) CheckResult {
 }
 
 // bounded runs the check in a goroutine of its own, which outlives the answer when the check ignores its context. The
-// token keeps such checks from piling up, one for every probe. It is given back before the answer: who asks again on
-// hearing it must not find the check running. Who asks beside another one waits for the token: that two ask at a time
-// makes nothing fail.
+// token keeps such checks from piling up, one for every probe. It is given back before the answer: a client that asks
+// again at once must not find the check running. A second request waits for the token: two requests at a time make no
+// check fail.
 func (c *check) bounded(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errors.New("no answer within "+timeout.String()))
 	defer cancel()

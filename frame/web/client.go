@@ -12,9 +12,9 @@ import (
 // address, of which one customer of a provider has at least one. It is personal data; keep it out of logs and tables.
 func ClientOf(r *http.Request) string { return exchangeOf(r).client }
 
-// identify finds the client. Proxies are the networks whose X-Forwarded-For is believed; each proxy appends the address
-// that it was reached from, so the list is read from its end, and what stands before the first address that is no
-// proxy's was written by the client, who may write anything.
+// identify finds the client. Proxies are the networks whose X-Forwarded-For is trusted; each proxy appends the address
+// that it was reached from, so the list is read from its end: all before the first address that is no proxy's comes
+// from the client, which may write anything.
 func identify(r *http.Request, proxies []netip.Prefix) string {
 	at, err := parseHop(r.RemoteAddr)
 	if err != nil {

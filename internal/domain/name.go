@@ -17,7 +17,8 @@ type Name string
 // unassigned code points, fillers. The two joiners that some scripts need are accepted behind a character of such a
 // script.
 //
-// Markup is not refused: a name is data, and each page escapes it. Nor are look-alikes: a name identifies no one.
+// Markup is not refused: a name is data, and each page escapes it. Nor are look-alikes: a name does not identify a
+// user.
 func ParseName(text string) (Name, error) {
 	name := strings.TrimSpace(text)
 	switch {

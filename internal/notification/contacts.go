@@ -15,8 +15,8 @@ import (
 	"example.com/twinbox/internal/domain"
 )
 
-// UserEvents handles Customer's events: contacts, and the mail that a new one is owed. A change says only what has
-// changed, so none of them may go before its predecessor.
+// UserEvents handles Customer's events: contacts, and the mail for a new one. A change says only what has changed, so
+// none of them may go before its predecessor.
 func UserEvents() *inbox.Mux {
 	mux := inbox.NewMux()
 	inbox.Handle(mux, contract.UserRegistered, welcome)

@@ -109,7 +109,7 @@ func (b *bundle) requireEnding(t *testing.T, want ending, server *smtptest.Serve
 	if want.state == lease.Done {
 		told = 1
 	}
-	require.Equal(t, told, b.count(t, `select count(*) from outbox`), "said once, when it is known")
+	require.Equal(t, told, b.count(t, `select count(*) from outbox`), "one event, when the outcome is known")
 }
 
 // step is where a sender stops, and how the mail ends under each policy when another sender goes on.

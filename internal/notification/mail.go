@@ -29,7 +29,7 @@ type Mail struct {
 	Recipient domain.Email
 
 	CorrelationID string
-	Trace         cloudevent.Cause // of the event that owes it; the trace alone
+	Trace         cloudevent.Cause // of its event; the trace alone
 }
 
 const readMail = `
@@ -39,8 +39,8 @@ from mail join contact using (user_id) where mail.event_id = $1 and mail.templat
 
 var errNoRecipient = errors.New("read mail: there is no such mail, or it has no recipient")
 
-// readVerification reads the mail that an event owes when it is about to be sent, so that it goes to the address
-// that the contact has now. A contact that is gone gets no mail.
+// readVerification reads an event's mail when it is about to be sent, so that it goes to the address that the
+// contact has now. A contact that is gone gets no mail.
 func readVerification(ctx context.Context, pool *pgxpool.Pool, eventID string) (m Mail, err error) {
 	err = pool.QueryRow(ctx, readMail, eventID, templateVerification).Scan(&m.ID, &m.UserID, &m.Recipient,
 		&m.CorrelationID, &m.Trace.TraceParent, &m.Trace.TraceState)

@@ -24,7 +24,7 @@ order by mail.id limit 1000`
 
 const selectContact = `select exists (select from contact where user_id = $1)`
 
-// tell tells of users and of mails: when a mail was owed, how far it is, and what operators did to it.
+// tell tells of users and of mails: when a mail was added, how far it is, and what operators did to it.
 func (m mails) tell(ctx context.Context, id string) (told admin.Told, err error) {
 	var parsed *uuid.UUID
 	if u, err := uuid.Parse(id); err == nil {

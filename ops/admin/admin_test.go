@@ -47,7 +47,7 @@ func TestWithoutTheTokenAllIsRefused(t *testing.T) {
 	}
 }
 
-// The document holds no secret: who looks for what there is to ask need not know the token.
+// The document holds no secret: a client need not know the token to read it.
 func TestTheDocumentIsShown(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(cfg *admin.Config, _ *http.Server) { cfg.Token = "" })

@@ -266,7 +266,7 @@ func (c curl) String() string {
 // quoted is a text as one word of a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// showAll lists the APIs of all services. Everyone who reaches the listeners may read their documents, and so here.
+// showAll lists the APIs of all services. Their documents need no token, neither there nor here.
 func (p apiPages) showAll(w http.ResponseWriter, r *http.Request) {
 	answers := make([]answer[[]*api], len(p.cfg.Services))
 	var all sync.WaitGroup

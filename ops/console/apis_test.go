@@ -157,7 +157,7 @@ func TestCurlLinesAreReady(t *testing.T) {
 	}
 }
 
-// The documents are shown to everyone who reaches the listeners, and so are their pages, without the token.
+// The documents need no token, and so do their pages.
 func TestTheAPIsNeedNoSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *Config) { c.ReadOnly = true }).served(t)

@@ -1,11 +1,11 @@
-// Package console is the page of those who operate a system: where its events are, why they wait, and what to do about
-// those that could not be handled. It is a client of the services' admin listeners, as the command line is, and serves
-// any number of viewers from one poll per service.
+// Package console is the operators' page: where the system's events are, why they wait, and what to do about dead
+// letters. It is a client of the services' admin listeners, as the command line is, and serves any number of viewers
+// from one poll per service.
 //
-// The services' token stays in the process. A browser that has no session sees the flow, which the listeners show to
-// everyone who reaches them; everything else needs the session that the one-time link of [Console.SignIn] begins.
-// Nothing is changed that was not tried as a dry run first, and without a reason and a name. History is kept for 15
-// minutes, in memory alone.
+// The services' token stays in the process. A browser that has no session sees the flow, which the listeners show
+// without the token; everything else needs the session that the one-time link of [Console.SignIn] begins. Nothing is
+// changed that was not tried as a dry run first, and without a reason and a name. History is kept for 15 minutes, in
+// memory alone.
 package console
 
 import (

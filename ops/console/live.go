@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// lists are the newest answers to those who look again at a list that they have. Each serves all of them for as long as
-// a poll of the flow does: many viewers cost a service what one does.
+// lists are the newest answers to browsers that ask again for a list that they have. Each serves all of them for as
+// long as a poll of the flow does: many viewers cost a service what one does.
 type lists struct {
 	life time.Duration
 
@@ -61,7 +61,7 @@ func (l *lists) look(r *http.Request, show http.HandlerFunc) *listAnswer {
 	return a
 }
 
-// live answers those who have the page already with 304 while it is the same. Everyone who may see it sees the same.
+// live answers browsers that have the page already with 304 while it is the same. All operators see the same.
 func (c *Console) live(show http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		known := r.Header.Get("If-None-Match")

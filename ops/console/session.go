@@ -73,7 +73,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 // mayOperate says whether this browser may see and do what needs the services' token.
 func (c *Console) mayOperate(r *http.Request) bool { return !c.cfg.ReadOnly && c.sessions.has(r) }
 
-// operator passes on requests of those who may operate the system.
+// operator passes on requests with a session.
 func (c *Console) operator(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !c.mayOperate(r) {

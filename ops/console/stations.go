@@ -35,7 +35,7 @@ type topic struct {
 	Inboxes []station
 }
 
-// lane is the way from a service's edge to those who read its topics.
+// lane is the way from a service's edge to the consumers of its topics.
 type lane struct {
 	Service  string
 	Metrics  string // its address

@@ -78,7 +78,7 @@ func (s *system) station(id string) station {
 	return *found
 }
 
-// The way of an event is there before the first event: from the services' edges to those who read their topics.
+// The way of an event is there before the first event: from the services' edges to the consumers of their topics.
 func TestTheStationsStandInTheirLanes(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)

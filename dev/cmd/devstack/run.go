@@ -19,7 +19,7 @@ type RunCommand struct {
 	NotificationAdminAddr string `help:"Notification's /livez, /readyz, /metrics." default:"127.0.0.1:8082"`
 	ConsoleAddr           string `help:"Operators' page, loopback only." default:"127.0.0.1:8090"` // part: ops
 	MailboxAddr           string `help:"Page with the mails, loopback only." default:"127.0.0.1:8025"`
-	SMTPAddr              string `help:"Where mails are taken, loopback only." name:"smtp-addr" default:"127.0.0.1:1025"`
+	SMTPAddr              string `help:"Where the mailbox accepts mails, loopback only." name:"smtp-addr" default:"127.0.0.1:1025"`
 	KafkaAddr             string `help:"Kafka broker." default:"127.0.0.1:9092"`
 
 	// part: examples, begin

@@ -24,7 +24,8 @@ type Part struct {
 var All = []Part{
 	{
 		Name: "ops",
-		What: "the operations on the admin listener, the operator's command, the console; without them dead letters need SQL and a wait has no sentence",
+		What: "the operations on the admin listener, the operator's command, the console; " +
+			"without them operators work on dead letters in SQL, and no command says why a service waits",
 		Paths: []string{
 			"ops/", "cmd/twinbox/", "engine/verify/", "engine/kafka/admin/scan.go",
 			"engine/kafka/admin/groups.go", "engine/kafka/internal/reader/many.go",

@@ -40,7 +40,7 @@ func (t Tree) Without(gone ...Part) (Tree, error) {
 			}
 		}
 	}
-	for files := -1; files != len(left); { // who imports what is gone is gone, and so on
+	for files := -1; files != len(left); { // a package that imports a removed one is removed, and so on
 		files = len(left)
 		after, missing := left.packages(), map[string]bool{}
 		for folder := range before {

@@ -144,8 +144,8 @@ select pg_try_advisory_xact_lock(hashtextextended(concat_ws('/', $1::text, $2::t
 // isolate begins an attempt that nothing else runs beside. A count must mean a death, since enough of them give up the
 // record. In this process nothing is under way that could die instead. Owners in other processes that overlap with this
 // one would each count the same record while all of them live; so there is a lock, which lives as long as the process
-// that handles the record: who gets it knows that the one who counted before has ended. What the range has come to is
-// read anew then.
+// that handles the record: the owner that gets it knows that the one that counted before has ended. What the range has
+// come to is read anew then.
 func (t *Attempt) isolate(ctx context.Context, records []Record) error {
 	a := t.assignment
 	patient, cancel := context.WithTimeout(ctx, aloneLimit)

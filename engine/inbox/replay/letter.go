@@ -130,8 +130,7 @@ func (r *run) conclude(ctx context.Context, err error, event cloudevent.Event, d
 	return err
 }
 
-// recordRefusal leaves the audit row of a dead letter that was not tried: who asks why it still waits finds the answer
-// there.
+// recordRefusal leaves the audit row of a dead letter that was not tried: an operator finds there why it still waits.
 func (r *run) recordRefusal(ctx context.Context, done *Result) error {
 	return pgx.BeginFunc(ctx, r.inbox.Pool, func(tx pgx.Tx) error {
 		return audit.Record(ctx, tx, r.auditAction(done.ID, map[string]string{"outcome": Refused, "code": done.Code}))

@@ -71,7 +71,7 @@ func New(cfg Config) (*Replayer, error) {
 	return r, nil
 }
 
-// An order says who wants dead letters taken up, why, and which refusals are passed over; see [Options].
+// An order names the operator and the reason of a replay, and the refusals to override; see [Options].
 type order struct {
 	by, reason       string
 	force, acceptGap bool

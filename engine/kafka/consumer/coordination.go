@@ -71,7 +71,7 @@ func (c *coordinatedClient) Close() error {
 }
 
 // connections dials, and knows what is open. sarama waits for an answer as long as its connection lasts and its read
-// timeout allows, which for joining is longer than a rebalance; who wants to end earlier can only cut.
+// timeout allows, which for joining is longer than a rebalance; to end earlier, a stop can only cut the connection.
 type connections struct {
 	dialer   net.Dialer
 	patience time.Duration // for an answer, except to a join

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Progress is what the worker of a partition has got done, for those who watch it.
+// Progress is how far the worker of a partition is, for health checks and metrics.
 type Progress struct {
 	now      func() time.Time
 	mu       sync.Mutex

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Standing is how one partition that a member owns gets on, for those who want to know why it does not.
+// Standing is the state of one partition that a member owns, and why it makes no progress if it does not.
 type Standing struct {
 	Topic     string
 	Partition int32

@@ -129,7 +129,7 @@ func TestRelayToAnyBroker(t *testing.T) {
 			}
 		}
 		r.stop()
-		endLease(t, pool) // who is stopped between two sessions cannot give it back
+		endLease(t, pool) // a relay stopped between two sessions cannot give it back
 	}
 	startRelay(t, cfg)
 	awaitCaughtUpBut(t, pool, refused)

@@ -37,7 +37,7 @@ const (
 	ReasonUnpaid    = "unpaid"
 )
 
-// Cancelled says that nothing is owed any more.
+// Cancelled says that there is nothing to pay any more.
 type Cancelled struct {
 	OrderID     string    `json:"order_id"`
 	Reason      string    `json:"reason"`
@@ -51,7 +51,8 @@ const (
 	RefundWrongAmount    = "wrong_amount"
 )
 
-// Refund says that the order has no use for a payment, which is to be given back whole. It is said once per payment.
+// Refund says that the order has no use for a payment, which is to be given back whole. It is published once per
+// payment.
 type Refund struct {
 	OrderID   string `json:"order_id"`
 	PaymentID string `json:"payment_id"`

@@ -192,12 +192,12 @@ type Actions struct {
 	More bool `json:"more"`
 }
 
-// By Who asks. For the audit; not verified.
+// By The operator's name, for the audit; not verified.
 type By = string
 
 // CancelScheduledRequest defines model for CancelScheduledRequest.
 type CancelScheduledRequest struct {
-	// By Who asks. For the audit; not verified.
+	// By The operator's name, for the audit; not verified.
 	By     By     `json:"by"`
 	DryRun bool   `json:"dry_run"`
 	Name   string `json:"name"`
@@ -236,7 +236,7 @@ type Cause struct {
 
 // ConfirmPartitionsRequest defines model for ConfirmPartitionsRequest.
 type ConfirmPartitionsRequest struct {
-	// By Who asks. For the audit; not verified.
+	// By The operator's name, for the audit; not verified.
 	By     By   `json:"by"`
 	DryRun bool `json:"dry_run"`
 
@@ -253,7 +253,7 @@ type ConfirmPartitionsRequest struct {
 
 // ConfirmRestoreRequest defines model for ConfirmRestoreRequest.
 type ConfirmRestoreRequest struct {
-	// By Who asks. For the audit; not verified.
+	// By The operator's name, for the audit; not verified.
 	By     By   `json:"by"`
 	DryRun bool `json:"dry_run"`
 
@@ -270,7 +270,7 @@ type ConsumerPause struct {
 
 // ConsumerRequest defines model for ConsumerRequest.
 type ConsumerRequest struct {
-	// By Who asks. For the audit; not verified.
+	// By The operator's name, for the audit; not verified.
 	By       By     `json:"by"`
 	Consumer string `json:"consumer"`
 	DryRun   bool   `json:"dry_run"`
@@ -432,7 +432,7 @@ type DeadLetters struct {
 
 // DiscardRequest defines model for DiscardRequest.
 type DiscardRequest struct {
-	// By Who asks. For the audit; not verified.
+	// By The operator's name, for the audit; not verified.
 	By     By   `json:"by"`
 	DryRun bool `json:"dry_run"`
 
@@ -445,7 +445,7 @@ type DiscardRequest struct {
 
 // EditRequest Payload, headers, or both.
 type EditRequest struct {
-	// By Who asks. For the audit; not verified.
+	// By The operator's name, for the audit; not verified.
 	By     By   `json:"by"`
 	DryRun bool `json:"dry_run"`
 
@@ -550,7 +550,7 @@ type Mail struct {
 
 // MailRequest defines model for MailRequest.
 type MailRequest struct {
-	// By Who asks. For the audit; not verified.
+	// By The operator's name, for the audit; not verified.
 	By     By     `json:"by"`
 	DryRun bool   `json:"dry_run"`
 	Ids    []Text `json:"ids"`
@@ -682,7 +682,7 @@ type Reason = string
 
 // ReleaseRequest defines model for ReleaseRequest.
 type ReleaseRequest struct {
-	// By Who asks. For the audit; not verified.
+	// By The operator's name, for the audit; not verified.
 	By By `json:"by"`
 
 	// Drop Give up the held event at this position first: it is never published, and versioned consumers park what follows it in its key.
@@ -703,7 +703,7 @@ type ReplayRequest struct {
 	// All All that wait: then the filter has no condition but a limit.
 	All *bool `json:"all,omitempty"`
 
-	// By Who asks. For the audit; not verified.
+	// By The operator's name, for the audit; not verified.
 	By     By   `json:"by"`
 	DryRun bool `json:"dry_run"`
 
@@ -722,7 +722,7 @@ type ReplayRequest struct {
 
 // RepublishRequest What is set must all hold; at least one bound must be set. Copies of dead letters are left out unless `topic` or `event_ids` asks for them.
 type RepublishRequest struct {
-	// By Who asks. For the audit; not verified.
+	// By The operator's name, for the audit; not verified.
 	By       By        `json:"by"`
 	DryRun   bool      `json:"dry_run"`
 	EventIds *[]string `json:"event_ids,omitempty"`
@@ -1127,7 +1127,7 @@ type ServerInterface interface {
 	// GetOutboxStatus How far the outbox is published, who publishes it, and which keys are parked
 	// (GET /admin/v1/outbox/status)
 	GetOutboxStatus(w http.ResponseWriter, r *http.Request)
-	// ListTopics Over how many partitions each topic's keys are spread, how many the broker has, and who is behind
+	// ListTopics Over how many partitions each topic's keys are spread, how many the broker has, and which groups are behind
 	// (GET /admin/v1/outbox/topics)
 	ListTopics(w http.ResponseWriter, r *http.Request)
 	// ConfirmPartitions Spread a topic's keys over the partitions that it has now
@@ -1292,7 +1292,7 @@ func (_ Unimplemented) GetOutboxStatus(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)
 }
 
-// ListTopics Over how many partitions each topic's keys are spread, how many the broker has, and who is behind
+// ListTopics Over how many partitions each topic's keys are spread, how many the broker has, and which groups are behind
 // (GET /admin/v1/outbox/topics)
 func (_ Unimplemented) ListTopics(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNotImplemented)

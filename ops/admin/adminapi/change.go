@@ -2,7 +2,7 @@ package adminapi
 
 // Change is the body of a request that changes something.
 type Change interface {
-	// Asked is who asks for it and why, and whether nothing is to be changed.
+	// Asked is the operator's name and reason, and whether it is a dry run.
 	Asked() (by, reason string, dryRun bool)
 }
 

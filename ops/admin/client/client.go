@@ -237,8 +237,8 @@ func (s *Service) Document(ctx context.Context, path string) (document []byte, e
 	return document, err
 }
 
-// Look reads what the listener shows to everyone who reaches it: /metrics and /readyz, whose 503 is an answer too. The
-// token is not sent.
+// Look reads what the listener shows without the token: /metrics and /readyz, whose 503 is an answer too. The token is
+// not sent.
 func (s *Service) Look(ctx context.Context, path string, read func(body io.Reader) error) error {
 	return s.get(ctx, path, func(response *http.Response) error {
 		if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
@@ -248,7 +248,7 @@ func (s *Service) Look(ctx context.Context, path string, read func(body io.Reade
 	})
 }
 
-// get asks for a path as everyone may.
+// get asks for a path without the token.
 func (s *Service) get(ctx context.Context, path string, read func(*http.Response) error) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL(path), http.NoBody)
 	if err != nil {

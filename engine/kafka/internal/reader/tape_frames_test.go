@@ -55,7 +55,7 @@ func TestATapeOverTLS(t *testing.T) {
 	require.NoError(t, err)
 	read, err := io.ReadAll(iotest.OneByteReader(conn))
 	require.NoError(t, err)
-	require.Len(t, read, 8+5+8+len(answer), "and who reads it gets it all")
+	require.Len(t, read, 8+5+8+len(answer), "and the reader gets all of it")
 	require.NoError(t, <-served)
 	kept, size := recorder.records(listener.Addr().String())
 	require.Equal(t, string(answer), string(kept), "the whole of it, where no records can be found in it")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +55,11 @@ func TestDocumentsKeepToTheirFormats(t *testing.T) {
 	require.NoError(t, openapi.Validate(asJSON(t, "openapi.yaml")))
 	require.NoError(t, openapi.Validate(asJSON(t, "admin.yaml"))) // part: ops
 	require.NoError(t, asyncapi.Validate(asJSON(t, "asyncapi.yaml")))
+	others, err := filepath.Glob("../examples/*/contract/asyncapi.yaml")
+	require.NoError(t, err)
+	for _, file := range others {
+		require.NoError(t, asyncapi.Validate(asJSON(t, file)), file)
+	}
 
 	broken := document(t, "openapi.yaml")
 	broken["paths"].(object)["/v1/signups"].(object)["post"].(object)["parameter"] = []any{}

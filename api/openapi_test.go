@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ type object = map[string]any
 
 func document(t *testing.T, name string) object {
 	t.Helper()
-	data, err := api.Files.ReadFile(name)
+	data, err := os.ReadFile(name)
 	require.NoError(t, err)
 	var parsed object
 	require.NoError(t, yamltest.Unmarshal(data, &parsed))

@@ -38,7 +38,8 @@ type passage struct {
 	committed []time.Time
 	end       time.Time // of the schedule
 	bound     time.Duration
-	cut       bool // it was too late too often and stopped
+	cut       bool    // it was too late too often and stopped
+	serverCPU float64 // seconds that PostgreSQL used
 }
 
 // pass makes each signup when it is due, or as soon after as one of the clients is free, and returns when all have

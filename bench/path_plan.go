@@ -159,7 +159,7 @@ func (b *pathBench) withLine(ctx context.Context, i int, do func(context.Context
 	return errors.Join(err, running.stop())
 }
 
-// loaded runs one schedule.
+// loaded runs one schedule. What the server writes out before it is not counted as the schedule's.
 func (b *pathBench) loaded(
 	ctx context.Context, l *openLine, seed uint64, rate float64, length, bound time.Duration, profile string,
 ) (*passage, error) {
@@ -170,8 +170,14 @@ func (b *pathBench) loaded(
 	if err != nil {
 		return nil, err
 	}
+	before, err := b.stage.serverCPU()
+	if err != nil {
+		return nil, errors.Join(err, stop())
+	}
 	p, err := l.pass(ctx, schedule(rate, length, seed), bound)
-	return p, errors.Join(err, stop())
+	after, cpuErr := b.stage.serverCPU()
+	p.serverCPU = after - before
+	return p, errors.Join(err, cpuErr, stop())
 }
 
 // keepUpBound is by how much a line may be late and still have a latency.
@@ -181,20 +187,12 @@ const keepUpBound = 2 * time.Second
 func (b *pathBench) latency(
 	ctx context.Context, name string, l *openLine, rate float64, seed uint64, profile string,
 ) error {
-	before, err := b.stage.serverCPU()
-	if err != nil {
-		return err
-	}
 	p, err := b.loaded(ctx, l, seed, rate, b.plan.LatencyFor, keepUpBound, profile)
 	if err != nil {
 		return err
 	}
-	after, err := b.stage.serverCPU()
-	if err != nil {
-		return err
-	}
 	id := fmt.Sprintf("path.%.0f.%s", rate, name)
-	b.sheet.add(id+".postgresql", 1000*(after-before)/float64(max(len(p.due), 1)))
+	b.sheet.add(id+".postgresql", 1000*p.serverCPU/float64(max(len(p.due), 1)))
 	b.sheet.add(id+".arrived", p.rate(l.arrivals, b.plan.LatencyFor))
 	if held, _ := p.verdict(l.arrivals); !held {
 		return nil // did not keep up: percentiles of a queue that grows say how long it was watched

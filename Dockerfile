@@ -7,7 +7,7 @@ ENV CGO_ENABLED=0 GOCACHE=/cache/build GOMODCACHE=/cache/mod
 WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/cache \
-    GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -o /out/ ./cmd/customer ./cmd/notification
+    GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -o /out/ ./cmd/...
 
 # No shell, no package manager, not root. The health check is a command of the binary, as nothing else is there to ask.
 FROM gcr.io/distroless/static-debian13:nonroot AS customer
@@ -22,6 +22,7 @@ EXPOSE 8082
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --start-interval=1s --retries=2 CMD ["/notification", "healthcheck"]
 ENTRYPOINT ["/notification"]
 
+# new: images go above this line
 # part: examples, begin
 FROM build AS build-examples
 ARG TARGETOS TARGETARCH

@@ -18,6 +18,7 @@ LINT_API = GOWORK=off CGO_ENABLED=0 $(GO) tool -modfile=openapi-lint.mod vacuum 
 COMPOSE ?= docker compose
 SERVICE ?= customer
 NOTIFICATIONS ?= 1
+SCAFFOLD = $(if $(DRY_RUN),-dry-run) $(if $(FORCE),-force)
 
 # A job or a container may have no HOME, and Go keeps what it compiles there.
 ifeq ($(HOME),)
@@ -34,7 +35,7 @@ GENERATED = find . \( -name '*.gen.*' -o -path ./docs/configuration.md -o -path 
 	LC_ALL=C sort
 
 .DEFAULT_GOAL := help
-.PHONY: help build run up down reset test test-kafka test-pg18 test-parts kafka lint lint-api fmt vet generate verify migrate new upgrade guide size clean
+.PHONY: help build run up down reset test test-kafka test-pg18 test-parts kafka lint lint-api fmt vet generate verify migrate new new-service new-event new-consumer upgrade guide size clean
 .PHONY: bench # part: bench
 .PHONY: demo test-console # part: ops
 .PHONY: test-edge # part: batch
@@ -160,8 +161,17 @@ test-parts: ## leave each part out in turn, and all at once, run what is left, a
 	@$(GO) run ./dev/tools/clone test -without "$(PARTS)"
 	@$(GO) test -count=1 -timeout 10m ./dev/tools/clone -run AnUpgrade -clone.upgrade
 
-guide: ## follow docs/building.md in a copy of the tree: make its service, and run the tests there
-	@$(GO) run ./dev/tools/guide
+new-service: ## a service of your own: make new-service NAME=loyalty PORT=8083 [DRY_RUN=1] [FORCE=1]
+	@$(GO) run ./dev/tools/scaffold service $(SCAFFOLD) -name "$(NAME)" -port "$(PORT)"
+
+new-event: ## an event of a service: make new-event NAME=PointsGranted TOPIC=loyalty.points.v1 SERVICE=loyalty
+	@$(GO) run ./dev/tools/scaffold event $(SCAFFOLD) -name "$(NAME)" -topic "$(TOPIC)" -service "$(SERVICE)"
+
+new-consumer: ## the handler of an event in a service: make new-consumer SERVICE=loyalty EVENT=UserRegistered
+	@$(GO) run ./dev/tools/scaffold consumer $(SCAFFOLD) -service "$(SERVICE)" -event "$(EVENT)"
+
+guide: ## follow docs/building.md in a copy of the tree: make its service, and run the tests and the service there
+	@$(GO) run ./dev/tools/scaffold guide
 
 size: ## lines, methods and requirements of the tree, and what one signup runs, beside their goals
 	@$(GO) run ./dev/tools/size

@@ -17,7 +17,7 @@ type Set struct {
 	FS fs.FS
 }
 
-//go:embed all:audit all:outbox all:inbox all:lease all:customer all:notification
+//go:embed */*.sql
 var files embed.FS
 
 // The sets, each one folder.
@@ -30,16 +30,26 @@ var (
 	Notification = folder("notification")
 )
 
-// ForCustomer lists what the Customer service's database consists of, in the order of application.
-func ForCustomer() []Set { return []Set{Audit, Outbox, Inbox, Customer} }
+// For lists what a service's database consists of, in the order of application: what every service has, more, and the
+// folder of the service's name, unless it has no tables of its own yet.
+func For(service string, more ...Set) []Set {
+	sets := append([]Set{Audit, Outbox, Inbox}, more...)
+	if _, err := fs.Stat(files, service); err != nil {
+		return sets
+	}
+	return append(sets, folder(service))
+}
 
-// ForNotification lists what the Notification service's database consists of, in the order of application.
-func ForNotification() []Set { return []Set{Audit, Outbox, Inbox, Lease, Notification} }
+// ForCustomer is For the Customer service.
+func ForCustomer() []Set { return For(Customer.Name) }
+
+// ForNotification is For the Notification service.
+func ForNotification() []Set { return For(Notification.Name, Lease) }
 
 func folder(name string) Set {
 	sub, err := fs.Sub(files, name)
 	if err != nil {
-		panic(err) // the name is a constant that the embed line lists
+		panic(err) // the name is no path
 	}
 	return Set{Name: name, FS: sub}
 }

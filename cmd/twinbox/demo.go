@@ -44,7 +44,7 @@ func (c *DemoCommand) Run(ctx context.Context, to streams) error {
 	case c.Service != "":
 		return usage("--service: a demonstration needs all of them")
 	}
-	if named := c.CustomerAdmin != "" || c.NotificationAdmin != ""; !named {
+	if !c.named() {
 		if found, err := client.ReadOperators(c.Dir); err == nil { // else connect says what is wrong
 			c.API, c.Kafka = cmp.Or(c.API, found.API), cmp.Or(c.Kafka, found.Kafka)
 		}

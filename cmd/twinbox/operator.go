@@ -28,9 +28,12 @@ type Connection struct {
 	Dir               string `help:"Folder of the system that \"make run\" started, asked where no address is given." default:".twinbox"`
 	CustomerAdmin     string `help:"Customer's admin listener." placeholder:"HOST:PORT"`
 	NotificationAdmin string `help:"Notification's admin listener." placeholder:"HOST:PORT"`
-	TokenFile         string `help:"File with the token of these listeners. Default: the variable TWINBOX_ADMIN_TOKEN." placeholder:"FILE"`
-	Environment       string `help:"The services' ENVIRONMENT; services of another one refuse. Default: the one that they name." placeholder:"NAME"`
-	Service           string `help:"Ask this service alone." default:"" env:"-" placeholder:"NAME"`
+
+	Admin map[string]string `help:"Admin listener of another service, by its name." placeholder:"NAME=HOST:PORT;..."`
+
+	TokenFile   string `help:"File with the token of these listeners. Default: the variable TWINBOX_ADMIN_TOKEN." placeholder:"FILE"`
+	Environment string `help:"The services' ENVIRONMENT; services of another one refuse. Default: the one that they name." placeholder:"NAME"`
+	Service     string `help:"Ask this service alone." default:"" env:"-" placeholder:"NAME"`
 }
 
 // serviceNames are the services there are, in the order of every output.
@@ -72,25 +75,39 @@ func (o *Connection) clients(addresses map[string]string, token string) ([]*clie
 	case !slices.Contains(append(names, ""), o.Service):
 		return nil, usage(fmt.Sprintf("--service: there is no %s, but %s", printable(o.Service), strings.Join(names, ", ")))
 	case len(services) == 0:
-		return nil, usage(fmt.Sprintf("the address of %s is not known; give it with --%s-admin", o.Service, o.Service))
+		return nil, usage(fmt.Sprintf("the address of %s is not known; give it with --%s", o.Service, adminFlag(o.Service)))
 	}
 	return services, nil
+}
+
+// adminFlag is the flag with the address of a service's admin listener.
+func adminFlag(service string) string {
+	if service == "customer" || service == "notification" {
+		return service + "-admin"
+	}
+	return "admin " + service + "=HOST:PORT"
 }
 
 // errNoToken says that the services are known, and nothing that opens their operations is.
 var errNoToken error = usage("no token: give --token-file or set " + tokenVariable)
 
+// named reports whether the address of a service is given.
+func (o *Connection) named() bool {
+	return o.CustomerAdmin != "" || o.NotificationAdmin != "" || len(o.Admin) > 0
+}
+
 // find gives the addresses also beside errNoToken.
 func (o *Connection) find() (addresses map[string]string, token string, err error) {
-	if o.CustomerAdmin == "" && o.NotificationAdmin == "" {
+	if !o.named() {
 		stack, err := client.ReadOperators(o.Dir)
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, "", fmt.Errorf("no system runs in %s; start one with \"make run\", or say where it is with "+
-				"--customer-admin, --notification-admin and --token-file", o.Dir)
+				"--customer-admin, --notification-admin, --admin and --token-file", o.Dir)
 		}
 		return stack.Services, stack.Token, err
 	}
 	addresses = map[string]string{"customer": o.CustomerAdmin, "notification": o.NotificationAdmin}
+	maps.Copy(addresses, o.Admin)
 	if o.TokenFile == "" {
 		if token := os.Getenv(tokenVariable); token != "" {
 			return addresses, token, nil

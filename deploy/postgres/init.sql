@@ -15,8 +15,9 @@ create role twinbox_notification login password 'notification' connection limit 
 create database twinbox_notification owner twinbox_notification_owner;
 revoke connect, temporary on database twinbox_notification from public;
 grant connect on database twinbox_notification to twinbox_notification;
--- part: examples, begin
 
+-- new: databases go above this line
+-- part: examples, begin
 create role twinbox_order_owner login password 'order_owner' connection limit 5;
 create role twinbox_order login password 'order' connection limit 20;
 create database twinbox_order owner twinbox_order_owner;

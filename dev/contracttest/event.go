@@ -1,10 +1,12 @@
 package contracttest
 
 import (
+	"path"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"example.com/twinbox/api"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
@@ -22,6 +24,20 @@ func Event(t testing.TB, payload domain.Event, version int64) cloudevent.Event {
 	return event
 }
 
+// Example is the event that api/events/examples tells of, as its producer would have published it.
+func Example(t testing.TB, d cloudevent.Declaration, version int64) cloudevent.Event {
+	t.Helper()
+	data, err := api.Files.ReadFile("events/examples/" + path.Base(d.DataSchema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, err := d.Payload(cloudevent.Event{Type: d.Type, Data: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Event(t, payload.(domain.Event), version)
+}
+
 func made(payload domain.Event, version int64) (cloudevent.Event, error) {
 	key, at := payload.About(), payload.HappenedAt()
 	switch p := payload.(type) {
@@ -33,6 +49,7 @@ func made(payload domain.Event, version int64) (cloudevent.Event, error) {
 		return contract.EmailVerified.New(key, version, at, p)
 	case domain.VerificationEmailSent:
 		return contract.VerificationEmailSent.New(key, version, at, p)
+		// new: events go above this line
 	}
 	panic("no definition")
 }

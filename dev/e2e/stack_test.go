@@ -18,6 +18,7 @@ import (
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/dev/porttest"
 	"example.com/twinbox/dev/waittest"
+	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/service"
@@ -107,6 +108,11 @@ func (h *stack) makeTopics(t *testing.T, brokers []string) {
 		dropTopics(t, brokers)
 	}
 	topics := append(c.Topics(), n.Topics()...)
+	for _, d := range contract.All() { // one that another service writes to may be read
+		if !slices.ContainsFunc(topics, func(made kafka.Topic) bool { return made.Name == d.Topic }) {
+			topics = append(topics, c.Config.Topics(d.Topic)...)
+		}
+	}
 	// A topic that is being deleted cannot be made again at once.
 	require.EventuallyWithT(t, func(collect *assertCollect) {
 		require.NoError(collect, admin.EnsureTopics(t.Context(), c.Client("e2e"), topics...))

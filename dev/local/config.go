@@ -141,14 +141,17 @@ type listener struct {
 	loopback bool // no other machine may reach it
 }
 
+// withFlags are the services whose addresses have flags of their own; those of others are set by their names.
+var withFlags = []string{"customer", "notification"}
+
 func (c Config) listeners() []listener {
 	var all []listener
 	for _, s := range c.services() {
 		listen := c.Services[s.Name]
 		api, admin := s.Name+"-addr", s.Name+"-admin-addr"
-		if !slices.Contains(services.Names(), s.Name) { // part: examples, begin
-			api, admin = "example-addr="+s.Name, "example-admin-addr="+s.Name
-		} // part: examples, end
+		if !slices.Contains(withFlags, s.Name) {
+			api, admin = "service-addr="+s.Name, "service-admin-addr="+s.Name
+		}
 		if listen.API != "" {
 			all = append(all, listener{title(s.Name) + " API", api, listen.API, false})
 		}

@@ -127,18 +127,24 @@ func (h *stack) runPrograms(ctx context.Context) error {
 
 // part: examples, end
 
-// prepare does what the services' migrate and topics commands do.
+// prepare does what the services' migrate and topics commands do. Topics of services that do not run are made as well:
+// others may read them.
 func (h *stack) prepare(ctx context.Context, instances map[string]*eventing.Instance) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var topics []kafka.Topic
 	var client kafka.Config
-	for _, s := range h.cfg.services() {
+	for _, s := range h.cfg.all() {
+		instance, runs := instances[s.Name]
+		if !runs {
+			topics = append(topics, s.Unset().Topics()...)
+			continue
+		}
 		group.Go(func() error {
 			_, err := migrations.Apply(ctx, h.at.Databases[s.Name], s.Migrations...)
 			return err
 		})
-		topics = append(topics, instances[s.Name].Topics()...)
-		client = instances[s.Name].Client("twinbox")
+		topics = append(topics, instance.Topics()...)
+		client = instance.Client("twinbox")
 	}
 	group.Go(func() error { return admin.EnsureTopics(ctx, client, topics...) })
 	return group.Wait()

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -149,20 +150,20 @@ func TestAsyncAPIDescribesTheDefinitions(t *testing.T) {
 func TestAsyncAPIHasOneSenderPerChannel(t *testing.T) {
 	t.Parallel()
 	document := asyncAPI(t)
-	senders, receivers := map[string]int{}, map[string]int{}
+	senders := map[string]int{}
 	for _, operation := range document.Operations {
 		switch operation.Action {
 		case "send":
 			senders[operation.Channel.Ref]++
 		case "receive":
-			receivers[operation.Channel.Ref]++
+			channel, _ := strings.CutPrefix(operation.Channel.Ref, "#/channels/")
+			require.Contains(t, document.Channels, channel, "what is received is sent")
 		default:
 			require.Fail(t, "unknown action", operation.Action)
 		}
 	}
 	for name := range document.Channels {
 		require.Equal(t, 1, senders["#/channels/"+name], name)
-		require.NotZero(t, receivers["#/channels/"+name], name)
 	}
 }
 

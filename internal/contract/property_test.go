@@ -90,8 +90,10 @@ func FuzzValidate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, eventType string, data []byte) {
 		event := cloudevent.Event{Type: eventType, Source: contract.SourceCustomer, Key: userID, Data: data}
-		if eventType == contract.VerificationEmailSent.Type {
-			event.Source = contract.SourceNotification
+		for _, d := range contract.All() {
+			if d.Type == eventType {
+				event.Source = d.Source
+			}
 		}
 		if err := c.Validate(event); err != nil {
 			var broken *schema.Error

@@ -27,7 +27,6 @@ var refusedValues = map[string][]string{
 	"mail_id": {
 		"7", "mail 7", "01980A5C-5F10-7B1E-8C55-2F0A6B7C8D9E", "00000000-0000-0000-0000-000000000000", "\u202e", "a\r\nb",
 	},
-	"registered_at": timesRefused, "renamed_at": timesRefused, "verified_at": timesRefused, "sent_at": timesRefused,
 }
 
 var timesRefused = []string{
@@ -44,8 +43,12 @@ func TestNoEventSaysWhatTheDomainRefuses(t *testing.T) {
 		var members map[string]any
 		require.NoError(t, json.Unmarshal(example(t, d).Data, &members))
 		for member := range members {
-			require.NotEmpty(t, refusedValues[member], "%s of %s", member, d.Type)
-			for _, value := range refusedValues[member] {
+			refused := refusedValues[member]
+			if strings.HasSuffix(member, "_at") {
+				refused = timesRefused
+			}
+			require.NotEmpty(t, refused, "%s of %s", member, d.Type)
+			for _, value := range refused {
 				t.Run(d.Type+" "+member+" "+value, func(t *testing.T) {
 					t.Parallel()
 					var said map[string]any

@@ -23,7 +23,10 @@ var Service = eventing.Service[Config]{
 	Contract:   contract.Load,
 	API:        contracts.OpenAPI,
 	Migrations: migrations.ForCustomer(),
-	Tables:     []string{"users", "idempotency_key", "signup_allowance", "profile", "verification_mail"},
+	Tables: []string{
+		"users", "idempotency_key", "signup_allowance", "profile", "verification_mail",
+		// new: tables go above this line
+	},
 	Adopt:      adopt,
 	Operations: offerOperations, // part: ops
 	SetUp:      setUp,
@@ -64,6 +67,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		node.Consume(eventing.Consumer{
 			Name: mailConsumer, Topic: contract.TopicMails, Handlers: MailEvents(),
 		}),
+		// new: consumers go above this line
 	)
 }
 

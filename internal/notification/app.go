@@ -20,7 +20,10 @@ var Service = eventing.Service[Config]{
 	Source:     contract.SourceNotification,
 	Contract:   contract.Load,
 	Migrations: migrations.ForNotification(),
-	Tables:     []string{"contact", "mail", "lease", "lease_watermark"},
+	Tables: []string{
+		"contact", "mail", "lease", "lease_watermark",
+		// new: tables go above this line
+	},
 	Adopt:      adopt,
 	Operations: offerOperations, // part: ops
 	SetUp:      setUp,
@@ -65,5 +68,6 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 				}
 			},
 		}),
+		// new: consumers go above this line
 	)
 }

@@ -13,6 +13,7 @@ func All() []eventing.Described {
 	return []eventing.Described{
 		customer.Service.Describe(),
 		notification.Service.Describe(),
+		// new: services go above this line
 	}
 }
 

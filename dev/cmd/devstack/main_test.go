@@ -64,13 +64,13 @@ func TestAnExamplesBusyPort(t *testing.T) {
 	defer func() { require.NoError(t, taken.Close()) }()
 	args := []string{"run", "--dir", filepath.Join(t.TempDir(), "state"), "--examples"}
 	for _, s := range examples.All() {
-		args = append(args, "--example-addr", s.Name+"=127.0.0.1:0", "--example-admin-addr", s.Name+"=127.0.0.1:0")
+		args = append(args, "--service-addr", s.Name+"=127.0.0.1:0", "--service-admin-addr", s.Name+"=127.0.0.1:0")
 	}
 	var stderr bytes.Buffer
-	args = append(args, "--example-addr", "order="+taken.Addr().String())
+	args = append(args, "--service-addr", "order="+taken.Addr().String())
 	require.Equal(t, 1, run(t.Context(), args, &bytes.Buffer{}, &stderr))
 	require.Contains(t, stderr.String(), "Order API: "+taken.Addr().String()+" is in use; choose another with "+
-		"--example-addr=order=127.0.0.1:0 or TWINBOX_EXAMPLE_ADDR=order=127.0.0.1:0")
+		"--service-addr=order=127.0.0.1:0 or TWINBOX_SERVICE_ADDR=order=127.0.0.1:0")
 }
 
 // A first make run compiles no example, and no NATS server for one.
@@ -156,7 +156,7 @@ func TestRun(t *testing.T) {
 	}
 	args = append(args, "--examples") // part: examples, begin
 	for _, s := range examples.All() {
-		args = append(args, "--example-addr", s.Name+"=127.0.0.1:0", "--example-admin-addr", s.Name+"=127.0.0.1:0")
+		args = append(args, "--service-addr", s.Name+"=127.0.0.1:0", "--service-admin-addr", s.Name+"=127.0.0.1:0")
 	}
 	for _, part := range []string{"forwarder", "forwarder-admin", "nats"} { // part: kv, begin
 		args = append(args, "--"+part+"-addr", "127.0.0.1:0")

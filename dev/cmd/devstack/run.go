@@ -8,6 +8,7 @@ import (
 
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/services"
 )
 
 // RunCommand is "devstack run".
@@ -17,16 +18,18 @@ type RunCommand struct {
 	CustomerAddr          string `help:"Customer API. Port 0 takes a free one, here and below." default:"127.0.0.1:8080"`
 	CustomerAdminAddr     string `help:"Customer's /livez, /readyz, /metrics." default:"127.0.0.1:8081"`
 	NotificationAdminAddr string `help:"Notification's /livez, /readyz, /metrics." default:"127.0.0.1:8082"`
-	ConsoleAddr           string `help:"Operators' page, loopback only." default:"127.0.0.1:8090"` // part: ops
-	MailboxAddr           string `help:"Page with the mails, loopback only." default:"127.0.0.1:8025"`
-	SMTPAddr              string `help:"Where the mailbox accepts mails, loopback only." name:"smtp-addr" default:"127.0.0.1:1025"`
-	KafkaAddr             string `help:"Kafka broker." default:"127.0.0.1:9092"`
+
+	ServiceAddr      map[string]string `help:"Where the API of another service listens, by its name." placeholder:"NAME=HOST:PORT;..."`
+	ServiceAdminAddr map[string]string `help:"Its /livez, /readyz, /metrics." placeholder:"NAME=HOST:PORT;..."`
+
+	ConsoleAddr string `help:"Operators' page, loopback only." default:"127.0.0.1:8090"` // part: ops
+	MailboxAddr string `help:"Page with the mails, loopback only." default:"127.0.0.1:8025"`
+	SMTPAddr    string `help:"Where the mailbox accepts mails, loopback only." name:"smtp-addr" default:"127.0.0.1:1025"`
+	KafkaAddr   string `help:"Kafka broker." default:"127.0.0.1:9092"`
 
 	// part: examples, begin
 
-	Examples         bool              `help:"Run the examples as well, each with a database of its own."`
-	ExampleAddr      map[string]string `help:"Where an example's API listens, by its name." placeholder:"NAME=HOST:PORT;..."`
-	ExampleAdminAddr map[string]string `help:"Its /livez, /readyz, /metrics." placeholder:"NAME=HOST:PORT;..."`
+	Examples bool `help:"Run the examples as well, each with a database of its own."`
 
 	ForwarderAddr      string `help:"What the forwarder's receiver was sent." default:"127.0.0.1:8120"`                          // part: kv
 	ForwarderAdminAddr string `help:"Its /livez, /readyz, /metrics." default:"127.0.0.1:8121"`                                   // part: kv
@@ -59,19 +62,20 @@ func (c *RunCommand) Run(ctx context.Context, to streams) error {
 	})
 }
 
-// listen is what each service listens on.
+// listen is what each service listens on: what a flag says, or what it would by itself.
 func (c *RunCommand) listen() map[string]local.Listen {
-	listen := map[string]local.Listen{
-		"customer":     {API: c.CustomerAddr, Admin: c.CustomerAdminAddr},
-		"notification": {Admin: c.NotificationAdminAddr},
-	}
-	for _, s := range c.examples() { // part: examples, begin
+	all := services.All()
+	all = append(all, c.examples()...) // part: examples
+	listen := map[string]local.Listen{}
+	for _, s := range all {
 		unset := s.Unset()
 		listen[s.Name] = local.Listen{
-			API:   cmp.Or(c.ExampleAddr[s.Name], unset.Value("HTTP_ADDR")),
-			Admin: cmp.Or(c.ExampleAdminAddr[s.Name], unset.Value("ADMIN_ADDR")),
+			API:   cmp.Or(c.ServiceAddr[s.Name], unset.Value("HTTP_ADDR")),
+			Admin: cmp.Or(c.ServiceAdminAddr[s.Name], unset.Value("ADMIN_ADDR")),
 		}
-	} // part: examples, end
+	}
+	listen["customer"] = local.Listen{API: c.CustomerAddr, Admin: c.CustomerAdminAddr}
+	listen["notification"] = local.Listen{Admin: c.NotificationAdminAddr}
 	return listen
 }
 

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
+
+	"example.com/twinbox/dev/tools/parts"
 )
 
-// step is one block of the page: a whole file, or a change of one.
+// step is one block of the page: a file as the commands make it, or a change by hand.
 type step struct {
 	path    string
 	change  bool
@@ -29,28 +27,22 @@ func steps(page string) []step {
 	return list
 }
 
-// apply does one step in the tree at dir.
-func (s step) apply(dir string) error {
-	path := filepath.Join(dir, s.path)
-	before, err := os.ReadFile(path)
+// apply does one step: a file is what the commands made, a change is made.
+func (s step) apply(tree parts.Tree) error {
+	file, exists := tree[s.path]
 	switch {
-	case s.change && err != nil:
-		return fmt.Errorf("change %s: %w", s.path, err)
-	case !s.change && !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("create %s: it is there, or cannot be looked at: %w", s.path, err)
+	case !exists:
+		return fmt.Errorf("%s shows %s, which nothing makes", page, s.path)
+	case !s.change && string(file.Content) != s.content:
+		return fmt.Errorf("%s shows %s otherwise than it is made:\n%s", page, s.path, file.Content)
+	case !s.change:
+		return nil
 	}
-	after := s.content
-	if s.change {
-		if after, err = s.changed(string(before)); err != nil {
-			return err
-		}
+	after, err := s.changed(string(file.Content))
+	if err != nil {
+		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("create %s: %w", s.path, err)
-	}
-	if err := os.WriteFile(path, []byte(after), 0o644); err != nil {
-		return fmt.Errorf("write %s: %w", s.path, err)
-	}
+	tree[s.path] = parts.File{Content: []byte(after), Mode: file.Mode}
 	return nil
 }
 

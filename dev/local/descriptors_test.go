@@ -48,7 +48,8 @@ func TestConnectionsWithoutEndLeaveRoom(t *testing.T) {
 		}
 	}
 	for _, addr := range admins {
-		waittest.Until(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK }, "the broker takes connections again")
+		waittest.Until(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK },
+			"the broker takes connections again")
 	}
 	waittest.Until(t, func() bool { return signUp(t, at, "after@example.org") == http.StatusCreated })
 	require.NoError(t, stack.cmd.Process.Signal(os.Interrupt))

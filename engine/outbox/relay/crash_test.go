@@ -155,7 +155,8 @@ func crash(t *testing.T, p crashPoint) {
 	require.LessOrEqual(t, allowed, p.most)
 
 	second := startChild(t, childConfig{DSN: dsn, Wire: path, Late: p.late})
-	waittest.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_scheduled`) == 0 }, "what is due is added")
+	waittest.Until(t, func() bool { return number(t, pool, `select count(*) from outbox_scheduled`) == 0 },
+		"what is due is added")
 	awaitCaughtUp(t, pool)
 	require.NoError(t, second.Process.Kill())
 	second.await(t)

@@ -15,8 +15,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-const testTopic = outboxtest.Topic
-
 type entry = outboxtest.Entry
 
 var (

@@ -14,8 +14,8 @@ import (
 )
 
 // statements lets attempts at events fail after a number of their handlers' statements: the first attempt before the
-// first statement, the next one behind it, and so on, until a handler needs no more than it may send. As the tracer of the
-// connections it sees each statement, or batch of them, whoever sends it.
+// first statement, the next one behind it, and so on, until a handler needs no more than it may send. As the tracer
+// of the connections it sees each statement, or batch of them, from any sender.
 type statements struct {
 	mu      sync.Mutex
 	running bool           // a handler does

@@ -87,7 +87,7 @@ func IsReal() bool { return os.Getenv(Variable) != "" }
 // Fake starts an in-process broker with one node, closed at the end of the test. Its cluster takes scripted faults.
 // Group sessions may be as short as 100 ms, so that a dead member is noticed within a test's patience.
 //
-// A test that asks for it is the same whatever broker is chosen: with another one it is left to the run without.
+// A test that needs it runs only on this broker: with another one it is left to the run without.
 func Fake(t testing.TB, opts ...kfake.Opt) (*kfake.Cluster, []string) {
 	t.Helper()
 	if IsReal() {

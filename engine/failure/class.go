@@ -1,24 +1,24 @@
-// Package failure sorts errors by what to do about them: the one table that consumers, relay, API and mail sender
-// share. table.go says how it is read, the files beside it hold its rows. What a client library's errors mean is told
-// by a package that knows it (pgerrors, kafkaerrors), which who uses the library imports.
+// Package failure classifies errors for consumers, relay, API and mail sender, in one table: give up, wait, or try
+// a few times. table.go reads the table, the files beside it hold its rows. The packages pgerrors and kafkaerrors
+// add the rows of their client libraries; code that uses such a library imports them.
 package failure
 
 // Class says what to do about an error.
 type Class string
 
 const (
-	// Permanent errors stay what they are however often one tries: bad bytes, a broken rule, a refused row.
+	// Permanent errors come again with every attempt: bad bytes, a broken rule, a refused row.
 	Permanent Class = "permanent"
-	// Transient errors are the surroundings' fault and end with them: wait and try again, for as long as it takes.
-	// Nothing is ever dead-lettered for one.
+	// Transient errors come from an outage and end with it: wait and try again, for as long as it takes. They never
+	// make a dead letter.
 	Transient Class = "transient"
 	// Unknown errors may be either: try a bounded number of times, then give up on the event.
 	Unknown Class = "unknown"
-	// Cancelled is no verdict on the event at all: the process is stopping or has lost the partition.
+	// Cancelled says nothing about the event: the process is stopping or has lost the topic-partition.
 	Cancelled Class = "cancelled"
 )
 
-// mark is an author's own word about an error.
+// mark is a caller's classification of an error.
 type mark struct {
 	err   error
 	class Class

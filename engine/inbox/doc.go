@@ -1,10 +1,10 @@
 // Package inbox makes an event's effect happen once, however often the event is delivered.
 //
 // The promise, per consumer and event id: the handler's SQL writes are committed exactly once, in the same transaction
-// as a row that remembers the id. The constraint on that row decides, not a look beforehand, so the promise holds with
+// as a row that remembers the id. The constraint on that row decides, not an earlier lookup, so the promise holds with
 // two consumers working on the same record, with a consumer that lost its partition and does not know yet, and with a
 // process that dies at any point. Kafka's offset is acknowledged after that commit, so dying in between costs a
-// redelivery, which the row turns into nothing.
+// redelivery, which the row makes a duplicate without effect.
 //
 // There are three ways in, all on one engine:
 //
@@ -12,10 +12,10 @@
 //   - [Handle] registers a typed handler func(ctx, tx, event, data) on a [Mux];
 //   - [Inbox.Process] runs a closure under an id, for events that do not come through Watermill.
 //
-// A handler says what to do by what it returns: nil commits; [Permanent] gives the event up at once; an error of the
-// surroundings (database or broker down) is tried again for as long as that lasts; any other error is tried
-// MaxAttempts times. What is given up goes to the dead_letter table, byte for byte, in the transaction that decides it,
-// and the partition moves on. [Outcome] names every way a delivery can end.
+// A handler decides by its result: nil commits; [Permanent] gives the event up at once; an error of the surroundings
+// (database or broker down) is tried again for as long as the outage lasts; any other error is tried MaxAttempts times.
+// A record that is given up goes to the table dead_letter, byte for byte, in the transaction that gives it up, and the
+// topic-partition moves on. [Outcome] names every way a delivery can end.
 //
 //	inbox.go host.go outcome.go                what is configured, the program around it, how a delivery ends
 //	middleware.go handler.go process.go        the ways in
@@ -37,18 +37,18 @@
 //
 // A transaction begins with "insert ... on conflict do nothing". If another one has inserted the id and not ended, the
 // insert waits for its end: after its commit there is nothing to insert and no handler runs, after its rollback the id
-// is this one's. That takes READ COMMITTED, which the transaction asks for itself. An id lies in one partition only:
-// where, is derived from the id alone (entry.go), since a unique index on a partitioned table holds within a partition.
-// An event older than the horizon is not inserted but given up as [Expired]: its row may have been dropped.
+// is this one's. That takes READ COMMITTED, which the transaction asks for itself. An id lies in one table partition
+// only, derived from the id alone (entry.go), since a unique index on a partitioned table holds within a partition. An
+// event older than the horizon is not inserted but given up as [Expired]: its row may have been dropped.
 //
 // # Why in order
 //
-// The partition's loop hands over one batch at a time, and handlers run in the order of the batch. That is not enough
-// when two owners overlap, or when a replay runs beside the consumer. So a versioned consumer keeps the version that
-// each key has reached. It is moved before the handlers' writes, by a statement that fails if the version is not the
-// one that was read (watermark.go): of two transactions on a key one waits, fails and decides anew. A key with a dead
-// letter that holds it parks what comes after it, and a replay takes both up in order (hold.go has the race between
-// them). An event whose predecessor is missing parks too, and goes on when that one is applied (gap.go, package
+// The topic-partition's loop hands over one batch at a time, and handlers run in the order of the batch. That is not
+// enough when two owners overlap, or when a replay runs beside the consumer. So a versioned consumer keeps the version
+// that each key has reached. It is moved before the handlers' writes, by a statement that fails if the version is not
+// the one that was read (watermark.go): of two transactions on a key one waits, fails and decides anew. A dead letter
+// that holds its key parks the key's later events, and a replay takes up all of them in order (hold.go has the race
+// between them). An event whose predecessor is missing parks too, and goes on when that one is applied (gap.go, package
 // replay). The versions are never purged, so no redelivery can put an old state over a new one, however late it comes.
 //
 // # Many events in one transaction
@@ -57,13 +57,13 @@
 // commit. If anything fails, all of it is rolled back; then the events before the one to blame run in a transaction of
 // their own, that one alone, and the rest as the next batch. So each event has the outcome that it would have alone.
 //
-// # How much memory that takes
+// # Memory
 //
 // The inbox holds the messages of the calls under way, which its caller bounds (package kafka: 200 and 4 MB per
-// partition), what it notes beside each, and what its handler makes and queues. With the commit all of it goes. Dead
-// letters are replayed one at a time; package replay reads 1,000 keys at a time and no payloads.
+// topic-partition), a few notes beside each, and the writes that its handler queues. It frees all of it with the
+// commit. Dead letters are replayed one at a time; package replay reads 1,000 keys at a time and no payloads.
 //
-// # What shows it
+// # Tests
 //
 //	once and in order, dying anywhere    TestAProcessThatDiesAtEachPoint, TestAProcessThatDiesAroundAnyStatement
 //	the same event at the same moment    TestTenProcessesWithTheSameEvents, TestConformance
@@ -79,7 +79,7 @@
 //
 // # What it does not do
 //
-// Effects outside the transaction are not once: a handler that calls another system does so as often as it runs. Write
-// a row here and let package lease do the call. There is no order across keys, nor in a key whose events have no
-// versions while two owners overlap.
+// Effects outside the transaction may repeat: a handler that calls another system does so each time it runs. Write an
+// intent and let package lease make the call. There is no order across keys, nor in a key whose events have no versions
+// while two owners overlap.
 package inbox

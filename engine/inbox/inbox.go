@@ -14,13 +14,13 @@ import (
 	"example.com/twinbox/engine/inbox/poison"
 )
 
-// Config says whose inbox it is and how patient it is. Consumer and Pool are required.
+// Config configures a consumer's inbox. Consumer and Pool are required.
 type Config struct {
 	// Consumer is the consumer's name, such as "notification.mails": the first half of the inbox key. Two consumers of one
-	// database each see every event once. Renaming a consumer makes it forget.
+	// database each see every event once. A renamed consumer has forgotten all events.
 	Consumer string
-	// Group is the consumer group of records whose subscriber does not tell it, as watermill-kafka's does not. Their dead
-	// letters are filed and copied under it. Default: none, and then those have no copy.
+	// Group is the consumer group of records whose subscriber does not name it, such as watermill-kafka's. Their dead
+	// letters are stored and copied under it. Default: none; then they have no copy.
 	Group string
 	// Pool is the database of the handlers' writes. Its sessions must be READ COMMITTED, PostgreSQL's default.
 	Pool *pgxpool.Pool
@@ -30,25 +30,25 @@ type Config struct {
 	// permanent. Default: no check.
 	Validate func(cloudevent.Event) error
 	// Versioned keeps the order of a key's versions, which count from 1: an event whose version the key has reached is
-	// skipped (outcome stale), one whose predecessor is missing is OnGap's matter. Events of types without a
-	// handler count too. It costs one more statement per event; handlers whose events build on each other want it. A
-	// consumer that becomes versioned later, or starts in the middle of its topic, finds a gap in every key: see
-	// AcceptGap of package replay's Options.
+	// skipped (outcome stale), and OnGap decides about one whose predecessor is missing. Events of types without a handler
+	// count too. It costs one more statement per event; handlers whose events build on each other need it. A consumer that
+	// becomes versioned later, or starts in the middle of its topic, finds a gap in every key: see AcceptGap of package
+	// replay's Options.
 	Versioned bool
 	// OnGap is what a versioned consumer does with an event whose predecessor it has not applied, unless its handler
 	// was registered with a policy of its own. Default: GapPark, which is right for any event.
 	OnGap GapPolicy
-	// GapWait is for how long GapWait waits before it parks; the partition waits too. After a wait in vain the partition's
-	// gaps park at once for nine times as long. Default, and 0: 5 s.
+	// GapWait is how long the policy GapWait waits before it parks; the topic-partition waits too. After a wait in vain
+	// the topic-partition's gaps park at once for nine times as long. Default, and 0: 5 s.
 	GapWait time.Duration
 	// MaxJump is how far above the key's last version an event may be to be applied in spite of a gap. An event beyond it
 	// parks under every OnGap policy: after it, all versions below would be skipped. Default: 1000.
 	MaxJump int64
 	// Batch is how many events of a partition may share a transaction; see [Inbox.BatchMiddleware]. Default: 200.
 	Batch int
-	// OnConflict is what an id that comes back with another payload means. Default: ConflictError.
+	// OnConflict says what to do with an id that comes back with another payload. Default: ConflictError.
 	OnConflict ConflictMode
-	// OnDead is what a dead letter means for the later events of its key. Default: DeadHold.
+	// OnDead says what a dead letter does to the later events of its key. Default: DeadHold.
 	OnDead DeadPolicy
 	// MaxAttempts bounds the attempts that fail for an unknown reason. Default: 5. A handler may have rules of its
 	// own; see [Retry].
@@ -66,7 +66,7 @@ type Config struct {
 	Log *slog.Logger
 	// Registerer receives the metrics. Default: none.
 	Registerer prometheus.Registerer
-	// Spans tells of each attempt in which there is an event of a sampled request. Default none. // part: observability
+	// Spans records each attempt with an event of a sampled request. Default none. // part: observability
 	Spans *cloudevent.Spans // part: observability
 }
 

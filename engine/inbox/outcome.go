@@ -24,7 +24,7 @@ const (
 )
 
 // ErrExpired comes with [Expired] from the calls that hand the event back to their caller: the id is from before the
-// inbox's memory, so it is not known whether it was processed.
+// inbox's memory, so the inbox cannot tell whether it was processed.
 var ErrExpired = errors.New("the event is older than the inbox remembers")
 
 // ConflictMode says what to do when an id comes back with another payload, which breaks the contract of ids.

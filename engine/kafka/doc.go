@@ -1,10 +1,10 @@
-// Package kafka is what all that speaks to Kafka here has in common: the settings, the form of a record, the words for
-// what a broker may refuse.
+// Package kafka holds what producer, consumer and admin share: settings, the form of a record, and the errors of a
+// broker's refusals.
 //
-// What sends is in package producer, what reads as a member of a group in consumer, what asks a cluster or reads its
-// log past all groups in admin; progress says how the reading gets on. [Marshaler] maps a message to a record:
-// CloudEvents 1.0, binary mode. [Config] and [GroupConfig] hold the settings, each with what happens without it. None
-// of them knows a business word.
+// Package producer sends, package consumer reads as a member of a group, package admin asks a cluster and reads its log
+// outside of groups; package progress tracks how far each topic-partition is read. [Marshaler] maps a message to a
+// record: CloudEvents 1.0, binary mode. [Config] and [GroupConfig] hold the settings, each with the harm of a wrong
+// value.
 //
 // Watermill's own Kafka edge, watermill-kafka's Publisher and Subscriber, works on the same topics with [Marshaler] and
 // the settings of [Config.Producer] and [GroupConfig.Consumer].

@@ -1,5 +1,5 @@
-// Package outbox adds events to the transaction of the change that they tell of. They are published if it commits:
-// every one of them, at least once, those of one key in order, and never one of a transaction that did not commit.
+// Package outbox adds events in the transaction of a change. If it commits, each of them is published at least once,
+// those of one key in order; if it rolls back, none is.
 //
 // This package is the write side. Its statement locks a key's row, takes the key's next number out of it and inserts:
 // the order of a key rests on that, see package window.

@@ -18,11 +18,11 @@ type Config struct {
 	// MaxEventBytes limits an event with its headers. Default 900,000, at most 1,000,000: brokers commonly take
 	// 1,048,588 with the frame of a batch, clients 1,000,000.
 	MaxEventBytes int
-	// Validate judges the payload, say by its schema. Its error is wrapped in an [EventError]. Optional.
+	// Validate checks the payload, for example by its schema. Its error is wrapped in an [EventError]. Optional.
 	Validate func(cloudevent.Event) error
-	// OnConflict is what happens to an event under an id that a caller gave to another event. Default ConflictError.
+	// OnConflict says whether an event under another event's id is refused or logged. Default ConflictError.
 	OnConflict OnConflict
-	// Log is told of conflicts that OnConflict lets pass. Default nowhere.
+	// Log records conflicts that OnConflict lets pass. Default: none.
 	Log *slog.Logger
 	// Refuse, if set, keeps events from being added for as long as it returns an error, see relay.Relay.Restored. Records
 	// ([Outbox.AddRecord]) are added all the same.
@@ -84,7 +84,7 @@ func New(cfg Config) (*Outbox, error) {
 }
 
 // Committed tells the relay of this process that there may be something to publish. Call it after a commit that added
-// events; it never blocks and costs nanoseconds. A call too many or too few does no harm: polling is the truth.
+// events; it never blocks and costs nanoseconds. Calls too many or too few do no harm: the relay also polls.
 func (o *Outbox) Committed() {
 	select {
 	case o.wake <- struct{}{}:
@@ -92,7 +92,7 @@ func (o *Outbox) Committed() {
 	}
 }
 
-// Wake is where a relay of this process, or a [Notifier], hears of [Outbox.Committed]. It has one reader.
+// Wake signals each [Outbox.Committed] to the relay of this process or a [Notifier]. It has one reader.
 func (o *Outbox) Wake() <-chan struct{} { return o.wake }
 
 func newAddedMetric() *prometheus.CounterVec {

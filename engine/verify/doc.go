@@ -1,7 +1,6 @@
 // Package verify asks whether anything was lost, doubled, altered, invented or reordered between a service's outbox,
-// the topics and its inbox. A service proves its own two halves and reads no database but its own: what its outbox
-// holds is what its topics hold, and what its consumers' topics hold is what its inbox holds. The halves of all
-// services together are the whole way.
+// the topics and its inbox. A service verifies its own two halves and reads only its own database: its outbox against
+// its topics, and its consumers' topics against its inbox. The halves of all services together cover the whole way.
 //
 //	rule  holds                                                                          kinds
 //	V1    a published row has its record, and each of its records says what the row says   lost, altered
@@ -18,10 +17,10 @@
 //
 // A check that a service registers has a name of its own in the place of the rule.
 //
-// # What moves meanwhile
+// # Reading while events move
 //
-// Nothing is locked, no transaction stays open, and each half is read in an order in which what comes in between cannot
-// look like a finding:
+// It locks nothing and keeps no transaction open, and reads each half in an order in which events that come in between
+// cannot look like a finding:
 //
 //	produced   1 ends of the topics   2 rows of the outbox                      3 ends again, records up to those
 //	consumed   1 committed offsets    2 inbox, dead letters, then watermarks    3 ends, records up to those
@@ -31,14 +30,14 @@
 // reading need not have: a record below the ends of 1 was committed as a row before 2. What is left is a suspect. It
 // becomes a finding if two more readings, each after a pause, find the same.
 //
-// # What cannot be known
+// # What cannot be verified
 //
-// Outbox, topic and inbox each forget after a time of their own. What one side no longer has is counted as not
-// verifiable, with the [Reason], and never as right. A time that decides between forgotten and lost is believed to five
-// minutes; events whose business time lies further in the future than that and whose id carries no time are judged by
-// that business time.
+// Outbox, topic and inbox each forget after a time of their own. Events that one side no longer has count as not
+// verifiable, with the [Reason], and never as right. A time that decides between forgotten and lost is believed to
+// five minutes; events whose business time lies further in the future than that and whose id carries no time are
+// judged by that business time.
 //
-// Not seen: the loss of a key's last row together with its record; an effect that differs from what its event says,
+// Not found: the loss of a key's last row together with its record; an effect that differs from what its event says,
 // unless a registered check looks; headers traceparent and tracestate.
 //
 // # What it costs

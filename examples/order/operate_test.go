@@ -9,7 +9,7 @@ import (
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
-// An order's story has its receipt, by whichever id it is asked for.
+// An order's story has its receipt, for each of its ids.
 func TestTheReceiptIsInTheOrdersStory(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

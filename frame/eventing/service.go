@@ -30,12 +30,12 @@ type Service[C Settings] struct {
 	Adopt      func(context.Context, pgx.Tx, cloudevent.Event) error
 	Operations func(node *Node) (prefix string, handler http.Handler, err error)
 
-	// SetUp makes what is the service's own around its node, and returns what starts that. The group stops what start
-	// starts in the reverse order, and the relay only then.
+	// SetUp builds the service's own parts around its node, and returns the function that starts them. The group stops
+	// them in the reverse order, and then the relay.
 	SetUp func(node *Node, cfg C) (start func(group *service.Group, api net.Listener), err error)
 }
 
-// Settings are what the configuration of every service can say. To embed [Config] is most of it.
+// Settings is the interface of every service's configuration. Embedding [Config] implements most of it.
 type Settings interface {
 	Shared() Config
 	Listeners() Listeners

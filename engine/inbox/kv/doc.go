@@ -7,7 +7,7 @@
 // have one effect, in one process and in several, as long as the handler ends within [Config.HandlerTimeout]. A store
 // that does not answer stops the consumer ([Pause]), or not, if twice is better than late ([Apply]).
 //
-// What it does not promise is what [example.com/twinbox/engine/inbox] does: effect and memory are two systems, and no
+// It does not promise what [example.com/twinbox/engine/inbox] does: effect and memory are two systems, and no
 // transaction spans both. An event is repeated, once for each of these, and each but the last two is counted in
 // inbox_kv_second_effects_possible_total:
 //
@@ -22,13 +22,13 @@
 //     to two minutes, acknowledged writes included).
 //   - A process was wrong about what it did: a webhook answered with an error and had its effect all the same.
 //
-// The count is of what may have happened: a process that died before its effect is counted as well. So give the effect
-// a key that the other side knows again, such as the event's id as an Idempotency-Key.
+// The metric counts possible second effects: a process that died before its effect is counted as well. So give the
+// effect a key that the receiver recognises, such as the event's id as an Idempotency-Key.
 //
 // There is no order, no version, no comparison of payloads and no table of dead letters: an event's outcome is
 // [Applied], [Duplicate] or [Failed], which mean what they mean in the SQL inbox.
 //
-// # How it goes
+// # The protocol
 //
 //	cache    is the id known to be done?                              yes: duplicate
 //	store    put "began" where there is nothing                       done there: duplicate; began: wait, or take over
@@ -36,8 +36,8 @@
 //	store    put "done" over this "began" and nothing else            another one there: duplicate, found late
 //	cache    note the id, now that the store has said yes
 //
-// Whether an id is new is decided by a conditional write and never by a read: a replica of the store may answer a read
-// with what was true a moment ago. It costs an event two round trips, as a read and a write would.
+// A conditional write decides whether an id is new, never a read: a replica of the store may answer a read with old
+// data. It costs an event two round trips, as a read and a write would.
 //
 // A "began" of this process comes from a call that failed. One of the same [Config.Owner] in an earlier life is
 // one of a process that died, and is taken over at once. Any other one may belong to a process that is at work: it is
@@ -50,7 +50,7 @@
 //	store.go jetstream.go       what a store must do, and NATS as one
 //	memory.go                   one in memory, for tests and for programs that may forget at each start
 //
-// # How much memory that takes
+// # Memory
 //
 // An id of any length takes 32 bytes, and about 200 with the cache's overhead: 20 MB for the default of 100,000 ids,
 // 200 MB for a million. TestAnIDTakesSoManyBytes holds that. In the store an id is a record of about 150 bytes, and

@@ -1,7 +1,8 @@
-// Package consumer reads topics as a member of a group: a [Consumer] calls a handler with what is there of a partition,
-// in order, and commits only what was handled without a gap; the handler's context ends when the partition is gone.
+// Package consumer reads topics as a member of a group: a [Consumer] calls a handler with the records of a
+// topic-partition, in order, and commits offsets only up to the first unhandled record; the handler's context ends when
+// the partition is gone.
 //
-// What watermill-kafka's Subscriber cannot promise under the same settings is shown in usual_ways_test.go.
+// usual_ways_test.go shows what watermill-kafka's Subscriber cannot promise under the same settings.
 //
 //	consumer.go config.go                          a handler's batches, and the settings
 //	member.go strategy.go coordination.go leave.go a membership of the group
@@ -21,7 +22,7 @@
 // again. What it acknowledges meanwhile is committed, as long as the group waits for this member. The other partitions
 // are not disturbed: the group rebalances cooperatively.
 //
-// # How much memory that takes
+// # Memory
 //
 // At most this for each partition, however long the backlog is and however long a handler hangs:
 //
@@ -33,8 +34,8 @@
 //     16 MiB of each batch with any codec. Not compressed it keeps the whole answer: four times FetchBytes, or
 //     one batch.
 //
-// Twelve partitions of records of 1 MB so take 84 MB. While a compressed batch is read it takes up to four times its
-// size for a moment. What handlers make of their records is theirs.
+// So twelve topic-partitions of records of 1 MB take 84 MB. Reading a compressed batch takes up to four times its size
+// for a moment. Memory of the handlers comes on top.
 //
 // # Unreadable batches, and records that do not arrive
 //

@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/engine/outbox/window"
 )
 
-// Relay publishes what the outbox holds. Any number may run against one database; one of them leads.
+// Relay publishes the outbox's events. Any number may run against one database; one of them leads.
 //
 // Guaranteed: every committed event reaches the publisher at least once and is acknowledged by it before the cursor
 // passes it; per key and topic, first occurrences are in the order of versions, through failures, restarts and hangs.

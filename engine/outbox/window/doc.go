@@ -1,5 +1,5 @@
-// Package window says which committed rows of the outbox are to be published next, in which order, and records how far
-// they are. It knows nothing of publishing.
+// Package window reads the committed rows of the outbox that are to be published next, in order, and records progress.
+// It does not publish.
 //
 // Invariant: every committed row is in exactly one window, and of two rows of a key the one with the lower version is
 // in the earlier window, or before the other in the same one. It holds for every order of commits, and whenever a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -133,11 +134,50 @@ func ExampleBox() {
 	// id_conflict
 }
 
+// A handler that writes beside its transaction: what it has written stays when the transaction does not.
+func ExampleRequireIdempotent() {
+	t := exampleTB{cleanups: new([]func())} // of the test
+	defer t.end()
+	fmt.Println(failtest.Text(t, func(t testing.TB) {
+		inboxtest.RequireIdempotent(t, inboxtest.Idempotence{
+			Handlers: func(pool *pgxpool.Pool) *inbox.Mux {
+				mux := inbox.NewMux()
+				inbox.Handle(mux, inboxtest.Event,
+					func(ctx context.Context, _ pgx.Tx, e cloudevent.Event, _ inboxtest.Data) error {
+						_, err := pool.Exec(ctx, insertParcel, e.Key, 1)
+						return err
+					})
+				return mux
+			},
+			Migrations: []migrations.Set{parcelTable},
+			Events:     []cloudevent.Event{inboxtest.Named("id-1", "a")},
+			Tables:     []string{"parcel"}, Except: []string{"parcel.at"},
+		})
+	}))
+	// Output:
+	// the handlers are not idempotent: each event twice, failing behind each statement, 1 in a transaction
+	// table parcel has 2 rows and not 1; the first that differs
+	//   once: none
+	//   now:  {"key": "a", "sent": 1}
+	// A handler's effect belongs into its transaction; a column that may differ into Except.
+}
+
 // exampleTB is the test of an Example.
-type exampleTB struct{ testing.TB }
+type exampleTB struct {
+	testing.TB
+	cleanups *[]func()
+}
 
 func (exampleTB) Helper()                  {}
+func (exampleTB) Failed() bool             { return false }
 func (exampleTB) Context() context.Context { return context.Background() }
+func (t exampleTB) Cleanup(f func())       { *t.cleanups = append(*t.cleanups, f) }
+
+func (t exampleTB) end() {
+	for _, f := range slices.Backward(*t.cleanups) {
+		f()
+	}
+}
 
 var parcelTable = migrations.Set{Name: "parcel", FS: fstest.MapFS{"0001_parcel.sql": {Data: []byte(
 	"-- +goose Up\ncreate table parcel (key text, sent int, at timestamptz default clock_timestamp());\n")}}}

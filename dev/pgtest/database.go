@@ -7,8 +7,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -158,4 +160,18 @@ func fingerprint(sets []migrations.Set) (string, error) {
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
+}
+
+// Unreachable is a pool whose server takes no connection.
+func Unreachable(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	cfg, err := pgxpool.ParseConfig("postgres://postgres@127.0.0.1/postgres?sslmode=disable")
+	require.NoError(t, err)
+	cfg.ConnConfig.DialFunc = func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return pool
 }

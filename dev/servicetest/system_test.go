@@ -121,6 +121,20 @@ func (g game) begin(t *testing.T, name string, first throw) {
 	outboxtest.Commit(t, g.outbox, g.Pool(name), e)
 }
 
+// Services in process, on databases and a broker of their own.
+func ExampleStart() {
+	var t *testing.T // of the test
+	_ = func() {
+		sys := servicetest.Start(t, player("ann", "bob"), player("bob", "ann"))
+		// ... a request to sys.API("ann")
+		sys.Settle()
+		outboxtest.RequireAdded(t, sys.Pool("bob"), thrownBy("bob"))
+		servicetest.Advance(t, sys.Pool("ann"), time.Hour)
+		sys.Settle()
+		t.Log(sys.Story("red"))
+	}
+}
+
 func TestSettleWaitsForAllThatFollows(t *testing.T) {
 	t.Parallel()
 	g := play(t)

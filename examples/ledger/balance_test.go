@@ -26,7 +26,7 @@ func (b *bundle) funded(t *testing.T, credits ...int64) (account.ID, []cloudeven
 	t.Helper()
 	id := b.opened(t)
 	for _, amount := range credits {
-		require.Equal(t, http.StatusOK, b.move(t, id, "credits", amount, "").status)
+		require.Equal(t, http.StatusOK, b.move(t, id, "credits", amount, "").Status)
 	}
 	return id, b.published(t, id)
 }
@@ -39,21 +39,21 @@ func TestTheBalanceFollowsTheEvents(t *testing.T) {
 	b.move(t, id, "debits", 300, `,"expected_version":2`).requireState(t, 700, 3)
 	path := "/v1/accounts/" + string(id)
 	a := b.do(t, http.MethodGet, path, "")
-	require.Equal(t, http.StatusNotFound, a.status, "the read side has heard nothing yet")
-	require.Equal(t, "account_not_found", a.code(t))
+	require.Equal(t, http.StatusNotFound, a.Status, "the read side has heard nothing yet")
+	require.Equal(t, "account_not_found", a.Code(t))
 
 	c, events := newConsumer(t, b.pool), b.published(t, id)
 	for i, balance := range []float64{0, 1000, 700} {
 		require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, events[i]))
 		a := b.do(t, http.MethodGet, path, "")
-		require.Equal(t, http.StatusOK, a.status)
+		require.Equal(t, http.StatusOK, a.Status)
 		require.Equal(t, map[string]any{
 			"account_id": string(id), "currency": "EUR", "balance": balance, "version": float64(i + 1),
 			"as_of": events[i].Time.UTC().Format(time.RFC3339Nano),
-		}, a.json(t))
-		etag := a.header.Get("ETag")
-		require.Equal(t, http.StatusNotModified, b.do(t, http.MethodGet, path, "", "If-None-Match", etag).status)
-		require.Equal(t, http.StatusOK, b.do(t, http.MethodHead, path, "").status)
+		}, a.JSON(t))
+		etag := a.Header.Get("ETag")
+		require.Equal(t, http.StatusNotModified, b.do(t, http.MethodGet, path, "", "If-None-Match", etag).Status)
+		require.Equal(t, http.StatusOK, b.do(t, http.MethodHead, path, "").Status)
 	}
 }
 

@@ -66,13 +66,13 @@ func TestWhatIsRefusedLeavesNothing(t *testing.T) {
 		"the version as text":   {"credits", `{"amount":1,"currency":"EUR","expected_version":"2"}`, 400, "wrong_type"},
 	} {
 		a := b.do(t, http.MethodPost, "/v1/accounts/"+string(id)+"/"+test.path, test.body, "Idempotency-Key", "k")
-		require.Equal(t, test.status, a.status, name)
-		require.Equal(t, test.code, a.code(t), name)
+		require.Equal(t, test.status, a.Status, name)
+		require.Equal(t, test.code, a.Code(t), name)
 	}
 	for _, path := range []string{"credits", "debits"} {
 		a := b.move(t, "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", path, 1, `,"expected_version":1`)
-		require.Equal(t, http.StatusNotFound, a.status)
-		require.Equal(t, "account_not_found", a.code(t))
+		require.Equal(t, http.StatusNotFound, a.Status)
+		require.Equal(t, "account_not_found", a.Code(t))
 	}
 	require.Equal(t, before, b.stored(t))
 	b.requireWritten(t, id, 500, 2)
@@ -84,11 +84,11 @@ func TestARepeatedCommandGetsItsFirstAnswer(t *testing.T) {
 	key := []string{"Idempotency-Key", `"k1"`}
 	first := b.do(t, http.MethodPost, "/v1/accounts", `{"currency":"JPY"}`, key...)
 	again := b.do(t, http.MethodPost, "/v1/accounts", `{"currency":"JPY"}`, key...)
-	require.Equal(t, http.StatusCreated, again.status)
-	require.Equal(t, first.body, again.body)
-	require.Equal(t, first.header.Get("Location"), again.header.Get("Location"))
+	require.Equal(t, http.StatusCreated, again.Status)
+	require.Equal(t, first.Body, again.Body)
+	require.Equal(t, first.Header.Get("Location"), again.Header.Get("Location"))
 	other := b.do(t, http.MethodPost, "/v1/accounts", `{"currency":"EUR"}`, key...)
-	require.Equal(t, "idempotency_key_reused", other.code(t))
+	require.Equal(t, "idempotency_key_reused", other.Code(t))
 
 	id := b.opened(t)
 	for range 3 { // under its key a command has its first answer, at any later version of the account
@@ -96,8 +96,8 @@ func TestARepeatedCommandGetsItsFirstAnswer(t *testing.T) {
 	}
 	b.move(t, id, "debits", 100, `,"expected_version":2`, key...).requireState(t, 0, 3) // a debit's keys are not a credit's
 	b.move(t, id, "credits", 100, `,"expected_version":1`, key...).requireState(t, 100, 2)
-	require.Equal(t, "idempotency_key_reused", b.move(t, id, "credits", 101, `,"expected_version":1`, key...).code(t))
-	require.Equal(t, "idempotency_key_reused", b.move(t, id, "credits", 100, "", key...).code(t))
+	require.Equal(t, "idempotency_key_reused", b.move(t, id, "credits", 101, `,"expected_version":1`, key...).Code(t))
+	require.Equal(t, "idempotency_key_reused", b.move(t, id, "credits", 100, "", key...).Code(t))
 	b.requireWritten(t, id, 0, 3)
 }
 
@@ -186,8 +186,8 @@ func TestARaceThatStaysLostIsAConflict(t *testing.T) {
 	_, err = b.commands.Credit(t.Context(), Movement{Account: id, Money: account.Money{Amount: 1, Currency: "EUR"}})
 	require.ErrorIs(t, err, outbox.ErrVersionConflict)
 	a := b.move(t, id, "credits", 1, "", "Idempotency-Key", "k")
-	require.Equal(t, http.StatusConflict, a.status)
-	require.Equal(t, "version_mismatch", a.code(t))
+	require.Equal(t, http.StatusConflict, a.Status)
+	require.Equal(t, "version_mismatch", a.Code(t))
 	require.Equal(t, before, b.stored(t))
 }
 

@@ -3,29 +3,15 @@ package ledger
 import (
 	"context"
 	"maps"
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"slices"
-	"strconv"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/apitest"
+	"example.com/twinbox/dev/pgtest"
 )
 
-// ask is a request, and the service that it goes to.
-type ask struct {
-	on         *bundle
-	path, body string
-	headers    []string
-}
-
-// Clients are made from the document: a response that is declared and never comes is a branch of theirs that never
-// runs. That no other comes is what every request of every test asks.
 func TestEveryDeclaredResponseIsGiven(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -36,46 +22,44 @@ func TestEveryDeclaredResponseIsGiven(t *testing.T) {
 	const one = `{"amount":1,"currency":"EUR","expected_version":2}`
 
 	b.holdKey(t, "open", "held")
-	asks := map[string]ask{
-		"POST " + accounts + " 201": {b, accounts, `{"currency":"EUR"}`, nil},
-		"POST " + accounts + " 400": {b, accounts, `{}`, nil},
-		"POST " + accounts + " 409": {b, accounts, `{"currency":"EUR"}`, []string{"Idempotency-Key", "held"}},
-		"POST " + accounts + " 422": {b, accounts, `{"currency":"XAU"}`, nil},
+	asks := map[string]apitest.Ask{
+		"POST " + accounts + " 201": b.Ask(accounts, `{"currency":"EUR"}`),
+		"POST " + accounts + " 400": b.Ask(accounts, `{}`),
+		"POST " + accounts + " 409": b.Ask(accounts, `{"currency":"EUR"}`, "Idempotency-Key", "held"),
+		"POST " + accounts + " 422": b.Ask(accounts, `{"currency":"XAU"}`),
 	}
 	for _, way := range []string{"/credits", "/debits"} {
 		fresh, _ := b.funded(t, 5)
-		maps.Copy(asks, map[string]ask{
-			"POST " + account + way + " 200": {b, accounts + "/" + string(fresh) + way, one, nil},
-			"POST " + account + way + " 400": {b, mine + way, `{}`, nil},
-			"POST " + account + way + " 404": {b, nobodys + way, one, nil},
-			"POST " + account + way + " 409": {b, mine + way, `{"amount":1,"currency":"EUR","expected_version":1}`, nil},
-			"POST " + account + way + " 422": {b, mine + way, `{"amount":0,"currency":"EUR","expected_version":2}`, nil},
+		maps.Copy(asks, map[string]apitest.Ask{
+			"POST " + account + way + " 200": b.Ask(accounts+"/"+string(fresh)+way, one),
+			"POST " + account + way + " 400": b.Ask(mine+way, `{}`),
+			"POST " + account + way + " 404": b.Ask(nobodys+way, one),
+			"POST " + account + way + " 409": b.Ask(mine+way, `{"amount":1,"currency":"EUR","expected_version":1}`),
+			"POST " + account + way + " 422": b.Ask(mine+way, `{"amount":0,"currency":"EUR","expected_version":2}`),
 		})
 	}
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
-		maps.Copy(asks, map[string]ask{
-			method + " " + account + " 200": {b, mine, "", nil},
-			method + " " + account + " 304": {b, mine, "", []string{"If-None-Match", `"2"`}},
-			method + " " + account + " 400": {b, accounts + "/42", "", nil},
-			method + " " + account + " 404": {b, nobodys, "", nil},
+		maps.Copy(asks, map[string]apitest.Ask{
+			method + " " + account + " 200": b.Ask(mine, ""),
+			method + " " + account + " 304": b.Ask(mine, "", "If-None-Match", `"2"`),
+			method + " " + account + " 400": b.Ask(accounts+"/42", ""),
+			method + " " + account + " 404": b.Ask(nobodys, ""),
 		})
 	}
-	faulty(t, asks, map[string]ask{
-		"POST " + accounts:             {path: accounts, body: `{"currency":"EUR"}`},
-		"POST " + account + "/credits": {path: mine + "/credits", body: one},
-		"POST " + account + "/debits":  {path: mine + "/debits", body: one},
-		"GET " + account:               {path: mine},
-		"HEAD " + account:              {path: mine},
-	}, b)
-
-	declared, err := document()
+	broken := setup(t)
+	_, err := broken.pool.Exec(t.Context(), `drop table account, account_balance cascade`)
 	require.NoError(t, err)
-	require.ElementsMatch(t, declared.Responses(), slices.Collect(maps.Keys(asks)))
-	for name, q := range asks {
-		parts := strings.Fields(name) // method, path, status
-		a := q.on.do(t, parts[0], q.path, q.body, q.headers...)
-		require.Equal(t, parts[2], strconv.Itoa(a.status), "%s: %s", name, a.body)
-	}
+	apitest.Faulty{
+		Healthy: b.Client, Limited: setupOn(t, b.pool, Config{RateLimit: 1}).Client, Broken: broken.Client,
+		Away: setupOn(t, pgtest.Unreachable(t), Config{}).Client, Late: apitest.ServeLate(t, b.handler, b.Document),
+	}.Add(t, asks, map[string]apitest.Ask{
+		"POST " + accounts:             {Path: accounts, Body: `{"currency":"EUR"}`},
+		"POST " + account + "/credits": {Path: mine + "/credits", Body: one},
+		"POST " + account + "/debits":  {Path: mine + "/debits", Body: one},
+		"GET " + account:               {Path: mine},
+		"HEAD " + account:              {Path: mine},
+	})
+	b.Document.RequireEach(t, asks)
 }
 
 // holdKey makes another request work under the key until the test ends.
@@ -86,55 +70,6 @@ func (b *bundle) holdKey(t *testing.T, scope, key string) {
 	t.Cleanup(func() { require.NoError(t, tx.Rollback(context.WithoutCancel(t.Context()))) })
 	_, err = tx.Exec(t.Context(), `select pg_advisory_xact_lock(hashtextextended($1 || chr(31) || $2, 0))`, scope, key)
 	require.NoError(t, err)
-}
-
-// faulty adds what each operation answers to a good request when the client has used its share, when there is a defect
-// or no database, and to the same body when it is late, too long or of another kind.
-func faulty(t *testing.T, asks, good map[string]ask, healthy *bundle) {
-	t.Helper()
-	limited := setupOn(t, healthy.pool, Config{RateLimit: 1})
-	require.Equal(t, http.StatusNotFound, limited.do(t, http.MethodGet, "/v2", "").status, "the only one that is allowed")
-	broken := setup(t)
-	_, err := broken.pool.Exec(t.Context(), `drop table account, account_balance cascade`)
-	require.NoError(t, err)
-	away := setupOn(t, unreachable(t, healthy.pool), Config{})
-	for operation, a := range good {
-		asks[operation+" 429"] = ask{limited, a.path, a.body, nil}
-		asks[operation+" 500"] = ask{broken, a.path, a.body, nil}
-		asks[operation+" 503"] = ask{away, a.path, a.body, nil}
-		if a.body == "" {
-			continue
-		}
-		asks[operation+" 408"] = ask{healthy.late(t), a.path, strings.Repeat(" ", 16<<10) + a.body, nil}
-		asks[operation+" 413"] = ask{healthy, a.path, strings.Repeat(" ", 64<<10) + a.body, nil}
-		asks[operation+" 415"] = ask{healthy, a.path, a.body, []string{"Content-Type", "text/plain"}}
-	}
-}
-
-// unreachable is a pool whose server takes no connection.
-func unreachable(t *testing.T, pool *pgxpool.Pool) *pgxpool.Pool {
-	t.Helper()
-	config := pool.Config()
-	config.ConnConfig.DialFunc = func(context.Context, string, string) (net.Conn, error) {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-	}
-	unreachable, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(unreachable.Close)
-	return unreachable
-}
-
-// late is the service when the time of a body is over as soon as its head has come.
-func (b *bundle) late(t *testing.T) *bundle {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := http.NewResponseController(w).SetReadDeadline(time.Now()); err != nil {
-			panic(err)
-		}
-		b.handler.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	return &bundle{url: server.URL, client: server.Client()}
 }
 
 // The document gives each code its status, and has every code that there is.

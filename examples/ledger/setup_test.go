@@ -1,16 +1,11 @@
 package ledger
 
 import (
-	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,8 +31,7 @@ type bundle struct {
 	pool     *pgxpool.Pool
 	commands *Commands
 	handler  http.Handler
-	url      string
-	client   *http.Client
+	*apitest.Client
 }
 
 func setup(t *testing.T) *bundle {
@@ -56,9 +50,9 @@ func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
 	cfg.RequestTimeout = time.Minute
 	handler, err := newHandler(&api{commands: commands, balances: pool}, cfg, nil, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return &bundle{pool: pool, commands: commands, handler: handler, url: server.URL, client: server.Client()}
+	declared, err := document()
+	require.NoError(t, err)
+	return &bundle{pool, commands, handler, apitest.Serve(t, handler, declared)}
 }
 
 func (b *bundle) count(t require.TestingT, sql string, args ...any) (n int64) {
@@ -76,23 +70,7 @@ func (b *bundle) stored(t *testing.T) [3]int64 {
 	}
 }
 
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
-func (a answer) json(t *testing.T) (document map[string]any) {
-	t.Helper()
-	require.NoError(t, json.Unmarshal(a.body, &document), string(a.body))
-	return document
-}
-
-func (a answer) code(t *testing.T) string {
-	t.Helper()
-	require.Equal(t, "application/problem+json", a.header.Get("Content-Type"), string(a.body))
-	return a.json(t)["code"].(string)
-}
+type answer struct{ apitest.Answer }
 
 // document is what openapi.yaml says of the answers.
 var document = sync.OnceValues(func() (*apitest.Document, error) {
@@ -105,34 +83,17 @@ var document = sync.OnceValues(func() (*apitest.Document, error) {
 
 func (b *bundle) do(t *testing.T, method, path, body string, headers ...string) answer {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, b.url+path, strings.NewReader(body))
-	require.NoError(t, err)
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	resp, err := b.client.Do(req)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	var read bytes.Buffer
-	_, err = io.Copy(&read, resp.Body)
-	require.NoError(t, err)
-	declared, err := document()
-	require.NoError(t, err)
-	declared.RequireDeclared(t, req, resp, read.Bytes())
-	return answer{resp.StatusCode, resp.Header, read.Bytes()}
+	return answer{b.Do(t, method, path, body, headers...)}
 }
 
 // opened opens an account in euro and returns its id.
 func (b *bundle) opened(t *testing.T) account.ID {
 	t.Helper()
 	a := b.do(t, http.MethodPost, "/v1/accounts", `{"currency":"EUR"}`)
-	require.Equal(t, http.StatusCreated, a.status, string(a.body))
-	id, err := account.ParseID(a.json(t)["account_id"].(string))
+	require.Equal(t, http.StatusCreated, a.Status, string(a.Body))
+	id, err := account.ParseID(a.JSON(t)["account_id"].(string))
 	require.NoError(t, err)
-	require.Equal(t, "/v1/accounts/"+string(id), a.header.Get("Location"))
+	require.Equal(t, "/v1/accounts/"+string(id), a.Header.Get("Location"))
 	return id
 }
 
@@ -146,8 +107,8 @@ func (b *bundle) move(t *testing.T, id account.ID, what string, amount int64, mo
 // requireState compares an answer to a command with what it must have made of the account.
 func (a answer) requireState(t *testing.T, balance, version int64) {
 	t.Helper()
-	require.Less(t, a.status, 300, string(a.body))
-	document := a.json(t)
+	require.Less(t, a.Status, 300, string(a.Body))
+	document := a.JSON(t)
 	require.EqualValues(t, balance, document["balance"])
 	require.EqualValues(t, version, document["version"])
 }

@@ -1,9 +1,6 @@
 package order_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -25,10 +22,9 @@ import (
 // world is both services, and a mail server.
 type world struct {
 	*servicetest.System
-	orders, payments string // addresses of the APIs
+	orders, payments *apitest.Client
 	db               *pgxpool.Pool
 	box              *mailbox.Mailbox
-	documents        map[string]*apitest.Document // by the address
 }
 
 func newWorld(t *testing.T) *world {
@@ -42,9 +38,10 @@ func newWorld(t *testing.T) *world {
 			Described: order.Service.Describe(), Environ: []string{"SMTP_ADDR=" + box.SMTPAddr(), "SMTP_TLS=none"},
 		},
 	)}
-	w.payments, w.orders, w.db = w.API("payments"), w.API("order"), w.Pool("order")
-	w.documents = map[string]*apitest.Document{
-		w.payments: document(t, "../payments/openapi.yaml"), w.orders: document(t, "openapi.yaml"),
+	w.db = w.Pool("order")
+	w.orders = &apitest.Client{URL: "http://" + w.API("order"), Document: document(t, "openapi.yaml")}
+	w.payments = &apitest.Client{
+		URL: "http://" + w.API("payments"), Document: document(t, "../payments/openapi.yaml"),
 	}
 	return w
 }
@@ -58,49 +55,27 @@ func document(t *testing.T, file string) *apitest.Document {
 	return parsed
 }
 
-// ask sends a request and compares the answer with what the document says of it.
-func (w *world) ask(t *testing.T, method, at, path, body string, more ...string) (status int, answer map[string]any) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+at+path, strings.NewReader(body))
-	require.NoError(t, err)
-	request.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(more); i += 2 {
-		request.Header.Set(more[i], more[i+1])
-	}
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	w.documents[at].RequireDeclared(t, request, response, content)
-	if len(bytes.TrimSpace(content)) > 0 {
-		require.NoError(t, json.Unmarshal(content, &answer), string(content))
-	}
-	return response.StatusCode, answer
-}
-
 const placing = `{"email":"ada@example.org","amount":1999,"currency":"EUR"}`
 
 func (w *world) place(t *testing.T) string {
 	t.Helper()
-	status, o := w.ask(t, http.MethodPost, w.orders, "/v1/orders", placing)
-	require.Equal(t, http.StatusCreated, status)
-	return o["order_id"].(string)
+	a := w.orders.Do(t, http.MethodPost, "/v1/orders", placing)
+	require.Equal(t, http.StatusCreated, a.Status)
+	return a.JSON(t)["order_id"].(string)
 }
 
 func (w *world) pay(t *testing.T, id, more string) {
 	t.Helper()
-	status, _ := w.ask(t, http.MethodPost, w.payments, "/v1/payments",
+	a := w.payments.Do(t, http.MethodPost, "/v1/payments",
 		`{"order_id":"`+id+`","amount":1999,"currency":"EUR"`+more+`}`)
-	require.Equal(t, http.StatusAccepted, status)
+	require.Equal(t, http.StatusAccepted, a.Status)
 }
 
 // order is an order as the API shows it when nothing is under way.
 func (w *world) order(t *testing.T, id string) map[string]any {
 	t.Helper()
 	w.Settle()
-	_, o := w.ask(t, http.MethodGet, w.orders, "/v1/orders/"+id, "")
-	return o
+	return w.orders.Do(t, http.MethodGet, "/v1/orders/"+id, "").JSON(t)
 }
 
 // The whole of it, over HTTP, Kafka and SMTP: an order is paid, though the payment is told three times; one is not paid
@@ -110,8 +85,8 @@ func TestOrdersAndTheirPayments(t *testing.T) {
 	w := newWorld(t)
 	id, unpaid, regretted := w.place(t), w.place(t), w.place(t)
 	w.pay(t, regretted, `,"after_seconds":3600`)
-	status, _ := w.ask(t, http.MethodPost, w.orders, "/v1/orders/"+regretted+"/cancellation", "")
-	require.Equal(t, http.StatusOK, status)
+	a := w.orders.Do(t, http.MethodPost, "/v1/orders/"+regretted+"/cancellation", "")
+	require.Equal(t, http.StatusOK, a.Status)
 	w.pay(t, id, `,"times":3`)
 	require.Equal(t, "paid", w.order(t, id)["status"])
 
@@ -132,15 +107,17 @@ func TestTheAPIsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	key := []string{"Idempotency-Key", "k"}
-	_, first := w.ask(t, http.MethodPost, w.orders, "/v1/orders", placing, key...)
-	_, again := w.ask(t, http.MethodPost, w.orders, "/v1/orders", placing, key...)
+	first := w.orders.Do(t, http.MethodPost, "/v1/orders", placing, key...).JSON(t)
+	again := w.orders.Do(t, http.MethodPost, "/v1/orders", placing, key...).JSON(t)
 	require.Equal(t, first, again)
 	id := first["order_id"].(string)
 	for _, c := range []struct {
-		method, at, path, body string
-		headers                []string
-		status                 int
-		code                   string
+		method     string
+		at         *apitest.Client
+		path, body string
+		headers    []string
+		status     int
+		code       string
 	}{
 		{"POST", w.orders, "/v1/orders", strings.Replace(placing, "1999", "5", 1), key, 422, "idempotency_key_reused"},
 		{"POST", w.orders, "/v1/orders", placing, []string{"Idempotency-Key", ""}, 400, "idempotency_key_invalid"},
@@ -156,14 +133,14 @@ func TestTheAPIsSayWhatIsWrong(t *testing.T) {
 			"invalid_times",
 		},
 	} {
-		status, answer := w.ask(t, c.method, c.at, c.path, c.body, c.headers...)
-		require.Equal(t, []any{c.status, c.code}, []any{status, answer["code"]}, c.path)
+		a := c.at.Do(t, c.method, c.path, c.body, c.headers...)
+		require.Equal(t, []any{c.status, c.code}, []any{a.Status, a.Code(t)}, c.path)
 	}
 	w.pay(t, id, "")
 	o := w.order(t, id)
-	status, answer := w.ask(t, http.MethodPost, w.orders, "/v1/orders/"+id+"/cancellation", "")
-	require.Equal(t, []any{409, "order_paid"}, []any{status, answer["code"]})
-	status, _ = w.ask(t, http.MethodGet, w.orders, "/v1/orders/"+id, "", "If-None-Match", `"2"`)
-	require.Equal(t, http.StatusNotModified, status)
+	a := w.orders.Do(t, http.MethodPost, "/v1/orders/"+id+"/cancellation", "")
+	require.Equal(t, []any{409, "order_paid"}, []any{a.Status, a.Code(t)})
+	a = w.orders.Do(t, http.MethodGet, "/v1/orders/"+id, "", "If-None-Match", `"2"`)
+	require.Equal(t, http.StatusNotModified, a.Status)
 	require.Equal(t, 2.0, o["version"])
 }

@@ -36,13 +36,13 @@ func TestAMailboxIsNotFlooded(t *testing.T) {
 	all.Wait()
 	accepted := 0
 	for range attempts / 2 {
-		if a := <-answers; a.status == http.StatusCreated {
+		if a := <-answers; a.Status == http.StatusCreated {
 			accepted++
 		} else {
-			require.Equal(t, http.StatusTooManyRequests, a.status, string(a.body))
-			require.Equal(t, "signups_used_up", a.code(t))
-			require.Equal(t, "#/email", a.json(t)["errors"].([]any)[0].(map[string]any)["pointer"])
-			wait, err := strconv.Atoi(a.header.Get("Retry-After"))
+			require.Equal(t, http.StatusTooManyRequests, a.Status, string(a.Body))
+			require.Equal(t, "signups_used_up", a.Code(t))
+			require.Equal(t, "#/email", a.JSON(t)["errors"].([]any)[0].(map[string]any)["pointer"])
+			wait, err := strconv.Atoi(a.Header.Get("Retry-After"))
 			require.NoError(t, err)
 			require.LessOrEqual(t, wait, 24*3600/allowed+1, "then the next one is accepted")
 			require.Positive(t, wait)
@@ -57,7 +57,7 @@ func TestAMailboxIsNotFlooded(t *testing.T) {
 	require.Equal(t, allowed, accepted)
 	require.Equal(t, allowed, b.count(t, `select count(*) from users`))
 	require.Equal(t, allowed, b.count(t, `select count(*) from outbox`), "an event is a mail")
-	require.Equal(t, http.StatusCreated, b.signUp(t, "k", "grace@example.org", "Grace").status, "others sign up")
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k", "grace@example.org", "Grace").Status, "others sign up")
 }
 
 // One client goes through a list of addresses.
@@ -71,40 +71,40 @@ func TestAClientIsLimitedOverManyAddresses(t *testing.T) {
 			"X-Forwarded-For", client)
 	}
 	for n := range 3 {
-		require.Equal(t, http.StatusCreated, signUp(n, "2001:db8::"+strconv.Itoa(n)).status, "one /64")
+		require.Equal(t, http.StatusCreated, signUp(n, "2001:db8::"+strconv.Itoa(n)).Status, "one /64")
 	}
 	for n := 3; n < 10; n++ {
 		a := signUp(n, "2001:db8::"+strconv.Itoa(n))
-		require.Equal(t, http.StatusTooManyRequests, a.status)
-		require.Equal(t, "signups_used_up", a.code(t))
-		require.Equal(t, "Too many sign-ups for this client.", a.json(t)["detail"])
+		require.Equal(t, http.StatusTooManyRequests, a.Status)
+		require.Equal(t, "signups_used_up", a.Code(t))
+		require.Equal(t, "Too many sign-ups for this client.", a.JSON(t)["detail"])
 	}
-	require.Equal(t, http.StatusCreated, signUp(3, "203.0.113.7").status, "another client, and the address is free")
+	require.Equal(t, http.StatusCreated, signUp(3, "203.0.113.7").Status, "another client, and the address is free")
 	require.Equal(t, 4, b.count(t, `select count(*) from users`))
 }
 
 func TestOnlyAcceptedSignupsCount(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, Config{SignupsPerMailbox: 2})
-	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").status)
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").Status)
 	for range 5 {
-		require.Equal(t, http.StatusConflict, b.signUp(t, "k2", "ada@example.org", "Ada").status)
+		require.Equal(t, http.StatusConflict, b.signUp(t, "k2", "ada@example.org", "Ada").Status)
 	}
-	require.Equal(t, http.StatusCreated, b.signUp(t, "k3", "ada+2@example.org", "Ada").status)
-	require.Equal(t, http.StatusTooManyRequests, b.signUp(t, "k4", "ada+3@example.org", "Ada").status)
-	require.Equal(t, http.StatusCreated, b.signUp(t, "k3", "ada+2@example.org", "Ada").status,
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k3", "ada+2@example.org", "Ada").Status)
+	require.Equal(t, http.StatusTooManyRequests, b.signUp(t, "k4", "ada+3@example.org", "Ada").Status)
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k3", "ada+2@example.org", "Ada").Status,
 		"a retry is the same sign-up")
 
 	_, err := b.pool.Exec(t.Context(), `update signup_allowance set used_until = used_until - interval '12 hours'`)
 	require.NoError(t, err)
-	require.Equal(t, http.StatusCreated, b.signUp(t, "k4", "ada+3@example.org", "Ada").status, "a share has passed")
-	require.Equal(t, http.StatusTooManyRequests, b.signUp(t, "k5", "ada+4@example.org", "Ada").status)
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k4", "ada+3@example.org", "Ada").Status, "a share has passed")
+	require.Equal(t, http.StatusTooManyRequests, b.signUp(t, "k5", "ada+4@example.org", "Ada").Status)
 }
 
 func TestAllowancesHoldNoAddressAndEnd(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, Config{RateLimit: 1000, SignupsPerMailbox: 2, SignupsPerClient: 2})
-	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").status)
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").Status)
 	require.Equal(t, 2, b.count(t, `select count(*) from signup_allowance`), "the mailbox's and the client's")
 	require.Zero(t, b.count(t, `select count(*) from signup_allowance
 where position('ada'::bytea in id) > 0 or position('127.0.0.1'::bytea in id) > 0`))

@@ -68,8 +68,8 @@ func TestBadSignupsLeaveNothing(t *testing.T) {
 	} {
 		headers := append([]string{"Idempotency-Key", "k1"}, row.headers...)
 		a := b.do(t, http.MethodPost, "/v1/signups", row.body, headers...)
-		require.Equal(t, row.status, a.status, "%s: %s", name, a.body)
-		require.Equal(t, row.code, a.code(t), name)
+		require.Equal(t, row.status, a.Status, "%s: %s", name, a.Body)
+		require.Equal(t, row.code, a.Code(t), name)
 	}
 	require.Equal(t, [3]int{}, b.stored(t))
 }
@@ -84,13 +84,13 @@ func TestBadCustomerIDs(t *testing.T) {
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPatch} {
 			a := b.do(t, method, "/v1/customers/"+alias, `{"name":"Eve","expected_version":1}`)
-			require.Equal(t, http.StatusBadRequest, a.status, alias)
-			require.Equal(t, "invalid_user_id", a.code(t), alias)
+			require.Equal(t, http.StatusBadRequest, a.Status, alias)
+			require.Equal(t, "invalid_user_id", a.Code(t), alias)
 		}
 	}
 	a := b.do(t, http.MethodPatch, "/v1/customers/"+id, `{"name":"Eve","expected_version":1}`)
-	require.Equal(t, http.StatusNotFound, a.status)
-	require.Equal(t, "user_not_found", a.code(t))
+	require.Equal(t, http.StatusNotFound, a.Status)
+	require.Equal(t, "user_not_found", a.Code(t))
 }
 
 func TestBadRenames(t *testing.T) {
@@ -107,7 +107,7 @@ func TestBadRenames(t *testing.T) {
 		"name empty":        {`{"name":"","expected_version":1}`, "invalid_name"},
 	} {
 		a := b.do(t, http.MethodPatch, "/v1/customers/"+string(id), row.body)
-		require.Equal(t, row.code, a.code(t), name)
+		require.Equal(t, row.code, a.Code(t), name)
 	}
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
@@ -115,10 +115,10 @@ func TestBadRenames(t *testing.T) {
 func TestOtherPathsAndMethodsAreProblems(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	require.Equal(t, "not_found", b.do(t, http.MethodGet, "/v2", "").code(t))
+	require.Equal(t, "not_found", b.do(t, http.MethodGet, "/v2", "").Code(t))
 	a := b.do(t, http.MethodDelete, "/v1/signups", "")
-	require.Equal(t, "method_not_allowed", a.code(t))
-	require.Equal(t, "POST, OPTIONS", a.header.Get("Allow"))
+	require.Equal(t, "method_not_allowed", a.Code(t))
+	require.Equal(t, "POST, OPTIONS", a.Header.Get("Allow"))
 }
 
 // The documented codes and those that can be answered are the same.

@@ -28,14 +28,14 @@ func TestAFailedCommitIsAnUnknownOutcome(t *testing.T) {
 		for each row execute function refuse()`)
 	require.NoError(t, err)
 	a := b.signUp(t, "k1", "ada@example.org", "Ada")
-	require.Equal(t, http.StatusServiceUnavailable, a.status)
-	require.Equal(t, "outcome_unknown", a.code(t))
-	require.NotEmpty(t, a.header.Get("Retry-After"))
+	require.Equal(t, http.StatusServiceUnavailable, a.Status)
+	require.Equal(t, "outcome_unknown", a.Code(t))
+	require.NotEmpty(t, a.Header.Get("Retry-After"))
 	require.Equal(t, [3]int{}, b.stored(t))
 
 	_, err = b.pool.Exec(t.Context(), `drop trigger refuse on users`)
 	require.NoError(t, err)
-	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").status, "the key is still usable")
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").Status, "the key is still usable")
 }
 
 // lock holds the user's row until it is released.
@@ -56,7 +56,7 @@ func TestACommandThatWaitsTooLongGivesUp(t *testing.T) {
 	defer b.lock(t, id)()
 	b.commands.Timeout = 200 * time.Millisecond
 	a := b.rename(t, id, "Countess", 1)
-	require.Equal(t, http.StatusServiceUnavailable, a.status, string(a.body))
+	require.Equal(t, http.StatusServiceUnavailable, a.Status, string(a.Body))
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
 
@@ -87,9 +87,9 @@ func TestAStatementThatWaitsTooLongIsATimeout(t *testing.T) {
 	t.Cleanup(b.commands.Pool.Close)
 	b.commands.Timeout = time.Minute
 	a := b.rename(t, id, "Countess", 1)
-	require.Equal(t, http.StatusServiceUnavailable, a.status, string(a.body))
-	require.Equal(t, "timeout", a.code(t))
-	require.NotEmpty(t, a.header.Get("Retry-After"))
+	require.Equal(t, http.StatusServiceUnavailable, a.Status, string(a.Body))
+	require.Equal(t, "timeout", a.Code(t))
+	require.NotEmpty(t, a.Header.Get("Retry-After"))
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
 

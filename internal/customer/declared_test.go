@@ -32,11 +32,3 @@ func TestTheAPIShowsItsDocument(t *testing.T) {
 	require.Equal(t, string(contracts.OpenAPI), answer.Body.String())
 	require.Equal(t, string(contracts.OpenAPI), string(Service.API), "the admin listener shows the same")
 }
-
-// requireDeclared asks whether the document is true of an answer.
-func requireDeclared(t *testing.T, request *http.Request, answer *http.Response, body []byte) {
-	t.Helper()
-	declared, err := document()
-	require.NoError(t, err)
-	declared.RequireDeclared(t, request, answer, body)
-}

@@ -31,14 +31,14 @@ func TestTheProfileFollowsTheEvents(t *testing.T) {
 	b := setup(t)
 	path := "/v1/customers/" + string(someone)
 	a := b.do(t, http.MethodGet, path, "")
-	require.Equal(t, http.StatusNotFound, a.status)
-	require.Equal(t, "user_not_found", a.code(t))
+	require.Equal(t, http.StatusNotFound, a.Status)
+	require.Equal(t, "user_not_found", a.Code(t))
 
 	sentAt := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	// The other topic may be faster: the mail is known before the customer is.
 	require.Equal(t, inbox.Applied, b.consume(t, MailEvents(),
 		domain.VerificationEmailSent{UserID: someone, MailID: "m1", SentAt: sentAt}, 0))
-	require.Equal(t, http.StatusNotFound, b.do(t, http.MethodGet, path, "").status)
+	require.Equal(t, http.StatusNotFound, b.do(t, http.MethodGet, path, "").Status)
 
 	steps := []struct {
 		event domain.Event
@@ -60,13 +60,13 @@ func TestTheProfileFollowsTheEvents(t *testing.T) {
 	for i, step := range steps {
 		require.Equal(t, inbox.Applied, b.consume(t, ProfileEvents(), step.event, int64(i+1)))
 		a := b.do(t, http.MethodGet, path, "")
-		require.Equal(t, http.StatusOK, a.status)
+		require.Equal(t, http.StatusOK, a.Status)
 		step.want["user_id"], step.want["email"] = string(someone), "ada@example.org"
 		step.want["verification_email_sent_at"] = "2026-01-02T03:04:05Z"
-		require.Equal(t, step.want, a.json(t))
-		etag := a.header.Get("ETag")
-		require.Equal(t, http.StatusNotModified, b.do(t, http.MethodGet, path, "", "If-None-Match", etag).status)
-		require.Equal(t, http.StatusOK, b.do(t, http.MethodHead, path, "").status)
+		require.Equal(t, step.want, a.JSON(t))
+		etag := a.Header.Get("ETag")
+		require.Equal(t, http.StatusNotModified, b.do(t, http.MethodGet, path, "", "If-None-Match", etag).Status)
+		require.Equal(t, http.StatusOK, b.do(t, http.MethodHead, path, "").Status)
 	}
 }
 
@@ -77,12 +77,12 @@ func TestTheETagChangesWithWhatIsShown(t *testing.T) {
 	require.Equal(t, inbox.Applied, b.consume(t, ProfileEvents(),
 		domain.UserRegistered{UserID: someone, Email: "ada@example.org", Name: "Ada", RegisteredAt: now()}, 1))
 	before := b.do(t, http.MethodGet, path, "")
-	require.Nil(t, before.json(t)["verification_email_sent_at"])
+	require.Nil(t, before.JSON(t)["verification_email_sent_at"])
 	require.Equal(t, inbox.Applied, b.consume(t, MailEvents(),
 		domain.VerificationEmailSent{UserID: someone, MailID: "m1", SentAt: now()}, 0))
-	after := b.do(t, http.MethodGet, path, "", "If-None-Match", before.header.Get("ETag"))
-	require.Equal(t, http.StatusOK, after.status)
-	require.NotEqual(t, before.header.Get("ETag"), after.header.Get("ETag"))
+	after := b.do(t, http.MethodGet, path, "", "If-None-Match", before.Header.Get("ETag"))
+	require.Equal(t, http.StatusOK, after.Status)
+	require.NotEqual(t, before.Header.Get("ETag"), after.Header.Get("ETag"))
 }
 
 // A removed profile is not made up from a change. The change is given up at the first

@@ -1,12 +1,9 @@
 package customer
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/apitest"
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/internal/contract"
@@ -28,8 +26,7 @@ type bundle struct {
 	pool     *pgxpool.Pool
 	commands *Commands
 	handler  http.Handler
-	url      string
-	client   *http.Client
+	*apitest.Client
 }
 
 func setup(t *testing.T) *bundle {
@@ -57,9 +54,9 @@ func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
 	cfg.RequestTimeout = time.Minute
 	handler, err := newHandler(&api{commands: commands, profiles: pool}, cfg, nil, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return &bundle{pool: pool, commands: commands, handler: handler, url: server.URL, client: server.Client()}
+	declared, err := document()
+	require.NoError(t, err)
+	return &bundle{pool, commands, handler, apitest.Serve(t, handler, declared)}
 }
 
 var testKey = domain.VerificationKey(strings.Repeat("k", domain.MinSecretBytes))
@@ -80,49 +77,11 @@ func (b *bundle) stored(t *testing.T) [3]int {
 	}
 }
 
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
-func (a answer) code(t *testing.T) string {
-	t.Helper()
-	require.Equal(t, "application/problem+json", a.header.Get("Content-Type"), string(a.body))
-	var problem struct {
-		Code   string `json:"code"`
-		Status int    `json:"status"`
-	}
-	require.NoError(t, json.Unmarshal(a.body, &problem))
-	require.Equal(t, a.status, problem.Status)
-	return problem.Code
-}
-
-func (a answer) json(t *testing.T) map[string]any {
-	t.Helper()
-	var document map[string]any
-	require.NoError(t, json.Unmarshal(a.body, &document), string(a.body))
-	return document
-}
+type answer struct{ apitest.Answer }
 
 func (b *bundle) do(t *testing.T, method, path, body string, headers ...string) answer {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, b.url+path, strings.NewReader(body))
-	require.NoError(t, err)
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	resp, err := b.client.Do(req)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	var read bytes.Buffer
-	_, err = io.Copy(&read, resp.Body)
-	require.NoError(t, err)
-	requireDeclared(t, req, resp, read.Bytes())
-	return answer{resp.StatusCode, resp.Header, read.Bytes()}
+	return answer{b.Do(t, method, path, body, headers...)}
 }
 
 func (b *bundle) signUp(t *testing.T, key, email, name string) answer {
@@ -136,8 +95,8 @@ func (b *bundle) signUp(t *testing.T, key, email, name string) answer {
 func (b *bundle) registered(t *testing.T) domain.UserID {
 	t.Helper()
 	a := b.signUp(t, "k1", "ada@example.org", "Ada")
-	require.Equal(t, http.StatusCreated, a.status, string(a.body))
-	id, err := domain.ParseUserID(a.json(t)["user_id"].(string))
+	require.Equal(t, http.StatusCreated, a.Status, string(a.Body))
+	id, err := domain.ParseUserID(a.JSON(t)["user_id"].(string))
 	require.NoError(t, err)
 	return id
 }

@@ -21,11 +21,11 @@ func TestASignupIsOneUserOneEventOneAnswer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a := b.signUp(t, `"k1"`, "Ada@Example.org", " Ada ")
-	require.Equal(t, http.StatusCreated, a.status, string(a.body))
+	require.Equal(t, http.StatusCreated, a.Status, string(a.Body))
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
-	document := a.json(t)
+	document := a.JSON(t)
 	id := document["user_id"].(string)
-	require.Equal(t, "/v1/customers/"+id, a.header.Get("Location"))
+	require.Equal(t, "/v1/customers/"+id, a.Header.Get("Location"))
 	require.Equal(t, map[string]any{
 		"user_id": id, "email": "Ada@example.org", "status": "pending_verification", "version": float64(1),
 	}, document)
@@ -52,9 +52,9 @@ func TestTheSameKeyGivesTheSameAnswer(t *testing.T) {
 	first := b.signUp(t, `"k1"`, "ada@example.org", "Ada")
 	for _, key := range []string{`"k1"`, `k1`} {
 		again := b.signUp(t, key, "ada@example.org", "Ada")
-		require.Equal(t, first.status, again.status)
-		require.Equal(t, string(first.body), string(again.body))
-		require.Equal(t, first.header.Get("Location"), again.header.Get("Location"))
+		require.Equal(t, first.Status, again.Status)
+		require.Equal(t, string(first.Body), string(again.Body))
+		require.Equal(t, first.Header.Get("Location"), again.Header.Get("Location"))
 	}
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
@@ -64,11 +64,11 @@ func TestWithoutAKeyEachRequestIsDoneOnce(t *testing.T) {
 	b := setup(t)
 	const body = `{"email":"ada@example.org","name":"Ada"}`
 	first := b.do(t, http.MethodPost, "/v1/signups", body)
-	require.Equal(t, http.StatusCreated, first.status, string(first.body))
+	require.Equal(t, http.StatusCreated, first.Status, string(first.Body))
 	require.Equal(t, [3]int{1, 1, 0}, b.stored(t), "user, event, and no key")
 	again := b.do(t, http.MethodPost, "/v1/signups", body)
-	require.Equal(t, http.StatusConflict, again.status)
-	require.Equal(t, "email_taken", again.code(t), "the first answer is not repeated: nothing names the request")
+	require.Equal(t, http.StatusConflict, again.Status)
+	require.Equal(t, "email_taken", again.Code(t), "the first answer is not repeated: nothing names the request")
 	require.Equal(t, [3]int{1, 1, 0}, b.stored(t))
 }
 
@@ -78,8 +78,8 @@ func TestTheSameKeyForAnotherRequestIsRefused(t *testing.T) {
 	b.registered(t)
 	for _, other := range [][2]string{{"eve@example.org", "Ada"}, {"ada@example.org", "Eve"}} {
 		a := b.signUp(t, "k1", other[0], other[1])
-		require.Equal(t, http.StatusUnprocessableEntity, a.status)
-		require.Equal(t, "idempotency_key_reused", a.code(t))
+		require.Equal(t, http.StatusUnprocessableEntity, a.Status)
+		require.Equal(t, "idempotency_key_reused", a.Code(t))
 	}
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
@@ -89,11 +89,11 @@ func TestAKeyInFlightIsSaidAtOnce(t *testing.T) {
 	b := setup(t)
 	release := b.holdKey(t, "k1")
 	a := b.signUp(t, "k1", "ada@example.org", "Ada")
-	require.Equal(t, http.StatusConflict, a.status)
-	require.Equal(t, "idempotency_key_in_flight", a.code(t))
-	require.NotEmpty(t, a.header.Get("Retry-After"))
+	require.Equal(t, http.StatusConflict, a.Status)
+	require.Equal(t, "idempotency_key_in_flight", a.Code(t))
+	require.NotEmpty(t, a.Header.Get("Retry-After"))
 	release()
-	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").status, "the key is free again")
+	require.Equal(t, http.StatusCreated, b.signUp(t, "k1", "ada@example.org", "Ada").Status, "the key is free again")
 }
 
 // holdKey is another request that works under the key until it is released.
@@ -116,13 +116,13 @@ func TestAnAnswerIsGivenBesideAnotherRetry(t *testing.T) {
 	first := b.signUp(t, "k1", "ada@example.org", "Ada")
 	b.holdKey(t, "k1")
 	again := b.signUp(t, "k1", "ada@example.org", "Ada")
-	require.Equal(t, http.StatusCreated, again.status, string(again.body))
-	require.Equal(t, string(first.body), string(again.body))
-	require.Equal(t, "idempotency_key_reused", b.signUp(t, "k1", "eve@example.org", "Eve").code(t))
+	require.Equal(t, http.StatusCreated, again.Status, string(again.Body))
+	require.Equal(t, string(first.Body), string(again.Body))
+	require.Equal(t, "idempotency_key_reused", b.signUp(t, "k1", "eve@example.org", "Eve").Code(t))
 
 	_, err := b.pool.Exec(t.Context(), `update idempotency_key set expires_at = clock_timestamp() - interval '1 s'`)
 	require.NoError(t, err)
-	require.Equal(t, "idempotency_key_in_flight", b.signUp(t, "k1", "eve@example.org", "Eve").code(t),
+	require.Equal(t, "idempotency_key_in_flight", b.signUp(t, "k1", "eve@example.org", "Eve").Code(t),
 		"an answer that has expired is none")
 }
 
@@ -133,7 +133,7 @@ func TestAnExpiredKeyIsForgotten(t *testing.T) {
 	_, err := b.pool.Exec(t.Context(), `update idempotency_key set expires_at = clock_timestamp() - interval '1 s'`)
 	require.NoError(t, err)
 	a := b.signUp(t, "k1", "eve@example.org", "Eve")
-	require.Equal(t, http.StatusCreated, a.status)
+	require.Equal(t, http.StatusCreated, a.Status)
 	require.Equal(t, [3]int{2, 2, 1}, b.stored(t), "the old answer was overwritten")
 
 	_, err = b.pool.Exec(t.Context(), `update idempotency_key set expires_at = clock_timestamp() - interval '1 s'`)
@@ -148,8 +148,8 @@ func TestATakenAddressIsRefusedInAnySpelling(t *testing.T) {
 	b.registered(t)
 	for i, email := range []string{"ada@example.org", "ADA@EXAMPLE.ORG"} {
 		a := b.signUp(t, fmt.Sprint("other", i), email, "Eve")
-		require.Equal(t, http.StatusConflict, a.status)
-		require.Equal(t, "email_taken", a.code(t))
+		require.Equal(t, http.StatusConflict, a.Status)
+		require.Equal(t, "email_taken", a.Code(t))
 	}
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
@@ -161,7 +161,7 @@ func TestOfTwinSignupsOneWins(t *testing.T) {
 	statuses := make(chan int, twins)
 	var all sync.WaitGroup
 	for i := range twins {
-		all.Go(func() { statuses <- b.signUp(t, fmt.Sprint("k", i), "ada@example.org", "Ada").status })
+		all.Go(func() { statuses <- b.signUp(t, fmt.Sprint("k", i), "ada@example.org", "Ada").Status })
 	}
 	all.Wait()
 	close(statuses)
@@ -195,9 +195,9 @@ func TestASignupThatFailsLeavesNothing(t *testing.T) {
 				create trigger refuse before insert on %s for each row execute function refuse()`, table))
 			require.NoError(t, err)
 			a := b.signUp(t, "k1", "ada@example.org", "Ada")
-			require.Equal(t, http.StatusInternalServerError, a.status)
-			require.Equal(t, "internal", a.code(t))
-			require.NotContains(t, string(a.body), "refused", "nothing of the cause")
+			require.Equal(t, http.StatusInternalServerError, a.Status)
+			require.Equal(t, "internal", a.Code(t))
+			require.NotContains(t, string(a.Body), "refused", "nothing of the cause")
 			require.Equal(t, [3]int{}, b.stored(t))
 		})
 	}
@@ -211,7 +211,7 @@ func TestWithoutItsDatabaseTheServiceSaysSo(t *testing.T) {
 	t.Cleanup(dead.Close)
 	b.commands.Pool = dead
 	a := b.signUp(t, "k1", "ada@example.org", "Ada")
-	require.Equal(t, http.StatusServiceUnavailable, a.status, string(a.body))
-	require.Equal(t, "unavailable", a.code(t))
-	require.NotEmpty(t, a.header.Get("Retry-After"))
+	require.Equal(t, http.StatusServiceUnavailable, a.Status, string(a.Body))
+	require.Equal(t, "unavailable", a.Code(t))
+	require.NotEmpty(t, a.Header.Get("Retry-After"))
 }

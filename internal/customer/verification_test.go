@@ -37,8 +37,8 @@ func (b *bundle) open(t *testing.T, token string, headers ...string) answer {
 // press sends the form of a page as a browser without scripts does.
 func (b *bundle) press(t *testing.T, page answer) answer {
 	t.Helper()
-	form := formOf.FindStringSubmatch(string(page.body))
-	require.Len(t, form, 4, string(page.body))
+	form := formOf.FindStringSubmatch(string(page.Body))
+	require.Len(t, form, 4, string(page.Body))
 	at, err := url.Parse(pathVerifications + "?token=x")
 	require.NoError(t, err)
 	action, err := at.Parse(form[1])
@@ -53,16 +53,16 @@ var formOf = regexp.MustCompile(
 
 func (a answer) requirePage(t *testing.T, status int, title string) {
 	t.Helper()
-	require.Equal(t, status, a.status, string(a.body))
-	require.Equal(t, "text/html; charset=utf-8", a.header.Get("Content-Type"))
-	require.Equal(t, "no-store", a.header.Get("Cache-Control"))
-	require.Equal(t, "no-referrer", a.header.Get("Referrer-Policy"))
+	require.Equal(t, status, a.Status, string(a.Body))
+	require.Equal(t, "text/html; charset=utf-8", a.Header.Get("Content-Type"))
+	require.Equal(t, "no-store", a.Header.Get("Cache-Control"))
+	require.Equal(t, "no-referrer", a.Header.Get("Referrer-Policy"))
 	for _, rule := range []string{
 		"default-src 'none'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
 	} {
-		require.Contains(t, a.header.Get("Content-Security-Policy"), rule)
+		require.Contains(t, a.Header.Get("Content-Security-Policy"), rule)
 	}
-	page := string(a.body)
+	page := string(a.Body)
 	require.Contains(t, page, "<h1>"+title+"</h1>")
 	require.Contains(t, page, `<html lang="en">`)
 	require.Contains(t, page, `name="viewport"`)
@@ -76,8 +76,8 @@ func TestVerificationByPost(t *testing.T) {
 	token := b.token(t, id, "ada@example.org", time.Now().Add(time.Hour))
 	for range 2 {
 		a := b.do(t, http.MethodPost, pathVerifications, fmt.Sprintf(`{"token":%q}`, token))
-		require.Equal(t, http.StatusOK, a.status, string(a.body))
-		require.Equal(t, map[string]any{"user_id": string(id), "status": "verified", "version": float64(2)}, a.json(t))
+		require.Equal(t, http.StatusOK, a.Status, string(a.Body))
+		require.Equal(t, map[string]any{"user_id": string(id), "status": "verified", "version": float64(2)}, a.JSON(t))
 	}
 	require.Equal(t, [3]int{1, 2, 1}, b.stored(t), "the second time is no event")
 }
@@ -99,8 +99,8 @@ func TestOpeningALinkVerifiesNothing(t *testing.T) {
 		b.open(t, token, headers...).requirePage(t, http.StatusOK, "Confirm your address")
 	}
 	head := b.do(t, http.MethodHead, pathVerifications+"?token="+token, "")
-	require.Equal(t, http.StatusOK, head.status)
-	require.Empty(t, head.body)
+	require.Equal(t, http.StatusOK, head.Status)
+	require.Empty(t, head.Body)
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t), "no event")
 	require.Equal(t, 1, b.count(t, `select count(*) from users where status = 'pending_verification'`))
 }
@@ -118,7 +118,7 @@ func TestTheButtonOfThePageVerifies(t *testing.T) {
 
 	back := b.open(t, b.token(t, id, "ada@example.org", time.Now().Add(time.Hour)))
 	back.requirePage(t, http.StatusOK, "Your address is confirmed")
-	require.NotContains(t, string(back.body), "<form", "there is nothing left to press")
+	require.NotContains(t, string(back.Body), "<form", "there is nothing left to press")
 }
 
 // PUBLIC_URL may have a path: the form stays below it.
@@ -129,7 +129,7 @@ func TestTheButtonStaysWhereThePageIs(t *testing.T) {
 	page := b.open(t, b.token(t, id, "ada@example.org", time.Now().Add(time.Hour)))
 	at, err := url.Parse("https://example.org/shop" + pathVerifications + "?token=x")
 	require.NoError(t, err)
-	action, err := at.Parse(formOf.FindStringSubmatch(string(page.body))[1])
+	action, err := at.Parse(formOf.FindStringSubmatch(string(page.Body))[1])
 	require.NoError(t, err)
 	require.Equal(t, "https://example.org/shop"+pathVerifications, action.String(), "and has no token in its address")
 }
@@ -139,12 +139,12 @@ func TestThePagesCarryNoWordOfTheOneWhoSignedUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.registered(t)
-	require.Equal(t, http.StatusOK, b.rename(t, id, "<script>Pay at evil.example</script>", 1).status)
+	require.Equal(t, http.StatusOK, b.rename(t, id, "<script>Pay at evil.example</script>", 1).Status)
 	page := b.open(t, b.token(t, id, "ada@example.org", time.Now().Add(time.Hour)))
 	done := b.press(t, page)
 	for _, a := range []answer{page, done} {
-		require.NotContains(t, string(a.body), "evil.example")
-		require.NotContains(t, string(a.body), "ada@example.org")
+		require.NotContains(t, string(a.Body), "evil.example")
+		require.NotContains(t, string(a.Body), "ada@example.org")
 	}
 }
 
@@ -177,20 +177,20 @@ func TestABadTokenVerifiesNoAddress(t *testing.T) {
 			b.do(t, http.MethodPost, pathVerifications, form, "Content-Type", formType),
 			b.do(t, http.MethodGet, pathVerifications+query, ""),
 		} {
-			require.Equal(t, row.status, a.status, name)
-			require.Equal(t, row.code, a.code(t), name)
+			require.Equal(t, row.status, a.Status, name)
+			require.Equal(t, row.code, a.Code(t), name)
 		}
 		b.open(t, row.token).requirePage(t, row.status, row.title)
 		b.do(t, http.MethodPost, pathVerifications, form, "Content-Type", formType, "Accept", browserAccept).
 			requirePage(t, row.status, row.title)
 		head := b.do(t, http.MethodHead, pathVerifications+query, "")
-		require.Equal(t, row.status, head.status, name)
+		require.Equal(t, row.status, head.Status, name)
 	}
 	for _, query := range []string{"", "?", "?tok", "?token=a&token=b"} { // as mail programs break links
 		b.do(t, http.MethodGet, pathVerifications+query, "", "Accept", browserAccept).
 			requirePage(t, http.StatusBadRequest, invalid)
 		require.Contains(t, []string{"missing_parameter", "invalid_parameter"},
-			b.do(t, http.MethodGet, pathVerifications+query, "").code(t))
+			b.do(t, http.MethodGet, pathVerifications+query, "").Code(t))
 	}
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))
 }
@@ -218,13 +218,13 @@ func TestBadForms(t *testing.T) {
 	} {
 		headers := append([]string{"Content-Type", formType}, row.headers...)
 		a := b.do(t, http.MethodPost, pathVerifications, row.body, headers...)
-		require.Equal(t, row.code, a.code(t), name)
+		require.Equal(t, row.code, a.Code(t), name)
 		page := b.do(t, http.MethodPost, pathVerifications, row.body, append(headers, "Accept", browserAccept)...)
-		require.Equal(t, a.status, page.status, name)
-		require.Equal(t, "text/html; charset=utf-8", page.header.Get("Content-Type"), name)
+		require.Equal(t, a.Status, page.Status, name)
+		require.Equal(t, "text/html; charset=utf-8", page.Header.Get("Content-Type"), name)
 	}
 	a := b.do(t, http.MethodGet, pathVerifications, "")
-	require.Equal(t, "missing_parameter", a.code(t))
+	require.Equal(t, "missing_parameter", a.Code(t))
 	b.do(t, http.MethodGet, pathVerifications, "", "Accept", browserAccept).
 		requirePage(t, http.StatusBadRequest, "This link does not work")
 	require.Equal(t, [3]int{1, 1, 1}, b.stored(t))

@@ -1,0 +1,83 @@
+package apitest
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Client asks an API, and compares each answer with what its document says.
+type Client struct {
+	URL      string
+	Document *Document
+}
+
+// Serve serves the handler until the test ends.
+func Serve(t testing.TB, handler http.Handler, document *Document) *Client {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return &Client{server.URL, document}
+}
+
+// ServeLate is [Serve] when the time of a body is over as soon as its head has come. What came with the head, up to
+// 4 KiB, the handler still sees.
+func ServeLate(t testing.TB, handler http.Handler, document *Document) *Client {
+	t.Helper()
+	return Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := http.NewResponseController(w).SetReadDeadline(time.Now()); err != nil {
+			panic(err)
+		}
+		handler.ServeHTTP(w, r)
+	}), document)
+}
+
+// Answer is what came back.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Do sends a request. A body is JSON unless the headers, names and values in turns, say otherwise.
+func (c *Client) Do(t testing.TB, method, path, body string, headers ...string) Answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, c.URL+path, strings.NewReader(body))
+	require.NoError(t, err)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	c.Document.RequireDeclared(t, request, response, read)
+	return Answer{response.StatusCode, response.Header, read}
+}
+
+// JSON is the body, an object.
+func (a Answer) JSON(t testing.TB) (object map[string]any) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal(a.Body, &object), string(a.Body))
+	return object
+}
+
+// Code is that of a problem.
+func (a Answer) Code(t testing.TB) string {
+	t.Helper()
+	require.Equal(t, "application/problem+json", a.Header.Get("Content-Type"), string(a.Body))
+	problem := a.JSON(t)
+	require.EqualValues(t, a.Status, problem["status"])
+	return problem["code"].(string)
+}

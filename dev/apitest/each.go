@@ -1,0 +1,65 @@
+package apitest
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Ask is a request, and the service that it goes to.
+type Ask struct {
+	On         *Client
+	Path, Body string
+	Headers    []string
+}
+
+// Ask is a request to be sent.
+func (c *Client) Ask(path, body string, headers ...string) Ask { return Ask{c, path, body, headers} }
+
+// Faulty are services that answer a good request with a problem.
+type Faulty struct {
+	Healthy *Client // for what is wrong with a body alone
+	Limited *Client // to one request per client
+	Broken  *Client // without its tables
+	Away    *Client // without its database
+	Late    *Client // see [ServeLate]
+}
+
+// Add adds what each operation answers to a good request when the client has used its share, when there is a defect or
+// no database, and to the same body when it is late, too long or of another kind.
+func (f Faulty) Add(t testing.TB, asks, good map[string]Ask) {
+	t.Helper()
+	require.Equal(t, http.StatusNotFound, f.Limited.Do(t, http.MethodGet, "/v2", "").Status, "the only one that is allowed")
+	for operation, a := range good {
+		asks[operation+" 429"] = f.Limited.Ask(a.Path, a.Body)
+		asks[operation+" 500"] = f.Broken.Ask(a.Path, a.Body)
+		asks[operation+" 503"] = f.Away.Ask(a.Path, a.Body)
+		if a.Body == "" {
+			continue
+		}
+		asks[operation+" 408"] = f.Late.Ask(a.Path, strings.Repeat(" ", 16<<10)+a.Body)
+		asks[operation+" 413"] = f.Healthy.Ask(a.Path, strings.Repeat(" ", 64<<10)+a.Body)
+		asks[operation+" 415"] = f.Healthy.Ask(a.Path, a.Body, "Content-Type", "text/plain")
+	}
+}
+
+// RequireEach asks for each response that the document declares, by the names of [Document.Responses], and fails the
+// test where one is not asked for or does not come. Clients are made from the document: a response that is declared and
+// never comes is a branch of theirs that never runs. That no other comes is what every [Client.Do] compares.
+func (d *Document) RequireEach(t testing.TB, asks map[string]Ask) {
+	t.Helper()
+	require.ElementsMatch(t, d.Responses(), slices.Collect(maps.Keys(asks)))
+	for name, ask := range asks {
+		parts := strings.Fields(name) // method, path, status, and the form where there are several
+		a := ask.On.Do(t, parts[0], ask.Path, ask.Body, ask.Headers...)
+		require.Equal(t, parts[2], strconv.Itoa(a.Status), "%s: %s", name, a.Body)
+		if len(parts) > 3 {
+			require.Contains(t, a.Header.Get("Content-Type"), parts[3], name)
+		}
+	}
+}

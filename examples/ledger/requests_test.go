@@ -40,9 +40,9 @@ func TestTheRequestsThatPeopleTry(t *testing.T) {
 		path := file.Fill(request.Target, values)
 		require.True(t, strings.HasPrefix(path, "/v1/"), path)
 		a := b.do(t, request.Method, path, file.Fill(request.Body, values), headers...)
-		require.Equal(t, status, a.status, "%s: %s", request.Name, a.body)
+		require.Equal(t, status, a.Status, "%s: %s", request.Name, a.Body)
 		if request.Name == "open" {
-			values["account_id"] = a.json(t)["account_id"].(string)
+			values["account_id"] = a.JSON(t)["account_id"].(string)
 		}
 	}
 	require.Empty(t, want, "requests that are gone from the file")

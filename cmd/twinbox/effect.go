@@ -149,9 +149,9 @@ func (e *effects) write(to streams, o Operator, what effect) error {
 	if o.json() {
 		return both(writeJSON(to.out, e), failed)
 	}
-	for _, name := range serviceNames {
-		result, asked := e.Services[name]
-		if !asked || result.Count == 0 && e.Count > 0 {
+	for _, name := range inOrder(e.Services) {
+		result := e.Services[name]
+		if result.Count == 0 && e.Count > 0 {
 			continue
 		}
 		if err := to.say("%s", what.line(e.DryRun, result.Count, name)); err != nil {

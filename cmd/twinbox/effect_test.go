@@ -20,10 +20,7 @@ var replaying = effect{done: "Replayed", would: "replay", thing: "event"}
 func turns(t *testing.T, dryRun, asJSON bool, of map[string]turn) (stdout string, err error) {
 	t.Helper()
 	var services []*client.Service
-	for _, name := range serviceNames {
-		if _, asked := of[name]; !asked {
-			continue
-		}
+	for _, name := range inOrder(of) {
 		service, newErr := client.New(name, "127.0.0.1:1", "t")
 		require.NoError(t, newErr)
 		services = append(services, service)
@@ -132,4 +129,12 @@ func TestProgress(t *testing.T) {
 	file.show(2)
 	file.end()
 	require.Equal(t, "customer: 1 done\n", out.String())
+}
+
+// What a change comes to in a service that "make run" runs beside the two, such as an example, is said as well.
+func TestAChangeInAnotherServiceIsSaid(t *testing.T) {
+	t.Parallel()
+	said, err := turns(t, false, false, map[string]turn{"order": did(2, 0), "customer": did(1, 0)})
+	require.NoError(t, err)
+	require.Equal(t, "Replayed 1 event of customer.\nReplayed 2 events of order.\n", said)
 }

@@ -54,12 +54,7 @@ func (o *Connection) connect() ([]*client.Service, error) {
 // clients are those of the services whose addresses are known.
 func (o *Connection) clients(addresses map[string]string, token string) ([]*client.Service, error) {
 	var services []*client.Service
-	names := slices.Clone(serviceNames)
-	for _, name := range slices.Sorted(maps.Keys(addresses)) { // of the folder: "make run" may run more than these
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
+	names := inOrder(addresses) // of the folder: "make run" may run more than serviceNames
 	for _, name := range names {
 		if addresses[name] == "" || o.Service != "" && o.Service != name {
 			continue
@@ -86,6 +81,21 @@ func adminFlag(service string) string {
 		return service + "-admin"
 	}
 	return "admin " + service + "=HOST:PORT"
+}
+
+// inOrder are the services of a map: those that there are always, then the others by name.
+func inOrder[T any](of map[string]T) (names []string) {
+	for _, name := range serviceNames {
+		if _, is := of[name]; is {
+			names = append(names, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // errNoToken says that the services are known, and nothing that opens their operations is.

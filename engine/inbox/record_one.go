@@ -13,6 +13,7 @@ import (
 
 // insertEntry is what insertEntries, selectParked and selectWatermarks do, in one statement for one event. It may wait
 // for a twin of this event only, and if that twin commits the rest does not matter: so here one snapshot is enough.
+// "limit" and not min(), which the server plans twice: a third of what a session's first events cost.
 const insertEntry = `
 with fresh as (
     insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
@@ -22,8 +23,8 @@ with fresh as (
     returning 1
 )
 select exists (select from fresh),
-    (select min(version) from public.dead_letter
-        where consumer = $1 and state = 'waiting' and holds and key_start = $8::bytea),
+    (select version from public.dead_letter
+        where consumer = $1 and state = 'waiting' and holds and key_start = $8::bytea order by version limit 1),
     `
 
 // The two forms of it. One with a condition would be planned anew each time.

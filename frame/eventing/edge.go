@@ -25,8 +25,8 @@ type edge struct {
 type reader interface {
 	// Run reads until ctx ends. Then the deliveries under way have come to their end.
 	Run(ctx context.Context) error
-	// Standings are how the handler gets on with the partitions of this member.
-	Standings() []progress.Standing
+	// Standings are how the handler gets on with the partitions of this member. // part: ops
+	Standings() []progress.Standing // part: ops
 	// Healthy says why nothing is read.
 	Healthy(ctx context.Context) error
 }

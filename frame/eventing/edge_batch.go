@@ -102,8 +102,12 @@ func (r *batchReader) Run(ctx context.Context) error {
 	return r.records.Load().Run(ctx, r.topic)
 }
 
+// part: ops, begin
+
 // Standings are those of the member that there is now.
 func (r *batchReader) Standings() []progress.Standing { return r.records.Load().Standings() }
+
+// part: ops, end
 
 // Healthy is the readiness of the member that there is now.
 func (r *batchReader) Healthy(ctx context.Context) error { return r.records.Load().Healthy(ctx) }

@@ -131,8 +131,8 @@ type watermillReader struct {
 	consumer *consumer
 	began    atomic.Pointer[time.Time] // when Run did
 	joined   atomic.Bool
-	ends     sync.Map // partition -> where its log ended when this member began to read it
-	watch    progress.Watch
+	ends     sync.Map       // partition -> where its log ended when this member began to read it
+	watch    progress.Watch // part: ops
 }
 
 func newWatermillReader(n *Node, c *consumer) (reader, error) {
@@ -158,24 +158,37 @@ func (r *watermillReader) Run(ctx context.Context) error {
 		return fmt.Errorf("make router: %w", err)
 	}
 	deliver := c.inbox.Middleware(c.handle)
-	deliver = c.oneUnlessPaused(deliver) // part: ops
+	deliver = r.watched(c.oneUnlessPaused(deliver)) // part: ops
 	router.AddConsumerHandler(c.Name, c.Topic, patientSubscriber{subscriber, r.node.dependencies.broker},
 		func(msg *message.Message) error {
 			partition, _ := wkafka.MessagePartitionFromCtx(msg.Context())
 			if end, known := r.ends.Load(partition); known {
 				msg.SetContext(cloudevent.WithLogEnd(msg.Context(), end.(int64)))
 			}
-			ctx, end := r.watch.Call(msg.Context(), c.Topic, partition)
-			msg.SetContext(ctx)
 			_, err := deliver(msg)
-			end(err)
 			return err
 		})
 	return router.Run(ctx)
 }
 
+// part: ops, begin
+
+// watched keeps the standing of each message's partition.
+func (r *watermillReader) watched(handle message.HandlerFunc) message.HandlerFunc {
+	return func(msg *message.Message) ([]*message.Message, error) {
+		partition, _ := wkafka.MessagePartitionFromCtx(msg.Context())
+		ctx, end := r.watch.Call(msg.Context(), r.consumer.Topic, partition)
+		msg.SetContext(ctx)
+		produced, err := handle(msg)
+		end(err)
+		return produced, err
+	}
+}
+
 // Standings are those of the partitions that had a record.
 func (r *watermillReader) Standings() []progress.Standing { return r.watch.Standings() }
+
+// part: ops, end
 
 // joinPatience is how long Healthy overlooks that the member has not joined its group: its topic may be another
 // service's to create, which is started at the same time.
@@ -250,7 +263,7 @@ func (c claims) Setup(session sarama.ConsumerGroupSession) error {
 func (c claims) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
 	c.reader.ends.Store(claim.Partition(), claim.HighWaterMarkOffset())
 	err := c.ConsumerGroupHandler.ConsumeClaim(session, claim)
-	c.reader.watch.Forget(claim.Topic(), claim.Partition())
+	c.reader.watch.Forget(claim.Topic(), claim.Partition()) // part: ops
 	if c.ctx.Err() == nil {
 		c.reader.consumer.lost(claim.Topic(), claim.Partition(), true, c.reader.node.setup.Log)
 	}

@@ -20,7 +20,7 @@ type inboxHost struct {
 
 // Pause implements [inbox.Host]. A pause is no stall of the partition, however long the database is away.
 func (h inboxHost) Pause(ctx context.Context, failure error, d time.Duration) error {
-	defer progress.Pausing(ctx, failure)()
+	defer progress.Pausing(ctx, failure)() // part: standing
 	if d == 0 {
 		return nil
 	}

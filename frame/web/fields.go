@@ -13,7 +13,7 @@ import (
 // field is what a member of a request must be.
 type field struct {
 	name     string
-	kind     string // in words
+	typ      reflect.Type
 	required bool
 }
 
@@ -27,7 +27,7 @@ func fieldsOf[T any]() []field {
 			continue
 		}
 		optional := f.Type.Kind() == reflect.Pointer || strings.Contains(options, "omit")
-		fields = append(fields, field{name: name, kind: kindInWords(f.Type), required: !optional})
+		fields = append(fields, field{name: name, typ: f.Type, required: !optional})
 	}
 	return fields
 }
@@ -63,7 +63,7 @@ func checkRequired(members map[string]jsontext.Kind, fields []field) error {
 		case !there:
 			missing = append(missing, Field{Code: CodeMissingMember, Pointer: "#/" + f.name, Detail: "is missing"})
 		case kind == 'n':
-			null = append(null, Field{Code: CodeWrongType, Pointer: "#/" + f.name, Detail: "must be " + f.kind})
+			null = append(null, Field{Code: CodeWrongType, Pointer: "#/" + f.name, Detail: "must be " + kindInWords(f.typ)})
 		}
 	}
 	switch {
@@ -94,5 +94,5 @@ func semanticError(err error, fields []field) *Error {
 	if at < 0 {
 		return wrongType()
 	}
-	return wrongType(Field{Code: CodeWrongType, Pointer: "#/" + name, Detail: "must be " + fields[at].kind})
+	return wrongType(Field{Code: CodeWrongType, Pointer: "#/" + name, Detail: "must be " + kindInWords(fields[at].typ)})
 }

@@ -19,7 +19,6 @@ var faces = []string{
 	"frame/command.Retry", "frame/config.Format.Check",
 	"frame/eventing.Described.", "frame/eventing.Instance.",
 	"frame/eventing.Service.Describe",
-	"engine/kafka/internal/reader.IsTopicID", // two parts use it
 }
 
 const deadFormat = `-f={{range .Funcs}}{{$.Path}}.{{.Name}}{{"\n"}}{{end}}`

@@ -27,20 +27,19 @@ var All = []Part{
 		What: "the operations on the admin listener, the operator's command, the console; " +
 			"without them operators work on dead letters in SQL, and no command says why a service waits",
 		Paths: []string{
-			"ops/", "cmd/twinbox/", "engine/verify/", "engine/kafka/admin/scan.go",
-			"engine/kafka/admin/groups.go", "engine/kafka/internal/reader/many.go",
-			"engine/outbox/operate/trace.go", "engine/inbox/retention/stats.go",
-			"engine/deadletter/operate/", "engine/inbox/replay/report.go", "engine/inbox/replay/pace.go",
-			"engine/inbox/lookup.go", "engine/inbox/pause/", "engine/audit/find.go", "engine/lease/decide.go",
-			"engine/outbox/operate/release.go", "engine/outbox/operate/republish.go", "engine/outbox/operate/tail.go",
-			"engine/outbox/operate/topics.go", "engine/outbox/operate/scheduled.go", "engine/outbox/restore/confirm.go", "frame/service/cause.go",
-			"frame/eventing/cause.go", "frame/eventing/cause_consumers.go", "frame/eventing/cause_outbox.go", "frame/eventing/export_pause_test.go",
-			"internal/notification/reasons.go",
-			"api/admin.yaml", "api/admin.gen.json", "api/admin-oapi.yaml", "api/operations.http", "api/operations_test.go",
-			"dev/console/", "docs/console.png", "internal/services/visitors/", "dev/cmd/devstack/demo.go",
-			"dev/cmd/devstack/demo_test.go", "docs/adr/0092-the-demo-breaks-its-own-system.md",
-			"frame/eventing/operate.go", "internal/notification/operate_states_test.go",
-			"docs/operations.md",
+			"ops/", "cmd/twinbox/", "engine/verify/", "engine/kafka/admin/scan.go", "engine/kafka/admin/groups.go",
+			"engine/kafka/internal/reader/many.go", "engine/outbox/operate/trace.go", "engine/inbox/retention/stats.go",
+			"engine/deadletter/operate/", "engine/deadletter/header_json.go", "engine/inbox/replay/report.go",
+			"engine/inbox/replay/pace.go", "engine/inbox/lookup.go", "engine/inbox/pause/", "engine/audit/find.go",
+			"engine/lease/decide.go", "engine/outbox/operate/release.go", "engine/outbox/operate/republish.go",
+			"engine/outbox/operate/tail.go", "engine/outbox/operate/topics.go", "engine/outbox/operate/scheduled.go",
+			"engine/outbox/restore/confirm.go", "frame/service/cause.go", "frame/eventing/cause.go",
+			"frame/eventing/cause_consumers.go", "frame/eventing/cause_outbox.go", "frame/eventing/export_pause_test.go",
+			"internal/notification/reasons.go", "api/admin.yaml", "api/admin.gen.json", "api/admin-oapi.yaml",
+			"api/operations.http", "api/operations_test.go", "dev/console/", "docs/console.png",
+			"internal/services/visitors/", "dev/cmd/devstack/demo.go", "dev/cmd/devstack/demo_test.go",
+			"docs/adr/0092-the-demo-breaks-its-own-system.md", "frame/eventing/operate.go",
+			"internal/notification/operate_states_test.go", "docs/operations.md",
 			"docs/adr/0075-operations-run-in-the-service.md", "docs/adr/0076-changes-need-yes-and-a-reason.md",
 			"docs/adr/0077-the-operations-page-is-run.md", "docs/adr/0078-requests-are-checked-against-the-document.md",
 			"docs/adr/0079-a-request-names-its-addressee.md", "docs/adr/0087-the-console-is-a-client.md",
@@ -95,6 +94,35 @@ var All = []Part{
 			"dev/deploy/observability_test.go", "dev/e2e/spans_test.go", "docs/adr/0088-alerts-are-fired-by-their-faults.md",
 		},
 	},
+}
+
+// joint are what two parts have in common: such a one goes with the last of them, and is not left out by its name.
+var joint = []struct {
+	Part
+	of []string
+}{
+	{Part{
+		Name: "standing",
+		What: "how the reading of each topic-partition gets on, and which topic an offset is of",
+		Paths: []string{
+			"engine/kafka/progress/", "engine/kafka/internal/reader/topic_id.go",
+			"engine/kafka/internal/reader/topic_id_test.go",
+		},
+	}, []string{"ops", "batch"}},
+}
+
+// withJoint adds what all the parts that it is of have left: now, or when the tree was made.
+func (t Tree) withJoint(gone []Part) []Part {
+	all := slices.Clone(gone)
+	for _, j := range joint {
+		if !slices.ContainsFunc(All, func(p Part) bool {
+			isGone := slices.ContainsFunc(gone, func(g Part) bool { return g.Name == p.Name })
+			return slices.Contains(j.of, p.Name) && !isGone && t.exists(strings.TrimSuffix(p.Paths[0], "/"))
+		}) {
+			all = append(all, j.Part)
+		}
+	}
+	return all
 }
 
 // Names are those of all parts.

@@ -98,6 +98,26 @@ func TestNothingImportsWhatIsGone(t *testing.T) {
 	require.Empty(t, strings.TrimSpace(string(output)))
 }
 
+// What two parts have in common goes with the last of them, also where the other one went before.
+func TestWhatTwoPartsShare(t *testing.T) {
+	t.Parallel()
+	tree := thisTree(t)
+	for _, j := range joint {
+		for _, path := range j.Paths {
+			require.Equal(t, len(tree.withJoint(nil)) == 0, tree.exists(strings.TrimSuffix(path, "/")), path)
+		}
+	}
+	shared := texts("go.mod", "module m.org/a\n", "ops/a.txt", "a\n", "engine/kafka/producer/b.txt", "b\n",
+		"engine/kafka/progress/c.txt", "c\n", "x.txt", "x\ny // part: standing\n")
+	withoutOps := without(t, shared, "ops")
+	require.Contains(t, withoutOps, "engine/kafka/progress/c.txt")
+	require.Contains(t, without(t, shared, "batch"), "engine/kafka/progress/c.txt")
+	for _, left := range []Tree{without(t, withoutOps, "batch"), without(t, shared, "batch ops")} {
+		require.NotContains(t, left, "engine/kafka/progress/c.txt")
+		require.Equal(t, "x\n", string(left["x.txt"].Content))
+	}
+}
+
 func TestParse(t *testing.T) {
 	t.Parallel()
 	found, err := Parse(" bench,ops  bench")

@@ -15,6 +15,7 @@ func (t Tree) Without(gone ...Part) (Tree, error) {
 	if len(gone) == 0 {
 		return left, nil
 	}
+	gone = t.withJoint(gone)
 	module, err := t.Module()
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func unmark(text string, gone []Part) (_ string, changed bool, err error) {
 				kept.WriteString(line)
 			}
 			continue
-		case !slices.Contains(Names(), found[1]):
+		case !slices.Contains(marks(), found[1]):
 			return "", false, fmt.Errorf("a line has the mark of a part %q, which there is not", found[1])
 		case !slices.ContainsFunc(gone, func(p Part) bool { return p.Name == found[1] }):
 			if len(inside) == 0 {
@@ -97,6 +98,15 @@ func unmark(text string, gone []Part) (_ string, changed bool, err error) {
 		return "", false, fmt.Errorf("part %s does not end", inside[0])
 	}
 	return kept.String(), changed, nil
+}
+
+// marks are the names that a line may have.
+func marks() []string {
+	names := Names()
+	for _, j := range joint {
+		names = append(names, j.Name)
+	}
+	return names
 }
 
 var embed = regexp.MustCompile(`(?m)^//go:embed .+$`)

@@ -34,7 +34,8 @@ type Faulty struct {
 // no database, and to the same body when it is late, too long or of another kind.
 func (f Faulty) Add(t testing.TB, asks, good map[string]Ask) {
 	t.Helper()
-	require.Equal(t, http.StatusNotFound, f.Limited.Do(t, http.MethodGet, "/v2", "").Status, "the only one that is allowed")
+	first := f.Limited.Do(t, http.MethodGet, "/v2", "")
+	require.Equal(t, http.StatusNotFound, first.Status, "the only one that is allowed")
 	for operation, a := range good {
 		asks[operation+" 429"] = f.Limited.Ask(a.Path, a.Body)
 		asks[operation+" 500"] = f.Broken.Ask(a.Path, a.Body)

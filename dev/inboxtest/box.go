@@ -123,8 +123,8 @@ type Delivery struct {
 	Emitted    []cloudevent.Event // what its handler has added to the outbox of the same database, in order
 }
 
-// NewEventOf makes the event of a payload as its producer would, with an id of its own and the time of now. Version 0 is
-// that of an event whose consumer counts no versions.
+// NewEventOf makes the event of a payload as its producer would, with an id of its own and the time of now. Version 0
+// is that of an event whose consumer counts no versions.
 func NewEventOf[T any](
 	t testing.TB, of cloudevent.Definition[T], key string, version int64, payload T,
 ) cloudevent.Event {
@@ -216,7 +216,8 @@ func (b *Box) record(ctx context.Context, e cloudevent.Event) (*message.Message,
 }
 
 const newestDeadLetter = `
-select ` + deadletter.Columns + ` from public.dead_letter where consumer = $1 and event_id = $2 order by id desc limit 1`
+select ` + deadletter.Columns + ` from public.dead_letter
+where consumer = $1 and event_id = $2 order by id desc limit 1`
 
 func (b *Box) letter(ctx context.Context, id string) (*deadletter.Letter, error) {
 	rows, _ := b.pool.Query(ctx, newestDeadLetter, b.config.Consumer, id)
@@ -227,8 +228,8 @@ func (b *Box) letter(ctx context.Context, id string) (*deadletter.Letter, error)
 	return &letter, err
 }
 
-// RequireOutcome delivers the event, and fails the test when that does not come to the outcome: the failure says what it
-// came to, and why.
+// RequireOutcome delivers the event, and fails the test when that does not come to the outcome: the failure says what
+// it came to, and why.
 func (b *Box) RequireOutcome(t testing.TB, want inbox.Outcome, e cloudevent.Event) Delivery {
 	t.Helper()
 	got := b.Deliver(t, e)

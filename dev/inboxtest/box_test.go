@@ -54,7 +54,8 @@ func (d *depot) events() *inbox.Mux {
 
 func newDepot(t *testing.T) (*depot, *pgxpool.Pool) {
 	t.Helper()
-	return &depot{outbox: outboxtest.New(t)}, pgtest.New(t, migrations.Audit, migrations.Outbox, migrations.Inbox, parcelTable)
+	pool := pgtest.New(t, migrations.Audit, migrations.Outbox, migrations.Inbox, parcelTable)
+	return &depot{outbox: outboxtest.New(t)}, pool
 }
 
 func TestADeliveryGoesThroughTheEngine(t *testing.T) {

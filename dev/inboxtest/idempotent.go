@@ -49,11 +49,11 @@ type way struct {
 }
 
 // RequireIdempotent fails the test when the tables depend on how often, in which transactions and between which others
-// the events were handled. It delivers them once, in order; then, on a database of its own for each way, in transactions
-// of one, three and all events: each twice, and the whole partition again; the same with a failure behind each statement
-// of each handler, which is then tried again from the beginning. At last it delivers them with the events of
-// other keys in between, and then key by key. What a handler does beside its transaction, or keeps for itself, is found
-// by that. The failure shows the first row that differs.
+// the events were handled. It delivers them once, in order; then, on a database of its own for each way, in
+// transactions of one, three and all events: each twice, and the whole partition again; the same with a failure behind
+// each statement of each handler, which is then tried again from the beginning. At last it delivers them with the
+// events of other keys in between, and then key by key. What a handler does beside its transaction, or keeps for
+// itself, is found by that. The failure shows the first row that differs.
 //
 // A failure is injected into what goes through the pool that the handlers are made with, in the goroutine that calls
 // them.

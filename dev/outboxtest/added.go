@@ -55,7 +55,8 @@ func Added(t testing.TB, db DB, filters ...Filter) []cloudevent.Event {
 		t.Fatalf("read outbox: %v", err)
 	}
 	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e cloudevent.Event, err error) {
-		err = row.Scan(&e.ID, &e.Type, &e.Source, &e.Topic, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Extensions, &e.Data)
+		err = row.Scan(&e.ID, &e.Type, &e.Source, &e.Topic, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Extensions,
+			&e.Data)
 		e.Time = e.Time.UTC()
 		return e, err
 	})
@@ -99,8 +100,8 @@ func RequireAdded[T any](t testing.TB, db DB, of cloudevent.Definition[T], filte
 	return payload
 }
 
-// RequireNone fails the test when the outbox has an event that the filters pick, and shows which. Without a filter every
-// event is one.
+// RequireNone fails the test when the outbox has an event that the filters pick, and shows which. Without a filter
+// every event is one.
 func RequireNone(t testing.TB, db DB, filters ...Filter) {
 	t.Helper()
 	if picked := Added(t, db, filters...); len(picked) > 0 {

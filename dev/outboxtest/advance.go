@@ -10,8 +10,8 @@ import (
 	"example.com/twinbox/dev/pgtest"
 )
 
-// Moved are the times that [Advance] moves, and Stays those that it does not: leases of processes, which renew them, and
-// times of events.
+// Moved are the times that [Advance] moves, and Stays those that it does not: leases of processes, which renew them,
+// and times of events.
 var (
 	Moved = []string{
 		"outbox_scheduled.due_at", "outbox_scheduled.scheduled_at", "outbox_parked.parked_at", "outbox_parked.retry_at",

@@ -35,8 +35,8 @@ join pg_catalog.pg_class c on c.oid = a.attrelid
 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
     and c.relname ~ $1 and a.atttypid = 'timestamptz'::regtype and not a.attisdropped`
 
-// RequireTimes fails the test when the tables whose names fit have other columns of times than those that are moved with
-// the clock and those that are not: a new one belongs into one of the lists.
+// RequireTimes fails the test when the tables whose names fit have other columns of times than those that are moved
+// with the clock and those that are not: a new one belongs into one of the lists.
 func RequireTimes(t testing.TB, pool *pgxpool.Pool, tables string, moved, others []string) {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), selectTimes, tables)

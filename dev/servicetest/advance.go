@@ -13,10 +13,10 @@ import (
 	"example.com/twinbox/dev/pgtest"
 )
 
-// Advance lets time pass for what a service's database has written down: scheduled events and retries become due, leases
-// run out, dead letters grow older. Times of the service's own tables pass with it where they are named, as
-// "table.column". The clocks do not change, of the database or of the process: what is written from now on has the time
-// of now.
+// Advance lets time pass for what a service's database has written down: scheduled events and retries become due,
+// leases run out, dead letters grow older. Times of the service's own tables pass with it where they are named, as
+// "table.column". The clocks do not change, of the database or of the process: what is written from now on has the
+// time of now.
 func Advance(t testing.TB, pool *pgxpool.Pool, d time.Duration, own ...string) {
 	t.Helper()
 	inboxtest.Advance(t, pool, d)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -94,20 +95,11 @@ func known(of Part, environ []string) (list []string) {
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
 		given := func(other string) bool { return strings.HasPrefix(other, name+"=") }
-		if reads.Reads(name) && !contains(of.Environ, given) {
+		if reads.Reads(name) && !slices.ContainsFunc(of.Environ, given) {
 			list = append(list, entry)
 		}
 	}
 	return append(list, of.Environ...)
-}
-
-func contains(list []string, is func(string) bool) bool {
-	for _, entry := range list {
-		if is(entry) {
-			return true
-		}
-	}
-	return false
 }
 
 // run runs the service until the test ends, and returns when it listens.

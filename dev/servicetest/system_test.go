@@ -147,8 +147,9 @@ func TestSettleWaitsForAllThatFollows(t *testing.T) {
 	require.Len(t, outboxtest.Added(t, g.Pool("bob"), outboxtest.Key("blue")), 3)
 
 	story := g.Story("blue")
-	require.Regexp(t, `^\d\d:\d\d:\d\d\.\d{3} bob outbox published: game.thrown-by-bob.v1 blue v1 \([-0-9a-f]{36}\)\n`, story)
-	require.Regexp(t, `ann ann\.catches applied: game.thrown-by-bob.v1 \([-0-9a-f]{36}\) at game.bob.v1/\d offset \d\n`, story)
+	const id = `\([-0-9a-f]{36}\)`
+	require.Regexp(t, `^\d\d:\d\d:\d\d\.\d{3} bob outbox published: game.thrown-by-bob.v1 blue v1 `+id+`\n`, story)
+	require.Regexp(t, `ann ann\.catches applied: game.thrown-by-bob.v1 `+id+` at game.bob.v1/\d offset \d\n`, story)
 	require.NotContains(t, story, "red")
 	require.Equal(t, "no service knows green", g.Story("green"))
 }

@@ -47,7 +47,9 @@ func TestWhatIsRefusedLeavesNothing(t *testing.T) {
 		status     int
 		code       string
 	}{
-		"more than there is":    {"debits", `{"amount":501,"currency":"EUR","expected_version":2}`, 422, "insufficient_funds"},
+		"more than there is": {
+			"debits", `{"amount":501,"currency":"EUR","expected_version":2}`, 422, "insufficient_funds",
+		},
 		"beyond the largest":    {"credits", `{"amount":9007199254740991,"currency":"EUR"}`, 422, "balance_too_large"},
 		"nothing":               {"credits", `{"amount":0,"currency":"EUR"}`, 422, "invalid_amount"},
 		"less than nothing":     {"debits", `{"amount":-1,"currency":"EUR","expected_version":2}`, 422, "invalid_amount"},
@@ -94,7 +96,8 @@ func TestARepeatedCommandGetsItsFirstAnswer(t *testing.T) {
 	for range 3 { // under its key a command has its first answer, at any later version of the account
 		b.move(t, id, "credits", 100, `,"expected_version":1`, key...).requireState(t, 100, 2)
 	}
-	b.move(t, id, "debits", 100, `,"expected_version":2`, key...).requireState(t, 0, 3) // a debit's keys are not a credit's
+	// A debit's keys are not a credit's.
+	b.move(t, id, "debits", 100, `,"expected_version":2`, key...).requireState(t, 0, 3)
 	b.move(t, id, "credits", 100, `,"expected_version":1`, key...).requireState(t, 100, 2)
 	require.Equal(t, "idempotency_key_reused", b.move(t, id, "credits", 101, `,"expected_version":1`, key...).Code(t))
 	require.Equal(t, "idempotency_key_reused", b.move(t, id, "credits", 100, "", key...).Code(t))

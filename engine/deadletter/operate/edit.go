@@ -13,7 +13,7 @@ import (
 // Edit is what an operator wants to be replayed instead of what came. A nil field leaves that part as it is.
 type Edit struct {
 	Headers *[]deadletter.Header `json:"headers,omitempty"` // all of them, in their order
-	Set     []deadletter.Header  `json:"set,omitempty"`     // each in the place of all those of its name, or behind the others
+	Set     []deadletter.Header  `json:"set,omitempty"`     // each replaces those of its name, or comes last
 	Payload *[]byte              `json:"payload,omitempty"`
 }
 

@@ -36,7 +36,8 @@ func (f Filter) check() error {
 	switch {
 	case f.Limit < 0 || f.After < 0:
 		return &Error{CodeInvalidFilter, "limit and after are not negative"}
-	case f.State != "" && f.State != deadletter.Waiting && f.State != deadletter.Replayed && f.State != deadletter.Discarded:
+	case f.State != "" && f.State != deadletter.Waiting && f.State != deadletter.Replayed &&
+		f.State != deadletter.Discarded:
 		return &Error{CodeInvalidFilter, fmt.Sprintf("state %q is none of waiting, replayed, discarded", f.State)}
 	}
 	return nil

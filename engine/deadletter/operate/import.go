@@ -162,7 +162,9 @@ where consumer = $1 and event_id = $2 and sha256(payload) = sha256(coalesce($3::
 returning id`
 
 // importOne files the dead letter if its event has none. What the database refuses for its content is the line's fault.
-func (s *Store) importOne(ctx context.Context, l deadletter.Letter, c Change) (added bool, wrong *LineError, err error) {
+func (s *Store) importOne(
+	ctx context.Context, l deadletter.Letter, c Change,
+) (added bool, wrong *LineError, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		sql, args, err := deadletter.Insertion(l)
 		if err != nil {

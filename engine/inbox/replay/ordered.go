@@ -72,7 +72,7 @@ func (r *Replayer) newOrdered(f operate.Filter, o Options) (*ordered, error) {
 		Replayer: r, order: order{by: o.By, reason: o.Reason, force: o.Force, acceptGap: o.AcceptGap},
 		position: position{key: []byte{}, version: -1, id: -1},
 	}}
-	n.run.next = n.selectNext
+	n.next = n.selectNext
 	n.where, n.args = f.Where(6)
 	return n, nil
 }

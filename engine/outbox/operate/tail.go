@@ -45,7 +45,8 @@ from (
         o.payload
     from public.outbox o
     cross join public.outbox_cursor c
-    where c.name = $1 and o.position >= $7 and o.position < $8 and ($2 = '' or o.topic = $2) and ($3 = '' or o.key = $3) and ($4 = '' or o.event_type = $4)
+    where c.name = $1 and o.position >= $7 and o.position < $8
+        and ($2 = '' or o.topic = $2) and ($3 = '' or o.key = $3) and ($4 = '' or o.event_type = $4)
     order by o.position desc
     limit $5
 ) newest order by position desc`

@@ -98,8 +98,8 @@ left join public.outbox_key k on k.topic = p.topic and k.key = p.key
 where p.version > coalesce(k.version, 0)
 order by p.nth`
 
-// compare returns those of the events, in their order, that have higher numbers than their keys have in the database, and
-// the number that the first one's key has there. The events are as the broker holds them, with their topics.
+// compare returns those of the events, in their order, that have higher numbers than their keys have in the database,
+// and the number that the first one's key has there. The events are as the broker holds them, with their topics.
 func compare(ctx context.Context, db DB, events []cloudevent.Event) (lost []cloudevent.Event, known int64, err error) {
 	topics, keys, versions := make([]string, len(events)), make([]string, len(events)), make([]int64, len(events))
 	for i, e := range events {

@@ -46,8 +46,20 @@ func TestWhereTheServicesAre(t *testing.T) {
 		"one of both": {
 			Connection{CustomerAdmin: "a:1", NotificationAdmin: "b:1", Service: "customer"}, "t", serviceNames[:1], "",
 		},
-		"one known":  {Connection{NotificationAdmin: "b:1"}, "t", serviceNames[1:2], ""},
-		"unknown":    {Connection{NotificationAdmin: "b:1", Service: "customer"}, "t", nil, "--customer-admin"},
+		"one known": {Connection{NotificationAdmin: "b:1"}, "t", serviceNames[1:2], ""},
+		"unknown":   {Connection{NotificationAdmin: "b:1", Service: "customer"}, "t", nil, "--customer-admin"},
+		"another": {
+			Connection{CustomerAdmin: "a:1", Admin: map[string]string{"accounts": "c:1"}}, "t",
+			[]string{serviceNames[0], "accounts"}, "",
+		},
+		"another alone": {
+			Connection{CustomerAdmin: "a:1", Admin: map[string]string{"accounts": "c:1"}, Service: "accounts"}, "t",
+			[]string{"accounts"}, "",
+		},
+		"another unknown": {
+			Connection{CustomerAdmin: "a:1", Admin: map[string]string{"accounts": ""}, Service: "accounts"}, "t", nil,
+			"--admin accounts=HOST:PORT",
+		},
 		"no token":   {Connection{CustomerAdmin: "a:1"}, "", nil, "--token-file"},
 		"no address": {Connection{CustomerAdmin: "a b\x00:1"}, "t", nil, "customer"},
 	} {

@@ -73,7 +73,8 @@ func (p *project) consumer(service, given string) (*work, error) {
 
 // muxOf is how a test calls the function in which the marker stands; empty: it has a receiver or takes something.
 func muxOf(text string, at marker) string {
-	calls := regexp.MustCompile(`(?m)^func (\w+)\(\) \*inbox\.Mux \{$|^func `).FindAllStringSubmatch(text[:at.find(text)], -1)
+	begins := regexp.MustCompile(`(?m)^func (\w+)\(\) \*inbox\.Mux \{$|^func `)
+	calls := begins.FindAllStringSubmatch(text[:at.find(text)], -1)
 	if len(calls) == 0 || calls[len(calls)-1][1] == "" {
 		return ""
 	}

@@ -86,7 +86,8 @@ func (p *project) topic(given, service string) (topic, constant string, isNew bo
 	if constant != "" {
 		sources := regexp.MustCompile(`\b` + constant + `, Source(\w+),`).FindSubmatch(p.tree[definitions].Content)
 		if sources != nil && string(sources[1]) != upperFirst(service) {
-			return "", "", false, fmt.Errorf("the topic %s is %s's: each topic has one service that writes to it", topic, sources[1])
+			return "", "", false, fmt.Errorf("the topic %s is %s's: each topic has one service that writes to it",
+				topic, sources[1])
 		}
 		return topic, constant, false, nil
 	}
@@ -101,7 +102,8 @@ func (p *project) topic(given, service string) (topic, constant string, isNew bo
 	}
 	constant = "Topic" + constant
 	if taken := known[constant]; taken != "" {
-		return "", "", false, fmt.Errorf("the constant %s is taken, by the topic %s: call this one otherwise", constant, taken)
+		return "", "", false, fmt.Errorf("the constant %s is taken, by the topic %s: call this one otherwise",
+			constant, taken)
 	}
 	return topic, constant, true, nil
 }

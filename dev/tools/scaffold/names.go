@@ -16,7 +16,8 @@ var serviceName = regexp.MustCompile(`^[a-z][a-z0-9]{1,19}$`)
 // imported are the packages that the templates know by these names.
 var imported = strings.Fields(`
 	audit cloudevent config context contract contracttest domain errors eventing frame inbox inboxtest internal kafka
-	kafkatest lease main migrations net ops os outbox pgtest pgx pgxpool require service services test testing time vendor`)
+	kafkatest lease main migrations net ops os outbox pgtest pgx pgxpool require service services test testing time
+	vendor waittest`)
 
 // reservedBySQL are the words that PostgreSQL and standard SQL reserve, and those that a table may not be called by.
 var reservedBySQL = strings.Fields(`

@@ -37,7 +37,8 @@ func readProject(tree parts.Tree) (*project, error) {
 		{&p.SchemaBase, definitions, `DataSchema:\s+"([^"]+)" \+ name`},
 	} {
 		if *fact.into = p.first(fact.file, fact.pattern); *fact.into == "" {
-			return nil, fmt.Errorf("%s does not say what %s looks for: was the tree's own form changed?", fact.file, fact.pattern)
+			return nil, fmt.Errorf("%s does not say what %s looks for: was the tree's own form changed?",
+				fact.file, fact.pattern)
 		}
 	}
 	p.Roles = strings.ReplaceAll(p.Project, "-", "_")

@@ -238,8 +238,8 @@ func TestAMissingMarkerIsSaid(t *testing.T) {
 	}
 }
 
-// In a tree that git knows: a change is shown or made; what git has not been told of is not mixed with it; a second time
-// changes nothing, whatever git knows.
+// In a tree that git knows: a change is shown or made; what git has not been told of is not mixed with it; a second
+// time changes nothing, whatever git knows.
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -277,7 +277,9 @@ func TestCommand(t *testing.T) {
 	require.Equal(t, changed, git(t, dir, "diff", "--stat"))
 	_, err = scaffold("consumer", "-service", "probe", "-event", "UserRegistered", "-force")
 	require.NoError(t, err, "FORCE takes the tree as it is")
-	for _, wrong := range [][]string{{}, {"topic"}, {"service", "-name", "x"}, {"event", "-port", "1"}, append(args, "more")} {
+	for _, wrong := range [][]string{
+		{}, {"topic"}, {"service", "-name", "x"}, {"event", "-port", "1"}, append(args, "more"),
+	} {
 		_, err = scaffold(wrong...)
 		require.ErrorIs(t, err, errUsage)
 	}

@@ -46,6 +46,7 @@ func TestEventsThatComeOutOfOrder(t *testing.T) {
 		"an ignored giant":                {[]int64{1, -most, 2, 3}, []int64{1, 2, 3}, 3, nil},
 		"behind a gap behind a gap":       {[]int64{1, 3, 5, 2}, []int64{1, 2, 3}, 3, []string{"version_gap 5"}},
 		"twice the same version":          {[]int64{1, 3, 3, 2}, []int64{1, 2, 3}, 3, nil},
+		"one without a version":           {[]int64{1, 0, 2}, []int64{1}, 1, []string{"missing_version 0", "parked_behind 2"}},
 		"an ignored one behind an absent": {[]int64{-2, 3}, nil, 0, []string{"version_gap 3"}},
 	} {
 		for _, batch := range []int{1, 2, 200} {

@@ -63,10 +63,11 @@ func (o *keyOrder) policy(it *item) GapPolicy {
 func (o *keyOrder) passesDead() bool { return o.onDead == DeadPass }
 
 var (
-	errGap    = errors.New("an earlier version of the key is missing")
-	errJump   = errors.New("the version is too far above the key's")
-	errBehind = errors.New("an earlier event of the key is parked")
-	errMoved  = failure.AsTransient(errors.New("another transaction applied an event of the key meanwhile"))
+	errGap       = errors.New("an earlier version of the key is missing")
+	errJump      = errors.New("the version is too far above the key's")
+	errNoVersion = errors.New("the event carries no version, and its consumer goes by versions")
+	errBehind    = errors.New("an earlier event of the key is parked")
+	errMoved     = failure.AsTransient(errors.New("another transaction applied an event of the key meanwhile"))
 )
 
 // decided is what the order of the keys makes of a transaction's items.

@@ -32,8 +32,8 @@ func TestABatchReadsOnlyItsOwnLetters(t *testing.T) {
 			var msgs []*message.Message
 			for _, key := range []string{"a", "b", "c", "held-0", fmt.Sprint("held-", handled)} {
 				e := newEvent()
-				if e.Key = key; len(key) == 1 {
-					e.Version = int64(handled) // a held key parks without one, too
+				if e.Key, e.Version = key, 1; len(key) == 1 {
+					e.Version = int64(handled)
 				}
 				msgs = append(msgs, record(t, e, int64(handled)))
 			}

@@ -32,7 +32,7 @@ func TestWhatWasGivenUpAndEdited(t *testing.T) {
 	s.add(t, keysOf(3)...)
 	s.add(t, keysOf(3)...) // the second event of key-1 parks behind its first
 	foreign := cloudevent.Event{
-		ID: "order-17", Source: "/other", Type: inboxtest.Type, Key: "foreign", Time: time.Now(),
+		ID: "order-17", Source: "/other", Type: inboxtest.Type, Key: "foreign", Version: 1, Time: time.Now(),
 		Data: []byte(`{"value":"a"}`),
 	}
 	s.lay(t, foreign, -1)

@@ -107,7 +107,7 @@ func repeated(of []loggedLine) (sum int) {
 func ping(data string) *message.Message {
 	id := uuid.Must(uuid.NewV7()).String()
 	return cloudevent.Event{
-		ID: id, Source: "/test", Type: "test.pinged.v1", Key: id, // a dead letter holds up its own key alone
+		ID: id, Source: "/test", Type: "test.pinged.v1", Key: id, Version: 1, // a dead letter holds up its own key alone
 		Time: time.Now().UTC(), Data: []byte(data),
 	}.Message()
 }

@@ -47,7 +47,7 @@ func TestTheTimeOfARecordDecidesNothing(t *testing.T) {
 			for n, at := range times {
 				for _, id := range []string{timed.String(), foreign} {
 					record, err := kafka.Marshaler{}.Marshal(topic, cloudevent.Event{
-						ID: id, Source: "/test", Type: "test.pinged.v1", Key: "k",
+						ID: id, Source: "/test", Type: "test.pinged.v1", Key: id, Version: 1,
 						Time: time.Now().Add(time.Duration(-n) * time.Hour), Data: []byte(`{"n":7}`),
 					}.Message())
 					require.NoError(t, err)

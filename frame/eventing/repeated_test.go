@@ -150,8 +150,8 @@ func TestEnvironmentsShareTopicsButNoGroups(t *testing.T) {
 	ensureTopic(t, blue, topic)
 	for _, cfg := range []eventing.Config{blue, green} {
 		record, err := kafka.Marshaler{}.Marshal(topic, cloudevent.Event{
-			ID: "of " + cfg.Environment, Source: "/test", Type: "test.pinged.v1", Key: "k", Time: time.Now(),
-			Data: []byte(`{"n":1}`),
+			ID: "of " + cfg.Environment, Source: "/test", Type: "test.pinged.v1", Key: cfg.Environment, Version: 1,
+			Time: time.Now(), Data: []byte(`{"n":1}`),
 		}.Message())
 		require.NoError(t, err)
 		sendRaw(t, brokers, record)

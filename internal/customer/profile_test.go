@@ -17,10 +17,10 @@ import (
 	"example.com/twinbox/migrations"
 )
 
-// consume hands the service one event, as its consumer would, and returns what became of it.
+// consume hands the service one event, as its consumer would, and returns what became of it. Mails have no versions.
 func (b *bundle) consume(t *testing.T, mux *inbox.Mux, event domain.Event, version int64) inbox.Outcome {
 	t.Helper()
-	box := inboxtest.NewBox(t, b.pool, mux, inboxtest.Versioned)
+	box := inboxtest.NewBox(t, b.pool, mux, func(c *inbox.Config) { c.Versioned = version > 0 })
 	return box.Deliver(t, contracttest.Event(t, event, version)).Outcome
 }
 

@@ -144,3 +144,18 @@ func TestTheAPIsSayWhatIsWrong(t *testing.T) {
 	require.Equal(t, http.StatusNotModified, a.Status)
 	require.Equal(t, 2.0, o["version"])
 }
+
+// Keys that look alike are keys of their own: each places an order, and has its own answer again.
+func TestKeysThatLookAlikeDoNotCollide(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	placed := map[string]bool{}
+	keys := []string{`"key"`, `"KEY"`, `" key"`, `"key "`, `"k ey"`, `"k%65y"`, `"k/ey"`, `"k.ey"`, `"k\"ey"`}
+	for _, key := range keys {
+		first := w.orders.Do(t, http.MethodPost, "/v1/orders", placing, "Idempotency-Key", key).JSON(t)
+		again := w.orders.Do(t, http.MethodPost, "/v1/orders", placing, "Idempotency-Key", key).JSON(t)
+		require.Equal(t, first, again, key)
+		placed[first["order_id"].(string)] = true
+	}
+	require.Len(t, placed, len(keys))
+}

@@ -106,7 +106,7 @@ func writeLine(text *strings.Builder, row []string, shown, widths []int) {
 // wrapped are the lines of a text, at least one. A word that is longer than a line is broken.
 func wrapped(text string, width int) (lines []string) {
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
 			lines, line = append(lines, line), ""
 		}

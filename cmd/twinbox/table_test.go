@@ -121,7 +121,7 @@ func TestASentenceTakesTheLinesThatItNeeds(t *testing.T) {
 			words = append(words, strings.Fields(line)...)
 		}
 		at := slices.Index(words, "The")
-		for _, word := range strings.Fields(why) {
+		for word := range strings.FieldsSeq(why) {
 			rest := slices.Index(words[at:], word)
 			require.GreaterOrEqual(t, rest, 0, "%s at %d", word, width)
 			at += rest

@@ -108,7 +108,7 @@ func TestWhatANarrowTableLeavesOut(t *testing.T) {
 // A sentence is read to its end, however narrow the screen is.
 func TestASentenceTakesTheLinesThatItNeeds(t *testing.T) {
 	t.Parallel()
-	const why = "The broker has been down since 2026-11-22T11:26:37Z: dial tcp 127.0.0.1:9092: connect: connection refused."
+	const why = "The broker has been down since 2026-11-22T11:26:37Z: dial tcp 127.0.0.1:9092: connection refused."
 	status := &table{columns: []string{"SERVICE", "SINCE", "WHY", "MORE"}, wraps: "WHY", omit: []string{"SINCE", "MORE"}}
 	status.add("notification", "2026-11-22T11:26:37Z", why, "twinbox outbox status")
 	status.add("customer", "-", "All is well.", "-")

@@ -20,7 +20,8 @@ func TestTraceJoinsWhatTheServicesKnow(t *testing.T) {
 	asked := map[string]int{}
 	counted := func(stories map[string]string) http.HandlerFunc {
 		known := map[string]string{
-			"story/user": `{"id":"user","kind":"user","steps":[],"related":[]}`, "story/event": `{"id":"event","steps":[],"related":[]}`,
+			"story/user":   `{"id":"user","kind":"user","steps":[],"related":[]}`,
+			"story/event":  `{"id":"event","steps":[],"related":[]}`,
 			"story/caused": `{"id":"caused","steps":[],"related":[]}`,
 		}
 		for path, story := range stories {

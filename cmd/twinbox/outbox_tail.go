@@ -58,8 +58,7 @@ func (c *OutboxTail) Run(ctx context.Context, to streams) error {
 	return c.follow(ctx, to, services, t, events)
 }
 
-// read is the newest events of each service, up to the limit; nil where none answers. One answer goes back so far and no
-// further; far asks on until the limit is reached or nothing older is kept.
+// read is the newest events of each service, up to the limit; nil where none answers. One answer goes back so far; far asks on until the limit is reached or nothing older is kept.
 func (c *OutboxTail) read(ctx context.Context, services []*client.Service, limit int, far bool) ([]tailed, error) {
 	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (all adminapi.OutboxEvents, err error) {
 		for {

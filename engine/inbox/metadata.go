@@ -25,11 +25,11 @@ update public.inbox set metadata = metadata || jsonb_build_object('caller', $4::
 where consumer = $1 and event_id = $2 and event_time = $3`
 
 // PutMetadata keeps data of the caller beside the id whose handler tx belongs to, such as what the effect made:
-// {"notification_id": "123"}. It is committed with the effect or not at all; a second call takes the place of the first.
-// [Lookup] and "twinbox inbox lookup" show it to operators, so it holds nothing that people wrote. It costs the database
-// an update of the row, without a round trip of its own.
+// {"notification_id": "123"}. It is committed with the effect or not at all; a second call replaces the first.
+// [Lookup] and "twinbox inbox lookup" show it to operators, so it holds nothing that people wrote. It costs the
+// database an update of the row, without a round trip of its own.
 //
-// Errors: [ErrMetadataTooLarge], [ErrNotRecorded] on another transaction than the handler's own, a savepoint among them,
+// Errors: [ErrMetadataTooLarge], [ErrNotRecorded] on another transaction than the handler's own, such as a savepoint,
 // and what cannot be JSON; each is [Permanent].
 func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error {
 	w, is := tx.(*work)

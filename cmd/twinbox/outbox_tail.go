@@ -58,17 +58,19 @@ func (c *OutboxTail) Run(ctx context.Context, to streams) error {
 	return c.follow(ctx, to, services, t, events)
 }
 
-// read is the newest events of each service, up to the limit; nil where none answers. One answer goes back so far; far asks on until the limit is reached or nothing older is kept.
+// read is the newest events of each service, up to the limit; nil where none answers. One answer goes back so far; far
+// asks on until the limit is reached or nothing older is kept.
 func (c *OutboxTail) read(ctx context.Context, services []*client.Service, limit int, far bool) ([]tailed, error) {
-	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (all adminapi.OutboxEvents, err error) {
+	type page = adminapi.OutboxEvents
+	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (all page, err error) {
 		for {
 			rest := limit - len(all.Items)
-			page, err := client.Call[adminapi.OutboxEvents](ctx, s,
+			next, err := client.Call[page](ctx, s,
 				client.Get("/admin/v1/outbox/events", adminapi.TailOutboxParams{
 					Topic: set(c.Topic), Key: set(c.Key), Type: set(c.Type), Payload: &c.Payload, Limit: &rest,
 					Before: all.Rest,
 				}))
-			all.Items, all.Rest = append(page.Items, all.Items...), page.Rest
+			all.Items, all.Rest = append(next.Items, all.Items...), next.Rest
 			if err != nil || all.Rest == nil || !far {
 				return all, err
 			}

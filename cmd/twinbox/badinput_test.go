@@ -251,7 +251,7 @@ func TestAServiceThatRunsBeside(t *testing.T) {
 	require.Contains(t, another.stderr, "order")
 	require.Equal(t, service.ExitFailure, another.code)
 	none := twinbox(t, "outbox", "status", "--dir", folder, "--service", "ordr")
-	require.Contains(t, none.stderr, "--service: there is no ordr, but customer, notification, order")
+	require.Contains(t, none.stderr, "--service: there is no ordr, but customer, order")
 	require.Equal(t, service.ExitUsage, none.code)
 }
 

@@ -76,7 +76,8 @@ var All = []Part{
 		Name: "batch",
 		What: "the project's own Kafka producer and consumer; without them it is watermill-kafka's, and `bench` goes too",
 		Paths: []string{
-			"engine/kafka/producer/", "engine/kafka/consumer/", "engine/kafka/internal/reader/tape.go", "engine/inbox/position.go", "engine/inbox/position_test.go",
+			"engine/kafka/producer/", "engine/kafka/consumer/", "engine/kafka/internal/reader/tape.go",
+			"engine/inbox/position.go", "engine/inbox/position_test.go",
 			"frame/eventing/edge_batch.go", "frame/eventing/instance.go", "frame/eventing/instance_test.go",
 			"frame/eventing/edges_test.go",
 			"docs/adr/0040-own-kafka-client-edges.md", "docs/adr/0041-the-coordinator-has-its-own-connections.md",

@@ -2,46 +2,18 @@ package relay
 
 import (
 	"context"
-	"math"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/engine/outbox/window"
 )
 
-// publishNext publishes one window, or what a restore left. It reports false if there is nothing new. A window that is
-// through is closed by the change that opens the next one, or when none comes for a while.
+// publishNext publishes one window, or what a restore left. It reports false if there is nothing new.
 func (l *leader) publishNext(ctx context.Context) (found bool, err error) {
-	next := l.window.Next
-	if l.through != nil {
-		next = l.window.FinishAndNext
-	}
-	var first window.Page
-	err = l.session.do(ctx, func(ctx context.Context) (err error) {
-		first, found, err = next(ctx)
-		return err
-	})
-	if err != nil {
+	first, found, err := l.recorder.next(ctx)
+	if err != nil || !found {
 		return false, err
 	}
-	if !found {
-		if time.Since(l.recordedAt) < closeAfter {
-			return false, nil
-		}
-		return false, l.close(ctx)
-	}
-	if l.through != nil {
-		l.forget(*l.through)
-		l.through = nil
-	}
-	l.recordedAt = time.Now()
 	return true, l.publish(ctx, first)
 }
-
-// closeAfter is how long a window that is through stays open at rest: with 100 commits a second the next one comes
-// sooner, and one change of the cursor serves both.
-const closeAfter = 25 * time.Millisecond
 
 // publish sends what is open page by page. While a page is in the air, those behind it are read, and what was taken
 // before it is recorded if that is due. Nothing is recorded before it was taken.
@@ -54,8 +26,8 @@ func (l *leader) publish(ctx context.Context, p window.Page) error {
 			return err
 		}
 		f, out := l.launch(ctx, p.Records)
-		if l.isRecordingDue(taken, len(p.Records)) {
-			if err := l.advance(ctx, &taken); err != nil {
+		if l.recorder.isDue(taken, len(p.Records)) {
+			if err := l.recorder.advance(ctx, &taken); err != nil {
 				l.sender.collect(f) // what has landed by now need not be sent again
 				return err
 			}
@@ -68,42 +40,14 @@ func (l *leader) publish(ctx context.Context, p window.Page) error {
 		}
 		taken.add(out)
 		if ctx.Err() != nil && p.More { // a stop in the middle of a large window
-			return l.advance(ctx, &taken)
+			return l.recorder.advance(ctx, &taken)
 		}
 		var err error
 		if p, err = ahead.next(); err != nil {
 			return err
 		}
 	}
-	return l.finish(ctx, taken)
-}
-
-// waitToClose is how long the window that is through, if any, may stay open yet.
-func (l *leader) waitToClose() time.Duration {
-	if l.through == nil {
-		return math.MaxInt64
-	}
-	return max(closeAfter-time.Since(l.recordedAt), time.Millisecond)
-}
-
-// finish leaves open what is through. Not at a stop, nor while there is something to be written down with the end, nor
-// what an earlier session has taken.
-func (l *leader) finish(ctx context.Context, taken outcome) error {
-	l.through = &taken
-	if ctx.Err() != nil || taken.hasSetAside() || taken.resumed {
-		return l.close(ctx)
-	}
-	return nil
-}
-
-// close records what is through, if anything.
-func (l *leader) close(ctx context.Context) error {
-	if l.through == nil {
-		return nil
-	}
-	err := l.record(ctx, l.window.Finish, *l.through)
-	l.through = nil
-	return err
+	return l.recorder.finish(ctx, taken)
 }
 
 func (l *leader) readPage(ctx context.Context, above int64) (p window.Page, err error) {
@@ -123,7 +67,7 @@ func (l *leader) prepareFlight(ctx context.Context, taken *outcome) error {
 	}
 	if l.parked.isDue() {
 		if taken.events > 0 {
-			if err := l.advance(ctx, taken); err != nil {
+			if err := l.recorder.advance(ctx, taken); err != nil {
 				return err
 			}
 		}
@@ -137,56 +81,6 @@ func (l *leader) prepareFlight(ctx context.Context, taken *outcome) error {
 		}
 	}
 	return l.session.secureLease(ctx)
-}
-
-// isRecordingDue decides whether what was taken is to be recorded while so many more are in the air. A commit per page
-// would cost more than reading it. What waits is what a crash sends again, so there is a limit to it, in time and in
-// events. What was set aside is written down at once, and so is what an earlier session has taken: if sessions keep
-// breaking, each must get further than the last.
-func (l *leader) isRecordingDue(taken outcome, inTheAir int) bool {
-	switch {
-	case taken.events == 0:
-		return false
-	case taken.resumed || taken.hasSetAside():
-		return true
-	case taken.events+inTheAir+l.cfg.BatchSize > l.cfg.MaxUnrecorded:
-		return true // the next page could exceed it
-	}
-	return time.Since(l.recordedAt) >= l.cfg.RecordEvery
-}
-
-// advance records what was taken, and that nothing is left to be recorded.
-func (l *leader) advance(ctx context.Context, taken *outcome) error {
-	err := l.record(ctx, func(ctx context.Context, also func(pgx.Tx) error) error {
-		return l.window.Advance(ctx, taken.pos, also)
-	}, *taken)
-	*taken = outcome{}
-	return err
-}
-
-// record runs a change of the cursor together with what is to be written down, if anything, and then forgets what need
-// not be remembered any more.
-func (l *leader) record(
-	ctx context.Context, change func(ctx context.Context, also func(pgx.Tx) error) error, out outcome,
-) error {
-	err := l.session.do(ctx, func(ctx context.Context) error {
-		if !out.hasSetAside() {
-			return change(ctx, nil)
-		}
-		return change(ctx, func(tx pgx.Tx) error { return writeOutcome(ctx, tx, out) })
-	})
-	if err != nil {
-		return err
-	}
-	l.recordedAt = time.Now()
-	l.logParked(ctx, out.parked)
-	l.forget(out)
-	return nil
-}
-
-// forget is for what is recorded.
-func (l *leader) forget(out outcome) {
-	l.sender.unrecorded.forget(func(x receipt) bool { return x.position <= out.pos })
 }
 
 // launch sends the page's records, apart from those of parked keys and those that were taken in an earlier session.

@@ -97,7 +97,7 @@ func (l *leader) recordFlush(ctx context.Context, due duePage, taken []window.Re
 		return fmt.Errorf("record held rows: %w", err)
 	}
 	fault.Here("relay.forget.after")
-	l.logParked(ctx, out.parked)
+	logParked(ctx, l.log, out.parked)
 	for _, key := range freed {
 		delete(l.parked.attempts, key)
 		l.log.Info("key released", "topic", key.Topic)

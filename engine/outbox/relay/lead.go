@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/window"
@@ -20,7 +19,7 @@ type leader struct {
 	sender     *sender
 	session    *session
 	window     *window.Reader
-	through    *outcome // of the window that is open and through, if any: taken and not recorded
+	recorder   *recorder
 	pace       roundPace
 	parked     *parkedKeys
 	patience   patience
@@ -29,7 +28,6 @@ type leader struct {
 	topics     *topicCheck
 	scheduled  *scheduledEvents
 	resumed    map[receipt]bool // taken in an earlier session of this process
-	recordedAt time.Time        // the cursor was moved, or a window opened
 }
 
 // lead publishes until something fails or ctx ends. All statements run detached from ctx: a stop waits for the few
@@ -67,6 +65,9 @@ func (r *Relay) newLeader(ctx context.Context, s *session) (*leader, error) {
 		l.parked, err = loadParked(ctx, s.conn, r.cfg)
 		return err
 	})
+	l.recorder = &recorder{
+		cfg: r.cfg, log: r.log, session: s, window: l.window, unrecorded: &r.sender.unrecorded,
+	}
 	l.partitions = &tablePartitions{cfg: r.cfg, log: r.log, metrics: r.metrics, session: s, window: l.window}
 	return l, err
 }
@@ -147,7 +148,7 @@ func (l *leader) run(ctx context.Context) error {
 		if !l.stuck() {
 			l.health.markWell(stateLeading)
 		}
-		why, err = l.session.awaitCommit(ctx, l.cfg.Wake, min(pause, l.scheduled.wait(), l.waitToClose()))
+		why, err = l.session.awaitCommit(ctx, l.cfg.Wake, min(pause, l.scheduled.wait(), l.recorder.waitToClose()))
 		if err != nil {
 			return err
 		}
@@ -155,7 +156,7 @@ func (l *leader) run(ctx context.Context) error {
 			pause = min(2*pause, l.cfg.PollMax)
 		}
 	}
-	if err := l.close(ctx); err != nil {
+	if err := l.recorder.close(ctx); err != nil {
 		return err
 	}
 	return ctx.Err()
@@ -165,7 +166,7 @@ func (l *leader) run(ctx context.Context) error {
 // waited for, and before held rows are sent.
 func (l *leader) prepareRound(ctx context.Context) error {
 	if l.topics.isDue() {
-		if err := l.close(ctx); err != nil {
+		if err := l.recorder.close(ctx); err != nil {
 			return err
 		}
 		if err := l.awaitSuccess(ctx, l.topics.check); err != nil {
@@ -176,7 +177,7 @@ func (l *leader) prepareRound(ctx context.Context) error {
 		return err
 	}
 	if l.parked.isDue() {
-		if err := l.close(ctx); err != nil {
+		if err := l.recorder.close(ctx); err != nil {
 			return err
 		}
 	}

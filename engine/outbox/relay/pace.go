@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// roundPace keeps rounds apart while commits keep coming: what is committed meanwhile shares the statements of the next.
+// roundPace keeps rounds apart while commits keep coming: what is committed meanwhile shares the next one's statements.
 // The first event after a rest is published at once, and so is what was committed during its round.
 type roundPace struct {
 	every time.Duration                             // [Config.RoundEvery]

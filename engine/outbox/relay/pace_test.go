@@ -145,9 +145,9 @@ func TestWhatIsThroughIsRecordedBeforeAnythingElse(t *testing.T) {
 			found, err := l.publishNext(t.Context())
 			require.NoError(t, err)
 			require.True(t, found)
-			require.NotNil(t, l.through, "it stays open")
+			require.NotNil(t, l.recorder.through, "it stays open")
 			require.NoError(t, prepare(t.Context(), l))
-			require.Nil(t, l.through)
+			require.Nil(t, l.recorder.through)
 			awaitCaughtUp(t, pool)
 		})
 	}

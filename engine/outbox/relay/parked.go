@@ -86,7 +86,7 @@ type parking struct {
 const maxReasonBytes = 500
 
 // logParked is one line however many keys a partition takes with it.
-func (l *leader) logParked(ctx context.Context, parked []parking) {
+func logParked(ctx context.Context, log *slog.Logger, parked []parking) {
 	if len(parked) == 0 {
 		return
 	}
@@ -95,7 +95,7 @@ func (l *leader) logParked(ctx context.Context, parked []parking) {
 	if slices.ContainsFunc(parked, func(p parking) bool { return p.permanent }) {
 		level = slog.LevelError
 	}
-	l.log.Log(ctx, level, "keys parked", "keys", len(parked), "topic", first.key.Topic, "position", first.position,
+	log.Log(ctx, level, "keys parked", "keys", len(parked), "topic", first.key.Topic, "position", first.position,
 		"permanent", first.permanent, "attempt", first.attempts, "error", first.reason)
 }
 

@@ -61,7 +61,7 @@ type Config struct {
 	PollMin, PollMax time.Duration
 	// RoundEvery is the least time from the beginning of a round to that of the next while this process commits events
 	// without a rest: those of that time share a round's statements. The first event after a rest does not wait, nor do
-	// those of its round. Default 4 ms.
+	// those of its round. Default 3 ms.
 	RoundEvery time.Duration
 
 	// Spans tells of each call in which there is an event of a sampled request. Default none. // part: observability
@@ -124,7 +124,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.PollMin = cmp.Or(c.PollMin, 5*time.Millisecond)
 	c.PollMax = cmp.Or(c.PollMax, 250*time.Millisecond)
-	c.RoundEvery = cmp.Or(c.RoundEvery, 4*time.Millisecond)
+	c.RoundEvery = cmp.Or(c.RoundEvery, 3*time.Millisecond)
 	c.Lease = cmp.Or(c.Lease, 15*time.Second)
 	c.PublishTimeout = cmp.Or(c.PublishTimeout, 10*time.Second)
 	c.BatchSize = cmp.Or(c.BatchSize, 1000)

@@ -93,17 +93,25 @@ func newAction(by, reason string, dryRun bool) (action, error) {
 	return action{by: by, reason: reason, dryRun: dryRun}, nil
 }
 
-// checkText accepts one line of text that is not blank.
+// checkText accepts one line of text that a reader of the audit sees as it is.
 func checkText(member, value string, longest int) error {
 	switch {
-	case strings.TrimSpace(value) == "":
+	case !strings.ContainsFunc(value, isSeen):
 		return invalid(member, "is empty")
 	case utf8.RuneCountInString(value) > longest:
 		return invalid(member, fmt.Sprintf("is longer than %d characters", longest))
-	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
-		return invalid(member, "holds control characters, or is not UTF-8")
+	case !utf8.ValidString(value) || strings.ContainsFunc(value, isHidden):
+		return invalid(member, "holds control characters or unseen ones, or is not UTF-8")
 	}
 	return nil
+}
+
+func isSeen(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
+
+// isHidden says of a character that it is not seen, or turns how others are read. A joiner within a word is neither.
+func isHidden(r rune) bool {
+	const nonJoiner, joiner = 0x200c, 0x200d
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && r != nonJoiner && r != joiner
 }
 
 const (

@@ -26,10 +26,11 @@ type Filter struct {
 	After int64 `json:"after,omitempty"`
 }
 
-// Selective says whether the filter picks something less than everything.
+// Selective says whether the filter picks something less than everything. A time that every dead letter is after, or
+// before, picks everything.
 func (f Filter) Selective() bool {
 	return len(f.IDs) > 0 || f.Consumer != "" || f.EventType != "" || f.Key != "" || f.EventID != "" || f.Code != "" ||
-		f.ErrorContains != "" || !f.From.IsZero() || !f.To.IsZero()
+		f.ErrorContains != "" || f.From.Year() >= 2000 || !f.To.IsZero() && f.To.Before(time.Now())
 }
 
 func (f Filter) check() error {

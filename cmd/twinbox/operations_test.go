@@ -195,7 +195,8 @@ func (w *world) uncertain(t *testing.T) {
 
 func (w *world) scheduled(t *testing.T) {
 	w.stack.exec(t, w.stack.at.Databases["customer"], `
-		insert into outbox_scheduled (name, due_at, event_type, source, topic, key, data_schema, payload) values ('reminder 17', clock_timestamp() + interval '1 hour', 'reminder-due.v1',
+		insert into outbox_scheduled (name, due_at, event_type, source, topic, key, data_schema, payload)
+		values ('reminder 17', clock_timestamp() + interval '1 hour', 'reminder-due.v1',
 		'/customer', 'customer.reminders.v1', '17', '', '{}')`)
 }
 

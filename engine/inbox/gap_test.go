@@ -49,6 +49,8 @@ func TestEventsThatComeOutOfOrder(t *testing.T) {
 		"no version": {
 			[]int64{1, 0, 2}, []int64{1}, 1, []string{"missing_version 0", "parked_behind 2"},
 		},
+		"a key without versions":          {[]int64{0, 0}, []int64{0, 0}, 0, nil},
+		"versions from now on":            {[]int64{0, 1, 2}, []int64{0, 1, 2}, 2, nil},
 		"an ignored one behind an absent": {[]int64{-2, 3}, nil, 0, []string{"version_gap 3"}},
 	} {
 		for _, batch := range []int{1, 2, 200} {

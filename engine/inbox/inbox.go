@@ -30,10 +30,11 @@ type Config struct {
 	// permanent. Default: no check.
 	Validate func(cloudevent.Event) error
 	// Versioned keeps the order of a key's versions, which count from 1: an event whose version the key has reached is
-	// skipped (outcome stale), OnGap decides about one whose predecessor is missing, and one that carries no version is
-	// given up as missing_version. Events of types without a handler count too. It costs one more statement per event;
-	// handlers whose events build on each other need it. A consumer that becomes versioned later, or starts in the middle
-	// of its topic, finds a gap in every key: see AcceptGap of package replay's Options.
+	// skipped (outcome stale), OnGap decides about one whose predecessor is missing, and one without a version behind one
+	// with a version is given up as missing_version; before it, a key's events are applied as they come. Events of types
+	// without a handler count too. It costs one more statement per event; handlers whose events build on each other need
+	// it. A consumer that becomes versioned later, or starts in the middle of its topic, finds a gap in every key: see
+	// AcceptGap of package replay's Options.
 	Versioned bool
 	// OnGap is what a versioned consumer does with an event whose predecessor it has not applied, unless its handler
 	// was registered with a policy of its own. Default: GapPark, which is right for any event.

@@ -65,7 +65,7 @@ func (o *keyOrder) passesDead() bool { return o.onDead == DeadPass }
 var (
 	errGap       = errors.New("an earlier version of the key is missing")
 	errJump      = errors.New("the version is too far above the key's")
-	errNoVersion = errors.New("the event carries no version, and its consumer goes by versions")
+	errNoVersion = PermanentAs(CodeNoVersion, errors.New("the event carries no version, and others of its key do"))
 	errBehind    = errors.New("an earlier event of the key is parked")
 	errMoved     = failure.AsTransient(errors.New("another transaction applied an event of the key meanwhile"))
 )
@@ -97,6 +97,8 @@ func (o *keyOrder) decide(ctx context.Context, tx pgx.Tx, items []*item, s *stat
 			return d, err
 		}
 		switch it.outcome {
+		case Failed:
+			return d, &itemError{i, errNoVersion}
 		case waits:
 			return d, &itemError{i, errGap}
 		case Stale:
@@ -119,10 +121,15 @@ func (o *keyOrder) place(ctx context.Context, tx pgx.Tx, it *item, s *state, mov
 		s.parked[key] = min(first, version) // its dead letter holds the key too
 		return Parked, nil
 	}
-	if !o.versioned || version == 0 {
+	known, numbered := s.watermarks[key]
+	switch {
+	case !o.versioned:
+		return Applied, nil
+	case version == 0 && numbered: // it may belong before or behind any of them
+		return Failed, nil
+	case version == 0: // as the first builds wrote it, and others still may: the partition has the order
 		return Applied, nil
 	}
-	known := s.watermarks[key]
 	if version <= known {
 		return Stale, nil
 	}

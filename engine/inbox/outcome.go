@@ -49,7 +49,7 @@ const (
 	CodeTooOld         = "too_old"
 	CodeGap            = "version_gap"     // an earlier version of its key is missing
 	CodeJump           = "version_jump"    // it is more than [Config.MaxJump] above its key's version
-	CodeNoVersion      = "missing_version" // a versioned consumer cannot tell what comes before it
+	CodeNoVersion      = "missing_version" // it has none, and events of its key before it had one
 	CodeParked         = "parked_behind"
 	CodeProcessDied    = "process_died" // the process ended each time it tried
 	CodeNoHandler      = "no_handler"   // of a replay's refusal: this build handles no events of its type

@@ -53,11 +53,7 @@ func (r *reader) check(items []*item) []*item {
 		if it.ignored {
 			continue
 		}
-		err := r.cfg.Validate(it.event)
-		if err == nil && r.cfg.Versioned && it.event.Version == 0 {
-			err = &codedError{CodeNoVersion, errNoVersion}
-		}
-		if err != nil {
+		if err := r.cfg.Validate(it.event); err != nil {
 			it.invalid, it.outcome = failure.AsPermanent(err), Failed
 			return items[:i]
 		}

@@ -41,7 +41,7 @@ func TestMigrateTopicsServe(t *testing.T) {
 		accounts := "http://" + s.API + "/v1/accounts"
 		account := post(t, accounts, `{"currency":"EUR"}`).AccountID
 		post(t, accounts+"/"+account+"/credits", `{"amount":1000,"currency":"EUR","expected_version":1}`)
-		post(t, accounts+"/"+account+"/debits", `{"amount":1,"currency":"EUR"}`)
+		post(t, accounts+"/"+account+"/debits", `{"amount":1,"currency":"EUR","expected_version":2}`)
 		waittest.Until(t, func() bool {
 			status, body := servicetest.Get(t, accounts+"/"+account)
 			var read state

@@ -56,8 +56,11 @@ func (c *Client) Do(t testing.TB, method, path, body string, headers ...string) 
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
+	// Not DisableKeepAlives: of a connection that is to be closed anyway the server resets the rest of a body that it
+	// refuses, and the refusal may be lost with it.
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Do(request)
 	require.NoError(t, err)
 	defer response.Body.Close()
 	read, err := io.ReadAll(response.Body)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -21,25 +20,6 @@ import (
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
 )
-
-const selectPublished = `
-select event_id::text, event_type, source, topic, key, version, coalesce(data_schema, ''), occurred_at, payload
-from outbox where key = any ($1) order by key, version`
-
-// published are the accounts' events as a broker would hand them over.
-func (b *bundle) published(t require.TestingT, ids ...account.ID) []cloudevent.Event {
-	keys := make([]string, len(ids))
-	for i, id := range ids {
-		keys[i] = string(id)
-	}
-	rows, err := b.pool.Query(background, selectPublished, keys)
-	require.NoError(t, err)
-	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e cloudevent.Event, err error) {
-		return e, row.Scan(&e.ID, &e.Type, &e.Source, &e.Topic, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Data)
-	})
-	require.NoError(t, err)
-	return events
-}
 
 // consumer is the service's own, without its broker.
 type consumer struct {

@@ -10,12 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/apitest"
 	"example.com/twinbox/dev/kafkatest"
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/examples/ledger/account"
 	"example.com/twinbox/examples/ledger/contract"
@@ -119,4 +121,23 @@ func (b *bundle) requireWritten(t require.TestingT, id account.ID, balance, vers
 	require.Equal(t, version, b.count(t, `select version from account where id = $1`, string(id)))
 	require.Equal(t, version, b.count(t, `select count(*) from outbox where key = $1`, string(id)))
 	require.Equal(t, version, b.count(t, `select max(version) from outbox where key = $1`, string(id)))
+}
+
+const selectPublished = `
+select event_id::text, event_type, source, topic, key, version, coalesce(data_schema, ''), occurred_at, payload
+from outbox where key = any ($1) order by key, version`
+
+// published are the accounts' events as a broker would hand them over.
+func (b *bundle) published(t require.TestingT, ids ...account.ID) []cloudevent.Event {
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = string(id)
+	}
+	rows, err := b.pool.Query(background, selectPublished, keys)
+	require.NoError(t, err)
+	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e cloudevent.Event, err error) {
+		return e, row.Scan(&e.ID, &e.Type, &e.Source, &e.Topic, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Data)
+	})
+	require.NoError(t, err)
+	return events
 }

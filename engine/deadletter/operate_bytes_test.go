@@ -5,12 +5,29 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/deadletter/operate"
+	"example.com/twinbox/migrations"
 )
+
+var by = operate.Change{By: "ana", Reason: "test"}
+
+func open(t *testing.T, letters ...deadletter.Letter) (*operate.Store, *pgxpool.Pool) {
+	t.Helper()
+	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
+	for _, l := range letters {
+		sql, args, err := deadletter.Insertion(l)
+		require.NoError(t, err)
+		_, err = pool.Exec(t.Context(), sql, args...)
+		require.NoError(t, err)
+	}
+	return operate.NewStore(pool), pool
+}
 
 // A record is the same in an export, after its import and after an edit of something else, byte for byte.
 func TestARecordKeepsItsBytesInOperatorsHands(t *testing.T) {

@@ -15,26 +15,11 @@ import (
 	"example.com/twinbox/dev/pgtest"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
-	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/migrations"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
-
-var by = operate.Change{By: "ana", Reason: "test"}
-
-func open(t *testing.T, letters ...deadletter.Letter) (*operate.Store, *pgxpool.Pool) {
-	t.Helper()
-	pool := pgtest.New(t, migrations.Inbox, migrations.Audit)
-	for _, l := range letters {
-		sql, args, err := deadletter.Insertion(l)
-		require.NoError(t, err)
-		_, err = pool.Exec(t.Context(), sql, args...)
-		require.NoError(t, err)
-	}
-	return operate.NewStore(pool), pool
-}
 
 func letter(n int) deadletter.Letter {
 	return deadletter.Letter{

@@ -298,33 +298,6 @@ func (b *bundle) rowsRead(t *testing.T, sql string, args ...any) (read float64) 
 	return read
 }
 
-func TestReopenAndSettle(t *testing.T) {
-	t.Parallel()
-	b := setup(t, Settings{})
-	b.add(t, "e1", "e2", "e3")
-	for range 3 {
-		c := b.claim(t)
-		require.NoError(t, c.Begin(t.Context()))
-		if c.EventID == "e3" {
-			require.NoError(t, c.Failed(t.Context(), "refused"))
-			continue
-		}
-		require.NoError(t, c.Uncertain(t.Context(), "no answer"))
-	}
-	require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
-		settled, err := Settle(t.Context(), tx, "test", []string{"e1", "e3", "e4"})
-		require.NoError(t, err)
-		require.Len(t, settled, 1)
-		require.Equal(t, "e1", settled[0].EventID)
-		reopened, err := Reopen(t.Context(), tx, "test", []string{"e1", "e2", "e3"})
-		require.NoError(t, err)
-		require.ElementsMatch(t, []string{"e2", "e3"}, reopened)
-		return nil
-	}))
-	require.Equal(t, Done, b.state(t, "e1"))
-	require.Equal(t, 1, b.claim(t).Attempt)
-}
-
 func TestSettingsThatCannotHold(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Settings{})

@@ -15,10 +15,17 @@ type history struct {
 	v      *ours
 }
 
+// relayHistory measures what came before, and what else runs on the server.
+type relayHistory struct {
+	*relayBench
+
+	histories []*history
+}
+
 // loadSteps fill the histories. Their rows are inserted as rows are, so transaction ids and positions are the server's
 // own, and a relay publishes them, to a publisher that takes everything at once: so cursor, landmarks and partitions
 // become what they would be after as many events in life.
-func (b *relayBench) loadSteps() []step {
+func (b *relayHistory) loadSteps() []step {
 	var steps []step
 	for _, size := range b.plan.History {
 		h := &history{size: size}
@@ -41,7 +48,7 @@ from generate_series($5::bigint, $6::bigint) as n`
 
 const loadBatch = 20_000
 
-func (b *relayBench) load(ctx context.Context, h *history, rows int) error {
+func (b *relayHistory) load(ctx context.Context, h *history, rows int) error {
 	if h.db == nil {
 		var err error
 		if h.db, err = b.stage.newDatabase(ctx); err != nil {
@@ -70,7 +77,7 @@ func (b *relayBench) load(ctx context.Context, h *history, rows int) error {
 }
 
 // vacuum does at once what autovacuum would otherwise do during the measurement.
-func (b *relayBench) vacuum(ctx context.Context) error {
+func (b *relayHistory) vacuum(ctx context.Context) error {
 	for _, h := range b.histories {
 		if _, err := h.db.Exec(ctx, "vacuum analyze public.outbox"); err != nil {
 			return fmt.Errorf("vacuum: %w", err)
@@ -79,8 +86,8 @@ func (b *relayBench) vacuum(ctx context.Context) error {
 	return nil
 }
 
-// historySteps drain the same backlog behind an empty table, behind each history, and beside a foreign transaction.
-func (b *relayBench) historySteps(int) []step {
+// behindSteps drain the same backlog behind an empty table, behind each history, and beside a foreign transaction.
+func (b *relayHistory) behindSteps(int) []step {
 	drain := func(db *database, v variant, id string) func(context.Context) error {
 		return func(ctx context.Context) error {
 			d, err := b.drain(ctx, db, v, b.plan.Backlog, "")
@@ -120,7 +127,7 @@ func historyID(size int, sizes []int) string {
 }
 
 // beside runs do while a transaction that has written stays open in another database of the server.
-func (b *relayBench) beside(ctx context.Context, do func(context.Context) error) (err error) {
+func (b *relayHistory) beside(ctx context.Context, do func(context.Context) error) (err error) {
 	other, err := b.stage.newDatabase(ctx)
 	if err != nil {
 		return err
@@ -139,7 +146,7 @@ func (b *relayBench) beside(ctx context.Context, do func(context.Context) error)
 
 // stall counts what stock publishes beside the foreign transaction. Its query waits for the oldest transaction of the
 // server, so nothing is expected.
-func (b *relayBench) stall(ctx context.Context) error {
+func (b *relayHistory) stall(ctx context.Context) error {
 	return b.withStock(ctx, keenPoll, func(db *database, v variant) (err error) {
 		topic, err := b.stage.kafka.topic(ctx)
 		if err != nil {

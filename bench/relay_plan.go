@@ -56,8 +56,7 @@ type relayBench struct {
 	sheet   *sheet
 	profile profiler
 
-	signups   signupDatabases
-	histories []*history
+	signups signupDatabases
 }
 
 // prepare makes the topic that publishers connect through.
@@ -82,8 +81,9 @@ func (b *relayBench) steps(only []string) []step {
 		case "latency":
 			all = append(all, interleave(part, b.plan.Rounds, b.latencySteps)...)
 		case "history":
-			all = append(all, b.loadSteps()...)
-			all = append(all, interleave(part, b.plan.Rounds, b.historySteps)...)
+			of := &relayHistory{relayBench: b}
+			all = append(all, of.loadSteps()...)
+			all = append(all, interleave(part, b.plan.Rounds, of.behindSteps)...)
 		case "cost":
 			all = append(all, interleave(part, b.plan.Rounds, b.costSteps)...)
 		case "traces": // part: observability, begin

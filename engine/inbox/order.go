@@ -93,12 +93,14 @@ func (o *keyOrder) decide(ctx context.Context, tx pgx.Tx, items []*item, s *stat
 		if it.outcome != Applied {
 			continue
 		}
-		if it.outcome, err = o.place(ctx, tx, it, s, &d.moved); err != nil {
+		it.outcome, err = o.place(ctx, tx, it, s, &d.moved)
+		switch {
+		case errors.Is(err, errNoVersion):
+			return d, &itemError{i, err}
+		case err != nil:
 			return d, err
 		}
 		switch it.outcome {
-		case Failed:
-			return d, &itemError{i, errNoVersion}
 		case waits:
 			return d, &itemError{i, errGap}
 		case Stale:
@@ -126,7 +128,7 @@ func (o *keyOrder) place(ctx context.Context, tx pgx.Tx, it *item, s *state, mov
 	case !o.versioned:
 		return Applied, nil
 	case version == 0 && numbered: // it may belong before or behind any of them
-		return Failed, nil
+		return Failed, errNoVersion
 	case version == 0: // as the first builds wrote it, and others still may: the partition has the order
 		return Applied, nil
 	}

@@ -30,6 +30,8 @@ type corpus struct {
 	keys  int // 0: a key of its own for each event, as for signups
 	// traced gives each event the trace of a sampled request.
 	traced bool
+	// series tells apart the events of backlogs that one database gets: there one id is one event.
+	series uint16
 }
 
 func (c corpus) key(n int) string { return eventID(c.aggregate(n)) }
@@ -44,7 +46,7 @@ func (c corpus) aggregate(n int) int {
 
 func (c corpus) event(n int) cloudevent.Event {
 	e := cloudevent.Event{
-		ID: eventID(n), Source: eventSource, Type: eventType, Topic: c.topic, Key: c.key(n), Time: occurredAt,
+		ID: seriesID(c.series, n), Source: eventSource, Type: eventType, Topic: c.topic, Key: c.key(n), Time: occurredAt,
 		Data: payload(n),
 	}
 	if c.traced {
@@ -103,8 +105,11 @@ func payload(n int) []byte {
 func email(n int) string { return fmt.Sprintf("member-%d@example.org", n) }
 
 // eventID is a UUIDv7 whose last eight bytes are the event's number.
-func eventID(n int) string {
+func eventID(n int) string { return seriesID(0, n) }
+
+func seriesID(series uint16, n int) string {
 	id := uuid.UUID{0: 0x01, 1: 0x9b, 6: 0x70}
+	binary.BigEndian.PutUint16(id[2:], series)
 	binary.BigEndian.PutUint64(id[8:], uint64(n)|1<<63)
 	return id.String()
 }

@@ -96,7 +96,8 @@ func (b *relayBench) drain(
 		return d, err
 	}
 	ours, is := v.(*ours)
-	c := corpus{topic: topic, keys: backlogKeys, traced: is && ours.traced}
+	b.drains++
+	c := corpus{topic: topic, keys: backlogKeys, traced: is && ours.traced, series: b.drains}
 	if err := fill(ctx, db, v, c, events); err != nil {
 		return d, err
 	}

@@ -57,6 +57,7 @@ type relayBench struct {
 	profile profiler
 
 	signups signupDatabases
+	drains  uint16 // so far
 }
 
 // prepare makes the topic that publishers connect through.

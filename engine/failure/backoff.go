@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"context"
 	"math/rand/v2"
 	"time"
 )
@@ -23,4 +24,14 @@ func (b *Backoff) Began() bool { return b.pause > 0 }
 func (b *Backoff) Next() time.Duration {
 	b.pause = min(max(2*b.pause, b.Min), b.Max)
 	return time.Duration(float64(b.pause) * (0.8 + 0.4*rand.Float64()))
+}
+
+// Sleep waits for d, or until ctx ends: then it returns the cause.
+func Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -1,6 +1,8 @@
 package failure_test
 
 import (
+	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -24,4 +26,12 @@ func TestPausesDoubleUpToTheLongest(t *testing.T) {
 	backoff.Reset()
 	require.False(t, backoff.Began())
 	require.InDelta(t, 100*time.Millisecond, backoff.Next(), float64(20*time.Millisecond))
+}
+
+func TestSleepEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, failure.Sleep(t.Context(), time.Nanosecond))
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(io.EOF)
+	require.ErrorIs(t, failure.Sleep(ctx, time.Hour), io.EOF)
 }

@@ -7,20 +7,22 @@
 package circuit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"example.com/twinbox/engine/failure"
 )
 
-// Config of a circuit. Name and Probe are required; zero means default.
+// Config of a circuit. Name, Probe and Log are required; zero means default.
 type Config struct {
 	// Name of the server in log lines, metrics and readiness: "database".
 	Name string
@@ -31,45 +33,22 @@ type Config struct {
 	Timeout time.Duration
 	// Every is the pause between probes while the server is up and no caller reports an error. Default 5 s.
 	Every time.Duration
-	// RetryMin and RetryMax bound the pause between probes while it is down; it doubles, with jitter. RetryMax is how
-	// late a recovery may be noticed. Default 50 ms and 1 s.
+	// RetryMin and RetryMax bound the pause between probes while it is down; it doubles, with a fifth of jitter. RetryMax
+	// and that fifth are how late a recovery may be noticed. Default 50 ms and 800 ms.
 	RetryMin, RetryMax time.Duration
 	// OnUp is called when the server is back, before waiting callers are woken: to drop connections that died. Optional.
 	OnUp func()
-	// Log gets one line when the server goes, one each minute that it stays away, and one when it is back. Default
-	// nowhere.
+	// Log gets one line when the server goes, one each minute that it stays away, and one when it is back.
 	Log *slog.Logger
 	// Registerer takes the metrics dependency_up and dependency_outages_total. Optional.
 	Registerer prometheus.Registerer
 }
 
-func (c Config) withDefaults() Config {
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{
-		{&c.Timeout, 2 * time.Second},
-		{&c.Every, 5 * time.Second},
-		{&c.RetryMin, 50 * time.Millisecond},
-		{&c.RetryMax, time.Second},
-	} {
-		if *d.field <= 0 {
-			*d.field = d.value
-		}
-	}
-	if c.OnUp == nil {
-		c.OnUp = func() {}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return c
-}
-
 // Circuit is up until a probe has failed. Safe for concurrent use.
 type Circuit struct {
 	cfg     Config
-	metrics *metrics
+	up      prometheus.Gauge
+	outages prometheus.Counter
 	asked   chan struct{} // a caller wants a probe now
 	saidAt  time.Time     // when the outage was last logged; Run's own
 
@@ -81,24 +60,30 @@ type Circuit struct {
 	back     chan struct{} // closed when it comes back; a new one for each outage
 }
 
-// New returns a circuit that takes the server for up. [Circuit.Run] does the work.
-func New(cfg Config) (*Circuit, error) {
+// New returns a circuit that takes the server for up. [Circuit.Run] does the work. A second circuit of the same name
+// panics where the first has registered its metrics.
+func New(cfg Config) *Circuit {
+	cfg.Timeout = cmp.Or(cfg.Timeout, 2*time.Second)
+	cfg.Every = cmp.Or(cfg.Every, 5*time.Second)
+	cfg.RetryMin, cfg.RetryMax = cmp.Or(cfg.RetryMin, 50*time.Millisecond), cmp.Or(cfg.RetryMax, 800*time.Millisecond)
+	metrics, labels := promauto.With(cfg.Registerer), prometheus.Labels{"dependency": cfg.Name}
 	c := &Circuit{
-		cfg: cfg.withDefaults(), asked: make(chan struct{}, 1), metrics: newMetrics(cfg.Name),
-		settled: make(chan struct{}), back: make(chan struct{}),
+		cfg: cfg, asked: make(chan struct{}, 1), settled: make(chan struct{}), back: make(chan struct{}),
+		up: metrics.NewGauge(prometheus.GaugeOpts{
+			Name: "dependency_up", Help: "1 while the server answers, 0 while it is down.", ConstLabels: labels,
+		}),
+		outages: metrics.NewCounter(prometheus.CounterOpts{
+			Name: "dependency_outages_total", Help: "How often the server went down.", ConstLabels: labels,
+		}),
 	}
-	if cfg.Registerer != nil {
-		if err := c.metrics.register(cfg.Registerer); err != nil {
-			return nil, fmt.Errorf("register metrics of %s: %w", cfg.Name, err)
-		}
-	}
-	return c, nil
+	c.up.Set(1)
+	return c
 }
 
 // Run probes until ctx ends, and then returns nil. While it does not run, nothing changes.
 func (c *Circuit) Run(ctx context.Context) error {
-	hurried := false
-	for retry := c.cfg.RetryMin; ; {
+	pauses := failure.Backoff{Min: c.cfg.RetryMin, Max: c.cfg.RetryMax}
+	for hurried := false; ; {
 		known := c.reported()
 		err := c.probe(ctx)
 		if errors.Is(err, errSilent) && !c.Down() {
@@ -109,30 +94,22 @@ func (c *Circuit) Run(ctx context.Context) error {
 		}
 		c.judge(ctx, err, known)
 		wait, asked := c.cfg.Every, c.asked
-		if err == nil {
-			retry = c.cfg.RetryMin
+		if err != nil {
+			wait, asked = pauses.Next(), nil // a caller now knows nothing new
 		} else {
-			wait, asked = retry/2+rand.N(retry/2+1), nil // a caller now knows nothing new
-			retry = min(2*retry, c.cfg.RetryMax)
+			pauses.Reset()
+			if hurried { // complaints about a server that answers do not set the pace
+				_ = failure.Sleep(ctx, c.cfg.RetryMin)
+			}
 		}
-		if hurried && err == nil { // complaints about a server that answers do not set the pace
-			sleep(ctx, c.cfg.RetryMin, nil)
+		hurried = false
+		select {
+		case <-time.After(wait):
+		case <-asked:
+			hurried = true
+		case <-ctx.Done():
 		}
-		hurried = sleep(ctx, wait, asked)
 	}
-}
-
-// sleep waits and reports whether a wish to probe ended it.
-func sleep(ctx context.Context, wait time.Duration, asked <-chan struct{}) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-asked:
-		return true
-	case <-ctx.Done():
-	}
-	return false
 }
 
 var errSilent = errors.New("no answer")
@@ -166,7 +143,8 @@ func (c *Circuit) judge(ctx context.Context, err error, known int) {
 	code := failure.Examine(err).Code
 	switch {
 	case first:
-		c.metrics.fell()
+		c.up.Set(0)
+		c.outages.Inc()
 		c.cfg.Log.ErrorContext(ctx, "dependency is down", "dependency", c.cfg.Name, "code", code, "error", err)
 	case time.Since(c.saidAt) >= sayEvery:
 		c.cfg.Log.WarnContext(ctx, "dependency is still down", "dependency", c.cfg.Name,
@@ -185,8 +163,10 @@ func (c *Circuit) rise(ctx context.Context, known int) {
 	was := c.down
 	c.mu.Unlock()
 	if was != nil {
-		c.cfg.OnUp()
-		c.metrics.rose()
+		if c.cfg.OnUp != nil {
+			c.cfg.OnUp()
+		}
+		c.up.Set(1)
 		c.cfg.Log.InfoContext(ctx, "dependency is back", "dependency", c.cfg.Name,
 			"after", time.Since(was.Since).Round(time.Millisecond))
 	}
@@ -205,4 +185,113 @@ func (c *Circuit) reported() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reports
+}
+
+// DownError is why the server cannot be used. It is transient for every error of the probe.
+type DownError struct {
+	Name  string
+	Since time.Time
+	Err   error // of the last probe
+}
+
+func (e *DownError) Error() string { return fmt.Sprintf("%s is down: %v", e.Name, e.Err) }
+
+// Unwrap returns what the last probe met.
+func (e *DownError) Unwrap() error { return failure.AsTransient(e.Err) }
+
+// Report says that a use of the server has failed in a way that may be the server's fault. It never blocks: the next
+// probe begins at once, and only that one decides.
+func (c *Circuit) Report(err error) {
+	if err != nil && Suspicious(err) {
+		c.Suspect()
+	}
+}
+
+// Suspect is [Circuit.Report] of an error that is known to be the server's.
+func (c *Circuit) Suspect() {
+	c.mu.Lock()
+	c.reports++
+	c.mu.Unlock()
+	select {
+	case c.asked <- struct{}{}:
+	default:
+	}
+}
+
+// Suspicious reports whether an error may mean that a server is down: it is transient, and it is not the server itself
+// who speaks, fit and well, of locks, conflicts and leaders.
+func Suspicious(err error) bool {
+	if _, known := errors.AsType[*DownError](err); known {
+		return true
+	}
+	v := failure.Examine(err)
+	if v.Class != failure.Transient {
+		return false
+	}
+	for _, prefix := range fit {
+		if strings.HasPrefix(v.Code, prefix) {
+			return false
+		}
+	}
+	number, isBroker := strings.CutPrefix(v.Code, "kafka_")
+	return !isBroker || strings.Trim(number, "0123456789") != ""
+}
+
+// fit are the codes of a database that works.
+var fit = []string{"marked_transient", "sql_26", "sql_40", "sql_55", "sql_72"}
+
+// Unsettled reports whether the server is down, or may be: an error was reported, and no probe that began later has
+// answered.
+func (c *Circuit) Unsettled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.down != nil || c.answered < c.reports
+}
+
+// Err is nil while the server is up, as far as is known, and a [*DownError] while it is down. It sends no probe.
+func (c *Circuit) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.down == nil {
+		return nil
+	}
+	return c.down
+}
+
+// Down reports whether Err is not nil.
+func (c *Circuit) Down() bool { return c.Err() != nil }
+
+// Await returns nil when the server is up: at once if nothing else is known, after the next probe if an error was
+// reported, after its return if it is down. What others report meanwhile does not make it wait for longer. It returns
+// the cause of ctx's end if that comes first.
+func (c *Circuit) Await(ctx context.Context) error {
+	for reports := c.reported(); ; {
+		c.mu.Lock()
+		settled, up := c.settled, c.down == nil && c.answered >= reports
+		c.mu.Unlock()
+		if up {
+			return nil
+		}
+		select {
+		case <-settled:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w", c.cfg.Name, context.Cause(ctx))
+		}
+	}
+}
+
+// Pause waits for d, or less: it returns as soon as the server comes back from an outage. It returns the cause of ctx's
+// end if that comes first.
+func (c *Circuit) Pause(ctx context.Context, d time.Duration) error {
+	c.mu.Lock()
+	back := c.back
+	c.mu.Unlock()
+	select {
+	case <-time.After(d):
+		return nil
+	case <-back:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("pause: %w", context.Cause(ctx))
+	}
 }

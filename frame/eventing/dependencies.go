@@ -13,22 +13,17 @@ import (
 // them, so an outage of any length is two log lines, and all tasks go on at its end.
 type dependencies struct{ database, broker *circuit.Circuit }
 
-func newDependencies(setup Setup, probeDatabase func(context.Context) error, resetPool func()) (dependencies, error) {
-	var d dependencies
-	var err error
-	d.database, err = circuit.New(circuit.Config{
-		Name: "database", Probe: probeDatabase, OnUp: resetPool,
-		Log: setup.Log, Registerer: setup.Admin.Registry(),
-	})
-	if err != nil {
-		return d, err
+func newDependencies(setup Setup, probeDatabase func(context.Context) error, resetPool func()) dependencies {
+	client, registry := setup.Config.Client(setup.Service), setup.Admin.Registry()
+	return dependencies{
+		database: circuit.New(circuit.Config{
+			Name: "database", Probe: probeDatabase, OnUp: resetPool, Log: setup.Log, Registerer: registry,
+		}),
+		broker: circuit.New(circuit.Config{
+			Name: "broker", Probe: func(ctx context.Context) error { return admin.Ping(ctx, client) },
+			Log: setup.Log, Registerer: registry,
+		}),
 	}
-	client := setup.Config.Client(setup.Service)
-	d.broker, err = circuit.New(circuit.Config{
-		Name: "broker", Probe: func(ctx context.Context) error { return admin.Ping(ctx, client) },
-		Log: setup.Log, Registerer: setup.Admin.Registry(),
-	})
-	return d, err
 }
 
 // start keeps both circuits up to date until the group has stopped everything that uses them.

@@ -81,10 +81,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
-	n.dependencies, err = newDependencies(setup, probeDatabase(pool.ConnConfig), func() { n.Pool.Reset() })
-	if err != nil {
-		return nil, fmt.Errorf("open circuits: %w", err)
-	}
+	n.dependencies = newDependencies(setup, probeDatabase(pool.ConnConfig), func() { n.Pool.Reset() })
 	n.circuits = setup.Log
 	n.limited = service.LimitLog(setup.Log.Handler(), service.LogLimitConfig{Told: n.dependencies.tell})
 	setup.Log = slog.New(n.limited)

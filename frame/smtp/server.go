@@ -24,7 +24,7 @@ const (
 // NewCircuit is what is known of the mail server: a mail that it does not take begins a probe, and the probe
 // decides. Its silence is known after SMTP_TIMEOUT at the latest: a third of it for the mail to find out, another one
 // for the probe.
-func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Registerer) (*circuit.Circuit, error) {
+func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Registerer) *circuit.Circuit {
 	return circuit.New(circuit.Config{
 		Name: "mail server", Probe: sender.probe, Timeout: sender.Config.Timeout, Every: idleProbe,
 		RetryMin: time.Second, RetryMax: awayProbe, Log: log, Registerer: registerer,

@@ -36,10 +36,7 @@ const usersConsumer = "notification.users"
 // start: no new record, then the mails under way are sent, then the relay passes on what they wrote.
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	mailer, admin := &smtp.Sender{Config: cfg.SMTP, From: cfg.MailFrom}, node.Admin()
-	mailServer, err := smtp.NewCircuit(mailer, node.CircuitLog(), admin.Registry())
-	if err != nil {
-		return nil, err
-	}
+	mailServer := smtp.NewCircuit(mailer, node.CircuitLog(), admin.Registry())
 	admin.Check("mail server", func(context.Context) error { return mailServer.Err() })
 	sender, err := newSender(senderSetup{
 		settings: cfg.Mail, pool: node.Pool, outbox: node.Outbox, log: node.Log(), registerer: admin.Registry(),

@@ -29,8 +29,7 @@ import (
 // watchMailServer gives the bundle's sender a circuit as the service has it.
 func watchMailServer(t *testing.T, s *senderSetup) *circuit.Circuit {
 	t.Helper()
-	mailServer, err := smtp.NewCircuit(s.smtp, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-	require.NoError(t, err)
+	mailServer := smtp.NewCircuit(s.smtp, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	s.suspect = mailServer.Suspect
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)

@@ -1,12 +1,9 @@
 // Package lease carries out effects outside SQL: a mail, a payment, a call to another system's API.
 //
-//	intent.go              the intent, a row in the transaction that records the event
-//	leases.go claim.go     who has the row, and what only they may do with it
-//	runner.go record.go    workers that carry effects out, and how an attempt ends
-//	keep.go                heartbeats, and fewer attempts while the server is away
-//	order.go               effects that must not follow a later one of their key
-//	purge.go               rows that were done long ago
-//	settle.go              rows of a dead claimant, and an operator's decisions
+//	leases.go     the intent, a row in the transaction that records the event; what is done to many rows: they are
+//	              claimed, kept by heartbeats, swept when their claimant has vanished, purged when they are old
+//	claim.go      who has a row, and what only they may do with it
+//	runner.go     workers that carry effects out, and how an attempt ends
 //
 // The row goes
 //

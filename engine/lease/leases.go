@@ -2,64 +2,56 @@ package lease
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/twinbox/engine/cloudevent"
 )
 
-// Config describes the leases of one handler.
-type Config struct {
-	Handler    string        // names the effect; one row per handler and event
-	Pool       *pgxpool.Pool // of the database that holds the table
-	Settings   Settings
-	Timeout    time.Duration         // the longest that the effect may take after Begin. Default: half of the lease
-	Registerer prometheus.Registerer // default: none
+// State is where a row is on its way.
+type State string
+
+// The states of a row. Only an operator moves a row out of done, failed and uncertain.
+const (
+	Pending    State = "pending"
+	Claimed    State = "claimed"
+	Submitting State = "submitting"
+	Done       State = "done"
+	Failed     State = "failed"
+	Uncertain  State = "uncertain"
+)
+
+const insertIntent = `insert into lease (handler, event_id) values ($1, $2)`
+
+// Intent is the statement that puts the effect of an event on the list: run it in the transaction that records the
+// event, so that there is neither an effect of a rolled back event nor an event without its effect. It fails on the
+// second intent of a handler for the same event.
+func Intent(handler, eventID string) (sql string, args []any) {
+	return insertIntent, []any{handler, eventID}
 }
 
-// Leases are the rows of one handler and what may be done with them. Any number of processes may have the same.
-type Leases struct {
-	handler  string
-	pool     *pgxpool.Pool
-	settings Settings
-	timeout  time.Duration
-	metrics  *metrics
+// Add runs [Intent].
+func Add(ctx context.Context, tx pgx.Tx, handler, eventID string) error {
+	if _, err := tx.Exec(ctx, insertIntent, handler, eventID); err != nil {
+		return fmt.Errorf("insert intent: %w", err)
+	}
+	return nil
 }
 
-// New checks the configuration and connects to nothing.
-func New(cfg Config) (*Leases, error) {
-	settings := cfg.Settings.withDefaults()
-	if err := settings.validate(); err != nil {
-		return nil, fmt.Errorf("leases of %s: %w", cfg.Handler, err)
-	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = settings.Lease / 2
-	}
-	if cfg.Handler == "" || cfg.Pool == nil || cfg.Timeout <= 0 || cfg.Timeout >= settings.Lease {
-		return nil, errors.New("leases: a handler, a pool and a timeout within the lease are required")
-	}
-	l := &Leases{handler: cfg.Handler, pool: cfg.Pool, settings: settings, timeout: cfg.Timeout}
-	l.metrics = newMetrics(cfg.Registerer, cfg.Handler)
-	return l, nil
-}
+const insertOrdered = `insert into lease (handler, event_id, key, version) values ($1, $2, $3, $4)`
 
-// Claim is a lease on one row. It is used by one goroutine at a time.
-type Claim struct {
-	EventID string
-	Attempt int       // counted from 1
-	At      time.Time // the database's clock when it was claimed
-
-	// CorrelationID may be set by the effect: the log names it beside the event's id.
-	CorrelationID string
-
-	leases  *Leases
-	token   uuid.UUID
-	begun   bool
-	inOrder bool // of its key
+// IntentInOrder is [Intent] for an effect that must not follow one of a later event of its key, such as a state that is
+// told to another system: once an effect of a higher version has begun, this one is skipped, and its row is done with
+// that version as superseded_by. A version counts from when its effect begins, also if it then fails.
+//
+// An effect that has begun is not called back: of two that begin one right after the other, the other side may hear the
+// second one first. The event needs a key and a version.
+func IntentInOrder(handler string, event cloudevent.Event) (sql string, args []any) {
+	return insertOrdered, []any{handler, event.ID, event.Key, event.Version}
 }
 
 // SKIP LOCKED lets several processes claim side by side; there is no order between rows. A lease that ended before the
@@ -80,18 +72,17 @@ with ended as (
 update lease
 set state = 'claimed', token = $3, attempts = attempts + 1, due_at = clock_timestamp() + make_interval(secs => $4)
 where handler = $1 and event_id = any (array(select event_id from ended union all select event_id from due))
-returning event_id, attempts, event_id in (select event_id from ended), clock_timestamp(), key is not null`
+returning event_id, attempts, event_id in (select event_id from ended), clock_timestamp()`
 
 // Claim takes a row whose claimant has lost it before it began, or up to n rows that are due, the longest waiting
 // first. Rows whose attempts are used up by claimants that vanished are left to [Leases.Sweep].
 func (l *Leases) Claim(ctx context.Context, n int) ([]*Claim, error) {
 	token := uuid.New()
-	rows, _ := l.pool.Query(ctx, claimRows, l.handler, n, token, l.settings.Lease.Seconds(),
-		l.settings.MaxAttempts)
+	rows, _ := l.pool.Query(ctx, claimRows, l.handler, n, token, l.settings.Lease.Seconds(), l.settings.MaxAttempts)
 	claims, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Claim, error) {
 		c := &Claim{leases: l, token: token}
 		var takenOver bool
-		err := row.Scan(&c.EventID, &c.Attempt, &takenOver, &c.At, &c.inOrder)
+		err := row.Scan(&c.EventID, &c.Attempt, &takenOver, &c.At)
 		if takenOver {
 			l.metrics.takeovers.Inc()
 		}
@@ -116,15 +107,124 @@ func (l *Leases) Heartbeat(ctx context.Context, claims ...*Claim) (lost []*Claim
 		ids[i], tokens[i] = c.EventID, c.token
 	}
 	rows, _ := l.pool.Query(ctx, renewRows, l.handler, ids, tokens, l.settings.Lease.Seconds())
-	renewed := map[string]bool{}
-	var id string
-	if _, err := pgx.ForEachRow(rows, []any{&id}, func() error { renewed[id] = true; return nil }); err != nil {
+	renewed, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
 		return nil, fmt.Errorf("renew leases: %w", err)
 	}
 	for _, c := range claims {
-		if !renewed[c.EventID] {
+		if !slices.Contains(renewed, c.EventID) {
 			lost = append(lost, c)
 		}
 	}
 	return lost, nil
+}
+
+// Swept is a row whose claimant vanished.
+type Swept struct {
+	EventID string
+	State   State // what it is now
+}
+
+const sweepRows = `
+with ended as (
+    select event_id from lease
+    where handler = $1 and state = 'submitting' and due_at <= (select clock_timestamp())
+    order by due_at limit $2 for update skip locked
+)
+update lease
+set doubts = doubts + 1, token = null, error = 'its claimant vanished after it had begun',
+    state = case when $3 and attempts < $4 then 'pending' else 'uncertain' end,
+    ended_at = case when $3 and attempts < $4 then null else clock_timestamp() end,
+    due_at = clock_timestamp()
+where handler = $1 and event_id = any (array(select event_id from ended))
+returning event_id, state`
+
+const giveUpRows = `
+with ended as (
+    select event_id from lease
+    where handler = $1 and state = 'claimed' and due_at <= (select clock_timestamp()) and attempts >= $3
+    order by due_at limit $2 for update skip locked
+)
+update lease
+set token = null, state = 'failed', ended_at = clock_timestamp(),
+    error = format('given up after %s attempts: its claimant vanished before it had begun', attempts)
+where handler = $1 and event_id = any (array(select event_id from ended))
+returning event_id, state`
+
+// page bounds one statement of [Leases.Sweep], the next one takes the rest, and one transaction of [Leases.Purge].
+const page = 1000
+
+// Sweep ends the leases that ran out after the effect had begun: the rows are uncertain, or pending again where the
+// policy says so. Those that ran out before are left to the next claim, unless their attempts are used up: they are
+// failed, since what ends a process again and again before it begins will end the next one. It touches no others, and
+// moves rows of its own handler only.
+func (l *Leases) Sweep(ctx context.Context) ([]Swept, error) {
+	swept, err := l.sweep(ctx, sweepRows, l.handler, page, l.settings.OnUncertain == Resend, l.settings.MaxAttempts)
+	if err != nil {
+		return nil, err
+	}
+	givenUp, err := l.sweep(ctx, giveUpRows, l.handler, page, l.settings.MaxAttempts)
+	return append(swept, givenUp...), err
+}
+
+func (l *Leases) sweep(ctx context.Context, sql string, args ...any) ([]Swept, error) {
+	rows, _ := l.pool.Query(ctx, sql, args...)
+	swept, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Swept])
+	if err != nil {
+		return nil, fmt.Errorf("sweep leases: %w", err)
+	}
+	l.metrics.takeovers.Add(float64(len(swept)))
+	return swept, nil
+}
+
+const purgeRows = `
+with old as (
+    select event_id from lease
+    where handler = $1 and state = 'done' and ended_at < clock_timestamp() - make_interval(secs => $2)
+    order by ended_at limit $3 for update skip locked
+)
+delete from lease where handler = $1 and event_id = any (array(select event_id from old))
+returning event_id`
+
+// Purge removes what has been done for longer than the retention, a thousand rows per transaction, and returns how
+// many. also, if set, removes in the same transaction what belongs to the events. What failed or is uncertain stays: it
+// is a person's to decide. It is safe beside other processes' purges, and does nothing without a retention.
+func (l *Leases) Purge(ctx context.Context, also func(ctx context.Context, tx pgx.Tx, eventIDs []string) error) (
+	purged int, err error,
+) {
+	for n := page; n == page && l.settings.Retention > 0; {
+		err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
+			rows, _ := tx.Query(ctx, purgeRows, l.handler, l.settings.Retention.Seconds(), page)
+			gone, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			if n = len(gone); err != nil || n == 0 || also == nil {
+				return err
+			}
+			return also(ctx, tx, gone)
+		})
+		if err != nil {
+			return purged, fmt.Errorf("purge leases: %w", err)
+		}
+		purged += n
+		l.metrics.purged.Add(float64(n))
+	}
+	return purged, nil
+}
+
+// Settled is a row that an operator marks as done.
+type Settled struct {
+	EventID string
+	At      time.Time // the database's clock
+}
+
+const rememberRow = `
+update lease set state = 'done', ended_at = clock_timestamp(), token = null, error = null
+where handler = $1 and event_id = $2 and state <> 'done'`
+
+// Remember records that an effect has happened of which a restored database knows the intent, and not that it was
+// done. A row that is not there stays so.
+func Remember(ctx context.Context, tx pgx.Tx, handler, eventID string) error {
+	if _, err := tx.Exec(ctx, rememberRow, handler, eventID); err != nil {
+		return fmt.Errorf("remember effect: %w", err)
+	}
+	return nil
 }

@@ -18,23 +18,18 @@ type metrics struct {
 
 func newMetrics(registerer prometheus.Registerer, handler string) *metrics {
 	labels := prometheus.Labels{"handler": handler}
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels})
+	}
 	m := &metrics{
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "lease_attempts_total", Help: "Attempts by how they ended.", ConstLabels: labels,
 		}, []string{"result"}),
-		takeovers: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lease_takeovers_total", Help: "Leases of others that had ended, claimed or swept by this process.",
-			ConstLabels: labels,
-		}),
-		stale: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lease_stale_rejects_total", Help: "Steps of this process that changed nothing because its lease was lost.",
-			ConstLabels: labels,
-		}),
+		takeovers: counter("lease_takeovers_total", "Leases of others that had ended, claimed or swept by this process."),
+		stale: counter("lease_stale_rejects_total",
+			"Steps of this process that changed nothing because its lease was lost."),
+		purged: counter("lease_purged_total", "Rows that this process removed because they were done long ago."),
 	}
-	m.purged = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "lease_purged_total", Help: "Rows that this process removed because they were done long ago.",
-		ConstLabels: labels,
-	})
 	if registerer != nil {
 		registerer.MustRegister(m.attempts, m.takeovers, m.stale, m.purged)
 	}

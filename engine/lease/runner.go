@@ -5,10 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/failure"
+	_ "example.com/twinbox/engine/failure/pgerrors" // what the database's errors mean
 )
 
 // Effect is what is done about a row.
@@ -35,13 +40,16 @@ type Effect struct {
 
 // Runner carries out the effects of one handler. Any number of runners may run, in one process or in many.
 type Runner struct {
-	leases  *Leases
-	effect  Effect
-	log     *slog.Logger
-	wake    chan struct{}
-	held    held
-	circuit circuit
-	reach   reach
+	leases *Leases
+	effect Effect
+	log    *slog.Logger
+	wake   chan struct{}
+
+	mu      sync.Mutex
+	held    map[*Claim]context.CancelCauseFunc // waiting for a worker or with one
+	slow    time.Duration                      // the pause before a claim, while the other side cannot be reached
+	failing time.Time                          // since when claims have failed
+	err     error                              // of the last claim
 }
 
 // NewRunner makes a runner; log may be nil.
@@ -52,10 +60,9 @@ func NewRunner(leases *Leases, effect Effect, log *slog.Logger) *Runner {
 	if effect.Timeout == 0 {
 		effect.Timeout = leases.settings.Lease
 	}
-	log = log.With("handler", leases.handler)
 	return &Runner{
-		leases: leases, effect: effect, log: log, wake: make(chan struct{}, 1),
-		held: held{claims: map[*Claim]context.CancelCauseFunc{}},
+		leases: leases, effect: effect, log: log.With("handler", leases.handler), wake: make(chan struct{}, 1),
+		held: map[*Claim]context.CancelCauseFunc{},
 	}
 }
 
@@ -67,33 +74,20 @@ func (r *Runner) Wake() {
 	}
 }
 
-// Run works until ctx ends, then finishes what is under way and gives back what it has not begun.
-func (r *Runner) Run(ctx context.Context) error {
-	tasks := make(chan task)
-	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var beats, workers sync.WaitGroup
-	beats.Go(func() { r.beat(beating) })
-	beats.Go(func() { r.sweep(ctx) })
-	beats.Go(func() { r.purge(ctx) })
-	for range r.leases.settings.Workers {
-		workers.Go(func() {
-			for t := range tasks {
-				r.run(t)
-			}
-		})
-	}
-	r.dispatch(ctx, tasks)
-	close(tasks)
-	workers.Wait()
-	stop()
-	beats.Wait()
-	return nil
-}
+// claimless is how long claims may fail before a runner is no longer healthy.
+const claimless = 30 * time.Second
 
-// task is a claim and the context of its attempt, which ends early when the lease is lost.
-type task struct {
-	ctx   context.Context
-	claim *Claim
+// Healthy is for a readiness check: it fails when the runner has been unable to claim anything for 30 s, so that no
+// effect happens, and until a claim succeeds, which it then tries with every poll.
+func (r *Runner) Healthy(context.Context) error { return r.failingFor(claimless) }
+
+func (r *Runner) failingFor(limit time.Duration) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil || time.Since(r.failing) < limit {
+		return nil
+	}
+	return fmt.Errorf("nothing can be claimed for %s: %w", time.Since(r.failing).Round(time.Second), r.err)
 }
 
 // At rest a runner looks for rows more and more rarely, up to every restPolls polls; and for what vanished claimants
@@ -103,14 +97,67 @@ const (
 	sweepPolls = 30
 )
 
+// purgesEvery is the longest pause between two purges of a runner.
+const purgesEvery = time.Hour
+
+// Run works until ctx ends, then finishes what is under way and gives back what it has not begun.
+func (r *Runner) Run(ctx context.Context) error {
+	s := r.leases.settings
+	attempts := make(chan func())
+	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var chores, workers sync.WaitGroup
+	chores.Go(func() { r.every(beating, s.Heartbeat, r.beat) })
+	chores.Go(func() { r.every(ctx, min(sweepPolls*s.Poll, s.Lease/2), r.sweep) })
+	if s.Retention > 0 {
+		chores.Go(func() {
+			r.reportUnreachable(ctx, r.purge(ctx))
+			r.every(ctx, min(purgesEvery, s.Retention), r.purge)
+		})
+	}
+	for range s.Workers {
+		workers.Go(func() {
+			for attempt := range attempts {
+				attempt()
+			}
+		})
+	}
+	r.dispatch(ctx, attempts)
+	close(attempts)
+	workers.Wait()
+	stop()
+	chores.Wait()
+	return nil
+}
+
+// every does a chore again and again until ctx ends.
+func (r *Runner) every(ctx context.Context, pause time.Duration, chore func(context.Context) error) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			r.reportUnreachable(ctx, chore(ctx))
+		}
+	}
+}
+
+// reportUnreachable tells that the database did not answer.
+func (r *Runner) reportUnreachable(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		r.log.WarnContext(ctx, "leases cannot be reached", "error", err)
+	}
+}
+
 // dispatch claims rows and hands them to the workers.
-func (r *Runner) dispatch(ctx context.Context, tasks chan<- task) {
+func (r *Runner) dispatch(ctx context.Context, attempts chan<- func()) {
 	poll := r.leases.settings.Poll
 	for pause := poll; ; pause = min(2*pause, restPolls*poll) {
-		for ctx.Err() == nil && r.round(ctx, tasks) {
+		for ctx.Err() == nil && r.round(ctx, attempts) {
 			pause = poll
 		}
-		if r.reach.check(0) != nil {
+		if r.failingFor(0) != nil {
 			pause = poll // that a claim failed does not mean that there are no rows
 		}
 		timer := time.NewTimer(pause)
@@ -128,26 +175,29 @@ func (r *Runner) dispatch(ctx context.Context, tasks chan<- task) {
 }
 
 // round claims once and reports whether it is worth claiming again at once.
-func (r *Runner) round(ctx context.Context, tasks chan<- task) (more bool) {
+func (r *Runner) round(ctx context.Context, attempts chan<- func()) (more bool) {
 	n := r.leases.settings.Batch
-	if pause := r.circuit.pause(); pause > 0 { // the other side was not there: ask with one row at a time
+	r.mu.Lock()
+	slow := r.slow
+	r.mu.Unlock()
+	if slow > 0 { // the other side was not there: ask with one row at a time
 		n = 1
 		select {
 		case <-ctx.Done():
 			return false
-		case <-time.After(pause):
+		case <-time.After(slow):
 		}
 	}
 	claims, err := r.claim(ctx, n)
-	r.reach.heard(err)
 	r.reportUnreachable(ctx, err)
-	waiting := make([]task, len(claims))
+	waiting := make([]func(), len(claims))
 	for i, c := range claims { // all of them now: the last one's lease must not end while it waits for a worker
-		waiting[i] = task{r.held.add(context.WithoutCancel(ctx), c), c}
+		attempt := r.hold(context.WithoutCancel(ctx), c)
+		waiting[i] = func() { r.attempt(attempt, c) }
 	}
-	for i, t := range waiting {
+	for i, attempt := range waiting {
 		select {
-		case tasks <- t:
+		case attempts <- attempt:
 		case <-ctx.Done():
 			r.giveBack(ctx, claims[i:])
 			return false
@@ -156,17 +206,25 @@ func (r *Runner) round(ctx context.Context, tasks chan<- task) (more bool) {
 	return len(claims) > 0
 }
 
+const giveBackTimeout = 2 * time.Second
+
 // claim lets a claim that is under way end when the runner is stopped: one that was cancelled may have been made all
 // the same, and its rows would wait for their leases to end.
-func (r *Runner) claim(ctx context.Context, n int) ([]*Claim, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+func (r *Runner) claim(ctx context.Context, n int) (claims []*Claim, err error) {
+	if err = context.Cause(ctx); err == nil {
+		claiming, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		defer cancel()
+		stop := context.AfterFunc(ctx, func() { time.AfterFunc(giveBackTimeout, cancel) })
+		defer stop()
+		claims, err = r.leases.Claim(claiming, n)
 	}
-	claiming, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(giveBackTimeout, cancel) })
-	defer stop()
-	return r.leases.Claim(claiming, n)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil && r.err == nil {
+		r.failing = time.Now()
+	}
+	r.err = err
+	return claims, err
 }
 
 // giveBack returns claims that no worker took before shutdown, so that others need not wait for their leases to end.
@@ -174,7 +232,7 @@ func (r *Runner) giveBack(ctx context.Context, claims []*Claim) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 	defer cancel()
 	for _, c := range claims {
-		r.held.drop(c)
+		r.drop(c, nil)
 		if err := c.Release(ctx, "", 0); err != nil {
 			r.log.WarnContext(ctx, "claim not given back", "event_id", c.EventID, "correlation_id", c.CorrelationID,
 				"error", err)
@@ -182,44 +240,74 @@ func (r *Runner) giveBack(ctx context.Context, claims []*Claim) {
 	}
 }
 
-const giveBackTimeout = 2 * time.Second
+// hold gives the context of the claim's attempt, which ends early when the lease is lost.
+func (r *Runner) hold(ctx context.Context, c *Claim) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held[c] = cancel
+	return ctx
+}
+
+func (r *Runner) drop(c *Claim, cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cancel := r.held[c]; cancel != nil {
+		cancel(cause)
+		delete(r.held, c)
+	}
+}
+
+// errLost ends the context of an attempt whose lease is lost.
+var errLost = errors.New("the lease has been lost")
+
+// beat renews the leases of everything that is held, in one statement, and ends the attempts whose lease is lost.
+func (r *Runner) beat(ctx context.Context) error {
+	r.mu.Lock()
+	claims := slices.Collect(maps.Keys(r.held))
+	r.mu.Unlock()
+	if len(claims) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.leases.settings.Heartbeat)
+	defer cancel()
+	lost, err := r.leases.Heartbeat(ctx, claims...)
+	for _, c := range lost { // or finished a moment ago: then this changes nothing
+		r.drop(c, errLost)
+	}
+	return err
+}
 
 // sweep takes care of what vanished claimants left behind, also while there is always more to claim.
-func (r *Runner) sweep(ctx context.Context) {
-	tick := time.NewTicker(min(sweepPolls*r.leases.settings.Poll, r.leases.settings.Lease/2))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+func (r *Runner) sweep(ctx context.Context) error {
+	swept, err := r.leases.Sweep(ctx)
+	for _, s := range swept {
+		ended, what := Uncertain, "outcome is uncertain: the claimant vanished after it had begun"
+		if s.State == Failed {
+			ended, what = Failed, "effect given up: its claimants vanished before they had begun"
 		}
-		swept, err := r.leases.Sweep(ctx)
-		r.reportUnreachable(ctx, err)
-		for _, s := range swept {
-			r.reportSwept(ctx, s)
-		}
+		r.leases.metrics.attempts.WithLabelValues(string(ended)).Inc()
+		r.log.ErrorContext(ctx, what, "event_id", s.EventID, "state", s.State)
 	}
+	return err
 }
 
-func (r *Runner) reportSwept(ctx context.Context, s Swept) {
-	if s.State == Failed {
-		r.leases.metrics.attempts.WithLabelValues(string(Failed)).Inc()
-		r.log.ErrorContext(ctx, "effect given up: its claimants vanished before they had begun", "event_id", s.EventID)
-		return
+// purge removes old rows.
+func (r *Runner) purge(ctx context.Context) error {
+	purged, err := r.leases.Purge(ctx, r.effect.Purged)
+	if purged > 0 {
+		r.log.InfoContext(ctx, "old effects purged", "rows", purged)
 	}
-	r.leases.metrics.attempts.WithLabelValues(string(Uncertain)).Inc()
-	r.log.ErrorContext(ctx, "outcome is uncertain: the claimant vanished after it had begun",
-		"event_id", s.EventID, "state", s.State)
+	return err
 }
 
-// run makes one attempt and records how it ended.
-func (r *Runner) run(t task) {
-	defer r.held.drop(t.claim)
-	ctx, cancel := context.WithTimeout(t.ctx, r.effect.Timeout)
-	err := r.do(ctx, t.claim)
+// attempt carries the effect out once and records how that ended.
+func (r *Runner) attempt(ctx context.Context, c *Claim) {
+	defer r.drop(c, nil)
+	doing, cancel := context.WithTimeout(ctx, r.effect.Timeout)
+	err := r.do(doing, c)
 	cancel()
-	r.record(context.WithoutCancel(t.ctx), t.claim, err)
+	r.record(context.WithoutCancel(ctx), c, err)
 }
 
 func (r *Runner) do(ctx context.Context, c *Claim) (err error) {
@@ -234,5 +322,114 @@ func (r *Runner) do(ctx context.Context, c *Claim) (err error) {
 	return r.effect.Do(ctx, c)
 }
 
-// errLost ends the context of an attempt whose lease is lost.
-var errLost = errors.New("the lease has been lost")
+// probeMax is the longest pause between two attempts to reach the other side, and so the delay after its return.
+const probeMax = 2 * time.Second
+
+// judge reads from where and how an attempt ended what it means for its row: done, failed, postponed, unavailable,
+// uncertain, superseded or stale, and how to record it.
+func (r *Runner) judge(c *Claim, err error) (result string, record func(context.Context) error) {
+	if err == nil && c.begun {
+		return "done", func(ctx context.Context) error { return r.done(ctx, c) }
+	}
+	if err == nil {
+		err = failure.AsPermanent(errors.New("the effect returned without having begun"))
+	}
+	settings, reason := r.leases.settings, failure.Brief(err.Error())
+	failed := func(ctx context.Context) error { return c.Failed(ctx, reason) }
+	var stale *StaleError
+	var superseded *SupersededError
+	var undone *undoneError
+	switch {
+	case errors.As(err, &stale), errors.Is(err, errLost):
+		return "stale", func(context.Context) error { return nil } // nothing to record, nothing to be recorded on
+	case errors.As(err, &superseded):
+		return "superseded", func(context.Context) error { return nil } // the row says so already
+	case c.begun && !errors.As(err, &undone):
+		return "uncertain", func(ctx context.Context) error { return c.Uncertain(ctx, reason) }
+	case failure.Classify(err) == failure.Permanent:
+		return "failed", failed
+	case failure.Classify(err) == failure.Transient:
+		return "unavailable", func(ctx context.Context) error {
+			return c.Release(ctx, reason, min(settings.RetryMin, probeMax))
+		}
+	case c.Attempt >= settings.MaxAttempts:
+		reason = failure.Brief(fmt.Sprintf("given up after %d attempts: %v", c.Attempt, err))
+		return "failed", failed
+	}
+	return "postponed", func(ctx context.Context) error { return c.Retry(ctx, reason, settings.pause(c.Attempt)) }
+}
+
+func (r *Runner) done(ctx context.Context, c *Claim) error {
+	err := c.Done(ctx, func(ctx context.Context, tx pgx.Tx, at time.Time) error {
+		if r.effect.Done == nil {
+			return nil
+		}
+		return r.effect.Done(ctx, tx, c, at)
+	})
+	if err == nil && r.effect.Committed != nil {
+		r.effect.Committed(c)
+	}
+	return err
+}
+
+// pace slows the runner down while the other side of its effect cannot be reached.
+func (r *Runner) pace(result string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch result {
+	case "stale", "superseded": // says nothing about the other side
+	case "unavailable":
+		r.slow = min(max(r.slow*2, r.leases.settings.RetryMin), probeMax)
+	default:
+		r.slow = 0
+	}
+}
+
+const recordPause = 100 * time.Millisecond
+
+// record writes down how an attempt ended. It insists for as long as a lease lasts: an effect that happened and is
+// forgotten is an uncertain one.
+func (r *Runner) record(ctx context.Context, c *Claim, err error) {
+	result, record := r.judge(c, err)
+	r.pace(result)
+	recording, cancel := context.WithTimeout(ctx, r.leases.settings.Lease)
+	defer cancel()
+	again := time.NewTicker(recordPause)
+	defer again.Stop()
+	var stale *StaleError
+	recorded := record(recording)
+	for recorded != nil && !errors.As(recorded, &stale) && recording.Err() == nil {
+		r.log.WarnContext(ctx, "outcome not recorded yet", "event_id", c.EventID,
+			"correlation_id", c.CorrelationID, "result", result, "error", recorded)
+		select {
+		case <-again.C:
+			recorded = record(recording)
+		case <-recording.Done():
+		}
+	}
+	if errors.As(recorded, &stale) {
+		result = "stale"
+	}
+	r.leases.metrics.attempts.WithLabelValues(result).Inc()
+	r.report(ctx, c, result, errors.Join(err, recorded))
+}
+
+func (r *Runner) report(ctx context.Context, c *Claim, result string, err error) {
+	level, what := slog.LevelError, "effect not done"
+	switch {
+	case err == nil && result == "done":
+		level, what = slog.LevelInfo, "effect done"
+	case result == "superseded":
+		level, what = slog.LevelInfo, "effect skipped: a later one of its key has begun"
+	case result == "postponed" || result == "unavailable":
+		level, what = slog.LevelWarn, "effect postponed"
+	}
+	attrs := []any{"event_id", c.EventID, "attempt", c.Attempt, "result", result}
+	if c.CorrelationID != "" {
+		attrs = append(attrs, "correlation_id", c.CorrelationID)
+	}
+	if err != nil {
+		attrs = append(attrs, "error", err)
+	}
+	r.log.Log(ctx, level, what, attrs...)
+}

@@ -1,9 +1,13 @@
 package lease
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // What to do about an effect that may have happened.
@@ -28,27 +32,13 @@ type Settings struct {
 }
 
 func (s Settings) withDefaults() Settings {
-	fallback := func(d *time.Duration, to time.Duration) {
-		if *d == 0 {
-			*d = to
-		}
-	}
-	fallback(&s.Lease, time.Minute)
-	fallback(&s.Heartbeat, s.Lease/3)
-	fallback(&s.Poll, time.Second)
-	fallback(&s.RetryMin, 5*time.Second)
-	fallback(&s.RetryMax, max(time.Hour, s.RetryMin))
-	for _, field := range []struct {
-		n  *int
-		to int
-	}{{&s.Workers, 4}, {&s.Batch, 16}, {&s.MaxAttempts, 50}} {
-		if *field.n == 0 {
-			*field.n = field.to
-		}
-	}
-	if s.OnUncertain == "" {
-		s.OnUncertain = Park
-	}
+	s.Workers, s.Batch, s.MaxAttempts = cmp.Or(s.Workers, 4), cmp.Or(s.Batch, 16), cmp.Or(s.MaxAttempts, 50)
+	s.Lease = cmp.Or(s.Lease, time.Minute)
+	s.Heartbeat = cmp.Or(s.Heartbeat, s.Lease/3)
+	s.Poll = cmp.Or(s.Poll, time.Second)
+	s.RetryMin = cmp.Or(s.RetryMin, 5*time.Second)
+	s.RetryMax = cmp.Or(s.RetryMax, max(time.Hour, s.RetryMin))
+	s.OnUncertain = cmp.Or(s.OnUncertain, Park)
 	return s
 }
 
@@ -77,4 +67,39 @@ func (s Settings) pause(attempt int) time.Duration {
 		}
 	}
 	return pause
+}
+
+// Config describes the leases of one handler.
+type Config struct {
+	Handler    string        // names the effect; one row per handler and event
+	Pool       *pgxpool.Pool // of the database that holds the table
+	Settings   Settings
+	Timeout    time.Duration         // the longest that the effect may take after Begin. Default: half of the lease
+	Registerer prometheus.Registerer // default: none
+}
+
+// Leases are the rows of one handler and what may be done with them. Any number of processes may have the same.
+type Leases struct {
+	handler  string
+	pool     *pgxpool.Pool
+	settings Settings
+	timeout  time.Duration
+	metrics  *metrics
+}
+
+// New checks the configuration and connects to nothing.
+func New(cfg Config) (*Leases, error) {
+	settings := cfg.Settings.withDefaults()
+	if err := settings.validate(); err != nil {
+		return nil, fmt.Errorf("leases of %s: %w", cfg.Handler, err)
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = settings.Lease / 2
+	}
+	if cfg.Handler == "" || cfg.Pool == nil || cfg.Timeout <= 0 || cfg.Timeout >= settings.Lease {
+		return nil, errors.New("leases: a handler, a pool and a timeout within the lease are required")
+	}
+	l := &Leases{handler: cfg.Handler, pool: cfg.Pool, settings: settings, timeout: cfg.Timeout}
+	l.metrics = newMetrics(cfg.Registerer, cfg.Handler)
+	return l, nil
 }

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 )
 
 // ClientOf names the client of a request, for what is counted per client: an IPv4 address, or the /64 of an IPv6
@@ -20,7 +22,10 @@ func identify(r *http.Request, proxies []netip.Prefix) string {
 	if err != nil {
 		return "" // not a network connection
 	}
-	for hop := range backwards(r.Header["X-Forwarded-For"]) {
+	for _, hop := range slices.Backward(list(r.Header["X-Forwarded-For"])) {
+		if hop == "" {
+			continue
+		}
 		if !slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(at) }) {
 			break
 		}
@@ -36,19 +41,6 @@ func identify(r *http.Request, proxies []netip.Prefix) string {
 	return at.String()
 }
 
-// backwards gives the entries of a list header from the last to the first.
-func backwards(values []string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for _, value := range slices.Backward(values) {
-			for _, entry := range slices.Backward(strings.Split(value, ",")) {
-				if entry = strings.TrimSpace(entry); entry != "" && !yield(entry) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // parseHop reads an address as proxies write it: alone, with a port, in brackets. An IPv4 address inside an IPv6 one is
 // the IPv4 address, and a zone is dropped: no address has two names.
 func parseHop(text string) (netip.Addr, error) {
@@ -58,4 +50,48 @@ func parseHop(text string) (netip.Addr, error) {
 	text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
 	addr, err := netip.ParseAddr(text)
 	return addr.Unmap().WithZone(""), err
+}
+
+const (
+	rateWindow = time.Minute // of [Config.RateLimit]
+	maxClients = 100_000     // bounds the memory of a limiter: about 10 MB
+)
+
+// limiter counts requests per client in a sliding window: those of the present window, and of the one before as much as
+// still lies within. Clients beyond maxClients in a window take the place of others, whose count begins anew: who
+// commands that many addresses is not held back by a limit per address.
+type limiter struct {
+	limit int
+
+	mu                sync.Mutex
+	began             time.Time // the present window
+	present, previous map[string]int
+}
+
+// allow counts a request, unless the client has used its share.
+func (l *limiter) allow(client string, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	passed := now.Sub(l.began)
+	switch {
+	case passed >= 2*rateWindow:
+		l.began, l.present, l.previous = now, map[string]int{}, nil
+		passed = 0
+	case passed >= rateWindow:
+		l.began, l.present, l.previous = l.began.Add(rateWindow), map[string]int{}, l.present
+		passed -= rateWindow
+	}
+	before := float64(l.previous[client]) * float64(rateWindow-passed) / float64(rateWindow)
+	count, known := l.present[client]
+	if before+float64(count) >= float64(l.limit) {
+		return false
+	}
+	if !known && len(l.present) >= maxClients {
+		for other := range l.present {
+			delete(l.present, other)
+			break
+		}
+	}
+	l.present[client] = count + 1
+	return true
 }

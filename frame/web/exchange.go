@@ -2,23 +2,73 @@ package web
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
+	"net/netip"
+	"regexp"
+	"runtime/debug"
+	"strconv"
+	"time"
 
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"example.com/twinbox/engine/cloudevent"
 )
+
+// edge is what all requests of a router share.
+type edge struct {
+	config  Config
+	log     *slog.Logger
+	proxies []netip.Prefix
+	limit   limiter
+	tracer  trace.Tracer
+	metrics
+}
+
+// metrics counts requests and measures how long they take, by method, route and class of status: the path would be a
+// label value per customer. What was refused before it had a route counts as well. Of an answer that was cut off it
+// counts what had been said until then.
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+}
+
+func newMetrics(registerer prometheus.Registerer) metrics {
+	factory := promauto.With(registerer)
+	return metrics{
+		requests: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "http_server_requests_total", Help: "Requests answered, by class of status: 2xx, 4xx, 5xx.",
+		}, []string{"method", "route", "status"}),
+		seconds: factory.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "http_server_request_duration_seconds",
+			Help:    "From a request's headers to the end of its answer.",
+			Buckets: []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10},
+		}, []string{"method", "route"}),
+		inFlight: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "http_server_requests_in_flight", Help: "Requests that are being answered.",
+		}),
+	}
+}
 
 // exchange is what this package knows about one request and its answer. It travels in the request's context.
 type exchange struct {
 	id     string // names the request in the log and in the answer
 	follow string // correlation id of all that follows from the request: the client's, or id
-	log    *slog.Logger
-	config Config
 	client string // see [ClientOf]
-	cause  error  // of the problem that was answered, for the log
+	config Config
+	cause  error // of the problem that was answered, for the log
 	code   Code
 	status int // of that problem; the answer's own where it had not begun
 }
@@ -31,39 +81,119 @@ func exchangeOf(r *http.Request) *exchange {
 	if x, ok := r.Context().Value(exchangeKey{}).(*exchange); ok {
 		return x
 	}
-	return newExchange(Config{}.WithDefaults(), slog.Default())
+	return &exchange{id: uuid.NewString(), config: Config{}.WithDefaults()}
 }
 
-func newExchange(config Config, log *slog.Logger) *exchange {
-	id := newRequestID()
-	return &exchange{id: id, follow: id, log: log, config: config}
+// contentPolicy lets a page bring its own style and nothing else.
+const contentPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+
+// correlationID is one that logs and headers can carry: letters, digits and a few marks, and not too long.
+var correlationID = regexp.MustCompile(`^[A-Za-z0-9_.:/+=-]{1,128}$`)
+
+// wrap takes each request in and sees its answer out: it names the request, begins its span, limits its time and what
+// its client may ask, and sets the headers of every answer. Nothing is stored by caches or shown in frames unless a
+// handler says otherwise. A handler whose time is over answers itself, through [WriteProblem].
+func (e *edge) wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		x := &exchange{id: uuid.Must(uuid.NewV7()).String(), client: identify(r, e.proxies), config: e.config}
+		x.follow = x.id
+		if asked := r.Header.Get("X-Correlation-Id"); correlationID.MatchString(asked) {
+			x.follow = asked
+		}
+		ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		ctx, span := e.tracer.Start(ctx, methodOf(r), trace.WithSpanKind(trace.SpanKindServer))
+		ctx = cloudevent.WithCause(ctx, cloudevent.Cause{CorrelationID: x.follow})
+		ctx, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), e.config.RequestTimeout)
+		defer cancel()
+		r = r.WithContext(ctx)
+		answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		header := answer.Header()
+		header.Set("X-Request-Id", x.id)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Content-Security-Policy", contentPolicy)
+		header.Set("Referrer-Policy", "no-referrer") // a token in a query must not travel on
+		header.Set("Cache-Control", "no-store")
+		e.inFlight.Inc()
+		defer func() { e.finish(r, x, answer, span, time.Since(began)) }()
+		defer e.answerPanic(answer, r)
+		if e.config.RateLimit > 0 && !e.limit.allow(x.client, began) {
+			WriteProblem(answer, r, refuseFor(rateWindow, CodeRateLimited, "Too many requests from this client."))
+			return
+		}
+		next.ServeHTTP(answer, r)
+	})
 }
 
-func (x *exchange) in(ctx context.Context) context.Context {
-	ctx = cloudevent.WithCause(ctx, cloudevent.Cause{CorrelationID: x.follow})
-	return context.WithValue(ctx, exchangeKey{}, x)
-}
-
-// correlation takes the id under which the client follows what it asks for, if it is one that logs and headers can
-// carry: letters, digits and a few marks, and not too long.
-func (x *exchange) correlation(asked string) {
-	const marks = "-_.:/+="
-	strange := func(r rune) bool {
-		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-		return !letter && !strings.ContainsRune(marks, r)
+// finish counts a request, ends its span and writes one line about it when it is answered or cut off, also by a panic.
+// It runs behind the router, which alone knows the route, and says that instead of the path and its query, which may
+// hold an id or a token. It names no address and no body either.
+func (e *edge) finish(
+	r *http.Request, x *exchange, answer middleware.WrapResponseWriter, span trace.Span, took time.Duration,
+) {
+	method, route, status := methodOf(r), chi.RouteContext(r.Context()).RoutePattern(), answer.Status()
+	attributes := []slog.Attr{
+		slog.String("request_id", x.id), slog.String("correlation_id", x.follow),
+		slog.String("method", method), slog.String("route", route), slog.Int("status", status),
+		slog.Int("bytes", answer.BytesWritten()), slog.Duration("duration", took),
 	}
-	if asked != "" && len(asked) <= maxCorrelationID && !strings.ContainsFunc(asked, strange) {
-		x.follow = asked
+	if span.SpanContext().HasTraceID() {
+		attributes = append(attributes, slog.String("trace_id", span.SpanContext().TraceID().String()))
 	}
+	if x.code != "" {
+		attributes = append(attributes, slog.String("code", string(x.code)))
+	}
+	level := slog.LevelInfo
+	if max(status, x.status) >= http.StatusInternalServerError && !errors.Is(r.Context().Err(), context.Canceled) {
+		level = slog.LevelError
+		attributes = append(attributes, slog.Any("error", x.cause))
+	}
+	e.log.LogAttrs(r.Context(), level, "request", attributes...)
+
+	span.SetAttributes(attribute.String("http.request.method", method), attribute.Int("http.response.status_code", status))
+	if status >= http.StatusInternalServerError {
+		span.SetStatus(codes.Error, "")
+	}
+	if route == "" {
+		route = "none"
+	} else {
+		span.SetName(method + " " + route)
+		span.SetAttributes(attribute.String("http.route", route))
+	}
+	span.End()
+
+	if status == 0 {
+		status = http.StatusOK // what net/http sends for a handler that said nothing
+	}
+	e.inFlight.Dec()
+	e.requests.WithLabelValues(method, route, strconv.Itoa(status/100)+"xx").Inc()
+	e.seconds.WithLabelValues(method, route).Observe(took.Seconds())
 }
 
-const maxCorrelationID = 128
-
-// newRequestID never fails a request: without randomness there are worse problems than an empty name.
-func newRequestID() string {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return uuid.Nil.String()
+// methodOf keeps what a client made up out of logs, metrics and traces.
+func methodOf(r *http.Request) string {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions, http.MethodTrace, http.MethodConnect:
+		return r.Method
 	}
-	return id.String()
+	return "_OTHER"
+}
+
+// answerPanic, deferred, turns a panic into a 500, or cuts the connection when the answer has begun: half an answer
+// must not look whole.
+func (e *edge) answerPanic(answer middleware.WrapResponseWriter, r *http.Request) {
+	reason := recover()
+	if reason == nil {
+		return
+	}
+	if reason == http.ErrAbortHandler { //nolint:errorlint // a sentinel that is panicked with, never wrapped
+		panic(reason)
+	}
+	e.log.ErrorContext(r.Context(), "panic in handler", slog.String("request_id", exchangeOf(r).id),
+		slog.String("panic", fmt.Sprint(reason)), slog.String("stack", string(debug.Stack())))
+	if answer.Status() != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	WriteProblem(answer, r, fmt.Errorf("panic in handler: %v", reason))
 }

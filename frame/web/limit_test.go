@@ -11,7 +11,7 @@ import (
 // A client with a whole network of addresses uses each of them once.
 func TestTheLimitersMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	limit, now := newLimiter(1, time.Minute), time.Unix(1_000_000, 0)
+	limit, now := &limiter{limit: 1, present: map[string]int{}}, time.Unix(1_000_000, 0)
 	for n := range 3 * maxClients {
 		require.True(t, limit.allow(fmt.Sprintf("2001:db8:%x:%x::/64", n>>16, n&0xffff), now))
 	}

@@ -1,16 +1,126 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 )
+
+// Code is the stable name of a problem. Clients branch on it.
+type Code string
+
+// The codes that this package answers. A service adds its own.
+const (
+	CodeBodyMissing           Code = "body_missing"
+	CodeBodyUnreadable        Code = "body_unreadable" // ended early, or broken chunks
+	CodeBodyTooLarge          Code = "body_too_large"
+	CodeRequestTimeout        Code = "request_timeout" // the body came too slowly
+	CodeUnsupportedMediaType  Code = "unsupported_media_type"
+	CodeUnsupportedEncoding   Code = "unsupported_content_encoding"
+	CodeMalformedJSON         Code = "malformed_json"
+	CodeNotAnObject           Code = "not_an_object"
+	CodeDuplicateMember       Code = "duplicate_member"
+	CodeUnknownMember         Code = "unknown_member"
+	CodeMissingMember         Code = "missing_member"
+	CodeWrongType             Code = "wrong_type"
+	CodeMissingParameter      Code = "missing_parameter"
+	CodeInvalidParameter      Code = "invalid_parameter"
+	CodeIdempotencyKeyInvalid Code = "idempotency_key_invalid"
+	CodePreconditionFailed    Code = "precondition_failed"
+	CodeNotFound              Code = "not_found"
+	CodeMethodNotAllowed      Code = "method_not_allowed"
+	CodeHostNotAllowed        Code = "host_not_allowed"
+	CodeRateLimited           Code = "rate_limited"
+	CodeShuttingDown          Code = "shutting_down"
+	CodeTimeout               Code = "timeout"
+	CodeUnavailable           Code = "unavailable"
+	CodeInternal              Code = "internal"
+)
+
+// statuses is what a code is answered with, if not with 400; api/openapi.yaml says the same.
+var statuses = map[Code]int{
+	CodeBodyTooLarge:         http.StatusRequestEntityTooLarge,
+	CodeRequestTimeout:       http.StatusRequestTimeout,
+	CodeUnsupportedMediaType: http.StatusUnsupportedMediaType,
+	CodeUnsupportedEncoding:  http.StatusUnsupportedMediaType,
+	CodePreconditionFailed:   http.StatusPreconditionFailed,
+	CodeNotFound:             http.StatusNotFound,
+	CodeMethodNotAllowed:     http.StatusMethodNotAllowed,
+	CodeHostNotAllowed:       http.StatusMisdirectedRequest,
+	CodeRateLimited:          http.StatusTooManyRequests,
+	CodeShuttingDown:         http.StatusServiceUnavailable,
+	CodeTimeout:              http.StatusServiceUnavailable,
+	CodeUnavailable:          http.StatusServiceUnavailable,
+	CodeInternal:             http.StatusInternalServerError,
+}
+
+// Title is what a code means in words: the same for every problem with that code.
+func (c Code) Title() string {
+	words := strings.ReplaceAll(string(c), "_", " ")
+	if words == "" {
+		return ""
+	}
+	return strings.ToUpper(words[:1]) + strings.ReplaceAll(words[1:], "json", "JSON")
+}
+
+// An Error is an answer: what the client is told, and beside it, for the log alone, the cause. Detail and Fields never
+// repeat what the client sent.
+type Error struct {
+	Status     int
+	Code       Code
+	Detail     string // one sentence for a person; empty means that the title says it all
+	Fields     []Field
+	RetryAfter time.Duration // rounded up to whole seconds; 0 means no Retry-After
+	Cause      error         // logged, never sent; optional
+}
+
+// Field is one place that is wrong.
+type Field struct {
+	Code      Code   `json:"code"`
+	Detail    string `json:"detail"`
+	Pointer   string `json:"pointer,omitempty"`   // into the body: a JSON Pointer as a URI fragment, "#/email"
+	Parameter string `json:"parameter,omitempty"` // a header, or a path or query parameter
+}
+
+func (e *Error) Error() string {
+	if e.Cause != nil {
+		return fmt.Sprintf("%d %s: %v", e.Status, e.Code, e.Cause)
+	}
+	return fmt.Sprintf("%d %s: %s", e.Status, e.Code, e.Detail)
+}
+
+func (e *Error) Unwrap() error { return e.Cause }
+
+// refuse makes an answer with one of the codes of this package.
+func refuse(code Code, detail string, fields ...Field) *Error {
+	return &Error{Status: cmp.Or(statuses[code], http.StatusBadRequest), Code: code, Detail: detail, Fields: fields}
+}
+
+// refuseFor makes an answer that will be another one after some time.
+func refuseFor(wait time.Duration, code Code, detail string) *Error {
+	answer := refuse(code, detail)
+	answer.RetryAfter = wait
+	return answer
+}
+
+// ParameterError says that a header or a path or query parameter is wrong.
+func ParameterError(status int, code Code, parameter, detail string) *Error {
+	return &Error{
+		Status: status,
+		Code:   code,
+		Detail: fmt.Sprintf("The parameter %s %s.", parameter, detail),
+		Fields: []Field{{Code: code, Parameter: parameter, Detail: detail}},
+	}
+}
 
 // Problem is the body of every error answer (RFC 9457).
 type Problem struct {
@@ -25,72 +135,65 @@ type Problem struct {
 	Errors    []Field `json:"errors,omitempty"`
 }
 
+// typeBase with a code behind it names the problem's type. Nothing needs to be served there.
+const typeBase = "https://example.com/twinbox/problems/"
+
 // WriteProblem answers with err. An [*Error] is answered as it is. Any other error goes to [Config.MapError]; what
 // that does not know is 503 timeout when the request ran out of time, and 500 internal otherwise, with the error in
 // the log and nothing of it in the answer.
 //
 // A program gets problem details, a person with a browser ([WantsPage]) a page that says the same.
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
-	x := exchangeOf(r)
-	answer := x.answerTo(r.Context(), err)
+	answer, problem := problemOf(r, err)
 	header := w.Header()
 	header.Set("Content-Type", "application/problem+json")
 	header.Set("Cache-Control", "no-store")
 	header.Set("Vary", "Accept")
-	header.Set("X-Request-Id", x.id)
+	header.Set("X-Request-Id", problem.RequestID)
 	header.Del("ETag")
 	if answer.RetryAfter > 0 {
-		header.Set("Retry-After", strconv.Itoa(seconds(answer.RetryAfter)))
+		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(answer.RetryAfter.Seconds()))))
 	}
-	if leavesBodyUnread(answer.Code) {
+	switch answer.Code {
+	case CodeBodyTooLarge, CodeRequestTimeout, CodeBodyUnreadable:
+		// The rest of the body is still on the wire. To read on would be to give the sender what was just refused; to answer
+		// and keep the connection would take the rest for a request.
 		header.Set("Connection", "close")
 	}
-	problem := x.problem(r.Context(), answer)
 	if WantsPage(r) {
 		WritePage(w, r, answer.Status, problemPage, problem)
 		return
 	}
 	w.WriteHeader(answer.Status)
-	body, err := json.Marshal(problem)
-	if err != nil {
-		return // cannot happen: the struct is strings and numbers
-	}
-	_, _ = w.Write(body) // the client may be gone; the error has no reader
+	_ = json.NewEncoder(w).Encode(problem) // the client may be gone; the error has no reader
 }
 
 // ProblemOf is what [WriteProblem] would answer, for an answer that has begun and has to say it in its own form, or is
 // cut off. The error is in the log all the same.
 func ProblemOf(r *http.Request, err error) Problem {
+	_, problem := problemOf(r, err)
+	return problem
+}
+
+// problemOf finds the answer to err, and remembers both for the log.
+func problemOf(r *http.Request, err error) (*Error, Problem) {
 	x := exchangeOf(r)
-	return x.problem(r.Context(), x.answerTo(r.Context(), err))
-}
-
-// answerTo finds the answer to err, and remembers both for the log.
-func (x *exchange) answerTo(ctx context.Context, err error) *Error {
-	answer := x.translate(ctx, err)
+	answer := x.translate(r.Context(), err)
 	x.code, x.cause, x.status = answer.Code, err, answer.Status
-	return answer
-}
-
-func (x *exchange) problem(ctx context.Context, e *Error) Problem {
-	detail := e.Detail
-	if detail == "" {
-		detail = e.Code.Title() + "."
-	}
 	p := Problem{
-		Type:      typeBase + string(e.Code),
-		Title:     e.Code.Title(),
-		Status:    e.Status,
-		Detail:    detail,
+		Type:      typeBase + string(answer.Code),
+		Title:     answer.Code.Title(),
+		Status:    answer.Status,
+		Detail:    cmp.Or(answer.Detail, answer.Code.Title()+"."),
 		Instance:  "urn:uuid:" + x.id,
-		Code:      e.Code,
+		Code:      answer.Code,
 		RequestID: x.id,
-		Errors:    e.Fields,
+		Errors:    answer.Fields,
 	}
-	if span := trace.SpanContextFromContext(ctx); span.HasTraceID() {
+	if span := trace.SpanContextFromContext(r.Context()); span.HasTraceID() {
 		p.TraceID = span.TraceID().String()
 	}
-	return p
+	return answer, p
 }
 
 // translate finds the answer to err.
@@ -111,11 +214,3 @@ func (x *exchange) translate(ctx context.Context, err error) *Error {
 	}
 	return refuse(CodeInternal, "A defect on this side; the log knows more under the request id.")
 }
-
-// leavesBodyUnread names the problems after which the rest of the body is still on the wire. To read on would be to
-// give the sender what was just refused; to answer and keep the connection would take the rest for a request.
-func leavesBodyUnread(code Code) bool {
-	return code == CodeBodyTooLarge || code == CodeRequestTimeout || code == CodeBodyUnreadable
-}
-
-func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }

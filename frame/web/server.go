@@ -1,77 +1,62 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"example.com/twinbox/frame/listener"
 )
 
-// ServerConfig bounds what one connection may take. Zero values mean the defaults, except where 0 is said to mean off.
+// ServerConfig bounds what one connection may take. Zero values mean the defaults.
 type ServerConfig struct {
 	ReadHeaderTimeout time.Duration // from the first byte of a request to the end of its headers; default 5 s
 	ReadTimeout       time.Duration // to the end of its body; default 10 s
 	WriteTimeout      time.Duration // from the end of the headers to the end of the answer; default 30 s
 	IdleTimeout       time.Duration // between two requests; default 60 s
-	MaxHeaderBytes    int           // default 16 KiB
 	// MaxConnections is how many connections are open at once; more wait. Default: [listener.API]'s share of the
 	// descriptors that the process may open.
 	MaxConnections int
-	// DrainDelay is how long new requests are refused with 503 before the listener closes, so that load balancers notice
-	// first. 0 means that the listener closes as soon as nothing is in flight.
-	DrainDelay time.Duration
-	// DrainTimeout is how long requests in flight may take to end once the server is told to stop, DrainDelay
-	// included. Default 10 s.
+	// DrainTimeout is how long requests in flight may take to end once the server is told to stop. Default 10 s.
 	DrainTimeout time.Duration
 }
 
 // WithDefaults returns the configuration with its zero values replaced.
 func (c ServerConfig) WithDefaults() ServerConfig {
-	setDefault(&c.ReadHeaderTimeout, 5*time.Second)
-	setDefault(&c.ReadTimeout, 10*time.Second)
-	setDefault(&c.WriteTimeout, 30*time.Second)
-	setDefault(&c.IdleTimeout, time.Minute)
-	setDefault(&c.MaxHeaderBytes, 16<<10)
-	setDefault(&c.MaxConnections, listener.Share(listener.API))
-	setDefault(&c.DrainTimeout, 10*time.Second)
+	c.ReadHeaderTimeout = cmp.Or(c.ReadHeaderTimeout, 5*time.Second)
+	c.ReadTimeout = cmp.Or(c.ReadTimeout, 10*time.Second)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, time.Minute)
+	c.MaxConnections = cmp.Or(c.MaxConnections, listener.Share(listener.API))
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, 10*time.Second)
 	return c
 }
 
-// cutOff is how long handlers whose context was ended get to return.
-const cutOff = time.Second
+const (
+	maxHeaderBytes = 16 << 10
+	cutOff         = time.Second // how long handlers whose context was ended get to return
+)
 
 // Server serves one handler on one listener, once.
 type Server struct {
-	config ServerConfig
-	http   *http.Server
-	log    *slog.Logger
-
-	mu       sync.Mutex
-	draining bool
-	inFlight int
-	idle     chan struct{} // closed when draining and nothing is in flight
+	config  ServerConfig
+	handler http.Handler
+	log     *slog.Logger
+	open    sync.RWMutex // held for reading by each request in flight, and by the drain for good
 }
 
 // NewServer prepares a server. Nothing runs before [Server.Serve].
 func NewServer(config ServerConfig, h http.Handler, log *slog.Logger) *Server {
-	config = config.WithDefaults()
-	s := &Server{config: config, log: log, idle: make(chan struct{})}
-	s.http = &http.Server{
-		Handler:           s.gate(h),
-		ReadHeaderTimeout: config.ReadHeaderTimeout,
-		ReadTimeout:       config.ReadTimeout,
-		WriteTimeout:      config.WriteTimeout,
-		IdleTimeout:       config.IdleTimeout,
-		MaxHeaderBytes:    config.MaxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-	return s
+	return &Server{config: config.WithDefaults(), handler: h, log: log}
 }
 
 // Serve answers requests until ctx ends, then drains: requests in flight end, new ones are refused with 503, the
@@ -80,121 +65,86 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	// Requests outlive ctx: it says when to stop taking them. What outlives the drain is cancelled by this.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	s.http.BaseContext = func(net.Listener) context.Context { return base }
+	server := &http.Server{
+		Handler:           s.gate(ctx),
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ReadHeaderTimeout: s.config.ReadHeaderTimeout,
+		ReadTimeout:       s.config.ReadTimeout,
+		WriteTimeout:      s.config.WriteTimeout,
+		IdleTimeout:       s.config.IdleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
 	served := make(chan error, 1)
-	go func() { served <- s.http.Serve(listener.Limit(ln, s.config.MaxConnections)) }()
+	go func() { served <- server.Serve(listener.Limit(ln, s.config.MaxConnections)) }()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve http: %w", err)
 	case <-ctx.Done():
 	}
-	err := s.drain(cancel)
+	err := s.drain(server, cancel)
 	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
 		err = errors.Join(err, fmt.Errorf("serve http: %w", serveErr))
 	}
 	return err
 }
 
-func (s *Server) drain(cancelRequests context.CancelFunc) error {
+func (s *Server) drain(server *http.Server, cancelRequests context.CancelFunc) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.DrainTimeout)
 	defer cancel()
-	s.startDraining()
-	if s.config.DrainDelay > 0 {
-		wait(ctx, time.After(s.config.DrainDelay))
+	idle := make(chan struct{})
+	go func() {
+		s.open.Lock() // waits for the requests in flight and keeps out what comes behind them
+		close(idle)
+	}()
+	select {
+	case <-idle:
+	case <-ctx.Done():
 	}
-	wait(ctx, s.idle)
-	if err := s.http.Shutdown(ctx); err == nil {
+	if err := server.Shutdown(ctx); err == nil {
 		return nil
 	}
-	if s.isIdle() { // what is left are connections on which no request has come
-		return s.http.Close()
+	select {
+	case <-idle: // what is left are connections on which no request has come
+		return server.Close()
+	default:
 	}
 	cancelRequests()
-	err := s.http.Close()
-	left, cancel := context.WithTimeout(context.Background(), cutOff)
-	defer cancel()
-	wait(left, s.idle)
+	err := server.Close()
+	select {
+	case <-idle:
+	case <-time.After(cutOff):
+	}
 	return errors.Join(fmt.Errorf("drain http: requests took longer than %s", s.config.DrainTimeout), err)
 }
 
-func wait[T any](ctx context.Context, done <-chan T) {
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
-}
-
-// gate counts the requests in flight and refuses new ones once the server drains.
-func (s *Server) gate(next http.Handler) http.Handler {
+// gate lets requests in until the server drains, which begins when ctx ends, and refuses them from then on.
+func (s *Server) gate(ctx context.Context) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.enter() {
+		if !s.open.TryRLock() {
 			w.Header().Set("Connection", "close")
 			WriteProblem(w, r, refuseFor(time.Second, CodeShuttingDown, "This instance is shutting down."))
 			return
 		}
-		defer s.leave()
+		defer s.open.RUnlock()
 		// A body in chunks may have come with a Content-Length that net/http has dropped. A proxy that framed it by that
 		// length sees another request behind it: nothing more is read from such a connection (RFC 9112, 6.1).
 		if len(r.TransferEncoding) > 0 {
 			w.Header().Set("Connection", "close")
 		}
-		next.ServeHTTP(&closing{ResponseWriter: w, server: s}, r)
+		s.handler.ServeHTTP(&closing{w, ctx}, r)
 	})
-}
-
-func (s *Server) startDraining() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.draining = true
-	if s.inFlight == 0 {
-		close(s.idle)
-	}
-}
-
-func (s *Server) enter() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.draining {
-		return false
-	}
-	s.inFlight++
-	return true
-}
-
-func (s *Server) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.inFlight--
-	if s.draining && s.inFlight == 0 {
-		close(s.idle)
-	}
-}
-
-func (s *Server) isDraining() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.draining
-}
-
-// isIdle says that the drain has seen the last request end.
-func (s *Server) isIdle() bool {
-	select {
-	case <-s.idle:
-		return true
-	default:
-		return false
-	}
 }
 
 // closing tells the client with the last answer that there will be no other on this connection. An answer without an
 // explicit WriteHeader only lacks the hint.
 type closing struct {
 	http.ResponseWriter
-	server *Server
+	serving context.Context // ends when the server is to stop
 }
 
 func (c *closing) WriteHeader(status int) {
-	if c.server.isDraining() {
+	if c.serving.Err() != nil {
 		c.Header().Set("Connection", "close")
 	}
 	c.ResponseWriter.WriteHeader(status)
@@ -202,3 +152,27 @@ func (c *closing) WriteHeader(status int) {
 
 // Unwrap lets http.ResponseController find the connection.
 func (c *closing) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// ForHosts passes on what is asked of localhost, of an IP address or of one of the names, and answers everything else
+// with 421, whose text says where names are set: "in ADMIN_HOSTS". A page from elsewhere can point a name of its own at
+// this address and then ask through a visitor's browser, behind every firewall; the browser still sends that name in
+// Host. Only a client that sends no Host at all, which is no browser, is passed on without one.
+func ForHosts(names []string, where string, next http.Handler) http.Handler {
+	names = append([]string{"", "localhost"}, names...)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		host = strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), ".")
+		_, notAnAddress := netip.ParseAddr(host)
+		if notAnAddress != nil && !slices.ContainsFunc(names, func(name string) bool {
+			return strings.EqualFold(strings.TrimSuffix(name, "."), host)
+		}) {
+			WriteProblem(w, r, refuse(CodeHostNotAllowed, "This listener does not answer to that host name. "+
+				"Ask localhost or its IP address, or name the host "+where+"."))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -68,34 +68,6 @@ func requireShuttingDown(t *testing.T, got answer) {
 	require.True(t, got.closes)
 }
 
-func TestDrainDelayKeepsTheListenerOpen(t *testing.T) {
-	t.Parallel()
-	// The listener is open as long as the drain may take. Who does not come to ask within that is given more of it.
-	for timeout := 3 * time.Second; !refusedInTheDelay(t, timeout); timeout *= 4 {
-		require.Less(t, timeout, patience, "the listener was closed")
-	}
-}
-
-// refusedInTheDelay says whether a server without a request was heard to refuse a new one before it was gone.
-func refusedInTheDelay(t *testing.T, timeout time.Duration) bool {
-	t.Helper()
-	s := serve(t, web.Config{}, web.ServerConfig{DrainDelay: time.Hour, DrainTimeout: timeout})
-	s.stop()
-	defer func() { require.NoError(t, s.wait(t)) }()
-	for {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.addr+"/v1/things/1", http.NoBody)
-		require.NoError(t, err)
-		response, err := client(t).Do(request)
-		if err != nil {
-			return false
-		}
-		require.NoError(t, response.Body.Close())
-		if response.StatusCode == http.StatusServiceUnavailable {
-			return true
-		}
-	}
-}
-
 func TestDrainCutsOffWhatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	s := serve(t, web.Config{RequestTimeout: time.Hour}, web.ServerConfig{DrainTimeout: 100 * time.Millisecond})

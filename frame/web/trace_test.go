@@ -1,11 +1,11 @@
 package web
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -20,12 +20,11 @@ func TestSpansAreNamedByTheRoute(t *testing.T) {
 	t.Parallel()
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
-	router := chi.NewRouter()
-	router.Use(traced(provider))
+	router, err := NewRouter(Config{Traces: provider}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
 	var inside string
 	router.Get("/v1/things/{id}", func(w http.ResponseWriter, r *http.Request) {
-		exchange := newExchange(Config{}.WithDefaults(), nil)
-		inside = exchange.problem(r.Context(), refuse(CodeNotFound, "")).TraceID
+		inside = ProblemOf(r, refuse(CodeNotFound, "")).TraceID
 		w.WriteHeader(http.StatusTeapot)
 	})
 	request := httptest.NewRequest(http.MethodGet, "/v1/things/7?token=s3cret", http.NoBody)
@@ -54,8 +53,9 @@ func TestASpanIsPartOfTheCallersTrace(t *testing.T) {
 	t.Cleanup(func() { otel.SetTextMapPropagator(before) })
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 	recorder := tracetest.NewSpanRecorder()
-	router := chi.NewRouter()
-	router.Use(traced(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
+	router, err := NewRouter(Config{Traces: provider}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
 	router.Get("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	request := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 	request.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")

@@ -236,7 +236,7 @@ func resources(t *testing.T, dir string) map[string]bool {
 		{"variables", "cmd/" + project.Name + "/main.go", `DefaultEnvars\("(\w+)"\)`}, // part: ops
 		{"cache", "dev/local/postgres/binaries/fetch.go", `Join\(dir, "([^"]+)"\)`},
 		{"temporary", "dev/local/postgres/socket.go", `socketPrefix = "([^"]+)"`},
-		{"problems", "frame/web/error.go", `typeBase = "([^"]+)"`},
+		{"problems", "frame/web/problem.go", `typeBase = "([^"]+)"`},
 	} {
 		content, err := os.ReadFile(filepath.Join(dir, source.file))
 		require.NoError(t, err)

@@ -2,12 +2,35 @@ package web
 
 import (
 	_ "embed"
+	"encoding/json"
+	"fmt"
 	"html/template"
-	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 )
+
+// WriteJSON answers with a JSON document. A value that cannot be encoded is a defect and answered as one.
+func WriteJSON(w http.ResponseWriter, r *http.Request, status int, value any) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		WriteProblem(w, r, fmt.Errorf("encode answer: %w", err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the client may be gone; the error has no reader
+}
+
+// DocumentPath is where a listener has the OpenAPI document of what it offers.
+const DocumentPath = "/openapi.json"
+
+// Document answers with an OpenAPI document, which is JSON.
+func Document(document []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(document) // the client may be gone
+	}
+}
 
 // pagePolicy is the content policy of pages: their own style, forms that come back here, and nothing else.
 const pagePolicy = contentPolicy + "; form-action 'self'; base-uri 'none'"
@@ -17,30 +40,11 @@ var problemHTML string
 
 var problemPage = template.Must(template.New("problem").Parse(problemHTML))
 
-// WantsPage tells a person with a browser from a program: the Accept header names text/html and does not like JSON
-// better. */* alone is a program's.
+// WantsPage tells a person with a browser from a program: what the Accept header names first is text/html, as every
+// browser has it.
 func WantsPage(r *http.Request) bool {
-	page := quality(r, "text/html")
-	return page > 0 && page >= max(quality(r, "application/json"), quality(r, "application/problem+json"))
-}
-
-// quality is how much the client asks for exactly this media type, 0 to 1.
-func quality(r *http.Request, media string) float64 {
-	best := 0.0
-	for _, entry := range entityTags(r.Header["Accept"]) {
-		named, parameters, err := mime.ParseMediaType(entry)
-		if err != nil || named != media {
-			continue
-		}
-		q := 1.0
-		if given, has := parameters["q"]; has {
-			if q, err = strconv.ParseFloat(given, 64); err != nil || !(q >= 0 && q <= 1) {
-				q = 0
-			}
-		}
-		best = max(best, q)
-	}
-	return best
+	media, _, _ := strings.Cut(list(r.Header["Accept"])[0], ";")
+	return strings.EqualFold(media, "text/html")
 }
 
 // WritePage answers with an HTML page made from data. Nothing of it is stored, and the address of it, which may hold a

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +27,7 @@ type DemoCommand struct {
 
 // Help is shown behind the command's own line.
 func (DemoCommand) Help() string {
-	return "Signs people up at a rate for a while, shows the flow, and waits until everything has arrived. Ends with 0 " +
+	return "Signs people up at a rate for a while, says where they are, and waits until everything has arrived. Ends with 0 " +
 		"when nothing is lost, doubled, altered, invented or reordered, with 1 when something is, and with 5 when not all " +
 		"of it could be verified. \"make demo\" does the same on a system of its own, where services are killed, and " +
 		"Kafka and PostgreSQL are taken away.\n\n"
@@ -69,7 +68,7 @@ func (c *DemoCommand) Run(ctx context.Context, to streams) error {
 	}
 	return demo.Play(ctx, demo.Config{
 		Services: services, Act: people.SignUp, Acted: "signed up", Arrived: people.HasProfile, Faults: faults, Rate: c.Rate,
-		For: c.For, Screen: to.screen(),
+		For: c.For, Out: to.out,
 	})
 }
 
@@ -85,12 +84,4 @@ func (c *DemoCommand) faults() (faults []demo.Fault, err error) {
 		return nil, usage("poison is laid on a topic: give Kafka's brokers with --kafka")
 	}
 	return append(faults, demo.Poison(kafka.Config{Brokers: strings.Split(c.Kafka, ",")}, visitors.Poison)), nil
-}
-
-// screen is where a demonstration is drawn: live on a terminal that is wide enough.
-func (s streams) screen() demo.Screen {
-	return demo.Screen{
-		Out: s.out, Live: s.onTerminal() && s.width() >= demo.Columns,
-		Colour: s.onTerminal() && os.Getenv("NO_COLOR") == "",
-	}
 }

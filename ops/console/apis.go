@@ -1,13 +1,17 @@
 package console
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -20,289 +24,289 @@ import (
 // documentPaths are where an admin listener has the documents of its service's APIs, by the names that pages give them.
 var documentPaths = map[string]string{"api": web.DocumentPath, "operations": adminapi.DocumentPath}
 
+// node is an object of an OpenAPI document. The templates show what stands in it.
+type node = map[string]any
+
+// nodeOf is a value as an object, an empty one where it is none; child and list do so with the value under a name.
+func nodeOf(value any) node {
+	found, _ := value.(node)
+	return found
+}
+
+func child(of node, name string) node { return nodeOf(of[name]) }
+
+func list(of node, name string) []any {
+	found, _ := of[name].([]any)
+	return found
+}
+
 // api is an API of a service, as the document of the running service describes it.
 type api struct {
-	Service, Name  string
-	Title, Version string
-	Text           []block
-	Base           string // its address
-	Source         string // the document's
-	Operations     []apiOperation
+	Service, Name string
+	Info          node
+	Base          string // its address
+	Source        string // the document's
+	Operations    []operation
 }
 
-// apiOperation is one method of one path.
-type apiOperation struct {
-	ID, Method, Path, Summary string
-	Deprecated                bool
-	Token                     bool // is needed
-	Text                      []block
-	Parameters                []field
-	Body                      []medium
-	BodyRequired              bool
-	Answers                   []apiAnswer
-	Curl                      string
-}
-
-// medium is one form of a body.
-type medium struct {
-	Name    string
-	Fields  []field
-	Example string
-}
-
-// apiAnswer is what an operation answers with under a status.
-type apiAnswer struct {
-	Status  string // or "default"
-	Text    []block
-	Headers []field
-	Media   []medium
-	Codes   []problemCode
-}
-
-// problemCode is a code of a problem, with the example's words for it.
-type problemCode struct{ Code, Detail string }
-
-// apiPages show what the services document of themselves.
-type apiPages struct{ *Console }
-
-// read reads an API's document. Nil: the service has no such API.
-func (p apiPages) read(ctx context.Context, s *client.Service, name string) (*api, error) {
-	text, err := s.Document(ctx, documentPaths[name])
-	if err != nil || text == nil {
-		return nil, err
-	}
-	var d document
-	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("%s: read document: %w", s.Name, err)
-	}
-	read := &api{
-		Service: s.Name, Name: name, Title: d.Info.Title, Version: d.Info.Version, Text: blocks(d.Info.Description),
-		Source: s.URL(documentPaths[name]), Base: s.URL(""),
-	}
-	if name == "api" { // the document knows better than the admin listener, and who started the service best
-		if len(d.Servers) > 0 {
-			read.Base = d.Servers[0].URL
-		}
-		read.Base = cmp.Or(p.cfg.APIs[s.Name], read.Base)
-	}
-	for _, path := range d.Paths {
-		for _, method := range path.Value {
-			if !slices.Contains(httpMethods, method.Name) {
-				continue
-			}
-			o, err := d.operation(read.Base, path.Name, method.Name, path.Value)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %s %s: %w", s.Name, method.Name, path.Name, err)
-			}
-			read.Operations = append(read.Operations, o)
-		}
-	}
-	return read, nil
+// operation is one method of one path.
+type operation struct {
+	ID, Method, Path string
+	Said             node // what the document says of it
+	Parameters       []any
+	Token            bool // is needed
+	Curl             string
 }
 
 var httpMethods = []string{"get", "head", "post", "put", "patch", "delete", "options"}
 
-// operation reads a method of a path, whose own members hold what its methods share.
-func (d *document) operation(base, path, method string, item members[json.RawMessage]) (o apiOperation, err error) {
-	var said described
-	var shared []json.RawMessage
-	if err := json.Unmarshal(item.get(method), &said); err != nil {
-		return o, fmt.Errorf("read document: %w", err)
+// readAPI reads an API's document. Nil: the service has no such API.
+func (c *Console) readAPI(ctx context.Context, s *client.Service, name string) (*api, error) {
+	text, err := s.Document(ctx, documentPaths[name])
+	if err != nil || text == nil {
+		return nil, err
 	}
-	if own := item.get("parameters"); own != nil {
-		if err := json.Unmarshal(own, &shared); err != nil {
-			return o, fmt.Errorf("read document: %w", err)
+	var read node
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber() // they are shown as they are written
+	if err := decoder.Decode(&read); err != nil {
+		return nil, fmt.Errorf("%s: read document: %w", s.Name, err)
+	}
+	d := nodeOf(resolved(read, read, nil))
+	found := &api{
+		Service: s.Name, Name: name, Info: child(d, "info"), Source: s.URL(documentPaths[name]), Base: s.URL(""),
+	}
+	if name == "api" { // the document knows better than the admin listener, and who started the service best
+		if servers := list(d, "servers"); len(servers) > 0 {
+			found.Base = fmt.Sprint(nodeOf(servers[0])["url"])
+		}
+		found.Base = cmp.Or(c.cfg.APIs[s.Name], found.Base)
+	}
+	paths := child(d, "paths")
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		item := child(paths, path)
+		for _, method := range httpMethods {
+			if said := child(item, method); said != nil {
+				found.Operations = append(found.Operations, operationOf(d, found.Base, method, path, item, said))
+			}
 		}
 	}
-	security := d.Security
-	if said.Security != nil {
-		security = *said.Security
-	}
-	method = strings.ToUpper(method)
-	o = apiOperation{
-		ID: cmp.Or(said.OperationID, method+" "+path), Method: method, Path: path, Summary: said.Summary,
-		Deprecated: said.Deprecated, Text: blocks(said.Description),
-		Token: slices.ContainsFunc(security, func(one map[string][]string) bool { return len(one) > 0 }),
-	}
-	call := curl{method: method, url: base + path, token: o.Token}
-	if err := d.parameters(&o, &call, slices.Concat(shared, said.Parameters)); err != nil {
-		return o, err
-	}
-	body, _, err := find[content](d, said.RequestBody)
-	if err != nil {
-		return o, err
-	}
-	if o.BodyRequired = body.Required; len(body.Content) > 0 {
-		if o.Body, err = d.media(body); err != nil {
-			return o, err
-		}
-		call.media, call.body = o.Body[0].Name, o.Body[0].Example
-	}
-	for _, response := range said.Responses {
-		answer, err := d.answer(response.Name, response.Value)
-		if err != nil {
-			return o, err
-		}
-		o.Answers = append(o.Answers, answer)
-	}
-	o.Curl = call.String()
-	return o, nil
+	return found, nil
 }
 
-func (d *document) parameters(o *apiOperation, call *curl, all []json.RawMessage) error {
-	query := url.Values{}
-	for _, text := range all {
-		p, _, err := find[parameter](d, text)
-		if err != nil {
-			return err
-		}
-		s, _, err := find[schema](d, p.Schema)
-		if err != nil {
-			return err
-		}
-		o.Parameters = append(o.Parameters, field{
-			Name: p.Name, In: p.In, Rules: s.rules(d), Required: p.Required, Text: blocks(cmp.Or(p.Description, s.Description)),
-		})
-		example := d.exampleOf(p, s)
-		switch {
-		case p.In == "path":
-			call.url = strings.ReplaceAll(call.url, "{"+p.Name+"}", url.PathEscape(example))
-		case !p.Required:
-		case p.In == "query":
-			query.Set(p.Name, example)
-		case p.In == "header":
-			call.headers = append(call.headers, p.Name+": "+example)
-		}
+func operationOf(d node, base, method, path string, item, said node) operation {
+	o := operation{
+		Method: strings.ToUpper(method), Path: path, Said: said,
+		Parameters: slices.Concat(list(item, "parameters"), list(said, "parameters")),
 	}
-	if len(query) > 0 {
-		call.url += "?" + query.Encode()
+	o.ID, _ = said["operationId"].(string)
+	security := list(d, "security")
+	if said["security"] != nil {
+		security = list(said, "security")
+	}
+	o.Token = slices.ContainsFunc(security, func(one any) bool { return len(nodeOf(one)) > 0 })
+	o.Curl = o.curl(base)
+	return o
+}
+
+// resolved is a part of a document with what references lead to in their places. One that leads to what it is part of
+// ends there.
+func resolved(root node, part any, within []string) any {
+	switch part := part.(type) {
+	case []any:
+		all := make([]any, len(part))
+		for i, item := range part {
+			all[i] = resolved(root, item, within)
+		}
+		return all
+	case node:
+		if to, is := part["$ref"].(string); is {
+			if slices.Contains(within, to) {
+				return node{}
+			}
+			var at any = root
+			for name := range strings.SplitSeq(strings.TrimPrefix(to, "#/"), "/") {
+				at = nodeOf(at)[name]
+			}
+			return resolved(root, at, append(slices.Clone(within), to))
+		}
+		all := node{}
+		for name, item := range part {
+			all[name] = resolved(root, item, within)
+		}
+		return all
+	}
+	return part
+}
+
+// exampleOf is the first example that something in a document has, or its schema has; nil: there is none.
+func exampleOf(of node) any {
+	if of["example"] != nil {
+		return of["example"]
+	}
+	for _, example := range list(of, "examples") { // of a schema
+		return example
+	}
+	named := child(of, "examples")
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		return child(named, name)["value"]
+	}
+	if s := child(of, "schema"); s != nil {
+		return exampleOf(s)
 	}
 	return nil
 }
 
-// media reads the forms of a body. Its first example is shown.
-func (d *document) media(body content) (all []medium, err error) {
-	for _, form := range body.Content {
-		m := medium{Name: form.Name}
-		if m.Fields, err = d.fields(form.Value.Schema, ""); err != nil {
-			return nil, err
-		}
-		examples := []json.RawMessage{form.Value.Example}
-		for _, named := range form.Value.Examples {
-			example, _, err := find[struct{ Value json.RawMessage }](d, named.Value)
-			if err != nil {
-				return nil, err
-			}
-			examples = append(examples, example.Value)
-		}
-		m.Example = d.example(examples...)
-		all = append(all, m)
+// exampleText is an example with a member a line; "" where there is none.
+func exampleText(of node) string {
+	example := exampleOf(of)
+	if example == nil {
+		return ""
 	}
-	return all, nil
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // the template escapes
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(example) // it was JSON
+	return strings.TrimSpace(text.String())
 }
 
-func (d *document) answer(status string, text json.RawMessage) (a apiAnswer, err error) {
-	said, _, err := find[content](d, text)
-	if err != nil {
-		return a, err
-	}
-	a = apiAnswer{Status: status, Text: blocks(said.Description)}
-	for _, h := range said.Headers {
-		header, _, err := find[parameter](d, h.Value)
-		if err != nil {
-			return a, err
-		}
-		a.Headers = append(a.Headers, field{Name: h.Name, Text: blocks(header.Description), Required: header.Required})
-	}
-	if problem := said.Content.get(problemMedia); problem.Examples != nil {
-		for _, named := range problem.Examples {
-			example, _, err := find[struct {
-				Value struct{ Code, Detail string }
-			}](d, named.Value)
-			if err != nil {
-				return a, err
-			}
-			a.Codes = append(a.Codes, problemCode{cmp.Or(example.Value.Code, named.Name), example.Value.Detail})
-		}
-		return a, nil
-	}
-	a.Media, err = d.media(said)
-	return a, err
+// field is a member of a body, as a page shows it.
+type field struct {
+	Name     string
+	Required bool
+	Schema   node
 }
 
-const problemMedia = "application/problem+json"
-
-// curl is a call of an operation as a line for a shell.
-type curl struct {
-	method, url string
-	headers     []string
-	token       bool
-	media, body string
+// fieldsOf are the members of a schema, with those of inner objects as outer.inner and of lists as list[].inner.
+func fieldsOf(schema node, prefix string) (all []field) {
+	for _, part := range slices.Concat(list(schema, "allOf"), list(schema, "oneOf"), list(schema, "anyOf")) {
+		all = append(all, fieldsOf(nodeOf(part), prefix)...)
+	}
+	properties := child(schema, "properties")
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		member := child(properties, name)
+		all = append(all, field{prefix + name, slices.Contains(list(schema, "required"), any(name)), member})
+		all = append(all, fieldsOf(member, prefix+name+".")...)
+	}
+	if items := child(schema, "items"); items != nil {
+		all = append(all, fieldsOf(items, strings.TrimSuffix(prefix, ".")+"[].")...)
+	}
+	return all
 }
 
-// String is the line. The token stays a variable of the shell.
-func (c curl) String() string {
-	line := "curl -i" // with the status
-	switch c.method {
-	case http.MethodGet:
-	case http.MethodHead:
+// rules says in a few words what a value must be, in the words of JSON Schema.
+func rules(schema node) string {
+	var said []string
+	for _, word := range []string{
+		"type", "format", "enum", "const", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
+		"default",
+	} {
+		switch value := schema[word]; {
+		case value == nil:
+		case word == "type":
+			said = append(said, strings.Trim(fmt.Sprint(value), "[]"))
+		default:
+			said = append(said, fmt.Sprint(word, " ", value))
+		}
+	}
+	if items := child(schema, "items"); items != nil {
+		said = append(said, "of "+rules(items))
+	}
+	return strings.Join(said, ", ")
+}
+
+// curl is a call of the operation as a line for a shell. The token stays a variable of the shell.
+func (o *operation) curl(base string) string {
+	line, address, query := "curl -i -X "+o.Method, base+o.Path, url.Values{} // -i: with the status
+	if o.Method == http.MethodHead {
 		line = "curl -I"
-	default:
-		line += " -X " + c.method
 	}
-	parts := []string{line, quoted(c.url)}
-	if c.token {
-		parts = append(parts, `-H "Authorization: Bearer $ADMIN_TOKEN"`)
+	var options []string
+	if o.Token {
+		options = append(options, `-H "Authorization: Bearer $ADMIN_TOKEN"`)
 	}
-	for _, header := range c.headers {
-		parts = append(parts, "-H "+quoted(header))
+	for _, parameter := range o.Parameters {
+		p := nodeOf(parameter)
+		name := fmt.Sprint(p["name"])
+		example := fmt.Sprint(cmp.Or(exampleOf(p), any(strings.ToUpper(name))))
+		switch {
+		case p["in"] == "path":
+			address = strings.ReplaceAll(address, "{"+name+"}", url.PathEscape(example))
+		case p["required"] != true:
+		case p["in"] == "query":
+			query.Set(name, example)
+		case p["in"] == "header":
+			options = append(options, "-H "+quoted(name+": "+example))
+		}
 	}
-	if c.media != "" {
-		parts = append(parts, "-H "+quoted("Content-Type: "+c.media), "-d "+quoted(c.body))
+	if len(query) > 0 {
+		address += "?" + query.Encode()
 	}
-	return strings.Join(parts, " \\\n  ")
+	content := child(child(o.Said, "requestBody"), "content")
+	for media := range content { // there is one
+		options = append(options, "-H "+quoted("Content-Type: "+media), "-d "+quoted(exampleText(child(content, media))))
+	}
+	return strings.Join(append([]string{line, quoted(address)}, options...), " \\\n  ")
 }
 
 // quoted is a text as one word of a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// showAll lists the APIs of all services. Their documents need no token, neither there nor here.
-func (p apiPages) showAll(w http.ResponseWriter, r *http.Request) {
-	answers := make([]answer[[]*api], len(p.cfg.Services))
+var (
+	codeMark  = regexp.MustCompile("`([^`]+)`")
+	boldMark  = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+	entryMark = regexp.MustCompile(`(?m)\n\s*- `)
+)
+
+// prose is a description as HTML: of Markdown what they are written in, which is paragraphs, lists, code and bold.
+func prose(text any) template.HTML {
+	said, _ := text.(string)
+	said = template.HTMLEscapeString(strings.TrimSpace(said))
+	said = codeMark.ReplaceAllString(said, "<code>$1</code>")
+	said = boldMark.ReplaceAllString(said, "<strong>$1</strong>")
+	said = entryMark.ReplaceAllString(said, `</p><p class="entry">`)
+	if said != "" {
+		said = "<p>" + strings.ReplaceAll(said, "\n\n", "</p><p>") + "</p>"
+	}
+	return template.HTML(said) //nolint:gosec // escaped above
+}
+
+// showAPIs lists the APIs of all services. Their documents need no token, neither there nor here.
+func (c *Console) showAPIs(w http.ResponseWriter, r *http.Request) {
+	answers := make([]answer[[]*api], len(c.cfg.Services))
 	var all sync.WaitGroup
-	for i, s := range p.cfg.Services {
+	for i, s := range c.cfg.Services {
 		all.Go(func() {
 			answers[i].Service = s.Name
 			for _, name := range []string{"api", "operations"} {
-				found, err := p.read(r.Context(), s, name)
+				found, err := c.readAPI(r.Context(), s, name)
 				if err != nil {
 					answers[i].Err = err
-					return
-				}
-				if found != nil {
+				} else if found != nil {
 					answers[i].Value = append(answers[i].Value, found)
 				}
 			}
 		})
 	}
 	all.Wait()
-	p.page(w, r, http.StatusOK, "apis", "APIs", answers)
+	c.page(w, r, http.StatusOK, "apis", "APIs", answers)
 }
 
-// show shows the operations of an API.
-func (p apiPages) show(w http.ResponseWriter, r *http.Request) {
-	s, name := p.service(r.PathValue("service")), r.PathValue("api")
+// showAPI shows the operations of an API.
+func (c *Console) showAPI(w http.ResponseWriter, r *http.Request) {
+	s, name := c.service(r.PathValue("service")), r.PathValue("api")
 	if s == nil || documentPaths[name] == "" {
-		p.fail(w, r, http.StatusNotFound, errors.New("there is no such API"))
+		c.fail(w, r, http.StatusNotFound, errors.New("there is no such API"))
 		return
 	}
-	found, err := p.read(r.Context(), s, name)
+	found, err := c.readAPI(r.Context(), s, name)
 	switch {
 	case err != nil:
-		p.fail(w, r, statusOf(err), err)
+		c.fail(w, r, statusOf(err), err)
 	case found == nil:
-		p.fail(w, r, http.StatusNotFound, errors.New(s.Name+" has no such API"))
+		c.fail(w, r, http.StatusNotFound, errors.New(s.Name+" has no such API"))
 	default:
-		p.page(w, r, http.StatusOK, "api", found.Title+" of "+s.Name, found)
+		c.page(w, r, http.StatusOK, "api", fmt.Sprint(found.Info["title"], " of ", s.Name), found)
 	}
 }

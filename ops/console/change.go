@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
@@ -169,14 +170,6 @@ type outcome struct {
 // Tried says that it was a dry run.
 func (o outcome) Tried() bool { return o.change != nil && o.dryRun }
 
-// Failures are the first hundred things that are not done.
-func (o outcome) Failures() []adminapi.Failure {
-	if o.Result.Errors == nil {
-		return nil
-	}
-	return *o.Result.Errors
-}
-
 // tryChange answers with what the change would do, and with the form that does it.
 func (c *Console) tryChange(w http.ResponseWriter, r *http.Request) {
 	asked, err := c.readChange(r, true)
@@ -184,16 +177,84 @@ func (c *Console) tryChange(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		tried.Result, tried.Err = asked.run(r.Context(), asked, func(int64) {})
 	}
-	c.fragment(w, r, "plan", tried)
+	c.answer(w, r, http.StatusOK, "plan", tried)
 }
 
 // makeChange begins the change, which goes on without a viewer, and answers with what follows it.
 func (c *Console) makeChange(w http.ResponseWriter, r *http.Request) {
 	asked, err := c.readChange(r, false)
 	if err != nil {
-		c.fragment(w, r, "plan", outcome{Err: err})
+		c.answer(w, r, http.StatusOK, "plan", outcome{Err: err})
 		return
 	}
-	begun := c.operations.start(context.WithoutCancel(r.Context()), c.ending, asked)
-	c.fragment(w, r, "operation", begun.now())
+	id := c.operations.start(context.WithoutCancel(r.Context()), c.ending, asked)
+	c.showOperation(w, r, id)
+}
+
+// followOperation answers the page that asks again how far a change is.
+func (c *Console) followOperation(w http.ResponseWriter, r *http.Request) {
+	id, _ := strconv.Atoi(r.PathValue("id"))
+	c.showOperation(w, r, id)
+}
+
+func (c *Console) showOperation(w http.ResponseWriter, r *http.Request, id int) {
+	state, known := c.operations.get(id)
+	if !known {
+		http.NotFound(w, r)
+		return
+	}
+	c.answer(w, r, http.StatusOK, "progress", state)
+}
+
+// keptOperations is how many are remembered, the newest.
+const keptOperations = 50
+
+// operations are the changes that were begun, and how far each is.
+type operations struct {
+	mu      sync.Mutex
+	last    int
+	all     map[int]*outcome
+	running sync.WaitGroup
+}
+
+func (o *operations) get(id int) (state outcome, known bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.all[id] == nil {
+		return outcome{}, false
+	}
+	return *o.all[id], true
+}
+
+// start begins a change, which ends early when the console does: the service then stops where it is.
+func (o *operations) start(ctx context.Context, ending <-chan struct{}, asked *change) (id int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.all == nil {
+		o.all = map[int]*outcome{}
+	}
+	o.last++
+	delete(o.all, o.last-keptOperations)
+	begun := &outcome{change: asked, ID: o.last}
+	o.all[o.last] = begun
+	ctx, cancel := context.WithCancel(ctx)
+	o.running.Go(func() {
+		select {
+		case <-ending:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	o.running.Go(func() {
+		defer cancel()
+		result, err := asked.run(ctx, asked, func(done int64) {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			begun.Progress = done
+		})
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		begun.Result, begun.Err, begun.Ended = result, err, true
+	})
+	return begun.ID
 }

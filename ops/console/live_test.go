@@ -94,7 +94,7 @@ func TestOldAnswersAreForgotten(t *testing.T) {
 		l := lists{life: time.Second, answers: map[string]*listAnswer{}}
 		for i := range 100 {
 			r := httptest.NewRequest(http.MethodGet, "/"+strconv.Itoa(i), http.NoBody)
-			<-l.look(r, func(http.ResponseWriter, *http.Request) {}).ready
+			l.look(r, func(http.ResponseWriter, *http.Request) {}).fill()
 			<-time.After(100 * time.Millisecond)
 		}
 		require.LessOrEqual(t, len(l.answers), 10)

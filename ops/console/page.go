@@ -2,15 +2,17 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"fmt"
 	"html/template"
-	"io/fs"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -22,36 +24,29 @@ var assetFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "since": since, "text": textOf,
-	"plural": plural, "short": short, "segments": segments,
+	"plural": plural, "short": short, "fields": func(schema any) []field { return fieldsOf(nodeOf(schema), "") }, "rules": func(schema any) string { return rules(nodeOf(schema)) }, "prose": prose, "example": exampleText,
 }).ParseFS(templateFiles, "templates/*.html"))
 
-// assets serves the page's own files. Their addresses hold what is in them, so a browser keeps them for ever.
-func assets() http.Handler {
-	files := http.FileServerFS(mustSub(assetFiles, "assets"))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.RawQuery != "" {
-			w.Header().Set("Cache-Control", "max-age=31536000, immutable")
-		}
-		files.ServeHTTP(w, r)
-	})
-}
-
-func mustSub(files fs.FS, dir string) fs.FS {
-	sub, err := fs.Sub(files, dir)
-	if err != nil {
-		panic(err)
+// serveAsset serves the page's own files. Their addresses hold what is in them, so a browser keeps them for ever.
+func serveAsset(w http.ResponseWriter, r *http.Request) {
+	if r.URL.RawQuery != "" {
+		w.Header().Set("Cache-Control", "max-age=31536000, immutable")
 	}
-	return sub
+	http.FileServerFS(assetFiles).ServeHTTP(w, r)
 }
 
 // asset is the address of a file of assets.
 func asset(name string) (string, error) {
-	content, err := fs.ReadFile(assetFiles, "assets/"+name)
+	content, err := assetFiles.ReadFile("assets/" + name)
 	if err != nil {
 		return "", fmt.Errorf("find asset: %w", err)
 	}
+	return "/assets/" + name + "?" + hashOf(content), nil
+}
+
+func hashOf(content []byte) string {
 	hash := sha256.Sum256(content)
-	return "/assets/" + name + "?" + hex.EncodeToString(hash[:6]), nil
+	return hex.EncodeToString(hash[:8])
 }
 
 // page is what every page's template is given.
@@ -72,43 +67,35 @@ var livePages = map[string]bool{
 
 // page answers with a page: the template of the name, within the frame that all pages have.
 func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, name, title string, data any) {
-	section, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	body, err := render(name, data)
-	tag := ""
+	whole := page{Title: title, Operate: c.mayOperate(r), ReadOnly: c.cfg.ReadOnly, Links: c.cfg.Links}
+	whole.Section, _, _ = strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	var err error
+	if whole.Body, err = render(name, data); err != nil {
+		c.broken(w, r, name, err)
+		return
+	}
 	if livePages[name] {
-		tag = tagOf(body)
-		w.Header().Set("ETag", tag)
+		whole.Tag = `"` + hashOf([]byte(whole.Body)) + `"`
+		w.Header().Set("ETag", whole.Tag)
 	}
-	var whole template.HTML
-	if err == nil {
-		whole, err = render("page", page{
-			Title: title, Body: body, Operate: c.mayOperate(r), ReadOnly: c.cfg.ReadOnly, Links: c.cfg.Links, Section: section,
-			Tag: tag,
-		})
-	}
-	if err != nil {
-		c.cfg.Log.ErrorContext(r.Context(), "page not made", "page", name, "error", err)
-		http.Error(w, "The page could not be made; the log of the console says why.", http.StatusInternalServerError)
-		return
-	}
-	write(w, status, whole)
+	c.answer(w, r, status, "page", whole)
 }
 
-// fragment answers with a part of a page, which htmx puts in its place.
-func (c *Console) fragment(w http.ResponseWriter, r *http.Request, name string, data any) {
-	body, err := render(name, data)
+// answer answers with what a template makes: a page, or a part of one, which htmx puts in its place.
+func (c *Console) answer(w http.ResponseWriter, r *http.Request, status int, name string, data any) {
+	content, err := render(name, data)
 	if err != nil {
-		c.cfg.Log.ErrorContext(r.Context(), "page not made", "page", name, "error", err)
-		http.Error(w, "The page could not be made; the log of the console says why.", http.StatusInternalServerError)
+		c.broken(w, r, name, err)
 		return
 	}
-	write(w, http.StatusOK, body)
-}
-
-func write(w http.ResponseWriter, status int, content template.HTML) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(content)) // the browser may be gone
+}
+
+func (c *Console) broken(w http.ResponseWriter, r *http.Request, name string, err error) {
+	c.cfg.Log.ErrorContext(r.Context(), "page not made", "page", name, "error", err)
+	http.Error(w, "The page could not be made; the log of the console says why.", http.StatusInternalServerError)
 }
 
 // render executes a template, whose escaping is what makes the result safe to be part of another one.
@@ -118,6 +105,71 @@ func render(name string, data any) (template.HTML, error) {
 		return "", fmt.Errorf("render: %w", err)
 	}
 	return template.HTML(out.String()), nil //nolint:gosec // made by html/template
+}
+
+// lists are the newest answers to browsers that ask again for a list that they have. Each serves all of them for as
+// long as a poll of the flow does: many viewers cost a service what one does.
+type lists struct {
+	life time.Duration
+
+	mu      sync.Mutex
+	answers map[string]*listAnswer // by address
+}
+
+// listAnswer is a page as it was at a time.
+type listAnswer struct {
+	asked  time.Time
+	fill   func() // makes what follows, once
+	status int
+	header http.Header
+	body   bytes.Buffer
+}
+
+func (a *listAnswer) Header() http.Header            { return a.header }
+func (a *listAnswer) WriteHeader(status int)         { a.status = status }
+func (a *listAnswer) Write(text []byte) (int, error) { return a.body.Write(text) }
+
+// listTimeout is how long a service may take for a list that many wait for.
+const listTimeout = 30 * time.Second
+
+// look gives the newest answer of show to the request. It is asked for anew when it is too old.
+func (l *lists) look(r *http.Request, show http.HandlerFunc) *listAnswer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(l.answers, func(_ string, a *listAnswer) bool { return now.Sub(a.asked) >= l.life })
+	address := r.URL.RequestURI()
+	if a := l.answers[address]; a != nil {
+		return a
+	}
+	a := &listAnswer{asked: now, status: http.StatusOK, header: http.Header{}}
+	a.fill = sync.OnceFunc(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), listTimeout) // others wait for it, too
+		defer cancel()
+		show(a, r.Clone(ctx))
+	})
+	l.answers[address] = a
+	return a
+}
+
+// live answers browsers that have the page already with 304 while it is the same. All operators see the same.
+func (c *Console) live(show http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		known := r.Header.Get("If-None-Match")
+		if known == "" {
+			show(w, r)
+			return
+		}
+		a := c.lists.look(r, show)
+		a.fill()
+		maps.Copy(w.Header(), a.header)
+		if a.header.Get("ETag") == known {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		w.WriteHeader(a.status)
+		_, _ = w.Write(a.body.Bytes()) // the browser may be gone
+	}
 }
 
 const unknownText = "–"
@@ -186,9 +238,6 @@ func short(eventType string) string {
 	}
 	return strings.Join(parts[len(parts)-2:], ".")
 }
-
-// segments are the parts of a path, each with the slash behind it: a long one is broken between them.
-func segments(path string) []string { return strings.SplitAfter(path, "/") }
 
 func textOf(optional *string) string {
 	if optional == nil {

@@ -1,12 +1,14 @@
 package console
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"example.com/twinbox/frame/service"
+	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 	"example.com/twinbox/ops/metrics"
 )
@@ -138,7 +140,7 @@ func (v view) rate(name string, labels ...string) *float64 {
 		return nil
 	}
 	zero := 0.0
-	cur, old := metrics.Sum(v.cur.metrics.Having(name, labels...)), metrics.Sum(v.old.metrics.Having(name, labels...))
+	cur, old := metrics.Sum(v.cur.Metrics.Having(name, labels...)), metrics.Sum(v.old.Metrics.Having(name, labels...))
 	switch {
 	case cur == nil:
 		return &zero
@@ -153,7 +155,7 @@ func (v view) gauge(of func([]metrics.Series) *float64, name string, labels ...s
 	if !v.answers {
 		return nil
 	}
-	return of(v.cur.metrics.Having(name, labels...))
+	return of(v.cur.Metrics.Having(name, labels...))
 }
 
 // finish sets what follows from the figures and from the readiness checks that a station depends on.
@@ -169,7 +171,7 @@ func (v view) finish(s station, checks ...string) station {
 	if s.Age != nil && *s.Age >= waitsLong && s.State == stateWell {
 		s.State = stateWatch
 	}
-	for _, c := range v.cur.ready.Checks {
+	for _, c := range v.cur.Ready.Checks {
 		if slices.Contains(checks, c.Name) && c.Status != service.StatusOK {
 			s.State, s.Note = stateStopped, "stands"
 		}
@@ -227,7 +229,7 @@ func (v view) state() string {
 	switch {
 	case !v.answers:
 		return stateUnknown
-	case v.cur.ready.Status != service.StatusReady:
+	case v.cur.Ready.Status != service.StatusReady:
 		return stateStopped
 	}
 	return stateWell
@@ -240,7 +242,7 @@ func (v view) verdict() string {
 		return ""
 	}
 	var found []string
-	for _, s := range v.cur.metrics["verify_findings"] {
+	for _, s := range v.cur.Metrics["verify_findings"] {
 		if s.Value > 0 {
 			found = append(found, number(&s.Value)+" "+s.Labels["kind"])
 		}
@@ -254,7 +256,7 @@ func (v view) verdict() string {
 // own are the stations inside the service: where events begin, and its outbox.
 func (v view) own() []station {
 	var all []station
-	m := v.cur.metrics
+	m := v.cur.Metrics
 	if len(m["http_server_requests_in_flight"]) > 0 {
 		all = append(all, v.finish(station{
 			Kind: "HTTP", Name: v.name, Rate: v.rate("http_server_requests_total"),
@@ -316,4 +318,105 @@ func topicOf(name string, home view, views map[string]view, routes map[route]boo
 	}
 	t.station = home.finish(t.station, "broker")
 	return t
+}
+
+// cause is why a service waits, or that all is well.
+type cause struct {
+	Service, State, Sentence string
+	Detail                   string // changes from frame to frame
+	Command                  string // of the command line, that helps
+	Link                     string // of this page, that helps
+	shared                   string // what other services wait for, too; "": it is this one's own
+}
+
+// passing are the codes of causes under which events pass all the same, with the page that helps.
+var passing = map[string]string{
+	"dead_letters": "/dead-letters", "waits_for_gap": "/dead-letters", "mail_uncertain": "/mails?state=uncertain",
+	"keys_parked": "", "consumer_paused": "", "handler_slow": "", "relay_at_limit": "", "consumer_behind": "",
+	"unknown": "",
+}
+
+// causesOf says why the flow is not as it should be, in the words of the services; that all is well where it is.
+func causesOf(f frame, services []*client.Service, views map[string]view) []cause {
+	var found []cause
+	for _, s := range services {
+		v := views[s.Name]
+		switch said := v.cur.cause; {
+		case v.cur.at.IsZero():
+			found = append(found, cause{State: stateUnknown, Sentence: "Asking…", Service: s.Name, shared: "answer"})
+		case !v.answers:
+			c := cause{State: stateStopped, Sentence: "The service does not answer.", Service: s.Name}
+			if v.cur.err != nil {
+				c.Detail = v.cur.err.Error()
+			}
+			found = append(found, c)
+		case v.cur.Ready.Status == service.StatusDraining:
+			found = append(found, cause{State: stateWatch, Sentence: "The service is shutting down.", Service: s.Name})
+		case said.Code != "" && said.Code != service.CodeAllWell:
+			found = append(found, causeOf(s.Name, said, f.at))
+		case v.cur.Ready.Status != service.StatusReady:
+			found = append(found, unready(s.Name, v.cur.Ready))
+		}
+	}
+	if len(found) > 0 {
+		return together(found)
+	}
+	in, out := 0.0, 0.0
+	f.stations(func(s station) {
+		switch {
+		case s.Rate == nil:
+		case s.Kind == "Outbox":
+			in += *s.Rate
+		case s.Kind == "Inbox":
+			out += *s.Rate
+		}
+	})
+	detail := fmt.Sprintf("%s events committed and %s handled per second.", rate(&in), rate(&out))
+	return []cause{{State: stateWell, Sentence: "All is well.", Detail: detail}}
+}
+
+// together says once what several services say of a server that they share, in the words of the first.
+func together(found []cause) (once []cause) {
+	for _, c := range found {
+		i := slices.IndexFunc(once, func(said cause) bool { return c.shared != "" && said.shared == c.shared })
+		if i < 0 {
+			once = append(once, c)
+			continue
+		}
+		once[i].Service += ", " + c.Service
+	}
+	return once
+}
+
+func causeOf(name string, said adminapi.Cause, now time.Time) cause {
+	link, passes := passing[said.Code]
+	c := cause{Service: name, State: stateStopped, Sentence: said.Sentence, Command: said.Command, Link: link}
+	if passes {
+		c.State = stateWatch
+	}
+	if said.Code == "dependency_down" {
+		c.shared, _, _ = strings.Cut(said.Sentence, " since ") // the server, by its name
+	}
+	var details []string
+	for _, figure := range slices.Sorted(maps.Keys(said.Figures)) {
+		if figure != "seconds" {
+			details = append(details, strings.ReplaceAll(figure, "_", " ")+" "+number(new(said.Figures[figure])))
+		}
+	}
+	if said.Since != nil && !said.Since.IsZero() {
+		details = append(details, "for "+age(new(now.Sub(*said.Since).Seconds())))
+	}
+	c.Detail = strings.Join(details, " · ")
+	return c
+}
+
+// unready is what a service shows that does not explain itself.
+func unready(name string, ready service.Readiness) cause {
+	c := cause{Service: name, State: stateStopped, Sentence: "The service is not ready."}
+	for _, check := range ready.Checks {
+		if check.Status == service.StatusFailing {
+			c.Detail += check.Name + ": " + check.Reason + " "
+		}
+	}
+	return c
 }

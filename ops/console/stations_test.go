@@ -47,14 +47,14 @@ func lag(consumer, topic string, records int) string {
 // says adds a sample, taken five seconds after the one before.
 func (s *system) says(name, text string, checks ...service.CheckResult) {
 	s.t.Helper()
-	m, err := metrics.Read(strings.NewReader(text), flowMetrics)
+	m, err := metrics.Read(strings.NewReader(text))
 	require.NoError(s.t, err)
 	taken := sample{
-		at: s.now.Add(time.Duration(len(s.samples[name])) * rateOver), metrics: m,
-		ready: service.Readiness{Status: service.StatusReady, Checks: checks},
+		at:     s.now.Add(time.Duration(len(s.samples[name])) * rateOver),
+		Sample: metrics.Sample{Metrics: m, Ready: service.Readiness{Status: service.StatusReady, Checks: checks}},
 	}
 	if len(checks) > 0 {
-		taken.ready.Status = service.StatusNotReady
+		taken.Ready.Status = service.StatusNotReady
 	}
 	s.samples[name] = append(s.samples[name], taken)
 	for _, r := range routesOf(name, m) {
@@ -143,9 +143,9 @@ func TestWhyItWaits(t *testing.T) {
 		"stopped":  {says("dependency_down"), stateStopped, "S.", "records behind 1,200 · for 65 s"},
 		"passing":  {says("dead_letters"), stateWatch, "S.", "records behind 1,200 · for 65 s"},
 		"away":     {func(s *sample) { s.err = errors.New("no") }, stateStopped, "The service does not answer.", "no"},
-		"draining": {func(s *sample) { s.ready.Status = "draining" }, stateWatch, "The service is shutting down.", ""},
+		"draining": {func(s *sample) { s.Ready.Status = "draining" }, stateWatch, "The service is shutting down.", ""},
 		"without a word": {func(s *sample) {
-			s.ready = service.Readiness{Status: service.StatusNotReady, Checks: []service.CheckResult{
+			s.Ready = service.Readiness{Status: service.StatusNotReady, Checks: []service.CheckResult{
 				{Name: "relay", Status: service.StatusWaiting, Reason: "for broker"},
 				{Name: "broker", Status: service.StatusFailing, Reason: "refused"},
 			}}

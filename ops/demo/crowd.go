@@ -15,10 +15,9 @@ import (
 type crowd struct {
 	cfg Config
 
-	mu      sync.Mutex
-	made    map[int]string // ids by their numbers
-	refused int            // attempts that were in vain
-	final   error
+	mu    sync.Mutex
+	made  map[int]string // ids by their numbers
+	final error
 }
 
 func newCrowd(cfg Config) *crowd { return &crowd{cfg: cfg, made: map[int]string{}} }
@@ -51,35 +50,22 @@ func (c *crowd) insist(ctx context.Context, n int, patience time.Duration) {
 	again := failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
 	for end := time.Now().Add(patience); ; {
 		id, err := c.cfg.Act(ctx, n)
-		if c.note(n, id, err) {
-			return
+		_, final := errors.AsType[*FinalError](err)
+		if err != nil && !final {
+			if time.Now().Before(end) && pause(ctx, again.Next()) {
+				continue
+			}
+			err = fmt.Errorf("no success for %s: %w", patience, err)
 		}
-		if time.Now().After(end) {
-			c.note(n, "", &FinalError{fmt.Errorf("no success for %s: %w", patience, err)})
-			return
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if err == nil {
+			c.made[n] = id
+		} else if c.final == nil {
+			c.final = err
 		}
-		if !pause(ctx, again.Next()) {
-			return
-		}
+		return
 	}
-}
-
-// note reports whether it is done with.
-func (c *crowd) note(n int, id string, err error) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch final, is := errors.AsType[*FinalError](err); {
-	case err == nil:
-		c.made[n] = id
-		return true
-	case is:
-		if c.final == nil {
-			c.final = final
-		}
-		return true
-	}
-	c.refused++
-	return false
 }
 
 func (c *crowd) failure() error {
@@ -88,10 +74,10 @@ func (c *crowd) failure() error {
 	return c.final
 }
 
-func (c *crowd) counts() (made, refused int) {
+func (c *crowd) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.made), c.refused
+	return len(c.made)
 }
 
 // some are at most so many of what was made, by their numbers; 0: all.

@@ -1,11 +1,13 @@
 // Package demo shows a running system at work: it makes events at a steady rate, breaks what it is told to break
-// meanwhile, draws the flow, and ends with the verdict of all services on what became of every event.
+// meanwhile, says where they are, and ends with the verdict of all services on what became of every event.
 package demo
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,7 +16,7 @@ import (
 
 // Config is a demonstration.
 type Config struct {
-	// Services are asked for figures, and for the verdict.
+	// Services are asked for what waits, and for the verdict.
 	Services []*client.Service
 	// Act does the nth thing that makes an event, and returns the id of what it made. The same n again must change
 	// nothing and return the same id. It is repeated until it succeeds or returns a [FinalError].
@@ -30,7 +32,8 @@ type Config struct {
 	For  time.Duration
 	// Settle is how long it may take until nothing waits any more. Default 1 min.
 	Settle time.Duration
-	Screen Screen
+	// Out is where it is shown, a line every two seconds.
+	Out io.Writer
 }
 
 // A Fault is something that goes wrong.
@@ -49,11 +52,13 @@ func (e *FinalError) Unwrap() error { return e.Err }
 
 // Run is a demonstration under way.
 type Run struct {
-	cfg     Config
-	began   time.Time
-	crowd   *crowd
-	figures *figures
-	screen  *screen
+	cfg   Config
+	began time.Time
+	crowd *crowd
+	told  map[string]string // the causes that were told, by service
+
+	saying sync.Mutex
+	unsaid error // of the first line that could not be written: the reader is gone, and the demonstration goes on
 }
 
 // MaxRate is more than a person can look at.
@@ -68,33 +73,34 @@ func Play(ctx context.Context, cfg Config) error {
 	if cfg.Settle == 0 {
 		cfg.Settle = defaultSettle
 	}
-	r := &Run{cfg: cfg, began: time.Now(), figures: newFigures(cfg.Services), screen: newScreen(cfg)}
-	r.crowd = newCrowd(cfg)
-	if err := r.figures.begin(ctx); err != nil {
-		return fmt.Errorf("look at the system: %w", err)
+	r := &Run{cfg: cfg, began: time.Now(), crowd: newCrowd(cfg)}
+	if now := look(ctx, cfg.Services); now.err != nil {
+		return fmt.Errorf("look at the system: %w", now.err)
 	}
-	whole, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
+	whole := context.WithoutCancel(ctx)
 	loading, loaded := context.WithTimeout(ctx, cfg.For)
 	defer loaded()
-	var looking sync.WaitGroup
-	looking.Go(func() { r.look(whole) })
-	var faults sync.WaitGroup
+	watched, watch := context.WithCancel(whole)
+	var watching, faults sync.WaitGroup
+	watching.Go(func() {
+		for pause(watched, tellEvery) {
+			r.tell(look(watched, cfg.Services))
+		}
+	})
 	var failed error
 	faults.Go(func() { failed = r.causeAll(ctx) })
 	r.crowd.run(loading, whole, cfg.Settle)
 	faults.Wait()
+	watch()
+	watching.Wait()
 	err := errors.Join(failed, r.crowd.failure())
 	if err == nil {
 		err = r.settle(whole)
 	}
-	stop()
-	looking.Wait()
 	if err != nil {
-		r.show(true)
 		return err
 	}
-	return r.judge(context.WithoutCancel(ctx))
+	return r.judge(whole)
 }
 
 // causeAll causes the faults at even distances.
@@ -105,7 +111,6 @@ func (r *Run) causeAll(ctx context.Context) error {
 			return nil
 		}
 		r.say("%-18s %s", f.Name, f.What)
-		r.figures.look(ctx) // a process that is killed takes its counters with it
 		came, err := f.Cause(ctx, r)
 		switch {
 		case ctx.Err() != nil:
@@ -118,43 +123,69 @@ func (r *Run) causeAll(ctx context.Context) error {
 	return nil
 }
 
-// lookEvery is how often the figures are read and drawn.
-const lookEvery = 250 * time.Millisecond
+const (
+	tellEvery  = 2 * time.Second
+	lookEvery  = 250 * time.Millisecond  // while what is left is waited for
+	settledFor = 1500 * time.Millisecond // longer than a figure may be old
+)
 
-func (r *Run) look(ctx context.Context) {
-	for {
-		r.figures.look(ctx)
-		r.show(false)
-		if !pause(ctx, lookEvery) {
-			return
+// settle waits until nothing waits in the system, and has not for so long that what is seen is true.
+func (r *Run) settle(ctx context.Context) error {
+	began, idle := time.Now(), time.Time{}
+	for told := began; ; pause(ctx, lookEvery) {
+		now := look(ctx, r.cfg.Services)
+		if time.Since(told) >= tellEvery {
+			told = time.Now()
+			r.tell(now)
+		}
+		switch {
+		case !now.settled():
+			idle = time.Time{}
+		case idle.IsZero():
+			idle = time.Now()
+		case time.Since(idle) >= settledFor:
+			r.tell(now)
+			return nil
+		}
+		if time.Since(began) > r.cfg.Settle {
+			return fmt.Errorf("after %s there is still something that waits: %s", r.cfg.Settle, &now)
 		}
 	}
 }
 
-// settledFor is longer than a figure may be old.
-const settledFor = 1500 * time.Millisecond
+// tell says where things are in a line, and in another one why a service waits when that is news.
+func (r *Run) tell(now standing) {
+	told := map[string]string{}
+	for _, c := range now.causes {
+		if told[c.service] = c.code; r.told[c.service] != c.code {
+			r.say("%s", c)
+		}
+	}
+	r.told = told
+	line := fmt.Sprintf("%d %s, %s", r.crowd.count(), r.cfg.Acted, &now)
+	if now.unsure > 0 {
+		line += fmt.Sprintf(", %d mails uncertain", now.unsure)
+	}
+	if now.dead > 0 {
+		line += fmt.Sprintf(", %d dead letters", now.dead)
+	}
+	r.say("%s", line)
+}
 
-// settle waits until nothing waits in the system, and has not for so long that what is seen is true.
-func (r *Run) settle(ctx context.Context) error {
-	end := time.Now().Add(r.cfg.Settle)
-	for {
-		seen := r.figures.now()
-		if seen.idle() >= settledFor {
-			return nil
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("after %s there is still something that waits: %s", r.cfg.Settle, seen.standing())
-		}
-		pause(ctx, lookEvery)
+// say writes a line, with when it was.
+func (r *Run) say(format string, args ...any) {
+	r.saying.Lock()
+	defer r.saying.Unlock()
+	line := fmt.Sprintf("%6.1f s  "+format, append([]any{time.Since(r.began).Seconds()}, args...)...)
+	if _, err := fmt.Fprintln(r.cfg.Out, strings.TrimRight(line, " ")); err != nil && r.unsaid == nil {
+		r.unsaid = err
 	}
 }
 
 // pause reports false when ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false

@@ -8,18 +8,15 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/leaktest"
 	"example.com/twinbox/ops/admin/client"
-	"example.com/twinbox/ops/metrics"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -81,7 +78,7 @@ func newSystem(t *testing.T) *system {
 	require.NoError(t, err)
 	s.cfg = Config{
 		Services: []*client.Service{service}, Acted: "signed up", Rate: 50, For: 200 * time.Millisecond,
-		Settle: 20 * time.Second, Screen: Screen{Out: &s.out},
+		Settle: 20 * time.Second, Out: &s.out,
 		Act: func(_ context.Context, n int) (string, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -110,14 +107,11 @@ func TestADemonstrationEndsWithTheVerdict(t *testing.T) {
 	out := s.out.String()
 	require.Regexp(t, `s  thunder            it thunders\n`, out)
 	require.Regexp(t, `(?s) over\n.*duplicates .*12\s+events were published again`, out)
-	require.Contains(t, out, "12 published, 12 handled", "what the verdict counted, and not what was seen")
+	require.Regexp(t, `\d+ signed up, nothing waits, 2 mails uncertain, 1 dead letters\n`, out)
 	require.Contains(t, out, "2 mails are uncertain")
 	require.Contains(t, out, "nothing lost, doubled, altered, invented, reordered: 12 events\n")
-	require.Regexp(t, `all \d+ signed up have arrived; consumers handled 12 records, each once`, out)
+	require.Regexp(t, `all \d+ signed up have arrived; consumers handled 12 records, each once, and 2 more`, out)
 	require.GreaterOrEqual(t, s.acts[0], 3, "it was repeated until it was taken")
-	for line := range strings.SplitSeq(out, "\n") {
-		require.LessOrEqual(t, utf8.RuneCountInString(line), columns, line)
-	}
 }
 
 func TestADemonstrationThatFindsSomething(t *testing.T) {
@@ -211,7 +205,7 @@ func TestADemonstrationThatDoesNotEndWell(t *testing.T) {
 
 // somethingIsMade waits for that.
 func somethingIsMade(ctx context.Context, run *Run) (string, error) {
-	for made, _ := run.crowd.counts(); made == 0; made, _ = run.crowd.counts() {
+	for run.crowd.count() == 0 {
 		if !pause(ctx, time.Millisecond) {
 			return "", ctx.Err()
 		}
@@ -238,72 +232,18 @@ func TestADemonstrationThatIsBrokenOffIsJudged(t *testing.T) {
 	require.Contains(t, s.out.String(), "nothing lost")
 }
 
-// The live picture erases as many lines as it has drawn, and none of them is wider than the terminal.
-func TestALivePicture(t *testing.T) {
+// What waits is added up; what was given up, or set aside, does not wait.
+func TestWhatWaits(t *testing.T) {
 	t.Parallel()
 	s := newSystem(t)
-	s.cfg.Screen.Live = true
-	s.cfg.Faults = []Fault{Duplicates()}
-	require.NoError(t, Play(t.Context(), s.cfg))
-	erase := regexp.MustCompile(`\x1b\[(\d+)A\x1b\[J`)
-	var lines []string // of the terminal
-	rest := s.out.String()
-	for rest != "" {
-		at := erase.FindStringSubmatchIndex(rest)
-		text, next := rest, ""
-		if at != nil {
-			text, next = rest[:at[0]], rest[at[1]:]
-		}
-		written := strings.Split(text, "\n")
-		require.Empty(t, written[len(written)-1], "whole lines are written")
-		lines = append(lines, written[:len(written)-1]...)
-		if at != nil {
-			var up int
-			_, err := fmt.Sscan(rest[at[2]:at[3]], &up)
-			require.NoError(t, err)
-			require.GreaterOrEqual(t, len(lines), up)
-			lines = lines[:len(lines)-up]
-		}
-		rest = next
-	}
-	whole := strings.Join(lines, "\n")
-	require.Equal(t, 1, strings.Count(whole, "signed up     "), "one picture is left: %s", whole)
-	require.Equal(t, 1, strings.Count(whole, "  duplicates  "), whole)
-	require.Contains(t, whole, "nothing lost")
-	for _, line := range lines {
-		require.LessOrEqual(t, utf8.RuneCountInString(line), columns, line)
-	}
-}
-
-// A process that takes another's place begins to count anew.
-func TestFiguresOutliveAProcess(t *testing.T) {
-	t.Parallel()
-	s := newSystem(t)
-	f := newFigures(s.cfg.Services)
-	require.NoError(t, f.begin(t.Context()))
-	say := func(process, published, applied int) {
-		text := strings.Replace(quiet, "} 7", fmt.Sprintf("} %d", published), 1)
-		text = strings.Replace(text, "1.7e9", fmt.Sprint(process), 1)
-		found, err := metrics.Read(strings.NewReader(strings.Replace(text, "} 5", fmt.Sprintf("} %d", applied), 1)), wanted)
-		require.NoError(t, err)
-		f.add("customer", found)
-	}
-	require.Zero(t, f.now().counted[published], "what was before is not counted")
-	say(1_700_000_000, 17, 6)
-	say(1_700_000_009, 18, 0) // which may have counted more since
-	say(1_700_000_009, 24, 1)
-	now := f.now()
-	require.Equal(t, 10+18+6, now.counted[published])
-	require.Equal(t, 1+1, now.counted[handled])
-	require.Equal(t, 2, now.counted[duplicate], "of the second process")
-	require.Equal(t, 1, now.dead)
-	require.Zero(t, now.total(), "a mail that is given up does not wait")
-}
-
-func TestWrap(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, []string{"a bc", "def", "ghijkl", "m"}, wrap("a bc def ghijkl m", 5))
-	require.Equal(t, []string{"a   b"}, wrap("a   b", 5))
-	require.Equal(t, "abc…", cut("abcdef", 4))
-	require.Equal(t, "▁▄█", sparks([]float64{0, 5, 10}))
+	now := look(t.Context(), s.cfg.Services)
+	require.True(t, now.settled(), "a mail that is given up does not wait")
+	require.Equal(t, []int{1, 2}, []int{now.dead, now.unsure})
+	s.metrics = quiet + `lease_rows{state="claimed"} 2` + "\n" + `lease_rows{state="submitting"} 1` + "\n"
+	now = look(t.Context(), s.cfg.Services)
+	require.False(t, now.settled())
+	require.Equal(t, "3 to be mailed", now.String())
+	s.metrics = "outbox_relay_lag_events 0\n"
+	now = look(t.Context(), s.cfg.Services)
+	require.False(t, now.settled(), "it is not known")
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/verify"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
@@ -52,19 +53,20 @@ func (r *Run) judge(ctx context.Context) error {
 	for _, id := range missing[:min(len(missing), 10)] {
 		r.say("MISSING            %s", id)
 	}
-	events, effects := int64(0), int64(0)
+	var events, effects, again int64
 	for _, s := range r.cfg.Services {
 		verdict, err := client.Verify(ctx, s, &r.began, func(adminapi.VerifyLine) {})
 		if err != nil {
 			return fmt.Errorf("verify: %w", err)
 		}
 		for _, p := range verdict.Produced {
-			if !strings.HasPrefix(p.Topic, copies) {
+			if !strings.HasPrefix(p.Topic, deadletter.CopyPrefix) { // copies are no events
 				events += p.Published
 			}
 		}
 		for _, c := range verdict.Consumed {
 			effects += c.Handled - c.Again
+			again += c.Again
 		}
 		wrong.Findings += len(verdict.Findings)
 		for _, f := range verdict.Findings[:min(len(verdict.Findings), 10)] {
@@ -75,20 +77,17 @@ func (r *Run) judge(ctx context.Context) error {
 			r.say("NOT VERIFIABLE     %d of %s: %s", u.Events, u.Subject, u.Reason)
 		}
 	}
-	r.figures.correct(map[string]int64{published: events, handled: effects})
-	r.show(true)
 	if wrong.Findings+wrong.Missing > 0 || wrong.Unverifiable > 0 {
 		return wrong
 	}
-	if now := r.figures.now(); now.unsure > 0 {
+	if now := look(ctx, r.cfg.Services); now.unsure > 0 {
 		r.say("%d mails are uncertain: their sender was killed while it handed them over. They are not sent a second time "+
 			"unless an operator says so (twinbox mail list).", now.unsure)
 	}
-	paint := r.screen.paint
-	r.screen.write(fmt.Sprintf("  %s %s\n  %s\n\n", paint(green, "✓"),
-		paint(bold, fmt.Sprintf("nothing lost, doubled, altered, invented, reordered: %d events", events)),
-		fmt.Sprintf("all %d %s have arrived; consumers handled %d records, each once", len(made), r.cfg.Acted, effects)), nil)
-	return r.screen.err
+	r.say("nothing lost, doubled, altered, invented, reordered: %d events", events)
+	r.say("all %d %s have arrived; consumers handled %d records, each once, and %d more that were sent again",
+		len(made), r.cfg.Acted, effects, again)
+	return r.unsaid
 }
 
 func finding(service string, f verify.Finding) string {

@@ -1,13 +1,53 @@
-// Package metrics reads what a listener exports in Prometheus' text format.
+// Package metrics reads what a service's admin listener shows without the token.
 package metrics
 
 import (
 	"bufio"
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/frame/service"
+	"example.com/twinbox/ops/admin/client"
 )
+
+// Sample is what a service shows at one time: its metrics, and whether it is ready and why it waits.
+type Sample struct {
+	Metrics Set
+	Ready   service.Readiness
+}
+
+// takeFor is how long a service may take for both, whose own limit for a check is 2 s.
+const takeFor = 4 * time.Second
+
+// Take asks a service for a sample.
+func Take(ctx context.Context, s *client.Service) (taken Sample, err error) {
+	ctx, cancel := context.WithTimeout(ctx, takeFor)
+	defer cancel()
+	var both errgroup.Group
+	both.Go(func() error {
+		return s.Look(ctx, "/metrics", func(body io.Reader) (err error) {
+			taken.Metrics, err = Read(body)
+			return err
+		})
+	})
+	both.Go(func() error {
+		return s.Look(ctx, "/readyz", func(body io.Reader) error {
+			if err := json.NewDecoder(io.LimitReader(body, maxBytes)).Decode(&taken.Ready); err != nil {
+				return fmt.Errorf("read readiness: %w", err)
+			}
+			return nil
+		})
+	})
+	err = both.Wait()
+	return taken, err
+}
 
 // Series is one line of /metrics: the value that a metric has for its labels.
 type Series struct {
@@ -18,17 +58,17 @@ type Series struct {
 // Set is metrics by their names.
 type Set map[string][]Series
 
-// MaxBytes bounds what one answer may hold.
-const MaxBytes = 8 << 20
+// maxBytes bounds what one answer may hold.
+const maxBytes = 8 << 20
 
-// Read keeps the metrics of the given names; the others are some hundred lines.
-func Read(r io.Reader, names map[string]bool) (Set, error) {
+// Read reads Prometheus' text format.
+func Read(r io.Reader) (Set, error) {
 	found := Set{}
-	lines := bufio.NewScanner(io.LimitReader(r, MaxBytes))
+	lines := bufio.NewScanner(io.LimitReader(r, maxBytes))
 	for lines.Scan() {
 		line := lines.Text()
 		end := strings.IndexAny(line, "{ ")
-		if end < 0 || !names[line[:end]] {
+		if end < 0 || line[0] == '#' {
 			continue
 		}
 		name, rest := line[:end], line[end:]

@@ -106,9 +106,7 @@ func (c *DemoCommand) run(ctx context.Context, to streams, cfg local.Config) err
 }
 
 func (c *DemoCommand) play(ctx context.Context, to streams, at local.Addresses, faults *local.Faults) error {
-	cfg := demo.Config{Acted: "signed up", Rate: c.Rate, For: c.For, Screen: demo.Screen{
-		Out: to.out, Live: isScreen(to.out), Colour: isTerminal(to.out),
-	}}
+	cfg := demo.Config{Acted: "signed up", Rate: c.Rate, For: c.For, Out: to.out}
 	for _, name := range services.Names() {
 		s, err := client.New(name, at.Services[name].Admin, at.AdminToken.Reveal())
 		if err != nil {

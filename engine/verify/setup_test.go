@@ -44,7 +44,7 @@ type system struct {
 	brokers []string
 	topic   string
 	outbox  *outbox.Outbox
-	log     *admin.LogReader
+	log     admin.Log
 	inboxes map[string]*inbox.Inbox
 	mux     *inbox.Mux
 
@@ -68,9 +68,7 @@ func newSystem(t *testing.T, more ...migrations.Set) *system {
 	var err error
 	s.outbox, err = outbox.New(outbox.Config{Source: source})
 	require.NoError(t, err)
-	s.log, err = admin.NewLogReader(kafka.Config{Brokers: brokers})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.log.Close()) })
+	s.log = admin.Log{Config: kafka.Config{Brokers: brokers}}
 	inbox.Handle(s.mux, inboxtest.Event, func(context.Context, pgx.Tx, cloudevent.Event, inboxtest.Data) error {
 		return nil
 	})

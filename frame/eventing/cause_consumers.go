@@ -37,10 +37,10 @@ func (d *diagnosis) records() (n int64) {
 func (d *diagnosis) noOwner(ctx context.Context) (cause service.Cause, err error) {
 	for _, c := range d.node.consumers {
 		found := consumerLags{consumer: c}
-		if found.lags, err = d.node.lag.Read(ctx, c.group, c.Topic); err != nil {
+		if found.lags, err = admin.ReadLag(ctx, d.node.lagClient(), c.group, c.Topic); err != nil {
 			return cause, err
 		}
-		if found.owners, err = d.node.lag.Owners(ctx, c.group, c.Topic); err != nil {
+		if found.owners, err = admin.ReadOwners(ctx, d.node.lagClient(), c.group, c.Topic); err != nil {
 			return cause, err
 		}
 		d.lags = append(d.lags, found)

@@ -81,7 +81,7 @@ func (l consumerLag) read(ctx context.Context) (map[string][]admin.Lag, error) {
 	found := make(map[string][]admin.Lag, len(l.node.consumers))
 	var problems []error
 	for _, c := range l.node.consumers {
-		lags, err := l.node.lag.Read(ctx, c.group, c.Topic)
+		lags, err := admin.ReadLag(ctx, l.node.lagClient(), c.group, c.Topic)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("read lag of %s: %w", c.Name, err))
 		}
@@ -90,10 +90,11 @@ func (l consumerLag) read(ctx context.Context) (map[string][]admin.Lag, error) {
 	return found, errors.Join(problems...)
 }
 
-// newLagReader opens nothing yet.
-func newLagReader(client kafka.Config) (*admin.LagReader, error) {
+// lagClient is how the broker is asked what waits.
+func (n *Node) lagClient() kafka.Config {
+	client := n.setup.Config.Client(n.setup.Service)
 	client.RequestTimeout = min(lagPatience, client.WithDefaults().PublishTimeout)
-	return admin.NewLagReader(client)
+	return client
 }
 
 // lagPatience is shorter than a scrape's timeout.

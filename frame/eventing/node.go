@@ -15,7 +15,6 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox/pause"
 	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/relay"
 	"example.com/twinbox/frame/service"
@@ -56,7 +55,6 @@ type Node struct {
 	reasons      []Reason        // the service's own // part: ops
 	dependencies dependencies
 	publisher    message.Publisher
-	lag          *admin.LagReader
 	relay        *relay.Relay
 	restore      *restorer
 	writers      *writers
@@ -110,9 +108,6 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	client.RetryFor = min(retryFor, client.PublishTimeout/2)
 	if n.publisher, err = setup.Config.Kafka.edge().publisher(client, setup.Log); err != nil {
 		return nil, fmt.Errorf("open publisher: %w", err)
-	}
-	if n.lag, err = newLagReader(setup.Config.Client(setup.Service)); err != nil {
-		return nil, fmt.Errorf("open lag reader: %w", err)
 	}
 	n.restore = newRestorer(n)
 	n.gates = newGates(n) // part: ops
@@ -191,19 +186,14 @@ func (n *Node) Close() error {
 	if n.Pool != nil {
 		n.Pool.Close()
 	}
-	var problems []error
+	var err error
 	if n.publisher != nil {
-		if err := n.publisher.Close(); err != nil {
-			problems = append(problems, fmt.Errorf("close publisher: %w", err))
-		}
-	}
-	if n.lag != nil {
-		if err := n.lag.Close(); err != nil {
-			problems = append(problems, fmt.Errorf("close lag reader: %w", err))
+		if err = n.publisher.Close(); err != nil {
+			err = fmt.Errorf("close publisher: %w", err)
 		}
 	}
 	if n.limited != nil {
 		n.limited.Flush()
 	}
-	return errors.Join(problems...)
+	return err
 }

@@ -51,12 +51,12 @@ func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string,
 	if err != nil {
 		return fmt.Errorf("ensure topics: %w", err)
 	}
-	kept, err := admin.TopicRetention(ctx, c.Client(service), names...)
+	kept, err := admin.ReadTopicSettings(ctx, c.Client(service), names...)
 	if err != nil {
 		return fmt.Errorf("ensure topics: %w", err)
 	}
 	for _, topic := range topics {
-		is := fmt.Sprintf("%d partitions, kept %s", found[topic.Name], keptFor(kept[topic.Name]))
+		is := fmt.Sprintf("%d partitions, kept %s", found[topic.Name], keptFor(kept[topic.Name].Retention))
 		set := fmt.Sprintf("%d partitions, kept %s", topic.Partitions, keptFor(topic.Retention))
 		if is != set {
 			is += "; it stays as it is, and is not given " + set

@@ -33,7 +33,7 @@ var errNoTopic = errors.New("the topic does not exist")
 
 // topicRetention asks the broker how long it keeps the records of one topic.
 func (s Setup) topicRetention(ctx context.Context, topic string) (time.Duration, error) {
-	kept, err := admin.TopicRetention(ctx, s.Config.Client(s.Service), topic)
+	kept, err := admin.ReadTopicSettings(ctx, s.Config.Client(s.Service), topic)
 	if err != nil {
 		return 0, err
 	}
@@ -41,7 +41,7 @@ func (s Setup) topicRetention(ctx context.Context, topic string) (time.Duration,
 	if !exists {
 		return 0, errNoTopic
 	}
-	return found, nil
+	return found.Retention, nil
 }
 
 // awaitRequirements finds out whether an event of the consumer's topic could come again after the inbox has forgotten

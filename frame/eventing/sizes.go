@@ -28,16 +28,16 @@ func (n *Node) awaitSizes(ctx context.Context) error {
 	}
 	largest := n.setup.Config.Outbox.MaxEventBytes
 	err := n.await(ctx, "sizes of topics", func(ctx context.Context) error {
-		sizes, err := admin.TopicMaxBytes(ctx, n.setup.Config.Client(n.setup.Service), names...)
+		sizes, err := admin.ReadTopicSettings(ctx, n.setup.Config.Client(n.setup.Service), names...)
 		if err != nil {
 			return err
 		}
 		var refused outbox.CheckError
 		for _, name := range names {
-			if size, exists := sizes[name]; exists && size < largest {
+			if size, exists := sizes[name]; exists && size.MaxBytes < largest {
 				refused.Problems = append(refused.Problems, outbox.Problem{
 					Code:   "max_event_bytes",
-					Detail: fmt.Sprintf("%s takes %d bytes, an event may have %d", name, size, largest),
+					Detail: fmt.Sprintf("%s takes %d bytes, an event may have %d", name, size.MaxBytes, largest),
 				})
 			}
 		}

@@ -3,7 +3,6 @@ package eventing
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,12 +49,8 @@ func (v *Verifier) Run(ctx context.Context, asked Verification) (*verify.Verdict
 	}
 	defer v.busy.Unlock()
 	setup := v.node.setup
-	log, err := admin.NewLogReader(setup.Config.Client(setup.Service))
-	if err != nil {
-		return nil, fmt.Errorf("open log reader: %w", err)
-	}
 	cfg := verify.Config{
-		DB: v.node.Pool, Log: log, Source: setup.Source, Checks: v.checks, Since: asked.Since, Pause: v.pause,
+		DB: v.node.Pool, Log: admin.Log{Config: setup.Config.Client(setup.Service)}, Source: setup.Source, Checks: v.checks, Since: asked.Since, Pause: v.pause,
 		Progress: asked.Progress, Suspected: asked.Suspected,
 	}
 	for _, topic := range setup.Topics {
@@ -67,7 +62,7 @@ func (v *Verifier) Run(ctx context.Context, asked Verification) (*verify.Verdict
 		})
 	}
 	verdict, err := verify.Run(ctx, cfg)
-	if err = errors.Join(err, log.Close()); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	v.last.Store(verdict)

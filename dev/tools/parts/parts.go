@@ -28,7 +28,7 @@ var All = []Part{
 			"without them operators work on dead letters in SQL, and no command says why a service waits",
 		Paths: []string{
 			"ops/", "cmd/twinbox/", "engine/verify/", "engine/kafka/admin/scan.go", "engine/kafka/admin/groups.go",
-			"engine/kafka/internal/reader/many.go", "engine/outbox/operate/trace.go", "engine/inbox/retention/stats.go",
+			"engine/outbox/operate/trace.go", "engine/inbox/retention/stats.go",
 			"engine/deadletter/operate/", "engine/deadletter/header_json.go", "engine/inbox/replay/report.go",
 			"engine/inbox/replay/pace.go", "engine/inbox/lookup.go", "engine/inbox/pause/", "engine/audit/find.go",
 			"engine/lease/decide.go", "engine/outbox/operate/release.go", "engine/outbox/operate/republish.go",

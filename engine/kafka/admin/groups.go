@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/IBM/sarama"
@@ -17,21 +16,31 @@ import (
 // the deadline of ctx, or after a few request timeouts.
 func GroupsBehind(ctx context.Context, cfg kafka.Config, topic string) (map[string]int64, error) {
 	behind := map[string]int64{}
-	err := askCluster(ctx, cfg, func(client sarama.Client, admin sarama.ClusterAdmin) error {
-		ends, err := readEnds(client, topic)
+	err := ask(ctx, cfg, func(c cluster) error {
+		partitions, err := c.client.Partitions(topic)
 		if err != nil {
 			return err
 		}
-		groups, err := admin.ListConsumerGroups()
+		oldest, newest, err := c.ends(topic)
+		if err != nil {
+			return err
+		}
+		groups, err := c.admin.ListConsumerGroups()
 		if err != nil {
 			return fmt.Errorf("list groups: %w", err)
 		}
 		for group := range groups {
-			waiting, err := waitingFor(admin, group, topic, ends)
+			committed, err := c.reader.Committed(group, topic, partitions...)
 			if err != nil {
-				return fmt.Errorf("read offsets of %s: %w", group, err)
+				return err
 			}
-			if waiting > 0 {
+			reads, waiting := false, int64(0) // it reads other topics if it has no offset of this one
+			for i := range newest {
+				at := committed[partitions[i]].Offset
+				reads = reads || at >= 0
+				waiting += max(newest[i]-max(oldest[i], at), 0)
+			}
+			if reads && waiting > 0 {
 				behind[group] = waiting
 			}
 		}
@@ -43,35 +52,15 @@ func GroupsBehind(ctx context.Context, cfg kafka.Config, topic string) (map[stri
 	return behind, nil
 }
 
-// waitingFor counts nothing for a group that has committed no offset of the topic: it reads others.
-func waitingFor(admin sarama.ClusterAdmin, group, topic string, ends map[int32]logEnds) (waiting int64, err error) {
-	answer, err := admin.ListConsumerGroupOffsets(group, map[string][]int32{topic: slices.Collect(maps.Keys(ends))})
-	if err != nil {
-		return 0, err
-	}
-	reads := false
-	for p, end := range ends {
-		at := end.oldest
-		if block := answer.GetBlock(topic, p); block != nil && block.Offset >= 0 {
-			at, reads = max(at, block.Offset), true
-		}
-		waiting += max(end.newest-at, 0)
-	}
-	if !reads {
-		return 0, nil
-	}
-	return waiting, nil
-}
-
 // ErrGroupActive means that a consumer group has members.
 var ErrGroupActive = errors.New("the consumer group has members")
 
 // ForgetOffsets makes consumer groups start from the oldest records again. A group that does not exist is no error; one
 // that has members is an [ErrGroupActive], and then groups before it may have been forgotten.
 func ForgetOffsets(ctx context.Context, cfg kafka.Config, groups ...string) error {
-	return askCluster(ctx, cfg, func(_ sarama.Client, admin sarama.ClusterAdmin) error {
+	return ask(ctx, cfg, func(c cluster) error {
 		for _, group := range slices.Sorted(slices.Values(groups)) {
-			err := admin.DeleteConsumerGroup(group)
+			err := c.admin.DeleteConsumerGroup(group)
 			switch {
 			case errors.Is(err, sarama.ErrNonEmptyGroup):
 				return fmt.Errorf("forget offsets of %s: %w", group, ErrGroupActive)

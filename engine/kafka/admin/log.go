@@ -17,86 +17,79 @@ import (
 // offsets: the last ones of each partition, or all of them with last 0. What is damaged on the log is left out, as are
 // the records of transactions that were given up. A topic that does not exist holds none.
 //
-// It reads a batch per request, past all consumer groups. It ends between two of them when ctx does.
+// It reads past all consumer groups, and ends between two requests when ctx does.
 func ReadLog(ctx context.Context, cfg kafka.Config, topic string, last int64, each func(*message.Message) error) error {
-	cfg = cfg.WithDefaults()
-	if err := cfg.Validate(); err != nil {
-		return fmt.Errorf("configure: %w", err)
-	}
-	r := reader.New(cfg.Brokers, within(ctx, cfg))
-	err := readLog(ctx, r, topic, last, each)
-	if err != nil {
-		err = fmt.Errorf("read log of %s: %w", topic, err)
-	}
-	return errors.Join(err, r.Close())
-}
-
-func readLog(
-	ctx context.Context, r *reader.Reader, topic string, last int64, each func(*message.Message) error,
-) error {
-	client, err := r.Connected()
-	if err != nil {
-		return err
-	}
-	ends, err := readEnds(client, topic)
-	if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for p := range int32(len(ends)) {
-		from, end := ends[p].oldest, ends[p].newest
-		if last > 0 {
-			from = max(from, end-last)
-		}
-		if err := readPartition(ctx, r, reader.TopicPartition{Topic: topic, Partition: p}, from, end, each); err != nil {
-			return fmt.Errorf("partition %d: %w", p, err)
-		}
-	}
-	return nil
-}
-
-func readPartition(
-	ctx context.Context, r *reader.Reader, at reader.TopicPartition, from, end int64, each func(*message.Message) error,
-) error {
-	for offset := from; offset < end; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		f, err := r.Read(at, offset)
+	err := ask(ctx, cfg, func(c cluster) error {
+		oldest, newest, err := c.ends(topic)
 		if err != nil {
 			return err
 		}
-		for _, m := range f.Records {
-			if m.Offset >= end {
-				return nil
+		for p, end := range newest {
+			from := oldest[p]
+			if last > 0 {
+				from = max(from, end-last)
 			}
-			if err := each(codec.Decode(ctx, m)); err != nil {
+			if _, err := c.scan(topic, int32(p), from, end, each); err != nil {
 				return err
 			}
 		}
-		offset = max(f.Next, offset+1) // behind a batch that says nothing of its end, the next offset may be readable
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read log of %s: %w", topic, err)
 	}
 	return nil
 }
 
-// logEnds are the first offset of a partition and the one behind its last record.
-type logEnds struct{ oldest, newest int64 }
+// scanBytes is how much of a log is asked for at once.
+const scanBytes = 1 << 20
 
-func readEnds(client sarama.Client, topic string) (map[int32]logEnds, error) {
-	partitions, err := client.Partitions(topic)
-	if err != nil {
-		return nil, fmt.Errorf("look up partitions: %w", err)
-	}
-	ends := make(map[int32]logEnds, len(partitions))
-	for _, p := range partitions {
-		oldest, errOldest := client.GetOffset(topic, p, sarama.OffsetOldest)
-		newest, errNewest := client.GetOffset(topic, p, sarama.OffsetNewest)
-		if err := errors.Join(errOldest, errNewest); err != nil {
-			return nil, fmt.Errorf("read log of partition %d: %w", p, err)
+// scan calls each for the records of a partition that a consumer would get, in the order of their offsets, and returns
+// the offset behind what it has seen. That is less than to where an open transaction lies before it. What is damaged on
+// the log, and what was deleted meanwhile, is left out.
+func (c cluster) scan(
+	topic string, partition int32, from, to int64, each func(*message.Message) error,
+) (next int64, err error) {
+	at := reader.TopicPartition{Topic: topic, Partition: partition}
+	for next = from; next < to; {
+		if err := c.ctx.Err(); err != nil {
+			return next, err
 		}
-		ends[p] = logEnds{oldest, newest}
+		var found reader.Found
+		err := c.settled(topic, func() (err error) {
+			found, err = c.reader.Read(at, next, scanBytes)
+			return err
+		})
+		if errors.Is(err, sarama.ErrOffsetOutOfRange) {
+			found.Next, err = c.skipDeleted(at, next)
+		}
+		if err != nil {
+			return next, fmt.Errorf("read %s/%d: %w", topic, partition, err)
+		}
+		for _, m := range found.Records {
+			if m.Offset >= to {
+				break
+			}
+			if err := each(codec.Decode(c.ctx, m)); err != nil {
+				return m.Offset, err
+			}
+		}
+		if found.Damage != nil {
+			found.Next = max(found.Next, next+1) // behind a batch that says nothing of its end, the next one may be readable
+		}
+		if found.Next == next {
+			return next, nil
+		}
+		next = found.Next
 	}
-	return ends, nil
+	return max(next, to), nil
+}
+
+// skipDeleted is the first offset that is there, if it lies behind the one asked for.
+func (c cluster) skipDeleted(at reader.TopicPartition, offset int64) (int64, error) {
+	oldest, err := c.client.GetOffset(at.Topic, at.Partition, sarama.OffsetOldest)
+	if err == nil && oldest <= offset {
+		err = sarama.ErrOffsetOutOfRange
+	}
+	return oldest, err
 }

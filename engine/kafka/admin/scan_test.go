@@ -71,8 +71,7 @@ func TestALogIsReadWhilePartitionsMove(t *testing.T) {
 		cfg := kafka.Config{Brokers: brokers}.WithDefaults()
 		require.NoError(t, publish(t, cfg, topic))
 		require.NoError(t, publish(t, cfg, topic))
-		log, err := admin.NewLogReader(cfg)
-		require.NoError(t, err)
+		log := admin.Log{Config: cfg}
 		refuse(cluster, 4, with)
 		oldest, newest, err := log.Ends(t.Context(), topic)
 		require.NoError(t, err)
@@ -84,7 +83,6 @@ func TestALogIsReadWhilePartitionsMove(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 2, next)
 		require.Equal(t, []string{"a", "a"}, values)
-		require.NoError(t, log.Close())
 	}
 }
 
@@ -94,9 +92,7 @@ func TestALogWhosePartitionHasNoLeaderIsNotWaitedForForEver(t *testing.T) {
 	cluster, brokers := kafkatest.Fake(t)
 	topic := kafkatest.Topic(t, brokers, 1)
 	refuse(cluster, 1<<30, kerr.NotLeaderForPartition)
-	log, err := admin.NewLogReader(kafka.Config{Brokers: brokers, RequestTimeout: 300 * time.Millisecond})
-	require.NoError(t, err)
-	_, _, err = log.Ends(t.Context(), topic)
+	log := admin.Log{Config: kafka.Config{Brokers: brokers, RequestTimeout: 300 * time.Millisecond}}
+	_, _, err := log.Ends(t.Context(), topic)
 	require.ErrorIs(t, err, sarama.ErrNotLeaderForPartition)
-	require.NoError(t, log.Close())
 }

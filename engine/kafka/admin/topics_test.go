@@ -38,18 +38,23 @@ func TestEnsureTopicsIsIdempotent(t *testing.T) {
 	for _, err := range errs {
 		require.NoError(t, err)
 	}
-	kept, err := admin.TopicRetention(t.Context(), cfg, name+".a", name+".b", name+".c", name+".missing")
+	kept, err := admin.ReadTopicSettings(t.Context(), cfg, name+".a", name+".b", name+".c", name+".missing")
 	require.NoError(t, err)
 	require.Equal(t, map[string]time.Duration{name + ".a": 36 * time.Hour, name + ".b": -1, name + ".c": 168 * time.Hour},
-		kept, "the last one is the broker's default")
-	sizes, err := admin.TopicMaxBytes(t.Context(), cfg, name+".a", name+".missing")
-	require.NoError(t, err)
-	require.Len(t, sizes, 1)
-	require.Greater(t, sizes[name+".a"], 1_000_000, "the broker's default")
+		retention(kept), "the last one is the broker's default")
+	require.Greater(t, kept[name+".a"].MaxBytes, 1_000_000, "the broker's default")
 	counts, err := admin.PartitionCounts(t.Context(), cfg, name+".a", name+".b", name+".missing")
 	require.NoError(t, err)
 	require.Equal(t, map[string]int32{name + ".a": 3, name + ".b": 1}, counts)
 	require.NoError(t, publish(t, cfg, name+".c"), "ready at once")
+}
+
+func retention(of map[string]admin.TopicSettings) map[string]time.Duration {
+	kept := make(map[string]time.Duration, len(of))
+	for name, settings := range of {
+		kept[name] = settings.Retention
+	}
+	return kept
 }
 
 func TestWhatIsOnlyCompactedIsKeptForEver(t *testing.T) {
@@ -69,9 +74,9 @@ func TestWhatIsOnlyCompactedIsKeptForEver(t *testing.T) {
 		counts, err := admin.PartitionCounts(t.Context(), kafka.Config{Brokers: brokers}, names...)
 		return err == nil && len(counts) == len(names)
 	})
-	kept, err := admin.TopicRetention(t.Context(), kafka.Config{Brokers: brokers}, names...)
+	kept, err := admin.ReadTopicSettings(t.Context(), kafka.Config{Brokers: brokers}, names...)
 	require.NoError(t, err)
-	require.Equal(t, want, kept)
+	require.Equal(t, want, retention(kept))
 }
 
 func TestQuestionsAboutTopicsEndWithTheirContext(t *testing.T) {
@@ -82,7 +87,7 @@ func TestQuestionsAboutTopicsEndWithTheirContext(t *testing.T) {
 	cfg := kafka.Config{Brokers: []string{mute.Addr().String()}}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_, err = admin.TopicRetention(ctx, cfg, "t")
+	_, err = admin.ReadTopicSettings(ctx, cfg, "t")
 	require.Error(t, err)
 	<-ctx.Done() // its time has passed, but it may not have said so yet
 	_, err = admin.PartitionCounts(ctx, cfg, "t")

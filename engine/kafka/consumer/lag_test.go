@@ -14,26 +14,18 @@ import (
 	kafkaadmin "example.com/twinbox/engine/kafka/admin"
 )
 
-func lagReader(t *testing.T, brokers []string) *kafkaadmin.LagReader {
-	t.Helper()
-	reader, err := kafkaadmin.NewLagReader(kafka.Config{Brokers: brokers})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, reader.Close()) })
-	return reader
-}
-
 // behind is the lag of the topic's only partition.
-func behind(t *testing.T, reader *kafkaadmin.LagReader, group, topic string) kafkaadmin.Lag {
+func behind(t *testing.T, brokers []string, group, topic string) kafkaadmin.Lag {
 	t.Helper()
-	lags, err := reader.Read(t.Context(), group, topic)
+	lags, err := kafkaadmin.ReadLag(t.Context(), kafka.Config{Brokers: brokers}, group, topic)
 	require.NoError(t, err)
 	require.Len(t, lags, 1)
 	return lags[0]
 }
 
-func awaitBehind(t *testing.T, reader *kafkaadmin.LagReader, group, topic string, records int64) {
+func awaitBehind(t *testing.T, brokers []string, group, topic string, records int64) {
 	t.Helper()
-	waittest.Until(t, func() bool { return behind(t, reader, group, topic).Records == records }, "want %d", records)
+	waittest.Until(t, func() bool { return behind(t, brokers, group, topic).Records == records }, "want %d", records)
 }
 
 // What waits is told before the group has ever been there, while it stands, when the log lost its head, and after it.
@@ -42,27 +34,26 @@ func TestLagIsWhatWaits(t *testing.T) {
 	brokers := kafkatest.Brokers(t)
 	topic, ids := published(t, brokers, 5)
 	group := kafkatest.Group(t)
-	reader := lagReader(t, brokers)
-	lag := behind(t, reader, group, topic)
+	lag := behind(t, brokers, group, topic)
 	require.EqualValues(t, 5, lag.Records, "nothing was ever consumed")
 	require.Positive(t, lag.Age)
 
 	cfg := fast(brokers, group)
 	l := listen(t, cfg, topic)
 	require.Equal(t, ids[:1], read(t, l, 1))
-	awaitBehind(t, reader, group, topic, 4)
-	standing := behind(t, reader, group, topic)
+	awaitBehind(t, brokers, group, topic, 4)
+	standing := behind(t, brokers, group, topic)
 	waittest.Until(t, func() bool {
-		now := behind(t, reader, group, topic)
+		now := behind(t, brokers, group, topic)
 		require.EqualValues(t, 4, now.Records)
 		return now.Age > standing.Age
 	}, "the age of what waits grows while the consumer stands")
 	require.NoError(t, l.Close())
 
 	deleteRecords(t, brokers, topic, 3)
-	require.EqualValues(t, 2, behind(t, reader, group, topic).Records, "what was deleted waits no more")
+	require.EqualValues(t, 2, behind(t, brokers, group, topic).Records, "what was deleted waits no more")
 	deleteRecords(t, brokers, topic, 5)
-	require.Equal(t, kafkaadmin.Lag{Topic: topic}, behind(t, reader, group, topic))
+	require.Equal(t, kafkaadmin.Lag{Topic: topic}, behind(t, brokers, group, topic))
 }
 
 func TestLagAtRestIsZero(t *testing.T) {
@@ -72,9 +63,8 @@ func TestLagAtRestIsZero(t *testing.T) {
 	group := kafkatest.Group(t)
 	l := listen(t, fast(brokers, group), topic)
 	require.Equal(t, ids, read(t, l, 3))
-	reader := lagReader(t, brokers)
-	awaitBehind(t, reader, group, topic, 0)
-	require.Equal(t, kafkaadmin.Lag{Topic: topic}, behind(t, reader, group, topic))
+	awaitBehind(t, brokers, group, topic, 0)
+	require.Equal(t, kafkaadmin.Lag{Topic: topic}, behind(t, brokers, group, topic))
 }
 
 // Behind the last record of a transaction lies the mark of its end, which no group commits; what an open or an aborted
@@ -93,34 +83,15 @@ func TestTransactionMarksAreNoLag(t *testing.T) {
 		}
 	}
 	send(producer.CommitTxn)
-	reader := lagReader(t, brokers)
-	awaitBehind(t, reader, group, topic, 2) // the record and the mark, which a broker writes after it has answered
+	awaitBehind(t, brokers, group, topic, 2) // the record and the mark, which a broker writes after it has answered
 	l := listen(t, fast(brokers, group), topic)
 	receive(t, l.messages).Ack()
-	awaitBehind(t, reader, group, topic, 0)
+	awaitBehind(t, brokers, group, topic, 0)
 	send(producer.AbortTxn)
 	send(nil)
-	require.Equal(t, kafkaadmin.Lag{Topic: topic}, behind(t, reader, group, topic))
+	require.Equal(t, kafkaadmin.Lag{Topic: topic}, behind(t, brokers, group, topic))
 	require.NoError(t, producer.CommitTxn())
-	awaitBehind(t, reader, group, topic, 2)
-}
-
-// A reader outlives its broker: it says that it knows nothing, and knows again.
-func TestLagReaderIsBackWithItsBroker(t *testing.T) {
-	t.Parallel()
-	start := kafkatest.Restartable(t)
-	cluster, brokers := start()
-	topic, _ := published(t, brokers, 2)
-	reader := lagReader(t, brokers)
-	require.EqualValues(t, 2, behind(t, reader, "g", topic).Records)
-	cluster.Close()
-	_, err := reader.Read(t.Context(), "g", topic)
-	require.Error(t, err)
-	start()
-	waittest.Until(t, func() bool {
-		lags, err := reader.Read(t.Context(), "g", topic)
-		return err == nil && lags[0].Records == 2
-	})
+	awaitBehind(t, brokers, group, topic, 2)
 }
 
 func TestLagOfARefusedGroupIsAnError(t *testing.T) {
@@ -130,10 +101,7 @@ func TestLagOfARefusedGroupIsAnError(t *testing.T) {
 		kmsg.ACLResourceTypeTopic: {kmsg.ACLOperationRead},
 	})
 	root.User = app
-	reader, err := kafkaadmin.NewLagReader(root)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, reader.Close()) })
-	_, err = reader.Read(t.Context(), "g", topic)
+	_, err := kafkaadmin.ReadLag(t.Context(), root, "g", topic)
 	require.ErrorIs(t, err, sarama.ErrGroupAuthorizationFailed)
 }
 
@@ -145,7 +113,7 @@ func TestLagOfPartitionsWithSeveralLeaders(t *testing.T) {
 		require.NoError(t, cluster.MoveTopicPartition("spread", partition, partition))
 	}
 	require.NoError(t, newPublisher(t, kafka.Config{Brokers: brokers}).Publish("spread", events(40, keys(20)...)...))
-	lags, err := lagReader(t, brokers).Read(t.Context(), "g", "spread")
+	lags, err := kafkaadmin.ReadLag(t.Context(), kafka.Config{Brokers: brokers}, "g", "spread")
 	require.NoError(t, err)
 	require.Len(t, lags, 2)
 	require.EqualValues(t, 40, lags[0].Records+lags[1].Records)

@@ -20,7 +20,7 @@ const (
 func (w *worker) look() {
 	careful := w.suspicion >= suspicions
 	for taken := 0; w.ahead.isEmpty() && !isClosed(w.leaving); {
-		f, err := w.reader.Read(w.at, w.next)
+		f, err := w.reader.Read(w.at, w.next, reader.OneBatch)
 		if err != nil {
 			w.log.Debug("look at the log", "error", err)
 			w.progress.TurnedAway(err)
@@ -28,9 +28,7 @@ func (w *worker) look() {
 		}
 		w.progress.Admitted()
 		if w.next = f.From; f.Damage != nil {
-			if w.confirmed() {
-				w.skip(f)
-			}
+			w.skip()
 			return
 		}
 		if f.Next == f.From {
@@ -56,23 +54,30 @@ func (w *worker) look() {
 	}
 }
 
-// confirmed reads the damaged batch again, each time over another connection.
-func (w *worker) confirmed() bool {
+// confirmed reads what is taken for damaged again, each time over another connection.
+func (w *worker) confirmed(taped *reader.Reader) (f reader.Found, is bool) {
 	for range confirmations - 1 {
+		var err error
 		if !pauseUntil(w.leaving, w.member.cfg.NackBackoff) {
-			return false
+			return f, false
 		}
-		if f, err := w.reader.Read(w.at, w.next); err != nil || f.Damage == nil {
-			return false
+		if f, err = taped.Read(w.at, w.next, reader.OneBatch); err != nil || f.Damage == nil {
+			return f, false
 		}
 	}
-	return true
+	return f, true
 }
 
-// skip puts a gap where the damaged batch is, and leaves the partition out of what sarama asks for: what else is on
-// that broker can be read again. Where the batch ends is in its header, which sarama does not show when it fails; so
-// its offsets are asked for one by one until one is readable, or the end is reached.
-func (w *worker) skip(f reader.Found) {
+// skip puts a gap where a damaged batch is, and leaves the partition out of what sarama asks for: what else is on that
+// broker can be read again. Where the batch ends is in its header, which sarama does not show when it fails; so its
+// offsets are asked for one by one until one is readable, or the end is reached.
+func (w *worker) skip() {
+	taped := reader.Taped(w.member.cfg.Brokers, w.member.cfg.Client())
+	defer func() { _ = taped.Close() }()
+	f, is := w.confirmed(taped)
+	if !is {
+		return
+	}
 	gap := entry{
 		ConsumerMessage: &sarama.ConsumerMessage{Topic: w.at.Topic, Partition: w.at.Partition, Offset: f.From},
 		unreadable:      f.Damage,
@@ -80,7 +85,7 @@ func (w *worker) skip(f reader.Found) {
 	gap.keep(f, reader.Found{})
 	next := max(f.Next, f.From+1)
 	for {
-		further, err := w.reader.Read(w.at, next)
+		further, err := taped.Read(w.at, next, reader.OneBatch)
 		if err != nil || isClosed(w.leaving) {
 			return // the next look begins anew
 		}

@@ -106,7 +106,7 @@ func (m *member) consume() error {
 		return errors.Join(fmt.Errorf("make group: %w", err), client.Close())
 	}
 	stopCutting := m.cutWhenLeaving(open)
-	batches := reader.Taped(m.cfg.Brokers, m.cfg.Client())
+	batches := reader.New(m.cfg.Brokers, m.cfg.Client())
 	m.mu.Lock()
 	m.group, m.reader = group, batches
 	m.mu.Unlock()

@@ -21,10 +21,7 @@ func TestOwnersAndStandings(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	topic, group := kafkatest.Topic(t, brokers, 2), kafkatest.Group(t)
-	reader, err := kafkaadmin.NewLagReader(kafka.Config{Brokers: brokers})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, reader.Close()) }()
-	owners, err := reader.Owners(t.Context(), group, topic)
+	owners, err := kafkaadmin.ReadOwners(t.Context(), kafka.Config{Brokers: brokers}, group, topic)
 	require.NoError(t, err)
 	require.Empty(t, owners.By, "a group that never was")
 
@@ -46,7 +43,7 @@ func TestOwnersAndStandings(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- consumer.Run(ctx, topic) }()
 	waittest.Until(t, func() bool {
-		owners, err = reader.Owners(t.Context(), group, topic)
+		owners, err = kafkaadmin.ReadOwners(t.Context(), kafka.Config{Brokers: brokers}, group, topic)
 		return err == nil && len(owners.By) == 2
 	})
 	require.Equal(t, "Stable", owners.State)

@@ -43,7 +43,7 @@ func (w *worker) agree(metadata string) (bool, error) {
 			return false, fmt.Errorf("read position: %w", err)
 		}
 		if !known || next < w.next {
-			if moved, err := w.goBack(ctx, next); moved || err != nil {
+			if moved, err := w.goBack(next); moved || err != nil {
 				return false, err
 			}
 		}
@@ -57,12 +57,16 @@ func (w *worker) agree(metadata string) (bool, error) {
 }
 
 // goBack makes the group go on at an earlier offset, or at the oldest record if that one is gone.
-func (w *worker) goBack(ctx context.Context, next int64) (moved bool, err error) {
-	oldest, err := w.reader.Offsets(ctx, w.at.Topic, []int32{w.at.Partition}, sarama.OffsetOldest)
+func (w *worker) goBack(next int64) (moved bool, err error) {
+	client, err := w.reader.Connected()
+	if err != nil {
+		return false, err
+	}
+	oldest, err := client.GetOffset(w.at.Topic, w.at.Partition, sarama.OffsetOldest)
 	if err != nil {
 		return false, fmt.Errorf("find the oldest record: %w", err)
 	}
-	from := max(next, oldest[w.at.Partition])
+	from := max(next, oldest)
 	if from >= w.next {
 		return false, nil
 	}

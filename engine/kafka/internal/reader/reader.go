@@ -1,5 +1,5 @@
-// Package reader asks brokers past sarama's consumer: what lies at an offset, where a log begins and ends, what a group
-// has committed. What consumes and what administers stand on it.
+// Package reader asks brokers past sarama's consumer: what lies at an offset, and what a group has committed. What
+// consumes and what administers stand on it.
 package reader
 
 import (
@@ -15,9 +15,10 @@ import (
 	"example.com/twinbox/engine/kafka"
 )
 
-// Reader reads single batches, past sarama's consumer and on connections of its own. It finds the partition with the
-// batch that cannot be decoded: sarama asks a broker for all partitions at once, and one bad batch fails the whole
-// answer. The partitions of a member share it; one request at a time is on its way to a broker.
+// Reader reads batches, past sarama's consumer and on connections of its own. It finds the partition with the batch that
+// cannot be decoded: sarama asks a broker for all partitions at once, and one bad batch fails the whole answer. The
+// partitions of a member share it. Sarama has one request at a time on its way to a broker, so one that does not answer
+// holds up only its own callers.
 type Reader struct {
 	brokers  []string
 	settings *sarama.Config
@@ -26,7 +27,6 @@ type Reader struct {
 	mu     sync.Mutex
 	client sarama.Client
 	closed bool
-	turns  map[int32]*sync.Mutex // by broker: one that does not answer holds up only its own callers
 }
 
 // New makes a reader that connects on first use, with the settings given.
@@ -34,8 +34,12 @@ func New(brokers []string, settings *sarama.Config) *Reader {
 	return &Reader{brokers: brokers, settings: settings}
 }
 
-// fetchVersion is that of all fetches; [tapedConn.records] takes their answers apart.
+// fetchVersion is that of all fetches; [findRecords] takes their answers apart. Before 12, sarama takes an answer without
+// records for one that cannot be decoded.
 const fetchVersion = 12
+
+// OneBatch is how many bytes to ask for to get a single batch: a broker returns the first one whole.
+const OneBatch = 1
 
 // TopicPartition is a partition of a topic.
 type TopicPartition struct {
@@ -43,20 +47,21 @@ type TopicPartition struct {
 	Partition int32
 }
 
-// Found is the batch that holds an offset, as far as it is to be delivered.
+// Found is the batch that holds an offset, and those behind it that were asked for, as far as they are to be delivered.
 type Found struct {
 	From    int64                     // the offset asked for
 	Records []*sarama.ConsumerMessage // from it on; none for control records and aborted transactions
-	Next    int64                     // offset behind the batch; From when there is none, or when it is not known
-	Damage  error                     // why the batch cannot be read
+	Next    int64                     // offset behind the batches; From when there is none, or when it is not known
+	Damage  error                     // why the first batch cannot be read
 	Raw     []byte                    // then what there is of it
 	Size    int                       // bytes of all of it
 }
 
 var errTruncated = errors.New("fewer records than the batch announces")
 
-// Read returns an error when nothing can be said about the batch: no broker, no leader, no such offset.
-func (r *Reader) Read(at TopicPartition, offset int64) (found Found, err error) {
+// Read asks for about so many bytes. It returns an error when nothing can be said about the batch: no broker, no leader,
+// no such offset.
+func (r *Reader) Read(at TopicPartition, offset int64, bytes int32) (found Found, err error) {
 	client, err := r.Connected()
 	if err != nil {
 		return Found{}, err
@@ -66,35 +71,10 @@ func (r *Reader) Read(at TopicPartition, offset int64) (found Found, err error) 
 			return Found{}, fmt.Errorf("resolve offset: %w", err)
 		}
 	}
-	leader, block, err := r.fetch(client, at, offset, 1)
-	switch {
-	case err == nil:
-		found = extract(at, offset, block)
-	case leader == nil:
-		return found, err
-	default:
-		found = Found{From: offset, Next: offset, Damage: err}
-	}
-	if found.Damage != nil && r.tape != nil { // part: batch, begin
-		found.Raw, found.Size = r.tape.records(leader.Addr())
-	} // part: batch, end
-	return found, nil
-}
-
-// fetch asks for about so many bytes of a partition; a broker returns the first batch whole, however few those are.
-// With an error and no leader nothing can be said of what lies there, with a leader it is not to be read.
-func (r *Reader) fetch(
-	client sarama.Client, at TopicPartition, offset int64, bytes int32,
-) (leader *sarama.Broker, block *sarama.FetchResponseBlock, err error) {
-	var epoch int32
-	leader, end, err := r.turn(func() (leader *sarama.Broker, err error) {
-		leader, epoch, err = client.LeaderAndEpoch(at.Topic, at.Partition)
-		return leader, err
-	})
+	leader, epoch, err := client.LeaderAndEpoch(at.Topic, at.Partition)
 	if err != nil {
-		return nil, nil, fmt.Errorf("find leader: %w", err)
+		return Found{}, fmt.Errorf("find leader: %w", err)
 	}
-	defer end()
 	request := &sarama.FetchRequest{
 		Version: fetchVersion, MaxBytes: kafka.MaxRequestBytes, Isolation: sarama.ReadCommitted, SessionEpoch: -1,
 	}
@@ -102,20 +82,29 @@ func (r *Reader) fetch(
 	answer, err := leader.Fetch(request)
 	if err != nil {
 		_ = leader.Close() // it is opened again when it is needed
-		if isTransport(err) {
-			return nil, nil, fmt.Errorf("fetch: %w", err)
+	}
+	switch {
+	case err == nil:
+		block := answer.GetBlock(at.Topic, at.Partition)
+		if block == nil {
+			return Found{}, sarama.ErrIncompleteResponse
 		}
-		return leader, nil, err
+		if block.Err != sarama.ErrNoError {
+			_ = client.RefreshMetadata(at.Topic) // perhaps another broker leads
+			return Found{}, block.Err
+		}
+		found = extract(at, offset, block)
+	case isTransport(err):
+		return Found{}, fmt.Errorf("fetch: %w", err)
+	case bytes > OneBatch:
+		return r.Read(at, offset, OneBatch) // it is not said which of the batches is damaged
+	default:
+		found = Found{From: offset, Next: offset, Damage: err}
 	}
-	block = answer.GetBlock(at.Topic, at.Partition)
-	if block == nil {
-		return nil, nil, sarama.ErrIncompleteResponse
-	}
-	if block.Err != sarama.ErrNoError {
-		_ = client.RefreshMetadata(at.Topic) // perhaps another broker leads
-		return nil, nil, block.Err
-	}
-	return leader, block, nil
+	if found.Damage != nil && r.tape != nil { // part: batch, begin
+		found.Raw, found.Size = r.tape.records()
+	} // part: batch, end
+	return found, nil
 }
 
 // Connected returns the client, which it connects when there is none yet.
@@ -131,38 +120,14 @@ func (r *Reader) Connected() (sarama.Client, error) {
 	cfg := *r.settings
 	cfg.Metadata.Retry.Max = 0
 	if r.tape != nil { // part: batch, begin
-		r.tape.dialer = net.Dialer{Timeout: cfg.Net.DialTimeout, KeepAlive: cfg.Net.KeepAlive}
-		r.tape.tls = cfg.Net.TLS.Config
-		cfg.Net.TLS.Enable = false
-		cfg.Net.Proxy.Enable, cfg.Net.Proxy.Dialer = true, r.tape
+		r.tape.record(&cfg)
 	} // part: batch, end
 	client, err := sarama.NewClient(r.brokers, &cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	r.client, r.turns = client, make(map[int32]*sync.Mutex)
+	r.client = client
 	return client, nil
-}
-
-// turn waits until no other call asks the broker that find names. It calls find again then, which opens the connection
-// if the caller before has closed it, and not if the reader is closed.
-func (r *Reader) turn(find func() (*sarama.Broker, error)) (broker *sarama.Broker, end func(), err error) {
-	if broker, err = find(); err != nil {
-		return nil, nil, err
-	}
-	r.mu.Lock()
-	turn := r.turns[broker.ID()]
-	if turn == nil {
-		turn = &sync.Mutex{}
-		r.turns[broker.ID()] = turn
-	}
-	r.mu.Unlock()
-	turn.Lock()
-	if broker, err = find(); err != nil {
-		turn.Unlock()
-		return nil, nil, err
-	}
-	return broker, turn.Unlock, nil
 }
 
 // Close closes the connections. What is under way returns an error, and so does all that is asked later.
@@ -176,19 +141,69 @@ func (r *Reader) Close() error {
 	return r.client.Close()
 }
 
-// extract makes of a block what sarama's consumer would.
+// Commit is a group's offset in a partition and what was noted beside it. The offset is negative when there is none.
+type Commit struct {
+	Offset   int64
+	Metadata string
+}
+
+// Committed asks for the group's offsets.
+func (r *Reader) Committed(group, topic string, partitions ...int32) (found map[int32]Commit, err error) {
+	client, err := r.Connected()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("fetch offsets of %s: %w", group, err), client.RefreshCoordinator(group))
+		}
+	}()
+	coordinator, err := client.Coordinator(group)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string][]int32{topic: partitions}
+	answer, err := coordinator.FetchOffset(sarama.NewOffsetFetchRequest(client.Config().Version, group, wanted))
+	if err != nil {
+		_ = coordinator.Close() // it is opened again when it is needed
+		return nil, err
+	}
+	found = make(map[int32]Commit, len(partitions))
+	for _, partition := range partitions {
+		block := answer.GetBlock(topic, partition)
+		switch {
+		case answer.GroupError() == sarama.ErrGroupIDNotFound:
+			found[partition] = Commit{Offset: -1} // as other brokers say it
+		case answer.GroupError() != sarama.ErrNoError:
+			return nil, answer.GroupError()
+		case block == nil:
+			return nil, sarama.ErrIncompleteResponse
+		case block.Err != sarama.ErrNoError:
+			return nil, block.Err
+		default:
+			found[partition] = Commit{block.Offset, block.Metadata}
+		}
+	}
+	return found, nil
+}
+
+// extract makes of a block what sarama's consumer would. Of transactions that were given up is told of all batches
+// together, see aborted: where there are some, it is the first batch alone.
 func extract(at TopicPartition, offset int64, block *sarama.FetchResponseBlock) Found {
-	if len(block.RecordsSet) == 0 || block.RecordsSet[0].RecordBatch == nil {
-		return Found{From: offset, Next: offset}
-	}
-	batch := block.RecordsSet[0].RecordBatch
-	f := Found{From: offset, Next: batch.LastOffset() + 1}
-	if batch.PartialTrailingRecord {
-		f.Damage = errTruncated
-		return f
-	}
-	if !batch.Control && !aborted(batch, block.AbortedTransactions) {
-		f.Records = recordsOf(at, offset, batch)
+	f := Found{From: offset, Next: offset}
+	for i, set := range block.RecordsSet {
+		batch := set.RecordBatch
+		if batch == nil || i > 0 && (batch.PartialTrailingRecord || len(block.AbortedTransactions) > 0) {
+			break
+		}
+		f.Next = batch.LastOffset() + 1
+		if batch.PartialTrailingRecord {
+			f.Damage = errTruncated
+			break
+		}
+		if !batch.Control && !aborted(batch, block.AbortedTransactions) {
+			f.Records = append(f.Records, recordsOf(at, offset, batch)...)
+		}
 	}
 	return f
 }

@@ -35,7 +35,7 @@ func TestALookWaitsForItsOwnBrokerAlone(t *testing.T) {
 	look := func(partition int32) <-chan error {
 		done := make(chan error, 1)
 		go func() {
-			_, err := reader.Read(TopicPartition{"t", partition}, 0)
+			_, err := reader.Read(TopicPartition{"t", partition}, 0, OneBatch)
 			done <- err
 		}()
 		return done

@@ -20,11 +20,10 @@ func (r *Reader) TopicID(at TopicPartition) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	leader, end, err := r.turn(func() (*sarama.Broker, error) { return client.Leader(at.Topic, at.Partition) })
+	leader, err := client.Leader(at.Topic, at.Partition)
 	if err != nil {
 		return "", fmt.Errorf("find leader: %w", err)
 	}
-	defer end()
 	answer, err := leader.GetMetadata(sarama.NewMetadataRequest(client.Config().Version, []string{at.Topic}))
 	if err != nil {
 		_ = leader.Close()                   // it is opened again when it is needed

@@ -32,23 +32,16 @@ func newLedger() outboxtest.ContextLedger {
 	return outboxtest.ContextLedger{Ledger: outboxtest.NewLedger()}
 }
 
-// testTerm is a leadership that only the epoch ends.
-type testTerm int64
-
-func (t testTerm) Epoch() int64       { return int64(t) }
-func (testTerm) Lease() time.Duration { return time.Minute }
-func (testTerm) Extended(time.Time)   {}
-
 // newReader reads for a relay that leads from now on.
 func newReader(t testing.TB, pool *pgxpool.Pool, pageSize int) *window.Reader {
 	t.Helper()
 	conn, err := outboxtest.Dial(t, pool)(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	var epoch testTerm
+	term := &window.Term{Lease: time.Minute} // which only the epoch ends
 	require.NoError(t, conn.QueryRow(t.Context(),
-		`update public.outbox_cursor set epoch = epoch + 1 returning epoch`).Scan(&epoch))
-	r, err := window.NewReader(t.Context(), conn, epoch, window.NewPager(pageSize, 1<<20))
+		`update public.outbox_cursor set epoch = epoch + 1 returning epoch`).Scan(&term.Epoch))
+	r, err := window.NewReader(t.Context(), conn, term, window.NewPager(pageSize, 1<<20))
 	require.NoError(t, err)
 	return r
 }

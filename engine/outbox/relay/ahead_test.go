@@ -25,16 +25,16 @@ func pagesOf(n int64, fail error) func(_ context.Context, above int64) (window.P
 func TestPagesComeInOrderAndEnd(t *testing.T) {
 	t.Parallel()
 	for _, fail := range []error{nil, errors.New("cut off")} {
-		a := readAhead(t.Context(), first, pagesOf(5, fail))
+		next, stop := readAhead(t.Context(), first, pagesOf(5, fail))
 		for want := int64(1); want < 5; want++ {
-			p, err := a.next()
+			p, err := next()
 			require.NoError(t, err)
 			require.Equal(t, want+1, p.Last())
 		}
-		p, err := a.next()
+		p, err := next()
 		require.Empty(t, p.Records)
 		require.ErrorIs(t, err, fail, "only behind what was read before")
-		a.stop()
+		stop()
 	}
 }
 
@@ -43,14 +43,14 @@ func TestReadingAheadIsBounded(t *testing.T) {
 	t.Parallel()
 	reads := make(chan int64, 100)
 	read := pagesOf(1_000_000, nil)
-	a := readAhead(t.Context(), first, func(ctx context.Context, above int64) (window.Page, error) {
+	_, stop := readAhead(t.Context(), first, func(ctx context.Context, above int64) (window.Page, error) {
 		reads <- above
 		return read(ctx, above)
 	})
 	for range pagesAhead + 1 { // one of them waits in the reader's hand
 		<-reads
 	}
-	a.stop()
+	stop()
 	close(reads)
 	require.Empty(t, reads)
 }

@@ -1,14 +1,14 @@
 // Package relay publishes what package outbox has added, window by window: every event at least once, those of one key
 // in order.
 //
-//	relay.go connect.go lease.go session.go   a session, what its server must be like, who leads, the leader's statements
-//	lead.go pace.go drain.go ahead.go         a leader at work: pages are read while others are sent
-//	send.go call.go publisher.go settle.go    calls of Publish, and what happens when they fail
-//	receipts.go                               what a broken session need not send again
-//	parked.go flush.go                        keys that cannot be published, and their records tried again
-//	scheduled.go                              events that are due later
-//	partitions.go topics.go restore.go        the table's partitions, the broker's topics, a database that was set back
-//	metrics.go health.go                      what can be seen from outside
+//	relay.go     sessions, who leads, and what is known of a relay's health
+//	session.go   what its server must be like, the lease, the leader's statements
+//	lead.go      a leader at work: what is due, a window, a pause
+//	round.go     a window: pages are read while others are sent, and what was taken is recorded
+//	send.go      calls of Publish, and what became of each record
+//	settle.go    failed records are sent again, or their keys parked
+//	flush.go     records of parked keys, tried again
+//	chores.go    the table's partitions, the broker's topics, a database that was set back, events that are due later
 //
 // # Who publishes
 //

@@ -17,9 +17,6 @@ import (
 // flushParked sends one page of the held rows of parked keys that are due, if any. It reports whether more of them may
 // go out at once; but a window comes first: a released partition alternates with all others.
 func (l *leader) flushParked(ctx context.Context) (more bool, err error) {
-	if !l.parked.isDue() {
-		return false, nil
-	}
 	began := time.Now()
 	var due duePage
 	err = l.session.do(ctx, func(ctx context.Context) (err error) {
@@ -29,18 +26,15 @@ func (l *leader) flushParked(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if len(due.Records) == 0 {
-		l.parked.flushAt = began.Add(l.parked.flushPause())
-		if due.keys > 0 { // the last of their rows were discarded
-			err = l.recordFlush(ctx, due, nil, outcome{})
-		}
-		return false, err
+	if due.keys == 0 {
+		l.parked.at = l.parked.nextFlush(began, 0, 0, due.Page)
+		return false, nil
 	}
 	taken, err := l.flushPage(ctx, due)
 	if err != nil || ctx.Err() != nil {
 		return false, err
 	}
-	l.parked.flushAt = l.parked.nextFlush(time.Now(), time.Since(began), taken, due.Page)
+	l.parked.at = l.parked.nextFlush(time.Now(), time.Since(began), taken, due.Page)
 	return due.More && taken > 0, nil
 }
 
@@ -75,20 +69,32 @@ func (l *leader) flushPage(ctx context.Context, due duePage) (taken int, err err
 	return len(gone), l.recordFlush(ctx, due, gone, out)
 }
 
+const deleteHeldSQL = `
+delete from public.outbox_held h
+using unnest($1::text[], $2::text[], $3::bigint[]) as x (topic, key, position)
+where h.topic = x.topic and h.key = x.key and h.position = x.position`
+
+// deleteFreeSQL deletes the keys that were due at a time and of which nothing is held any more.
+const deleteFreeSQL = `
+delete from public.outbox_parked k
+where retry_at <= $1 and not exists (select from public.outbox_held h where h.topic = k.topic and h.key = k.key)
+returning topic, key`
+
 // recordFlush writes down, in a transaction that the epoch guards, what became of a page of held rows: those that were
 // taken go, and with the last of a key the key is free.
 func (l *leader) recordFlush(ctx context.Context, due duePage, taken []window.Record, out outcome) error {
 	fault.Here("relay.forget.before")
 	var freed []window.Key
 	err := l.session.do(ctx, func(ctx context.Context) error {
-		return l.session.term.runGuarded(ctx, l.session.conn, func(tx pgx.Tx) (err error) {
-			if err := writeParked(ctx, tx, out.parked); err != nil {
+		return l.session.runGuarded(ctx, func(tx pgx.Tx) error {
+			batch := &pgx.Batch{}
+			queueParked(batch, out.parked)
+			queueHeld(batch, deleteHeldSQL, taken)
+			batch.Queue(deleteFreeSQL, due.asOf).Query(func(rows pgx.Rows) (err error) {
+				freed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[window.Key])
 				return err
-			}
-			if err := deleteHeld(ctx, tx, taken); err != nil {
-				return err
-			}
-			freed, err = deleteFree(ctx, tx, due.asOf)
+			})
+			err := tx.SendBatch(ctx, batch).Close()
 			fault.Here("relay.forget.in_tx")
 			return err
 		})
@@ -110,16 +116,12 @@ func (l *leader) recordFlush(ctx context.Context, due duePage, taken []window.Re
 	for _, r := range taken {
 		gone[r.Position] = true
 	}
-	l.sender.unrecorded.forget(func(x receipt) bool { return gone[x.position] })
+	l.sender.unrecorded = slices.DeleteFunc(l.sender.unrecorded, func(x receipt) bool { return gone[x.position] })
 	return nil
 }
 
 // flushEvery is the pause between attempts to send held rows.
 const flushEvery = 500 * time.Millisecond
-
-func (p *parkedKeys) isDue() bool { return p.hasAny() && !time.Now().Before(p.flushAt) }
-
-func (p *parkedKeys) flushPause() time.Duration { return min(flushEvery, p.retryMax) }
 
 // nextFlush keeps attempts that fail to a tenth of the time: while a partition is down, each may take as long as the
 // publisher takes to give up, and all other keys wait.
@@ -127,7 +129,7 @@ func (p *parkedKeys) nextFlush(now time.Time, took time.Duration, taken int, due
 	if taken == len(due.Records) && due.More {
 		return now
 	}
-	pause := p.flushPause()
+	pause := min(flushEvery, p.retryMax)
 	if taken < len(due.Records) {
 		pause = max(pause, 9*took)
 	}
@@ -176,32 +178,4 @@ func (p *parkedKeys) readDue(ctx context.Context, conn *pgx.Conn) (due duePage, 
 	}
 	slices.SortFunc(due.Records, func(x, y window.Record) int { return cmp.Compare(x.Position, y.Position) })
 	return due, nil
-}
-
-const deleteHeldSQL = `
-delete from public.outbox_held h
-using unnest($1::text[], $2::text[], $3::bigint[]) as x (topic, key, position)
-where h.topic = x.topic and h.key = x.key and h.position = x.position`
-
-func deleteHeld(ctx context.Context, tx pgx.Tx, taken []window.Record) error {
-	topics, keys, positions := columnsOf(taken)
-	if _, err := tx.Exec(ctx, deleteHeldSQL, topics, keys, positions); err != nil {
-		return fmt.Errorf("delete held rows: %w", err)
-	}
-	return nil
-}
-
-const deleteFreeSQL = `
-delete from public.outbox_parked k
-where retry_at <= $1 and not exists (select from public.outbox_held h where h.topic = k.topic and h.key = k.key)
-returning topic, key`
-
-// deleteFree deletes the keys that were due at a time and of which nothing is held any more.
-func deleteFree(ctx context.Context, tx pgx.Tx, asOf time.Time) ([]window.Key, error) {
-	rows, _ := tx.Query(ctx, deleteFreeSQL, asOf)
-	freed, err := pgx.CollectRows(rows, pgx.RowToStructByPos[window.Key])
-	if err != nil {
-		return nil, fmt.Errorf("delete parked keys: %w", err)
-	}
-	return freed, nil
 }

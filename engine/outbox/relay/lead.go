@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
+	"time"
 
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/window"
@@ -12,23 +14,33 @@ import (
 // leader is one term of leadership on one session. One goroutine runs it; only the calls of Publish and the reading
 // ahead have their own.
 type leader struct {
-	cfg        Config
-	log        *slog.Logger
-	metrics    *metrics
-	health     *health
-	sender     *sender
-	session    *session
-	window     *window.Reader
+	shared
 	recorder   *recorder
 	pace       roundPace
 	parked     *parkedKeys
 	patience   patience
 	partitions *tablePartitions
-	restore    *restoreCheck
+	restored   *atomic.Pointer[outbox.CheckError] // what [Relay.Restored] says
 	topics     *topicCheck
 	scheduled  *scheduledEvents
 	resumed    map[receipt]bool // taken in an earlier session of this process
 }
+
+// shared is what all parts of a leader work with.
+type shared struct {
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	health  *health
+	sender  *sender
+	session *session
+	window  *window.Reader
+}
+
+// due is when a chore is to be done next; its zero value: at once.
+type due struct{ at time.Time }
+
+func (d *due) isDue() bool { return !time.Now().Before(d.at) }
 
 // lead publishes until something fails or ctx ends. All statements run detached from ctx: a stop waits for the few
 // milliseconds that a page takes, and then nothing has to be sent twice.
@@ -38,7 +50,7 @@ func (r *Relay) lead(ctx context.Context, s *session) error {
 		return err
 	}
 	defer r.restored.Store(nil)
-	for _, check := range []func(context.Context) error{l.rebase, l.restore.check} {
+	for _, check := range []func(context.Context) error{l.rebase, l.checkRestore} {
 		if err := l.awaitSuccess(ctx, check); err != nil {
 			return err
 		}
@@ -48,15 +60,13 @@ func (r *Relay) lead(ctx context.Context, s *session) error {
 
 func (r *Relay) newLeader(ctx context.Context, s *session) (*leader, error) {
 	l := &leader{
-		cfg: r.cfg, log: r.log, metrics: r.metrics, health: &r.health, sender: &r.sender, session: s,
+		shared: shared{
+			cfg: r.cfg, log: r.log, metrics: r.metrics, health: &r.health, sender: &r.sender, session: s,
+		},
+		restored: &r.restored,
 		resumed:  r.sender.unrecorded.asSet(),
 		pace:     roundPace{every: r.cfg.RoundEvery, sleep: sleep},
 		patience: patience{attempts: r.cfg.Attempts, limit: r.cfg.Patience},
-		restore:  &restoreCheck{cfg: r.cfg, session: s, found: &r.restored},
-		topics:   &topicCheck{cfg: r.cfg, log: r.log, session: s},
-		scheduled: &scheduledEvents{
-			outbox: r.cfg.Scheduled, log: r.log, metrics: r.metrics, session: s,
-		},
 	}
 	err := s.do(ctx, func(ctx context.Context) (err error) {
 		if l.window, err = window.NewReader(ctx, s.conn, s.term, r.pages); err != nil {
@@ -65,10 +75,10 @@ func (r *Relay) newLeader(ctx context.Context, s *session) (*leader, error) {
 		l.parked, err = loadParked(ctx, s.conn, r.cfg)
 		return err
 	})
-	l.recorder = &recorder{
-		cfg: r.cfg, log: r.log, session: s, window: l.window, unrecorded: &r.sender.unrecorded,
-	}
-	l.partitions = &tablePartitions{cfg: r.cfg, log: r.log, metrics: r.metrics, session: s, window: l.window}
+	l.recorder = &recorder{shared: l.shared}
+	l.partitions = &tablePartitions{shared: l.shared}
+	l.topics = &topicCheck{shared: l.shared}
+	l.scheduled = &scheduledEvents{shared: l.shared}
 	return l, err
 }
 
@@ -116,18 +126,15 @@ func (l *leader) awaitSuccess(ctx context.Context, check func(context.Context) e
 	}
 }
 
-// run is the relay at work: parked keys and scheduled events that are due, a window, a pause.
+// run is the relay at work: what is due, a window, a pause.
 func (l *leader) run(ctx context.Context) error {
 	why, pause := byTime, l.cfg.PollMin
 	for ctx.Err() == nil {
-		if err := l.prepareRound(ctx); err != nil {
-			return err
-		}
-		more, err := l.flushParked(ctx)
+		more, err := l.prepareRound(ctx)
 		if err != nil {
 			return err
 		}
-		l.pace.begin()
+		l.pace.began = time.Now()
 		found, err := l.publishNext(ctx)
 		if err != nil {
 			return err
@@ -163,33 +170,43 @@ func (l *leader) run(ctx context.Context) error {
 }
 
 // prepareRound does what is due between two windows. What is through is recorded before an operator may have to be
-// waited for, and before held rows are sent.
-func (l *leader) prepareRound(ctx context.Context) error {
-	if l.topics.isDue() {
+// waited for. It reports whether more held rows may go out at once.
+func (l *leader) prepareRound(ctx context.Context) (more bool, err error) {
+	if l.cfg.Topics != nil && l.topics.isDue() {
 		if err := l.recorder.close(ctx); err != nil {
-			return err
+			return false, err
 		}
 		if err := l.awaitSuccess(ctx, l.topics.check); err != nil {
-			return err
+			return false, err
 		}
 	}
+	return l.doChores(ctx, l.recorder.close)
+}
+
+// doChores does what is due between two windows and between two pages: a window can be long, and the lease, the table
+// partitions, and the parked keys and scheduled events that are due do not wait for its end. What was taken is recorded,
+// and held rows are written down, before any of them may be sent.
+func (l *leader) doChores(ctx context.Context, record func(context.Context) error) (more bool, err error) {
 	if err := l.keepUp(ctx); err != nil {
-		return err
+		return false, err
 	}
-	if l.parked.isDue() {
-		if err := l.recorder.close(ctx); err != nil {
-			return err
+	if len(l.parked.attempts) > 0 && l.parked.isDue() {
+		if err := record(ctx); err != nil {
+			return false, err
+		}
+		if more, err = l.flushParked(ctx); err != nil {
+			return false, err
 		}
 	}
-	if l.scheduled.isDue() {
-		return l.scheduled.add(ctx)
+	if l.cfg.Scheduled != nil && l.scheduled.isDue() {
+		err = l.scheduled.add(ctx)
 	}
-	return nil
+	return more, err
 }
 
 // keepUp does what cannot wait, also while a broker is down: it extends the lease and maintains the table partitions.
 func (l *leader) keepUp(ctx context.Context) error {
-	renew, maintain := l.session.term.remaining() < l.cfg.Lease*2/3, l.partitions.isDue()
+	renew, maintain := l.session.term.Remaining() < l.cfg.Lease*2/3, l.partitions.isDue()
 	if renew {
 		if err := l.session.renew(ctx); err != nil {
 			return err
@@ -206,4 +223,29 @@ func (l *leader) keepUp(ctx context.Context) error {
 	l.metrics.neglected.Inc()
 	l.log.Error("partitions not maintained", "error", err)
 	return nil
+}
+
+// roundPace keeps rounds apart while commits keep coming: what is committed meanwhile shares the next one's statements.
+// The first event after a rest is published at once, and so is what was committed during its round.
+type roundPace struct {
+	every time.Duration                             // [Config.RoundEvery]
+	sleep func(context.Context, time.Duration) bool // until then
+	began time.Time
+	// steady says that there was something to publish as soon as the last round was through.
+	steady bool
+}
+
+// goesOn says, when a round is through, that there is something to publish, and it is time. A commit that is told of
+// here is found by the round that follows.
+func (p *roundPace) goesOn(ctx context.Context, wake <-chan struct{}) bool {
+	if left := p.every - time.Since(p.began); p.steady && left > 0 {
+		p.sleep(ctx, left)
+	}
+	select {
+	case <-wake:
+		p.steady = true
+	default:
+		p.steady = false
+	}
+	return p.steady
 }

@@ -53,11 +53,11 @@ func TestAStaleLeaderReleasesNothing(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
 	stale, leader := takeOver(t, pool), takeOver(t, pool)
-	require.NoError(t, stale.term.release(t.Context(), stale.conn))
+	require.NoError(t, release(t.Context(), stale.conn, stale.term))
 	seen, err := readLeadership(t.Context(), leader.conn)
 	require.NoError(t, err)
 	require.Positive(t, seen.remaining)
-	require.NoError(t, leader.term.release(t.Context(), leader.conn))
+	require.NoError(t, release(t.Context(), leader.conn, leader.term))
 	seen, err = readLeadership(t.Context(), leader.conn)
 	require.NoError(t, err)
 	require.Negative(t, seen.remaining)
@@ -70,11 +70,11 @@ func TestAFlightIsNotLaunchedOnAnExpiringLease(t *testing.T) {
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.Lease = time.Hour
 	l := newLeader(t, pool, cfg)
-	l.session.term.lease = cfg.Lease
+	l.session.term.Lease = cfg.Lease
 	soon := time.Now().Add(cfg.PublishTimeout)
-	l.session.term.until = soon
+	l.session.term.Until = soon
 	require.NoError(t, l.session.secureLease(t.Context()))
-	require.True(t, l.session.term.until.After(soon), "the lease is extended first")
+	require.True(t, l.session.term.Until.After(soon), "the lease is extended first")
 	takeOver(t, pool)
 	soonAfter, before := time.Now().Add(time.Hour), time.Now().Add(-proveAfter)
 	l.session.answered.Store(&soonAfter)
@@ -82,7 +82,7 @@ func TestAFlightIsNotLaunchedOnAnExpiringLease(t *testing.T) {
 	l.session.answered.Store(&before)
 	require.ErrorIs(t, l.session.secureLease(t.Context()), window.ErrDeposed, "the session may have ended")
 	l.session.answered.Store(&soonAfter)
-	l.session.term.until = soon
+	l.session.term.Until = soon
 	require.ErrorIs(t, l.session.secureLease(t.Context()), window.ErrDeposed)
 }
 
@@ -94,11 +94,11 @@ func TestTheLeaseIsKeptBetweenAttempts(t *testing.T) {
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.Lease = time.Hour
 	l := newLeader(t, pool, cfg)
-	l.session.term.lease = cfg.Lease
+	l.session.term.Lease = cfg.Lease
 	enough := time.Now().Add(l.cfg.sendingDeadline() + time.Minute)
-	l.session.term.until = enough
+	l.session.term.Until = enough
 	require.NoError(t, l.backOff(t.Context(), time.Millisecond))
-	require.Greater(t, l.session.term.until, enough)
+	require.Greater(t, l.session.term.Until, enough)
 }
 
 // The relay that led last need not wait for its own lease when its session is ended.

@@ -22,7 +22,7 @@ func TestRoundsKeepTheirIntervalWhileCommitsCome(t *testing.T) {
 		wake := make(chan struct{}, 1)
 		p := roundPace{every: every, sleep: sleep}
 		next := func(committed bool) (waited time.Duration, goesOn bool) {
-			p.begin()
+			p.began = time.Now()
 			<-time.After(round)
 			if committed {
 				wake <- struct{}{}
@@ -56,7 +56,7 @@ func TestRoundsKeepTheirIntervalWhileCommitsCome(t *testing.T) {
 
 		p.every = time.Hour
 		ctx, stop := context.WithCancel(t.Context())
-		p.begin()
+		p.began = time.Now()
 		go stop()
 		p.goesOn(ctx, wake)
 		require.Less(t, time.Since(p.began), time.Hour, "a stop does not wait")
@@ -115,12 +115,14 @@ func TestWhatIsThroughIsRecordedBeforeAnythingElse(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(context.Context, *leader) error{
 		"partition counts": func(ctx context.Context, l *leader) error {
-			l.topics.askedAt = time.Time{}
-			return l.prepareRound(ctx)
+			l.topics.at = time.Time{}
+			_, err := l.prepareRound(ctx)
+			return err
 		},
 		"held rows": func(ctx context.Context, l *leader) error {
 			l.parked.attempts[window.Key{Topic: testTopic, Key: "other"}] = 1
-			return l.prepareRound(ctx)
+			_, err := l.prepareRound(ctx)
+			return err
 		},
 		"a stop": func(ctx context.Context, l *leader) error {
 			ctx, stop := context.WithCancel(ctx)
@@ -140,7 +142,7 @@ func TestWhatIsThroughIsRecordedBeforeAnythingElse(t *testing.T) {
 				return nil, nil
 			}
 			l := newLeader(t, pool, cfg)
-			l.topics.askedAt = time.Now()
+			l.topics.at = time.Now().Add(time.Hour)
 			commit(t, o, pool, event("k"))
 			found, err := l.publishNext(t.Context())
 			require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -134,7 +135,9 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 	}
 	leader := begin(t, pool) // the first is out, the second has failed; see leader.forget
 	key := window.Key{Topic: testTopic, Key: "k"}
-	require.NoError(t, writeParked(t.Context(), leader, []parking{{key: key, reason: "down", attempts: 2}}))
+	batch := &pgx.Batch{}
+	queueParked(batch, []parking{{key: key, reason: "down", attempts: 2}})
+	require.NoError(t, leader.SendBatch(t.Context(), batch).Close())
 	var group errgroup.Group
 	group.Go(func() error { return operate.Discard(deadline(t), pool, testTopic, "k", added[0].Position) })
 	waittest.Until(t, func() bool {
@@ -143,7 +146,9 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 	})
 	taken := records("k")
 	taken[0].Event.Topic, taken[0].Position = testTopic, added[0].Position
-	require.NoError(t, deleteHeld(t.Context(), leader, taken))
+	batch = &pgx.Batch{}
+	queueHeld(batch, deleteHeldSQL, taken)
+	require.NoError(t, leader.SendBatch(t.Context(), batch).Close())
 	require.NoError(t, leader.Commit(t.Context()))
 	require.ErrorIs(t, group.Wait(), operate.ErrNotParked, "it is published")
 	require.NoError(t, operate.Discard(t.Context(), pool, testTopic, "k", added[1].Position))
@@ -352,7 +357,7 @@ func TestParkedKeysAreSentWhileOthersFail(t *testing.T) {
 			for range 4 {
 				_, err := pool.Exec(t.Context(), `update outbox_parked set retry_at = retry_at - interval '1 h'`) // it passes
 				require.NoError(t, err)
-				l.parked.flushAt = time.Time{}
+				l.parked.at = time.Time{}
 				_, err = l.flushParked(t.Context())
 				require.NoError(t, err)
 			}

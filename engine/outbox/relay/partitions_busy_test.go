@@ -36,7 +36,7 @@ func newPatientLeader(t testing.TB, pool *pgxpool.Pool) (*leader, *bytes.Buffer)
 // besides maintains the partitions beside a writer. Neither may take until the test is out of patience.
 func (l *leader) besides(t testing.TB, write func(context.Context) error) {
 	t.Helper()
-	l.partitions.maintainedAt = time.Time{} // it is due
+	l.partitions.at = time.Time{} // it is due
 	group, ctx := errgroup.WithContext(deadline(t))
 	group.Go(func() error { return l.keepUp(ctx) })
 	group.Go(func() error { return write(ctx) })
@@ -119,12 +119,12 @@ func TestWhatIsTakenBackExtendsNoLease(t *testing.T) {
 	require.NoError(t, err)
 	busy := begin(t, pool)
 	addIn(t, o, busy, "busy")
-	before := l.session.term.until
+	before := l.session.term.Until
 	require.True(t, isBusy(l.partitions.drop(t.Context(), partitions[3])))
-	require.Equal(t, before, l.session.term.until)
+	require.Equal(t, before, l.session.term.Until)
 	require.NoError(t, busy.Commit(t.Context()))
 	require.NoError(t, l.partitions.drop(t.Context(), partitions[3]))
-	require.Greater(t, l.session.term.until, before)
+	require.Greater(t, l.session.term.Until, before)
 }
 
 // The room that is left is told also when no partition can be created: it is then that an operator has to know.

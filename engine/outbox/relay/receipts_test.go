@@ -17,7 +17,7 @@ func TestRecentIsForgottenWhenRecorded(t *testing.T) {
 	for i := range list {
 		m.add(&list[i])
 	}
-	m.forget(func(x receipt) bool { return x.position <= 2 })
+	m.forgetTo(2)
 	require.Equal(t, map[receipt]bool{{position: 3}: true}, m.asSet())
 }
 

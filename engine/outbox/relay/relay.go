@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,7 +30,7 @@ type Relay struct {
 	health   health
 	pages    *window.Pager
 	sender   sender
-	last     *term // nil: never led, or gave its lease back
+	last     *window.Term // nil: never led, or gave its lease back
 	restored atomic.Pointer[outbox.CheckError]
 	ready    bool // a session passed all checks once: what is wrong later may pass
 }
@@ -108,14 +109,14 @@ func (r *Relay) runSessions(ctx context.Context) error {
 // giveLeaseBack ends a lease that the last session could not end: it broke before, or a call of Publish was under way.
 // Followers would see its end by the free lock, a leader without the lock would keep them waiting.
 func (r *Relay) giveLeaseBack(ctx context.Context) {
-	if r.last == nil || r.last.remaining() <= 0 {
+	if r.last == nil || r.last.Remaining() <= 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	conn, err := r.cfg.Connect(ctx)
 	if err == nil {
-		err = r.last.release(ctx, conn)
+		err = release(ctx, conn, r.last)
 		closeConn(ctx, conn)
 	}
 	if err != nil {
@@ -141,18 +142,18 @@ func (r *Relay) runSession(ctx context.Context) error {
 	}
 	r.last = t
 	r.health.markLeading()
-	s := newSession(conn, t, r.cfg.sendingDeadline())
+	s := &session{conn: conn, term: t, need: r.cfg.sendingDeadline()}
 	if r.cfg.Listen {
 		if err := s.listen(ctx); err != nil {
 			return err
 		}
 	}
-	r.log.Info("relay leads", "epoch", t.epoch, "leader", r.cfg.Name)
+	r.log.Info("relay leads", "epoch", t.Epoch, "leader", r.cfg.Name)
 	r.metrics.leader.Set(1)
-	r.metrics.epoch.Set(float64(t.epoch))
+	r.metrics.epoch.Set(float64(t.Epoch))
 	err = r.lead(ctx, s)
-	if ctx.Err() != nil && !conn.IsClosed() && r.sender.last.hasLanded() {
-		released := withTimeout(ctx, func(ctx context.Context) error { return t.release(ctx, conn) })
+	if ctx.Err() != nil && !conn.IsClosed() && r.sender.last.waitFor(ctx, 0) == nil {
+		released := withTimeout(ctx, func(ctx context.Context) error { return release(ctx, conn, t) })
 		if released == nil {
 			r.last = nil
 		}
@@ -171,9 +172,9 @@ const (
 
 // awaitTerm follows until no relay leads. A follower reads the lease and tries the leader's lock often enough to take
 // over soon after the end of either.
-func (r *Relay) awaitTerm(ctx context.Context, conn *pgx.Conn) (*term, error) {
+func (r *Relay) awaitTerm(ctx context.Context, conn *pgx.Conn) (*window.Term, error) {
 	for before := (leadership{epoch: neverLed}); ; {
-		var t *term
+		var t *window.Term
 		var seen leadership
 		err := withTimeout(ctx, func(ctx context.Context) (err error) {
 			if seen, err = readLeadership(ctx, conn); err == nil && r.mayLead(before, seen) {
@@ -205,7 +206,7 @@ func (r *Relay) mayLead(before, seen leadership) bool {
 	switch {
 	case seen.remaining <= 0:
 		return true
-	case r.last != nil && r.last.epoch == seen.epoch:
+	case r.last != nil && r.last.Epoch == seen.epoch:
 		return true
 	}
 	return seen.ended && before.ended && before.epoch == seen.epoch
@@ -259,4 +260,67 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// states of a relay; in the last two all is well.
+const (
+	stateStarting  = "starting" // it has neither led nor seen a leader
+	stateLeading   = "leading"
+	stateFollowing = "following a leader"
+)
+
+// health keeps when it was last known that everything moves. That is so when the leader found
+// nothing to publish or got something taken, and when a follower saw a lease that has not run out.
+type health struct {
+	limit time.Duration
+
+	mu      sync.Mutex
+	running bool
+	wellAt  time.Time
+	state   string
+	err     error // since then
+	refused error // why nothing is published until an operator acts
+}
+
+func (h *health) set(change func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change()
+}
+
+func (h *health) begin() {
+	h.set(func() { h.running, h.wellAt, h.state = true, time.Now(), stateStarting })
+}
+
+func (h *health) end() { h.set(func() { h.running = false }) }
+
+// markLeading says that it holds the lease, whether or not anything moves yet.
+func (h *health) markLeading() { h.set(func() { h.state = stateLeading }) }
+
+func (h *health) markWell(state string) {
+	h.set(func() { h.wellAt, h.state, h.err, h.refused = time.Now(), state, nil, nil })
+}
+
+func (h *health) markFailed(err error) { h.set(func() { h.err = err }) }
+
+func (h *health) markRefused(err error) { h.set(func() { h.refused = err }) }
+
+// check is [Relay.Healthy].
+func (h *health) check() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	silence := time.Since(h.wellAt)
+	switch {
+	case !h.running:
+		return errors.New("outbox relay does not run")
+	case h.refused != nil:
+		return fmt.Errorf("outbox relay publishes nothing: %w", h.refused)
+	case silence <= h.limit && h.state == stateStarting:
+		return errors.New("outbox relay has neither led nor seen a leader yet")
+	case silence <= h.limit:
+		return nil
+	case h.err != nil:
+		return fmt.Errorf("outbox relay: nothing moved for %s, was %s: %w", silence.Round(time.Second), h.state, h.err)
+	}
+	return fmt.Errorf("outbox relay: nothing moved for %s, was %s", silence.Round(time.Second), h.state)
 }

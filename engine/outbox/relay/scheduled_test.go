@@ -55,21 +55,21 @@ func TestALeaderSleepsUntilSomethingIsDue(t *testing.T) {
 	require.True(t, s.isDue(), "a relay that begins to lead looks")
 	require.NoError(t, s.add(t.Context()))
 	require.False(t, s.isDue())
-	require.Greater(t, s.lookAt.Sub(s.lookedAt), lookAnyway-time.Second)
+	require.Greater(t, s.at.Sub(s.lookedAt), lookAnyway-time.Second)
 
 	schedule(t, o, pool, "a", outbox.After(20*time.Second))
 	require.NoError(t, s.add(t.Context()))
-	require.LessOrEqual(t, s.lookAt.Sub(s.lookedAt), 20*time.Second)
+	require.LessOrEqual(t, s.at.Sub(s.lookedAt), 20*time.Second)
 	s.committed()
 	s.committed()
-	require.Equal(t, lookAfterCommit, s.lookAt.Sub(s.lookedAt), "however many commits there are")
+	require.Equal(t, lookAfterCommit, s.at.Sub(s.lookedAt), "however many commits there are")
 
 	schedule(t, o, pool, "b", outbox.After(-time.Minute))
 	held := begin(t, pool)
 	_, err := o.Cancel(t.Context(), held, "b")
 	require.NoError(t, err)
 	require.NoError(t, s.add(t.Context()))
-	require.Equal(t, lookAtHeld, s.lookAt.Sub(s.lookedAt), "its transaction may still cancel it")
+	require.Equal(t, lookAtHeld, s.at.Sub(s.lookedAt), "its transaction may still cancel it")
 }
 
 // What the database refuses about scheduled events keeps no other event from being published.

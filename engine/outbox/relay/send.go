@@ -1,8 +1,11 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -69,8 +72,13 @@ func (f *flight) wait() error {
 
 // waitFor prefers a flight that has landed, however late.
 func (f *flight) waitFor(ctx context.Context, grace time.Duration) error {
-	if f.hasLanded() {
+	if f == nil {
 		return nil
+	}
+	select {
+	case <-f.landed:
+		return nil
+	default:
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -81,18 +89,6 @@ func (f *flight) waitFor(ctx context.Context, grace time.Duration) error {
 		return errPublishTimeout
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-func (f *flight) hasLanded() bool {
-	if f == nil {
-		return true
-	}
-	select {
-	case <-f.landed:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -117,17 +113,12 @@ func (s *sender) send(ctx context.Context, f *flight) {
 	fault.Here("relay.publish.before")
 	began := time.Now()
 	calls := callsOf(f.records)
-	done := make(chan struct{}, len(calls))
+	var others sync.WaitGroup
 	for _, c := range calls[1:] {
-		go func() {
-			s.call(ctx, c, f)
-			done <- struct{}{}
-		}()
+		others.Go(func() { s.call(ctx, c, f) })
 	}
 	s.call(ctx, calls[0], f)
-	for range calls[1:] {
-		<-done
-	}
+	others.Wait()
 	f.holdBack()
 	s.metrics.observeFlight(f, calls, time.Since(began))
 	fault.Here("relay.publish.after")
@@ -142,17 +133,91 @@ func (s *sender) call(ctx context.Context, c *call, f *flight) {
 
 // holdBack marks each record behind a key's first failure as failed too, also an acknowledged one.
 func (f *flight) holdBack() {
-	var failed map[window.Key]bool
+	failed := map[window.Key]bool{}
 	for i, err := range f.results {
-		key := f.records[i].Key()
-		switch {
+		switch key := f.records[i].Key(); {
 		case failed[key]:
 			f.results[i] = errBehind
 		case err != nil:
-			if failed == nil {
-				failed = map[window.Key]bool{}
-			}
 			failed[key] = true
+		}
+	}
+}
+
+// call is one call of Publish.
+type call struct {
+	topic  string
+	events []*cloudevent.Event
+	index  []int // of the events in the flight
+}
+
+// callsOf groups the records by topic.
+func callsOf(records []window.Record) []*call {
+	var calls []*call
+	for i := range records {
+		r := &records[i]
+		at := slices.IndexFunc(calls, func(c *call) bool { return c.topic == r.Event.Topic })
+		if at < 0 {
+			at = len(calls)
+			size := len(records) - i
+			calls = append(calls, &call{
+				topic: r.Event.Topic, events: make([]*cloudevent.Event, 0, size), index: make([]int, 0, size),
+			})
+		}
+		calls[at].events = append(calls[at].events, &r.Event)
+		calls[at].index = append(calls[at].index, i)
+	}
+	return calls
+}
+
+// publish makes the call and writes the results of its own records.
+func (c *call) publish(ctx context.Context, p message.Publisher, results []error) {
+	err := publishEvents(ctx, p, c.topic, c.events)
+	if err == nil {
+		return
+	}
+	var partial FailedIndexes
+	switch {
+	case errors.As(err, &partial):
+		for i, why := range partial.FailedIndexes() {
+			if i >= 0 && i < len(c.index) {
+				results[c.index[i]] = cmp.Or(why, err)
+			}
+		}
+	case isPermanent(err) && len(c.events) > 1:
+		c.publishOneByOne(ctx, p, results)
+	default:
+		for _, i := range c.index {
+			results[i] = err
+		}
+	}
+}
+
+// part: observability, begin
+
+// firstError is the first of the results of its own records.
+func (c *call) firstError(results []error) error {
+	for _, i := range c.index {
+		if results[i] != nil {
+			return results[i]
+		}
+	}
+	return nil
+}
+
+// part: observability, end
+
+// publishOneByOne finds the events that the publisher refuses. What an earlier call of it has taken is taken again.
+func (c *call) publishOneByOne(ctx context.Context, p message.Publisher, results []error) {
+	failed := map[string]bool{}
+	for i, e := range c.events {
+		if failed[e.Key] {
+			results[c.index[i]] = errBehind
+			continue
+		}
+		if err := publishEvents(ctx, p, c.topic, []*cloudevent.Event{e}); err != nil {
+			results[c.index[i]] = err
+			failed[e.Key] = true
 		}
 	}
 }

@@ -2,27 +2,247 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/twinbox/engine/fault"
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/engine/outbox/window"
 )
+
+// settingsSQL is what the reading statements rest on:
+//
+//   - synchronous_commit: storing a window is the barrier behind the writers' commits.
+//   - The planner settings: a plan made while the table was young would sort the whole rest of the outbox for each
+//     page. The primary key in order is always right here. jit would compile such a plan for its fantasy cost.
+//   - The timeouts: a session that hangs must not outlive its leadership for long.
+const settingsSQL = `
+set application_name = 'outbox relay';
+set synchronous_commit = on;
+set enable_seqscan = off; set enable_bitmapscan = off; set enable_sort = off; set jit = off;
+set plan_cache_mode = force_generic_plan;
+set default_transaction_isolation = 'read committed'; set default_transaction_read_only = off;
+set search_path = '';
+set lock_timeout = '5s'; set idle_in_transaction_session_timeout = '10s'; set statement_timeout = '30s'`
+
+// statementTimeout ends a statement on this side when the server cannot be reached any more.
+const statementTimeout = 40 * time.Second
+
+const closeTimeout = 2 * time.Second
+
+// connect opens a session, refuses what the algorithm cannot work on with a [*outbox.CheckError], and makes the
+// settings.
+func connect(ctx context.Context, open func(context.Context) (*pgx.Conn, error)) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	conn, err := open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect relay: %w", err)
+	}
+	err = checkServer(ctx, conn)
+	if err == nil {
+		if _, err = conn.Exec(ctx, settingsSQL); err != nil {
+			err = fmt.Errorf("set up session: %w", err)
+		}
+	}
+	if err != nil {
+		closeConn(ctx, conn)
+		return nil, err
+	}
+	return conn, nil
+}
+
+// closeConn ends a session that may be broken already, so its error says nothing.
+func closeConn(ctx context.Context, conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	_ = conn.Close(ctx)
+}
+
+// checkSQL asks everything at once. It runs before the session's settings are made: synchronous_commit is to be seen as
+// the writers of this role and database get it.
+const checkSQL = `
+select pg_is_in_recovery(), current_setting('server_version_num')::int, current_setting('server_encoding'),
+    current_setting('synchronous_commit'), pg_backend_pid(), to_regclass('public.outbox') is not null
+        and to_regclass('public.outbox_cursor') is not null`
+
+const checkTableSQL = `
+select x.attnum < p.attnum, coalesce(pg_get_expr(d.adbin, d.adrelid), '') = 'pg_current_xact_id()',
+    s.seqcache, s.seqincrement, s.seqcycle, s.seqtypid = 'int8'::regtype,
+    not exists (select from pg_class where relpersistence <> 'p' and (oid in (seq.oid, 'public.outbox'::regclass,
+        'public.outbox_cursor'::regclass, 'public.outbox_key'::regclass, 'public.outbox_held'::regclass,
+        'public.outbox_parked'::regclass, 'public.outbox_discarded'::regclass, 'public.outbox_topic'::regclass,
+        'public.outbox_given_id'::regclass, to_regclass('public.outbox_scheduled'))
+        or oid in (select inhrelid from pg_inherits where inhparent = 'public.outbox'::regclass))),
+    exists (select from pg_subscription_rel where srrelid in (select inhrelid from pg_inherits
+        where inhparent = 'public.outbox'::regclass union all select 'public.outbox'::regclass)),
+    exists (select from public.outbox_cursor where name = $1),
+    pg_get_serial_sequence('public.outbox', 'position') is not distinct from 'public.outbox_position_seq'
+from pg_attribute x
+join pg_attribute p on p.attrelid = x.attrelid and p.attname = 'position'
+left join pg_attrdef d on d.adrelid = x.attrelid and d.adnum = x.attnum
+join pg_class seq on seq.oid = 'public.outbox_position_seq'::regclass
+join pg_sequence s on s.seqrelid = seq.oid
+where x.attrelid = 'public.outbox'::regclass and x.attname = 'xid'`
+
+// checkServer refuses a server on which rows would be lost or doubled.
+func checkServer(ctx context.Context, conn *pgx.Conn) error {
+	var (
+		e                    outbox.CheckError
+		standby, migrated    bool
+		version              int
+		encoding, syncCommit string
+		pid                  uint32
+	)
+	err := conn.QueryRow(ctx, checkSQL).Scan(&standby, &version, &encoding, &syncCommit, &pid, &migrated)
+	if err != nil {
+		return fmt.Errorf("check server: %w", err)
+	}
+	e.RefuseIf(standby, "standby", "the server is in recovery; its snapshots do not list running transactions")
+	e.RefuseIf(version < 150000, "server_version", fmt.Sprintf("%d is older than 15", version))
+	e.RefuseIf(encoding != "UTF8", "server_encoding", encoding+" is not UTF8")
+	e.RefuseIf(syncCommit == "off", "synchronous_commit", "off: a published event could be undone by a crash")
+	e.RefuseIf(pid != conn.PgConn().PID(), "transaction_pooler",
+		"another backend answers than the one connected to; the relay needs a direct connection")
+	e.RefuseIf(!migrated, "schema", "the tables are missing")
+	if migrated {
+		if err := checkTable(ctx, conn, &e); err != nil {
+			return err
+		}
+	}
+	return e.Err()
+}
+
+func checkTable(ctx context.Context, conn *pgx.Conn, e *outbox.CheckError) error {
+	var (
+		order, xidDefault, cycle, wide, logged, subscribed, row, sequence bool
+		cache, increment                                                  int64
+	)
+	err := conn.QueryRow(ctx, checkTableSQL, window.CursorName).Scan(
+		&order, &xidDefault, &cache, &increment, &cycle, &wide, &logged, &subscribed, &row, &sequence)
+	if errors.Is(err, pgx.ErrNoRows) {
+		e.RefuseIf(true, "schema", "public.outbox has no column xid or position")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("check outbox table: %w", err)
+	}
+	e.RefuseIf(!order, "column_order", "xid must stand before position: defaults are evaluated in column order")
+	e.RefuseIf(!xidDefault, "xid_default", "the default of xid is not pg_current_xact_id()")
+	e.RefuseIf(!sequence, "sequence", "position is not filled by public.outbox_position_seq")
+	e.RefuseIf(cache != 1, "sequence_cache", fmt.Sprintf("%d: later rows would get lower positions", cache))
+	e.RefuseIf(increment != 1, "sequence_increment", fmt.Sprintf("%d is not 1", increment))
+	e.RefuseIf(cycle || !wide, "sequence_range", "the sequence cycles or is not a bigint")
+	e.RefuseIf(!logged, "unlogged", "a table or the sequence would be emptied by a crash")
+	e.RefuseIf(subscribed, "subscription_target", "a subscription writes other servers' transaction ids into the outbox")
+	e.RefuseIf(!row, "schema", "public.outbox_cursor has no row "+window.CursorName)
+	return nil
+}
+
+// lockClass is the first half of the advisory locks of relays; the second is the epoch.
+const lockClass = 0x74776f62 // "twob"
+
+const leadershipSQL = `
+select epoch, extract(epoch from lease_until - clock_timestamp())::float8,
+    case when lock_epoch = epoch then pg_try_advisory_xact_lock_shared($2, (epoch & 2147483647)::int) else false end
+from public.outbox_cursor where name = $1`
+
+// neverLed is an epoch that no cursor has.
+const neverLed = -1
+
+// leadership is what a follower sees of the relay that leads.
+type leadership struct {
+	epoch     int64
+	remaining time.Duration // of the lease; not positive: none leads
+	// ended says that the session which took the lease has ended: the server has let go of its lock. Its process is dead,
+	// or alive and without the session; it never leads in this epoch again.
+	ended bool
+}
+
+// readLeadership takes the leader's lock for the time of the statement, shared with other followers.
+func readLeadership(ctx context.Context, conn *pgx.Conn) (leadership, error) {
+	var l leadership
+	var seconds float64
+	err := conn.QueryRow(ctx, leadershipSQL, window.CursorName, lockClass).Scan(&l.epoch, &seconds, &l.ended)
+	if err != nil {
+		return l, fmt.Errorf("read lease: %w", err)
+	}
+	l.remaining = time.Duration(seconds * float64(time.Second))
+	return l, nil
+}
+
+const acquireSQL = `
+update public.outbox_cursor
+set epoch = epoch + 1, lock_epoch = epoch + 1, leader = $3,
+    lease_until = clock_timestamp() + $4 * interval '1 microsecond'
+where name = $1 and epoch = $2 and (lease_until <= clock_timestamp() or $5)
+returning epoch`
+
+const lockSQL = `select pg_try_advisory_lock($1, ($2::bigint & 2147483647)::int)`
+
+const notLockedSQL = `update public.outbox_cursor set lock_epoch = null where name = $1 and epoch = $2`
+
+// acquire makes this relay the leader after the epoch that it has seen. If that one's lease had not run out, the caller
+// knows better: it is its own, or the leader's session has ended. With nil another relay was faster, or the leader has
+// renewed its lease. The lock of the new epoch is held before the epoch can be seen, so that it is never free while the
+// session lives. After an error the session has to be ended: it may hold the lock of an epoch that never began.
+func acquire(
+	ctx context.Context, conn *pgx.Conn, leader string, lease time.Duration, seen leadership,
+) (*window.Term, error) {
+	fault.Here("relay.acquire.before")
+	sent := time.Now()
+	t := &window.Term{Lease: lease}
+	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		row := tx.QueryRow(ctx, acquireSQL, window.CursorName, seen.epoch, leader, lease.Microseconds(), seen.remaining > 0)
+		if err := row.Scan(&t.Epoch); err != nil {
+			return err
+		}
+		fault.Here("relay.acquire.in_tx")
+		// If another session has the lock, the relay leads without it, and followers wait for its lease.
+		var locked bool
+		if err := tx.QueryRow(ctx, lockSQL, lockClass, t.Epoch).Scan(&locked); err != nil || locked {
+			return err
+		}
+		_, err := tx.Exec(ctx, notLockedSQL, window.CursorName, t.Epoch)
+		return err
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("acquire lease: %w", err)
+	}
+	fault.Here("relay.acquire.after")
+	t.Extended(sent)
+	return t, nil
+}
+
+const releaseSQL = `update public.outbox_cursor set lease_until = 'epoch' where name = $1 and epoch = $2`
+
+// release ends the lease at once. Only for a relay that has nothing in flight any more.
+func release(ctx context.Context, conn *pgx.Conn, t *window.Term) error {
+	fault.Here("relay.release.before")
+	if _, err := conn.Exec(ctx, releaseSQL, window.CursorName, t.Epoch); err != nil {
+		return fmt.Errorf("release lease: %w", err)
+	}
+	return nil
+}
 
 // session is the connection of a relay that leads, and the lease that it keeps on it. The leader's goroutine and the
 // one that reads ahead share it: pages read on another connection could come from another server.
 type session struct {
 	mu   sync.Mutex // held for the statements of one call of do
 	conn *pgx.Conn
-	term *term
+	term *window.Term
 	need time.Duration // what has to be left of the lease when something is sent
 	// answered is when the last statements that succeeded were sent: the session lived then.
 	answered atomic.Pointer[time.Time]
-}
-
-func newSession(conn *pgx.Conn, t *term, need time.Duration) *session {
-	return &session{conn: conn, term: t, need: need}
 }
 
 // do runs statements that no other call of do interrupts, and no shutdown.
@@ -37,8 +257,52 @@ func (s *session) do(ctx context.Context, statements func(context.Context) error
 	return err
 }
 
+const renewSQL = `
+update public.outbox_cursor set lease_until = clock_timestamp() + $3 * interval '1 microsecond'
+where name = $1 and epoch = $2`
+
+func (s *session) extend(ctx context.Context, db interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+},
+) error {
+	fault.Here("relay.renew.before")
+	tag, err := db.Exec(ctx, renewSQL, window.CursorName, s.term.Epoch, s.term.Lease.Microseconds())
+	switch {
+	case err != nil:
+		return fmt.Errorf("renew lease: %w", err)
+	case tag.RowsAffected() != 1:
+		return window.ErrDeposed
+	}
+	return nil
+}
+
+// renew extends the lease, by one statement: it may stand before each page.
 func (s *session) renew(ctx context.Context) error {
-	return s.do(ctx, func(ctx context.Context) error { return s.term.renew(ctx, s.conn) })
+	return s.do(ctx, func(ctx context.Context) error {
+		sent := time.Now()
+		err := s.extend(ctx, s.conn)
+		if err == nil {
+			s.term.Extended(sent)
+		}
+		return err
+	})
+}
+
+// runGuarded runs a transaction, inside of do, only if the epoch is still ours, and keeps a successor out until its end.
+// It extends the lease, also one that ran out and was not taken, if it commits: one that gives way to another's lock
+// takes the extension back with everything else.
+func (s *session) runGuarded(ctx context.Context, statements func(pgx.Tx) error) error {
+	sent := time.Now()
+	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		if err := s.extend(ctx, tx); err != nil {
+			return err
+		}
+		return statements(tx)
+	})
+	if err == nil {
+		s.term.Extended(sent)
+	}
+	return err
 }
 
 // proveAfter is how old the last sign of the session may be when something is sent. It is shorter than returnGrace, so
@@ -49,12 +313,12 @@ const proveAfter = 60 * time.Millisecond
 // follower may have taken over, since the leader's lock ends with the session.
 func (s *session) secureLease(ctx context.Context) error {
 	answered := s.answered.Load()
-	if s.term.remaining() >= s.need && answered != nil && time.Since(*answered) < proveAfter {
+	if s.term.Remaining() >= s.need && answered != nil && time.Since(*answered) < proveAfter {
 		return nil
 	}
 	err := s.renew(ctx)
-	if err == nil && s.term.remaining() < s.need {
-		err = fmt.Errorf("renew lease: took too long, %s of %s left", s.term.remaining(), s.term.lease)
+	if err == nil && s.term.Remaining() < s.need {
+		err = fmt.Errorf("renew lease: took too long, %s of %s left", s.term.Remaining(), s.term.Lease)
 	}
 	return err
 }

@@ -55,7 +55,7 @@ func takeOver(t testing.TB, pool *pgxpool.Pool) *session {
 	term, err := acquire(t.Context(), conn, "test", testLease, seen)
 	require.NoError(t, err)
 	require.NotNil(t, term)
-	return newSession(conn, term, 0)
+	return &session{conn: conn, term: term}
 }
 
 // newLeader leads with pages of ten.
@@ -65,7 +65,7 @@ func newLeader(t testing.TB, pool *pgxpool.Pool, cfg Config) *leader {
 	r, err := New(cfg)
 	require.NoError(t, err)
 	s := takeOver(t, pool)
-	s.term.lease, s.need = r.cfg.Lease, r.cfg.sendingDeadline()
+	s.term.Lease, s.need = r.cfg.Lease, r.cfg.sendingDeadline()
 	l, err := r.newLeader(t.Context(), s)
 	require.NoError(t, err)
 	return l

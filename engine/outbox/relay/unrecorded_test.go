@@ -40,7 +40,7 @@ func TestNoMoreIsUnrecordedThanTheLimit(t *testing.T) {
 
 func TestWhatIsUnrecordedDoesNotWaitLong(t *testing.T) {
 	t.Parallel()
-	r := &recorder{cfg: Config{BatchSize: 10, MaxUnrecorded: 100, RecordEvery: time.Minute}}
+	r := &recorder{shared: shared{cfg: Config{BatchSize: 10, MaxUnrecorded: 100, RecordEvery: time.Minute}}}
 	r.recordedAt = time.Now()
 	require.False(t, r.isDue(outcome{}, 10), "nothing to record")
 	require.False(t, r.isDue(outcome{events: 80}, 10))

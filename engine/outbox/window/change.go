@@ -22,7 +22,7 @@ func (r *Reader) change(
 	ctx context.Context, also func(pgx.Tx) error, sql string, args ...any,
 ) (xid uint64, err error) {
 	sent := time.Now()
-	args = append([]any{CursorName, r.term.Epoch(), r.generation, r.term.Lease().Microseconds()}, args...)
+	args = append([]any{CursorName, r.term.Epoch, r.generation, r.term.Lease.Microseconds()}, args...)
 	update := func(q rowQuerier) error {
 		err := q.QueryRow(ctx, sql, args...).Scan(&xid)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -64,7 +64,7 @@ func (r *Reader) whyNot(ctx context.Context, q rowQuerier) error {
 	if err := q.QueryRow(ctx, epochSQL, CursorName).Scan(&epoch); err != nil {
 		return fmt.Errorf("read epoch: %w", err)
 	}
-	if epoch != r.term.Epoch() {
+	if epoch != r.term.Epoch {
 		return ErrDeposed
 	}
 	return ErrDiverged

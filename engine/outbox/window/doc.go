@@ -63,7 +63,7 @@
 // with a smaller id says from where its rows can be; the least of these positions is where the scan starts. That is
 // landmarks.go; those that no later window can need are dropped: there are never many more than running transactions.
 //
-// What would break it is refused when the relay connects (relay/connect.go): another column order, a sequence with a
+// What would break it is refused when the relay connects (relay/session.go): another column order, a sequence with a
 // cache, a standby, whose snapshots list no running transactions, a pooler that changes the session. And these are the
 // traps of the statements themselves: the head must be read in the polling statement, since reading it after taking any
 // transaction id of one's own makes landmarks that promise too much; "select last_value" reads a number that nextval is

@@ -20,18 +20,25 @@ import (
 // ended. After any error the reader and its session are to be thrown away; the cursor row knows how to go on.
 type Reader struct {
 	conn  *pgx.Conn
-	term  Term
+	term  *Term
 	pages *Pager
 	cursor
 }
 
-// Term is the leadership that every change of the cursor repeats and extends.
-type Term interface {
-	Epoch() int64
-	Lease() time.Duration
-	// Extended says that a statement which was sent at that time has extended the lease.
-	Extended(sent time.Time)
+// Term is one period of leadership: every change of the cursor repeats its epoch and extends its lease. The lease is on
+// the database's clock. This process's clock is only asked how much of it is left for sure: it is counted from before
+// the statement that extended it was sent.
+type Term struct {
+	Epoch int64
+	Lease time.Duration
+	Until time.Time // by this process's monotonic clock, at the earliest
 }
+
+// Extended says that a statement which was sent at that time has extended the lease.
+func (t *Term) Extended(sent time.Time) { t.Until = sent.Add(t.Lease) }
+
+// Remaining is how much of the lease is left for sure.
+func (t *Term) Remaining() time.Duration { return time.Until(t.Until) }
 
 var (
 	// ErrDeposed means that the cursor row has another epoch: another relay leads, and changes the cursor.
@@ -46,7 +53,7 @@ var (
 )
 
 // NewReader loads the cursor, on the session of a relay that leads.
-func NewReader(ctx context.Context, conn *pgx.Conn, term Term, pages *Pager) (*Reader, error) {
+func NewReader(ctx context.Context, conn *pgx.Conn, term *Term, pages *Pager) (*Reader, error) {
 	c, err := loadCursor(ctx, conn)
 	if err != nil {
 		return nil, err

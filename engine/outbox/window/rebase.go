@@ -62,7 +62,7 @@ func (r *Reader) Rebase(ctx context.Context) error {
 				return err
 			}
 		}
-		tag, err := tx.Exec(ctx, rebaseSQL, CursorName, r.term.Epoch(), r.generation, from)
+		tag, err := tx.Exec(ctx, rebaseSQL, CursorName, r.term.Epoch, r.generation, from)
 		if err == nil && tag.RowsAffected() != 1 {
 			err = r.whyNot(ctx, tx)
 		}

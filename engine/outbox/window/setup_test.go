@@ -33,13 +33,6 @@ var (
 	requireOrder = outboxtest.RequireOrder
 )
 
-// testTerm is a leadership that only the epoch ends.
-type testTerm int64
-
-func (t testTerm) Epoch() int64       { return int64(t) }
-func (testTerm) Lease() time.Duration { return time.Minute }
-func (testTerm) Extended(time.Time)   {}
-
 // newSession gives a reader that leads, on a connection of its own.
 func newSession(t testing.TB, pool *pgxpool.Pool, pageSize int) *Reader {
 	t.Helper()
@@ -52,10 +45,10 @@ func newSession(t testing.TB, pool *pgxpool.Pool, pageSize int) *Reader {
 // takeOver gives a reader that leads. The one that led before is deposed.
 func takeOver(t testing.TB, conn *pgx.Conn, pageSize int) *Reader {
 	t.Helper()
-	var epoch testTerm
+	term := &Term{Lease: time.Minute} // which only the epoch ends
 	require.NoError(t, conn.QueryRow(t.Context(),
-		`update public.outbox_cursor set epoch = epoch + 1 returning epoch`).Scan(&epoch))
-	r, err := NewReader(t.Context(), conn, epoch, NewPager(pageSize, 1<<20))
+		`update public.outbox_cursor set epoch = epoch + 1 returning epoch`).Scan(&term.Epoch))
+	r, err := NewReader(t.Context(), conn, term, NewPager(pageSize, 1<<20))
 	require.NoError(t, err)
 	return r
 }

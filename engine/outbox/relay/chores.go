@@ -1,0 +1,378 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/fault"
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/engine/outbox/restore"
+)
+
+// tablePartitions keeps room ahead of the writers, and nothing for longer than it is to be kept.
+type tablePartitions struct {
+	shared
+	due
+}
+
+// partition is a range of positions: from Lower to Upper, Upper not included.
+type partition struct {
+	Name         string
+	Lower, Upper int64
+}
+
+// maxChanges bounds how many partitions are created at a time, and how many dropped: the relay has events to publish.
+const maxChanges = 8
+
+// maintain creates partitions ahead of the writers, drops what is published and old enough, and forgets old ids.
+func (t *tablePartitions) maintain(ctx context.Context) error {
+	t.at = time.Now().Add(t.cfg.MaintainEvery)
+	return t.session.do(ctx, func(ctx context.Context) error {
+		firstUpper, err := t.createAhead(ctx)
+		if err != nil {
+			return err
+		}
+		// A relay that begins to lead publishes nothing before this: it asks no more than it has to.
+		if published := t.window.PublishedTo(); firstUpper <= published {
+			if err := t.dropPublished(ctx, published); err != nil {
+				return err
+			}
+		}
+		return t.forgetIDs(ctx)
+	})
+}
+
+const partitionsSQL = `
+select p.relname, bound[1]::bigint as lower, bound[2]::bigint as upper
+from pg_inherits i
+join pg_class p on p.oid = i.inhrelid
+join pg_namespace n on n.oid = p.relnamespace and n.nspname = 'public'
+cross join lateral regexp_match(pg_get_expr(p.relpartbound, p.oid),
+    'FROM \(''?(-?\d+)''?\) TO \(''?(-?\d+)''?\)') as bound
+where i.inhparent = 'public.outbox'::regclass and bound is not null`
+
+const roomSQL = `
+select coalesce(min(upper), 9223372036854775807), coalesce(max(upper), 1),
+    coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0)
+from (` + partitionsSQL + `) p`
+
+// createAhead returns where the first of the partitions that it found ends.
+func (t *tablePartitions) createAhead(ctx context.Context) (firstUpper int64, err error) {
+	var upper, head int64
+	if err := t.session.conn.QueryRow(ctx, roomSQL).Scan(&firstUpper, &upper, &head); err != nil {
+		return 0, fmt.Errorf("read room in partitions: %w", err)
+	}
+	room := t.cfg.PartitionSize * int64(t.cfg.PartitionsAhead)
+	for n := 0; upper-head <= room && n < maxChanges; n++ {
+		if err := t.create(ctx, upper, upper+t.cfg.PartitionSize); err != nil {
+			return 0, err
+		}
+		upper += t.cfg.PartitionSize
+	}
+	return firstUpper, nil
+}
+
+const createPartitionSQL = `select public.outbox_create_partition($1, $2)`
+
+// create does not lock the outbox against its writers. The function does what this session has no right to.
+func (t *tablePartitions) create(ctx context.Context, lower, upper int64) error {
+	fault.Here("relay.partition.before_create")
+	if err := t.change(ctx, `set local lock_timeout = '1s'`, createPartitionSQL, lower, upper); err != nil {
+		return fmt.Errorf("create partition from %d: %w", lower, err)
+	}
+	t.log.Info("partition created", "from", lower, "to", upper)
+	return nil
+}
+
+const notePublishedSQL = `
+insert into public.outbox_partition (upper_bound)
+select upper from (` + partitionsSQL + `) p where upper <= $1
+on conflict do nothing`
+
+// expiredSQL keeps a partition in which a parked key has rows, and passes over notes of partitions that were taken away
+// by hand.
+const expiredSQL = `
+select p.*
+from (` + partitionsSQL + `) p
+join public.outbox_partition note on note.upper_bound = p.upper
+where p.upper <= $1 and note.published_at < clock_timestamp() - $2 * interval '1 microsecond'
+    and not exists (select from public.outbox_held h where h.position >= p.lower and h.position < p.upper)
+order by p.upper limit $3`
+
+// dropPublished drops whole partitions, which costs no vacuum. One whose end is not above the window's position is
+// wholly published.
+func (t *tablePartitions) dropPublished(ctx context.Context, published int64) error {
+	if _, err := t.session.conn.Exec(ctx, notePublishedSQL, published); err != nil {
+		return fmt.Errorf("note published partitions: %w", err)
+	}
+	rows, _ := t.session.conn.Query(ctx, expiredSQL, published, t.cfg.Retention.Microseconds(), maxChanges)
+	expired, err := pgx.CollectRows(rows, pgx.RowToStructByPos[partition])
+	if err != nil {
+		return fmt.Errorf("find expired partitions: %w", err)
+	}
+	for _, p := range expired {
+		err := t.drop(ctx, p)
+		if isBusy(err) { // the others would wait as long each, for the same lock
+			t.metrics.neglected.Inc()
+			t.log.Warn("partition not dropped, the outbox is in use", "from", p.Lower)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const dropPartitionSQL = `select public.outbox_drop_partition($1)`
+
+// drop waits for writers only briefly: dropping locks the whole outbox, and other writers wait behind it. A transaction
+// that is open for longer only puts it off.
+func (t *tablePartitions) drop(ctx context.Context, p partition) error {
+	fault.Here("relay.partition.before_drop")
+	if err := t.change(ctx, `set local lock_timeout = '200ms'`, dropPartitionSQL, p.Name); err != nil {
+		return fmt.Errorf("drop partition from %d: %w", p.Lower, err)
+	}
+	t.log.Info("partition dropped", "from", p.Lower, "to", p.Upper)
+	return nil
+}
+
+// change runs a function of the database that waits only so long for a lock.
+func (t *tablePartitions) change(ctx context.Context, limitSQL, sql string, args ...any) error {
+	return t.session.runGuarded(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, limitSQL); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, sql, args...)
+		return err
+	})
+}
+
+// isBusy reports that a lock was held for longer than one may wait for it here: it only has to be tried again.
+func isBusy(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == "55P03" // lock_not_available
+}
+
+const forgetIDsSQL = `
+delete from public.outbox_given_id where event_id = any (array(
+    select event_id from public.outbox_given_id
+    where added_at < statement_timestamp() - $1 * interval '1 microsecond' order by added_at limit $2))`
+
+// maxForgotten bounds how many ids are forgotten at a time.
+const maxForgotten = 10_000
+
+// forgetIDs forgets ids that writers gave after [Config.IDRetention].
+func (t *tablePartitions) forgetIDs(ctx context.Context) error {
+	if _, err := t.session.conn.Exec(ctx, forgetIDsSQL, t.cfg.IDRetention.Microseconds(), maxForgotten); err != nil {
+		return fmt.Errorf("forget given ids: %w", err)
+	}
+	return nil
+}
+
+const codePartitionCount = "partition_count"
+
+// topicCheck compares the broker's topics with what they were when they were first seen. It is done between windows, and
+// not in the middle of one: until an operator has confirmed the new count the publisher spreads keys over the old one,
+// see [Config.SpreadKeys].
+type topicCheck struct {
+	shared
+	due
+	counts map[string]int32 // the broker's last answer
+}
+
+// check refuses, with a [*outbox.CheckError], a topic that has not the partitions that its keys are spread over. A
+// broker that does not answer is no reason to stop, nor to go on: what it said last still holds.
+func (c *topicCheck) check(ctx context.Context) error {
+	c.at = time.Now().Add(c.cfg.TopicsEvery)
+	ask, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.Lease/3)
+	defer cancel()
+	counts, err := c.cfg.Topics(ask)
+	if err != nil {
+		c.log.Warn("partition counts are not known", "error", err)
+	} else {
+		c.counts = counts
+	}
+	var recorded map[string]int32
+	err = c.session.do(ctx, func(ctx context.Context) (err error) {
+		recorded, err = recordTopics(ctx, c.session.conn, c.counts)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.cfg.SpreadKeys(recorded)
+	var e outbox.CheckError
+	for _, topic := range slices.Sorted(maps.Keys(c.counts)) {
+		e.RefuseIf(c.counts[topic] != recorded[topic], codePartitionCount,
+			fmt.Sprintf("%s has %d partitions, its keys are spread over %d", topic, c.counts[topic], recorded[topic]))
+	}
+	return e.Err()
+}
+
+const recordTopicsSQL = `
+with added as (
+    insert into public.outbox_topic (topic, partitions)
+    select * from unnest($1::text[], $2::int[])
+    on conflict do nothing
+    returning topic, partitions
+)
+select topic, partitions from public.outbox_topic union all select topic, partitions from added`
+
+// recordTopics records the counts of topics that are seen for the first time, and returns all that are recorded.
+func recordTopics(ctx context.Context, conn *pgx.Conn, found map[string]int32) (map[string]int32, error) {
+	topics := slices.Sorted(maps.Keys(found))
+	partitions := make([]int32, len(topics))
+	for i, topic := range topics {
+		partitions[i] = found[topic]
+	}
+	rows, _ := conn.Query(ctx, recordTopicsSQL, topics, partitions)
+	recorded := map[string]int32{}
+	var topic string
+	var count int32
+	_, err := pgx.ForEachRow(rows, []any{&topic, &count}, func() error {
+		recorded[topic] = count
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("record topics: %w", err)
+	}
+	return recorded, nil
+}
+
+// checkRestore asks the broker, when a relay begins to lead, for events that the database has forgotten. It refuses a
+// restore, with a [*outbox.CheckError], that is not confirmed.
+func (l *leader) checkRestore(ctx context.Context) error {
+	found, err := l.findRestore(ctx)
+	if err != nil {
+		return err
+	}
+	if found == "" {
+		l.restored.Store(nil)
+		return nil
+	}
+	var e outbox.CheckError
+	e.RefuseIf(true, restore.CodeRestored, found)
+	l.restored.Store(&e)
+	return &e
+}
+
+// findRestore says what is wrong; empty: nothing.
+func (l *leader) findRestore(ctx context.Context) (found string, err error) {
+	var at restore.Standing
+	err = l.session.do(ctx, func(ctx context.Context) (err error) {
+		at, err = restore.ReadStanding(ctx, l.session.conn)
+		return err
+	})
+	if err != nil || at.Restored != "" || at.Compared || l.cfg.Published == nil {
+		return at.Restored, err
+	}
+	var events []cloudevent.Event
+	if !at.New {
+		// The broker first: what it holds by then the database knew before.
+		ask, cancel := context.WithTimeout(ctx, l.cfg.Lease/2)
+		defer cancel()
+		if events, err = l.cfg.Published(ask); err != nil {
+			return "", fmt.Errorf("compare with the broker: %w", err)
+		}
+	}
+	return found, l.session.do(ctx, func(ctx context.Context) (err error) {
+		found, err = restore.Compare(ctx, l.session.conn, events, l.session.term.Epoch)
+		return err
+	})
+}
+
+// scheduledEvents adds what was scheduled when it is due. The leader sleeps until then; it looks again after a commit,
+// which may have scheduled something that is due earlier.
+type scheduledEvents struct {
+	shared
+	due
+	lookedAt time.Time
+}
+
+const (
+	// lookAfterCommit bounds the looks where commits are many: a look costs a statement.
+	lookAfterCommit = 200 * time.Millisecond
+	// lookAnyway finds what another process has scheduled whose notification was lost.
+	lookAnyway = 30 * time.Second
+	// lookAtHeld is for what is due and cannot be had at the moment: a transaction holds its name or its key.
+	lookAtHeld = 100 * time.Millisecond
+	// lookAfterFailure is for when the database refuses.
+	lookAfterFailure = time.Second
+	// mostDue are added in one transaction.
+	mostDue = 100
+)
+
+// committed is told of commits.
+func (s *scheduledEvents) committed() {
+	if at := s.lookedAt.Add(lookAfterCommit); at.Before(s.at) {
+		s.at = at
+	}
+}
+
+// wait is how long the leader may sleep.
+func (s *scheduledEvents) wait() time.Duration {
+	if s.cfg.Scheduled == nil {
+		return math.MaxInt64
+	}
+	return max(time.Until(s.at), time.Millisecond)
+}
+
+// add adds what is due. Its error means that the session has ended: what the database refuses otherwise must not keep
+// the relay from publishing, and is tried again.
+func (s *scheduledEvents) add(ctx context.Context) error {
+	s.lookedAt = time.Now()
+	wait, err := s.addDue(ctx)
+	switch {
+	case err == nil:
+	case s.session.conn.IsClosed():
+		return err
+	default:
+		wait = lookAfterFailure
+		if _, refused := errors.AsType[*outbox.CheckError](err); !refused { // who keeps writers out says why
+			s.log.WarnContext(ctx, "scheduled events not added", "error", err)
+		}
+	}
+	s.at = s.lookedAt.Add(min(wait, lookAnyway))
+	return nil
+}
+
+// addDue returns how long it is until there is something to do again.
+func (s *scheduledEvents) addDue(ctx context.Context) (wait time.Duration, err error) {
+	err = s.session.do(ctx, func(ctx context.Context) error {
+		conn := s.session.conn
+		next, scheduled, err := outbox.NextDue(ctx, conn)
+		if wait = next; !scheduled {
+			wait = lookAnyway
+		}
+		if err != nil || wait > 0 {
+			return err
+		}
+		fault.Here("relay.scheduled.before")
+		var added int
+		err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			added, err = s.cfg.Scheduled.AddDue(ctx, tx, mostDue)
+			fault.Here("relay.scheduled.in_tx")
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("add scheduled events: %w", err)
+		}
+		fault.Here("relay.scheduled.after")
+		s.metrics.scheduled.Add(float64(added))
+		if added == 0 {
+			wait = lookAtHeld
+		}
+		return nil
+	})
+	return wait, err
+}

@@ -32,9 +32,9 @@ type Config struct {
 	DrainFor  time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"25s" min:"1s" max:"10m" doc:"how long work under way may take after the first signal"`
 }
 
-// Validate checks what no single variable can.
-func (c Config) Validate() []config.Problem {
-	return config.Broken([]config.Rule{{
+// Rules are the cross checks.
+func (c Config) Rules() []config.Rule {
+	return []config.Rule{{
 		Variable: "FORWARD_URL", Holds: c.URL != "" || c.ReceiverAddr != "",
 		Text: "is missing, and there is no RECEIVER_ADDR", Values: []any{c.URL, c.ReceiverAddr},
 	}, {
@@ -44,7 +44,7 @@ func (c Config) Validate() []config.Problem {
 		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.Timeout,
 		Text:   "must not be shorter than FORWARD_TIMEOUT: a request under way is waited for",
 		Values: []any{c.DrainFor, c.Timeout},
-	}})
+	}}
 }
 
 // settings are those that its program needs.

@@ -33,9 +33,6 @@ func (c Config) Topics() []kafka.Topic {
 	return c.Config.Topics(contract.TopicAccounts, c.CopyTopic(balanceConsumer, contract.TopicAccounts))
 }
 
-// Validate checks what no single variable can.
-func (c Config) Validate() []config.Problem { return config.Broken(c.Rules()) }
-
 // Rules are the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
 	return append(c.Config.Rules(), config.Rule{

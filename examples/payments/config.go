@@ -26,9 +26,6 @@ func (c Config) Listeners() eventing.Listeners {
 // Topics are the topics this service writes to.
 func (c Config) Topics() []kafka.Topic { return c.Config.Topics(contract.TopicPayments) }
 
-// Validate checks what no single variable can.
-func (c Config) Validate() []config.Problem { return config.Broken(c.Rules()) }
-
 // Rules are the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
 	return append(c.Config.Rules(), config.Rule{

@@ -109,16 +109,23 @@ func TestLoad_AProblemInAFile(t *testing.T) {
 	require.Equal(t, "KEY_FILE is set as well; which one is meant?", invalid.Problems[0].Detail)
 }
 
-func TestBrokenRules(t *testing.T) {
+type ruled struct{ rules []config.Rule }
+
+func (r ruled) Rules() []config.Rule { return r.rules }
+
+func TestLoad_BrokenRules(t *testing.T) {
 	t.Parallel()
-	require.Empty(t, config.Broken([]config.Rule{{Variable: "A", Text: "A is above B", Holds: true, Values: []any{2, 1}}}))
-	require.Equal(t, []config.Problem{
-		{"A", config.CodeConflict, "1s, 2: A is above B"}, {"C", config.CodeConflict, "C is set"},
-	}, config.Broken([]config.Rule{
+	require.NoError(t, config.Load(nil,
+		&ruled{[]config.Rule{{Variable: "A", Text: "A is above B", Holds: true, Values: []any{2, 1}}}}))
+	var invalid *config.Error
+	require.ErrorAs(t, config.Load(nil, &ruled{[]config.Rule{
 		{Variable: "A", Text: "A is above B", Values: []any{time.Second, 2}},
 		{Variable: "B", Holds: true},
 		{Variable: "C", Text: "C is set"},
-	}))
+	}}), &invalid)
+	require.Equal(t, []config.Problem{
+		{"A", config.CodeConflict, "1s, 2: A is above B"}, {"C", config.CodeConflict, "C is set"},
+	}, invalid.Problems)
 }
 
 func TestDescribe_OneSidedLimits(t *testing.T) {

@@ -15,7 +15,6 @@ type Setting struct {
 	Value    string
 	Default  string
 	Required bool
-	Secret   bool
 	Limits   string // for people: "1s to 5m", "debug, info, warn, error", "postgres"
 	Doc      string
 }
@@ -23,24 +22,12 @@ type Setting struct {
 // Describe lists the settings of a config in the order of its fields. It takes the struct or a pointer to it; a zero
 // config describes the variables alone.
 func Describe(cfg any) []Setting {
-	// A copy that can be addressed: fields of a struct passed by value cannot be parsed into by the check of tags.
-	source := reflect.Indirect(reflect.ValueOf(cfg))
-	target := reflect.New(source.Type())
-	target.Elem().Set(source)
-	list := fields(target, "")
-	settings := make([]Setting, len(list))
-	for i := range list {
-		f := &list[i]
-		settings[i] = Setting{
-			Variable: f.variable,
-			Type:     f.typeName(),
-			Value:    f.show(),
-			Default:  f.fallback,
-			Required: f.required,
-			Secret:   f.secret(),
-			Limits:   f.limits(),
-			Doc:      f.doc,
-		}
+	var settings []Setting
+	for _, f := range fields(reflect.Indirect(reflect.ValueOf(cfg)), "") {
+		settings = append(settings, Setting{
+			Variable: f.variable, Type: f.kind(), Value: f.show(), Default: f.fallback, Required: f.required,
+			Limits: f.limits(), Doc: f.doc,
+		})
 	}
 	return settings
 }
@@ -55,26 +42,10 @@ func LogValue(cfg any) slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-func (f *field) typeName() string {
-	switch {
-	case f.secret():
-		return "secret"
-	case f.value.Type() == durationType:
-		return "duration"
-	case f.value.CanInt():
-		return "integer"
-	case f.value.Kind() == reflect.Bool:
-		return "bool"
-	case f.value.Kind() == reflect.Slice:
-		return "list"
-	}
-	return "text"
-}
-
 func (f *field) show() string {
 	switch value := f.value.Interface().(type) {
 	case Secret:
-		if f.format == FormatPostgres {
+		if f.format == "postgres" {
 			return MaskURL(value.Reveal())
 		}
 		return value.String()

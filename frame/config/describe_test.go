@@ -31,10 +31,10 @@ func TestDescribe(t *testing.T) {
 	}, by["OUTBOX_LEASE"])
 	require.Equal(t, config.Setting{
 		Variable: "DATABASE_URL", Type: "secret", Value: "postgres://u:***@db:5432/customer?sslmode=disable",
-		Required: true, Secret: true, Limits: "postgres", Doc: "where it stores",
+		Required: true, Limits: "postgres", Doc: "where it stores",
 	}, by["DATABASE_URL"])
 	require.Equal(t, config.Setting{
-		Variable: "VERIFICATION_SECRET", Type: "secret", Value: "***", Required: true, Secret: true,
+		Variable: "VERIFICATION_SECRET", Type: "secret", Value: "***", Required: true,
 		Limits: "32 to 64 bytes", Doc: "signs links",
 	}, by["VERIFICATION_SECRET"])
 	require.Equal(t, "a:9092,b:9092", by["KAFKA_BROKERS"].Value)

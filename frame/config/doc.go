@@ -17,11 +17,11 @@
 //   - min, max: bounds; of the value for numbers and durations, of the length in bytes for text.
 //     Without min, integers start at 0 and durations must be positive; without max, durations end at ten years.
 //   - oneof: the words allowed, separated by blanks; in any case, stored as they stand here.
-//   - format: address, listen, url, mail, name, postgres for text; brokers for lists. See [Format].
+//   - format: address, listen, url, mail, name, token or postgres for text; brokers, host or network for lists.
 //   - doc: what the variable does, for people.
 //   - envPrefix: on a struct field, put before the names inside it.
 //
-// A config whose type has the method Validate() []Problem adds its cross checks to the same list.
+// A config whose type has the method Rules() []Rule adds its cross checks to the same list.
 //
 // The values of secrets appear in no problem, no log record and no description. A secret X may also be given as
 // X_FILE, the path of a file that holds it.

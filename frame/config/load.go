@@ -1,32 +1,35 @@
 package config
 
 import (
+	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// Validator is a config with cross checks. Load calls it after parsing the single values, also when some have
-// problems: these stand at their defaults, or at zero without one.
-type Validator interface{ Validate() []Problem }
-
 // Load fills the struct that into points to from environ, which has the form of os.Environ. Where a variable is
 // given twice the later one counts.
 //
-// The error is an [*Error] with every problem found. The struct is then partly filled and not to be used.
-// Nothing but X_FILE files is opened. A tag that cannot be understood panics.
+// The error is an [*Error] with every problem found: of single values, of the cross checks of a config with the method
+// Rules, and of variables that nothing reads. Rules see values that have problems at their defaults, or at zero without
+// one. The struct is then partly filled and not to be used. Nothing but X_FILE files is opened. A tag that cannot be
+// understood panics.
 func Load(environ []string, into any) error {
-	target := reflect.ValueOf(into)
-	if target.Kind() != reflect.Pointer {
-		panic("config: Load needs a pointer to a struct")
+	env := make(map[string]string, len(environ))
+	for _, entry := range environ {
+		if name, value, ok := strings.Cut(entry, "="); ok && name != "" {
+			env[name] = value
+		}
 	}
-	env := index(environ)
-	list := fields(target, "")
+	list := fields(reflect.ValueOf(into).Elem(), "")
 	var problems []Problem
 	for i := range list {
 		problems = append(problems, list[i].load(env)...)
 	}
-	problems = append(problems, validate(target, problems)...)
+	if ruled, ok := into.(interface{ Rules() []Rule }); ok {
+		problems = append(problems, broken(ruled.Rules(), problems)...)
+	}
 	problems = append(problems, unknown(env, list)...)
 	if len(problems) > 0 {
 		return &Error{Problems: problems}
@@ -34,80 +37,112 @@ func Load(environ []string, into any) error {
 	return nil
 }
 
-func index(environ []string) map[string]string {
-	env := make(map[string]string, len(environ))
-	for _, entry := range environ {
-		if name, value, ok := strings.Cut(entry, "="); ok {
-			env[name] = value
+// field is one variable of a config and where its value goes.
+type field struct {
+	variable   string
+	required   bool
+	fallback   string
+	hasDefault bool
+	min, max   string
+	oneOf      []string
+	format     Format
+	doc        string
+	value      reflect.Value
+}
+
+// fields lists the variables of a config struct, depth first. A tag that makes no sense is the program's mistake, not
+// its user's, so it panics: any test that loads the config once finds it.
+func fields(config reflect.Value, prefix string) []field {
+	var list []field
+	for i := range config.NumField() {
+		structField := config.Type().Field(i)
+		tags := structField.Tag
+		tag, tagged := tags.Lookup("env")
+		switch {
+		case !structField.IsExported():
+		case tagged:
+			name, option, _ := strings.Cut(tag, ",")
+			f := field{
+				variable: prefix + name, required: option == "required", min: tags.Get("min"), max: tags.Get("max"),
+				oneOf: strings.Fields(tags.Get("oneof")), format: Format(tags.Get("format")), doc: tags.Get("doc"),
+				value: config.Field(i),
+			}
+			f.fallback, f.hasDefault = tags.Lookup("envDefault")
+			if _, known := formats[f.format]; !known || name == "" || (option != "" && !f.required) || f.kind() == "" ||
+				f.hasDefault && (f.required || f.isSecret()) {
+				panic("config: the tags of " + structField.Name + " make no sense: " + string(tags))
+			}
+			list = append(list, f)
+		case structField.Type.Kind() == reflect.Struct:
+			list = append(list, fields(config.Field(i), prefix+tags.Get("envPrefix"))...)
 		}
 	}
-	return env
+	return list
+}
+
+func (f *field) isSecret() bool { return f.kind() == "secret" }
+
+// fileVariable is the variable that may name a file with the secret, "" for fields that are none.
+func (f *field) fileVariable() string {
+	if !f.isSecret() {
+		return ""
+	}
+	return f.variable + "_FILE"
 }
 
 // load finds the field's text and parses it. The default is set first, so that it also stands where the text is bad.
 func (f *field) load(env map[string]string) []Problem {
 	if f.hasDefault {
 		if p := f.parse(f.fallback); p != nil {
-			return p
+			panic("config: default of " + p[0].String())
 		}
 	}
 	text, set := env[f.variable]
-	path, fromFile := "", false
-	if name := f.fileVariable(); name != "" {
-		path, fromFile = env[name]
-	}
+	path, fromFile := env[f.fileVariable()]
 	switch {
 	case set && fromFile:
-		return []Problem{*f.problem(CodeBothSet, "%s is set as well; which one is meant?", f.fileVariable())}
+		return f.problem(CodeBothSet, "%s is set as well; which one is meant?", f.fileVariable())
 	case fromFile:
-		if p := f.loadFile(path); p != nil {
-			return []Problem{*p}
-		}
-		return nil
-	case set && text == "" && f.secret() && !f.required:
+		return f.loadFile(path)
+	case set && text == "" && f.isSecret() && !f.required:
 		return nil // an optional secret: a variable that is there and empty is how compose and CI pass on "none"
 	case set:
 		return f.parse(text)
 	case f.required:
-		return []Problem{*f.problem(CodeMissing, "required; %s", f.doc)}
+		return f.problem(CodeMissing, "required; %s", f.doc)
 	}
 	return nil
 }
 
-// validate runs the cross checks of the config and of the structs inside it. A problem of a variable that has one
-// already is left out: it follows from the first.
-func validate(target reflect.Value, found []Problem) []Problem {
-	var problems []Problem
-	for _, v := range validators(target) {
-		for _, p := range v.Validate() {
-			if !slices.ContainsFunc(found, func(q Problem) bool { return q.Variable == p.Variable }) {
-				problems = append(problems, p)
+// unknown reports variables that begin like one of ours and are no settings: mostly misspelt, and then the default
+// runs in production unnoticed. Our prefixes are the first words of the config's variables: OUTBOX_, KAFKA_.
+func unknown(env map[string]string, list []field) (problems []Problem) {
+	names, prefixes := map[string]bool{}, map[string]bool{}
+	for i := range list {
+		for _, name := range []string{list[i].variable, list[i].fileVariable()} {
+			names[name] = true
+			if word, _, ok := strings.Cut(name, "_"); ok {
+				prefixes[word] = true
 			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		word, _, ok := strings.Cut(name, "_")
+		if ok && prefixes[word] && !names[name] && !foreign(name, env[name]) {
+			problems = append(problems, Problem{Variable: name, Code: CodeUnknown, Detail: "nothing reads it"})
 		}
 	}
 	return problems
 }
 
-// validators lists the config and the structs inside it that have cross checks. An embedded struct's method is also,
-// by promotion, the outer one's and would report twice; so the outer's stands alone, and one that hides the embedded
-// one's method calls it itself.
-func validators(target reflect.Value) []Validator {
-	if target.Kind() == reflect.Pointer {
-		target = target.Elem()
-	}
-	var list []Validator
-	own, ok := reflect.TypeAssert[Validator](target.Addr())
-	if ok {
-		list = append(list, own)
-	}
-	for i := range target.NumField() {
-		structField := target.Type().Field(i)
-		switch {
-		case !structField.IsExported() || structField.Type.Kind() != reflect.Struct:
-		case structField.Anonymous && ok:
-		default:
-			list = append(list, validators(target.Field(i))...)
-		}
-	}
-	return list
+// injected matches what Kubernetes sets in every container for each service of the namespace: a service called
+// "kafka" makes KAFKA_SERVICE_HOST, KAFKA_SERVICE_PORT_CLIENT, KAFKA_PORT, KAFKA_PORT_9092_TCP_ADDR and more.
+var injected = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)$`)
+
+// foreign reports whether the variable belongs to another program in spite of its first word. Kubernetes' X_PORT
+// holds a URL (tcp://10.0.0.7:9092); with anything else it is a person's mistake for X_ADDR. Of OpenTelemetry's
+// variables, which are often set for all programs of a machine alike, a service reads a few.
+func foreign(name, value string) bool {
+	return name == "HTTP_PROXY" || strings.HasPrefix(name, "OTEL_") || injected.MatchString(name) ||
+		strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 }

@@ -44,18 +44,11 @@ type sample struct {
 	Untagged  string
 }
 
-func (s *sample) Validate() []config.Problem {
-	if s.Poll > s.Lease {
-		return []config.Problem{{"OUTBOX_POLL", config.CodeConflict, "longer than OUTBOX_LEASE"}}
+func (s *sample) Rules() []config.Rule {
+	return []config.Rule{
+		{Variable: "OUTBOX_POLL", Holds: s.Poll <= s.Lease, Text: "must not be longer than OUTBOX_LEASE"},
+		{Variable: "INBOX_BATCH", Holds: s.Inbox.Batch != 13, Text: "must not be 13"},
 	}
-	return nil
-}
-
-func (c *inboxConfig) Validate() []config.Problem {
-	if c.Batch == 13 {
-		return []config.Problem{{"INBOX_BATCH", config.CodeConflict, "13"}}
-	}
-	return nil
 }
 
 const key = "0123456789abcdef0123456789abcdef"
@@ -155,10 +148,10 @@ func TestLoad_UnknownVariables(t *testing.T) {
 	var invalid *config.Error
 	require.ErrorAs(t, config.Load(environ, new(sample)), &invalid)
 	require.Equal(t, []config.Problem{
-		{"DATABASE_URLS", "unknown_variable", "nothing reads it; did you mean DATABASE_URL?"},
+		{"DATABASE_URLS", "unknown_variable", "nothing reads it"},
 		{"INBOX_ZZZZZZ", "unknown_variable", "nothing reads it"},
 		{"KAFKA_BROKERS_FILE", "unknown_variable", "nothing reads it"},
-		{"OUTBOX_LEASES", "unknown_variable", "nothing reads it; did you mean OUTBOX_LEASE?"},
+		{"OUTBOX_LEASES", "unknown_variable", "nothing reads it"},
 		{"SMTP_PORT", "unknown_variable", "nothing reads it"},
 	}, invalid.Problems)
 }
@@ -187,10 +180,10 @@ func TestLoad_WrongTagsPanic(t *testing.T) {
 			A string `env:"A" format:"phone"`
 		}{},
 		"bound of int": &struct {
-			A int `env:"A" min:"1s"`
+			A int `env:"A" envDefault:"2" min:"1s"`
 		}{},
 		"bound of time": &struct {
-			A time.Duration `env:"A" max:"5"`
+			A time.Duration `env:"A" envDefault:"2s" max:"5"`
 		}{},
 		"type": &struct {
 			A float64 `env:"A"`
@@ -204,7 +197,7 @@ func TestLoad_WrongTagsPanic(t *testing.T) {
 	}
 }
 
-func TestLoad_EmbeddedValidateRunsOnce(t *testing.T) {
+func TestLoad_RulesOfAnEmbeddedConfig(t *testing.T) {
 	t.Parallel()
 	var cfg struct{ Outer }
 	require.Equal(t, []string{"LOG_LEVEL conflict"}, load(t, nil, &cfg))
@@ -238,8 +231,8 @@ type Common struct {
 	Level string `env:"LOG_LEVEL" envDefault:"info" oneof:"debug info" doc:"d"`
 }
 
-func (Common) Validate() []config.Problem {
-	return []config.Problem{{"LOG_LEVEL", config.CodeConflict, "always"}}
+func (Common) Rules() []config.Rule {
+	return []config.Rule{{Variable: "LOG_LEVEL", Text: "never holds"}}
 }
 
 func ExampleLoad() {
@@ -252,5 +245,5 @@ func ExampleLoad() {
 	// read configuration: 3 problem(s)
 	//   KAFKA_BROKERS: missing: required; first brokers to ask
 	//   OUTBOX_LEASE: invalid_duration: "5" is no duration; write 300ms, 5s, 2m or 24h
-	//   KAFKA_BROKER: unknown_variable: nothing reads it; did you mean KAFKA_BROKERS?
+	//   KAFKA_BROKER: unknown_variable: nothing reads it
 }

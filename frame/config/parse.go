@@ -20,33 +20,46 @@ const (
 // plainInteger is an integer as people write it: no plus sign, no leading zero (octal?), no 1_000, no 1e3, no 0x10.
 var plainInteger = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
 
+// kind is what a variable holds, in words: duration, integer, bool, text, list or secret. Empty: no type of a setting.
+func (f *field) kind() string {
+	switch t := f.value.Type(); {
+	case t == reflect.TypeFor[Secret]():
+		return "secret"
+	case t == reflect.TypeFor[time.Duration]():
+		return "duration"
+	case t == reflect.TypeFor[[]string]():
+		return "list"
+	case f.value.CanInt():
+		return "integer"
+	case t.Kind() == reflect.Bool:
+		return "bool"
+	case t.Kind() == reflect.String:
+		return "text"
+	}
+	return ""
+}
+
 // parse checks the text and stores it in the field's place, which keeps its value when there are problems. Of a list
 // each bad entry is one.
 func (f *field) parse(text string) []Problem {
-	if f.value.Type() == listType && text != "" && !quoted(text) {
-		return f.parseList(text)
-	}
-	if p := f.parseOne(text); p != nil {
-		return []Problem{*p}
-	}
-	return nil
-}
-
-func (f *field) parseOne(text string) *Problem {
-	if code, why := checkShape(text); code != "" {
+	if code, why := checkShape(text); code != "" && (f.kind() != "list" || code == CodeEmpty || code == CodeQuoted) {
 		return f.problem(code, "%s", why)
 	}
-	switch {
-	case f.value.Type() == durationType:
+	switch f.kind() {
+	case "list":
+		return f.parseList(text)
+	case "duration":
 		return f.parseDuration(text)
-	case f.value.Kind() == reflect.Bool:
-		return f.parseBool(text)
-	case f.value.CanInt():
+	case "integer":
 		return f.parseInteger(text)
-	case f.value.Kind() == reflect.String:
-		return f.parseText(text)
+	case "bool":
+		if text != "true" && text != "false" {
+			return f.problem(CodeInvalidBool, "%s is neither true nor false", echo(text))
+		}
+		f.value.SetBool(text == "true")
+		return nil
 	}
-	panic(fmt.Sprintf("config: %s: type %s is not supported", f.variable, f.value.Type()))
+	return f.parseText(text)
 }
 
 // checkShape finds mistakes that a value of any type may have, usually from the way it got into the environment.
@@ -54,36 +67,43 @@ func checkShape(text string) (Code, string) {
 	switch {
 	case text == "":
 		return CodeEmpty, "set, but to nothing; unset it or give it a value"
+	case len(text) > 1 && text[0] == text[len(text)-1] && (text[0] == '"' || text[0] == '\''):
+		return CodeQuoted, "quotes around the value; they would become part of it"
 	case !utf8.ValidString(text):
 		return CodeNotText, "not valid UTF-8"
 	case strings.TrimFunc(text, unicode.IsSpace) != text:
 		return CodeSurroundingSpace, "blanks or line ends around the value"
 	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }):
 		return CodeNotText, "control, format or unassigned characters inside the value; some of them do not show"
-	case quoted(text):
-		return CodeQuoted, "quotes around the value; they would become part of it"
 	}
 	return "", ""
 }
 
-func quoted(text string) bool {
-	first, last := text[0], text[len(text)-1]
-	return len(text) > 1 && first == last && (first == '"' || first == '\'')
+// bounds are what the tags min and max say, or else those of all values of the type.
+func bounds[T any](f *field, read func(string) (T, error), lowest, highest T) (T, T) {
+	for _, bound := range []struct {
+		text  string
+		value *T
+	}{{f.min, &lowest}, {f.max, &highest}} {
+		if bound.text == "" {
+			continue
+		}
+		value, err := read(bound.text)
+		if err != nil {
+			panic("config: a bound of " + f.variable + ": " + err.Error())
+		}
+		*bound.value = value
+	}
+	return lowest, highest
 }
 
-func (f *field) parseDuration(text string) *Problem {
+func (f *field) parseDuration(text string) []Problem {
+	lowest, highest := bounds(f, time.ParseDuration, 1, longestDuration)
 	value, err := time.ParseDuration(text)
-	if err != nil {
+	switch {
+	case err != nil:
 		return f.problem(CodeInvalidDuration, "%s is no duration; write 300ms, 5s, 2m or 24h", echo(text))
-	}
-	lowest, highest := time.Duration(1), longestDuration
-	if f.min != "" {
-		lowest = must(time.ParseDuration(f.min))
-	}
-	if f.max != "" {
-		highest = must(time.ParseDuration(f.max))
-	}
-	if value < lowest || value > highest {
+	case value < lowest || value > highest:
 		return f.problem(CodeOutOfRange, "%s is not within %s and %s",
 			echo(text), showDuration(lowest), showDuration(highest))
 	}
@@ -91,26 +111,13 @@ func (f *field) parseDuration(text string) *Problem {
 	return nil
 }
 
-func (f *field) parseBool(text string) *Problem {
-	if text != "true" && text != "false" {
-		return f.problem(CodeInvalidBool, "%s is neither true nor false", echo(text))
-	}
-	f.value.SetBool(text == "true")
-	return nil
-}
-
-func (f *field) parseInteger(text string) *Problem {
+func (f *field) parseInteger(text string) []Problem {
+	read := func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
+	lowest, highest := bounds(f, read, 0, 1<<(f.value.Type().Bits()-1)-1)
 	if !plainInteger.MatchString(text) {
 		return f.problem(CodeInvalidInteger, "%s is no decimal number; write 1000, not 1_000, 1e3 or 0x3e8", echo(text))
 	}
-	lowest, highest := int64(0), int64(1)<<(f.value.Type().Bits()-1)-1
-	if f.min != "" {
-		lowest = must(strconv.ParseInt(f.min, 10, 64))
-	}
-	if f.max != "" {
-		highest = must(strconv.ParseInt(f.max, 10, 64))
-	}
-	value, err := strconv.ParseInt(text, 10, 64)
+	value, err := read(text)
 	if err != nil || value < lowest || value > highest {
 		return f.problem(CodeOutOfRange, "%s is not within %d and %d", echo(text), lowest, highest)
 	}
@@ -118,9 +125,13 @@ func (f *field) parseInteger(text string) *Problem {
 	return nil
 }
 
-func (f *field) parseText(text string) *Problem {
-	if p := f.checkLength(text); p != nil {
-		return p
+func (f *field) parseText(text string) []Problem {
+	shortest, longest := bounds(f, strconv.Atoi, 1, longestText)
+	switch {
+	case len(text) < shortest:
+		return f.problem(CodeTooShort, "%d bytes, at least %d", len(text), shortest)
+	case len(text) > longest:
+		return f.problem(CodeTooLong, "%d bytes, at most %d", len(text), longest)
 	}
 	if len(f.oneOf) > 0 {
 		i := slices.IndexFunc(f.oneOf, func(word string) bool { return strings.EqualFold(word, text) })
@@ -129,37 +140,33 @@ func (f *field) parseText(text string) *Problem {
 		}
 		text = f.oneOf[i] // DEBUG is debug
 	}
-	if code, why := f.format.check(text); code != "" {
-		return f.problem(code, "%s", why)
+	if why := f.format.Check(text); why != "" {
+		return f.problem(formats[f.format].code, "%s", why)
 	}
 	f.value.SetString(text)
 	return nil
 }
 
-func (f *field) checkLength(text string) *Problem {
-	lowest, highest := 1, longestText
-	if f.min != "" {
-		lowest = must(strconv.Atoi(f.min))
-	}
-	if f.max != "" {
-		highest = must(strconv.Atoi(f.max))
-	}
-	switch {
-	case len(text) < lowest:
-		return f.problem(CodeTooShort, "%d bytes, at least %d", len(text), lowest)
-	case len(text) > highest:
-		return f.problem(CodeTooLong, "%d bytes, at most %d", len(text), highest)
-	}
-	return nil
-}
-
 // parseList names each bad entry by its place, counted from 1, not by its text: an operator may have put a password
-// there.
+// there. Entries that differ in the case of letters alone are the same: all are names of hosts, addresses or networks.
 func (f *field) parseList(text string) (problems []Problem) {
 	entries := strings.Split(text, ",")
 	for i, entry := range entries {
-		if code, why := f.checkEntry(entry, entries[:i]); code != "" {
-			problems = append(problems, *f.problem(code, "entry %d of %d: %s", i+1, len(entries), why))
+		code, why := checkShape(entry)
+		switch {
+		case entry == "":
+			code, why = CodeEmptyEntry, "empty"
+		case strings.ContainsFunc(entry, unicode.IsSpace):
+			code, why = CodeSurroundingSpace, "contains blanks; separate entries by commas alone"
+		case slices.ContainsFunc(entries[:i], func(other string) bool { return strings.EqualFold(entry, other) }):
+			code, why = CodeDuplicateEntry, "repeats an earlier one"
+		case code == "":
+			if why = f.format.Check(entry); why != "" {
+				code = formats[f.format].code
+			}
+		}
+		if code != "" {
+			problems = append(problems, f.problem(code, "entry %d of %d: %s", i+1, len(entries), why)...)
 		}
 	}
 	if problems == nil {
@@ -168,23 +175,8 @@ func (f *field) parseList(text string) (problems []Problem) {
 	return problems
 }
 
-func (f *field) checkEntry(entry string, before []string) (Code, string) {
-	switch {
-	case entry == "":
-		return CodeEmptyEntry, "empty"
-	case strings.ContainsFunc(entry, unicode.IsSpace):
-		return CodeSurroundingSpace, "contains blanks; separate entries by commas alone"
-	case slices.ContainsFunc(before, func(other string) bool { return f.format.same(entry, other) }):
-		return CodeDuplicateEntry, "repeats an earlier one"
-	}
-	if code, why := checkShape(entry); code != "" {
-		return code, why
-	}
-	return f.format.check(entry)
-}
-
-func (f *field) problem(code Code, detail string, args ...any) *Problem {
-	return &Problem{Variable: f.variable, Code: code, Detail: fmt.Sprintf(detail, args...)}
+func (f *field) problem(code Code, detail string, args ...any) []Problem {
+	return []Problem{{Variable: f.variable, Code: code, Detail: fmt.Sprintf(detail, args...)}}
 }
 
 // echo shows a short value in a problem. Only values that cannot be secrets are shown.
@@ -194,12 +186,4 @@ func echo(text string) string {
 		text = strings.ToValidUTF8(text[:longest], "") + "..."
 	}
 	return strconv.Quote(text)
-}
-
-// must unpacks what a tag holds; a tag that cannot be read is the program's mistake.
-func must[T any](value T, err error) T {
-	if err != nil {
-		panic("config: tag: " + err.Error())
-	}
-	return value
 }

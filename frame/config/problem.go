@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -66,3 +67,31 @@ func (e *Error) Error() string {
 
 // ExitCode is the status with which a process ends that cannot use its configuration.
 func (e *Error) ExitCode() int { return 2 }
+
+// A Rule is a cross check: what must hold between several variables. It is data, so that it can be checked and printed.
+type Rule struct {
+	Variable string // the one to change
+	Text     string // what must hold, naming the other variables; it goes into the documentation
+	Holds    bool   // for the values of this config
+	Values   []any  // that Text speaks of, in its order; never a secret
+}
+
+// broken makes a problem of each rule that does not hold. A variable that has a problem already is left out: this one
+// follows from that.
+func broken(rules []Rule, found []Problem) (problems []Problem) {
+	for _, rule := range rules {
+		if rule.Holds || slices.ContainsFunc(found, func(p Problem) bool { return p.Variable == rule.Variable }) {
+			continue
+		}
+		detail := rule.Text
+		if len(rule.Values) > 0 {
+			shown := make([]string, len(rule.Values))
+			for i, value := range rule.Values {
+				shown[i] = fmt.Sprint(value)
+			}
+			detail = strings.Join(shown, ", ") + ": " + rule.Text
+		}
+		problems = append(problems, Problem{Variable: rule.Variable, Code: CodeConflict, Detail: detail})
+	}
+	return problems
+}

@@ -3,8 +3,9 @@ package config
 import (
 	"fmt"
 	"io"
-	"log/slog"
 	"net/url"
+	"os"
+	"strings"
 )
 
 // mask stands where a secret's value would.
@@ -28,21 +29,12 @@ func (s Secret) String() string {
 	return mask
 }
 
-// GoString returns the mask.
-func (s Secret) GoString() string { return s.String() }
-
 // Format writes the mask for every verb. Without it a verb that does not fit text (%d) would print the value in
 // fmt's complaint.
 func (s Secret) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, s.String()) }
 
-// LogValue returns the mask.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
-// MarshalText returns the mask.
+// MarshalText returns the mask, to encoders and loggers.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// MarshalJSON returns the mask.
-func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + s.String() + `"`), nil }
 
 // MaskURL shows a connection URL without what must stay unknown: the password before the host, and every parameter
 // that may hold one. What is no URL is masked as a whole.
@@ -51,34 +43,50 @@ func MaskURL(raw string) string {
 		return ""
 	}
 	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" || u.Opaque != "" {
+	if err != nil || u.Host == "" {
 		return mask
-	}
-	user := ""
-	if u.User != nil {
-		user = url.User(u.User.Username()).String()
-		if _, has := u.User.Password(); has {
-			user += ":" + mask
-		}
-		user += "@"
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return mask
 	}
+	const redacted = "xxxxx" // net/url's own, which is not escaped
 	for name := range query {
 		if name == "password" || name == "sslpassword" {
-			query[name] = []string{mask}
+			query.Set(name, redacted)
 		}
 	}
-	masked := u.Scheme + "://" + user + u.Host + u.EscapedPath()
-	if len(query) > 0 {
-		// Encode would escape the mask; the rest of a connection URL's parameters need no escaping to be readable.
-		text, err := url.QueryUnescape(query.Encode())
-		if err != nil {
-			return mask
-		}
-		masked += "?" + text
+	u.RawQuery = query.Encode()
+	return strings.ReplaceAll(u.Redacted(), redacted, mask)
+}
+
+// largestFile is more than any secret needs and little enough to read without a thought.
+const largestFile = 64 << 10
+
+// loadFile reads the secret from a file. One line end at its end is taken off, because editors and `echo` put it
+// there; everything else counts as part of the secret and is checked like it.
+func (f *field) loadFile(path string) []Problem {
+	inFile := *f
+	inFile.variable = f.fileVariable()
+	if path == "" {
+		return inFile.problem(CodeEmpty, "set, but to nothing")
 	}
-	return masked
+	// Before opening: a named pipe would make the open wait for a writer for ever.
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		return inFile.problem(CodeFileUnreadable, "the file does not exist or cannot be looked at")
+	case !info.Mode().IsRegular():
+		return inFile.problem(CodeFileNotRegular, "not a regular file")
+	case info.Size() > largestFile:
+		return inFile.problem(CodeFileTooLarge, "larger than 64 KiB")
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return inFile.problem(CodeFileUnreadable, "the file cannot be read")
+	}
+	problems := inFile.parse(strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r"))
+	for i := range problems {
+		problems[i].Detail = "in the file: " + problems[i].Detail
+	}
+	return problems
 }

@@ -50,9 +50,6 @@ func (c Config) allowances() Allowances {
 	return limits
 }
 
-// Validate checks what no single variable can.
-func (c Config) Validate() []config.Problem { return config.Broken(c.Rules()) }
-
 // Rules are the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
 	return append(c.Config.Rules(), config.Rule{

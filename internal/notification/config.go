@@ -44,9 +44,6 @@ func (c Config) Topics() []kafka.Topic {
 // margin is what a lease must have left after the longest submission: for the statements around it.
 const margin = 5 * time.Second
 
-// Validate checks what no single variable can.
-func (c Config) Validate() []config.Problem { return config.Broken(c.Rules()) }
-
 // Rules are the cross checks, those of all services first.
 func (c Config) Rules() []config.Rule {
 	return append(append(c.Config.Rules(), c.SMTP.Rules()...),

@@ -67,9 +67,9 @@ func TestALetterAsPeopleReadIt(t *testing.T) {
 	}
 	shown := func(c DLQShow, l adminapi.DeadLetter) string {
 		var out strings.Builder
-		require.NoError(t, c.write(&out, "customer", adminapi.DeadLetterDetail{
+		c.write(&streams{out: &out}, "customer", adminapi.DeadLetterDetail{
 			Letter: l, History: []adminapi.Action{{At: time.Unix(0, 0), Verb: "edit", By: "ada", Reason: "r"}},
-		}))
+		})
 		return out.String()
 	}
 	text := shown(DLQShow{Payload: true}, l)
@@ -118,7 +118,7 @@ func TestInboxStatsAddUp(t *testing.T) {
 	}, {Consumer: "d", Outcomes: map[string]int64{}}}
 	s.StartedAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var out strings.Builder
-	require.NoError(t, (&InboxStats{}).write(streams{out: &out}, []answerOf[adminapi.InboxStats]{{value: s}}))
+	(&streams{out: &out}).show(statsTables([]answerOf[adminapi.InboxStats]{{value: s}})...)
 	lines := strings.Split(out.String(), "\n")
 	require.Equal(t, []string{"c", "17", "1m1s", "4", "6"}, strings.Fields(lines[1]))
 	require.Equal(t, []string{"d", "unknown", "-", "0", "0"}, strings.Fields(lines[2]))

@@ -266,9 +266,8 @@ func TestExitCodesOfErrors(t *testing.T) {
 	}
 	require.Equal(t, 0, exitCode(nil))
 	require.Equal(t, 1, exitCode(errors.New("x")))
-	require.Equal(t, 5, exitCode(&partialError{errors.New("x")}))
-	require.Equal(t, 4, exitCode(&refusedError{1}))
-	require.Equal(t, 0, exitCode(&outputError{syscall.EPIPE}), "the reader of the output has seen enough")
+	require.Equal(t, 5, exitCode(partial(errors.New("x"))))
+	require.Equal(t, 4, exitCode(refused("x", "y")))
 	require.Equal(t, 1, exitCode(&client.UnreachableError{Err: syscall.EPIPE}), "a service is gone")
-	require.Equal(t, 5, exitCode(&partialError{&client.UnreachableError{Err: syscall.EPIPE}}))
+	require.Equal(t, 5, exitCode(partial(&client.UnreachableError{Err: syscall.EPIPE})))
 }

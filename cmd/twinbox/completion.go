@@ -12,6 +12,12 @@ type CompletionCommand struct {
 	Shell string `arg:"" help:"Of this shell: bash, zsh or fish." enum:"bash,zsh,fish"`
 }
 
+// Help is shown behind the command's own line.
+func (CompletionCommand) Help() string {
+	return "For this shell alone: source <(twinbox completion bash). For every new one, put that line into ~/.bashrc; " +
+		"zsh takes it in ~/.zshrc, and fish takes twinbox completion fish | source.\n\n"
+}
+
 // What a shell runs at each tab: it hands the words of the line over, the one that is begun last, and takes the lines
 // that come back for what may stand there. Where none comes back, it offers files.
 var completions = map[string]string{
@@ -31,96 +37,40 @@ compdef _twinbox twinbox bin/twinbox ./bin/twinbox`,
 }
 
 // Run writes the shell's part.
-func (c *CompletionCommand) Run(to streams) error { return to.say("%s", completions[c.Shell]) }
+func (c *CompletionCommand) Run(to *streams) error {
+	to.say("%s", completions[c.Shell])
+	return nil
+}
 
 // CompleteCommand is "twinbox complete", which the shells' parts call.
 type CompleteCommand struct {
 	Words []string `arg:"" optional:"" passthrough:""`
 }
 
-// Run writes what may stand in the place of the last word.
-func (c *CompleteCommand) Run(command *kong.Context, to streams) error {
-	words := c.Words
-	if len(words) > 0 && words[0] == "--" {
-		words = words[1:]
-	}
-	for _, word := range candidates(command.Model.Node, words) {
-		if err := to.say("%s", word); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// candidates are the commands, the flags or the values of a flag that begin as the last word does.
-func candidates(node *kong.Node, words []string) (found []string) {
-	if len(words) == 0 {
-		words = []string{""}
-	}
-	begun, before := words[len(words)-1], words[:len(words)-1]
-	var open *kong.Flag // that waits for its value
-	for _, word := range before {
-		switch flag := flagOf(node, word); {
-		case open != nil:
-			open = nil
-		case flag != nil && !flag.IsBool() && !strings.Contains(word, "="):
-			open = flag
-		case flag == nil:
-			if child := childOf(node, word); child != nil {
-				node = child
-			}
-		}
-	}
-	offer := func(word string, hidden bool) {
-		if !hidden && strings.HasPrefix(word, begun) {
-			found = append(found, word)
-		}
-	}
-	switch {
-	case open != nil && open.Name == "service":
-		for _, value := range serviceNames {
-			offer(value, false)
-		}
-	case open != nil:
-		for _, value := range open.EnumSlice() {
-			offer(value, value == "")
-		}
-	case strings.HasPrefix(begun, "-"):
-		for _, flags := range node.AllFlags(true) {
-			for _, flag := range flags {
-				offer("--"+flag.Name, flag.Hidden)
-			}
-		}
-	default:
-		for _, child := range node.Children {
-			offer(child.Name, child.Hidden)
-		}
-		if len(node.Positional) > 0 && node.Positional[0].Enum != "" {
-			for _, value := range node.Positional[0].EnumSlice() {
-				offer(value, false)
-			}
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
-}
-
-func flagOf(node *kong.Node, word string) *kong.Flag {
-	name, _, _ := strings.Cut(word, "=")
-	for _, flags := range node.AllFlags(true) {
-		for _, flag := range flags {
-			if name == "--"+flag.Name || flag.Short != 0 && name == "-"+string(flag.Short) {
-				return flag
-			}
-		}
-	}
-	return nil
-}
-
-func childOf(node *kong.Node, word string) *kong.Node {
+// Run writes what may stand in the place of the last word: commands, flags, or the values of the flag before it.
+func (c *CompleteCommand) Run(command *kong.Context, to *streams) error {
+	begun := c.Words[len(c.Words)-1]
+	node := commandOf(command.Model.Node, c.Words)
+	var words []string
 	for _, child := range node.Children {
-		if child.Name == word || slices.Contains(child.Aliases, word) {
-			return child
+		if !child.Hidden {
+			words = append(words, child.Name)
+		}
+	}
+	for _, argument := range node.Positional {
+		words = append(words, argument.EnumSlice()...)
+	}
+	for _, flag := range slices.Concat(node.AllFlags(true)...) {
+		if name := "--" + flag.Name; strings.HasPrefix(begun, "-") {
+			words = append(words, name)
+		} else if before := c.Words[max(0, len(c.Words)-2)]; before == name || before == "-"+string(flag.Short) {
+			words = flag.EnumSlice()
+		}
+	}
+	slices.Sort(words)
+	for _, word := range slices.Compact(words) {
+		if word != "" && strings.HasPrefix(word, begun) {
+			to.say("%s", word)
 		}
 	}
 	return nil

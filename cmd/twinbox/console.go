@@ -21,7 +21,7 @@ type ConsoleCommand struct {
 }
 
 // Run serves the page until the context ends. Without a token it shows the flow alone.
-func (c *ConsoleCommand) Run(ctx context.Context, to streams) error {
+func (c *ConsoleCommand) Run(ctx context.Context, to *streams) error {
 	addresses, token, err := c.find()
 	readOnly := errors.Is(err, errNoToken)
 	if err != nil && !readOnly {
@@ -49,13 +49,10 @@ func (c *ConsoleCommand) Run(ctx context.Context, to streams) error {
 	})
 	address := "http://" + listener.Addr().String()
 	if readOnly {
-		err = to.say("Console, read-only as there is no token: %s", address)
+		to.say("Console, read-only as there is no token: %s", address)
 	} else {
-		err = to.say("Console: %s%s\nThe link signs in the first browser that opens it. Ctrl-C stops it.", address,
+		to.say("Console: %s%s\nThe link signs in the first browser that opens it. Ctrl-C stops it.", address,
 			page.SignIn())
-	}
-	if err != nil {
-		return errors.Join(err, listener.Close())
 	}
 	return page.Run(ctx, listener)
 }

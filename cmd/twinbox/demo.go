@@ -34,7 +34,7 @@ func (DemoCommand) Help() string {
 }
 
 // Run plays the demonstration.
-func (c *DemoCommand) Run(ctx context.Context, to streams) error {
+func (c *DemoCommand) Run(ctx context.Context, to *streams) error {
 	switch {
 	case c.Rate <= 0 || c.Rate > demo.MaxRate:
 		return usage("--rate is above 0 and at most 1000")

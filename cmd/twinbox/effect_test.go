@@ -26,8 +26,8 @@ func turns(t *testing.T, dryRun, asJSON bool, of map[string]turn) (stdout string
 		services = append(services, service)
 	}
 	var out strings.Builder
-	to := streams{out: &out, err: &strings.Builder{}}
-	err = inTurn(t.Context(), to, Operator{Answer: Answer{JSON: asJSON}}, services, replaying, dryRun,
+	to := &streams{out: &out, err: &strings.Builder{}, Answer: Answer{JSON: asJSON}}
+	err = (&Change{Yes: !dryRun}).inTurn(t.Context(), to, services, replaying, effects{},
 		func(s *client.Service, _ func(int64)) (adminapi.Result, error) {
 			of[s.Name].result.DryRun = dryRun
 			return *of[s.Name].result, of[s.Name].err
@@ -104,7 +104,7 @@ func TestAStoppedChangeIsNotDone(t *testing.T) {
 	var out strings.Builder
 	one, err := client.New("customer", "127.0.0.1:1", "t")
 	require.NoError(t, err)
-	err = inTurn(ctx, streams{out: &out, err: &out}, Operator{}, []*client.Service{one}, replaying, false,
+	err = (&Change{Yes: true}).inTurn(ctx, &streams{out: &out, err: &out}, []*client.Service{one}, replaying, effects{},
 		func(*client.Service, func(int64)) (adminapi.Result, error) { return adminapi.Result{Count: 1}, nil })
 	require.Equal(t, exitPartial, exitCode(err))
 	require.ErrorIs(t, err, context.Canceled)

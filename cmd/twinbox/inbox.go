@@ -1,7 +1,224 @@
 package main
 
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
+)
+
 // InboxCommands are "twinbox inbox ...".
 type InboxCommands struct {
 	Stats  InboxStats  `cmd:"" help:"How far each consumer is behind, and its deliveries in the process that answers."`
 	Lookup InboxLookup `cmd:"" help:"What became of one event, in every consumer."`
+}
+
+// InboxStats is "twinbox inbox stats": what waits for each consumer, the same from every instance, and the deliveries to
+// the one process that answers, since it started.
+type InboxStats struct {
+	Survey `embed:""`
+}
+
+// Run asks every service.
+func (c *InboxStats) Run(ctx context.Context, to *streams) error {
+	return survey(ctx, to, &c.Survey, client.Get("/admin/v1/inbox/stats", nil), statsTables)
+}
+
+// deliveries are the columns of the second table and the outcomes that each counts.
+var deliveries = []struct {
+	column   string
+	outcomes []string
+}{
+	{"APPLIED", []string{"applied"}},
+	{"DUPLICATE", []string{"duplicate"}},
+	{"STALE", []string{"stale"}},
+	{"PARKED", []string{"parked", "gap"}},
+	{"GIVEN UP", []string{"dead", "conflict", "expired"}},
+}
+
+func statsTables(answers []answerOf[adminapi.InboxStats]) []*table {
+	waiting := table{columns: []string{"CONSUMER", "LAG", "OLDEST", "DEAD", "PARKED"}}
+	done := table{
+		title:   "Deliveries to the process that answers, since it started:\n",
+		columns: []string{"CONSUMER", "SINCE"}, omit: []string{"SINCE"},
+	}
+	for _, d := range deliveries {
+		done.columns = append(done.columns, d.column)
+	}
+	done.columns = append(done.columns, "OTHER")
+	for _, a := range answers {
+		for _, s := range a.value.Items {
+			lag, oldest := "unknown", "-"
+			if s.LagRecords != nil {
+				lag = fmt.Sprint(*s.LagRecords)
+			}
+			if s.LagSeconds != nil {
+				oldest = seconds(*s.LagSeconds)
+			}
+			waiting.add(s.Consumer, lag, oldest, s.Dead, s.Parked)
+			done.add(deliveriesOf(a.value.StartedAt, s)...)
+		}
+	}
+	return []*table{&waiting, &done}
+}
+
+// deliveriesOf is a row of the second table. What no column counts is in the last one.
+func deliveriesOf(since time.Time, s adminapi.ConsumerStats) []any {
+	row, other := []any{s.Consumer, moment(since)}, int64(0)
+	for _, n := range s.Outcomes {
+		other += n
+	}
+	for _, d := range deliveries {
+		var n int64
+		for _, outcome := range d.outcomes {
+			n += s.Outcomes[outcome]
+		}
+		row, other = append(row, n), other-n
+	}
+	return append(row, other)
+}
+
+// InboxLookup is "twinbox inbox lookup".
+type InboxLookup struct {
+	Operator `embed:""`
+
+	EventID string `arg:"" name:"event-id" help:"The event."`
+}
+
+// known is what a consumer knows, with its service, and the dead letter as other commands take it.
+type known struct {
+	Service string `json:"service"`
+	adminapi.InboxEvent
+	DeadLetter string `json:"dead_letter,omitempty"` // in place of the embedded one
+}
+
+// Run asks every service.
+func (c *InboxLookup) Run(ctx context.Context, to *streams) error {
+	if n := utf8.RuneCountInString(c.EventID); n == 0 || n > cloudevent.MaxIDLength {
+		return usage(fmt.Sprintf("an event id has 1 to %d characters", cloudevent.MaxIDLength))
+	}
+	services, err := c.connect()
+	if err != nil {
+		return err
+	}
+	answers, err := ask(ctx, services, call[adminapi.InboxEvents](
+		client.Get("/admin/v1/inbox/events", adminapi.LookupInboxEventParams{EventId: c.EventID})))
+	if len(answers) == 0 {
+		return err
+	}
+	found, noted := []known{}, false
+	t := table{
+		columns: []string{"CONSUMER", "OUTCOME", "PROCESSED", "TYPE", "RECORD", "DEAD LETTER"},
+		omit:    []string{"TYPE", "RECORD", "PROCESSED"}, prose: "METADATA",
+	}
+	for _, a := range answers {
+		for _, e := range a.value.Items {
+			k := known{Service: a.service.Name, InboxEvent: e}
+			if e.DeadLetter != nil {
+				k.DeadLetter = letterID(k.Service, *e.DeadLetter)
+			}
+			found, noted = append(found, k), noted || e.Metadata != nil
+		}
+	}
+	if len(found) == 0 && err == nil {
+		return notFound("no consumer remembers the event " + printable(c.EventID) +
+			": it has not come, is forgotten, or is of a type that none handles")
+	}
+	if noted {
+		t.columns = append(t.columns, "METADATA")
+	}
+	for _, k := range found {
+		t.add(k.Consumer, outcomeOf(k.InboxEvent), momentOf(k.ProcessedAt), orDash(k.Type), recordOf(k.InboxEvent),
+			cmp.Or(k.DeadLetter, "-"), cmp.Or(string(k.Metadata), "-"))
+	}
+	return to.reply(err, map[string]any{"items": found}, &t)
+}
+
+// outcomeOf tells of another record under the same id, too.
+func outcomeOf(e adminapi.InboxEvent) string {
+	if e.Conflict == nil {
+		return e.Outcome
+	}
+	return e.Outcome + ", warned of another at " + *e.Conflict
+}
+
+// recordOf says where the record lay; what was processed without a broker lay nowhere.
+func recordOf(e adminapi.InboxEvent) string {
+	if e.Topic == nil || *e.Topic == "" || e.Partition == nil || e.Offset == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%s[%d]@%d", *e.Topic, *e.Partition, *e.Offset)
+}
+
+// ConsumerCommands are "twinbox consumer ...".
+type ConsumerCommands struct {
+	List   ConsumerList   `cmd:"" help:"The consumers, which of them are paused, by whom and why."`
+	Pause  ConsumerPause  `cmd:"" help:"Pause a consumer: its instances handle no more records, its records wait on the topic."`
+	Resume ConsumerResume `cmd:"" help:"Let a paused consumer go on, where it stopped."`
+}
+
+// ConsumerList is "twinbox consumer list".
+type ConsumerList struct {
+	Survey `embed:""`
+}
+
+// Run asks every service.
+func (c *ConsumerList) Run(ctx context.Context, to *streams) error {
+	question := client.Get("/admin/v1/inbox/stats", nil)
+	return survey(ctx, to, &c.Survey, question, func(answers []answerOf[adminapi.InboxStats]) []*table {
+		t := table{
+			columns: []string{"CONSUMER", "STATE", "SINCE", "BY", "REASON"}, prose: "REASON",
+			omit: []string{"SINCE", "BY"},
+		}
+		for _, a := range answers {
+			for _, s := range a.value.Items {
+				if p := s.Paused; p != nil {
+					t.add(s.Consumer, "paused", moment(p.Since), p.By, p.Reason)
+					continue
+				}
+				t.add(s.Consumer, "running", "-", "-", "-")
+			}
+		}
+		return []*table{&t}
+	})
+}
+
+// ConsumerChange is what changes one consumer.
+type ConsumerChange struct {
+	Change `embed:""`
+
+	Name string `arg:"" help:"The consumer, as \"consumer list\" shows it."`
+}
+
+// change changes the consumer as the path says, in the service that has it.
+func (c *ConsumerChange) change(ctx context.Context, to *streams, what effect, path string) error {
+	request := adminapi.ConsumerRequest{By: c.By, Reason: c.Reason, DryRun: !c.Yes, Consumer: c.Name}
+	return c.whoHasIt(ctx, to, what, client.Post(path, request))
+}
+
+// ConsumerPause is "twinbox consumer pause".
+type ConsumerPause struct {
+	ConsumerChange `embed:""`
+}
+
+// Run pauses the consumer.
+func (c *ConsumerPause) Run(ctx context.Context, to *streams) error {
+	what := effect{done: "Paused", would: "pause", thing: "consumer"}
+	return c.change(ctx, to, what, "/admin/v1/consumers/pause")
+}
+
+// ConsumerResume is "twinbox consumer resume".
+type ConsumerResume struct {
+	ConsumerChange `embed:""`
+}
+
+// Run lets it go on.
+func (c *ConsumerResume) Run(ctx context.Context, to *streams) error {
+	what := effect{done: "Resumed", would: "resume", thing: "consumer"}
+	return c.change(ctx, to, what, "/admin/v1/consumers/resume")
 }

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
+	"github.com/google/uuid"
+
+	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )
 
@@ -14,7 +19,7 @@ type MailCommands struct {
 }
 
 // senders are the services that send mails.
-func senders(ctx context.Context, o Operator) ([]*client.Service, error) {
+func senders(ctx context.Context, o *Connection) ([]*client.Service, error) {
 	services, err := o.connect()
 	if err != nil {
 		return nil, err
@@ -33,4 +38,112 @@ func senders(ctx context.Context, o Operator) ([]*client.Service, error) {
 		return nil, err
 	}
 	return nil, usage("the services asked send no mails")
+}
+
+// MailList is "twinbox mail list".
+type MailList struct {
+	Operator `embed:""`
+	Watch    `embed:""`
+	Window   `embed:""`
+
+	State     string   `help:"In this state, such as uncertain; open: uncertain or failed; all: in any." default:"open" env:"-"`
+	User      string   `help:"To this user." env:"-" placeholder:"UUID"`
+	EventID   string   `help:"Because of this event." name:"event-id" env:"-"`
+	Recipient bool     `help:"Show addresses, which are personal data." env:"-"`
+	Limit     positive `help:"How many, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
+	After     string   `help:"Those after this one; the next page." env:"-" placeholder:"ID"`
+}
+
+// Run asks the service that sends mails.
+func (c *MailList) Run(ctx context.Context, to *streams) error {
+	services, err := senders(ctx, &c.Connection)
+	if err != nil {
+		return err
+	}
+	states := []string{c.State}
+	switch c.State {
+	case "open":
+		states = []string{"uncertain", "failed"}
+	case "all":
+		states = []string{""}
+	}
+	return c.repeat(ctx, to, func() error { return c.list(ctx, to, services[0], states) })
+}
+
+func (c *MailList) list(ctx context.Context, to *streams, s *client.Service, states []string) error {
+	mails, more := []adminapi.Mail{}, false
+	limit := c.Limit.most(defaultLimit)
+	for _, state := range states {
+		page, err := client.Call[adminapi.Mails](ctx, s, client.Get("/admin/v1/mails", adminapi.ListMailsParams{
+			State: set(adminapi.MailState(state)), UserId: set(c.User), EventId: set(c.EventID), Recipient: &c.Recipient,
+			Limit: limit, After: set(c.After), Since: c.Since.given(), Until: c.Until.given(),
+		}))
+		if err != nil {
+			return err
+		}
+		mails, more = append(mails, page.Items...), more || page.More
+	}
+	slices.SortFunc(mails, func(a, b adminapi.Mail) int { return cmp.Compare(a.Id, b.Id) }) // as --after goes on
+	more = more || len(mails) > *limit
+	mails = mails[:min(len(mails), *limit)]
+	t := table{
+		columns: []string{"ID", "STATE", "TEMPLATE", "USER", "TRIES", "LISTED", "ERROR"},
+		prose:   "ERROR", omit: []string{"USER", "TEMPLATE", "TRIES", "LISTED"}, none: "No mails.\n",
+	}
+	if c.Recipient {
+		t.columns = append(t.columns, "RECIPIENT")
+	}
+	for _, m := range mails {
+		t.add(m.Id, m.State, m.Template, m.UserId, m.Attempts, moment(m.CreatedAt), orDash(m.Error), orDash(m.Recipient))
+	}
+	if more {
+		to.warn("there are more: go on with --after %s", mails[len(mails)-1].Id)
+	}
+	return to.reply(nil, map[string]any{"items": mails, "more": more}, &t)
+}
+
+// MailChange is what settles mails.
+type MailChange struct {
+	Change `embed:""`
+
+	IDs []string `arg:"" name:"id" help:"Mails, as \"mail list\" shows them."`
+}
+
+// settle settles the mails as the path says.
+func (c *MailChange) settle(ctx context.Context, to *streams, what effect, path string) error {
+	for _, id := range c.IDs {
+		if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
+			return usage(id + " is no id of a mail: a UUID in lower case")
+		}
+	}
+	services, err := senders(ctx, &c.Connection)
+	if err != nil {
+		return err
+	}
+	ids := slices.Compact(slices.Sorted(slices.Values(c.IDs))) // one that is given twice is meant once
+	return inOneOf(ctx, to, services, what, client.Post(path, adminapi.MailRequest{
+		By: c.By, Reason: c.Reason, DryRun: !c.Yes, Ids: ids,
+	}))
+}
+
+// MailRetry is "twinbox mail retry".
+type MailRetry struct {
+	MailChange `embed:""`
+}
+
+// Run retries the mails.
+func (c *MailRetry) Run(ctx context.Context, to *streams) error {
+	what := effect{done: "Put back", would: "put back", thing: "mail"}
+	return c.settle(ctx, to, what, "/admin/v1/mails/retry")
+}
+
+// MailMarkSent is "twinbox mail mark-sent".
+type MailMarkSent struct {
+	MailChange `embed:""`
+}
+
+// Run marks the mails as sent.
+func (c *MailMarkSent) Run(ctx context.Context, to *streams) error {
+	what := effect{done: "Marked", would: "mark", thing: "mail", after: " as sent"}
+	return c.settle(ctx, to, what, "/admin/v1/mails/mark-sent")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func TestPagesOfMailsLeaveNoneOut(t *testing.T) {
 				page.Items = append(page.Items, m)
 			}
 		}
-		require.NoError(t, writeJSON(w, page))
+		require.NoError(t, json.NewEncoder(w).Encode(page))
 	})
 	var ids []string
 	for range 3 {

@@ -3,10 +3,15 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -15,7 +20,7 @@ import (
 	"example.com/twinbox/frame/service"
 )
 
-// Commands are the subcommands, one file each.
+// Commands are the subcommands.
 type Commands struct {
 	Status   StatusCommand    `cmd:"" help:"Why each service waits, in one sentence, or that all is well."`
 	Verify   VerifyCommand    `cmd:"" help:"Whether anything is lost, doubled, altered, invented or reordered between outbox, Kafka and inbox."`
@@ -49,13 +54,12 @@ func main() {
 // run runs one command and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	exit := -1
-	to := streams{in: os.Stdin, out: stdout, err: stderr}
-	parser, err := kong.New(&Commands{},
+	to := &streams{in: os.Stdin, out: stdout, err: stderr}
+	parser := kong.Must(&Commands{},
 		kong.Name("twinbox"),
 		kong.Description("The operator's command of two services with outbox and inbox. "+
 			"Settings are also variables, TWINBOX_*; the help names them. "+exitCodes),
 		kong.PostBuild(withExamples),
-		kong.UsageOnError(),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { exit = code }),
 		kong.DefaultEnvars("TWINBOX"),
@@ -63,23 +67,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Bind(to),
 		kong.Vars{"version": version()},
 	)
-	if err != nil {
-		return report(to, args, err)
-	}
 	command, err := parser.Parse(args)
 	if exit >= 0 { // --help
 		return exit
 	}
 	if err != nil {
-		return report(to, args, usage(err.Error()+helpOf(err)))
+		err = usage(err.Error() + helpOf(err))
+	} else if err = checkFlags(command); err == nil {
+		err = command.Run()
 	}
-	if err := checkFlags(command); err != nil {
-		return report(to, args, err)
-	}
-	if err := command.Run(); err != nil {
-		return report(to, args, err)
-	}
-	return service.ExitOK
+	return to.report(args, err)
 }
 
 // helpOf says where the help is of the command that was begun.
@@ -112,4 +109,51 @@ func checkFlags(command *kong.Context) error {
 		seen[element.Flag] = true
 	}
 	return nil
+}
+
+// exampleLines are command lines, each an example of the command that it runs. A test parses them.
+//
+//go:embed examples.txt
+var exampleLines string
+
+const (
+	exampleHeading = "Examples:\n\n"
+	exitCodes      = "Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 refused, 5 partly done."
+)
+
+// withExamples ends the help of each command with its examples.
+func withExamples(parser *kong.Kong) error {
+	for line := range strings.Lines(exampleLines) {
+		command := commandOf(parser.Model.Node, strings.Fields(line)[1:])
+		if !strings.Contains(command.Detail, exampleHeading) {
+			command.Detail += exampleHeading
+		}
+		command.Detail += "  " + line
+	}
+	for _, command := range parser.Model.Leaves(true) {
+		command.Detail += "\n" + exitCodes
+	}
+	return nil
+}
+
+// commandOf is the command that the words of a line name, as far as they do.
+func commandOf(node *kong.Node, words []string) *kong.Node {
+	for _, word := range words {
+		for _, child := range node.Children {
+			if child.Name == word || slices.Contains(child.Aliases, word) {
+				node = child
+				break
+			}
+		}
+	}
+	return node
+}
+
+// version says what was built, with the commit where that is known, and with which Go.
+func version() string {
+	build := "(unknown build)"
+	if info, known := debug.ReadBuildInfo(); known {
+		build = info.Main.Version
+	}
+	return fmt.Sprintf("twinbox %s, %s %s/%s", build, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -47,7 +47,7 @@ func TestWhereTheServicesAre(t *testing.T) {
 			Connection{CustomerAdmin: "a:1", NotificationAdmin: "b:1", Service: "customer"}, "t", serviceNames[:1], "",
 		},
 		"one known": {Connection{NotificationAdmin: "b:1"}, "t", serviceNames[1:2], ""},
-		"unknown":   {Connection{NotificationAdmin: "b:1", Service: "customer"}, "t", nil, "--customer-admin"},
+		"unknown":   {Connection{NotificationAdmin: "b:1", Service: "customer"}, "t", nil, "--admin customer=HOST:PORT"},
 		"another": {
 			Connection{CustomerAdmin: "a:1", Admin: map[string]string{"accounts": "c:1"}},
 			"t",

@@ -1,5 +1,16 @@
 package main
 
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
+)
+
 // OutboxCommands are "twinbox outbox ...".
 type OutboxCommands struct {
 	Status         OutboxStatus         `cmd:"" help:"How far each service's events are published, and which keys are parked."`
@@ -10,4 +21,238 @@ type OutboxCommands struct {
 	Topics         OutboxTopics         `cmd:"" help:"Over how many partitions each topic's keys are spread, and which consumer groups are behind."`
 	ConfirmRestore OutboxConfirmRestore `cmd:"" help:"Go on with a restored database: take back from the broker the events that it lost."`
 	Confirm        OutboxConfirm        `cmd:"" help:"Confirm a topic's new number of partitions, for which the relay waits."`
+}
+
+// OutboxStatus is "twinbox outbox status".
+type OutboxStatus struct {
+	Survey `embed:""`
+}
+
+// Run asks every service.
+func (c *OutboxStatus) Run(ctx context.Context, to *streams) error {
+	return survey(ctx, to, &c.Survey, client.Get("/admin/v1/outbox/status", nil), outboxTables)
+}
+
+func outboxTables(answers []answerOf[adminapi.OutboxStatus]) []*table {
+	status := table{
+		columns: []string{"SERVICE", "RELAY", "EPOCH", "HEAD", "WAITING", "OLDEST", "PARKED KEYS", "HELD"},
+		omit:    []string{"EPOCH", "HEAD"},
+	}
+	scheduled := table{columns: []string{"SERVICE", "SCHEDULED", "OVERDUE"}}
+	parked := table{
+		columns: []string{"SERVICE", "TOPIC", "KEY", "POSITION", "HELD", "PARKED", "NEXT TRY", "REASON"},
+		prose:   "REASON", omit: []string{"PARKED", "NEXT TRY", "HELD"},
+	}
+	for _, a := range answers {
+		s, name := a.value, a.service.Name
+		status.add(name, relayOf(s), s.Epoch, s.Head, waitingOf(s), momentOf(s.OldestWaiting), len(s.Parked), s.Held)
+		if s.Scheduled > 0 {
+			scheduled.add(name, s.Scheduled, seconds(s.OverdueSeconds))
+		}
+		for _, p := range s.Parked {
+			next := "on release"
+			if p.RetryAt != nil {
+				next = moment(*p.RetryAt)
+			}
+			parked.add(name, p.Topic, p.Key, p.Position, p.Held, moment(p.ParkedAt), next, p.Reason)
+		}
+	}
+	return []*table{&status, &scheduled, &parked}
+}
+
+func relayOf(s adminapi.OutboxStatus) string {
+	switch {
+	case s.Restoring:
+		return "restoring"
+	case s.Leading:
+		return "leading"
+	}
+	return "no leader"
+}
+
+func waitingOf(s adminapi.OutboxStatus) string {
+	if s.WaitingMore {
+		return fmt.Sprintf("%d or more", s.Waiting)
+	}
+	return fmt.Sprint(s.Waiting)
+}
+
+// OutboxRepublish is "twinbox outbox republish".
+type OutboxRepublish struct {
+	Change `embed:""`
+	Window `embed:""`
+
+	From  *positive `help:"First position. Positions are a service's own: give --service too." env:"-" placeholder:"N"`
+	To    *positive `help:"Last position." env:"-" placeholder:"N"`
+	ID    []string  `help:"Event id; may be repeated." name:"id" env:"-" placeholder:"UUID"`
+	Topic string    `help:"Of this topic. Copies of dead letters are left out unless their topic (dlq.*) or --id asks for them." env:"-"`
+	Key   string    `help:"Of this key." env:"-"`
+}
+
+// Run asks every service to republish what it has of the selection.
+func (c *OutboxRepublish) Run(ctx context.Context, to *streams) error {
+	if c.From == nil && c.To == nil && c.Window == (Window{}) && len(c.ID) == 0 && c.Topic == "" && c.Key == "" {
+		return usage("nothing selected: give --from, --to, --since, --until, --id, --topic or --key")
+	}
+	services, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if (c.From != nil || c.To != nil) && len(services) > 1 {
+		return usage("positions are a service's own: give --service too")
+	}
+	request := adminapi.RepublishRequest{
+		By: c.By, Reason: c.Reason, DryRun: !c.Yes, From: (*int64)(c.From), To: (*int64)(c.To), Topic: set(c.Topic),
+		Key: set(c.Key), Since: c.Since.given(), Until: c.Until.given(),
+	}
+	if len(c.ID) > 0 {
+		request.EventIds = &c.ID
+	}
+	what := effect{done: "Republished", would: "republish", thing: "event"}
+	return c.inTurn(ctx, to, services, what, effects{}, stream(ctx, client.Post("/admin/v1/outbox/republish", request)))
+}
+
+// OutboxConfirmRestore is "twinbox outbox confirm-restore".
+type OutboxConfirmRestore struct {
+	Change `embed:""`
+}
+
+// Run asks one service to go on with its restored database.
+func (c *OutboxConfirmRestore) Run(ctx context.Context, to *streams) error {
+	services, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if len(services) > 1 {
+		return usage("a restore is of one service's database: give --service too")
+	}
+	what := effect{done: "Took back", would: "take back", thing: "event"}
+	return c.inTurn(ctx, to, services, what, effects{}, stream(ctx, client.Post("/admin/v1/outbox/restore/confirm",
+		adminapi.ConfirmRestoreRequest{By: c.By, Reason: c.Reason, DryRun: !c.Yes})))
+}
+
+// OutboxRelease is "twinbox outbox release".
+type OutboxRelease struct {
+	Change `embed:""`
+
+	Topic string    `help:"Topic of the key." required:"" env:"-"`
+	Key   string    `help:"The key." required:"" env:"-"`
+	Drop  *positive `help:"First give up the held event at this position, one that the broker refuses for good: it is never published." env:"-" placeholder:"POSITION"`
+}
+
+// Run finds the service that has parked the key and asks it.
+func (c *OutboxRelease) Run(ctx context.Context, to *streams) error {
+	what := effect{done: "Released", would: "release", thing: "key"}
+	if c.Drop != nil {
+		what = effect{done: "Dropped", would: "drop", thing: "event"}
+	}
+	return c.whoHasIt(ctx, to, what, client.Post("/admin/v1/outbox/release", adminapi.ReleaseRequest{
+		By: c.By, Reason: c.Reason, DryRun: !c.Yes, Topic: c.Topic, Key: c.Key, Drop: (*int64)(c.Drop),
+	}))
+}
+
+// OutboxTopics is "twinbox outbox topics".
+type OutboxTopics struct {
+	Survey `embed:""`
+}
+
+// Run asks every service.
+func (c *OutboxTopics) Run(ctx context.Context, to *streams) error {
+	question := client.Get("/admin/v1/outbox/topics", nil)
+	return survey(ctx, to, &c.Survey, question, func(answers []answerOf[adminapi.Topics]) []*table {
+		topics := table{columns: []string{"SERVICE", "TOPIC", "PARTITIONS", "KEYS SPREAD OVER", "GROUPS BEHIND"}}
+		for _, a := range answers {
+			for _, t := range a.value.Items {
+				partitions := "does not exist"
+				if t.Partitions != nil {
+					partitions = fmt.Sprint(*t.Partitions)
+				}
+				var behind []string
+				for _, group := range slices.Sorted(maps.Keys(t.Behind)) {
+					behind = append(behind, fmt.Sprintf("%s by %d", group, t.Behind[group]))
+				}
+				topics.add(a.service.Name, t.Topic, partitions, spreadOf(t), strings.Join(behind, ", "))
+			}
+		}
+		return []*table{&topics}
+	})
+}
+
+func spreadOf(t adminapi.Topic) string {
+	switch {
+	case t.SpreadOver == 0:
+		return "not seen yet"
+	case t.Partitions != nil && *t.Partitions != t.SpreadOver:
+		return fmt.Sprintf("%d: to be confirmed", t.SpreadOver)
+	}
+	return fmt.Sprint(t.SpreadOver)
+}
+
+// OutboxConfirm is "twinbox outbox confirm".
+type OutboxConfirm struct {
+	Change `embed:""`
+
+	Topic      string `help:"The topic that was given more partitions." required:"" env:"-"`
+	Partitions int32  `help:"How many it has now." required:"" env:"-"`
+	Force      bool   `help:"Also while a consumer group has not read the topic to its end." env:"-"`
+}
+
+// Run finds the service that writes to the topic and asks it.
+func (c *OutboxConfirm) Run(ctx context.Context, to *streams) error {
+	what := effect{done: "Confirmed the partitions of", would: "confirm the partitions of", thing: "topic"}
+	return c.whoHasIt(ctx, to, what, client.Post("/admin/v1/outbox/topics/confirm", adminapi.ConfirmPartitionsRequest{
+		By: c.By, Reason: c.Reason, DryRun: !c.Yes, Topic: c.Topic, Partitions: c.Partitions, Force: set(c.Force),
+	}))
+}
+
+// OutboxScheduled are "twinbox outbox scheduled ...".
+type OutboxScheduled struct {
+	List   ScheduledList   `cmd:"" aliases:"ls" help:"Events that are due later, in the order in which they are due."`
+	Cancel ScheduledCancel `cmd:"" help:"Cancel a scheduled event: it is never added."`
+}
+
+// ScheduledList is "twinbox outbox scheduled list".
+type ScheduledList struct {
+	Survey `embed:""`
+
+	Topic string   `help:"Of this topic." env:"-"`
+	Key   string   `help:"Of this key." env:"-"`
+	Limit positive `help:"The first of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
+}
+
+// Run asks every service.
+func (c *ScheduledList) Run(ctx context.Context, to *streams) error {
+	question := client.Get("/admin/v1/outbox/scheduled", adminapi.ListScheduledParams{
+		Topic: set(c.Topic), Key: set(c.Key), Limit: c.Limit.most(defaultLimit),
+	})
+	return survey(ctx, to, &c.Survey, question, func(answers []answerOf[adminapi.ScheduledEvents]) []*table {
+		t := table{
+			columns: []string{"SERVICE", "NAME", "DUE", "OVERDUE", "TYPE", "KEY", "SCHEDULED"},
+			omit:    []string{"SCHEDULED", "TYPE", "KEY", "OVERDUE"}, none: "No scheduled events.\n",
+		}
+		for _, a := range answers {
+			if a.value.More {
+				to.warn("%s has more; see them with --limit, --topic or --key", a.service.Name)
+			}
+			for _, e := range a.value.Items {
+				t.add(a.service.Name, e.Name, moment(e.DueAt), seconds(max(0, e.OverdueSeconds)), e.Type, e.Key,
+					moment(e.ScheduledAt))
+			}
+		}
+		return []*table{&t}
+	})
+}
+
+// ScheduledCancel is "twinbox outbox scheduled cancel".
+type ScheduledCancel struct {
+	Change `embed:""`
+
+	Name string `arg:"" help:"Its name, as \"outbox scheduled list\" shows it."`
+}
+
+// Run finds the service that has scheduled the event and asks it.
+func (c *ScheduledCancel) Run(ctx context.Context, to *streams) error {
+	what := effect{done: "Cancelled", would: "cancel", thing: "scheduled event"}
+	return c.whoHasIt(ctx, to, what, client.Post("/admin/v1/outbox/scheduled/cancel",
+		adminapi.CancelScheduledRequest{By: c.By, Reason: c.Reason, DryRun: !c.Yes, Name: c.Name}))
 }

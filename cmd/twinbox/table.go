@@ -1,10 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,93 +13,128 @@ import (
 
 // table is rows under a heading, for people: --json is for programs. It uses neither colours nor anything beyond the
 // characters of its values, so that it reads the same on every terminal.
+//
+// Nothing in it is ever cut: a time or a number cut short is another one, and an id has to be typed. Where the screen is
+// too narrow, free text takes several lines, then columns are left out, and where that is not enough each row is written
+// as lines.
 type table struct {
+	title   string // a line above it
 	columns []string
-	rows    [][]string
-	wraps   string   // a column of sentences, which a narrow screen gives several lines
-	prose   []string // columns of free text, which a narrow screen cuts; a time or a number cut short is another one
+	prose   string   // a column of free text
 	omit    []string // columns that a narrow screen does without, in this order; -o wide has them
+	none    string   // what is said where there are no rows
 	bare    bool     // without its heading
-	least   []int    // widths of an earlier part of the same table
+
+	rows   [][]string
+	widths []int // of the widest values there have been
 }
 
+// add adds a row. Values without a column are not shown.
 func (t *table) add(values ...any) {
-	row := make([]string, len(values))
-	for i, value := range values {
-		row[i] = printable(fmt.Sprint(value))
+	if t.widths == nil {
+		for _, name := range t.columns {
+			t.widths = append(t.widths, len(name))
+		}
+	}
+	row := make([]string, len(t.columns))
+	for c := range row {
+		row[c] = printable(fmt.Sprint(values[c]))
+		t.widths[c] = max(t.widths[c], utf8.RuneCountInString(row[c]))
 	}
 	t.rows = append(t.rows, row)
 }
 
 const (
 	gap         = 2  // between columns
-	narrow      = 60 // below this a row is written as lines
-	narrowest   = 8  // what a column is cut to at most
-	readable    = 36 // what a column of sentences has at least
-	unknownWide = 0
+	readable    = 24 // what a column of free text has at least, if it needs that much
+	unknownWide = 0  // the output is no terminal
 )
 
-// write writes the table to fit a width; 0 means that the output is no terminal and nothing is cut. Where a screen
-// is too narrow for what must not be cut, each row is written as lines.
-func (t *table) write(out io.Writer, width int) error {
+// text is the table as it fits a screen.
+func (t *table) text(screen int) string {
 	if len(t.rows) == 0 {
-		return nil
+		return t.none
 	}
 	var text strings.Builder
-	shown, fits := t.shown(width)
-	if width != unknownWide && (width < narrow || !fits) {
-		t.writeNarrow(&text)
-	} else {
-		t.writeWide(&text, shown, t.widths(shown, width))
-		t.writeOmitted(&text, shown)
-	}
-	if _, err := io.WriteString(out, text.String()); err != nil {
-		return &outputError{err}
-	}
-	return nil
-}
-
-func (t *table) writeNarrow(text *strings.Builder) {
-	for i, row := range t.rows {
-		if i > 0 {
-			text.WriteString("\n")
-		}
-		for c, value := range row {
-			fmt.Fprintf(text, "%s: %s\n", strings.ToLower(t.columns[c]), value)
-		}
-	}
-}
-
-func (t *table) writeWide(text *strings.Builder, shown []int, widths []int) {
-	lines := t.rows
-	if !t.bare {
-		lines = append([][]string{t.columns}, t.rows...)
-	}
-	for _, row := range lines {
-		c := slices.Index(t.columns, t.wraps)
-		if c < 0 {
-			writeLine(text, row, shown, widths)
-			continue
-		}
-		for i, part := range wrapped(row[c], widths[c]) {
-			if row = slices.Clone(row); i > 0 {
-				row = make([]string, len(row))
+	widths := t.fit(cmp.Or(screen, math.MaxInt32))
+	if widths == nil {
+		for i, row := range t.rows {
+			if i > 0 {
+				text.WriteString("\n")
 			}
-			row[c] = part
-			writeLine(text, row, shown, widths)
+			for c, value := range row {
+				fmt.Fprintf(&text, "%s: %s\n", strings.ToLower(t.columns[c]), value)
+			}
 		}
+		return text.String()
+	}
+	text.WriteString(t.title)
+	if !t.bare {
+		t.writeRow(&text, t.columns, widths)
+	}
+	for _, row := range t.rows {
+		t.writeRow(&text, row, widths)
+	}
+	var missing []string
+	for c, name := range t.columns {
+		if widths[c] == 0 {
+			missing = append(missing, name)
+		}
+	}
+	if missing != nil {
+		fmt.Fprintf(&text, "(not shown at this width: %s; -o wide has all)\n", strings.Join(missing, ", "))
+	}
+	return text.String()
+}
+
+// fit are the widths of the columns on a screen, 0 for one that is left out; nil where it is too narrow for the others.
+func (t *table) fit(screen int) []int {
+	widths, prose := slices.Clone(t.widths), slices.Index(t.columns, t.prose)
+	if prose >= 0 {
+		widths[prose] = min(widths[prose], readable)
+	}
+	for next := 0; ; next++ {
+		spare := screen + gap
+		for _, width := range widths {
+			if width > 0 {
+				spare -= width + gap
+			}
+		}
+		switch {
+		case spare >= 0 && prose >= 0 && widths[prose] > 0:
+			widths[prose] = min(t.widths[prose], widths[prose]+spare)
+			return widths
+		case spare >= 0:
+			return widths
+		case next == len(t.omit):
+			return nil
+		}
+		widths[slices.Index(t.columns, t.omit[next])] = 0
 	}
 }
 
-func writeLine(text *strings.Builder, row []string, shown, widths []int) {
-	var line strings.Builder
-	for _, c := range shown {
-		value := cut(row[c], widths[c])
-		line.WriteString(value)
-		line.WriteString(strings.Repeat(" ", widths[c]-utf8.RuneCountInString(value)+gap))
+// writeRow writes a row, in as many lines as its free text needs.
+func (t *table) writeRow(text *strings.Builder, row []string, widths []int) {
+	parts := []string{""}
+	prose := slices.Index(t.columns, t.prose)
+	if prose >= 0 && widths[prose] > 0 {
+		parts = wrapped(row[prose], widths[prose])
 	}
-	text.WriteString(strings.TrimRight(line.String(), " "))
-	text.WriteString("\n")
+	for i, part := range parts {
+		var line strings.Builder
+		for c, value := range row {
+			switch {
+			case c == prose:
+				value = part
+			case i > 0:
+				value = ""
+			}
+			if widths[c] > 0 {
+				line.WriteString(value + strings.Repeat(" ", widths[c]-utf8.RuneCountInString(value)+gap))
+			}
+		}
+		text.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
 }
 
 // wrapped are the lines of a text, at least one. A word that is longer than a line is broken.
@@ -118,108 +152,6 @@ func wrapped(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-func (t *table) writeOmitted(text *strings.Builder, shown []int) {
-	var missing []string
-	for c, name := range t.columns {
-		if !slices.Contains(shown, c) {
-			missing = append(missing, name)
-		}
-	}
-	if len(missing) > 0 {
-		fmt.Fprintf(text, "(not shown at this width: %s; -o wide has all)\n", strings.Join(missing, ", "))
-	}
-}
-
-// shown are the columns that there is room for, and whether they fit.
-func (t *table) shown(width int) (shown []int, fits bool) {
-	for c := range t.columns {
-		shown = append(shown, c)
-	}
-	if width == unknownWide {
-		return shown, true
-	}
-	natural := t.natural()
-	total := func(narrowed bool) int {
-		total := -gap
-		for _, c := range shown {
-			total += gap + natural[c]
-			if narrowed {
-				total -= natural[c] - min(natural[c], t.gives(c))
-			}
-		}
-		return total
-	}
-	next := 0
-	for ; total(true) > width && next < len(t.omit); next++ {
-		shown = slices.DeleteFunc(shown, func(c int) bool { return t.columns[c] == t.omit[next] })
-	}
-	if total(true) > width {
-		return shown, false
-	}
-	// A wide column that went last may leave room for those that went before it.
-	for next--; next >= 0; next-- {
-		before := shown
-		shown = slices.Sorted(slices.Values(append(slices.Clone(before), slices.Index(t.columns, t.omit[next]))))
-		if total(false) > width {
-			shown = before
-		}
-	}
-	return shown, true
-}
-
-// gives is the width to which a column may be narrowed.
-func (t *table) gives(c int) int {
-	switch name := t.columns[c]; {
-	case name == t.wraps:
-		return readable
-	case slices.Contains(t.prose, name):
-		return narrowest
-	}
-	return math.MaxInt
-}
-
-// natural are the widths of the widest values.
-func (t *table) natural() []int {
-	widths := make([]int, len(t.columns))
-	copy(widths, t.least)
-	for c, name := range t.columns {
-		widths[c] = max(widths[c], len(name))
-		for _, row := range t.rows {
-			widths[c] = max(widths[c], utf8.RuneCountInString(row[c]))
-		}
-	}
-	return widths
-}
-
-// widths are those of the widest values; where they do not fit, the widest column that may be cut gives way first.
-func (t *table) widths(shown []int, width int) []int {
-	widths, total := t.natural(), -gap
-	for _, c := range shown {
-		total += widths[c] + gap
-	}
-	for ; width != unknownWide && total > width; total-- {
-		widest := -1
-		for _, c := range shown {
-			if t.gives(c) < widths[c] && (widest < 0 || widths[c] > widths[widest]) {
-				widest = c
-			}
-		}
-		if widest < 0 {
-			break
-		}
-		widths[widest]--
-	}
-	return widths
-}
-
-func cut(value string, width int) string {
-	runes := []rune(value)
-	if len(runes) <= width {
-		return value
-	}
-	return string(runes[:max(0, width-2)]) + ".."
-}
-
 // printable keeps what foreign records hold from steering the terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -228,27 +160,6 @@ func printable(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// widthOf is how wide the screen is that the output goes to; 0 if it goes to none.
-func widthOf(out io.Writer) int {
-	file, ok := out.(*os.File)
-	if !ok {
-		return unknownWide
-	}
-	if width, is := columns(file); is && width > 0 { // a terminal that says 0 does not know, such as one of a job
-		return width
-	}
-	return unknownWide
-}
-
-func isTerminal(out io.Writer) bool {
-	file, ok := out.(*os.File)
-	if !ok {
-		return false
-	}
-	_, is := columns(file)
-	return is
 }
 
 // moment writes a time in UTC, to the second: what is compared with logs.
@@ -262,11 +173,18 @@ func momentOf(t *time.Time) string {
 	return moment(*t)
 }
 
-// without takes a column out.
-func (t *table) without(name string) {
-	c := slices.Index(t.columns, name)
-	t.columns = slices.Delete(t.columns, c, c+1)
-	for i := range t.rows {
-		t.rows[i] = slices.Delete(t.rows[i], c, c+1)
+// orDash writes a text that may not be known.
+func orDash(text *string) string {
+	if text == nil || *text == "" {
+		return "-"
 	}
+	return *text
+}
+
+// seconds writes how long something has lasted.
+func seconds(n float64) string {
+	if n == 0 {
+		return "-"
+	}
+	return time.Duration(n * float64(time.Second)).Round(time.Second).String()
 }

@@ -32,17 +32,9 @@ func (VerifyCommand) Help() string {
 		"could be verified; --since leaves out what outbox, topic or inbox no longer have.\n\n"
 }
 
-// findingsError says that something is wrong.
-type findingsError struct{ n int }
-
-func (e *findingsError) Error() string {
-	return fmt.Sprintf("%d findings: something is lost, doubled, altered, invented or reordered", e.n)
-}
-func (*findingsError) ExitCode() int     { return service.ExitFailure }
-func (*findingsError) ErrorCode() string { return "findings" }
-
-// Run asks one service after the other: each proves its own halves of the way.
-func (c *VerifyCommand) Run(ctx context.Context, to streams) error {
+// Run asks one service after the other: each proves its own halves of the way. What --follow ends with is the worst that
+// was found.
+func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
 	if c.Follow && c.Every < time.Second {
 		return usage("--every is below 1s")
 	}
@@ -51,49 +43,31 @@ func (c *VerifyCommand) Run(ctx context.Context, to streams) error {
 		return err
 	}
 	if !c.Follow {
-		verdicts, err := c.ask(ctx, to, services)
+		all, err := c.ask(ctx, to, services)
 		if err != nil {
 			return err
 		}
-		return both(c.write(to, verdicts), verdicts.err())
+		all.write(to)
+		return all.err()
 	}
-	return c.follow(ctx, to, services)
-}
-
-// follow says each verdict in a line. A service that is away is said so, and does not end it; what it ends with is the
-// worst that was found.
-func (c *VerifyCommand) follow(ctx context.Context, to streams, services []*client.Service) (worst error) {
-	tick := time.NewTicker(c.Every)
-	defer tick.Stop()
-	for {
-		verdicts, err := c.ask(ctx, to, services)
-		switch code := exitCode(err); {
-		case ctx.Err() != nil:
-			return worst
-		case code == service.ExitUsage || code == exitRefused:
+	var worst error
+	return cmp.Or(to.again(ctx, c.Every, func() error {
+		all, err := c.ask(ctx, to, services)
+		if err != nil {
 			return err
-		case err != nil:
-			to.warn(err.Error())
-		default:
-			if err := c.line(to, verdicts); err != nil {
-				return err
-			}
-			if found := verdicts.err(); worst == nil || exitCode(found) == service.ExitFailure {
-				worst = found
-			}
 		}
-		select {
-		case <-ctx.Done():
-			return worst
-		case <-tick.C:
+		all.writeLine(to)
+		if found := all.err(); worst == nil || exitCode(found) == service.ExitFailure {
+			worst = found
 		}
-	}
+		return nil
+	}), worst)
 }
 
 // verdicts are those of the services, in their order.
 type verdicts []answerOf[*verify.Verdict]
 
-func (c *VerifyCommand) ask(ctx context.Context, to streams, services []*client.Service) (all verdicts, err error) {
+func (c *VerifyCommand) ask(ctx context.Context, to *streams, services []*client.Service) (all verdicts, err error) {
 	for _, s := range services {
 		p := to.progress(s.Name)
 		verdict, err := client.Verify(ctx, s, c.Since.given(), func(line adminapi.VerifyLine) {
@@ -102,7 +76,7 @@ func (c *VerifyCommand) ask(ctx context.Context, to streams, services []*client.
 				p.show(*line.Done)
 			case line.Suspects != nil:
 				p.end()
-				to.warn(fmt.Sprintf("%s: %d things look wrong and are looked at again after a pause", s.Name, *line.Suspects))
+				to.warn("%s: %d things look wrong and are looked at again after a pause", s.Name, *line.Suspects)
 			}
 		})
 		p.end()
@@ -114,53 +88,72 @@ func (c *VerifyCommand) ask(ctx context.Context, to streams, services []*client.
 	return all, nil
 }
 
-// err is what the command ends with.
-func (v verdicts) err() error {
-	findings, whole := 0, true
+// count is how many events and handled records were compared, what is wrong with them, and how many cannot be verified.
+func (v verdicts) count() (compared int64, findings int, unknown int64) {
 	for _, a := range v {
 		findings += len(a.value.Findings)
-		whole = whole && a.value.Whole()
+		for _, p := range a.value.Produced {
+			compared += p.Published
+		}
+		for _, k := range a.value.Consumed {
+			compared += k.Handled
+		}
+		for _, u := range a.value.Unverifiable {
+			unknown += u.Events
+		}
 	}
-	switch {
-	case findings > 0:
-		return &findingsError{findings}
-	case !whole:
-		return &partialError{errors.New("nothing is wrong, but not all could be verified")}
+	return compared, findings, unknown
+}
+
+// err is what the command ends with.
+func (v verdicts) err() error {
+	_, findings, _ := v.count()
+	if findings > 0 {
+		return &ending{
+			error: fmt.Errorf("%d findings: something is lost, doubled, altered, invented or reordered", findings),
+			exit:  service.ExitFailure, code: "findings", answered: true,
+		}
+	}
+	for _, a := range v {
+		if !a.value.Whole() {
+			return partial(errors.New("nothing is wrong, but not all could be verified"))
+		}
 	}
 	return nil
 }
 
-func (v verdicts) sentence() string {
-	switch code := exitCode(v.err()); code {
-	case service.ExitOK:
-		return "verdict: nothing is lost, doubled, altered, invented or reordered"
-	case exitPartial:
-		return "verdict: nothing is wrong in what could be verified"
-	}
-	return "verdict: something is wrong"
+// sentence is the verdict on all of them, by the exit code.
+var sentence = map[int]string{
+	service.ExitOK:      "nothing is lost, doubled, altered, invented or reordered",
+	service.ExitFailure: "something is wrong",
+	exitPartial:         "nothing is wrong in what could be verified",
 }
 
-// write shows the verdicts.
-func (c *VerifyCommand) write(to streams, all verdicts) error {
-	if c.json() {
-		document := map[string]any{}
-		for _, a := range all {
-			document[a.service.Name] = a.value
-		}
-		return writeJSON(to.out, document)
+// document has the verdicts by their services' names.
+func (v verdicts) document() map[string]*verify.Verdict {
+	document := map[string]*verify.Verdict{}
+	for _, a := range v {
+		document[a.service.Name] = a.value
 	}
-	produced := table{columns: []string{
-		"TOPIC", "OUTBOX", "ON TOPIC", "AGAIN", "WAITING", "HELD", "DISCARDED", "OF OTHERS",
-	}, omit: []string{"AGAIN", "DISCARDED", "OF OTHERS", "HELD"}}
+	return document
+}
+
+func (v verdicts) write(to *streams) {
+	if to.json() {
+		to.document(v.document())
+		return
+	}
+	produced := table{
+		columns: []string{"TOPIC", "OUTBOX", "ON TOPIC", "AGAIN", "WAITING", "HELD", "DISCARDED", "OF OTHERS"},
+		omit:    []string{"AGAIN", "DISCARDED", "OF OTHERS", "HELD"},
+	}
 	consumed := table{
 		columns: []string{"CONSUMER", "HANDLED", "AGAIN", "PENDING", "DEAD", "IGNORED", "TOPIC"},
 		omit:    []string{"TOPIC", "AGAIN", "IGNORED"},
 	}
-	found := table{
-		columns: []string{"FINDING", "RULE", "OF", "EVENT", "KEY", "VERSION", "WHAT"}, wraps: "WHAT",
-	}
-	unknown := table{columns: []string{"NOT VERIFIABLE", "OF", "WHY"}, wraps: "WHY"}
-	for _, a := range all {
+	found := table{columns: []string{"FINDING", "RULE", "OF", "EVENT", "KEY", "VERSION", "WHAT"}, prose: "WHAT"}
+	unknown := table{columns: []string{"NOT VERIFIABLE", "OF", "WHY"}, prose: "WHY"}
+	for _, a := range v {
 		for _, p := range a.value.Produced {
 			if strings.HasPrefix(p.Topic, deadletter.CopyPrefix) && p == (verify.Produced{Topic: p.Topic}) {
 				continue // no copies
@@ -177,44 +170,16 @@ func (c *VerifyCommand) write(to streams, all verdicts) error {
 			unknown.add(u.Events, u.Subject, u.Reason)
 		}
 	}
-	for _, t := range []*table{&produced, &consumed, &found, &unknown} {
-		if len(t.rows) == 0 {
-			continue
-		}
-		if err := c.show(to, t); err != nil {
-			return err
-		}
-		if err := to.say(""); err != nil {
-			return err
-		}
-	}
-	return to.say("%s, as of %s.", all.sentence(), moment(all[0].value.At))
+	to.show(&produced, &consumed, &found, &unknown)
+	to.say("\nverdict: %s, as of %s.", sentence[exitCode(v.err())], moment(v[0].value.At))
 }
 
-// line says a verdict in one line, or as one JSON document in a line.
-func (c *VerifyCommand) line(to streams, all verdicts) error {
-	if c.json() {
-		document := map[string]*verify.Verdict{}
-		for _, a := range all {
-			document[a.service.Name] = a.value
-		}
-		if err := json.NewEncoder(to.out).Encode(document); err != nil {
-			return &outputError{err}
-		}
-		return nil
+// writeLine says them in one line, or as one JSON document in a line.
+func (v verdicts) writeLine(to *streams) {
+	if to.json() {
+		_ = json.NewEncoder(to).Encode(v.document()) // see streams.Write
+		return
 	}
-	var compared, findings, unknown int64
-	for _, a := range all {
-		findings += int64(len(a.value.Findings))
-		for _, p := range a.value.Produced {
-			compared += p.Published
-		}
-		for _, k := range a.value.Consumed {
-			compared += k.Handled
-		}
-		for _, u := range a.value.Unverifiable {
-			unknown += u.Events
-		}
-	}
-	return to.say("%s  %d compared, %d findings, %d not verifiable", moment(all[0].value.At), compared, findings, unknown)
+	compared, findings, unknown := v.count()
+	to.say("%s  %d compared, %d findings, %d not verifiable", moment(v[0].value.At), compared, findings, unknown)
 }

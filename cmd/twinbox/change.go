@@ -1,0 +1,197 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+	"strconv"
+	"strings"
+
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
+)
+
+// Change is what every command that changes something takes.
+type Change struct {
+	Operator `embed:""`
+
+	Yes    bool   `help:"Do it. Without this the command says what it would do and changes nothing." env:"-"`
+	Reason string `help:"Why, for the audit; needed with --yes." env:"-" placeholder:"TEXT"`
+	By     string `help:"Your name, for the audit. Default: the user of this process." env:"-" placeholder:"NAME"`
+}
+
+// AfterApply fills what may be left out.
+func (c *Change) AfterApply() error {
+	if c.Yes && strings.TrimSpace(c.Reason) == "" {
+		return usage("--yes needs --reason: the audit says why things were changed")
+	}
+	c.Reason = cmp.Or(c.Reason, "dry run")
+	if u, err := user.Current(); err == nil {
+		c.By = cmp.Or(c.By, u.Username)
+	}
+	c.By = cmp.Or(c.By, "unknown")
+	return nil
+}
+
+// connect finds the services, and asks them who they are. One that does not answer is left for its turn.
+func (c *Change) connect(ctx context.Context) ([]*client.Service, error) {
+	services, err := c.Connection.connect()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := askWho(ctx, services); isStranger(err) {
+		return nil, err
+	}
+	return services, nil
+}
+
+// effect says what a change does, with what goes before the count and the things, and what follows.
+type effect struct {
+	done, would string // "Released"; "release"
+	thing       string // "key"
+	after       string // of the service's name: " back"
+}
+
+// line is what it comes to in one service.
+func (e effect) line(dryRun bool, count int64, service string) string {
+	verb, plural := e.done, "s"
+	if dryRun {
+		verb = "Would " + e.would
+	}
+	if count == 1 {
+		plural = ""
+	}
+	return fmt.Sprintf("%s %d %s%s of %s%s.", verb, count, e.thing, plural, service, e.after)
+}
+
+// effects is the sum over the services.
+type effects struct {
+	DryRun   bool                       `json:"dry_run"`
+	Count    int64                      `json:"count"`
+	Failed   int64                      `json:"failed"`
+	Errors   []adminapi.Failure         `json:"errors,omitempty"` // the first hundred of each service
+	Services map[string]adminapi.Result `json:"services"`
+}
+
+const maxShown = 100
+
+// fail counts what was tried and is not done.
+func (e *effects) fail(subject, code, detail string) {
+	if e.Failed++; e.Failed <= maxShown {
+		e.Errors = append(e.Errors, adminapi.Failure{Subject: subject, Code: code, Detail: detail})
+	}
+}
+
+func (e *effects) add(name string, r adminapi.Result) {
+	if e.Services == nil {
+		e.Services = map[string]adminapi.Result{}
+	}
+	e.DryRun, e.Count, e.Failed = r.DryRun, e.Count+r.Count, e.Failed+r.Failed
+	e.Services[name] = r
+	if r.Errors == nil {
+		return
+	}
+	for i, f := range *r.Errors {
+		if id, err := strconv.ParseInt(f.Subject, 10, 64); err == nil {
+			(*r.Errors)[i].Subject = letterID(name, id)
+		}
+	}
+	e.Errors = append(e.Errors, *r.Errors...)
+}
+
+// inTurn makes a change in one service after the other, shows progress, and says what came of it. The first service
+// that fails ends it; if something was done by then, the whole is partly done.
+func (c *Change) inTurn(
+	ctx context.Context, to *streams, services []*client.Service, what effect, sum effects,
+	change func(s *client.Service, progress func(int64)) (adminapi.Result, error),
+) error {
+	for _, s := range services {
+		p := to.progress(s.Name)
+		result, err := change(s, p.show)
+		p.end()
+		err = cmp.Or(ctx.Err(), err)
+		if err == nil || result.Count > 0 {
+			sum.add(s.Name, result)
+		}
+		switch {
+		case err != nil && sum.Count > 0 && c.Yes:
+			_ = sum.write(to, what)
+			return partial(err)
+		case err != nil:
+			return err
+		}
+	}
+	return sum.write(to, what)
+}
+
+// stream is a change that is the same in each service and may take long.
+func stream(
+	ctx context.Context, change client.Request,
+) func(*client.Service, func(int64)) (adminapi.Result, error) {
+	return func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
+		return client.Stream(ctx, s, progress, change)
+	}
+}
+
+// whoHasIt makes a change in the one service that knows the thing.
+func (c *Change) whoHasIt(ctx context.Context, to *streams, what effect, change client.Request) error {
+	services, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	return inOneOf(ctx, to, services, what, change)
+}
+
+func inOneOf(
+	ctx context.Context, to *streams, services []*client.Service, what effect, change client.Request,
+) error {
+	var sum effects
+	var errs []error
+	for _, s := range services {
+		result, err := client.Call[adminapi.Result](ctx, s, change)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		sum.add(s.Name, result)
+	}
+	if len(sum.Services) > 0 {
+		return sum.write(to, what) // that the other service does not know it is as it should be
+	}
+	for _, err := range errs {
+		if exitCode(err) != exitNotFound { // a service that could not be asked may be the one
+			return err
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// write says it, and ends with 5 when something was tried and is not done, with 4 when nothing is.
+func (e *effects) write(to *streams, what effect) error {
+	if to.json() {
+		to.document(e)
+	} else {
+		for _, name := range inOrder(e.Services) {
+			if result := e.Services[name]; result.Count > 0 || e.Count == 0 {
+				to.say("%s", what.line(e.DryRun, result.Count, name))
+			}
+		}
+		undone := table{columns: []string{"NOT DONE", "CODE", "WHY"}, prose: "WHY"}
+		for _, f := range e.Errors {
+			undone.add(f.Subject, f.Code, f.Detail)
+		}
+		to.show(&undone)
+		if e.DryRun && e.Count > 0 {
+			to.say("Nothing was changed. To do it, add: --yes --reason \"why\"")
+		}
+	}
+	switch {
+	case e.Failed > 0 && e.Count == 0:
+		return &ending{error: fmt.Errorf("none of %d are done", e.Failed), exit: exitRefused, code: "refused", answered: true}
+	case e.Failed > 0:
+		return partial(fmt.Errorf("%d of %d are not done", e.Failed, e.Failed+e.Count))
+	}
+	return nil
+}

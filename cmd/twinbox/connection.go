@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/internal/services"
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
+)
+
+// Operator is what every command that operates a running system takes: where it is, and how to answer.
+type Operator struct {
+	Connection `embed:""`
+	Answer     `embed:""`
+}
+
+// Connection is where a running system is.
+type Connection struct {
+	Dir               string `help:"Folder of the system that \"make run\" started, asked where no address is given." default:".twinbox"`
+	CustomerAdmin     string `help:"Customer's admin listener." placeholder:"HOST:PORT"`
+	NotificationAdmin string `help:"Notification's admin listener." placeholder:"HOST:PORT"`
+
+	Admin map[string]string `help:"Admin listener of another service, by its name." placeholder:"NAME=HOST:PORT;..."`
+
+	TokenFile   string `help:"File with the token of these listeners. Default: the variable TWINBOX_ADMIN_TOKEN." placeholder:"FILE"`
+	Environment string `help:"The services' ENVIRONMENT; services of another one refuse. Default: the one that they name." placeholder:"NAME"`
+	Service     string `help:"Ask this service alone." default:"" env:"-" placeholder:"NAME"`
+}
+
+// serviceNames are the services there are, in the order of every output.
+var serviceNames = services.Names()
+
+// tokenVariable holds the token. It is no flag: every user of the machine can read a process's flags.
+const tokenVariable = "TWINBOX_ADMIN_TOKEN"
+
+// errNoToken says that the services are known, and nothing that opens their operations is.
+var errNoToken = usage("no token: give --token-file or set " + tokenVariable)
+
+// connect finds the services. It asks none of them yet.
+func (o *Connection) connect() ([]*client.Service, error) {
+	addresses, token, err := o.find()
+	if err != nil {
+		return nil, err
+	}
+	return o.clients(addresses, token)
+}
+
+// named reports whether the address of a service is given.
+func (o *Connection) named() bool {
+	return o.CustomerAdmin != "" || o.NotificationAdmin != "" || len(o.Admin) > 0
+}
+
+// find gives the addresses also beside errNoToken.
+func (o *Connection) find() (addresses map[string]string, token string, err error) {
+	if !o.named() {
+		stack, err := client.ReadOperators(o.Dir)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, "", fmt.Errorf("no system runs in %s; start one with \"make run\", or say where it is with "+
+				"--customer-admin, --notification-admin, --admin and --token-file", o.Dir)
+		}
+		return stack.Services, stack.Token, err
+	}
+	addresses = map[string]string{"customer": o.CustomerAdmin, "notification": o.NotificationAdmin}
+	maps.Copy(addresses, o.Admin)
+	if o.TokenFile == "" {
+		if token := os.Getenv(tokenVariable); token != "" {
+			return addresses, token, nil
+		}
+		return addresses, "", errNoToken
+	}
+	content, err := os.ReadFile(o.TokenFile)
+	if err != nil {
+		return nil, "", usage("read token file: " + err.Error())
+	}
+	return addresses, strings.TrimSpace(string(content)), nil
+}
+
+// clients are those of the services whose addresses are known.
+func (o *Connection) clients(addresses map[string]string, token string) (found []*client.Service, err error) {
+	names := inOrder(addresses) // of the folder: "make run" may run more than serviceNames
+	for _, name := range names {
+		if addresses[name] == "" || o.Service != "" && o.Service != name {
+			continue
+		}
+		s, err := client.New(name, addresses[name], token)
+		if err != nil {
+			return nil, usage(err.Error())
+		}
+		s.Environment = o.Environment
+		found = append(found, s)
+	}
+	switch {
+	case o.Service != "" && !slices.Contains(names, o.Service):
+		return nil, usage(fmt.Sprintf("--service: there is no %s, but %s", printable(o.Service), strings.Join(names, ", ")))
+	case len(found) == 0:
+		return nil, usage(fmt.Sprintf("the address of %s is not known; give it with --admin %[1]s=HOST:PORT", o.Service))
+	}
+	return found, nil
+}
+
+// inOrder are the services of a map: those that there are always, then the others by name.
+func inOrder[T any](of map[string]T) []string {
+	place := func(name string) int { return slices.Index(append(slices.Clip(serviceNames), name), name) }
+	names := slices.Sorted(maps.Keys(of))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
+	return names
+}
+
+// answerOf is what one service said.
+type answerOf[T any] struct {
+	service *client.Service
+	value   T
+}
+
+// call asks a service a question whose answer is one document.
+func call[T any](question client.Request) func(context.Context, *client.Service) (T, error) {
+	return func(ctx context.Context, s *client.Service) (T, error) { return client.Call[T](ctx, s, question) }
+}
+
+// ask asks all services at once and returns the answers in their order. One that does not answer is an error beside the
+// others' answers.
+func ask[T any](
+	ctx context.Context, services []*client.Service, call func(context.Context, *client.Service) (T, error),
+) (answers []answerOf[T], err error) {
+	values, errs := make([]T, len(services)), make([]error, len(services))
+	var all errgroup.Group
+	for i, s := range services {
+		all.Go(func() error {
+			values[i], errs[i] = call(ctx, s)
+			return nil
+		})
+	}
+	_ = all.Wait()
+	for i, s := range services {
+		if errs[i] == nil {
+			answers = append(answers, answerOf[T]{s, values[i]})
+		}
+	}
+	return answers, errors.Join(errs...)
+}
+
+// Survey is what every command takes that asks each service the same, once or again and again.
+type Survey struct {
+	Operator `embed:""`
+	Watch    `embed:""`
+}
+
+// survey asks every service the same and shows the answers: with --json as one document by the services' names, else as
+// tables.
+func survey[T any](
+	ctx context.Context, to *streams, c *Survey, question client.Request, tables func([]answerOf[T]) []*table,
+) error {
+	return c.repeat(ctx, to, func() error {
+		services, err := c.connect()
+		if err != nil {
+			return err
+		}
+		answers, err := ask(ctx, services, call[T](question))
+		if len(answers) == 0 {
+			return err
+		}
+		document := map[string]T{}
+		for _, a := range answers {
+			document[a.service.Name] = a.value
+		}
+		return to.reply(err, document, tables(answers)...)
+	})
+}
+
+// askWho asks all services what they are, before anything is done or shown. It refuses where one is not the service that
+// its address is given for or where they are of different environments. From then on each request names the
+// environment, too.
+func askWho(ctx context.Context, services []*client.Service) ([]answerOf[adminapi.Service], error) {
+	question := call[adminapi.Service](client.Get("/admin/v1/service", nil))
+	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.Service, error) {
+		who, err := question(ctx, s)
+		if err == nil && who.Name != s.Name {
+			err = refused("wrong_service", "%s: at %s is %s, not %[1]s; nothing was changed", s.Name, s.Addr,
+				cmp.Or(printable(who.Name), "another program"))
+		}
+		return who, err
+	})
+	if joined, is := err.(interface{ Unwrap() []error }); is {
+		for _, err := range joined.Unwrap() {
+			if isStranger(err) {
+				return nil, err
+			}
+		}
+	}
+	for _, a := range answers {
+		if first := answers[0]; a.value.Environment != first.value.Environment {
+			return nil, refused("wrong_environment", "%s is in the environment %s, but %s in %s; nothing was changed",
+				first.service.Name, printable(first.value.Environment), a.service.Name, printable(a.value.Environment))
+		}
+	}
+	for _, s := range services {
+		if len(answers) > 0 {
+			s.Environment = cmp.Or(s.Environment, answers[0].value.Environment)
+		}
+	}
+	return answers, err
+}
+
+// isStranger says that an address leads to another service than the flag says, or to another environment.
+func isStranger(err error) bool {
+	return err != nil && slices.Contains([]string{"wrong_service", "wrong_environment"}, errorCode(err))
+}
+
+// set is a parameter that is sent only where it is given.
+func set[T comparable](value T) *T {
+	var none T
+	if value == none {
+		return nil
+	}
+	return &value
+}

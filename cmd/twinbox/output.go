@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"example.com/twinbox/frame/service"
+)
+
+// Answer is how a command answers.
+type Answer struct {
+	JSON      bool   `help:"Answer with one JSON document, errors included; the same as -o json." name:"json" env:"-"`
+	Output    string `help:"Form of the answer: table, wide (a table of which nothing is left out) or json." short:"o" enum:"table,wide,json" default:"table" env:"-"`
+	NoHeaders bool   `help:"Tables without their headings." env:"-"`
+}
+
+// AfterApply tells the streams.
+func (a *Answer) AfterApply(to *streams) error {
+	to.Answer = *a
+	return nil
+}
+
+// streams are where a command reads and writes: what it writes to them is the result, stderr is for people.
+type streams struct {
+	Answer
+	in       io.Reader
+	out, err io.Writer
+	broken   error // why the result is not taken any more
+}
+
+// Write writes a part of the result. That it cannot be written is what the command ends with; only what goes on for
+// long has to look.
+func (s *streams) Write(p []byte) (int, error) {
+	if s.broken != nil {
+		return 0, s.broken
+	}
+	n, err := s.out.Write(p)
+	if err != nil {
+		s.broken = fmt.Errorf("write output: %w", err)
+	}
+	return n, s.broken
+}
+
+// say writes a line of the result.
+func (s *streams) say(format string, args ...any) { _, _ = fmt.Fprintf(s, format+"\n", args...) }
+
+// warn tells people what the result does not say.
+func (s *streams) warn(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.err, "twinbox: "+format+"\n", args...)
+}
+
+func (s *streams) json() bool { return s.JSON || s.Output == "json" }
+
+func (s *streams) document(document any) {
+	encoder := json.NewEncoder(s)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(document) // see Write
+}
+
+// reply writes an answer: with --json the document, else the tables. Services that did not answer, which is missing,
+// make it a part of what was asked for.
+func (s *streams) reply(missing error, document any, tables ...*table) error {
+	if s.json() {
+		s.document(document)
+	} else {
+		s.show(tables...)
+	}
+	if missing != nil {
+		return partial(missing)
+	}
+	return nil
+}
+
+// show writes tables that fit the screen, with an empty line between them.
+func (s *streams) show(tables ...*table) {
+	width, _ := terminal(s.out)
+	if s.Output == "wide" {
+		width = unknownWide
+	}
+	var texts []string
+	for _, t := range tables {
+		t.bare = t.bare || s.NoHeaders
+		if text := t.text(width); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	_, _ = io.WriteString(s, strings.Join(texts, "\n"))
+}
+
+// terminal says whether a person looks at the output on a screen, and how wide that is; 0 where it is not known.
+func terminal(out io.Writer) (width int, is bool) {
+	file, is := out.(*os.File)
+	if !is {
+		return unknownWide, false
+	}
+	return columns(file)
+}
+
+// canBeCleared says whether the result is on a screen that can be written anew.
+func (s *streams) canBeCleared() bool {
+	_, is := terminal(s.out)
+	return is && os.Getenv("TERM") != "dumb"
+}
+
+// Watch repeats an answer.
+type Watch struct {
+	Watch bool          `help:"Show it again and again, until Ctrl-C." short:"w" env:"-"`
+	Every time.Duration `help:"How often." default:"2s" env:"-" placeholder:"DURATION"`
+}
+
+// AfterApply refuses to ask without a pause.
+func (w *Watch) AfterApply() error {
+	if w.Watch && w.Every < 100*time.Millisecond {
+		return usage("--every is below 100ms")
+	}
+	return nil
+}
+
+// repeat shows it once, or with --watch until the context ends: on a terminal in the place of the one before.
+func (w *Watch) repeat(ctx context.Context, to *streams, show func() error) error {
+	if !w.Watch {
+		return show()
+	}
+	return to.again(ctx, w.Every, func() error {
+		if to.canBeCleared() {
+			to.say("\x1b[H\x1b[2J%s", moment(time.Now()))
+		}
+		return show()
+	})
+}
+
+// again does something every so often until the context ends or the result is not taken any more. A service that is away
+// for a while is said so, and does not end it.
+func (s *streams) again(ctx context.Context, every time.Duration, do func() error) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		err := do()
+		switch code := exitCode(err); {
+		case ctx.Err() != nil || s.broken != nil:
+			return nil
+		case code == service.ExitUsage || code == exitRefused: // it will not become better
+			return err
+		case err != nil:
+			s.warn("%v", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// progress is a line about what is done so far, on stderr: on a terminal it is written over, elsewhere it is a new line
+// every five seconds.
+type progress struct {
+	out      io.Writer
+	name     string
+	terminal bool
+	shown    bool
+	last     time.Time
+}
+
+const progressLineEvery = 5 * time.Second
+
+func (s *streams) progress(name string) *progress {
+	_, is := terminal(s.err)
+	return &progress{out: s.err, name: name, terminal: is, last: time.Now()}
+}
+
+func (p *progress) show(done int64) {
+	switch {
+	case p.terminal:
+		_, _ = fmt.Fprintf(p.out, "\r%s: %d done", p.name, done)
+		p.shown = true
+	case time.Since(p.last) >= progressLineEvery:
+		p.last = time.Now()
+		_, _ = fmt.Fprintf(p.out, "%s: %d done\n", p.name, done)
+	}
+}
+
+func (p *progress) end() {
+	if p.shown {
+		_, _ = fmt.Fprintln(p.out)
+	}
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/client"
+)
+
+// StatusCommand is "twinbox status".
+type StatusCommand struct {
+	Survey `embed:""`
+}
+
+// Run asks every service why it waits.
+func (c *StatusCommand) Run(ctx context.Context, to *streams) error {
+	question := client.Get("/admin/v1/cause", nil)
+	return survey(ctx, to, &c.Survey, question, func(answers []answerOf[adminapi.Cause]) []*table {
+		t := table{
+			columns: []string{"SERVICE", "SINCE", "WHY", "MORE"}, prose: "WHY", omit: []string{"SINCE", "MORE"},
+		}
+		for _, a := range answers {
+			t.add(a.service.Name, momentOf(a.value.Since), a.value.Sentence, cmp.Or(a.value.Command, "-"))
+		}
+		return []*table{&t}
+	})
+}
+
+// TraceCommand is "twinbox trace".
+type TraceCommand struct {
+	Operator `embed:""`
+
+	ID  string  `arg:"" name:"id" help:"A user's, an event's or a mail's."`
+	Key string  `help:"The key of the event, where its id carries no time (is no UUIDv7)." env:"-"`
+	At  instant `help:"About when it was added, instead of its key: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
+}
+
+// maxTraced is the longest key of an event, in characters.
+const maxTraced = 1024
+
+// Run asks every service, and about what they name.
+func (c *TraceCommand) Run(ctx context.Context, to *streams) error {
+	if n := utf8.RuneCountInString(c.ID); n == 0 || n > maxTraced {
+		return usage(fmt.Sprintf("an id has 1 to %d characters", maxTraced))
+	}
+	services, err := c.connect()
+	if err != nil {
+		return err
+	}
+	story, err := client.Story(ctx, services, c.ID, adminapi.GetStoryParams{Key: set(c.Key), At: c.At.given()})
+	switch {
+	case len(story.Steps) > 0:
+	case err != nil:
+		return err
+	default:
+		return notFound("nothing is known of " + printable(c.ID) + ". " +
+			cmp.Or(story.Note, "It never was, or is forgotten since."))
+	}
+	if story.Note != "" {
+		to.warn("%s", story.Note)
+	}
+	t := table{
+		columns: []string{"AT", "STATION", "WHO", "WHAT", "EVENT", "TYPE", "WHERE", "DETAIL"},
+		omit:    []string{"DETAIL", "TYPE", "WHERE"},
+	}
+	for _, s := range story.Steps {
+		what := s.Outcome
+		if s.Cause != "" {
+			what += ", " + s.Cause
+		}
+		// To the millisecond: the steps of one event follow each other within a few.
+		t.add(s.At.UTC().Format("2006-01-02T15:04:05.000Z"), s.Station, cmp.Or(s.Consumer, s.Service), cmp.Or(what, "-"),
+			cmp.Or(s.EventId, "-"), cmp.Or(s.EventType, "-"), cmp.Or(whereOf(s), "-"), cmp.Or(detailOf(s), "-"))
+	}
+	return to.reply(err, story, &t)
+}
+
+// whereOf is where a row or a record lies, or whose dead letter or mail it is.
+func whereOf(s adminapi.StoryStep) string {
+	switch {
+	case s.Station == adminapi.StoryStepStationOutbox:
+		return fmt.Sprintf("%s@%d", s.Topic, s.Position)
+	case s.Station == adminapi.StoryStepStationDeadLetter:
+		return s.Service + "/" + s.Subject // as other commands take it
+	case s.Subject != "":
+		return s.Subject
+	case s.Topic != "" && s.Partition != nil && s.Offset != nil:
+		return fmt.Sprintf("%s[%d]@%d", s.Topic, *s.Partition, *s.Offset)
+	}
+	return ""
+}
+
+func detailOf(s adminapi.StoryStep) string {
+	switch {
+	case s.Detail != "":
+		return s.Detail
+	case s.Station == adminapi.StoryStepStationRequest && s.CorrelationId != "":
+		return "correlation " + s.CorrelationId
+	case s.Station == adminapi.StoryStepStationOutbox && s.Version > 0:
+		return fmt.Sprintf("version %d of %s", s.Version, s.Key)
+	}
+	return ""
+}
+
+// AuditCommand is "twinbox audit".
+type AuditCommand struct {
+	Operator `embed:""`
+	Window   `embed:""`
+
+	By      string   `help:"Done by this operator." env:"-" aliases:"operator" placeholder:"NAME"`
+	Verb    string   `help:"This operation, such as replay, edit, discard, republish, retry." env:"-" aliases:"operation" placeholder:"NAME"`
+	Kind    string   `help:"Of these, such as dead_letter, mail, outbox_key, consumer or scheduled_event." env:"-" placeholder:"NAME"`
+	Subject string   `help:"On this subject: a dead letter such as customer/17, a mail, or a key as topic/key." env:"-" placeholder:"ID"`
+	Limit   positive `help:"The newest of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
+}
+
+// deed is an action with the service it was done in and the name of what it was done to.
+type deed struct {
+	Service string `json:"service"`
+	Ref     string `json:"ref"`
+	adminapi.Action
+}
+
+// Run asks every service.
+func (c *AuditCommand) Run(ctx context.Context, to *streams) error {
+	services, err := c.connect()
+	if err != nil {
+		return err
+	}
+	subject, kind := c.Subject, c.Kind
+	if ids, of, err := parseIDs([]string{c.Subject}, services); err == nil {
+		services = of
+		subject, kind = strconv.FormatInt(ids[of[0].Name][0], 10), cmp.Or(kind, "dead_letter")
+	}
+	answers, err := ask(ctx, services, call[adminapi.Actions](client.Get("/admin/v1/audit", adminapi.ListAuditParams{
+		By: set(c.By), Verb: set(c.Verb), Kind: set(adminapi.ActionKind(kind)), Subject: set(subject),
+		Since: c.Since.given(), Until: c.Until.given(), Newest: new(true), Limit: c.Limit.most(defaultLimit),
+	})))
+	if len(answers) == 0 {
+		return err
+	}
+	deeds, more := []deed{}, false
+	for _, a := range answers {
+		deeds = append(deeds, deedsOf(a.service.Name, a.value.Items)...)
+		more = more || a.value.More
+	}
+	slices.SortStableFunc(deeds, func(a, b deed) int { return a.At.Compare(b.At) })
+	t := table{
+		columns: []string{"TIME", "SERVICE", "BY", "DID", "KIND", "TO", "COUNT", "REASON"},
+		prose:   "REASON", omit: []string{"KIND", "COUNT", "SERVICE", "REASON"}, none: "Nothing was done by hand.\n",
+	}
+	for _, d := range deeds {
+		t.add(moment(d.At), d.Service, d.By, deedOf(d.Action), d.Kind, cmp.Or(d.Ref, "-"), d.Count, d.Reason)
+	}
+	if more {
+		to.warn("there is more, and older: give --until, or a larger --limit")
+	}
+	return to.reply(err, map[string]any{"items": deeds, "more": more}, &t)
+}
+
+func deedsOf(service string, actions []adminapi.Action) []deed {
+	deeds := make([]deed, len(actions))
+	for i, a := range actions {
+		ref := a.Subject
+		if id, err := strconv.ParseInt(a.Subject, 10, 64); err == nil && a.Kind == adminapi.ActionKindDeadLetter {
+			ref = letterID(service, id) // as other commands take it
+		}
+		deeds[i] = deed{service, ref, a}
+	}
+	return deeds
+}
+
+// deedOf says what was done, and how it ended where that is not in the word itself.
+func deedOf(a adminapi.Action) string {
+	if a.Detail == nil || (*a.Detail)["code"] == "" {
+		return a.Verb
+	}
+	return fmt.Sprintf("%s (%s: %s)", a.Verb, (*a.Detail)["outcome"], (*a.Detail)["code"])
+}

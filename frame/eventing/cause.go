@@ -41,7 +41,7 @@ type Reason func(ctx context.Context) (service.Cause, error)
 func (n *Node) Explain(reasons ...Reason) { n.reasons = append(n.reasons, reasons...) }
 
 // Cause is why the service waits, or that all is well.
-func (n *Node) Cause(ctx context.Context) service.Cause { return n.causes.Cause(ctx) }
+func (n *Node) Cause(ctx context.Context) service.Cause { return n.setup.Admin.Cause(ctx) }
 
 // diagnosis is one look at the node for why it waits. What several reasons need is read once.
 type diagnosis struct {
@@ -50,11 +50,9 @@ type diagnosis struct {
 	lags   []consumerLags
 }
 
-// newCauses finds the first reason that holds. All of it is read when it is asked for, from the database and the broker
+// why finds the first reason that holds. All of it is read when it is asked for, from the database and the broker
 // rather than from this process where they know, so that followers say the same.
-func newCauses(n *Node) *service.Causes {
-	return service.NewCauses(func(ctx context.Context) service.Cause { return (&diagnosis{node: n}).find(ctx) })
-}
+func (n *Node) why(ctx context.Context) service.Cause { return (&diagnosis{node: n}).find(ctx) }
 
 func (d *diagnosis) find(ctx context.Context) service.Cause {
 	reasons := slices.Concat([]Reason{

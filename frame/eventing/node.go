@@ -51,8 +51,7 @@ type Node struct {
 	Spans        *cloudevent.Spans // nil: spans go nowhere // part: observability
 	traces       *tracing.Exporter // nil likewise // part: observability
 	setup        Setup
-	causes       *service.Causes // part: ops
-	reasons      []Reason        // the service's own // part: ops
+	reasons      []Reason // the service's own // part: ops
 	dependencies dependencies
 	publisher    message.Publisher
 	relay        *relay.Relay
@@ -81,7 +80,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	}
 	n.dependencies = newDependencies(setup, probeDatabase(pool.ConnConfig), func() { n.Pool.Reset() })
 	n.circuits = setup.Log
-	n.limited = service.LimitLog(setup.Log.Handler(), service.LogLimitConfig{Told: n.dependencies.tell})
+	n.limited = service.LimitLog(setup.Log.Handler(), n.dependencies.tell)
 	setup.Log = slog.New(n.limited)
 	n.setup = setup
 	n.Verifier = newVerifier(n) // part: ops
@@ -120,8 +119,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if err = n.measure(); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	n.causes = newCauses(n)       // part: ops
-	setup.Admin.Explain(n.causes) // part: ops
+	setup.Admin.Explain(n.why) // part: ops
 	n.dependencies.check(setup.Admin)
 	n.Check("tables", checkTables(n.Pool, setup.Tables))
 	setup.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))

@@ -1,12 +1,14 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,33 +46,27 @@ type AdminConfig struct {
 //
 // It has no access control and belongs on loopback or a network of one's own.
 type Admin struct {
-	log      *slog.Logger
-	hosts    []string
+	cfg      AdminConfig
 	mux      *http.ServeMux
 	registry *prometheus.Registry
-	ready    readiness
+
+	mu     sync.Mutex
+	checks []*check
+	cause  *shared[Cause] // nil: the service does not explain itself // part: ops
 }
 
 // NewAdmin returns an admin listener without checks. Its registry holds the collectors of the Go runtime, the process
 // and the build.
 func NewAdmin(cfg AdminConfig) *Admin {
-	if cfg.CheckTimeout <= 0 {
-		cfg.CheckTimeout = 2 * time.Second
-	}
-	a := &Admin{
-		log:      cfg.Log,
-		hosts:    cfg.Hosts,
-		mux:      http.NewServeMux(),
-		registry: prometheus.NewRegistry(),
-		ready:    readiness{timeout: cfg.CheckTimeout, draining: cfg.Draining},
-	}
+	cfg.CheckTimeout = cmp.Or(cfg.CheckTimeout, 2*time.Second)
+	a := &Admin{cfg: cfg, mux: http.NewServeMux(), registry: prometheus.NewRegistry()}
 	a.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector(),
 	)
 	a.mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "alive") })
-	a.mux.Handle("GET /readyz", &a.ready)
+	a.mux.HandleFunc("GET /readyz", a.ready)
 	a.mux.Handle("GET /metrics", promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}))
 	return a
 }
@@ -81,7 +77,14 @@ func (a *Admin) Registry() *prometheus.Registry { return a.registry }
 // Check adds a readiness check. Every client is shown its error's text, so it must hold nothing secret. A check that
 // ignores its context delays no answer beyond CheckTimeout: it counts as failing, and is not started again while it
 // runs.
-func (a *Admin) Check(name string, check func(ctx context.Context) error) { a.ready.add(name, check) }
+func (a *Admin) Check(name string, run func(ctx context.Context) error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.checks = append(a.checks, &check{name, shared[struct{}]{
+		timeout: a.cfg.CheckTimeout,
+		ask:     func(ctx context.Context) (none struct{}, err error) { return none, run(ctx) },
+	}})
+}
 
 // Document adds the OpenAPI document of the service's own API, as JSON: who operates a service finds it where they are.
 func (a *Admin) Document(document []byte) {
@@ -99,13 +102,13 @@ func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeH
 // end.
 func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
 	server := &http.Server{
-		Handler:           web.ForHosts(a.hosts, "in ADMIN_HOSTS", a),
+		Handler:           web.ForHosts(a.cfg.Hosts, "in ADMIN_HOSTS", a),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelWarn),
+		ErrorLog:          slog.NewLogLogger(a.cfg.Log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener.Limit(ln, listener.Share(listener.Small))) }()

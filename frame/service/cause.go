@@ -5,17 +5,22 @@ import (
 	"time"
 )
 
-// CodeAllWell is the code of a [Cause] that is none: nothing waits that should not.
-const CodeAllWell = "all_well"
+const (
+	// CodeAllWell is the code of a [Cause] that is none: nothing waits that should not.
+	CodeAllWell = "all_well"
+	// CodeUnknown is the code where nothing was found, and not all could be asked.
+	CodeUnknown = "unknown"
+)
 
-// A Cause is why a service waits, as one sentence.
+// A Cause is why a service waits, as one sentence. A service may wait and be ready, and the other way round; of the
+// members the readiness report holds the first three.
 type Cause struct {
-	Code     string    // stable, such as dependency_down
-	Sentence string    // for people; nothing secret, and no values of theirs
-	Since    time.Time // zero: not known
-	Figures  map[string]float64
-	Command  string    // what shows more of it or helps; optional
-	At       time.Time // when it was worked out
+	Code     string             `json:"code"`           // stable, such as dependency_down
+	Sentence string             `json:"sentence"`       // for people; nothing secret, and no values of theirs
+	Since    time.Time          `json:"since,omitzero"` // zero: not known
+	Figures  map[string]float64 `json:"-"`
+	Command  string             `json:"-"` // what shows more of it or helps; optional
+	At       time.Time          `json:"-"` // when it was worked out
 }
 
 // Well reports that nothing waits that should not.
@@ -27,55 +32,27 @@ const (
 	causeTimeout = 2 * time.Second
 )
 
-// Causes works a service's cause out when it is asked for. The zero value is not usable.
-type Causes struct {
-	find func(ctx context.Context) Cause
-
-	turn chan struct{} // holds a token while a call works it out
-	last Cause
-}
-
-// NewCauses asks find, which must return soon after its context has ended.
-func NewCauses(find func(ctx context.Context) Cause) *Causes {
-	return &Causes{find: find, turn: make(chan struct{}, 1)}
-}
-
-// Cause is the present one, at most half a second old. Calls at the same time wait for one answer.
-func (c *Causes) Cause(ctx context.Context) Cause {
-	c.turn <- struct{}{}
-	defer func() { <-c.turn }()
-	if time.Since(c.last.At) < causeAge {
-		return c.last
+// Explain adds why the service waits, or that all is well, to the readiness report and to [Admin.Cause]. find must
+// return soon after its context has ended. Call it before the listener serves.
+func (a *Admin) Explain(find func(ctx context.Context) Cause) {
+	a.cause = &shared[Cause]{
+		age: causeAge, timeout: causeTimeout + time.Second, // for find to end with what it has
+		ask: func(ctx context.Context) (Cause, error) {
+			ctx, cancel := context.WithTimeout(ctx, causeTimeout)
+			defer cancel()
+			found := find(ctx)
+			found.At = time.Now().UTC()
+			return found, nil
+		},
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), causeTimeout) // the answer is others' as well
-	defer cancel()
-	c.last = c.find(ctx)
-	c.last.At = time.Now().UTC()
-	return c.last
 }
 
-// Explain adds why the service waits, or that all is well, to the readiness report.
-func (a *Admin) Explain(causes *Causes) {
-	a.ready.mu.Lock()
-	defer a.ready.mu.Unlock()
-	a.ready.causes = causes
-}
-
-// A ReadinessCause is why the service waits, or that all is well: what [Admin.Explain] was given. A service may wait
-// and be ready, and the other way round.
-type ReadinessCause struct {
-	Code     string    `json:"code"`
-	Sentence string    `json:"sentence"`
-	Since    time.Time `json:"since,omitzero"`
-}
-
-func (r *readiness) cause(ctx context.Context) *ReadinessCause {
-	r.mu.Lock()
-	causes := r.causes
-	r.mu.Unlock()
-	if causes == nil {
-		return nil
+// Cause is the present one, at most half a second old. Calls at the same time wait for one answer: it is others' as
+// well, and does not end with ctx.
+func (a *Admin) Cause(context.Context) Cause {
+	found, err := a.cause.get()
+	if err != nil {
+		return Cause{Code: CodeUnknown, Sentence: "It is not known whether anything waits: " + err.Error() + "."}
 	}
-	found := causes.Cause(ctx)
-	return &ReadinessCause{Code: found.Code, Sentence: oneLine(found.Sentence), Since: found.Since}
+	return found
 }

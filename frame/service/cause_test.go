@@ -22,7 +22,8 @@ func TestACauseIsWorkedOutOnceForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
-		causes := service.NewCauses(func(ctx context.Context) service.Cause {
+		admin := service.NewAdmin(service.AdminConfig{Log: slog.New(slog.DiscardHandler)})
+		admin.Explain(func(ctx context.Context) service.Cause {
 			looks.Add(1)
 			select {
 			case <-time.After(100 * time.Millisecond):
@@ -36,7 +37,7 @@ func TestACauseIsWorkedOutOnceForAll(t *testing.T) {
 		var all sync.WaitGroup
 		for _, ctx := range []context.Context{gone, t.Context(), t.Context(), t.Context()} {
 			all.Go(func() {
-				found := causes.Cause(ctx)
+				found := admin.Cause(ctx)
 				require.True(t, found.Well(), found.Code)
 				require.False(t, found.At.IsZero())
 			})
@@ -44,7 +45,7 @@ func TestACauseIsWorkedOutOnceForAll(t *testing.T) {
 		all.Wait()
 		require.EqualValues(t, 1, looks.Load())
 		time.Sleep(time.Second) //nolint:forbidigo // no time passes: the bubble's clock is not the machine's
-		causes.Cause(t.Context())
+		admin.Cause(t.Context())
 		require.EqualValues(t, 2, looks.Load(), "an old answer is none")
 	})
 }
@@ -55,7 +56,7 @@ func TestReadinessSaysTheCause(t *testing.T) {
 	t.Parallel()
 	admin := service.NewAdmin(service.AdminConfig{Log: slog.New(slog.DiscardHandler)})
 	admin.Check("a", func(context.Context) error { return nil })
-	cause := func(query string) *service.ReadinessCause {
+	cause := func(query string) *service.Cause {
 		answer := httptest.NewRecorder()
 		admin.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz"+query, http.NoBody))
 		require.Equal(t, http.StatusOK, answer.Code, "it waits, and is ready")
@@ -65,10 +66,10 @@ func TestReadinessSaysTheCause(t *testing.T) {
 	}
 	require.Nil(t, cause(""))
 	since := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	admin.Explain(service.NewCauses(func(context.Context) service.Cause {
+	admin.Explain(func(context.Context) service.Cause {
 		return service.Cause{Code: "keys_parked", Sentence: "1 key is parked:\nno room.", Since: since}
-	}))
-	require.Equal(t, &service.ReadinessCause{Code: "keys_parked", Sentence: "1 key is parked: no room.", Since: since},
+	})
+	require.Equal(t, &service.Cause{Code: "keys_parked", Sentence: "1 key is parked: no room.", Since: since},
 		cause(""))
 	require.Nil(t, cause("?only=a"))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ type Group struct {
 
 	draining chan struct{}
 	failed   chan struct{}
-	failOnce sync.Once
+	fail     func()
 
 	mu      sync.Mutex
 	tasks   []*task
@@ -44,12 +45,10 @@ func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group
 	if drain <= 0 {
 		drain = 20 * time.Second
 	}
+	failed := make(chan struct{})
 	return &Group{
-		parent:   ctx,
-		log:      log,
-		drain:    drain,
-		draining: make(chan struct{}),
-		failed:   make(chan struct{}),
+		parent: ctx, log: log, drain: drain, draining: make(chan struct{}),
+		failed: failed, fail: sync.OnceFunc(func() { close(failed) }),
 	}
 }
 
@@ -63,13 +62,11 @@ func (g *Group) Go(name string, run func(ctx context.Context) error) {
 		return
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(g.parent))
-	t := &task{name: name, ctx: ctx, stop: stop, done: make(chan struct{})}
+	t := &task{name: name, stop: stop, done: make(chan struct{})}
 	g.tasks = append(g.tasks, t)
 	go func() {
-		t.run(run)
-		if t.err != nil {
-			g.report(t)
-			g.failOnce.Do(func() { close(g.failed) })
+		if t.run(ctx, g.log, run); t.err != nil {
+			g.fail()
 		}
 	}()
 }
@@ -89,8 +86,8 @@ func (g *Group) Draining() <-chan struct{} { return g.draining }
 func (g *Group) Failed() <-chan struct{} { return g.failed }
 
 // Wait blocks until the group's context is cancelled or a task fails, stops the tasks and returns what went wrong, each
-// error with its task's name. It is nil after a clean stop. A [*DrainTimeoutError] is among the errors when a task did
-// not stop; its goroutine then still runs, and the process should end. Call Wait once, always.
+// error with its task's name. It is nil after a clean stop. When a task did not stop, an error names it; its goroutine
+// then still runs, and the process should end. Call Wait once, always.
 func (g *Group) Wait() error {
 	reason := "a task failed"
 	select {
@@ -105,75 +102,102 @@ func (g *Group) Wait() error {
 	close(g.draining)
 	g.log.Info("stopping", "reason", reason, "timeout", g.drain)
 	began := time.Now()
-	running := g.stop(tasks)
+	g.stop(tasks)
 
+	grace, cancel := context.WithTimeout(context.Background(), lastGrace)
+	defer cancel()
 	var errs []error
+	var running []string
 	for _, t := range tasks {
-		if t.ended() {
+		if t.endedBefore(grace) {
 			errs = append(errs, t.err)
+		} else {
+			running = append(running, t.name)
 		}
 	}
 	if len(running) > 0 {
-		errs = append(errs, &DrainTimeoutError{After: g.drain, Running: running})
+		errs = append(errs, fmt.Errorf("stop: still running after %s: %s", g.drain, strings.Join(running, ", ")))
 	}
 	g.log.Info("stopped", "took", time.Since(began).Round(time.Millisecond), "still_running", len(running))
 	return errors.Join(errs...)
 }
 
-// stop ends the tasks one after the other and returns the names of those that did not end.
-func (g *Group) stop(tasks []*task) []string {
-	timeout := time.NewTimer(g.drain)
-	defer timeout.Stop()
-	for i, t := range slices.Backward(tasks) {
-		t.stop()
-		select {
-		case <-t.done:
+// stop ends the tasks one after the other; when that takes too long, it tells all of them to end.
+func (g *Group) stop(tasks []*task) {
+	patience, cancel := context.WithTimeout(context.Background(), g.drain)
+	defer cancel()
+	for _, t := range slices.Backward(tasks) {
+		t.stop() // those before it too, once the patience is over
+		if t.endedBefore(patience) {
 			g.log.Debug("task stopped", "task", t.name)
-		case <-timeout.C:
-			return hurry(tasks[:i+1])
 		}
 	}
-	return nil
 }
 
-// hurry stops all tasks at once and returns the names of those that have not ended after the last grace.
-func hurry(tasks []*task) []string {
-	for _, t := range tasks {
-		t.stop()
-	}
-	grace := time.NewTimer(lastGrace)
-	defer grace.Stop()
-	for _, t := range tasks {
-		select {
-		case <-t.done:
-			continue
-		case <-grace.C:
-		}
-		break
-	}
-	var running []string
-	for _, t := range tasks {
-		if !t.ended() {
-			running = append(running, t.name)
-		}
-	}
-	return running
+// ErrEndedEarly is the failure of a task that returned nil before the group stopped it. A consumer that ends
+// quietly would otherwise leave a process that is healthy and does nothing.
+var ErrEndedEarly = errors.New("ended before it was asked to")
+
+// task is one goroutine of a group. err is written before done is closed and read after.
+type task struct {
+	name string
+	stop context.CancelFunc
+	done chan struct{}
+	err  error
 }
 
-func (g *Group) report(t *task) {
-	if panicked, ok := errors.AsType[*PanicError](t.err); ok {
-		g.log.Error("task panicked", "task", t.name, "error", t.err, "stack", string(panicked.Stack))
+// run runs the task to its end and judges how it ended.
+func (t *task) run(ctx context.Context, log *slog.Logger, run func(ctx context.Context) error) {
+	defer close(t.done)
+	err := protect(ctx, run)
+	if asked := ctx.Err() != nil; asked && (err == nil || errors.Is(err, context.Canceled)) {
 		return
 	}
-	g.log.Error("task failed", "task", t.name, "error", t.err)
+	if err == nil {
+		err = ErrEndedEarly
+	}
+	t.err = fmt.Errorf("%s: %w", t.name, err)
+	if panicked, is := errors.AsType[*PanicError](err); is {
+		log.Error("task panicked", "task", t.name, "error", t.err, "stack", string(panicked.Stack))
+	} else {
+		log.Error("task failed", "task", t.name, "error", t.err)
+	}
 }
 
-// A DrainTimeoutError names the tasks that did not stop in time.
-type DrainTimeoutError struct {
-	After   time.Duration
-	Running []string
+// endedBefore waits for the task's end, or the context's.
+func (t *task) endedBefore(ctx context.Context) bool {
+	select {
+	case <-t.done:
+		return true
+	case <-ctx.Done():
+	}
+	select { // both may have come
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
 }
 
-func (e *DrainTimeoutError) Error() string {
-	return fmt.Sprintf("stop: still running after %s: %s", e.After, strings.Join(e.Running, ", "))
+// A PanicError is a panic of a task.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap returns the panic's value when that is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+func protect(ctx context.Context, run func(ctx context.Context) error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return run(ctx)
 }

@@ -10,15 +10,6 @@ import (
 	"example.com/twinbox/engine/failure"
 )
 
-// LogLimitConfig configures [LimitLog]. The zero value is usable.
-type LogLimitConfig struct {
-	// Told reports whether an error is part of an outage that is logged elsewhere. Lines that carry one are lowered to
-	// debug. Optional.
-	Told func(err error) bool
-	// Every is how often a kind of line is written while it goes on. Default 1 min.
-	Every time.Duration
-}
-
 // LimitedLog is a handler that writes the first line of each kind in full and then one a minute for as long as there
 // are more, with their number as "repeated". When there were none for a minute it says "no longer repeated", with the
 // number of all of them. The lines between are lowered to debug: LOG_LEVEL=debug shows each.
@@ -33,16 +24,14 @@ type LimitedLog struct {
 	single bool   // they name one of many
 }
 
-// LimitLog limits what goes to the handler.
-func LimitLog(handler slog.Handler, cfg LogLimitConfig) *LimitedLog {
-	if cfg.Every <= 0 {
-		cfg.Every = time.Minute
-	}
-	if cfg.Told == nil {
-		cfg.Told = func(error) bool { return false }
-	}
-	return &LimitedLog{Handler: handler, limits: &logLimits{cfg: cfg, kinds: map[string]*repeats{}}}
+// LimitLog limits what goes to the handler. told reports whether an error is part of an outage that is logged elsewhere:
+// lines that carry one are lowered to debug.
+func LimitLog(handler slog.Handler, told func(err error) bool) *LimitedLog {
+	return &LimitedLog{Handler: handler, limits: &logLimits{told: told, kinds: map[string]*repeats{}}}
 }
+
+// repeatEvery is how often a kind of line is written while it goes on.
+const repeatEvery = time.Minute
 
 // kindKeys are the attributes that name a cause. Each has few values.
 var kindKeys = map[string]bool{
@@ -67,21 +56,17 @@ func (l *LimitedLog) Handle(ctx context.Context, record slog.Record) error {
 	record.Attrs(func(attr slog.Attr) bool {
 		single = single || singleKeys[attr.Key]
 		if err, is := attr.Value.Any().(error); is && err != nil {
-			told = told || l.limits.cfg.Told(err)
+			told = told || l.limits.told(err)
 			attr = slog.String("code", failure.Examine(err).Code)
 		}
 		addKind(&kind, attr)
 		return true
 	})
-	switch {
-	case record.Level < slog.LevelWarn && !single:
-		return l.Handler.Handle(ctx, record)
-	case !told && l.limits.isFirst(kind.String(), l.Handler, record):
-		return l.Handler.Handle(ctx, record)
-	}
-	record.Level = slog.LevelDebug
-	if !l.Enabled(ctx, record.Level) {
-		return nil
+	isLimited := single || record.Level >= slog.LevelWarn
+	if isLimited && (told || !l.limits.isFirst(kind.String(), l.Handler, record)) {
+		if record.Level = slog.LevelDebug; !l.Enabled(ctx, record.Level) {
+			return nil
+		}
 	}
 	return l.Handler.Handle(ctx, record)
 }
@@ -94,28 +79,37 @@ func addKind(kind *strings.Builder, attr slog.Attr) {
 
 // WithAttrs implements [slog.Handler].
 func (l *LimitedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
-	with := &LimitedLog{Handler: l.Handler.WithAttrs(attrs), limits: l.limits, single: l.single}
-	kind := strings.Builder{}
+	with, kind := *l, strings.Builder{}
 	kind.WriteString(l.kind)
 	for _, attr := range attrs {
 		with.single = with.single || singleKeys[attr.Key]
 		addKind(&kind, attr)
 	}
-	with.kind = kind.String()
-	return with
+	with.Handler, with.kind = l.Handler.WithAttrs(attrs), kind.String()
+	return &with
 }
 
 // WithGroup implements [slog.Handler].
 func (l *LimitedLog) WithGroup(name string) slog.Handler {
-	return &LimitedLog{Handler: l.Handler.WithGroup(name), limits: l.limits, kind: l.kind, single: l.single}
+	with := *l
+	with.Handler = l.Handler.WithGroup(name)
+	return &with
 }
 
 // Flush writes what was not written yet: a process that ends says how many there were.
-func (l *LimitedLog) Flush() { l.limits.flush() }
+func (l *LimitedLog) Flush() {
+	l.limits.mu.Lock()
+	defer l.limits.mu.Unlock()
+	for _, r := range l.limits.kinds {
+		r.timer.Stop()
+		r.say()
+	}
+	clear(l.limits.kinds)
+}
 
 // logLimits are the kinds that go on at the moment.
 type logLimits struct {
-	cfg LogLimitConfig
+	told func(error) bool
 
 	mu    sync.Mutex
 	kinds map[string]*repeats
@@ -147,7 +141,7 @@ func (l *logLimits) isFirst(kind string, handler slog.Handler, record slog.Recor
 	}
 	l.kinds[kind] = &repeats{
 		handler: handler, last: record.Clone(), since: time.Now(),
-		timer: time.AfterFunc(l.cfg.Every, func() { l.tick(kind) }),
+		timer: time.AfterFunc(repeatEvery, func() { l.tick(kind) }),
 	}
 	return true
 }
@@ -155,42 +149,24 @@ func (l *logLimits) isFirst(kind string, handler slog.Handler, record slog.Recor
 // tick says how many there were, or that there are no more.
 func (l *logLimits) tick(kind string) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	r := l.kinds[kind]
-	if r == nil {
-		l.mu.Unlock()
-		return
-	}
-	goesOn := r.unsaid > 0
-	said := r.take()
-	if goesOn {
-		r.timer.Reset(l.cfg.Every)
-	} else {
+	switch {
+	case r == nil: // flushed meanwhile
+	case r.say():
+		r.timer.Reset(repeatEvery)
+	default:
 		delete(l.kinds, kind)
-	}
-	l.mu.Unlock()
-	said()
-}
-
-func (l *logLimits) flush() {
-	l.mu.Lock()
-	var said []func()
-	for kind, r := range l.kinds {
-		r.timer.Stop()
-		said = append(said, r.take())
-		delete(l.kinds, kind)
-	}
-	l.mu.Unlock()
-	for _, say := range said {
-		say()
 	}
 }
 
-// take gives the line that is due, to be written without the lock: the last one with the number of those before it, the
-// end, or none when the first was the only one.
-func (r *repeats) take() (say func()) {
+// say writes the line that is due: the last one with the number of those before it, the end, or none when the first was
+// the only one. It reports whether the kind goes on.
+func (r *repeats) say() (goesOn bool) {
 	record := r.last.Clone()
 	switch {
 	case r.unsaid > 0:
+		goesOn = true
 		record.Time = time.Now()
 		record.AddAttrs(slog.Int("repeated", r.unsaid))
 		r.unsaid = 0
@@ -200,12 +176,10 @@ func (r *repeats) take() (say func()) {
 			slog.Time("first", r.since.UTC()), slog.Time("last", record.Time.UTC()))
 		record = end
 	default:
-		return func() {}
+		return false
 	}
-	handler := r.handler
-	return func() {
-		if ctx := context.Background(); handler.Enabled(ctx, record.Level) {
-			_ = handler.Handle(ctx, record) // an error of the log cannot be logged
-		}
+	if ctx := context.Background(); r.handler.Enabled(ctx, record.Level) {
+		_ = r.handler.Handle(ctx, record) // an error of the log cannot be logged
 	}
+	return goesOn
 }

@@ -16,8 +16,10 @@ import (
 	"example.com/twinbox/frame/service"
 )
 
+func nothingTold(error) bool { return false }
+
 // limited runs f in a bubble, with a logger that is limited, and returns what was written, without times.
-func limited(t *testing.T, level slog.Level, cfg service.LogLimitConfig, f func(*slog.Logger)) []string {
+func limited(t *testing.T, level slog.Level, told func(error) bool, f func(*slog.Logger)) []string {
 	t.Helper()
 	var out bytes.Buffer
 	synctest.Test(t, func(*testing.T) {
@@ -28,7 +30,7 @@ func limited(t *testing.T, level slog.Level, cfg service.LogLimitConfig, f func(
 				}
 				return a
 			},
-		}), cfg)
+		}), told)
 		f(slog.New(handler))
 		handler.Flush()
 	})
@@ -38,7 +40,7 @@ func limited(t *testing.T, level slog.Level, cfg service.LogLimitConfig, f func(
 // An outage is a line at its start, one a minute with the number of those between, and one at its end.
 func TestALineThatRepeatsIsSaidOnceAMinute(t *testing.T) {
 	t.Parallel()
-	lines := limited(t, slog.LevelInfo, service.LogLimitConfig{}, func(log *slog.Logger) {
+	lines := limited(t, slog.LevelInfo, nothingTold, func(log *slog.Logger) {
 		log = log.With("service", "customer", "consumer", "a")
 		log.Error("attempt failed", "event_id", "e0", "error", io.EOF)
 		<-time.After(time.Second / 2)
@@ -64,7 +66,7 @@ func TestALineThatRepeatsIsSaidOnceAMinute(t *testing.T) {
 // Each cause has its first line; what tells single ones apart is no cause.
 func TestEachCauseIsSaid(t *testing.T) {
 	t.Parallel()
-	lines := limited(t, slog.LevelInfo, service.LogLimitConfig{}, func(log *slog.Logger) {
+	lines := limited(t, slog.LevelInfo, nothingTold, func(log *slog.Logger) {
 		for n := range 100 {
 			for _, consumer := range []string{"a", "b"} {
 				for _, err := range []error{io.EOF, syscall.ECONNREFUSED, fmt.Errorf("event %d: %w", n, io.EOF)} {
@@ -100,10 +102,10 @@ func TestToldAndRepeatedLinesAreDebug(t *testing.T) {
 			log.Warn("not told", "error", io.ErrClosedPipe)
 		}
 	}
-	lines := limited(t, slog.LevelInfo, service.LogLimitConfig{Told: told}, story)
+	lines := limited(t, slog.LevelInfo, told, story)
 	require.Len(t, lines, 2)
 	require.NotContains(t, strings.Join(lines, "\n"), `msg=told`)
-	lines = limited(t, slog.LevelDebug, service.LogLimitConfig{Told: told}, story)
+	lines = limited(t, slog.LevelDebug, told, story)
 	require.Len(t, lines, 7)
 	require.Equal(t, 5, strings.Count(strings.Join(lines, "\n"), "level=DEBUG"))
 }
@@ -111,7 +113,7 @@ func TestToldAndRepeatedLinesAreDebug(t *testing.T) {
 // Kinds beyond the bound share the one of their message, so no cause can fill the memory or the log.
 func TestKindsAreBounded(t *testing.T) {
 	t.Parallel()
-	lines := limited(t, slog.LevelInfo, service.LogLimitConfig{}, func(log *slog.Logger) {
+	lines := limited(t, slog.LevelInfo, nothingTold, func(log *slog.Logger) {
 		for n := range 10_000 {
 			log.Warn("odd", "topic", fmt.Sprint("t", n))
 		}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/singleflight"
 )
 
 // A Source is gauges that a server is asked for while /metrics is read, so that they are current and the same on every
@@ -28,25 +27,18 @@ const (
 func (a *Admin) Measure(name string, source Source) error {
 	return a.registry.Register(&measured{
 		source: source,
+		values: shared[[]prometheus.Metric]{ask: source.Measure, timeout: measureTimeout, age: measureAge},
 		up: prometheus.NewDesc("metrics_source_up",
 			"1 when all gauges of this source are in the answer, 0 when its server did not give them in time.",
 			nil, prometheus.Labels{"source": name}),
 	})
 }
 
-// measured is a source behind a cache. At most one measurement of it is under way, however many read the metrics.
+// measured is a source as Prometheus reads it.
 type measured struct {
 	source Source
+	values shared[[]prometheus.Metric]
 	up     *prometheus.Desc
-	asking singleflight.Group
-	last   answer // of measure, which runs once at a time
-}
-
-// answer is what a measurement gave.
-type answer struct {
-	at      time.Time
-	metrics []prometheus.Metric
-	err     error
 }
 
 // Describe implements [prometheus.Collector].
@@ -57,43 +49,13 @@ func (m *measured) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (m *measured) Collect(out chan<- prometheus.Metric) {
-	metrics, up := m.read()
+	metrics, err := m.values.get()
 	for _, metric := range metrics {
 		out <- metric
 	}
-	value := 0.0
-	if up {
-		value = 1
+	up := 1.0
+	if err != nil {
+		up = 0
 	}
-	out <- prometheus.MustNewConstMetric(m.up, prometheus.GaugeValue, value)
-}
-
-// read returns what is known, after a measurement if that is too old. It reports false when it is not known in time.
-func (m *measured) read() ([]prometheus.Metric, bool) {
-	timer := time.NewTimer(measureTimeout)
-	defer timer.Stop()
-	select {
-	case asked := <-m.asking.DoChan("", m.measure):
-		given := asked.Val.(answer)
-		return given.metrics, given.err == nil
-	case <-timer.C:
-		return nil, false
-	}
-}
-
-// measure outlives the reader that started it when the source is late; the next reader waits for the same answer.
-func (m *measured) measure() (any, error) {
-	if time.Since(m.last.at) < measureAge {
-		return m.last, nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), measureTimeout)
-	defer cancel()
-	var given answer
-	given.err = protect(ctx, func(ctx context.Context) (err error) {
-		given.metrics, err = m.source.Measure(ctx)
-		return err
-	})
-	given.at = time.Now()
-	m.last = given
-	return given, nil
+	out <- prometheus.MustNewConstMetric(m.up, prometheus.GaugeValue, up)
 }

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,9 +31,9 @@ func (w waitingError) Error() string { return "for " + string(w) }
 
 // A Readiness is the body of /readyz.
 type Readiness struct {
-	Status string          `json:"status"`
-	Cause  *ReadinessCause `json:"cause,omitempty"` // of the whole report, where the service explains itself // part: ops
-	Checks []CheckResult   `json:"checks"`
+	Status string        `json:"status"`
+	Cause  *Cause        `json:"cause,omitempty"` // of the whole report, where the service explains itself // part: ops
+	Checks []CheckResult `json:"checks"`
 }
 
 // A CheckResult is what one readiness check said. Reason is empty when it passed.
@@ -45,38 +44,38 @@ type CheckResult struct {
 	Millis int64  `json:"millis"`
 }
 
-type readiness struct {
-	timeout  time.Duration
-	draining <-chan struct{}
-
-	mu     sync.Mutex
-	checks []*check
-	causes *Causes // nil: the service does not explain itself // part: ops
-}
-
 type check struct {
 	name string
-	run  func(ctx context.Context) error
-	busy chan struct{} // holds one token while the check runs
+	run  shared[struct{}]
 }
 
-func (r *readiness) add(name string, run func(ctx context.Context) error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.checks = append(r.checks, &check{name: name, run: run, busy: make(chan struct{}, 1)})
-}
-
-// ServeHTTP runs the checks side by side, also while draining: an operator may want their reasons then. With
-// parameters "only" it runs the checks of these names alone.
-func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	checks, err := r.chosen(req.URL.Query()["only"])
+// ready answers /readyz. It runs the checks side by side, also while draining: an operator may want their reasons then.
+// With parameters "only" it runs the checks of these names alone.
+func (a *Admin) ready(w http.ResponseWriter, req *http.Request) {
+	names := req.URL.Query()["only"]
+	checks, err := a.chosen(names)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	report := r.report(req.Context(), checks)
-	if !req.URL.Query().Has("only") { // part: ops, begin
-		report.Cause = r.cause(req.Context())
+	report := Readiness{Status: StatusReady, Checks: make([]CheckResult, len(checks))}
+	var all sync.WaitGroup
+	for i, c := range checks {
+		all.Go(func() { report.Checks[i] = c.result() })
+	}
+	all.Wait()
+	if slices.ContainsFunc(report.Checks, func(c CheckResult) bool { return c.Status != StatusOK }) {
+		report.Status = StatusNotReady
+	}
+	select {
+	case <-a.cfg.Draining:
+		report.Status = StatusDraining
+	default:
+	}
+	if len(names) == 0 && a.cause != nil { // part: ops, begin
+		cause := a.Cause(req.Context())
+		cause.Sentence = oneLine(cause.Sentence)
+		report.Cause = &cause
 	} // part: ops, end
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -90,15 +89,15 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // chosen are the checks of the names, or all. A name that no check has is an error: a probe that was misspelt must not
 // be green for ever.
-func (r *readiness) chosen(names []string) ([]*check, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (a *Admin) chosen(names []string) ([]*check, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if len(names) == 0 {
-		return r.checks, nil
+		return a.checks, nil
 	}
 	var chosen []*check
-	known := make([]string, len(r.checks))
-	for i, c := range r.checks {
+	known := make([]string, len(a.checks))
+	for i, c := range a.checks {
 		known[i] = c.name
 		if slices.Contains(names, c.name) {
 			chosen = append(chosen, c)
@@ -112,31 +111,9 @@ func (r *readiness) chosen(names []string) ([]*check, error) {
 	return chosen, nil
 }
 
-func (r *readiness) report(ctx context.Context, checks []*check) Readiness {
-	report := Readiness{Status: StatusReady, Checks: make([]CheckResult, len(checks))}
-	var all sync.WaitGroup
-	for i, c := range checks {
-		all.Go(func() { report.Checks[i] = c.result(ctx, r.timeout) })
-	}
-	all.Wait()
-	for _, result := range report.Checks {
-		if result.Status != StatusOK {
-			report.Status = StatusNotReady
-		}
-	}
-	select {
-	case <-r.draining:
-		report.Status = StatusDraining
-	default:
-	}
-	return report
-}
-
-var errStillRunning = errors.New("still running since an earlier request")
-
-func (c *check) result(ctx context.Context, timeout time.Duration) CheckResult {
+func (c *check) result() CheckResult {
 	began := time.Now()
-	err := c.bounded(ctx, timeout)
+	_, err := c.run.get()
 	result := CheckResult{Name: c.name, Status: StatusOK, Millis: time.Since(began).Milliseconds()}
 	if err != nil {
 		result.Status, result.Reason = StatusFailing, oneLine(err.Error())
@@ -145,32 +122,6 @@ func (c *check) result(ctx context.Context, timeout time.Duration) CheckResult {
 		result.Status = StatusWaiting
 	}
 	return result
-}
-
-// bounded runs the check in a goroutine of its own, which outlives the answer when the check ignores its context. The
-// token keeps such checks from piling up, one for every probe. It is given back before the answer: a client that asks
-// again at once must not find the check running. A second request waits for the token: two requests at a time make no
-// check fail.
-func (c *check) bounded(ctx context.Context, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errors.New("no answer within "+timeout.String()))
-	defer cancel()
-	select {
-	case c.busy <- struct{}{}:
-	case <-ctx.Done():
-		return errStillRunning
-	}
-	ended := make(chan error, 1)
-	go func() {
-		err := protect(ctx, c.run)
-		<-c.busy
-		ended <- err
-	}()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // oneLine shortens an error's text to what fits an alert. It leaves out the middle: what was wanted stands at the

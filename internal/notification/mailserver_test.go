@@ -174,7 +174,7 @@ func TestAMailServerThatIsAwayIsOneLine(t *testing.T) {
 		asked.Add(1)
 		return smtptest.Answer{Cut: true}
 	}, func(s *senderSetup) {
-		s.log = slog.New(service.LimitLog(slog.NewTextHandler(&log, nil), service.LogLimitConfig{}))
+		s.log = slog.New(service.LimitLog(slog.NewTextHandler(&log, nil), func(error) bool { return false }))
 	})
 	b.register(t)
 	ctx, stop := context.WithCancel(t.Context())

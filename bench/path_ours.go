@@ -131,7 +131,7 @@ func (l *ourLine) run(ctx context.Context) error {
 }
 
 func (n *node) run(ctx context.Context) error {
-	return n.Run(ctx, service.NewGroup(ctx, n.log, stopTimeout), eventing.Listeners{Admin: "127.0.0.1:0"},
+	return n.Run(service.NewGroup(ctx, n.log, stopTimeout), eventing.Listeners{Admin: "127.0.0.1:0"},
 		service.Host{Log: n.log}, func(g *service.Group, _ net.Listener) { n.StartConsumers(g) })
 }
 

@@ -111,7 +111,8 @@ func (p *part) run(t testing.TB, instance *eventing.Instance) {
 		Log:   slog.New(slog.NewTextHandler(p.warnings, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Ready: func(at service.Listening) { listening <- at },
 	}
-	go func() { ended <- instance.RunWatched(ctx, host, func(lags eventing.Lags) { p.lags = lags }) }()
+	instance.Opened = func(lags eventing.Lags) { p.lags = lags }
+	go func() { ended <- instance.Run(ctx, host) }()
 	select {
 	case p.at = <-listening:
 		t.Cleanup(func() {

@@ -89,7 +89,7 @@ func (f *forwarder) open(ctx context.Context, group *service.Group) (bound servi
 	select {
 	case <-f.router.Running():
 		return bound, nil
-	case <-group.Failed():
+	case <-group.Context().Done():
 		return bound, errors.New("the router did not start")
 	}
 }

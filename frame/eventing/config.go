@@ -1,13 +1,21 @@
 package eventing
 
 import (
+	"cmp"
+	"context"
 	"crypto/tls"
+	"fmt"
+	"io"
 	"net"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/frame/config"
 	"example.com/twinbox/frame/tracing"
+	"example.com/twinbox/migrations"
 )
 
 // Config is the part of a service's configuration that is the same in all of them. Embed it.
@@ -83,9 +91,10 @@ type InboxConfig struct {
 
 // Rules are the cross checks that are the same in every service.
 func (c Config) Rules() []config.Rule {
+	serving, owner, both := c.roles()
 	rules := []config.Rule{
 		{
-			Variable: "MIGRATE_DATABASE_URL", Holds: c.migratesItsOwn(),
+			Variable: "MIGRATE_DATABASE_URL", Holds: !both || serving.Database == owner.Database,
 			Text: "must name the same database as DATABASE_URL",
 		},
 		{
@@ -176,4 +185,47 @@ func (c Config) Topics(names ...string) []kafka.Topic {
 		}
 	}
 	return topics
+}
+
+// project begins the name of every consumer group: two projects on one broker do not share work.
+const project = "twinbox"
+
+// group is the consumer group of a consumer.
+func (c Config) group(consumer string) string { return project + "." + c.Environment + "." + consumer }
+
+// CopyTopic is the topic for the copies of a consumer's dead letters. It belongs to the service's own topics.
+func (c Config) CopyTopic(consumer, topic string) string {
+	return deadletter.CopyTopic(c.group(consumer), topic)
+}
+
+// Migrate brings the service's database to the schema of this build and says on out what it applied, also when it
+// fails on the way: what was applied stays. As the owner of the tables it gives the role that serves its rights.
+func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.Set) error {
+	url := cmp.Or(c.MigrateURL, c.DatabaseURL).Reveal()
+	applied, err := migrations.Apply(ctx, url, sets...)
+	for _, one := range applied {
+		_, _ = fmt.Fprintf(out, "applied %s/%s\n", one.Set, one.File)
+	}
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	_, _ = fmt.Fprintf(out, "%d migrations applied, the schema is up to date\n", len(applied))
+	if serving, owner, both := c.roles(); both && serving.User != owner.User {
+		if err := migrations.Grant(ctx, url, serving.User); err != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+		_, _ = fmt.Fprintf(out, "%s may serve\n", serving.User)
+	}
+	return nil
+}
+
+// roles are how the service and the owner of its tables connect, where that is another one. A URL that cannot be read is
+// told of elsewhere.
+func (c Config) roles() (serving, owner *pgx.ConnConfig, both bool) {
+	if c.MigrateURL == "" {
+		return nil, nil, false
+	}
+	serving, servingErr := pgx.ParseConfig(c.DatabaseURL.Reveal())
+	owner, ownerErr := pgx.ParseConfig(c.MigrateURL.Reveal())
+	return serving, owner, servingErr == nil && ownerErr == nil
 }

@@ -2,6 +2,7 @@ package eventing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -9,13 +10,17 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/inbox/pause"
 	"example.com/twinbox/engine/inbox/replay"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/progress"
+	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/frame/service"
 )
 
@@ -110,7 +115,7 @@ func (n *Node) Consume(c Consumer) error {
 		return fmt.Errorf("open replays of %s: %w", c.Name, err)
 	}
 	kc.members = kafka.GroupConfig{
-		Config:              cfg.Client(n.setup.Service),
+		Config:              n.setup.client(),
 		Group:               kc.group,
 		SessionTimeout:      cfg.Kafka.SessionTimeout,
 		FetchBytes:          cfg.Kafka.FetchBytes,
@@ -131,14 +136,8 @@ func (n *Node) Consume(c Consumer) error {
 // commits its offset.
 func (n *Node) StartConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
-		g.Go("consumer pauses", watchPauses(n)) // part: ops
-		g.Go("inbox janitor", func(ctx context.Context) error {
-			janitor, err := newJanitor(n)
-			if err != nil {
-				return err
-			}
-			return janitor.Run(ctx)
-		})
+		g.Go("consumer pauses", n.watchPauses) // part: ops
+		g.Go("inbox janitor", n.forget)
 	}
 	for _, c := range n.consumers {
 		g.Go("consumer "+c.Name, func(ctx context.Context) error {
@@ -147,7 +146,7 @@ func (n *Node) StartConsumers(g *service.Group) {
 			together.Go(func() error { return c.reader.Run(ctx) })
 			together.Go(func() error { return c.replays.ResumeGaps(ctx) })
 			err := together.Wait()
-			c.leave(ctx, n.setup.Log)
+			c.leave(ctx)
 			return err
 		})
 	}
@@ -157,10 +156,10 @@ const leaveTimeout = 2 * time.Second
 
 // lost says that a partition went in good order, so that its next owner suspects no event; unless a handler was left at
 // work. The subscriber does not wait for it.
-func (c *consumer) lost(topic string, partition int32, idle bool, log *slog.Logger) {
+func (c *consumer) lost(topic string, partition int32, idle bool) {
 	if !idle {
 		c.inbox.Abandon(topic, partition)
-		log.Warn("partition left with a handler still at work", "consumer", c.Name, "partition", partition)
+		c.log.Warn("partition left with a handler still at work", "consumer", c.Name, "partition", partition)
 		return
 	}
 	record := c.inbox.Leave(topic, partition)
@@ -168,18 +167,67 @@ func (c *consumer) lost(topic string, partition int32, idle bool, log *slog.Logg
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 		defer cancel()
 		if err := record(ctx); err != nil {
-			log.WarnContext(ctx, "partition not left", "consumer", c.Name, "partition", partition, "error", err)
+			c.log.WarnContext(ctx, "partition not left", "consumer", c.Name, "partition", partition, "error", err)
 		}
 	})
 }
 
 // leave says the same of every partition when the consumer has stopped. Where it fails the next owner is slower at
 // first, which is no reason to end with an error.
-func (c *consumer) leave(ctx context.Context, log *slog.Logger) {
+func (c *consumer) leave(ctx context.Context) {
 	c.leaving.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	if err := c.inbox.Close(ctx); err != nil {
-		log.WarnContext(ctx, "inbox not closed", "consumer", c.Name, "error", err)
+		c.log.WarnContext(ctx, "inbox not closed", "consumer", c.Name, "error", err)
 	}
+}
+
+// inboxHost is what a consumer's inbox knows of the process: its dependencies, its outbox and the partition's loop.
+type inboxHost struct {
+	*consumer
+	node *Node
+}
+
+// Pause implements [inbox.Host]. A pause is no stall of the partition, however long the database is away.
+func (h inboxHost) Pause(ctx context.Context, failure error, d time.Duration) error {
+	defer progress.Pausing(ctx, failure)() // part: standing
+	if d == 0 {
+		return nil
+	}
+	if err := h.node.dependencies.wait(ctx, failure, d); err != nil {
+		return err
+	}
+	if err := awaitResume(ctx, h.gate); err != nil { // part: ops, begin
+		return err // what an operator paused is not tried again either
+	} // part: ops, end
+	return nil
+}
+
+// Handled implements [inbox.Host].
+func (h inboxHost) Handled(event cloudevent.Event, outcome inbox.Outcome) {
+	if h.OnOutcome != nil {
+		h.OnOutcome(event, outcome)
+	}
+}
+
+// CopyDeadLetter implements [inbox.Host]: the copy goes through the outbox, in the transaction that files the dead
+// letter. A record that the outbox does not take, say because it is too large, has no copy: the database's errors alone
+// keep the dead letter from being filed.
+func (h inboxHost) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter) error {
+	if l.Group == "" || l.Topic == "" {
+		h.node.copies.WithLabelValues(l.Consumer, "no_origin").Inc()
+		return nil
+	}
+	result := "queued"
+	err := h.node.Outbox.AddRecord(ctx, tx, deadletter.CopyTopic(l.Group, l.Topic), l.Copy(), l.Payload)
+	if refused, is := errors.AsType[*outbox.EventError](err); is {
+		result = string(refused.Code)
+		h.log.WarnContext(ctx, "dead letter has no copy", "consumer", l.Consumer, "event_id", l.EventID,
+			"correlation_id", l.CorrelationID(), "code", refused.Code, "reason", refused.Detail)
+	} else if err != nil {
+		return fmt.Errorf("copy dead letter: %w", err)
+	}
+	h.node.copies.WithLabelValues(l.Consumer, result).Inc()
+	return nil
 }

@@ -26,18 +26,6 @@ func newDependencies(setup Setup, probeDatabase func(context.Context) error, res
 	}
 }
 
-// start keeps both circuits up to date until the group has stopped everything that uses them.
-func (d dependencies) start(group *service.Group) {
-	group.Go("database circuit", d.database.Run)
-	group.Go("broker circuit", d.broker.Run)
-}
-
-// check adds the dependencies to the readiness report.
-func (d dependencies) check(admin *service.Admin) {
-	admin.Check("database", func(context.Context) error { return d.database.Err() })
-	admin.Check("broker", func(context.Context) error { return d.broker.Err() })
-}
-
 // needsDatabase is a check of something that cannot work while the database is down. Then it says only that it waits,
 // so that the report names an outage once.
 func (d dependencies) needsDatabase(check func(context.Context) error) func(context.Context) error {

@@ -17,30 +17,23 @@ import (
 
 // batchEdge is the publisher and the consumer of package kafka.
 var batchEdge = edge{
-	publisher: newBatchPublisher,
+	publisher: func(cfg kafka.Config, log *slog.Logger) (message.Publisher, error) { return producer.New(cfg, log) },
 	reader:    newBatchReader,
 	batches:   true,
 }
 
-func newBatchPublisher(cfg kafka.Config, log *slog.Logger) (message.Publisher, error) {
-	return producer.New(cfg, log)
-}
-
 // batchReader is a member of the consumer's group that hands over batches.
 type batchReader struct {
-	node    *Node
-	name    string
-	topic   string
-	config  kafkaconsumer.Config
-	handle  kafkaconsumer.Handler
-	records atomic.Pointer[kafkaconsumer.Consumer]
+	node     *Node
+	consumer *consumer
+	config   kafkaconsumer.Config
+	records  atomic.Pointer[kafkaconsumer.Consumer]
 }
 
 func newBatchReader(n *Node, c *consumer) (reader, error) {
 	cfg := n.setup.Config
 	r := &batchReader{
-		node: n, name: c.Name, topic: c.Topic,
-		handle: kafkaconsumer.Handler(c.inbox.BatchMiddleware(c.handle)),
+		node: n, consumer: c,
 		config: kafkaconsumer.Config{
 			GroupConfig: c.members,
 			Batch:       cfg.Inbox.Batch,
@@ -48,35 +41,22 @@ func newBatchReader(n *Node, c *consumer) (reader, error) {
 			Positions:   c.inbox,
 			// One by one, each with its whole time: what waits for its next attempt does not count.
 			HandlerLimit: max(5*time.Minute, time.Duration(cfg.Inbox.Batch)*cfg.Inbox.HandlerTimeout),
+			Hooks:        kafkaconsumer.Hooks{Lost: c.lost, Failed: n.dependencies.broker.Report},
 		},
-	}
-	r.handle = c.unlessPaused(r.handle) // part: ops
-	r.config.Hooks = kafkaconsumer.Hooks{
-		Lost:   func(topic string, partition int32, idle bool) { c.lost(topic, partition, idle, n.setup.Log) },
-		Failed: n.dependencies.broker.Report,
 	}
 	return r, r.open("")
 }
 
-// part: ops, begin
-
-// unlessPaused handles a batch when the consumer is not paused.
-func (c *consumer) unlessPaused(handle kafkaconsumer.Handler) kafkaconsumer.Handler {
-	return func(ctx context.Context, msgs []*message.Message) (int, error) {
-		if err := awaitResume(ctx, c.gate); err != nil {
-			return 0, err
-		}
-		return handle(ctx, msgs)
-	}
-}
-
-// part: ops, end
-
 // open makes the member of the group, under a name or without one.
 func (r *batchReader) open(instanceID string) error {
-	cfg := r.config
+	cfg, handle := r.config, r.consumer.inbox.BatchMiddleware(r.consumer.handle)
 	cfg.InstanceID = instanceID
-	records, err := kafkaconsumer.New(cfg, r.handle, r.node.setup.Log)
+	records, err := kafkaconsumer.New(cfg, func(ctx context.Context, msgs []*message.Message) (int, error) {
+		if err := awaitResume(ctx, r.consumer.gate); err != nil { // part: ops, begin
+			return 0, err
+		} // part: ops, end
+		return handle(ctx, msgs)
+	}, r.consumer.log)
 	if err == nil {
 		r.records.Store(records)
 	}
@@ -90,16 +70,16 @@ func (r *batchReader) Run(ctx context.Context) error {
 	if err := r.open(instanceID); err != nil {
 		return err
 	}
-	err := r.records.Load().Run(ctx, r.topic)
+	err := r.records.Load().Run(ctx, r.consumer.Topic)
 	if fenced := new(kafkaconsumer.FencedError); !errors.As(err, &fenced) {
 		return err
 	}
-	r.node.setup.Log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",
-		"consumer", r.name, "instance_id", instanceID)
+	r.consumer.log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",
+		"consumer", r.consumer.Name, "instance_id", instanceID)
 	if err := r.open(""); err != nil {
 		return err
 	}
-	return r.records.Load().Run(ctx, r.topic)
+	return r.records.Load().Run(ctx, r.consumer.Topic)
 }
 
 // part: ops, begin

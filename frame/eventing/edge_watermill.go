@@ -144,7 +144,7 @@ func (r *watermillReader) Run(ctx context.Context) error {
 	began := time.Now()
 	r.began.Store(&began)
 	c, members := r.consumer, r.consumer.members.WithDefaults()
-	log := quietly(r.node.setup.Log.With("consumer", c.Name))
+	log := quietly(c.log.With("consumer", c.Name))
 	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
 		Brokers: members.Brokers, ConsumerGroup: members.Group, Unmarshaler: kafka.Marshaler{},
 		OverwriteSaramaConfig: members.Consumer(), ReconnectRetrySleep: members.ReconnectBackoff,
@@ -158,32 +158,25 @@ func (r *watermillReader) Run(ctx context.Context) error {
 		return fmt.Errorf("make router: %w", err)
 	}
 	deliver := c.inbox.Middleware(c.handle)
-	deliver = r.watched(c.oneUnlessPaused(deliver)) // part: ops
 	router.AddConsumerHandler(c.Name, c.Topic, patientSubscriber{subscriber, r.node.dependencies.broker},
-		func(msg *message.Message) error {
+		func(msg *message.Message) (err error) {
 			partition, _ := wkafka.MessagePartitionFromCtx(msg.Context())
+			ctx, end := r.watch.Call(msg.Context(), c.Topic, partition) // part: ops, begin
+			msg.SetContext(ctx)
+			defer func() { end(err) }()
+			if err := awaitResume(ctx, c.gate); err != nil {
+				return err
+			} // part: ops, end
 			if end, known := r.ends.Load(partition); known {
 				msg.SetContext(cloudevent.WithLogEnd(msg.Context(), end.(int64)))
 			}
-			_, err := deliver(msg)
+			_, err = deliver(msg)
 			return err
 		})
 	return router.Run(ctx)
 }
 
 // part: ops, begin
-
-// watched keeps the standing of each message's partition.
-func (r *watermillReader) watched(handle message.HandlerFunc) message.HandlerFunc {
-	return func(msg *message.Message) ([]*message.Message, error) {
-		partition, _ := wkafka.MessagePartitionFromCtx(msg.Context())
-		ctx, end := r.watch.Call(msg.Context(), r.consumer.Topic, partition)
-		msg.SetContext(ctx)
-		produced, err := handle(msg)
-		end(err)
-		return produced, err
-	}
-}
 
 // Standings are those of the partitions that had a record.
 func (r *watermillReader) Standings() []progress.Standing { return r.watch.Standings() }
@@ -265,7 +258,7 @@ func (c claims) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.C
 	err := c.ConsumerGroupHandler.ConsumeClaim(session, claim)
 	c.reader.watch.Forget(claim.Topic(), claim.Partition()) // part: ops
 	if c.ctx.Err() == nil {
-		c.reader.consumer.lost(claim.Topic(), claim.Partition(), true, c.reader.node.setup.Log)
+		c.reader.consumer.lost(claim.Topic(), claim.Partition(), true)
 	}
 	return err
 }

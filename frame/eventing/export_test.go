@@ -11,7 +11,7 @@ import (
 // milliseconds, with any OUTBOX_POLL; all that this one publishes within a test's
 // patience it was woken for. Call it before Run.
 func (n *Node) PollHourly() (err error) {
-	cfg := relayConfig(n, n.setup)
+	cfg := n.relayConfig()
 	cfg.PollMin, cfg.PollMax, cfg.Lease = time.Hour, time.Hour, 4*time.Hour
 	cfg.Registerer = nil // the metrics are the first relay's
 	n.relay, err = relay.New(cfg)

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"example.com/twinbox/engine/deadletter"
-	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/outbox/operate"
 )
@@ -19,8 +18,12 @@ import (
 // measure adds what the database, the pool and the broker say about the node.
 func (n *Node) measure() error {
 	admin := n.setup.Admin
+	n.measurePool()
+	n.copies = promauto.With(admin.Registry()).NewCounterVec(prometheus.CounterOpts{
+		Name: "dead_letter_copies_total",
+		Help: "Dead letters by what became of their copy: queued, or why there is none. The row is there in any case.",
+	}, []string{"consumer", "result"})
 	return errors.Join(
-		admin.Registry().Register(poolStats{n.Pool}),
 		admin.Registry().Register(n.Verifier), // part: ops
 		admin.Measure("outbox", operate.NewGauges(n.Pool)),
 		admin.Measure("dead_letters", deadletter.NewGauges(n.Pool, n.consumerNames)),
@@ -81,7 +84,7 @@ func (l consumerLag) read(ctx context.Context) (map[string][]admin.Lag, error) {
 	found := make(map[string][]admin.Lag, len(l.node.consumers))
 	var problems []error
 	for _, c := range l.node.consumers {
-		lags, err := admin.ReadLag(ctx, l.node.lagClient(), c.group, c.Topic)
+		lags, err := admin.ReadLag(ctx, l.node.setup.lagClient(), c.group, c.Topic)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("read lag of %s: %w", c.Name, err))
 		}
@@ -90,60 +93,41 @@ func (l consumerLag) read(ctx context.Context) (map[string][]admin.Lag, error) {
 	return found, errors.Join(problems...)
 }
 
-// lagClient is how the broker is asked what waits.
-func (n *Node) lagClient() kafka.Config {
-	client := n.setup.Config.Client(n.setup.Service)
-	client.RequestTimeout = min(lagPatience, client.WithDefaults().PublishTimeout)
-	return client
-}
-
-// lagPatience is shorter than a scrape's timeout.
-const lagPatience = time.Second
-
-// poolStats are the connections of the service's pool.
-type poolStats struct{ pool *pgxpool.Pool }
-
-func poolDesc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("database_pool_"+name, help, labels, nil)
-}
-
-var (
-	poolConnectionsDesc = poolDesc("connections", "Connections: acquired, idle or being opened.", "state")
-	poolMaxDesc         = poolDesc("max_connections", "Connections that the pool may open.")
-	poolAcquiresDesc    = poolDesc("acquires_total", "Connections handed out.")
-	poolWaitsDesc       = poolDesc("waits_total", "Connections handed out after waiting for one to come free or open.")
-	poolCanceledDesc    = poolDesc("canceled_acquires_total", "Callers who gave up waiting for a connection.")
-	poolWaitSecondsDesc = poolDesc("wait_seconds_total", "Time spent waiting for connections.")
-)
-
-// Describe implements [prometheus.Collector].
-func (poolStats) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{
-		poolConnectionsDesc, poolMaxDesc, poolAcquiresDesc, poolWaitsDesc, poolCanceledDesc, poolWaitSecondsDesc,
-	} {
-		out <- desc
-	}
-}
-
-// Collect implements [prometheus.Collector].
-func (p poolStats) Collect(out chan<- prometheus.Metric) {
-	stat := p.pool.Stat()
-	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
-	for _, m := range []struct {
-		desc   *prometheus.Desc
-		kind   prometheus.ValueType
-		value  float64
-		labels []string
+// measurePool adds the connections of the service's pool.
+func (n *Node) measurePool() {
+	metrics := promauto.With(n.setup.Admin.Registry())
+	const name, connections = "database_pool_", "Connections: acquired, idle or being opened."
+	for _, g := range []struct {
+		name, help string
+		labels     prometheus.Labels
+		value      func(*pgxpool.Stat) int32
 	}{
-		{poolConnectionsDesc, gauge, float64(stat.AcquiredConns()), []string{"acquired"}},
-		{poolConnectionsDesc, gauge, float64(stat.IdleConns()), []string{"idle"}},
-		{poolConnectionsDesc, gauge, float64(stat.ConstructingConns()), []string{"opening"}},
-		{poolMaxDesc, gauge, float64(stat.MaxConns()), nil},
-		{poolAcquiresDesc, counter, float64(stat.AcquireCount()), nil},
-		{poolWaitsDesc, counter, float64(stat.EmptyAcquireCount()), nil},
-		{poolCanceledDesc, counter, float64(stat.CanceledAcquireCount()), nil},
-		{poolWaitSecondsDesc, counter, stat.EmptyAcquireWaitTime().Seconds(), nil},
+		{"connections", connections, prometheus.Labels{"state": "acquired"}, (*pgxpool.Stat).AcquiredConns},
+		{"connections", connections, prometheus.Labels{"state": "idle"}, (*pgxpool.Stat).IdleConns},
+		{"connections", connections, prometheus.Labels{"state": "opening"}, (*pgxpool.Stat).ConstructingConns},
+		{"max_connections", "Connections that the pool may open.", nil, (*pgxpool.Stat).MaxConns},
 	} {
-		out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value, m.labels...)
+		metrics.NewGaugeFunc(prometheus.GaugeOpts{Name: name + g.name, Help: g.help, ConstLabels: g.labels},
+			func() float64 { return float64(g.value(n.Pool.Stat())) })
 	}
+	for _, c := range []struct {
+		name, help string
+		value      func(*pgxpool.Stat) int64
+	}{
+		{"acquires_total", "Connections handed out.", (*pgxpool.Stat).AcquireCount},
+		{
+			"waits_total", "Connections handed out after waiting for one to come free or open.",
+			(*pgxpool.Stat).EmptyAcquireCount,
+		},
+		{
+			"canceled_acquires_total", "Callers who gave up waiting for a connection.",
+			(*pgxpool.Stat).CanceledAcquireCount,
+		},
+	} {
+		metrics.NewCounterFunc(prometheus.CounterOpts{Name: name + c.name, Help: c.help},
+			func() float64 { return float64(c.value(n.Pool.Stat())) })
+	}
+	metrics.NewCounterFunc(prometheus.CounterOpts{
+		Name: name + "wait_seconds_total", Help: "Time spent waiting for connections.",
+	}, func() float64 { return n.Pool.Stat().EmptyAcquireWaitTime().Seconds() })
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox/pause"
@@ -55,11 +56,10 @@ type Node struct {
 	dependencies dependencies
 	publisher    message.Publisher
 	relay        *relay.Relay
-	restore      *restorer
 	writers      *writers
 	consumers    []*consumer
 	gates        *pause.Gates // of the consumers // part: ops
-	copies       *copies
+	copies       *prometheus.CounterVec
 	limited      *service.LimitedLog
 	circuits     *slog.Logger      // not limited
 	bound        service.Listening // from Run on
@@ -67,8 +67,8 @@ type Node struct {
 
 // Open prepares the node and connects to nothing.
 func Open(ctx context.Context, setup Setup) (node *Node, err error) {
-	n := &Node{}
-	n.writers = &writers{node: n, asked: make(chan struct{}, 1)}
+	n := &Node{circuits: setup.Log}
+	n.writers = &writers{node: n}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
@@ -79,16 +79,17 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 		return nil, err
 	}
 	n.dependencies = newDependencies(setup, probeDatabase(pool.ConnConfig), func() { n.Pool.Reset() })
-	n.circuits = setup.Log
 	n.limited = service.LimitLog(setup.Log.Handler(), n.dependencies.tell)
 	setup.Log = slog.New(n.limited)
 	n.setup = setup
+	registry := setup.Admin.Registry()
 	n.Verifier = newVerifier(n) // part: ops
 	if n.Pool, err = n.openPool(ctx, pool); err != nil {
 		return nil, err
 	}
-	if err = n.openTraces(); err != nil { // part: observability, begin
-		return nil, err
+	n.traces = tracing.New(setup.Config.Tracing, setup.Service, setup.Config.Environment, setup.Log, registry) // part: observability, begin
+	if n.traces != nil {
+		n.Spans = cloudevent.NewSpans(n.traces.Provider())
 	}
 	// part: observability, end
 	n.Outbox, err = outbox.New(outbox.Config{
@@ -97,30 +98,27 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 		Refuse:        n.writers.refuse,
 		OnConflict:    outbox.OnConflict(setup.Config.Outbox.OnConflict),
 		Log:           setup.Log,
-		Registerer:    setup.Admin.Registry(),
+		Registerer:    registry,
 		Spans:         n.Spans, // part: observability
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open outbox: %w", err)
 	}
-	client := setup.Config.Client(setup.Service)
+	client := setup.client()
 	client.RetryFor = min(retryFor, client.PublishTimeout/2)
 	if n.publisher, err = setup.Config.Kafka.edge().publisher(client, setup.Log); err != nil {
 		return nil, fmt.Errorf("open publisher: %w", err)
 	}
-	n.restore = newRestorer(n)
-	n.gates = newGates(n) // part: ops
-	if n.relay, err = relay.New(relayConfig(n, setup)); err != nil {
+	n.gates = pause.NewGates(n.readPauses) // part: ops
+	if n.relay, err = relay.New(n.relayConfig()); err != nil {
 		return nil, fmt.Errorf("open relay: %w", err)
-	}
-	if n.copies, err = newCopies(n); err != nil {
-		return nil, err
 	}
 	if err = n.measure(); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	setup.Admin.Explain(n.why) // part: ops
-	n.dependencies.check(setup.Admin)
+	setup.Admin.Explain(n.diagnose) // part: ops
+	setup.Admin.Check("database", func(context.Context) error { return n.dependencies.database.Err() })
+	setup.Admin.Check("broker", func(context.Context) error { return n.dependencies.broker.Err() })
 	n.Check("tables", checkTables(n.Pool, setup.Tables))
 	setup.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))
 	setup.Admin.Check("held events", n.dependencies.behind(n.checkHeld))
@@ -131,7 +129,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 // and in the meantime publishes what goes to the other partitions.
 const retryFor = 500 * time.Millisecond
 
-func relayConfig(n *Node, setup Setup) relay.Config {
+func (n *Node) relayConfig() relay.Config {
+	setup := n.setup
 	cfg := setup.Config.Outbox
 	config := relay.Config{
 		Connect:        n.connectRelay,
@@ -147,7 +146,7 @@ func relayConfig(n *Node, setup Setup) relay.Config {
 		Retention:      cfg.Retention,
 		IDRetention:    setup.Config.Inbox.Retention,
 		MaxSilence:     setup.Config.maxSilence(),
-		Topics:         func(ctx context.Context) (map[string]int32, error) { return topicsOf(setup).Partitions(ctx) },
+		Topics:         func(ctx context.Context) (map[string]int32, error) { return setup.partitions(ctx) },
 		Log:            setup.Log,
 		Registerer:     setup.Admin.Registry(),
 		Spans:          n.Spans, // part: observability
@@ -156,7 +155,7 @@ func relayConfig(n *Node, setup Setup) relay.Config {
 		config.SpreadKeys = spreads.SpreadKeys
 	}
 	if setup.Source != "" {
-		config.Published = n.restore.newest
+		config.Published = setup.newest
 	}
 	return config
 }
@@ -184,14 +183,14 @@ func (n *Node) Close() error {
 	if n.Pool != nil {
 		n.Pool.Close()
 	}
-	var err error
-	if n.publisher != nil {
-		if err = n.publisher.Close(); err != nil {
-			err = fmt.Errorf("close publisher: %w", err)
-		}
-	}
 	if n.limited != nil {
-		n.limited.Flush()
+		defer n.limited.Flush()
 	}
-	return err
+	if n.publisher == nil {
+		return nil
+	}
+	if err := n.publisher.Close(); err != nil {
+		return fmt.Errorf("close publisher: %w", err)
+	}
+	return nil
 }

@@ -31,19 +31,19 @@ func (n Operable) EachConsumer(do func(name string, replays *replay.Replayer)) {
 // Partitions is how many partitions the topics have that the service writes to, and others that it wrote to once, such
 // as those of an earlier name; those that do not exist are missing.
 func (n Operable) Partitions(ctx context.Context, others ...string) (map[string]int32, error) {
-	return topicsOf(n.setup).Partitions(ctx, others...)
+	return n.setup.partitions(ctx, others...)
 }
 
 // Behind are the consumer groups that have not read a topic to its end, with the number of records before each.
 func (n Operable) Behind(ctx context.Context, topic string) (map[string]int64, error) {
-	return admin.GroupsBehind(ctx, n.setup.Config.Client(n.setup.Service), topic)
+	return admin.GroupsBehind(ctx, n.setup.client(), topic)
 }
 
 // comparedAtOnce bounds the events in memory that are not known to be lost.
 const comparedAtOnce = 1000
 
 // lost are all events that the broker holds and the database does not know.
-func (r *restorer) lost(ctx context.Context, db restore.DB, progress func(int64)) ([]cloudevent.Event, error) {
+func (s Setup) lost(ctx context.Context, db restore.DB, progress func(int64)) ([]cloudevent.Event, error) {
 	var lost, some []cloudevent.Event
 	var read int64
 	compare := func() error {
@@ -52,7 +52,7 @@ func (r *restorer) lost(ctx context.Context, db restore.DB, progress func(int64)
 		progress(read)
 		return err
 	}
-	err := r.each(ctx, 0, func(e cloudevent.Event) error {
+	err := s.eachPublished(ctx, 0, func(e cloudevent.Event) error {
 		some = append(some, e)
 		if read++; len(some) < comparedAtOnce {
 			return nil
@@ -71,7 +71,7 @@ func (r *restorer) lost(ctx context.Context, db restore.DB, progress func(int64)
 func (n Operable) ConfirmRestore(
 	ctx context.Context, tx pgx.Tx, dryRun bool, progress func(int64),
 ) (adopted int, err error) {
-	lost, err := n.restore.lost(ctx, tx, progress)
+	lost, err := n.setup.lost(ctx, tx, progress)
 	if err != nil {
 		return 0, err
 	}
@@ -85,7 +85,7 @@ func (n Operable) ConfirmRestore(
 	for i, c := range n.consumers {
 		groups[i] = c.group
 	}
-	if err := admin.ForgetOffsets(ctx, n.setup.Config.Client(n.setup.Service), groups...); err != nil {
+	if err := admin.ForgetOffsets(ctx, n.setup.client(), groups...); err != nil {
 		return adopted, err
 	}
 	for _, e := range lost {

@@ -33,7 +33,7 @@ var errNoTopic = errors.New("the topic does not exist")
 
 // topicRetention asks the broker how long it keeps the records of one topic.
 func (s Setup) topicRetention(ctx context.Context, topic string) (time.Duration, error) {
-	kept, err := admin.ReadTopicSettings(ctx, s.Config.Client(s.Service), topic)
+	kept, err := admin.ReadTopicSettings(ctx, s.client(), topic)
 	if err != nil {
 		return 0, err
 	}
@@ -51,7 +51,7 @@ func (n *Node) awaitRequirements(ctx context.Context, c *consumer) error {
 	err := n.await(ctx, "requirements of "+c.Name, func(ctx context.Context) error {
 		err := n.setup.requirements(c).Check(ctx)
 		if wrong, found := errors.AsType[*retention.RequirementError](err); found && wrong.Known() {
-			return &uselessError{err}
+			return uselessError{err}
 		}
 		return err
 	})
@@ -61,8 +61,8 @@ func (n *Node) awaitRequirements(ctx context.Context, c *consumer) error {
 	return err
 }
 
-// newJanitor returns what tidies the inbox that all consumers of the service share.
-func newJanitor(n *Node) (*retention.Janitor, error) {
+// forget tidies the inbox that all consumers of the service share.
+func (n *Node) forget(ctx context.Context) error {
 	janitor, err := retention.New(retention.Config{
 		Pool:       n.Pool,
 		Retention:  n.setup.Config.Inbox.Retention,
@@ -72,7 +72,7 @@ func newJanitor(n *Node) (*retention.Janitor, error) {
 		Registerer: n.setup.Admin.Registry(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("open janitor: %w", err)
+		return fmt.Errorf("open janitor: %w", err)
 	}
-	return janitor, nil
+	return janitor.Run(ctx)
 }

@@ -2,11 +2,20 @@ package eventing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+
+	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/engine/inbox/retention"
+	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/frame/service"
+	"example.com/twinbox/migrations"
 )
 
 // Listeners are the addresses a service listens on. API is empty for a service without one.
@@ -21,20 +30,21 @@ type Listeners struct{ Admin, API string }
 // While it waits, /livez answers, /readyz says what is missing, and the API accepts no connection. A task that fails
 // meanwhile ends the wait: what is waited for may be its work, as the first lead of a relay is.
 func (n *Node) Run(
-	ctx context.Context, group *service.Group, at Listeners, host service.Host,
-	start func(group *service.Group, api net.Listener),
+	group *service.Group, at Listeners, host service.Host, start func(group *service.Group, api net.Listener),
 ) error {
 	group.OnStop("connections", n.Close)
-	starting, started := untilFailed(ctx, group)
-	defer started()
-	bound, err := n.open(starting, group, at, start)
-	if err != nil && starting.Err() == nil {
+	bound, err := n.open(group.Context(), group, at, start)
+	switch {
+	case err == nil:
+		host.Announce(bound)
+	case group.Context().Err() == nil:
 		group.Go("start", func(context.Context) error { return err })
 	}
-	if err == nil {
-		host.Announce(bound)
+	err = group.Wait()
+	if isRefusal(err) {
+		return refusal{err}
 	}
-	return refused(group.Wait())
+	return err
 }
 
 func (n *Node) open(
@@ -47,7 +57,8 @@ func (n *Node) open(
 		}
 		n.setup.Admin.Handle(prefix, operations)
 	}
-	admin, err := listen(ctx, at.Admin)
+	var listen net.ListenConfig
+	admin, err := listen.Listen(ctx, "tcp", at.Admin)
 	if err != nil {
 		return bound, fmt.Errorf("open admin listener: %w", err)
 	}
@@ -58,7 +69,8 @@ func (n *Node) open(
 		group.Go("traces", n.traces.Run)
 	}
 	// part: observability, end
-	n.dependencies.start(group)
+	group.Go("database circuit", n.dependencies.database.Run)
+	group.Go("broker circuit", n.dependencies.broker.Run)
 	if err := n.await(ctx, "database", n.checkSchema); err != nil {
 		return bound, err
 	}
@@ -71,7 +83,7 @@ func (n *Node) open(
 		start(group, nil)
 		return bound, nil
 	}
-	api, err := listen(ctx, at.API)
+	api, err := listen.Listen(ctx, "tcp", at.API)
 	if err != nil {
 		return bound, fmt.Errorf("open API listener: %w", err)
 	}
@@ -80,22 +92,54 @@ func (n *Node) open(
 	return bound, nil
 }
 
-// untilFailed is ctx as long as no task of the group has failed. Call stop when nothing waits on it any more.
-func untilFailed(ctx context.Context, group *service.Group) (_ context.Context, stop context.CancelFunc) {
-	ctx, stop = context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-group.Failed():
-			stop()
-		case <-ctx.Done():
+// await repeats a check until it passes, and says what it waits for. A check ends it with a [uselessError] when
+// waiting would change nothing.
+func (n *Node) await(ctx context.Context, what string, check func(context.Context) error) error {
+	for pauses := (failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}); ; {
+		err := check(ctx)
+		if err == nil {
+			return nil
 		}
-	}()
-	return ctx, stop
+		if useless, is := errors.AsType[uselessError](err); is {
+			return fmt.Errorf("check %s: %w", what, useless.error)
+		}
+		if ctx.Err() == nil {
+			n.setup.Log.WarnContext(ctx, "waiting", "for", what, "error", err)
+			n.dependencies.report(err)
+		}
+		if err := failure.Sleep(ctx, pauses.Next()); err != nil {
+			return fmt.Errorf("check %s: %w", what, err)
+		}
+	}
 }
 
-func listen(ctx context.Context, addr string) (net.Listener, error) {
-	var lc net.ListenConfig
-	return lc.Listen(ctx, "tcp", addr)
+// uselessError is one that waiting does not change.
+type uselessError struct{ error }
+
+// checkSchema asks whether the database answers and has the schema of this build. A database that is down is waited
+// for; a schema that does not fit is an error at once.
+func (n *Node) checkSchema(ctx context.Context) error {
+	err := migrations.Check(ctx, n.Pool, n.setup.Migrations...)
+	if _, wrong := errors.AsType[*migrations.SchemaError](err); wrong {
+		return uselessError{err}
+	}
+	return err
+}
+
+// refusal is an error that comes again with every start, until an operator changes a setting: synchronous_commit, the
+// number of a topic's partitions, a retention that is too short. Outbox and inbox refuse to work on that, since events
+// would be lost or repeated; what their refusal means for the process is said here.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
+
+// ExitCode is that of a wrong configuration: starting again will not help.
+func (refusal) ExitCode() int { return service.ExitUsage }
+
+func isRefusal(err error) bool {
+	_, ofOutbox := errors.AsType[*outbox.CheckError](err)
+	wrong, ofInbox := errors.AsType[*retention.RequirementError](err)
+	return ofOutbox || ofInbox && wrong.Known()
 }
 
 // Log is the service's logger. During an outage it leaves out what the circuits of the node tell of.
@@ -106,3 +150,13 @@ func (n *Node) CircuitLog() *slog.Logger { return n.circuits }
 
 // Admin is the service's admin listener.
 func (n *Node) Admin() *service.Admin { return n.setup.Admin }
+
+// Traces is what gives the service's requests their spans: with or without a place to send them to, an event carries
+// its request's trace on.
+func (n *Node) Traces() trace.TracerProvider {
+	if n.traces != nil { // part: observability, begin
+		return n.traces.Provider()
+	}
+	// part: observability, end
+	return otel.GetTracerProvider()
+}

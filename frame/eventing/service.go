@@ -49,10 +49,10 @@ func (c Config) Shared() Config { return c }
 
 // Run is the service, from its configuration to the end of ctx and the drain after it.
 func (s Service[C]) Run(ctx context.Context, cfg C, host service.Host) error {
-	return s.run(ctx, cfg, host, func(Lags) {})
+	return s.run(ctx, cfg, host, nil)
 }
 
-// run gives opened what reads the consumers' lags, before anything runs.
+// run gives opened, if there is one, what reads the consumers' lags, before anything runs.
 func (s Service[C]) run(ctx context.Context, cfg C, host service.Host, opened func(Lags)) error {
 	shared, at := cfg.Shared(), cfg.Listeners()
 	group := service.NewGroup(ctx, host.Log, shared.DrainFor)
@@ -78,8 +78,10 @@ func (s Service[C]) run(ctx context.Context, cfg C, host service.Host, opened fu
 	if err != nil {
 		return errors.Join(err, node.Close())
 	}
-	opened(consumerLag{node}.read)
-	return node.Run(ctx, group, at, host, start)
+	if opened != nil {
+		opened(consumerLag{node}.read)
+	}
+	return node.Run(group, at, host, start)
 }
 
 // Main is the whole program: a main function adds the process around it.
@@ -109,30 +111,25 @@ type Described struct {
 	Migrations []migrations.Set
 	API        []byte // the OpenAPI document of its API; empty: it has none
 
-	load func(environ []string) (*Instance, error)
+	// Load reads the service's configuration as its program would. Beside an error it returns what could be read.
+	Load func(environ []string) (*Instance, error)
 }
 
 // Describe is the service without the type of its configuration.
 func (s Service[C]) Describe() Described {
-	return Described{Name: s.Name, Migrations: s.Migrations, API: s.API, load: func(environ []string) (*Instance, error) {
-		cfg := new(C)
+	return Described{Name: s.Name, Migrations: s.Migrations, API: s.API, Load: func(environ []string) (*Instance, error) {
+		cfg, i := new(C), &Instance{}
 		err := config.Load(environ, cfg)
-		return &Instance{
-			Settings:  *cfg,
-			variables: func() []config.Setting { return config.Describe(cfg) },
-			run: func(ctx context.Context, host service.Host, opened func(Lags)) error {
-				return s.run(ctx, *cfg, host, opened)
-			},
-		}, err
+		i.Settings = *cfg
+		i.Variables = func() []config.Setting { return config.Describe(cfg) }
+		i.Run = func(ctx context.Context, host service.Host) error { return s.run(ctx, *cfg, host, i.Opened) }
+		return i, err
 	}}
 }
 
-// Load reads the service's configuration as its program would. Beside an error it returns what could be read.
-func (d Described) Load(environ []string) (*Instance, error) { return d.load(environ) }
-
 // Unset is the service with the defaults alone, which do not suffice to run it.
 func (d Described) Unset() *Instance {
-	instance, _ := d.load(nil) // what is required is missing
+	instance, _ := d.Load(nil) // what is required is missing
 	return instance
 }
 
@@ -140,12 +137,13 @@ func (d Described) Unset() *Instance {
 type Instance struct {
 	Settings
 
-	variables func() []config.Setting
-	run       func(ctx context.Context, host service.Host, opened func(Lags)) error
+	// Variables are those that the service reads, with the values in effect.
+	Variables func() []config.Setting
+	// Run runs the service until ctx ends, and drains it.
+	Run func(ctx context.Context, host service.Host) error
+	// Opened gets what reads how far the consumers are, before anything runs. Optional.
+	Opened func(Lags)
 }
-
-// Variables are those that the service reads, with the values in effect.
-func (i *Instance) Variables() []config.Setting { return i.variables() }
 
 // Reads reports whether the service knows the variable.
 func (i *Instance) Reads(variable string) bool { return i.variable(variable).Variable != "" }
@@ -154,21 +152,10 @@ func (i *Instance) Reads(variable string) bool { return i.variable(variable).Var
 func (i *Instance) Value(variable string) string { return i.variable(variable).Value }
 
 func (i *Instance) variable(name string) (found config.Setting) {
-	for _, v := range i.variables() {
+	for _, v := range i.Variables() {
 		if v.Variable == name {
 			found = v
 		}
 	}
 	return found
-}
-
-// Run runs the service until ctx ends, and drains it.
-func (i *Instance) Run(ctx context.Context, host service.Host) error {
-	return i.RunWatched(ctx, host, func(Lags) {})
-}
-
-// RunWatched is [Instance.Run] for a process that has to know how far the consumers are: opened gets what reads their
-// lags, before anything runs.
-func (i *Instance) RunWatched(ctx context.Context, host service.Host, opened func(Lags)) error {
-	return i.run(ctx, host, opened)
 }

@@ -99,7 +99,7 @@ func (b *bundle) run(
 		Log:   slog.New(slog.DiscardHandler),
 		Ready: func(l service.Listening) { listening <- l },
 	}
-	go func() { ended <- b.node.Run(b.ctx, b.group, at, host, start) }()
+	go func() { ended <- b.node.Run(b.group, at, host, start) }()
 	return listening, ended
 }
 

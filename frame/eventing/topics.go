@@ -2,30 +2,115 @@ package eventing
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/admin"
+	"example.com/twinbox/engine/outbox"
 )
 
-// topics asks the broker about the topics that the service writes to.
-type topics struct {
-	client kafka.Config
-	names  []string
-}
-
-func topicsOf(s Setup) topics {
-	t := topics{client: s.Config.Client(s.Service), names: make([]string, len(s.Topics))}
-	for i, topic := range s.Topics {
-		t.names[i] = topic.Name
+func namesOf(topics []kafka.Topic) []string {
+	names := make([]string, len(topics))
+	for i, topic := range topics {
+		names[i] = topic.Name
 	}
-	return t
+	return names
 }
 
-// Partitions lets the relay hold a topic back whose number of partitions is not the one its keys are spread over, and
+// client is the configuration of the service's Kafka clients.
+func (s Setup) client() kafka.Config { return s.Config.Client(s.Service) }
+
+// lagPatience is shorter than a scrape's timeout.
+const lagPatience = time.Second
+
+// lagClient is how the broker is asked what waits.
+func (s Setup) lagClient() kafka.Config {
+	client := s.client()
+	client.RequestTimeout = min(lagPatience, client.WithDefaults().PublishTimeout)
+	return client
+}
+
+// partitions lets the relay hold a topic back whose number of partitions is not the one its keys are spread over, and
 // an operator confirm it. The others are topics that the service no longer writes to, such as those of an earlier name.
-func (t topics) Partitions(ctx context.Context, others ...string) (map[string]int32, error) {
-	names := slices.Concat(t.names, others)
+func (s Setup) partitions(ctx context.Context, others ...string) (map[string]int32, error) {
+	names := slices.Concat(namesOf(s.Topics), others)
 	slices.Sort(names)
-	return admin.PartitionCounts(ctx, t.client, slices.Compact(names)...)
+	return admin.PartitionCounts(ctx, s.client(), slices.Compact(names)...)
+}
+
+// relayEvents publishes, and beside it asks once whether the topics take what may be added: an event that the outbox
+// accepts and its topic refuses would park its key. The relay does not wait for the answer: there may be no broker yet.
+func (n *Node) relayEvents(ctx context.Context) error {
+	together, ctx := errgroup.WithContext(ctx)
+	together.Go(func() error { return n.awaitSizes(ctx) })
+	together.Go(func() error { return n.relay.Run(ctx) })
+	return together.Wait()
+}
+
+// awaitSizes returns an error if a topic that exists takes less than the largest event. A limit that is lowered later
+// parks the keys that exceed it.
+func (n *Node) awaitSizes(ctx context.Context) error {
+	names, largest := namesOf(n.setup.Topics), n.setup.Config.Outbox.MaxEventBytes
+	err := n.await(ctx, "sizes of topics", func(ctx context.Context) error {
+		sizes, err := admin.ReadTopicSettings(ctx, n.setup.client(), names...)
+		if err != nil {
+			return err
+		}
+		var refused outbox.CheckError
+		for _, name := range names {
+			if size, exists := sizes[name]; exists && size.MaxBytes < largest {
+				refused.Problems = append(refused.Problems, outbox.Problem{
+					Code:   "max_event_bytes",
+					Detail: fmt.Sprintf("%s takes %d bytes, an event may have %d", name, size.MaxBytes, largest),
+				})
+			}
+		}
+		if len(refused.Problems) > 0 {
+			return uselessError{&refused}
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// EnsureTopics creates the topics that are not there and says on out which there are, as the broker has them. One that
+// has another number of partitions or keeps its records for another time than the settings ask for stays as it is.
+func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
+	client, names := c.Client(service), namesOf(topics)
+	err := admin.EnsureTopics(ctx, client, topics...)
+	if err != nil {
+		return fmt.Errorf("ensure topics: %w", err)
+	}
+	found, err := admin.PartitionCounts(ctx, client, names...)
+	if err != nil {
+		return fmt.Errorf("ensure topics: %w", err)
+	}
+	kept, err := admin.ReadTopicSettings(ctx, client, names...)
+	if err != nil {
+		return fmt.Errorf("ensure topics: %w", err)
+	}
+	for _, topic := range topics {
+		is := describeTopic(found[topic.Name], kept[topic.Name].Retention)
+		if set := describeTopic(topic.Partitions, topic.Retention); is != set {
+			is += "; it stays as it is, and is not given " + set
+		}
+		_, _ = fmt.Fprintf(out, "%s: %s\n", topic.Name, is)
+	}
+	return nil
+}
+
+func describeTopic(partitions int32, retention time.Duration) string {
+	kept := retention.String()
+	if retention < 0 {
+		kept = "for ever"
+	}
+	return fmt.Sprintf("%d partitions, kept %s", partitions, kept)
 }

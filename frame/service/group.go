@@ -26,13 +26,12 @@ const lastGrace = time.Second
 //
 // The first task that fails, panics or ends early stops the others in the same way.
 type Group struct {
-	parent context.Context
-	log    *slog.Logger
-	drain  time.Duration
+	ctx   context.Context //nolint:containedctx // of the whole group, not of a call
+	fail  context.CancelCauseFunc
+	log   *slog.Logger
+	drain time.Duration
 
 	draining chan struct{}
-	failed   chan struct{}
-	fail     func()
 
 	mu      sync.Mutex
 	tasks   []*task
@@ -45,12 +44,11 @@ func NewGroup(ctx context.Context, log *slog.Logger, drain time.Duration) *Group
 	if drain <= 0 {
 		drain = 20 * time.Second
 	}
-	failed := make(chan struct{})
-	return &Group{
-		parent: ctx, log: log, drain: drain, draining: make(chan struct{}),
-		failed: failed, fail: sync.OnceFunc(func() { close(failed) }),
-	}
+	ctx, fail := context.WithCancelCause(ctx)
+	return &Group{ctx: ctx, fail: fail, log: log, drain: drain, draining: make(chan struct{})}
 }
+
+var errTaskFailed = errors.New("a task failed")
 
 // Go starts a task. It must run until its context is cancelled, then finish what it is at and return; nil and
 // context.Canceled are then clean. Its context carries the values of the group's, but is cancelled only when it is the
@@ -61,12 +59,12 @@ func (g *Group) Go(name string, run func(ctx context.Context) error) {
 	if g.stopped {
 		return
 	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(g.parent))
+	ctx, stop := context.WithCancel(context.WithoutCancel(g.ctx))
 	t := &task{name: name, stop: stop, done: make(chan struct{})}
 	g.tasks = append(g.tasks, t)
 	go func() {
 		if t.run(ctx, g.log, run); t.err != nil {
-			g.fail()
+			g.fail(errTaskFailed)
 		}
 	}()
 }
@@ -82,25 +80,20 @@ func (g *Group) OnStop(name string, stop func() error) {
 // Draining is closed when the stop begins.
 func (g *Group) Draining() <-chan struct{} { return g.draining }
 
-// Failed is closed when a task has failed. Code that waits for something before [Group.Wait] gives up on it then.
-func (g *Group) Failed() <-chan struct{} { return g.failed }
+// Context ends when a task has failed, or with the group's own. It is for what waits for something before [Group.Wait].
+func (g *Group) Context() context.Context { return g.ctx }
 
 // Wait blocks until the group's context is cancelled or a task fails, stops the tasks and returns what went wrong, each
 // error with its task's name. It is nil after a clean stop. When a task did not stop, an error names it; its goroutine
 // then still runs, and the process should end. Call Wait once, always.
 func (g *Group) Wait() error {
-	reason := "a task failed"
-	select {
-	case <-g.parent.Done():
-		reason = context.Cause(g.parent).Error()
-	case <-g.failed:
-	}
+	<-g.ctx.Done()
 	g.mu.Lock()
 	g.stopped = true
 	tasks := g.tasks
 	g.mu.Unlock()
 	close(g.draining)
-	g.log.Info("stopping", "reason", reason, "timeout", g.drain)
+	g.log.Info("stopping", "reason", context.Cause(g.ctx).Error(), "timeout", g.drain)
 	began := time.Now()
 	g.stop(tasks)
 

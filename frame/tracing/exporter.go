@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -21,7 +22,7 @@ import (
 const (
 	queueSpans   = 2048
 	batchSpans   = 512
-	gatherFor    = time.Second
+	gatherFor    = 200 * time.Millisecond
 	sendTimeout  = 5 * time.Second
 	drainTimeout = 2 * time.Second
 	longestPause = 30 * time.Second
@@ -40,35 +41,27 @@ type Exporter struct {
 	failing  bool
 }
 
-// New returns nil where spans go nowhere. It connects to nothing; Run sends.
-func New(
-	cfg Config, service, environment string, log *slog.Logger, registerer prometheus.Registerer,
-) (*Exporter, error) {
+// New returns nil where spans go nowhere. It connects to nothing; Run sends. The configuration keeps its [Config.Rules].
+func New(cfg Config, service, environment string, log *slog.Logger, registerer prometheus.Registerer) *Exporter {
 	if cfg.Exporter != "otlp" {
-		return nil, nil
+		return nil
 	}
-	headers, err := cfg.headers()
-	if err != nil {
-		return nil, err
-	}
+	headers, _ := cfg.headers()
 	e := &Exporter{
 		cfg: cfg, headers: headers, log: log, queue: make(chan sdktrace.ReadOnlySpan, queueSpans),
 		client: &http.Client{Timeout: sendTimeout, Transport: http.DefaultTransport.(*http.Transport).Clone()},
-		spans: prometheus.NewCounterVec(prometheus.CounterOpts{
+		spans: promauto.With(registerer).NewCounterVec(prometheus.CounterOpts{
 			Name: "trace_spans_total", Help: "Spans that ended: sent to the collector, or dropped because it did not take them.",
 		}, []string{"result"}),
 	}
 	for _, result := range []string{"sent", "dropped"} {
 		e.spans.WithLabelValues(result)
 	}
-	if err := registerer.Register(e.spans); err != nil {
-		return nil, fmt.Errorf("register trace metrics: %w", err)
-	}
 	e.provider = sdktrace.NewTracerProvider(sdktrace.WithSampler(cfg.sampler()), sdktrace.WithSpanProcessor(e),
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", service),
 			attribute.String("service.namespace", "twinbox"),
 			attribute.String("deployment.environment.name", environment))))
-	return e, nil
+	return e
 }
 
 // Provider makes the spans that are sent.
@@ -95,72 +88,43 @@ func (*Exporter) Shutdown(context.Context) error { return nil }
 // ForceFlush implements [sdktrace.SpanProcessor].
 func (*Exporter) ForceFlush(context.Context) error { return nil }
 
-// Run sends spans until ctx ends, and then what waits, for 2 s at most.
+// Run sends spans until ctx ends, and then makes one attempt at what waits, for 2 s at most.
 func (e *Exporter) Run(ctx context.Context) error {
 	defer e.client.CloseIdleConnections()
-	for {
-		batch := e.gather(ctx)
-		if ctx.Err() != nil {
-			e.drain(ctx, batch)
-			return nil
+	pauses := failure.Backoff{Min: time.Second, Max: longestPause}
+	var batch []sdktrace.ReadOnlySpan
+	for pause := gatherFor; failure.Sleep(ctx, pause) == nil; {
+		pause = gatherFor
+		if batch = e.take(batch, batchSpans); len(batch) == 0 {
+			continue
 		}
-		for pauses := (failure.Backoff{Min: time.Second, Max: longestPause}); ; {
-			err := e.send(ctx, batch)
-			e.tell(err)
-			if err == nil || failure.Classify(err) == failure.Permanent {
-				e.count(batch, err)
-				break
-			}
-			if !wait(ctx, pauses.Next()) {
-				e.drain(ctx, batch)
-				return nil
-			}
+		err := e.send(ctx, batch)
+		e.tell(err)
+		if err != nil && failure.Classify(err) != failure.Permanent {
+			pause = pauses.Next()
+			continue
 		}
-	}
-}
-
-func wait(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// gather waits for a span, and then a second for more.
-func (e *Exporter) gather(ctx context.Context) (batch []sdktrace.ReadOnlySpan) {
-	var full <-chan time.Time
-	for len(batch) < batchSpans {
-		select {
-		case span := <-e.queue:
-			batch = append(batch, span)
-			if full == nil {
-				timer := time.NewTimer(gatherFor)
-				defer timer.Stop()
-				full = timer.C
-			}
-		case <-full:
-			return batch
-		case <-ctx.Done():
-			return batch
+		e.count(batch, err)
+		if len(batch) == batchSpans {
+			pause = 0 // more may wait
 		}
+		pauses.Reset()
+		batch = batch[:0]
 	}
-	return batch
-}
-
-// drain makes one attempt at everything that waits.
-func (e *Exporter) drain(ctx context.Context, batch []sdktrace.ReadOnlySpan) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
-	for len(e.queue) > 0 {
-		batch = append(batch, <-e.queue)
-	}
-	if len(batch) > 0 {
+	if batch = e.take(batch, queueSpans+batchSpans); len(batch) > 0 {
 		e.count(batch, e.send(ctx, batch))
 	}
+	return nil
+}
+
+// take adds what waits to a batch, up to so many.
+func (e *Exporter) take(batch []sdktrace.ReadOnlySpan, most int) []sdktrace.ReadOnlySpan {
+	for len(batch) < most && len(e.queue) > 0 {
+		batch = append(batch, <-e.queue)
+	}
+	return batch
 }
 
 func (e *Exporter) count(batch []sdktrace.ReadOnlySpan, err error) {

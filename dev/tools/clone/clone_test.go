@@ -231,7 +231,7 @@ func resources(t *testing.T, dir string) map[string]bool {
 		{"source", "internal/contract/definitions.go", `Source\w+ += "([^"]+)"`},
 		{"schema", "internal/contract/definitions.go", `DataSchema: +"([^"]+)"`},
 		{"type", "api/asyncapi.yaml", `(?m)^ +name: (\w+\.\S+\.v\d+)$`},
-		{"group", "frame/eventing/deadletter.go", `project = "([^"]+)"`},
+		{"group", "frame/eventing/config.go", `project = "([^"]+)"`},
 		{"state", ".gitignore", `(?m)^/(\.\w\S*)/$`},
 		{"variables", "cmd/" + project.Name + "/main.go", `DefaultEnvars\("(\w+)"\)`}, // part: ops
 		{"cache", "dev/local/postgres/binaries/fetch.go", `Join\(dir, "([^"]+)"\)`},

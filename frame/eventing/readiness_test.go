@@ -233,7 +233,7 @@ func TestAFullDiskIsNotReady(t *testing.T) {
 func TestABrokerThatAcknowledgesNothingIsNotReady(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
-	b := ready(t, pgtest.New(t, sets...), brokers, "KAFKA_PUBLISH_TIMEOUT=500ms", "OUTBOX_MAX_SILENCE=2s")
+	b := ready(t, pgtest.New(t, sets...), brokers, "KAFKA_PUBLISH_TIMEOUT=500ms", "OUTBOX_MAX_SILENCE=2100ms")
 	topic := kafkatest.Group(t)
 	ensureTopic(t, environ(t, pgtest.DSN(b.node.Pool), brokers[0]), topic)
 	back := swallow(cluster, kmsg.Produce)

@@ -43,6 +43,6 @@
 // # What it costs
 //
 // Both sides are read from the beginning, or from [Config].Since. In memory there are at most [Config].Window rows and
-// about as many records, 48 and 64 bytes each, and 24 for each dead letter. Where there are more, both sides are read
+// about as many records, 64 bytes each, and 24 for each dead letter. Where there are more, both sides are read
 // several times, a part of the keys and ids at a time.
 package verify

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -14,17 +15,30 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 )
 
-// row is a row of the outbox.
-type row struct {
+// fact is what one side says of an event: a row of the outbox, a record of a topic, or a row of the inbox.
+type fact struct {
 	id, content, key uint64 // hashes: of topic and event id, of what must not change, of topic and key
 	version          int64
-	at               int64 // when the event was, in Unix seconds; the earliest time that anything says
-	part             int32 // where its key belongs: an index of the view's partitions; -1: anywhere
-	topic            int16 // an index of the view's topics
-	state            rowState
-	wire             bool // it is no event but a copy of another record
+	at               int64 // the earliest time that anything says, in Unix seconds; of the inbox: when it was processed
+	offset           int64 // of the record; of the inbox: of the record that it was
+	part             int32 // where that lies; of the outbox: where its key belongs. -1: it does not say, or anywhere
+
+	// Of the outbox.
+	state rowState
+	wire  bool // it is no event but a copy of another record; a record may be one, too
+
+	// Of a record.
+	ours    bool // it says that this service wrote it
+	again   bool // an earlier record has its id
+	handled bool // the consumer has a handler for its type, or cannot know the type
+	old     bool // from before what is to be judged
+
+	// Of the inbox.
+	aside    bool // given up or parked
+	conflict bool // a record with its id and another payload was only warned of
 }
 
+// rowState is what became of a row of the outbox, as it is selected.
 type rowState int8
 
 const (
@@ -34,39 +48,55 @@ const (
 	discarded
 )
 
-// record is a record of a topic.
-type record struct {
-	id, content, key uint64
-	version          int64
-	at               int64
-	offset           int64
-	part             int32
-	ours             bool // it says that this service wrote it
-	wire             bool // it is no event but a copy of another record
-	again            bool // an earlier record has its id
-	handled          bool // the consumer has a handler for its type, or cannot know the type
-	old              bool // from before what is to be judged
-}
-
-// remembered is a row of the inbox.
-type remembered struct {
-	id, hash  uint64
-	offset    int64
-	processed int64
-	part      int32 // -1: it does not say, or lies in another topic; perhaps of a partition that is gone
-	aside     bool  // given up or parked
-	conflict  bool  // a record with its id and another payload was only warned of
-}
-
 // place is where a record lies.
 type place struct {
 	offset int64
 	part   int32
 }
 
+func (f fact) place() place { return place{f.offset, f.part} }
+
+func byID(a, b fact) int {
+	return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.part, b.part), cmp.Compare(a.offset, b.offset))
+}
+
+func byVersion(a, b fact) int {
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.version, b.version))
+}
+
+func byPlace(a, b fact) int {
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.part, b.part), cmp.Compare(a.offset, b.offset))
+}
+
+// pairs sorts two sides by their ids, and has judged what each of them says of one id.
+func pairs(here, there []fact, judge func(these, those []fact)) {
+	slices.SortFunc(here, byID)
+	slices.SortFunc(there, byID)
+	for len(here)+len(there) > 0 {
+		id := uint64(math.MaxUint64)
+		for _, side := range [][]fact{here, there} {
+			if len(side) > 0 {
+				id = min(id, side[0].id)
+			}
+		}
+		these, those := countOf(here, id), countOf(there, id)
+		judge(here[:these], there[:those])
+		here, there = here[these:], there[those:]
+	}
+}
+
+// countOf is how many facts a sorted side begins with that have an id.
+func countOf(facts []fact, id uint64) (n int) {
+	for n < len(facts) && facts[n].id == id {
+		n++
+	}
+	return n
+}
+
 // seed makes the hashes of one process comparable, and keeps a writer from choosing two alike.
 var seed = maphash.MakeSeed()
 
+// hashOf keeps "ab", "c" and "a", "bc" apart.
 func hashOf(parts ...string) uint64 {
 	var h hasher
 	h.SetSeed(seed)
@@ -76,7 +106,6 @@ func hashOf(parts ...string) uint64 {
 	return h.Sum64()
 }
 
-// hasher keeps "ab", "c" and "a", "bc" apart.
 type hasher struct{ maphash.Hash }
 
 func (h *hasher) text(s string) {
@@ -130,8 +159,18 @@ func wireOf(w cloudevent.Wire, value []byte) uint64 {
 // payloadHash is the beginning of the hash that an inbox keeps.
 func payloadHash(payload []byte) uint64 {
 	sum := sha256.Sum256(payload)
-	return binary.BigEndian.Uint64(sum[:])
+	return shortHash(sum[:])
 }
+
+func shortHash(hash []byte) uint64 {
+	if len(hash) < 8 { // of an id that was marked without its event
+		return 0
+	}
+	return binary.BigEndian.Uint64(hash)
+}
+
+// never is later than any record.
+const never = math.MaxInt64 / 2
 
 // earliest is the earliest of the times, and of the one inside the id if it is a UUIDv7: a business time is what a
 // caller says, and may lie in the future.
@@ -151,26 +190,3 @@ func earliest(id string, times ...time.Time) int64 {
 
 // clocks is how far the clocks of two machines may be apart where a time decides between forgotten and lost.
 const clocks = 300 // seconds
-
-func byID(a, b row) int { return cmp.Compare(a.id, b.id) }
-
-func byKey(a, b row) int {
-	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.version, b.version))
-}
-
-func recordsByID(a, b record) int {
-	return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.part, b.part), cmp.Compare(a.offset, b.offset))
-}
-
-func recordsByKey(a, b record) int {
-	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.part, b.part), cmp.Compare(a.offset, b.offset))
-}
-
-// cut splits what is sorted by id behind the items with that id.
-func cut[T any](items []T, id uint64, of func(T) uint64) (these, rest []T) {
-	n := 0
-	for n < len(items) && of(items[n]) == id {
-		n++
-	}
-	return items[:n], items[n:]
-}

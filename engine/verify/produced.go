@@ -1,202 +1,370 @@
 package verify
 
-import "slices"
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
-// part is a topic-partition of the view: what of its log was read, and what that log no longer holds.
-type part struct {
-	topic     int16
-	number    int32
-	index     int32 // among those of the view
-	oldest    int64 // the first offset that the log has
-	from      int64 // the first one that was read
-	cut       bool  // records lay before it
-	firstAt   int64 // when the first record was written; without one: never
-	ghosts    int64 // records below it must have rows: the end before the rows were read
-	end       int64 // records were read up to here
-	open      bool  // or less far: an open transaction lies before the end
-	committed int64 // of a consumer: records below it must be in the inbox
-	other     bool  // of a consumer: its offset is one of a topic that was deleted since
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/outbox/window"
+)
+
+// produced is what is known when the outbox is compared with one of its topics.
+type produced struct {
+	comparison
+	outboxHorizon
+	spread  int32 // over how many partitions the relay spreads the keys
+	rows    []fact
+	records []fact
+	counts  *Produced
 }
 
-// producedView is what is known beside the facts when the outbox is compared with its topics.
-type producedView struct {
-	topics   []string
-	parts    []part
+// outboxHorizon is what an outbox no longer knows.
+type outboxHorizon struct {
 	moved    bool  // an operator has spread keys over another number of partitions
 	restored bool  // an operator has confirmed a restore of the database
 	dropped  bool  // the outbox has dropped table partitions
 	rowsFrom int64 // the time of the lowest row that it holds
-	counts   []Produced
 }
 
-// compareProduced is V1, V2, V3 and the outbox's half of V5.
-func compareProduced(v *producedView, rows []row, records []record, out *result) {
-	slices.SortFunc(rows, byID)
-	slices.SortFunc(records, recordsByID)
-	var rowless []record
-	for i, j := 0, 0; i < len(rows) || j < len(records); {
-		var id uint64
-		if id = ^uint64(0); i < len(rows) {
-			id = rows[i].id
+const selectSize = `
+select coalesce(max(position), 0) - coalesce(min(position), 0) from public.outbox`
+
+// outboxSize is about how many rows there are, from the range of their positions.
+func outboxSize(ctx context.Context, db DB) (n int64, err error) {
+	if err = db.QueryRow(ctx, selectSize).Scan(&n); err != nil {
+		return 0, fmt.Errorf("measure outbox: %w", err)
+	}
+	return n, nil
+}
+
+const selectSpread = `select topic, partitions from public.outbox_topic`
+
+// readSpread is over how many partitions the relay spreads the keys of each topic, where that is not all of them.
+func (l *look) readSpread(ctx context.Context, all map[string]*produced) error {
+	rows, _ := l.cfg.DB.Query(ctx, selectSpread)
+	var topic string
+	var partitions int32
+	_, err := pgx.ForEachRow(rows, []any{&topic, &partitions}, func() error {
+		if p := all[topic]; p != nil && partitions > 0 {
+			p.spread = min(p.spread, partitions)
 		}
-		if j < len(records) {
-			id = min(id, records[j].id)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read partition counts: %w", err)
+	}
+	return nil
+}
+
+// lookAtProduced compares the outbox with its topics.
+func (l *look) lookAtProduced(ctx context.Context) error {
+	size, err := outboxSize(ctx, l.cfg.DB)
+	if err != nil {
+		return err
+	}
+	l.verdict.Produced = make([]Produced, len(l.cfg.Topics))
+	for i, topic := range l.cfg.Topics {
+		l.verdict.Produced[i].Topic = topic
+	}
+	return l.passes(size, func() error { return l.passProduced(ctx) })
+}
+
+func (l *look) passProduced(ctx context.Context) error {
+	all := map[string]*produced{}
+	for i, topic := range l.cfg.Topics {
+		parts, err := l.partsOf(ctx, topic)
+		if err != nil {
+			return err
 		}
-		these, _ := cut(rows[i:], id, func(r row) uint64 { return r.id })
-		those, _ := cut(records[j:], id, func(r record) uint64 { return r.id })
-		i, j = i+len(these), j+len(those)
-		for k := range those {
-			those[k].again, those[k].ours = k > 0, those[k].ours || len(these) > 0
+		all[topic] = &produced{
+			comparison: comparison{l, topic, parts}, spread: int32(len(parts)), counts: &l.verdict.Produced[i],
+		}
+	}
+	if err := l.readSpread(ctx, all); err != nil {
+		return err
+	}
+	if err := l.readOutbox(ctx, all); err != nil {
+		return err
+	}
+	for _, topic := range l.cfg.Topics {
+		if err := all[topic].readTopic(ctx); err != nil {
+			return err
+		}
+	}
+	horizon, err := readOutboxHorizon(ctx, l.cfg.DB)
+	if err != nil {
+		return err
+	}
+	for _, topic := range l.cfg.Topics {
+		all[topic].outboxHorizon = horizon
+		all[topic].compare()
+	}
+	return nil
+}
+
+// What became of a row is read with it, in one statement: it is published if the cursor has passed it and it is neither
+// held nor discarded.
+const selectRows = `
+select o.position, o.event_id::text, o.event_type, o.source, o.topic, o.key, o.version, coalesce(o.data_schema, ''),
+    o.occurred_at, o.headers, o.payload,
+    case when exists (select from public.outbox_held h where h.position = o.position) then 2
+        when exists (select from public.outbox_discarded d where d.position = o.position) then 3
+        when ` + window.IsPublished + ` then 0 else 1 end
+from public.outbox o cross join public.outbox_cursor c
+where c.name = $1 and o.position > $2 and ($3::timestamptz is null or o.occurred_at >= $3)
+order by o.position limit $4`
+
+// readOutbox reads the rows of the outbox, in the order of their positions.
+func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
+	var position int64
+	var e cloudevent.Event
+	var state rowState
+	var placing error
+	args := func() []any { return []any{window.CursorName, position, l.cfg.Since} }
+	scan := []any{
+		&position, &e.ID, &e.Type, &e.Source, &e.Topic, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Extensions, &e.Data,
+		&state,
+	}
+	err := pages(ctx, l.cfg.DB, "outbox", selectRows, args, scan, func() {
+		l.step()
+		p := all[e.Topic]
+		if p == nil {
+			if l.this == 0 && state == published {
+				l.cannot(e.Topic, NoTopic, 1)
+			}
+			return
+		}
+		r := outboxFact(e)
+		if !l.takesAll(r) {
+			return
+		}
+		l.label(r.id, e.ID)
+		l.label(r.key, e.Key)
+		r.state = state
+		if !r.wire && p.spread > 0 {
+			var err error
+			if r.part, err = l.cfg.Log.Place(e.Topic, e.Key, p.spread); err != nil {
+				placing = err
+			}
+		}
+		p.rows = append(p.rows, r)
+	})
+	if err != nil {
+		return err
+	}
+	return placing
+}
+
+func outboxFact(e cloudevent.Event) fact {
+	f := fact{key: hashOf(e.Topic, e.Key), version: e.Version, part: -1, at: earliest(e.ID, e.Time)}
+	if wire, is := cloudevent.ParseWire(e.Extensions[cloudevent.RecordMetadata]); is {
+		f.content, f.wire = wireOf(wire, e.Data), true
+		f.id, f.key = f.content, f.content // of its record nothing else is known
+		return f
+	}
+	f.id, f.content = hashOf(e.Topic, e.ID), contentOf(e)
+	return f
+}
+
+// readTopic reads the records.
+func (p *produced) readTopic(ctx context.Context) error {
+	recordFact := p.eventFact
+	if strings.HasPrefix(p.subject, deadletter.CopyPrefix) {
+		recordFact = p.copyFact
+	}
+	return p.readParts(ctx, p.subject, p.parts, func(m *message.Message, o cloudevent.Origin) {
+		r := recordFact(m, o)
+		r.part, r.offset = o.Partition, o.Offset
+		if p.takesAll(r) {
+			p.label(r.id, m.UUID)
+			p.label(r.key, m.Metadata[cloudevent.KeyMetadata])
+			p.records = append(p.records, r)
+		}
+	})
+}
+
+func (p *produced) copyFact(m *message.Message, o cloudevent.Origin) fact {
+	content := wireOf(cloudevent.Wire{Key: o.Key, Headers: o.Headers}, m.Payload)
+	return fact{id: content, content: content, key: content, ours: true, wire: true, old: p.old(o.Time)}
+}
+
+func (p *produced) eventFact(m *message.Message, o cloudevent.Origin) fact {
+	e, _ := cloudevent.FromMessage(m)
+	f := fact{
+		id: hashOf(p.subject, idOf(e, o)), content: contentOf(e), key: hashOf(p.subject, e.Key), version: e.Version,
+		ours: e.Source == p.cfg.Source, old: p.old(e.Time), at: earliest(e.ID, e.Time, o.Time),
+	}
+	if key := m.Metadata[cloudevent.KeyMetadata]; key != e.Key {
+		f.content = hashOf(key) // the record's key is not its event's
+	}
+	return f
+}
+
+// selectHorizon is asked after the rows: a table partition that is dropped between the two must count as dropped.
+const selectHorizon = `
+select coalesce((
+        select min((regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''?(-?\d+)''?\)'))[1]::bigint)
+        from pg_catalog.pg_inherits i join pg_catalog.pg_class c on c.oid = i.inhrelid
+        where i.inhparent = 'public.outbox'::regclass), 1) > 1,
+    coalesce((select o.event_id::text from public.outbox o order by o.position limit 1), ''),
+    coalesce((select o.occurred_at from public.outbox o order by o.position limit 1), clock_timestamp()),
+    exists (select from public.operator_action where verb = 'confirm_restore'),
+    exists (select from public.operator_action where kind = 'topic' and verb = 'confirm')`
+
+func readOutboxHorizon(ctx context.Context, db DB) (h outboxHorizon, err error) {
+	var id string
+	var at time.Time
+	if err = db.QueryRow(ctx, selectHorizon).Scan(&h.dropped, &id, &at, &h.restored, &h.moved); err != nil {
+		return h, fmt.Errorf("read outbox horizon: %w", err)
+	}
+	h.rowsFrom = earliest(id, at)
+	return h, nil
+}
+
+// compare is V1, V2, V3 and the outbox's half of V5.
+func (p *produced) compare() {
+	var rowless []fact
+	pairs(p.rows, p.records, func(rows, records []fact) {
+		for i := range records {
+			records[i].again, records[i].ours = i > 0, records[i].ours || len(rows) > 0
 		}
 		switch {
-		case len(these) == 0:
-			rowless = append(rowless, those[0])
-		case len(those) == 0:
-			v.missing(these[0], out)
+		case len(rows) == 0:
+			rowless = append(rowless, records[0])
+		case len(records) == 0:
+			p.missing(rows[0])
 		default:
-			v.same(these[0], those, out)
+			p.same(rows[0], records)
 		}
-		if len(these) > 1 && !these[0].wire {
-			out.suspect("V5", suspect{Kind: Twice, Subject: v.topics[these[0].topic], ID: id, Key: these[0].key})
+		if len(rows) > 1 && !rows[0].wire {
+			p.suspect("V5", Twice, fact{id: rows[0].id, key: rows[0].key})
 		}
-	}
-	slices.SortFunc(rows, byKey)
+	})
+	slices.SortFunc(p.rows, byVersion)
 	for _, r := range rowless {
-		v.ghost(r, rows, out)
+		p.ghost(r)
 	}
-	v.versions(rows, out)
-	slices.SortFunc(records, recordsByKey)
-	v.order(records, out)
-	v.count(rows, records)
+	p.versions()
+	slices.SortFunc(p.records, byPlace)
+	p.order()
+	p.count()
 }
 
 // missing judges a row without a record.
-func (v *producedView) missing(r row, out *result) {
-	topic := v.topics[r.topic]
+func (p *produced) missing(r fact) {
 	if r.state != published {
 		return
 	}
-	for i, p := range v.parts {
-		if p.topic != r.topic || r.part >= 0 && int(r.part) != i && !v.moved {
+	for i, part := range p.parts {
+		if r.part >= 0 && int(r.part) != i && !p.moved {
 			continue
 		}
 		switch {
-		case p.open:
-			out.cannot(topic, Open, 1)
+		case part.open:
+			p.cannot(Open)
 			return
-		case p.cut && r.at < p.firstAt+clocks:
-			out.cannot(topic, TopicForgot, 1)
+		case part.cut && r.at < part.firstAt+clocks:
+			p.cannot(TopicForgot)
 			return
 		}
 	}
-	out.suspect("V1", suspect{Kind: Lost, Subject: topic, ID: r.id, Key: r.key, Version: r.version})
+	p.suspect("V1", Lost, r)
 }
 
 // same judges a row and its records.
-func (v *producedView) same(r row, records []record, out *result) {
-	topic := v.topics[r.topic]
-	for _, rec := range records {
-		if rec.content != r.content {
-			out.suspect("V1", suspect{Kind: Altered, Subject: topic, ID: r.id, Key: r.key, Version: r.version})
-			break
-		}
+func (p *produced) same(r fact, records []fact) {
+	if slices.ContainsFunc(records, func(record fact) bool { return record.content != r.content }) {
+		p.suspect("V1", Altered, r)
 	}
-	if r.part >= 0 && !v.moved && slices.ContainsFunc(records, func(rec record) bool { return rec.part != r.part }) {
-		out.suspect("V3", suspect{Kind: Misplaced, Subject: topic, ID: r.id, Key: r.key, Version: r.version})
+	if r.part >= 0 && !p.moved && slices.ContainsFunc(records, func(record fact) bool { return record.part != r.part }) {
+		p.suspect("V3", Misplaced, r)
 	}
 }
 
 // ghost judges a record without a row. The rows are in the order of their keys' versions.
-func (v *producedView) ghost(r record, rows []row, out *result) {
-	p := v.parts[r.part]
-	topic := v.topics[p.topic]
-	if !r.ours || r.old || r.offset >= p.ghosts {
+func (p *produced) ghost(r fact) {
+	if !r.ours || r.old || r.offset >= p.parts[r.part].ghosts {
 		return
 	}
-	i, held := slices.BinarySearchFunc(rows, row{key: r.key, version: r.version}, byKey)
-	earlier := i > 0 && rows[i-1].key == r.key // positions ascend with versions, so its row would be kept, too
+	i, held := slices.BinarySearchFunc(p.rows, r, byVersion)
+	earlier := i > 0 && p.rows[i-1].key == r.key // positions ascend with versions, so its row would be kept, too
 	switch {
 	case held: // its version belongs to another event
-	case v.restored:
-		out.cannot(topic, Restored, 1)
+	case p.restored:
+		p.cannot(Restored)
 		return
-	case v.dropped && !earlier && r.at < v.rowsFrom+clocks:
-		out.cannot(topic, OutboxForgot, 1)
+	case p.dropped && !earlier && r.at < p.rowsFrom+clocks:
+		p.cannot(OutboxForgot)
 		return
 	}
-	out.suspect("V2", suspect{Kind: Ghost, Subject: topic, ID: r.id, Key: r.key, Version: r.version})
+	p.suspect("V2", Ghost, r)
 }
 
 // versions looks for holes and twins in the versions of each key.
-func (v *producedView) versions(rows []row, out *result) {
-	for i, r := range rows {
-		if i == 0 || rows[i-1].key != r.key || r.wire {
+func (p *produced) versions() {
+	for i, r := range p.rows {
+		if i == 0 || p.rows[i-1].key != r.key || r.wire {
 			continue
 		}
-		s := suspect{Subject: v.topics[r.topic], Key: r.key, Version: r.version}
-		switch before := rows[i-1].version; {
-		case before == r.version && rows[i-1].id != r.id:
-			s.Kind = Twice
-			out.suspect("V5", s)
-		case r.version > before+1 && v.restored:
-			out.cannot(s.Subject, Restored, r.version-before-1)
-		case r.version > before+1:
-			s.Kind, s.Version = Gap, before+1
-			out.suspect("V3", s)
+		switch before := p.rows[i-1]; {
+		case before.version == r.version && before.id != r.id:
+			p.suspect("V5", Twice, fact{key: r.key, version: r.version})
+		case r.version > before.version+1 && p.restored:
+			p.look.cannot(p.subject, Restored, r.version-before.version-1)
+		case r.version > before.version+1:
+			p.suspect("V3", Gap, fact{key: r.key, version: before.version + 1})
 		}
 	}
 }
 
 // order looks at the first records of each event: those of a key ascend. Where the beginning of a log is gone, the
 // first that is there may be a repetition.
-func (v *producedView) order(records []record, out *result) {
-	var key uint64
-	var at int32
-	var highest int64
-	for _, r := range records {
+func (p *produced) order() {
+	var last fact // the one with the highest version of its key in its partition
+	for _, r := range p.records {
 		if r.again || r.wire || !r.ours || r.old || r.version == 0 {
 			continue
 		}
-		if r.key != key || r.part != at {
-			key, at, highest = r.key, r.part, 0
+		switch {
+		case r.key != last.key || r.part != last.part || r.version > last.version:
+			last = r
+		case p.parts[r.part].cut:
+			p.cannot(TopicForgot)
+		default:
+			p.suspect("V3", Reordered, r)
 		}
-		if r.version > highest {
-			highest = r.version
-			continue
-		}
-		topic := v.topics[v.parts[r.part].topic]
-		if v.parts[r.part].cut {
-			out.cannot(topic, TopicForgot, 1)
-			continue
-		}
-		out.suspect("V3", suspect{Kind: Reordered, Subject: topic, ID: r.id, Key: r.key, Version: r.version})
 	}
 }
 
-func (v *producedView) count(rows []row, records []record) {
-	for _, r := range rows {
-		c := &v.counts[r.topic]
+func (p *produced) count() {
+	for _, r := range p.rows {
 		switch r.state {
 		case published:
-			c.Published++
+			p.counts.Published++
 		case waiting:
-			c.Waiting++
+			p.counts.Waiting++
 		case held:
-			c.Held++
+			p.counts.Held++
 		case discarded:
-			c.Discarded++
+			p.counts.Discarded++
 		}
 	}
-	for _, r := range records {
-		c := &v.counts[v.parts[r.part].topic]
+	for _, r := range p.records {
 		switch {
 		case r.old:
 		case !r.ours:
-			c.Foreign++
+			p.counts.Foreign++
 		case r.again:
-			c.Again++
+			p.counts.Again++
 		default:
-			c.Records++
+			p.counts.Records++
 		}
 	}
 }

@@ -1,6 +1,12 @@
 package verify
 
-import "time"
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
 
 // Kind says what is wrong.
 type Kind string
@@ -95,3 +101,61 @@ func (v *Verdict) Clean() bool { return len(v.Findings) == 0 }
 
 // Whole says that everything could be verified.
 func (v *Verdict) Whole() bool { return len(v.Unverifiable) == 0 }
+
+// suspect is what may become a finding. Of one that a registered check reports all is known; another one names its event
+// and its key by their hashes.
+type suspect struct {
+	Finding
+	id, key uint64 // 0: of none
+}
+
+// finding puts a suspect into words.
+func (s suspect) finding(labels map[uint64]string) Finding {
+	f := s.Finding
+	if f.Kind != Broken {
+		f.EventID, f.Key, f.Detail = labels[s.id], labels[s.key], details[f.Rule][f.Kind]
+	}
+	return f
+}
+
+var details = map[Rule]map[Kind]string{
+	"V1": {
+		Lost:    "the outbox has it as published, and the topic does not hold it",
+		Altered: "a record of it is not what the outbox has",
+	},
+	"V2": {Ghost: "the topic holds it as this service's, and the outbox does not know it"},
+	"V3": {
+		Gap:       "the outbox has the versions around it, and not this one",
+		Reordered: "it lies behind a later version of its key",
+		Misplaced: "a record of it lies in another partition than its key belongs to",
+	},
+	"V4": {
+		Lost:    "the group has committed its offset, and neither inbox nor dead letters have it",
+		Altered: "the inbox has it with another payload, and no dead letter has this one",
+	},
+	"V5": {
+		Twice: "it has two rows",
+		Ghost: "the inbox says where its record lies, and there is none",
+	},
+	"V6": {Reordered: "the key's watermark and the versions on the topic contradict each other"},
+	"V7": {Lost: "the inbox says that it was set aside, and no dead letter has it"},
+}
+
+// CompareVersions is for a [Check] of what a consumer has made of its events: a row that moves with its key's
+// watermark, in one transaction, is always at its version. The SQL, given the consumer, selects what is not: the key,
+// the version up to which its events were applied, and the row's. What is what a row is called in a finding.
+func CompareVersions(ctx context.Context, tx pgx.Tx, what, sql, consumer string) (found []Finding, err error) {
+	rows, _ := tx.Query(ctx, sql, consumer)
+	var key string
+	var applied, version int64
+	_, err = pgx.ForEachRow(rows, []any{&key, &applied, &version}, func() error {
+		found = append(found, Finding{
+			Key: key, Version: version, Detail: fmt.Sprintf("the %s is at version %d, its events at %d", what, version, applied),
+		})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("compare versions of each %s: %w", what, err)
+	}
+	return found, nil
+}

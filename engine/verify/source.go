@@ -1,0 +1,175 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/outbox/window"
+)
+
+// DB is a pool. What is read is read a page at a time, each in a statement of its own: no transaction stays open that
+// would keep a table partition from being dropped.
+type DB interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error)
+}
+
+var (
+	// ErrStandby means that the database is a standby: it may be behind what it has published.
+	ErrStandby = errors.New("verify: the database is a standby; ask the primary")
+	// ErrRestoring means that the outbox was restored and the relay has not yet published what the restore left.
+	ErrRestoring = errors.New("verify: a restore is still being published")
+)
+
+const selectStanding = `
+select pg_is_in_recovery(), old_done is not null or restored is not null
+    or sysid is distinct from (select system_identifier from pg_control_system())
+from public.outbox_cursor where name = $1`
+
+func checkStanding(ctx context.Context, db DB) error {
+	var standby, restoring bool
+	err := db.QueryRow(ctx, selectStanding, window.CursorName).Scan(&standby, &restoring)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read cursor: %w", err)
+	case standby:
+		return ErrStandby
+	case restoring:
+		return ErrRestoring
+	}
+	return nil
+}
+
+// pageRows is how many rows are read by one statement.
+const pageRows = 5000
+
+// pages reads all rows that a statement selects, a page at a time, and calls each for every one of them. The last of
+// its arguments is the size of a page; the others are asked for anew for each, as they say behind which row it begins.
+func pages(ctx context.Context, db DB, what, sql string, args func() []any, scan []any, each func()) error {
+	for n := pageRows; n == pageRows; {
+		n = 0
+		rows, _ := db.Query(ctx, sql, append(args(), pageRows)...)
+		_, err := pgx.ForEachRow(rows, scan, func() error {
+			n++
+			each()
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("read %s: %w", what, err)
+		}
+	}
+	return nil
+}
+
+// Log is what is asked of the broker.
+type Log interface {
+	// Ends returns of each partition of a topic, in their order, the first offset and the one behind the last record; none
+	// of a topic that does not exist.
+	Ends(ctx context.Context, topic string) (oldest, newest []int64, err error)
+	// Since returns of each partition the first offset whose record was written at that time or later.
+	Since(ctx context.Context, topic string, at time.Time) ([]int64, error)
+	// Committed returns what a group has committed of each partition, -1 where there is nothing, and whether that is of a
+	// topic of this name that was deleted since.
+	Committed(ctx context.Context, group, topic string) (offsets []int64, otherTopic []bool, err error)
+	// Scan calls each for the records of a partition that a consumer would get, with their [cloudevent.Origin]. It returns
+	// the offset behind the last one: less than to where an open transaction lies before it.
+	Scan(ctx context.Context, topic string, partition int32, from, to int64, each func(*message.Message)) (int64, error)
+	// Place is the partition of a key in a topic with so many of them.
+	Place(topic, key string, partitions int32) (int32, error)
+}
+
+// ErrPartitions means that a topic was given more partitions, or created anew, while it was read.
+var ErrPartitions = errors.New("verify: the topic's partitions changed meanwhile; ask again")
+
+// part is a topic-partition: what of its log was read, and what that log no longer holds.
+type part struct {
+	oldest    int64 // the first offset that the log has
+	from      int64 // the first one that was read
+	cut       bool  // records lay before it
+	firstAt   int64 // when the first record was written; without one: never
+	ghosts    int64 // records below it must have rows: the end before the rows were read
+	end       int64 // records were read up to here
+	open      bool  // or less far: an open transaction lies before the end
+	committed int64 // of a consumer: records below it must be in the inbox
+	other     bool  // of a consumer: its offset is one of a topic that was deleted since
+}
+
+// partsOf are the partitions of a topic as they are when nothing of them is read yet. An hour before since is read,
+// too: what is judged may be a repetition of what lies a little before it.
+func (l *look) partsOf(ctx context.Context, topic string) ([]part, error) {
+	oldest, newest, err := l.cfg.Log.Ends(ctx, topic)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the ends of %s: %w", topic, err)
+	}
+	var from []int64
+	if l.cfg.Since != nil && len(oldest) > 0 {
+		if from, err = l.cfg.Log.Since(ctx, topic, l.cfg.Since.Add(-time.Hour)); err != nil {
+			return nil, fmt.Errorf("ask for offsets of %s: %w", topic, err)
+		}
+	}
+	parts := make([]part, len(oldest))
+	for i := range parts {
+		parts[i] = part{oldest: oldest[i], from: oldest[i], ghosts: newest[i], end: newest[i], firstAt: never}
+		if i < len(from) {
+			parts[i].from = max(parts[i].from, from[i])
+		}
+	}
+	return parts, nil
+}
+
+// readParts reads the partitions of a topic up to their present ends.
+func (l *look) readParts(
+	ctx context.Context, topic string, parts []part, each func(m *message.Message, o cloudevent.Origin),
+) error {
+	_, ends, err := l.endsAgain(ctx, topic, parts)
+	if err != nil {
+		return err
+	}
+	for i := range parts {
+		p := &parts[i]
+		next, err := l.cfg.Log.Scan(ctx, topic, int32(i), p.from, ends[i], func(m *message.Message) {
+			l.step()
+			origin, _ := cloudevent.OriginFrom(m.Context())
+			if p.firstAt == never {
+				p.firstAt = origin.Time.Unix()
+			}
+			each(m, origin)
+		})
+		if err != nil {
+			return fmt.Errorf("read %s/%d: %w", topic, i, err)
+		}
+		p.end, p.open = next, next < ends[i]
+	}
+	// Last, so that what was deleted meanwhile counts as deleted.
+	oldest, _, err := l.endsAgain(ctx, topic, parts)
+	for i := range oldest {
+		parts[i].oldest, parts[i].cut = oldest[i], max(parts[i].from, oldest[i]) > 0
+	}
+	return err
+}
+
+func (l *look) endsAgain(ctx context.Context, topic string, parts []part) (oldest, newest []int64, err error) {
+	oldest, newest, err = l.cfg.Log.Ends(ctx, topic)
+	if err == nil && len(newest) != len(parts) {
+		err = ErrPartitions
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("ask for the ends of %s: %w", topic, err)
+	}
+	return oldest, newest, nil
+}
+
+// idOf is the id of an event, or of a record that has none where it lies.
+func idOf(e cloudevent.Event, o cloudevent.Origin) string {
+	if cloudevent.ValidID(e.ID) != nil {
+		return fmt.Sprintf("%s/%d/%d", o.Topic, o.Partition, o.Offset)
+	}
+	return e.ID
+}

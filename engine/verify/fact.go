@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -98,62 +99,38 @@ var seed = maphash.MakeSeed()
 
 // hashOf keeps "ab", "c" and "a", "bc" apart.
 func hashOf(parts ...string) uint64 {
-	var h hasher
+	var h maphash.Hash
 	h.SetSeed(seed)
 	for _, p := range parts {
-		h.text(p)
+		var length [8]byte
+		binary.LittleEndian.PutUint64(length[:], uint64(len(p)))
+		_, _ = h.Write(length[:])
+		_, _ = h.WriteString(p)
 	}
 	return h.Sum64()
-}
-
-type hasher struct{ maphash.Hash }
-
-func (h *hasher) text(s string) {
-	h.number(int64(len(s)))
-	_, _ = h.WriteString(s)
-}
-
-func (h *hasher) bytes(b []byte) {
-	h.number(int64(len(b)))
-	_, _ = h.Write(b)
-}
-
-func (h *hasher) number(n int64) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(n))
-	_, _ = h.Write(b[:])
 }
 
 // contentOf is what must be the same in the row and in each record of an event: everything but its trace headers.
 func contentOf(e cloudevent.Event) uint64 {
-	var h hasher
-	h.SetSeed(seed)
-	for _, text := range [...]string{e.ID, e.Source, e.Type, e.Key, e.DataSchema} {
-		h.text(text)
+	parts := []string{
+		e.ID, e.Source, e.Type, e.Key, e.DataSchema, strconv.FormatInt(e.Version, 10),
+		strconv.FormatInt(e.Time.UnixNano(), 10), string(e.Data),
 	}
-	h.number(e.Version)
-	h.number(e.Time.UnixNano())
-	h.bytes(e.Data)
 	for _, name := range slices.Sorted(maps.Keys(e.Extensions)) {
 		if name != cloudevent.HeaderTraceParent && name != cloudevent.HeaderTraceState {
-			h.text(name)
-			h.text(e.Extensions[name])
+			parts = append(parts, name, e.Extensions[name])
 		}
 	}
-	return h.Sum64()
+	return hashOf(parts...)
 }
 
 // wireOf is the same of a record that is no event: all its bytes, which are its identity, too.
 func wireOf(w cloudevent.Wire, value []byte) uint64 {
-	var h hasher
-	h.SetSeed(seed)
-	h.bytes(w.Key)
-	h.bytes(value)
+	parts := []string{string(w.Key), string(value)}
 	for _, header := range w.Headers {
-		h.text(header.Name)
-		h.bytes(header.Value)
+		parts = append(parts, header.Name, string(header.Value))
 	}
-	return h.Sum64()
+	return hashOf(parts...)
 }
 
 // payloadHash is the beginning of the hash that an inbox keeps.

@@ -14,7 +14,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/ops/admin/adminapi"
@@ -274,22 +273,15 @@ func prose(text any) template.HTML {
 
 // showAPIs lists the APIs of all services. Their documents need no token, neither there nor here.
 func (c *Console) showAPIs(w http.ResponseWriter, r *http.Request) {
-	answers := make([]answer[[]*api], len(c.cfg.Services))
-	var all sync.WaitGroup
-	for i, s := range c.cfg.Services {
-		all.Go(func() {
-			answers[i].Service = s.Name
-			for _, name := range []string{"api", "operations"} {
-				found, err := c.readAPI(r.Context(), s, name)
-				if err != nil {
-					answers[i].Err = err
-				} else if found != nil {
-					answers[i].Value = append(answers[i].Value, found)
-				}
+	answers := ask(c.cfg.Services, func(s *client.Service) (found []*api, err error) {
+		for _, name := range []string{"api", "operations"} {
+			one, notRead := c.readAPI(r.Context(), s, name)
+			if err = errors.Join(err, notRead); one != nil {
+				found = append(found, one)
 			}
-		})
-	}
-	all.Wait()
+		}
+		return found, err
+	})
 	c.page(w, r, http.StatusOK, "apis", "APIs", answers)
 }
 

@@ -49,8 +49,7 @@ type Console struct {
 	cfg        Config
 	flow       *flow
 	operations operations
-	sessions   sessions
-	lists      lists
+	session    session
 	ending     chan struct{} // closed when Run is told to stop: streams end
 }
 
@@ -60,8 +59,7 @@ func New(cfg Config) *Console {
 		cfg.Interval = time.Second
 	}
 	return &Console{
-		cfg: cfg, flow: newFlow(cfg), sessions: newSessions(), ending: make(chan struct{}),
-		lists: lists{life: cfg.Interval, answers: map[string]*listAnswer{}},
+		cfg: cfg, flow: newFlow(cfg), session: session{key: rand.Text()}, ending: make(chan struct{}),
 	}
 }
 
@@ -96,10 +94,10 @@ func (c *Console) handler() http.Handler {
 	mux.HandleFunc("GET /apis", c.showAPIs)
 	mux.HandleFunc("GET /apis/{service}/{api}", c.showAPI)
 	for pattern, show := range map[string]http.HandlerFunc{
-		"GET /dead-letters": c.live(c.showGroups), "GET /dead-letters/{service}": c.live(c.showDeadLetters),
-		"GET /dead-letters/{service}/{id}": c.live(c.showDeadLetter), "GET /mails": c.live(c.showMails),
-		"GET /audit": c.live(c.showAudit), "GET /events/{id}": c.live(c.showStory), "GET /find": c.find,
-		"POST /changes/dry-run": c.tryChange, "POST /changes": c.makeChange, "GET /operations/{id}": c.followOperation,
+		"GET /dead-letters": c.showGroups, "GET /dead-letters/{service}": c.showDeadLetters,
+		"GET /dead-letters/{service}/{id}": c.showDeadLetter, "GET /mails": c.showMails, "GET /audit": c.showAudit,
+		"GET /events/{id}": c.showStory, "GET /find": c.find, "POST /changes/dry-run": c.tryChange,
+		"POST /changes": c.makeChange, "GET /operations/{id}": c.followOperation,
 	} {
 		mux.HandleFunc(pattern, c.operator(show))
 	}
@@ -114,46 +112,46 @@ func (c *Console) handler() http.Handler {
 	return web.ForHosts(c.cfg.Hosts, "with --host of twinbox console", http.NewCrossOriginProtection().Handler(page))
 }
 
-// sessionLife is how long a browser stays signed in; the console's end ends every session.
+// sessionLife is how long a browser stays signed in; the console's end ends its session.
 const sessionLife = 12 * time.Hour
 
-// sessions are the browsers that may operate the system.
-type sessions struct {
+// session is that of the one browser that may operate the system: the first that opens the link.
+type session struct {
 	mu   sync.Mutex
-	key  string               // of the link; "" once it was used
-	ends map[string]time.Time // by the session's id
+	key  string // of the link; "" once it was used
+	id   string
+	ends time.Time
 }
-
-func newSessions() sessions { return sessions{key: rand.Text(), ends: map[string]time.Time{}} }
 
 // SignIn is the path that begins a session for the first browser that opens it.
 func (c *Console) SignIn() string {
-	c.sessions.mu.Lock()
-	defer c.sessions.mu.Unlock()
-	return "/session/" + c.sessions.key
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	return "/session/" + c.session.key
 }
 
-// begin gives a session for the key of the link, once.
-func (s *sessions) begin(key string) (id string, begun bool) {
+// begin gives the session's id for the key of the link, once.
+func (s *session) begin(key string) (id string, begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.key == "" || subtle.ConstantTimeCompare([]byte(key), []byte(s.key)) != 1 {
+	if s.key == "" || !same(key, s.key) {
 		return "", false
 	}
-	s.key, id = "", rand.Text()
-	s.ends[id] = time.Now().Add(sessionLife)
-	return id, true
+	s.key, s.id, s.ends = "", rand.Text(), time.Now().Add(sessionLife)
+	return s.id, true
 }
 
-func (s *sessions) has(r *http.Request) bool {
+func (s *session) has(r *http.Request) bool {
 	cookie, err := r.Cookie(cookieName(r))
 	if err != nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Now().Before(s.ends[cookie.Value])
+	return same(cookie.Value, s.id) && time.Now().Before(s.ends)
 }
+
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // cookieName differs from port to port: cookies do not, and two consoles on one machine would sign each other out.
 func cookieName(r *http.Request) string {
@@ -161,14 +159,14 @@ func cookieName(r *http.Request) string {
 }
 
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
-	id, begun := c.sessions.begin(r.PathValue("key"))
+	id, begun := c.session.begin(r.PathValue("key"))
 	switch {
 	case begun:
 		http.SetCookie(w, &http.Cookie{
 			Name: cookieName(r), Value: id, Path: "/", MaxAge: int(sessionLife.Seconds()),
 			HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		})
-	case !c.sessions.has(r):
+	case !c.session.has(r):
 		c.refuse(w, r)
 		return
 	}
@@ -176,7 +174,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 }
 
 // mayOperate says whether this browser may see and do what needs the services' token.
-func (c *Console) mayOperate(r *http.Request) bool { return !c.cfg.ReadOnly && c.sessions.has(r) }
+func (c *Console) mayOperate(r *http.Request) bool { return !c.cfg.ReadOnly && c.session.has(r) }
 
 // operator passes on requests with a session.
 func (c *Console) operator(next http.HandlerFunc) http.HandlerFunc {

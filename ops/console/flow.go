@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -158,41 +157,22 @@ func (f *flow) join() (past []frame, frames <-chan frame, leave func()) {
 
 // figures are a frame's for the browser: the numbers for its charts, and what to write where.
 type figures struct {
-	At       int64                    `json:"at"`
-	Stations map[string]stationFigure `json:"stations"`
-	Lanes    map[string][2]string     `json:"lanes"`   // their states and verdicts
-	Details  []string                 `json:"details"` // of the causes
-}
-
-type stationFigure struct {
-	Rate    *float64 `json:"r"`
-	Waiting *float64 `json:"w"`
-	Texts   []string `json:"t,omitempty"` // rate, waiting, age, note
-	State   string   `json:"s,omitempty"`
+	At       int64                `json:"at"`
+	Stations map[string]station   `json:"stations"`
+	Lanes    map[string][2]string `json:"lanes"`   // their states and verdicts
+	Details  []string             `json:"details"` // of the causes
 }
 
 func figuresOf(f frame) figures {
-	out := figures{At: f.at.Unix(), Stations: map[string]stationFigure{}, Lanes: map[string][2]string{}}
+	out := figures{At: f.at.Unix(), Stations: map[string]station{}, Lanes: map[string][2]string{}}
 	for _, l := range f.Lanes {
 		out.Lanes[l.Service] = [2]string{l.State, l.Verdict}
 	}
 	for _, c := range f.Causes {
 		out.Details = append(out.Details, c.Detail)
 	}
-	f.stations(func(s station) {
-		out.Stations[s.ID] = stationFigure{
-			Rate: tenths(s.Rate), Waiting: s.Waiting, State: s.State,
-			Texts: []string{rate(s.Rate), number(s.Waiting), age(s.Age), s.Note},
-		}
-	})
+	f.stations(func(s station) { out.Stations[s.ID] = s })
 	return out
-}
-
-func tenths(n *float64) *float64 {
-	if n == nil {
-		return nil
-	}
-	return new(math.Round(*n*10) / 10)
 }
 
 // history is the past as columns, the way charts take it: the times, and for each station rates and what waited.
@@ -211,7 +191,7 @@ func historyOf(past []frame) history {
 				columns = [2][]*float64{make([]*float64, len(past)), make([]*float64, len(past))}
 				h.Stations[s.ID] = columns
 			}
-			columns[0][i], columns[1][i] = tenths(s.Rate), s.Waiting
+			columns[0][i], columns[1][i] = s.Rate, s.Waiting
 		})
 	}
 	return h

@@ -5,12 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
-	"net/http/httptest"
 	"strconv"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,39 +60,4 @@ func TestAListIsSentWhenItHasChanged(t *testing.T) {
 	status, _, page = b.look(t, "/dead-letters", tag)
 	require.Equal(t, http.StatusForbidden, status)
 	require.NotContains(t, page, "customer.profile", "what others may see is for them alone")
-}
-
-// Fifty pages that look at one list cost the service what one does.
-func TestThoseWhoLookAtAListShareOneAnswer(t *testing.T) {
-	t.Parallel()
-	b := setup(t, func(c *Config) { c.Interval = time.Hour }).signIn(t) // the first answer serves all
-	b.stub.set("/admin/v1/dead-letters/groups", groups(1))
-	var viewers sync.WaitGroup
-	for range 50 {
-		viewers.Go(func() {
-			status, _, _ := b.look(t, "/dead-letters", `"older"`)
-			require.Equal(t, http.StatusOK, status)
-		})
-	}
-	viewers.Wait()
-	require.Len(t, b.stub.operations(), 1)
-	status, _, _ := b.look(t, "/dead-letters?x=1", `"older"`)
-	require.Equal(t, http.StatusOK, status)
-	require.Len(t, b.stub.operations(), 2, "another address is another list")
-	_, _, _ = b.look(t, "/dead-letters", "")
-	require.Len(t, b.stub.operations(), 3, "who opens the page gets it as it is now")
-}
-
-// Answers that are too old are forgotten: a console that runs for weeks does not keep every address.
-func TestOldAnswersAreForgotten(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := lists{life: time.Second, answers: map[string]*listAnswer{}}
-		for i := range 100 {
-			r := httptest.NewRequest(http.MethodGet, "/"+strconv.Itoa(i), http.NoBody)
-			l.look(r, func(http.ResponseWriter, *http.Request) {}).fill()
-			<-time.After(100 * time.Millisecond)
-		}
-		require.LessOrEqual(t, len(l.answers), 10)
-	})
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -25,17 +24,22 @@ type answer[T any] struct {
 }
 
 // ask asks all services at once. One that cannot say it is an answer with an error.
-func ask[T any](ctx context.Context, services []*client.Service, r client.Request) []answer[T] {
+func ask[T any](services []*client.Service, of func(*client.Service) (T, error)) []answer[T] {
 	answers := make([]answer[T], len(services))
 	var all sync.WaitGroup
 	for i, s := range services {
 		all.Go(func() {
-			value, err := client.Call[T](ctx, s, r)
+			value, err := of(s)
 			answers[i] = answer[T]{s.Name, value, err}
 		})
 	}
 	all.Wait()
 	return answers
+}
+
+// call asks all services for the same.
+func call[T any](c *Console, r *http.Request, asked client.Request) []answer[T] {
+	return ask(c.cfg.Services, func(s *client.Service) (T, error) { return client.Call[T](r.Context(), s, asked) })
 }
 
 // service is the one of the name; nil: there is none.
@@ -49,8 +53,8 @@ func (c *Console) service(name string) *client.Service {
 
 func (c *Console) showGroups(w http.ResponseWriter, r *http.Request) {
 	waiting := adminapi.DeadLetterFilter{State: new("waiting")}
-	c.page(w, r, http.StatusOK, "groups", "Dead letters", ask[adminapi.DeadLetterGroups](
-		r.Context(), c.cfg.Services, client.Post("/admin/v1/dead-letters/groups", waiting)))
+	c.page(w, r, http.StatusOK, "groups", "Dead letters",
+		call[adminapi.DeadLetterGroups](c, r, client.Post("/admin/v1/dead-letters/groups", waiting)))
 }
 
 // showDeadLetters lists the dead letters that the address's conditions pick, in the order in which a replay takes them.
@@ -134,7 +138,7 @@ func (c *Console) showMails(w http.ResponseWriter, r *http.Request) {
 	if after := r.URL.Query().Get("after"); after != "" {
 		params.After = &after
 	}
-	answers := slices.DeleteFunc(ask[adminapi.Mails](r.Context(), c.cfg.Services, client.Get("/admin/v1/mails", params)),
+	answers := slices.DeleteFunc(call[adminapi.Mails](c, r, client.Get("/admin/v1/mails", params)),
 		func(a answer[adminapi.Mails]) bool {
 			problem, is := errors.AsType[*client.ProblemError](a.Err)
 			return is && problem.Problem.Code == "no_mails"
@@ -153,8 +157,7 @@ type deed struct {
 
 // showAudit lists what was done by hand, the newest first.
 func (c *Console) showAudit(w http.ResponseWriter, r *http.Request) {
-	answers := ask[adminapi.Actions](r.Context(), c.cfg.Services,
-		client.Get("/admin/v1/audit", adminapi.ListAuditParams{Newest: new(true)}))
+	answers := call[adminapi.Actions](c, r, client.Get("/admin/v1/audit", adminapi.ListAuditParams{Newest: new(true)}))
 	var deeds []deed
 	for _, a := range answers {
 		for _, action := range a.Value.Items {

@@ -2,17 +2,14 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"fmt"
 	"html/template"
-	"maps"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -77,6 +74,10 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, name,
 	if livePages[name] {
 		whole.Tag = `"` + hashOf([]byte(whole.Body)) + `"`
 		w.Header().Set("ETag", whole.Tag)
+		if r.Header.Get("If-None-Match") == whole.Tag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
 	}
 	c.answer(w, r, status, "page", whole)
 }
@@ -105,71 +106,6 @@ func render(name string, data any) (template.HTML, error) {
 		return "", fmt.Errorf("render: %w", err)
 	}
 	return template.HTML(out.String()), nil //nolint:gosec // made by html/template
-}
-
-// lists are the newest answers to browsers that ask again for a list that they have. Each serves all of them for as
-// long as a poll of the flow does: many viewers cost a service what one does.
-type lists struct {
-	life time.Duration
-
-	mu      sync.Mutex
-	answers map[string]*listAnswer // by address
-}
-
-// listAnswer is a page as it was at a time.
-type listAnswer struct {
-	asked  time.Time
-	fill   func() // makes what follows, once
-	status int
-	header http.Header
-	body   bytes.Buffer
-}
-
-func (a *listAnswer) Header() http.Header            { return a.header }
-func (a *listAnswer) WriteHeader(status int)         { a.status = status }
-func (a *listAnswer) Write(text []byte) (int, error) { return a.body.Write(text) }
-
-// listTimeout is how long a service may take for a list that many wait for.
-const listTimeout = 30 * time.Second
-
-// look gives the newest answer of show to the request. It is asked for anew when it is too old.
-func (l *lists) look(r *http.Request, show http.HandlerFunc) *listAnswer {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	maps.DeleteFunc(l.answers, func(_ string, a *listAnswer) bool { return now.Sub(a.asked) >= l.life })
-	address := r.URL.RequestURI()
-	if a := l.answers[address]; a != nil {
-		return a
-	}
-	a := &listAnswer{asked: now, status: http.StatusOK, header: http.Header{}}
-	a.fill = sync.OnceFunc(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), listTimeout) // others wait for it, too
-		defer cancel()
-		show(a, r.Clone(ctx))
-	})
-	l.answers[address] = a
-	return a
-}
-
-// live answers browsers that have the page already with 304 while it is the same. All operators see the same.
-func (c *Console) live(show http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		known := r.Header.Get("If-None-Match")
-		if known == "" {
-			show(w, r)
-			return
-		}
-		a := c.lists.look(r, show)
-		a.fill()
-		maps.Copy(w.Header(), a.header)
-		if a.header.Get("ETag") == known {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		w.WriteHeader(a.status)
-		_, _ = w.Write(a.body.Bytes()) // the browser may be gone
-	}
 }
 
 const unknownText = "–"

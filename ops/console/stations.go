@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -26,9 +27,22 @@ const waitsLong = 5.0
 
 // station is a place that events pass. What is not known is nil.
 type station struct {
-	ID, Kind, Name     string
-	Rate, Waiting, Age *float64 // per second; events; seconds
-	State, Note        string
+	ID      string    `json:"-"`
+	Kind    string    `json:"-"`
+	Name    string    `json:"-"`
+	Rate    *float64  `json:"r"` // per second
+	Waiting *float64  `json:"w"`
+	Age     *float64  `json:"-"` // in seconds, of the oldest that waits
+	State   string    `json:"s"`
+	Note    string    `json:"-"`
+	Texts   [4]string `json:"t"` // rate, waiting, age and note as a page shows them
+}
+
+// watch says of a station how much of something there is beside what passes it.
+func (s *station) watch(n *float64, what string) {
+	if n != nil && *n > 0 {
+		s.State, s.Note = stateWatch, number(n)+" "+what
+	}
 }
 
 // topic is a station with the inboxes that read it.
@@ -139,16 +153,14 @@ func (v view) rate(name string, labels ...string) *float64 {
 	if !v.answers || v.old.err != nil || seconds <= 0 {
 		return nil
 	}
-	zero := 0.0
 	cur, old := metrics.Sum(v.cur.Metrics.Having(name, labels...)), metrics.Sum(v.old.Metrics.Having(name, labels...))
 	switch {
 	case cur == nil:
-		return &zero
+		return new(0.0)
 	case old != nil && *old <= *cur:
 		*cur -= *old
 	}
-	*cur /= seconds
-	return cur
+	return new(math.Round(*cur/seconds*10) / 10)
 }
 
 func (v view) gauge(of func([]metrics.Series) *float64, name string, labels ...string) *float64 {
@@ -164,18 +176,16 @@ func (v view) finish(s station, checks ...string) station {
 	switch {
 	case !v.answers:
 		s.State, s.Note = stateUnknown, "no answer"
-		return s
+	case slices.ContainsFunc(v.cur.Ready.Checks, func(c service.CheckResult) bool {
+		return slices.Contains(checks, c.Name) && c.Status != service.StatusOK
+	}):
+		s.State, s.Note = stateStopped, "stands"
+	case s.State == "" && s.Age != nil && *s.Age >= waitsLong:
+		s.State = stateWatch
 	case s.State == "":
 		s.State = stateWell
 	}
-	if s.Age != nil && *s.Age >= waitsLong && s.State == stateWell {
-		s.State = stateWatch
-	}
-	for _, c := range v.cur.Ready.Checks {
-		if slices.Contains(checks, c.Name) && c.Status != service.StatusOK {
-			s.State, s.Note = stateStopped, "stands"
-		}
-	}
+	s.Texts = [4]string{rate(s.Rate), number(s.Waiting), age(s.Age), s.Note}
 	return s
 }
 
@@ -269,9 +279,7 @@ func (v view) own() []station {
 			Waiting: v.gauge(metrics.Sum, "lease_rows", "handler", handler, "state", "pending"),
 			Age:     v.gauge(metrics.Highest, "lease_oldest_seconds", "handler", handler, "state", "pending"),
 		}
-		if n := v.gauge(metrics.Sum, "lease_rows", "handler", handler, "state", "uncertain"); n != nil && *n > 0 {
-			s.State, s.Note = stateWatch, number(n)+" uncertain"
-		}
+		s.watch(v.gauge(metrics.Sum, "lease_rows", "handler", handler, "state", "uncertain"), "uncertain")
 		all = append(all, v.finish(s, "mail server", "mails"))
 	}
 	outbox := station{
@@ -286,9 +294,7 @@ func (v view) own() []station {
 	if leader := v.gauge(metrics.Highest, "outbox_relay_has_leader"); leader != nil && *leader == 0 {
 		relay.State, relay.Note = stateStopped, "no leader"
 	}
-	if parked := v.gauge(metrics.Sum, "outbox_relay_parked_keys"); parked != nil && *parked > 0 {
-		relay.State, relay.Note = stateWatch, number(parked)+" keys parked"
-	}
+	relay.watch(v.gauge(metrics.Sum, "outbox_relay_parked_keys"), "keys parked")
 	return append(all, v.finish(outbox, "database", "tables"), v.finish(relay, "relay", "held events", "broker"))
 }
 
@@ -305,9 +311,7 @@ func topicOf(name string, home view, views map[string]view, routes map[route]boo
 			Waiting: v.gauge(metrics.Sum, "kafka_consumer_lag_records", "consumer", r.consumer, "topic", name),
 			Age:     v.gauge(metrics.Highest, "kafka_consumer_lag_seconds", "consumer", r.consumer, "topic", name),
 		}
-		if dead := v.gauge(metrics.Sum, "dead_letters_waiting", "consumer", r.consumer); dead != nil && *dead > 0 {
-			s.State, s.Note = stateWatch, number(dead)+" set aside"
-		}
+		s.watch(v.gauge(metrics.Sum, "dead_letters_waiting", "consumer", r.consumer), "set aside")
 		t.Inboxes = append(t.Inboxes, v.finish(s, "consumer "+r.consumer, "database"))
 	}
 	slices.SortFunc(t.Inboxes, func(a, b station) int { return strings.Compare(a.ID, b.ID) })

@@ -11,6 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/ops/admin/client"
 )
 
@@ -54,11 +57,12 @@ func (e *FinalError) Unwrap() error { return e.Err }
 type Run struct {
 	cfg   Config
 	began time.Time
-	crowd *crowd
 	told  map[string]string // the causes that were told, by service
 
-	saying sync.Mutex
-	unsaid error // of the first line that could not be written: the reader is gone, and the demonstration goes on
+	mu     sync.Mutex
+	made   map[int]string // ids by their numbers
+	failed error          // why there is nothing to judge
+	unsaid error          // of the first line that could not be written: the reader is gone, and the demonstration goes on
 }
 
 // MaxRate is more than a person can look at.
@@ -73,13 +77,11 @@ func Play(ctx context.Context, cfg Config) error {
 	if cfg.Settle == 0 {
 		cfg.Settle = defaultSettle
 	}
-	r := &Run{cfg: cfg, began: time.Now(), crowd: newCrowd(cfg)}
+	r := &Run{cfg: cfg, began: time.Now(), made: map[int]string{}}
 	if now := look(ctx, cfg.Services); now.err != nil {
 		return fmt.Errorf("look at the system: %w", now.err)
 	}
 	whole := context.WithoutCancel(ctx)
-	loading, loaded := context.WithTimeout(ctx, cfg.For)
-	defer loaded()
 	watched, watch := context.WithCancel(whole)
 	var watching, faults sync.WaitGroup
 	watching.Go(func() {
@@ -87,40 +89,120 @@ func Play(ctx context.Context, cfg Config) error {
 			r.tell(look(watched, cfg.Services))
 		}
 	})
-	var failed error
-	faults.Go(func() { failed = r.causeAll(ctx) })
-	r.crowd.run(loading, whole, cfg.Settle)
+	faults.Go(func() { r.causeAll(ctx) })
+	r.actAll(ctx)
 	faults.Wait()
 	watch()
 	watching.Wait()
-	err := errors.Join(failed, r.crowd.failure())
-	if err == nil {
-		err = r.settle(whole)
+	if r.failed == nil {
+		r.failed = r.settle(whole)
 	}
-	if err != nil {
-		return err
+	if r.failed != nil {
+		return r.failed
 	}
 	return r.judge(whole)
 }
 
+// fail keeps the first reason why there is nothing to judge.
+func (r *Run) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed == nil {
+		r.failed = err
+	}
+}
+
+func (r *Run) hasFailed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed != nil
+}
+
+// some are at most so many of what was made, by their numbers.
+func (r *Run) some(most int) map[int]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := map[int]string{}
+	for n, id := range r.made {
+		if len(found) == most {
+			break
+		}
+		found[n] = id
+	}
+	return found
+}
+
+func (r *Run) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.made)
+}
+
+// underWay is how many things may be under way at once. While the system does not answer, no more are begun.
+const underWay = 64
+
+// actAll does one thing at once, and more at the rate until the time is over, and returns when the last one is done.
+func (r *Run) actAll(ctx context.Context) {
+	loading, loaded := context.WithTimeout(ctx, r.cfg.For)
+	defer loaded()
+	tick := time.NewTicker(max(time.Duration(float64(time.Second)/r.cfg.Rate), time.Microsecond))
+	defer tick.Stop()
+	var all errgroup.Group
+	all.SetLimit(underWay)
+	defer func() { _ = all.Wait() }() // act keeps what failed
+	for n := 0; !r.hasFailed(); n++ {
+		all.Go(func() error {
+			r.act(context.WithoutCancel(ctx), n)
+			return nil
+		})
+		select {
+		case <-tick.C:
+		case <-loading.Done():
+			return
+		}
+	}
+}
+
+// act does a thing, and repeats it until it is taken: a request may have been taken whose answer was lost.
+func (r *Run) act(ctx context.Context, n int) {
+	again := failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
+	for end := time.Now().Add(r.cfg.Settle); ; pause(ctx, again.Next()) {
+		id, err := r.cfg.Act(ctx, n)
+		_, final := errors.AsType[*FinalError](err)
+		switch {
+		case err == nil:
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.made[n] = id
+			return
+		case final:
+			r.fail(err)
+			return
+		case time.Now().After(end):
+			r.fail(fmt.Errorf("no success for %s: %w", r.cfg.Settle, err))
+			return
+		}
+	}
+}
+
 // causeAll causes the faults at even distances.
-func (r *Run) causeAll(ctx context.Context) error {
+func (r *Run) causeAll(ctx context.Context) {
 	for i, f := range r.cfg.Faults {
 		at := r.began.Add(r.cfg.For * time.Duration(i+1) / time.Duration(len(r.cfg.Faults)+1))
 		if !pause(ctx, time.Until(at)) {
-			return nil
+			return
 		}
 		r.say("%-18s %s", f.Name, f.What)
 		came, err := f.Cause(ctx, r)
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return
 		case err != nil:
-			return fmt.Errorf("%s: %w", f.Name, err)
+			r.fail(fmt.Errorf("%s: %w", f.Name, err))
+			return
 		}
 		r.say("%-18s %s", "", came)
 	}
-	return nil
 }
 
 const (
@@ -162,7 +244,7 @@ func (r *Run) tell(now standing) {
 		}
 	}
 	r.told = told
-	line := fmt.Sprintf("%d %s, %s", r.crowd.count(), r.cfg.Acted, &now)
+	line := fmt.Sprintf("%d %s, %s", r.count(), r.cfg.Acted, &now)
 	if now.unsure > 0 {
 		line += fmt.Sprintf(", %d mails uncertain", now.unsure)
 	}
@@ -174,8 +256,8 @@ func (r *Run) tell(now standing) {
 
 // say writes a line, with when it was.
 func (r *Run) say(format string, args ...any) {
-	r.saying.Lock()
-	defer r.saying.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	line := fmt.Sprintf("%6.1f s  "+format, append([]any{time.Since(r.began).Seconds()}, args...)...)
 	if _, err := fmt.Fprintln(r.cfg.Out, strings.TrimRight(line, " ")); err != nil && r.unsaid == nil {
 		r.unsaid = err

@@ -205,7 +205,7 @@ func TestADemonstrationThatDoesNotEndWell(t *testing.T) {
 
 // somethingIsMade waits for that.
 func somethingIsMade(ctx context.Context, run *Run) (string, error) {
-	for run.crowd.count() == 0 {
+	for run.count() == 0 {
 		if !pause(ctx, time.Millisecond) {
 			return "", ctx.Err()
 		}

@@ -20,7 +20,7 @@ func Duplicates() Fault {
 		Name: "duplicates", What: "requests are repeated, and all events so far are published again",
 		Cause: func(ctx context.Context, run *Run) (string, error) {
 			const requests = 20
-			repeated := run.crowd.some(requests)
+			repeated := run.some(requests)
 			for n, id := range repeated {
 				again, err := run.cfg.Act(ctx, n)
 				if err != nil {

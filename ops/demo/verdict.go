@@ -44,7 +44,7 @@ func (e *VerdictError) ExitCode() int {
 // judge asks whether everything that was made has arrived, and all services for their verdict on the events since the
 // beginning.
 func (r *Run) judge(ctx context.Context) error {
-	made := r.crowd.some(0)
+	made := r.made // nothing is made any more
 	missing, err := r.missing(ctx, made)
 	if err != nil {
 		return fmt.Errorf("look for what was made: %w", err)

@@ -27,10 +27,10 @@ type DemoCommand struct {
 
 // Help is shown behind the command's own line.
 func (DemoCommand) Help() string {
-	return "Signs people up at a rate for a while, says where they are, and waits until everything has arrived. Ends with 0 " +
-		"when nothing is lost, doubled, altered, invented or reordered, with 1 when something is, and with 5 when not all " +
-		"of it could be verified. \"make demo\" does the same on a system of its own, where services are killed, and " +
-		"Kafka and PostgreSQL are taken away.\n\n"
+	return "Signs people up at a rate for a while, says where their events are, and waits until all have arrived. Ends " +
+		"with 0 when nothing is lost, doubled, altered, invented or reordered, with 1 when something is, and with 5 when " +
+		"not all of it could be verified. \"make demo\" does the same on a system of its own, where services are killed, " +
+		"and Kafka and PostgreSQL are taken away.\n\n"
 }
 
 // Run plays the demonstration.

@@ -102,8 +102,8 @@ func (v *Verdict) Clean() bool { return len(v.Findings) == 0 }
 // Whole says that everything could be verified.
 func (v *Verdict) Whole() bool { return len(v.Unverifiable) == 0 }
 
-// suspect is what may become a finding. Of one that a registered check reports all is known; another one names its event
-// and its key by their hashes.
+// suspect is what may become a finding. What a registered check reports is known; another one names its event and its
+// key by their hashes.
 type suspect struct {
 	Finding
 	id, key uint64 // 0: of none

@@ -178,9 +178,10 @@ type field struct {
 }
 
 // fieldsOf are the members of a schema, with those of inner objects as outer.inner and of lists as list[].inner.
-func fieldsOf(schema node, prefix string) (all []field) {
+func fieldsOf(of any, prefix string) (all []field) {
+	schema := nodeOf(of)
 	for _, part := range slices.Concat(list(schema, "allOf"), list(schema, "oneOf"), list(schema, "anyOf")) {
-		all = append(all, fieldsOf(nodeOf(part), prefix)...)
+		all = append(all, fieldsOf(part, prefix)...)
 	}
 	properties := child(schema, "properties")
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
@@ -188,15 +189,15 @@ func fieldsOf(schema node, prefix string) (all []field) {
 		all = append(all, field{prefix + name, slices.Contains(list(schema, "required"), any(name)), member})
 		all = append(all, fieldsOf(member, prefix+name+".")...)
 	}
-	if items := child(schema, "items"); items != nil {
+	if items := schema["items"]; items != nil {
 		all = append(all, fieldsOf(items, strings.TrimSuffix(prefix, ".")+"[].")...)
 	}
 	return all
 }
 
 // rules says in a few words what a value must be, in the words of JSON Schema.
-func rules(schema node) string {
-	var said []string
+func rules(of any) string {
+	schema, said := nodeOf(of), []string{}
 	for _, word := range []string{
 		"type", "format", "enum", "const", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
 		"default",
@@ -209,7 +210,7 @@ func rules(schema node) string {
 			said = append(said, fmt.Sprint(word, " ", value))
 		}
 	}
-	if items := child(schema, "items"); items != nil {
+	if items := schema["items"]; items != nil {
 		said = append(said, "of "+rules(items))
 	}
 	return strings.Join(said, ", ")

@@ -192,7 +192,8 @@ func TestDocumentsThatAreNone(t *testing.T) {
 	status, page := b.get(t, "/apis/customer/api")
 	require.Equal(t, http.StatusBadGateway, status)
 	require.Contains(t, page, "read document")
-	b.stub.set("/openapi.json", `{"servers":[1],"paths":{"/x":{"get":{"security":[1],"parameters":[{"$ref":"#/a/b"},{"examples":[]}],
+	b.stub.set("/openapi.json", `{"servers":[1],"paths":{"/x":{"get":{
+		"security":[1],"parameters":[{"$ref":"#/a/b"},{"examples":[]}],
 		"requestBody":{"$ref":"#/components/x/y"},"responses":{"":{"content":{"a":1}},"2":1}}}}}`)
 	b.get(t, "/apis/customer/api")
 	status, _ = b.get(t, "/apis")

@@ -21,7 +21,7 @@ var assetFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "since": since, "text": textOf,
-	"plural": plural, "short": short, "fields": func(schema any) []field { return fieldsOf(nodeOf(schema), "") }, "rules": func(schema any) string { return rules(nodeOf(schema)) }, "prose": prose, "example": exampleText,
+	"plural": plural, "short": short, "fields": fieldsOf, "rules": rules, "prose": prose, "example": exampleText,
 }).ParseFS(templateFiles, "templates/*.html"))
 
 // serveAsset serves the page's own files. Their addresses hold what is in them, so a browser keeps them for ever.

@@ -2,10 +2,13 @@ package outbox
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/engine/cloudevent"
@@ -100,4 +103,97 @@ func newAddedMetric() *prometheus.CounterVec {
 		Name: "outbox_events_added_total",
 		Help: "Events handed to callers' transactions, committed or not.",
 	}, []string{"topic"})
+}
+
+// A CheckError lists everything that keeps an outbox or a relay from working, not only the first. A service that is
+// starting should treat it as a configuration error: trying again changes nothing.
+type CheckError struct {
+	Problems []Problem
+}
+
+// Problem is one of them. The codes are stable.
+type Problem struct {
+	Code   string
+	Detail string
+}
+
+func (e *CheckError) Error() string {
+	var text strings.Builder
+	text.WriteString("outbox refuses to work")
+	for i, p := range e.Problems {
+		text.WriteString([]string{": ", "; "}[min(i, 1)])
+		text.WriteString(p.Code + ": " + p.Detail)
+	}
+	return text.String()
+}
+
+// Has reports whether a problem of that code is among them.
+func (e *CheckError) Has(code string) bool {
+	for _, p := range e.Problems {
+		if p.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// RefuseIf adds a problem if something is wrong.
+func (e *CheckError) RefuseIf(wrong bool, code, detail string) {
+	if wrong {
+		e.Problems = append(e.Problems, Problem{code, detail})
+	}
+}
+
+// Err is nil if there are no problems.
+func (e *CheckError) Err() error {
+	if len(e.Problems) == 0 {
+		return nil
+	}
+	return e
+}
+
+// Notifier tells the relays of other processes that this one, which has no relay, has committed events. It does so
+// after the commits and at most once per interval, however many there are: a notification in every writing transaction
+// would make all commits of the cluster wait for one lock. Polling finds what a lost notification does not tell.
+type Notifier struct {
+	Wake  <-chan struct{} // [Outbox.Wake]
+	Every time.Duration   // default 20 ms
+	Log   *slog.Logger    // default nowhere
+	DB    interface {
+		Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	}
+}
+
+const (
+	notifySQL     = `select pg_notify('outbox', '')`
+	notifyEvery   = 20 * time.Millisecond
+	notifyTimeout = 5 * time.Second
+)
+
+// Run notifies until ctx ends; it returns nil. The first commit after a pause is told at once.
+func (n *Notifier) Run(ctx context.Context) error {
+	every, log := cmp.Or(n.Every, notifyEvery), cmp.Or(n.Log, slog.New(slog.DiscardHandler))
+	for {
+		select {
+		case <-n.Wake:
+		case <-ctx.Done():
+			return nil
+		}
+		if err := n.notify(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("notify relays", "error", err)
+		}
+		select {
+		case <-time.After(every):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// notify is not cut off by the end of ctx: that would cost the connection.
+func (n *Notifier) notify(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
+	defer cancel()
+	_, err := n.DB.Exec(ctx, notifySQL)
+	return err
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/engine/cloudevent"
 )
@@ -45,6 +44,8 @@ const maxNameBytes = 255
 // Not guaranteed: the moment. It is added some milliseconds after it is due while a relay leads; later while none does,
 // while a transaction holds its key or its name, or within 30 s where another process has committed it and its
 // notification was lost. Never before.
+//
+// It locks the key until the transaction ends if the key is new.
 //
 // Errors: [*EventError] with nothing stored, for an event that gives its id or version as well; else the database's.
 func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, event cloudevent.Event) error {
@@ -95,7 +96,12 @@ func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, 
 	return nil
 }
 
+// scheduleSQL makes the key's row, if the key is new: the leader locks it before it adds the event, and can skip over a
+// row that another transaction holds, but not over one that it does not see yet.
 const scheduleSQL = `
+with known as (
+    insert into public.outbox_key (topic, key, version) values ($6, $7, 0) on conflict (topic, key) do nothing
+)
 insert into public.outbox_scheduled
     (name, due_at, event_type, source, topic, key, data_schema, occurred_at, headers, payload)
 values ($1, coalesce($2::timestamptz, clock_timestamp() + $3::bigint * interval '1 microsecond'),
@@ -137,74 +143,57 @@ func NextDue(ctx context.Context, conn *pgx.Conn) (in time.Duration, scheduled b
 
 const maxSeconds = 1e9 // fits into a duration, and is 31 years
 
-// lockDueSQL takes what is due and no other transaction holds: one that cancels or replaces an event has until its end.
-// It passes over the keys that are known to be held, however many events of theirs are due.
+// lockDueSQL takes what is due and locks it together with its keys. It passes over what another transaction holds, the
+// event, which it may cancel or replace until its end, or the key, however many events of held keys are due. Only an
+// event that was stored before [Outbox.Schedule] made keys' rows can have none; "not exists" would read all keys for it.
 const lockDueSQL = `
-select name, event_type, source, topic, key, data_schema, coalesce(occurred_at, due_at), headers, payload
-from public.outbox_scheduled
-where due_at <= clock_timestamp() and (topic, key) not in (select * from unnest($2::text[], $3::text[]))
-order by due_at
+select s.name, s.event_type, s.source, s.topic, s.key, s.data_schema, coalesce(s.occurred_at, s.due_at), s.headers,
+    s.payload
+from public.outbox_scheduled s
+where s.due_at <= (select clock_timestamp())
+    and (exists (select from public.outbox_key k where k.topic = s.topic and k.key = s.key for update skip locked)
+        or (select k.version from public.outbox_key k where k.topic = s.topic and k.key = s.key) is null)
+order by s.due_at
 limit $1
-for update skip locked`
-
-// lockKeysSQL locks those of the keys that are free, so that the insert behind it waits for no transaction that holds
-// one.
-const lockKeysSQL = `
-select k.topic, k.key
-from public.outbox_key k
-join unnest($1::text[], $2::text[]) as w (topic, key) on k.topic = w.topic and k.key = w.key
-for update of k skip locked`
-
-// newKeysSQL locks those of the keys that are new to the outbox, and so have no row to lock.
-const newKeysSQL = `
-insert into public.outbox_key (topic, key, version)
-select topic, key, 0 from unnest($1::text[], $2::text[]) as w (topic, key) order by topic, key
-on conflict (topic, key) do nothing
-returning topic, key`
+for update of s skip locked`
 
 const deleteDueSQL = `delete from public.outbox_scheduled where name = any ($1)`
-
-// A new key that another transaction is adding cannot be seen, but for the wait for it.
-const lockTimeoutSQL = `set local lock_timeout = '20ms'`
-
-// scheduled is a row that is due, locked by this transaction.
-type scheduled struct {
-	name  string
-	event cloudevent.Event
-}
-
-// keys are the topics and keys of events.
-type keys struct{ topics, keys []string }
-
-func (k *keys) add(topic, key string) {
-	k.topics, k.keys = append(k.topics, topic), append(k.keys, key)
-}
 
 // AddDue moves events that are due into the outbox, up to a limit, in the order in which they became due, and returns
 // how many. It is the relay's to call, in a transaction of its own. It leaves those whose name or key another
 // transaction holds, and takes others instead: a writer that takes its time delays the events of its own keys alone.
 // What it moves was checked when it was scheduled, and is not again.
 func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, err error) {
-	if _, err := tx.Exec(ctx, lockTimeoutSQL); err != nil {
-		return 0, fmt.Errorf("limit the wait for locks: %w", err)
+	rows, _ := tx.Query(ctx, lockDueSQL, limit)
+	var names []string
+	due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e cloudevent.Event, err error) {
+		var name string
+		var headers []byte
+		err = row.Scan(&name, &e.Type, &e.Source, &e.Topic, &e.Key, &e.DataSchema, &e.Time, &headers, &e.Data)
+		if err == nil && headers != nil {
+			err = json.Unmarshal(headers, &e.Extensions)
+		}
+		names, e.Time = append(names, name), e.Time.UTC()
+		return e, err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read due events: %w", err)
 	}
-	due, err := lockDue(ctx, tx, limit)
-	if err != nil || len(due) == 0 {
-		return 0, err
+	if len(due) == 0 {
+		return 0, nil
 	}
 	if o.cfg.Refuse != nil {
 		if err := o.cfg.Refuse(); err != nil {
 			return 0, fmt.Errorf("add due events: %w", err)
 		}
 	}
-	names, events, index := make([]string, len(due)), make([]cloudevent.Event, len(due)), make([]int, len(due))
-	for i, d := range due {
-		d.event.ID = uuid.Must(uuid.NewV7()).String()
-		o.cfg.Spans.Create(&d.event) // part: observability
-		names[i], events[i], index[i] = d.name, d.event, i
+	b := &batch{added: make([]Added, len(due))}
+	for i, e := range due {
+		e.ID = uuid.Must(uuid.NewV7()).String()
+		o.cfg.Spans.Create(&e) // part: observability
+		b.append(i, e)
 	}
-	b, err := newBatch(events, index, nil, make([]Added, len(due)))
-	if err != nil {
+	if err := b.countKeys(); err != nil {
 		return 0, err
 	}
 	if _, err := tx.Exec(ctx, deleteDueSQL, names); err != nil {
@@ -214,104 +203,4 @@ func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, e
 		return 0, err
 	}
 	return len(due), nil
-}
-
-// lockDue locks what is due together with its keys. Each round finds a key that is held, and there are no more of these
-// than open transactions, or is the last.
-func lockDue(ctx context.Context, tx pgx.Tx, limit int) ([]scheduled, error) {
-	held := keys{[]string{}, []string{}}
-	for {
-		due, err := readDue(ctx, tx, limit, held)
-		if err != nil || len(due) == 0 {
-			return nil, err
-		}
-		before := len(held.keys)
-		if err := lockKeys(ctx, tx, due, &held); err != nil {
-			return nil, fmt.Errorf("lock keys of due events: %w", err)
-		}
-		if len(held.keys) == before {
-			return due, nil
-		}
-	}
-}
-
-func readDue(ctx context.Context, tx pgx.Tx, limit int, held keys) ([]scheduled, error) {
-	rows, _ := tx.Query(ctx, lockDueSQL, limit, held.topics, held.keys)
-	due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d scheduled, err error) {
-		var headers []byte
-		e := &d.event
-		err = row.Scan(&d.name, &e.Type, &e.Source, &e.Topic, &e.Key, &e.DataSchema, &e.Time, &headers, &e.Data)
-		if err == nil && headers != nil {
-			err = json.Unmarshal(headers, &e.Extensions)
-		}
-		e.Time = e.Time.UTC()
-		return d, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read due events: %w", err)
-	}
-	return due, nil
-}
-
-// lockKeys locks the events' keys and adds those that another transaction holds to held.
-func lockKeys(ctx context.Context, tx pgx.Tx, due []scheduled, held *keys) error {
-	wanted, rest := map[[2]string]bool{}, keys{}
-	for _, d := range due {
-		wanted[[2]string{d.event.Topic, d.event.Key}] = true
-	}
-	for key := range wanted {
-		rest.add(key[0], key[1])
-	}
-	if err := takeKeys(ctx, tx, lockKeysSQL, &rest); err != nil || len(rest.keys) == 0 {
-		return err
-	}
-	err := lockNewKeys(ctx, tx, &rest)
-	if isLockTimeout(err) { // one of them is being added elsewhere: which one?
-		for i := range rest.keys {
-			one := keys{rest.topics[i : i+1], rest.keys[i : i+1]}
-			switch err = lockNewKeys(ctx, tx, &one); {
-			case isLockTimeout(err) || err == nil && len(one.keys) > 0:
-				held.add(rest.topics[i], rest.keys[i])
-			case err != nil:
-				return err
-			}
-		}
-		return nil
-	}
-	held.topics, held.keys = append(held.topics, rest.topics...), append(held.keys, rest.keys...)
-	return err
-}
-
-// lockNewKeys does it in a savepoint, so that the transaction outlives a timeout.
-func lockNewKeys(ctx context.Context, tx pgx.Tx, rest *keys) error {
-	return pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { return takeKeys(ctx, tx, newKeysSQL, rest) })
-}
-
-// takeKeys runs a statement that locks keys, and leaves those that it does not return.
-func takeKeys(ctx context.Context, tx pgx.Tx, sql string, rest *keys) error {
-	rows, _ := tx.Query(ctx, sql, rest.topics, rest.keys)
-	taken := map[[2]string]bool{}
-	var topic, key string
-	_, err := pgx.ForEachRow(rows, []any{&topic, &key}, func() error {
-		taken[[2]string{topic, key}] = true
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	var left keys
-	for i := range rest.keys {
-		if !taken[[2]string{rest.topics[i], rest.keys[i]}] {
-			left.add(rest.topics[i], rest.keys[i])
-		}
-	}
-	*rest = left
-	return nil
-}
-
-const lockNotAvailable = "55P03"
-
-func isLockTimeout(err error) bool {
-	refused, is := errors.AsType[*pgconn.PgError](err)
-	return is && refused.Code == lockNotAvailable
 }

@@ -156,6 +156,9 @@ func TestManyDueEventsOfHeldKeysStandInNoOthersWay(t *testing.T) {
 		data_schema, payload) select i::text, now() - interval '1 hour' + i * interval '1 second', 'test', '/test', $1,
 		'held ' || i % 3, '', '{}' from generate_series(1, 500) as i`, testTopic)
 	require.NoError(t, err)
+	_, err = pool.Exec(t.Context(), `insert into outbox_key (topic, key, version)
+		select distinct topic, key, 0 from outbox_scheduled`)
+	require.NoError(t, err)
 	schedule(t, o, pool, "free", After(-time.Minute), event("free"))
 	commit(t, o, pool, event("held 0"), event("held 1"))
 	for _, key := range []string{"held 0", "held 1", "held 2"} { // of the last one the first event
@@ -166,6 +169,37 @@ func TestManyDueEventsOfHeldKeysStandInNoOthersWay(t *testing.T) {
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox where key = 'free'`))
 	require.Zero(t, addDue(t, o, pool))
 	require.Equal(t, int64(500), number(t, pool, `select count(*) from outbox_scheduled`))
+}
+
+// What is scheduled takes no number of its key before it is added, also if the key is new.
+func TestAKeyWithScheduledEventsCountsFromOne(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	schedule(t, o, pool, "later", After(past), event("k"))
+	first := event("k")
+	first.Version = 1
+	require.Equal(t, int64(1), commit(t, o, pool, first)[0].Version)
+	require.Equal(t, 1, addDue(t, o, pool))
+	require.Equal(t, int64(2), number(t, pool, `select max(version) from outbox where key = 'k'`))
+
+	add := func(events ...cloudevent.Event) error {
+		return pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			_, err := o.Add(t.Context(), tx, events...)
+			return err
+		})
+	}
+	schedule(t, o, pool, "later", After(past), event("l"))
+	second, beside := event("l"), event("m")
+	second.Version = 2
+	require.ErrorIs(t, add(second), ErrVersionConflict)
+	require.ErrorIs(t, add(second, beside), ErrVersionConflict)
+	second.Version = 1
+	require.NoError(t, add(second, beside))
+
+	schedule(t, o, pool, "old", After(past), event("n"))
+	_, err := pool.Exec(t.Context(), `delete from outbox_key where key = 'n'`)
+	require.NoError(t, err)
+	require.Equal(t, 2, addDue(t, o, pool), "one that was stored before keys' rows were made is added too")
 }
 
 // Two relays that both take themselves for the leader share the events.

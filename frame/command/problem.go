@@ -46,30 +46,25 @@ func Problem(err error) *web.Error {
 		return web.ParameterError(http.StatusUnprocessableEntity, CodeKeyReused, "Idempotency-Key",
 			"was used for another request")
 	case errors.Is(err, ErrOutcomeUnknown):
-		return &web.Error{
-			Status: http.StatusServiceUnavailable, Code: CodeOutcomeUnknown, RetryAfter: retrySoon, Cause: err,
-			Detail: "The request may or may not have taken effect. Repeat it as it was to find out.",
-		}
+		return unavailable(err, CodeOutcomeUnknown,
+			"The request may or may not have taken effect. Repeat it as it was to find out.")
 	case errors.Is(err, outbox.ErrVersionConflict):
 		return &web.Error{
 			Status: http.StatusConflict, Code: CodeVersionMismatch, Cause: err,
 			Detail: "Another request changed it meanwhile. This one has changed nothing: read again, and decide again.",
 		}
 	case slices.Contains(tooSlow, known.Code):
-		return &web.Error{
-			Status: http.StatusServiceUnavailable, Code: web.CodeTimeout, RetryAfter: retrySoon, Cause: err,
-			Detail: "The database took too long. Nothing has changed.",
-		}
+		return unavailable(err, web.CodeTimeout, "The database took too long. Nothing has changed.")
 	case known.Code == poolClosed:
-		return &web.Error{
-			Status: http.StatusServiceUnavailable, Code: web.CodeShuttingDown, RetryAfter: retrySoon, Cause: err,
-			Detail: "This instance is shutting down. Nothing has changed.",
-		}
+		return unavailable(err, web.CodeShuttingDown, "This instance is shutting down. Nothing has changed.")
 	case known.Class == failure.Transient:
-		return &web.Error{
-			Status: http.StatusServiceUnavailable, Code: web.CodeUnavailable, RetryAfter: retrySoon, Cause: err,
-			Detail: "The service cannot reach its database. Nothing has changed.",
-		}
+		return unavailable(err, web.CodeUnavailable, "The service cannot reach its database. Nothing has changed.")
 	}
 	return nil
+}
+
+func unavailable(err error, code web.Code, detail string) *web.Error {
+	return &web.Error{
+		Status: http.StatusServiceUnavailable, Code: code, RetryAfter: retrySoon, Cause: err, Detail: detail,
+	}
 }

@@ -16,7 +16,6 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
-	"example.com/twinbox/engine/inbox/pause"
 	"example.com/twinbox/engine/inbox/replay"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/progress"
@@ -57,7 +56,6 @@ type consumer struct {
 	inbox   *inbox.Inbox
 	replays *replay.Replayer
 	reader  reader
-	gate    *pause.Gate // shut while an operator has paused it // part: ops
 	log     *slog.Logger
 	leaving sync.WaitGroup // partitions that were lost
 }
@@ -84,7 +82,6 @@ func (n *Node) Consume(c Consumer) error {
 	}
 	// part: batch, end
 	kc := &consumer{Consumer: c, group: cfg.group(c.Name), handle: c.handler(), log: n.setup.Log}
-	kc.gate = n.gates.Of(c.Name) // part: ops
 	var err error
 	kc.inbox, err = inbox.New(inbox.Config{
 		Consumer:       c.Name,
@@ -198,7 +195,7 @@ func (h inboxHost) Pause(ctx context.Context, failure error, d time.Duration) er
 	if err := h.node.dependencies.wait(ctx, failure, d); err != nil {
 		return err
 	}
-	if err := awaitResume(ctx, h.gate); err != nil { // part: ops, begin
+	if err := h.node.awaitResume(ctx, h.Name); err != nil { // part: ops, begin
 		return err // what an operator paused is not tried again either
 	} // part: ops, end
 	return nil

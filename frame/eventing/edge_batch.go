@@ -52,7 +52,7 @@ func (r *batchReader) open(instanceID string) error {
 	cfg, handle := r.config, r.consumer.inbox.BatchMiddleware(r.consumer.handle)
 	cfg.InstanceID = instanceID
 	records, err := kafkaconsumer.New(cfg, func(ctx context.Context, msgs []*message.Message) (int, error) {
-		if err := awaitResume(ctx, r.consumer.gate); err != nil { // part: ops, begin
+		if err := r.node.awaitResume(ctx, r.consumer.Name); err != nil { // part: ops, begin
 			return 0, err
 		} // part: ops, end
 		return handle(ctx, msgs)

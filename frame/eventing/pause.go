@@ -25,10 +25,10 @@ func (n *Node) watchPauses(ctx context.Context) error {
 func (n *Node) LookForPauses() { n.gates.Look() }
 
 // awaitResume waits while the consumer is paused. That is no stall of the partition, and nothing fails.
-func awaitResume(ctx context.Context, gate *pause.Gate) error {
-	if gate.IsOpen() {
+func (n *Node) awaitResume(ctx context.Context, consumer string) error {
+	if n.gates.IsOpen(consumer) {
 		return nil
 	}
 	defer progress.Pausing(ctx, nil)()
-	return gate.Wait(ctx)
+	return n.gates.Wait(ctx, consumer)
 }

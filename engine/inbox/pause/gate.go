@@ -8,81 +8,53 @@ import (
 	"time"
 )
 
-// Gate is where a consumer's deliveries wait while it is paused. It is shut until it is first known whether it is.
-type Gate struct {
-	open   atomic.Bool
-	held   atomic.Int64
-	mu     sync.Mutex
-	opened chan struct{} // closed when it opens
-}
-
-func newGate() *Gate { return &Gate{opened: make(chan struct{})} }
-
-// IsOpen says whether [Gate.Wait] would return at once. It costs one load.
-func (g *Gate) IsOpen() bool { return g.open.Load() }
-
-// Held is how many callers wait.
-func (g *Gate) Held() int64 { return g.held.Load() }
-
-// Wait returns when the consumer is not paused, or with an error when ctx has ended.
-func (g *Gate) Wait(ctx context.Context) error {
-	g.held.Add(1)
-	defer g.held.Add(-1)
-	for !g.open.Load() {
-		g.mu.Lock()
-		opened := g.opened
-		g.mu.Unlock()
-		select {
-		case <-opened:
-		case <-ctx.Done():
-			return fmt.Errorf("wait while the consumer is paused: %w", context.Cause(ctx))
-		}
-	}
-	return nil
-}
-
-// set opens or shuts the gate.
-//
-//	Wait  finds the gate shut, takes the channel
-//	set   opens: closes that channel
-//	set   shuts: makes a new one
-//	Wait  is woken, finds the gate shut, takes the new one
-func (g *Gate) set(open bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch {
-	case open && !g.open.Load():
-		g.open.Store(true)
-		close(g.opened)
-	case !open && g.open.Load():
-		g.opened = make(chan struct{})
-		g.open.Store(false)
-	}
-}
-
-// Gates are those of a process's consumers.
+// Gates are where the deliveries of a process's consumers wait while they are paused. Each is shut until it is first
+// known whether its consumer is.
 type Gates struct {
-	read  func(context.Context) (map[string]Paused, error)
-	asked chan struct{}
-	mu    sync.Mutex
-	all   map[string]*Gate
+	read   func(context.Context) (map[string]Paused, error)
+	asked  chan struct{}
+	held   atomic.Int64
+	paused atomic.Pointer[map[string]Paused] // nil: not known yet
+
+	mu   sync.Mutex
+	news chan struct{} // closed when paused is read anew
 }
 
 // NewGates makes gates that read tells whether to open; see [Read].
 func NewGates(read func(context.Context) (map[string]Paused, error)) *Gates {
-	return &Gates{read: read, asked: make(chan struct{}, 1), all: map[string]*Gate{}}
+	return &Gates{read: read, asked: make(chan struct{}, 1), news: make(chan struct{})}
 }
 
-// Of is the consumer's gate.
-func (g *Gates) Of(consumer string) *Gate {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	gate := g.all[consumer]
-	if gate == nil {
-		gate = newGate()
-		g.all[consumer] = gate
+// IsOpen says whether [Gates.Wait] would return at once. It takes no lock.
+func (g *Gates) IsOpen(consumer string) bool {
+	paused := g.paused.Load()
+	if paused == nil {
+		return false
 	}
-	return gate
+	_, is := (*paused)[consumer]
+	return !is
+}
+
+// Held is how many callers wait.
+func (g *Gates) Held() int64 { return g.held.Load() }
+
+// Wait returns when the consumer is not paused, or with an error when ctx has ended.
+func (g *Gates) Wait(ctx context.Context, consumer string) error {
+	g.held.Add(1)
+	defer g.held.Add(-1)
+	for {
+		g.mu.Lock()
+		news := g.news // before looking, so that none between is missed
+		g.mu.Unlock()
+		if g.IsOpen(consumer) {
+			return nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return fmt.Errorf("wait while the consumer is paused: %w", context.Cause(ctx))
+		}
+	}
 }
 
 // Look asks again at once, after a change in this process. It does not wait for the answer.
@@ -101,7 +73,11 @@ func (g *Gates) Watch(ctx context.Context, interval time.Duration, failed func(e
 	for {
 		paused, err := g.read(ctx)
 		if err == nil {
-			g.set(paused)
+			g.mu.Lock()
+			g.paused.Store(&paused)
+			close(g.news)
+			g.news = make(chan struct{})
+			g.mu.Unlock()
 		} else if ctx.Err() == nil {
 			failed(err)
 		}
@@ -111,14 +87,5 @@ func (g *Gates) Watch(ctx context.Context, interval time.Duration, failed func(e
 		case <-tick.C:
 		case <-g.asked:
 		}
-	}
-}
-
-func (g *Gates) set(paused map[string]Paused) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for consumer, gate := range g.all {
-		_, is := paused[consumer]
-		gate.set(!is)
 	}
 }

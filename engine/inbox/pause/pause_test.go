@@ -78,35 +78,33 @@ func TestAGateFollowsWhatIsSaid(t *testing.T) {
 		table.say(nil, errors.New("the database is away"))
 		var failures atomic.Int64
 		gates := pause.NewGates(table.read)
-		one, other := gates.Of("c1"), gates.Of("c2")
-		require.Same(t, one, gates.Of("c1"))
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			gates.Watch(ctx, time.Second, func(error) { failures.Add(1) })
 		}()
 		synctest.Wait()
-		require.False(t, one.IsOpen(), "not read yet")
+		require.False(t, gates.IsOpen("c1"), "not read yet")
 		require.EqualValues(t, 1, failures.Load())
 		waited := make(chan error, 1)
-		go func() { waited <- one.Wait(ctx) }()
+		go func() { waited <- gates.Wait(ctx, "c1") }()
 		table.say(nil, nil)
 		time.Sleep(time.Second) //nolint:forbidigo // no time passes: the bubble's clock is not the machine's
 		require.NoError(t, <-waited)
-		require.True(t, other.IsOpen())
+		require.True(t, gates.IsOpen("c2"))
 
 		c1 := map[string]pause.Paused{"c1": {}}
 		table.say(c1, nil)
 		gates.Look()
 		synctest.Wait()
-		require.False(t, one.IsOpen(), "without waiting for the second to end")
-		require.True(t, other.IsOpen())
+		require.False(t, gates.IsOpen("c1"), "without waiting for the second to end")
+		require.True(t, gates.IsOpen("c2"))
 		table.say(c1, errors.New("away again"))
 		time.Sleep(2 * time.Second) //nolint:forbidigo // likewise
 		synctest.Wait()
-		require.False(t, one.IsOpen())
-		require.True(t, other.IsOpen(), "what is not known stays as it was")
-		go func() { waited <- one.Wait(ctx) }()
+		require.False(t, gates.IsOpen("c1"))
+		require.True(t, gates.IsOpen("c2"), "what is not known stays as it was")
+		go func() { waited <- gates.Wait(ctx, "c1") }()
 		stop()
 		require.ErrorIs(t, <-waited, context.Canceled)
 		<-done

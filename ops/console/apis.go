@@ -59,8 +59,11 @@ type operation struct {
 
 var httpMethods = []string{"get", "head", "post", "put", "patch", "delete", "options"}
 
+// apiPages show what the services document of themselves.
+type apiPages struct{ *Console }
+
 // readAPI reads an API's document. Nil: the service has no such API.
-func (c *Console) readAPI(ctx context.Context, s *client.Service, name string) (*api, error) {
+func (p apiPages) readAPI(ctx context.Context, s *client.Service, name string) (*api, error) {
 	text, err := s.Document(ctx, documentPaths[name])
 	if err != nil || text == nil {
 		return nil, err
@@ -79,7 +82,7 @@ func (c *Console) readAPI(ctx context.Context, s *client.Service, name string) (
 		if servers := list(d, "servers"); len(servers) > 0 {
 			found.Base = fmt.Sprint(nodeOf(servers[0])["url"])
 		}
-		found.Base = cmp.Or(c.cfg.APIs[s.Name], found.Base)
+		found.Base = cmp.Or(p.cfg.APIs[s.Name], found.Base)
 	}
 	paths := child(d, "paths")
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
@@ -272,34 +275,34 @@ func prose(text any) template.HTML {
 	return template.HTML(said) //nolint:gosec // escaped above
 }
 
-// showAPIs lists the APIs of all services. Their documents need no token, neither there nor here.
-func (c *Console) showAPIs(w http.ResponseWriter, r *http.Request) {
-	answers := ask(c.cfg.Services, func(s *client.Service) (found []*api, err error) {
+// showAll lists the APIs of all services. Their documents need no token, neither there nor here.
+func (p apiPages) showAll(w http.ResponseWriter, r *http.Request) {
+	answers := ask(p.cfg.Services, func(s *client.Service) (found []*api, err error) {
 		for _, name := range []string{"api", "operations"} {
-			one, notRead := c.readAPI(r.Context(), s, name)
+			one, notRead := p.readAPI(r.Context(), s, name)
 			if err = errors.Join(err, notRead); one != nil {
 				found = append(found, one)
 			}
 		}
 		return found, err
 	})
-	c.page(w, r, http.StatusOK, "apis", "APIs", answers)
+	p.page(w, r, http.StatusOK, "apis", "APIs", answers)
 }
 
-// showAPI shows the operations of an API.
-func (c *Console) showAPI(w http.ResponseWriter, r *http.Request) {
-	s, name := c.service(r.PathValue("service")), r.PathValue("api")
+// show shows the operations of an API.
+func (p apiPages) show(w http.ResponseWriter, r *http.Request) {
+	s, name := p.service(r.PathValue("service")), r.PathValue("api")
 	if s == nil || documentPaths[name] == "" {
-		c.fail(w, r, http.StatusNotFound, errors.New("there is no such API"))
+		p.fail(w, r, http.StatusNotFound, errors.New("there is no such API"))
 		return
 	}
-	found, err := c.readAPI(r.Context(), s, name)
+	found, err := p.readAPI(r.Context(), s, name)
 	switch {
 	case err != nil:
-		c.fail(w, r, statusOf(err), err)
+		p.fail(w, r, statusOf(err), err)
 	case found == nil:
-		c.fail(w, r, http.StatusNotFound, errors.New(s.Name+" has no such API"))
+		p.fail(w, r, http.StatusNotFound, errors.New(s.Name+" has no such API"))
 	default:
-		c.page(w, r, http.StatusOK, "api", fmt.Sprint(found.Info["title"], " of ", s.Name), found)
+		p.page(w, r, http.StatusOK, "api", fmt.Sprint(found.Info["title"], " of ", s.Name), found)
 	}
 }

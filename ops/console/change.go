@@ -67,8 +67,8 @@ func (c *change) Back() string {
 	return "/"
 }
 
-// readChange reads a form. A dry run needs no name and no reason, everything else does.
-func (c *Console) readChange(r *http.Request, dryRun bool) (*change, error) {
+// read reads a form. A dry run needs no name and no reason, everything else does.
+func (c *changes) read(r *http.Request, dryRun bool) (*change, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, errors.New("the form cannot be read")
 	}
@@ -170,9 +170,9 @@ type outcome struct {
 // Tried says that it was a dry run.
 func (o outcome) Tried() bool { return o.change != nil && o.dryRun }
 
-// tryChange answers with what the change would do, and with the form that does it.
-func (c *Console) tryChange(w http.ResponseWriter, r *http.Request) {
-	asked, err := c.readChange(r, true)
+// try answers with what the change would do, and with the form that does it.
+func (c *changes) try(w http.ResponseWriter, r *http.Request) {
+	asked, err := c.read(r, true)
 	tried := outcome{change: asked, Err: err}
 	if err == nil {
 		tried.Result, tried.Err = asked.run(r.Context(), asked, func(int64) {})
@@ -180,25 +180,20 @@ func (c *Console) tryChange(w http.ResponseWriter, r *http.Request) {
 	c.answer(w, r, http.StatusOK, "plan", tried)
 }
 
-// makeChange begins the change, which goes on without a viewer, and answers with what follows it.
-func (c *Console) makeChange(w http.ResponseWriter, r *http.Request) {
-	asked, err := c.readChange(r, false)
+// begin begins the change, which goes on without a viewer, and answers with what follows it.
+func (c *changes) begin(w http.ResponseWriter, r *http.Request) {
+	asked, err := c.read(r, false)
 	if err != nil {
 		c.answer(w, r, http.StatusOK, "plan", outcome{Err: err})
 		return
 	}
-	id := c.operations.start(context.WithoutCancel(r.Context()), c.ending, asked)
-	c.showOperation(w, r, id)
+	c.answer(w, r, http.StatusOK, "progress", c.start(context.WithoutCancel(r.Context()), asked))
 }
 
-// followOperation answers the page that asks again how far a change is.
-func (c *Console) followOperation(w http.ResponseWriter, r *http.Request) {
+// follow answers the page that asks again how far a change is.
+func (c *changes) follow(w http.ResponseWriter, r *http.Request) {
 	id, _ := strconv.Atoi(r.PathValue("id"))
-	c.showOperation(w, r, id)
-}
-
-func (c *Console) showOperation(w http.ResponseWriter, r *http.Request, id int) {
-	state, known := c.operations.get(id)
+	state, known := c.get(id)
 	if !known {
 		http.NotFound(w, r)
 		return
@@ -209,52 +204,51 @@ func (c *Console) showOperation(w http.ResponseWriter, r *http.Request, id int) 
 // keptOperations is how many are remembered, the newest.
 const keptOperations = 50
 
-// operations are the changes that were begun, and how far each is.
-type operations struct {
+// changes are those that operators have begun on the console's pages, and how far each is.
+type changes struct {
+	*Console
+
 	mu      sync.Mutex
 	last    int
 	all     map[int]*outcome
 	running sync.WaitGroup
 }
 
-func (o *operations) get(id int) (state outcome, known bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.all[id] == nil {
-		return outcome{}, false
+func (c *changes) get(id int) (state outcome, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known = c.all[id] != nil; known {
+		state = *c.all[id]
 	}
-	return *o.all[id], true
+	return state, known
 }
 
 // start begins a change, which ends early when the console does: the service then stops where it is.
-func (o *operations) start(ctx context.Context, ending <-chan struct{}, asked *change) (id int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.all == nil {
-		o.all = map[int]*outcome{}
-	}
-	o.last++
-	delete(o.all, o.last-keptOperations)
-	begun := &outcome{change: asked, ID: o.last}
-	o.all[o.last] = begun
+func (c *changes) start(ctx context.Context, asked *change) outcome {
 	ctx, cancel := context.WithCancel(ctx)
-	o.running.Go(func() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	delete(c.all, c.last-keptOperations)
+	begun := &outcome{change: asked, ID: c.last}
+	c.all[c.last] = begun
+	c.running.Go(func() {
 		select {
-		case <-ending:
+		case <-c.ending:
 			cancel()
 		case <-ctx.Done():
 		}
 	})
-	o.running.Go(func() {
+	c.running.Go(func() {
 		defer cancel()
 		result, err := asked.run(ctx, asked, func(done int64) {
-			o.mu.Lock()
-			defer o.mu.Unlock()
+			c.mu.Lock()
+			defer c.mu.Unlock()
 			begun.Progress = done
 		})
-		o.mu.Lock()
-		defer o.mu.Unlock()
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		begun.Result, begun.Err, begun.Ended = result, err, true
 	})
-	return begun.ID
+	return *begun
 }

@@ -116,7 +116,7 @@ func TestWhatElseIsChanged(t *testing.T) {
 		maps.Copy(c.form, who)
 		b.post(t, "/changes", c.form)
 		asked := len(b.stub.operations())
-		require.Contains(t, b.ended(t, b.console.operations.last), "Look again")
+		require.Contains(t, b.ended(t, b.console.changes.last), "Look again")
 		require.Contains(t, strings.Join(b.stub.operations(), "\n"), "POST "+path+" "+c.body, asked)
 	}
 }

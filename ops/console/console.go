@@ -46,11 +46,11 @@ type Link struct{ Title, URL string }
 
 // Console is a console. Its methods may be called from any goroutine.
 type Console struct {
-	cfg        Config
-	flow       *flow
-	operations operations
-	session    session
-	ending     chan struct{} // closed when Run is told to stop: streams end
+	cfg     Config
+	flow    *flow
+	changes *changes
+	session session
+	ending  chan struct{} // closed when Run is told to stop: streams end
 }
 
 // New makes a console that has not asked a service yet.
@@ -58,9 +58,9 @@ func New(cfg Config) *Console {
 	if cfg.Interval <= 0 {
 		cfg.Interval = time.Second
 	}
-	return &Console{
-		cfg: cfg, flow: newFlow(cfg), session: session{key: rand.Text()}, ending: make(chan struct{}),
-	}
+	c := &Console{cfg: cfg, flow: newFlow(cfg), session: session{key: rand.Text()}, ending: make(chan struct{})}
+	c.changes = &changes{Console: c, all: map[int]*outcome{}}
+	return c
 }
 
 // Run asks the services and answers on the listener, which it owns, until ctx ends. It is called once.
@@ -69,7 +69,7 @@ func (c *Console) Run(ctx context.Context, ln net.Listener) error {
 	context.AfterFunc(ctx, func() { close(c.ending) })
 	group.Go(func() error { return c.flow.run(ctx) })
 	group.Go(func() error {
-		defer c.operations.running.Wait()
+		defer c.changes.running.Wait()
 		return web.NewServer(web.ServerConfig{}, c.handler(), c.cfg.Log).Serve(ctx, ln)
 	})
 	return group.Wait()
@@ -91,13 +91,13 @@ func (c *Console) handler() http.Handler {
 		c.fail(w, r, http.StatusNotFound, errors.New("there is no such page"))
 	})
 	mux.HandleFunc("GET /stream", c.streamFlow)
-	mux.HandleFunc("GET /apis", c.showAPIs)
-	mux.HandleFunc("GET /apis/{service}/{api}", c.showAPI)
+	mux.HandleFunc("GET /apis", apiPages{c}.showAll)
+	mux.HandleFunc("GET /apis/{service}/{api}", apiPages{c}.show)
 	for pattern, show := range map[string]http.HandlerFunc{
 		"GET /dead-letters": c.showGroups, "GET /dead-letters/{service}": c.showDeadLetters,
 		"GET /dead-letters/{service}/{id}": c.showDeadLetter, "GET /mails": c.showMails, "GET /audit": c.showAudit,
-		"GET /events/{id}": c.showStory, "GET /find": c.find, "POST /changes/dry-run": c.tryChange,
-		"POST /changes": c.makeChange, "GET /operations/{id}": c.followOperation,
+		"GET /events/{id}": c.showStory, "GET /find": c.find, "POST /changes/dry-run": c.changes.try,
+		"POST /changes": c.changes.begin, "GET /operations/{id}": c.changes.follow,
 	} {
 		mux.HandleFunc(pattern, c.operator(show))
 	}

@@ -1,27 +1,6 @@
 package domain
 
-import (
-	"regexp"
-	"time"
-)
-
-// UserID identifies a user: a UUID in its canonical lower-case form. It is the aggregate id of every user event.
-type UserID string
-
-var canonicalUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-
-// ParseUserID accepts the canonical form alone. Aliases of it (upper case, braces, urn:uuid:) would give one user
-// several names in caches, logs and links.
-func ParseUserID(text string) (UserID, error) {
-	if !isCanonicalUUID(text) {
-		return "", &Error{CodeInvalidUserID, "id", "is not a lower-case UUID"}
-	}
-	return UserID(text), nil
-}
-
-func isCanonicalUUID(text string) bool {
-	return canonicalUUID.MatchString(text) && text != "00000000-0000-0000-0000-000000000000"
-}
+import "time"
 
 // Status says how far a user has come.
 type Status string

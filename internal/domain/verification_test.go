@@ -17,7 +17,7 @@ const (
 )
 
 var (
-	key  = domain.VerificationKey(strings.Repeat("k", domain.MinSecretBytes))
+	key  = domain.VerificationKey(strings.Repeat("k", 32))
 	noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 )
 
@@ -46,7 +46,7 @@ func TestVerificationTokenIsRefused(t *testing.T) {
 
 	requireCode(t, domain.CodeTokenExpired, key.Verify(claim, adaAt, noon))
 	requireCode(t, domain.CodeTokenInvalid, key.Verify(claim, "eve@example.org", before))
-	otherKey := domain.VerificationKey(strings.Repeat("x", domain.MinSecretBytes))
+	otherKey := domain.VerificationKey(strings.Repeat("x", 32))
 	requireCode(t, domain.CodeTokenInvalid, otherKey.Verify(claim, adaAt, before))
 	requireCode(t, domain.CodeTokenInvalid, otherKey.Verify(claim, adaAt, noon.Add(time.Hour)))
 }

@@ -85,7 +85,7 @@ func TestAnUpgrade(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, said, "already")
 
-	const engine, yours, other = "engine/fault/fault.go", "internal/domain/email.go", "internal/domain/name.go"
+	const engine, yours, other = "engine/fault/fault.go", "internal/domain/input.go", "internal/domain/user.go"
 	clone.add(yours, "// Owned is the owner's.\nconst Owned = 1")
 	clone.replace("README.md", "## What happens to a signup", "## What happens to an order")
 	clone.commit()

@@ -1,0 +1,177 @@
+package domain
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Code is the stable name of a rule that was broken. Clients and dead letters rely on it; the message may change.
+type Code string
+
+// The codes of an [Error]. The last two are of events alone: no client of an API gives a time or the id of a mail.
+const (
+	CodeInvalidEmail    Code = "invalid_email"
+	CodeInvalidName     Code = "invalid_name"
+	CodeInvalidUserID   Code = "invalid_user_id"
+	CodeUserNotFound    Code = "user_not_found"
+	CodeEmailTaken      Code = "email_taken"
+	CodeVersionMismatch Code = "version_mismatch"
+	CodeTokenInvalid    Code = "token_invalid"
+	CodeTokenExpired    Code = "token_expired"
+	CodeInvalidTime     Code = "invalid_time"
+	CodeInvalidMailID   Code = "invalid_mail_id"
+)
+
+// Error is a broken rule. It is the client's to fix; it never wraps a technical failure and never repeats what the
+// client sent, which may be personal.
+type Error struct {
+	Code    Code
+	Field   string // the input it is about, empty when it is about none
+	Message string
+}
+
+func (e *Error) Error() string {
+	if e.Field == "" {
+		return fmt.Sprintf("%s: %s", e.Code, e.Message)
+	}
+	return fmt.Sprintf("%s: %s: %s", e.Code, e.Field, e.Message)
+}
+
+// Is makes errors.Is compare codes, so that a caller can test for a rule without knowing the message.
+func (e *Error) Is(target error) bool {
+	other, ok := target.(*Error)
+	return ok && other.Code == e.Code
+}
+
+// UserID identifies a user: a UUID in its canonical lower-case form. It is the aggregate id of every user event.
+type UserID string
+
+var canonicalUUID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
+// ParseUserID accepts the canonical form alone. Aliases of it (upper case, braces, urn:uuid:) would give one user
+// several names in caches, logs and links.
+func ParseUserID(text string) (UserID, error) {
+	return UserID(text), checkUUID(CodeInvalidUserID, "id", text)
+}
+
+func checkUUID(code Code, field, text string) error {
+	if !canonicalUUID.MatchString(text) || text == "00000000-0000-0000-0000-000000000000" {
+		return &Error{code, field, "is not a lower-case UUID"}
+	}
+	return nil
+}
+
+const (
+	maxEmailBytes     = 254 // RFC 5321: a path is 256 with its angle brackets
+	maxLocalPartBytes = 64  // RFC 5321, 4.5.3.1.1
+
+	localWord = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+" // RFC 5322, 3.2.3: atext
+	label     = `[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?`
+	topLevel  = `[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?`
+)
+
+var plainAddress = regexp.MustCompile(
+	`^(` + localWord + `(?:\.` + localWord + `)*)@((?:` + label + `\.)+` + topLevel + `)$`)
+
+// Email is an address that mail can be sent to, with its domain in lower case. Only [ParseEmail] makes one.
+type Email string
+
+// ParseEmail accepts one plain address with a dotted ASCII domain and refuses everything else that mail programs let
+// through: display names, comments, quoted local parts, address literals, surrounding blanks, control characters.
+// Internationalised addresses are refused too: they need SMTPUTF8 on the whole way, which no link here promises.
+func ParseEmail(text string) (Email, error) {
+	if len(text) > maxEmailBytes {
+		return "", &Error{CodeInvalidEmail, "email", "is longer than 254 bytes"}
+	}
+	parts := plainAddress.FindStringSubmatch(text)
+	switch {
+	case parts == nil:
+		return "", &Error{CodeInvalidEmail, "email", "is not one plain address in ASCII, such as ada@example.org"}
+	case len(parts[1]) > maxLocalPartBytes:
+		return "", &Error{CodeInvalidEmail, "email", "has more than 64 bytes before the @"}
+	}
+	return Email(parts[1] + "@" + strings.ToLower(parts[2])), nil
+}
+
+// Key is the form in which two addresses are the same person's: mail servers may tell Ada@ from ada@, people do not.
+func (e Email) Key() string { return strings.ToLower(string(e)) }
+
+// Mailbox is where mail to the address is most likely read: many servers deliver ada+news@ and a.da@ to ada@, and
+// Google's goes by two names. It is a guess, good for counting and too coarse for an identity: elsewhere a.da@ is
+// another person.
+func (e Email) Mailbox() string {
+	local, host, _ := strings.Cut(e.Key(), "@")
+	if name, _, tagged := strings.Cut(local, "+"); tagged && name != "" {
+		local = name
+	}
+	if host == "googlemail.com" {
+		host = "gmail.com"
+	}
+	return strings.ReplaceAll(local, ".", "") + "@" + host
+}
+
+const maxNameRunes = 200
+
+// Name is what a user wants to be called: any script, one line. Only [ParseName] makes one.
+type Name string
+
+// ParseName trims surrounding blanks and accepts 1 to 200 characters that leave a mark on the page, and the spaces
+// between them. It refuses what changes how the text around it is read or hides in it: control and format characters
+// (among them the marks that turn the direction of text, and zero-width spaces), line separators, private-use and
+// unassigned code points, fillers. The two joiners that some scripts need are accepted behind a character of such a
+// script.
+//
+// Markup is not refused: a name is data, and each page escapes it. Nor are look-alikes: a name does not identify a
+// user.
+func ParseName(text string) (Name, error) {
+	name := strings.TrimSpace(text)
+	switch {
+	case !utf8.ValidString(name):
+		return "", &Error{CodeInvalidName, "name", "is not valid UTF-8"}
+	case name == "":
+		return "", &Error{CodeInvalidName, "name", "is empty"}
+	case utf8.RuneCountInString(name) > maxNameRunes:
+		return "", &Error{CodeInvalidName, "name", "is longer than 200 characters"}
+	case hasForbiddenRune(name):
+		return "", &Error{CodeInvalidName, "name", "has control, format or invisible characters"}
+	case strings.TrimFunc(name, isBlank) == "":
+		return "", &Error{CodeInvalidName, "name", "has no visible character"}
+	}
+	return Name(name), nil
+}
+
+const joiners = "\u200c\u200d" // the zero-width non-joiner and joiner
+
+// hasForbiddenRune looks at each character with the one before it, on which a joiner depends. U+FFFD stands for bytes
+// that were lost before they came here, and there are letters and marks that Unicode defines to show nothing.
+func hasForbiddenRune(name string) bool {
+	var before rune
+	for _, r := range name {
+		switch {
+		case strings.ContainsRune(joiners, r):
+			if !takesJoiner(before) {
+				return true
+			}
+		case !unicode.IsGraphic(r), r == utf8.RuneError, unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
+			return true
+		}
+		before = r
+	}
+	return false
+}
+
+// takesJoiner accepts the letters, marks and emoji that a joiner changes the look of. In the three scripts named here
+// it never does: there it could only hide.
+func takesJoiner(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.M, unicode.So, unicode.Sk) &&
+		!unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic)
+}
+
+// isBlank names what leaves nothing on a page when there is nothing else: spaces, joiners, selectors of a variant, and
+// the braille pattern without a dot.
+func isBlank(r rune) bool {
+	return unicode.IsSpace(r) || strings.ContainsRune(joiners+"\u2800", r) || unicode.Is(unicode.Variation_Selector, r)
+}

@@ -71,10 +71,10 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	)
 }
 
-// server bounds the connections. A request that is too slow, by its body or by its transaction, is told so: the longer
-// of the two limits leaves time for the answer.
+// server bounds the connections. A request that is too slow, by its body or by its transaction, is told so: the limit
+// leaves time for the answer behind both of theirs.
 func (c Config) server() web.ServerConfig {
-	bounds := web.ServerConfig{DrainTimeout: c.DrainFor / 2, MaxConnections: c.MaxConnections}.WithDefaults()
-	bounds.WriteTimeout = max(bounds.ReadTimeout, c.RequestTimeout) + 5*time.Second
-	return bounds
+	return web.ServerConfig{
+		DrainTimeout: c.DrainFor / 2, MaxConnections: c.MaxConnections, WriteTimeout: c.RequestTimeout + 15*time.Second,
+	}
 }

@@ -1,7 +1,10 @@
 package customer
 
 import (
+	_ "embed"
 	"encoding/json"
+	"errors"
+	"html/template"
 	"log/slog"
 	"net/http"
 
@@ -11,7 +14,6 @@ import (
 
 	contracts "example.com/twinbox/api"
 	"example.com/twinbox/engine/fault"
-	"example.com/twinbox/frame/command"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
@@ -78,22 +80,13 @@ func (a *api) CreateSignup(w http.ResponseWriter, r *http.Request, _ openapi.Cre
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	if location := locationOf(answer); location != "" {
-		w.Header().Set("Location", location)
+	var made openapi.SignupResponse // a kept answer, too, says where the customer will be
+	if err := json.Unmarshal(answer.Body, &made); err == nil {
+		w.Header().Set("Location", "/v1/customers/"+made.UserId)
 	}
 	w.WriteHeader(answer.Status)
 	_, _ = w.Write(answer.Body) // a client that is gone will ask again under its key
 	fault.Here("customer.signup.answered")
-}
-
-// locationOf is where the customer will be whom the answer tells of: a kept answer says it, too.
-func locationOf(answer command.Answer) string {
-	var made openapi.SignupResponse
-	if answer.Status != http.StatusCreated || json.Unmarshal(answer.Body, &made) != nil {
-		return ""
-	}
-	return "/v1/customers/" + made.UserId
 }
 
 // GetCustomer answers GET /v1/customers/{id}.
@@ -103,30 +96,18 @@ func (a *api) GetCustomer(w http.ResponseWriter, r *http.Request, id openapi.Cus
 		web.WriteProblem(w, r, err)
 		return
 	}
-	p, err := readProfile(r.Context(), a.profiles, userID)
+	customer, err := readProfile(r.Context(), a.profiles, userID)
 	if err != nil {
 		web.WriteProblem(w, r, err)
 		return
 	}
-	if web.NotModified(w, r, p.etag()) {
-		return
+	variant := "" // that the mail is out is another aggregate's event: one version can look in two ways
+	if customer.VerificationEmailSentAt != nil {
+		variant = "mailed"
 	}
-	web.WriteJSON(w, r, http.StatusOK, openapi.Customer{
-		UserId:                  string(p.ID),
-		Email:                   string(p.Email),
-		Name:                    string(p.Name),
-		Status:                  openapi.Status(p.Status),
-		Version:                 p.Version,
-		VerificationEmailSentAt: p.MailSentAt,
-	})
-}
-
-// etag tells apart what one version can look like: that the mail is out is another aggregate's event.
-func (p Profile) etag() string {
-	if p.MailSentAt != nil {
-		return web.ETag(p.Version, "mailed")
+	if !web.NotModified(w, r, web.ETag(customer.Version, variant)) {
+		web.WriteJSON(w, r, http.StatusOK, customer)
 	}
-	return web.ETag(p.Version, "")
 }
 
 // HeadCustomer answers HEAD /v1/customers/{id}; net/http drops the body.
@@ -185,4 +166,84 @@ func (a *api) CreateVerification(w http.ResponseWriter, r *http.Request) {
 	web.WriteJSON(w, r, http.StatusOK, openapi.VerificationResponse{
 		UserId: string(user.ID), Status: openapi.Status(user.Status), Version: user.Version,
 	})
+}
+
+//go:embed verification.html
+var verificationHTML string
+
+var verificationPage = template.Must(template.New("verification").Parse(verificationHTML))
+
+// linkPath is where the link in the mail leads.
+const linkPath = "/v1/verifications"
+
+// pageText is what the page of a link says. With a token it asks for the button to be pressed.
+type pageText struct{ Title, Text, Token string }
+
+var (
+	confirmedText = pageText{Title: "Your address is confirmed", Text: "You can close this page."}
+	expiredText   = pageText{
+		Title: "This link has expired",
+		Text:  "A link works for a limited time, and the time of this one is over. Your address is not confirmed.",
+	}
+	invalidText = pageText{
+		Title: "This link does not work",
+		Text: "It is incomplete, or it was changed on its way. Open it in the mail again, or copy all of it. " +
+			"Your address is not confirmed.",
+	}
+)
+
+// ShowVerification answers GET /v1/verifications?token=, the link in the mail: a page with a button that posts the
+// token. Programs that fetch links, of mail servers, browsers and previews, change nothing; see
+// docs/adr/0023-the-link-shows-a-button.md.
+func (a *api) ShowVerification(w http.ResponseWriter, r *http.Request, params openapi.ShowVerificationParams) {
+	status, err := a.commands.CheckLink(r.Context(), params.Token)
+	switch {
+	case err != nil:
+		writeLinkError(w, r, err)
+	case status == domain.StatusVerified:
+		web.WritePage(w, r, http.StatusOK, verificationPage, confirmedText)
+	default:
+		web.WritePage(w, r, http.StatusOK, verificationPage, pageText{
+			Title: "Confirm your address", Token: params.Token,
+		})
+	}
+}
+
+// HeadVerification answers HEAD /v1/verifications?token=; net/http drops the body.
+func (a *api) HeadVerification(w http.ResponseWriter, r *http.Request, params openapi.HeadVerificationParams) {
+	a.ShowVerification(w, r, openapi.ShowVerificationParams(params))
+}
+
+// pressButton answers POST /v1/verifications from the page's form. Pressed twice, or again after going back, it says
+// the same again.
+func (a *api) pressButton(w http.ResponseWriter, r *http.Request) {
+	token, err := web.FormField(w, r, "token")
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	if _, err := a.commands.Verify(r.Context(), token); err != nil {
+		writeLinkError(w, r, err)
+		return
+	}
+	web.WritePage(w, r, http.StatusOK, verificationPage, confirmedText)
+}
+
+// writeLinkError tells a person what is wrong with a link in their words, and all else as every route does.
+func writeLinkError(w http.ResponseWriter, r *http.Request, err error) {
+	text := invalidText
+	parameter, is := errors.AsType[*web.Error](err)
+	switch {
+	case !web.WantsPage(r):
+		web.WriteProblem(w, r, err)
+		return
+	case errors.Is(err, &domain.Error{Code: domain.CodeTokenExpired}):
+		text = expiredText
+	case is && (parameter.Code == web.CodeMissingParameter || parameter.Code == web.CodeInvalidParameter):
+		// The mail program cut the link off before its token, or wrote it twice.
+	case !errors.Is(err, &domain.Error{Code: domain.CodeTokenInvalid}):
+		web.WriteProblem(w, r, err)
+		return
+	}
+	web.WritePage(w, r, web.ProblemOf(r, err).Status, verificationPage, text)
 }

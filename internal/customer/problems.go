@@ -37,15 +37,13 @@ func mapError(err error) *web.Error {
 }
 
 func allowanceProblem(e *allowanceError) *web.Error {
-	answer := &web.Error{
-		Status: http.StatusTooManyRequests, Code: codeSignupsUsedUp, RetryAfter: e.wait,
-		Detail: "Too many sign-ups for this " + e.subject() + ".",
+	answer := &web.Error{Status: http.StatusTooManyRequests, Code: codeSignupsUsedUp, RetryAfter: e.wait}
+	if e.of == "client" {
+		answer.Detail = "Too many sign-ups for this client."
+		return answer
 	}
-	if e.field != "" {
-		answer.Fields = []web.Field{{
-			Code: codeSignupsUsedUp, Pointer: "#/" + e.field, Detail: "has had too many sign-ups",
-		}}
-	}
+	answer.Detail = "Too many sign-ups for this mailbox."
+	answer.Fields = []web.Field{{Code: codeSignupsUsedUp, Pointer: "#/" + e.of, Detail: "has had too many sign-ups"}}
 	return answer
 }
 
@@ -72,16 +70,14 @@ func ruleError(broken *domain.Error) *web.Error {
 func invalidInput(errs ...error) error {
 	var first *web.Error
 	for _, err := range errs {
-		var broken *domain.Error
-		if !errors.As(err, &broken) {
-			continue
+		broken, is := errors.AsType[*domain.Error](err)
+		switch {
+		case !is:
+		case first == nil:
+			first = ruleError(broken)
+		default:
+			first.Fields = append(first.Fields, ruleError(broken).Fields...)
 		}
-		answer := ruleError(broken)
-		if first == nil {
-			first = answer
-			continue
-		}
-		first.Fields = append(first.Fields, answer.Fields...)
 	}
 	if first == nil {
 		return nil
@@ -91,26 +87,20 @@ func invalidInput(errs ...error) error {
 
 // parameterError translates what the generated code finds wrong with a parameter.
 func parameterError(err error) error {
-	var header *openapi.RequiredHeaderError
-	var param *openapi.RequiredParamError
-	var format *openapi.InvalidParamFormatError
-	var many *openapi.TooManyValuesForParamError
-	switch {
-	case errors.As(err, &header):
-		return web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, header.ParamName, "is missing")
-	case errors.As(err, &param):
-		return web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, param.ParamName, "is missing")
-	case errors.As(err, &many):
-		return malformedParameter(many.ParamName, "is there more than once")
-	case errors.As(err, &format):
-		return malformedParameter(format.ParamName, "is malformed")
+	if missing, is := errors.AsType[*openapi.RequiredParamError](err); is {
+		return web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, missing.ParamName, "is missing")
 	}
-	return web.ParameterError(http.StatusBadRequest, web.CodeInvalidParameter, "query", "is malformed")
-}
-
-// malformedParameter gives the idempotency key a code and an explanation of its own.
-func malformedParameter(name, why string) error {
-	if name == "Idempotency-Key" {
+	if missing, is := errors.AsType[*openapi.RequiredHeaderError](err); is {
+		return web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, missing.ParamName, "is missing")
+	}
+	name, why := "query", "is malformed"
+	if format, is := errors.AsType[*openapi.InvalidParamFormatError](err); is {
+		name = format.ParamName
+	}
+	if many, is := errors.AsType[*openapi.TooManyValuesForParamError](err); is {
+		name, why = many.ParamName, "is there more than once"
+	}
+	if name == "Idempotency-Key" { // which has a code and an explanation of its own
 		return web.InvalidIdempotencyKey(why)
 	}
 	return web.ParameterError(http.StatusBadRequest, web.CodeInvalidParameter, name, why)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -12,14 +11,9 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/internal/contract"
+	"example.com/twinbox/internal/customer/openapi"
 	"example.com/twinbox/internal/domain"
 )
-
-// Profile is a customer as the events tell it.
-type Profile struct {
-	domain.User
-	MailSentAt *time.Time // when a mail server took the verification mail over; nil until the event says so
-}
 
 // ProfileEvents handles the service's own events: they build the profile. A change says only what has changed, so none
 // of them may go before its predecessor.
@@ -55,27 +49,20 @@ const updateProfileName = `
 update profile set name = $2, version = $3, updated_at = clock_timestamp() where user_id = $1 and version < $3`
 
 func renameProfile(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.UserRenamed) error {
-	return changeProfile(ctx, tx, updateProfileName, data.UserID, data.Name, event.Version)
+	return inbox.QueueRows(ctx, tx, errNoProfile, updateProfileName, data.UserID, data.Name, event.Version)
 }
 
 const updateProfileStatus = `
 update profile set status = $2, version = $3, updated_at = clock_timestamp() where user_id = $1 and version < $3`
 
 func verifyProfile(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain.EmailVerified) error {
-	return changeProfile(ctx, tx, updateProfileStatus, data.UserID, domain.StatusVerified, event.Version)
+	return inbox.QueueRows(ctx, tx, errNoProfile, updateProfileStatus, data.UserID, domain.StatusVerified, event.Version)
 }
 
-// codeNoProfile is the code of a change whose profile is not there, or is gone. All events of a user come one after the
-// other, so no later attempt could find it; an operator may bring it back and replay.
-const codeNoProfile = "profile_missing"
-
-var errNoProfile = inbox.PermanentAs(codeNoProfile,
+// errNoProfile is of a change whose profile is not there at an earlier version, or is gone. All events of a user come
+// one after the other, so no later attempt could find it; an operator may bring it back and replay.
+var errNoProfile = inbox.PermanentAs("profile_missing",
 	errors.New("no profile below this version: an earlier event of the user is missing"))
-
-// changeProfile runs an update that must hit the profile at an earlier version.
-func changeProfile(ctx context.Context, tx pgx.Tx, sql string, id domain.UserID, value any, version int64) error {
-	return inbox.QueueRows(ctx, tx, errNoProfile, sql, id, value, version)
-}
 
 // The first mail counts: a second one (resent by an operator) does not move the time. The event says when that was, so
 // the first is found in any order of arrival.
@@ -91,20 +78,19 @@ func noteVerificationMail(
 }
 
 const selectProfile = `
-select p.user_id, p.email, p.name, p.status, p.version, m.sent_at
+select p.user_id, p.email, p.name, p.status, p.version, m.sent_at as verification_email_sent_at
 from profile p left join verification_mail m using (user_id)
 where p.user_id = $1`
 
 // readProfile answers from the read side alone: a user whose event has not come back yet is not there.
-func readProfile(ctx context.Context, pool *pgxpool.Pool, id domain.UserID) (Profile, error) {
-	var p Profile
-	err := pool.QueryRow(ctx, selectProfile, id).
-		Scan(&p.ID, &p.Email, &p.Name, &p.Status, &p.Version, &p.MailSentAt)
+func readProfile(ctx context.Context, pool *pgxpool.Pool, id domain.UserID) (openapi.Customer, error) {
+	rows, _ := pool.Query(ctx, selectProfile, id)
+	profile, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[openapi.Customer])
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return p, &domain.Error{Code: domain.CodeUserNotFound, Field: "id", Message: "names no customer"}
+		return profile, errNoUser
 	case err != nil:
-		return p, fmt.Errorf("read profile: %w", err)
+		return profile, fmt.Errorf("read profile: %w", err)
 	}
-	return p, nil
+	return profile, nil
 }

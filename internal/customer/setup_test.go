@@ -59,7 +59,7 @@ func setupOn(t *testing.T, pool *pgxpool.Pool, cfg Config) *bundle {
 	return &bundle{pool, commands, handler, apitest.Serve(t, handler, declared)}
 }
 
-var testKey = domain.VerificationKey(strings.Repeat("k", domain.MinSecretBytes))
+var testKey = domain.VerificationKey(strings.Repeat("k", 32))
 
 func (b *bundle) count(t *testing.T, sql string, args ...any) (n int) {
 	t.Helper()

@@ -2,12 +2,16 @@ package customer
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/frame/command"
@@ -39,12 +43,14 @@ func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error)
 	claim := command.Claim{Scope: signUpScope, Key: s.Key, Fingerprint: fingerprint[:]}
 	whole := command.Transaction{Pool: c.Pool, Timeout: c.Timeout}
 	do := func(ctx context.Context, _ pgx.Tx, writes *pgx.Batch) (command.Answer, error) {
-		user, err := c.register(ctx, writes, s.Email, s.Name)
+		user, err := c.register(ctx, writes, s)
 		if err != nil {
 			return command.Answer{}, err
 		}
-		c.queueAllowances(writes, s)
-		return signedUp(user)
+		body, err := json.Marshal(openapi.SignupResponse{
+			UserId: string(user.ID), Email: string(user.Email), Status: openapi.Status(user.Status), Version: user.Version,
+		})
+		return command.Answer{Status: http.StatusCreated, Body: body}, err
 	}
 	answer, err := whole.Once(ctx, claim, c.KeysFor, do)
 	if err != nil {
@@ -55,17 +61,16 @@ func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error)
 	return answer, nil
 }
 
-// register queues the new user and, behind it, the event.
-func (c *Commands) register(
-	ctx context.Context, writes *pgx.Batch, email domain.Email, name domain.Name,
-) (domain.User, error) {
-	id, err := newUserID()
+// register queues the new user, the event behind it, and what counts the sign-up. The client comes before the mailbox
+// in every transaction, so two that share both do not wait for each other in a circle.
+func (c *Commands) register(ctx context.Context, writes *pgx.Batch, s Signup) (domain.User, error) {
+	id, err := uuid.NewV7()
 	if err != nil {
-		return domain.User{}, err
+		return domain.User{}, fmt.Errorf("make user id: %w", err)
 	}
 	at := now()
-	user, registered := domain.Register(id, email, name, at)
-	event, err := contract.UserRegistered.New(string(id), user.Version, at, registered)
+	user, registered := domain.Register(domain.UserID(id.String()), s.Email, s.Name, at)
+	event, err := contract.UserRegistered.New(id.String(), user.Version, at, registered)
 	if err != nil {
 		return domain.User{}, err
 	}
@@ -73,18 +78,81 @@ func (c *Commands) register(
 	if err := c.Outbox.Queue(ctx, writes, event); err != nil {
 		return domain.User{}, fmt.Errorf("add to outbox: %w", err)
 	}
+	if c.Allowances.PerClient > 0 && s.Client != "" {
+		c.queueAllowance(writes, "client", s.Client, clientPeriod, c.Allowances.PerClient)
+	}
+	if c.Allowances.PerMailbox > 0 {
+		c.queueAllowance(writes, "email", s.Email.Mailbox(), mailboxPeriod, c.Allowances.PerMailbox)
+	}
 	return user, nil
 }
 
-func signedUp(user domain.User) (command.Answer, error) {
-	body, err := json.Marshal(openapi.SignupResponse{
-		UserId:  string(user.ID),
-		Email:   string(user.Email),
-		Status:  openapi.Status(user.Status),
-		Version: user.Version,
-	})
-	if err != nil {
-		return command.Answer{}, fmt.Errorf("encode signup answer: %w", err)
-	}
-	return command.Answer{Status: http.StatusCreated, Body: body}, nil
+const insertUser = `
+insert into users (id, email, email_key, name, status, version, registered_at)
+values ($1, $2, $3, $4, $5, $6, $7)
+on conflict (email_key) do nothing`
+
+// queueInsert adds the insert of a new user to a batch, whose error it is if the address is taken. It waits for a
+// signup with the same address that is under way: the first to commit has the address. The id goes as a string: for a
+// type of its own pgx tries the column's binary form first, which costs an error each time.
+func queueInsert(batch *pgx.Batch, u domain.User) {
+	batch.Queue(insertUser, string(u.ID), u.Email, u.Email.Key(), u.Name, u.Status, u.Version, u.RegisteredAt).
+		Exec(func(tag pgconn.CommandTag) error {
+			if tag.RowsAffected() == 0 {
+				return &domain.Error{Code: domain.CodeEmailTaken, Field: "email", Message: "belongs to another customer"}
+			}
+			return nil
+		})
 }
+
+// Allowances are how many sign-ups are accepted, over all instances of the service. Each of them has a mail sent to an
+// address that its sender may not own. 0 means no limit.
+type Allowances struct {
+	PerMailbox int // and day; see [domain.Email.Mailbox]
+	PerClient  int // and hour
+}
+
+const (
+	mailboxPeriod = 24 * time.Hour
+	clientPeriod  = time.Hour
+)
+
+// allowanceError says that the sign-ups of a mailbox or of a client are used up for a while.
+type allowanceError struct {
+	of   string // "email", the field of the request, for its mailbox, or "client"
+	wait time.Duration
+}
+
+func (e *allowanceError) Error() string { return "no sign-up left for this " + e.of }
+
+// The row is the only state: N sign-ups at once are accepted where N are allowed per period, and then one whenever its
+// share of the period has passed. The row's lock makes it exact across instances, and a sign-up that is refused or
+// fails rolls its share back. statement_timestamp is one value throughout the statement, which the clock is not.
+const takeAllowance = `
+insert into signup_allowance as a (id, used_until) values ($1, statement_timestamp() + make_interval(secs => $2))
+on conflict (id) do update
+set used_until = greatest(a.used_until, statement_timestamp()) + make_interval(secs => $2)
+returning extract(epoch from used_until - statement_timestamp())::float8`
+
+// queueAllowance adds what counts a sign-up to a batch, whose error it is if there is none left. The table knows a
+// mailbox or a client by its signature alone.
+func (c *Commands) queueAllowance(batch *pgx.Batch, of, subject string, period time.Duration, limit int) {
+	id := hmac.New(sha256.New, c.Links)
+	id.Write([]byte("twinbox signup allowance\x00" + of + "\x00" + subject))
+	share := (period / time.Duration(limit)).Truncate(time.Microsecond) // PostgreSQL's: limit shares fit the period
+	batch.Queue(takeAllowance, id.Sum(nil), share.Seconds()).QueryRow(func(row pgx.Row) error {
+		var used float64
+		if err := row.Scan(&used); err != nil {
+			return fmt.Errorf("count sign-up: %w", err)
+		}
+		if wait := time.Duration(used*float64(time.Second)) - period; wait > 0 {
+			return &allowanceError{of, wait}
+		}
+		return nil
+	})
+}
+
+// Rows that say nothing any more.
+const deleteUnusedAllowances = `
+delete from signup_allowance where id in (
+    select id from signup_allowance where used_until <= clock_timestamp() limit 1000 for update skip locked)`

@@ -4,43 +4,155 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/fault"
+	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/frame/command"
+	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 )
 
-const insertUser = `
-insert into users (id, email, email_key, name, status, version, registered_at)
-values ($1, $2, $3, $4, $5, $6, $7)
-on conflict (email_key) do nothing`
+// Commands is the write side: everything that may happen to a user, each in one transaction. All fields but the last
+// are required.
+type Commands struct {
+	Pool   *pgxpool.Pool
+	Outbox *outbox.Outbox
+	// Links checks the links of verification mails.
+	Links domain.VerificationKey
+	// KeysFor is how long an answer is kept for retries under its idempotency key.
+	KeysFor time.Duration
+	// Timeout bounds a command from its first statement to its commit. An earlier deadline of its caller does too.
+	Timeout time.Duration
+	// Allowances limit sign-ups. Default: no limits.
+	Allowances Allowances
+}
 
-// queueInsert adds the insert of a new user to a batch, whose error it is if the address is taken. It waits for a
-// signup with the same address that is under way: the first to commit has the address. The id goes as a string: for a
-// type of its own pgx tries the column's binary form first, which costs an error each time.
-func queueInsert(batch *pgx.Batch, u domain.User) {
-	batch.Queue(insertUser, string(u.ID), u.Email, u.Email.Key(), u.Name, u.Status, u.Version, u.RegisteredAt).
-		Exec(func(tag pgconn.CommandTag) error {
-			if tag.RowsAffected() == 0 {
-				return &domain.Error{Code: domain.CodeEmailTaken, Field: "email", Message: "belongs to another customer"}
-			}
-			return nil
+// Rename changes the name of a user that the caller has seen at version expected, and emits UserRenamed. If the user
+// has changed since, it is a [domain.CodeVersionMismatch] and nothing is appended.
+func (c *Commands) Rename(
+	ctx context.Context, id domain.UserID, name domain.Name, expected int64,
+) (domain.User, error) {
+	renamed, err := change(ctx, c, id, contract.UserRenamed,
+		func(user domain.User, at time.Time) (domain.User, domain.UserRenamed, error) {
+			return user.Rename(name, expected, at)
 		})
+	if err == nil {
+		fault.Here("customer.rename.committed")
+	}
+	return renamed, err
+}
+
+// Verify marks the user's address as theirs and emits EmailVerified. A token may be used again: the user is verified
+// already and nothing happens.
+//
+// Every token that is not good is the same [domain.CodeTokenInvalid], whether its user exists or not; a good one that
+// is too old is a [domain.CodeTokenExpired].
+func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error) {
+	claim, err := domain.ParseClaim(token)
+	if err != nil {
+		return domain.User{}, err
+	}
+	verified, err := change(ctx, c, claim.UserID, contract.EmailVerified,
+		func(user domain.User, at time.Time) (domain.User, domain.EmailVerified, error) {
+			if err := c.Links.Verify(claim, user.Email, at); err != nil {
+				return user, domain.EmailVerified{}, err
+			}
+			verified, said := user.VerifyEmail(at)
+			return verified, said, nil
+		})
+	switch {
+	case errors.Is(err, errNoUser):
+		err = errUnknownToken
+	case err == nil:
+		fault.Here("customer.verify.committed")
+	}
+	return verified, err
+}
+
+// errUnknownToken is the answer to a token of no user.
+var errUnknownToken = &domain.Error{
+	Code: domain.CodeTokenInvalid, Field: "token", Message: "is not a valid verification token",
+}
+
+const selectLinkOwner = `select email, status from users where id = $1`
+
+// CheckLink says what [Commands.Verify] would make of the token, and changes nothing: the status of its user, or the
+// same errors.
+func (c *Commands) CheckLink(ctx context.Context, token string) (domain.Status, error) {
+	claim, err := domain.ParseClaim(token)
+	if err != nil {
+		return "", err
+	}
+	var email domain.Email
+	var status domain.Status
+	err = c.Pool.QueryRow(ctx, selectLinkOwner, claim.UserID).Scan(&email, &status)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return "", errUnknownToken
+	case err != nil:
+		return "", fmt.Errorf("read user: %w", err)
+	}
+	return status, c.Links.Verify(claim, email, now())
+}
+
+// change does to a user what a rule of the domain says, and appends the event that tells of it. A rule that leaves the
+// user's version as it is has changed nothing, and nothing is said.
+func change[T domain.Event](
+	ctx context.Context, c *Commands, id domain.UserID, of cloudevent.Definition[T],
+	rule func(user domain.User, at time.Time) (domain.User, T, error),
+) (domain.User, error) {
+	var after domain.User
+	err := command.Transaction{Pool: c.Pool, Timeout: c.Timeout}.Run(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		before, err := lock(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		user, said, err := rule(before, now())
+		if err != nil {
+			return err
+		}
+		after = user
+		if user.Version == before.Version {
+			return nil
+		}
+		if err := update(ctx, tx, user); err != nil {
+			return err
+		}
+		event, err := of.New(string(user.ID), user.Version, said.HappenedAt(), said)
+		if err != nil {
+			return err
+		}
+		if _, err := c.Outbox.Add(ctx, tx, event); err != nil {
+			return fmt.Errorf("add to outbox: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return domain.User{}, err
+	}
+	c.Outbox.Committed()
+	return after, nil
 }
 
 const selectUserForUpdate = `
 select id, email, name, status, version, registered_at from users where id = $1 for no key update`
 
+// errNoUser is the answer to an id of no user.
+var errNoUser = &domain.Error{Code: domain.CodeUserNotFound, Field: "id", Message: "names no customer"}
+
 // lock loads a user and holds the row until the transaction ends, which puts the user's events in one order: the next
 // command on the same user sees this one's version or waits.
-func lock(ctx context.Context, tx pgx.Tx, id domain.UserID) (domain.User, error) {
-	var u domain.User
-	err := tx.QueryRow(ctx, selectUserForUpdate, id).
+func lock(ctx context.Context, tx pgx.Tx, id domain.UserID) (u domain.User, err error) {
+	err = tx.QueryRow(ctx, selectUserForUpdate, id).
 		Scan(&u.ID, &u.Email, &u.Name, &u.Status, &u.Version, &u.RegisteredAt)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return u, &domain.Error{Code: domain.CodeUserNotFound, Field: "id", Message: "names no customer"}
+		return u, errNoUser
 	case err != nil:
 		return u, fmt.Errorf("lock user: %w", err)
 	}
@@ -55,4 +167,60 @@ func update(ctx context.Context, tx pgx.Tx, u domain.User) error {
 		return fmt.Errorf("update user: %w", err)
 	}
 	return nil
+}
+
+// now is the business time of a command, in the microseconds that PostgreSQL keeps.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// forget deletes expired answers and allowances.
+func (c *Commands) forget(ctx context.Context) error {
+	return command.Forget(ctx, c.Pool, command.DeleteExpiredAnswers, deleteUnusedAllowances)
+}
+
+// adopt brings back what a restore took from the write side: an event of this service that was published, and that its
+// database does not know any more. Events of a user come in the order of their versions. They hold all that a user is,
+// so the row is afterwards what it was; answers to idempotency keys are gone.
+func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
+	switch event.Type {
+	case contract.UserRegistered.Type:
+		data, err := contract.UserRegistered.Decode(event)
+		if err != nil {
+			return err
+		}
+		user, _ := domain.Register(data.UserID, data.Email, data.Name, data.RegisteredAt)
+		user.Version = event.Version
+		writes := &pgx.Batch{}
+		queueInsert(writes, user)
+		return tx.SendBatch(ctx, writes).Close()
+	case contract.UserRenamed.Type:
+		return adoptChange(ctx, tx, contract.UserRenamed, event, func(u *domain.User, data domain.UserRenamed) {
+			u.Name = data.Name
+		})
+	case contract.EmailVerified.Type:
+		return adoptChange(ctx, tx, contract.EmailVerified, event, func(u *domain.User, _ domain.EmailVerified) {
+			u.Status = domain.StatusVerified
+		})
+	}
+	return nil
+}
+
+// adoptChange does to a user what an event says. A user whose first event the broker does not hold any more, and the
+// database neither, is gone: the event is passed.
+func adoptChange[T domain.Event](
+	ctx context.Context, tx pgx.Tx, of cloudevent.Definition[T], event cloudevent.Event, apply func(*domain.User, T),
+) error {
+	data, err := of.Decode(event)
+	if err != nil {
+		return err
+	}
+	user, err := lock(ctx, tx, domain.UserID(data.About()))
+	switch {
+	case errors.Is(err, errNoUser):
+		return nil
+	case err != nil:
+		return fmt.Errorf("adopt change: %w", err)
+	}
+	apply(&user, data)
+	user.Version = event.Version
+	return update(ctx, tx, user)
 }

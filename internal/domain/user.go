@@ -39,11 +39,11 @@ func (u User) Rename(name Name, expected int64, at time.Time) (User, UserRenamed
 }
 
 // VerifyEmail records that the address is the user's, which the caller has seen proven ([VerificationKey.Verify]). A
-// second proof changes nothing: changed is false and there is no event.
-func (u User) VerifyEmail(at time.Time) (after User, event EmailVerified, changed bool) {
+// second proof changes nothing: the version stays, and there is nothing to say.
+func (u User) VerifyEmail(at time.Time) (User, EmailVerified) {
 	if u.Status == StatusVerified {
-		return u, EmailVerified{}, false
+		return u, EmailVerified{}
 	}
 	u.Status, u.Version = StatusVerified, u.Version+1
-	return u, EmailVerified{UserID: u.ID, Email: u.Email, VerifiedAt: at}, true
+	return u, EmailVerified{UserID: u.ID, Email: u.Email, VerifiedAt: at}
 }

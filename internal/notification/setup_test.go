@@ -39,7 +39,7 @@ const patience = 30 * time.Second
 
 const someone = domain.UserID("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")
 
-var testKey = domain.VerificationKey(strings.Repeat("k", domain.MinSecretBytes))
+var testKey = domain.VerificationKey(strings.Repeat("k", 32))
 
 // bundle is the service without its broker: a mail list on a database of its own, and a mail server.
 type bundle struct {

@@ -31,28 +31,34 @@ var errConflict = errors.New("the id was processed before with another payload")
 
 // failed is a record on its way to the dead letters, with the history of its failures.
 type failed struct {
-	event    cloudevent.Event
-	id       string
-	entry    *entry // nil when the record is no event: then there is no id to remember
-	origin   cloudevent.Origin
-	payload  []byte
-	decoded  bool // it is an event with an id and a key to be trusted
-	parked   bool // it waits for another of its key
-	attempts int
-	first    time.Time
-	err      error
+	letter  deadletter.Letter
+	entry   *entry // nil when the record is no event: then there is no id to remember
+	decoded bool   // it is an event with an id and a key to be trusted
+	err     error
 }
 
 func (it *item) newFailed() *failed {
-	l := &failed{event: it.event, id: it.event.ID, origin: it.origin, payload: it.event.Data, decoded: it.decoded}
-	if l.origin.Unreadable != nil {
-		l.payload = l.origin.Damaged
+	l := &failed{decoded: it.decoded, letter: deadletter.Letter{
+		EventID: it.event.ID, EventType: it.event.Type, Version: it.event.Version,
+		Key: it.origin.Key, Payload: it.event.Data, RecordTime: it.origin.Time,
+		Group: it.origin.Group, Topic: it.origin.Topic, Partition: it.origin.Partition, Offset: it.origin.Offset,
+	}}
+	if it.origin.Topic == "" {
+		l.letter.Key = []byte(it.event.Key)
 	}
-	if l.origin.Headers == nil { // what there is of them is in the message
-		l.origin.Headers = cloudevent.MessageHeaders(it.msg)
+	if it.origin.Unreadable != nil {
+		l.letter.Payload = it.origin.Damaged
 	}
-	if cloudevent.ValidID(l.id) == nil {
-		e := newEntry(l.event, l.origin)
+	headers := it.origin.Headers
+	if headers == nil { // what there is of them is in the message
+		headers = cloudevent.MessageHeaders(it.msg)
+	}
+	l.letter.Headers = make([]deadletter.Header, len(headers))
+	for i, h := range headers {
+		l.letter.Headers[i] = deadletter.Header(h)
+	}
+	if cloudevent.ValidID(it.event.ID) == nil {
+		e := newEntry(it.event, it.origin)
 		e.typ = deadletter.Text(e.typ)
 		e.origin.correlationID = deadletter.Text(e.origin.correlationID)
 		e.origin.outcome = Dead
@@ -60,13 +66,14 @@ func (it *item) newFailed() *failed {
 		return l
 	}
 	// No id of its own. Where the record lay names it just as well: the same record lies there when it comes again.
-	l.id = fmt.Sprintf("%s/%d/%d", l.origin.Topic, l.origin.Partition, l.origin.Offset)
+	id := fmt.Sprintf("%s/%d/%d", it.origin.Topic, it.origin.Partition, it.origin.Offset)
 	switch {
-	case l.origin.Topic == "":
-		l.id = digest(l.payload)
-	case len(l.id) > cloudevent.MaxIDLength: // the name of a topic may have nearly as much alone
-		l.id = digest([]byte(l.id))
+	case it.origin.Topic == "":
+		id = digest(l.letter.Payload)
+	case len(id) > cloudevent.MaxIDLength: // the name of a topic may have nearly as much alone
+		id = digest([]byte(id))
 	}
+	l.letter.EventID = id
 	return l
 }
 
@@ -83,18 +90,16 @@ func digest(of []byte) string {
 	return "sha256/" + hex.EncodeToString(sum[:])
 }
 
-// after adds a failed attempt.
+// after adds a failed attempt, with the stable reason: the error's own where it has a method ErrorCode.
 func (l *failed) after(err error) *failed {
-	if l.attempts == 0 {
-		l.first = time.Now()
+	if l.letter.Attempts == 0 {
+		l.letter.FirstFailedAt = time.Now()
 	}
-	l.attempts++
+	l.letter.Attempts++
+	l.letter.Code, l.letter.Class, l.letter.Error = codeOf(err), string(failure.Classify(err)), err.Error()
 	l.err = err
 	return l
 }
-
-// code is the stable reason: the error's own where it has a method ErrorCode.
-func (l *failed) code() string { return codeOf(l.err) }
 
 func codeOf(err error) string {
 	var coded interface{ ErrorCode() string }
@@ -104,73 +109,25 @@ func codeOf(err error) string {
 	return CodeHandlerFailed
 }
 
-// class is what the error is, and what was decided where no error of the handler led to it.
-func (l *failed) class() string {
-	if l.parked {
-		return deadletter.ClassParked
-	}
-	return string(failure.Classify(l.err))
-}
-
-// deadLetters is the dead_letter table of a consumer.
-type deadLetters struct {
-	consumer string
-	onDead   DeadPolicy
-}
-
-// park files the records in order. Their inbox rows stay: a redelivery is a duplicate, and what takes a parked record
-// up again knows it by its dead letter.
-func (d *deadLetters) park(ctx context.Context, tx pgx.Tx, items []*item) error {
-	for _, it := range items {
-		l := it.newFailed()
-		l.parked = true
-		l.after(it.parkedFor())
-		sql, args, err := deadletter.Insertion(d.letter(l, true))
-		if err == nil {
-			err = Queue(ctx, tx, sql, args...)
-		}
-		if err != nil {
-			return fmt.Errorf("insert dead letter: %w", err)
-		}
-	}
-	return nil
-}
-
-// insert files the record. It reports false where the event has a dead letter already.
-func (d *deadLetters) insert(
-	ctx context.Context, tx pgx.Tx, l *failed, remembered bool,
-) (deadletter.Letter, bool, error) {
-	filed := d.letter(l, remembered)
-	sql, args, err := deadletter.Insertion(filed)
+// park files an item that waits for another of its key. Its inbox row stays: a redelivery is a duplicate, and what takes
+// a parked record up again knows it by its dead letter.
+func (e *engine) park(ctx context.Context, tx pgx.Tx, it *item) error {
+	l := it.newFailed().after(it.parkedFor())
+	l.letter.Class = deadletter.ClassParked
+	sql, args, err := deadletter.Insertion(e.letter(l, true))
 	if err != nil {
-		return filed, false, err
+		return fmt.Errorf("insert dead letter: %w", err)
 	}
-	tag, err := tx.Exec(ctx, sql, args...)
-	if err != nil {
-		return filed, false, fmt.Errorf("insert dead letter: %w", err)
-	}
-	return filed, tag.RowsAffected() == 1, nil
+	return Queue(ctx, tx, sql, args...)
 }
 
 // letter is the record as the table of dead letters keeps it. An id that another event has (id_conflict), one that may
 // have been processed and forgotten (too_old) and a record that is no event say nothing of their key's order: they
 // never hold it.
-func (d *deadLetters) letter(l *failed, remembered bool) deadletter.Letter {
-	filed := deadletter.Letter{
-		Consumer: d.consumer, EventID: l.id, EventType: l.event.Type, Version: l.event.Version,
-		Key: l.origin.Key, Headers: make([]deadletter.Header, len(l.origin.Headers)), Payload: l.payload,
-		Group: l.origin.Group, Topic: l.origin.Topic, Partition: l.origin.Partition, Offset: l.origin.Offset,
-		RecordTime: l.origin.Time,
-		Class:      l.class(), Code: l.code(), Error: l.err.Error(), Attempts: l.attempts, FirstFailedAt: l.first,
-		Holds:      l.decoded && remembered && (l.parked || d.onDead == DeadHold),
-		Remembered: remembered,
-	}
-	if l.origin.Topic == "" {
-		filed.Key = []byte(l.event.Key)
-	}
-	for i, h := range l.origin.Headers {
-		filed.Headers[i] = deadletter.Header(h)
-	}
+func (e *engine) letter(l *failed, remembered bool) deadletter.Letter {
+	filed := l.letter
+	filed.Consumer, filed.Remembered = e.cfg.Consumer, remembered
+	filed.Holds = l.decoded && remembered && (filed.Parked() || e.cfg.OnDead == DeadHold)
 	return filed
 }
 
@@ -184,19 +141,13 @@ func (e *engine) file(ctx context.Context, it *item, record *failed, outcome Out
 			if remembered, twin, err = e.ids.take(ctx, w, *record.entry); err != nil {
 				return err
 			}
-			if twin {
-				return it.partition.forgetAttempts(ctx, w, it.last())
+		}
+		if !twin {
+			if err := e.insertLetter(ctx, w, it, e.letter(record, remembered)); err != nil {
+				return err
 			}
 		}
-		letter, fresh, err := e.letters.insert(ctx, w, record, remembered)
-		it.filedBefore = !fresh
-		if err == nil && fresh {
-			err = e.cfg.Host.CopyDeadLetter(ctx, w, letter)
-		}
-		if err != nil {
-			return err
-		}
-		if err := it.partition.forgetAttempts(ctx, w, it.last()); err != nil {
+		if err := forgetAttempts(ctx, w, it.partition, it.last()); err != nil || twin {
 			return err
 		}
 		e.crash("burying")
@@ -206,4 +157,20 @@ func (e *engine) file(ctx context.Context, it *item, record *failed, outcome Out
 		e.crash("buried")
 	}
 	return twin && err == nil, err
+}
+
+// insertLetter stores the dead letter and its copy, where the event has none already.
+func (e *engine) insertLetter(ctx context.Context, w *work, it *item, letter deadletter.Letter) error {
+	sql, args, err := deadletter.Insertion(letter)
+	if err != nil {
+		return err
+	}
+	tag, err := w.Exec(ctx, sql, args...)
+	if err != nil {
+		return fmt.Errorf("insert dead letter: %w", err)
+	}
+	if it.filedBefore = tag.RowsAffected() == 0; it.filedBefore {
+		return nil
+	}
+	return e.cfg.Host.CopyDeadLetter(ctx, w, letter)
 }

@@ -17,18 +17,16 @@
 // A record that is given up goes to the table dead_letter, byte for byte, in the transaction that gives it up, and the
 // topic-partition moves on. [Outcome] names every way a delivery can end.
 //
-//	inbox.go host.go outcome.go                what is configured, the program around it, how a delivery ends
-//	middleware.go handler.go process.go        the ways in
-//	deliver.go batch.go attempt.go retry.go    deliveries: tried again, together, alone, given up
-//	read.go context.go                         the event in a message, and what its handler finds in the context
-//	engine.go retake.go late.go                one transaction: for new events, for one that was filed
-//	tx.go queue.go column.go                   what is sent to the database, in few round trips
-//	entry.go record.go record_one.go           what is remembered of an event, and the statement that remembers it
-//	compare.go                                 what an id means that was there before
-//	order.go gap.go watermark.go hold.go       a key's order: versions, gaps, what parks behind what
-//	deadletter.go                              what is given up or parked
-//	partition.go position.go                   whose a partition is, and how far it is, for the day of a restore
-//	lookup.go metrics.go                       what can be seen from outside
+//	inbox.go outcome.go      what is configured, the program around it, how a delivery ends
+//	handler.go process.go    the ways in beside the middleware, and what a handler finds in its context
+//	deliver.go retry.go      deliveries: read, tried again, together, alone, given up
+//	engine.go retake.go      one transaction: for new events, for one that was filed
+//	tx.go                    what is sent to the database, in few round trips
+//	entry.go record.go       what is remembered of an event, the statements for that, what an id means that was there
+//	order.go                 a key's order: versions, gaps, what parks behind what
+//	deadletter.go            what is given up or parked
+//	position.go              how far a topic-partition is, for the day of a restore
+//	lookup.go metrics.go     what can be seen from outside
 //
 // Beside it stand three packages of its own ring: retention says when the inbox forgets, poison finds the record that
 // ends its process, and replay takes up dead letters and parked events.
@@ -46,9 +44,9 @@
 // The topic-partition's loop hands over one batch at a time, and handlers run in the order of the batch. That is not
 // enough when two owners overlap, or when a replay runs beside the consumer. So a versioned consumer keeps the version
 // that each key has reached. It is moved before the handlers' writes, by a statement that fails if the version is not
-// the one that was read (watermark.go): of two transactions on a key one waits, fails and decides anew. A dead letter
-// that holds its key parks the key's later events, and a replay takes up all of them in order (hold.go has the race
-// between them). An event whose predecessor is missing parks too, and goes on when that one is applied (gap.go, package
+// the one that was read (order.go): of two transactions on a key one waits, fails and decides anew. A dead letter
+// that holds its key parks the key's later events, and a replay takes up all of them in order (lockHolders has the race
+// between them). An event whose predecessor is missing parks too, and goes on when that one is applied (package
 // replay). The versions are never purged, so no redelivery can put an old state over a new one, however late it comes.
 //
 // # Many events in one transaction

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -13,13 +14,14 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/fault"
+	"example.com/twinbox/engine/inbox/poison"
 )
 
 // item is one delivery on its way through a transaction.
 type item struct {
 	ctx         context.Context // of the delivery; the handler gets one derived from it
 	msg         *message.Message
-	partition   *partition // nil when no broker delivered it
+	partition   *poison.Assignment // of the record
 	event       cloudevent.Event
 	origin      cloudevent.Origin
 	entry       entry
@@ -39,37 +41,22 @@ type item struct {
 	lockFirst   bool                                // its watermark is moved before its handler runs
 }
 
+// last is the last offset that the item stands for.
+func (it *item) last() int64 { return max(it.origin.Offset, it.origin.LastOffset) }
+
 // engine runs transactions. It knows neither partitions nor retries.
 type engine struct {
-	cfg     Config
-	log     *slog.Logger
-	ids     idTable
-	order   keyOrder
-	letters deadLetters
-}
-
-func newEngine(cfg Config, log *slog.Logger) *engine {
-	return &engine{
-		cfg: cfg, log: log,
-		ids: idTable{cfg.Consumer, cfg.Versioned},
-		order: keyOrder{
-			consumer: cfg.Consumer, versioned: cfg.Versioned, onDead: cfg.OnDead, onGap: cfg.OnGap, maxJump: cfg.MaxJump,
-			handlers: cfg.Handlers,
-		},
-		letters: deadLetters{cfg.Consumer, cfg.OnDead},
-	}
+	cfg   *Config
+	log   *slog.Logger
+	ids   idTable
+	order keyOrder
 }
 
 // apply is one transaction in which the items' ids are recorded, then the handlers of the new ones run in order, then
 // everything is committed; or none, where a look shows that nothing is new. It is the same for one item and for many.
-// With an error nothing is committed; an [*itemError] says whose fault it is, where that is known.
-func (e *engine) apply(parent context.Context, items []*item) error {
-	if len(items) == 0 {
-		return nil
-	}
-	for _, it := range items {
-		it.outcome = Failed
-	}
+// With an error nothing is committed; an [*itemError] says whose fault it is, where that is known. The counts of attempts
+// at records up to an offset go with it.
+func (e *engine) apply(parent context.Context, items []*item, upTo int64) error {
 	// part: observability, begin
 	end := e.cfg.Spans.Process(e.cfg.Consumer, len(items), func(i int) *cloudevent.Event { return &items[i].event })
 	// part: observability, end
@@ -77,7 +64,7 @@ func (e *engine) apply(parent context.Context, items []*item) error {
 		if skip, err := e.skipKnown(ctx, items); err != nil || skip {
 			return err
 		}
-		return e.transact(ctx, func(w *work) error { return e.handleItems(ctx, w, items) })
+		return e.transact(ctx, func(w *work) error { return e.handleItems(ctx, w, items, upTo) })
 	})
 	end(err) // part: observability
 	if err != nil {
@@ -86,7 +73,10 @@ func (e *engine) apply(parent context.Context, items []*item) error {
 		}
 		return err
 	}
-	items[0].partition.noteRepeats(items)
+	p, isNew := items[0].partition, func(it *item) bool { return it.outcome != Duplicate }
+	if p.Repeats++; slices.ContainsFunc(items, isNew) {
+		p.Repeats = 0
+	}
 	e.crash("committed")
 	return nil
 }
@@ -104,7 +94,7 @@ func (e *engine) withTimeout(parent context.Context, do func(context.Context) er
 }
 
 // handleItems is what happens inside the transaction.
-func (e *engine) handleItems(ctx context.Context, w *work, items []*item) error {
+func (e *engine) handleItems(ctx context.Context, w *work, items []*item, upTo int64) error {
 	e.crash("beginning")
 	err := e.record(ctx, w, items)
 	if err == nil && items[0].lockFirst {
@@ -124,13 +114,17 @@ func (e *engine) handleItems(ctx context.Context, w *work, items []*item) error 
 		}
 		e.crash("handled")
 	}
-	if p := items[0].partition; p != nil {
-		if err := p.forgetAttempts(ctx, w, p.upTo); err != nil {
-			return err
-		}
-	}
 	e.crash("committing")
-	return nil
+	return forgetAttempts(ctx, w, items[0].partition, upTo)
+}
+
+// forgetAttempts removes, in the transaction of their effects, the counts of events that come to their end.
+func forgetAttempts(ctx context.Context, w *work, p *poison.Assignment, upTo int64) error {
+	if !p.Suspicious() {
+		return nil
+	}
+	sql, args := p.Forget(upTo)
+	return Queue(ctx, w, sql, args...)
 }
 
 // record records the ids and keeps the order of the keys. The outcome of an item whose handler is to run is Applied.
@@ -139,17 +133,24 @@ func (e *engine) record(ctx context.Context, tx pgx.Tx, items []*item) error {
 	if err != nil {
 		return err
 	}
-	d, err := e.order.decide(ctx, tx, items, s)
-	if err != nil {
+	if err := e.order.decide(ctx, tx, items, s); err != nil {
 		return err
 	}
-	if err := e.letters.park(ctx, tx, d.parked); err != nil {
-		return err
+	for _, it := range items {
+		if it.outcome != Stale && it.outcome != Parked && it.outcome != Gap {
+			continue
+		}
+		if it.outcome != Stale {
+			err = e.park(ctx, tx, it)
+		}
+		if err = errors.Join(err, e.ids.markOutcome(ctx, tx, it)); err != nil {
+			return err
+		}
 	}
-	if err := e.ids.markOutcomes(ctx, tx, d.skipped); err != nil {
-		return err
+	if len(s.moved) == 0 {
+		return nil
 	}
-	return e.order.advance(ctx, tx, &d.moved)
+	return e.order.advance(ctx, tx, s)
 }
 
 // callHandler runs the handler of the item with that index. A panic is an error like any other: the transaction is
@@ -190,13 +191,11 @@ const lookAfter = 3
 // here: its insert will.
 func (e *engine) skipKnown(ctx context.Context, items []*item) (all bool, err error) {
 	p := items[0].partition
-	if p == nil || p.repeats < lookAfter || p.Suspicious() { // then they were looked up, and counts go with a transaction
+	if p.Repeats < lookAfter || p.Suspicious() { // then they were looked up, and counts go with a transaction
 		return false, nil
 	}
-	for _, it := range items {
-		if it.ignored { // whether its version is counted is in another table
-			return false, nil
-		}
+	if slices.ContainsFunc(items, func(it *item) bool { return it.ignored }) {
+		return false, nil // whether its version is counted is in another table
 	}
 	return e.ids.allProcessed(ctx, e.cfg.Pool, items)
 }

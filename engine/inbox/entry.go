@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"example.com/twinbox/engine/cloudevent"
 )
@@ -87,7 +88,9 @@ func newEntry(event cloudevent.Event, origin cloudevent.Origin) entry {
 	e.typ, e.hash = event.Type, hash[:]
 	e.origin = metadata{
 		group: origin.Group, topic: origin.Topic, partition: origin.Partition, offset: origin.Offset,
-		correlationID: carriedCorrelation(event),
+	}
+	if id := event.CorrelationID(); id != event.ID { // that of a first event is its id, which stands beside it
+		e.origin.correlationID = id
 	}
 	return e
 }
@@ -100,14 +103,6 @@ func bareEntry(id string) entry {
 		e.at = time.Now().UTC()
 	}
 	return e
-}
-
-// carriedCorrelation is empty for a first event: its correlation id is its id, which stands beside it.
-func carriedCorrelation(event cloudevent.Event) string {
-	if id := event.CorrelationID(); id != event.ID {
-		return id
-	}
-	return ""
 }
 
 // foreign is the place of all ids that carry no time. Were it the event's own time, an id that comes back with another
@@ -130,3 +125,58 @@ func place(id string) time.Time {
 	}
 	return at
 }
+
+// column is an array parameter that points into what there is. A slice would do, but pgx copies each of its elements to
+// the heap to look at it: with the inbox's columns eight of the 28 allocations per event of BenchmarkInbox at batch
+// 200. Pointers need none.
+type column[V any] struct {
+	length int
+	at     func(i int) V // a pointer
+}
+
+func columnOf[V any](items []*item, of func(*item) V) column[V] {
+	return column[V]{len(items), func(i int) V { return of(items[i]) }}
+}
+
+func textColumn(texts []string) column[*textValue] {
+	return column[*textValue]{len(texts), func(i int) *textValue { return (*textValue)(&texts[i]) }}
+}
+
+// Dimensions implements [pgtype.ArrayGetter].
+func (c column[V]) Dimensions() []pgtype.ArrayDimension {
+	return []pgtype.ArrayDimension{{Length: int32(c.length), LowerBound: 1}}
+}
+
+// Index implements [pgtype.ArrayGetter].
+func (c column[V]) Index(i int) any { return c.at(i) }
+
+// IndexType implements [pgtype.ArrayGetter].
+func (column[V]) IndexType() any {
+	var v V
+	return v
+}
+
+type (
+	textValue  string
+	timeValue  time.Time
+	bytesValue []byte
+)
+
+// TextValue implements [pgtype.TextValuer].
+func (t *textValue) TextValue() (pgtype.Text, error) {
+	return pgtype.Text{String: string(*t), Valid: true}, nil
+}
+
+// TimestamptzValue implements [pgtype.TimestamptzValuer].
+func (t *timeValue) TimestamptzValue() (pgtype.Timestamptz, error) {
+	return pgtype.Timestamptz{Time: time.Time(*t), Valid: true}, nil
+}
+
+// BytesValue implements [pgtype.BytesValuer].
+func (b *bytesValue) BytesValue() ([]byte, error) { return *b, nil }
+
+func idOf(it *item) *textValue    { return (*textValue)(&it.entry.id) }
+func typeOf(it *item) *textValue  { return (*textValue)(&it.entry.typ) }
+func placeOf(it *item) *timeValue { return (*timeValue)(&it.entry.place) }
+func timeOf(it *item) *timeValue  { return (*timeValue)(&it.entry.at) }
+func hashOf(it *item) *bytesValue { return (*bytesValue)(&it.entry.hash) }

@@ -1,8 +1,11 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -29,17 +32,10 @@ const (
 func (p GapPolicy) valid() bool { return p == GapAllow || p == GapWait || p == GapPark }
 
 // keyOrder keeps the versions of each key in order.
-type keyOrder struct {
-	consumer  string
-	versioned bool
-	onDead    DeadPolicy
-	onGap     GapPolicy // of types without one of their own
-	maxJump   int64
-	handlers  Handlers
-}
+type keyOrder struct{ cfg *Config }
 
 // counts says whether the event has a place in its key's order although no handler wants it.
-func (o *keyOrder) counts(it *item) bool { return o.versioned && it.event.Version > 0 }
+func (o *keyOrder) counts(it *item) bool { return o.cfg.Versioned && it.event.Version > 0 }
 
 // relevant are the items that a transaction is for: those that there are handlers for, and those that count in their
 // key's order all the same.
@@ -53,14 +49,8 @@ func (o *keyOrder) relevant(items []*item) []*item {
 
 // policy is what to do with a gap before an event of the item's type.
 func (o *keyOrder) policy(it *item) GapPolicy {
-	if own := o.handlers.OnGap(it.event.Type); own != "" {
-		return own
-	}
-	return o.onGap
+	return cmp.Or(o.cfg.Handlers.OnGap(it.event.Type), o.cfg.OnGap)
 }
-
-// passesDead says that a dead letter does not keep back what comes after it.
-func (o *keyOrder) passesDead() bool { return o.onDead == DeadPass }
 
 var (
 	errGap       = errors.New("an earlier version of the key is missing")
@@ -70,53 +60,34 @@ var (
 	errMoved     = failure.AsTransient(errors.New("another transaction applied an event of the key meanwhile"))
 )
 
-// decided is what the order of the keys makes of a transaction's items.
-type decided struct {
-	skipped []*item // recorded and not applied
-	parked  []*item // of these
-	moved   moves
-}
-
 // decide finds, of the items that are new, those that must not run now. It follows the items in order, so that an event
 // sees what the ones before it in the same batch change.
-func (o *keyOrder) decide(ctx context.Context, tx pgx.Tx, items []*item, s *state) (d decided, err error) {
-	if err := o.lockHolders(ctx, tx, items, s); err != nil {
-		return d, err
+func (o *keyOrder) decide(ctx context.Context, tx pgx.Tx, items []*item, s *state) (err error) {
+	if len(s.parked) > 0 {
+		if err := o.lockHolders(ctx, tx, items, s); err != nil {
+			return err
+		}
 	}
 	for i, it := range items {
-		if it.ignored {
-			if err := o.passOver(ctx, tx, it, s, &d.moved); err != nil {
-				return d, err
-			}
-			continue
-		}
-		if it.outcome != Applied {
-			continue
-		}
-		it.outcome, err = o.place(ctx, tx, it, s, &d.moved)
 		switch {
-		case errors.Is(err, errNoVersion):
-			return d, &itemError{i, err}
-		case err != nil:
-			return d, err
+		case it.ignored:
+			err = o.passOver(ctx, tx, it, s)
+		case it.outcome == Applied:
+			it.outcome, err = o.place(ctx, tx, it, s)
 		}
-		switch it.outcome {
-		case waits:
-			return d, &itemError{i, errGap}
-		case Stale:
-			d.skipped = append(d.skipped, it)
-		case Parked, Gap:
-			d.skipped, d.parked = append(d.skipped, it), append(d.parked, it)
+		if errors.Is(err, errNoVersion) || errors.Is(err, errGap) {
+			err = &itemError{i, err}
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return d, nil
+	return nil
 }
 
-// waits is the outcome of an event that may still be in order when it is tried again. It never leaves the package.
-const waits Outcome = "waits"
-
-// place finds the event's place behind what its key has seen.
-func (o *keyOrder) place(ctx context.Context, tx pgx.Tx, it *item, s *state, moved *moves) (Outcome, error) {
+// place finds the event's place behind what its key has seen. The error errGap says that it may still be in order when
+// it is tried again.
+func (o *keyOrder) place(ctx context.Context, tx pgx.Tx, it *item, s *state) (Outcome, error) {
 	key, version := it.event.Key, it.event.Version
 	first, blocked := s.parked[key]
 	if blocked && (version == 0 || version > first) {
@@ -125,7 +96,7 @@ func (o *keyOrder) place(ctx context.Context, tx pgx.Tx, it *item, s *state, mov
 	}
 	known, numbered := s.watermarks[key]
 	switch {
-	case !o.versioned:
+	case !o.cfg.Versioned:
 		return Applied, nil
 	case version == 0 && numbered: // it may belong before or behind any of them
 		return Failed, errNoVersion
@@ -141,31 +112,37 @@ func (o *keyOrder) place(ctx context.Context, tx pgx.Tx, it *item, s *state, mov
 			return Failed, err
 		}
 		if open && !it.waited && o.policy(it) == GapWait && !it.jumps {
-			return waits, nil
+			return Failed, errGap
 		}
 		if open {
-			s.parked = with(s.parked, key, version)
+			if s.parked == nil {
+				s.parked = make(map[string]int64)
+			}
+			s.parked[key] = version
 			return Gap, nil
 		}
 	}
-	o.move(it, s, moved, known)
+	o.move(it, s)
 	return Applied, nil
 }
 
 // move raises the key's watermark to the item's version.
-func (o *keyOrder) move(it *item, s *state, moved *moves, known int64) {
-	_, there := s.watermarks[it.event.Key]
-	moved.note(it.event.Key, known, it.event.Version, there)
-	s.watermarks = with(s.watermarks, it.event.Key, it.event.Version)
-	_, it.unblocks = s.parked[it.event.Key] // what is parked is above it, and may have waited for it
-}
-
-func with(m map[string]int64, key string, number int64) map[string]int64 {
-	if m == nil {
-		m = make(map[string]int64)
+func (o *keyOrder) move(it *item, s *state) {
+	key := it.event.Key
+	if s.moved == nil {
+		s.moved = make(map[string]int64)
 	}
-	m[key] = number
-	return m
+	if _, again := s.moved[key]; !again {
+		s.moved[key] = noWatermark
+		if known, there := s.watermarks[key]; there {
+			s.moved[key] = known
+		}
+	}
+	if s.watermarks == nil {
+		s.watermarks = make(map[string]int64)
+	}
+	s.watermarks[key] = it.event.Version
+	_, it.unblocks = s.parked[key] // what is parked is above it, and may have waited for it
 }
 
 // parkedFor is why the item is parked, with the code of its dead letter.
@@ -177,4 +154,165 @@ func (it *item) parkedFor() *codedError {
 		return &codedError{CodeJump, errJump}
 	}
 	return &codedError{CodeGap, errGap}
+}
+
+// A missing version is passed over where its type has no handler, or where an operator has discarded its event. With
+// DeadPass an event that was given up is passed over at once.
+const countPassed = `
+select count(*) from (
+    select p.version from public.inbox_passed p
+    where p.consumer = $1 and p.key = $2 and p.version > $3 and p.version < $4
+    union
+    select d.version from public.dead_letter d
+    where d.consumer = $1 and d.key_start = $5 and d.version > $3 and d.version < $4 and d.state = 'discarded'
+    union
+    select d.version from public.dead_letter d
+    where d.consumer = $1 and d.key_start = $5 and d.version > $3 and d.version < $4 and $6
+        and d.state = 'waiting' and not d.holds and d.remembered
+) as passed`
+
+const forgetPassed = `delete from public.inbox_passed where consumer = $1 and key = $2 and version <= $3`
+
+// hasGap says whether a version between the key's watermark and the event's is missing that the event must not go
+// without. Only an event that skips ahead costs this question.
+func (o *keyOrder) hasGap(ctx context.Context, tx pgx.Tx, it *item, known int64) (open bool, err error) {
+	key, version := it.event.Key, it.event.Version
+	it.jumps = version-known > o.cfg.MaxJump
+	excused := it.acceptGap && (it.force || !it.jumps) || o.policy(it) == GapAllow && !it.jumps
+	if !excused {
+		var passed int64
+		err = tx.QueryRow(ctx, countPassed, o.cfg.Consumer, key, known, version, []byte(key),
+			o.cfg.OnDead == DeadPass).Scan(&passed)
+		open = passed < version-known-1
+	}
+	if err == nil && !open {
+		err = Queue(ctx, tx, forgetPassed, o.cfg.Consumer, key, version)
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for passed versions: %w", err)
+	}
+	return open, nil
+}
+
+const insertPassed = `
+insert into public.inbox_passed (consumer, key, version) values ($1, $2, $3) on conflict do nothing`
+
+// passOver counts a version whose type has no handler here, or every event of such a type would leave a gap. Nothing
+// else is recorded of it.
+func (o *keyOrder) passOver(ctx context.Context, tx pgx.Tx, it *item, s *state) error {
+	it.outcome = Ignored
+	switch known := s.watermarks[it.event.Key]; {
+	case it.event.Version <= known:
+		return nil
+	case it.event.Version == known+1:
+		o.move(it, s)
+		return nil
+	}
+	if err := Queue(ctx, tx, insertPassed, o.cfg.Consumer, it.event.Key, it.event.Version); err != nil {
+		return fmt.Errorf("insert passed version: %w", err)
+	}
+	_, it.unblocks = s.parked[it.event.Key] // what is parked may have waited for this one too
+	return nil
+}
+
+// The rows are locked in the order of their keys, so that two of these cannot wait for each other. A watermark that is
+// no longer what the decision rested on is left alone, and then the statement fails: it divides by zero.
+const advanceWatermarks = `
+with moved as (
+    insert into public.inbox_watermark as w (consumer, key, version)
+    select $1, m.key, m.upto from unnest($2::text[], $3::bigint[]) as m (key, upto) order by m.key
+    on conflict (consumer, key) do update set version = excluded.version
+    where (w.key, w.version) in (select * from unnest($2::text[], $4::bigint[]))
+    returning 1
+)
+select 1 / (count(*) = cardinality($2::text[]))::int from moved`
+
+const advanceWatermark = `
+with moved as (
+    insert into public.inbox_watermark as w (consumer, key, version) values ($1, $2, $3)
+    on conflict (consumer, key) do update set version = excluded.version where w.version = $4
+    returning 1
+)
+select 1 / count(*) from moved`
+
+// insertWatermarks is for keys of which none has a watermark yet: half the work and a sixth less to log. The statement
+// fails by itself where another transaction was faster.
+const insertWatermarks = `
+insert into public.inbox_watermark (consumer, key, version)
+select $1, m.key, m.upto from unnest($2::text[], $3::bigint[]) as m (key, upto) order by m.key`
+
+const insertWatermark = `insert into public.inbox_watermark (consumer, key, version) values ($1, $2, $3)`
+
+// noWatermark stands for the version of a key that has no row yet.
+const noWatermark = -1
+
+// advance takes the keys' rows before any handler runs, so that transactions on one key take turns. It is queued: it
+// travels with the handlers' own writes and, as it fails by itself, with the commit.
+func (o *keyOrder) advance(ctx context.Context, tx pgx.Tx, s *state) error {
+	isNew := true
+	keys, from, to := make([]string, 0, len(s.moved)), make([]int64, 0, len(s.moved)), make([]int64, 0, len(s.moved))
+	for key, before := range s.moved {
+		isNew = isNew && before == noWatermark
+		keys, from, to = append(keys, key), append(from, max(before, 0)), append(to, s.watermarks[key])
+	}
+	q := queued{refusal: errMoved}
+	switch {
+	case len(keys) == 1 && isNew:
+		q.sql, q.args = insertWatermark, []any{o.cfg.Consumer, keys[0], to[0]}
+	case len(keys) == 1:
+		q.sql, q.args = advanceWatermark, []any{o.cfg.Consumer, keys[0], to[0], from[0]}
+	case isNew:
+		q.sql, q.args = insertWatermarks, []any{o.cfg.Consumer, keys, to}
+	default:
+		q.sql, q.args = advanceWatermarks, []any{o.cfg.Consumer, keys, to, from}
+	}
+	return enqueue(ctx, tx, q)
+}
+
+// The last dead letter of each key, since a replay comes to it at the end. A statement that waits for a row looks at it
+// again when the wait is over, and leaves it out if it does not hold its key any more. The order is that of ids
+// wherever several dead letters are locked. Keys and ids are looked up one at a time, as in selectParked: the condition
+// that a dead letter holds stands outside, or an index of all that do would serve for finding an id.
+const selectHolders = `
+select convert_from(l.key, 'UTF8')
+from (
+    select h.id from unnest($2::bytea[]) as k (key)
+    cross join lateral (
+        select d.id from public.dead_letter d
+        where d.consumer = $1 and d.key_start = k.key and d.state = 'waiting' and d.holds
+        order by d.version desc, d.id desc limit 1
+    ) as h
+    order by h.id offset 0
+) as last
+cross join lateral (select d.key, d.state, d.holds from public.dead_letter d where d.id = last.id for share) as l
+where l.state = 'waiting' and l.holds`
+
+// lockHolders locks the dead letters that hold keys of this transaction, so that none is released before what parks
+// behind it is committed. Without it a record could park behind nothing:
+//
+//	consumer  reads that dead letter 5 holds the key
+//	replay    locks dead letter 5, runs its handler, settles it, commits
+//	replay    finds no other dead letter of the key and goes on to the next key
+//	consumer  commits event 6 as parked: no replay will come for it
+//
+// With the lock one of them waits. If the consumer is first, the replay cannot settle the key's last dead letter before
+// event 6 is there to be found. If the replay is first, the consumer waits for its commit, sees that the dead letter is
+// gone, and asks anew what holds the key and how far its versions are. In the normal case nothing is held or asked.
+func (o *keyOrder) lockHolders(ctx context.Context, tx pgx.Tx, items []*item, s *state) error {
+	for len(s.parked) > 0 {
+		rows, _ := tx.Query(ctx, selectHolders, o.cfg.Consumer, bytesOf(slices.Collect(maps.Keys(s.parked))))
+		held, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return fmt.Errorf("lock dead letters: %w", err)
+		}
+		if len(held) == len(s.parked) {
+			return nil
+		}
+		batch := &pgx.Batch{}
+		s.queue(batch, o.cfg, keysOf(items))
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+			return fmt.Errorf("ask for parked keys: %w", err)
+		}
+	}
+	return nil
 }

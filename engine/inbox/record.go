@@ -1,12 +1,18 @@
 package inbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"example.com/twinbox/engine/audit"
+	"example.com/twinbox/engine/failure"
 )
 
 // A twin that is being processed in another transaction makes this statement wait for its end: if it commits, there
@@ -44,17 +50,14 @@ cross join lateral (
 
 // state is what the database said about the events and keys of a transaction.
 type state struct {
-	inserted   map[string]bool
+	inserted   map[string]*item // id -> the item that is new with it, once it is known; nil before
 	parked     map[string]int64 // key -> lowest version that holds it, 0 for one without
-	watermarks map[string]int64
-	hashes     map[string][]byte // of the ids that are new in this transaction
+	watermarks map[string]int64 // key -> version, as the transaction leaves it
+	moved      map[string]int64 // key -> version that was there before, of those that change; see noWatermark
 }
 
 // idTable is the inbox table: which ids a consumer has processed. What it reads of keys travels with the inserts.
-type idTable struct {
-	consumer  string
-	versioned bool
-}
+type idTable struct{ cfg *Config }
 
 // record inserts the inbox rows of the items, in one round trip, and gives each item its outcome: Applied for those
 // that are new. What the ids mean that were there before may be known no sooner than the commit; see compareHashes. The
@@ -75,26 +78,25 @@ func (t *idTable) record(ctx context.Context, tx pgx.Tx, items []*item) (*state,
 			known = append(known, it)
 		}
 	}
+	if len(known) == 0 {
+		return s, nil
+	}
 	return s, t.compareHashes(ctx, tx, known)
 }
 
 // isNew gives the item its outcome where the insert alone says it: an id that comes twice in a batch is new the first
 // time, and compared with that the second. It reports false for an id that was there before.
 func (it *item) isNew(s *state) bool {
-	if s.inserted[it.entry.id] {
-		delete(s.inserted, it.entry.id)
-		if s.hashes == nil {
-			s.hashes = make(map[string][]byte)
-		}
-		s.hashes[it.entry.id] = it.entry.hash
-		it.outcome = Applied
-		return true
+	first, inserted := s.inserted[it.entry.id]
+	switch {
+	case !inserted:
+		it.outcome = Failed // until its hash is known
+	case first == nil:
+		s.inserted[it.entry.id], it.outcome = it, Applied
+	default:
+		it.outcome = it.sameAs(first.entry.hash)
 	}
-	hash, known := s.hashes[it.entry.id]
-	if known {
-		it.outcome = it.sameAs(hash)
-	}
-	return known
+	return inserted
 }
 
 var errOtherTime = errors.New("an id is in the batch with two times")
@@ -129,22 +131,22 @@ func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item, keys []s
 	if len(items) == 1 && len(keys) <= 1 {
 		return t.insertOne(ctx, tx, items[0])
 	}
-	s := &state{inserted: make(map[string]bool, len(items))}
+	s := &state{inserted: make(map[string]*item, len(items))}
 	batch := &pgx.Batch{}
 	if len(items) > 0 {
-		t.queueInsert(batch, items, s)
+		batch.Queue(insertEntries, t.cfg.Consumer, columnOf(items, idOf), columnOf(items, placeOf),
+			columnOf(items, timeOf), columnOf(items, typeOf), columnOf(items, hashOf), textColumn(encodeAll(items))).
+			Query(func(rows pgx.Rows) error {
+				var id string
+				_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+					s.inserted[id] = nil
+					return nil
+				})
+				return err
+			})
 	}
 	if len(keys) > 0 {
-		names := make([][]byte, len(keys))
-		for i, key := range keys {
-			names[i] = []byte(key)
-		}
-		s.parked = make(map[string]int64)
-		batch.Queue(selectParked, t.consumer, names).Query(collect(s.parked))
-	}
-	if t.versioned && len(keys) > 0 {
-		s.watermarks = make(map[string]int64, len(keys))
-		batch.Queue(selectWatermarks, t.consumer, textColumn(keys)).Query(collect(s.watermarks))
+		s.queue(batch, t.cfg, keys)
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("insert inbox rows: %w", routed(err))
@@ -152,17 +154,14 @@ func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item, keys []s
 	return s, nil
 }
 
-func (t *idTable) queueInsert(batch *pgx.Batch, items []*item, s *state) {
-	batch.Queue(insertEntries, t.consumer, columnOf(items, idOf), columnOf(items, placeOf), columnOf(items, timeOf),
-		columnOf(items, typeOf), columnOf(items, hashOf), textColumn(encodeAll(items))).
-		Query(func(rows pgx.Rows) error {
-			var id string
-			_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
-				s.inserted[id] = true
-				return nil
-			})
-			return err
-		})
+// queue asks for what holds the keys, and for their watermarks.
+func (s *state) queue(batch *pgx.Batch, cfg *Config, keys []string) {
+	s.parked = make(map[string]int64)
+	batch.Queue(selectParked, cfg.Consumer, bytesOf(keys)).Query(collect(s.parked))
+	if cfg.Versioned {
+		s.watermarks = make(map[string]int64, len(keys))
+		batch.Queue(selectWatermarks, cfg.Consumer, textColumn(keys)).Query(collect(s.watermarks))
+	}
 }
 
 // collect reads rows of a text and a number into the map.
@@ -180,19 +179,197 @@ func collect(into map[string]int64) func(pgx.Rows) error {
 
 // keysOf are the keys of the items, each once.
 func keysOf(items []*item) []string {
-	if len(items) == 1 {
-		if key := items[0].event.Key; key != "" {
-			return []string{key}
-		}
-		return nil
-	}
-	seen := make(map[string]bool, len(items))
-	var keys []string
+	keys := make([]string, 0, len(items))
 	for _, it := range items {
-		if key := it.event.Key; key != "" && !seen[key] {
-			seen[key] = true
+		if key := it.event.Key; key != "" {
 			keys = append(keys, key)
 		}
 	}
-	return keys
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+func bytesOf(texts []string) [][]byte {
+	list := make([][]byte, len(texts))
+	for i, text := range texts {
+		list[i] = []byte(text)
+	}
+	return list
+}
+
+// insertEntry is what insertEntries, selectParked and selectWatermarks do, in one statement for one event. It may wait
+// for a twin of this event only, and if that twin commits the rest does not matter: so here one snapshot is enough.
+// "limit" and not min(), which the server plans twice: a third of what a session's first events cost.
+const insertEntry = `
+with fresh as (
+    insert into public.inbox (consumer, event_id, event_time, event_type, payload_hash, metadata)
+    select $1, $2, $3, $4, $5, $6::jsonb
+    where $7::timestamptz >= (select remembers_from from public.inbox_horizon)
+    on conflict do nothing
+    returning 1
+)
+select exists (select from fresh),
+    (select version from public.dead_letter
+        where consumer = $1 and state = 'waiting' and holds and key_start = $8::bytea order by version limit 1),
+    `
+
+// The two forms of it. One with a condition would be planned anew each time.
+const (
+	insertUnversioned = insertEntry + `null::bigint where $9::text is not null`
+	insertVersioned   = insertEntry + `(select version from public.inbox_watermark where consumer = $1 and key = $9)`
+)
+
+// insertOne is insert for one event, which costs the server half as much.
+func (t *idTable) insertOne(ctx context.Context, tx pgx.Tx, it *item) (*state, error) {
+	e, key := it.entry, it.event.Key
+	var inserted bool
+	var parked, version *int64
+	batch := &pgx.Batch{}
+	sql := insertUnversioned
+	if t.cfg.Versioned {
+		sql = insertVersioned
+	}
+	batch.Queue(sql, t.cfg.Consumer, e.id, e.place, e.typ, e.hash, e.origin.encode(), e.at, []byte(key), key).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&inserted, &parked, &version) })
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, fmt.Errorf("insert inbox row: %w", routed(err))
+	}
+	s := &state{}
+	if inserted {
+		s.inserted = map[string]*item{e.id: nil}
+	}
+	if parked != nil {
+		s.parked = map[string]int64{key: *parked}
+	}
+	if version != nil {
+		s.watermarks = map[string]int64{key: *version}
+	}
+	return s, nil
+}
+
+// routed makes one failure transient: the janitor gave the event's day a partition of its own between the statement's
+// choice of a partition and its insert.
+func routed(err error) error {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == "23514" { // check_violation
+		return failure.AsTransient(err)
+	}
+	return err
+}
+
+// selectHashes looks up one id at a time, in the partition of its place; "offset 0" keeps the planner to that. A join
+// would read all that a consumer remembers, as long as a partition has no statistics. The parameters stand apart
+// because the planner must not see how many ids there are: for few it would think a plan of their own the cheaper one
+// and make it anew for each batch, over every partition.
+const selectHashes = `
+with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as places)
+select e.id, i.payload_hash from asked cross join unnest(asked.ids, asked.places) as e (id, place)
+cross join lateral (
+    select r.payload_hash from public.inbox r
+    where r.consumer = asked.consumer and r.event_id = e.id and r.event_time = e.place offset 0
+) as i`
+
+// compareHashes gives their outcomes to items whose ids were there before: Duplicate, Conflict, or Expired for one that
+// is not there either, because the horizon kept it out. None of them runs a handler or moves a watermark, so nothing in
+// the transaction waits for the answer: in one of the inbox's own the question is queued, and travels with the
+// handlers' writes and the commit. Until then their outcome is Failed.
+func (t *idTable) compareHashes(ctx context.Context, tx pgx.Tx, items []*item) error {
+	read := func(rows pgx.Rows) error {
+		hashes, err := readHashes(rows)
+		for _, it := range items {
+			it.outcome = it.outcomeAmong(hashes)
+		}
+		return err
+	}
+	return enqueue(ctx, tx, queued{sql: selectHashes, args: t.hashArgs(items), read: read})
+}
+
+func (t *idTable) hashArgs(items []*item) []any {
+	return []any{t.cfg.Consumer, columnOf(items, idOf), columnOf(items, placeOf)}
+}
+
+// hashesOf reads the payload hashes under the items' ids at once.
+func (t *idTable) hashesOf(ctx context.Context, q audit.Querier, items ...*item) (map[string][]byte, error) {
+	rows, _ := q.Query(ctx, selectHashes, t.hashArgs(items)...)
+	return readHashes(rows)
+}
+
+func readHashes(rows pgx.Rows) (map[string][]byte, error) {
+	var id string
+	var hash []byte
+	hashes := make(map[string][]byte)
+	_, err := pgx.ForEachRow(rows, []any{&id, &hash}, func() error {
+		hashes[id] = bytes.Clone(hash)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read inbox rows: %w", err)
+	}
+	return hashes, nil
+}
+
+// outcomeAmong is the outcome of an item that was not inserted, by the hashes that are there.
+func (it *item) outcomeAmong(hashes map[string][]byte) Outcome {
+	hash, known := hashes[it.entry.id]
+	if !known {
+		return Expired
+	}
+	return it.sameAs(hash)
+}
+
+func (it *item) sameAs(hash []byte) Outcome {
+	if bytes.Equal(hash, it.entry.hash) {
+		return Duplicate
+	}
+	return Conflict
+}
+
+// allProcessed says whether all the items were processed before, with the same payload. If so, that is their outcome.
+func (t *idTable) allProcessed(ctx context.Context, q audit.Querier, items []*item) (all bool, err error) {
+	hashes, err := t.hashesOf(ctx, q, items...)
+	if err != nil {
+		return false, failure.AsTransient(err)
+	}
+	for _, it := range items {
+		if it.outcomeAmong(hashes) != Duplicate {
+			return false, nil
+		}
+	}
+	for _, it := range items {
+		it.outcome = Duplicate
+	}
+	return true, nil
+}
+
+// updateOutcome corrects a row that was written as applied, before it was known what becomes of the event.
+const updateOutcome = `
+update public.inbox set metadata = metadata || jsonb_build_object('outcome', $4::text)
+where consumer = $1 and event_id = $2 and event_time = $3`
+
+// markOutcome stores the outcome of an event that was recorded in this transaction and is not applied.
+func (t *idTable) markOutcome(ctx context.Context, tx pgx.Tx, it *item) error {
+	return Queue(ctx, tx, updateOutcome, t.cfg.Consumer, it.entry.id, it.entry.place, string(it.outcome))
+}
+
+const markConflict = `
+update public.inbox set metadata = metadata || jsonb_build_object('conflict', $4::text)
+where consumer = $1 and event_id = $2 and event_time = $3`
+
+// markConflict leaves a mark of a record that is only warned of on the row of the event that has its id.
+func (t *idTable) markConflict(ctx context.Context, it *item) error {
+	at := fmt.Sprintf("%s[%d]@%d", it.origin.Topic, it.origin.Partition, it.origin.Offset)
+	_, err := t.cfg.Pool.Exec(ctx, markConflict, t.cfg.Consumer, it.entry.id, it.entry.place, at)
+	return err
+}
+
+// take takes the id's place, or reports that the same event has it already. It does neither where another event has the
+// place, or the inbox does not remember so far back: what was refused before its id was looked at may be either.
+func (t *idTable) take(ctx context.Context, tx pgx.Tx, e entry) (taken, twin bool, err error) {
+	it := &item{entry: e}
+	s, err := t.insertOne(ctx, tx, it)
+	if err != nil || it.isNew(s) {
+		return err == nil, false, err
+	}
+	hashes, err := t.hashesOf(ctx, tx, it)
+	return false, err == nil && it.outcomeAmong(hashes) == Duplicate, err
 }

@@ -43,8 +43,8 @@ func (e *Refusal) Error() string { return e.Err.Error() }
 // breaks its contract, or has no handler here.
 func (in *Inbox) Read(msg *message.Message, next message.HandlerFunc, letter Filed) (*Record, error) {
 	it := &item{waited: true, acceptGap: letter.AcceptGap, force: letter.Force} // no replay waits for what is missing
-	if in.deliverer.reader.read(it, msg, next); it.invalid == nil {
-		in.deliverer.reader.check([]*item{it})
+	if in.deliverer.readItem(it, msg, next); it.invalid == nil {
+		in.deliverer.check([]*item{it})
 	}
 	r := &Record{it, letter}
 	switch {
@@ -141,25 +141,22 @@ func (e *engine) retakePlace(ctx context.Context, w *work, r *Record) (Outcome, 
 	if err != nil || outcome != Applied || !e.cfg.Versioned || it.event.Version == 0 {
 		return outcome, err
 	}
-	s, moved := &state{watermarks: make(map[string]int64)}, moves{}
-	rows, err := w.Query(ctx, selectWatermarks, e.cfg.Consumer, []string{it.event.Key})
-	if err == nil {
-		err = collect(s.watermarks)(rows)
-	}
-	if err != nil {
+	s := &state{watermarks: make(map[string]int64)}
+	rows, _ := w.Query(ctx, selectWatermarks, e.cfg.Consumer, []string{it.event.Key})
+	if err := collect(s.watermarks)(rows); err != nil {
 		return Failed, fmt.Errorf("read watermark: %w", err)
 	}
-	if it.outcome, err = e.order.place(ctx, w, it, s, &moved); err != nil {
+	if it.outcome, err = e.order.place(ctx, w, it, s); err != nil {
 		return Failed, err
 	}
 	switch it.outcome {
 	case Stale:
-		return Stale, e.ids.markOutcomes(ctx, w, []*item{it})
+		return Stale, e.ids.markOutcome(ctx, w, it)
 	case Gap:
 		reason := it.parkedFor()
 		return Failed, &Refusal{reason.code, reason.err}
 	default:
-		return Applied, e.order.advance(ctx, w, &moved)
+		return Applied, e.order.advance(ctx, w, s)
 	}
 }
 
@@ -181,22 +178,20 @@ func (e *engine) retakeID(ctx context.Context, w *work, r *Record) (Outcome, err
 	}
 	it.entry.origin.outcome = "" // it is about to be applied, like a delivery
 	s, err := e.ids.insertOne(ctx, w, it)
+	if err != nil || it.isNew(s) {
+		return it.outcome, err
+	}
+	hashes, err := e.ids.hashesOf(ctx, w, it)
 	if err != nil {
 		return Failed, err
 	}
-	if s.inserted[it.entry.id] {
-		return Applied, nil
-	}
-	hash, err := e.ids.hashOf(ctx, w, &it.entry)
-	if err != nil {
-		return Failed, err
-	}
-	switch {
-	case hash == nil && (r.letter.Remembered || r.letter.Force):
-		return Applied, nil // the inbox has forgotten the id; the dead letter has not, or an operator answers for it
-	case hash == nil:
+	switch it.outcomeAmong(hashes) {
+	case Expired:
+		if r.letter.Remembered || r.letter.Force {
+			return Applied, nil // the inbox has forgotten the id; the dead letter has not, or an operator answers for it
+		}
 		return Failed, &Refusal{CodeTooOld, ErrExpired}
-	case it.sameAs(hash) == Conflict:
+	case Conflict:
 		return Failed, &Refusal{CodeConflict, errConflict}
 	default:
 		return Duplicate, nil
@@ -213,6 +208,3 @@ type Resumer interface {
 // ResumeBy sets what takes up parked events as soon as their gap closes. Without it they wait. Call it before the first
 // delivery.
 func (in *Inbox) ResumeBy(r Resumer) { in.deliverer.resumer = r }
-
-// Config is the inbox's configuration with its defaults.
-func (in *Inbox) Config() Config { return in.cfg }

@@ -2,6 +2,9 @@ package inbox
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"example.com/twinbox/engine/failure"
@@ -29,8 +32,16 @@ type retriers interface {
 	Retry(eventType string) RetryRules
 }
 
-// rulesFor are the rules for events of the type. A longest pause of the handler's own is not below its shortest one.
-func (c Config) rulesFor(eventType string) RetryRules {
+// retries decides, failure by failure, whether one event is tried again.
+type retries struct {
+	RetryRules
+	pauses   failure.Backoff
+	attempts int       // that failed for an unknown reason
+	since    time.Time // the first of them
+}
+
+// retryOf are the retries of an event of the type. A longest pause of the handler's own is not below its shortest one.
+func (c *Config) retryOf(eventType string) retries {
 	var own RetryRules
 	if handlers, have := c.Handlers.(retriers); have {
 		own = handlers.Retry(eventType)
@@ -46,25 +57,7 @@ func (c Config) rulesFor(eventType string) RetryRules {
 	default:
 		rules.RetryMax = rules.RetryMin
 	}
-	return rules
-}
-
-// retry decides, failure by failure, whether and when one event is tried again.
-type retry struct {
-	policy   *failure.Backoff
-	rules    RetryRules
-	attempts int       // that failed for an unknown reason
-	since    time.Time // the first of them
-}
-
-type retryDecision struct {
-	class      failure.Class
-	worthwhile bool
-	pause      time.Duration
-}
-
-func newRetry(rules RetryRules) *retry {
-	return &retry{policy: &failure.Backoff{Min: rules.RetryMin, Max: rules.RetryMax}, rules: rules}
+	return retries{RetryRules: rules, pauses: failure.Backoff{Min: rules.RetryMin, Max: rules.RetryMax}}
 }
 
 // Backoff gives the pauses between attempts.
@@ -72,25 +65,56 @@ func (c Config) Backoff() *failure.Backoff { return &failure.Backoff{Min: c.Retr
 
 // after sorts the error of the attempt that has just failed. Only unknown failures use up attempts: an hour without a
 // database must not be what kills the event that came in its last second.
-func (r *retry) after(err error) retryDecision {
-	class := failure.Classify(err)
+func (r *retries) after(err error) (class failure.Class, again bool) {
+	class = failure.Classify(err)
 	if class == failure.Cancelled {
 		// The delivery's own context is alive, so it was some context of the handler's.
 		class = failure.Unknown
 	}
-	if class == failure.Unknown {
-		if r.attempts++; r.attempts == 1 {
-			r.since = time.Now()
-		}
+	if class != failure.Unknown {
+		return class, class == failure.Transient
 	}
-	return retryDecision{
-		class:      class,
-		worthwhile: class == failure.Transient || class == failure.Unknown && r.hasTime(),
-		pause:      r.policy.Next(),
+	if r.attempts++; r.attempts == 1 {
+		r.since = time.Now()
 	}
+	late := r.GiveUpAfter > 0 && r.attempts > 1 && time.Since(r.since) >= r.GiveUpAfter
+	return class, r.attempts < r.MaxAttempts && !late
 }
 
-func (r *retry) hasTime() bool {
-	late := r.rules.GiveUpAfter > 0 && r.attempts > 1 && time.Since(r.since) >= r.rules.GiveUpAfter
-	return r.attempts < r.rules.MaxAttempts && !late
+// lateError is what becomes of a handler that was cut off by its timeout: a failure for an unknown reason, so that one
+// that is always late uses up its attempts.
+type lateError struct {
+	limit time.Duration
+	err   error
+}
+
+// late says so of an error that came when the time was over, unless that says better itself what it is.
+//
+// The error may be less than the truth. pgx closes a connection whose statement the timeout has ended, so a handler
+// that overlooks that and goes on hears of a closed connection. That is no lost one, which would be tried again for
+// ever.
+func late(err error, limit time.Duration) error {
+	var coded interface{ ErrorCode() string }
+	cutOff := failure.Examine(err).Code == connClosed
+	if errors.As(err, &coded) || !cutOff && failure.Classify(err) != failure.Unknown {
+		return fmt.Errorf("handler ran longer than %s: %w", limit, err)
+	}
+	return &lateError{limit, err}
+}
+
+const connClosed = "postgres_conn_closed"
+
+func (e *lateError) Error() string {
+	return fmt.Sprintf("handler ran longer than %s: %s", e.limit, e.err)
+}
+
+// ErrorCode implements what dead letters ask for.
+func (*lateError) ErrorCode() string { return CodeHandlerTimeout }
+
+// Unwrap leaves out an error that would be taken for the surroundings' fault.
+func (e *lateError) Unwrap() []error {
+	if failure.Classify(e.err) != failure.Unknown {
+		return []error{context.DeadlineExceeded}
+	}
+	return []error{context.DeadlineExceeded, e.err}
 }

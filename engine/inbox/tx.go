@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -28,31 +29,26 @@ type work struct {
 
 var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
-const commitSQL = `commit`
-
 // commit sends what is queued and commits. It is one round trip unless a write must affect a row.
 func (w *work) commit(ctx context.Context) error {
-	for _, q := range w.queue {
-		if q.none != nil {
-			w.flush(ctx)
-			break
-		}
+	if slices.ContainsFunc(w.queue, func(q queued) bool { return q.none != nil }) {
+		w.flush(ctx)
 	}
 	if w.err != nil {
 		return w.err
 	}
-	return w.send(ctx, true)
+	queue := w.queue
+	w.queue = nil
+	return sendQueue(ctx, w, queue, true)
 }
 
-// committed finds the commit that was none: PostgreSQL answers it with ROLLBACK where a statement had failed before.
-func committed(tag pgconn.CommandTag, err error) error {
-	if err != nil {
-		return fmt.Errorf("commit: %w", err)
+// flush sends what is queued. A failure is kept, because what follows may not look at it: the transaction is broken
+// then, or the check of its rows failed, and the engine commits neither.
+func (w *work) flush(ctx context.Context) {
+	if queue := w.queue; len(queue) > 0 && w.err == nil {
+		w.queue = nil
+		w.err = sendQueue(ctx, w, queue, false)
 	}
-	if tag.String() == "ROLLBACK" {
-		return fmt.Errorf("commit: %w", pgx.ErrTxCommitRollback)
-	}
-	return nil
 }
 
 const rollbackLimit = 5 * time.Second
@@ -159,3 +155,124 @@ func (*work) Commit(context.Context) error { return errNotYours }
 
 // Rollback refuses; return an error instead.
 func (*work) Rollback(context.Context) error { return errNotYours }
+
+// Queue is tx.Exec for a write whose answer the handler does not need. It is sent with others in one round trip:
+// before the next statement that does need an answer, and at the latest before the commit. So a handler still sees what
+// it and the handlers before it queued, and an error of the write still rolls the event back; it is only not seen here.
+//
+// On a transaction that is not the inbox's own (a savepoint, a test's) the write happens at once. Arguments must stay
+// as they are until the handler's transaction ends.
+func Queue(ctx context.Context, tx pgx.Tx, sql string, args ...any) error {
+	return enqueue(ctx, tx, queued{sql: sql, args: args})
+}
+
+// QueueRows is [Queue] for a write that must affect a row: where there is none, the error counts as the handler's.
+func QueueRows(ctx context.Context, tx pgx.Tx, none error, sql string, args ...any) error {
+	return enqueue(ctx, tx, queued{sql: sql, args: args, none: none})
+}
+
+// queued is a statement that waits to be sent.
+type queued struct {
+	item int // whose handler queued it
+	sql  string
+	args []any
+	none error                // what it means that no row was affected
+	read func(pgx.Rows) error // for a question; it must close the rows
+
+	// What a division by zero in it, or a row that is there, means: that the transaction must not go on. Unlike a look at
+	// the rows, such a statement needs no answer before the commit is sent: after a failed one the server skips what is
+	// behind it.
+	refusal error
+}
+
+const (
+	divisionByZero  = "22012"
+	uniqueViolation = "23505"
+)
+
+func enqueue(ctx context.Context, tx pgx.Tx, q queued) error {
+	w, own := tx.(*work)
+	if !own {
+		q.item = noItem
+		return sendQueue(ctx, tx, []queued{q}, false)
+	}
+	q.item = w.item
+	w.queue = append(w.queue, q)
+	return nil
+}
+
+// take reads what the statement came to.
+func (q *queued) take(results pgx.BatchResults) error {
+	var err error
+	var pgErr *pgconn.PgError
+	if q.read != nil {
+		rows, _ := results.Query()
+		err = q.read(rows)
+	} else {
+		var tag pgconn.CommandTag
+		if tag, err = results.Exec(); err == nil && tag.RowsAffected() == 0 {
+			err = q.none
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case q.refusal == nil:
+	case errors.As(err, &pgErr) && (pgErr.Code == divisionByZero || pgErr.Code == uniqueViolation):
+		err = q.refusal
+	case errors.Is(err, context.DeadlineExceeded):
+		err = &guardError{err}
+	}
+	return &itemError{q.item, err}
+}
+
+// guardError says that the time ended before a guard was answered: it waited for another transaction, or what was sent
+// with it took too long, or the time was over when it was sent.
+type guardError struct{ err error }
+
+func (e *guardError) Error() string { return e.err.Error() }
+func (e *guardError) Unwrap() error { return e.err }
+
+// itemError says which event of a batch failed.
+type itemError struct {
+	item int
+	err  error
+}
+
+func (e *itemError) Error() string { return e.err.Error() }
+func (e *itemError) Unwrap() error { return e.err }
+
+const noItem = -1 // the inbox's own statements are no event's
+
+// sendQueue sends the queue, and behind it the commit if asked to: after a failed statement the server skips the rest.
+func sendQueue(ctx context.Context, tx pgx.Tx, queue []queued, commit bool) (err error) {
+	batch := &pgx.Batch{}
+	for _, q := range queue {
+		batch.Queue(q.sql, q.args...)
+	}
+	if commit {
+		batch.Queue(`commit`)
+	}
+	results := tx.SendBatch(ctx, batch)
+	defer func() {
+		if closeErr := results.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	for i := range queue {
+		if err := queue[i].take(results); err != nil {
+			return err
+		}
+	}
+	if !commit {
+		return nil
+	}
+	tag, err := results.Exec()
+	if err == nil && tag.String() == "ROLLBACK" { // PostgreSQL's answer where a statement had failed before
+		err = pgx.ErrTxCommitRollback
+	}
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}

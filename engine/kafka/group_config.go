@@ -34,9 +34,9 @@ type GroupConfig struct {
 	// DrainTimeout is how long a handler under way may still finish when its partition is handed over or the member
 	// closes; then its context is cancelled, and it gets the same time again to return. Default 5 s.
 	DrainTimeout time.Duration
-	// ReconnectBackoff is the wait after the first failed attempt to consume; it doubles up to MaxReconnectBackoff,
-	// each time up to a fifth shorter or longer. Defaults 200 ms and 10 s.
-	ReconnectBackoff, MaxReconnectBackoff time.Duration
+	// ReconnectBackoff is the wait after the first failed attempt to consume; it doubles up to 2 s, each time up to a fifth
+	// shorter or longer. Default 200 ms.
+	ReconnectBackoff time.Duration
 }
 
 // WithDefaults returns the configuration that is really used.
@@ -52,7 +52,6 @@ func (c GroupConfig) WithDefaults() GroupConfig {
 		{&c.CommitInterval, time.Second},
 		{&c.DrainTimeout, 5 * time.Second},
 		{&c.ReconnectBackoff, 200 * time.Millisecond},
-		{&c.MaxReconnectBackoff, 10 * time.Second},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -85,7 +84,7 @@ func (c GroupConfig) Validate() error {
 	problems = append(problems, positive("session timeout", c.SessionTimeout),
 		positive("heartbeat interval", c.HeartbeatInterval), positive("rebalance timeout", c.RebalanceTimeout),
 		positive("commit interval", c.CommitInterval), positive("drain timeout", c.DrainTimeout),
-		positive("reconnect backoff", c.ReconnectBackoff), positive("longest reconnect backoff", c.MaxReconnectBackoff))
+		positive("reconnect backoff", c.ReconnectBackoff))
 	return errors.Join(problems...)
 }
 

@@ -112,14 +112,13 @@ func (n *Node) Consume(c Consumer) error {
 		return fmt.Errorf("open replays of %s: %w", c.Name, err)
 	}
 	kc.members = kafka.GroupConfig{
-		Config:              n.setup.client(),
-		Group:               kc.group,
-		SessionTimeout:      cfg.Kafka.SessionTimeout,
-		FetchBytes:          cfg.Kafka.FetchBytes,
-		MaxReconnectBackoff: 2 * time.Second, // a broker that is back is not kept waiting
-		HeartbeatInterval:   min(heartbeat, cfg.Kafka.SessionTimeout/3),
-		RebalanceTimeout:    cfg.Kafka.RebalanceTimeout,
-		DrainTimeout:        cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
+		Config:            n.setup.client(),
+		Group:             kc.group,
+		SessionTimeout:    cfg.Kafka.SessionTimeout,
+		FetchBytes:        cfg.Kafka.FetchBytes,
+		HeartbeatInterval: min(heartbeat, cfg.Kafka.SessionTimeout/3),
+		RebalanceTimeout:  cfg.Kafka.RebalanceTimeout,
+		DrainTimeout:      cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
 	}
 	if kc.reader, err = edge.reader(n, kc); err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)

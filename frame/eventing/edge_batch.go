@@ -71,7 +71,7 @@ func (r *batchReader) Run(ctx context.Context) error {
 		return err
 	}
 	err := r.records.Load().Run(ctx, r.consumer.Topic)
-	if fenced := new(kafkaconsumer.FencedError); !errors.As(err, &fenced) {
+	if !errors.Is(err, kafkaconsumer.ErrFenced) {
 		return err
 	}
 	r.consumer.log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",

@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -25,10 +24,11 @@ func runByScript(t *testing.T, n, batch int, script ...answer) (waits []time.Dur
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var lines bytes.Buffer
-		cfg := quick(batch, 0)
-		cfg.NackBackoff, cfg.MaxNackBackoff = time.Second, 4*time.Second
+		m := quick(batch, 0)
+		defer m.cancel()
+		m.cfg.NackBackoff, m.log = time.Second, slog.New(slog.NewTextHandler(&lines, nil))
 		last := time.Now()
-		cfg.deliver = func(p *partition, _ []entry) (int, error) {
+		m.deliver = func(p *partition, _ []entry) (int, error) {
 			waits = append(waits, time.Since(last))
 			last = time.Now()
 			now := script[0]
@@ -37,8 +37,6 @@ func runByScript(t *testing.T, n, batch int, script ...answer) (waits []time.Dur
 			}
 			return now.handled, now.err
 		}
-		m := newMember(context.Background(), cfg, slog.New(slog.NewTextHandler(&lines, nil)))
-		defer m.cancel()
 		session := newFakeSession(n)
 		session.ready(m).work()
 		log = lines.String()
@@ -61,7 +59,7 @@ func TestTheBackoffBeginsAnewAfterASuccess(t *testing.T) {
 	down, ok := answer{0, errors.New("down")}, answer{1, nil}
 	waits, log := runByScript(t, 4, 1, down, down, down, down, ok, ok, down, down, ok, answer{1, nil})
 	const s = time.Second
-	requireAbout(t, []time.Duration{0, s, 2 * s, 4 * s, 4 * s, 0, 0, s, 2 * s, 0}, waits)
+	requireAbout(t, []time.Duration{0, s, 2 * s, 4 * s, 8 * s, 0, 0, s, 2 * s, 0}, waits)
 	require.Equal(t, 2, strings.Count(log, "trying again"), log)
 
 	part := answer{1, errors.New("the second one")}

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -26,23 +27,21 @@ type Config struct {
 	// HandlerLimit is how long a call may take, counted anew after each pause ([progress.Pausing]), before the partition
 	// counts as stalled. It ends nothing: a handler has its own timeouts, and they should be shorter. Default 5 min.
 	HandlerLimit time.Duration
-	// NackBackoff is the wait before what was not acknowledged is handed over again; it doubles up to MaxNackBackoff
-	// for as long as nothing is, each time up to a fifth shorter or longer. Defaults 100 ms and 5 s.
-	NackBackoff, MaxNackBackoff time.Duration
+	// NackBackoff is the wait before what was not acknowledged is handed over again; it doubles for as long as nothing is,
+	// up to fifty times as long, each time up to a fifth shorter or longer. Default 100 ms.
+	NackBackoff time.Duration
 	// UnhealthyAfter is how long Healthy overlooks that nothing is consumed, or that a partition makes no progress
-	// although there is something to read. Default 30 s.
+	// although there is something to read. It overlooks what says of itself that it fails for a third of that: a handler,
+	// or a broker that gives nothing to read or refuses the membership. Default 30 s.
 	UnhealthyAfter time.Duration
-	// FailingAfter is the same for what says of itself that it fails: a handler, or a broker that gives nothing to read or
-	// refuses the membership. Default a third of UnhealthyAfter.
-	FailingAfter time.Duration
 	// StopAfter is how long a partition may be stalled, a running handler aside, before the member stops with a
-	// [StallError], so that its supervisor starts the process again. Default 5 min.
+	// [ErrStalled], so that its supervisor starts the process again. Default 5 min.
 	StopAfter time.Duration
 	// LookEvery is how often a partition is watched for that, and how often one without records looks whether there are
 	// some. Default a quarter of UnhealthyAfter.
 	LookEvery time.Duration
-	// Now is the clock of UnhealthyAfter, FailingAfter, StopAfter, [Config.HandlerLimit] and of how long a
-	// session lasted. Default time.Now.
+	// Now is the clock of UnhealthyAfter, StopAfter, [Config.HandlerLimit] and of how long a session lasted. Default
+	// time.Now.
 	Now func() time.Time
 	// Hooks are called on the way. Default: none.
 	Hooks Hooks
@@ -54,62 +53,36 @@ type Config struct {
 // WithDefaults returns the configuration that is really used.
 func (c Config) WithDefaults() Config {
 	c.GroupConfig = c.GroupConfig.WithDefaults()
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{
-		{&c.NackBackoff, 100 * time.Millisecond},
-		{&c.MaxNackBackoff, 5 * time.Second},
-		{&c.HandlerLimit, 5 * time.Minute},
-		{&c.UnhealthyAfter, 30 * time.Second},
-		{&c.StopAfter, 5 * time.Minute},
-	} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	if c.Batch == 0 {
-		c.Batch = 200
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = 4_000_000
-	}
-	if c.Parallel == 0 {
-		c.Parallel = runtime.GOMAXPROCS(0)
-	}
-	if c.FailingAfter == 0 {
-		c.FailingAfter = max(c.UnhealthyAfter/3, time.Millisecond)
-	}
-	if c.LookEvery == 0 {
-		c.LookEvery = max(c.UnhealthyAfter/4, time.Millisecond)
-	}
+	c.Batch = cmp.Or(c.Batch, 200)
+	c.MaxBytes = cmp.Or(c.MaxBytes, 4_000_000)
+	c.Parallel = cmp.Or(c.Parallel, runtime.GOMAXPROCS(0))
+	c.HandlerLimit = cmp.Or(c.HandlerLimit, 5*time.Minute)
+	c.NackBackoff = cmp.Or(c.NackBackoff, 100*time.Millisecond)
+	c.UnhealthyAfter = cmp.Or(c.UnhealthyAfter, 30*time.Second)
+	c.StopAfter = cmp.Or(c.StopAfter, 5*time.Minute)
+	c.LookEvery = cmp.Or(c.LookEvery, max(c.UnhealthyAfter/4, time.Millisecond))
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	return c
 }
 
+// maxNackBackoffs is how many times the first wait of a [Config.NackBackoff] the last one is.
+const maxNackBackoffs = 50
+
+func (c Config) failingAfter() time.Duration { return c.UnhealthyAfter / 3 }
+
 // Validate reports every problem at once, without connecting anywhere.
 func (c Config) Validate() error {
-	problems := []error{c.GroupConfig.Validate()}
 	c = c.WithDefaults()
-	if c.Batch < 1 {
-		problems = append(problems, fmt.Errorf("batch: %d is not at least 1", c.Batch))
-	}
-	if c.Parallel < 1 {
-		problems = append(problems, fmt.Errorf("parallel: %d is not at least 1", c.Parallel))
-	}
-	if c.MaxBytes < 1 {
-		problems = append(problems, fmt.Errorf("max bytes: %d is not at least 1", c.MaxBytes))
-	}
-	for name, d := range map[string]time.Duration{
-		"nack backoff": c.NackBackoff, "longest nack backoff": c.MaxNackBackoff, "handler limit": c.HandlerLimit,
-		"unhealthy after": c.UnhealthyAfter, "failing after": c.FailingAfter, "stop after": c.StopAfter,
-		"look every": c.LookEvery,
-	} {
-		if d < time.Millisecond {
-			problems = append(problems, fmt.Errorf("%s: %s is not at least 1ms", name, d))
+	problems := []error{c.GroupConfig.Validate()}
+	for name, n := range map[string]int{"batch": c.Batch, "parallel": c.Parallel, "max bytes": c.MaxBytes} {
+		if n < 1 {
+			problems = append(problems, fmt.Errorf("%s: %d is not at least 1", name, n))
 		}
+	}
+	if c.NackBackoff < 0 {
+		problems = append(problems, fmt.Errorf("nack backoff: %s is negative", c.NackBackoff))
 	}
 	return errors.Join(problems...)
 }

@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
+	"sync"
+	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/internal/reader"
+	"example.com/twinbox/engine/kafka/progress"
 )
 
 // Handler takes messages of one partition, in the order of their offsets, and says how many of them, from the first
@@ -33,62 +38,157 @@ type Handler func(ctx context.Context, batch []*message.Message) (handled int, e
 // it is handled again, perhaps while the first call still runs elsewhere; the inbox is what makes its effect single.
 // A panic of the handler is not caught.
 type Consumer struct {
-	cfg    Config
-	handle Handler
-	log    *slog.Logger
-	member atomic.Pointer[member]
+	cfg   Config
+	log   *slog.Logger
+	turns turns // of the partitions
+	// deliver hands the records over and returns how many of them, from the first on, are dealt with. It returns soon
+	// after the partition's context has ended, and hands out nothing after partition.leaving was closed.
+	deliver func(p *partition, batch []entry) (handled int, err error)
+
+	// Since Run has begun:
+	topic  string
+	status *status
+	values context.Context // the caller's; its values go into every message, its end does not
+	ctx    context.Context // ends when the membership shall
+	cancel context.CancelFunc
+
+	mu         sync.Mutex
+	began      bool
+	group      sarama.ConsumerGroup        // of the present connection
+	reader     *reader.Reader              // of the same
+	session    sarama.ConsumerGroupSession // the last one
+	partitions map[int32]*partition
 }
+
+var (
+	// ErrOffsetGone stops a consumer: the offset at which the group should go on does not exist. Either the topic's
+	// retention removed records that were never consumed, or the topic was deleted and created anew since: then it stops
+	// also when the new one has a record at that offset. Going on at the oldest or newest record would hide that; an
+	// operator has to say where (kafka-consumer-groups --reset-offsets).
+	ErrOffsetGone = errors.New("committed offset does not exist any more")
+	// ErrFenced stops a consumer: another one runs under its [kafka.GroupConfig.InstanceID]. Coming back would throw that
+	// one out in turn, for ever.
+	ErrFenced = errors.New("another member has taken the instance id")
+	// ErrStalled stops a consumer: a partition made no progress for longer than [Config.StopAfter], although there was
+	// something to do, and nothing in this process is known that would end it.
+	ErrStalled = errors.New("no progress")
+)
 
 // New checks the configuration. It connects nowhere: a broker that is down is waited for by Run.
 func New(cfg Config, handle Handler, log *slog.Logger) (*Consumer, error) {
-	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure consumer: %w", err)
 	}
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Consumer{cfg: cfg, handle: handle, log: log.With("group", cfg.Group)}, nil
+	c := newConsumer(cfg.WithDefaults(), log.With("group", cfg.Group))
+	c.deliver = func(p *partition, batch []entry) (int, error) {
+		return handle(p.ctx, decodeAll(p.ctx, c.cfg.Group, batch))
+	}
+	return c, nil
 }
 
-// Run consumes the topics, as one member of the group, until ctx is cancelled; then it lets the calls under way finish
+func newConsumer(cfg Config, log *slog.Logger) *Consumer {
+	return &Consumer{
+		cfg: cfg, log: log, turns: newTurns(cfg.Parallel, turnLimit), partitions: make(map[int32]*partition),
+	}
+}
+
+// Run consumes the topic, as one member of the group, until ctx is cancelled; then it lets the calls under way finish
 // within the drain timeout, commits, leaves the group and returns nil. It returns an error when going on is impossible
-// or useless: an [OffsetError], a [FencedError] or a [StallError]. Everything else is retried for ever.
+// or useless: an [ErrOffsetGone], an [ErrFenced] or an [ErrStalled]. Everything else is retried for ever.
 //
 // The values of ctx are in the handler's context. Run can be called once.
-func (c *Consumer) Run(ctx context.Context, topics ...string) error {
-	if len(topics) == 0 {
-		return errors.New("consume: no topic")
+func (c *Consumer) Run(ctx context.Context, topic string) error {
+	if !kafka.ValidTopic(topic) {
+		return fmt.Errorf("consume: %w: %q", kafka.ErrInvalidTopic, topic)
 	}
-	for _, topic := range topics {
-		if !kafka.ValidTopic(topic) {
-			return fmt.Errorf("consume: %w: %q", kafka.ErrInvalidTopic, topic)
-		}
-	}
-	m := newMember(ctx, memberConfig{
-		Config: c.cfg, topics: topics, turns: newTurns(c.cfg.Parallel, turnLimit), deliver: c.deliver,
-	}, c.log)
-	if !c.member.CompareAndSwap(nil, m) {
-		m.cancel()
+	if !c.begin(ctx, topic) {
 		return errors.New("consume: runs already, or has run")
 	}
-	m.run()
-	return m.status.reason()
+	c.join()
+	return c.status.reason()
 }
 
-func (c *Consumer) deliver(p *partition, batch []entry) (handled int, err error) {
-	return c.handle(p.ctx, decodeAll(p.ctx, c.cfg.Group, batch))
+func (c *Consumer) begin(ctx context.Context, topic string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.began {
+		return false
+	}
+	c.began, c.topic, c.values = true, topic, context.WithoutCancel(ctx)
+	c.ctx, c.cancel = context.WithCancel(ctx)
+	c.status = &status{topic: topic, now: c.cfg.Now, log: c.log, since: c.cfg.Now()}
+	return true
+}
+
+// Standings are those of the partitions that this member owns, in no order.
+func (c *Consumer) Standings() []progress.Standing {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	standings := make([]progress.Standing, 0, len(c.partitions))
+	for _, p := range c.partitions {
+		standings = append(standings, p.progress.Standing())
+	}
+	return standings
 }
 
 // Healthy reports why nothing is consumed: Run has not been called or has stopped for good, it has not been a member of
 // its group for [Config.UnhealthyAfter], or a partition has been without progress for as long although there is
-// something to read. A handler that runs for less than [Config.HandlerLimit] is progress; one that has kept
-// failing for [Config.FailingAfter] is none, and neither is a broker that has refused for as long to say whether
-// there is something: a right is missing, or the topic.
+// something to read. A handler that runs for less than [Config.HandlerLimit] is progress; one that has kept failing for
+// a third of UnhealthyAfter is none, and neither is a broker that has refused for as long to say whether there is
+// something: a right is missing, or the topic.
 func (c *Consumer) Healthy(context.Context) error {
-	m := c.member.Load()
-	if m == nil {
+	c.mu.Lock()
+	began := c.began
+	c.mu.Unlock()
+	if !began {
 		return errors.New("consume: not started")
 	}
-	return m.healthy()
+	problems := []error{c.status.healthy(c.cfg.UnhealthyAfter, c.cfg.failingAfter())}
+	for _, s := range c.Standings() {
+		problems = append(problems, c.judge(s))
+	}
+	return errors.Join(problems...)
+}
+
+// judge reports a stall, a handler that keeps failing, and a broker that gives nothing to read. The last two never end the
+// membership: what the handler needs is down, or a right is missing, and starting again would not help.
+func (c *Consumer) judge(s progress.Standing) error {
+	now := c.cfg.Now()
+	if stuck, err := c.stalled(s); stuck > c.cfg.UnhealthyAfter {
+		return err
+	}
+	if failing := now.Sub(s.Failing); s.Failure != nil && failing > c.cfg.failingAfter() {
+		return fmt.Errorf("consume %s/%d: the handler has been failing for %s: %w", s.Topic, s.Partition,
+			failing.Round(time.Millisecond), s.Failure)
+	}
+	if shut := now.Sub(s.Refused); s.Refusal != nil && shut > c.cfg.failingAfter() {
+		return fmt.Errorf("consume %s/%d: cannot be read for %s: %s: %w", s.Topic, s.Partition,
+			shut.Round(time.Millisecond), failure.Examine(s.Refusal).Code, s.Refusal)
+	}
+	return nil
+}
+
+// stalled says for how long the partition has been stuck by now, and with what; zero when it is not.
+func (c *Consumer) stalled(s progress.Standing) (stuck time.Duration, err error) {
+	now, reason := c.cfg.Now(), ""
+	switch running := now.Sub(s.Handling); {
+	case !s.Handling.IsZero() && running > c.cfg.HandlerLimit:
+		stuck = running - c.cfg.HandlerLimit
+		reason = fmt.Sprintf("the handler has not returned for %s", running.Round(time.Millisecond))
+	case !s.Unread.IsZero():
+		stuck = now.Sub(s.Unread)
+		reason = fmt.Sprintf("offset %d can be read, but the client does not deliver it", s.UnreadAt)
+	default:
+		return 0, nil
+	}
+	return stuck, c.reasonAt(s.Topic, s.Partition, fmt.Errorf("%w for %s: %s", ErrStalled, stuck.Round(time.Millisecond),
+		reason))
+}
+
+// reasonAt is why the consumer ends, with where.
+func (c *Consumer) reasonAt(topic string, partition int32, err error) error {
+	return fmt.Errorf("consume %s/%d as %s: %w", topic, partition, c.cfg.Group, err)
 }

@@ -142,3 +142,103 @@ func (c *connection) Read(b []byte) (int, error) {
 	}
 	return n, err
 }
+
+// cutWhenLeaving bounds how long a member that stops waits for its coordinator: with nothing left to hand over, for an
+// answer at most [kafka.Config.RequestTimeout]. Else a rebalance, which waits for a member that hangs, would keep this
+// one from ending until that one's session ends.
+func (c *Consumer) cutWhenLeaving(open *connections, ended <-chan struct{}) {
+	select {
+	case <-c.ctx.Done():
+	case <-ended:
+		return
+	}
+	for waits := false; pauseUntil(ended, c.cfg.RequestTimeout/2); {
+		waited := waits
+		if waits = len(c.Standings()) == 0; waited && waits {
+			open.cut()
+		}
+	}
+}
+
+// leave tells the group that a member with an instance id is gone. sarama leaves for members without one; with one it
+// stays, and its partitions would have no owner until the session times out. The id is there to avoid that wait after
+// a crash, and a shutdown should not cause it either. The member id goes along, so that a successor is not thrown out.
+func (c *Consumer) leave() {
+	if c.cfg.InstanceID == "" || c.session == nil || errors.Is(c.status.reason(), ErrFenced) {
+		return
+	}
+	if err := c.sendLeave(); err != nil {
+		c.log.Warn("leave the group", "error", err)
+	}
+}
+
+func (c *Consumer) sendLeave() (err error) {
+	cfg := c.cfg.Client()
+	cfg.Metadata.Retry.Max = 1
+	client, err := sarama.NewClient(c.cfg.Brokers, cfg)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	coordinator, err := client.Coordinator(c.cfg.Group)
+	if err != nil {
+		return fmt.Errorf("find coordinator: %w", err)
+	}
+	answer, err := coordinator.LeaveGroup(&sarama.LeaveGroupRequest{
+		Version: 3,
+		GroupId: c.cfg.Group,
+		Members: []sarama.MemberIdentity{{MemberId: c.session.MemberID(), GroupInstanceId: &c.cfg.InstanceID}},
+	})
+	if err != nil {
+		return fmt.Errorf("send request: %w", err)
+	}
+	refusals := []sarama.KError{answer.Err}
+	for _, member := range answer.Members {
+		refusals = append(refusals, member.Err)
+	}
+	for _, refusal := range refusals {
+		if refusal != sarama.ErrNoError && refusal != sarama.ErrUnknownMemberId {
+			return refusal
+		}
+	}
+	return nil
+}
+
+// watchedStrategy tells the member when it is about to join, and of its new assignment before sarama takes partitions
+// away from it.
+//
+// sarama itself announces a revocation only by closing the claim's channel of records, behind the records that are
+// buffered in it. A partition whose window is full does not read that channel, so it would learn of the loss when its
+// handler is done, while the whole group waits.
+type watchedStrategy struct {
+	cooperative
+	joining  func()
+	assigned func(partitions map[string][]int32)
+}
+
+// cooperative is everything that sarama looks for in a cooperative strategy.
+type cooperative interface {
+	sarama.RebalanceProtocolBalanceStrategy
+	sarama.SubscriptionUserDataBalanceStrategy
+	sarama.OnAssignmentBalanceStrategy
+}
+
+// watch replaces the strategies of cfg by watched ones.
+func watch(cfg *sarama.Config, joining func(), assigned func(map[string][]int32)) {
+	strategies := cfg.Consumer.Group.Rebalance.GroupStrategies
+	for i, strategy := range strategies {
+		strategies[i] = watchedStrategy{strategy.(cooperative), joining, assigned}
+	}
+}
+
+// SubscriptionUserData implements [sarama.SubscriptionUserDataBalanceStrategy]: sarama asks for it to join with.
+func (s watchedStrategy) SubscriptionUserData(topics []string) ([]byte, error) {
+	s.joining()
+	return s.cooperative.SubscriptionUserData(topics)
+}
+
+// OnAssignment implements [sarama.OnAssignmentBalanceStrategy].
+func (s watchedStrategy) OnAssignment(assignment *sarama.ConsumerGroupMemberAssignment, generation int32) {
+	s.cooperative.OnAssignment(assignment, generation)
+	s.assigned(assignment.Topics)
+}

@@ -4,13 +4,12 @@
 //
 // usual_ways_test.go shows what watermill-kafka's Subscriber cannot promise under the same settings.
 //
-//	consumer.go config.go                          a handler's batches, and the settings
-//	member.go strategy.go coordination.go leave.go a membership of the group
-//	partition.go worker.go entry.go turns.go       a partition that is owned, what is taken of it, and when
-//	readahead.go                                   how much of it is held meanwhile
-//	positions.go topic_id.go                       how far the handler's own store says it is read, and of which topic
-//	health.go standing.go status.go stop.go        what moves, what does not, and what ends a membership
-//	look.go                                        what lies on the log and is not delivered
+//	consumer.go config.go            a handler's batches, the settings, and what ends a membership
+//	member.go coordination.go        a membership of the group
+//	partition.go worker.go queue.go  a partition that is owned, what is taken of it, and how much of it is held
+//	positions.go                     how far the handler's own store says it is read, and of which topic
+//	look.go                          what lies on the log and is not delivered
+//	status.go                        what a member says about itself
 //
 // # How a partition is read
 //
@@ -53,11 +52,11 @@
 //     then a new session starts behind it.
 //   - Records: while sarama fails, they are taken past it, since the bad batch may be another partition's. When it
 //     reports nothing and delivers nothing, the partition is stalled: Healthy fails and names it, and after
-//     [Config.StopAfter] the membership ends with a [StallError], so that the process is started again. A handler
+//     [Config.StopAfter] the membership ends with a [ErrStalled], so that the process is started again. A handler
 //     that does not return within [Config.HandlerLimit] is a stall too. One that returns errors is not: what
 //     it needs is down, and would be after a restart; Healthy says so.
 //
 // A committed offset that is gone, or is of a topic that was deleted and created anew under the same name, ends the
-// membership with an [OffsetError], because any other offset would lose or repeat without a word. To tell the two
+// membership with an [ErrOffsetGone], because any other offset would lose or repeat without a word. To tell the two
 // topics apart, the metadata of each committed offset holds the topic's id.
 package consumer

@@ -1,8 +1,6 @@
 package consumer
 
 import (
-	"context"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -17,23 +15,22 @@ import (
 // said, for nothing else would.
 func TestAPartitionThatCannotBeIdentifiedIsUnhealthy(t *testing.T) {
 	t.Parallel()
-	cfg := quick(1, 0)
+	m := quick(1, 0)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	cfg.Now = func() time.Time { return now }
-	m := newMember(context.Background(), cfg, slog.New(slog.DiscardHandler))
+	m.cfg.Now = func() time.Time { return now }
 	defer m.cancel()
 	m.reader = reader.New([]string{"127.0.0.1:1"}, kafka.Config{}.Client())
 	defer func() { require.NoError(t, m.reader.Close()) }()
 	session := newFakeSession(1)
-	p := newWorker(m, session, session)
+	p := newPartition(m, session, session)
 	identified := make(chan bool)
 	go func() { identified <- p.identify() }()
 	waittest.Until(t, func() bool {
-		return !p.standing().Refused.IsZero()
+		return !p.progress.Standing().Refused.IsZero()
 	})
 	close(p.leaving)
 	require.False(t, <-identified)
-	require.NoError(t, p.healthy())
-	now = now.Add(cfg.UnhealthyAfter + time.Second)
-	require.ErrorContains(t, p.healthy(), "cannot be read")
+	require.NoError(t, m.judge(p.progress.Standing()))
+	now = now.Add(m.cfg.UnhealthyAfter + time.Second)
+	require.ErrorContains(t, m.judge(p.progress.Standing()), "cannot be read")
 }

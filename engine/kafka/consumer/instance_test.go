@@ -107,7 +107,7 @@ func TestTwoMembersWithOneInstanceID(t *testing.T) {
 	laterHandle, laterCalls := byHand()
 	later := consume(t, cfg, topic, laterHandle)
 	err := receive(t, first.ended)
-	require.ErrorAs(t, err, new(*consumer.FencedError))
+	require.ErrorIs(t, err, consumer.ErrFenced)
 	require.ErrorIs(t, first.Healthy(t.Context()), err)
 	require.Error(t, working.ctx.Err())
 	require.Equal(t, ids, receive(t, laterCalls).ids())

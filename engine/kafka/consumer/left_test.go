@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 
@@ -16,14 +15,13 @@ func TestWhatEndsAfterThePartitionWasLeftIsNotMarked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		cfg := quick(1, 0)
-		cfg.deliver = func(_ *partition, batch []entry) (int, error) {
+		m := quick(1, 0)
+		m.deliver = func(_ *partition, batch []entry) (int, error) {
 			<-release
 			return len(batch), nil
 		}
-		m := newMember(context.Background(), cfg, slog.New(slog.DiscardHandler))
 		session := newFakeSession(1)
-		p := newWorker(m, session, session)
+		p := newPartition(m, session, session)
 		left := make(chan struct{})
 		go func() {
 			defer close(left)

@@ -1,6 +1,8 @@
 package consumer
 
 import (
+	"bytes"
+
 	"github.com/IBM/sarama"
 
 	"example.com/twinbox/engine/kafka/internal/reader"
@@ -13,92 +15,105 @@ const (
 	confirmations = 3
 )
 
+// gap is what there is of records that cannot be read.
+type gap struct {
+	why  error
+	raw  []byte // the beginning of their batches as they lie on the log
+	size int    // bytes of these batches
+}
+
+// keep adds a damaged batch to the gap, unless it is the one before, found again at its next offset.
+func (g *gap) keep(f, before reader.Found) {
+	if bytes.Equal(f.Raw, before.Raw) {
+		return
+	}
+	g.raw = append(g.raw, f.Raw[:min(len(f.Raw), reader.MaxDamage-len(g.raw))]...)
+	g.size += f.Size
+}
+
 // look asks the broker what lies at the next offset, since nothing has come for a while or sarama has reported an
 // error. Nothing there: all is well. A damaged batch: it becomes a gap, which is handed over like a record. Readable
 // records: they may come in a moment, so they are only noted, see progress; but when sarama has failed again and again
 // meanwhile, they are taken past it.
-func (w *worker) look() {
-	careful := w.suspicion >= suspicions
-	for taken := 0; w.ahead.isEmpty() && !isClosed(w.leaving); {
-		f, err := w.reader.Read(w.at, w.next, reader.OneBatch)
+func (p *partition) look() {
+	for taken := 0; (p.queue.isEmpty() || taken > 0) && !isClosed(p.leaving); {
+		f, err := p.reader.Read(p.at, p.queue.following(), reader.OneBatch)
 		if err != nil {
-			w.log.Debug("look at the log", "error", err)
-			w.progress.TurnedAway(err)
+			p.log.Debug("look at the log", "error", err)
+			p.progress.TurnedAway(err)
 			return
 		}
-		w.progress.Admitted()
-		if w.next = f.From; f.Damage != nil {
-			w.skip()
-			return
-		}
-		if f.Next == f.From {
+		p.progress.Admitted()
+		switch {
+		case f.Damage != nil:
 			if taken == 0 {
-				w.progress.Received()
+				p.skip(f.From)
 			}
 			return
-		}
-		if len(f.Records) > 0 && !careful {
-			w.progress.Waiting(f.Records[0].Offset)
+		case f.Next == f.From:
+			if taken == 0 {
+				p.progress.Received()
+			}
+			return
+		case len(f.Records) > 0 && p.suspicion < suspicions:
+			p.progress.Waiting(f.Records[0].Offset)
 			return
 		}
 		for _, m := range f.Records {
-			r, ok := w.ahead.hold(m)
-			if !ok {
+			if !p.queue.put(m) {
 				return
 			}
-			w.add(r)
-			w.progress.Received()
+			p.progress.Received()
 			taken++
 		}
-		w.next = f.Next
+		p.queue.pass(f.Next)
 	}
 }
 
 // confirmed reads what is taken for damaged again, each time over another connection.
-func (w *worker) confirmed(taped *reader.Reader) (f reader.Found, is bool) {
+func (p *partition) confirmed(taped *reader.Reader, offset int64) (f reader.Found, is bool) {
 	for range confirmations - 1 {
 		var err error
-		if !pauseUntil(w.leaving, w.member.cfg.NackBackoff) {
+		if !pauseUntil(p.leaving, p.member.cfg.NackBackoff) {
 			return f, false
 		}
-		if f, err = taped.Read(w.at, w.next, reader.OneBatch); err != nil || f.Damage == nil {
+		if f, err = taped.Read(p.at, offset, reader.OneBatch); err != nil || f.Damage == nil {
 			return f, false
 		}
 	}
 	return f, true
 }
 
-// skip puts a gap where a damaged batch is, and leaves the partition out of what sarama asks for: what else is on that
-// broker can be read again. Where the batch ends is in its header, which sarama does not show when it fails; so its
-// offsets are asked for one by one until one is readable, or the end is reached.
-func (w *worker) skip() {
-	taped := reader.Taped(w.member.cfg.Brokers, w.member.cfg.Client())
+// skip puts a gap where a damaged batch is, and leaves the partition out of what sarama asks for, as long as its
+// connection lasts: what else is on that broker can be read again. Where the batch ends is in its header, which sarama
+// does not show when it fails; so its offsets are asked for one by one until one is readable, or the end is reached.
+func (p *partition) skip(from int64) {
+	taped := reader.Taped(p.member.cfg.Brokers, p.member.cfg.Client())
 	defer func() { _ = taped.Close() }()
-	f, is := w.confirmed(taped)
+	f, is := p.confirmed(taped, from)
 	if !is {
 		return
 	}
-	gap := entry{
-		ConsumerMessage: &sarama.ConsumerMessage{Topic: w.at.Topic, Partition: w.at.Partition, Offset: f.From},
-		unreadable:      f.Damage,
-	}
-	gap.keep(f, reader.Found{})
-	next := max(f.Next, f.From+1)
+	g := &gap{why: f.Damage}
+	g.keep(f, reader.Found{})
+	next := max(f.Next, from+1)
 	for {
-		further, err := taped.Read(w.at, next, reader.OneBatch)
-		if err != nil || isClosed(w.leaving) {
+		further, err := taped.Read(p.at, next, reader.OneBatch)
+		if err != nil || isClosed(p.leaving) {
 			return // the next look begins anew
 		}
 		if further.Damage == nil {
 			break
 		}
-		gap.keep(further, f)
+		g.keep(further, f)
 		f, next = further, max(further.Next, next+1)
 	}
-	gap.last = next - 1
-	w.log.Error("damaged batch on the log, handed over as one unreadable message",
-		"offset", gap.Offset, "last_offset", gap.last, "error", gap.unreadable)
-	w.pending = append(w.pending, gap)
-	w.next, w.damaged = next, true
-	w.member.pauseReading(w.at)
+	p.log.Error("damaged batch on the log, handed over as one unreadable message",
+		"offset", from, "last_offset", next-1, "error", g.why)
+	p.damaged = true
+	at := &sarama.ConsumerMessage{Topic: p.at.Topic, Partition: p.at.Partition, Offset: from}
+	p.queue.addGap(entry{ConsumerMessage: at, last: next - 1, gap: g})
+	p.member.mu.Lock()
+	defer p.member.mu.Unlock()
+	p.member.group.Pause(map[string][]int32{p.at.Topic: {p.at.Partition}})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/kafka/internal/reader"
 	"example.com/twinbox/engine/kafka/progress"
@@ -20,10 +21,10 @@ import (
 var errPartitionLost = errors.New("partition lost")
 
 // partition is one that this member owns, for as long as it does. Three goroutines share it: one takes records from
-// sarama (readahead.go), the [worker] calls the handler, and sarama's for the claim waits here for the end and bounds
-// it.
+// sarama (queue.go), the worker calls the handler (worker.go), and sarama's for the claim waits here for the end and
+// bounds it.
 type partition struct {
-	member  *member
+	member  *Consumer
 	session sarama.ConsumerGroupSession
 	claim   sarama.ConsumerGroupClaim
 	at      reader.TopicPartition
@@ -37,29 +38,39 @@ type partition struct {
 	leaving chan struct{}          // nothing more is to be handed out
 	left    atomic.Bool            // the group no longer waits for this member: nothing is marked any more
 	busy    atomic.Bool            // when it is left, messages are still being worked on
-	topicID atomic.Pointer[string] // of the topic that is read; see topic_id.go
+	topicID atomic.Pointer[string] // of the topic that is read; see positions.go
 
 	progress *progress.Progress
 	suspects chan struct{} // sarama could not read something that may be here
-	ahead    *readAhead
+	queue    *queue
+
+	// What follows is the worker's alone.
+	pauses    failure.Backoff // between calls that leave something undone; one that gets further begins anew
+	suspicion int             // errors of sarama's since the last record
+	done      int64           // offset behind what is handled
+	stored    int64           // as far as it is stored; see positions.go
+	unsure    bool            // whether what was handled since is still in the store
+	noted     time.Time
+	damaged   bool // a gap is pending, or was: sarama's reader stands before it for ever
 }
 
-func newPartition(m *member, session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) *partition {
+func newPartition(c *Consumer, session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) *partition {
 	p := &partition{
-		member:   m,
+		member:   c,
 		session:  session,
 		claim:    claim,
 		at:       reader.TopicPartition{Topic: claim.Topic(), Partition: claim.Partition()},
-		reader:   m.reader,
-		log:      m.log.With("topic", claim.Topic(), "partition", claim.Partition()),
+		reader:   c.reader,
+		log:      c.log.With("topic", claim.Topic(), "partition", claim.Partition()),
 		revoked:  make(chan struct{}),
 		leaving:  make(chan struct{}),
 		suspects: make(chan struct{}, 1),
-		ahead:    newReadAhead(m.cfg.MaxBytes),
-		progress: progress.New(m.cfg.Now),
+		queue:    newQueue(c.cfg.MaxBytes, claim.InitialOffset()),
+		progress: progress.New(c.cfg.Now, claim.Topic(), claim.Partition()),
+		pauses:   failure.Backoff{Min: c.cfg.NackBackoff, Max: maxNackBackoffs * c.cfg.NackBackoff},
 	}
 	p.revoke = sync.OnceFunc(func() { close(p.revoked) })
-	values := p.progress.Into(m.values)
+	values := p.progress.Into(c.values)
 	// Before its first fetch sarama has the end of the log from the request that found the offset to begin at.
 	p.ctx, p.cancel = context.WithCancelCause(cloudevent.WithLogEnd(values, claim.HighWaterMarkOffset()))
 	return p
@@ -68,7 +79,7 @@ func newPartition(m *member, session sarama.ConsumerGroupSession, claim sarama.C
 // own lets the worker work until the partition is to be let go, and then gives it its time to end.
 func (p *partition) own(work func()) {
 	var reading sync.WaitGroup
-	reading.Go(func() { p.ahead.run(p.claim.Messages(), p.leaving) })
+	reading.Go(func() { p.queue.fill(p.claim.Messages(), p.leaving) })
 	defer reading.Wait()
 	defer p.left.Store(true)
 	defer p.cancel(errPartitionLost)
@@ -99,7 +110,8 @@ func (p *partition) awaitRevocation() {
 	}
 }
 
-// wait returns when the partition is to be let go, and watches the worker until then.
+// wait returns when the partition is to be let go. Until then it watches the worker, and ends the whole membership when
+// that is stuck: the process is to be started again.
 func (p *partition) wait(finished <-chan struct{}) {
 	ticker := time.NewTicker(p.member.cfg.LookEvery)
 	defer ticker.Stop()
@@ -110,7 +122,9 @@ func (p *partition) wait(finished <-chan struct{}) {
 		case <-p.session.Context().Done():
 		case <-p.member.ctx.Done():
 		case <-ticker.C:
-			p.stopIfStalled()
+			if stuck, err := p.member.stalled(p.progress.Standing()); stuck > p.member.cfg.StopAfter {
+				p.member.stop(err)
+			}
 			continue
 		}
 		return
@@ -164,14 +178,6 @@ func (p *partition) isLost() bool {
 		!errors.Is(cause, sarama.ErrSessionPartitionCountChanged)
 }
 
-// suspect may be called from any goroutine.
-func (p *partition) suspect() {
-	select {
-	case p.suspects <- struct{}{}:
-	default:
-	}
-}
-
 // mark notes the offset for the next commit, unless it is no longer this member's to commit.
 func (p *partition) mark(offset int64) {
 	fault.Here("kafka.before_mark")
@@ -179,4 +185,13 @@ func (p *partition) mark(offset int64) {
 		p.session.MarkOffset(p.at.Topic, p.at.Partition, offset, p.knownID())
 	}
 	fault.Here("kafka.after_mark")
+}
+
+func isClosed(signal <-chan struct{}) bool {
+	select {
+	case <-signal:
+		return true
+	default:
+		return false
+	}
 }

@@ -2,7 +2,10 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -30,106 +33,193 @@ type Positions interface {
 
 // agree compares the offset at which the group goes on with the store's. It returns false if reading has to begin at
 // another one, with a new session.
-func (w *worker) agree(metadata string) (bool, error) {
-	store := w.member.cfg.Positions
+func (p *partition) agree(metadata string) (bool, error) {
+	store := p.member.cfg.Positions
 	if store == nil {
 		return true, nil
 	}
-	ctx, cancel := context.WithTimeout(w.ctx, w.member.cfg.RequestTimeout)
+	ctx, cancel := context.WithTimeout(p.ctx, p.member.cfg.RequestTimeout)
 	defer cancel()
-	if w.next >= 0 && reader.IsTopicID(metadata) {
-		next, known, err := store.Position(ctx, w.at.Topic, w.at.Partition)
+	begin := p.claim.InitialOffset()
+	if begin >= 0 && reader.IsTopicID(metadata) {
+		next, known, err := store.Position(ctx, p.at.Topic, p.at.Partition)
 		if err != nil {
 			return false, fmt.Errorf("read position: %w", err)
 		}
-		if !known || next < w.next {
-			if moved, err := w.goBack(next); moved || err != nil {
+		if !known || next < begin {
+			if moved, err := p.goBack(next); moved || err != nil {
 				return false, err
 			}
 		}
 	}
-	w.done = max(w.next, 0)
-	if err := store.SetPosition(ctx, w.at.Topic, w.at.Partition, w.done); err != nil {
+	p.done = max(begin, 0)
+	if err := store.SetPosition(ctx, p.at.Topic, p.at.Partition, p.done); err != nil {
 		return false, fmt.Errorf("store position: %w", err)
 	}
-	w.stored = w.done
+	p.stored = p.done
 	return true, nil
 }
 
 // goBack makes the group go on at an earlier offset, or at the oldest record if that one is gone.
-func (w *worker) goBack(next int64) (moved bool, err error) {
-	client, err := w.reader.Connected()
+func (p *partition) goBack(next int64) (moved bool, err error) {
+	client, err := p.reader.Connected()
 	if err != nil {
 		return false, err
 	}
-	oldest, err := client.GetOffset(w.at.Topic, w.at.Partition, sarama.OffsetOldest)
+	oldest, err := client.GetOffset(p.at.Topic, p.at.Partition, sarama.OffsetOldest)
 	if err != nil {
 		return false, fmt.Errorf("find the oldest record: %w", err)
 	}
 	from := max(next, oldest)
-	if from >= w.next {
+	if from >= p.claim.InitialOffset() {
 		return false, nil
 	}
-	w.log.Warn("the database is behind the group's offset, as after a restore: reading goes on where the database is",
-		"committed_offset", w.next, "from_offset", from)
+	p.log.Warn("the database is behind the group's offset, as after a restore: reading goes on where the database is",
+		"committed_offset", p.claim.InitialOffset(), "from_offset", from)
 	if next < from {
-		w.log.Error("records that the database may not have seen are not on the log any more",
+		p.log.Error("records that the database may not have seen are not on the log any more",
 			"from_offset", next, "to_offset", from-1)
 	}
-	w.session.ResetOffset(w.at.Topic, w.at.Partition, from, w.knownID())
+	p.session.ResetOffset(p.at.Topic, p.at.Partition, from, p.knownID())
 	return true, nil
 }
 
 // note stores how far the partition is handled and marks that offset for the next commit. It returns false if the
 // partition has to be read anew. A store that was away is one that may have been restored: what was handled since the
 // last offset that it took may be gone, and no row of it says so. That little is read anew as soon as it is back.
-func (w *worker) note() bool {
-	if w.done == w.stored || w.left.Load() {
+func (p *partition) note() bool {
+	if p.done == p.stored || p.left.Load() {
 		return true
 	}
-	w.noted = time.Now()
-	ctx, cancel := context.WithTimeout(w.ctx, w.member.cfg.RequestTimeout)
+	p.noted = time.Now()
+	ctx, cancel := context.WithTimeout(p.ctx, p.member.cfg.RequestTimeout)
 	defer cancel()
-	next := w.done
-	if w.unsure {
-		next = w.stored
+	next := p.done
+	if p.unsure {
+		next = p.stored
 	}
-	kept, err := w.member.cfg.Positions.Advance(ctx, w.at.Topic, w.at.Partition, w.stored, next)
+	kept, err := p.member.cfg.Positions.Advance(ctx, p.at.Topic, p.at.Partition, p.stored, next)
 	switch {
 	case err != nil:
-		w.log.Debug("store position", "error", err)
-		w.unsure = true
+		p.log.Debug("store position", "error", err)
+		p.unsure = true
 		return true
 	case !kept:
-		w.log.Warn("the database went back while the partition was read: it is read anew", "offset", w.stored)
+		p.log.Warn("the database went back while the partition was read: it is read anew", "offset", p.stored)
 		return false
-	case w.unsure:
-		w.log.Debug("the database was away: what was handled since its last position is read anew",
-			"offset", w.stored, "handled", w.done-w.stored)
+	case p.unsure:
+		p.log.Debug("the database was away: what was handled since its last position is read anew",
+			"offset", p.stored, "handled", p.done-p.stored)
 		return false
 	}
 	fault.Here("kafka.stored")
-	w.stored = w.done
-	w.mark(w.done)
+	p.stored = p.done
+	p.mark(p.done)
 	return true
 }
 
 // noteSoon is note unless that was just done: a partition under load does it as often as makes a crash repeat no more
 // than a commit interval, since what is stored is committed as often; one at rest with each batch.
-func (w *worker) noteSoon() bool {
-	if time.Since(w.noted) < w.member.noteEvery() {
+func (p *partition) noteSoon() bool {
+	if time.Since(p.noted) < p.member.cfg.noteEvery() {
 		return true
 	}
-	return w.note()
+	return p.note()
 }
 
-func (m *member) noteEvery() time.Duration { return m.cfg.CommitInterval / 2 }
+func (c Config) noteEvery() time.Duration { return c.CommitInterval / 2 }
 
 // notes tells when to note what came last. Without a store it never does.
-func (m *member) notes() (tick <-chan time.Time, stop func()) {
-	if m.cfg.Positions == nil {
+func (p *partition) notes() (tick <-chan time.Time, stop func()) {
+	if p.member.cfg.Positions == nil {
 		return nil, func() {}
 	}
-	ticker := time.NewTicker(m.noteEvery())
+	ticker := time.NewTicker(p.member.cfg.noteEvery())
 	return ticker.C, ticker.Stop
+}
+
+// A topic that was deleted and created anew has the old one's name, and offsets that begin at 0 again. A reader that
+// goes on at its offset skips that many records, and nothing tells: as soon as there are so many, the offset is a valid
+// one. The cluster gives each topic an id, so a partition takes the id when it begins to read, compares it now and
+// then, and commits it beside every offset: a member that goes on from there, also after a restart, knows of which
+// topic it is.
+
+// errOtherTopic is in an [ErrOffsetGone] whose offset is of a topic that is gone.
+var errOtherTopic = errors.New("the topic was deleted and created anew")
+
+// identify finds out which topic it is that begins to be read, and whether the committed offset is of that one. It
+// returns false when there is nothing to be read: the partition is being let go, or the offset has to be fetched anew.
+func (p *partition) identify() bool {
+	for {
+		same, err := p.compareIDs()
+		if err == nil {
+			p.progress.Received()
+			return same
+		}
+		p.log.Debug("compare the topic with the offset's", "error", err)
+		p.progress.TurnedAway(err)
+		if !pauseUntil(p.leaving, p.member.cfg.NackBackoff) {
+			return false
+		}
+	}
+}
+
+func (p *partition) compareIDs() (bool, error) {
+	var metadata string
+	if p.claim.InitialOffset() >= 0 {
+		found, err := p.reader.Committed(p.member.cfg.Group, p.at.Topic, p.at.Partition)
+		if err != nil {
+			return false, err
+		}
+		if found[p.at.Partition].Offset < 0 {
+			return false, nil // the topic, and the offset with it, was deleted since this session began
+		}
+		metadata = found[p.at.Partition].Metadata
+	}
+	id, err := p.reader.TopicID(p.at)
+	if err != nil {
+		return false, err
+	}
+	if reader.IsTopicID(metadata) && id != "" && metadata != id {
+		p.stopForOtherTopic()
+		return false, nil
+	}
+	p.topicID.Store(&id)
+	return p.agree(metadata)
+}
+
+func (p *partition) stopForOtherTopic() {
+	p.member.stop(p.member.reasonAt(p.at.Topic, p.at.Partition, fmt.Errorf("%w: %w", ErrOffsetGone, errOtherTopic)))
+}
+
+// knownID is the id of the topic that is read; empty while it is not known, and with brokers that have none.
+func (p *partition) knownID() string {
+	if id := p.topicID.Load(); id != nil {
+		return *id
+	}
+	return ""
+}
+
+// watchTopic stops the member when its topic is not the one that it began to read. What it committed meanwhile carries
+// the old id.
+func (c *Consumer) watchTopic(ended <-chan struct{}) {
+	for pauseUntil(ended, c.cfg.LookEvery) {
+		c.mu.Lock()
+		partitions := slices.Collect(maps.Values(c.partitions))
+		c.mu.Unlock()
+		for _, p := range partitions {
+			began := p.knownID()
+			if began == "" {
+				continue
+			}
+			now, err := p.reader.TopicID(p.at)
+			if err != nil {
+				continue // its leader is away, or the topic is: both show elsewhere
+			}
+			if now != "" && now != began {
+				p.stopForOtherTopic()
+			}
+			break // it is one topic
+		}
+	}
 }

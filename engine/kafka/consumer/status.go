@@ -3,7 +3,6 @@ package consumer
 import (
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -12,9 +11,9 @@ import (
 
 // status is what a member says about itself: one log line per change, and the answer for a readiness check.
 type status struct {
-	topics []string
-	now    func() time.Time
-	log    *slog.Logger
+	topic string
+	now   func() time.Time
+	log   *slog.Logger
 
 	mu        sync.Mutex
 	consuming bool
@@ -101,7 +100,7 @@ func (s *status) healthy(patience, failing time.Duration) error {
 		reason, patience = s.code+": "+s.last, failing
 	}
 	if away := s.now().Sub(s.since); away > patience {
-		return fmt.Errorf("consume %s: not a member of the group for %s: %s", strings.Join(s.topics, ", "),
+		return fmt.Errorf("consume %s: not a member of the group for %s: %s", s.topic,
 			away.Round(time.Second), reason)
 	}
 	return nil

@@ -1,15 +1,12 @@
 package consumer
 
 import (
-	"context"
-	"log/slog"
 	"testing"
 
 	"github.com/IBM/sarama"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/engine/kafka"
-	"example.com/twinbox/engine/kafka/internal/reader"
 )
 
 // TestStrategyTellsOfRevocations: a partition whose handler is busy, which reads no records, still learns that it goes.
@@ -31,15 +28,14 @@ func TestStrategyTellsOfRevocations(t *testing.T) {
 	strategy.OnAssignment(&sarama.ConsumerGroupMemberAssignment{Topics: map[string][]int32{"t": {1}}}, 1)
 	require.Equal(t, map[string][]int32{"t": {1}}, told)
 
-	member := memberConfig{Config: Config{}.WithDefaults(), topics: []string{"t"}}
-	m := newMember(context.Background(), member, slog.New(slog.DiscardHandler))
+	m := quick(1, 0)
 	defer m.cancel()
 	kept, gone := &partition{}, &partition{}
 	var revoked []string
 	kept.revoke = func() { revoked = append(revoked, "kept") }
 	gone.revoke = func() { revoked = append(revoked, "gone") }
-	m.partitions[reader.TopicPartition{Topic: "t", Partition: 1}] = kept
-	m.partitions[reader.TopicPartition{Topic: "t", Partition: 2}] = gone
+	m.partitions[1] = kept
+	m.partitions[2] = gone
 	m.assigned(told)
 	require.Equal(t, []string{"gone"}, revoked)
 }

@@ -1,8 +1,6 @@
 package consumer
 
 import (
-	"context"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +12,7 @@ import (
 // turnTable is a member whose partitions take turns, one at a time. Its handler tells of each call and lasts until it
 // is released. A first partition has the turn.
 type turnTable struct {
-	member  *member
+	member  *Consumer
 	calls   chan int // how many records each call got
 	release chan struct{}
 	seats   []*seat
@@ -22,7 +20,7 @@ type turnTable struct {
 
 // seat is a partition.
 type seat struct {
-	*worker
+	*partition
 	ended chan struct{}
 }
 
@@ -33,14 +31,13 @@ func atTheTable(t *testing.T, limit time.Duration, test func(*testing.T, *turnTa
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		table := &turnTable{calls: make(chan int, 10), release: make(chan struct{})}
-		cfg := quick(turnBatch, 0)
-		cfg.turns = newTurns(1, limit)
-		cfg.deliver = func(_ *partition, batch []entry) (int, error) {
+		table.member = quick(turnBatch, 0)
+		table.member.turns = newTurns(1, limit)
+		table.member.deliver = func(_ *partition, batch []entry) (int, error) {
 			table.calls <- len(batch)
 			<-table.release
 			return len(batch), nil
 		}
-		table.member = newMember(context.Background(), cfg, slog.New(slog.DiscardHandler))
 		defer table.member.cancel()
 		table.sit(1)
 		require.Equal(t, 1, <-table.calls)
@@ -66,7 +63,7 @@ func (table *turnTable) sit(n int) *seat {
 // send gives the partition records with the offsets from one to another.
 func (s *seat) send(from, to int) {
 	for offset := from; offset < to; offset++ {
-		s.ahead.put(&sarama.ConsumerMessage{Topic: "t", Offset: int64(offset)})
+		s.queue.put(&sarama.ConsumerMessage{Topic: "t", Offset: int64(offset)})
 	}
 }
 

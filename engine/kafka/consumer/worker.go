@@ -2,76 +2,58 @@ package consumer
 
 import (
 	"errors"
+	"sync"
 	"time"
 
-	"github.com/IBM/sarama"
-
-	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/fault"
 )
 
-// worker reads a partition and has its records delivered, in order. All of it is one goroutine's.
-type worker struct {
-	*partition
-	pending   []entry         // taken and not acknowledged, in order
-	next      int64           // offset of the next record to take; negative while none is known
-	pauses    failure.Backoff // between calls that leave something undone; one that gets further begins anew
-	suspicion int             // errors of sarama's since the last record
-	done      int64           // offset behind what is handled
-	stored    int64           // as far as it is stored; see positions.go
-	unsure    bool            // whether what was handled since is still in the store
-	noted     time.Time
-	damaged   bool // a gap is pending, or was: sarama's reader stands before it for ever
-}
-
-func newWorker(m *member, session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) *worker {
-	return &worker{
-		partition: newPartition(m, session, claim), next: claim.InitialOffset(),
-		pauses: failure.Backoff{Min: m.cfg.NackBackoff, Max: m.cfg.MaxNackBackoff},
+// read is the worker: it has the partition's records delivered, in order, until the partition is to be let go or has to
+// be read anew.
+func (p *partition) read() {
+	if p.identify() {
+		p.work()
 	}
 }
 
-// run reads the partition until it is to be let go.
-func (w *worker) run() {
-	w.own(func() {
-		if w.identify() {
-			w.work()
-		}
-	})
-}
-
-// work takes records and has them delivered, until the partition is to be let go or has to be read anew.
-func (w *worker) work() {
-	looks := time.NewTicker(w.member.cfg.LookEvery)
+func (p *partition) work() {
+	looks := time.NewTicker(p.member.cfg.LookEvery)
 	defer looks.Stop()
-	notes, stop := w.member.notes()
+	notes, stop := p.notes()
 	defer stop()
-	defer w.note()
-	for w.receive(looks.C, notes) {
-		giveBack, ok := w.gather()
+	defer p.note()
+	for p.receive(looks.C, notes) {
+		giveBack, ok := p.gather()
 		if !ok {
 			return
 		}
-		batch := w.batch()
+		batch := p.queue.take(p.member.cfg.Batch)
+		p.suspicion = 0
+		p.progress.Received()
 		fault.Here("kafka.taken")
-		w.progress.Begin()
-		handled, err := w.member.cfg.deliver(w.partition, batch)
+		p.progress.Begin()
+		handled, err := p.member.deliver(p, batch)
 		giveBack()
 		handled = max(0, min(handled, len(batch)))
-		w.acknowledge(handled)
 		if handled == len(batch) {
 			err = nil
 		} else if err == nil {
 			err = errIncomplete
 		}
-		w.progress.End(handled, err)
-		if !w.noteSoon() {
+		left := batch[handled:]
+		var failed int64
+		if len(left) > 0 {
+			failed = left[0].Offset
+		}
+		p.acknowledge(batch[:handled])
+		p.progress.End(handled, err)
+		if !p.noteSoon() {
 			return
 		}
-		if w.damaged && len(w.pending) == 0 {
+		if p.damaged && p.queue.isEmpty() {
 			return // what is behind the gap is read from the committed offset on, by a new session
 		}
-		if err != nil && !w.backOff(err) {
+		if err != nil && !p.backOff(failed, err) {
 			return
 		}
 	}
@@ -80,26 +62,23 @@ func (w *worker) work() {
 // errIncomplete is the error of a handler that has none and leaves something undone.
 var errIncomplete = errors.New("not all messages were handled")
 
-// receive waits until something is pending; false when the partition is to be let go.
-func (w *worker) receive(looks, notes <-chan time.Time) bool {
-	for len(w.pending) == 0 {
-		if !w.take() {
+// receive waits until something is held; false when the partition is to be let go.
+func (p *partition) receive(looks, notes <-chan time.Time) bool {
+	for p.queue.isEmpty() {
+		if p.queue.isOver() {
 			return false
-		}
-		if len(w.pending) > 0 {
-			break
 		}
 		select {
-		case <-w.ahead.come:
-		case <-w.leaving:
+		case <-p.queue.come:
+		case <-p.leaving:
 			return false
-		case <-w.suspects:
-			w.suspicion++
-			w.look()
+		case <-p.suspects:
+			p.suspicion++
+			p.look()
 		case <-looks:
-			w.look()
+			p.look()
 		case <-notes:
-			if !w.note() {
+			if !p.note() {
 				return false
 			}
 		}
@@ -107,112 +86,99 @@ func (w *worker) receive(looks, notes <-chan time.Time) bool {
 	return true
 }
 
-// gather adds what else is there to what is pending and, unless that is a full batch, what comes until it is the
-// partition's turn; not ok when the partition is to be let go. The turn is to be given back.
-func (w *worker) gather() (giveBack func(), ok bool) {
+// gather waits for what is about to come and, unless that makes a full batch, until it is the partition's turn; what
+// comes meanwhile is in the batch, too. It is not ok when the partition is to be let go. The turn is to be given back.
+func (p *partition) gather() (giveBack func(), ok bool) {
 	giveBack = func() {}
-	if !w.fill() {
-		return nil, false
+	p.awaitComing()
+	if p.queue.size() < p.member.cfg.Batch {
+		if giveBack = p.member.turns.take(p.leaving); giveBack == nil {
+			return nil, false
+		}
 	}
-	if t := w.member.cfg.turns; t != nil && !w.isFull() {
-		if giveBack = t.take(w.leaving); giveBack == nil {
-			return nil, false
-		}
-		if !w.fill() {
-			giveBack()
-			return nil, false
-		}
+	if isClosed(p.leaving) || p.queue.isOver() {
+		giveBack()
+		return nil, false
 	}
 	return giveBack, true
 }
 
-// fill adds what is there or about to come, up to a full batch; false when the partition is to be let go.
-func (w *worker) fill() bool {
+// comingLimit is how long a batch waits for what is about to come. It comes within microseconds, unless what is left on
+// the log is of no interest (control records) or takes another fetch.
+const comingLimit = 5 * time.Millisecond
+
+// awaitComing waits while sarama knows of more records and there is room for them, up to a full batch. It hands them over
+// one by one: without a look at where the log ends, the records of one answer would be as many batches as the scheduler
+// likes.
+func (p *partition) awaitComing() {
 	var waited <-chan time.Time
-	for !w.isFull() && !w.damaged {
-		before := len(w.pending)
-		if !w.take() {
-			return false
-		}
-		if len(w.pending) > before {
-			continue
-		}
-		if !w.isComing() {
-			break
-		}
+	for !p.damaged && p.queue.expects(p.claim.HighWaterMarkOffset(), p.member.cfg.Batch) {
 		if waited == nil {
 			waited = time.After(comingLimit)
 		}
 		select {
-		case <-w.ahead.come:
-			continue
+		case <-p.queue.come:
 		case <-waited:
-		case <-w.leaving:
+			return
+		case <-p.leaving:
+			return
 		}
-		break
 	}
-	return !isClosed(w.leaving)
 }
 
-// take adds what lies ready to what is pending, up to a full batch; false when none does nor will.
-func (w *worker) take() (more bool) {
-	for before := len(w.pending); len(w.pending) == before; w.progress.Received() {
-		held, more := w.ahead.take(w.pending, w.member.cfg.Batch-before)
-		if len(held) == before {
-			return more
+// acknowledge marks the first records of the batch as done, and gives the rest back.
+func (p *partition) acknowledge(handled []entry) {
+	if n := len(handled); n > 0 {
+		p.pauses.Reset()
+		if p.done = handled[n-1].last + 1; p.member.cfg.Positions == nil {
+			p.stored = p.done
+			p.mark(p.done)
 		}
-		w.pending = held[:before]
-		for _, r := range held[before:] {
-			w.add(r) // where it lies, or before that
-		}
-		clear(held[len(w.pending):])
 	}
-	return true
-}
-
-// isFull says whether no more is to be taken before some of it is handled: it would only lie here.
-func (w *worker) isFull() bool { return len(w.pending) >= w.member.cfg.Batch }
-
-// add appends a record that is held, unless it was already read past sarama.
-func (w *worker) add(r entry) {
-	if r.Offset < w.next {
-		w.ahead.release(r.weight)
-		return
-	}
-	w.next, w.suspicion = r.Offset+1, 0
-	w.pending = append(w.pending, r)
-}
-
-// batch is as much of what is pending as one call may get.
-func (w *worker) batch() []entry { return w.pending[:min(len(w.pending), w.member.cfg.Batch)] }
-
-// acknowledge marks the first n pending records as done and forgets them.
-func (w *worker) acknowledge(n int) {
-	if n == 0 {
-		return
-	}
-	w.pauses.Reset()
-	if w.done = w.pending[n-1].last + 1; w.member.cfg.Positions == nil {
-		w.stored = w.done
-		w.mark(w.done)
-	}
-	weight := 0
-	for _, r := range w.pending[:n] {
-		weight += r.weight
-	}
-	w.ahead.release(weight)
-	left := copy(w.pending, w.pending[n:])
-	clear(w.pending[left:])
-	w.pending = w.pending[:left]
+	p.queue.release(len(handled))
 }
 
 // backOff waits before what is left is handed over again; false when the partition is to be let go.
-func (w *worker) backOff(err error) bool {
-	if isClosed(w.leaving) {
+func (p *partition) backOff(offset int64, err error) bool {
+	if isClosed(p.leaving) {
 		return false // and the error, if there is one, is most often that
 	}
-	if !w.pauses.Began() {
-		w.log.Warn("handle messages, trying again", "offset", w.pending[0].Offset, "error", err)
+	if !p.pauses.Began() {
+		p.log.Warn("handle messages, trying again", "offset", offset, "error", err)
 	}
-	return pauseUntil(w.leaving, w.pauses.Next())
+	return pauseUntil(p.leaving, p.pauses.Next())
+}
+
+// turns lets so many partitions at a time hand over what they have, and the others wait: what they receive meanwhile
+// shares their next call. Without it every record that arrives alone would get a call, and so a transaction, of its
+// own, and most of them just when the machine has no time for them. A partition that has a full batch does not ask.
+//
+// A call that lasts keeps its partition busy but not its turn: a handler that is slow, hangs or waits for a database
+// must not hold up the other partitions.
+type turns struct {
+	free  chan struct{} // a place for each turn that is taken
+	limit time.Duration
+}
+
+// turnLimit is how long a call may keep its turn: longer than a transaction of a few records takes on a busy
+// machine, and too short to be noticed.
+const turnLimit = 10 * time.Millisecond
+
+func newTurns(parallel int, limit time.Duration) turns {
+	return turns{free: make(chan struct{}, parallel), limit: limit}
+}
+
+// take waits for a turn. It returns nil when done is closed first, else how to give the turn back.
+func (t turns) take(done <-chan struct{}) (giveBack func()) {
+	select {
+	case t.free <- struct{}{}:
+	case <-done:
+		return nil
+	}
+	once := sync.OnceFunc(func() { <-t.free })
+	timer := time.AfterFunc(t.limit, once)
+	return func() {
+		timer.Stop()
+		once()
+	}
 }

@@ -42,20 +42,21 @@ func (s *fakeSession) HighWaterMarkOffset() int64               { return 0 }
 func (s *fakeSession) Messages() <-chan *sarama.ConsumerMessage { return s.records }
 
 // ready is a partition whose records all lie ready, beyond every limit of bytes.
-func (s *fakeSession) ready(m *member) *worker {
-	p := newWorker(m, s, s)
+func (s *fakeSession) ready(m *Consumer) *partition {
+	p := newPartition(m, s, s)
 	for range len(s.records) {
-		p.ahead.put(<-s.records)
+		p.queue.put(<-s.records)
 	}
 	return p
 }
 
-func quick(batch, maxBytes int) memberConfig {
-	cfg := memberConfig{Config: Config{
-		NackBackoff: time.Microsecond, MaxNackBackoff: time.Microsecond, UnhealthyAfter: time.Hour,
-	}.WithDefaults()}
+// quick is a consumer that has begun, without a broker. Each of its partitions calls when it likes.
+func quick(batch, maxBytes int) *Consumer {
+	cfg := Config{NackBackoff: time.Microsecond, UnhealthyAfter: time.Hour, Parallel: 100}.WithDefaults()
 	cfg.Batch, cfg.MaxBytes = batch, maxBytes
-	return cfg
+	c := newConsumer(cfg, slog.New(slog.DiscardHandler))
+	c.begin(context.Background(), "t")
+	return c
 }
 
 // TestWorker: for every answer of a handler no batch is too large, offsets are marked for the handled prefix alone, a
@@ -64,17 +65,18 @@ func TestWorker(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.IntRange(1, 60).Draw(t, "records")
-		cfg := quick(rapid.IntRange(1, 12).Draw(t, "batch"), rapid.SampledFrom([]int{0, 1, 600, 10_000}).Draw(t, "bytes"))
+		m := quick(rapid.IntRange(1, 12).Draw(t, "batch"), rapid.SampledFrom([]int{0, 1, 600, 10_000}).Draw(t, "bytes"))
 		session, next := newFakeSession(total), int64(0)
 		var marks []int64
-		cfg.deliver = func(p *partition, batch []entry) (int, error) {
-			require.LessOrEqual(t, len(batch), cfg.Batch)
+		defer m.cancel()
+		m.deliver = func(p *partition, batch []entry) (int, error) {
+			require.LessOrEqual(t, len(batch), m.cfg.Batch)
 			size := 0
 			for i, r := range batch {
 				require.Equal(t, next+int64(i), r.Offset)
 				size += r.size()
 			}
-			require.True(t, cfg.MaxBytes == 0 || size <= cfg.MaxBytes || len(batch) == 1)
+			require.True(t, m.cfg.MaxBytes == 0 || size <= m.cfg.MaxBytes || len(batch) == 1)
 			require.Equal(t, marks, session.marked)
 			handled := rapid.IntRange(0, len(batch)).Draw(t, "handled")
 			if handled > 0 {
@@ -89,11 +91,9 @@ func TestWorker(t *testing.T) {
 			}
 			return handled, nil
 		}
-		m := newMember(context.Background(), cfg, slog.New(slog.DiscardHandler))
-		defer m.cancel()
-		p := newWorker(m, session, session)
+		p := newPartition(m, session, session)
 		var reading sync.WaitGroup
-		reading.Go(func() { p.ahead.run(session.records, p.leaving) })
+		reading.Go(func() { p.queue.fill(session.records, p.leaving) })
 		p.work()
 		p.cancel(errPartitionLost)
 		reading.Wait()
@@ -105,15 +105,17 @@ func TestWorker(t *testing.T) {
 // TestALookTakesUpWhereSaramaStands: what was read past sarama is dropped when sarama delivers it after all.
 func TestALookTakesUpWhereSaramaStands(t *testing.T) {
 	t.Parallel()
-	m := newMember(context.Background(), quick(10, 0), slog.New(slog.DiscardHandler))
+	m := quick(10, 0)
 	defer m.cancel()
 	session := newFakeSession(6)
-	p := session.ready(m)
-	p.add(readable(&sarama.ConsumerMessage{Offset: 0}))
-	p.add(readable(&sarama.ConsumerMessage{Offset: 1}))
-	require.True(t, p.fill())
-	offsets := make([]int64, len(p.pending))
-	for i, r := range p.pending {
+	p := newPartition(m, session, session)
+	require.True(t, p.queue.put(&sarama.ConsumerMessage{Offset: 0}))
+	require.True(t, p.queue.put(&sarama.ConsumerMessage{Offset: 1}))
+	close(session.records)
+	p.queue.fill(session.records, p.leaving)
+	batch := p.queue.take(10)
+	offsets := make([]int64, len(batch))
+	for i, r := range batch {
 		offsets[i] = r.Offset
 	}
 	require.Equal(t, []int64{0, 1, 2, 3, 4, 5}, slices.Compact(offsets))
@@ -122,9 +124,7 @@ func TestALookTakesUpWhereSaramaStands(t *testing.T) {
 
 func TestAMemberFetchesNoMoreThanItIsTold(t *testing.T) {
 	t.Parallel()
-	cfg := memberConfig{Config: Config{
-		GroupConfig: kafka.GroupConfig{Config: kafka.Config{Brokers: []string{"b:1"}}, Group: "g"},
-	}}
+	cfg := Config{GroupConfig: kafka.GroupConfig{Config: kafka.Config{Brokers: []string{"b:1"}}, Group: "g"}}
 	require.EqualValues(t, 256<<10, cfg.settings().Consumer.Fetch.Default)
 	require.EqualValues(t, 1<<20, cfg.settings().Consumer.Fetch.MaxBytes)
 	require.Equal(t, 1, cfg.settings().ChannelBufferSize, "it counts records")

@@ -3,48 +3,74 @@ package progress
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 )
 
+// Standing is the state of one partition that a member owns, and why it makes no progress if it does not.
+type Standing struct {
+	Topic     string
+	Partition int32
+	// Handling is since when the handler's present call runs; zero: none does, or it waits for its next attempt.
+	Handling time.Time
+	// Failing is since when attempts at its next records fail, and Failure is what the last one said; zero: they do not.
+	Failing time.Time
+	Failure error
+	// Refused is since when the broker gives nothing to read, and Refusal is why; zero: it does.
+	Refused time.Time
+	Refusal error
+	// Unread is since when a record can be read that the client does not deliver, and UnreadAt its offset; zero: none.
+	Unread   time.Time
+	UnreadAt int64
+}
+
 // Progress is how far the worker of a partition is, for health checks and metrics.
 type Progress struct {
-	now      func() time.Time
-	mu       sync.Mutex
-	handling time.Time // since when the present call runs; zero: none does
-	paused   bool      // it waits for its next attempt
-	failing  time.Time // since when calls have acknowledged nothing; zero: they do
-	failure  error
-	unread   time.Time // since when a record is known to wait unread; zero: none is
-	unreadAt int64
-	refused  time.Time // since when the broker gives nothing to read; zero: it does
-	refusal  error
+	now    func() time.Time
+	mu     sync.Mutex
+	state  Standing
+	paused bool // the present call waits for its next attempt
 }
 
 // New is the progress of a partition on which nothing is done yet.
-func New(now func() time.Time) *Progress { return &Progress{now: now} }
+func New(now func() time.Time, topic string, partition int32) *Progress {
+	return &Progress{now: now, state: Standing{Topic: topic, Partition: partition}}
+}
+
+// Standing is how the partition gets on.
+func (p *Progress) Standing() Standing {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.state
+	if p.paused {
+		s.Handling = time.Time{}
+	}
+	return s
+}
 
 // Begin notes that the handler is called.
 func (p *Progress) Begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.handling = p.now()
+	p.state.Handling = p.now()
 }
 
 // End notes that its call has returned, how many of its records are dealt with, and why not all of them.
 func (p *Progress) End(handled int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
+	p.fail(err, handled > 0)
+	p.state.Handling, p.paused = time.Time{}, false
+}
+
+// fail notes what came of an attempt; others before it that failed count no more if it is a new beginning.
+func (p *Progress) fail(err error, anew bool) {
+	switch p.state.Failure = err; {
 	case err == nil:
-		p.failing, p.failure = time.Time{}, nil
-	case handled > 0 || p.failing.IsZero():
-		p.failing, p.failure = p.now(), err
-	default:
-		p.failure = err
+		p.state.Failing = time.Time{}
+	case anew || p.state.Failing.IsZero():
+		p.state.Failing = p.now()
 	}
-	p.handling, p.paused = time.Time{}, false
 }
 
 type progressKey struct{}
@@ -64,29 +90,18 @@ func Pausing(ctx context.Context, err error) (resumed func()) {
 	if !ok {
 		return func() {}
 	}
-	p.pause(err)
-	return p.resume
-}
-
-func (p *Progress) pause(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.paused = true
-	switch {
-	case err == nil:
-		p.failing, p.failure = time.Time{}, nil
-	case p.failing.IsZero():
-		p.failing, p.failure = p.now(), err
-	default:
-		p.failure = err
-	}
+	p.fail(err, false)
+	return p.resume
 }
 
 func (p *Progress) resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.paused {
-		p.paused, p.handling = false, p.now()
+		p.paused, p.state.Handling = false, p.now()
 	}
 }
 
@@ -94,62 +109,77 @@ func (p *Progress) resume() {
 func (p *Progress) Received() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.unread, p.refused = time.Time{}, time.Time{}
+	p.state.Unread, p.state.Refused, p.state.Refusal = time.Time{}, time.Time{}, nil
 }
 
 // Admitted notes that the broker answers fetches.
 func (p *Progress) Admitted() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.refused = time.Time{}
+	p.state.Refused, p.state.Refusal = time.Time{}, nil
 }
 
 // TurnedAway notes that the broker gives nothing to read: the topic is gone, or this client has no right to it.
 func (p *Progress) TurnedAway(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.refused.IsZero() {
-		p.refused = p.now()
+	if p.state.Refusal = err; p.state.Refused.IsZero() {
+		p.state.Refused = p.now()
 	}
-	p.refusal = err
 }
 
 // Waiting notes that a record lies at offset and has not come.
 func (p *Progress) Waiting(offset int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.unread.IsZero() {
-		p.unread, p.unreadAt = p.now(), offset
+	if p.state.Unread.IsZero() {
+		p.state.Unread, p.state.UnreadAt = p.now(), offset
 	}
 }
 
-// Stalled says for how long the partition has been stuck by now, and with what; zero when it is not.
-func (p *Progress) Stalled(now time.Time, handlerLimit time.Duration) (time.Duration, string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if handlerLimit > 0 && !p.handling.IsZero() && !p.paused && now.Sub(p.handling) > handlerLimit {
-		running := now.Sub(p.handling)
-		return running - handlerLimit, fmt.Sprintf("the handler has not returned for %s", running.Round(time.Millisecond))
-	}
-	if !p.unread.IsZero() {
-		return now.Sub(p.unread), fmt.Sprintf("offset %d can be read, but the client does not deliver it", p.unreadAt)
-	}
-	return 0, ""
+// Watch keeps the standings of partitions whose records another client than consumer.Consumer hands over. What
+// [Pausing] says under the context of a call counts. The zero value is ready; safe for concurrent use.
+type Watch struct {
+	mu sync.Mutex
+	of map[place]*Progress
 }
 
-// Failed says for how long the handler has been failing by now, and with what; nil when it is not.
-func (p *Progress) Failed(now time.Time) (time.Duration, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return now.Sub(p.failing), p.failure
+type place struct {
+	topic     string
+	partition int32
 }
 
-// Shut says for how long the broker has given nothing to read by now, and why; nil when it does.
-func (p *Progress) Shut(now time.Time) (time.Duration, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.refused.IsZero() {
-		return 0, nil
+// Call notes that the handler is called, with the context returned, for a record of the partition. Call end when it has
+// returned: an error means that the record comes again.
+func (w *Watch) Call(ctx context.Context, topic string, partition int32) (_ context.Context, end func(err error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.of == nil {
+		w.of = make(map[place]*Progress)
 	}
-	return now.Sub(p.refused), p.refusal
+	p := w.of[place{topic, partition}]
+	if p == nil {
+		p = New(time.Now, topic, partition)
+		w.of[place{topic, partition}] = p
+	}
+	p.Begin()
+	return p.Into(ctx), func(err error) { p.End(0, err) }
+}
+
+// Forget notes that the partition has gone to another member.
+func (w *Watch) Forget(topic string, partition int32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.of, place{topic, partition})
+}
+
+// Standings are those of the partitions that had a call, in no order. What the broker gives to read is not known here.
+func (w *Watch) Standings() []Standing {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	standings := make([]Standing, 0, len(w.of))
+	for _, p := range w.of {
+		standings = append(standings, p.Standing())
+	}
+	return standings
 }

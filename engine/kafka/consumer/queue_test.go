@@ -1,8 +1,6 @@
 package consumer
 
 import (
-	"context"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,14 +15,13 @@ func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const most, batch = 10_000, 50
-		cfg := quick(batch, most)
+		m := quick(batch, most)
 		calls, release := make(chan []entry), make(chan struct{})
-		cfg.deliver = func(_ *partition, batch []entry) (int, error) {
+		m.deliver = func(_ *partition, batch []entry) (int, error) {
 			calls <- batch
 			<-release
 			return len(batch), nil
 		}
-		m := newMember(context.Background(), cfg, slog.New(slog.DiscardHandler))
 		session := &fakeSession{records: make(chan *sarama.ConsumerMessage, 100)}
 		total := cap(session.records)
 		for i := range total {
@@ -34,7 +31,7 @@ func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
 			}
 			session.records <- &sarama.ConsumerMessage{Topic: "t", Offset: int64(i), Value: make([]byte, size)}
 		}
-		p := newWorker(m, session, session)
+		p := newPartition(m, session, session)
 		left := make(chan struct{})
 		go func() {
 			defer close(left)
@@ -50,18 +47,19 @@ func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
 			synctest.Wait() // until no more is taken
 			if held > most {
 				require.EqualValues(t, 21, next)
-				require.True(t, p.ahead.isEmpty(), "it is held by itself")
+				require.Equal(t, 1, p.queue.size(), "it is held by itself")
 			} else {
-				for _, r := range p.ahead.ready[p.ahead.first:] {
+				held = 0
+				for _, r := range p.queue.entries[p.queue.first:] {
 					held += r.size()
 				}
 				require.LessOrEqual(t, held, most)
-				require.Equal(t, held, p.ahead.held)
+				require.Equal(t, held, p.queue.bytes)
 			}
 			release <- struct{}{}
 		}
 		synctest.Wait()
-		require.Zero(t, p.ahead.held, "all of it was given back")
+		require.Zero(t, p.queue.bytes, "all of it was given back")
 		m.cancel()
 		<-left
 	})
@@ -71,23 +69,20 @@ func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
 func TestWhatIsReadTwiceIsHeldOnce(t *testing.T) {
 	t.Parallel()
 	const most = 100_000
-	m := newMember(context.Background(), quick(10, most), slog.New(slog.DiscardHandler))
+	m := quick(10, most)
 	defer m.cancel()
 	session := newFakeSession(6)
-	p := newWorker(m, session, session)
+	p := newPartition(m, session, session)
 	close(session.records)
 	for offset := range int64(4) {
-		past := &sarama.ConsumerMessage{Offset: offset, Value: make([]byte, offset%7)}
-		r, ok := p.ahead.hold(past)
-		require.True(t, ok)
-		p.add(r)
+		require.True(t, p.queue.put(&sarama.ConsumerMessage{Offset: offset, Value: make([]byte, offset%7)}))
 	}
-	p.ahead.run(session.records, p.leaving)
-	p.fill()
-	require.Len(t, p.pending, 6)
-	p.acknowledge(6)
-	require.Zero(t, p.ahead.held)
-	require.Zero(t, p.ahead.readyBytes)
+	p.queue.fill(session.records, p.leaving)
+	batch := p.queue.take(10)
+	require.Len(t, batch, 6)
+	p.acknowledge(batch)
+	require.Zero(t, p.queue.bytes)
+	require.Zero(t, p.queue.readyBytes)
 }
 
 // sarama asks a broker again when all partitions have taken their part of its answer. So a partition takes its part at
@@ -96,19 +91,18 @@ func TestAnAnswerIsTakenAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const each, answer = 1000, 200
-		cfg := quick(1, 4*answer*each)
+		m := quick(1, 4*answer*each)
 		calls, release := make(chan int64), make(chan struct{})
-		cfg.deliver = func(_ *partition, batch []entry) (int, error) {
+		m.deliver = func(_ *partition, batch []entry) (int, error) {
 			calls <- batch[0].Offset
 			<-release
 			return len(batch), nil
 		}
-		m := newMember(context.Background(), cfg, slog.New(slog.DiscardHandler))
 		session := &fakeSession{records: make(chan *sarama.ConsumerMessage, 4*answer)}
 		for offset := range int64(cap(session.records)) {
 			session.records <- &sarama.ConsumerMessage{Topic: "t", Offset: offset, Value: make([]byte, each)}
 		}
-		p := newWorker(m, session, session)
+		p := newPartition(m, session, session)
 		left := make(chan struct{})
 		go func() {
 			defer close(left)
@@ -117,7 +111,7 @@ func TestAnAnswerIsTakenAtOnce(t *testing.T) {
 		require.Zero(t, <-calls)
 		synctest.Wait() // until no more is taken
 		require.Less(t, len(session.records), cap(session.records)-answer, "its handler has not returned once")
-		require.LessOrEqual(t, p.ahead.readyBytes, 2*answer*each, "half of what it may hold")
+		require.LessOrEqual(t, p.queue.readyBytes, 2*answer*each, "half of what it may hold")
 		release <- struct{}{}
 		for offset := int64(1); offset < int64(cap(session.records)); offset++ {
 			require.Equal(t, offset, <-calls)
@@ -132,18 +126,17 @@ func TestAnAnswerIsTakenAtOnce(t *testing.T) {
 func TestWhatThereIsNoRoomForIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		cfg := quick(10, 10_000)
+		m := quick(10, 10_000)
 		batches := make(chan int, 10)
-		cfg.deliver = func(_ *partition, batch []entry) (int, error) {
+		m.deliver = func(_ *partition, batch []entry) (int, error) {
 			batches <- len(batch)
 			return len(batch), nil
 		}
-		m := newMember(context.Background(), cfg, slog.New(slog.DiscardHandler))
 		session := &fakeSession{records: make(chan *sarama.ConsumerMessage, 10)}
 		for offset := range int64(6) {
 			session.records <- &sarama.ConsumerMessage{Topic: "t", Offset: offset, Value: make([]byte, 3000)}
 		}
-		p := newWorker(m, session, aLog{session, 6})
+		p := newPartition(m, session, aLog{session, 6})
 		left := make(chan struct{})
 		began := time.Now()
 		go func() {
@@ -202,15 +195,14 @@ func (l aLog) HighWaterMarkOffset() int64 { return l.end }
 func TestWhatWasFetchedTogetherSharesABatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		cfg := quick(10, 10_000)
+		m := quick(10, 10_000)
 		batches := make(chan int, 10)
-		cfg.deliver = func(_ *partition, batch []entry) (int, error) {
+		m.deliver = func(_ *partition, batch []entry) (int, error) {
 			batches <- len(batch)
 			return len(batch), nil
 		}
-		m := newMember(context.Background(), cfg, slog.New(slog.DiscardHandler))
 		session := &fakeSession{records: make(chan *sarama.ConsumerMessage)}
-		p := newWorker(m, session, aLog{session, 7})
+		p := newPartition(m, session, aLog{session, 7})
 		left := make(chan struct{})
 		go func() {
 			defer close(left)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -117,9 +118,10 @@ func TestInboxStatsAddUp(t *testing.T) {
 		},
 	}, {Consumer: "d", Outcomes: map[string]int64{}}}
 	s.StartedAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	var out strings.Builder
-	(&streams{out: &out}).show(statsTables([]answerOf[adminapi.InboxStats]{{value: s}})...)
-	lines := strings.Split(out.String(), "\n")
+	stats, err := json.Marshal(s)
+	require.NoError(t, err)
+	r := at(t, listener(t, answers(map[string]string{"inbox/stats": string(stats)})), "", "inbox", "stats")
+	lines := strings.Split(r.stdout, "\n")
 	require.Equal(t, []string{"c", "17", "1m1s", "4", "6"}, strings.Fields(lines[1]))
 	require.Equal(t, []string{"d", "unknown", "-", "0", "0"}, strings.Fields(lines[2]))
 	require.Equal(t, []string{"CONSUMER", "SINCE", "APPLIED", "DUPLICATE", "STALE", "PARKED", "GIVEN", "UP", "OTHER"},

@@ -108,9 +108,7 @@ func (c *Change) inTurn(
 	change func(s *client.Service, progress func(int64)) (adminapi.Result, error),
 ) error {
 	for _, s := range services {
-		p := to.progress(s.Name)
-		result, err := change(s, p.show)
-		p.end()
+		result, err := change(s, to.progress(s.Name))
 		err = cmp.Or(ctx.Err(), err)
 		if err == nil || result.Count > 0 {
 			sum.add(s.Name, result)

@@ -45,15 +45,6 @@ const tokenVariable = "TWINBOX_ADMIN_TOKEN"
 // errNoToken says that the services are known, and nothing that opens their operations is.
 var errNoToken = usage("no token: give --token-file or set " + tokenVariable)
 
-// connect finds the services. It asks none of them yet.
-func (o *Connection) connect() ([]*client.Service, error) {
-	addresses, token, err := o.find()
-	if err != nil {
-		return nil, err
-	}
-	return o.clients(addresses, token)
-}
-
 // named reports whether the address of a service is given.
 func (o *Connection) named() bool {
 	return o.CustomerAdmin != "" || o.NotificationAdmin != "" || len(o.Admin) > 0
@@ -84,8 +75,12 @@ func (o *Connection) find() (addresses map[string]string, token string, err erro
 	return addresses, strings.TrimSpace(string(content)), nil
 }
 
-// clients are those of the services whose addresses are known.
-func (o *Connection) clients(addresses map[string]string, token string) (found []*client.Service, err error) {
+// connect finds the services, also beside errNoToken. It asks none of them yet.
+func (o *Connection) connect() (found []*client.Service, err error) {
+	addresses, token, err := o.find()
+	if err != nil && !errors.Is(err, errNoToken) {
+		return nil, err
+	}
 	names := inOrder(addresses) // of the folder: "make run" may run more than serviceNames
 	for _, name := range names {
 		if addresses[name] == "" || o.Service != "" && o.Service != name {
@@ -104,7 +99,7 @@ func (o *Connection) clients(addresses map[string]string, token string) (found [
 	case len(found) == 0:
 		return nil, usage(fmt.Sprintf("the address of %s is not known; give it with --admin %[1]s=HOST:PORT", o.Service))
 	}
-	return found, nil
+	return found, err
 }
 
 // inOrder are the services of a map: those that there are always, then the others by name.
@@ -155,9 +150,10 @@ type Survey struct {
 }
 
 // survey asks every service the same and shows the answers: with --json as one document by the services' names, else as
-// tables.
+// tables, to which row adds what one of them said.
 func survey[T any](
-	ctx context.Context, to *streams, c *Survey, question client.Request, tables func([]answerOf[T]) []*table,
+	ctx context.Context, to *streams, c *Survey, question client.Request, row func(service string, said T),
+	tables ...*table,
 ) error {
 	return c.repeat(ctx, to, func() error {
 		services, err := c.connect()
@@ -168,11 +164,15 @@ func survey[T any](
 		if len(answers) == 0 {
 			return err
 		}
+		for _, t := range tables {
+			t.rows, t.widths = nil, nil
+		}
 		document := map[string]T{}
 		for _, a := range answers {
 			document[a.service.Name] = a.value
+			row(a.service.Name, a.value)
 		}
-		return to.reply(err, document, tables(answers)...)
+		return to.reply(err, document, tables...)
 	})
 }
 

@@ -22,13 +22,9 @@ type ConsoleCommand struct {
 
 // Run serves the page until the context ends. Without a token it shows the flow alone.
 func (c *ConsoleCommand) Run(ctx context.Context, to *streams) error {
-	addresses, token, err := c.find()
+	services, err := c.connect()
 	readOnly := errors.Is(err, errNoToken)
 	if err != nil && !readOnly {
-		return err
-	}
-	services, err := c.clients(addresses, token)
-	if err != nil {
 		return err
 	}
 	var links []console.Link

@@ -99,8 +99,7 @@ const (
 
 // DLQList is "twinbox dlq list".
 type DLQList struct {
-	Operator     `embed:""`
-	Watch        `embed:""`
+	Survey       `embed:""`
 	LetterFilter `embed:""`
 
 	Each  bool     `help:"One line per dead letter instead of per error." env:"-"`

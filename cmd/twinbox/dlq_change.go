@@ -114,16 +114,9 @@ type DLQEdit struct {
 
 // Run edits one dead letter.
 func (c *DLQEdit) Run(ctx context.Context, to *streams) error {
-	request := adminapi.EditRequest{By: c.By, Reason: c.Reason, DryRun: !c.Yes}
-	for _, header := range c.Header {
-		name, value, found := strings.Cut(header, "=")
-		if !found || name == "" {
-			return usage(fmt.Sprintf("--header %q is not NAME=VALUE", header))
-		}
-		if request.Headers == nil {
-			request.Headers = &[]adminapi.Header{}
-		}
-		*request.Headers = append(*request.Headers, adminapi.Header{Name: name, Value: []byte(value)})
+	headers, err := c.headers()
+	if err != nil {
+		return err
 	}
 	services, err := c.connect(ctx)
 	if err != nil {
@@ -133,38 +126,59 @@ func (c *DLQEdit) Run(ctx context.Context, to *streams) error {
 	if err != nil {
 		return err
 	}
-	what := effect{done: "Edited", would: "edit", thing: "dead letter"}
-	var sum effects
-	var kept string // the file that an editor wrote
-	if c.Payload != "" || request.Headers == nil {
-		before := current(detail.Letter)
-		after, file, err := c.newPayload(ctx, to, before)
-		switch {
-		case err != nil:
+	request := adminapi.EditRequest{By: c.By, Reason: c.Reason, DryRun: !c.Yes}
+	if headers != nil {
+		request.Headers = &headers
+	}
+	if c.Payload == "" && headers == nil {
+		return c.openEditor(ctx, to, current(detail.Letter), func(text []byte) error {
+			request.Payload = &text
+			return c.send(ctx, to, s, detail.Letter, request)
+		})
+	}
+	if c.Payload != "" {
+		text, err := readPayload(c.Payload, to)
+		if err != nil {
 			return err
-		case bytes.Equal(before, after) && request.Headers == nil:
-			if sum.add(s.Name, adminapi.Result{DryRun: !c.Yes}); to.json() {
-				return sum.write(to, what)
-			}
-			to.say("The payload is what it was; nothing to do.")
-			return nil
-		case json.Valid(before) && !json.Valid(after):
-			return usage("the new payload is not valid JSON, as the one before was" + keptIn(file))
 		}
-		request.Payload, kept = &after, file
+		request.Payload = &text
 	}
-	result, err := client.Call[adminapi.Result](ctx, s,
-		client.Post(fmt.Sprintf("/admin/v1/dead-letters/%d/edit", detail.Letter.Id), request))
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w%s", err, keptIn(kept))
-	case kept != "" && c.Yes:
-		_ = os.Remove(kept)
-	case kept != "":
-		what.after = "; the text is in " + kept + ", give it as --payload"
+	return c.send(ctx, to, s, detail.Letter, request)
+}
+
+func (c *DLQEdit) headers() (headers []adminapi.Header, err error) {
+	for _, header := range c.Header {
+		name, value, found := strings.Cut(header, "=")
+		if !found || name == "" {
+			return nil, usage(fmt.Sprintf("--header %q is not NAME=VALUE", header))
+		}
+		headers = append(headers, adminapi.Header{Name: name, Value: []byte(value)})
 	}
+	return headers, nil
+}
+
+// send asks the service for the edit, unless there is nothing to do.
+func (c *DLQEdit) send(
+	ctx context.Context, to *streams, s *client.Service, l adminapi.DeadLetter, request adminapi.EditRequest,
+) error {
+	result := adminapi.Result{DryRun: !c.Yes}
+	var err error
+	before := current(l)
+	switch after := request.Payload; {
+	case after != nil && bytes.Equal(before, *after) && request.Headers == nil:
+		to.warn("the payload is what it was; nothing to do")
+	case after != nil && json.Valid(before) && !json.Valid(*after):
+		return usage("the new payload is not valid JSON, as the one before was")
+	default:
+		result, err = client.Call[adminapi.Result](ctx, s,
+			client.Post(fmt.Sprintf("/admin/v1/dead-letters/%d/edit", l.Id), request))
+		if err != nil {
+			return err
+		}
+	}
+	var sum effects
 	sum.add(s.Name, result)
-	return sum.write(to, what)
+	return sum.write(to, effect{done: "Edited", would: "edit", thing: "dead letter"})
 }
 
 // current is what a replay would take.
@@ -178,25 +192,20 @@ func current(l adminapi.DeadLetter) []byte {
 // maxPayload is far above what a broker takes.
 const maxPayload = 1 << 20
 
-// newPayload reads the given payload, or opens the operator's editor. Then it is in a file, too, so that a refusal or a
-// dry run does not lose the text.
-func (c *DLQEdit) newPayload(ctx context.Context, to *streams, before []byte) (after []byte, file string, err error) {
-	if c.Payload == "" {
-		return c.edit(ctx, to, before)
-	}
-	from, err := open(c.Payload, to)
+func readPayload(name string, to *streams) ([]byte, error) {
+	from, err := open(name, to)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	defer from.Close()
-	after, err = io.ReadAll(io.LimitReader(from, maxPayload+1))
-	switch {
-	case err != nil:
-		return nil, "", fmt.Errorf("read payload: %w", err)
-	case len(after) > maxPayload:
-		return nil, "", usage(fmt.Sprintf("the payload is longer than %d bytes", maxPayload))
+	text, err := io.ReadAll(io.LimitReader(from, maxPayload+1))
+	if err != nil {
+		return nil, fmt.Errorf("read payload: %w", err)
 	}
-	return after, "", nil
+	if len(text) > maxPayload {
+		return nil, usage(fmt.Sprintf("the payload is longer than %d bytes", maxPayload))
+	}
+	return text, nil
 }
 
 // open opens a file that is named on the command line; - is standard input.
@@ -211,39 +220,38 @@ func open(name string, to *streams) (io.ReadCloser, error) {
 	return file, nil
 }
 
-func (c *DLQEdit) edit(ctx context.Context, to *streams, before []byte) (after []byte, file string, err error) {
+// openEditor opens the operator's editor on a payload. A refusal or a dry run does not lose what was typed.
+func (c *DLQEdit) openEditor(ctx context.Context, to *streams, before []byte, send func(text []byte) error) (err error) {
 	editor := strings.Fields(c.Editor)
 	if len(editor) == 0 {
-		return nil, "", usage("no editor: set VISUAL or EDITOR, or give --payload FILE")
+		return usage("no editor: set VISUAL or EDITOR, or give --payload FILE")
 	}
-	temp, err := os.CreateTemp("", "twinbox-payload-*.json") // 0600
+	file, err := os.CreateTemp("", "twinbox-payload-*.json") // 0600
 	if err != nil {
-		return nil, "", fmt.Errorf("make file for the editor: %w", err)
+		return fmt.Errorf("make file for the editor: %w", err)
 	}
-	_, err = temp.Write(before)
-	if err = errors.Join(err, temp.Close()); err != nil {
-		return nil, "", fmt.Errorf("write file for the editor: %w", err)
+	text := before
+	defer func() {
+		if err == nil && (c.Yes || bytes.Equal(before, text)) {
+			_ = os.Remove(file.Name())
+			return
+		}
+		to.warn("the text is kept in %s", file.Name())
+	}()
+	_, err = file.Write(before)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("write file for the editor: %w", err)
 	}
-	command := exec.CommandContext(ctx, editor[0], append(editor[1:], temp.Name())...)
+	command := exec.CommandContext(ctx, editor[0], append(editor[1:], file.Name())...)
 	command.Stdin, command.Stdout, command.Stderr = to.in, to.err, to.err
 	if err := command.Run(); err != nil {
-		return nil, "", fmt.Errorf("run editor: %w%s", err, keptIn(temp.Name()))
+		return fmt.Errorf("run editor: %w", err)
 	}
-	if after, err = os.ReadFile(temp.Name()); err != nil {
-		return nil, "", fmt.Errorf("read edited file: %w", err)
+	if text, err = os.ReadFile(file.Name()); err != nil {
+		return fmt.Errorf("read edited file: %w", err)
 	}
 	if !bytes.HasSuffix(before, []byte("\n")) {
-		after = bytes.TrimSuffix(after, []byte("\n")) // which editors add
+		text = bytes.TrimSuffix(text, []byte("\n")) // which editors add
 	}
-	if bytes.Equal(before, after) {
-		_ = os.Remove(temp.Name())
-	}
-	return after, temp.Name(), nil
-}
-
-func keptIn(file string) string {
-	if file == "" {
-		return ""
-	}
-	return "; the text is kept in " + file
+	return send(text)
 }

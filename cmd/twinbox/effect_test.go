@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -111,24 +112,18 @@ func TestAStoppedChangeIsNotDone(t *testing.T) {
 	require.Contains(t, out.String(), "Replayed 1 event")
 }
 
-// On a terminal the progress is one line that is written over; elsewhere it is a line now and then.
+// What is done so far is told now and then.
 func TestProgress(t *testing.T) {
 	t.Parallel()
-	var out strings.Builder
-	terminal := &progress{out: &out, name: "customer", terminal: true}
-	terminal.end()
-	require.Empty(t, out.String(), "nothing was shown, so nothing is ended")
-	terminal.show(1)
-	terminal.show(2)
-	terminal.end()
-	require.Equal(t, "\rcustomer: 1 done\rcustomer: 2 done\n", out.String())
-
-	out.Reset()
-	file := &progress{out: &out, name: "customer", last: time.Now().Add(-progressLineEvery)}
-	file.show(1)
-	file.show(2)
-	file.end()
-	require.Equal(t, "customer: 1 done\n", out.String())
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		show := (&streams{err: &out}).progress("customer")
+		show(1)
+		<-time.After(progressEvery)
+		show(2)
+		show(3)
+		require.Equal(t, "customer: 2 done\n", out.String())
+	})
 }
 
 // What a change comes to in a service that "make run" runs beside the two, such as an example, is said as well.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -62,22 +63,17 @@ func exitCode(err error) int {
 	case errors.Is(err, client.ErrCutOff):
 		return exitPartial
 	case errors.As(err, &problem):
-		return exitOf(problem.Problem.Status)
+		return cmp.Or(exitOf[problem.Problem.Status], service.ExitFailure)
 	}
 	return service.ExitFailure
 }
 
-func exitOf(status int) int {
-	switch status {
-	case http.StatusNotFound:
-		return exitNotFound
-	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return service.ExitUsage
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict, http.StatusGone,
-		http.StatusMisdirectedRequest:
-		return exitRefused
-	}
-	return service.ExitFailure
+// exitOf has the exit codes of a service's answers that are no failures of the service.
+var exitOf = map[int]int{
+	http.StatusNotFound: exitNotFound, http.StatusBadRequest: service.ExitUsage,
+	http.StatusUnprocessableEntity: service.ExitUsage, http.StatusUnauthorized: exitRefused,
+	http.StatusForbidden: exitRefused, http.StatusConflict: exitRefused, http.StatusGone: exitRefused,
+	http.StatusMisdirectedRequest: exitRefused,
 }
 
 // errorCode is the stable name of what went wrong.

@@ -24,11 +24,6 @@ type InboxStats struct {
 	Survey `embed:""`
 }
 
-// Run asks every service.
-func (c *InboxStats) Run(ctx context.Context, to *streams) error {
-	return survey(ctx, to, &c.Survey, client.Get("/admin/v1/inbox/stats", nil), statsTables)
-}
-
 // deliveries are the columns of the second table and the outcomes that each counts.
 var deliveries = []struct {
 	column   string
@@ -41,7 +36,8 @@ var deliveries = []struct {
 	{"GIVEN UP", []string{"dead", "conflict", "expired"}},
 }
 
-func statsTables(answers []answerOf[adminapi.InboxStats]) []*table {
+// Run asks every service.
+func (c *InboxStats) Run(ctx context.Context, to *streams) error {
 	waiting := table{columns: []string{"CONSUMER", "LAG", "OLDEST", "DEAD", "PARKED"}}
 	done := table{
 		title:   "Deliveries to the process that answers, since it started:\n",
@@ -51,8 +47,8 @@ func statsTables(answers []answerOf[adminapi.InboxStats]) []*table {
 		done.columns = append(done.columns, d.column)
 	}
 	done.columns = append(done.columns, "OTHER")
-	for _, a := range answers {
-		for _, s := range a.value.Items {
+	return survey(ctx, to, &c.Survey, client.Get("/admin/v1/inbox/stats", nil), func(_ string, said adminapi.InboxStats) {
+		for _, s := range said.Items {
 			lag, oldest := "unknown", "-"
 			if s.LagRecords != nil {
 				lag = fmt.Sprint(*s.LagRecords)
@@ -61,10 +57,9 @@ func statsTables(answers []answerOf[adminapi.InboxStats]) []*table {
 				oldest = seconds(*s.LagSeconds)
 			}
 			waiting.add(s.Consumer, lag, oldest, s.Dead, s.Parked)
-			done.add(deliveriesOf(a.value.StartedAt, s)...)
+			done.add(deliveriesOf(said.StartedAt, s)...)
 		}
-	}
-	return []*table{&waiting, &done}
+	}, &waiting, &done)
 }
 
 // deliveriesOf is a row of the second table. What no column counts is in the last one.
@@ -169,23 +164,18 @@ type ConsumerList struct {
 
 // Run asks every service.
 func (c *ConsumerList) Run(ctx context.Context, to *streams) error {
-	question := client.Get("/admin/v1/inbox/stats", nil)
-	return survey(ctx, to, &c.Survey, question, func(answers []answerOf[adminapi.InboxStats]) []*table {
-		t := table{
-			columns: []string{"CONSUMER", "STATE", "SINCE", "BY", "REASON"}, prose: "REASON",
-			omit: []string{"SINCE", "BY"},
-		}
-		for _, a := range answers {
-			for _, s := range a.value.Items {
-				if p := s.Paused; p != nil {
-					t.add(s.Consumer, "paused", moment(p.Since), p.By, p.Reason)
-					continue
-				}
+	t := table{
+		columns: []string{"CONSUMER", "STATE", "SINCE", "BY", "REASON"}, prose: "REASON", omit: []string{"SINCE", "BY"},
+	}
+	return survey(ctx, to, &c.Survey, client.Get("/admin/v1/inbox/stats", nil), func(_ string, said adminapi.InboxStats) {
+		for _, s := range said.Items {
+			if p := s.Paused; p != nil {
+				t.add(s.Consumer, "paused", moment(p.Since), p.By, p.Reason)
+			} else {
 				t.add(s.Consumer, "running", "-", "-", "-")
 			}
 		}
-		return []*table{&t}
-	})
+	}, &t)
 }
 
 // ConsumerChange is what changes one consumer.

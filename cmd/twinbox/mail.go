@@ -42,9 +42,8 @@ func senders(ctx context.Context, o *Connection) ([]*client.Service, error) {
 
 // MailList is "twinbox mail list".
 type MailList struct {
-	Operator `embed:""`
-	Watch    `embed:""`
-	Window   `embed:""`
+	Survey `embed:""`
+	Window `embed:""`
 
 	State     string   `help:"In this state, such as uncertain; open: uncertain or failed; all: in any." default:"open" env:"-"`
 	User      string   `help:"To this user." env:"-" placeholder:"UUID"`

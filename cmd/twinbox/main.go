@@ -4,7 +4,6 @@ package main
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -72,24 +71,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exit
 	}
 	if err != nil {
-		err = usage(err.Error() + helpOf(err))
+		err = usage(fmt.Sprintf("%v; see %s --help", err, commandOf(parser.Model.Node, args).FullPath()))
 	} else if err = checkFlags(command); err == nil {
 		err = command.Run()
 	}
 	return to.report(args, err)
-}
-
-// helpOf says where the help is of the command that was begun.
-func helpOf(err error) string {
-	command := []string{"; see twinbox"}
-	if parsing, is := errors.AsType[*kong.ParseError](err); is {
-		for _, element := range parsing.Context.Path {
-			if element.Command != nil {
-				command = append(command, element.Command.Name)
-			}
-		}
-	}
-	return strings.Join(append(command, "--help"), " ")
 }
 
 // checkFlags refuses what would be ignored in silence: the first value of a flag that is given twice and takes one, and

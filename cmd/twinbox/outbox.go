@@ -30,10 +30,6 @@ type OutboxStatus struct {
 
 // Run asks every service.
 func (c *OutboxStatus) Run(ctx context.Context, to *streams) error {
-	return survey(ctx, to, &c.Survey, client.Get("/admin/v1/outbox/status", nil), outboxTables)
-}
-
-func outboxTables(answers []answerOf[adminapi.OutboxStatus]) []*table {
 	status := table{
 		columns: []string{"SERVICE", "RELAY", "EPOCH", "HEAD", "WAITING", "OLDEST", "PARKED KEYS", "HELD"},
 		omit:    []string{"EPOCH", "HEAD"},
@@ -43,21 +39,20 @@ func outboxTables(answers []answerOf[adminapi.OutboxStatus]) []*table {
 		columns: []string{"SERVICE", "TOPIC", "KEY", "POSITION", "HELD", "PARKED", "NEXT TRY", "REASON"},
 		prose:   "REASON", omit: []string{"PARKED", "NEXT TRY", "HELD"},
 	}
-	for _, a := range answers {
-		s, name := a.value, a.service.Name
-		status.add(name, relayOf(s), s.Epoch, s.Head, waitingOf(s), momentOf(s.OldestWaiting), len(s.Parked), s.Held)
+	question := client.Get("/admin/v1/outbox/status", nil)
+	return survey(ctx, to, &c.Survey, question, func(service string, s adminapi.OutboxStatus) {
+		status.add(service, relayOf(s), s.Epoch, s.Head, waitingOf(s), momentOf(s.OldestWaiting), len(s.Parked), s.Held)
 		if s.Scheduled > 0 {
-			scheduled.add(name, s.Scheduled, seconds(s.OverdueSeconds))
+			scheduled.add(service, s.Scheduled, seconds(s.OverdueSeconds))
 		}
 		for _, p := range s.Parked {
 			next := "on release"
 			if p.RetryAt != nil {
 				next = moment(*p.RetryAt)
 			}
-			parked.add(name, p.Topic, p.Key, p.Position, p.Held, moment(p.ParkedAt), next, p.Reason)
+			parked.add(service, p.Topic, p.Key, p.Position, p.Held, moment(p.ParkedAt), next, p.Reason)
 		}
-	}
-	return []*table{&status, &scheduled, &parked}
+	}, &status, &scheduled, &parked)
 }
 
 func relayOf(s adminapi.OutboxStatus) string {
@@ -158,24 +153,21 @@ type OutboxTopics struct {
 
 // Run asks every service.
 func (c *OutboxTopics) Run(ctx context.Context, to *streams) error {
+	topics := table{columns: []string{"SERVICE", "TOPIC", "PARTITIONS", "KEYS SPREAD OVER", "GROUPS BEHIND"}}
 	question := client.Get("/admin/v1/outbox/topics", nil)
-	return survey(ctx, to, &c.Survey, question, func(answers []answerOf[adminapi.Topics]) []*table {
-		topics := table{columns: []string{"SERVICE", "TOPIC", "PARTITIONS", "KEYS SPREAD OVER", "GROUPS BEHIND"}}
-		for _, a := range answers {
-			for _, t := range a.value.Items {
-				partitions := "does not exist"
-				if t.Partitions != nil {
-					partitions = fmt.Sprint(*t.Partitions)
-				}
-				var behind []string
-				for _, group := range slices.Sorted(maps.Keys(t.Behind)) {
-					behind = append(behind, fmt.Sprintf("%s by %d", group, t.Behind[group]))
-				}
-				topics.add(a.service.Name, t.Topic, partitions, spreadOf(t), strings.Join(behind, ", "))
+	return survey(ctx, to, &c.Survey, question, func(service string, said adminapi.Topics) {
+		for _, t := range said.Items {
+			partitions := "does not exist"
+			if t.Partitions != nil {
+				partitions = fmt.Sprint(*t.Partitions)
 			}
+			var behind []string
+			for _, group := range slices.Sorted(maps.Keys(t.Behind)) {
+				behind = append(behind, fmt.Sprintf("%s by %d", group, t.Behind[group]))
+			}
+			topics.add(service, t.Topic, partitions, spreadOf(t), strings.Join(behind, ", "))
 		}
-		return []*table{&topics}
-	})
+	}, &topics)
 }
 
 func spreadOf(t adminapi.Topic) string {
@@ -222,25 +214,21 @@ type ScheduledList struct {
 
 // Run asks every service.
 func (c *ScheduledList) Run(ctx context.Context, to *streams) error {
+	t := table{
+		columns: []string{"SERVICE", "NAME", "DUE", "OVERDUE", "TYPE", "KEY", "SCHEDULED"},
+		omit:    []string{"SCHEDULED", "TYPE", "KEY", "OVERDUE"}, none: "No scheduled events.\n",
+	}
 	question := client.Get("/admin/v1/outbox/scheduled", adminapi.ListScheduledParams{
 		Topic: set(c.Topic), Key: set(c.Key), Limit: c.Limit.most(defaultLimit),
 	})
-	return survey(ctx, to, &c.Survey, question, func(answers []answerOf[adminapi.ScheduledEvents]) []*table {
-		t := table{
-			columns: []string{"SERVICE", "NAME", "DUE", "OVERDUE", "TYPE", "KEY", "SCHEDULED"},
-			omit:    []string{"SCHEDULED", "TYPE", "KEY", "OVERDUE"}, none: "No scheduled events.\n",
+	return survey(ctx, to, &c.Survey, question, func(service string, said adminapi.ScheduledEvents) {
+		if said.More {
+			to.warn("%s has more; see them with --limit, --topic or --key", service)
 		}
-		for _, a := range answers {
-			if a.value.More {
-				to.warn("%s has more; see them with --limit, --topic or --key", a.service.Name)
-			}
-			for _, e := range a.value.Items {
-				t.add(a.service.Name, e.Name, moment(e.DueAt), seconds(max(0, e.OverdueSeconds)), e.Type, e.Key,
-					moment(e.ScheduledAt))
-			}
+		for _, e := range said.Items {
+			t.add(service, e.Name, moment(e.DueAt), seconds(max(0, e.OverdueSeconds)), e.Type, e.Key, moment(e.ScheduledAt))
 		}
-		return []*table{&t}
-	})
+	}, &t)
 }
 
 // ScheduledCancel is "twinbox outbox scheduled cancel".

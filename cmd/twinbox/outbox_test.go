@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 
 	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/client"
 )
 
 type tailDocument struct {
@@ -66,13 +64,9 @@ func TestOutboxStatusAndTail(t *testing.T) {
 // What is scheduled is shown where there is any, and for how long it is overdue.
 func TestOutboxStatusShowsWhatIsScheduled(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	customer := &client.Service{Name: "customer"}
-	(&streams{out: &out}).show(outboxTables([]answerOf[adminapi.OutboxStatus]{
-		{customer, adminapi.OutboxStatus{Scheduled: 3, OverdueSeconds: 61.2}},
-		{&client.Service{Name: "notification"}, adminapi.OutboxStatus{}},
-	})...)
-	require.Regexp(t, `(?m)^SERVICE +SCHEDULED +OVERDUE\ncustomer +3 +1m1s$`, out.String())
+	status := func(text string) string { return listener(t, answers(map[string]string{"outbox/status": text})) }
+	r := at(t, status(`{"scheduled":3,"overdue_seconds":61.2}`), status(`{}`), "outbox", "status")
+	require.Regexp(t, `(?m)^SERVICE +SCHEDULED +OVERDUE\ncustomer +3 +1m1s\n$`, r.stdout)
 }
 
 func TestOutboxRepublish(t *testing.T) {

@@ -102,12 +102,6 @@ func terminal(out io.Writer) (width int, is bool) {
 	return columns(file)
 }
 
-// canBeCleared says whether the result is on a screen that can be written anew.
-func (s *streams) canBeCleared() bool {
-	_, is := terminal(s.out)
-	return is && os.Getenv("TERM") != "dumb"
-}
-
 // Watch repeats an answer.
 type Watch struct {
 	Watch bool          `help:"Show it again and again, until Ctrl-C." short:"w" env:"-"`
@@ -127,8 +121,9 @@ func (w *Watch) repeat(ctx context.Context, to *streams, show func() error) erro
 	if !w.Watch {
 		return show()
 	}
+	_, onScreen := terminal(to.out)
 	return to.again(ctx, w.Every, func() error {
-		if to.canBeCleared() {
+		if onScreen && os.Getenv("TERM") != "dumb" {
 			to.say("\x1b[H\x1b[2J%s", moment(time.Now()))
 		}
 		return show()
@@ -158,36 +153,15 @@ func (s *streams) again(ctx context.Context, every time.Duration, do func() erro
 	}
 }
 
-// progress is a line about what is done so far, on stderr: on a terminal it is written over, elsewhere it is a new line
-// every five seconds.
-type progress struct {
-	out      io.Writer
-	name     string
-	terminal bool
-	shown    bool
-	last     time.Time
-}
+const progressEvery = 5 * time.Second
 
-const progressLineEvery = 5 * time.Second
-
-func (s *streams) progress(name string) *progress {
-	_, is := terminal(s.err)
-	return &progress{out: s.err, name: name, terminal: is, last: time.Now()}
-}
-
-func (p *progress) show(done int64) {
-	switch {
-	case p.terminal:
-		_, _ = fmt.Fprintf(p.out, "\r%s: %d done", p.name, done)
-		p.shown = true
-	case time.Since(p.last) >= progressLineEvery:
-		p.last = time.Now()
-		_, _ = fmt.Fprintf(p.out, "%s: %d done\n", p.name, done)
-	}
-}
-
-func (p *progress) end() {
-	if p.shown {
-		_, _ = fmt.Fprintln(p.out)
+// progress tells people every few seconds what is done so far.
+func (s *streams) progress(name string) func(done int64) {
+	last := time.Now()
+	return func(done int64) {
+		if time.Since(last) >= progressEvery {
+			last = time.Now()
+			_, _ = fmt.Fprintf(s.err, "%s: %d done\n", name, done)
+		}
 	}
 }

@@ -19,16 +19,10 @@ type StatusCommand struct {
 
 // Run asks every service why it waits.
 func (c *StatusCommand) Run(ctx context.Context, to *streams) error {
-	question := client.Get("/admin/v1/cause", nil)
-	return survey(ctx, to, &c.Survey, question, func(answers []answerOf[adminapi.Cause]) []*table {
-		t := table{
-			columns: []string{"SERVICE", "SINCE", "WHY", "MORE"}, prose: "WHY", omit: []string{"SINCE", "MORE"},
-		}
-		for _, a := range answers {
-			t.add(a.service.Name, momentOf(a.value.Since), a.value.Sentence, cmp.Or(a.value.Command, "-"))
-		}
-		return []*table{&t}
-	})
+	t := table{columns: []string{"SERVICE", "SINCE", "WHY", "MORE"}, prose: "WHY", omit: []string{"SINCE", "MORE"}}
+	return survey(ctx, to, &c.Survey, client.Get("/admin/v1/cause", nil), func(service string, said adminapi.Cause) {
+		t.add(service, momentOf(said.Since), said.Sentence, cmp.Or(said.Command, "-"))
+	}, &t)
 }
 
 // TraceCommand is "twinbox trace".

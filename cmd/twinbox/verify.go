@@ -69,17 +69,15 @@ type verdicts []answerOf[*verify.Verdict]
 
 func (c *VerifyCommand) ask(ctx context.Context, to *streams, services []*client.Service) (all verdicts, err error) {
 	for _, s := range services {
-		p := to.progress(s.Name)
+		show := to.progress(s.Name)
 		verdict, err := client.Verify(ctx, s, c.Since.given(), func(line adminapi.VerifyLine) {
 			switch {
 			case line.Done != nil:
-				p.show(*line.Done)
+				show(*line.Done)
 			case line.Suspects != nil:
-				p.end()
 				to.warn("%s: %d things look wrong and are looked at again after a pause", s.Name, *line.Suspects)
 			}
 		})
-		p.end()
 		if err != nil {
 			return nil, err
 		}

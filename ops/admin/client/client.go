@@ -11,6 +11,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -71,18 +74,22 @@ func (e *ProblemError) Error() string {
 
 // An UnreachableError says that the service did not answer.
 type UnreachableError struct {
-	Service, Addr string
-	Err           error
+	Service string
+	Err     error
 }
 
-func (e *UnreachableError) Error() string {
-	if other, is := errors.AsType[*otherProgramError](e.Err); is {
-		return fmt.Sprintf("%s: %s is not its admin listener: %v", e.Service, e.Addr, other)
-	}
-	return fmt.Sprintf("%s: no answer from %s: %v", e.Service, e.Addr, e.Err)
-}
-
+func (e *UnreachableError) Error() string { return fmt.Sprintf("%s: %v", e.Service, e.Err) }
 func (e *UnreachableError) Unwrap() error { return e.Err }
+
+func (s *Service) noAnswer(err error) error {
+	return &UnreachableError{s.Name, fmt.Errorf("no answer from %s: %w", s.Addr, err)}
+}
+
+// otherProgram is an answer that no operation of the service gives.
+func (s *Service) otherProgram(status string) error {
+	err := fmt.Errorf("%s is not its admin listener: another program answers (%s)", s.Addr, status)
+	return &UnreachableError{s.Name, err}
+}
 
 // ErrCutOff says that a long operation's answer ended before its result. What was done until then stays done.
 var ErrCutOff = errors.New("the answer was cut off; what was done until then stays done")
@@ -91,8 +98,7 @@ var ErrCutOff = errors.New("the answer was cut off; what was done until then sta
 const maxAnswerBytes = 64 << 20
 
 // Call makes a call whose answer is one JSON document.
-func Call[T any](ctx context.Context, s *Service, r Request) (T, error) {
-	var value T
+func Call[T any](ctx context.Context, s *Service, r Request) (value T, err error) {
 	body, err := s.Open(ctx, r)
 	if err != nil {
 		return value, err
@@ -173,50 +179,39 @@ func (s *Service) Open(ctx context.Context, r Request) (io.ReadCloser, error) {
 	if s.Environment != "" {
 		request.Header.Set("Twinbox-Environment", s.Environment)
 	}
-	response, err := s.http.Do(request)
+	response, err := s.send(request)
 	if err != nil {
-		return nil, &UnreachableError{Service: s.Name, Addr: s.Addr, Err: cause(err)}
+		return nil, err
 	}
-	if !s.gave(response) {
-		_ = response.Body.Close()
-		return nil, &UnreachableError{Service: s.Name, Addr: s.Addr, Err: &otherProgramError{response.Status}}
-	}
-	if response.StatusCode == http.StatusOK {
+	// Each operation says whose it is. Without that, a 200 is the page of any web server, and a 404 may be that of the
+	// service's own API, where the operation and not what it names is missing.
+	own := response.Header.Get("Twinbox-Service") == s.Name
+	if response.StatusCode == http.StatusOK && own {
 		return response.Body, nil
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil {
-		return nil, &UnreachableError{Service: s.Name, Addr: s.Addr, Err: err}
+		return nil, s.noAnswer(err)
 	}
-	problem := adminapi.Problem{}
-	if json.NewDecoder(bytes.NewReader(body)).Decode(&problem) != nil || problem.Code == "" {
-		return nil, &UnreachableError{Service: s.Name, Addr: s.Addr, Err: &otherProgramError{response.Status}}
+	var problem adminapi.Problem
+	err = json.Unmarshal(body, &problem)
+	switch status := response.StatusCode; {
+	case !own && (status == http.StatusOK || status == http.StatusNotFound), err != nil, problem.Code == "":
+		return nil, s.otherProgram(response.Status)
 	}
 	return nil, &ProblemError{Service: s.Name, Problem: problem}
 }
 
-// gave tells whether the service gave an answer. Each of its operations says so; without that, a 200 is the page of any
-// web server, and a 404 may be that of the service's own API, where the operation and not what it names is missing.
-func (s *Service) gave(response *http.Response) bool {
-	switch response.StatusCode {
-	case http.StatusOK, http.StatusNotFound:
-		return response.Header.Get("Twinbox-Service") == s.Name
+func (s *Service) send(request *http.Request) (*http.Response, error) {
+	response, err := s.http.Do(request)
+	if err != nil {
+		if inner := errors.Unwrap(err); inner != nil { // without the URL: the address is said already
+			err = inner
+		}
+		return nil, s.noAnswer(err)
 	}
-	return true
-}
-
-// An otherProgramError is an answer that no operation of the service gives.
-type otherProgramError struct{ status string }
-
-func (e *otherProgramError) Error() string { return "another program answers (" + e.status + ")" }
-
-// cause takes the URL off a client's error: the address is said already.
-func cause(err error) error {
-	if inner := errors.Unwrap(err); inner != nil {
-		return inner
-	}
-	return err
+	return response, nil
 }
 
 // URL is where a path of the listener is.
@@ -224,40 +219,128 @@ func (s *Service) URL(path string) string { return s.base + path }
 
 // Document reads the OpenAPI document at a path of the listener. Nil: it has none there. The token is not sent.
 func (s *Service) Document(ctx context.Context, path string) (document []byte, err error) {
-	err = s.get(ctx, path, func(response *http.Response) (err error) {
-		switch response.StatusCode {
-		case http.StatusNotFound:
-			return nil
-		case http.StatusOK:
-			document, err = io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
-			return err
-		}
-		return &UnreachableError{Service: s.Name, Addr: s.Addr, Err: &otherProgramError{response.Status}}
-	})
-	return document, err
+	response, err := s.get(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	switch response.StatusCode {
+	case http.StatusOK:
+		return io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
+	case http.StatusNotFound:
+		return nil, nil
+	}
+	return nil, s.otherProgram(response.Status)
 }
 
 // Look reads what the listener shows without the token: /metrics and /readyz, whose 503 is an answer too. The token is
 // not sent.
 func (s *Service) Look(ctx context.Context, path string, read func(body io.Reader) error) error {
-	return s.get(ctx, path, func(response *http.Response) error {
-		if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
-			return &UnreachableError{Service: s.Name, Addr: s.Addr, Err: &otherProgramError{response.Status}}
-		}
-		return read(response.Body)
-	})
-}
-
-// get asks for a path without the token.
-func (s *Service) get(ctx context.Context, path string, read func(*http.Response) error) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL(path), http.NoBody)
+	response, err := s.get(ctx, path)
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.Name, err)
-	}
-	response, err := s.http.Do(request)
-	if err != nil {
-		return &UnreachableError{Service: s.Name, Addr: s.Addr, Err: cause(err)}
+		return err
 	}
 	defer response.Body.Close()
-	return read(response)
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
+		return s.otherProgram(response.Status)
+	}
+	return read(response.Body)
+}
+
+func (s *Service) get(ctx context.Context, path string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL(path), http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	return s.send(request)
+}
+
+// Request is a call of one operation. The operations, and what each takes and gives, are in api/admin.yaml; the types
+// of parameters and bodies are those of package adminapi.
+type Request struct {
+	method, path string
+	params, body any
+	lines        io.Reader
+}
+
+// Get asks for what is at the path. Params is the operation's struct of parameters; nil: it has none.
+func Get(path string, params any) Request {
+	return Request{method: http.MethodGet, path: path, params: params}
+}
+
+// Post does what the path says with the body, which is sent as JSON.
+func Post(path string, body any) Request {
+	return Request{method: http.MethodPost, path: path, body: body}
+}
+
+// PostLines is [Post] for an operation that takes JSON lines, as long as there are any.
+func PostLines(path string, params any, lines io.Reader) Request {
+	return Request{method: http.MethodPost, path: path, params: params, lines: lines}
+}
+
+func (r Request) build(ctx context.Context, base string) (*http.Request, error) {
+	query, err := queryOf(r.params)
+	if err != nil {
+		return nil, fmt.Errorf("encode parameters: %w", err)
+	}
+	body, kind := r.lines, "application/jsonl"
+	if r.body != nil {
+		encoded, err := json.Marshal(r.body)
+		if err != nil {
+			return nil, fmt.Errorf("encode request: %w", err)
+		}
+		body, kind = bytes.NewReader(encoded), "application/json"
+	}
+	request, err := http.NewRequestWithContext(ctx, r.method, base+r.path, body)
+	if err != nil {
+		return nil, err
+	}
+	request.URL.RawQuery = query.Encode()
+	if body != nil {
+		request.Header.Set("Content-Type", kind)
+	}
+	return request, nil
+}
+
+// queryOf takes the parameters' names and values from their JSON form, which is the one that the document gives them.
+func queryOf(params any) (url.Values, error) {
+	encoded, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	if err := decoder.Decode(&members); err != nil {
+		return nil, err
+	}
+	query := url.Values{}
+	for name, value := range members {
+		query.Set(name, fmt.Sprint(value))
+	}
+	return query, nil
+}
+
+// OperatorsFile is where a dev stack says how to operate it. It holds the token, so it is its owner's alone, and it is
+// there only while the stack runs, unless that was killed.
+const OperatorsFile = "operators.json"
+
+// Operators is what is in that file.
+type Operators struct {
+	Services map[string]string `json:"services"` // admin listeners by the service's name
+	Token    string            `json:"token"`
+	API      string            `json:"api,omitempty"`   // where people reach the system
+	Kafka    string            `json:"kafka,omitempty"` // its brokers, separated by commas
+}
+
+// ReadOperators finds out how to operate the dev stack in the folder. Where none runs the error is [os.ErrNotExist].
+func ReadOperators(dir string) (o Operators, err error) {
+	content, err := os.ReadFile(filepath.Join(dir, OperatorsFile))
+	if err == nil {
+		err = json.Unmarshal(content, &o)
+	}
+	if err != nil {
+		return o, fmt.Errorf("read operators: %w", err)
+	}
+	return o, nil
 }

@@ -29,7 +29,7 @@ func Story(
 	ctx context.Context, services []*Service, id string, params adminapi.GetStoryParams,
 ) (adminapi.Story, error) {
 	told := adminapi.Story{Id: id, Steps: []adminapi.StoryStep{}, Related: []string{}}
-	failed := make(map[*Service]error)
+	failed := make([]error, len(services))
 	asked, next := map[string]bool{id: true}, []string{id}
 	for len(next) > 0 {
 		var found []string
@@ -58,44 +58,29 @@ func Story(
 		}
 	}
 	told.Steps = steps.InOrder(told.Steps)
-	var problems []error
-	for _, s := range services {
-		problems = append(problems, failed[s])
-	}
-	return told, errors.Join(problems...)
+	return told, errors.Join(failed...)
 }
 
 // askAll asks every service about every id. One that has failed once is not asked again.
 func askAll(
-	ctx context.Context, services []*Service, ids []string, params adminapi.GetStoryParams, failed map[*Service]error,
+	ctx context.Context, services []*Service, ids []string, params adminapi.GetStoryParams, failed []error,
 ) []adminapi.Story {
-	type question struct {
-		service *Service
-		id      string
-	}
-	var questions []question
-	for _, id := range ids {
-		for _, s := range services {
-			if failed[s] == nil {
-				questions = append(questions, question{s, id})
-			}
-		}
-	}
-	answers, errs := make([]adminapi.Story, len(questions)), make([]error, len(questions))
+	answers, errs := make([]adminapi.Story, len(ids)*len(services)), make([]error, len(ids)*len(services))
 	var all errgroup.Group
 	all.SetLimit(askedAtOnce)
-	for i, q := range questions {
+	for i := range answers {
+		id, s := ids[i/len(services)], services[i%len(services)]
+		if failed[i%len(services)] != nil {
+			continue
+		}
 		all.Go(func() error {
-			answers[i], errs[i] = Call[adminapi.Story](ctx, q.service,
-				Get("/admin/v1/story/"+url.PathEscape(q.id), params))
+			answers[i], errs[i] = Call[adminapi.Story](ctx, s, Get("/admin/v1/story/"+url.PathEscape(id), params))
 			return nil
 		})
 	}
 	_ = all.Wait()
 	for i, err := range errs {
-		if err != nil && failed[questions[i].service] == nil {
-			failed[questions[i].service] = err
-		}
+		failed[i%len(services)] = cmp.Or(failed[i%len(services)], err)
 	}
 	return answers
 }

@@ -139,12 +139,6 @@ func (c *Change) whoHasIt(ctx context.Context, to *streams, what effect, change 
 	if err != nil {
 		return err
 	}
-	return inOneOf(ctx, to, services, what, change)
-}
-
-func inOneOf(
-	ctx context.Context, to *streams, services []*client.Service, what effect, change client.Request,
-) error {
 	var sum effects
 	var errs []error
 	for _, s := range services {

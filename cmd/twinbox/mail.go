@@ -18,28 +18,6 @@ type MailCommands struct {
 	MarkSent MailMarkSent `cmd:"" help:"Settle uncertain mails of which you know that they arrived."`
 }
 
-// senders are the services that send mails.
-func senders(ctx context.Context, o *Connection) ([]*client.Service, error) {
-	services, err := o.connect()
-	if err != nil {
-		return nil, err
-	}
-	answers, err := askWho(ctx, services)
-	var some []*client.Service
-	for _, a := range answers {
-		if a.value.Mails {
-			some = append(some, a.service)
-		}
-	}
-	switch {
-	case len(some) > 0:
-		return some, nil
-	case err != nil: // the one that was not reached may be the one that sends
-		return nil, err
-	}
-	return nil, usage("the services asked send no mails")
-}
-
 // MailList is "twinbox mail list".
 type MailList struct {
 	Survey `embed:""`
@@ -53,12 +31,8 @@ type MailList struct {
 	After     string   `help:"Those after this one; the next page." env:"-" placeholder:"ID"`
 }
 
-// Run asks the service that sends mails.
+// Run asks the services that send mails.
 func (c *MailList) Run(ctx context.Context, to *streams) error {
-	services, err := senders(ctx, &c.Connection)
-	if err != nil {
-		return err
-	}
 	states := []string{c.State}
 	switch c.State {
 	case "open":
@@ -66,21 +40,38 @@ func (c *MailList) Run(ctx context.Context, to *streams) error {
 	case "all":
 		states = []string{""}
 	}
-	return c.repeat(ctx, to, func() error { return c.list(ctx, to, services[0], states) })
+	return c.repeat(ctx, to, func() error { return c.list(ctx, to, states) })
 }
 
-func (c *MailList) list(ctx context.Context, to *streams, s *client.Service, states []string) error {
-	mails, more := []adminapi.Mail{}, false
+func (c *MailList) list(ctx context.Context, to *streams, states []string) error {
+	services, err := c.connect()
+	if err != nil {
+		return err
+	}
 	limit := c.Limit.most(defaultLimit)
-	for _, state := range states {
-		page, err := client.Call[adminapi.Mails](ctx, s, client.Get("/admin/v1/mails", adminapi.ListMailsParams{
-			State: set(adminapi.MailState(state)), UserId: set(c.User), EventId: set(c.EventID), Recipient: &c.Recipient,
-			Limit: limit, After: set(c.After), Since: c.Since.given(), Until: c.Until.given(),
-		}))
-		if err != nil {
-			return err
+	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (all adminapi.Mails, err error) {
+		for _, state := range states {
+			page, err := client.Call[adminapi.Mails](ctx, s, client.Get("/admin/v1/mails", adminapi.ListMailsParams{
+				State: set(adminapi.MailState(state)), UserId: set(c.User), EventId: set(c.EventID), Recipient: &c.Recipient,
+				Limit: limit, After: set(c.After), Since: c.Since.given(), Until: c.Until.given(),
+			}))
+			if err != nil {
+				return all, err
+			}
+			all.Items, all.More = append(all.Items, page.Items...), all.More || page.More
 		}
-		mails, more = append(mails, page.Items...), more || page.More
+		return all, nil
+	})
+	switch {
+	case len(answers) > 0:
+	case err == nil:
+		return usage("the services asked send no mails")
+	default:
+		return err
+	}
+	mails, more := []adminapi.Mail{}, false
+	for _, a := range answers {
+		mails, more = append(mails, a.value.Items...), more || a.value.More
 	}
 	slices.SortFunc(mails, func(a, b adminapi.Mail) int { return cmp.Compare(a.Id, b.Id) }) // as --after goes on
 	more = more || len(mails) > *limit
@@ -98,7 +89,7 @@ func (c *MailList) list(ctx context.Context, to *streams, s *client.Service, sta
 	if more {
 		to.warn("there are more: go on with --after %s", mails[len(mails)-1].Id)
 	}
-	return to.reply(nil, map[string]any{"items": mails, "more": more}, &t)
+	return to.reply(err, map[string]any{"items": mails, "more": more}, &t)
 }
 
 // MailChange is what settles mails.
@@ -115,12 +106,8 @@ func (c *MailChange) settle(ctx context.Context, to *streams, what effect, path 
 			return usage(id + " is no id of a mail: a UUID in lower case")
 		}
 	}
-	services, err := senders(ctx, &c.Connection)
-	if err != nil {
-		return err
-	}
 	ids := slices.Compact(slices.Sorted(slices.Values(c.IDs))) // one that is given twice is meant once
-	return inOneOf(ctx, to, services, what, client.Post(path, adminapi.MailRequest{
+	return c.whoHasIt(ctx, to, what, client.Post(path, adminapi.MailRequest{
 		By: c.By, Reason: c.Reason, DryRun: !c.Yes, Ids: ids,
 	}))
 }

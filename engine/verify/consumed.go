@@ -114,7 +114,7 @@ func (c *consumed) readInbox(ctx context.Context) error {
 	var f fact
 	args := func() []any { return []any{c.Name, id, eventTime} }
 	scan := []any{&id, &eventTime, &hash, &f.aside, &f.conflict, &topic, &f.part, &f.offset, &processed}
-	return pages(ctx, c.cfg.DB, "inbox", selectRemembered, args, scan, func() {
+	return pages(ctx, c.cfg.DB, "inbox", selectRemembered, args, scan, func() error {
 		c.step()
 		r := f
 		r.id, r.content, r.at = hashOf(c.Topic, id), shortHash(hash), processed.Unix()
@@ -128,6 +128,7 @@ func (c *consumed) readInbox(ctx context.Context) error {
 			c.label(r.id, id)
 			c.rows = append(c.rows, r)
 		}
+		return nil
 	})
 }
 
@@ -148,7 +149,7 @@ func (c *consumed) readLetters(ctx context.Context) error {
 	c.counts.Dead = 0 // of this pass: each reads all
 	args := func() []any { return []any{c.Name, after} }
 	scan := []any{&after, &id, &hash, &topic, &partition, &offset, &edited, &key, &waits}
-	return pages(ctx, c.cfg.DB, "dead letters", selectLetters, args, scan, func() {
+	return pages(ctx, c.cfg.DB, "dead letters", selectLetters, args, scan, func() error {
 		eventID := hashOf(c.Topic, id)
 		if waits {
 			c.counts.Dead++
@@ -161,6 +162,7 @@ func (c *consumed) readLetters(ctx context.Context) error {
 		if edited {
 			c.edited[hashOf(c.Topic, string(key))] = true
 		}
+		return nil
 	})
 }
 
@@ -176,11 +178,12 @@ func (c *consumed) readMarks(ctx context.Context) error {
 	var key string
 	var version int64
 	args := func() []any { return []any{c.Name, key} }
-	return pages(ctx, c.cfg.DB, "watermarks", selectMarks, args, []any{&key, &version}, func() {
+	return pages(ctx, c.cfg.DB, "watermarks", selectMarks, args, []any{&key, &version}, func() error {
 		if hash := hashOf(c.Topic, key); c.takes(hash) {
 			c.label(hash, key)
 			c.marks[hash] = version
 		}
+		return nil
 	})
 }
 

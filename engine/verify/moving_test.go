@@ -69,7 +69,7 @@ func verifyWhileMoving(t *testing.T, runs int) {
 		})
 	}
 	var checked int64
-	for range runs {
+	for n := 0; n < runs || checked == 0; n++ { // on a busy machine nothing may be published at first
 		verdict := s.verify(t)
 		requireClean(t, verdict)
 		checked = max(checked, verdict.Produced[0].Published)
@@ -77,7 +77,6 @@ func verifyWhileMoving(t *testing.T, runs int) {
 	stop()
 	require.NoError(t, movers.Wait())
 	require.NoError(t, publisher.Close())
-	require.Positive(t, checked)
 	t.Logf("%d events, %d verifications", checked, runs)
 	s.publish(t)
 	requireClean(t, s.verify(t))

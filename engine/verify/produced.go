@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
@@ -19,7 +18,6 @@ import (
 type produced struct {
 	comparison
 	outboxHorizon
-	spread  int32 // over how many partitions the relay spreads the keys
 	rows    []fact
 	records []fact
 	counts  *Produced
@@ -33,47 +31,13 @@ type outboxHorizon struct {
 	rowsFrom int64 // the time of the lowest row that it holds
 }
 
-const selectSize = `
-select coalesce(max(position), 0) - coalesce(min(position), 0) from public.outbox`
-
-// outboxSize is about how many rows there are, from the range of their positions.
-func outboxSize(ctx context.Context, db DB) (n int64, err error) {
-	if err = db.QueryRow(ctx, selectSize).Scan(&n); err != nil {
-		return 0, fmt.Errorf("measure outbox: %w", err)
-	}
-	return n, nil
-}
-
-const selectSpread = `select topic, partitions from public.outbox_topic`
-
-// readSpread is over how many partitions the relay spreads the keys of each topic, where that is not all of them.
-func (l *look) readSpread(ctx context.Context, all map[string]*produced) error {
-	rows, _ := l.cfg.DB.Query(ctx, selectSpread)
-	var topic string
-	var partitions int32
-	_, err := pgx.ForEachRow(rows, []any{&topic, &partitions}, func() error {
-		if p := all[topic]; p != nil && partitions > 0 {
-			p.spread = min(p.spread, partitions)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("read partition counts: %w", err)
-	}
-	return nil
-}
-
 // lookAtProduced compares the outbox with its topics.
 func (l *look) lookAtProduced(ctx context.Context) error {
-	size, err := outboxSize(ctx, l.cfg.DB)
-	if err != nil {
-		return err
-	}
 	l.verdict.Produced = make([]Produced, len(l.cfg.Topics))
 	for i, topic := range l.cfg.Topics {
 		l.verdict.Produced[i].Topic = topic
 	}
-	return l.passes(size, func() error { return l.passProduced(ctx) })
+	return l.passes(l.rows, func() error { return l.passProduced(ctx) })
 }
 
 func (l *look) passProduced(ctx context.Context) error {
@@ -83,12 +47,7 @@ func (l *look) passProduced(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		all[topic] = &produced{
-			comparison: comparison{l, topic, parts}, spread: int32(len(parts)), counts: &l.verdict.Produced[i],
-		}
-	}
-	if err := l.readSpread(ctx, all); err != nil {
-		return err
+		all[topic] = &produced{comparison: comparison{l, topic, parts}, counts: &l.verdict.Produced[i]}
 	}
 	if err := l.readOutbox(ctx, all); err != nil {
 		return err
@@ -110,13 +69,14 @@ func (l *look) passProduced(ctx context.Context) error {
 }
 
 // What became of a row is read with it, in one statement: it is published if the cursor has passed it and it is neither
-// held nor discarded.
+// held nor discarded. So is over how many partitions the relay spreads the keys of its topic, where that is not all.
 const selectRows = `
 select o.position, o.event_id::text, o.event_type, o.source, o.topic, o.key, o.version, coalesce(o.data_schema, ''),
     o.occurred_at, o.headers, o.payload,
     case when exists (select from public.outbox_held h where h.position = o.position) then 2
         when exists (select from public.outbox_discarded d where d.position = o.position) then 3
-        when ` + window.IsPublished + ` then 0 else 1 end
+        when ` + window.IsPublished + ` then 0 else 1 end,
+    coalesce((select t.partitions from public.outbox_topic t where t.topic = o.topic), 0)
 from public.outbox o cross join public.outbox_cursor c
 where c.name = $1 and o.position > $2 and ($3::timestamptz is null or o.occurred_at >= $3)
 order by o.position limit $4`
@@ -126,40 +86,38 @@ func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
 	var position int64
 	var e cloudevent.Event
 	var state rowState
-	var placing error
+	var spread int32
 	args := func() []any { return []any{window.CursorName, position, l.cfg.Since} }
 	scan := []any{
 		&position, &e.ID, &e.Type, &e.Source, &e.Topic, &e.Key, &e.Version, &e.DataSchema, &e.Time, &e.Extensions, &e.Data,
-		&state,
+		&state, &spread,
 	}
-	err := pages(ctx, l.cfg.DB, "outbox", selectRows, args, scan, func() {
+	return pages(ctx, l.cfg.DB, "outbox", selectRows, args, scan, func() (err error) {
 		l.step()
 		p := all[e.Topic]
 		if p == nil {
 			if l.this == 0 && state == published {
 				l.cannot(e.Topic, NoTopic, 1)
 			}
-			return
+			return nil
 		}
 		r := outboxFact(e)
 		if !l.takesAll(r) {
-			return
+			return nil
 		}
 		l.label(r.id, e.ID)
 		l.label(r.key, e.Key)
 		r.state = state
-		if !r.wire && p.spread > 0 {
-			var err error
-			if r.part, err = l.cfg.Log.Place(e.Topic, e.Key, p.spread); err != nil {
-				placing = err
-			}
+		partitions := int32(len(p.parts))
+		if spread > 0 {
+			partitions = min(partitions, spread)
+		}
+		if !r.wire && partitions > 0 {
+			r.part, err = l.cfg.Log.Place(e.Topic, e.Key, partitions)
 		}
 		p.rows = append(p.rows, r)
-	})
-	if err != nil {
 		return err
-	}
-	return placing
+	})
 }
 
 func outboxFact(e cloudevent.Event) fact {

@@ -30,21 +30,23 @@ var (
 
 const selectStanding = `
 select pg_is_in_recovery(), old_done is not null or restored is not null
-    or sysid is distinct from (select system_identifier from pg_control_system())
+    or sysid is distinct from (select system_identifier from pg_control_system()),
+    (select coalesce(max(position), 0) - coalesce(min(position), 0) from public.outbox)
 from public.outbox_cursor where name = $1`
 
-func checkStanding(ctx context.Context, db DB) error {
+// readStanding says whether the database can be asked, and about how many rows its outbox has.
+func readStanding(ctx context.Context, db DB) (rows int64, err error) {
 	var standby, restoring bool
-	err := db.QueryRow(ctx, selectStanding, window.CursorName).Scan(&standby, &restoring)
+	err = db.QueryRow(ctx, selectStanding, window.CursorName).Scan(&standby, &restoring, &rows)
 	switch {
 	case err != nil:
-		return fmt.Errorf("read cursor: %w", err)
+		return 0, fmt.Errorf("read cursor: %w", err)
 	case standby:
-		return ErrStandby
+		return 0, ErrStandby
 	case restoring:
-		return ErrRestoring
+		return 0, ErrRestoring
 	}
-	return nil
+	return rows, nil
 }
 
 // pageRows is how many rows are read by one statement.
@@ -52,14 +54,13 @@ const pageRows = 5000
 
 // pages reads all rows that a statement selects, a page at a time, and calls each for every one of them. The last of
 // its arguments is the size of a page; the others are asked for anew for each, as they say behind which row it begins.
-func pages(ctx context.Context, db DB, what, sql string, args func() []any, scan []any, each func()) error {
+func pages(ctx context.Context, db DB, what, sql string, args func() []any, scan []any, each func() error) error {
 	for n := pageRows; n == pageRows; {
 		n = 0
 		rows, _ := db.Query(ctx, sql, append(args(), pageRows)...)
 		_, err := pgx.ForEachRow(rows, scan, func() error {
 			n++
-			each()
-			return nil
+			return each()
 		})
 		if err != nil {
 			return fmt.Errorf("read %s: %w", what, err)

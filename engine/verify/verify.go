@@ -63,7 +63,8 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	if cfg.Window <= 0 {
 		cfg.Window = defaultWindow
 	}
-	if err := checkStanding(ctx, cfg.DB); err != nil {
+	rows, err := readStanding(ctx, cfg.DB)
+	if err != nil {
 		return nil, err
 	}
 	verdict := &Verdict{
@@ -72,7 +73,7 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 	for _, c := range cfg.Checks {
 		verdict.Checks = append(verdict.Checks, c.Name)
 	}
-	first := &look{cfg: cfg, verdict: verdict}
+	first := &look{cfg: cfg, verdict: verdict, rows: rows}
 	if err := first.run(ctx); err != nil {
 		return nil, err
 	}
@@ -130,6 +131,7 @@ type look struct {
 	watched map[uint64]bool   // ids, and keys of which all events are compared; nil: everything is
 	labels  map[uint64]string // what these hashes are of
 
+	rows     int64  // about how many the outbox has
 	of, this uint64 // how often both sides are read, and which time this is
 	read     int64
 }

@@ -202,7 +202,7 @@ func fieldsOf(of any, prefix string) (all []field) {
 func rules(of any) string {
 	schema, said := nodeOf(of), []string{}
 	for _, word := range []string{
-		"type", "format", "enum", "const", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
+		"type", "format", "enum", "const", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
 		"default",
 	} {
 		switch value := schema[word]; {

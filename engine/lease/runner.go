@@ -109,10 +109,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	chores.Go(func() { r.every(beating, s.Heartbeat, r.beat) })
 	chores.Go(func() { r.every(ctx, min(sweepPolls*s.Poll, s.Lease/2), r.sweep) })
 	if s.Retention > 0 {
-		chores.Go(func() {
-			r.reportUnreachable(ctx, r.purge(ctx))
-			r.every(ctx, min(purgesEvery, s.Retention), r.purge)
-		})
+		chores.Go(func() { r.every(ctx, min(purgesEvery, s.Retention), r.purge) })
 	}
 	for range s.Workers {
 		workers.Go(func() {
@@ -129,26 +126,23 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// every does a chore again and again until ctx ends.
+// every does a chore at once, and again and again until ctx ends.
 func (r *Runner) every(ctx context.Context, pause time.Duration, chore func(context.Context) error) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
-	for {
+	for ctx.Err() == nil {
+		if err := chore(ctx); err != nil && ctx.Err() == nil {
+			r.log.WarnContext(ctx, unreachable, "error", err)
+		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-tick.C:
-			r.reportUnreachable(ctx, chore(ctx))
 		}
 	}
 }
 
-// reportUnreachable tells that the database did not answer.
-func (r *Runner) reportUnreachable(ctx context.Context, err error) {
-	if err != nil && ctx.Err() == nil {
-		r.log.WarnContext(ctx, "leases cannot be reached", "error", err)
-	}
-}
+// unreachable says that the database did not answer.
+const unreachable = "leases cannot be reached"
 
 // dispatch claims rows and hands them to the workers.
 func (r *Runner) dispatch(ctx context.Context, attempts chan<- func()) {
@@ -189,7 +183,9 @@ func (r *Runner) round(ctx context.Context, attempts chan<- func()) (more bool) 
 		}
 	}
 	claims, err := r.claim(ctx, n)
-	r.reportUnreachable(ctx, err)
+	if err != nil && ctx.Err() == nil {
+		r.log.WarnContext(ctx, unreachable, "error", err)
+	}
 	waiting := make([]func(), len(claims))
 	for i, c := range claims { // all of them now: the last one's lease must not end while it waits for a worker
 		attempt := r.hold(context.WithoutCancel(ctx), c)
@@ -372,10 +368,13 @@ func (r *Runner) done(ctx context.Context, c *Claim) error {
 	return err
 }
 
-// pace slows the runner down while the other side of its effect cannot be reached.
-func (r *Runner) pace(result string) {
+const recordPause = 100 * time.Millisecond
+
+// record writes down how an attempt ended. It insists for as long as a lease lasts: an effect that happened and is
+// forgotten is an uncertain one.
+func (r *Runner) record(ctx context.Context, c *Claim, err error) {
+	result, record := r.judge(c, err)
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	switch result {
 	case "stale", "superseded": // says nothing about the other side
 	case "unavailable":
@@ -383,15 +382,7 @@ func (r *Runner) pace(result string) {
 	default:
 		r.slow = 0
 	}
-}
-
-const recordPause = 100 * time.Millisecond
-
-// record writes down how an attempt ended. It insists for as long as a lease lasts: an effect that happened and is
-// forgotten is an uncertain one.
-func (r *Runner) record(ctx context.Context, c *Claim, err error) {
-	result, record := r.judge(c, err)
-	r.pace(result)
+	r.mu.Unlock()
 	recording, cancel := context.WithTimeout(ctx, r.leases.settings.Lease)
 	defer cancel()
 	again := time.NewTicker(recordPause)

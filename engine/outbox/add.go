@@ -81,7 +81,7 @@ func (o *Outbox) insertEvents(ctx context.Context, tx pgx.Tx, b *batch) error {
 	return o.checkInserted(b, inserted)
 }
 
-// checkInserted counts the events, if they were all inserted.
+// checkInserted counts the events, if they were all inserted, and says what the transaction adds, if it commits.
 func (o *Outbox) checkInserted(b *batch, inserted int) error {
 	if inserted != len(b.events) {
 		return ErrVersionConflict
@@ -89,20 +89,14 @@ func (o *Outbox) checkInserted(b *batch, inserted int) error {
 	for _, k := range b.keys {
 		o.added.WithLabelValues(k.topic).Add(float64(k.events))
 	}
-	o.logAdded(b)
+	if o.cfg.Log.Enabled(context.Background(), slog.LevelDebug) {
+		for i := range b.events {
+			e := &b.events[i]
+			o.cfg.Log.Debug("event added", "event_id", e.ID, "event_type", e.Type, "correlation_id", e.CorrelationID(),
+				"topic", e.Topic)
+		}
+	}
 	return nil
-}
-
-// logAdded says what the transaction adds, if it commits.
-func (o *Outbox) logAdded(b *batch) {
-	if !o.cfg.Log.Enabled(context.Background(), slog.LevelDebug) {
-		return
-	}
-	for i := range b.events {
-		e := &b.events[i]
-		o.cfg.Log.Debug("event added", "event_id", e.ID, "event_type", e.Type, "correlation_id", e.CorrelationID(),
-			"topic", e.Topic)
-	}
 }
 
 // recordType is the type of a row that stands for another system's record.

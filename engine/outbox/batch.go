@@ -68,7 +68,8 @@ func (b *batch) append(index int, e cloudevent.Event) {
 	b.events, b.index = append(b.events, e), append(b.index, index)
 }
 
-// countKeys counts the events of each key. It has to be done before the batch is inserted.
+// countKeys counts the events of each key, all of which must mean the same base. It has to be done before the batch is
+// inserted.
 func (b *batch) countKeys() error {
 	b.keys, b.behind = nil, make([]int64, len(b.events))
 	places := make(map[[2]string]int, len(b.events)) // in keys
@@ -80,10 +81,16 @@ func (b *batch) countKeys() error {
 			places[name] = place
 			b.keys = append(b.keys, keyCount{topic: e.Topic, key: e.Key, base: anyVersion})
 		}
-		if err := b.keys[place].count(e.Version); err != nil {
-			return fmt.Errorf("add event %d: %w", b.index[i], err)
+		k := &b.keys[place]
+		k.events++
+		if e.Version != 0 { // the nth event of the key wants version base+n
+			base := e.Version - k.events
+			if base < 0 || k.base != anyVersion && k.base != base {
+				return fmt.Errorf("add event %d: %w", b.index[i], ErrVersionConflict)
+			}
+			k.base = base
 		}
-		b.behind[i] = -b.keys[place].events
+		b.behind[i] = -k.events
 	}
 	for i, e := range b.events {
 		b.behind[i] += b.keys[places[[2]string{e.Topic, e.Key}]].events
@@ -119,20 +126,6 @@ func (b *batch) withSavepoint(ctx context.Context, tx pgx.Tx, do func(pgx.Tx) er
 		return do(tx)
 	}
 	return pgx.BeginFunc(ctx, tx, do)
-}
-
-// count counts an event. The nth event of the key wants version base+n; all events of the key must mean the same base.
-func (k *keyCount) count(version int64) error {
-	k.events++
-	if version == 0 {
-		return nil
-	}
-	base := version - k.events
-	if base < 0 || k.base != anyVersion && k.base != base {
-		return ErrVersionConflict
-	}
-	k.base = base
-	return nil
 }
 
 func (o *Outbox) check(e cloudevent.Event) *EventError {

@@ -30,7 +30,7 @@ type Relay struct {
 	health   health
 	pages    *window.Pager
 	sender   sender
-	last     *window.Term // nil: never led, or gave its lease back
+	last     *window.Term // nil: never led
 	restored atomic.Pointer[outbox.CheckError]
 	ready    bool // a session passed all checks once: what is wrong later may pass
 }
@@ -61,8 +61,9 @@ func New(cfg Config) (*Relay, error) {
 }
 
 // Run relays until ctx ends, then lets a call of Publish that is under way end, records what it achieved, gives the
-// lease back and returns nil. It returns earlier only with a [*outbox.CheckError], before it has led for the first
-// time: a server or a schema on which events would be lost. Everything else is tried again, for ever.
+// lease back, if it still has its session, and returns nil. It returns earlier only with a [*outbox.CheckError], before
+// it has led for the first time: a server or a schema on which events would be lost. Everything else is tried again, for
+// ever.
 func (r *Relay) Run(ctx context.Context) error {
 	r.health.begin()
 	defer r.health.end()
@@ -70,20 +71,15 @@ func (r *Relay) Run(ctx context.Context) error {
 	if late := r.sender.last.waitFor(context.WithoutCancel(ctx), r.cfg.PublishTimeout); late != nil {
 		return errors.Join(err, fmt.Errorf("stop relay: %w", late))
 	}
-	r.giveLeaseBack(ctx)
 	return err
 }
 
-const (
-	retryMin = 50 * time.Millisecond
-	retryMax = 5 * time.Second
-)
-
-func newPauses() failure.Backoff { return failure.Backoff{Min: retryMin, Max: retryMax} }
+// retryMax is the longest pause between two sessions. A session that has lasted for longer was a good one.
+const retryMax = 5 * time.Second
 
 // runSessions runs one session after the other. Its error is nil if ctx ended.
 func (r *Relay) runSessions(ctx context.Context) error {
-	for pauses := newPauses(); ; {
+	for pauses := (failure.Backoff{Min: 50 * time.Millisecond, Max: retryMax}); ; {
 		began := time.Now()
 		err := r.runSession(ctx)
 		r.metrics.leader.Set(0)
@@ -98,29 +94,11 @@ func (r *Relay) runSessions(ctx context.Context) error {
 		r.metrics.sessions.Inc()
 		r.log.Warn("relay session ended", "error", err)
 		if time.Since(began) > retryMax {
-			pauses = newPauses()
+			pauses.Reset()
 		}
 		if !sleep(ctx, pauses.Next()) {
 			return nil
 		}
-	}
-}
-
-// giveLeaseBack ends a lease that the last session could not end: it broke before, or a call of Publish was under way.
-// Followers would see its end by the free lock, a leader without the lock would keep them waiting.
-func (r *Relay) giveLeaseBack(ctx context.Context) {
-	if r.last == nil || r.last.Remaining() <= 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-	defer cancel()
-	conn, err := r.cfg.Connect(ctx)
-	if err == nil {
-		err = release(ctx, conn, r.last)
-		closeConn(ctx, conn)
-	}
-	if err != nil {
-		r.log.Warn("lease not given back", "error", err)
 	}
 }
 
@@ -144,8 +122,12 @@ func (r *Relay) runSession(ctx context.Context) error {
 	r.health.markLeading()
 	s := &session{conn: conn, term: t, need: r.cfg.sendingDeadline()}
 	if r.cfg.Listen {
-		if err := s.listen(ctx); err != nil {
+		err := s.do(ctx, func(ctx context.Context) error {
+			_, err := conn.Exec(ctx, listenSQL)
 			return err
+		})
+		if err != nil {
+			return fmt.Errorf("listen for notifications: %w", err)
 		}
 	}
 	r.log.Info("relay leads", "epoch", t.Epoch, "leader", r.cfg.Name)
@@ -153,11 +135,7 @@ func (r *Relay) runSession(ctx context.Context) error {
 	r.metrics.epoch.Set(float64(t.Epoch))
 	err = r.lead(ctx, s)
 	if ctx.Err() != nil && !conn.IsClosed() && r.sender.last.waitFor(ctx, 0) == nil {
-		released := withTimeout(ctx, func(ctx context.Context) error { return release(ctx, conn, t) })
-		if released == nil {
-			r.last = nil
-		}
-		err = errors.Join(err, released)
+		err = errors.Join(err, withTimeout(ctx, func(ctx context.Context) error { return release(ctx, conn, t) }))
 	}
 	return err
 }
@@ -298,7 +276,9 @@ func (h *health) end() { h.set(func() { h.running = false }) }
 func (h *health) markLeading() { h.set(func() { h.state = stateLeading }) }
 
 func (h *health) markWell(state string) {
-	h.set(func() { h.wellAt, h.state, h.err, h.refused = time.Now(), state, nil, nil })
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wellAt, h.state, h.err, h.refused = time.Now(), state, nil, nil
 }
 
 func (h *health) markFailed(err error) { h.set(func() { h.err = err }) }

@@ -113,22 +113,20 @@ func (s *sender) send(ctx context.Context, f *flight) {
 	fault.Here("relay.publish.before")
 	began := time.Now()
 	calls := callsOf(f.records)
+	publish := func(c *call) {
+		end := s.spans.Send(c.topic, c.events) // part: observability
+		c.publish(ctx, s.publisher, f.results)
+		end(c.firstError(f.results)) // part: observability
+	}
 	var others sync.WaitGroup
 	for _, c := range calls[1:] {
-		others.Go(func() { s.call(ctx, c, f) })
+		others.Go(func() { publish(c) })
 	}
-	s.call(ctx, calls[0], f)
+	publish(calls[0])
 	others.Wait()
 	f.holdBack()
 	s.metrics.observeFlight(f, calls, time.Since(began))
 	fault.Here("relay.publish.after")
-}
-
-// call makes one of them, and tells of it.
-func (s *sender) call(ctx context.Context, c *call, f *flight) {
-	end := s.spans.Send(c.topic, c.events) // part: observability
-	c.publish(ctx, s.publisher, f.results)
-	end(c.firstError(f.results)) // part: observability
 }
 
 // holdBack marks each record behind a key's first failure as failed too, also an acknowledged one.

@@ -323,17 +323,8 @@ func (s *session) secureLease(ctx context.Context) error {
 	return err
 }
 
+// listenSQL has the session told of other processes' commits.
 const listenSQL = `listen outbox`
-
-// listen has the session told of other processes' commits.
-func (s *session) listen(ctx context.Context) error {
-	return s.do(ctx, func(ctx context.Context) error {
-		if _, err := s.conn.Exec(ctx, listenSQL); err != nil {
-			return fmt.Errorf("listen for notifications: %w", err)
-		}
-		return nil
-	})
-}
 
 // reason is why a leader looks for something to publish.
 type reason int

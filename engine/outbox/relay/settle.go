@@ -24,7 +24,9 @@ func (l *leader) settle(ctx context.Context, f *flight, out *outcome) error {
 		}
 		failed := l.sender.collect(f)
 		taken := len(failed) < len(f.records)
-		l.logTaken(f)
+		if l.log.Enabled(ctx, slog.LevelDebug) {
+			l.logTaken(f)
+		}
 		if taken {
 			l.patience.takenAt = time.Now()
 			l.health.markWell(stateLeading)
@@ -39,7 +41,9 @@ func (l *leader) settle(ctx context.Context, f *flight, out *outcome) error {
 			l.setAside(failed, attempt, true, out)
 			return nil
 		}
-		l.logFailed(failed, attempt)
+		first := &failed[0].Event
+		l.log.Warn("publish failed", "events", len(failed), "attempt", attempt, "event_id", first.ID,
+			"correlation_id", first.CorrelationID(), "error", failed[0].err)
 		if err := l.backOff(ctx, pauses.Next()); err != nil {
 			return err
 		}
@@ -48,23 +52,14 @@ func (l *leader) settle(ctx context.Context, f *flight, out *outcome) error {
 	return nil
 }
 
-// logTaken says what the broker took. It reads headers only when the lines are written.
+// logTaken says what the broker took. It reads headers.
 func (l *leader) logTaken(f *flight) {
-	if !l.log.Enabled(context.Background(), slog.LevelDebug) {
-		return
-	}
 	for i := range f.records {
 		if e := &f.records[i].Event; f.results[i] == nil {
 			l.log.Debug("event published", "event_id", e.ID, "event_type", e.Type, "correlation_id", e.CorrelationID(),
 				"topic", e.Topic, "position", f.records[i].Position)
 		}
 	}
-}
-
-func (l *leader) logFailed(failed []failedRecord, attempt int) {
-	first := &failed[0].Event
-	l.log.Warn("publish failed", "events", len(failed), "attempt", attempt, "event_id", first.ID,
-		"correlation_id", first.CorrelationID(), "error", failed[0].err)
 }
 
 // noteFailure keeps why not everything was taken.

@@ -3,7 +3,6 @@ package relay
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,59 +189,6 @@ func TestAFollowerLeavesALeaderTimeToComeBack(t *testing.T) {
 	require.True(t, r.mayLead(leadership{epoch: neverLed}, leadership{epoch: 4}), "the lease is over")
 	r.last = &window.Term{Epoch: 5}
 	require.True(t, r.mayLead(ended, other), "its own")
-}
-
-// A stop between two sessions finds no session on which to give the lease back, and one that comes while a call of
-// Publish is under way must not give it back yet.
-func TestAStopBetweenSessionsGivesTheLeaseBack(t *testing.T) {
-	t.Parallel()
-	pool := newDatabase(t)
-	_, err := pool.Exec(t.Context(), `select pg_advisory_lock($1, 1)`, lockClass) // followers learn nothing from the lock
-	require.NoError(t, err)
-	cfg := testRelayConfig(t, pool, newLedger())
-	var away atomic.Bool
-	tried := make(chan struct{}, 100)
-	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) {
-		if away.Load() {
-			tried <- struct{}{}
-			return nil, errors.New("no database")
-		}
-		return dial(t, pool)(ctx)
-	}
-	r := startRelay(t, cfg)
-	waittest.Until(t, r.leads)
-	away.Store(true)
-	endSessions(t, pool)
-	<-tried
-	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox_cursor where lease_until > clock_timestamp()`))
-	away.Store(false)
-	r.stop()
-	require.Equal(t, int64(0), number(t, pool, `select count(*) from outbox_cursor where lease_until > clock_timestamp()`))
-}
-
-func TestAStopDuringACallGivesTheLeaseBack(t *testing.T) {
-	t.Parallel()
-	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
-	_, err := pool.Exec(t.Context(), `select pg_advisory_lock($1, 1)`, lockClass)
-	require.NoError(t, err)
-	sent, land := make(chan struct{}), make(chan struct{})
-	l.Follow(func(int, string, []*message.Message) error {
-		close(sent)
-		<-land
-		return nil
-	})
-	r := startRelay(t, testRelayConfig(t, pool, l))
-	commit(t, o, pool, event("k"))
-	<-sent
-	endSessions(t, pool)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		r.stop()
-	}()
-	close(land)
-	<-stopped
-	require.Equal(t, int64(0), number(t, pool, `select count(*) from outbox_cursor where lease_until > clock_timestamp()`))
 }
 
 func endSessions(t testing.TB, pool *pgxpool.Pool) {

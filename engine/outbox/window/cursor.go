@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -18,19 +21,26 @@ type cursor struct {
 	sysid      int64 // the cluster that the stored transaction ids belong to; 0: not known
 	here       int64 // the cluster that this session talks to
 	done       snapshot
-	head       int64
 	marks      landmarks
-	win        *window   // the open one, if any
-	leftover   *leftover // of a restore, if any
+	win        *window // what is open, if anything
 }
 
-// window is the rows that are visible in it and not in the one before. They are published in the order of their
-// positions.
+// window is the rows that are visible in it and not in the one before, or what a restore left. They are published in the
+// order of their positions.
 type window struct {
 	snapshot
-	after string // the snapshot before it: done, once it is stored
-	head  int64  // the sequence head, read after the snapshot was taken: none of its rows lies above
-	pos   int64  // published up to here
+	after    string // the snapshot before it: done, once it is stored
+	head     int64  // the sequence head, read after the snapshot was taken: none of its rows lies above
+	pos      int64  // published up to here
+	leftover *leftover
+}
+
+// leftover is what a restore left, as long as it is open.
+func (c *cursor) leftover() *leftover {
+	if c.win == nil {
+		return nil
+	}
+	return c.win.leftover
 }
 
 // IsPublished is the SQL condition that the cursor c has passed the row o. Held and discarded rows are passed and not
@@ -43,23 +53,26 @@ const IsPublished = `case when o.position > c.base then pg_visible_in_snapshot(o
 
 const loadSQL = `
 select generation, coalesce(sysid, 0), (select system_identifier from pg_control_system()),
-    done::text, head, win::text, win_head, win_pos, mark_x, mark_h,
+    done::text, win::text, win_head, win_pos, mark_x, mark_h,
     old_done::text, old_head, old_win::text, old_win_pos, old_limit, old_pos
 from public.outbox_cursor where name = $1`
 
 // loadCursor reads what is published.
 func loadCursor(ctx context.Context, conn *pgx.Conn) (cursor, error) {
 	var (
-		c                                 cursor
-		done                              string
-		win, oldDone, oldWin              *string
-		winHead, winPos                   *int64
-		oldHead, oldPos, oldWinPos, limit *int64
-		xids                              []uint64
-		heads                             []int64
+		c               cursor
+		w               window
+		old             leftover
+		done            string
+		win, oldDone    *string
+		head, pos       *int64
+		oldHead, oldPos *int64
+		limit           *int64
+		xids            []uint64
+		heads           []int64
 	)
-	err := conn.QueryRow(ctx, loadSQL, CursorName).Scan(&c.generation, &c.sysid, &c.here, &done, &c.head,
-		&win, &winHead, &winPos, &xids, &heads, &oldDone, &oldHead, &oldWin, &oldWinPos, &limit, &oldPos)
+	err := conn.QueryRow(ctx, loadSQL, CursorName).Scan(&c.generation, &c.sysid, &c.here, &done,
+		&win, &head, &pos, &xids, &heads, &oldDone, &oldHead, &old.win, &old.winPos, &limit, &oldPos)
 	if err != nil {
 		return c, fmt.Errorf("load cursor: %w", err)
 	}
@@ -67,22 +80,133 @@ func loadCursor(ctx context.Context, conn *pgx.Conn) (cursor, error) {
 	if c.done, err = parseSnapshot(done); err != nil {
 		return c, err
 	}
-	if win != nil {
-		if winHead == nil || winPos == nil {
-			return c, errors.New("load cursor: an open window without head or position")
-		}
-		c.win = &window{after: done, head: *winHead, pos: *winPos}
-		if c.win.snapshot, err = parseSnapshot(*win); err != nil {
-			return c, err
-		}
-	}
-	if oldDone != nil {
+	switch {
+	case oldDone != nil:
 		if oldHead == nil || limit == nil || oldPos == nil {
 			return c, errors.New("load cursor: an unfinished restore without head, limit or position")
 		}
-		c.leftover = &leftover{
-			done: *oldDone, head: *oldHead, win: oldWin, winPos: oldWinPos, limit: *limit, pos: *oldPos,
+		old.done, old.head, old.limit, w.pos, w.leftover = *oldDone, *oldHead, *limit, *oldPos, &old
+	case win != nil:
+		if head == nil || pos == nil {
+			return c, errors.New("load cursor: an open window without head or position")
+		}
+		w.after, w.head, w.pos = done, *head, *pos
+		if w.snapshot, err = parseSnapshot(*win); err != nil {
+			return c, err
+		}
+	default:
+		return c, nil
+	}
+	c.win = &w
+	return c, nil
+}
+
+// landmark says that the sequence head was read, and then the transaction id was taken. So a transaction with a higher
+// id took it after the head was read; and since it takes its positions after its id (column order), they all lie above
+// the head.
+type landmark struct {
+	xid  uint64
+	head int64
+}
+
+// landmarks are in the order in which they were made: ids and heads ascend.
+type landmarks []landmark
+
+// below returns the head above which every row of a transaction with this id or a higher one lies.
+func (m landmarks) below(xid uint64) int64 {
+	for _, x := range slices.Backward(m) {
+		if x.xid < xid {
+			return x.head
 		}
 	}
-	return c, nil
+	return 0
+}
+
+// start is the position above which the rows lie that are visible in cur and not in done. Such a row's transaction
+// either began after done was taken, or was running then and has ended since.
+func (m landmarks) start(done, cur snapshot) int64 {
+	pos := m.below(done.xmax)
+	for _, xid := range done.running {
+		if cur.sees(xid) {
+			pos = min(pos, m.below(xid))
+		}
+	}
+	return pos
+}
+
+// kept are the landmarks that a later window, which starts from done, can still need: one for each transaction that is
+// running in done, one for those that begin after it, and those too young to say: of the change that stored the window
+// that is done. With the one that is made now there are never more of them than running transactions, plus three.
+func (m landmarks) kept(done snapshot) landmarks {
+	var kept landmarks
+	for i, x := range m {
+		newest := i == len(m)-1
+		needed := x.xid >= done.xmax || newest || m[i+1].xid >= done.xmax
+		for _, xid := range done.running {
+			needed = needed || x.xid < xid && (newest || m[i+1].xid >= xid)
+		}
+		if needed {
+			kept = append(kept, x)
+		}
+	}
+	return kept
+}
+
+// landmarksOf are the landmarks as the cursor row stores them.
+func landmarksOf(xids []uint64, heads []int64) landmarks {
+	m := make(landmarks, min(len(xids), len(heads)))
+	for i := range m {
+		m[i] = landmark{xids[i], heads[i]}
+	}
+	return m
+}
+
+// ScanStart is the position above which the rows lie that wait: visible in the snapshot now and not in done, with the
+// landmarks of the cursor row.
+func ScanStart(done, now string, xids []uint64, heads []int64) (int64, error) {
+	published, err := parseSnapshot(done)
+	if err != nil {
+		return 0, err
+	}
+	current, err := parseSnapshot(now)
+	if err != nil {
+		return 0, err
+	}
+	return landmarksOf(xids, heads).start(published, current), nil
+}
+
+// snapshot is a pg_snapshot: which transactions had ended when it was taken. It is compared and sent back in the
+// server's own text; the numbers are for the few questions that are asked here.
+type snapshot struct {
+	text    string
+	xmin    uint64   // all below have ended
+	xmax    uint64   // none from here on had begun
+	running []uint64 // those in between that had not ended, ascending
+}
+
+// parseSnapshot reads xmin:xmax:xip,xip.
+func parseSnapshot(text string) (snapshot, error) {
+	s := snapshot{text: text}
+	ids := strings.FieldsFunc(text, func(r rune) bool { return r == ':' || r == ',' })
+	if strings.Count(text, ":") != 2 || len(ids) < 2 {
+		return s, fmt.Errorf("parse snapshot %q: not three fields", text)
+	}
+	xids := make([]uint64, len(ids))
+	for i, id := range ids {
+		var err error
+		if xids[i], err = strconv.ParseUint(id, 10, 64); err != nil {
+			return s, fmt.Errorf("parse snapshot: %w", err)
+		}
+	}
+	s.xmin, s.xmax, s.running = xids[0], xids[1], xids[2:]
+	return s, nil
+}
+
+// sees is pg_visible_in_snapshot.
+func (s snapshot) sees(xid uint64) bool {
+	if xid < s.xmin {
+		return true
+	}
+	_, running := slices.BinarySearch(s.running, xid)
+	return xid < s.xmax && !running
 }

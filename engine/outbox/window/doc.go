@@ -61,7 +61,7 @@
 // A row that is visible in C and not in done belongs to a transaction that began after done was taken, so its id is at
 // least xmax(done), or that was running then, so that its id is in done's list. For each of them the newest landmark
 // with a smaller id says from where its rows can be; the least of these positions is where the scan starts. That is
-// landmarks.go; those that no later window can need are dropped: there are never many more than running transactions.
+// [landmarks]; those that no later window can need are dropped: there are never many more than running transactions.
 //
 // What would break it is refused when the relay connects (relay/session.go): another column order, a sequence with a
 // cache, a standby, whose snapshots list no running transactions, a pooler that changes the session. And these are the

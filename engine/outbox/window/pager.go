@@ -1,9 +1,11 @@
 package window
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -76,11 +78,6 @@ func (p *Pager) Read(ctx context.Context, db interface {
 ) (Page, error) {
 	args = append(append([]any{binaryResults}, args...), p.limit)
 	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
-	return p.collect(rows)
-}
-
-// collect reads what a query with a limit of p.limit returns.
-func (p *Pager) collect(rows pgx.Rows) (Page, error) {
 	defer rows.Close()
 	p.rows, p.text, p.data = p.rows[:0], p.text[:0], nil
 	seen, truncated := 0, false
@@ -120,7 +117,7 @@ func (p *Pager) scan(v [][]byte) error {
 	r.keyEnd = len(p.text)
 	r.Event.Version = int64(binary.BigEndian.Uint64(v[6]))
 	r.Event.DataSchema = p.intern(v[7])
-	r.Event.Time = timeOf(v[8])
+	r.Event.Time = time.UnixMicro(int64(binary.BigEndian.Uint64(v[8])) + pgEpoch).UTC()
 	if len(v[9]) > 1 { // null for most; the first byte is the format's version
 		var err error
 		if r.Event.Extensions, err = decodeHeaders(v[9][1:]); err != nil {
@@ -175,9 +172,41 @@ func appendUUID(dst []byte, id [16]byte) []byte {
 }
 
 // pgEpoch is PostgreSQL's zero: a timestamptz counts microseconds from here.
-var pgEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+var pgEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 
-func timeOf(b []byte) time.Time {
-	micros := int64(binary.BigEndian.Uint64(b))
-	return time.UnixMicro(micros + pgEpoch.UnixMicro()).UTC()
+// decodeHeaders reads the headers column as the server sends it: a flat object of strings, spaced in one way. Almost no
+// value has an escape in it, and then names and values alternate between the quotes; anything else is left to
+// encoding/json.
+func decodeHeaders(b []byte) (map[string]string, error) {
+	if m := decodePlainHeaders(b); m != nil {
+		return m, nil
+	}
+	var m map[string]string
+	err := json.Unmarshal(b, &m)
+	return m, err
+}
+
+func decodePlainHeaders(b []byte) map[string]string {
+	rest, ok := bytes.CutPrefix(b, []byte(`{"`))
+	if !ok || bytes.IndexByte(b, '\\') >= 0 {
+		return nil
+	}
+	m := make(map[string]string, 2)
+	for {
+		name, after, ok := bytes.Cut(rest, []byte(`": "`))
+		if !ok || bytes.IndexByte(name, '"') >= 0 {
+			return nil
+		}
+		value, after, ok := bytes.Cut(after, []byte(`"`))
+		if !ok {
+			return nil
+		}
+		m[string(name)] = string(value)
+		if string(after) == "}" {
+			return m
+		}
+		if rest, ok = bytes.CutPrefix(after, []byte(`, "`)); !ok {
+			return nil
+		}
+	}
 }

@@ -67,7 +67,7 @@ func (r *Reader) Clusters() (stored, here int64) { return r.sysid, r.here }
 
 // PublishedTo is a position at or below which every row is published, as long as no restore has left any.
 func (r *Reader) PublishedTo() int64 {
-	if r.leftover != nil {
+	if r.leftover() != nil {
 		return 0
 	}
 	return r.marks.below(r.done.xmin) // all rows that done does not see lie above
@@ -76,10 +76,6 @@ func (r *Reader) PublishedTo() int64 {
 // Next opens what is to be published next and returns its first page: what a restore left, the window that a
 // predecessor left open, as it was, or a new one. It reports false if no row was committed since the last one.
 func (r *Reader) Next(ctx context.Context) (first Page, found bool, err error) {
-	if r.leftover != nil {
-		first, err = r.Page(ctx, r.leftover.pos)
-		return first, err == nil, err
-	}
 	if r.win != nil { // a predecessor left it open: its rows may be half out
 		first, err = r.Page(ctx, r.win.pos)
 		return first, err == nil, err
@@ -108,8 +104,8 @@ func (r *Reader) find(ctx context.Context, after snapshot) (w *window, first Pag
 
 // Page reads the rows above a position of what is open.
 func (r *Reader) Page(ctx context.Context, above int64) (Page, error) {
-	if r.leftover != nil {
-		return r.readLeftover(ctx, above)
+	if l := r.win.leftover; l != nil {
+		return r.pages.Read(ctx, r.conn, leftoverSQL, above, l.limit, l.head, l.done, l.winPos, l.win)
 	}
 	return r.readPage(ctx, r.win, above)
 }
@@ -194,7 +190,7 @@ const (
 // transaction: rows that were passed without being sent.
 func (r *Reader) Advance(ctx context.Context, pos int64, also func(pgx.Tx) error) error {
 	sql := advanceSQL
-	if r.leftover != nil {
+	if r.win.leftover != nil {
 		sql = advanceLeftoverSQL
 	}
 	fault.Here("relay.advance.before")
@@ -203,11 +199,7 @@ func (r *Reader) Advance(ctx context.Context, pos int64, also func(pgx.Tx) error
 	if err != nil {
 		return fmt.Errorf("advance window: %w", err)
 	}
-	if r.leftover != nil {
-		r.leftover.pos = pos
-	} else {
-		r.win.pos = pos
-	}
+	r.win.pos = pos
 	return nil
 }
 
@@ -218,24 +210,43 @@ set done = win, head = win_head, win = null, win_head = null, win_pos = null,
 
 // Finish closes what is open: everything visible in it is published, or passed with also. The transaction that says so
 // also makes a landmark of its own id, which it took long after the window's head was read.
-func (r *Reader) Finish(ctx context.Context, also func(pgx.Tx) error) error {
+func (r *Reader) Finish(ctx context.Context, also func(pgx.Tx) error) (err error) {
 	switch {
-	case r.leftover != nil:
-		return r.finishLeftover(ctx, also)
 	case r.win == nil:
 		return nil
+	case r.win.leftover != nil:
+		if _, err = r.change(ctx, also, finishLeftoverSQL); err == nil {
+			r.win = nil
+		}
+	default:
+		fault.Here("relay.finish.before")
+		err = r.close(ctx, also, finishSQL, nil)
+		fault.Here("relay.finish.after")
 	}
-	fault.Here("relay.finish.before")
-	kept := r.marks.kept(r.win.snapshot)
-	xids, heads := kept.columns()
-	xid, err := r.change(ctx, also, finishSQL, xids, heads)
-	fault.Here("relay.finish.after")
 	if err != nil {
 		return fmt.Errorf("close window: %w", err)
 	}
-	r.done, r.head, r.marks = r.win.snapshot, r.win.head, append(kept, landmark{xid, r.win.head})
-	r.win = nil
 	return nil
+}
+
+// close makes a landmark of the change's own id and of the window's head, or of the next one's if it opens that: it was
+// read before the change took its id, too, so it makes the better landmark of the two.
+func (r *Reader) close(ctx context.Context, also func(pgx.Tx) error, sql string, next *window) error {
+	kept, head := r.marks.kept(r.win.snapshot), r.win.head
+	xids, heads := make([]uint64, len(kept)), make([]int64, len(kept))
+	for i, x := range kept {
+		xids[i], heads[i] = x.xid, x.head
+	}
+	args := []any{xids, heads}
+	if next != nil {
+		head = next.head
+		args = append(args, next.text, next.head, next.pos)
+	}
+	xid, err := r.change(ctx, also, sql, args...)
+	if err == nil {
+		r.done, r.marks, r.win = r.win.snapshot, append(kept, landmark{xid, head}), next
+	}
+	return err
 }
 
 const finishAndStoreSQL = `
@@ -247,7 +258,7 @@ set done = win, head = win_head, mark_x = $5::xid8[] || pg_current_xact_id(), ma
 // window costs one commit and not two. It reports false if no row was committed meanwhile; the window is open then as
 // before.
 func (r *Reader) FinishAndNext(ctx context.Context) (first Page, found bool, err error) {
-	if r.leftover != nil {
+	if r.leftover() != nil {
 		if err := r.Finish(ctx, nil); err != nil {
 			return Page{}, false, err
 		}
@@ -260,14 +271,69 @@ func (r *Reader) FinishAndNext(ctx context.Context) (first Page, found bool, err
 		return Page{}, false, err
 	}
 	fault.Here("relay.finish_and_store.before")
-	kept := r.marks.kept(r.win.snapshot)
-	xids, heads := kept.columns()
-	xid, err := r.change(ctx, nil, finishAndStoreSQL, xids, heads, w.text, w.head, w.pos)
+	err = r.close(ctx, nil, finishAndStoreSQL, w)
 	fault.Here("relay.finish_and_store.after")
 	if err != nil {
 		return Page{}, false, fmt.Errorf("close window, store the next: %w", err)
 	}
-	// The new window's head was read before the change took its id, so it makes the better landmark of the two.
-	r.done, r.head, r.marks, r.win = r.win.snapshot, r.win.head, append(kept, landmark{xid, w.head}), w
 	return first, true, nil
+}
+
+// guardSQL ends every change of the cursor: it is made in the epoch that leads and on the state that is known, and it
+// extends the lease.
+const guardSQL = `generation = generation + 1, lease_until = clock_timestamp() + $4 * interval '1 microsecond'
+where name = $1 and epoch = $2 and generation = $3
+returning pg_current_xact_id()`
+
+// change runs an update that ends in guardSQL, with parameters from $5 on, and returns its transaction's id.
+func (r *Reader) change(
+	ctx context.Context, also func(pgx.Tx) error, sql string, args ...any,
+) (xid uint64, err error) {
+	sent := time.Now()
+	args = append([]any{CursorName, r.term.Epoch, r.generation, r.term.Lease.Microseconds()}, args...)
+	update := func(q rowQuerier) error {
+		err := q.QueryRow(ctx, sql, args...).Scan(&xid)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return r.whyNot(ctx, q)
+		}
+		return err
+	}
+	if also == nil {
+		err = update(r.conn)
+	} else {
+		// The cursor first: its row lock keeps a successor out until what follows is committed too.
+		err = pgx.BeginFunc(ctx, r.conn, func(tx pgx.Tx) error {
+			if err := update(tx); err != nil {
+				return err
+			}
+			err := also(tx)
+			fault.Here("relay.change.in_tx")
+			return err
+		})
+	}
+	if err != nil {
+		return 0, err
+	}
+	r.generation++
+	r.term.Extended(sent)
+	return xid, nil
+}
+
+// rowQuerier is a connection or a transaction on it.
+type rowQuerier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+const epochSQL = `select epoch from public.outbox_cursor where name = $1`
+
+// whyNot says why an update of the cursor found no row.
+func (r *Reader) whyNot(ctx context.Context, q rowQuerier) error {
+	var epoch int64
+	if err := q.QueryRow(ctx, epochSQL, CursorName).Scan(&epoch); err != nil {
+		return fmt.Errorf("read epoch: %w", err)
+	}
+	if epoch != r.term.Epoch {
+		return ErrDeposed
+	}
+	return ErrDiverged
 }

@@ -277,7 +277,7 @@ func TestWhatARestoreLeftIsFollowedByWhatWasCommitted(t *testing.T) {
 	restoreHere(t, pool)
 	r := newSession(t, pool, 10)
 	require.NoError(t, r.Rebase(t.Context()))
-	require.NotNil(t, r.leftover)
+	require.NotNil(t, r.leftover())
 	first, found, err := r.Next(t.Context())
 	require.NoError(t, err)
 	require.True(t, found)
@@ -286,7 +286,7 @@ func TestWhatARestoreLeftIsFollowedByWhatWasCommitted(t *testing.T) {
 	first, found, err = r.FinishAndNext(t.Context())
 	require.NoError(t, err)
 	require.True(t, found)
-	require.Nil(t, r.leftover)
+	require.Nil(t, r.leftover())
 	require.Len(t, first.Records, 1)
 	require.Equal(t, int64(2), first.Last())
 }
@@ -316,9 +316,9 @@ func TestAStaleReaderChangesNothing(t *testing.T) {
 
 	require.NoError(t, heir.Rebase(t.Context()))
 	last := newSession(t, pool, 2)
-	require.NotNil(t, last.leftover)
+	require.NotNil(t, last.leftover())
 	require.ErrorIs(t, heir.Advance(t.Context(), 1, nil), ErrDeposed)
-	require.ErrorIs(t, heir.finishLeftover(t.Context(), nil), ErrDeposed)
+	require.ErrorIs(t, heir.Finish(t.Context(), nil), ErrDeposed)
 	require.Equal(t, []int64{1, 2}, readLeftover(t, last, -1))
 }
 

@@ -11,14 +11,14 @@ import (
 
 // leftover is what a restore into another cluster left to publish. The stored transaction ids are the old cluster's and
 // mean nothing in this one's snapshots, but whether a row was visible in the old cursor's snapshots can still be
-// computed from stored values alone. Rows above the old head were inserted after that snapshot was taken.
+// computed from stored values alone. Rows above the old head were inserted after that snapshot was taken. Until it is
+// published no window is opened.
 type leftover struct {
 	done   string // a pg_snapshot of the old cluster, like win
 	head   int64
 	win    *string // the window that was open, and how far it was published
 	winPos *int64
 	limit  int64 // the sequence head at the time of the rebase: rows above it are this cluster's
-	pos    int64 // done up to here
 }
 
 // rebaseLockSQL is how long writers may be kept waiting for the rebase to start. A transaction that has written to the
@@ -89,19 +89,6 @@ where o.position > $1 and o.position <= $2
 order by o.position
 limit $7`
 
-func (r *Reader) readLeftover(ctx context.Context, above int64) (Page, error) {
-	l := r.leftover
-	return r.pages.Read(ctx, r.conn, leftoverSQL, above, l.limit, l.head, l.done, l.winPos, l.win)
-}
-
 const finishLeftoverSQL = `
 update public.outbox_cursor
 set old_done = null, old_head = null, old_win = null, old_win_pos = null, old_limit = null, old_pos = null, ` + guardSQL
-
-func (r *Reader) finishLeftover(ctx context.Context, also func(pgx.Tx) error) error {
-	if _, err := r.change(ctx, also, finishLeftoverSQL); err != nil {
-		return fmt.Errorf("close leftover: %w", err)
-	}
-	r.leftover = nil
-	return nil
-}

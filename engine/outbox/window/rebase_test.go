@@ -55,8 +55,8 @@ func readRestored(t testing.TB, r *Reader) (positions []int64) {
 // readLeftover reads so many pages of the leftover, or all.
 func readLeftover(t testing.TB, r *Reader, pages int) (positions []int64) {
 	t.Helper()
-	for n := 0; r.leftover != nil && n != pages; n++ {
-		p, err := r.readLeftover(t.Context(), r.leftover.pos)
+	for n := 0; r.leftover() != nil && n != pages; n++ {
+		p, err := r.Page(t.Context(), r.win.pos)
 		require.NoError(t, err)
 		for _, rec := range p.Records {
 			positions = append(positions, rec.Position)
@@ -64,7 +64,7 @@ func readLeftover(t testing.TB, r *Reader, pages int) (positions []int64) {
 		if p.More {
 			require.NoError(t, r.Advance(t.Context(), p.Last(), nil))
 		} else {
-			require.NoError(t, r.finishLeftover(t.Context(), nil))
+			require.NoError(t, r.Finish(t.Context(), nil))
 		}
 	}
 	return positions
@@ -170,7 +170,7 @@ func TestReaderOverRandomRestores(t *testing.T) {
 				require.NoError(rt, slow.Commit(t.Context()))
 			}
 			wire = append(wire, liveOn(rt, t, r, rapid.IntRange(-1, 3).Draw(rt, "leftover pages"))...)
-			if r.leftover == nil && rapid.Bool().Draw(rt, "a round") {
+			if r.leftover() == nil && rapid.Bool().Draw(rt, "a round") {
 				wire = roundPart(rt, t, r, wire)
 			}
 			if err := slow.Commit(t.Context()); !errors.Is(err, pgx.ErrTxClosed) {
@@ -191,14 +191,14 @@ func liveOn(rt *rapid.T, t *testing.T, r *Reader, pages int) (wire []entry) {
 	if r.sysid != r.here {
 		require.NoError(rt, r.Rebase(t.Context()))
 	}
-	for n := 0; r.leftover != nil && n != pages; n++ {
-		p, err := r.readLeftover(t.Context(), r.leftover.pos)
+	for n := 0; r.leftover() != nil && n != pages; n++ {
+		p, err := r.Page(t.Context(), r.win.pos)
 		require.NoError(rt, err)
 		wire = appendWire(wire, p.Records)
 		if p.More {
 			require.NoError(rt, r.Advance(t.Context(), p.Last(), nil))
 		} else {
-			require.NoError(rt, r.finishLeftover(t.Context(), nil))
+			require.NoError(rt, r.Finish(t.Context(), nil))
 		}
 	}
 	return wire

@@ -51,8 +51,8 @@ type Config struct {
 	// Wake is [outbox.Outbox.Wake], or nil where nothing is written in this process.
 	Wake <-chan struct{}
 	// Listen lets relays tell each other of commits: one that follows notifies, at most 50 times a second, and the one
-	// that leads hears it, and [outbox.Notifier], on its session. Without it the leader finds what other processes
-	// commit when it polls. Nothing rests on a notification.
+	// that leads hears it on its session. Without it the leader finds what other processes commit when it polls. Nothing
+	// rests on a notification.
 	Listen bool
 	// Scheduled, if set, adds what was scheduled with it, or with another one of this database, when it is due; see
 	// [outbox.Outbox.Schedule]. Without it that waits until a relay leads that has it.

@@ -1,30 +1,13 @@
 package relay
 
 import (
-	"context"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/outbox"
 )
-
-// countingDB counts notifications.
-type countingDB struct {
-	*pgxpool.Pool
-	sent atomic.Int32
-}
-
-func (d *countingDB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	d.sent.Add(1)
-	return d.Pool.Exec(ctx, sql, args...)
-}
 
 // A relay that follows tells the one that leads, which does not poll to speak of, what its own process has committed.
 func TestAFollowerWakesTheLeader(t *testing.T) {
@@ -75,19 +58,18 @@ func TestALeaderThatIsToldNothingPolls(t *testing.T) {
 	require.Equal(t, int64(1), number(t, pool, `select epoch from outbox_cursor`), "on one session")
 }
 
-// A process without a relay tells another process's relay, which does not poll to speak of.
-func TestNotifierWakesAnotherProcess(t *testing.T) {
+// However often its process commits, a follower notifies once per interval at most.
+func TestAFollowerNotifiesAtALimitedRate(t *testing.T) {
 	t.Parallel()
 	o, pool, l := newOutbox(t), newDatabase(t), newLedger()
 	cfg := testRelayConfig(t, pool, l)
 	cfg.Listen, cfg.PollMin, cfg.PollMax, cfg.Lease = true, time.Hour, time.Hour, 4*time.Hour
-	r := startRelay(t, cfg)
-	waittest.Until(t, r.leads)
-	db := &countingDB{Pool: pool}
-	ctx, cancel := context.WithCancel(t.Context())
-	var group errgroup.Group
-	n := &outbox.Notifier{Wake: o.Wake(), DB: db, Every: 50 * time.Millisecond}
-	group.Go(func() error { return n.Run(ctx) })
+	waittest.Until(t, startRelay(t, cfg).leads)
+	cfg.Wake = o.Wake()
+	waittest.Until(t, startRelay(t, cfg).follows)
+	heard := acquireConn(t, pool)
+	_, err := heard.Exec(t.Context(), listenSQL)
+	require.NoError(t, err)
 	began := time.Now()
 	for i := range 100 {
 		commit(t, o, pool, event("k"))
@@ -97,8 +79,16 @@ func TestNotifierWakesAnotherProcess(t *testing.T) {
 		}
 	}
 	l.AwaitDistinct(t, 100)
-	took := time.Since(began)
-	require.LessOrEqual(t, time.Duration(db.sent.Load()-1)*n.Every, took+n.Every, "at most one per interval")
-	cancel()
-	require.NoError(t, group.Wait())
+	took, sent := time.Since(began), 0
+	_, err = pool.Exec(t.Context(), `select pg_notify('outbox', 'last')`)
+	require.NoError(t, err)
+	for {
+		n, err := heard.WaitForNotification(t.Context())
+		require.NoError(t, err)
+		if n.Payload == "last" {
+			break
+		}
+		sent++
+	}
+	require.LessOrEqual(t, time.Duration(sent-2)*notifyEvery, took, "one per interval, and one on the way")
 }

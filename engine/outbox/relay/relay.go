@@ -190,18 +190,37 @@ func (r *Relay) mayLead(before, seen leadership) bool {
 	return seen.ended && before.ended && before.epoch == seen.epoch
 }
 
-// follow waits for d. What this process commits meanwhile it tells the relay that leads.
+const (
+	notifySQL = `select pg_notify('outbox', '')`
+	// notifyEvery is the least time between two notifications. One in every writing transaction would make all commits of
+	// the cluster wait for one lock.
+	notifyEvery = 20 * time.Millisecond
+)
+
+// follow waits for d. What this process commits meanwhile it tells the relay that leads, the first commit after a pause
+// at once. Polling finds what a lost notification does not tell.
 func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) error {
 	waiting, stop := context.WithTimeout(ctx, d)
 	defer stop()
-	notifier := outbox.Notifier{DB: conn, Log: r.log}
+	var wake <-chan struct{}
 	if r.cfg.Listen {
-		notifier.Wake = r.cfg.Wake
+		wake = r.cfg.Wake
 	}
-	if err := notifier.Run(waiting); err != nil {
-		return err
+	for {
+		select {
+		case <-wake:
+		case <-waiting.Done():
+			return ctx.Err()
+		}
+		err := withTimeout(ctx, func(ctx context.Context) error {
+			_, err := conn.Exec(ctx, notifySQL)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("notify the leader: %w", err)
+		}
+		sleep(waiting, notifyEvery)
 	}
-	return ctx.Err()
 }
 
 // Healthy is for a readiness check. It fails if the relay does not run, until it has led or seen that another one

@@ -90,15 +90,12 @@ func (e *effects) add(name string, r adminapi.Result) {
 	}
 	e.DryRun, e.Count, e.Failed = r.DryRun, e.Count+r.Count, e.Failed+r.Failed
 	e.Services[name] = r
-	if r.Errors == nil {
-		return
-	}
-	for i, f := range *r.Errors {
+	for i, f := range r.Errors {
 		if id, err := strconv.ParseInt(f.Subject, 10, 64); err == nil {
-			(*r.Errors)[i].Subject = letterID(name, id)
+			r.Errors[i].Subject = letterID(name, id)
 		}
 	}
-	e.Errors = append(e.Errors, *r.Errors...)
+	e.Errors = append(e.Errors, r.Errors...)
 }
 
 // inTurn makes a change in one service after the other, shows progress, and says what came of it. The first service

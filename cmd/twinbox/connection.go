@@ -220,15 +220,6 @@ func isStranger(err error) bool {
 	return err != nil && slices.Contains([]string{"wrong_service", "wrong_environment"}, errorCode(err))
 }
 
-// set is a parameter that is sent only where it is given.
-func set[T comparable](value T) *T {
-	var none T
-	if value == none {
-		return nil
-	}
-	return &value
-}
-
 // instant is a moment as people write it: RFC 3339, or how long ago it was, such as 90s, 30m, 1h or 2d.
 type instant struct{ time.Time }
 
@@ -286,4 +277,4 @@ func (p *positive) UnmarshalText(text []byte) error {
 }
 
 // most is a limit for a request, where another one is the rule.
-func (p positive) most(rule int) *int { return new(int(cmp.Or(p, positive(rule)))) }
+func (p positive) most(rule int) int { return int(cmp.Or(p, positive(rule))) }

@@ -41,15 +41,13 @@ func (f *LetterFilter) given() bool { return *f != LetterFilter{} }
 // body is the filter as the API takes it.
 func (f *LetterFilter) body(state string, ids []int64) adminapi.DeadLetterFilter {
 	body := adminapi.DeadLetterFilter{
-		Consumer: set(f.Consumer), Type: set(f.Type), Key: set(f.Key), EventId: set(f.EventID), Code: set(f.Code),
-		Error: set(f.Error), Since: f.Since.given(), Until: f.Until.given(),
+		Consumer: f.Consumer, Type: f.Type, Key: f.Key, EventID: f.EventID, Code: f.Code,
+		Error: f.Error, Since: f.Since.Time, Until: f.Until.Time,
 	}
 	if state != "all" {
-		body.State = &state
+		body.State = deadletter.State(state)
 	}
-	if len(ids) > 0 {
-		body.Ids = &ids
-	}
+	body.IDs = ids
 	return body
 }
 
@@ -193,7 +191,7 @@ func (c *DLQList) each(ctx context.Context, to *streams, services []*client.Serv
 	}
 	for _, a := range answers {
 		for _, l := range a.value.Items {
-			ref := letterID(a.service.Name, l.Id)
+			ref := letterID(a.service.Name, l.ID)
 			letters = append(letters, letter{ref, l})
 			t.add(ref, l.Consumer, l.Type, l.Key, l.Version, l.Code, l.Attempts, moment(l.FailedAt), l.Error, l.State)
 		}
@@ -212,7 +210,7 @@ func (c *DLQList) pages(ctx context.Context, s *client.Service, after int64) (al
 	query := adminapi.DeadLetterQuery{Filter: c.body(c.State, nil), After: after}
 	query.Filter.Limit = c.Limit.most(defaultLimit)
 	if c.All {
-		*query.Filter.Limit = maxLimit
+		query.Filter.Limit = maxLimit
 	}
 	for {
 		page, err := client.Call[adminapi.DeadLetters](ctx, s, client.Post("/admin/v1/dead-letters/query", query))
@@ -223,7 +221,7 @@ func (c *DLQList) pages(ctx context.Context, s *client.Service, after int64) (al
 		if !c.All || !page.More {
 			return all, nil
 		}
-		query.After = page.Items[len(page.Items)-1].Id
+		query.After = page.Items[len(page.Items)-1].ID
 	}
 }
 
@@ -247,7 +245,7 @@ func (c *DLQShow) Run(ctx context.Context, to *streams) error {
 	}
 	if to.json() {
 		to.document(map[string]any{
-			"letter": letter{letterID(s.Name, detail.Letter.Id), detail.Letter}, "history": deedsOf(s.Name, detail.History),
+			"letter": letter{letterID(s.Name, detail.Letter.ID), detail.Letter}, "history": deedsOf(s.Name, detail.History),
 		})
 		return nil
 	}
@@ -263,18 +261,18 @@ func getLetter(
 		return nil, detail, err
 	}
 	detail, err = client.Call[adminapi.DeadLetterDetail](ctx, of[0], client.Get(
-		fmt.Sprintf("/admin/v1/dead-letters/%d", ids[of[0].Name][0]), adminapi.GetDeadLetterParams{Payload: &payload}))
+		fmt.Sprintf("/admin/v1/dead-letters/%d", ids[of[0].Name][0]), adminapi.GetDeadLetterParams{Payload: payload}))
 	return of[0], detail, err
 }
 
 func (c *DLQShow) write(to *streams, service string, d adminapi.DeadLetterDetail) {
-	l, id := d.Letter, letterID(service, d.Letter.Id)
+	l, id := d.Letter, letterID(service, d.Letter.ID)
 	field := func(name, format string, values ...any) {
 		to.say("%-10s %s", name, printable(fmt.Sprintf(format, values...)))
 	}
 	field("id", "%s", id)
 	field("consumer", "%s", l.Consumer)
-	field("event", "%s, %s", l.EventId, l.Type)
+	field("event", "%s, %s", l.EventID, l.Type)
 	field("key", "%s, version %d", l.Key, l.Version)
 	field("record", "%s[%d]@%d, %d bytes", l.Topic, l.Partition, l.Offset, l.Bytes)
 	field("state", "%s", stateOf(l))
@@ -284,17 +282,17 @@ func (c *DLQShow) write(to *streams, service string, d adminapi.DeadLetterDetail
 	if l.Replays > 0 {
 		field("replays", "%d failed", l.Replays)
 	}
-	if l.EditedBy != nil {
-		field("edited", "by %s at %s", *l.EditedBy, momentOf(l.EditedAt))
+	if l.EditedBy != "" {
+		field("edited", "by %s at %s", l.EditedBy, momentOf(l.EditedAt))
 	}
 	if c.Payload {
-		payload := textOf(l.Payload)
-		if l.NullPayload != nil && *l.NullPayload {
+		payload := string(l.Payload)
+		if l.NullPayload {
 			payload = "null: the record has no value"
 		}
 		field("payload", "%s", payload)
 		if l.EditedPayload != nil {
-			field("edited to", "%s", textOf(l.EditedPayload))
+			field("edited to", "%s", string(l.EditedPayload))
 		}
 	}
 	if next := nextStep(l, id); next != "" {
@@ -310,18 +308,18 @@ func stateOf(l adminapi.DeadLetter) string {
 	switch {
 	case l.State == "waiting" && l.Holds:
 		return "waiting; later events of its key park behind it"
-	case l.Outcome != nil:
-		return fmt.Sprintf("%s (%s) at %s", l.State, *l.Outcome, momentOf(l.SettledAt))
+	case l.Outcome != "":
+		return fmt.Sprintf("%s (%s) at %s", l.State, l.Outcome, momentOf(l.SettledAt))
 	case l.SettledAt != nil:
 		return fmt.Sprintf("%s at %s", l.State, momentOf(l.SettledAt))
 	}
-	return l.State
+	return string(l.State)
 }
 
 // nextStep is what an operator does about a dead letter that waits.
 func nextStep(l adminapi.DeadLetter, id string) string {
 	switch {
-	case l.State != string(deadletter.Waiting):
+	case l.State != deadletter.Waiting:
 		return ""
 	case l.Code == inbox.CodeParked:
 		return "replay the dead letter of its key that failed: this one follows"
@@ -331,7 +329,7 @@ func nextStep(l adminapi.DeadLetter, id string) string {
 	case l.Code == inbox.CodeJump:
 		return "if its version is wrong, twinbox dlq discard " + id + "; if it is right, and what is below it will never " +
 			"come, twinbox dlq replay " + id + " --accept-gap --force"
-	case l.EditedBy != nil:
+	case l.EditedBy != "":
 		return "twinbox dlq replay " + id
 	case l.Code == inbox.CodeTooOld:
 		return "find out whether it was applied; then discard it, or replay it with --force"

@@ -59,7 +59,7 @@ type DLQReplay struct {
 
 	All   bool     `help:"All that wait." env:"-"`
 	Limit positive `help:"This many of each service at most. Default: all that are picked." env:"-" placeholder:"N"`
-	Rate  *rate    `help:"This many per second at most. Default: as fast as they go." env:"-" placeholder:"N"`
+	Rate  rate     `help:"This many per second at most. Default: as fast as they go." env:"-" placeholder:"N"`
 	Gap   bool     `name:"accept-gap" help:"Also those that wait for an earlier version, and those parked behind them. That version is skipped if it comes after all." env:"-"`
 	Force bool     `help:"Also those that are refused as too_old or replay_limit: a too old event may have been applied before. With --accept-gap also version_jump: all versions below it are skipped from then on." env:"-"`
 }
@@ -83,10 +83,10 @@ func (r *rate) UnmarshalText(text []byte) error {
 func (c *DLQReplay) Run(ctx context.Context, to *streams) error {
 	what := effect{done: "Replayed", would: "replay", thing: "dead letter"}
 	return c.apply(ctx, to, what, c.All, func(filter adminapi.DeadLetterFilter) client.Request {
-		filter.Limit = set(int(c.Limit))
+		filter.Limit = int(c.Limit)
 		return client.Post("/admin/v1/dead-letters/replay", adminapi.ReplayRequest{
-			By: c.By, Reason: c.Reason, DryRun: !c.Yes, Filter: filter, All: set(c.All), Force: set(c.Force),
-			AcceptGap: set(c.Gap), Rate: (*float64)(c.Rate),
+			By: c.By, Reason: c.Reason, DryRun: !c.Yes, Filter: filter, All: c.All, Force: c.Force,
+			AcceptGap: c.Gap, Rate: float64(c.Rate),
 		})
 	})
 }
@@ -130,13 +130,10 @@ func (c *DLQEdit) Run(ctx context.Context, to *streams) error {
 	if err != nil {
 		return err
 	}
-	request := adminapi.EditRequest{By: c.By, Reason: c.Reason, DryRun: !c.Yes}
-	if headers != nil {
-		request.Headers = &headers
-	}
+	request := adminapi.EditRequest{By: c.By, Reason: c.Reason, DryRun: !c.Yes, Headers: headers}
 	if c.Payload == "" && headers == nil {
 		return c.openEditor(ctx, to, current(detail.Letter), func(text []byte) error {
-			request.Payload = &text
+			request.Payload = text
 			return c.send(ctx, to, s, detail.Letter, request)
 		})
 	}
@@ -145,7 +142,7 @@ func (c *DLQEdit) Run(ctx context.Context, to *streams) error {
 		if err != nil {
 			return err
 		}
-		request.Payload = &text
+		request.Payload = text
 	}
 	return c.send(ctx, to, s, detail.Letter, request)
 }
@@ -169,13 +166,13 @@ func (c *DLQEdit) send(
 	var err error
 	before := current(l)
 	switch after := request.Payload; {
-	case after != nil && bytes.Equal(before, *after) && request.Headers == nil:
+	case after != nil && bytes.Equal(before, after) && request.Headers == nil:
 		to.warn("the payload is what it was; nothing to do")
-	case after != nil && json.Valid(before) && !json.Valid(*after):
+	case after != nil && json.Valid(before) && !json.Valid(after):
 		return usage("the new payload is not valid JSON, as the one before was")
 	default:
 		result, err = client.Call[adminapi.Result](ctx, s,
-			client.Post(fmt.Sprintf("/admin/v1/dead-letters/%d/edit", l.Id), request))
+			client.Post(fmt.Sprintf("/admin/v1/dead-letters/%d/edit", l.ID), request))
 		if err != nil {
 			return err
 		}
@@ -188,9 +185,9 @@ func (c *DLQEdit) send(
 // current is what a replay would take.
 func current(l adminapi.DeadLetter) []byte {
 	if l.EditedPayload != nil {
-		return *l.EditedPayload
+		return l.EditedPayload
 	}
-	return []byte(textOf(l.Payload))
+	return l.Payload
 }
 
 // maxPayload is far above what a broker takes.

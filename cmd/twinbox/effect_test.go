@@ -42,11 +42,7 @@ type turn struct {
 }
 
 func did(count, failed int64, errs ...adminapi.Failure) turn {
-	r := &adminapi.Result{Count: count, Failed: failed}
-	if len(errs) > 0 {
-		r.Errors = &errs
-	}
-	return turn{result: r}
+	return turn{result: &adminapi.Result{Count: count, Failed: failed, Errors: errs}}
 }
 
 // The exit code says how much of it is done, and the lines say where and why not.

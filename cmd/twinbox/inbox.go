@@ -102,7 +102,7 @@ func (c *InboxLookup) Run(ctx context.Context, to *streams) error {
 		return err
 	}
 	answers, err := ask(ctx, services, call[adminapi.InboxEvents](
-		client.Get("/admin/v1/inbox/events", adminapi.LookupInboxEventParams{EventId: c.EventID})))
+		client.Get("/admin/v1/inbox/events", adminapi.LookupInboxEventParams{EventID: c.EventID})))
 	if len(answers) == 0 {
 		return err
 	}
@@ -114,8 +114,8 @@ func (c *InboxLookup) Run(ctx context.Context, to *streams) error {
 	for _, a := range answers {
 		for _, e := range a.value.Items {
 			k := known{Service: a.service.Name, InboxEvent: e}
-			if e.DeadLetter != nil {
-				k.DeadLetter = letterID(k.Service, *e.DeadLetter)
+			if e.DeadLetter != 0 {
+				k.DeadLetter = letterID(k.Service, e.DeadLetter)
 			}
 			found, noted = append(found, k), noted || e.Metadata != nil
 		}
@@ -128,7 +128,7 @@ func (c *InboxLookup) Run(ctx context.Context, to *streams) error {
 		t.columns = append(t.columns, "METADATA")
 	}
 	for _, k := range found {
-		t.add(k.Consumer, outcomeOf(k.InboxEvent), momentOf(k.ProcessedAt), orDash(k.Type), recordOf(k.InboxEvent),
+		t.add(k.Consumer, outcomeOf(k.InboxEvent), moment(k.ProcessedAt), k.Type, recordOf(k.InboxEvent),
 			cmp.Or(k.DeadLetter, "-"), cmp.Or(string(k.Metadata), "-"))
 	}
 	return to.reply(err, map[string]any{"items": found}, &t)
@@ -136,18 +136,18 @@ func (c *InboxLookup) Run(ctx context.Context, to *streams) error {
 
 // outcomeOf tells of another record under the same id, too.
 func outcomeOf(e adminapi.InboxEvent) string {
-	if e.Conflict == nil {
+	if e.Conflict == "" {
 		return e.Outcome
 	}
-	return e.Outcome + ", warned of another at " + *e.Conflict
+	return e.Outcome + ", warned of another at " + e.Conflict
 }
 
 // recordOf says where the record lay; what was processed without a broker lay nowhere.
 func recordOf(e adminapi.InboxEvent) string {
-	if e.Topic == nil || *e.Topic == "" || e.Partition == nil || e.Offset == nil {
+	if e.Topic == "" {
 		return "-"
 	}
-	return fmt.Sprintf("%s[%d]@%d", *e.Topic, *e.Partition, *e.Offset)
+	return fmt.Sprintf("%s[%d]@%d", e.Topic, e.Partition, e.Offset)
 }
 
 // ConsumerCommands are "twinbox consumer ...".

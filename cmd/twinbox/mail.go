@@ -52,8 +52,8 @@ func (c *MailList) list(ctx context.Context, to *streams, states []string) error
 	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (all adminapi.Mails, err error) {
 		for _, state := range states {
 			page, err := client.Call[adminapi.Mails](ctx, s, client.Get("/admin/v1/mails", adminapi.ListMailsParams{
-				State: set(adminapi.MailState(state)), UserId: set(c.User), EventId: set(c.EventID), Recipient: &c.Recipient,
-				Limit: limit, After: set(c.After), Since: c.Since.given(), Until: c.Until.given(),
+				State: adminapi.MailState(state), UserID: c.User, EventID: c.EventID, Recipient: c.Recipient,
+				Limit: limit, After: c.After, Since: c.Since.Time, Until: c.Until.Time,
 			}))
 			if err != nil {
 				return all, err
@@ -73,9 +73,9 @@ func (c *MailList) list(ctx context.Context, to *streams, states []string) error
 	for _, a := range answers {
 		mails, more = append(mails, a.value.Items...), more || a.value.More
 	}
-	slices.SortFunc(mails, func(a, b adminapi.Mail) int { return cmp.Compare(a.Id, b.Id) }) // as --after goes on
-	more = more || len(mails) > *limit
-	mails = mails[:min(len(mails), *limit)]
+	slices.SortFunc(mails, func(a, b adminapi.Mail) int { return cmp.Compare(a.ID, b.ID) }) // as --after goes on
+	more = more || len(mails) > limit
+	mails = mails[:min(len(mails), limit)]
 	t := table{
 		columns: []string{"ID", "STATE", "TEMPLATE", "USER", "TRIES", "LISTED", "ERROR"},
 		prose:   "ERROR", omit: []string{"USER", "TEMPLATE", "TRIES", "LISTED"}, none: "No mails.\n",
@@ -84,10 +84,10 @@ func (c *MailList) list(ctx context.Context, to *streams, states []string) error
 		t.columns = append(t.columns, "RECIPIENT")
 	}
 	for _, m := range mails {
-		t.add(m.Id, m.State, m.Template, m.UserId, m.Attempts, moment(m.CreatedAt), orDash(m.Error), orDash(m.Recipient))
+		t.add(m.ID, m.State, m.Template, m.UserID, m.Attempts, moment(m.CreatedAt), orDash(m.Error), orDash(m.Recipient))
 	}
 	if more {
-		to.warn("there are more: go on with --after %s", mails[len(mails)-1].Id)
+		to.warn("there are more: go on with --after %s", mails[len(mails)-1].ID)
 	}
 	return to.reply(err, map[string]any{"items": mails, "more": more}, &t)
 }

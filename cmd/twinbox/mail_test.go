@@ -13,7 +13,7 @@ import (
 )
 
 func mailOf(id string, listed int64) adminapi.Mail {
-	return adminapi.Mail{Id: id, CreatedAt: time.Unix(listed, 0).UTC()}
+	return adminapi.Mail{ID: id, CreatedAt: time.Unix(listed, 0).UTC()}
 }
 
 // A page of mails of two states ends where the next one begins: no mail is missing, with
@@ -31,7 +31,7 @@ func TestPagesOfMailsLeaveNoneOut(t *testing.T) {
 		}
 		page := adminapi.Mails{Items: []adminapi.Mail{}}
 		for _, m := range states[r.URL.Query().Get("state")] {
-			if m.Id > r.URL.Query().Get("after") {
+			if m.ID > r.URL.Query().Get("after") {
 				page.Items = append(page.Items, m)
 			}
 		}
@@ -46,7 +46,7 @@ func TestPagesOfMailsLeaveNoneOut(t *testing.T) {
 		var page adminapi.Mails
 		at(t, "", notification, args...).json(t, &page)
 		for _, m := range page.Items {
-			ids = append(ids, m.Id)
+			ids = append(ids, m.ID)
 		}
 	}
 	require.Equal(t, []string{"1", "3", "4", "5"}, ids)

@@ -43,7 +43,7 @@ func (c *OutboxStatus) Run(ctx context.Context, to *streams) error {
 	}
 	question := client.Get("/admin/v1/outbox/status", nil)
 	return survey(ctx, to, &c.Survey, question, func(service string, s adminapi.OutboxStatus) {
-		status.add(service, relayOf(s), s.Epoch, s.Head, waitingOf(s), momentOf(s.OldestWaiting), len(s.Parked), s.Held)
+		status.add(service, relayOf(s), s.Epoch, s.Head, waitingOf(s), momentOf(s.OldestWaiting), len(s.Parked), s.HeldEvents)
 		if s.Scheduled > 0 {
 			scheduled.add(service, s.Scheduled, seconds(s.OverdueSeconds))
 		}
@@ -79,32 +79,30 @@ type OutboxRepublish struct {
 	Change `embed:""`
 	Window `embed:""`
 
-	From  *positive `help:"First position. Positions are a service's own: give --service too." env:"-" placeholder:"N"`
-	To    *positive `help:"Last position." env:"-" placeholder:"N"`
-	ID    []string  `help:"Event id; may be repeated." name:"id" env:"-" placeholder:"UUID"`
-	Topic string    `help:"Of this topic. Copies of dead letters are left out unless their topic (dlq.*) or --id asks for them." env:"-"`
-	Key   string    `help:"Of this key." env:"-"`
+	From  positive `help:"First position. Positions are a service's own: give --service too." env:"-" placeholder:"N"`
+	To    positive `help:"Last position." env:"-" placeholder:"N"`
+	ID    []string `help:"Event id; may be repeated." name:"id" env:"-" placeholder:"UUID"`
+	Topic string   `help:"Of this topic. Copies of dead letters are left out unless their topic (dlq.*) or --id asks for them." env:"-"`
+	Key   string   `help:"Of this key." env:"-"`
 }
 
 // Run asks every service to republish what it has of the selection.
 func (c *OutboxRepublish) Run(ctx context.Context, to *streams) error {
-	if c.From == nil && c.To == nil && c.Window == (Window{}) && len(c.ID) == 0 && c.Topic == "" && c.Key == "" {
+	if c.From == 0 && c.To == 0 && c.Window == (Window{}) && len(c.ID) == 0 && c.Topic == "" && c.Key == "" {
 		return usage("nothing selected: give --from, --to, --since, --until, --id, --topic or --key")
 	}
 	services, err := c.connect(ctx)
 	if err != nil {
 		return err
 	}
-	if (c.From != nil || c.To != nil) && len(services) > 1 {
+	if (c.From != 0 || c.To != 0) && len(services) > 1 {
 		return usage("positions are a service's own: give --service too")
 	}
 	request := adminapi.RepublishRequest{
-		By: c.By, Reason: c.Reason, DryRun: !c.Yes, From: (*int64)(c.From), To: (*int64)(c.To), Topic: set(c.Topic),
-		Key: set(c.Key), Since: c.Since.given(), Until: c.Until.given(),
+		By: c.By, Reason: c.Reason, DryRun: !c.Yes, From: int64(c.From), To: int64(c.To), Topic: c.Topic,
+		Key: c.Key, Since: c.Since.Time, Until: c.Until.Time,
 	}
-	if len(c.ID) > 0 {
-		request.EventIds = &c.ID
-	}
+	request.EventIds = c.ID
 	what := effect{done: "Republished", would: "republish", thing: "event"}
 	return c.inTurn(ctx, to, services, what, effects{}, stream(ctx, client.Post("/admin/v1/outbox/republish", request)))
 }
@@ -132,19 +130,19 @@ func (c *OutboxConfirmRestore) Run(ctx context.Context, to *streams) error {
 type OutboxRelease struct {
 	Change `embed:""`
 
-	Topic string    `help:"Topic of the key." required:"" env:"-"`
-	Key   string    `help:"The key." required:"" env:"-"`
-	Drop  *positive `help:"First give up the held event at this position, one that the broker refuses for good: it is never published." env:"-" placeholder:"POSITION"`
+	Topic string   `help:"Topic of the key." required:"" env:"-"`
+	Key   string   `help:"The key." required:"" env:"-"`
+	Drop  positive `help:"First give up the held event at this position, one that the broker refuses for good: it is never published." env:"-" placeholder:"POSITION"`
 }
 
 // Run finds the service that has parked the key and asks it.
 func (c *OutboxRelease) Run(ctx context.Context, to *streams) error {
 	what := effect{done: "Released", would: "release", thing: "key"}
-	if c.Drop != nil {
+	if c.Drop != 0 {
 		what = effect{done: "Dropped", would: "drop", thing: "event"}
 	}
 	return c.whoHasIt(ctx, to, what, client.Post("/admin/v1/outbox/release", adminapi.ReleaseRequest{
-		By: c.By, Reason: c.Reason, DryRun: !c.Yes, Topic: c.Topic, Key: c.Key, Drop: (*int64)(c.Drop),
+		By: c.By, Reason: c.Reason, DryRun: !c.Yes, Topic: c.Topic, Key: c.Key, Drop: int64(c.Drop),
 	}))
 }
 
@@ -160,8 +158,8 @@ func (c *OutboxTopics) Run(ctx context.Context, to *streams) error {
 	return survey(ctx, to, &c.Survey, question, func(service string, said adminapi.Topics) {
 		for _, t := range said.Items {
 			partitions := "does not exist"
-			if t.Partitions != nil {
-				partitions = fmt.Sprint(*t.Partitions)
+			if t.Partitions != 0 {
+				partitions = fmt.Sprint(t.Partitions)
 			}
 			var behind []string
 			for _, group := range slices.Sorted(maps.Keys(t.Behind)) {
@@ -176,7 +174,7 @@ func spreadOf(t adminapi.Topic) string {
 	switch {
 	case t.SpreadOver == 0:
 		return "not seen yet"
-	case t.Partitions != nil && *t.Partitions != t.SpreadOver:
+	case t.Partitions != 0 && t.Partitions != t.SpreadOver:
 		return fmt.Sprintf("%d: to be confirmed", t.SpreadOver)
 	}
 	return fmt.Sprint(t.SpreadOver)
@@ -195,7 +193,7 @@ type OutboxConfirm struct {
 func (c *OutboxConfirm) Run(ctx context.Context, to *streams) error {
 	what := effect{done: "Confirmed the partitions of", would: "confirm the partitions of", thing: "topic"}
 	return c.whoHasIt(ctx, to, what, client.Post("/admin/v1/outbox/topics/confirm", adminapi.ConfirmPartitionsRequest{
-		By: c.By, Reason: c.Reason, DryRun: !c.Yes, Topic: c.Topic, Partitions: c.Partitions, Force: set(c.Force),
+		By: c.By, Reason: c.Reason, DryRun: !c.Yes, Topic: c.Topic, Partitions: c.Partitions, Force: c.Force,
 	}))
 }
 
@@ -221,7 +219,7 @@ func (c *ScheduledList) Run(ctx context.Context, to *streams) error {
 		omit:    []string{"SCHEDULED", "TYPE", "KEY", "OVERDUE"}, none: "No scheduled events.\n",
 	}
 	question := client.Get("/admin/v1/outbox/scheduled", adminapi.ListScheduledParams{
-		Topic: set(c.Topic), Key: set(c.Key), Limit: c.Limit.most(defaultLimit),
+		Topic: c.Topic, Key: c.Key, Limit: c.Limit.most(defaultLimit),
 	})
 	return survey(ctx, to, &c.Survey, question, func(service string, said adminapi.ScheduledEvents) {
 		if said.More {
@@ -276,7 +274,7 @@ func (c *OutboxTail) Run(ctx context.Context, to *streams) error {
 	if err != nil {
 		return err
 	}
-	limit := *c.Limit.most(tailLimit)
+	limit := c.Limit.most(tailLimit)
 	t := table{
 		columns: []string{"SERVICE", "POSITION", "TIME", "TYPE", "KEY", "VERSION", "STATE", "EVENT ID"},
 		prose:   "PAYLOAD", omit: []string{"TYPE", "TIME", "KEY", "VERSION", "STATE"},
@@ -303,11 +301,11 @@ func (c *OutboxTail) read(
 		for {
 			next, err := client.Call[adminapi.OutboxEvents](ctx, s,
 				client.Get("/admin/v1/outbox/events", adminapi.TailOutboxParams{
-					Topic: set(c.Topic), Key: set(c.Key), Type: set(c.Type), Payload: &c.Payload,
-					Limit: new(limit - len(all.Items)), Before: all.Rest,
+					Topic: c.Topic, Key: c.Key, Type: c.Type, Payload: c.Payload,
+					Limit: limit - len(all.Items), Before: all.Rest,
 				}))
 			all.Items, all.Rest = append(next.Items, all.Items...), next.Rest
-			if err != nil || all.Rest == nil || c.Follow {
+			if err != nil || all.Rest == 0 || c.Follow {
 				return all, err
 			}
 		}
@@ -371,15 +369,8 @@ func (c *OutboxTail) follow(
 // writeEvents adds them to the table.
 func writeEvents(to *streams, t *table, missing error, events []tailed) error {
 	for _, e := range events {
-		t.add(e.Service, e.Position, moment(e.OccurredAt), e.Type, e.Key, e.Version, e.State, e.EventId,
-			cmp.Or(textOf(e.Payload), "(left out: 8 MiB are shown)"))
+		t.add(e.Service, e.Position, moment(e.OccurredAt), e.Type, e.Key, e.Version, e.State, e.EventID,
+			cmp.Or(string(e.Payload), "(left out: 8 MiB are shown)"))
 	}
 	return to.reply(missing, map[string]any{"items": events}, t)
-}
-
-func textOf(payload *[]byte) string {
-	if payload == nil {
-		return ""
-	}
-	return string(*payload)
 }

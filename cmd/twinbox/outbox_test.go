@@ -25,7 +25,7 @@ func (h *stack) tail(t *testing.T, key string, want int) []tailed {
 		h.twinbox(t, "outbox", "tail", "--key", key, "--json").json(t, &document)
 		published := 0
 		for _, e := range document.Items {
-			if e.State == adminapi.Published {
+			if e.State == "published" {
 				published++
 			}
 		}
@@ -46,7 +46,7 @@ func TestOutboxStatusAndTail(t *testing.T) {
 	table := h.twinbox(t, "outbox", "tail", "--key", id)
 	require.Zero(t, table.code, table.stderr)
 	require.Contains(t, table.stdout, "SERVICE")
-	require.Contains(t, table.stdout, events[0].EventId)
+	require.Contains(t, table.stdout, events[0].EventID)
 	require.NotContains(t, table.stdout, "tail@example.org")
 	require.Contains(t, h.twinbox(t, "outbox", "tail", "--key", id, "--payload").stdout, "tail@example.org")
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )
@@ -21,7 +22,7 @@ type StatusCommand struct {
 func (c *StatusCommand) Run(ctx context.Context, to *streams) error {
 	t := table{columns: []string{"SERVICE", "SINCE", "WHY", "MORE"}, prose: "WHY", omit: []string{"SINCE", "MORE"}}
 	return survey(ctx, to, &c.Survey, client.Get("/admin/v1/cause", nil), func(service string, said adminapi.Cause) {
-		t.add(service, momentOf(said.Since), said.Sentence, cmp.Or(said.Command, "-"))
+		t.add(service, moment(said.Since), said.Sentence, cmp.Or(said.Command, "-"))
 	}, &t)
 }
 
@@ -46,7 +47,7 @@ func (c *TraceCommand) Run(ctx context.Context, to *streams) error {
 	if err != nil {
 		return err
 	}
-	story, err := client.Story(ctx, services, c.ID, adminapi.GetStoryParams{Key: set(c.Key), At: c.At.given()})
+	story, err := client.Story(ctx, services, c.ID, adminapi.GetStoryParams{Key: c.Key, At: c.At.Time})
 	switch {
 	case len(story.Steps) > 0:
 	case err != nil:
@@ -69,7 +70,7 @@ func (c *TraceCommand) Run(ctx context.Context, to *streams) error {
 		}
 		// To the millisecond: the steps of one event follow each other within a few.
 		t.add(s.At.UTC().Format("2006-01-02T15:04:05.000Z"), s.Station, cmp.Or(s.Consumer, s.Service), cmp.Or(what, "-"),
-			cmp.Or(s.EventId, "-"), cmp.Or(s.EventType, "-"), cmp.Or(whereOf(s), "-"), cmp.Or(detailOf(s), "-"))
+			cmp.Or(s.EventID, "-"), cmp.Or(s.EventType, "-"), cmp.Or(whereOf(s), "-"), cmp.Or(detailOf(s), "-"))
 	}
 	return to.reply(err, story, &t)
 }
@@ -93,8 +94,8 @@ func detailOf(s adminapi.StoryStep) string {
 	switch {
 	case s.Detail != "":
 		return s.Detail
-	case s.Station == adminapi.StoryStepStationRequest && s.CorrelationId != "":
-		return "correlation " + s.CorrelationId
+	case s.Station == adminapi.StoryStepStationRequest && s.CorrelationID != "":
+		return "correlation " + s.CorrelationID
 	case s.Station == adminapi.StoryStepStationOutbox && s.Version > 0:
 		return fmt.Sprintf("version %d of %s", s.Version, s.Key)
 	}
@@ -132,8 +133,8 @@ func (c *AuditCommand) Run(ctx context.Context, to *streams) error {
 		subject, kind = strconv.FormatInt(ids[of[0].Name][0], 10), cmp.Or(kind, "dead_letter")
 	}
 	answers, err := ask(ctx, services, call[adminapi.Actions](client.Get("/admin/v1/audit", adminapi.ListAuditParams{
-		By: set(c.By), Verb: set(c.Verb), Kind: set(adminapi.ActionKind(kind)), Subject: set(subject),
-		Since: c.Since.given(), Until: c.Until.given(), Newest: new(true), Limit: c.Limit.most(defaultLimit),
+		By: c.By, Verb: c.Verb, Kind: kind, Subject: subject,
+		Since: c.Since.Time, Until: c.Until.Time, Newest: true, Limit: c.Limit.most(defaultLimit),
 	})))
 	if len(answers) == 0 {
 		return err
@@ -161,7 +162,7 @@ func deedsOf(service string, actions []adminapi.Action) []deed {
 	deeds := make([]deed, len(actions))
 	for i, a := range actions {
 		ref := a.Subject
-		if id, err := strconv.ParseInt(a.Subject, 10, 64); err == nil && a.Kind == adminapi.ActionKindDeadLetter {
+		if id, err := strconv.ParseInt(a.Subject, 10, 64); err == nil && a.Kind == deadletter.Kind {
 			ref = letterID(service, id) // as other commands take it
 		}
 		deeds[i] = deed{service, ref, a}
@@ -171,8 +172,8 @@ func deedsOf(service string, actions []adminapi.Action) []deed {
 
 // deedOf says what was done, and how it ended where that is not in the word itself.
 func deedOf(a adminapi.Action) string {
-	if a.Detail == nil || (*a.Detail)["code"] == "" {
+	if a.Detail["code"] == "" {
 		return a.Verb
 	}
-	return fmt.Sprintf("%s (%s: %s)", a.Verb, (*a.Detail)["outcome"], (*a.Detail)["code"])
+	return fmt.Sprintf("%s (%s: %s)", a.Verb, a.Detail["outcome"], a.Detail["code"])
 }

@@ -60,7 +60,7 @@ func TestTraceJoinsWhatTheServicesKnow(t *testing.T) {
 	require.Equal(t, adminapi.StoryKindUser, story.Kind)
 	var order []string
 	for _, s := range story.Steps {
-		order = append(order, string(s.Station)+" "+s.EventId)
+		order = append(order, string(s.Station)+" "+s.EventID)
 	}
 	require.Equal(t, []string{"outbox event", "record event", "inbox event", "outbox caused"}, order)
 	require.Equal(t, map[string]int{

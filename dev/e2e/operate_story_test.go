@@ -226,8 +226,8 @@ func TestOneCorrelationIDLeadsThroughTheLogs(t *testing.T) {
 	waittest.Until(t, func() bool { return len(lines.with("order-7")) >= len(want) })
 	require.ElementsMatch(t, want, lines.with("order-7"))
 	for _, s := range story.Steps { // and the story says it, wherever an event is told of
-		if s.EventId != "" {
-			require.Equal(t, "order-7", s.CorrelationId, told(s))
+		if s.EventID != "" {
+			require.Equal(t, "order-7", s.CorrelationID, told(s))
 		}
 	}
 	lines.mu.Lock()
@@ -241,7 +241,7 @@ func eventOf(t *testing.T, story adminapi.Story, eventType string) string {
 	t.Helper()
 	i := slices.IndexFunc(story.Steps, func(s adminapi.StoryStep) bool { return s.EventType == eventType })
 	require.GreaterOrEqual(t, i, 0, eventType)
-	return story.Steps[i].EventId
+	return story.Steps[i].EventID
 }
 
 // tells looks for steps.

@@ -112,7 +112,7 @@ func (p *part) outbox(ctx context.Context) (status operate.Status, busy []string
 			busy = append(busy, fmt.Sprintf("%d %s", found.n, found.what))
 		}
 	}
-	if status.OverdueFor > 0 {
+	if status.OverdueSeconds > 0 {
 		busy = append(busy, "a scheduled event is due")
 	}
 	return status, busy, nil

@@ -20,10 +20,10 @@ type Action struct {
 	By      string            `json:"by"`   // who; required
 	Verb    string            `json:"verb"` // what, such as replay; required
 	Kind    string            `json:"kind"` // of the thing, such as dead_letter; required
-	Subject string            `json:"subject,omitempty"`
-	Reason  string            `json:"reason,omitempty"`
-	Before  string            `json:"before,omitempty"` // the state
-	After   string            `json:"after,omitempty"`
+	Subject string            `json:"subject"`
+	Reason  string            `json:"reason"`
+	Before  string            `json:"before"` // the state
+	After   string            `json:"after"`
 	Count   int64             `json:"count"`            // how many things; 0 means 1
 	Detail  map[string]string `json:"detail,omitempty"` // no payload, no address
 }

@@ -21,8 +21,8 @@ func Of(ctx context.Context, q Querier, kind, subject string) ([]Action, error) 
 type Filter struct {
 	By, Verb, Kind, Subject string
 	Since, Until            time.Time // Until is excluded
-	After                   int64     // the last id of the page before
 	Newest                  bool      // the last ones that fit, instead of the first
+	After                   int64     // the last id of the page before
 	Limit                   int
 }
 

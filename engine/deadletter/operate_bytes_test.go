@@ -10,12 +10,13 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/twinbox/dev/pgtest"
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/migrations"
 )
 
-var by = operate.Change{By: "ana", Reason: "test"}
+var by = audit.Change{By: "ana", Reason: "test"}
 
 func open(t *testing.T, letters ...deadletter.Letter) (*operate.Store, *pgxpool.Pool) {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/deadletter/operate"
 )
@@ -23,25 +24,25 @@ func TestEditsAddUp(t *testing.T) {
 	require.NoError(t, err)
 	id := letters[0].ID
 	header := func(name, value string) deadletter.Header { return deadletter.Header{Name: name, Value: []byte(value)} }
-	edited := func(e operate.Edit, c operate.Change) *deadletter.Edited {
+	edited := func(e operate.Edit, c audit.Change) *deadletter.Edited {
 		l, err := s.Edit(t.Context(), id, e, c)
 		require.NoError(t, err)
 		return l.Edited
 	}
-	require.Nil(t, edited(operate.Edit{Payload: new([]byte("p"))}, operate.Change{By: "ana", DryRun: true}))
+	require.Nil(t, edited(operate.Edit{Payload: []byte("p")}, audit.Change{By: "ana", DryRun: true}))
 
 	set := edited(operate.Edit{Set: []deadletter.Header{header("x", "1"), header("y", "2")}}, by)
 	require.Equal(t, []deadletter.Header{header("x", "1"), header("y", "2")}, set.Headers, "one in the place of both")
 	require.Equal(t, letters[0].Payload, set.Payload)
 	require.Equal(t, "ana", set.By)
-	both := edited(operate.Edit{Payload: new([]byte("p"))}, operate.Change{By: "ben"})
+	both := edited(operate.Edit{Payload: []byte("p")}, audit.Change{By: "ben"})
 	require.Equal(t, set.Headers, both.Headers, "the headers of the edit before")
 	require.Equal(t, "ben", both.By)
-	all := edited(operate.Edit{Headers: &[]deadletter.Header{header("z", "3")}}, by)
+	all := edited(operate.Edit{Headers: []deadletter.Header{header("z", "3")}}, by)
 	require.Equal(t, []deadletter.Header{header("z", "3")}, all.Headers)
 	require.Equal(t, "p", string(all.Payload))
 
-	l, history, err := s.Get(t.Context(), id)
+	l, history, err := s.Get(t.Context(), id, true)
 	require.NoError(t, err)
 	require.Equal(t, letters[0].Payload, l.Payload, "what came stays")
 	require.Len(t, history, 3, "a dry run leaves no trace")
@@ -52,10 +53,10 @@ func TestEditsAddUp(t *testing.T) {
 		_, err := s.Edit(t.Context(), id, e, by)
 		require.Equal(t, want, code(err))
 	}
-	_, err = s.Edit(t.Context(), id+1, operate.Edit{Payload: new([]byte)}, by)
+	_, err = s.Edit(t.Context(), id+1, operate.Edit{Payload: []byte{}}, by)
 	require.Equal(t, operate.CodeNotFound, code(err))
-	_, err = s.Edit(t.Context(), id, operate.Edit{Payload: new([]byte)}, operate.Change{})
-	require.Equal(t, operate.CodeMissingOperator, code(err))
+	_, err = s.Edit(t.Context(), id, operate.Edit{Payload: []byte{}}, audit.Change{})
+	require.ErrorIs(t, err, audit.ErrIncomplete)
 }
 
 // An export of any size and limit is the dead letters that the filter picks, once each, in the order of their ids.
@@ -87,18 +88,18 @@ func TestAnImportThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
 	lost := errors.New("lost")
-	var progress []int
-	change := operate.Change{By: "ana", OnProgress: func(changed int) { progress = append(progress, changed) }}
+	var progress []int64
+	change := audit.Change{By: "ana", Progress: func(changed int64) { progress = append(progress, changed) }}
 	first, second := valid("event_id", `"e1"`), valid("event_id", `"e2"`)
 	result, err := s.Import(t.Context(), io.MultiReader(strings.NewReader(first+"\n"), iotest.ErrReader(lost)), change)
 	require.ErrorIs(t, err, lost)
-	require.Equal(t, operate.Result{Matched: 1, Changed: 1}, result)
+	require.Equal(t, audit.Result{Count: 1}, result)
 	result, err = s.Import(t.Context(), strings.NewReader(first+"\n"+second), change)
 	require.NoError(t, err)
-	require.Equal(t, operate.Result{Matched: 2, Changed: 1}, result)
-	require.Equal(t, []int{1, 1}, progress, "only what was filed is progress")
-	_, err = s.Import(t.Context(), strings.NewReader(first), operate.Change{})
-	require.Equal(t, operate.CodeMissingOperator, code(err))
+	require.Equal(t, audit.Result{Count: 1}, result)
+	require.Equal(t, []int64{1, 1}, progress, "only what was filed is progress")
+	_, err = s.Import(t.Context(), strings.NewReader(valid("event_id", `"e3"`)), audit.Change{})
+	require.ErrorIs(t, err, audit.ErrIncomplete)
 }
 
 func TestWhatCannotBeDiscarded(t *testing.T) {
@@ -117,12 +118,12 @@ func TestWhatCannotBeDiscarded(t *testing.T) {
 		require.Equal(t, operate.CodeMissingFilter, code(err), "%s: that is still everything", name)
 	}
 	for name, f := range map[string]operate.Filter{
-		"key": {Key: "none"}, "id": {IDs: []int64{99}}, "consumer": {Consumer: "none"}, "type": {EventType: "none"},
-		"event": {EventID: "none"}, "code": {Code: "none"}, "error": {ErrorContains: "none"},
-		"from": {From: time.Now().Add(time.Hour)}, "to": {To: time.Unix(0, 0)},
+		"key": {Key: "none"}, "id": {IDs: []int64{99}}, "consumer": {Consumer: "none"}, "type": {Type: "none"},
+		"event": {EventID: "none"}, "code": {Code: "none"}, "error": {Error: "none"},
+		"from": {Since: time.Now().Add(time.Hour)}, "to": {Until: time.Unix(0, 0)},
 	} {
 		result, err := s.Discard(t.Context(), f, by)
 		require.NoError(t, err, name)
-		require.Equal(t, operate.Result{}, result, name)
+		require.Equal(t, audit.Result{}, result, name)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/deadletter/operate"
 )
 
@@ -52,16 +53,16 @@ func TestOneBadLineAmongGoodOnes(t *testing.T) {
 			n++
 		}
 		text := strings.Join(lines, "\n")
-		dry, err := s.Import(t.Context(), strings.NewReader(text), operate.Change{By: "ben", DryRun: true})
+		dry, err := s.Import(t.Context(), strings.NewReader(text), audit.Change{By: "ben", DryRun: true})
 		require.NoError(t, err, member)
 		result, err := s.Import(t.Context(), strings.NewReader(text), by)
 		require.NoError(t, err, member)
-		require.Equal(t, len(bad), result.Changed, "%s: %v", member, result.Errors)
+		require.EqualValues(t, len(bad), result.Count, "%s: %v", member, result.Errors)
 		require.Len(t, result.Errors, len(bad), member)
-		require.Equal(t, len(bad), result.Failed)
+		require.EqualValues(t, len(bad), result.Failed)
 		require.Equal(t, dry.Errors, result.Errors, "a dry run finds the same")
 		for i, wrong := range result.Errors {
-			require.Equal(t, 2*i+2, wrong.Line, member)
+			require.Equal(t, fmt.Sprintf("line %d", 2*i+2), wrong.Subject, member)
 		}
 	}
 	require.Greater(t, n, 60)
@@ -98,6 +99,6 @@ func TestErrorsOfAnImportAreCounted(t *testing.T) {
 	s, _ := open(t)
 	result, err := s.Import(t.Context(), strings.NewReader(strings.Repeat("x\n", 5000)), by)
 	require.NoError(t, err)
-	require.Equal(t, 5000, result.Failed)
+	require.EqualValues(t, 5000, result.Failed)
 	require.Len(t, result.Errors, 100)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/deadletter/operate"
 )
@@ -49,7 +50,7 @@ func TestListing(t *testing.T) {
 		"page":  {Limit: 1, After: all[2].ID},
 		"id":    {IDs: []int64{all[3].ID}},
 		"event": {EventID: "event-3"},
-		"error": {ErrorContains: "boom 3"},
+		"error": {Error: "boom 3"},
 		"all":   {Consumer: "test", Key: "k0", Code: "handler_failed", State: deadletter.Waiting, After: all[0].ID},
 	} {
 		got, err := s.List(t.Context(), f)
@@ -57,7 +58,7 @@ func TestListing(t *testing.T) {
 		require.Equal(t, all[3:4], got, name)
 	}
 	for _, f := range []operate.Filter{
-		{Consumer: "x"}, {State: deadletter.Replayed}, {To: all[0].FailedAt}, {From: time.Now().Add(time.Hour)},
+		{Consumer: "x"}, {State: deadletter.Replayed}, {Until: all[0].FailedAt}, {Since: time.Now().Add(time.Hour)},
 	} {
 		none, err := s.List(t.Context(), f)
 		require.NoError(t, err)
@@ -67,11 +68,11 @@ func TestListing(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, groups, 2)
 	require.Equal(t, []any{int64(4), int64(3), "Boom 3", all[3].ID},
-		[]any{groups[0].Count, groups[0].Keys, groups[0].Example, groups[0].ExampleID})
-	require.Equal(t, "other", groups[1].EventType)
+		[]any{groups[0].Count, groups[0].Keys, groups[0].Error, groups[0].Example})
+	require.Equal(t, "other", groups[1].Type)
 	_, err = s.List(t.Context(), operate.Filter{State: "lost"})
 	require.Equal(t, operate.CodeInvalidFilter, code(err))
-	_, _, err = s.Get(t.Context(), 99)
+	_, _, err = s.Get(t.Context(), 99, false)
 	require.Equal(t, operate.CodeNotFound, code(err))
 }
 
@@ -79,33 +80,33 @@ func TestDiscarding(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, numbered(5)...)
 	f := operate.Filter{Key: "k0"}
-	dry, err := s.Discard(t.Context(), f, operate.Change{By: "ana", DryRun: true})
+	dry, err := s.Discard(t.Context(), f, audit.Change{By: "ana", DryRun: true})
 	require.NoError(t, err)
-	require.Equal(t, operate.Result{Matched: 2}, dry)
+	require.Equal(t, audit.Result{DryRun: true, Count: 2}, dry)
 	done, err := s.Discard(t.Context(), f, by)
 	require.NoError(t, err)
-	require.Equal(t, operate.Result{Matched: 2, Changed: 2}, done)
+	require.Equal(t, audit.Result{Count: 2}, done)
 	again, err := s.Discard(t.Context(), f, by)
 	require.NoError(t, err)
-	require.Equal(t, operate.Result{}, again)
+	require.Equal(t, audit.Result{}, again)
 	discarded, err := s.List(t.Context(), operate.Filter{State: deadletter.Discarded})
 	require.NoError(t, err)
 	require.Len(t, discarded, 2)
-	_, history, err := s.Get(t.Context(), discarded[0].ID)
+	_, history, err := s.Get(t.Context(), discarded[0].ID, false)
 	require.NoError(t, err)
 	require.Len(t, history, 1)
 	require.Equal(t, []string{"ana", "discard", "test", "waiting", "discarded"},
 		[]string{history[0].By, history[0].Verb, history[0].Reason, history[0].Before, history[0].After})
-	_, err = s.Edit(t.Context(), discarded[0].ID, operate.Edit{Payload: new([]byte)}, by)
+	_, err = s.Edit(t.Context(), discarded[0].ID, operate.Edit{Payload: []byte{}}, by)
 	require.Equal(t, operate.CodeNotWaiting, code(err))
 
 	_, err = s.Discard(t.Context(), operate.Filter{}, by)
 	require.Equal(t, operate.CodeMissingFilter, code(err))
-	_, err = s.Discard(t.Context(), f, operate.Change{})
-	require.Equal(t, operate.CodeMissingOperator, code(err))
+	_, err = s.Discard(t.Context(), operate.Filter{Consumer: "test"}, audit.Change{})
+	require.ErrorIs(t, err, audit.ErrIncomplete)
 	one, err := s.Discard(t.Context(), operate.Filter{Consumer: "test", Limit: 1}, by)
 	require.NoError(t, err)
-	require.Equal(t, 1, one.Changed)
+	require.EqualValues(t, 1, one.Count)
 }
 
 // An export is imported into another database unchanged, each dead letter once, even when single lines fail.
@@ -115,7 +116,7 @@ func TestExportAndImport(t *testing.T) {
 	all, err := s.List(t.Context(), operate.Filter{})
 	require.NoError(t, err)
 	edited := []byte("mended")
-	_, err = s.Edit(t.Context(), all[0].ID, operate.Edit{Payload: &edited}, by)
+	_, err = s.Edit(t.Context(), all[0].ID, operate.Edit{Payload: edited}, by)
 	require.NoError(t, err)
 	_, err = s.Discard(t.Context(), operate.Filter{IDs: []int64{all[1].ID}}, by)
 	require.NoError(t, err)
@@ -126,20 +127,20 @@ func TestExportAndImport(t *testing.T) {
 
 	there, pool := open(t)
 	lines := "\nnonsense\n" + strings.Replace(file.String(), "}\n", "}\n{\"format\":\"other/9\"}\n", 1)
-	dry, err := there.Import(t.Context(), strings.NewReader(lines), operate.Change{By: "ben", DryRun: true})
+	dry, err := there.Import(t.Context(), strings.NewReader(lines), audit.Change{By: "ben", DryRun: true})
 	require.NoError(t, err)
-	require.Zero(t, dry.Changed)
-	result, err := there.Import(t.Context(), strings.NewReader(lines), operate.Change{By: "ben"})
+	require.EqualValues(t, 3, dry.Count)
+	result, err := there.Import(t.Context(), strings.NewReader(lines), audit.Change{By: "ben"})
 	require.NoError(t, err)
 	require.Equal(t, dry.Errors, result.Errors)
 	require.Len(t, result.Errors, 2)
-	require.Equal(t, []any{2, "invalid_json", 4, "unknown_format"}, []any{
-		result.Errors[0].Line, result.Errors[0].Code, result.Errors[1].Line, result.Errors[1].Code,
+	require.Equal(t, []any{"line 2", "invalid_json", "line 4", "unknown_format"}, []any{
+		result.Errors[0].Subject, result.Errors[0].Code, result.Errors[1].Subject, result.Errors[1].Code,
 	})
-	require.Equal(t, []int{3, 3}, []int{result.Matched, result.Changed})
-	again, err := there.Import(t.Context(), &file, operate.Change{By: "ben"})
+	require.EqualValues(t, 3, result.Count)
+	again, err := there.Import(t.Context(), &file, audit.Change{By: "ben"})
 	require.NoError(t, err)
-	require.Equal(t, []int{3, 0}, []int{again.Matched, again.Changed})
+	require.Zero(t, again.Count)
 
 	want, err := s.List(t.Context(), operate.Filter{})
 	require.NoError(t, err)
@@ -170,14 +171,14 @@ func TestLinesThatCannotBeImported(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, result.Errors, 1, want)
 		require.Equal(t, want, result.Errors[0].Code, result.Errors[0].Detail)
-		require.Equal(t, 1, result.Errors[0].Line)
+		require.Equal(t, "line 1", result.Errors[0].Subject)
 	}
 	nameless, err := s.Import(t.Context(), strings.NewReader(valid("headers", `[{"value":""}]`)), by)
 	require.NoError(t, err)
 	require.Equal(t, operate.LineInvalid, nameless.Errors[0].Code)
 	ok, err := s.Import(t.Context(), strings.NewReader(valid("code", `"c"`)), by)
 	require.NoError(t, err)
-	require.Equal(t, operate.Result{Matched: 1, Changed: 1}, ok)
+	require.Equal(t, audit.Result{Count: 1}, ok)
 }
 
 // A key that no event can have is held by nothing.
@@ -191,7 +192,7 @@ func TestAnImportedLetterHoldsTheKeyOfAnEventAlone(t *testing.T) {
 	}
 	result, err := s.Import(t.Context(), strings.NewReader(strings.Join(lines, "\n")), by)
 	require.NoError(t, err)
-	require.Equal(t, len(lines), result.Changed, result.Errors)
+	require.EqualValues(t, len(lines), result.Count, result.Errors)
 	letters, err := s.List(t.Context(), operate.Filter{})
 	require.NoError(t, err)
 	for i, l := range letters {
@@ -233,14 +234,14 @@ func TestManyLetters(t *testing.T) {
 	page, err := s.List(t.Context(), operate.Filter{After: 19_000, Limit: 500})
 	require.NoError(t, err)
 	require.Equal(t, []int64{19_001, 19_500}, []int64{page[0].ID, page[499].ID})
-	var progress []int
-	change := operate.Change{By: "ana", OnProgress: func(changed int) { progress = append(progress, changed) }}
+	var progress []int64
+	change := audit.Change{By: "ana", Progress: func(changed int64) { progress = append(progress, changed) }}
 	result, err := s.Discard(t.Context(), operate.Filter{Consumer: "test", Limit: 1200}, change)
 	require.NoError(t, err)
-	require.Equal(t, []int{500, 1000, 1200}, progress, "a chunk is a transaction, and is counted once it is through")
-	require.Equal(t, operate.Result{Matched: 1200, Changed: 1200}, result)
+	require.Equal(t, []int64{500, 1000, 1200}, progress, "a chunk is a transaction, and is counted once it is through")
+	require.Equal(t, audit.Result{Count: 1200}, result)
 	for id, want := range map[int64]int{1200: 1, 1201: 0} {
-		_, history, err := s.Get(t.Context(), id)
+		_, history, err := s.Get(t.Context(), id, false)
 		require.NoError(t, err)
 		require.Len(t, history, want, "what was done to %d is found by its id", id)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox"
@@ -88,7 +89,7 @@ func TestADiscardedEventLeavesNoGap(t *testing.T) {
 	c.fall("bad")
 	c.deliver(t, v("a", 1), sick("a", 2, "bad"), v("a", 3), sick("b", 1, "bad"))
 	_, err := operate.NewStore(c.Pool).Discard(t.Context(), operate.Filter{Code: inbox.CodeHandlerFailed},
-		operate.Change{By: "ana"})
+		audit.Change{By: "ana"})
 	require.NoError(t, err)
 	require.Equal(t, []inbox.Outcome{inbox.Applied}, c.deliver(t, v("b", 2)))
 	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)

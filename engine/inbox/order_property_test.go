@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox"
@@ -99,7 +100,7 @@ func (c *clinic) discardOne(t *testing.T, r *rand.Rand) {
 	if n := c.Count(t, `select count(*) from dead_letter where state = 'waiting'`); n > 0 {
 		id := c.Count(t, `select id from dead_letter where state = 'waiting' order by id offset $1 limit 1`, r.IntN(n))
 		_, err := operate.NewStore(c.Pool).Discard(t.Context(), operate.Filter{IDs: []int64{int64(id)}},
-			operate.Change{By: "ana"})
+			audit.Change{By: "ana"})
 		require.NoError(t, err)
 	}
 }
@@ -111,7 +112,7 @@ func TestADiscardedEventThatWaited(t *testing.T) {
 	come := []cloudevent.Event{v("a", 1), v("a", 3), v("a", 4), v("a", 5), v("a", 2)}
 	c.deliver(t, come[:4]...)
 	_, err := operate.NewStore(c.Pool).Discard(t.Context(), operate.Filter{Code: inbox.CodeGap},
-		operate.Change{By: "ana"})
+		audit.Change{By: "ana"})
 	require.NoError(t, err)
 	c.deliver(t, come[4])
 	c.requireEffects(t, come[0], come[4], come[2], come[3])

@@ -9,6 +9,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/deadletter/operate"
@@ -163,7 +164,7 @@ func TestWhatWaitsBehindAnUnpickedLetterIsRefused(t *testing.T) {
 	}
 	c.requireEffects(t)
 	_, err := operate.NewStore(c.Pool).Discard(t.Context(), operate.Filter{EventID: first.ID},
-		operate.Change{By: "ana"})
+		audit.Change{By: "ana"})
 	require.NoError(t, err)
 	require.Equal(t, 1, c.replay(t, operate.Filter{EventID: second.ID}).Applied, "a discard releases the key")
 	c.requireEffects(t, second)
@@ -235,20 +236,20 @@ func TestAnEditedLetterIsReplayed(t *testing.T) {
 	other := letters[0].Headers[0]
 	require.Equal(t, "ce_id", other.Name)
 	renamed := append([]deadletter.Header{{Name: "ce_id", Value: []byte("another")}}, letters[0].Headers[1:]...)
-	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: &renamed}, operate.Change{By: "ben"})
+	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: renamed}, audit.Change{By: "ben"})
 	require.NoError(t, err)
 	require.Equal(t, replay.CodeIDChanged, c.replay(t, operate.Filter{}).Problems[0].Code)
 
 	mended := []byte(`{"value":"mended"}`)
-	edit := operate.Edit{Headers: &letters[0].Headers, Payload: &mended}
-	edited, err := store.Edit(t.Context(), letters[0].ID, edit, operate.Change{By: "ben", Reason: "array"})
+	edit := operate.Edit{Headers: letters[0].Headers, Payload: mended}
+	edited, err := store.Edit(t.Context(), letters[0].ID, edit, audit.Change{By: "ben", Reason: "array"})
 	require.NoError(t, err)
 	require.Equal(t, e.Data, edited.Payload, "what came stays")
 	require.Equal(t, "ben", edited.Edited.By)
 	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
 	require.Equal(t, []inbox.Outcome{inbox.Duplicate}, c.deliver(t, e))
 	c.requireEffects(t, e)
-	_, history, err := store.Get(t.Context(), letters[0].ID)
+	_, history, err := store.Get(t.Context(), letters[0].ID, false)
 	require.NoError(t, err)
 	verbs := make([]string, len(history))
 	for i, a := range history {
@@ -275,7 +276,7 @@ func TestAnUndecodableRecordNeedsAnEdit(t *testing.T) {
 	for _, h := range cloudevent.MessageHeaders(right) {
 		headers = append(headers, deadletter.Header(h))
 	}
-	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: &headers}, operate.Change{By: "ben"})
+	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: headers}, audit.Change{By: "ben"})
 	require.NoError(t, err)
 	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
 	require.Equal(t, 1, c.Effects(t, right.UUID))
@@ -307,8 +308,8 @@ func TestADamagedBatchIsMendedByHand(t *testing.T) {
 	for _, h := range cloudevent.MessageHeaders(e.Message()) {
 		headers = append(headers, deadletter.Header(h))
 	}
-	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: &headers, Payload: &e.Data},
-		operate.Change{By: "ben"})
+	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: headers, Payload: e.Data},
+		audit.Change{By: "ben"})
 	require.NoError(t, err)
 	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
 	c.requireEffects(t, e)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/inboxtest"
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox"
@@ -209,8 +210,8 @@ func TestWhatCannotBeAppliedIsGivenUpAtOnce(t *testing.T) {
 			require.EqualValues(t, 1, b.count(t, `select attempts from dead_letter where code = $1`, test.code))
 
 			letter := b.count(t, `select id from dead_letter where code = $1`, test.code)
-			_, err = operate.NewStore(b.pool).Edit(t.Context(), letter, operate.Edit{Payload: &events[2].Data},
-				operate.Change{By: "ana", Reason: "as it was meant"})
+			_, err = operate.NewStore(b.pool).Edit(t.Context(), letter, operate.Edit{Payload: events[2].Data},
+				audit.Change{By: "ana", Reason: "as it was meant"})
 			require.NoError(t, err)
 			c.replay(t)
 			b.requireRead(t, id, 321, 4)

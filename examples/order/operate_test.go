@@ -33,7 +33,7 @@ func TestTheReceiptIsInTheOrdersStory(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, sent.Steps, 2)
 		require.Equal(t, "sent", sent.Steps[1].Outcome)
-		require.Equal(t, event.ID, sent.Steps[1].EventId)
+		require.Equal(t, event.ID, sent.Steps[1].EventID)
 		require.Equal(t, id == receipt, sent.Kind == adminapi.StoryKindMail)
 	}
 	nothing, err := tell(t.Context(), "nothing")

@@ -3,12 +3,12 @@ package eventing
 import (
 	"context"
 
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox/replay"
 	"example.com/twinbox/engine/kafka/admin"
+	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/engine/outbox/restore"
 )
 
@@ -18,8 +18,8 @@ type Operable struct{ *Node }
 // Setup is what the node was opened with.
 func (n Operable) Setup() Setup { return n.setup }
 
-// Publisher is where republished events go.
-func (n Operable) Publisher() message.Publisher { return n.publisher }
+// Publisher is where republished events go: both edges' publishers take a context.
+func (n Operable) Publisher() operate.Publisher { return n.publisher.(operate.Publisher) }
 
 // EachConsumer names the consumers, with what takes up their dead letters.
 func (n Operable) EachConsumer(do func(name string, replays *replay.Replayer)) {

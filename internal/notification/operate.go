@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -48,15 +47,15 @@ where ($1 = '' or lease.state = case when $1 in ('sent', 'superseded') then 'don
         and (lease.superseded_by is not null) = ($1 = 'superseded'))
   and ($2 = '' or user_id = nullif($2, '')::uuid) and ($3 = '' or mail.event_id = $3)
   and ($4::timestamptz is null or created_at >= $4) and ($5::timestamptz is null or created_at < $5)
-  and mail.id > $7
+  and mail.id > coalesce(nullif($7, '')::uuid, '00000000-0000-0000-0000-000000000000')
 order by mail.id limit $8`
 
 // List returns a page, in the order in which the mails were listed.
-func (m mails) List(ctx context.Context, q admin.MailQuery) ([]adminapi.Mail, error) {
+func (m mails) List(ctx context.Context, q adminapi.ListMailsParams) ([]adminapi.Mail, error) {
 	rows, _ := m.pool.Query(ctx, listMails, q.State, q.UserID, q.EventID, orNull(q.Since), orNull(q.Until),
 		q.Recipient, q.After, q.Limit)
 	listed, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (m adminapi.Mail, err error) {
-		return m, row.Scan(&m.Id, &m.State, &m.EventId, &m.Template, &m.UserId, &m.Recipient, &m.Attempts, &m.Error,
+		return m, row.Scan(&m.ID, &m.State, &m.EventID, &m.Template, &m.UserID, &m.Recipient, &m.Attempts, &m.Error,
 			&m.CreatedAt, &m.DueAt, &m.SentAt)
 	})
 	if err != nil {
@@ -75,7 +74,7 @@ func orNull(t time.Time) *time.Time {
 // Retry puts uncertain and failed mails back: pending, due at once, with a fresh count of attempts. The next attempt
 // carries the same Message-ID. For an uncertain mail it is the operator who accepts that it may arrive twice. Calling
 // it again changes nothing.
-func (m mails) Retry(ctx context.Context, ids []uuid.UUID, c admin.MailChange) (adminapi.Result, error) {
+func (m mails) Retry(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	return m.settle(ctx, ids, c, settlement{
 		verb: "retry", from: []adminapi.MailState{adminapi.Uncertain, adminapi.Failed}, to: adminapi.Pending,
 		change: func(ctx context.Context, tx pgx.Tx, events []string) error {
@@ -87,7 +86,7 @@ func (m mails) Retry(ctx context.Context, ids []uuid.UUID, c admin.MailChange) (
 
 // MarkSent settles uncertain mails of which the operator knows that the server took them: sent, and said so by the same
 // VerificationEmailSent that a sender would have written.
-func (m mails) MarkSent(ctx context.Context, ids []uuid.UUID, c admin.MailChange) (adminapi.Result, error) {
+func (m mails) MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error) {
 	result, err := m.settle(ctx, ids, c, settlement{
 		verb: "mark_sent", from: []adminapi.MailState{adminapi.Uncertain}, to: adminapi.Sent,
 		change: func(ctx context.Context, tx pgx.Tx, events []string) error {
@@ -111,12 +110,12 @@ type settlement struct {
 }
 
 const lockMails = `
-select mail.id, mail.event_id, ` + mailState + `
+select mail.id::text, mail.event_id, ` + mailState + `
 from mail join lease on lease.event_id = mail.event_id and lease.handler = 'mail.' || mail.template
-where mail.id = any($1) order by mail.id for update of lease`
+where mail.id = any($1::text[]::uuid[]) order by mail.id for update of lease`
 
 type lockedMail struct {
-	ID      uuid.UUID
+	ID      string
 	EventID string
 	State   adminapi.MailState
 }
@@ -124,11 +123,11 @@ type lockedMail struct {
 // settle does one thing to all mails that are in a state for it, in one transaction with the rows that say so, and says
 // of each that stays as it is why.
 func (m mails) settle(
-	ctx context.Context, ids []uuid.UUID, c admin.MailChange, s settlement,
-) (result adminapi.Result, err error) {
+	ctx context.Context, ids []string, c audit.Change, s settlement,
+) (result audit.Result, err error) {
 	var found []lockedMail
-	var refused []adminapi.Failure
 	var events []string
+	result.DryRun = c.DryRun
 	err = pgx.BeginFunc(ctx, m.pool, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, lockMails, ids)
 		if found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[lockedMail]); err != nil {
@@ -137,14 +136,11 @@ func (m mails) settle(
 		var actions []audit.Action
 		for _, mail := range found {
 			if !slices.Contains(s.from, mail.State) {
-				refused = append(refused, notSettled(mail.ID, "mail_not_settled", "it is "+string(mail.State)))
+				result.Fail(mail.ID, "mail_not_settled", "it is "+string(mail.State))
 				continue
 			}
 			events = append(events, mail.EventID)
-			actions = append(actions, audit.Action{
-				By: c.By, Verb: s.verb, Kind: "mail", Subject: mail.ID.String(), Reason: c.Reason,
-				Before: string(mail.State), After: string(s.to),
-			})
+			actions = append(actions, c.Action(s.verb, "mail", mail.ID, string(mail.State), string(s.to)))
 		}
 		if c.DryRun || len(events) == 0 {
 			return nil
@@ -156,26 +152,19 @@ func (m mails) settle(
 	})
 	switch {
 	case err != nil:
-		return result, fmt.Errorf("%s mails: %w", s.verb, err)
+		return audit.Result{}, fmt.Errorf("%s mails: %w", s.verb, err)
 	case len(found) == 0:
 		return result, errNoMail
 	}
 	for _, id := range ids {
 		if !slices.ContainsFunc(found, func(m lockedMail) bool { return m.ID == id }) {
-			refused = append(refused, notSettled(id, errNoMail.Code, "there is no such mail"))
+			result.Fail(id, string(errNoMail.Code), "there is no such mail")
 		}
 	}
-	result = adminapi.Result{DryRun: c.DryRun, Count: int64(len(events)), Failed: int64(len(refused))}
-	if len(refused) > 0 {
-		result.Errors = &refused
-	}
+	result.Count = int64(len(events))
 	return result, nil
 }
 
 var errNoMail = &web.Error{
 	Status: http.StatusNotFound, Code: "mail_not_found", Detail: "There is no such mail.",
-}
-
-func notSettled(id uuid.UUID, code web.Code, why string) adminapi.Failure {
-	return adminapi.Failure{Subject: id.String(), Code: string(code), Detail: why}
 }

@@ -11,7 +11,6 @@ import (
 	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
@@ -35,9 +34,17 @@ func (b *bundle) put(t *testing.T, state adminapi.MailState, n int) []uuid.UUID 
 func listed(items []adminapi.Mail) []uuid.UUID {
 	var ids []uuid.UUID
 	for _, m := range items {
-		ids = append(ids, uuid.MustParse(m.Id))
+		ids = append(ids, uuid.MustParse(m.ID))
 	}
 	return ids
+}
+
+func texts(ids ...uuid.UUID) []string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.String()
+	}
+	return texts
 }
 
 func TestMailsAreListedByPageAndFilter(t *testing.T) {
@@ -45,25 +52,25 @@ func TestMailsAreListedByPageAndFilter(t *testing.T) {
 	b := setup(t, nil)
 	mails := mails{b.pool, b.outbox}
 	uncertain, failed := b.put(t, adminapi.Uncertain, 3), b.put(t, adminapi.Failed, 2)
-	list := func(q admin.MailQuery) []adminapi.Mail {
+	list := func(q adminapi.ListMailsParams) []adminapi.Mail {
 		q.Limit = cmp.Or(q.Limit, 100)
 		items, err := mails.List(t.Context(), q)
 		require.NoError(t, err)
 		return items
 	}
-	require.Equal(t, append(append([]uuid.UUID{}, uncertain...), failed...), listed(list(admin.MailQuery{})))
-	require.Equal(t, uncertain, listed(list(admin.MailQuery{State: "uncertain"})))
-	require.Equal(t, uncertain[:2], listed(list(admin.MailQuery{Limit: 2})))
-	require.Equal(t, append(uncertain[2:], failed...), listed(list(admin.MailQuery{After: uncertain[1]})))
+	require.Equal(t, append(append([]uuid.UUID{}, uncertain...), failed...), listed(list(adminapi.ListMailsParams{})))
+	require.Equal(t, uncertain, listed(list(adminapi.ListMailsParams{State: "uncertain"})))
+	require.Equal(t, uncertain[:2], listed(list(adminapi.ListMailsParams{Limit: 2})))
+	require.Equal(t, append(uncertain[2:], failed...), listed(list(adminapi.ListMailsParams{After: uncertain[1].String()})))
 
-	one := list(admin.MailQuery{EventID: failed[1].String()})
+	one := list(adminapi.ListMailsParams{EventID: failed[1].String()})
 	require.Equal(t, failed[1:], listed(one))
 	require.Empty(t, one[0].Recipient, "an address only when asked for")
-	require.Equal(t, one, list(admin.MailQuery{UserID: one[0].UserId}))
-	require.Equal(t, "someone@example.org", *list(admin.MailQuery{Recipient: true})[0].Recipient)
-	require.Empty(t, list(admin.MailQuery{Since: one[0].CreatedAt.Add(time.Hour)}))
-	require.Equal(t, failed[1:], listed(list(admin.MailQuery{Since: one[0].CreatedAt})))
-	require.Len(t, list(admin.MailQuery{Until: one[0].CreatedAt}), 4)
+	require.Equal(t, one, list(adminapi.ListMailsParams{UserID: one[0].UserID}))
+	require.Equal(t, "someone@example.org", *list(adminapi.ListMailsParams{Recipient: true})[0].Recipient)
+	require.Empty(t, list(adminapi.ListMailsParams{Since: one[0].CreatedAt.Add(time.Hour)}))
+	require.Equal(t, failed[1:], listed(list(adminapi.ListMailsParams{Since: one[0].CreatedAt})))
+	require.Len(t, list(adminapi.ListMailsParams{Until: one[0].CreatedAt}), 4)
 }
 
 func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
@@ -73,15 +80,15 @@ func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
 	uncertain, sent := b.put(t, adminapi.Uncertain, 1), b.put(t, adminapi.Sent, 1)
 	missing := uuid.Must(uuid.NewV7())
 
-	ada := admin.MailChange{By: "ada", Reason: "asked the provider", DryRun: true}
-	ids := []uuid.UUID{uncertain[0], uncertain[0], sent[0], missing}
+	ada := audit.Change{By: "ada", Reason: "asked the provider", DryRun: true}
+	ids := texts(uncertain[0], uncertain[0], sent[0], missing)
 	would, err := mails.Retry(t.Context(), ids, ada)
 	require.NoError(t, err)
 	require.Equal(t, 1, b.count(t, `select count(*) from lease where state = 'uncertain'`), "a dry run changes nothing")
 	ada.DryRun = false
 	result, err := mails.Retry(t.Context(), ids, ada)
 	require.NoError(t, err)
-	require.Equal(t, adminapi.Result{Count: 1, Failed: 2, Errors: &[]adminapi.Failure{
+	require.Equal(t, adminapi.Result{Count: 1, Failed: 2, Errors: []adminapi.Failure{
 		{Subject: sent[0].String(), Code: "mail_not_settled", Detail: "it is sent"},
 		{Subject: missing.String(), Code: "mail_not_found", Detail: "there is no such mail"},
 	}}, result)
@@ -93,11 +100,11 @@ func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
 	require.Equal(t, []string{"ada", "retry", "asked the provider", "uncertain", "pending"},
 		[]string{actions[0].By, actions[0].Verb, actions[0].Reason, actions[0].Before, actions[0].After})
 
-	result, err = mails.Retry(t.Context(), uncertain, ada)
+	result, err = mails.Retry(t.Context(), texts(uncertain...), ada)
 	require.NoError(t, err)
 	require.Zero(t, result.Count, "a second call changes nothing")
 	require.EqualValues(t, 1, result.Failed)
-	_, err = mails.Retry(t.Context(), []uuid.UUID{missing}, ada)
+	_, err = mails.Retry(t.Context(), texts(missing), ada)
 	var unknown *web.Error
 	require.ErrorAs(t, err, &unknown)
 	require.EqualValues(t, "mail_not_found", unknown.Code)
@@ -113,13 +120,13 @@ func TestMarkSentSaysSoLikeASender(t *testing.T) {
 	b := setup(t, nil)
 	mails := mails{b.pool, b.outbox}
 	uncertain := b.put(t, adminapi.Uncertain, 2)
-	result, err := mails.MarkSent(t.Context(), uncertain,
-		admin.MailChange{By: "ada", Reason: "it is in the provider's log"})
+	result, err := mails.MarkSent(t.Context(), texts(uncertain...),
+		audit.Change{By: "ada", Reason: "it is in the provider's log"})
 	require.NoError(t, err)
 	require.Equal(t, adminapi.Result{Count: 2}, result)
 	require.Equal(t, 2, b.count(t, `select count(*) from outbox where event_type = $1`,
 		contract.VerificationEmailSent.Type))
-	items, err := mails.List(t.Context(), admin.MailQuery{State: "sent", Limit: 10})
+	items, err := mails.List(t.Context(), adminapi.ListMailsParams{State: "sent", Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, uncertain, listed(items))
 	require.NotNil(t, items[0].SentAt)

@@ -5,19 +5,24 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"example.com/twinbox/engine/audit"
 	deadletters "example.com/twinbox/engine/deadletter/operate"
+	"example.com/twinbox/engine/outbox/operate"
+	"example.com/twinbox/engine/verify"
+	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/ops/admin/adminapi"
@@ -35,7 +40,7 @@ type Config struct {
 	// Pool is the service's database.
 	Pool *pgxpool.Pool
 	// Publisher is where republished events go.
-	Publisher message.Publisher
+	Publisher operate.Publisher
 	// Topics are those that the service writes to.
 	Topics Topics
 	// Restore confirms a restore of the database.
@@ -81,17 +86,17 @@ func New(cfg Config) (http.Handler, error) {
 	s := server{
 		outboxHandlers: outboxHandlers{cfg}, inboxHandlers: inboxHandlers{cfg, store, time.Now().UTC()},
 		deadLetterHandlers: deadLetterHandlers{cfg, store}, mailHandlers: mailHandlers{cfg.Mails},
-		consumerHandlers: consumerHandlers{cfg}, serviceHandlers: serviceHandlers{cfg},
-		storyHandlers: storyHandlers{cfg, store}, verifyHandlers: verifyHandlers{cfg},
+		serviceHandlers: serviceHandlers{cfg}, storyHandlers: storyHandlers{cfg, store},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+adminapi.DocumentPath, web.Document(document.text))
-	mux.Handle("/", adminapi.HandlerWithOptions(s, adminapi.ChiServerOptions{
-		BaseRouter: router, Middlewares: []adminapi.MiddlewareFunc{document.parameters},
+	adminapi.HandlerWithOptions(s, adminapi.ChiServerOptions{
+		BaseRouter: router.With(document.checkQuery),
 		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
 			web.WriteProblem(w, r, parameterError(err))
 		},
-	}))
+	})
+	mux.Handle("/", router)
 	return mux, nil
 }
 
@@ -101,10 +106,8 @@ type server struct {
 	inboxHandlers
 	deadLetterHandlers
 	mailHandlers
-	consumerHandlers
 	serviceHandlers
 	storyHandlers
-	verifyHandlers
 }
 
 var _ adminapi.ServerInterface = server{}
@@ -133,16 +136,34 @@ func guard(token string) func(http.Handler) http.Handler {
 	}
 }
 
-// answer runs an operation that ends soon and answers with what it returns.
-func answer[T any](w http.ResponseWriter, r *http.Request, operation func(ctx context.Context) (T, error)) {
-	ctx, cancel := context.WithTimeout(r.Context(), shortTimeout)
-	defer cancel()
-	value, err := operation(ctx)
-	if err != nil {
-		web.WriteProblem(w, r, err)
-		return
+// The headers in which a request says whom it is meant for, and every answer who gave it.
+const (
+	HeaderService     = "Twinbox-Service"
+	HeaderEnvironment = "Twinbox-Environment"
+)
+
+// addressed refuses what is meant for another service or another environment. The check is part of the request that
+// changes something: to ask first and then to change would leave a moment in which the address comes to lead elsewhere.
+func addressed(service, environment string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set(HeaderService, service)
+			w.Header().Set(HeaderEnvironment, environment)
+			for _, check := range []struct {
+				header, own string
+				code        web.Code
+			}{
+				{HeaderService, service, codeWrongService}, {HeaderEnvironment, environment, codeWrongEnvironment},
+			} {
+				if given := r.Header.Values(check.header); len(given) > 1 || len(given) == 1 && given[0] != check.own {
+					web.WriteProblem(w, r, problem(http.StatusMisdirectedRequest, check.code, fmt.Sprintf(
+						"This is %s in the environment %s; the request is meant for another one.", service, environment)))
+					return
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
 	}
-	web.WriteJSON(w, r, http.StatusOK, value)
 }
 
 // GetService answers GET /admin/v1/service.
@@ -160,4 +181,58 @@ func (c Config) consumerNames() []string {
 		names[i] = consumer.Name
 	}
 	return names
+}
+
+// GetCause answers GET /admin/v1/cause.
+func (s serviceHandlers) GetCause(w http.ResponseWriter, r *http.Request) {
+	answer(w, r, func(ctx context.Context) (adminapi.Cause, error) {
+		c := s.Cause(ctx)
+		if c.Figures == nil {
+			c.Figures = map[string]float64{}
+		}
+		return adminapi.Cause{
+			Service: s.Service, At: c.At, Well: c.Well(), Code: c.Code, Sentence: c.Sentence, Since: c.Since,
+			Figures: c.Figures, Command: c.Command,
+		}, nil
+	})
+}
+
+// ListAudit answers GET /admin/v1/audit.
+func (s serviceHandlers) ListAudit(w http.ResponseWriter, r *http.Request, p adminapi.ListAuditParams) {
+	limit := cmp.Or(p.Limit, defaultLimit)
+	p.Limit = limit + 1
+	answer(w, r, func(ctx context.Context) (out adminapi.Actions, err error) {
+		actions, err := audit.Find(ctx, s.Pool, audit.Filter(p))
+		out.Items, out.More = page(actions, limit)
+		if out.More && p.Newest {
+			out.Items = actions[1:]
+		}
+		return out, err
+	})
+}
+
+// Verifier verifies the service's events; see [eventing.Verifier].
+type Verifier interface {
+	Run(ctx context.Context, asked eventing.Verification) (*verify.Verdict, error)
+}
+
+// Verify answers POST /admin/v1/verify.
+func (s serviceHandlers) Verify(w http.ResponseWriter, r *http.Request) {
+	request, err := web.Decode[adminapi.VerifyRequest](w, r)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	l := newLines(w, r)
+	stop := l.keepAlive()
+	defer stop()
+	verdict, err := s.Verifier.Run(r.Context(), eventing.Verification{
+		Since: request.Since, Progress: l.progress, Suspected: l.suspects,
+	})
+	stop()
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	l.write(adminapi.VerifyLine{Verdict: verdict})
 }

@@ -200,7 +200,7 @@ func TestRepublishStreamsAndIsAudited(t *testing.T) {
 	b.publisher.do = func([]*message.Message) error { return errors.New("no") }
 	status, body = b.operate(t, "POST", "/admin/v1/outbox/republish", `{"by":"ada","reason":"r","dry_run":false,"from":2}`)
 	requireProblem(t, status, body, 500, "internal")
-	rows, err := audit.Find(t.Context(), b.pool, audit.Filter{Kind: "outbox", After: actions.Items[1].Id, Limit: 10})
+	rows, err := audit.Find(t.Context(), b.pool, audit.Filter{Kind: "outbox", After: actions.Items[1].ID, Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, "failed", rows[1].After)
 }
@@ -235,7 +235,7 @@ func TestReleaseAndDrop(t *testing.T) {
 	_, body := b.call(t, "GET", "/admin/v1/outbox/status", "")
 	var status adminapi.OutboxStatus
 	require.NoError(t, json.Unmarshal(body, &status))
-	require.EqualValues(t, 2, status.Held)
+	require.EqualValues(t, 2, status.HeldEvents)
 	require.Len(t, status.Parked, 1)
 	require.Nil(t, status.Parked[0].RetryAt)
 

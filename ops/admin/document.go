@@ -28,103 +28,77 @@ type document struct {
 
 // operation is what the document says of one method of one path.
 type operation struct {
-	body       *jsonschema.Schema // of application/json; nil: none
-	parameters map[string]*jsonschema.Schema
+	query *jsonschema.Schema // of its parameters, as the members of one object
+	body  *jsonschema.Schema // of application/json; nil: none
 }
-
-// parameter and described are what is read of the document beside its schemas.
-type (
-	parameter struct {
-		Ref  string `json:"$ref"`
-		Name string `json:"name"`
-		In   string `json:"in"`
-	}
-	described struct {
-		Parameters  []parameter `json:"parameters"`
-		RequestBody struct {
-			Content map[string]any `json:"content"`
-		} `json:"requestBody"`
-	}
-)
 
 const documentURL = "https://example.com/admin.yaml"
 
 // loadDocument reads the document that the binary carries.
 func loadDocument() (*document, error) {
-	data, err := api.Files.ReadFile("admin.gen.json")
+	text, err := api.Files.ReadFile("admin.gen.json")
 	if err != nil {
 		return nil, fmt.Errorf("read admin.yaml: %w", err)
 	}
-	var parts struct {
-		Paths      map[string]map[string]json.RawMessage `json:"paths"`
-		Components struct {
-			Parameters map[string]parameter `json:"parameters"`
-		} `json:"components"`
-	}
-	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err := errors.Join(err, json.Unmarshal(data, &parts)); err != nil {
+	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
 		return nil, fmt.Errorf("read admin.yaml: %w", err)
 	}
 	compiler := jsonschema.NewCompiler()
 	if err := compiler.AddResource(documentURL, whole); err != nil {
 		return nil, fmt.Errorf("read admin.yaml: %w", err)
 	}
-	d := &document{text: data, operations: map[string]operation{}}
-	for path, methods := range parts.Paths {
-		for method, node := range methods {
+	d := &document{text: text, operations: map[string]operation{}}
+	for path, methods := range members(whole, "paths") {
+		for method, described := range members(methods) {
 			if method == "parameters" { // of the path
 				continue
 			}
-			var op described
-			if err := json.Unmarshal(node, &op); err != nil {
-				return nil, fmt.Errorf("read admin.yaml: %s %s: %w", method, path, err)
-			}
-			compiled, err := compileOperation(compiler, []string{"paths", path, method}, op, parts.Components.Parameters)
+			place := documentURL + "#/paths/" + url.PathEscape(strings.ReplaceAll(path, "/", "~1")) + "/" + method
+			op, err := compileOperation(compiler, place, members(described), whole)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("compile admin.yaml: %w", err)
 			}
-			d.operations[strings.ToUpper(method)+" "+path] = compiled
+			d.operations[strings.ToUpper(method)+" "+path] = op
 		}
 	}
 	return d, nil
 }
 
-func compileOperation(
-	compiler *jsonschema.Compiler, at []string, described described, shared map[string]parameter,
-) (operation, error) {
-	op := operation{parameters: map[string]*jsonschema.Schema{}}
-	for i, p := range described.Parameters {
-		place := append(slices.Clone(at), "parameters", strconv.Itoa(i), "schema")
-		if name, isShared := strings.CutPrefix(p.Ref, "#/components/parameters/"); isShared {
-			p, place = shared[name], []string{"components", "parameters", name, "schema"}
-		}
-		schema, err := compile(compiler, place)
-		if err != nil {
-			return op, err
-		}
-		if p.In == "query" {
-			op.parameters[p.Name] = schema
-		}
+// members are those of the object that stands in another one under the names.
+func members(of any, names ...string) map[string]any {
+	object, _ := of.(map[string]any)
+	for _, name := range names {
+		object, _ = object[name].(map[string]any)
 	}
-	if described.RequestBody.Content["application/json"] == nil {
-		return op, nil
-	}
-	var err error
-	op.body, err = compile(compiler, append(slices.Clone(at), "requestBody", "content", "application/json", "schema"))
-	return op, err
+	return object
 }
 
-// compile compiles the schema that stands at a place of the document.
-func compile(compiler *jsonschema.Compiler, place []string) (*jsonschema.Schema, error) {
-	var pointer strings.Builder
-	for _, member := range place {
-		pointer.WriteString("/" + url.PathEscape(strings.NewReplacer("~", "~0", "/", "~1").Replace(member)))
+func compileOperation(
+	compiler *jsonschema.Compiler, place string, described map[string]any, whole any,
+) (op operation, err error) {
+	properties, required := map[string]any{}, []any{}
+	parameters, _ := described["parameters"].([]any)
+	for _, each := range parameters {
+		p := members(each)
+		if ref, is := p["$ref"].(string); is {
+			p = members(whole, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+		}
+		if name, _ := p["name"].(string); p["in"] == "query" {
+			properties[name] = p["schema"]
+			if p["required"] == true {
+				required = append(required, name)
+			}
+		}
 	}
-	schema, err := compiler.Compile(documentURL + "#" + pointer.String())
-	if err != nil {
-		return nil, fmt.Errorf("compile admin.yaml: %w", err)
+	described["x-query"] = map[string]any{"type": "object", "properties": properties, "required": required}
+	if op.query, err = compiler.Compile(place + "/x-query"); err != nil {
+		return op, err
 	}
-	return schema, nil
+	if members(described, "requestBody", "content", "application/json") != nil {
+		op.body, err = compiler.Compile(place + "/requestBody/content/application~1json/schema")
+	}
+	return op, err
 }
 
 // of is the operation that a routed request asks for.
@@ -132,8 +106,8 @@ func (d *document) of(r *http.Request) operation {
 	return d.operations[r.Method+" "+chi.RouteContext(r.Context()).RoutePattern()]
 }
 
-// parameters refuses a query that says something else than the document allows.
-func (d *document) parameters(next http.Handler) http.Handler {
+// checkQuery refuses a query that says something else than the document allows.
+func (d *document) checkQuery(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := d.of(r).checkQuery(r.URL.RawQuery); err != nil {
 			web.WriteProblem(w, r, err)
@@ -148,20 +122,25 @@ func (o operation) checkQuery(raw string) error {
 	if err != nil {
 		return invalidParameter("query", "is malformed")
 	}
+	given := map[string]any{}
 	for name, values := range query {
-		schema, known := o.parameters[name]
+		schema, known := o.query.Properties[name]
 		switch {
 		case !known: // the name is the caller's invention, and not repeated
 			return invalidParameter("query", "has a parameter that this operation does not know")
 		case len(values) != 1:
 			return invalidParameter(name, "is there more than once")
 		}
-		err := schema.Validate(typed(schema, values[0]))
-		if wrong, is := errors.AsType[*jsonschema.ValidationError](err); is {
-			return invalidParameter(name, rule(firstCause(wrong)))
-		}
+		given[name] = typed(schema, values[0])
 	}
-	return nil
+	switch name, broken := check(o.query, given); broken.(type) {
+	case nil:
+		return nil
+	case *kind.Required:
+		return web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, name, "is missing")
+	default:
+		return invalidParameter(name, rule(broken))
+	}
 }
 
 // typed is the text of a parameter as the JSON value that its schema is about. What is no such value stays a text.
@@ -195,16 +174,24 @@ func (d *document) checkBody(r *http.Request, body []byte) error {
 	if err != nil {
 		return fmt.Errorf("read body: %w", err)
 	}
+	if member, broken := check(schema, value); broken != nil {
+		return invalid(member, rule(broken))
+	}
+	return nil
+}
+
+// check finds the rule that a value breaks, and the member in question.
+func check(schema *jsonschema.Schema, value any) (member string, broken jsonschema.ErrorKind) {
 	wrong, is := errors.AsType[*jsonschema.ValidationError](schema.Validate(value))
 	if !is {
-		return nil
+		return "", nil
 	}
 	cause := firstCause(wrong)
 	place := slices.Clone(cause.InstanceLocation)
 	if required, is := cause.ErrorKind.(*kind.Required); is {
 		place = append(place, required.Missing[0])
 	}
-	return invalid(strings.Join(place, "/"), rule(cause))
+	return strings.Join(place, "/"), cause.ErrorKind
 }
 
 // firstCause is the one that stands first among the places, so that the same request always gets the same answer.
@@ -212,18 +199,18 @@ func firstCause(wrong *jsonschema.ValidationError) *jsonschema.ValidationError {
 	if len(wrong.Causes) == 0 {
 		return wrong
 	}
-	first := firstCause(wrong.Causes[0])
-	for _, cause := range wrong.Causes[1:] {
-		if c := firstCause(cause); slices.Compare(c.InstanceLocation, first.InstanceLocation) < 0 {
-			first = c
-		}
+	causes := make([]*jsonschema.ValidationError, len(wrong.Causes))
+	for i, cause := range wrong.Causes {
+		causes[i] = firstCause(cause)
 	}
-	return first
+	return slices.MinFunc(causes, func(a, b *jsonschema.ValidationError) int {
+		return slices.Compare(a.InstanceLocation, b.InstanceLocation)
+	})
 }
 
 // rule says which rule is broken, without the value.
-func rule(cause *jsonschema.ValidationError) string {
-	switch k := cause.ErrorKind.(type) {
+func rule(broken jsonschema.ErrorKind) string {
+	switch k := broken.(type) {
 	case *kind.Type:
 		if k.Got == "null" {
 			return "is null; leave it out where it says nothing"
@@ -240,17 +227,9 @@ func rule(cause *jsonschema.ValidationError) string {
 	case *kind.Minimum, *kind.Maximum, *kind.ExclusiveMinimum, *kind.ExclusiveMaximum:
 		return "is out of its range"
 	case *kind.Enum:
-		return fmt.Sprint("is none of ", listed(k.Want))
+		return "is none of " + strings.Trim(fmt.Sprint(k.Want), "[]")
 	case *kind.Pattern:
 		return "says nothing, or is malformed"
 	}
 	return "does not fit api/admin.yaml"
-}
-
-func listed(words []any) string {
-	texts := make([]string, len(words))
-	for i, word := range words {
-		texts[i] = fmt.Sprint(word)
-	}
-	return strings.Join(texts, ", ")
 }

@@ -8,10 +8,11 @@ import (
 	"net/http"
 	"slices"
 	"time"
-	"unicode/utf8"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/deadletter"
 	deadletters "example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox"
@@ -29,56 +30,53 @@ type inboxHandlers struct {
 
 // GetInboxStats answers GET /admin/v1/inbox/stats.
 func (s inboxHandlers) GetInboxStats(w http.ResponseWriter, r *http.Request) {
-	answer(w, r, func(ctx context.Context) (adminapi.InboxStats, error) {
+	answer(w, r, func(ctx context.Context) (out adminapi.InboxStats, err error) {
 		stats, err := retention.ReadStats(ctx, s.Pool)
 		if err != nil {
-			return adminapi.InboxStats{}, err
+			return out, err
 		}
 		groups, err := s.letters.Groups(ctx, deadletters.Filter{State: deadletter.Waiting})
 		if err != nil {
-			return adminapi.InboxStats{}, err
-		}
-		figures, err := s.figures()
-		if err != nil {
-			return adminapi.InboxStats{}, err
+			return out, err
 		}
 		paused, err := pause.Read(ctx, s.Pool)
 		if err != nil {
-			return adminapi.InboxStats{}, err
+			return out, err
 		}
-		out := adminapi.InboxStats{
-			StartedAt: s.started, RemembersFrom: stats.RemembersFrom, Remembered: stats.Remembered,
+		items, err := s.figures()
+		out = adminapi.InboxStats{
+			StartedAt: s.started, RemembersFrom: stats.RemembersFrom, Remembered: stats.Remembered, Items: items,
 		}
-		for _, c := range s.Consumers {
-			item := *figures[c.Name]
-			if p, is := paused[c.Name]; is {
-				item.Paused = &adminapi.ConsumerPause{By: p.By, Reason: p.Reason, Since: p.Since}
+		for i := range items {
+			item := &items[i]
+			if p, is := paused[item.Consumer]; is {
+				item.Paused = &p
 			}
 			for _, g := range groups {
 				switch {
-				case g.Consumer != c.Name:
+				case g.Consumer != item.Consumer:
 				case g.Code == inbox.CodeParked:
 					item.Parked += g.Count
 				default:
 					item.Dead += g.Count
 				}
 			}
-			out.Items = append(out.Items, item)
 		}
-		return out, nil
+		return out, err
 	})
 }
 
 // figures are what the metrics say of the consumers: the deliveries to this process, and what waits on the log. To
 // count outcomes in the table would be to read all of it, and duplicates leave nothing there.
-func (s inboxHandlers) figures() (map[string]*adminapi.ConsumerStats, error) {
+func (s inboxHandlers) figures() ([]adminapi.ConsumerStats, error) {
 	families, err := s.Metrics.Gather()
 	if err != nil {
 		return nil, fmt.Errorf("gather metrics: %w", err)
 	}
-	stats := map[string]*adminapi.ConsumerStats{}
-	for _, c := range s.Consumers {
-		stats[c.Name] = &adminapi.ConsumerStats{Consumer: c.Name, Outcomes: map[string]int64{}}
+	names := s.consumerNames()
+	stats := make([]adminapi.ConsumerStats, len(names))
+	for i, name := range names {
+		stats[i] = adminapi.ConsumerStats{Consumer: name, Outcomes: map[string]int64{}}
 	}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
@@ -86,15 +84,15 @@ func (s inboxHandlers) figures() (map[string]*adminapi.ConsumerStats, error) {
 			for _, label := range metric.GetLabel() {
 				labels[label.GetName()] = label.GetValue()
 			}
-			of, known := stats[labels["consumer"]]
-			if !known {
+			at := slices.Index(names, labels["consumer"])
+			if at < 0 {
 				continue
 			}
-			switch family.GetName() {
+			switch of := &stats[at]; family.GetName() {
 			case "inbox_messages_total":
 				of.Outcomes[labels["outcome"]] = int64(metric.GetCounter().GetValue())
 			case "kafka_consumer_lag_records": // of one partition
-				of.LagRecords = addTo(of.LagRecords, int64(metric.GetGauge().GetValue()))
+				of.LagRecords = sum(of.LagRecords, int64(metric.GetGauge().GetValue()))
 			case "kafka_consumer_lag_seconds":
 				of.LagSeconds = largest(of.LagSeconds, metric.GetGauge().GetValue())
 			}
@@ -103,9 +101,9 @@ func (s inboxHandlers) figures() (map[string]*adminapi.ConsumerStats, error) {
 	return stats, nil
 }
 
-func addTo(sum *int64, n int64) *int64 {
-	if sum != nil {
-		n += *sum
+func sum(known *int64, n int64) *int64 {
+	if known != nil {
+		n += *known
 	}
 	return &n
 }
@@ -119,24 +117,14 @@ func largest(known *float64, value float64) *float64 {
 
 // LookupInboxEvent answers GET /admin/v1/inbox/events.
 func (s inboxHandlers) LookupInboxEvent(w http.ResponseWriter, r *http.Request, p adminapi.LookupInboxEventParams) {
-	answer(w, r, func(ctx context.Context) (adminapi.InboxEvents, error) {
-		if n := utf8.RuneCountInString(p.EventId); n == 0 || n > 255 {
-			return adminapi.InboxEvents{}, invalidParameter("event_id", "does not have 1 to 255 characters")
-		}
-		names := s.consumerNames()
-		found, err := inbox.Lookup(ctx, s.Pool, names, p.EventId)
+	answer(w, r, func(ctx context.Context) (out adminapi.InboxEvents, err error) {
+		found, err := inbox.Lookup(ctx, s.Pool, s.consumerNames(), p.EventID)
 		if err != nil {
-			return adminapi.InboxEvents{}, err
+			return out, err
 		}
-		var letters []deadletters.Known
-		for _, name := range names {
-			of, err := s.letters.OfEvent(ctx, name, p.EventId)
-			if err != nil {
-				return adminapi.InboxEvents{}, err
-			}
-			letters = append(letters, of...)
-		}
-		return adminapi.InboxEvents{Items: whatBecame(found, letters)}, nil
+		letters, err := s.letters.OfEvent(ctx, s.consumerNames(), p.EventID)
+		out.Items = whatBecame(found, letters)
+		return out, err
 	})
 }
 
@@ -144,11 +132,10 @@ func (s inboxHandlers) LookupInboxEvent(w http.ResponseWriter, r *http.Request, 
 func whatBecame(found []inbox.Remembered, letters []deadletters.Known) []adminapi.InboxEvent {
 	items := []adminapi.InboxEvent{}
 	for _, f := range found {
-		hash := hex.EncodeToString(f.PayloadHash)
 		items = append(items, adminapi.InboxEvent{
-			Consumer: f.Consumer, EventId: f.EventID, Type: &f.EventType, Outcome: string(f.Outcome),
-			ProcessedAt: &f.ProcessedAt, PayloadHash: &hash, Topic: &f.Topic, Partition: &f.Partition, Offset: &f.Offset,
-			Conflict: optional(f.Conflict), Metadata: f.Metadata,
+			Consumer: f.Consumer, EventID: f.EventID, Type: f.EventType, Outcome: string(f.Outcome),
+			ProcessedAt: f.ProcessedAt, PayloadHash: hex.EncodeToString(f.PayloadHash), Topic: f.Topic,
+			Partition: f.Partition, Offset: f.Offset, Conflict: f.Conflict, Metadata: f.Metadata,
 		})
 	}
 	for _, l := range letters {
@@ -156,11 +143,11 @@ func whatBecame(found []inbox.Remembered, letters []deadletters.Known) []adminap
 		if i < 0 {
 			i = len(items)
 			items = append(items, adminapi.InboxEvent{
-				Consumer: l.Consumer, EventId: l.EventID, Type: &l.EventType, ProcessedAt: &l.FailedAt, Topic: &l.Topic,
-				Partition: &l.Partition, Offset: &l.Offset,
+				Consumer: l.Consumer, EventID: l.EventID, Type: l.Type, ProcessedAt: l.FailedAt, Topic: l.Topic,
+				Partition: l.Partition, Offset: l.Offset,
 			})
 		}
-		items[i].Outcome, items[i].DeadLetter = letterOutcome(l.Summary), &l.ID
+		items[i].Outcome, items[i].DeadLetter = letterOutcome(l.Summary), l.ID
 	}
 	return items
 }
@@ -188,4 +175,42 @@ func letterOutcome(l deadletters.Summary) string {
 		return string(inbox.Expired)
 	}
 	return string(inbox.Dead)
+}
+
+// PauseConsumer answers POST /admin/v1/consumers/pause.
+func (s inboxHandlers) PauseConsumer(w http.ResponseWriter, r *http.Request) {
+	s.changeConsumer(w, r, func(ctx context.Context, tx pgx.Tx, asked adminapi.ConsumerRequest) (audit.Action, error) {
+		err := pause.Pause(ctx, tx, asked.Consumer, asked.By, asked.Reason)
+		return audit.Action{Verb: "pause", Before: "running", After: "paused"}, err
+	})
+}
+
+// ResumeConsumer answers POST /admin/v1/consumers/resume.
+func (s inboxHandlers) ResumeConsumer(w http.ResponseWriter, r *http.Request) {
+	s.changeConsumer(w, r, func(ctx context.Context, tx pgx.Tx, asked adminapi.ConsumerRequest) (audit.Action, error) {
+		ended, err := pause.Resume(ctx, tx, asked.Consumer)
+		return audit.Action{Verb: "resume", Before: "paused by " + ended.By, After: "running"}, err
+	})
+}
+
+func (s inboxHandlers) changeConsumer(
+	w http.ResponseWriter, r *http.Request,
+	what func(ctx context.Context, tx pgx.Tx, asked adminapi.ConsumerRequest) (audit.Action, error),
+) {
+	answerChange(w, r, func(
+		ctx context.Context, change audit.Change, asked adminapi.ConsumerRequest,
+	) (audit.Result, error) {
+		if !slices.Contains(s.consumerNames(), asked.Consumer) {
+			return audit.Result{}, errNoConsumer
+		}
+		err := change.Make(ctx, s.Pool, func(tx pgx.Tx) (audit.Action, error) {
+			done, err := what(ctx, tx, asked)
+			done.Kind, done.Subject = "consumer", asked.Consumer
+			return done, err
+		})
+		if err == nil && !change.DryRun && s.Paused != nil {
+			s.Paused()
+		}
+		return audit.Result{DryRun: change.DryRun, Count: 1}, err
+	})
 }

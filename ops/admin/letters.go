@@ -1,14 +1,16 @@
 package admin
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"io"
 	"net/http"
-	"regexp"
-	"strings"
+	"strconv"
+	"time"
 
-	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/audit"
 	deadletters "example.com/twinbox/engine/deadletter/operate"
+	"example.com/twinbox/engine/inbox/replay"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/ops/admin/adminapi"
 )
@@ -21,41 +23,20 @@ type deadLetterHandlers struct {
 
 // QueryDeadLetters answers POST /admin/v1/dead-letters/query.
 func (s deadLetterHandlers) QueryDeadLetters(w http.ResponseWriter, r *http.Request) {
-	answer(w, r, func(ctx context.Context) (adminapi.DeadLetters, error) {
-		request, err := web.Decode[adminapi.DeadLetterQuery](w, r)
-		if err != nil {
-			return adminapi.DeadLetters{}, err
-		}
-		filter := filterOf(request.Filter)
-		limit, err := limitOf(request.Filter.Limit)
-		if err != nil {
-			return adminapi.DeadLetters{}, err
-		}
+	answerTo(w, r, func(ctx context.Context, request adminapi.DeadLetterQuery) (out adminapi.DeadLetters, err error) {
+		filter, limit := request.Filter, cmp.Or(request.Filter.Limit, defaultLimit)
 		filter.After, filter.Limit = request.After, limit+1
 		letters, err := s.letters.Summaries(ctx, filter)
-		out := adminapi.DeadLetters{Items: []adminapi.DeadLetter{}, More: len(letters) > limit}
-		for _, l := range letters[:min(len(letters), limit)] {
-			out.Items = append(out.Items, summaryOf(l))
-		}
+		out.Items, out.More = page(letters, limit)
 		return out, err
 	})
 }
 
 // GroupDeadLetters answers POST /admin/v1/dead-letters/groups.
 func (s deadLetterHandlers) GroupDeadLetters(w http.ResponseWriter, r *http.Request) {
-	answer(w, r, func(ctx context.Context) (adminapi.DeadLetterGroups, error) {
-		request, err := web.Decode[adminapi.DeadLetterFilter](w, r)
-		if err != nil {
-			return adminapi.DeadLetterGroups{}, err
-		}
-		groups, err := s.letters.Groups(ctx, filterOf(request))
-		out := adminapi.DeadLetterGroups{Items: []adminapi.DeadLetterGroup{}, More: len(groups) > maxLimit}
-		for _, g := range groups[:min(len(groups), maxLimit)] {
-			out.Items = append(out.Items, adminapi.DeadLetterGroup{
-				Consumer: g.Consumer, Code: g.Code, Type: g.EventType, Count: g.Count, Keys: g.Keys,
-				Oldest: g.Oldest, Newest: g.Newest, Error: g.Example, Example: g.ExampleID,
-			})
-		}
+	answerTo(w, r, func(ctx context.Context, filter deadletters.Filter) (out adminapi.DeadLetterGroups, err error) {
+		groups, err := s.letters.Groups(ctx, filter)
+		out.Items, out.More = page(groups, maxLimit)
 		return out, err
 	})
 }
@@ -64,148 +45,141 @@ func (s deadLetterHandlers) GroupDeadLetters(w http.ResponseWriter, r *http.Requ
 func (s deadLetterHandlers) GetDeadLetter(
 	w http.ResponseWriter, r *http.Request, id adminapi.DeadLetterID, params adminapi.GetDeadLetterParams,
 ) {
-	answer(w, r, func(ctx context.Context) (adminapi.DeadLetterDetail, error) {
-		letter, history, err := s.letters.Get(ctx, id)
-		return adminapi.DeadLetterDetail{
-			Letter: letterOf(letter, value(params.Payload)), History: actionsOf(history),
-		}, err
+	answer(w, r, func(ctx context.Context) (out adminapi.DeadLetterDetail, err error) {
+		out.Letter, out.History, err = s.letters.Get(ctx, id, params.Payload)
+		return out, err
 	})
 }
 
 // EditDeadLetter answers POST /admin/v1/dead-letters/{id}/edit.
 func (s deadLetterHandlers) EditDeadLetter(w http.ResponseWriter, r *http.Request, id adminapi.DeadLetterID) {
-	answerChange(w, r, func(ctx context.Context, act action, request adminapi.EditRequest) (adminapi.Result, error) {
+	answerChange(w, r, func(
+		ctx context.Context, change audit.Change, request adminapi.EditRequest,
+	) (audit.Result, error) {
 		edit := deadletters.Edit{Payload: request.Payload}
-		for _, h := range value(request.Headers) {
-			edit.Set = append(edit.Set, headerFrom(h))
+		for _, h := range request.Headers {
+			edit.Set = append(edit.Set, h.Record())
 		}
-		_, err := s.letters.Edit(ctx, id, edit, act.change(nil))
-		return adminapi.Result{DryRun: act.dryRun, Count: 1}, err
+		_, err := s.letters.Edit(ctx, id, edit, change)
+		return audit.Result{DryRun: change.DryRun, Count: 1}, err
 	})
 }
 
 // DiscardDeadLetters answers POST /admin/v1/dead-letters/discard.
 func (s deadLetterHandlers) DiscardDeadLetters(w http.ResponseWriter, r *http.Request) {
 	streamChange(w, r, func(
-		ctx context.Context, act action, request adminapi.DiscardRequest, progress func(int64),
-	) (adminapi.Result, error) {
-		result, err := s.letters.Discard(ctx, filterOf(request.Filter), act.change(progress))
-		return resultOf(act, result), err
+		ctx context.Context, change audit.Change, request adminapi.DiscardRequest,
+	) (audit.Result, error) {
+		return s.letters.Discard(ctx, request.Filter, change)
 	})
 }
 
-func (a action) change(progress func(int64)) deadletters.Change {
-	change := deadletters.Change{By: a.by, Reason: a.reason, DryRun: a.dryRun}
-	if progress != nil {
-		change.OnProgress = func(changed int) { progress(int64(changed)) }
-	}
-	return change
+// A Consumer is one of the service's consumers, as far as its dead letters need it.
+type Consumer struct {
+	Name string
+	// Replay handles the dead letters again that the filter picks of this consumer's.
+	Replay func(ctx context.Context, f deadletters.Filter, o replay.Options) (replay.Report, error)
 }
 
-func resultOf(act action, r deadletters.Result) adminapi.Result {
-	out := adminapi.Result{DryRun: act.dryRun, Count: int64(r.Changed), Failed: int64(r.Failed)}
-	if act.dryRun {
-		out.Count = int64(r.Matched)
-	}
-	return out
+// ReplayDeadLetters answers POST /admin/v1/dead-letters/replay.
+func (s deadLetterHandlers) ReplayDeadLetters(w http.ResponseWriter, r *http.Request) {
+	streamChange(w, r, s.replay)
 }
 
-// summaryOf is a dead letter without what its record holds.
-func summaryOf(s deadletters.Summary) adminapi.DeadLetter {
-	return adminapi.DeadLetter{
-		Id: s.ID, Consumer: s.Consumer, EventId: s.EventID, Type: s.EventType, Version: s.Version,
-		Key: strings.ToValidUTF8(string(s.Key), "\uFFFD"), Topic: s.Topic, Partition: s.Partition, Offset: s.Offset,
-		Class: s.Class, Code: s.Code, Error: s.Error, Attempts: s.Attempts, FirstFailedAt: s.FirstFailedAt,
-		FailedAt: s.FailedAt, State: string(s.State), Holds: s.Holds, Replays: s.Replays, Bytes: s.Bytes,
-		Outcome: optional(s.Outcome), SettledAt: s.SettledAt, EditedBy: optional(s.EditedBy), EditedAt: s.EditedAt,
+// checkAll wants everything to be asked for by its name: a filter that a caller forgot to fill picks nothing.
+func checkAll(filter deadletters.Filter, all bool) error {
+	switch {
+	case all && filter.Selective():
+		return invalid("all", "goes with no condition")
+	case !all && !filter.Selective():
+		return &deadletters.Error{Code: deadletters.CodeMissingFilter, Detail: `give a condition, or "all": true`}
 	}
+	return nil
 }
 
-func letterOf(l deadletter.Letter, payload bool) adminapi.DeadLetter {
-	out := summaryOf(deadletters.SummaryOf(l))
-	if !payload {
-		return out
+// replay goes through the consumers one after the other, so that the rate is the whole's and a limit is, too.
+func (s deadLetterHandlers) replay(
+	ctx context.Context, change audit.Change, request adminapi.ReplayRequest,
+) (audit.Result, error) {
+	sum := audit.Result{DryRun: change.DryRun}
+	filter := request.Filter
+	if err := checkAll(filter, request.All); err != nil {
+		return sum, err
 	}
-	out.Payload = notNull(l.Payload)
-	out.NullKey, out.NullPayload = optional(l.Key == nil), optional(l.Payload == nil)
-	if l.Edited != nil {
-		out.EditedPayload = notNull(l.Edited.Payload)
+	left := filter.Limit // 0: no limit
+	var done int64
+	pace := replay.NewPace(request.Rate)
+	for _, c := range s.Consumers {
+		if filter.Consumer != "" && filter.Consumer != c.Name {
+			continue
+		}
+		of := filter
+		of.Consumer, of.Limit = c.Name, 0
+		report, err := c.Replay(ctx, of, replay.Options{
+			By: change.By, Reason: change.Reason, DryRun: change.DryRun, Force: request.Force,
+			AcceptGap: request.AcceptGap, Pace: pace, Limit: left,
+			OnProgress: func(replay.Result) {
+				done++
+				change.Tell(done)
+			},
+		})
+		sum.Count += int64(report.Applied + report.Duplicate + report.Stale + report.Would)
+		sum.Failed += int64(report.Failed + report.Refused)
+		for _, p := range report.Problems {
+			sum.Tell(strconv.FormatInt(p.ID, 10), p.Code, withService(s.Service, p.Error))
+		}
+		if err != nil {
+			return sum, err
+		}
+		if filter.Limit == 0 {
+			continue
+		}
+		if left -= report.Matched; left <= 0 {
+			break
+		}
 	}
-	headers := make([]adminapi.Header, len(l.Headers))
-	for i, h := range l.Headers {
-		headers[i] = headerOf(h)
-	}
-	out.Headers = &headers
-	return out
+	return sum, nil
 }
 
-// headerOf shows a header, whose name need not be text.
-func headerOf(h deadletter.Header) adminapi.Header {
-	out := adminapi.Header{Name: deadletter.Text(h.Name), Value: *notNull(h.Value), Null: optional(h.Value == nil)}
-	if out.Name != h.Name {
-		name := []byte(h.Name)
-		out.NameBase64 = &name
+// ExportDeadLetters answers POST /admin/v1/dead-letters/export.
+func (s deadLetterHandlers) ExportDeadLetters(w http.ResponseWriter, r *http.Request) {
+	request, err := web.Decode[deadletters.Filter](w, r)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
 	}
-	return out
+	out := newLines(w, r)
+	_, err = s.letters.Export(r.Context(), request, out)
+	switch {
+	case err != nil && !out.begun:
+		web.WriteProblem(w, r, err)
+	case err != nil:
+		_ = web.ProblemOf(r, err)   // for the log
+		panic(http.ErrAbortHandler) // half an export must not look whole: the connection is cut
+	}
+	out.begin() // also where there was nothing to export
 }
 
-// notNull is empty for bytes that are null: what tells them apart stands beside it.
-func notNull(b []byte) *[]byte {
-	if b == nil {
-		b = []byte{}
-	}
-	return &b
+// ImportDeadLetters answers POST /admin/v1/dead-letters/import.
+func (s deadLetterHandlers) ImportDeadLetters(
+	w http.ResponseWriter, r *http.Request, params adminapi.ImportDeadLettersParams,
+) {
+	control := http.NewResponseController(w)
+	// The answer begins while the body is still read. A writer without a connection has no two ways to use.
+	_ = control.EnableFullDuplex()
+	body := &imported{body: r.Body, control: control}
+	stream(w, r, params, func(ctx context.Context, change audit.Change) (audit.Result, error) {
+		return s.letters.Import(ctx, body, change)
+	})
 }
 
-func headerFrom(h adminapi.Header) deadletter.Header {
-	in := deadletter.Header{Name: h.Name, Value: h.Value}
-	if h.NameBase64 != nil {
-		in.Name = string(*h.NameBase64)
-	}
-	if value(h.Null) {
-		in.Value = nil
-	}
-	return in
+// imported reads a body of any length, as long as it keeps coming.
+type imported struct {
+	body    io.Reader
+	control *http.ResponseController
 }
 
-// optional leaves an empty value out.
-func optional[T comparable](v T) *T {
-	var none T
-	if v == none {
-		return nil
-	}
-	return &v
-}
-
-// refusals are the statuses of deadletter's stable codes; what is not among them is 422.
-var refusals = map[string]int{
-	deadletters.CodeNotFound:   http.StatusNotFound,
-	deadletters.CodeNotWaiting: http.StatusConflict,
-}
-
-func letterError(service string, err error) *web.Error {
-	refused, is := errors.AsType[*deadletters.Error](err)
-	if !is {
-		return nil
-	}
-	status, known := refusals[refused.Code]
-	if !known {
-		status = http.StatusUnprocessableEntity
-	}
-	detail := sentence(withService(service, refused.Detail))
-	return &web.Error{Status: status, Code: web.Code(refused.Code), Detail: detail, Cause: err}
-}
-
-var letterID = regexp.MustCompile(`\bdead letter (\d+)\b`)
-
-// withService writes the ids of dead letters in a text as people type them: each service numbers its own.
-func withService(service, text string) string {
-	return letterID.ReplaceAllString(text, "dead letter "+service+"/$1")
-}
-
-func sentence(text string) string {
-	if text == "" {
-		return ""
-	}
-	return strings.ToUpper(text[:1]) + text[1:] + "."
+func (i *imported) Read(p []byte) (int, error) {
+	_ = i.control.SetReadDeadline(time.Now().Add(stallTimeout))
+	return i.body.Read(p)
 }

@@ -108,9 +108,9 @@ func TestLookupOfADeadLetter(t *testing.T) {
 		require.Len(t, events.Items, 1)
 		e := events.Items[0]
 		require.Equal(t, want, e.Outcome)
-		require.NotNil(t, e.DeadLetter)
+		require.NotZero(t, e.DeadLetter)
 		require.Equal(t, []any{"a", "t.v1", "topic", int32(3), int64(41)},
-			[]any{e.Consumer, *e.Type, *e.Topic, *e.Partition, *e.Offset})
+			[]any{e.Consumer, e.Type, e.Topic, e.Partition, e.Offset})
 	}
 }
 
@@ -160,7 +160,7 @@ func TestLookupTellsRecordsOfOneIDApart(t *testing.T) {
 		var events adminapi.InboxEvents
 		require.NoError(t, json.Unmarshal(body, &events))
 		for _, e := range events.Items {
-			list = append(list, fmt.Sprint(e.Outcome, " ", e.DeadLetter != nil, " ", string(e.Metadata)))
+			list = append(list, fmt.Sprint(e.Outcome, " ", e.DeadLetter != 0, " ", string(e.Metadata)))
 		}
 		return list
 	}
@@ -285,11 +285,11 @@ func TestHeadersKeepTheirBytes(t *testing.T) {
 	}
 	name := []byte{0xff}
 	require.Equal(t, []adminapi.Header{
-		{Name: "\ufffd", NameBase64: &name, Value: []byte{1}},
-		{Name: "x", Value: []byte{}, Null: new(true)},
+		{Name: "\ufffd", NameBase64: name, Value: []byte{1}},
+		{Name: "x", Value: []byte{}, Null: true},
 		{Name: "x", Value: []byte{}},
-	}, *show().Headers)
-	require.Equal(t, []any{new(true), new(true), &[]byte{}}, []any{show().NullKey, show().NullPayload, show().Payload})
+	}, show().Headers)
+	require.Equal(t, []any{true, true, []byte{}}, []any{show().NullKey, show().NullPayload, show().Payload})
 
 	status, body := b.call(t, "POST", "/admin/v1/dead-letters/1/edit", `{"by":"ada","reason":"r","dry_run":false,
 		"headers":[{"name":"","name_base64":"/w==","value":"Ag=="}]}`)

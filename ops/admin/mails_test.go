@@ -8,35 +8,35 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
 // mails remembers what it was asked and settles everything.
 type mails struct {
-	query  admin.MailQuery
+	query  adminapi.ListMailsParams
 	verb   string
-	ids    []uuid.UUID
-	change admin.MailChange
+	ids    []string
+	change audit.Change
 }
 
-func (m *mails) List(_ context.Context, q admin.MailQuery) ([]adminapi.Mail, error) {
+func (m *mails) List(_ context.Context, q adminapi.ListMailsParams) ([]adminapi.Mail, error) {
 	m.query = q
 	return []adminapi.Mail{}, nil
 }
 
-func (m *mails) Retry(_ context.Context, ids []uuid.UUID, c admin.MailChange) (adminapi.Result, error) {
+func (m *mails) Retry(_ context.Context, ids []string, c audit.Change) (adminapi.Result, error) {
 	return m.settle("retry", ids, c)
 }
 
-func (m *mails) MarkSent(_ context.Context, ids []uuid.UUID, c admin.MailChange) (adminapi.Result, error) {
+func (m *mails) MarkSent(_ context.Context, ids []string, c audit.Change) (adminapi.Result, error) {
 	return m.settle("mark sent", ids, c)
 }
 
-func (m *mails) settle(verb string, ids []uuid.UUID, c admin.MailChange) (adminapi.Result, error) {
+func (m *mails) settle(verb string, ids []string, c audit.Change) (adminapi.Result, error) {
 	m.verb, m.ids, m.change = verb, ids, c
 	return adminapi.Result{DryRun: c.DryRun, Count: int64(len(ids))}, nil
 }
@@ -57,17 +57,17 @@ func TestListOfMails(t *testing.T) {
 		"&since=2026-01-02T03:04:05Z&until=2026-01-03T03:04:05Z&after="+mailID, "")
 	require.Equal(t, 200, status, string(body))
 	require.JSONEq(t, `{"items":[],"more":false}`, string(body))
-	require.Equal(t, admin.MailQuery{
-		State: "sent", UserID: mailID, EventID: "e", Limit: 8, Recipient: true, After: uuid.MustParse(mailID),
+	require.Equal(t, adminapi.ListMailsParams{
+		State: "sent", UserID: mailID, EventID: "e", Limit: 8, Recipient: true, After: mailID,
 		Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Until: time.Date(2026, 1, 3, 3, 4, 5, 0, time.UTC),
 	}, m.query)
 	status, _ = b.call(t, "GET", "/admin/v1/mails", "")
 	require.Equal(t, 200, status)
-	require.Equal(t, admin.MailQuery{Limit: 101}, m.query)
+	require.Equal(t, adminapi.ListMailsParams{Limit: 101}, m.query)
 	for _, state := range []string{"pending", "claimed", "submitting", "sent", "failed", "uncertain"} {
 		status, _ = b.call(t, "GET", "/admin/v1/mails?state="+state, "")
 		require.Equal(t, 200, status, state)
-		require.Equal(t, state, m.query.State)
+		require.EqualValues(t, state, m.query.State)
 	}
 	for _, query := range []string{
 		"limit=0", "limit=1001", "after=17", "after=", "user_id=17", "user_id=urn:uuid:" + mailID, "limit=1&limit=2",
@@ -91,8 +91,8 @@ func TestSettlingMails(t *testing.T) {
 			status, body := b.call(t, "POST", "/admin/v1/mails/"+path, string(request))
 			require.Equal(t, 200, status, string(body))
 			require.Equal(t, verb, m.verb)
-			require.Equal(t, []uuid.UUID{uuid.MustParse(mailID)}, m.ids)
-			require.Equal(t, admin.MailChange{By: "ada", Reason: "r", DryRun: dryRun}, m.change)
+			require.Equal(t, []string{mailID}, m.ids)
+			require.Equal(t, audit.Change{By: "ada", Reason: "r", DryRun: dryRun}, m.change)
 		}
 	}
 	*m = mails{}

@@ -1,12 +1,16 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/engine/audit"
@@ -17,168 +21,232 @@ import (
 // outboxHandlers answer what is about the outbox and its topics.
 type outboxHandlers struct{ Config }
 
+// What the audit trail calls the things of an outbox.
+const (
+	kindOutbox    = "outbox"
+	kindOutboxKey = "outbox_key"
+	kindTopic     = "topic"
+	kindScheduled = "scheduled_event"
+)
+
 // GetOutboxStatus answers GET /admin/v1/outbox/status.
 func (s outboxHandlers) GetOutboxStatus(w http.ResponseWriter, r *http.Request) {
-	answer(w, r, func(ctx context.Context) (adminapi.OutboxStatus, error) {
-		status, err := operate.ReadStatus(ctx, s.Pool)
-		if err != nil {
-			return adminapi.OutboxStatus{}, err
-		}
-		parked, err := operate.Parked(ctx, s.Pool, maxLimit)
-		if err != nil {
-			return adminapi.OutboxStatus{}, err
-		}
-		return outboxStatus(status, parked), nil
-	})
-}
-
-func outboxStatus(s operate.Status, parked []operate.ParkedKey) adminapi.OutboxStatus {
-	out := adminapi.OutboxStatus{
-		Leader: s.Leader, Leading: s.Leading, Epoch: s.Epoch, LeaseUntil: s.LeaseUntil, Head: s.Head,
-		Waiting: s.Waiting, WaitingMore: s.Waiting == operate.MaxWaiting, OldestWaiting: s.OldestWaiting,
-		Held: s.HeldEvents, Scheduled: s.Scheduled, OverdueSeconds: s.OverdueFor.Seconds(),
-		Restoring: s.Restoring, Parked: make([]adminapi.ParkedKey, len(parked)),
-	}
-	for i, p := range parked {
-		out.Parked[i] = adminapi.ParkedKey{
-			Topic: p.Topic, Key: p.Key, Reason: p.Reason, Permanent: p.Permanent, Attempts: p.Attempts,
-			ParkedAt: p.ParkedAt, RetryAt: p.RetryAt, Held: p.Held, Position: p.Position,
-		}
-	}
-	return out
+	answer(w, r, func(ctx context.Context) (adminapi.OutboxStatus, error) { return operate.ReadOverview(ctx, s.Pool) })
 }
 
 // TailOutbox answers GET /admin/v1/outbox/events.
-func (s outboxHandlers) TailOutbox(w http.ResponseWriter, r *http.Request, params adminapi.TailOutboxParams) {
+func (s outboxHandlers) TailOutbox(w http.ResponseWriter, r *http.Request, p adminapi.TailOutboxParams) {
+	p.Limit = cmp.Or(p.Limit, defaultLimit)
 	answer(w, r, func(ctx context.Context) (adminapi.OutboxEvents, error) {
-		limit, err := limitOf(params.Limit)
-		if err != nil {
-			return adminapi.OutboxEvents{}, err
+		entries, rest, err := operate.ReadTail(ctx, s.Pool, operate.Tail(p))
+		return adminapi.OutboxEvents{Items: entries, Rest: rest}, err
+	})
+}
+
+// ReleaseOutboxKey answers POST /admin/v1/outbox/release.
+func (s outboxHandlers) ReleaseOutboxKey(w http.ResponseWriter, r *http.Request) {
+	changeOne(w, r, s.Pool, func(
+		ctx context.Context, tx pgx.Tx, request adminapi.ReleaseRequest,
+	) (audit.Action, error) {
+		row := audit.Action{
+			Verb: "release", Kind: kindOutboxKey, Subject: request.Topic + "/" + request.Key,
+			Before: "parked", After: "released",
 		}
-		before := value(params.Before)
-		if params.Before != nil && before < 1 {
-			return adminapi.OutboxEvents{}, invalidParameter("before", "is no position: those begin at 1")
+		if request.Drop == 0 {
+			return row, operate.Release(ctx, tx, request.Topic, request.Key)
 		}
-		entries, rest, err := operate.ReadTail(ctx, s.Pool, operate.Tail{
-			Topic: value(params.Topic), Key: value(params.Key), Type: value(params.Type),
-			Before: before, Limit: limit, Payload: value(params.Payload),
-		})
-		out := adminapi.OutboxEvents{Rest: optional(rest), Items: make([]adminapi.OutboxEvent, len(entries))}
-		for i, e := range entries {
-			out.Items[i] = adminapi.OutboxEvent{
-				Position: e.Position, EventId: e.EventID, Type: e.Type, Topic: e.Topic, Key: e.Key, Version: e.Version,
-				OccurredAt: e.OccurredAt, Bytes: e.Bytes, State: adminapi.OutboxEventState(e.State),
-			}
-			if e.Payload != nil {
-				out.Items[i].Payload = &e.Payload
-			}
-		}
+		row.Verb, row.After = "drop", "dropped"
+		return row, operate.Discard(ctx, tx, request.Topic, request.Key, request.Drop)
+	})
+}
+
+// ListScheduled answers GET /admin/v1/outbox/scheduled.
+func (s outboxHandlers) ListScheduled(w http.ResponseWriter, r *http.Request, p adminapi.ListScheduledParams) {
+	limit := cmp.Or(p.Limit, defaultLimit)
+	answer(w, r, func(ctx context.Context) (out adminapi.ScheduledEvents, err error) {
+		events, err := operate.Scheduled(ctx, s.Pool, p.Topic, p.Key, limit+1)
+		out.Items, out.More = page(events, limit)
 		return out, err
 	})
 }
 
-// RepublishOutbox answers POST /admin/v1/outbox/republish.
-func (s outboxHandlers) RepublishOutbox(w http.ResponseWriter, r *http.Request) {
-	streamChange(w, r, func(
-		ctx context.Context, act action, request adminapi.RepublishRequest, progress func(int64),
-	) (adminapi.Result, error) {
-		selection, err := selectionOf(request)
-		if err != nil {
-			return adminapi.Result{}, err
-		}
-		return s.republish(ctx, act, selection, progress)
+// CancelScheduled answers POST /admin/v1/outbox/scheduled/cancel.
+func (s outboxHandlers) CancelScheduled(w http.ResponseWriter, r *http.Request) {
+	changeOne(w, r, s.Pool, func(
+		ctx context.Context, tx pgx.Tx, request adminapi.CancelScheduledRequest,
+	) (audit.Action, error) {
+		event, err := operate.CancelScheduled(ctx, tx, request.Name)
+		return audit.Action{
+			Verb: "cancel", Kind: kindScheduled, Subject: request.Name,
+			Before: "due " + event.DueAt.UTC().Format(time.RFC3339), After: "cancelled",
+			Detail: map[string]string{"type": event.Type, "topic": event.Topic, "key": event.Key},
+		}, err
 	})
 }
 
-func selectionOf(r adminapi.RepublishRequest) (operate.Selection, error) {
-	s := operate.Selection{
-		From: value(r.From), To: value(r.To), Since: value(r.Since), Until: value(r.Until), IDs: value(r.EventIds),
-		Topic: value(r.Topic), Key: value(r.Key),
-	}
-	for _, id := range s.IDs {
-		if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
-			return s, invalid("event_ids", "holds what is no lower-case UUID")
+// RepublishOutbox answers POST /admin/v1/outbox/republish. It leaves two audit rows: the broker knows no transaction, so
+// one says that it began and one how it ended.
+func (s outboxHandlers) RepublishOutbox(w http.ResponseWriter, r *http.Request) {
+	streamChange(w, r, func(
+		ctx context.Context, change audit.Change, request adminapi.RepublishRequest,
+	) (audit.Result, error) {
+		switch {
+		case request.To > 0 && request.From > request.To:
+			return audit.Result{}, invalid("to", "is below from")
+		case !request.Until.IsZero() && !request.Since.Before(request.Until):
+			return audit.Result{}, invalid("until", "is not after since")
 		}
-	}
-	if s.To > 0 && s.From > s.To {
-		return s, invalid("to", "is below from")
-	}
-	if !s.Until.IsZero() && !s.Since.Before(s.Until) {
-		return s, invalid("until", "is not after since")
-	}
-	return s, nil
-}
-
-// republish leaves two audit rows: the broker knows no transaction, so one says that it began and one how it ended.
-func (s outboxHandlers) republish(
-	ctx context.Context, act action, selection operate.Selection, progress func(int64),
-) (adminapi.Result, error) {
-	publisher := &counting{publisher: s.Publisher, progress: progress}
-	if act.dryRun {
-		publisher.publisher = nil
-		n, err := operate.Republish(ctx, s.Pool, publisher, selection)
-		return adminapi.Result{DryRun: true, Count: int64(n)}, err
-	}
-	row := audit.Action{By: act.by, Reason: act.reason, Verb: "republish", Kind: kindOutbox, After: "started"}
-	if err := s.record(ctx, row); err != nil {
-		return adminapi.Result{}, err
-	}
-	n, err := operate.Republish(ctx, s.Pool, publisher, selection)
-	row.Before, row.After, row.Count = row.After, "done", int64(n)
-	if err != nil {
-		row.After = "failed"
-	}
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), shortTimeout)
-	defer cancel()
-	return adminapi.Result{Count: int64(n)}, errors.Join(err, s.record(late, row))
+		row := change.Action("republish", kindOutbox, "", "", "started")
+		if !change.DryRun {
+			if err := s.record(ctx, row); err != nil {
+				return audit.Result{}, err
+			}
+		}
+		n, err := operate.Republish(ctx, s.Pool, &counting{Publisher: s.Publisher, change: change}, operate.Selection{
+			From: request.From, To: request.To, Since: request.Since, Until: request.Until, IDs: request.EventIds,
+			Topic: request.Topic, Key: request.Key,
+		})
+		result := audit.Result{DryRun: change.DryRun, Count: int64(n)}
+		if change.DryRun {
+			return result, err
+		}
+		row.Before, row.After, row.Count = row.After, "done", result.Count
+		if err != nil {
+			row.After = "failed"
+		}
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), shortTimeout)
+		defer cancel()
+		return result, errors.Join(err, s.record(late, row))
+	})
 }
 
 func (s outboxHandlers) record(ctx context.Context, row audit.Action) error {
 	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error { return audit.Record(ctx, tx, row) })
 }
 
-// counting counts what it hands on. Without a publisher it only counts.
+// counting tells how much it hands on. In a dry run it only counts.
 type counting struct {
-	publisher message.Publisher
-	progress  func(int64)
-	done      int64
+	operate.Publisher
+	change audit.Change
+	done   int64
 }
 
 func (c *counting) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
-	if err := c.publish(ctx, topic, msgs); err != nil {
-		return err
+	if !c.change.DryRun {
+		if err := c.Publisher.PublishContext(ctx, topic, msgs...); err != nil {
+			return err
+		}
 	}
 	c.done += int64(len(msgs))
-	c.progress(c.done)
+	c.change.Tell(c.done)
 	return nil
 }
 
-func (c *counting) publish(ctx context.Context, topic string, msgs []*message.Message) error {
-	if c.publisher == nil {
-		return nil
-	}
-	if p, ok := c.publisher.(interface {
-		PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error
-	}); ok {
-		return p.PublishContext(ctx, topic, msgs...)
-	}
-	return c.publisher.Publish(topic, msgs...)
+// Topics is what the broker knows of the topics that a service writes to.
+type Topics interface {
+	// Partitions is how many partitions the topics have, and others that the service wrote to once; those that do not
+	// exist are missing.
+	Partitions(ctx context.Context, others ...string) (map[string]int32, error)
+	// Behind are the consumer groups that have not read a topic to its end, with the number of records before each.
+	Behind(ctx context.Context, topic string) (map[string]int64, error)
 }
 
-// ReleaseOutboxKey answers POST /admin/v1/outbox/release.
-func (s outboxHandlers) ReleaseOutboxKey(w http.ResponseWriter, r *http.Request) {
-	answerChange(w, r, func(ctx context.Context, act action, request adminapi.ReleaseRequest) (adminapi.Result, error) {
-		row := audit.Action{
-			Verb: "release", Kind: kindOutboxKey, Subject: request.Topic + "/" + request.Key,
-			Before: "parked", After: "released",
+// ListTopics answers GET /admin/v1/outbox/topics.
+func (s outboxHandlers) ListTopics(w http.ResponseWriter, r *http.Request) {
+	answer(w, r, func(ctx context.Context) (out adminapi.Topics, err error) {
+		recorded, err := operate.TopicPartitions(ctx, s.Pool)
+		if err != nil {
+			return out, err
 		}
-		err := s.change(ctx, act, func(tx pgx.Tx) (audit.Action, error) {
-			if request.Drop == nil {
-				return row, operate.Release(ctx, tx, request.Topic, request.Key)
+		found, err := s.Topics.Partitions(ctx, slices.Collect(maps.Keys(recorded))...)
+		if err != nil {
+			return out, err
+		}
+		for _, name := range slices.Sorted(maps.Keys(found)) {
+			behind, err := s.Topics.Behind(ctx, name)
+			if err != nil {
+				return out, err
 			}
-			row.Verb, row.After = "drop", "dropped"
-			return row, operate.Discard(ctx, tx, request.Topic, request.Key, *request.Drop)
+			out.Items = append(out.Items, adminapi.Topic{
+				Topic: name, SpreadOver: recorded[name], Partitions: found[name], Behind: behind,
+			})
+			delete(recorded, name)
+		}
+		for _, gone := range slices.Sorted(maps.Keys(recorded)) {
+			out.Items = append(out.Items, adminapi.Topic{
+				Topic: gone, SpreadOver: recorded[gone], Behind: map[string]int64{},
+			})
+		}
+		return out, nil
+	})
+}
+
+// ConfirmPartitions answers POST /admin/v1/outbox/topics/confirm.
+func (s outboxHandlers) ConfirmPartitions(w http.ResponseWriter, r *http.Request) {
+	changeOne(w, r, s.Pool, func(
+		ctx context.Context, tx pgx.Tx, request adminapi.ConfirmPartitionsRequest,
+	) (audit.Action, error) {
+		if err := s.checkDrained(ctx, request); err != nil {
+			return audit.Action{}, err
+		}
+		before, err := operate.ConfirmPartitions(ctx, tx, request.Topic, request.Partitions)
+		return audit.Action{
+			Verb: "confirm", Kind: kindTopic, Subject: request.Topic,
+			Before: fmt.Sprintf("%d partitions", before), After: fmt.Sprintf("%d partitions", request.Partitions),
+		}, err
+	})
+}
+
+// checkDrained refuses a number of partitions that the topic does not have, and a topic that a group has not read to
+// its end.
+func (s outboxHandlers) checkDrained(ctx context.Context, asked adminapi.ConfirmPartitionsRequest) error {
+	found, err := s.Topics.Partitions(ctx, asked.Topic)
+	if err != nil {
+		return err
+	}
+	have, exists := found[asked.Topic]
+	switch {
+	case !exists:
+		return operate.ErrPartitionsUnchanged
+	case have != asked.Partitions:
+		return problem(http.StatusConflict, codePartitionCount,
+			fmt.Sprintf("The broker says that the topic has %d partitions, not %d.", have, asked.Partitions))
+	case asked.Force:
+		return nil
+	}
+	behind, err := s.Topics.Behind(ctx, asked.Topic)
+	if err != nil || len(behind) == 0 {
+		return err
+	}
+	group := slices.Min(slices.Collect(maps.Keys(behind)))
+	return problem(http.StatusConflict, codeNotDrained,
+		fmt.Sprintf("%d consumer groups have not read the topic to its end; %d records are before %s.",
+			len(behind), behind[group], group))
+}
+
+// Restore makes a service go on with a database that was restored.
+type Restore interface {
+	// ConfirmRestore brings back the events that the broker holds and the database does not know, and lets the relay go
+	// on. It returns how many there were. A dry run leaves the broker as it is; the caller rolls tx back.
+	ConfirmRestore(ctx context.Context, tx pgx.Tx, dryRun bool, progress func(int64)) (int, error)
+}
+
+// ConfirmRestore answers POST /admin/v1/outbox/restore/confirm.
+func (s outboxHandlers) ConfirmRestore(w http.ResponseWriter, r *http.Request) {
+	streamChange(w, r, func(
+		ctx context.Context, change audit.Change, _ adminapi.ConfirmRestoreRequest,
+	) (audit.Result, error) {
+		result := audit.Result{DryRun: change.DryRun}
+		err := change.Make(ctx, s.Pool, func(tx pgx.Tx) (audit.Action, error) {
+			n, err := s.Restore.ConfirmRestore(ctx, tx, change.DryRun, change.Tell)
+			result.Count = int64(n)
+			return audit.Action{
+				Verb: "confirm_restore", Kind: kindOutbox, Before: "restored", After: "confirmed", Count: result.Count,
+			}, err
 		})
-		return adminapi.Result{DryRun: act.dryRun, Count: 1}, err
+		if err != nil {
+			result.Count = 0 // the transaction took everything back
+		}
+		return result, err
 	})
 }

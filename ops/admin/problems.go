@@ -1,13 +1,17 @@
 package admin
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	deadletters "example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox/pause"
 	kafkaadmin "example.com/twinbox/engine/kafka/admin"
@@ -43,14 +47,12 @@ const (
 )
 
 var (
-	errOff = &web.Error{
-		Status: http.StatusForbidden, Code: codeOff,
-		Detail: "This service was started without ADMIN_TOKEN, so its operations are off.",
-	}
-	errUnauthorized = &web.Error{
-		Status: http.StatusUnauthorized, Code: codeUnauthorized,
-		Detail: "The bearer token is missing or is not this service's ADMIN_TOKEN.",
-	}
+	errOff = problem(http.StatusForbidden, codeOff,
+		"This service was started without ADMIN_TOKEN, so its operations are off.")
+	errUnauthorized = problem(http.StatusUnauthorized, codeUnauthorized,
+		"The bearer token is missing or is not this service's ADMIN_TOKEN.")
+	errNoMails    = problem(http.StatusNotFound, codeNoMails, "This service sends no mails.")
+	errNoConsumer = problem(http.StatusNotFound, codeNoConsumer, "This service has no consumer of that name.")
 )
 
 // sentinels are errors of the packages below, and what a caller is told.
@@ -116,8 +118,8 @@ func mapError(service string, err error) *web.Error {
 			return &web.Error{Status: s.status, Code: s.code, Detail: s.detail, Cause: err}
 		}
 	}
-	if refused := letterError(service, err); refused != nil {
-		return refused
+	if refused, is := errors.AsType[*deadletters.Error](err); is {
+		return letterError(service, refused)
 	}
 	if refused, is := errors.AsType[*pgconn.PgError](err); is && refused.Code == badText {
 		return &web.Error{
@@ -141,17 +143,9 @@ func mapError(service string, err error) *web.Error {
 	return nil
 }
 
-// parameterError translates what the generated code finds wrong with a parameter.
+// parameterError translates what the generated code finds wrong with a parameter that fits the document.
 func parameterError(err error) error {
-	var param *adminapi.RequiredParamError
-	var format *adminapi.InvalidParamFormatError
-	var many *adminapi.TooManyValuesForParamError
-	switch {
-	case errors.As(err, &param):
-		return web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, param.ParamName, "is missing")
-	case errors.As(err, &many):
-		return invalidParameter(many.ParamName, "is there more than once")
-	case errors.As(err, &format):
+	if format, is := errors.AsType[*adminapi.InvalidParamFormatError](err); is {
 		return invalidParameter(format.ParamName, "is malformed")
 	}
 	return invalidParameter("query", "is malformed")
@@ -161,10 +155,34 @@ func invalidParameter(name, detail string) error {
 	return web.ParameterError(http.StatusBadRequest, web.CodeInvalidParameter, name, detail)
 }
 
+func problem(status int, code web.Code, detail string) *web.Error {
+	return &web.Error{Status: status, Code: code, Detail: detail}
+}
+
 // invalid says that a member of the body has a value that cannot be used.
 func invalid(member, detail string) error {
 	return &web.Error{
 		Status: http.StatusUnprocessableEntity, Code: codeInvalid, Detail: "The member " + member + " " + detail + ".",
 		Fields: []web.Field{{Code: codeInvalid, Pointer: "#/" + member, Detail: detail}},
 	}
+}
+
+// refusals are the statuses of deadletter's stable codes; what is not among them is 422.
+var refusals = map[string]int{
+	deadletters.CodeNotFound:   http.StatusNotFound,
+	deadletters.CodeNotWaiting: http.StatusConflict,
+}
+
+func letterError(service string, refused *deadletters.Error) *web.Error {
+	status := cmp.Or(refusals[refused.Code], http.StatusUnprocessableEntity)
+	detail := withService(service, refused.Detail)
+	detail = strings.ToUpper(detail[:1]) + detail[1:] + "."
+	return &web.Error{Status: status, Code: web.Code(refused.Code), Detail: detail, Cause: refused}
+}
+
+var letterID = regexp.MustCompile(`\bdead letter (\d+)\b`)
+
+// withService writes the ids of dead letters in a text as people type them: each service numbers its own.
+func withService(service, text string) string {
+	return letterID.ReplaceAllString(text, "dead letter "+service+"/$1")
 }

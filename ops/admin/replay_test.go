@@ -60,7 +60,7 @@ func TestReplaySumsTheConsumersUp(t *testing.T) {
 		"accept_gap":true}`)
 	require.EqualValues(t, 3, line.Result.Count)
 	require.EqualValues(t, 2, line.Result.Failed)
-	require.Equal(t, []adminapi.Failure{{Subject: "7", Code: "handler_failed", Detail: "e"}}, *line.Result.Errors)
+	require.Equal(t, []adminapi.Failure{{Subject: "7", Code: "handler_failed", Detail: "e"}}, line.Result.Errors)
 	require.Len(t, calls, 2)
 	require.Equal(t, deadletters.Filter{Consumer: "b", Key: "k"}, calls[1].filter, "each is asked for its own")
 	require.Zero(t, calls[1].options.Limit)
@@ -128,7 +128,7 @@ func TestALongReplayIsHeardOf(t *testing.T) {
 	result, err := client.Stream(t.Context(), service, func(done int64) {
 		require.Zero(t, done)
 		first.Do(func() { close(heard) })
-	}, client.Post("/admin/v1/dead-letters/replay", adminapi.ReplayRequest{By: "ada", Reason: "r", All: new(true)}))
+	}, client.Post("/admin/v1/dead-letters/replay", adminapi.ReplayRequest{By: "ada", Reason: "r", All: true}))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, result.Count)
 }

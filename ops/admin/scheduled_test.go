@@ -59,5 +59,5 @@ func TestAScheduledEventIsTakenBack(t *testing.T) {
 	require.Equal(t, "ada cancel later: agreed", actions.Items[0].By+" "+actions.Items[0].Verb+
 		" "+actions.Items[0].Subject+": "+actions.Items[0].Reason)
 	require.Equal(t, map[string]string{"type": "com.example.reminded.v1", "topic": "reminders", "key": "k"},
-		*actions.Items[0].Detail)
+		actions.Items[0].Detail)
 }

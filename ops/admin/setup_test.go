@@ -70,7 +70,7 @@ type publisher struct {
 	n  int
 }
 
-func (p *publisher) Publish(_ string, msgs ...*message.Message) error {
+func (p *publisher) PublishContext(_ context.Context, _ string, msgs ...*message.Message) error {
 	if p.do != nil {
 		if err := p.do(msgs); err != nil {
 			return err
@@ -79,8 +79,6 @@ func (p *publisher) Publish(_ string, msgs ...*message.Message) error {
 	p.n += len(msgs)
 	return nil
 }
-
-func (*publisher) Close() error { return nil }
 
 // call makes a call with the token and returns status and body.
 func (b *bundle) call(t *testing.T, method, path, body string) (int, []byte) {

@@ -43,11 +43,11 @@ type storyHandlers struct {
 // GetStory answers GET /admin/v1/story/{id}.
 func (s storyHandlers) GetStory(w http.ResponseWriter, r *http.Request, id string, p adminapi.GetStoryParams) {
 	answer(w, r, func(ctx context.Context) (adminapi.Story, error) {
-		t := &story{storyHandlers: s, story: adminapi.Story{Id: id, Related: []string{}, Steps: []adminapi.StoryStep{}}}
+		t := &story{storyHandlers: s, story: adminapi.Story{ID: id, Related: []string{}, Steps: []adminapi.StoryStep{}}}
 		for _, ask := range []func(context.Context) error{
 			t.askService, t.askKey,
 			func(ctx context.Context) error {
-				return t.askOutbox(ctx, operate.Hint{Key: value(p.Key), At: value(p.At)})
+				return t.askOutbox(ctx, operate.Hint(p))
 			},
 			t.askKeyActions, t.askInbox, t.askLetters, t.askLettersOfKey,
 		} {
@@ -73,7 +73,7 @@ func (t *story) askService(ctx context.Context) error {
 	if t.Tell == nil {
 		return nil
 	}
-	told, err := t.Tell(ctx, t.story.Id)
+	told, err := t.Tell(ctx, t.story.ID)
 	t.is(told.Kind)
 	t.add(told.Steps...)
 	t.relate(told.Related...)
@@ -82,7 +82,7 @@ func (t *story) askService(ctx context.Context) error {
 
 // askKey is for an id that is the key of events, such as a user's.
 func (t *story) askKey(ctx context.Context) error {
-	events, err := operate.EventsOfKey(ctx, t.Pool, t.story.Id)
+	events, err := operate.EventsOfKey(ctx, t.Pool, t.story.ID)
 	for _, e := range events {
 		t.is(adminapi.StoryKindKey)
 		t.addEvent(e)
@@ -93,7 +93,7 @@ func (t *story) askKey(ctx context.Context) error {
 
 // askOutbox is for an id that is an event's: the event, and what follows from it.
 func (t *story) askOutbox(ctx context.Context, hint operate.Hint) error {
-	events, err := operate.FindEvent(ctx, t.Pool, t.story.Id, hint)
+	events, err := operate.FindEvent(ctx, t.Pool, t.story.ID, hint)
 	if errors.Is(err, operate.ErrNeedsHint) {
 		t.story.Note = "The outbox cannot be searched for an id that carries no time: give the key of the event, " +
 			"or about when it was added."
@@ -107,7 +107,7 @@ func (t *story) askOutbox(ctx context.Context, hint operate.Hint) error {
 		t.addEvent(e)
 		t.relate(e.Causation)
 	}
-	caused, err := operate.CausedBy(ctx, t.Pool, t.story.Id)
+	caused, err := operate.CausedBy(ctx, t.Pool, t.story.ID)
 	for _, e := range caused {
 		t.is(adminapi.StoryKindEvent)
 		t.addEvent(e)
@@ -119,9 +119,9 @@ func (t *story) askOutbox(ctx context.Context, hint operate.Hint) error {
 // addEvent adds an event's row, and the request that led to it where no event did.
 func (t *story) addEvent(e operate.Traced) {
 	step := adminapi.StoryStep{
-		At: addedAt(e), Station: adminapi.StoryStepStationOutbox, Outcome: e.State, EventId: e.EventID,
+		At: addedAt(e), Station: adminapi.StoryStepStationOutbox, Outcome: e.State, EventID: e.EventID,
 		EventType: e.Type, Key: e.Key, Version: e.Version, Position: e.Position, Topic: e.Topic,
-		CorrelationId: e.Correlation, CausationId: e.Causation, TraceId: traceID(e.TraceParent),
+		CorrelationID: e.Correlation, CausationID: e.Causation, TraceID: traceID(e.TraceParent),
 	}
 	if e.Causation == "" {
 		request := step
@@ -167,12 +167,12 @@ func (t *story) askKeyActions(ctx context.Context) error {
 
 // askInbox tells what the consumers remember of an event, and where its record lay.
 func (t *story) askInbox(ctx context.Context) error {
-	found, err := inbox.Lookup(ctx, t.Pool, t.consumerNames(), t.story.Id)
+	found, err := inbox.Lookup(ctx, t.Pool, t.consumerNames(), t.story.ID)
 	for _, f := range found {
 		t.is(adminapi.StoryKindEvent)
 		step := adminapi.StoryStep{
 			At: f.ProcessedAt, Station: adminapi.StoryStepStationInbox, Consumer: f.Consumer, Outcome: string(f.Outcome),
-			EventId: f.EventID, EventType: f.EventType, CorrelationId: f.Correlation,
+			EventID: f.EventID, EventType: f.EventType, CorrelationID: f.Correlation,
 		}
 		if f.Topic != "" {
 			step.Topic, step.Partition, step.Offset = f.Topic, &f.Partition, &f.Offset
@@ -198,16 +198,14 @@ func (t *story) addRecord(read adminapi.StoryStep, at *time.Time) {
 
 // askLetters tells of the dead letters of an event, and what operators did to them.
 func (t *story) askLetters(ctx context.Context) error {
-	for _, consumer := range t.consumerNames() {
-		letters, err := t.letters.OfEvent(ctx, consumer, t.story.Id)
-		if err != nil {
+	letters, err := t.letters.OfEvent(ctx, t.consumerNames(), t.story.ID)
+	if err != nil {
+		return err
+	}
+	for _, l := range letters {
+		t.is(adminapi.StoryKindEvent)
+		if err := t.addLetter(ctx, l.Summary); err != nil {
 			return err
-		}
-		for _, l := range letters {
-			t.is(adminapi.StoryKindEvent)
-			if err := t.addLetter(ctx, l.Summary); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -216,7 +214,7 @@ func (t *story) askLetters(ctx context.Context) error {
 func (t *story) addLetter(ctx context.Context, l deadletters.Summary) error {
 	step := adminapi.StoryStep{
 		At: l.FailedAt, Station: adminapi.StoryStepStationDeadLetter, Consumer: l.Consumer, Outcome: string(l.State),
-		EventId: l.EventID, EventType: l.EventType, Key: strings.ToValidUTF8(string(l.Key), "\uFFFD"), Version: l.Version,
+		EventID: l.EventID, EventType: l.Type, Key: string(l.Key), Version: l.Version,
 		Topic: l.Topic, Partition: &l.Partition, Offset: &l.Offset, Cause: l.Code, Subject: strconv.FormatInt(l.ID, 10),
 		Detail: "attempts: " + strconv.Itoa(l.Attempts),
 	}
@@ -231,7 +229,7 @@ func (t *story) addLetter(ctx context.Context, l deadletters.Summary) error {
 func (t *story) askLettersOfKey(ctx context.Context) error {
 	for _, consumer := range t.consumerNames() {
 		letters, err := t.letters.Summaries(ctx, deadletters.Filter{
-			Consumer: consumer, Key: t.story.Id, State: deadletter.Waiting,
+			Consumer: consumer, Key: t.story.ID, State: deadletter.Waiting,
 		})
 		if err != nil {
 			return err
@@ -252,7 +250,7 @@ func (t *story) addAudit(ctx context.Context, of adminapi.StoryStep, kind, subje
 			continue // it was about earlier events of the key
 		}
 		t.add(adminapi.StoryStep{
-			At: a.At, Station: adminapi.StoryStepStationAudit, Consumer: of.Consumer, Outcome: a.Verb, EventId: of.EventId,
+			At: a.At, Station: adminapi.StoryStepStationAudit, Consumer: of.Consumer, Outcome: a.Verb, EventID: of.EventID,
 			EventType: of.EventType, Key: of.Key, Version: of.Version, Cause: a.Detail["code"], Subject: subject,
 			Detail: "by " + a.By + ": " + a.Reason,
 		})
@@ -269,26 +267,7 @@ func (t *story) told() adminapi.Story {
 	out.Steps = steps.InOrder(out.Steps)
 	slices.Sort(out.Related)
 	out.Related = slices.DeleteFunc(slices.Compact(out.Related), func(id string) bool {
-		return id == "" || id == out.Id
+		return id == "" || id == out.ID
 	})
 	return out
-}
-
-// GetCause answers GET /admin/v1/cause.
-func (s storyHandlers) GetCause(w http.ResponseWriter, r *http.Request) {
-	answer(w, r, func(ctx context.Context) (adminapi.Cause, error) {
-		c := s.Cause(ctx)
-		figures := c.Figures
-		if figures == nil {
-			figures = map[string]float64{}
-		}
-		out := adminapi.Cause{
-			Service: s.Service, At: c.At, Well: c.Well(), Code: c.Code, Sentence: c.Sentence, Figures: figures,
-			Command: c.Command,
-		}
-		if !c.Since.IsZero() {
-			out.Since = &c.Since
-		}
-		return out, nil
-	})
 }

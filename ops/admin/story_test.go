@@ -100,7 +100,7 @@ returning id::text`).Scan(&letter))
 			require.Equal(t, []any{"topic", int32(3), int64(17)}, []any{s.Topic, *s.Partition, *s.Offset})
 		case adminapi.StoryStepStationOutbox:
 			require.Equal(t, []any{int64(1), int64(1), "order-7", "before"},
-				[]any{s.Position, s.Version, s.CorrelationId, s.CausationId})
+				[]any{s.Position, s.Version, s.CorrelationID, s.CausationID})
 		case adminapi.StoryStepStationDeadLetter:
 			require.Equal(t, letter, s.Subject)
 		case adminapi.StoryStepStationAudit:
@@ -140,7 +140,7 @@ func TestTheStoryThatAServiceTells(t *testing.T) {
 	require.NoError(t, b.pool.QueryRow(t.Context(), `select convert_from(key, 'UTF8') from dead_letter`).Scan(&key))
 	require.NotEmpty(t, b.story(t, key).Related)
 	unknown := b.story(t, "none%2Fat%20all")
-	require.Equal(t, adminapi.Story{Id: "none/at all", Steps: []adminapi.StoryStep{}, Related: []string{}}, unknown)
+	require.Equal(t, adminapi.Story{ID: "none/at all", Steps: []adminapi.StoryStep{}, Related: []string{}}, unknown)
 	foreign := b.story(t, uuid.NewString())
 	require.Contains(t, foreign.Note, "give the key")
 	require.Empty(t, b.story(t, uuid.NewString()+"?key=k").Note)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/ops/admin/adminapi"
 )
@@ -28,32 +29,37 @@ type lines struct {
 	r       *http.Request
 	control *http.ResponseController
 
-	mu      sync.Mutex // the operation and its sign of life take turns
-	encoder *json.Encoder
-	done    int64
-	last    time.Time
-	begun   bool
+	mu    sync.Mutex // the operation and its sign of life take turns
+	done  int64
+	last  time.Time
+	begun bool
 }
 
 // newLines leaves the listener's read timeout alone: net/http ends it with the body, and [imported] sets its own.
 func newLines(w http.ResponseWriter, r *http.Request) *lines {
-	return &lines{w: w, r: r, control: http.NewResponseController(w), encoder: json.NewEncoder(w), last: time.Now()}
+	return &lines{w: w, r: r, control: http.NewResponseController(w), last: time.Now()}
 }
 
-// stream runs a long operation. It tells progress how much is done; an error it returns ends the stream as a problem.
+// stream runs a long change, which tells how much is done. An error it returns ends the stream as a problem.
 func stream(
-	w http.ResponseWriter, r *http.Request,
-	operation func(ctx context.Context, progress func(done int64)) (adminapi.Result, error),
+	w http.ResponseWriter, r *http.Request, request adminapi.Change,
+	operation func(ctx context.Context, change audit.Change) (audit.Result, error),
 ) {
+	change, err := changeOf(request)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
 	l := newLines(w, r)
 	stop := l.keepAlive()
 	defer stop()
-	result, err := operation(r.Context(), l.progress)
+	change.Progress = l.progress
+	result, err := operation(r.Context(), change)
 	stop()
-	if err != nil && result.Count > 0 && !result.DryRun {
-		l.write(adminapi.Line{Done: &result.Count}) // it stays done, so it has to be said
-	}
 	if err != nil {
+		if result.Count > 0 && !result.DryRun {
+			l.write(adminapi.Line{Done: &result.Count}) // it stays done, so it has to be said
+		}
 		l.fail(err)
 		return
 	}
@@ -109,13 +115,29 @@ func (l *lines) say(pause time.Duration) {
 	l.write(adminapi.Line{Done: &l.done})
 }
 
+// suspects says that something is to be looked at again, which takes a while.
+func (l *lines) suspects(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.write(adminapi.VerifyLine{Suspects: &n})
+}
+
 // write sends one line. A client that is gone ends the request's context, which ends the operation.
 func (l *lines) write(line any) {
+	_ = json.NewEncoder(l).Encode(line)
+	_ = l.control.Flush()
+}
+
+// Write passes on what is written, for as long as the client reads it.
+func (l *lines) Write(p []byte) (int, error) {
+	l.begin()
+	_ = l.control.SetWriteDeadline(time.Now().Add(stallTimeout))
+	return l.w.Write(p)
+}
+
+func (l *lines) begin() {
 	if !l.begun {
 		l.w.Header().Set("Content-Type", "application/jsonl")
 		l.begun = true
 	}
-	_ = l.control.SetWriteDeadline(time.Now().Add(stallTimeout))
-	_ = l.encoder.Encode(line)
-	_ = l.control.Flush()
 }

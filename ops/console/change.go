@@ -101,36 +101,23 @@ func (c *changes) read(r *http.Request, dryRun bool) (*change, error) {
 
 // filterOf reads the conditions of a form or of an address. It picks those that wait, as every change does.
 func filterOf(from url.Values) (filter adminapi.DeadLetterFilter, err error) {
-	var ids []int64
 	for _, text := range from["id"] {
 		id, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return filter, errors.New("an id is no number")
 		}
-		ids = append(ids, id)
+		filter.IDs = append(filter.IDs, id)
 	}
-	if ids != nil {
-		filter.Ids = &ids
-	}
-	for name, to := range map[string]**adminapi.Text{
-		"consumer": &filter.Consumer, "code": &filter.Code, "type": &filter.Type, "key": &filter.Key,
-	} {
-		if from.Get(name) != "" {
-			*to = new(from.Get(name))
-		}
-	}
+	filter.Consumer, filter.Code = from.Get("consumer"), from.Get("code")
+	filter.Type, filter.Key = from.Get("type"), from.Get("key")
 	return filter, nil
 }
 
 func replay(ctx context.Context, c *change, progress func(int64)) (adminapi.Result, error) {
-	request := adminapi.ReplayRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun, Filter: c.filter}
-	if c.Form.Get("force") != "" {
-		request.Force = new(true)
-	}
-	if c.Form.Get("accept_gap") != "" {
-		request.AcceptGap = new(true)
-	}
-	return client.Stream(ctx, c.service, progress, client.Post("/admin/v1/dead-letters/replay", request))
+	return client.Stream(ctx, c.service, progress, client.Post("/admin/v1/dead-letters/replay", adminapi.ReplayRequest{
+		By: c.by, Reason: c.reason, DryRun: c.dryRun, Filter: c.filter,
+		Force: c.Form.Get("force") != "", AcceptGap: c.Form.Get("accept_gap") != "",
+	}))
 }
 
 func discard(ctx context.Context, c *change, progress func(int64)) (adminapi.Result, error) {
@@ -140,13 +127,13 @@ func discard(ctx context.Context, c *change, progress func(int64)) (adminapi.Res
 }
 
 func edit(ctx context.Context, c *change, _ func(int64)) (adminapi.Result, error) {
-	if c.filter.Ids == nil || len(*c.filter.Ids) != 1 {
+	if len(c.filter.IDs) != 1 {
 		return adminapi.Result{}, errors.New("one dead letter is edited at a time")
 	}
 	payload := []byte(strings.ReplaceAll(c.Form.Get("payload"), "\r\n", "\n")) // forms send line ends as mails do
 	return client.Call[adminapi.Result](ctx, c.service, client.Post(
-		fmt.Sprintf("/admin/v1/dead-letters/%d/edit", (*c.filter.Ids)[0]),
-		adminapi.EditRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun, Payload: &payload}))
+		fmt.Sprintf("/admin/v1/dead-letters/%d/edit", c.filter.IDs[0]),
+		adminapi.EditRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun, Payload: payload}))
 }
 
 func settle(how string) func(context.Context, *change, func(int64)) (adminapi.Result, error) {

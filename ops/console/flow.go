@@ -96,7 +96,7 @@ func (f *flow) take(ctx context.Context, s *client.Service) (taken sample) {
 	if said := taken.Ready.Cause; refused == nil {
 		taken.cause = explained
 	} else if said != nil { // readiness says the most of it
-		taken.cause = adminapi.Cause{Code: said.Code, Sentence: said.Sentence, Since: &said.Since}
+		taken.cause = adminapi.Cause{Code: said.Code, Sentence: said.Sentence, Since: said.Since}
 	}
 	return taken
 }

@@ -52,7 +52,7 @@ func (c *Console) service(name string) *client.Service {
 }
 
 func (c *Console) showGroups(w http.ResponseWriter, r *http.Request) {
-	waiting := adminapi.DeadLetterFilter{State: new("waiting")}
+	waiting := adminapi.DeadLetterFilter{State: "waiting"}
 	c.page(w, r, http.StatusOK, "groups", "Dead letters",
 		call[adminapi.DeadLetterGroups](c, r, client.Post("/admin/v1/dead-letters/groups", waiting)))
 }
@@ -66,7 +66,7 @@ func (c *Console) showDeadLetters(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	picked := filter
-	filter.State = new("waiting")
+	filter.State = "waiting"
 	after, _ := strconv.ParseInt(query.Get("after"), 10, 64)
 	found, err := client.Call[adminapi.DeadLetters](r.Context(), s, client.Post("/admin/v1/dead-letters/query",
 		adminapi.DeadLetterQuery{Filter: filter, After: after}))
@@ -76,7 +76,7 @@ func (c *Console) showDeadLetters(w http.ResponseWriter, r *http.Request) {
 	}
 	next := ""
 	if found.More && len(found.Items) > 0 {
-		query.Set("after", strconv.FormatInt(found.Items[len(found.Items)-1].Id, 10))
+		query.Set("after", strconv.FormatInt(found.Items[len(found.Items)-1].ID, 10))
 		next = "?" + query.Encode()
 	}
 	query.Del("after")
@@ -93,10 +93,7 @@ func (c *Console) showDeadLetter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	payload := r.URL.Query().Get("payload") != ""
-	params := adminapi.GetDeadLetterParams{}
-	if payload {
-		params.Payload = &payload
-	}
+	params := adminapi.GetDeadLetterParams{Payload: payload}
 	found, err := client.Call[adminapi.DeadLetterDetail](r.Context(), s,
 		client.Get("/admin/v1/dead-letters/"+url.PathEscape(r.PathValue("id")), params))
 	if err != nil {
@@ -117,27 +114,18 @@ func (c *Console) showDeadLetter(w http.ResponseWriter, r *http.Request) {
 }
 
 // pretty is a payload as text, JSON with a member a line.
-func pretty(payload *[]byte) string {
-	if payload == nil {
-		return ""
-	}
+func pretty(payload []byte) string {
 	var indented bytes.Buffer
-	if json.Indent(&indented, *payload, "", "  ") == nil {
+	if json.Indent(&indented, payload, "", "  ") == nil {
 		return indented.String()
 	}
-	return string(bytes.ToValidUTF8(*payload, []byte("�")))
+	return string(bytes.ToValidUTF8(payload, []byte("�")))
 }
 
 // showMails lists the mails in a state.
 func (c *Console) showMails(w http.ResponseWriter, r *http.Request) {
 	state := adminapi.MailState(r.URL.Query().Get("state"))
-	params := adminapi.ListMailsParams{}
-	if state != "" {
-		params.State = &state
-	}
-	if after := r.URL.Query().Get("after"); after != "" {
-		params.After = &after
-	}
+	params := adminapi.ListMailsParams{State: state, After: r.URL.Query().Get("after")}
 	answers := slices.DeleteFunc(call[adminapi.Mails](c, r, client.Get("/admin/v1/mails", params)),
 		func(a answer[adminapi.Mails]) bool {
 			problem, is := errors.AsType[*client.ProblemError](a.Err)
@@ -157,7 +145,7 @@ type deed struct {
 
 // showAudit lists what was done by hand, the newest first.
 func (c *Console) showAudit(w http.ResponseWriter, r *http.Request) {
-	answers := call[adminapi.Actions](c, r, client.Get("/admin/v1/audit", adminapi.ListAuditParams{Newest: new(true)}))
+	answers := call[adminapi.Actions](c, r, client.Get("/admin/v1/audit", adminapi.ListAuditParams{Newest: true}))
 	var deeds []deed
 	for _, a := range answers {
 		for _, action := range a.Value.Items {

@@ -407,8 +407,8 @@ func causeOf(name string, said adminapi.Cause, now time.Time) cause {
 			details = append(details, strings.ReplaceAll(figure, "_", " ")+" "+number(new(said.Figures[figure])))
 		}
 	}
-	if said.Since != nil && !said.Since.IsZero() {
-		details = append(details, "for "+age(new(now.Sub(*said.Since).Seconds())))
+	if !said.Since.IsZero() {
+		details = append(details, "for "+age(new(now.Sub(said.Since).Seconds())))
 	}
 	c.Detail = strings.Join(details, " · ")
 	return c

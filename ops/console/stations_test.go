@@ -130,7 +130,7 @@ func TestWhyItWaits(t *testing.T) {
 	says := func(code string) func(*sample) {
 		return func(s *sample) {
 			s.cause = adminapi.Cause{
-				Code: code, Sentence: "S.", Since: &since, Command: "twinbox x",
+				Code: code, Sentence: "S.", Since: since, Command: "twinbox x",
 				Figures: map[string]float64{"records_behind": 1200, "seconds": 60},
 			}
 		}

@@ -11,55 +11,8 @@ import (
 	"example.com/twinbox/engine/deadletter"
 )
 
-// Change says who changes something and why. By is required.
-type Change struct {
-	By     string `json:"by"`
-	Reason string `json:"reason,omitempty"`
-	DryRun bool   `json:"dry_run,omitempty"` // count, change nothing
-	// OnProgress, if set, is told how many are changed so far, in the goroutine of the change.
-	OnProgress func(changed int) `json:"-"`
-}
-
-func (c Change) check() error {
-	if c.By == "" {
-		return &Error{CodeMissingOperator, "say who makes the change"}
-	}
-	return nil
-}
-
-func (c Change) progress(changed int) {
-	if c.OnProgress != nil {
-		c.OnProgress(changed)
-	}
-}
-
-func (c Change) action(verb string, id int64, before, after deadletter.State) audit.Action {
-	return audit.Action{
-		By: c.By, Verb: verb, Reason: c.Reason, Kind: deadletter.Kind, Subject: strconv.FormatInt(id, 10),
-		Before: string(before), After: string(after),
-	}
-}
-
-// record leaves the audit row of a change that does not settle the dead letter.
-func (c Change) record(ctx context.Context, tx pgx.Tx, verb string, l deadletter.Letter) error {
-	return audit.Record(ctx, tx, c.action(verb, l.ID, l.State, l.State))
-}
-
-// Result says what a change of many dead letters did.
-type Result struct {
-	Matched int         `json:"matched"`          // dead letters that were meant
-	Changed int         `json:"changed"`          // of these; 0 in a dry run
-	Failed  int         `json:"failed,omitempty"` // lines of an import that were not taken
-	Errors  []LineError `json:"errors,omitempty"` // of the first hundred of these
-}
-
-const maxLineErrors = 100
-
-func (r *Result) fail(line LineError) {
-	r.Failed++
-	if len(r.Errors) < maxLineErrors {
-		r.Errors = append(r.Errors, line)
-	}
+func action(c audit.Change, verb string, id int64, before, after deadletter.State) audit.Action {
+	return c.Action(verb, deadletter.Kind, strconv.FormatInt(id, 10), string(before), string(after))
 }
 
 // discardChunk bounds one transaction: what a consumer must wait for that parks behind a dead letter under discard.
@@ -76,11 +29,8 @@ from picked p where d.id = p.id returning d.id`
 // Discard settles waiting dead letters without handling them. A discarded dead letter does not hold its key any more:
 // those that parked behind it can be replayed then. It works in chunks: after an error or a kill, what was counted is
 // discarded, and another call goes on. A filter that picks everything is refused with [CodeMissingFilter].
-func (s *Store) Discard(ctx context.Context, f Filter, c Change) (Result, error) {
-	var result Result
-	if err := c.check(); err != nil {
-		return result, err
-	}
+func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Result, error) {
+	result := audit.Result{DryRun: c.DryRun}
 	if err := f.check(); err != nil {
 		return result, err
 	}
@@ -92,20 +42,22 @@ func (s *Store) Discard(ctx context.Context, f Filter, c Change) (Result, error)
 	}
 	f.State = deadletter.Waiting
 	matched, err := s.count(ctx, f)
-	result.Matched = matched
-	for err == nil && !c.DryRun && result.Changed < matched {
-		n := 0
-		n, err = s.discardSome(ctx, f, c, min(discardChunk, matched-result.Changed))
-		result.Changed += n
-		if n == 0 {
-			break // another operator settled the rest
-		}
-		c.progress(result.Changed)
+	if err != nil || c.DryRun {
+		result.Count = matched
+		return result, err
 	}
-	return result, err
+	for result.Count < matched {
+		n, err := s.discardSome(ctx, f, c, min(discardChunk, matched-result.Count))
+		if err != nil || n == 0 { // 0: another operator settled the rest
+			return result, err
+		}
+		result.Count += n
+		c.Tell(result.Count)
+	}
+	return result, nil
 }
 
-func (s *Store) discardSome(ctx context.Context, f Filter, c Change, limit int) (n int, err error) {
+func (s *Store) discardSome(ctx context.Context, f Filter, c audit.Change, limit int64) (n int64, err error) {
 	condition, args := f.Where(1)
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, fmt.Sprintf(discardLetters, condition, limit), args...)
@@ -115,9 +67,9 @@ func (s *Store) discardSome(ctx context.Context, f Filter, c Change, limit int) 
 		}
 		actions := make([]audit.Action, len(ids))
 		for i, id := range ids {
-			actions[i] = c.action("discard", id, deadletter.Waiting, deadletter.Discarded)
+			actions[i] = action(c, "discard", id, deadletter.Waiting, deadletter.Discarded)
 		}
-		n = len(ids)
+		n = int64(len(ids))
 		return audit.Record(ctx, tx, actions...)
 	})
 	if err != nil {
@@ -127,7 +79,7 @@ func (s *Store) discardSome(ctx context.Context, f Filter, c Change, limit int) 
 }
 
 // count is how many dead letters the filter picks, up to its limit.
-func (s *Store) count(ctx context.Context, f Filter) (n int, err error) {
+func (s *Store) count(ctx context.Context, f Filter) (n int64, err error) {
 	condition, args := f.Where(1)
 	sql := fmt.Sprintf(`select count(*) from public.dead_letter where %s`, condition)
 	if f.Limit > 0 {

@@ -7,14 +7,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/deadletter"
 )
 
 // Edit is what an operator wants to be replayed instead of what came. A nil field leaves that part as it is.
 type Edit struct {
-	Headers *[]deadletter.Header `json:"headers,omitempty"` // all of them, in their order
-	Set     []deadletter.Header  `json:"set,omitempty"`     // each replaces those of its name, or comes last
-	Payload *[]byte              `json:"payload,omitempty"`
+	Headers []deadletter.Header // all of them, in their order
+	Set     []deadletter.Header // each replaces those of its name, or comes last
+	Payload []byte
 }
 
 const updateEdited = `
@@ -25,10 +26,7 @@ where id = $1`
 // Edit puts another record in the place of the one that came, which stays readable beside it, with the editor's name.
 // Nothing is checked but that the dead letter waits: the new content is decoded and checked when it is replayed, by the
 // consumer that knows its contract. A later edit replaces an earlier one; the audit trail names both authors.
-func (s *Store) Edit(ctx context.Context, id int64, e Edit, c Change) (l deadletter.Letter, err error) {
-	if err := c.check(); err != nil {
-		return l, err
-	}
+func (s *Store) Edit(ctx context.Context, id int64, e Edit, c audit.Change) (l deadletter.Letter, err error) {
 	if e.Headers == nil && len(e.Set) == 0 && e.Payload == nil {
 		return l, &Error{CodeNothingToEdit, "neither headers nor payload are given"}
 	}
@@ -37,38 +35,38 @@ func (s *Store) Edit(ctx context.Context, id int64, e Edit, c Change) (l deadlet
 			return l, &Error{CodeInvalidHeaders, "a header has no name"}
 		}
 	}
-	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if l, err = get(ctx, tx, id, "for update"); err != nil {
-			return err
+	err = c.Make(ctx, s.pool, func(tx pgx.Tx) (none audit.Action, err error) {
+		l, err := get(ctx, tx, id, "for update")
+		if err != nil {
+			return none, err
 		}
 		if l.State != deadletter.Waiting {
-			return &Error{CodeNotWaiting, fmt.Sprintf("dead letter %d is %s", id, l.State)}
+			return none, &Error{CodeNotWaiting, fmt.Sprintf("dead letter %d is %s", id, l.State)}
 		}
 		headers, payload := e.apply(l)
 		encoded, err := deadletter.EncodeHeaders(headers)
-		if err != nil || c.DryRun {
-			return err
+		if err != nil {
+			return none, err
 		}
 		if _, err := tx.Exec(ctx, updateEdited, id, encoded, payload, c.By); err != nil {
-			return fmt.Errorf("edit dead letter: %w", err)
+			return none, fmt.Errorf("edit dead letter: %w", err)
 		}
-		if err := c.record(ctx, tx, "edit", l); err != nil {
-			return err
-		}
-		l, err = get(ctx, tx, id, "")
-		return err
+		return action(c, "edit", id, l.State, l.State), err
 	})
-	return l, err
+	if err != nil {
+		return l, err
+	}
+	return get(ctx, s.pool, id, "")
 }
 
 // apply is the record that the edit makes of the dead letter's current one.
 func (e Edit) apply(l deadletter.Letter) (headers []deadletter.Header, payload []byte) {
 	headers, payload = l.Current()
 	if e.Headers != nil {
-		headers = *e.Headers
+		headers = e.Headers
 	}
 	if e.Payload != nil {
-		payload = *e.Payload
+		payload = e.Payload
 	}
 	for _, set := range e.Set {
 		headers = slices.DeleteFunc(slices.Clone(headers), func(h deadletter.Header) bool { return h.Name == set.Name })

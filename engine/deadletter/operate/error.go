@@ -11,7 +11,7 @@ import (
 const (
 	CodeNotFound        = "not_found"
 	CodeNotWaiting      = "not_waiting"      // it is settled: nothing changes any more
-	CodeMissingOperator = "missing_operator" // a change says who makes it
+	CodeMissingOperator = "missing_operator" // a replay says who makes it
 	CodeMissingFilter   = "missing_filter"   // a change of everything at once is not offered
 	CodeInvalidFilter   = "invalid_filter"
 	CodeNothingToEdit   = "nothing_to_edit"

@@ -10,27 +10,27 @@ import (
 
 // Filter picks dead letters. What is empty picks all; what is given must hold together.
 type Filter struct {
-	IDs           []int64          `json:"ids,omitempty"`
-	Consumer      string           `json:"consumer,omitempty"`
-	EventType     string           `json:"event_type,omitempty"`
-	Key           string           `json:"key,omitempty"`
-	EventID       string           `json:"event_id,omitempty"`
-	Code          string           `json:"code,omitempty"`
-	ErrorContains string           `json:"error_contains,omitempty"` // in any case
-	State         deadletter.State `json:"state,omitempty"`
-	From          time.Time        `json:"from,omitzero"` // of the last failure, inclusive
-	To            time.Time        `json:"to,omitzero"`   // exclusive
+	IDs      []int64          `json:"ids,omitempty"`
+	Consumer string           `json:"consumer,omitempty"`
+	Type     string           `json:"type,omitempty"`
+	Key      string           `json:"key,omitempty"`
+	EventID  string           `json:"event_id,omitempty"`
+	Code     string           `json:"code,omitempty"`
+	Error    string           `json:"error,omitempty"` // in any case
+	State    deadletter.State `json:"state,omitempty"`
+	Since    time.Time        `json:"since,omitzero"` // of the last failure, inclusive
+	Until    time.Time        `json:"until,omitzero"` // exclusive
 	// Limit bounds how many dead letters are listed or changed. Default of a list: 100; of a change: no limit.
 	Limit int `json:"limit,omitempty"`
 	// After is the last ID of the page before.
-	After int64 `json:"after,omitempty"`
+	After int64 `json:"-"`
 }
 
 // Selective says whether the filter picks something less than everything. A time that every dead letter is after, or
 // before, picks everything.
 func (f Filter) Selective() bool {
-	return len(f.IDs) > 0 || f.Consumer != "" || f.EventType != "" || f.Key != "" || f.EventID != "" || f.Code != "" ||
-		f.ErrorContains != "" || f.From.Year() >= 2000 || !f.To.IsZero() && f.To.Before(time.Now())
+	return len(f.IDs) > 0 || f.Consumer != "" || f.Type != "" || f.Key != "" || f.EventID != "" || f.Code != "" ||
+		f.Error != "" || f.Since.Year() >= 2000 || !f.Until.IsZero() && f.Until.Before(time.Now())
 }
 
 func (f Filter) check() error {
@@ -56,15 +56,15 @@ func (f Filter) Where(first int) (condition string, args []any) {
 	}
 	add(len(f.IDs) > 0, "id = any ($%d)", f.IDs)
 	add(f.Consumer != "", "consumer = $%d", f.Consumer)
-	add(f.EventType != "", "event_type = $%d", f.EventType)
+	add(f.Type != "", "event_type = $%d", f.Type)
 	add(f.Key != "", "key_start = $%d", deadletter.KeyStart([]byte(f.Key)))
 	add(f.Key != "", "key = $%d", []byte(f.Key))
 	add(f.EventID != "", "event_id = $%d", f.EventID)
 	add(f.Code != "", "code = $%d", f.Code)
-	add(f.ErrorContains != "", "strpos(lower(error), lower($%d)) > 0", f.ErrorContains)
+	add(f.Error != "", "strpos(lower(error), lower($%d)) > 0", f.Error)
 	add(f.State == deadletter.Replayed || f.State == deadletter.Discarded, "state = $%d", string(f.State))
-	add(!f.From.IsZero(), "failed_at >= $%d", f.From)
-	add(!f.To.IsZero(), "failed_at < $%d", f.To)
+	add(!f.Since.IsZero(), "failed_at >= $%d", f.Since)
+	add(!f.Until.IsZero(), "failed_at < $%d", f.Until)
 	add(f.After > 0, "id > $%d", f.After)
 	if f.State == deadletter.Waiting { // in the text, so that the planner sees that a partial index fits
 		parts = append(parts, "state = 'waiting'")

@@ -10,15 +10,15 @@ import (
 
 // Group is the dead letters of one consumer that have the same reason and the same type of event.
 type Group struct {
-	Consumer  string    `json:"consumer"`
-	Code      string    `json:"code"`
-	EventType string    `json:"event_type"`
-	Count     int64     `json:"count"`
-	Keys      int64     `json:"keys"`
-	Oldest    time.Time `json:"oldest"`  // first failure of any
-	Newest    time.Time `json:"newest"`  // last failure of any
-	Example   string    `json:"example"` // the first 1000 characters of its error
-	ExampleID int64     `json:"example_id"`
+	Consumer string    `json:"consumer"`
+	Code     string    `json:"code"`
+	Type     string    `json:"type"`
+	Count    int64     `json:"count"`
+	Keys     int64     `json:"keys"`
+	Oldest   time.Time `json:"oldest"` // first failure of any
+	Newest   time.Time `json:"newest"` // last failure of any
+	Error    string    `json:"error"`  // the first 1000 characters of its error
+	Example  int64     `json:"example"`
 }
 
 const selectGroups = `

@@ -17,14 +17,7 @@ import (
 	"example.com/twinbox/engine/deadletter"
 )
 
-// LineError says what is wrong with one line of an import.
-type LineError struct {
-	Line   int    `json:"line"` // from 1
-	Code   string `json:"code"`
-	Detail string `json:"detail"`
-}
-
-// The stable codes of a [LineError].
+// The stable codes of lines that are not imported.
 const (
 	LineTooLong       = "line_too_long"
 	LineInvalid       = "invalid_json"
@@ -41,66 +34,59 @@ const (
 //
 // Whether an imported dead letter's event was applied in the meantime is for the inbox to say when it is replayed:
 // nothing is taken over from the place where the dead letter was exported.
-func (s *Store) Import(ctx context.Context, r io.Reader, c Change) (Result, error) {
-	var result Result
-	if err := c.check(); err != nil {
-		return result, err
-	}
+func (s *Store) Import(ctx context.Context, r io.Reader, c audit.Change) (audit.Result, error) {
+	result := audit.Result{DryRun: c.DryRun}
 	number := 0
 	for text, err := range Lines(r) {
 		number++
+		added := false
 		switch {
 		case errors.Is(err, ErrLineTooLong):
-			result.fail(LineError{number, LineTooLong, fmt.Sprintf("over %d bytes", MaxLine)})
-			continue
+			err = &Error{LineTooLong, fmt.Sprintf("over %d bytes", MaxLine)}
 		case err != nil:
 			return result, fmt.Errorf("read import: %w", err)
-		case len(text) == 0:
-			continue
+		case len(text) > 0:
+			added, err = s.importLine(ctx, text, c)
 		}
-		added, wrong, err := s.importLine(ctx, text, c)
+		wrong, is := errors.AsType[*Error](err)
 		switch {
+		case is:
+			result.Fail(fmt.Sprintf("line %d", number), wrong.Code, wrong.Detail)
 		case err != nil:
 			return result, fmt.Errorf("import line %d: %w", number, err)
-		case wrong != nil:
-			wrong.Line = number
-			result.fail(*wrong)
-			continue
 		case added:
-			result.Changed++
-			c.progress(result.Changed)
+			result.Count++
+			c.Tell(result.Count)
 		}
-		result.Matched++
 	}
 	return result, nil
 }
 
-func (s *Store) importLine(ctx context.Context, text []byte, c Change) (added bool, wrong *LineError, err error) {
-	l, wrong := parse(text)
-	if wrong != nil || c.DryRun {
-		return false, wrong, nil
+// importLine says whether the line is added. The error is an [*Error] where the line is at fault.
+func (s *Store) importLine(ctx context.Context, text []byte, c audit.Change) (added bool, err error) {
+	l, err := parse(text)
+	if err != nil || c.DryRun {
+		return err == nil, err
 	}
 	return s.importOne(ctx, l, c)
 }
 
-func parse(text []byte) (l deadletter.Letter, wrong *LineError) {
+func parse(text []byte) (l deadletter.Letter, err error) {
 	var in line
 	if err := json.Unmarshal(text, &in); err != nil {
-		return l, &LineError{Code: LineInvalid, Detail: err.Error()}
+		return l, &Error{LineInvalid, err.Error()}
 	}
 	l = in.Letter
 	switch {
 	case in.Format != Format:
-		return l, &LineError{Code: LineUnknownFormat, Detail: fmt.Sprintf("%q, want %q", in.Format, Format)}
+		return l, &Error{LineUnknownFormat, fmt.Sprintf("%q, want %q", in.Format, Format)}
 	case l.Consumer == "" || l.EventID == "" || l.Topic == "" || l.Class == "" || l.Code == "" || l.FirstFailedAt.IsZero():
-		return l, &LineError{
-			Code: LineIncomplete, Detail: "consumer, event_id, topic, class, code and first_failed_at are required",
-		}
+		return l, &Error{LineIncomplete, "consumer, event_id, topic, class, code and first_failed_at are required"}
 	case l.State != deadletter.Waiting && l.State != deadletter.Replayed && l.State != deadletter.Discarded:
-		return l, &LineError{Code: LineInvalidState, Detail: fmt.Sprintf("%q", l.State)}
+		return l, &Error{LineInvalidState, fmt.Sprintf("%q", l.State)}
 	}
 	if member := unstorable(l); member != "" {
-		return l, &LineError{Code: LineRefused, Detail: member + " is out of its range, too long, or holds a zero byte"}
+		return l, &Error{LineRefused, member + " is out of its range, too long, or holds a zero byte"}
 	}
 	l.Remembered = false
 	l.Holds = l.Holds && utf8.Valid(l.Key) && len(l.Key) > 0 && len(l.Key) <= cloudevent.MaxKeyBytes
@@ -162,9 +148,7 @@ where consumer = $1 and event_id = $2 and sha256(payload) = sha256(coalesce($3::
 returning id`
 
 // importOne files the dead letter if its event has none. What the database refuses for its content is the line's fault.
-func (s *Store) importOne(
-	ctx context.Context, l deadletter.Letter, c Change,
-) (added bool, wrong *LineError, err error) {
+func (s *Store) importOne(ctx context.Context, l deadletter.Letter, c audit.Change) (added bool, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		sql, args, err := deadletter.Insertion(l)
 		if err != nil {
@@ -186,12 +170,12 @@ func (s *Store) importOne(
 			return err
 		}
 		added = true
-		return audit.Record(ctx, tx, c.action("import", id, "", l.State))
+		return audit.Record(ctx, tx, action(c, "import", id, "", l.State))
 	})
 	if refused, is := refusedContent(err); is {
-		return false, &LineError{Code: LineRefused, Detail: refused}, nil
+		return false, &Error{LineRefused, refused}
 	}
-	return added && err == nil, nil, err
+	return added && err == nil, err
 }
 
 // editedColumns are the edited ones, empty for a nil edit.

@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,51 +11,99 @@ import (
 	"example.com/twinbox/engine/deadletter"
 )
 
-// Summary is a dead letter as a list shows it: without what the record holds, the size of which its sender chose. In a
-// list the key and the error are their beginnings, of at most 1024 bytes and 1000 characters.
+// Summary is a dead letter as it is shown: without what the record holds, the size of which its sender chose. In a list
+// the key and the error are their beginnings, of at most 1024 bytes and 1000 characters.
 type Summary struct {
-	ID        int64
-	Consumer  string
-	EventID   string
-	EventType string
-	Version   int64
-	Key       []byte
-	Bytes     int // of the payload
-	Topic     string
-	Partition int32
-	Offset    int64
-	EditedBy  string // empty without an edit
-	EditedAt  *time.Time
+	ID        int64      `json:"id"`
+	Consumer  string     `json:"consumer"`
+	EventID   string     `json:"event_id"`
+	Type      string     `json:"type"`
+	Version   int64      `json:"version"`
+	Key       Shown      `json:"key"`
+	Bytes     int        `json:"bytes"` // of the payload
+	Topic     string     `json:"topic"`
+	Partition int32      `json:"partition"`
+	Offset    int64      `json:"offset"`
+	EditedBy  string     `json:"edited_by,omitempty"` // empty without an edit
+	EditedAt  *time.Time `json:"edited_at,omitempty"`
 
-	Class         string
-	Code          string
-	Error         string
-	Attempts      int
-	FirstFailedAt time.Time
-	FailedAt      time.Time
+	Class         string    `json:"class"`
+	Code          string    `json:"code"`
+	Error         string    `json:"error"`
+	Attempts      int       `json:"attempts"`
+	FirstFailedAt time.Time `json:"first_failed_at"`
+	FailedAt      time.Time `json:"failed_at"`
 
-	State     deadletter.State
-	Holds     bool
-	Replays   int
-	Outcome   string
-	SettledAt *time.Time
+	State     deadletter.State `json:"state"`
+	Holds     bool             `json:"holds"`
+	Replays   int              `json:"replays"`
+	Outcome   string           `json:"outcome,omitempty"`
+	SettledAt *time.Time       `json:"settled_at,omitempty"`
+
+	// What the record holds, only if asked for by [Store.Get].
+	NullKey       bool     `json:"null_key,omitempty" db:"-"`
+	NullPayload   bool     `json:"null_payload,omitempty" db:"-"`
+	Payload       []byte   `json:"payload,omitzero" db:"-"`
+	EditedPayload []byte   `json:"edited_payload,omitzero" db:"-"`
+	Headers       []Header `json:"headers,omitzero" db:"-"`
 }
 
-// SummaryOf is the dead letter without what the record holds.
-func SummaryOf(l deadletter.Letter) Summary {
-	s := Summary{
-		ID: l.ID, Consumer: l.Consumer, EventID: l.EventID, EventType: l.EventType, Version: l.Version, Key: l.Key,
-		Bytes: len(l.Payload), Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Class: l.Class, Code: l.Code,
-		Error: l.Error, Attempts: l.Attempts, FirstFailedAt: l.FirstFailedAt, FailedAt: l.FailedAt, State: l.State,
-		Holds: l.Holds, Replays: l.Replays, Outcome: l.Outcome,
+// Shown is foreign bytes as text: what is none is replaced.
+type Shown string
+
+// ScanBytes implements [pgtype.BytesScanner].
+func (s *Shown) ScanBytes(b []byte) error {
+	*s = Shown(strings.ToValidUTF8(string(b), "\uFFFD"))
+	return nil
+}
+
+// Header is a header as it is shown and edited. Its name need not be text, and a value that is null is shown as an
+// empty one.
+type Header struct {
+	Name       string `json:"name"`
+	NameBase64 []byte `json:"name_base64,omitempty"` // of a name that is not text
+	Value      []byte `json:"value"`
+	Null       bool   `json:"null,omitempty"`
+}
+
+func headerOf(h deadletter.Header) Header {
+	out := Header{Name: deadletter.Text(h.Name), Value: notNull(h.Value), Null: h.Value == nil}
+	if out.Name != h.Name {
+		out.NameBase64 = []byte(h.Name)
 	}
+	return out
+}
+
+// Record is the header of the record that is meant.
+func (h Header) Record() deadletter.Header {
+	in := deadletter.Header{Name: h.Name, Value: h.Value}
+	if h.NameBase64 != nil {
+		in.Name = string(h.NameBase64)
+	}
+	if h.Null {
+		in.Value = nil
+	}
+	return in
+}
+
+// notNull is empty for bytes that are null: what tells them apart stands beside it.
+func notNull(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// show adds what the record holds.
+func (s *Summary) show(l deadletter.Letter) {
+	s.NullKey, s.NullPayload, s.Payload = l.Key == nil, l.Payload == nil, notNull(l.Payload)
 	if l.Edited != nil {
-		s.EditedBy, s.EditedAt = l.Edited.By, &l.Edited.At
+		s.EditedPayload = notNull(l.Edited.Payload)
 	}
-	if !l.SettledAt.IsZero() {
-		s.SettledAt = &l.SettledAt
+	s.Headers = make([]Header, len(l.Headers))
+	for i, h := range l.Headers {
+		s.Headers[i] = headerOf(h)
 	}
-	return s
 }
 
 // Parked says that the dead letter has not failed itself.
@@ -97,12 +146,12 @@ type Known struct {
 // The index of the events begins with the consumer.
 const selectOfEvent = `
 select ` + summaryColumns + `, sha256(payload), sha256(coalesce(edited_payload, payload))
-from public.dead_letter where consumer = $1 and event_id = $2 order by id limit 100`
+from public.dead_letter where consumer = any($1) and event_id = $2 order by consumer, id limit 100`
 
-// OfEvent are the dead letters of one event of one consumer, at most 100 of them. There are several where records with
-// different payloads came under one id.
-func (s *Store) OfEvent(ctx context.Context, consumer, eventID string) ([]Known, error) {
-	rows, _ := s.pool.Query(ctx, selectOfEvent, consumer, eventID)
+// OfEvent are the dead letters of one event, at most 100 of them. A consumer has several where records with different
+// payloads came under one id.
+func (s *Store) OfEvent(ctx context.Context, consumers []string, eventID string) ([]Known, error) {
+	rows, _ := s.pool.Query(ctx, selectOfEvent, consumers, eventID)
 	known, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Known])
 	if err != nil {
 		return nil, fmt.Errorf("find dead letters of event: %w", err)

@@ -58,15 +58,24 @@ func (s *Store) List(ctx context.Context, f Filter) ([]deadletter.Letter, error)
 	return letters, nil
 }
 
-// Get is one dead letter and what was done to it, oldest first. The error is an [*Error] with [CodeNotFound] where
-// there is none.
-func (s *Store) Get(ctx context.Context, id int64) (deadletter.Letter, []audit.Action, error) {
+// Get is one dead letter, with what its record holds if that is asked for, and what was done to it, oldest first. The
+// error is an [*Error] with [CodeNotFound] where there is none.
+func (s *Store) Get(ctx context.Context, id int64, content bool) (Summary, []audit.Action, error) {
 	l, err := get(ctx, s.pool, id, "")
 	if err != nil {
-		return l, nil, err
+		return Summary{}, nil, err
+	}
+	rows, _ := s.pool.Query(ctx, fmt.Sprintf(selectSummaries, "id = $1", 1), id)
+	shown, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Summary])
+	if err != nil {
+		return shown, nil, fmt.Errorf("read dead letter: %w", err)
+	}
+	shown.Error, _ = l.Error, shown.Key.ScanBytes(l.Key) // whole
+	if content {
+		shown.show(l)
 	}
 	history, err := audit.Of(ctx, s.pool, deadletter.Kind, strconv.FormatInt(id, 10))
-	return l, history, err
+	return shown, history, err
 }
 
 // get reads a dead letter, and locks it if the suffix says so.

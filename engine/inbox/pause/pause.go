@@ -19,8 +19,9 @@ import (
 
 // Paused says of a consumer that it is paused.
 type Paused struct {
-	By, Reason string
-	Since      time.Time // by the database's clock
+	By     string    `json:"by"`
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"` // by the database's clock
 }
 
 var (

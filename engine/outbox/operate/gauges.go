@@ -79,7 +79,7 @@ func (g *Gauges) Measure(ctx context.Context) ([]prometheus.Metric, error) {
 		{heldDesc, float64(s.HeldEvents)},
 		{roomDesc, float64(upper - 1 - s.Head)},
 		{scheduledDesc, float64(s.Scheduled)},
-		{overdueDesc, s.OverdueFor.Seconds()},
+		{overdueDesc, s.OverdueSeconds},
 	}
 	metrics := make([]prometheus.Metric, len(values))
 	for i, v := range values {

@@ -11,14 +11,15 @@ import (
 
 // ParkedKey is a key of which a record could not be published.
 type ParkedKey struct {
-	Topic, Key string
-	Reason     string    // what the publisher said
-	Permanent  bool      // waits for [Release]; else the leader tries again by itself at RetryAt
-	Attempts   int       // how often its first record was sent, or series of attempts after that
-	ParkedAt   time.Time // first
-	RetryAt    *time.Time
-	Held       int64 // rows that wait
-	Position   int64 // of the first of them, the one that failed; 0 if none
+	Topic     string     `json:"topic"`
+	Key       string     `json:"key"`
+	Reason    string     `json:"reason"`    // what the publisher said
+	Permanent bool       `json:"permanent"` // waits for [Release]; else the leader tries again by itself at RetryAt
+	Attempts  int        `json:"attempts"`  // how often its first record was sent, or series of attempts after that
+	ParkedAt  time.Time  `json:"parked_at"` // first
+	RetryAt   *time.Time `json:"retry_at,omitempty"`
+	Held      int64      `json:"held"`     // rows that wait
+	Position  int64      `json:"position"` // of the first of them, the one that failed; 0 if none
 }
 
 // ErrNotParked means that the key, or the row, is not parked (any more).
@@ -40,6 +41,23 @@ func Parked(ctx context.Context, db DB, limit int) ([]ParkedKey, error) {
 		return nil, fmt.Errorf("list parked keys: %w", err)
 	}
 	return keys, nil
+}
+
+// Overview is the status with the keys that are parked.
+type Overview struct {
+	Status
+	WaitingMore bool        `json:"waiting_more"` // there are at least as many as Waiting says
+	Parked      []ParkedKey `json:"parked"`       // the longest parked first, at most 1000
+}
+
+// ReadOverview reads it like [ReadStatus], at one more moment.
+func ReadOverview(ctx context.Context, db DB) (Overview, error) {
+	status, err := ReadStatus(ctx, db)
+	if err != nil {
+		return Overview{}, err
+	}
+	parked, err := Parked(ctx, db, 1000)
+	return Overview{status, status.Waiting == MaxWaiting, parked}, err
 }
 
 const releaseKeySQL = `

@@ -11,21 +11,23 @@ import (
 
 // ScheduledEvent is an event that is to be added when it is due.
 type ScheduledEvent struct {
-	Name        string
-	DueAt       time.Time
-	Overdue     time.Duration // how long it has been due, by the database's clock; 0: it is not
-	Type        string
-	Topic, Key  string
-	Bytes       int // of the payload
-	ScheduledAt time.Time
+	Name           string    `json:"name"`
+	DueAt          time.Time `json:"due_at"`
+	OverdueSeconds float64   `json:"overdue_seconds"` // how long it has been due, by the database's clock; 0: it is not
+	Type           string    `json:"type"`
+	Topic          string    `json:"topic"`
+	Key            string    `json:"key"`
+	Bytes          int       `json:"bytes"` // of the payload
+	ScheduledAt    time.Time `json:"scheduled_at"`
 }
 
 // ErrNotScheduled means that nothing waits under the name (any more).
 var ErrNotScheduled = errors.New("outbox: not scheduled")
 
-const scheduledSQL = `
-select name, due_at, greatest(clock_timestamp() - due_at, interval '0'), event_type, topic, key, length(payload),
-    scheduled_at
+const scheduledColumns = `name, due_at, greatest(extract(epoch from clock_timestamp() - due_at), 0)::float8, event_type, topic,
+    key, length(payload), scheduled_at`
+
+const scheduledSQL = `select ` + scheduledColumns + `
 from public.outbox_scheduled
 where ($1 = '' or topic = $1) and ($2 = '' or key = $2)
 order by due_at, name
@@ -44,8 +46,7 @@ func Scheduled(ctx context.Context, db DB, topic, key string, limit int) ([]Sche
 
 const cancelScheduledSQL = `
 delete from public.outbox_scheduled where name = $1
-returning name, due_at, greatest(clock_timestamp() - due_at, interval '0'), event_type, topic, key, length(payload),
-    scheduled_at`
+returning ` + scheduledColumns
 
 // CancelScheduled takes a scheduled event back in the caller's transaction and returns it. If it is being added at this
 // moment, the call waits for the end of that; one that has been added is [ErrNotScheduled].

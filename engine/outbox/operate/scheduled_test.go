@@ -28,7 +28,7 @@ func TestScheduledEventsAreListedAndTakenBack(t *testing.T) {
 		require.NoError(t, err)
 		for _, e := range found {
 			names = append(names, e.Name)
-			require.Equal(t, e.Name == "overdue", e.Overdue > 0)
+			require.Equal(t, e.Name == "overdue", e.OverdueSeconds > 0)
 			require.Equal(t, "key of "+e.Name, e.Key)
 		}
 		return names

@@ -20,22 +20,24 @@ type DB interface {
 
 // Status is how far an outbox is published and who publishes it, at one moment.
 type Status struct {
-	Leader     string    // which relay led last; empty: none ever did
-	Epoch      int64     // raised by each take-over
-	LeaseUntil time.Time // on the database's clock
-	Leading    bool      // the lease has not run out
+	Leader     string    `json:"leader"`      // which relay led last; empty: none ever did
+	Epoch      int64     `json:"epoch"`       // raised by each take-over
+	LeaseUntil time.Time `json:"lease_until"` // on the database's clock
+	Leading    bool      `json:"leading"`     // the lease has not run out
 
-	Head              int64         // the highest position given out, also to transactions that rolled back
-	Waiting           int64         // committed events that are not published and not held, counted up to MaxWaiting
-	FirstWaiting      int64         // position of the first of them; 0: none waits
-	OldestWaiting     *time.Time    // its business time; nil: none waits
-	WaitingFor        time.Duration // since then, by the database's clock
-	ParkedKeys        int64
-	HeldEvents        int64         // of parked keys
-	Scheduled         int64         // events that are due later, counted up to MaxScheduled
-	OverdueFor        time.Duration // how long the oldest of them that is due has not been added
-	Restoring         bool          // what a restore left is still being published
-	RestoringPosition int64         // up to which that is done
+	// Head is the highest position given out, also to transactions that rolled back.
+	Head int64 `json:"head"`
+	// Waiting counts committed events that are not published and not held, up to MaxWaiting.
+	Waiting       int64         `json:"waiting"`
+	FirstWaiting  int64         `json:"-"`                        // position of the first of them; 0: none waits
+	OldestWaiting *time.Time    `json:"oldest_waiting,omitempty"` // its business time; nil: none waits
+	WaitingFor    time.Duration `json:"-"`                        // since then, by the database's clock
+	ParkedKeys    int64         `json:"-"`
+	HeldEvents    int64         `json:"held"`      // of parked keys
+	Scheduled     int64         `json:"scheduled"` // events that are due later, counted up to MaxScheduled
+	// OverdueSeconds is how long the oldest of them that is due has not been added.
+	OverdueSeconds float64 `json:"overdue_seconds"`
+	Restoring      bool    `json:"restoring"` // what a restore left is still being published
 }
 
 // MaxScheduled is where [ReadStatus] stops counting scheduled events.
@@ -49,8 +51,9 @@ select c.leader, c.epoch, c.lease_until, c.lease_until > clock_timestamp(), c.do
     pg_current_snapshot()::text, coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0),
     (select count(*) from public.outbox_parked), (select count(*) from public.outbox_held),
     c.old_done is not null or c.sysid is distinct from (select system_identifier from pg_control_system()),
-    coalesce(c.old_pos, 0), (select count(*) from (select from public.outbox_scheduled limit $2) x),
-    coalesce((select extract(epoch from clock_timestamp() - min(due_at)) from public.outbox_scheduled), 0)::float8
+    (select count(*) from (select from public.outbox_scheduled limit $2) x),
+    coalesce((select greatest(extract(epoch from clock_timestamp() - min(due_at)), 0) from public.outbox_scheduled),
+        0)::float8
 from public.outbox_cursor c where c.name = $1`
 
 const waitingSQL = `
@@ -78,11 +81,10 @@ func readStatus(ctx context.Context, db DB, limit int) (Status, error) {
 		heads        []int64
 		start        int64
 		waitingSince float64
-		overdue      float64
 	)
 	err := db.QueryRow(ctx, statusSQL, window.CursorName, MaxScheduled).Scan(&s.Leader, &s.Epoch, &s.LeaseUntil,
 		&s.Leading, &done, &xids, &heads, &now, &s.Head, &s.ParkedKeys, &s.HeldEvents, &s.Restoring,
-		&s.RestoringPosition, &s.Scheduled, &overdue)
+		&s.Scheduled, &s.OverdueSeconds)
 	if err == nil && !s.Restoring { // else its transaction ids may be another cluster's: count from the beginning
 		start, err = window.ScanStart(done, now, xids, heads)
 	}
@@ -94,7 +96,6 @@ func readStatus(ctx context.Context, db DB, limit int) (Status, error) {
 	if err != nil {
 		return Status{}, fmt.Errorf("count waiting events: %w", err)
 	}
-	s.OverdueFor = time.Duration(max(overdue, 0) * float64(time.Second))
 	s.WaitingFor = max(0, time.Duration(waitingSince*float64(time.Second)))
 	return s, nil
 }

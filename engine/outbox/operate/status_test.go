@@ -45,13 +45,13 @@ func TestStatusCountsWhatWaits(t *testing.T) {
 
 	for name, due := range map[string]outbox.Due{"late": outbox.After(-time.Hour), "soon": outbox.After(time.Hour)} {
 		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-			require.Zero(t, s.OverdueFor)
+			require.Zero(t, s.OverdueSeconds)
 			return o.Schedule(t.Context(), tx, name, due, event("k"))
 		}))
 	}
 	s, err = ReadStatus(t.Context(), pool)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, s.Scheduled)
-	require.GreaterOrEqual(t, s.OverdueFor, time.Hour)
-	require.Less(t, s.OverdueFor, 2*time.Hour)
+	require.GreaterOrEqual(t, s.OverdueSeconds, time.Hour.Seconds())
+	require.Less(t, s.OverdueSeconds, 2*time.Hour.Seconds())
 }

@@ -13,23 +13,24 @@ import (
 
 // Entry is an event as it lies in the outbox.
 type Entry struct {
-	Position   int64
-	EventID    string
-	Type       string
-	Topic, Key string
-	Version    int64
-	OccurredAt time.Time
-	Bytes      int    // of the payload
-	State      string // published, waiting, held or discarded
-	Payload    []byte // only if asked for, and as far as it fits
+	Position   int64     `json:"position"`
+	EventID    string    `json:"event_id"`
+	Type       string    `json:"type"`
+	Topic      string    `json:"topic"`
+	Key        string    `json:"key"`
+	Version    int64     `json:"version"`
+	OccurredAt time.Time `json:"occurred_at"`
+	Bytes      int       `json:"bytes"`            // of the payload
+	State      string    `json:"state"`            // published, waiting, held or discarded
+	Payload    []byte    `json:"payload,omitzero"` // only if asked for, and as far as it fits
 }
 
 // Tail says which entries to read: the last ones that fit. What is set must all hold.
 type Tail struct {
 	Topic, Key, Type string
 	Before           int64 // of positions below this one; 0: the newest
-	Limit            int   // how many; below 1 counts as 1
 	Payload          bool  // the newest ones, up to 8 MiB of them
+	Limit            int   // how many; below 1 counts as 1
 }
 
 // The length of a payload is known without reading it, so that what is left out is not read.

@@ -10,43 +10,14 @@ import (
 	"net/http"
 	"time"
 
+	"example.com/twinbox/engine/audit"
+	deadletters "example.com/twinbox/engine/deadletter/operate"
+	"example.com/twinbox/engine/inbox/pause"
+	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/engine/verify"
 	"github.com/go-chi/chi/v5"
 	"github.com/oapi-codegen/runtime"
 )
-
-// Defines values for ActionKind.
-const (
-	ActionKindConsumer       ActionKind = "consumer"
-	ActionKindDeadLetter     ActionKind = "dead_letter"
-	ActionKindMail           ActionKind = "mail"
-	ActionKindOutbox         ActionKind = "outbox"
-	ActionKindOutboxKey      ActionKind = "outbox_key"
-	ActionKindScheduledEvent ActionKind = "scheduled_event"
-	ActionKindTopic          ActionKind = "topic"
-)
-
-// Valid indicates whether the value is a known member of the ActionKind enum.
-func (e ActionKind) Valid() bool {
-	switch e {
-	case ActionKindConsumer:
-		return true
-	case ActionKindDeadLetter:
-		return true
-	case ActionKindMail:
-		return true
-	case ActionKindOutbox:
-		return true
-	case ActionKindOutboxKey:
-		return true
-	case ActionKindScheduledEvent:
-		return true
-	case ActionKindTopic:
-		return true
-	default:
-		return false
-	}
-}
 
 // Defines values for MailState.
 const (
@@ -75,30 +46,6 @@ func (e MailState) Valid() bool {
 	case Superseded:
 		return true
 	case Uncertain:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for OutboxEventState.
-const (
-	Discarded OutboxEventState = "discarded"
-	Held      OutboxEventState = "held"
-	Published OutboxEventState = "published"
-	Waiting   OutboxEventState = "waiting"
-)
-
-// Valid indicates whether the value is a known member of the OutboxEventState enum.
-func (e OutboxEventState) Valid() bool {
-	switch e {
-	case Discarded:
-		return true
-	case Held:
-		return true
-	case Published:
-		return true
-	case Waiting:
 		return true
 	default:
 		return false
@@ -163,26 +110,10 @@ func (e StoryStepStation) Valid() bool {
 }
 
 // Action defines model for Action.
-type Action struct {
-	After  string    `json:"after"`
-	At     time.Time `json:"at"`
-	Before string    `json:"before"`
-	By     string    `json:"by"`
-	Count  int64     `json:"count"`
-
-	// Detail What else to know, such as the `outcome` of a replay and its `code`.
-	Detail *map[string]string `json:"detail,omitempty"`
-	Id     int64              `json:"id"`
-
-	// Kind What was touched.
-	Kind    ActionKind `json:"kind"`
-	Reason  string     `json:"reason"`
-	Subject string     `json:"subject"`
-	Verb    string     `json:"verb"`
-}
+type Action = audit.Action
 
 // ActionKind What was touched.
-type ActionKind string
+type ActionKind = string
 
 // Actions defines model for Actions.
 type Actions struct {
@@ -218,7 +149,7 @@ type Cause struct {
 	Code string `json:"code"`
 
 	// Command What shows more of it or helps.
-	Command string `json:"command,omitempty"`
+	Command string `json:"command,omitempty,omitzero"`
 
 	// Figures The numbers behind the sentence, such as `events`, `keys` and `seconds`.
 	Figures map[string]float64 `json:"figures"`
@@ -228,7 +159,7 @@ type Cause struct {
 	Service  string `json:"service"`
 
 	// Since Since when it holds, where that is known.
-	Since *time.Time `json:"since,omitempty"`
+	Since time.Time `json:"since,omitempty,omitzero"`
 
 	// Well Nothing waits that should not.
 	Well bool `json:"well"`
@@ -241,7 +172,7 @@ type ConfirmPartitionsRequest struct {
 	DryRun bool `json:"dry_run"`
 
 	// Force Also while a consumer group is behind.
-	Force *bool `json:"force,omitempty"`
+	Force bool `json:"force,omitempty,omitzero"`
 
 	// Partitions As many as the topic has; any other number is refused as partition_count.
 	Partitions int32 `json:"partitions"`
@@ -262,11 +193,7 @@ type ConfirmRestoreRequest struct {
 }
 
 // ConsumerPause That an operator has paused the consumer; absent while it is not paused.
-type ConsumerPause struct {
-	By     string    `json:"by"`
-	Reason string    `json:"reason"`
-	Since  time.Time `json:"since"`
-}
+type ConsumerPause = pause.Paused
 
 // ConsumerRequest defines model for ConsumerRequest.
 type ConsumerRequest struct {
@@ -303,52 +230,7 @@ type ConsumerStats struct {
 }
 
 // DeadLetter defines model for DeadLetter.
-type DeadLetter struct {
-	Attempts int `json:"attempts"`
-
-	// Bytes Of the payload.
-	Bytes int `json:"bytes"`
-
-	// Class `parked`: has not failed, waits behind an earlier one of its key.
-	Class         string     `json:"class"`
-	Code          string     `json:"code"`
-	Consumer      string     `json:"consumer"`
-	EditedAt      *time.Time `json:"edited_at,omitempty"`
-	EditedBy      *string    `json:"edited_by,omitempty"`
-	EditedPayload *[]byte    `json:"edited_payload,omitempty"`
-	Error         string     `json:"error"`
-	EventId       string     `json:"event_id"`
-	FailedAt      time.Time  `json:"failed_at"`
-	FirstFailedAt time.Time  `json:"first_failed_at"`
-	Headers       *[]Header  `json:"headers,omitempty"`
-
-	// Holds Later events of its key park behind it.
-	Holds bool  `json:"holds"`
-	Id    int64 `json:"id"`
-
-	// Key Bytes that are no text are replaced.
-	Key string `json:"key"`
-
-	// NullKey The record has no key, which is not an empty one.
-	NullKey *bool `json:"null_key,omitempty"`
-
-	// NullPayload The record has no value, which is not an empty one.
-	NullPayload *bool `json:"null_payload,omitempty"`
-	Offset      int64 `json:"offset"`
-
-	// Outcome What the replay that settled it came to.
-	Outcome   *string `json:"outcome,omitempty"`
-	Partition int32   `json:"partition"`
-	Payload   *[]byte `json:"payload,omitempty"`
-
-	// Replays How many failed.
-	Replays   int        `json:"replays"`
-	SettledAt *time.Time `json:"settled_at,omitempty"`
-	State     string     `json:"state"`
-	Topic     string     `json:"topic"`
-	Type      string     `json:"type"`
-	Version   int64      `json:"version"`
-}
+type DeadLetter = deadletters.Summary
 
 // DeadLetterDetail defines model for DeadLetterDetail.
 type DeadLetterDetail struct {
@@ -357,53 +239,10 @@ type DeadLetterDetail struct {
 }
 
 // DeadLetterFilter What is set must all hold.
-type DeadLetterFilter struct {
-	// Code Stable reason, such as schema_violation.
-	Code *Text `json:"code,omitempty"`
-
-	// Consumer A condition on a text. One without a letter would be none.
-	Consumer *Text `json:"consumer,omitempty"`
-
-	// Error A part of the error, in any case.
-	Error *Text `json:"error,omitempty"`
-
-	// EventId A condition on a text. One without a letter would be none.
-	EventId *Text    `json:"event_id,omitempty"`
-	Ids     *[]int64 `json:"ids,omitempty"`
-
-	// Key A condition on a text. One without a letter would be none.
-	Key   *Text `json:"key,omitempty"`
-	Limit *int  `json:"limit,omitempty"`
-
-	// Since Of the last failure.
-	Since *Time `json:"since,omitempty"`
-
-	// State waiting, replayed or discarded.
-	State *Text `json:"state,omitempty"`
-
-	// Type Of the event.
-	Type *Text `json:"type,omitempty"`
-
-	// Until Of the last failure, excluded.
-	Until *Time `json:"until,omitempty"`
-}
+type DeadLetterFilter = deadletters.Filter
 
 // DeadLetterGroup defines model for DeadLetterGroup.
-type DeadLetterGroup struct {
-	Code     string `json:"code"`
-	Consumer string `json:"consumer"`
-	Count    int64  `json:"count"`
-
-	// Error Of the example.
-	Error string `json:"error"`
-
-	// Example The id of the latest dead letter.
-	Example int64     `json:"example"`
-	Keys    int64     `json:"keys"`
-	Newest  time.Time `json:"newest"`
-	Oldest  time.Time `json:"oldest"`
-	Type    string    `json:"type"`
-}
+type DeadLetterGroup = deadletters.Group
 
 // DeadLetterGroups defines model for DeadLetterGroups.
 type DeadLetterGroups struct {
@@ -450,58 +289,42 @@ type EditRequest struct {
 	DryRun bool `json:"dry_run"`
 
 	// Headers Each takes the place of all headers of its name, or is added.
-	Headers *[]Header `json:"headers,omitempty"`
-	Payload *[]byte   `json:"payload,omitempty"`
+	Headers []Header `json:"headers,omitempty,omitzero"`
+	Payload []byte   `json:"payload,omitempty,omitzero"`
 
 	// Reason Why. For the audit.
 	Reason Reason `json:"reason"`
 }
 
 // Failure defines model for Failure.
-type Failure struct {
-	Code   string `json:"code"`
-	Detail string `json:"detail"`
-
-	// Subject A dead letter, a mail or a line.
-	Subject string `json:"subject"`
-}
+type Failure = audit.Failure
 
 // Header defines model for Header.
-type Header struct {
-	// Name Bytes that are no text are replaced.
-	Name string `json:"name"`
-
-	// NameBase64 The name where it is not text.
-	NameBase64 *[]byte `json:"name_base64,omitempty"`
-
-	// Null The value is null, which is not empty.
-	Null  *bool  `json:"null,omitempty"`
-	Value []byte `json:"value"`
-}
+type Header = deadletters.Header
 
 // InboxEvent defines model for InboxEvent.
 type InboxEvent struct {
 	// Conflict Where a record lay that came later with the id and another payload, and was only warned of.
-	Conflict *string `json:"conflict,omitempty"`
-	Consumer string  `json:"consumer"`
+	Conflict string `json:"conflict,omitempty,omitzero"`
+	Consumer string `json:"consumer"`
 
 	// DeadLetter Its id.
-	DeadLetter *int64 `json:"dead_letter,omitempty"`
-	EventId    string `json:"event_id"`
+	DeadLetter int64  `json:"dead_letter,omitempty,omitzero"`
+	EventID    string `json:"event_id"`
 
 	// Metadata What the handler put beside the id.
-	Metadata json.RawMessage `json:"metadata,omitempty"`
-	Offset   *int64          `json:"offset,omitempty"`
+	Metadata json.RawMessage `json:"metadata,omitempty,omitzero"`
+	Offset   int64           `json:"offset"`
 
 	// Outcome applied, or why not; of a dead letter what became of it.
 	Outcome   string `json:"outcome"`
-	Partition *int32 `json:"partition,omitempty"`
+	Partition int32  `json:"partition"`
 
 	// PayloadHash SHA-256, hexadecimal.
-	PayloadHash *string    `json:"payload_hash,omitempty"`
-	ProcessedAt *time.Time `json:"processed_at,omitempty"`
-	Topic       *string    `json:"topic,omitempty"`
-	Type        *string    `json:"type,omitempty"`
+	PayloadHash string    `json:"payload_hash,omitempty,omitzero"`
+	ProcessedAt time.Time `json:"processed_at"`
+	Topic       string    `json:"topic"`
+	Type        string    `json:"type"`
 }
 
 // InboxEvents defines model for InboxEvents.
@@ -539,13 +362,13 @@ type Mail struct {
 
 	// Error Of the last attempt.
 	Error     *string    `json:"error,omitempty"`
-	EventId   string     `json:"event_id"`
-	Id        string     `json:"id"`
+	EventID   string     `json:"event_id"`
+	ID        string     `json:"id"`
 	Recipient *string    `json:"recipient,omitempty"`
 	SentAt    *time.Time `json:"sent_at,omitempty"`
 	State     MailState  `json:"state"`
 	Template  string     `json:"template"`
-	UserId    string     `json:"user_id"`
+	UserID    string     `json:"user_id"`
 }
 
 // MailRequest defines model for MailRequest.
@@ -553,7 +376,7 @@ type MailRequest struct {
 	// By The operator's name, for the audit; not verified.
 	By     By     `json:"by"`
 	DryRun bool   `json:"dry_run"`
-	Ids    []Text `json:"ids"`
+	Ids    []UUID `json:"ids"`
 
 	// Reason Why. For the audit.
 	Reason Reason `json:"reason"`
@@ -571,87 +394,21 @@ type Mails struct {
 }
 
 // OutboxEvent defines model for OutboxEvent.
-type OutboxEvent struct {
-	Bytes      int              `json:"bytes"`
-	EventId    string           `json:"event_id"`
-	Key        string           `json:"key"`
-	OccurredAt time.Time        `json:"occurred_at"`
-	Payload    *[]byte          `json:"payload,omitempty"`
-	Position   int64            `json:"position"`
-	State      OutboxEventState `json:"state"`
-	Topic      string           `json:"topic"`
-	Type       string           `json:"type"`
-	Version    int64            `json:"version"`
-}
-
-// OutboxEventState defines model for OutboxEvent.State.
-type OutboxEventState string
+type OutboxEvent = operate.Entry
 
 // OutboxEvents defines model for OutboxEvents.
 type OutboxEvents struct {
 	Items []OutboxEvent `json:"items"`
 
 	// Rest Fewer than `limit` were found among the 200,000 positions that one request looks at, and older events are kept: ask again with this `before`.
-	Rest *int64 `json:"rest,omitempty"`
+	Rest int64 `json:"rest,omitempty,omitzero"`
 }
 
 // OutboxStatus defines model for OutboxStatus.
-type OutboxStatus struct {
-	Epoch int64 `json:"epoch"`
-
-	// Head The highest position given out.
-	Head int64 `json:"head"`
-
-	// Held Events of parked keys.
-	Held int64 `json:"held"`
-
-	// Leader Who led last.
-	Leader string `json:"leader"`
-
-	// Leading Its lease has not run out.
-	Leading       bool       `json:"leading"`
-	LeaseUntil    time.Time  `json:"lease_until"`
-	OldestWaiting *time.Time `json:"oldest_waiting,omitempty"`
-
-	// OverdueSeconds How long the oldest of them that is due has not been added.
-	OverdueSeconds float64 `json:"overdue_seconds"`
-
-	// Parked The longest parked first.
-	Parked []ParkedKey `json:"parked"`
-
-	// Restoring What a restore left is still being published.
-	Restoring bool `json:"restoring"`
-
-	// Scheduled Events that are due later, counted up to 100,000.
-	Scheduled int64 `json:"scheduled"`
-
-	// Waiting Committed events that are not published and not held.
-	Waiting int64 `json:"waiting"`
-
-	// WaitingMore There are at least `waiting`; the rest was not counted.
-	WaitingMore bool `json:"waiting_more"`
-}
+type OutboxStatus = operate.Overview
 
 // ParkedKey defines model for ParkedKey.
-type ParkedKey struct {
-	Attempts int `json:"attempts"`
-
-	// Held Events that wait.
-	Held     int64     `json:"held"`
-	Key      string    `json:"key"`
-	ParkedAt time.Time `json:"parked_at"`
-
-	// Permanent Waits for a release; else the relay tries again by itself.
-	Permanent bool `json:"permanent"`
-
-	// Position Of the one that failed.
-	Position int64 `json:"position"`
-
-	// Reason What the broker said.
-	Reason  string     `json:"reason"`
-	RetryAt *time.Time `json:"retry_at,omitempty"`
-	Topic   string     `json:"topic"`
-}
+type ParkedKey = operate.ParkedKey
 
 // Problem defines model for Problem.
 type Problem struct {
@@ -663,18 +420,18 @@ type Problem struct {
 	// `missing_filter`, `nothing_selected`, `nothing_to_edit`, `invalid_headers`.
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
-	Errors *[]struct {
-		Code      string  `json:"code"`
-		Detail    string  `json:"detail"`
-		Parameter *string `json:"parameter,omitempty"`
-		Pointer   *string `json:"pointer,omitempty"`
-	} `json:"errors,omitempty"`
-	Instance  string  `json:"instance"`
-	RequestId string  `json:"request_id"`
-	Status    int     `json:"status"`
-	Title     string  `json:"title"`
-	TraceId   *string `json:"trace_id,omitempty"`
-	Type      string  `json:"type"`
+	Errors []struct {
+		Code      string `json:"code"`
+		Detail    string `json:"detail"`
+		Parameter string `json:"parameter,omitempty,omitzero"`
+		Pointer   string `json:"pointer,omitempty,omitzero"`
+	} `json:"errors,omitempty,omitzero"`
+	Instance  string `json:"instance"`
+	RequestID string `json:"request_id"`
+	Status    int    `json:"status"`
+	Title     string `json:"title"`
+	TraceID   string `json:"trace_id,omitempty,omitzero"`
+	Type      string `json:"type"`
 }
 
 // Reason Why. For the audit.
@@ -686,7 +443,7 @@ type ReleaseRequest struct {
 	By By `json:"by"`
 
 	// Drop Give up the held event at this position first: it is never published, and versioned consumers park what follows it in its key.
-	Drop   *int64 `json:"drop,omitempty"`
+	Drop   int64  `json:"drop,omitempty,omitzero"`
 	DryRun bool   `json:"dry_run"`
 	Key    string `json:"key"`
 
@@ -698,10 +455,10 @@ type ReleaseRequest struct {
 // ReplayRequest defines model for ReplayRequest.
 type ReplayRequest struct {
 	// AcceptGap Also what is refused as version_gap, and with force as version_jump: the versions before it will never come.
-	AcceptGap *bool `json:"accept_gap,omitempty"`
+	AcceptGap bool `json:"accept_gap,omitempty,omitzero"`
 
 	// All All that wait: then the filter has no condition but a limit.
-	All *bool `json:"all,omitempty"`
+	All bool `json:"all,omitempty,omitzero"`
 
 	// By The operator's name, for the audit; not verified.
 	By     By   `json:"by"`
@@ -711,10 +468,10 @@ type ReplayRequest struct {
 	Filter DeadLetterFilter `json:"filter"`
 
 	// Force Also what is refused as too_old or replay_limit.
-	Force *bool `json:"force,omitempty"`
+	Force bool `json:"force,omitempty,omitzero"`
 
 	// Rate Dead letters per second at most. Default: as fast as they go.
-	Rate *float64 `json:"rate,omitempty"`
+	Rate float64 `json:"rate,omitempty,omitzero"`
 
 	// Reason Why. For the audit.
 	Reason Reason `json:"reason"`
@@ -723,61 +480,37 @@ type ReplayRequest struct {
 // RepublishRequest What is set must all hold; at least one bound must be set. Copies of dead letters are left out unless `topic` or `event_ids` asks for them.
 type RepublishRequest struct {
 	// By The operator's name, for the audit; not verified.
-	By       By        `json:"by"`
-	DryRun   bool      `json:"dry_run"`
-	EventIds *[]string `json:"event_ids,omitempty"`
+	By       By     `json:"by"`
+	DryRun   bool   `json:"dry_run"`
+	EventIds []UUID `json:"event_ids,omitempty,omitzero"`
 
 	// From Position, included.
-	From *int64 `json:"from,omitempty"`
+	From int64 `json:"from,omitempty,omitzero"`
 
 	// Key A condition on a text. One without a letter would be none.
-	Key *Text `json:"key,omitempty"`
+	Key Text `json:"key,omitempty,omitzero"`
 
 	// Reason Why. For the audit.
 	Reason Reason `json:"reason"`
 
 	// Since Business time.
-	Since *Time `json:"since,omitempty"`
+	Since Time `json:"since,omitempty,omitzero"`
 
 	// To Position, included.
-	To *int64 `json:"to,omitempty"`
+	To int64 `json:"to,omitempty,omitzero"`
 
 	// Topic A condition on a text. One without a letter would be none.
-	Topic *Text `json:"topic,omitempty"`
+	Topic Text `json:"topic,omitempty,omitzero"`
 
 	// Until Business time, excluded.
-	Until *Time `json:"until,omitempty"`
+	Until Time `json:"until,omitempty,omitzero"`
 }
 
 // Result defines model for Result.
-type Result struct {
-	// Count How many things were changed, or would be.
-	Count  int64 `json:"count"`
-	DryRun bool  `json:"dry_run"`
-
-	// Errors Why, for the first hundred of these.
-	Errors *[]Failure `json:"errors,omitempty"`
-
-	// Failed How many were tried and are not done.
-	Failed int64 `json:"failed"`
-}
+type Result = audit.Result
 
 // ScheduledEvent defines model for ScheduledEvent.
-type ScheduledEvent struct {
-	// Bytes Size of the payload.
-	Bytes int       `json:"bytes"`
-	DueAt time.Time `json:"due_at"`
-	Key   string    `json:"key"`
-
-	// Name What it is cancelled by.
-	Name string `json:"name"`
-
-	// OverdueSeconds How long it has been due without being added; 0 before that.
-	OverdueSeconds float64   `json:"overdue_seconds"`
-	ScheduledAt    time.Time `json:"scheduled_at"`
-	Topic          string    `json:"topic"`
-	Type           string    `json:"type"`
-}
+type ScheduledEvent = operate.ScheduledEvent
 
 // ScheduledEvents defines model for ScheduledEvents.
 type ScheduledEvents struct {
@@ -801,13 +534,13 @@ type Service struct {
 
 // Story defines model for Story.
 type Story struct {
-	Id string `json:"id"`
+	ID string `json:"id"`
 
 	// Kind Absent where this service knows nothing of the id; `key` of one whose events it knows, and no more.
-	Kind StoryKind `json:"kind,omitempty"`
+	Kind StoryKind `json:"kind,omitempty,omitzero"`
 
 	// Note What could not be looked for, and what it takes.
-	Note string `json:"note,omitempty"`
+	Note string `json:"note,omitempty,omitzero"`
 
 	// Related Ids to ask further.
 	Related []string `json:"related"`
@@ -823,39 +556,39 @@ type StoryKind string
 type StoryStep struct {
 	At time.Time `json:"at"`
 
-	// CausationId The event from which this one follows.
-	CausationId string `json:"causation_id,omitempty"`
+	// CausationID The event from which this one follows.
+	CausationID string `json:"causation_id,omitempty,omitzero"`
 
 	// Cause The stable code of why, such as schema_violation.
-	Cause    string `json:"cause,omitempty"`
-	Consumer string `json:"consumer,omitempty"`
+	Cause    string `json:"cause,omitempty,omitzero"`
+	Consumer string `json:"consumer,omitempty,omitzero"`
 
-	// CorrelationId The same in every event that follows from one request; log lines carry it.
-	CorrelationId string `json:"correlation_id,omitempty"`
-	Detail        string `json:"detail,omitempty"`
-	EventId       string `json:"event_id,omitempty"`
-	EventType     string `json:"event_type,omitempty"`
-	Key           string `json:"key,omitempty"`
+	// CorrelationID The same in every event that follows from one request; log lines carry it.
+	CorrelationID string `json:"correlation_id,omitempty,omitzero"`
+	Detail        string `json:"detail,omitempty,omitzero"`
+	EventID       string `json:"event_id,omitempty,omitzero"`
+	EventType     string `json:"event_type,omitempty,omitzero"`
+	Key           string `json:"key,omitempty,omitzero"`
 	Offset        *int64 `json:"offset,omitempty"`
 
 	// Outcome Of a request what it did, such as `signed_up`. Of the outbox `published`, `waiting`, `held` or `discarded`. Of an
 	// inbox `applied`, `stale`, `gap`, `parked`, `dead` ...; a duplicate leaves nothing to tell of. Of a dead letter
 	// `waiting`, `replayed` or `discarded`. Of a mail its state. Of the audit what an operator did.
-	Outcome   string `json:"outcome,omitempty"`
+	Outcome   string `json:"outcome,omitempty,omitzero"`
 	Partition *int32 `json:"partition,omitempty"`
 
 	// Position In the outbox.
-	Position int64            `json:"position,omitempty"`
+	Position int64            `json:"position,omitempty,omitzero"`
 	Service  string           `json:"service"`
 	Station  StoryStepStation `json:"station"`
 
 	// Subject The id of the dead letter, the mail or the key that the step is about.
-	Subject string `json:"subject,omitempty"`
-	Topic   string `json:"topic,omitempty"`
+	Subject string `json:"subject,omitempty,omitzero"`
+	Topic   string `json:"topic,omitempty,omitzero"`
 
-	// TraceId Of W3C Trace Context.
-	TraceId string `json:"trace_id,omitempty"`
-	Version int64  `json:"version,omitempty"`
+	// TraceID Of W3C Trace Context.
+	TraceID string `json:"trace_id,omitempty,omitzero"`
+	Version int64  `json:"version,omitempty,omitzero"`
 }
 
 // StoryStepStation defines model for StoryStep.Station.
@@ -873,7 +606,7 @@ type Topic struct {
 	Behind map[string]int64 `json:"behind"`
 
 	// Partitions That the broker has; absent where the topic does not exist.
-	Partitions *int32 `json:"partitions,omitempty"`
+	Partitions int32 `json:"partitions,omitempty,omitzero"`
 
 	// SpreadOver Partitions that keys are spread over, as first seen or last confirmed; 0 while the relay has not seen the topic.
 	SpreadOver int32  `json:"spread_over"`
@@ -884,6 +617,9 @@ type Topic struct {
 type Topics struct {
 	Items []Topic `json:"items"`
 }
+
+// UUID A UUID in lower case.
+type UUID = string
 
 // Verdict defines model for Verdict.
 type Verdict = verify.Verdict
@@ -920,25 +656,25 @@ type Done = Result
 // ListAuditParams defines parameters for ListAudit.
 type ListAuditParams struct {
 	// By Who did it.
-	By *Text `form:"by,omitempty" json:"by,omitempty"`
+	By Text `form:"by,omitempty" json:"by,omitempty,omitzero"`
 
 	// Verb What was done, such as replay or discard.
-	Verb *Text       `form:"verb,omitempty" json:"verb,omitempty"`
-	Kind *ActionKind `form:"kind,omitempty" json:"kind,omitempty"`
+	Verb Text       `form:"verb,omitempty" json:"verb,omitempty,omitzero"`
+	Kind ActionKind `form:"kind,omitempty" json:"kind,omitempty,omitzero"`
 
 	// Subject The id of what was touched.
-	Subject *Text `form:"subject,omitempty" json:"subject,omitempty"`
-	Since   *Time `form:"since,omitempty" json:"since,omitempty"`
+	Subject Text `form:"subject,omitempty" json:"subject,omitempty,omitzero"`
+	Since   Time `form:"since,omitempty" json:"since,omitempty,omitzero"`
 
 	// Until Excluded.
-	Until *Time `form:"until,omitempty" json:"until,omitempty"`
+	Until Time `form:"until,omitempty" json:"until,omitempty,omitzero"`
 
 	// Newest The last ones instead of the first, in the same order.
-	Newest *bool `form:"newest,omitempty" json:"newest,omitempty"`
+	Newest bool `form:"newest,omitempty" json:"newest,omitempty,omitzero"`
 
 	// After The id of the last one seen.
-	After *int64 `form:"after,omitempty" json:"after,omitempty"`
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	After int64 `form:"after,omitempty" json:"after,omitempty,omitzero"`
+	Limit Limit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 
 // ImportDeadLettersParams defines parameters for ImportDeadLetters.
@@ -951,58 +687,58 @@ type ImportDeadLettersParams struct {
 // GetDeadLetterParams defines parameters for GetDeadLetter.
 type GetDeadLetterParams struct {
 	// Payload Whether to show payloads, which may hold personal data; of many events the newest ones, up to 8 MiB.
-	Payload *Payload `form:"payload,omitempty" json:"payload,omitempty"`
+	Payload Payload `form:"payload,omitempty" json:"payload,omitempty,omitzero"`
 }
 
 // LookupInboxEventParams defines parameters for LookupInboxEvent.
 type LookupInboxEventParams struct {
-	EventId string `form:"event_id" json:"event_id"`
+	EventID string `form:"event_id" json:"event_id"`
 }
 
 // ListMailsParams defines parameters for ListMails.
 type ListMailsParams struct {
-	State   *MailState `form:"state,omitempty" json:"state,omitempty"`
-	UserId  *Text      `form:"user_id,omitempty" json:"user_id,omitempty"`
-	EventId *Text      `form:"event_id,omitempty" json:"event_id,omitempty"`
-	Since   *Time      `form:"since,omitempty" json:"since,omitempty"`
-	Until   *Time      `form:"until,omitempty" json:"until,omitempty"`
+	State   MailState `form:"state,omitempty" json:"state,omitempty,omitzero"`
+	UserID  UUID      `form:"user_id,omitempty" json:"user_id,omitempty,omitzero"`
+	EventID Text      `form:"event_id,omitempty" json:"event_id,omitempty,omitzero"`
+	Since   Time      `form:"since,omitempty" json:"since,omitempty,omitzero"`
+	Until   Time      `form:"until,omitempty" json:"until,omitempty,omitzero"`
 
 	// Recipient Whether to show addresses, which are personal data.
-	Recipient *bool `form:"recipient,omitempty" json:"recipient,omitempty"`
+	Recipient bool `form:"recipient,omitempty" json:"recipient,omitempty,omitzero"`
 
 	// After The id of the last one seen.
-	After *Text  `form:"after,omitempty" json:"after,omitempty"`
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	After UUID  `form:"after,omitempty" json:"after,omitempty,omitzero"`
+	Limit Limit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 
 // TailOutboxParams defines parameters for TailOutbox.
 type TailOutboxParams struct {
-	Topic *Text `form:"topic,omitempty" json:"topic,omitempty"`
-	Key   *Text `form:"key,omitempty" json:"key,omitempty"`
-	Type  *Text `form:"type,omitempty" json:"type,omitempty"`
+	Topic Text `form:"topic,omitempty" json:"topic,omitempty,omitzero"`
+	Key   Text `form:"key,omitempty" json:"key,omitempty,omitzero"`
+	Type  Text `form:"type,omitempty" json:"type,omitempty,omitzero"`
 
 	// Before Below this position. Default the newest.
-	Before *int64 `form:"before,omitempty" json:"before,omitempty"`
+	Before int64 `form:"before,omitempty" json:"before,omitempty,omitzero"`
 
 	// Payload Whether to show payloads, which may hold personal data; of many events the newest ones, up to 8 MiB.
-	Payload *Payload `form:"payload,omitempty" json:"payload,omitempty"`
-	Limit   *Limit   `form:"limit,omitempty" json:"limit,omitempty"`
+	Payload Payload `form:"payload,omitempty" json:"payload,omitempty,omitzero"`
+	Limit   Limit   `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 
 // ListScheduledParams defines parameters for ListScheduled.
 type ListScheduledParams struct {
-	Topic *Text  `form:"topic,omitempty" json:"topic,omitempty"`
-	Key   *Text  `form:"key,omitempty" json:"key,omitempty"`
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+	Topic Text  `form:"topic,omitempty" json:"topic,omitempty,omitzero"`
+	Key   Text  `form:"key,omitempty" json:"key,omitempty,omitzero"`
+	Limit Limit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 
 // GetStoryParams defines parameters for GetStory.
 type GetStoryParams struct {
 	// Key The key of the event that is looked for.
-	Key *Text `form:"key,omitempty" json:"key,omitempty"`
+	Key Text `form:"key,omitempty" json:"key,omitempty,omitzero"`
 
 	// At About when the event was added, within a minute.
-	At *Time `form:"at,omitempty" json:"at,omitempty"`
+	At Time `form:"at,omitempty" json:"at,omitempty,omitzero"`
 }
 
 // PauseConsumerJSONRequestBody defines body for PauseConsumer for application/json ContentType.
@@ -1705,7 +1441,7 @@ func (siw *ServerInterfaceWrapper) LookupInboxEvent(w http.ResponseWriter, r *ht
 
 	// ------------- Required query parameter "event_id" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, true, "event_id", r.URL.Query(), &params.EventId, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "event_id", r.URL.Query(), &params.EventID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		var requiredError *runtime.RequiredParameterError
 		if errors.As(err, &requiredError) {
@@ -1763,7 +1499,7 @@ func (siw *ServerInterfaceWrapper) ListMails(w http.ResponseWriter, r *http.Requ
 
 	// ------------- Optional query parameter "user_id" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "user_id", r.URL.Query(), &params.UserId, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "user_id", r.URL.Query(), &params.UserID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		var requiredError *runtime.RequiredParameterError
 		if errors.As(err, &requiredError) {
@@ -1776,7 +1512,7 @@ func (siw *ServerInterfaceWrapper) ListMails(w http.ResponseWriter, r *http.Requ
 
 	// ------------- Optional query parameter "event_id" -------------
 
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "event_id", r.URL.Query(), &params.EventId, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "event_id", r.URL.Query(), &params.EventID, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
 	if err != nil {
 		var requiredError *runtime.RequiredParameterError
 		if errors.As(err, &requiredError) {

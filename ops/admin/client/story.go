@@ -28,13 +28,13 @@ const noteCut = "There is more than is shown: ask for one of the related ids."
 func Story(
 	ctx context.Context, services []*Service, id string, params adminapi.GetStoryParams,
 ) (adminapi.Story, error) {
-	told := adminapi.Story{Id: id, Steps: []adminapi.StoryStep{}, Related: []string{}}
+	told := adminapi.Story{ID: id, Steps: []adminapi.StoryStep{}, Related: []string{}}
 	failed := make([]error, len(services))
 	asked, next := map[string]bool{id: true}, []string{id}
 	for len(next) > 0 {
 		var found []string
 		for _, answer := range askAll(ctx, services, next, params, failed) {
-			if answer.Id == id {
+			if answer.ID == id {
 				if told.Kind == "" || told.Kind == adminapi.StoryKindKey { // another service may know what the key stands for
 					told.Kind = cmp.Or(answer.Kind, told.Kind)
 				}

@@ -20,8 +20,8 @@ type Mail struct {
 // Owed is the step at which the mail became due.
 func (m Mail) Owed() adminapi.StoryStep {
 	return adminapi.StoryStep{
-		At: m.CreatedAt, Station: adminapi.StoryStepStationMail, Outcome: Owed, EventId: m.EventID,
-		Key: m.Key, CorrelationId: m.Correlation, Subject: m.ID,
+		At: m.CreatedAt, Station: adminapi.StoryStepStationMail, Outcome: Owed, EventID: m.EventID,
+		Key: m.Key, CorrelationID: m.Correlation, Subject: m.ID,
 	}
 }
 

@@ -35,11 +35,11 @@ func InOrder(all []adminapi.StoryStep) []adminapi.StoryStep {
 		for ; i < len(byStation) && station(*byStation[i]) == at; i++ {
 			s := byStation[i]
 			seems[s] = s.At
-			if limit := earliest[s.EventId]; s.EventId != "" && limit.After(s.At) {
+			if limit := earliest[s.EventID]; s.EventID != "" && limit.After(s.At) {
 				seems[s] = limit
 			}
-			if first, known := reached[s.EventId]; !known || seems[s].Before(first) {
-				reached[s.EventId] = seems[s]
+			if first, known := reached[s.EventID]; !known || seems[s].Before(first) {
+				reached[s.EventID] = seems[s]
 			}
 		}
 		for event, first := range reached {
@@ -66,7 +66,7 @@ func joined(all []adminapi.StoryStep) []*adminapi.StoryStep {
 		switch {
 		case i < 0:
 			kept = append(kept, &step)
-		case kept[i].EventId == "" && step.EventId != "": // told by a table of the service: the event says more
+		case kept[i].EventID == "" && step.EventID != "": // told by a table of the service: the event says more
 			step.Outcome = cmp.Or(step.Outcome, kept[i].Outcome)
 			*kept[i] = step
 		case step.Station == adminapi.StoryStepStationRecord && step.At.Before(kept[i].At), // who read it first
@@ -88,14 +88,14 @@ func same(a, b adminapi.StoryStep) bool {
 	switch a.Station {
 	case adminapi.StoryStepStationRequest:
 		return a.Service == b.Service && a.Key == b.Key && a.At.Equal(b.At) &&
-			(a.EventId == "" || b.EventId == "" || a.EventId == b.EventId)
+			(a.EventID == "" || b.EventID == "" || a.EventID == b.EventID)
 	case adminapi.StoryStepStationOutbox:
 		return a.Service == b.Service && a.Position == b.Position
 	case adminapi.StoryStepStationRecord:
-		return a.EventId == b.EventId && a.Topic == b.Topic && *a.Partition == *b.Partition && *a.Offset == *b.Offset
+		return a.EventID == b.EventID && a.Topic == b.Topic && *a.Partition == *b.Partition && *a.Offset == *b.Offset
 	case adminapi.StoryStepStationMail:
 		return a.Service == b.Service && a.Subject == b.Subject && (a.Outcome == Owed) == (b.Outcome == Owed)
 	}
-	return a.Service == b.Service && a.Consumer == b.Consumer && a.EventId == b.EventId && a.Subject == b.Subject &&
+	return a.Service == b.Service && a.Consumer == b.Consumer && a.EventID == b.EventID && a.Subject == b.Subject &&
 		a.Outcome == b.Outcome && a.At.Equal(b.At)
 }

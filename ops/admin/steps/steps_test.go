@@ -17,7 +17,7 @@ func TestARecordIsReadWhenItsFirstConsumerReadsIt(t *testing.T) {
 	start := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	partition, offset := int32(3), int64(7)
 	step := func(after time.Duration, at adminapi.StoryStepStation, service, event string) adminapi.StoryStep {
-		s := adminapi.StoryStep{At: start.Add(after), Station: at, Service: service, EventId: event}
+		s := adminapi.StoryStep{At: start.Add(after), Station: at, Service: service, EventID: event}
 		if at == adminapi.StoryStepStationRecord {
 			s.Topic, s.Partition, s.Offset = "customer.users.v1", &partition, &offset
 		}

@@ -1,0 +1,86 @@
+package audit
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Change says who changes something and why.
+type Change struct {
+	By, Reason string // By is required
+	DryRun     bool   // count, change nothing
+	// Progress, if set, is told how many are changed so far, in the goroutine of the change.
+	Progress func(done int64)
+}
+
+// Action is what the change does to one thing.
+func (c Change) Action(verb, kind, subject, before, after string) Action {
+	return Action{By: c.By, Reason: c.Reason, Verb: verb, Kind: kind, Subject: subject, Before: before, After: after}
+}
+
+// Tell tells how much is done so far.
+func (c Change) Tell(done int64) {
+	if c.Progress != nil {
+		c.Progress(done)
+	}
+}
+
+// Beginner is a pool, a connection or a transaction.
+type Beginner interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
+}
+
+// errDryRun rolls a change back that went well.
+var errDryRun = errors.New("dry run")
+
+// Make runs a change in a transaction, together with the row of the action that it returns. A dry run rolls both back:
+// so it meets every error that the change would.
+func (c Change) Make(ctx context.Context, db Beginner, what func(tx pgx.Tx) (Action, error)) error {
+	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		action, err := what(tx)
+		if err != nil {
+			return err
+		}
+		action.By, action.Reason = c.By, c.Reason
+		if err := Record(ctx, tx, action); err != nil || !c.DryRun {
+			return err
+		}
+		return errDryRun
+	})
+	if errors.Is(err, errDryRun) {
+		return nil
+	}
+	return err
+}
+
+// Result says what a change did, or would do in a dry run.
+type Result struct {
+	DryRun bool      `json:"dry_run"`
+	Count  int64     `json:"count"`            // how many things were changed, or would be
+	Failed int64     `json:"failed"`           // how many were tried and are not done
+	Errors []Failure `json:"errors,omitempty"` // why, for the first hundred of these
+}
+
+// Failure says why one thing is not done.
+type Failure struct {
+	Subject string `json:"subject"`
+	Code    string `json:"code"` // stable
+	Detail  string `json:"detail"`
+}
+
+const maxFailures = 100
+
+// Fail counts one that is not done.
+func (r *Result) Fail(subject, code, detail string) {
+	r.Failed++
+	r.Tell(subject, code, detail)
+}
+
+// Tell says of one that is counted already why it is not done.
+func (r *Result) Tell(subject, code, detail string) {
+	if len(r.Errors) < maxFailures {
+		r.Errors = append(r.Errors, Failure{subject, code, detail})
+	}
+}

@@ -1,0 +1,110 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/audit"
+	"example.com/twinbox/frame/web"
+	"example.com/twinbox/ops/admin/adminapi"
+)
+
+// answer runs an operation that ends soon and answers with what it returns.
+func answer[T any](w http.ResponseWriter, r *http.Request, operation func(ctx context.Context) (T, error)) {
+	ctx, cancel := context.WithTimeout(r.Context(), shortTimeout)
+	defer cancel()
+	value, err := operation(ctx)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	web.WriteJSON(w, r, http.StatusOK, value)
+}
+
+// answerTo runs an operation that ends soon and whose request has a body.
+func answerTo[R, T any](
+	w http.ResponseWriter, r *http.Request, operation func(ctx context.Context, request R) (T, error),
+) {
+	answer(w, r, func(ctx context.Context) (T, error) {
+		request, err := web.Decode[R](w, r)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		return operation(ctx, request)
+	})
+}
+
+// answerChange runs a change that ends soon.
+func answerChange[R adminapi.Change](
+	w http.ResponseWriter, r *http.Request,
+	operation func(ctx context.Context, change audit.Change, request R) (audit.Result, error),
+) {
+	answerTo(w, r, func(ctx context.Context, request R) (audit.Result, error) {
+		change, err := changeOf(request)
+		if err != nil {
+			return audit.Result{}, err
+		}
+		return operation(ctx, change, request)
+	})
+}
+
+// changeOne runs a change of one thing, in the transaction of the audit row that it returns.
+func changeOne[R adminapi.Change](
+	w http.ResponseWriter, r *http.Request, db audit.Beginner,
+	what func(ctx context.Context, tx pgx.Tx, request R) (audit.Action, error),
+) {
+	answerChange(w, r, func(ctx context.Context, change audit.Change, request R) (audit.Result, error) {
+		err := change.Make(ctx, db, func(tx pgx.Tx) (audit.Action, error) { return what(ctx, tx, request) })
+		return audit.Result{DryRun: change.DryRun, Count: 1}, err
+	})
+}
+
+// streamChange runs a change that takes long.
+func streamChange[R adminapi.Change](
+	w http.ResponseWriter, r *http.Request,
+	operation func(ctx context.Context, change audit.Change, request R) (audit.Result, error),
+) {
+	request, err := web.Decode[R](w, r)
+	if err != nil {
+		web.WriteProblem(w, r, err)
+		return
+	}
+	stream(w, r, request, func(ctx context.Context, change audit.Change) (audit.Result, error) {
+		return operation(ctx, change, request)
+	})
+}
+
+// changeOf takes a name and a reason of one line, which a reader of the audit sees as they are.
+func changeOf(request adminapi.Change) (audit.Change, error) {
+	change := request.Asked()
+	for _, text := range [][2]string{{"by", change.By}, {"reason", change.Reason}} {
+		if !utf8.ValidString(text[1]) || strings.ContainsFunc(text[1], isHidden) || !strings.ContainsFunc(text[1], isSeen) {
+			return change, invalid(text[0], "shows nothing, holds control characters or unseen ones, or is not UTF-8")
+		}
+	}
+	return change, nil
+}
+
+func isSeen(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
+
+// isHidden says of a character that it is not seen, or turns how others are read. A joiner within a word is neither.
+func isHidden(r rune) bool {
+	const nonJoiner, joiner = 0x200c, 0x200d
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && r != nonJoiner && r != joiner
+}
+
+const (
+	defaultLimit = 100
+	maxLimit     = 1000
+)
+
+// page is as much of what was found as was asked for, and whether there is more: it was read with a limit of one more.
+func page[T any](found []T, limit int) ([]T, bool) {
+	return found[:min(len(found), limit)], len(found) > limit
+}

@@ -5,9 +5,12 @@
 package schema
 
 import (
+	"bytes"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,14 +25,38 @@ import (
 // Ruled is a payload with rules of its own. A payload that is not one has to fit its schema and no more.
 type Ruled interface {
 	// Check returns an error for what the producer could never have written. Its text names members and rules, not values.
-	// An error with a method ErrorCode() string gives the rule a code of its own, under which operators find its dead
-	// letters together; without it the code is [CodeSchemaViolation].
 	Check() error
 	// About is the id of the aggregate, which is the event's key.
 	About() string
 	// HappenedAt is the time of which the payload tells.
 	HappenedAt() time.Time
 }
+
+// Code names one way in which an event breaks the contract. The names are stable: dead letters are grouped by them.
+type Code string
+
+// The codes of an [Error].
+const (
+	CodeUnknownType     Code = "unknown_type"
+	CodeInvalidJSON     Code = "invalid_json"
+	CodeSchemaViolation Code = "schema_violation"
+	CodeSubjectMismatch Code = "subject_mismatch" // the payload is about another aggregate than the envelope
+)
+
+// Error says how an event breaks the contract. It is permanent: the same bytes will always break it. Its text names
+// places and rules, never values, which may be personal.
+type Error struct {
+	Code   Code
+	Detail string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("check event: %s: %s", e.Code, e.Detail) }
+
+// Permanent reports true: to try again cannot help.
+func (e *Error) Permanent() bool { return true }
+
+// ErrorCode returns the code as text, for callers that sort errors without importing this package.
+func (e *Error) ErrorCode() string { return string(e.Code) }
 
 // Checker checks events. It is safe for concurrent use.
 type Checker struct {
@@ -133,6 +160,34 @@ func (c *Checker) Validate(e cloudevent.Event) error {
 	return nil
 }
 
+// numbersAsText leaves numbers as they are written: nothing overflows.
+var numbersAsText = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, value *any) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	token, err := d.ReadToken()
+	*value = stdjson.Number(token.String())
+	return err
+}))
+
+// nul is the one way to write a NUL in a string, or in a member's name: the escape, with its backslash not escaped.
+var nul = regexp.MustCompile(`(^|[^\\])(\\\\)*\\u0000`)
+
+// parse reads one JSON document into the form that the schema checker takes. What is wrong with it is said in words
+// that never repeat the payload.
+func parse(data []byte) (document any, err error) {
+	err = json.Unmarshal(data, &document, numbersAsText)
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return nil, &Error{CodeInvalidJSON, "a member is there twice"}
+	case err != nil:
+		return nil, &Error{CodeInvalidJSON, "the payload is not one JSON document in UTF-8"}
+	case bytes.Contains(data, []byte(`\u0000`)) && nul.Match(data):
+		return nil, &Error{CodeInvalidJSON, "a string has a NUL character"}
+	}
+	return document, nil
+}
+
 // maxAhead is how far a payload's time may lie ahead of both the event's own time and this process's clock. Producers
 // here write one time into both; others may take it twice, and clocks differ.
 const maxAhead = 24 * time.Hour
@@ -147,23 +202,12 @@ func checkRules(e cloudevent.Event, payload any, now time.Time) error {
 		return &Error{CodeSubjectMismatch, "the payload is about another aggregate than the envelope"}
 	}
 	if err := ruled.Check(); err != nil {
-		return &Error{codeOf(err), err.Error()}
+		return &Error{CodeSchemaViolation, err.Error()}
 	}
 	if at := ruled.HappenedAt(); at.After(e.Time.Add(maxAhead)) && at.After(now.Add(maxAhead)) {
 		return &Error{CodeSchemaViolation, "the payload tells of a time to come"}
 	}
 	return nil
-}
-
-// codeOf is the code that a rule brings.
-func codeOf(broken error) Code {
-	if own, has := errors.AsType[interface {
-		error
-		ErrorCode() string
-	}](broken); has && own.ErrorCode() != "" {
-		return Code(own.ErrorCode())
-	}
-	return CodeSchemaViolation
 }
 
 // describe lists the places that are wrong and the rules they break. The places are members that the schema names, so

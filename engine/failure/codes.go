@@ -14,6 +14,29 @@ import (
 	"syscall"
 )
 
+// errnoNames are the numbers of the operating system that a connection can end with.
+var errnoNames = map[syscall.Errno]string{
+	syscall.ECONNREFUSED:  "ECONNREFUSED",
+	syscall.ECONNRESET:    "ECONNRESET",
+	syscall.ECONNABORTED:  "ECONNABORTED",
+	syscall.EPIPE:         "EPIPE",
+	syscall.ENOTCONN:      "ENOTCONN",
+	syscall.ETIMEDOUT:     "ETIMEDOUT",
+	syscall.EHOSTUNREACH:  "EHOSTUNREACH",
+	syscall.EHOSTDOWN:     "EHOSTDOWN",
+	syscall.ENETUNREACH:   "ENETUNREACH",
+	syscall.ENETDOWN:      "ENETDOWN",
+	syscall.ENETRESET:     "ENETRESET",
+	syscall.EADDRNOTAVAIL: "EADDRNOTAVAIL",
+	syscall.EMFILE:        "EMFILE",
+	syscall.ENFILE:        "ENFILE",
+	syscall.ENOBUFS:       "ENOBUFS",
+	syscall.ENOMEM:        "ENOMEM",
+	syscall.EAGAIN:        "EAGAIN",
+	syscall.EINTR:         "EINTR",
+	syscall.ENOSPC:        "ENOSPC",
+}
+
 // sentinels are errors that are compared, with the codes of their rows.
 var sentinels = []struct {
 	err  error

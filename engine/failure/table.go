@@ -1,9 +1,6 @@
 package failure
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // A Row of the table: errors of this code belong to this class, and why.
 type Row struct {
@@ -36,12 +33,9 @@ type Library struct {
 	Unsent func(err error) (code string)
 }
 
-// own is what is known without any library. It is asked last: its errors are the most general.
-var own = Library{Rows: slices.Concat(markRows, contextRows, networkRows, smtpRows), Codes: codesOf}
-
 var (
 	libraries []Library
-	byCode    = index(map[string]Row{}, own.Rows)
+	byCode    = index(map[string]Row{}, ownRows)
 )
 
 // Register adds a library to the table. It is for the init of packages that know one, and panics for a code that the
@@ -83,13 +77,33 @@ func rowOf(code string) Verdict {
 	return Verdict{row.Class, code}
 }
 
-var markRows = []Rows{
+// ownRows are what is known without any library: what errors say of themselves, contexts, the network, and a mail
+// server's answers, by enhanced status code (RFC 3463) first, then by the three digits (RFC 5321), then by the first of
+// them.
+var ownRows = []Rows{
 	{Permanent, "its author knows that it is final", "marked_permanent says_permanent"},
 	{Transient, "its author knows that it passes", "marked_transient"},
 	{Transient, "it may have been done and may not: to be done again, under the same id", "outcome_unknown"},
-}
 
-var contextRows = []Rows{
 	{Cancelled, "the process stops, or the partition is another's", "context_canceled"},
 	{Unknown, "one that always runs out of time must end in the dead letters", "context_deadline"},
+
+	{Transient, "the other side is down, restarts, or has let the connection go", "net_ECONNREFUSED net_ECONNRESET " +
+		"net_ECONNABORTED net_EPIPE net_ENOTCONN net_eof net_closed net_dial net_io"},
+	{Transient, "silence on the way: a wall, a lost route, a server that hangs", "net_ETIMEDOUT net_timeout"},
+	{Transient, "no way there at the moment", "net_EHOSTUNREACH net_EHOSTDOWN net_ENETUNREACH net_ENETDOWN net_ENETRESET"},
+	{Transient, "this machine is short of ports, files, memory or disk, which is no event's fault", "net_EADDRNOTAVAIL " +
+		"net_EMFILE net_ENFILE net_ENOBUFS net_ENOMEM net_ENOSPC net_EAGAIN net_EINTR"},
+	{Transient, "names come and go with the servers they stand for", "dns_not_found dns_timeout dns_failed"},
+	{Transient, "certificates are put right by an operator; no event is at fault", "tls_certificate tls_handshake"},
+
+	{Transient, "the server says: not now", "smtp_4"},
+	{Permanent, "the server says: never", "smtp_5"},
+	{Transient, "login, TLS and account are put right by an operator; no mail is at fault",
+		"smtp_530 smtp_534 smtp_535 smtp_538 smtp_5.7.8 smtp_5.7.9 smtp_5.7.11 smtp_5.7.14"},
+	{Transient, "means too many recipients for now (RFC 5321, 4.5.3.1.10), where no enhanced code says more", "smtp_552"},
+	{Permanent, "the mail is too large for the server", "smtp_5.3.4"},
+	{Unknown, "the mailbox is full: people make room, or do not", "smtp_5.2.2"},
+	{Unknown, "server and client do not understand each other",
+		"smtp_500 smtp_501 smtp_502 smtp_503 smtp_504 smtp_5.5"},
 }

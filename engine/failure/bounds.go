@@ -2,8 +2,11 @@ package failure
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Backoff gives the pauses between attempts: the first is Min, each is twice the one before, up to Max, and each is up
@@ -34,4 +37,23 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// MaxText is the longest text of an error, in bytes, that is logged or stored. Errors quote what servers answer and
+// what records hold, which is as long as the other side likes.
+const MaxText = 2048
+
+// Brief returns the text if it is at most [MaxText] long, else its beginning and how much is missing.
+func Brief(text string) string { return Cut(text, MaxText) }
+
+// Cut is [Brief] with another limit; what it adds comes on top.
+func Cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	end := limit
+	for end > limit-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s... (%d bytes more)", strings.Clone(text[:end]), len(text)-end)
 }

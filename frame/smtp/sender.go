@@ -2,12 +2,9 @@ package smtp
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -69,7 +66,7 @@ type Sender struct {
 func (s *Sender) Submit(ctx context.Context, letter Letter, begin func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Config.Timeout)
 	defer cancel()
-	written, err := s.compose(letter)
+	msg, from, to, err := s.compose(letter)
 	if err != nil {
 		return failure.AsPermanent(err)
 	}
@@ -79,14 +76,14 @@ func (s *Sender) Submit(ctx context.Context, letter Letter, begin func(context.C
 	}
 	defer hangUp(conn)
 	fault.Here("smtp.connected")
-	if err := conn.Mail(written.from); err != nil {
+	if err := conn.Mail(from); err != nil {
 		return answered(StageMail, err)
 	}
-	if err := conn.Rcpt(written.to); err != nil {
+	if err := conn.Rcpt(to); err != nil {
 		return answered(StageRcpt, err)
 	}
 	fault.Here("smtp.recipient")
-	return s.handOver(ctx, conn, written.msg, begin)
+	return s.handOver(ctx, conn, msg, begin)
 }
 
 // handOver writes the content, calls begin, and writes the final dot, which is the irreversible step. A server that has
@@ -108,7 +105,10 @@ func (s *Sender) handOver(
 			_ = conn.Close() // and not QUIT, which would end the content with the dot
 		}
 	}()
-	go answer.read(conn)
+	go func() {
+		defer close(answer.done)
+		_, _, answer.err = conn.Text.ReadResponse(accepted)
+	}()
 	closer, ok := data.(*smtp.DataCloser)
 	if !ok {
 		return failure.AsPermanent(errors.New("the mail library writes content in another way"))
@@ -141,8 +141,8 @@ func (s *Sender) handOver(
 	}
 	complete = true
 	fault.Here("smtp.dot")
-	if err := answer.await(); err != nil {
-		return answered(StageDot, err)
+	if <-answer.done; answer.err != nil {
+		return answered(StageDot, answer.err)
 	}
 	fault.Here("smtp.accepted")
 	return nil
@@ -155,11 +155,6 @@ type answer struct {
 	err  error
 }
 
-func (a *answer) read(conn *smtp.Client) {
-	defer close(a.done)
-	_, _, a.err = conn.Text.ReadResponse(accepted)
-}
-
 // early is the server's refusal, if there is one by now.
 func (a *answer) early() error {
 	select {
@@ -170,89 +165,35 @@ func (a *answer) early() error {
 	}
 }
 
-func (a *answer) await() error {
-	<-a.done
-	return a.err
-}
-
 // accepted is the first digit of a yes.
 const accepted = 2
 
-// hangUp says goodbye and does not wait for the answer: the outcome has to be recorded.
-func hangUp(conn *smtp.Client) {
-	_ = conn.Text.PrintfLine("QUIT")
-	_ = conn.Close()
-}
-
-// composed is a letter as the mail library has it, and its envelope.
-type composed struct {
-	msg      *mail.Msg
-	from, to string // in angle brackets
-}
-
-func (s *Sender) compose(letter Letter) (c composed, err error) {
-	msg := mail.NewMsg()
+// newMsg is an empty mail of the sender's, whose address in angle brackets comes with it.
+func (s *Sender) newMsg() (msg *mail.Msg, from string, err error) {
+	msg = mail.NewMsg()
 	if err := msg.From(s.From); err != nil {
-		return c, fmt.Errorf("compose from: %w", err)
+		return nil, "", fmt.Errorf("compose from: %w", err)
+	}
+	from, err = msg.GetSender(false)
+	return msg, from, err
+}
+
+// compose makes a letter into what the mail library sends, and its envelope.
+func (s *Sender) compose(letter Letter) (msg *mail.Msg, from, to string, err error) {
+	msg, from, err = s.newMsg()
+	if err != nil {
+		return nil, "", "", err
 	}
 	if err := msg.To(letter.To); err != nil {
-		return c, errors.New("compose to: not an address the mail library takes")
+		return nil, "", "", errors.New("compose to: not an address the mail library takes")
 	}
 	msg.Subject(letter.Subject)
 	msg.SetMessageIDWithValue(letter.MessageID)
 	msg.SetDateWithValue(letter.WrittenAt)
 	msg.SetBodyString(mail.TypeTextPlain, letter.Text)
-	from, err := msg.GetSender(false)
-	if err != nil {
-		return c, fmt.Errorf("compose from: %w", err)
+	recipients, err := msg.GetRecipients()
+	if err != nil || len(recipients) != 1 {
+		return nil, "", "", errors.New("compose to: not one recipient")
 	}
-	to, err := msg.GetRecipients()
-	if err != nil || len(to) != 1 {
-		return c, errors.New("compose to: not one recipient")
-	}
-	return composed{msg, from, to[0]}, nil
+	return msg, from, recipients[0], nil
 }
-
-// connect opens a connection and brings it to where the first mail may be sent: TLS and login included.
-func (s *Sender) connect(ctx context.Context) (*smtp.Client, error) {
-	host, portText, err := net.SplitHostPort(s.Config.Addr)
-	if err != nil {
-		return nil, fmt.Errorf("mail server address: %w", err)
-	}
-	port, err := strconv.Atoi(portText)
-	if err != nil {
-		return nil, fmt.Errorf("mail server port: %w", err)
-	}
-	policies := map[string]mail.TLSPolicy{
-		"none": mail.NoTLS, "opportunistic": mail.TLSOpportunistic, "starttls": mail.TLSMandatory,
-		"tls": mail.TLSOpportunistic, // the library finds the connection encrypted, and STARTTLS not offered
-	}
-	dialer := &dialer{
-		encrypted: s.Config.TLS == "tls",
-		tls:       &tls.Config{ServerName: host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12},
-	}
-	options := []mail.Option{
-		mail.WithPort(port), mail.WithTLSPolicy(policies[s.Config.TLS]), mail.WithTimeout(s.Config.Timeout / connectSteps),
-		mail.WithTLSConfig(dialer.tls), mail.WithDialContextFunc(dialer.dial),
-	}
-	if s.Config.Username != "" {
-		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.Config.Username),
-			mail.WithPassword(string(s.Config.Password)))
-	}
-	client, err := mail.NewClient(host, options...)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := client.DialToSMTPClientWithContext(ctx)
-	if err != nil {
-		dialer.close()
-		return nil, err
-	}
-	// One deadline for the rest, on the connection itself: a process that is stopped and woken up finds it over.
-	until, _ := ctx.Deadline()
-	return conn, conn.UpdateDeadline(time.Until(until))
-}
-
-// connectSteps is how often the mail library starts its timeout anew while it connects: for the connection, for the
-// greeting, and for the rest.
-const connectSteps = 3

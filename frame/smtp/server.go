@@ -2,16 +2,116 @@ package smtp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
 
 	"example.com/twinbox/frame/circuit"
 )
+
+// connect opens a connection and brings it to where the first mail may be sent: TLS and login included.
+func (s *Sender) connect(ctx context.Context) (*smtp.Client, error) {
+	host, _, err := net.SplitHostPort(s.Config.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("mail server address: %w", err)
+	}
+	policies := map[string]mail.TLSPolicy{
+		"none": mail.NoTLS, "opportunistic": mail.TLSOpportunistic, "starttls": mail.TLSMandatory,
+		"tls": mail.TLSOpportunistic, // the library finds the connection encrypted, and STARTTLS not offered
+	}
+	dialer := &dialer{
+		addr: s.Config.Addr, encrypted: s.Config.TLS == "tls",
+		tls: &tls.Config{ServerName: host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12},
+	}
+	options := []mail.Option{
+		mail.WithTLSPolicy(policies[s.Config.TLS]), mail.WithTimeout(s.Config.Timeout / connectSteps),
+		mail.WithTLSConfig(dialer.tls), mail.WithDialContextFunc(dialer.dial),
+	}
+	if s.Config.Username != "" {
+		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.Config.Username),
+			mail.WithPassword(string(s.Config.Password)))
+	}
+	client, err := mail.NewClient(host, options...)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := client.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		if dialer.opened != nil {
+			_ = dialer.opened.Close()
+		}
+		return nil, err
+	}
+	// One deadline for the rest, on the connection itself: a process that is stopped and woken up finds it over.
+	until, _ := ctx.Deadline()
+	return conn, conn.UpdateDeadline(time.Until(until))
+}
+
+// connectSteps is how often the mail library starts its timeout anew while it connects: for the connection, for the
+// greeting, and for the rest.
+const connectSteps = 3
+
+// hangUp says goodbye and does not wait for the answer: the outcome has to be recorded.
+func hangUp(conn *smtp.Client) {
+	_ = conn.Text.PrintfLine("QUIT")
+	_ = conn.Close()
+}
+
+// dialer connects to a mail server and keeps the connection. The mail library leaves the connection open when hello,
+// TLS or login fails on it; the sender, which comes again every two seconds for as long as that lasts, would fill the
+// server with them.
+type dialer struct {
+	addr      string
+	tls       *tls.Config
+	encrypted bool // from the first byte
+	opened    net.Conn
+}
+
+// dial is the mail library's, which knows the host alone.
+func (d *dialer) dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	raw, err := new(net.Dialer).DialContext(ctx, network, d.addr)
+	if err != nil {
+		return nil, err
+	}
+	d.opened = &bounded{Conn: raw, left: MaxReplyBytes}
+	if !d.encrypted {
+		return d.opened, nil
+	}
+	encrypted := tls.Client(d.opened, d.tls)
+	if err := encrypted.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(err, raw.Close())
+	}
+	return encrypted, nil
+}
+
+// MaxReplyBytes is what a mail server may say in all on one connection, which carries one mail: the greeting, half a
+// dozen replies and the certificates of a TLS handshake are some 10 KB. The mail library reads a line to its end and a
+// reply to its last line, however long that is.
+const MaxReplyBytes = 256 << 10
+
+var errTooManyReplies = errors.New("the mail server says more than 256 KiB on one connection")
+
+// bounded is a connection from which so much may be read and no more.
+type bounded struct {
+	net.Conn
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, errTooManyReplies
+	}
+	n, err := b.Conn.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
 
 const (
 	// idleProbe is how often the mail server is asked while no mail finds fault with it.
@@ -36,13 +136,9 @@ func NewCircuit(sender *Sender, log *slog.Logger, registerer prometheus.Register
 // tries one of them every few seconds. That this one stopped hearing of them, since another instance has sent them, is
 // known after awayProbe.
 func (s *Sender) probe(ctx context.Context) error {
-	msg := mail.NewMsg()
-	if err := msg.From(s.From); err != nil {
-		return fmt.Errorf("compose from: %w", err)
-	}
-	from, err := msg.GetSender(false)
+	_, from, err := s.newMsg()
 	if err != nil {
-		return fmt.Errorf("compose from: %w", err)
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.Config.Timeout)
 	defer cancel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,14 +30,9 @@ type Applied struct {
 //
 // No error repeats the dsn, which may hold a password.
 func Apply(ctx context.Context, dsn string, sets ...Set) (applied []Applied, err error) {
-	pool, err := pgxpool.ParseConfig(dsn) // a service's pool reads the same URL, which may hold parameters for it alone
+	conn, err := connect(ctx, dsn)
 	if err != nil {
-		return nil, ErrInvalidDSN // its own text repeats the dsn
-	}
-	cfg := pool.ConnConfig
-	conn, err := pgx.ConnectConfig(ctx, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("connect to migrate: %w", err)
+		return nil, err
 	}
 	defer func() { // ends the session, and with it the lock, also when the context has ended
 		err = errors.Join(err, closeConn(ctx, conn))
@@ -45,7 +41,7 @@ func Apply(ctx context.Context, dsn string, sets ...Set) (applied []Applied, err
 		return nil, fmt.Errorf("take migration lock: %w", err)
 	}
 	for _, set := range sets {
-		done, err := applySet(ctx, cfg, set)
+		done, err := applySet(ctx, conn.Config(), set)
 		applied = append(applied, done...)
 		if err != nil {
 			return applied, fmt.Errorf("migrate %s: %w", set.Name, err)
@@ -79,6 +75,21 @@ func lock(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
+// ErrInvalidDSN is returned by [Apply] and [Grant] for a database URL that cannot be read. It does not repeat it.
+var ErrInvalidDSN = errors.New("read database url: not a PostgreSQL URL or key=value list")
+
+func connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
+	pool, err := pgxpool.ParseConfig(dsn) // a service's pool reads the same URL, which may hold parameters for it alone
+	if err != nil {
+		return nil, ErrInvalidDSN // its own text repeats the dsn
+	}
+	conn, err := pgx.ConnectConfig(ctx, pool.ConnConfig)
+	if err != nil {
+		return nil, fmt.Errorf("connect to migrate: %w", err)
+	}
+	return conn, nil
+}
+
 const closeTimeout = 5 * time.Second
 
 func closeConn(ctx context.Context, conn *pgx.Conn) error {
@@ -109,4 +120,71 @@ func applySet(ctx context.Context, cfg *pgx.ConnConfig, set Set) (applied []Appl
 		})
 	}
 	return applied, err
+}
+
+const tablesSQL = `
+select c.relname, c.relispartition from pg_class c
+where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') order by 1`
+
+// Grant gives a role what a service needs to serve, takes from it what it had beyond that, and needs to be the owner of
+// the tables. The role may read and write rows and nothing else: it cannot make, change or drop a table, change or
+// delete an event in the outbox, an operator's action or the record of migrations. Partitions are made and dropped by
+// functions that check what they are asked.
+//
+// It runs in one transaction, so a service that serves meanwhile notices nothing. No error repeats the dsn.
+func Grant(ctx context.Context, dsn, role string) error {
+	conn, err := connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = closeConn(ctx, conn) }() // what it did is committed
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return grant(ctx, tx, pgx.Identifier{role}.Sanitize()) })
+	if err != nil {
+		return fmt.Errorf("grant rights to %s: %w", role, err)
+	}
+	return nil
+}
+
+func grant(ctx context.Context, tx pgx.Tx, role string) error {
+	rows, _ := tx.Query(ctx, tablesSQL)
+	statements := []string{
+		"revoke all on all tables in schema public from " + role,
+		"grant usage on schema public to " + role,
+		"grant usage, select, update on all sequences in schema public to " + role,
+		"grant execute on all functions in schema public to " + role,
+	}
+	var table string
+	var partition bool
+	_, err := pgx.ForEachRow(rows, []any{&table, &partition}, func() error {
+		if rights := rightsOn(table, partition); rights != "" {
+			statements = append(statements,
+				fmt.Sprintf("grant %s on public.%s to %s", rights, pgx.Identifier{table}.Sanitize(), role))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, statement := range statements {
+		if _, err := tx.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rightsOn are those of a serving role. What it does to a partition it does to the table that it belongs to, but for
+// two whose rows the inbox deletes one by one.
+func rightsOn(table string, partition bool) string {
+	switch {
+	case table == "inbox_foreign" || table == "inbox_future":
+		return "select, delete"
+	case partition:
+		return ""
+	case strings.HasPrefix(table, "migration_"):
+		return "select"
+	case table == "outbox" || table == "operator_action":
+		return "select, insert"
+	}
+	return "select, insert, update, delete"
 }

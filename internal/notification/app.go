@@ -38,7 +38,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 	mailer, admin := &smtp.Sender{Config: cfg.SMTP, From: cfg.MailFrom}, node.Admin()
 	mailServer := smtp.NewCircuit(mailer, node.CircuitLog(), admin.Registry())
 	admin.Check("mail server", func(context.Context) error { return mailServer.Err() })
-	sender, err := newSender(senderSetup{
+	sender, err := newSender(Sender{
 		settings: cfg.Mail, pool: node.Pool, outbox: node.Outbox, log: node.Log(), registerer: admin.Registry(),
 		writer: cfg.writer(), smtp: mailer, suspect: mailServer.Suspect,
 		spans: node.Spans, // part: observability

@@ -2,11 +2,10 @@
 //
 // What it knows, it knows from Customer's events: contacts.go keeps whom it may write to and, for a new user, puts a
 // verification mail on the list, in the transaction that records the event. sender.go is the effect of a lease (see
-// engine/lease) that takes mails off that list:
+// engine/lease) that takes mails off that list, writes them and hands them over:
 //
 //	pending -> claimed -> submitting -> sent | failed | uncertain
 //
-//	mail.go                      what is sent to whom, as the contact is by then
 //	frame/smtp                   how it leaves, and what a mail server's answer means for it
 //	operate.go                   the list as an operator sees it
 //

@@ -15,11 +15,11 @@ import (
 )
 
 // facing gives the bundle a sender that faces a mail server with the script.
-func facing(t *testing.T, script smtptest.Script, change func(*senderSetup)) (*bundle, *smtptest.Server) {
+func facing(t *testing.T, script smtptest.Script, change func(*Sender)) (*bundle, *smtptest.Server) {
 	t.Helper()
 	b := setup(t, nil)
 	server := smtptest.Start(t, script)
-	b.sender = b.newSender(t, func(s *senderSetup) {
+	b.sender = b.newSender(t, func(s *Sender) {
 		s.smtp.Config.Addr = server.Addr()
 		if change != nil {
 			change(s)
@@ -92,7 +92,7 @@ func TestEveryFaultAtEveryStage(t *testing.T) {
 				t.Run(answer, func(t *testing.T) {
 					b.again(t, server)
 					if at == "content" { // the sender hears that the server has gone before it would write the final dot
-						b.sender.setup.smtp.Written = func(answered <-chan struct{}) { <-answered }
+						b.sender.smtp.Written = func(answered <-chan struct{}) { <-answered }
 					}
 					b.register(t)
 					t.Run("send", func(t *testing.T) {
@@ -123,7 +123,7 @@ func (b *bundle) again(t *testing.T, server *smtptest.Server) {
 		_, err := b.pool.Exec(t.Context(), "delete from "+table)
 		require.NoError(t, err)
 	}
-	b.sender = b.newSender(t, func(s *senderSetup) { s.smtp.Config.Addr = server.Addr() })
+	b.sender = b.newSender(t, func(s *Sender) { s.smtp.Config.Addr = server.Addr() })
 }
 
 // The server hangs up while the sender records that it is about to write the final dot. The sender keeps the dot back
@@ -137,7 +137,7 @@ func TestAServerThatHangsUpBeforeTheFinalDotHasNothing(t *testing.T) {
 		}
 		return smtptest.Answer{}
 	}, nil)
-	mailer := b.sender.setup.smtp
+	mailer := b.sender.smtp
 	var gone <-chan struct{}
 	mailer.Written = func(answered <-chan struct{}) { gone = answered }
 	err := mailer.Submit(t.Context(), letter, func(context.Context) error {
@@ -161,7 +161,7 @@ func TestTakenThenCut(t *testing.T) {
 			var cuts atomic.Int32
 			b, server := facing(t, func(at smtptest.Stage, _ string) smtptest.Answer {
 				return smtptest.Answer{Cut: at == smtptest.Taken && cuts.Add(1) == 1}
-			}, func(s *senderSetup) { s.settings.OnUncertain = policy })
+			}, func(s *Sender) { s.settings.OnUncertain = policy })
 			b.register(t)
 			b.start(t)
 			b.awaitState(t, map[string]string{lease.Park: "uncertain", lease.Resend: "done"}[policy])
@@ -182,7 +182,7 @@ func TestAStallAfterTheContentLeavesDoubt(t *testing.T) {
 			return smtptest.Answer{Wait: release}
 		}
 		return smtptest.Answer{}
-	}, func(s *senderSetup) { s.smtp.Config.Timeout = 2 * time.Second })
+	}, func(s *Sender) { s.smtp.Config.Timeout = 2 * time.Second })
 	t.Cleanup(func() { close(release) })
 	b.register(t)
 	b.start(t)
@@ -200,12 +200,12 @@ func TestASendThatOutlivesItsLease(t *testing.T) {
 			return smtptest.Answer{Wait: release}
 		}
 		return smtptest.Answer{}
-	}, func(s *senderSetup) { s.settings.Heartbeat, s.smtp.Config.Timeout = 100*time.Millisecond, patience })
+	}, func(s *Sender) { s.settings.Heartbeat, s.smtp.Config.Timeout = 100*time.Millisecond, patience })
 	b.register(t)
 	b.start(t)
 	<-slow
 	rival := *b
-	rival.sender = b.newSender(t, func(s *senderSetup) { s.smtp.Config.Addr = server.Addr() })
+	rival.sender = b.newSender(t, func(s *Sender) { s.smtp.Config.Addr = server.Addr() })
 	rival.start(t)
 	due := func() (at time.Time) {
 		require.NoError(t, b.pool.QueryRow(t.Context(), `select due_at from lease`).Scan(&at))
@@ -231,7 +231,7 @@ func TestRequiredTLSThatIsAbsent(t *testing.T) {
 			t.Error("a mail begins in the clear")
 		}
 		return smtptest.Answer{}
-	}, func(s *senderSetup) { s.smtp.Config.TLS = "starttls" })
+	}, func(s *Sender) { s.smtp.Config.TLS = "starttls" })
 	b.register(t)
 	b.start(t)
 	waittest.Until(t, func() bool {

@@ -27,7 +27,7 @@ import (
 )
 
 // watchMailServer gives the bundle's sender a circuit as the service has it.
-func watchMailServer(t *testing.T, s *senderSetup) *circuit.Circuit {
+func watchMailServer(t *testing.T, s *Sender) *circuit.Circuit {
 	t.Helper()
 	mailServer := smtp.NewCircuit(s.smtp, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	s.suspect = mailServer.Suspect
@@ -89,7 +89,7 @@ func TestAMailServerThatTakesNoMailIsDown(t *testing.T) {
 					return answer
 				}
 				return smtptest.Answer{}
-			}, func(s *senderSetup) {
+			}, func(s *Sender) {
 				s.smtp.Config.Timeout = 3 * time.Second
 				mailServer = watchMailServer(t, s)
 			})
@@ -146,7 +146,7 @@ func TestAMailServerWithABadCertificateIsDown(t *testing.T) {
 				server := smtptest.StartSecured(t, certified.Config(), nil)
 				b := setup(t, nil)
 				var mailServer *circuit.Circuit
-				b.sender = b.newSender(t, func(s *senderSetup) {
+				b.sender = b.newSender(t, func(s *Sender) {
 					s.smtp.Config.Addr, s.smtp.Config.TLS, s.smtp.Config.Timeout = server.Addr(), policy, 3*time.Second
 					s.smtp.Roots = certified.Roots()
 					mailServer = watchMailServer(t, s)
@@ -173,7 +173,7 @@ func TestAMailServerThatIsAwayIsOneLine(t *testing.T) {
 	b, _ := facing(t, func(smtptest.Stage, string) smtptest.Answer {
 		asked.Add(1)
 		return smtptest.Answer{Cut: true}
-	}, func(s *senderSetup) {
+	}, func(s *Sender) {
 		s.log = slog.New(service.LimitLog(slog.NewTextHandler(&log, nil), func(error) bool { return false }))
 	})
 	b.register(t)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -18,6 +19,7 @@ import (
 	"example.com/twinbox/ops"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
+	"example.com/twinbox/ops/admin/steps"
 )
 
 // mails is the mail list as an operator sees it: what is on it, and what to do about the mails that no sender will
@@ -39,9 +41,9 @@ const mailState = `case when lease.superseded_by is not null then 'superseded' w
     else lease.state end`
 
 const listMails = `
-select mail.id, ` + mailState + `, mail.event_id, template, user_id,
-       case when $6 then recipient end, attempts, nullif(error, ''), created_at, due_at,
-       case lease.state when 'done' then ended_at end
+select mail.id, ` + mailState + ` as state, mail.event_id, template, user_id,
+       case when $6 then recipient end as recipient, attempts, nullif(error, '') as error, created_at, due_at,
+       case lease.state when 'done' then ended_at end as sent_at
 from mail join lease on lease.event_id = mail.event_id and lease.handler = 'mail.' || mail.template
 where ($1 = '' or lease.state = case when $1 in ('sent', 'superseded') then 'done' else $1 end
         and (lease.superseded_by is not null) = ($1 = 'superseded'))
@@ -54,10 +56,7 @@ order by mail.id limit $8`
 func (m mails) List(ctx context.Context, q adminapi.ListMailsParams) ([]adminapi.Mail, error) {
 	rows, _ := m.pool.Query(ctx, listMails, q.State, q.UserID, q.EventID, orNull(q.Since), orNull(q.Until),
 		q.Recipient, q.After, q.Limit)
-	listed, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (m adminapi.Mail, err error) {
-		return m, row.Scan(&m.ID, &m.State, &m.EventID, &m.Template, &m.UserID, &m.Recipient, &m.Attempts, &m.Error,
-			&m.CreatedAt, &m.DueAt, &m.SentAt)
-	})
+	listed, err := pgx.CollectRows(rows, pgx.RowToStructByName[adminapi.Mail])
 	if err != nil {
 		return nil, fmt.Errorf("list mails: %w", err)
 	}
@@ -167,4 +166,53 @@ func (m mails) settle(
 
 var errNoMail = &web.Error{
 	Status: http.StatusNotFound, Code: "mail_not_found", Detail: "There is no such mail.",
+}
+
+// Each of the conditions has an index. A mail under way has been so since its claim, which only its lease knows.
+const selectStory = `
+select mail.id::text, mail.event_id, mail.user_id::text, coalesce(mail.correlation_id, mail.event_id),
+    ` + mailState + `, lease.attempts, mail.created_at, lease.ended_at,
+    clock_timestamp()
+from mail join lease on lease.event_id = mail.event_id and lease.handler = 'mail.' || mail.template
+where mail.id = $1 or mail.user_id = $1 or mail.event_id = $2
+order by mail.id limit 1000`
+
+const selectContact = `select exists (select from contact where user_id = $1)`
+
+// tell tells of users and of mails: when a mail was added, how far it is, and what operators did to it.
+func (m mails) tell(ctx context.Context, id string) (told admin.Told, err error) {
+	var parsed *uuid.UUID
+	if u, err := uuid.Parse(id); err == nil {
+		parsed = &u
+		var known bool
+		if err := m.pool.QueryRow(ctx, selectContact, u).Scan(&known); err != nil {
+			return told, fmt.Errorf("read contact: %w", err)
+		}
+		if known {
+			told.Kind = adminapi.StoryKindUser
+		}
+	}
+	rows, _ := m.pool.Query(ctx, selectStory, parsed, id)
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[steps.Mail])
+	if err != nil {
+		return told, fmt.Errorf("read mails: %w", err)
+	}
+	for _, mail := range found {
+		if mail.ID == id {
+			told.Kind = adminapi.StoryKindMail
+		}
+		told.Steps = append(told.Steps, mail.Steps()...)
+		told.Related = append(told.Related, mail.EventID)
+		actions, err := audit.Of(ctx, m.pool, "mail", mail.ID)
+		if err != nil {
+			return told, err
+		}
+		for _, a := range actions {
+			done := mail.Owed()
+			done.At, done.Station, done.Outcome = a.At, adminapi.StoryStepStationAudit, a.Verb
+			done.Detail = "by " + a.By + ": " + a.Reason
+			told.Steps = append(told.Steps, done)
+		}
+	}
+	return told, nil
 }

@@ -15,7 +15,7 @@ import (
 func TestOldMailsArePurged(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
-	b.sender = b.newSender(t, func(s *senderSetup) { s.settings.Retention = time.Hour })
+	b.sender = b.newSender(t, func(s *Sender) { s.settings.Retention = time.Hour })
 	b.register(t)
 	b.start(t)
 	b.awaitState(t, string(lease.Done))

@@ -46,7 +46,7 @@ func TestWhyMailsWait(t *testing.T) {
 			return smtptest.Answer{Cut: true}
 		}
 		return smtptest.Answer{}
-	}, func(s *senderSetup) {
+	}, func(s *Sender) {
 		s.smtp.Config.Timeout = 3 * time.Second
 		mailServer = watchMailServer(t, s)
 	})

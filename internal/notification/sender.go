@@ -2,10 +2,13 @@ package notification
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,8 +23,14 @@ import (
 	"example.com/twinbox/internal/domain"
 )
 
-// senderSetup is what a sender needs. All fields but spans are required.
-type senderSetup struct {
+const templateVerification = "verification"
+
+// handlerVerification names the leases of verification mails.
+const handlerVerification = "mail." + templateVerification
+
+// Sender takes mails off the list and hands them to the mail server: the effect of a lease. Any number of senders may
+// run on one list. All fields but spans are required; [newSender] adds the runner.
+type Sender struct {
 	settings   lease.Settings
 	pool       *pgxpool.Pool
 	outbox     *outbox.Outbox
@@ -31,48 +40,42 @@ type senderSetup struct {
 	spans      *cloudevent.Spans // part: observability
 	log        *slog.Logger
 	registerer prometheus.Registerer
-}
 
-// Sender takes mails off the list and hands them to the mail server: the effect of a lease. Any number of senders may
-// run on one list.
-type Sender struct {
 	*lease.Runner
-	setup  senderSetup
 	leases *lease.Leases
 }
 
-func newSender(setup senderSetup) (*Sender, error) {
-	leases, err := lease.New(lease.Config{
-		Handler: handlerVerification, Pool: setup.pool, Settings: setup.settings,
-		Timeout: setup.smtp.Config.Timeout, Registerer: setup.registerer,
+func newSender(s Sender) (_ *Sender, err error) {
+	s.leases, err = lease.New(lease.Config{
+		Handler: handlerVerification, Pool: s.pool, Settings: s.settings,
+		Timeout: s.smtp.Config.Timeout, Registerer: s.registerer,
 	})
 	if err != nil {
 		return nil, err
 	}
-	s := &Sender{setup: setup, leases: leases}
-	s.Runner = lease.NewRunner(leases, lease.Effect{
-		Do: s.send, Done: s.announce, Committed: s.committed, Purged: purged, Timeout: setup.smtp.Config.Timeout + margin,
-	}, setup.log)
-	return s, nil
+	s.Runner = lease.NewRunner(s.leases, lease.Effect{
+		Do: s.send, Done: s.announce, Committed: s.committed, Purged: purged, Timeout: s.smtp.Config.Timeout + margin,
+	}, s.log)
+	return &s, nil
 }
 
 // send makes one attempt. The clock of the claim, the database's, dates the letter and its link.
 func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 	fault.Here("notification.mail.claimed")
-	m, err := readVerification(ctx, s.setup.pool, c.EventID)
+	m, err := readVerification(ctx, s.pool, c.EventID)
 	if err != nil {
 		return err
 	}
 	c.CorrelationID = m.CorrelationID
-	letter, err := s.setup.writer.Write(m, c.At)
+	letter, err := s.writer.Write(m, c.At)
 	if err != nil {
 		return failure.AsPermanent(err)
 	}
-	end := s.setup.spans.Call("send mail", m.Trace) // part: observability
-	err = s.setup.smtp.Submit(ctx, letter, c.Begin)
+	end := s.spans.Call("send mail", m.Trace) // part: observability
+	err = s.smtp.Submit(ctx, letter, c.Begin)
 	end(err) // part: observability
-	if s.setup.smtp.Heard(err) {
-		s.setup.suspect()
+	if s.smtp.Heard(err) {
+		s.suspect()
 	}
 	return err
 }
@@ -80,11 +83,11 @@ func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 // announce tells the world, in the transaction that records the mail as sent.
 func (s *Sender) announce(ctx context.Context, tx pgx.Tx, c *lease.Claim, at time.Time) error {
 	fault.Here("notification.mail.recording")
-	return announceSent(ctx, tx, s.setup.outbox, lease.Settled{EventID: c.EventID, At: at})
+	return announceSent(ctx, tx, s.outbox, lease.Settled{EventID: c.EventID, At: at})
 }
 
 func (s *Sender) committed(*lease.Claim) {
-	s.setup.outbox.Committed()
+	s.outbox.Committed()
 	fault.Here("notification.mail.recorded")
 }
 
@@ -130,4 +133,90 @@ func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...le
 		return fmt.Errorf("add to outbox: %w", err)
 	}
 	return nil
+}
+
+// Mail is what is to be sent to whom.
+type Mail struct {
+	ID        uuid.UUID
+	UserID    domain.UserID
+	Recipient domain.Email
+
+	CorrelationID string
+	Trace         cloudevent.Cause // of its event; the trace alone
+}
+
+const readMail = `
+select mail.id, mail.user_id, contact.email, coalesce(mail.correlation_id, mail.event_id),
+    coalesce(mail.traceparent, ''), coalesce(mail.tracestate, '')
+from mail join contact using (user_id) where mail.event_id = $1 and mail.template = $2`
+
+var errNoRecipient = errors.New("read mail: there is no such mail, or it has no recipient")
+
+// readVerification reads an event's mail when it is about to be sent, so that it goes to the address that the
+// contact has now. A contact that is gone gets no mail.
+func readVerification(ctx context.Context, pool *pgxpool.Pool, eventID string) (m Mail, err error) {
+	err = pool.QueryRow(ctx, readMail, eventID, templateVerification).Scan(&m.ID, &m.UserID, &m.Recipient,
+		&m.CorrelationID, &m.Trace.TraceParent, &m.Trace.TraceState)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return m, failure.AsPermanent(errNoRecipient)
+	case err != nil:
+		return m, fmt.Errorf("read mail: %w", err)
+	}
+	return m, nil
+}
+
+// Writer writes letters.
+type Writer struct {
+	Links     domain.VerificationKey
+	PublicURL string // of the Customer API, without a slash at the end
+	LinksFor  time.Duration
+	Host      string // right-hand side of Message-IDs
+}
+
+// Write makes the letter of a mail. The link is signed here and not when the mail was put on the list: it lives from
+// when it is sent, and no database holds it.
+func (w Writer) Write(m Mail, now time.Time) (smtp.Letter, error) {
+	expires := now.Add(w.LinksFor)
+	token, err := w.Links.Sign(m.UserID, m.Recipient, expires)
+	if err != nil {
+		return smtp.Letter{}, fmt.Errorf("sign link: %w", err)
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "Hello,\n\nthis address was given at a sign-up. To confirm that it is yours, open this page\n")
+	fmt.Fprintf(&text, "and press the button on it:\n\n")
+	fmt.Fprintf(&text, "%s/v1/verifications?token=%s\n\n", w.PublicURL, token)
+	fmt.Fprintf(&text, "It works until %s. ", expires.UTC().Format("2 January 2006, 15:04 MST"))
+	fmt.Fprintf(&text, "If you did not sign up, do nothing: the address stays unconfirmed.\n")
+	return smtp.Letter{
+		MessageID: m.ID.String() + "@" + w.Host,
+		To:        string(m.Recipient),
+		Subject:   "Please confirm your address",
+		Text:      text.String(),
+		WrittenAt: now,
+	}, nil
+}
+
+const selectMailEvent = `select coalesce((select event_id from mail where id = $1), '')`
+
+// adopt brings back what a restore took: that a mail is sent. Without it a mail that was on the list when the backup
+// was taken would be sent again. Mails that came onto the list after the backup are not known here: their events come
+// again, and so do they, once more.
+func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
+	if event.Type != contract.VerificationEmailSent.Type {
+		return nil
+	}
+	data, err := contract.VerificationEmailSent.Decode(event)
+	if err != nil {
+		return err
+	}
+	id, err := uuid.Parse(data.MailID)
+	if err != nil {
+		return fmt.Errorf("parse mail id: %w", err)
+	}
+	var owedFor string
+	if err := tx.QueryRow(ctx, selectMailEvent, id).Scan(&owedFor); err != nil {
+		return fmt.Errorf("find mail: %w", err)
+	}
+	return lease.Remember(ctx, tx, handlerVerification, owedFor)
 }

@@ -107,7 +107,7 @@ func TestAServerThatIsDownCostsNothing(t *testing.T) {
 	b := setup(t, nil)
 	b.register(t)
 	down := *b
-	down.sender = b.newSender(t, func(s *senderSetup) { s.smtp.Config.Addr = "127.0.0.1:1" })
+	down.sender = b.newSender(t, func(s *Sender) { s.smtp.Config.Addr = "127.0.0.1:1" })
 	t.Run("down", func(t *testing.T) {
 		down.start(t)
 		waittest.Until(t, func() bool {

@@ -40,7 +40,7 @@ func TestSettingsThatLoadAreSettingsThatWork(t *testing.T) {
 		if config.Load(environ(drawn...), &cfg) != nil {
 			t.Skip("refused where it should be")
 		}
-		_, err := newSender(senderSetup{
+		_, err := newSender(Sender{
 			settings: cfg.Mail, pool: pool, outbox: &outbox.Outbox{}, log: slog.New(slog.DiscardHandler),
 			registerer: prometheus.NewRegistry(), writer: cfg.writer(), smtp: &smtp.Sender{Config: cfg.SMTP, From: cfg.MailFrom},
 		})

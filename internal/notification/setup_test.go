@@ -76,7 +76,7 @@ var quick = lease.Settings{
 	RetryMin: time.Millisecond, RetryMax: 4 * time.Millisecond,
 }
 
-func (b *bundle) newSender(t *testing.T, change func(*senderSetup)) *Sender {
+func (b *bundle) newSender(t *testing.T, change func(*Sender)) *Sender {
 	t.Helper()
 	setup := newSetup(b.pool, b.outbox, b.box.SMTPAddr())
 	if change != nil {
@@ -87,8 +87,8 @@ func (b *bundle) newSender(t *testing.T, change func(*senderSetup)) *Sender {
 	return sender
 }
 
-func newSetup(pool *pgxpool.Pool, out *outbox.Outbox, smtpAddr string) senderSetup {
-	return senderSetup{
+func newSetup(pool *pgxpool.Pool, out *outbox.Outbox, smtpAddr string) Sender {
+	return Sender{
 		settings: quick, pool: pool, outbox: out, log: slog.New(slog.DiscardHandler), registerer: prometheus.NewRegistry(),
 		writer:  Writer{Links: testKey, PublicURL: "http://127.0.0.1:8080", LinksFor: time.Hour, Host: "example.com"},
 		suspect: func() {},

@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -346,86 +347,53 @@ type DLQImport struct {
 	File string `arg:"" help:"What was exported; - is standard input."`
 }
 
-// Run gives each line to the service that has its consumer. It reads the file once for what no service takes, and once
-// for each service, which gets an empty line for each line that is another's: so the numbers in its answer are those of
-// the file, and files of any size are sent.
+// Run gives each line to the service that has its consumer.
 func (c *DLQImport) Run(ctx context.Context, to *streams) error {
 	services, err := c.Connection.connect()
 	if err != nil {
 		return err
 	}
-	file, err := c.open(to)
+	from, err := open(c.File, to)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer from.Close()
 	answers, err := askWho(ctx, services)
 	if err != nil {
 		return err
 	}
-	owners := map[string]string{}
+	parts, owners := map[string]*os.File{}, map[string]string{}
 	for _, a := range answers {
+		part, err := os.CreateTemp("", "twinbox-import-*.jsonl") // 0600
+		if err != nil {
+			return fmt.Errorf("make file for %s: %w", a.service.Name, err)
+		}
+		defer os.Remove(part.Name())
+		defer part.Close()
+		parts[a.service.Name] = part
 		for _, consumer := range a.value.Consumers {
 			owners[consumer] = a.service.Name
 		}
 	}
-	var sum effects
-	number := 0
-	err = route(file, owners, func(_ []byte, owner, code string) error {
-		if number++; code != "" {
-			sum.fail(fmt.Sprintf("line %d", number), code, "no service was given it")
-		}
-		return nil
-	})
+	sum, err := share(from, owners, parts)
 	if err != nil {
-		return err
+		return fmt.Errorf("read import: %w", err)
 	}
 	what := effect{done: "Imported", would: "import at most", thing: "dead letter"}
 	params := adminapi.ImportDeadLettersParams{By: c.By, Reason: c.Reason, DryRun: !c.Yes}
 	return c.inTurn(ctx, to, services, what, sum,
 		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
-			lines, out := io.Pipe()
-			go func() {
-				out.CloseWithError(route(file, owners, func(line []byte, owner, _ string) error {
-					if owner != s.Name {
-						line = nil
-					}
-					_, err := out.Write(append(line, '\n'))
-					return err
-				}))
-			}()
-			defer lines.Close() // a service that takes no more lines keeps none from the next one
+			lines := io.NewSectionReader(parts[s.Name], 0, math.MaxInt64)
 			return client.Stream(ctx, s, progress, client.PostLines("/admin/v1/dead-letters/import", params, lines))
 		})
 }
 
-// open opens the file. What can be read only once, such as standard input, is kept in one.
-func (c *DLQImport) open(to *streams) (*os.File, error) {
-	from, err := open(c.File, to)
-	if err != nil {
-		return nil, err
-	}
-	if file, is := from.(*os.File); is {
-		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
-			return file, nil
-		}
-	}
-	defer from.Close()
-	file, err := os.CreateTemp("", "twinbox-import-*.jsonl") // 0600
-	if err == nil {
-		_ = os.Remove(file.Name()) // it is there as long as it is open
-		_, err = io.Copy(file, from)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read import: %w", err)
-	}
-	return file, nil
-}
-
-// route reads the lines and tells of which service each is: none where the line is empty, or for the reason that the
-// code names.
-func route(file io.ReaderAt, owners map[string]string, each func(line []byte, owner, code string) error) error {
-	for line, err := range operate.Lines(io.NewSectionReader(file, 0, math.MaxInt64)) {
+// share writes each line to its service's part of a file of any size, and counts those that are no service's. The others
+// get an empty line for it, so that the numbers in a service's answer are those of the file.
+func share(from io.Reader, owners map[string]string, parts map[string]*os.File) (lost effects, err error) {
+	number := 0
+	for line, err := range operate.Lines(from) {
+		number++
 		var of struct {
 			Consumer string `json:"consumer"`
 		}
@@ -434,7 +402,7 @@ func route(file io.ReaderAt, owners map[string]string, each func(line []byte, ow
 		case errors.Is(err, operate.ErrLineTooLong):
 			code = "line_too_long"
 		case err != nil:
-			return fmt.Errorf("read import: %w", err)
+			return lost, err
 		case len(line) == 0:
 		case json.Unmarshal(line, &of) != nil:
 			code = "invalid_json"
@@ -443,9 +411,18 @@ func route(file io.ReaderAt, owners map[string]string, each func(line []byte, ow
 				code = "unknown_consumer"
 			}
 		}
-		if err := each(line, owner, code); err != nil {
-			return err
+		if code != "" {
+			lost.fail(fmt.Sprintf("line %d", number), code, "no service was given it")
+		}
+		for service, part := range parts {
+			text := []byte("\n")
+			if service == owner {
+				text = append(slices.Clip(line), '\n')
+			}
+			if _, err := part.Write(text); err != nil {
+				return lost, err
+			}
 		}
 	}
-	return nil
+	return lost, nil
 }

@@ -181,8 +181,8 @@ func survey[T any](
 	})
 }
 
-// askWho asks all services what they are, before anything is done or shown. It refuses where one is not the service that
-// its address is given for or where they are of different environments. From then on each request names the
+// askWho asks all services what they are, before anything is done or shown. It refuses where one is not the service
+// that its address is given for or where they are of different environments. From then on each request names the
 // environment, too.
 func askWho(ctx context.Context, services []*client.Service) ([]answerOf[adminapi.Service], error) {
 	question := call[adminapi.Service](client.Get("/admin/v1/service", nil))

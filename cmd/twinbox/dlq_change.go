@@ -223,7 +223,9 @@ func open(name string, to *streams) (io.ReadCloser, error) {
 }
 
 // openEditor opens the operator's editor on a payload. A refusal or a dry run does not lose what was typed.
-func (c *DLQEdit) openEditor(ctx context.Context, to *streams, before []byte, send func(text []byte) error) (err error) {
+func (c *DLQEdit) openEditor(
+	ctx context.Context, to *streams, before []byte, send func(text []byte) error,
+) (err error) {
 	editor := strings.Fields(c.Editor)
 	if len(editor) == 0 {
 		return usage("no editor: set VISUAL or EDITOR, or give --payload FILE")
@@ -388,8 +390,8 @@ func (c *DLQImport) Run(ctx context.Context, to *streams) error {
 		})
 }
 
-// share writes each line to its service's part of a file of any size, and counts those that are no service's. The others
-// get an empty line for it, so that the numbers in a service's answer are those of the file.
+// share writes each line to its service's part of a file of any size, and counts those that are no service's. The
+// others get an empty line for it, so that the numbers in a service's answer are those of the file.
 func share(from io.Reader, owners map[string]string, parts map[string]*os.File) (lost effects, err error) {
 	number := 0
 	for line, err := range operate.Lines(from) {

@@ -18,8 +18,8 @@ type InboxCommands struct {
 	Lookup InboxLookup `cmd:"" help:"What became of one event, in every consumer."`
 }
 
-// InboxStats is "twinbox inbox stats": what waits for each consumer, the same from every instance, and the deliveries to
-// the one process that answers, since it started.
+// InboxStats is "twinbox inbox stats": what waits for each consumer, the same from every instance, and the deliveries
+// to the one process that answers, since it started.
 type InboxStats struct {
 	Survey `embed:""`
 }

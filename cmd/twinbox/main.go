@@ -176,7 +176,7 @@ compdef _twinbox twinbox bin/twinbox ./bin/twinbox`,
 // Run writes the shell's part.
 func (c *CompletionCommand) Run(to *streams) error {
 	to.say("%s", completions[c.Shell])
-	return nil
+	return to.broken
 }
 
 // CompleteCommand is "twinbox complete", which the shells' parts call.
@@ -210,5 +210,5 @@ func (c *CompleteCommand) Run(command *kong.Context, to *streams) error {
 			to.say("%s", word)
 		}
 	}
-	return nil
+	return to.broken
 }

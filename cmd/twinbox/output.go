@@ -26,7 +26,7 @@ type Answer struct {
 }
 
 // AfterApply tells the streams.
-func (a *Answer) AfterApply(to *streams) error {
+func (a *Answer) AfterApply(to *streams) error { //nolint:unparam // kong's hooks have one
 	to.Answer = *a
 	return nil
 }
@@ -136,8 +136,8 @@ func (w *Watch) repeat(ctx context.Context, to *streams, show func() error) erro
 	})
 }
 
-// again does something every so often until the context ends or the result is not taken any more. A service that is away
-// for a while is said so, and does not end it.
+// again does something every so often until the context ends or the result is not taken any more. A service that is
+// away for a while is said so, and does not end it.
 func (s *streams) again(ctx context.Context, every time.Duration, do func() error) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -262,8 +262,7 @@ func (s *streams) report(args []string, err error) int {
 		return service.ExitOK
 	}
 	s.warn("%v", err)
-	ended, is := errors.AsType[*ending](err)
-	if wantsJSON(args) && !(is && ended.answered) {
+	if ended, is := errors.AsType[*ending](err); wantsJSON(args) && (!is || !ended.answered) {
 		s.document(map[string]any{
 			"error": map[string]any{"code": errorCode(err), "message": err.Error(), "exit": exitCode(err)},
 		})

@@ -14,9 +14,9 @@ import (
 // table is rows under a heading, for people: --json is for programs. It uses neither colours nor anything beyond the
 // characters of its values, so that it reads the same on every terminal.
 //
-// Nothing in it is ever cut: a time or a number cut short is another one, and an id has to be typed. Where the screen is
-// too narrow, free text takes several lines, then columns are left out, and where that is not enough each row is written
-// as lines.
+// Nothing in it is ever cut: a time or a number cut short is another one, and an id has to be typed. Where the screen
+// is too narrow, free text takes several lines, then columns are left out, and where that is not enough each row is
+// written as lines.
 type table struct {
 	title   string // a line above it
 	columns []string

@@ -32,8 +32,8 @@ func (VerifyCommand) Help() string {
 		"could be verified; --since leaves out what outbox, topic or inbox no longer have.\n\n"
 }
 
-// Run asks one service after the other: each proves its own halves of the way. What --follow ends with is the worst that
-// was found.
+// Run asks one service after the other: each proves its own halves of the way. What --follow ends with is the worst
+// that was found.
 func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
 	if c.Follow && c.Every < time.Second {
 		return usage("--every is below 1s")
@@ -64,10 +64,14 @@ func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
 	}), worst)
 }
 
-// verdicts are those of the services, in their order.
-type verdicts []answerOf[*verify.Verdict]
+// verdicts are those of the services, by their names, and what is in all of them.
+type verdicts struct {
+	of  map[string]*verify.Verdict
+	all verify.Verdict
+}
 
-func (c *VerifyCommand) ask(ctx context.Context, to *streams, services []*client.Service) (all verdicts, err error) {
+func (c *VerifyCommand) ask(ctx context.Context, to *streams, services []*client.Service) (v verdicts, err error) {
+	v.of = map[string]*verify.Verdict{}
 	for _, s := range services {
 		show := to.progress(s.Name)
 		verdict, err := client.Verify(ctx, s, c.Since.given(), func(line adminapi.VerifyLine) {
@@ -79,43 +83,30 @@ func (c *VerifyCommand) ask(ctx context.Context, to *streams, services []*client
 			}
 		})
 		if err != nil {
-			return nil, err
+			return v, err
 		}
-		all = append(all, answerOf[*verify.Verdict]{s, verdict})
-	}
-	return all, nil
-}
-
-// count is how many events and handled records were compared, what is wrong with them, and how many cannot be verified.
-func (v verdicts) count() (compared int64, findings int, unknown int64) {
-	for _, a := range v {
-		findings += len(a.value.Findings)
-		for _, p := range a.value.Produced {
-			compared += p.Published
-		}
-		for _, k := range a.value.Consumed {
-			compared += k.Handled
-		}
-		for _, u := range a.value.Unverifiable {
-			unknown += u.Events
+		v.of[s.Name] = verdict
+		v.all = verify.Verdict{
+			At:           verdict.At,
+			Produced:     append(v.all.Produced, verdict.Produced...),
+			Consumed:     append(v.all.Consumed, verdict.Consumed...),
+			Findings:     append(v.all.Findings, verdict.Findings...),
+			Unverifiable: append(v.all.Unverifiable, verdict.Unverifiable...),
 		}
 	}
-	return compared, findings, unknown
+	return v, nil
 }
 
 // err is what the command ends with.
-func (v verdicts) err() error {
-	_, findings, _ := v.count()
-	if findings > 0 {
+func (v *verdicts) err() error {
+	switch {
+	case !v.all.Clean():
 		return &ending{
-			error: fmt.Errorf("%d findings: something is lost, doubled, altered, invented or reordered", findings),
+			error: fmt.Errorf("%d findings: something is lost, doubled, altered, invented or reordered", len(v.all.Findings)),
 			exit:  service.ExitFailure, code: "findings", answered: true,
 		}
-	}
-	for _, a := range v {
-		if !a.value.Whole() {
-			return partial(errors.New("nothing is wrong, but not all could be verified"))
-		}
+	case !v.all.Whole():
+		return partial(errors.New("nothing is wrong, but not all could be verified"))
 	}
 	return nil
 }
@@ -127,57 +118,54 @@ var sentence = map[int]string{
 	exitPartial:         "nothing is wrong in what could be verified",
 }
 
-// document has the verdicts by their services' names.
-func (v verdicts) document() map[string]*verify.Verdict {
-	document := map[string]*verify.Verdict{}
-	for _, a := range v {
-		document[a.service.Name] = a.value
-	}
-	return document
-}
-
-func (v verdicts) write(to *streams) {
+func (v *verdicts) write(to *streams) {
 	if to.json() {
-		to.document(v.document())
+		to.document(v.of)
 		return
 	}
 	produced := table{
 		columns: []string{"TOPIC", "OUTBOX", "ON TOPIC", "AGAIN", "WAITING", "HELD", "DISCARDED", "OF OTHERS"},
 		omit:    []string{"AGAIN", "DISCARDED", "OF OTHERS", "HELD"},
 	}
+	for _, p := range v.all.Produced {
+		if !strings.HasPrefix(p.Topic, deadletter.CopyPrefix) || p != (verify.Produced{Topic: p.Topic}) { // no copies
+			produced.add(p.Topic, p.Published, p.Records, p.Again, p.Waiting, p.Held, p.Discarded, p.Foreign)
+		}
+	}
 	consumed := table{
 		columns: []string{"CONSUMER", "HANDLED", "AGAIN", "PENDING", "DEAD", "IGNORED", "TOPIC"},
 		omit:    []string{"TOPIC", "AGAIN", "IGNORED"},
 	}
+	for _, k := range v.all.Consumed {
+		consumed.add(k.Consumer, k.Handled, k.Again, k.Pending, k.Dead, k.Ignored, k.Topic)
+	}
 	found := table{columns: []string{"FINDING", "RULE", "OF", "EVENT", "KEY", "VERSION", "WHAT"}, prose: "WHAT"}
+	for _, f := range v.all.Findings {
+		found.add(f.Kind, f.Rule, f.Subject, cmp.Or(f.EventID, "-"), cmp.Or(f.Key, "-"), f.Version, f.Detail)
+	}
 	unknown := table{columns: []string{"NOT VERIFIABLE", "OF", "WHY"}, prose: "WHY"}
-	for _, a := range v {
-		for _, p := range a.value.Produced {
-			if strings.HasPrefix(p.Topic, deadletter.CopyPrefix) && p == (verify.Produced{Topic: p.Topic}) {
-				continue // no copies
-			}
-			produced.add(p.Topic, p.Published, p.Records, p.Again, p.Waiting, p.Held, p.Discarded, p.Foreign)
-		}
-		for _, k := range a.value.Consumed {
-			consumed.add(k.Consumer, k.Handled, k.Again, k.Pending, k.Dead, k.Ignored, k.Topic)
-		}
-		for _, f := range a.value.Findings {
-			found.add(f.Kind, f.Rule, f.Subject, cmp.Or(f.EventID, "-"), cmp.Or(f.Key, "-"), f.Version, f.Detail)
-		}
-		for _, u := range a.value.Unverifiable {
-			unknown.add(u.Events, u.Subject, u.Reason)
-		}
+	for _, u := range v.all.Unverifiable {
+		unknown.add(u.Events, u.Subject, u.Reason)
 	}
 	to.show(&produced, &consumed, &found, &unknown)
-	to.say("\nverdict: %s, as of %s.", sentence[exitCode(v.err())], moment(v[0].value.At))
+	to.say("\nverdict: %s, as of %s.", sentence[exitCode(v.err())], moment(v.all.At))
 }
 
 // writeLine says them in one line, or as one JSON document in a line.
-func (v verdicts) writeLine(to *streams) {
+func (v *verdicts) writeLine(to *streams) {
 	if to.json() {
-		_ = json.NewEncoder(to).Encode(v.document()) // see streams.Write
+		_ = json.NewEncoder(to).Encode(v.of) // see streams.Write
 		return
 	}
-	compared, findings, unknown := v.count()
-	to.say("%s  %d compared, %d findings, %d not verifiable", moment(v[0].value.At), compared, findings, unknown)
+	var compared, unknown int64
+	for _, p := range v.all.Produced {
+		compared += p.Published
+	}
+	for _, k := range v.all.Consumed {
+		compared += k.Handled
+	}
+	for _, u := range v.all.Unverifiable {
+		unknown += u.Events
+	}
+	to.say("%s  %d compared, %d findings, %d not verifiable", moment(v.all.At), compared, len(v.all.Findings), unknown)
 }

@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exit
 	}
 	if err != nil {
-		err = usage(fmt.Sprintf("%v; see %s --help", err, commandOf(parser.Model.Node, args).FullPath()))
+		err = usage(fmt.Sprintf("%v; see %s --help", err, nameOf(commandOf(parser.Model.Node, args))))
 	} else if err = checkFlags(command); err == nil {
 		err = command.Run()
 	}
@@ -135,6 +135,14 @@ func commandOf(node *kong.Node, words []string) *kong.Node {
 	return node
 }
 
+// nameOf is a command as it is typed.
+func nameOf(node *kong.Node) string {
+	if node.Parent == nil {
+		return node.Name
+	}
+	return nameOf(node.Parent) + " " + node.Name
+}
+
 // version says what was built, with the commit where that is known, and with which Go.
 func version() string {
 	build := "(unknown build)"
@@ -186,7 +194,8 @@ type CompleteCommand struct {
 
 // Run writes what may stand in the place of the last word: commands, flags, or the values of the flag before it.
 func (c *CompleteCommand) Run(command *kong.Context, to *streams) error {
-	begun := c.Words[len(c.Words)-1]
+	line := append([]string{"", ""}, c.Words...)
+	before, begun := line[len(line)-2], line[len(line)-1]
 	node := commandOf(command.Model.Node, c.Words)
 	var words []string
 	for _, child := range node.Children {
@@ -200,7 +209,7 @@ func (c *CompleteCommand) Run(command *kong.Context, to *streams) error {
 	for _, flag := range slices.Concat(node.AllFlags(true)...) {
 		if name := "--" + flag.Name; strings.HasPrefix(begun, "-") {
 			words = append(words, name)
-		} else if before := c.Words[max(0, len(c.Words)-2)]; before == name || before == "-"+string(flag.Short) {
+		} else if before == name || before == "-"+string(flag.Short) {
 			words = flag.EnumSlice()
 		}
 	}

@@ -29,8 +29,9 @@ var All = []Part{
 		Paths: []string{
 			"ops/", "cmd/twinbox/", "engine/verify/", "engine/kafka/admin/scan.go", "engine/kafka/admin/groups.go",
 			"engine/outbox/operate/trace.go", "engine/inbox/retention/stats.go",
-			"engine/deadletter/operate/", "engine/deadletter/header_json.go", "engine/inbox/replay/report.go",
-			"engine/inbox/replay/pace.go", "engine/inbox/lookup.go", "engine/inbox/pause/", "engine/audit/find.go", "engine/audit/change.go",
+			"engine/deadletter/operate/", "engine/deadletter/header_json.go", "engine/inbox/replay/ordered.go",
+			"engine/inbox/replay/ordered_test.go", "engine/inbox/lookup.go", "engine/inbox/pause/", "engine/audit/find.go",
+			"engine/audit/change.go",
 			"engine/lease/decide.go", "engine/outbox/operate/release.go", "engine/outbox/operate/republish.go",
 			"engine/outbox/operate/tail.go", "engine/outbox/operate/topics.go", "engine/outbox/operate/scheduled.go",
 			"engine/outbox/restore/confirm.go", "frame/service/cause.go", "frame/eventing/cause.go", "frame/eventing/export_pause_test.go",

@@ -16,56 +16,76 @@ import (
 	"example.com/twinbox/engine/inbox"
 )
 
-func selectLetters(ctx context.Context, q audit.Querier, sql string, args ...any) ([]deadletter.Letter, error) {
+// errGone says that there is no such dead letter waiting: it is settled by now, or nothing is left to replay.
+var errGone = errors.New("the dead letter is settled")
+
+func selectLetter(ctx context.Context, q audit.Querier, sql string, args ...any) (deadletter.Letter, error) {
 	rows, _ := q.Query(ctx, sql, args...)
-	letters, err := pgx.CollectRows(rows, deadletter.Scan)
-	if err != nil {
-		return nil, fmt.Errorf("find dead letters: %w", err)
+	l, err := pgx.CollectOneRow(rows, deadletter.Scan)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return l, errGone
+	case err != nil:
+		return l, fmt.Errorf("find dead letter: %w", err)
 	}
-	return letters, nil
+	return l, nil
 }
 
 // retryLetter repeats the dead letter's transaction while the surroundings fail, a bounded number of times.
 func (r *run) retryLetter(ctx context.Context, l deadletter.Letter, done *Result) error {
-	retry := r.inbox.Backoff()
-	r.unanswered = nil
+	pauses := r.inbox.Backoff()
+	var event cloudevent.Event
+	unanswered := false // the commit of an attempt before
 	for attempt := 1; ; attempt++ {
-		err := r.retakeLetter(ctx, l.ID, done)
-		if err == nil {
+		sent, err := r.retakeLetter(ctx, l.ID, done, &event)
+		if errors.Is(err, errGone) && unanswered {
+			err = r.readSettled(ctx, l.ID, done)
+		}
+		unanswered = unanswered || sent
+		refused, isRefused := errors.AsType[*inbox.Refusal](err)
+		if isRefused {
+			done.Outcome, done.Code, done.Error = Refused, refused.Code, refused.Error()
+			if err = r.recordRefusal(ctx, done); err == nil {
+				return nil
+			}
+		}
+		failed, isFailed := errors.AsType[*inbox.HandlerError](err)
+		switch {
+		case err == nil:
+			r.crash("replay_committed")
+			r.inbox.Log.InfoContext(ctx, "dead letter replayed", "id", l.ID, "event_id", l.EventID,
+				"correlation_id", event.CorrelationID(), "outcome", done.Outcome, "by", r.by)
+			r.inbox.Host.Handled(event, inbox.Outcome(done.Outcome))
 			return nil
-		}
-		if ctx.Err() != nil {
+		case errors.Is(err, errGone):
+			done.Outcome = ""
+			return nil
+		case ctx.Err() != nil:
 			return fmt.Errorf("replay dead letter %d: %w", l.ID, context.Cause(ctx))
-		}
-		if failed, is := errors.AsType[*inbox.HandlerError](err); is {
+		case isFailed:
 			return r.recordFailure(ctx, l.ID, failed, done)
-		}
-		if attempt == r.inbox.MaxAttempts {
+		case attempt == r.inbox.MaxAttempts:
 			return fmt.Errorf("replay dead letter %d: %w", l.ID, err)
 		}
-		if err := (inbox.Standalone{}).Pause(ctx, err, retry.Next()); err != nil {
+		if err := (inbox.Standalone{}).Pause(ctx, err, pauses.Next()); err != nil {
 			return err
 		}
 	}
 }
 
-// errGone says that the dead letter is settled by now.
-var errGone = errors.New("the dead letter is settled")
-
-// retakeLetter is the dead letter's transaction.
-func (r *run) retakeLetter(ctx context.Context, id int64, done *Result) error {
+// retakeLetter is the dead letter's transaction. It says whether the commit was sent: then an error may be that of its
+// answer alone.
+func (r *run) retakeLetter(ctx context.Context, id int64, done *Result, event *cloudevent.Event) (sent bool, err error) {
 	var letter deadletter.Letter
-	var event cloudevent.Event
-	sent := false
-	_, err := r.cfg.Inbox.Retake(ctx, inbox.Retake{
+	_, err = r.cfg.Inbox.Retake(ctx, inbox.Retake{
 		Alone: r.alone,
 		Lock: func(ctx context.Context, tx pgx.Tx) (record *inbox.Record, err error) {
-			if letter, err = lockLetter(ctx, tx, id); err != nil {
+			if letter, err = selectLetter(ctx, tx, lockWaiting, id); err != nil {
 				return nil, err
 			}
 			r.crash("replay_claimed")
 			if record, err = r.admit(ctx, tx, letter); err == nil {
-				event = record.Event()
+				*event = record.Event()
 			}
 			return record, err
 		},
@@ -76,27 +96,13 @@ func (r *run) retakeLetter(ctx context.Context, id int64, done *Result) error {
 			return err
 		},
 	})
-	if errors.Is(err, errGone) {
-		return r.concludeGone(ctx, id, done)
-	}
-	if err != nil && sent {
-		r.unanswered = &event
-	}
-	return r.conclude(ctx, err, event, done)
+	return sent, err
 }
 
 const selectSettled = `select outcome from public.dead_letter where id = $1 and state = 'replayed'`
 
-// concludeGone concludes with a dead letter that does not wait any more. An attempt whose commit was not answered has
-// settled it: then it counts, and what parked behind it is taken up.
-func (r *run) concludeGone(ctx context.Context, id int64, done *Result) error {
-	if r.unanswered == nil {
-		done.Outcome = ""
-		return nil
-	}
-	return r.conclude(ctx, r.readSettled(ctx, id, done), *r.unanswered, done)
-}
-
+// readSettled reads what became of a dead letter that does not wait any more, after an attempt whose commit was not
+// answered: if that has settled it, it counts, and what parked behind it is taken up.
 func (r *run) readSettled(ctx context.Context, id int64, done *Result) error {
 	err := r.inbox.Pool.QueryRow(ctx, selectSettled, id).Scan(&done.Outcome)
 	switch {
@@ -106,28 +112,6 @@ func (r *run) readSettled(ctx context.Context, id int64, done *Result) error {
 		return fmt.Errorf("read settled dead letter: %w", err)
 	}
 	return nil
-}
-
-// conclude sorts out what is no failure.
-func (r *run) conclude(ctx context.Context, err error, event cloudevent.Event, done *Result) error {
-	refused, isRefused := errors.AsType[*inbox.Refusal](err)
-	switch {
-	case err == nil:
-		r.crash("replay_committed")
-		r.inbox.Log.InfoContext(ctx, "dead letter replayed", "id", done.ID, "event_id", done.EventID,
-			"correlation_id", event.CorrelationID(), "outcome", done.Outcome,
-			"by", r.by)
-		r.inbox.Host.Handled(event, inbox.Outcome(done.Outcome))
-		return nil
-	case errors.Is(err, errGone):
-		done.Outcome = ""
-		return nil
-	case isRefused:
-		done.Outcome, done.Code, done.Error = Refused, refused.Code, refused.Error()
-		return r.recordRefusal(ctx, done)
-	}
-	done.Outcome = string(inbox.Failed)
-	return err
 }
 
 // recordRefusal leaves the audit row of a dead letter that was not tried: an operator finds there why it still waits.
@@ -140,18 +124,6 @@ func (r *run) recordRefusal(ctx context.Context, done *Result) error {
 // Two replays, a replay and an edit, a replay and a consumer that parks behind the dead letter: they take turns here.
 const lockWaiting = `
 select ` + deadletter.Columns + ` from public.dead_letter where id = $1 and state = 'waiting' for update`
-
-func lockLetter(ctx context.Context, tx pgx.Tx, id int64) (deadletter.Letter, error) {
-	rows, _ := tx.Query(ctx, lockWaiting, id)
-	l, err := pgx.CollectExactlyOneRow(rows, deadletter.Scan)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return l, errGone
-	case err != nil:
-		return l, fmt.Errorf("lock dead letter: %w", err)
-	}
-	return l, nil
-}
 
 const updateReason = `
 update public.dead_letter set code = $2, error = $3 where id = $1 and state = 'waiting' and class = 'parked'`
@@ -210,7 +182,7 @@ where id = $1`
 func (r *run) recordFailure(ctx context.Context, id int64, failed *inbox.HandlerError, done *Result) error {
 	correlation := ""
 	err := pgx.BeginFunc(ctx, r.inbox.Pool, func(tx pgx.Tx) error {
-		l, err := lockLetter(ctx, tx, id)
+		l, err := selectLetter(ctx, tx, lockWaiting, id)
 		if err != nil {
 			return err
 		}
@@ -231,11 +203,88 @@ func (r *run) recordFailure(ctx context.Context, id int64, failed *inbox.Handler
 		return audit.Record(ctx, tx, r.auditAction(id, map[string]string{"outcome": string(inbox.Failed), "code": l.Code}))
 	})
 	if errors.Is(err, errGone) {
-		return r.concludeGone(ctx, id, done)
+		done.Outcome = ""
+		return nil
 	}
 	if err == nil {
 		r.inbox.Log.WarnContext(ctx, "replay failed", "id", id, "event_id", done.EventID,
 			"correlation_id", correlation, "code", done.Code, "error", failed.Err)
 	}
 	return err
+}
+
+// readRecord makes a record of the dead letter again: what came, or what an operator put in its place, and where it
+// lay. An edited record that came without a key takes the one it names.
+func (r *run) readRecord(ctx context.Context, l deadletter.Letter) (*inbox.Record, error) {
+	if l.Code == string(cloudevent.CodeUnreadable) && l.Edited == nil {
+		return nil, &inbox.Refusal{
+			Code: l.Code, Err: errors.New("a damaged batch is no record: edit in what it held, headers and payload"),
+		}
+	}
+	stored, payload := l.Current()
+	headers := make([]cloudevent.Header, len(stored))
+	for i, h := range stored {
+		headers[i] = cloudevent.Header(h)
+	}
+	msg := cloudevent.RecordMessage(l.Key, headers, payload)
+	if len(l.Key) == 0 && l.Edited != nil && msg.Metadata[cloudevent.HeaderSubject] != "" {
+		msg.Metadata[cloudevent.KeyMetadata] = msg.Metadata[cloudevent.HeaderSubject]
+	}
+	msg.SetContext(cloudevent.WithOrigin(ctx, cloudevent.Origin{
+		Group: l.Group, Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Time: l.RecordedAt(),
+		Key: l.Key, Headers: headers, LastOffset: l.Offset,
+	}))
+	record, err := r.cfg.Inbox.Read(msg, r.cfg.Handler, inbox.Filed{
+		Payload: l.Payload, Remembered: l.Remembered, AcceptGap: r.acceptGap, Force: r.force,
+	})
+	switch {
+	case err != nil:
+		return record, err
+	case l.Remembered && record.Event().ID != l.EventID:
+		return record, &inbox.Refusal{Code: CodeIDChanged, Err: errors.New("the edited record carries another event id")}
+	case l.Replays >= r.cfg.MaxReplays && !r.force:
+		return record, &inbox.Refusal{Code: CodeReplayLimit, Err: fmt.Errorf("%d replays failed", l.Replays)}
+	}
+	return record, nil
+}
+
+// Letters that hold nothing keep no order among themselves, but they do behind one that holds their key.
+const selectEarlier = `
+select min(id) from public.dead_letter
+where consumer = $1 and key_start = $2 and state = 'waiting' and holds and (version, id) < ($3, $4)`
+
+// admit refuses what must not run now. An earlier dead letter may have been parked while this one was waited for: the
+// statement comes after the lock, so that it sees what the lock's last holder has committed.
+func (r *run) admit(ctx context.Context, tx pgx.Tx, l deadletter.Letter) (*inbox.Record, error) {
+	record, err := r.readRecord(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	behind := r.refuseBehind(ctx, tx, []byte(record.Event().Key), l)
+	if _, is := errors.AsType[*inbox.Refusal](behind); !is {
+		return record, behind
+	}
+	next, err := r.next(ctx, tx)
+	switch {
+	case errors.Is(err, errGone):
+		return nil, behind
+	case err == nil && next.ID != l.ID:
+		return nil, errGone // it was parked meanwhile and is picked: it comes first
+	}
+	return nil, errors.Join(err, behind)
+}
+
+// refuseBehind refuses a dead letter while an earlier one holds the key.
+func (r *run) refuseBehind(ctx context.Context, q interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}, key []byte, l deadletter.Letter,
+) error {
+	var earlier *int64
+	if err := q.QueryRow(ctx, selectEarlier, l.Consumer, key, l.Version, l.ID).Scan(&earlier); err != nil {
+		return fmt.Errorf("look for earlier dead letters: %w", err)
+	}
+	if earlier == nil {
+		return nil
+	}
+	return &inbox.Refusal{Code: CodeBehind, Err: fmt.Errorf("dead letter %d of its key comes first", *earlier)}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/engine/audit"
-	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/inbox"
@@ -71,12 +70,6 @@ func New(cfg Config) (*Replayer, error) {
 	return r, nil
 }
 
-// An order names the operator and the reason of a replay, and the refusals to override; see [Options].
-type order struct {
-	by, reason       string
-	force, acceptGap bool
-}
-
 // passes says that a dead letter does not keep back what comes after it.
 func (r *Replayer) passes() bool { return r.inbox.OnDead == inbox.DeadPass }
 
@@ -90,13 +83,18 @@ func (r *Replayer) crash(point string) {
 // run takes up dead letters one after the other.
 type run struct {
 	*Replayer
-	order
-	// next picks the first letters behind the position, a bounded number of them.
-	next       func(ctx context.Context, q audit.Querier, limit int) ([]deadletter.Letter, error)
-	position   position
-	flowing    []byte            // the key, once a dead letter of it succeeded or is passed over; nil is equal to no key
-	unanswered *cloudevent.Event // of the dead letter at work, when its commit was sent and not answered
-	alone      bool              // the dead letter may have ended a process: nothing else runs beside it
+	by, reason       string // the operator and the reason of the replay
+	force, acceptGap bool   // the refusals to override; see [Options]
+	dryRun           bool
+
+	// next picks the first dead letter behind the position, or says errGone.
+	next func(ctx context.Context, q audit.Querier) (deadletter.Letter, error)
+	// try brings it to its outcome, which is "" where another replay settled it or something comes before it.
+	try func(ctx context.Context, l deadletter.Letter, done *Result) error
+
+	position position
+	flowing  []byte // the key, once a dead letter of it succeeded or is passed over; nil is equal to no key
+	alone    bool   // the dead letter may have ended a process: nothing else runs beside it
 }
 
 // position is a place in the order of a replay.
@@ -128,28 +126,28 @@ const (
 	CodeIDChanged   = "id_changed"     // the edited record is another event: only its content may change
 )
 
-func resultOf(l deadletter.Letter) Result {
-	return Result{ID: l.ID, EventID: l.EventID, Key: deadletter.Text(string(l.Key))}
-}
-
-// advance moves on behind a dead letter that was tried. A key stops at its first failure or refusal.
-func (r *run) advance(l deadletter.Letter, done Result) {
+// takeUp brings the next dead letter to its outcome and moves on behind it, unless that is "": then look again. A key
+// stops at its first failure or refusal. The error is errGone when there is no dead letter any more.
+func (r *run) takeUp(ctx context.Context) (l deadletter.Letter, done Result, err error) {
+	if l, err = r.next(ctx, r.inbox.Pool); err != nil {
+		return l, done, err
+	}
+	done = Result{ID: l.ID, EventID: l.EventID, Key: deadletter.Text(string(l.Key))}
+	if err := r.try(ctx, l, &done); err != nil || done.Outcome == "" {
+		return l, done, err
+	}
 	r.position = position{deadletter.KeyStart(l.Key), l.Version, l.ID}
 	failed, refused := done.Outcome == string(inbox.Failed), done.Outcome == Refused
 	passed := failed && l.Holds && r.passes()
 	if (failed || refused) && l.Holds && !passed {
 		r.position.version, r.position.id = math.MaxInt64, math.MaxInt64
 	}
+	if r.dryRun {
+		return l, done, nil // it counts what was picked, and changes nothing
+	}
 	if passed || !failed && !refused {
 		r.flowing = l.Key
 	}
-}
-
-// noteTried says of a dead letter what keeps it now, and counts what became of it.
-func (r *run) noteTried(ctx context.Context, l deadletter.Letter, done Result) error {
-	if err := r.updateReason(ctx, l, done); err != nil {
-		return err
-	}
 	r.replays.WithLabelValues(done.Outcome).Inc()
-	return nil
+	return l, done, r.updateReason(ctx, l, done)
 }

@@ -36,22 +36,12 @@ const gapClosed = `d.class = 'parked' and d.version > 0 and d.version - 1 <= coa
                 and not o.holds and o.remembered and o.version > coalesce(w.version, 0) and o.version < d.version
         ) as passed)`
 
-// selectClosedGap is the first letter of a key, if nothing keeps it.
-const selectClosedGap = `
-select d.id, d.key_start from (
-    select * from public.dead_letter f
-    where f.consumer = $1 and f.key_start = $2 and f.state = 'waiting' and f.holds
-    order by f.version, f.id limit 1
-) as d
-left join public.inbox_watermark w on w.consumer = $1 and w.key = convert_from(d.key_start, 'UTF8')
-where ` + gapClosed
-
-// selectClosedGaps looks at the first letters of the keys behind one, a bounded number of them, by hopping from key to
+// selectFirst looks at the first dead letters of the keys from one on, a bounded number of them, by hopping from key to
 // key: a key may have very many dead letters.
-const selectClosedGaps = `
+const selectFirst = `
 with recursive first as (
     (select 1 as n, f.id, f.key_start, f.version, f.class, f.code from public.dead_letter f
-    where f.consumer = $1 and f.key_start > $2 and f.state = 'waiting' and f.holds
+    where f.consumer = $1 and f.key_start >= $2 and f.state = 'waiting' and f.holds
     order by f.key_start, f.version, f.id limit 1)
     union all
     select before.n + 1, next.* from first before cross join lateral (
@@ -73,23 +63,29 @@ const (
 	resumeFor = time.Second
 )
 
-// resumable is the dead letter with which a key goes on.
+// resumable is the first dead letter of a key.
 type resumable struct {
 	id     int64
 	key    []byte
-	closed bool
+	closed bool // nothing keeps it: the key goes on with it
+}
+
+func (r *Replayer) selectFirst(ctx context.Context, from []byte, keys int) ([]resumable, error) {
+	rows, _ := r.inbox.Pool.Query(ctx, selectFirst, r.inbox.Consumer, from, r.passes(), keys)
+	first, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (k resumable, err error) {
+		return k, row.Scan(&k.id, &k.key, &k.closed)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find closed gaps: %w", err)
+	}
+	return first, nil
 }
 
 // Resume implements [inbox.Resumer]. What fails here is left to [Replayer.ResumeGaps].
 func (r *Replayer) Resume(ctx context.Context, key string) {
-	var first resumable
-	err := r.inbox.Pool.QueryRow(ctx, selectClosedGap, r.inbox.Consumer, []byte(key), r.passes()).
-		Scan(&first.id, &first.key)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return
-	}
-	if err == nil {
-		err = r.resumeKey(ctx, first, resumeFor)
+	first, err := r.selectFirst(ctx, []byte(key), 1)
+	if len(first) == 1 && first[0].closed && string(first[0].key) == key {
+		err = r.resumeKey(ctx, first[0], resumeFor)
 	}
 	if err != nil && ctx.Err() == nil {
 		r.inbox.Log.WarnContext(ctx, "parked events not resumed", "error", err)
@@ -106,10 +102,10 @@ func (r *Replayer) ResumeGaps(ctx context.Context) error {
 	}
 	rounds := time.NewTicker(r.cfg.ResumeEvery)
 	defer rounds.Stop()
-	behind := []byte{}
+	from := []byte{}
 	for {
-		last, err := r.resumeRound(ctx, behind)
-		if behind = last; err != nil && ctx.Err() == nil {
+		next, err := r.resumeRound(ctx, from)
+		if from = next; err != nil && ctx.Err() == nil {
 			r.inbox.Log.DebugContext(ctx, "parked events not resumed", "error", err) // the outage is told elsewhere
 		}
 		select {
@@ -120,58 +116,45 @@ func (r *Replayer) ResumeGaps(ctx context.Context) error {
 	}
 }
 
-// resumeRound is a round. It returns the key behind which the next one goes on.
-func (r *Replayer) resumeRound(ctx context.Context, behind []byte) (last []byte, err error) {
-	rows, _ := r.inbox.Pool.Query(ctx, selectClosedGaps, r.inbox.Consumer, behind, r.passes(), resumeKeys)
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (k resumable, err error) {
-		return k, row.Scan(&k.id, &k.key, &k.closed)
-	})
-	if err != nil {
-		return behind, fmt.Errorf("find closed gaps: %w", err)
-	}
-	if slices.ContainsFunc(found, func(k resumable) bool { return k.closed }) {
-		n, err := r.resumeLocked(ctx, found)
-		if n > 0 && n < len(found) {
-			behind = found[n-1].key
-		}
-		if err != nil || n < len(found) {
-			return behind, err
-		}
-	}
-	if len(found) < resumeKeys {
-		return []byte{}, nil
-	}
-	return found[len(found)-1].key, nil
-}
-
 const lockRound = `select pg_try_advisory_xact_lock(hashtextextended('inbox/resume/' || $1::text, 0))`
 
-// resumeLocked resumes what is closed unless another process is at it: each would count its attempts. It ends in time,
-// and with the first key that cannot go on, and returns how many of the keys it is through with: the next round goes on
-// behind them, so that no key keeps the others waiting.
-func (r *Replayer) resumeLocked(ctx context.Context, found []resumable) (through int, err error) {
+// resumeRound is a round. It returns the key from which the next one goes on. What is closed is resumed unless another
+// process is at it: each would count its attempts. It ends in time, and with the first key that cannot go on; the next
+// round goes on behind that one, so that no key keeps the others waiting.
+func (r *Replayer) resumeRound(ctx context.Context, from []byte) (next []byte, err error) {
+	found, err := r.selectFirst(ctx, from, resumeKeys)
+	if err != nil {
+		return from, err
+	}
+	next = []byte{}
+	if len(found) == resumeKeys {
+		next = after(found[resumeKeys-1])
+	}
+	if !slices.ContainsFunc(found, func(k resumable) bool { return k.closed }) {
+		return next, nil
+	}
 	end := time.Now().Add(max(r.cfg.ResumeEvery, resumeFor))
 	err = pgx.BeginFunc(ctx, r.inbox.Pool, func(tx pgx.Tx) error {
 		var alone bool
-		if err := tx.QueryRow(ctx, lockRound, r.inbox.Consumer).Scan(&alone); err != nil {
+		if err := tx.QueryRow(ctx, lockRound, r.inbox.Consumer).Scan(&alone); err != nil || !alone {
 			return err
 		}
 		for _, first := range found {
-			if first.closed && alone {
-				if err := r.resumeKey(ctx, first, time.Until(end)); err != nil {
-					through++
-					return err
-				}
+			if !first.closed {
+				continue
 			}
-			if time.Now().After(end) {
-				return nil // perhaps before the key's last dead letter
+			if err := r.resumeKey(ctx, first, time.Until(end)); err != nil || time.Now().After(end) {
+				next = after(first)
+				return err
 			}
-			through++
 		}
 		return nil
 	})
-	return through, err
+	return next, err
 }
+
+// after is the smallest key above.
+func after(k resumable) []byte { return append(slices.Clone(k.key), 0) }
 
 // uncountLimit bounds the statement that takes a count back.
 const uncountLimit = 5 * time.Second
@@ -218,44 +201,32 @@ where consumer = $1 and state = 'waiting' and key_start = $2 and (version, id) >
     and (id = $6 or key = $5 and class = 'parked')
 order by version, id limit 1`
 
-// resumeKey replays the dead letter and what is parked behind it, and begins with none of these after a time.
+// resumeKey replays the dead letter and what is parked behind it, and begins with none of these after a time. No
+// operator reads a refusal here, so what cannot be tried as it is becomes a dead letter like others.
 func (r *Replayer) resumeKey(ctx context.Context, first resumable, limit time.Duration) error {
-	began := time.Now()
+	end := time.Now().Add(limit)
 	run := &run{
-		Replayer: r, order: order{by: resumedBy, reason: resumedReason},
-		position: position{key: first.key, version: -1, id: -1},
+		Replayer: r, by: resumedBy, reason: resumedReason, position: position{key: first.key, version: -1, id: -1},
 	}
-	run.next = func(ctx context.Context, q audit.Querier, _ int) ([]deadletter.Letter, error) {
+	run.try = run.retryCounted
+	run.next = func(ctx context.Context, q audit.Querier) (deadletter.Letter, error) {
 		at := run.position
-		return selectLetters(ctx, q, nextOfKey, r.inbox.Consumer, at.key, at.version, at.id, run.flowing, first.id)
+		return selectLetter(ctx, q, nextOfKey, r.inbox.Consumer, at.key, at.version, at.id, run.flowing, first.id)
 	}
-	for time.Since(began) < limit {
-		letters, err := run.next(ctx, r.inbox.Pool, 1)
-		if err != nil || len(letters) == 0 {
+	for time.Now().Before(end) {
+		l, done, err := run.takeUp(ctx)
+		switch {
+		case errors.Is(err, errGone):
+			return nil
+		case err != nil:
 			return err
+		case done.Outcome != Refused || slices.Contains([]string{inbox.CodeGap, inbox.CodeJump, CodeBehind}, done.Code):
+			continue
 		}
-		if err := run.resumeLetter(ctx, letters[0]); err != nil {
+		refused := &inbox.HandlerError{Code: done.Code, Err: failure.AsPermanent(errors.New(done.Error))}
+		if err := run.recordFailure(ctx, l.ID, refused, &done); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// resumeLetter brings a dead letter to its outcome. No operator reads a refusal here, so what cannot be tried as it is
-// becomes a dead letter like others.
-func (r *run) resumeLetter(ctx context.Context, l deadletter.Letter) error {
-	done := resultOf(l)
-	if err := r.retryCounted(ctx, l, &done); err != nil || done.Outcome == "" {
-		return err
-	}
-	r.advance(l, done)
-	if err := r.noteTried(ctx, l, done); err != nil || done.Outcome != Refused {
-		return err
-	}
-	switch done.Code {
-	case inbox.CodeGap, inbox.CodeJump, CodeBehind:
-		return nil
-	}
-	refused := &inbox.HandlerError{Code: done.Code, Err: failure.AsPermanent(errors.New(done.Error))}
-	return r.recordFailure(ctx, l.ID, refused, &done)
 }

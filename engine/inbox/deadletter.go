@@ -109,8 +109,8 @@ func codeOf(err error) string {
 	return CodeHandlerFailed
 }
 
-// park files an item that waits for another of its key. Its inbox row stays: a redelivery is a duplicate, and what takes
-// a parked record up again knows it by its dead letter.
+// park files an item that waits for another of its key. Its inbox row stays: a redelivery is a duplicate, and what
+// takes a parked record up again knows it by its dead letter.
 func (e *engine) park(ctx context.Context, tx pgx.Tx, it *item) error {
 	l := it.newFailed().after(it.parkedFor())
 	l.letter.Class = deadletter.ClassParked

@@ -121,12 +121,13 @@ func (d *deliverer) read(msgs []*message.Message, next message.HandlerFunc) (ite
 	return items, nil
 }
 
-// readItem finds out what event it is, whether there is a handler for it, and where the record lies that the message was
-// made of; known is false for a message that no broker delivered. It does not look into the payload.
+// readItem finds out what event it is, whether there is a handler for it, and where the record lies that the message
+// was made of; known is false for a message that no broker delivered. It does not look into the payload.
 //
-// Of a subscriber that knows nothing of [cloudevent.WithOrigin] the origin is what its own package and Watermill's Router
-// say: the group is [Config.Group] then, and a dead letter's headers are the message's: of a name that came twice the
-// last one, in the order of the names. The record's key is put into the message, whose unmarshaler may have left it out.
+// Of a subscriber that knows nothing of [cloudevent.WithOrigin] the origin is what its own package and Watermill's
+// Router say: the group is [Config.Group] then, and a dead letter's headers are the message's: of a name that came
+// twice the last one, in the order of the names. The record's key is put into the message, whose unmarshaler may have
+// left it out.
 func (d *deliverer) readItem(it *item, msg *message.Message, next message.HandlerFunc) (known bool) {
 	it.ctx, it.msg, it.next, it.outcome = msg.Context(), msg, next, Applied
 	if it.origin, known = cloudevent.OriginFrom(it.ctx); !known {
@@ -404,8 +405,8 @@ func (d *deliverer) report(it *item, started time.Time, err error) {
 	d.engine.crash("acknowledging")
 }
 
-// finish tells the partition that the items have come to their end, and takes up what waited for them, now that they are
-// committed.
+// finish tells the partition that the items have come to their end, and takes up what waited for them, now that they
+// are committed.
 func (d *deliverer) finish(items ...*item) {
 	if p := items[0].partition; p.Suspicious() {
 		fresh := 0 // that had not come to their end before: what had is processed, or has its dead letter

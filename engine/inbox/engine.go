@@ -54,8 +54,8 @@ type engine struct {
 
 // apply is one transaction in which the items' ids are recorded, then the handlers of the new ones run in order, then
 // everything is committed; or none, where a look shows that nothing is new. It is the same for one item and for many.
-// With an error nothing is committed; an [*itemError] says whose fault it is, where that is known. The counts of attempts
-// at records up to an offset go with it.
+// With an error nothing is committed; an [*itemError] says whose fault it is, where that is known. The counts of
+// attempts at records up to an offset go with it.
 func (e *engine) apply(parent context.Context, items []*item, upTo int64) error {
 	// part: observability, begin
 	end := e.cfg.Spans.Process(e.cfg.Consumer, len(items), func(i int) *cloudevent.Event { return &items[i].event })

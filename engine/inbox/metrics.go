@@ -17,40 +17,26 @@ type metrics struct {
 
 // newMetrics registers the metrics, or takes the ones that another consumer of this process registered before.
 func newMetrics(registerer prometheus.Registerer, consumer string) *metrics {
-	messages := Register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "inbox_messages_total",
-		Help: "Deliveries by what became of them.",
-	}, []string{"consumer", "outcome"}))
-	retries := Register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "inbox_failed_attempts_total",
-		Help: "Attempts that were rolled back, by the class of their error.",
-	}, []string{"consumer", "class"}))
-	seconds := Register(registerer, prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "inbox_handle_seconds",
-		Help:    "From taking a delivery to its final outcome, retries included.",
-		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
-	}, []string{"consumer"}))
-	letters := Register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "inbox_dead_letters_total",
-		Help: "Records given up, by stable reason.",
-	}, []string{"consumer", "code"}))
-	batches := Register(registerer, prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "inbox_batch_size",
-		Help:    "Events per committed transaction.",
-		Buckets: prometheus.ExponentialBuckets(1, 2, 11),
-	}, []string{"consumer"}))
-	splits := Register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "inbox_split_batches_total",
-		Help: "Batches that were rolled back because of one of their events and run in parts.",
-	}, []string{"consumer"}))
-	labels := prometheus.Labels{"consumer": consumer}
+	of := prometheus.Labels{"consumer": consumer}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		opts := prometheus.CounterOpts{Name: name, Help: help}
+		return Register(registerer, prometheus.NewCounterVec(opts, append(labels, "consumer"))).MustCurryWith(of)
+	}
+	histogram := func(name, help string, buckets []float64) prometheus.Observer {
+		opts := prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}
+		return Register(registerer, prometheus.NewHistogramVec(opts, []string{"consumer"})).With(of)
+	}
 	return &metrics{
-		messages: messages.MustCurryWith(labels),
-		retries:  retries.MustCurryWith(labels),
-		seconds:  seconds.With(labels),
-		letters:  letters.MustCurryWith(labels),
-		batches:  batches.With(labels),
-		splits:   splits.With(labels),
+		messages: counter("inbox_messages_total", "Deliveries by what became of them.", "outcome"),
+		retries: counter("inbox_failed_attempts_total", "Attempts that were rolled back, by the class of their error.",
+			"class"),
+		seconds: histogram("inbox_handle_seconds", "From taking a delivery to its final outcome, retries included.",
+			prometheus.ExponentialBuckets(0.0005, 2, 16)),
+		letters: counter("inbox_dead_letters_total", "Records given up, by stable reason.", "code"),
+		batches: histogram("inbox_batch_size", "Events per committed transaction.",
+			prometheus.ExponentialBuckets(1, 2, 11)),
+		splits: counter("inbox_split_batches_total",
+			"Batches that were rolled back because of one of their events and run in parts.").WithLabelValues(),
 	}
 }
 

@@ -75,7 +75,9 @@ func (r *run) retryLetter(ctx context.Context, l deadletter.Letter, done *Result
 
 // retakeLetter is the dead letter's transaction. It says whether the commit was sent: then an error may be that of its
 // answer alone.
-func (r *run) retakeLetter(ctx context.Context, id int64, done *Result, event *cloudevent.Event) (sent bool, err error) {
+func (r *run) retakeLetter(
+	ctx context.Context, id int64, done *Result, event *cloudevent.Event,
+) (sent bool, err error) {
 	var letter deadletter.Letter
 	_, err = r.cfg.Inbox.Retake(ctx, inbox.Retake{
 		Alone: r.alone,

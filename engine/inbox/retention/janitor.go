@@ -24,8 +24,6 @@ type Config struct {
 	// margin (see [Requirements.Redelivery]). Nothing is forgotten while Retention does not exceed it, or while it fails.
 	// Default: nothing is known of redeliveries, and Retention is trusted.
 	Redelivery func(context.Context) (time.Duration, error)
-	// DaysAhead is for how many days after today there are partitions. Default: 7.
-	DaysAhead int
 	// Every is the time between two rounds, over all instances together. Default: 1 h.
 	Every time.Duration
 	// Lease is for how long one instance may work on a round before another takes over. Default: 5 min.
@@ -39,7 +37,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.DaysAhead = cmp.Or(c.DaysAhead, 7)
 	c.Every = cmp.Or(c.Every, time.Hour)
 	c.Lease = cmp.Or(c.Lease, 5*time.Minute)
 	if c.OnRound == nil {
@@ -54,9 +51,9 @@ func (c Config) validate() error {
 	if c.Pool == nil {
 		errs = append(errs, errors.New("inbox janitor: pool is missing"))
 	}
-	if c.Retention <= 0 || c.Every <= 0 || c.Lease <= 0 || c.DaysAhead < 1 {
-		errs = append(errs, fmt.Errorf("inbox janitor: retention %s, every %s, lease %s, %d days ahead: want more than 0",
-			c.Retention, c.Every, c.Lease, c.DaysAhead))
+	if c.Retention <= 0 || c.Every <= 0 || c.Lease <= 0 {
+		errs = append(errs, fmt.Errorf("inbox janitor: retention %s, every %s, lease %s: want more than 0",
+			c.Retention, c.Every, c.Lease))
 	}
 	return errors.Join(errs...)
 }
@@ -65,10 +62,10 @@ func (c Config) validate() error {
 // number of instances may run; one of them works at a time, by a lease on the database's clock. The work of a round is
 // bounded: what is left is done in the next one.
 type Janitor struct {
-	cfg     Config
-	name    string
-	log     *slog.Logger
-	metrics *metrics
+	cfg    Config
+	name   string
+	log    *slog.Logger
+	gauges []prometheus.Gauge // in the order of measureInbox
 }
 
 // New checks the configuration and opens nothing.
@@ -77,11 +74,11 @@ func New(cfg Config) (*Janitor, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	m, err := newMetrics(cfg.Registerer)
-	if err != nil {
+	j := &Janitor{cfg: cfg, name: rand.Text(), log: cfg.Log}
+	if err := j.registerGauges(); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	return &Janitor{cfg: cfg, name: rand.Text(), log: cfg.Log, metrics: m}, nil
+	return j, nil
 }
 
 // Round is what one look came to.
@@ -175,4 +172,56 @@ func (r *leasedRound) change(ctx context.Context, do func(pgx.Tx) error) error {
 		}
 		return do(tx)
 	})
+}
+
+// registerGauges makes the gauges that measureInbox reads, in its order.
+func (j *Janitor) registerGauges() error {
+	var errs []error
+	for _, g := range [][2]string{
+		{"inbox_table_bytes", "Size of the inbox with its indexes."},
+		{"inbox_rows", "Rows of the inbox, as the last analyze counted them."},
+		{"inbox_partitions", "Partitions of the inbox."},
+		{"inbox_oldest_partition_seconds", "Time since the end of the oldest partition."},
+		{"inbox_future_rows", "Rows of events from beyond the days that have a partition, 10000 at most."},
+		{"inbox_parked_records", "Records that wait behind another of their key, 10000 at most."},
+		{"inbox_janitor_refused", "1 while nothing is forgotten because it might come again."},
+	} {
+		gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: g[0], Help: g[1]})
+		j.gauges = append(j.gauges, gauge)
+		if j.cfg.Registerer != nil {
+			errs = append(errs, j.cfg.Registerer.Register(gauge))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+const measureInbox = `
+select sum(pg_total_relation_size(p.relid))::float8, sum(greatest(c.reltuples, 0))::float8,
+    (count(*) filter (where p.isleaf))::float8,
+    extract(epoch from clock_timestamp() - min((regexp_match(pg_get_expr(c.relpartbound, c.oid),
+        'TO \(''([^'']+)''\)'))[1]::timestamptz) filter (where p.relid <> 'public.inbox_foreign'::regclass))::float8,
+    (select count(*)::float8 from (select from public.inbox_future limit 10000) f),
+    (select count(*)::float8 from (
+        select from public.dead_letter where state = 'waiting' and class = 'parked' limit 10000) d),
+    (select refused::int::float8 from public.inbox_janitor)
+from pg_partition_tree('public.inbox') p join pg_class c on c.oid = p.relid`
+
+// measure reads the gauges. Every instance does, so that each one's metrics are whole, and none keeps saying what was
+// true when it led a round itself.
+func (j *Janitor) measure(ctx context.Context) {
+	values, targets := make([]*float64, len(j.gauges)), make([]any, len(j.gauges))
+	for i := range values {
+		targets[i] = &values[i]
+	}
+	if err := j.cfg.Pool.QueryRow(ctx, measureInbox).Scan(targets...); err != nil {
+		if ctx.Err() == nil {
+			j.log.WarnContext(ctx, "inbox not measured", "error", err)
+		}
+		return
+	}
+	for i, value := range values {
+		if value != nil {
+			j.gauges[i].Set(*value)
+		}
+	}
 }

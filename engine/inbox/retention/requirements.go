@@ -104,11 +104,8 @@ func (r Requirements) Check(ctx context.Context) error {
 
 // contains looks for the environment as a whole part of the group's name, so that "prod" is not found in "reproduce".
 func contains(group, environment string) bool {
-	parts := func(s string) []string {
-		return strings.FieldsFunc(s, func(r rune) bool { return r == '.' || r == '_' || r == '-' })
-	}
-	return strings.Contains("\x00"+strings.Join(parts(group), "\x00")+"\x00",
-		"\x00"+strings.Join(parts(environment), "\x00")+"\x00")
+	dots := strings.NewReplacer("_", ".", "-", ".")
+	return strings.Contains("."+dots.Replace(group)+".", "."+dots.Replace(environment)+".")
 }
 
 const forever = time.Duration(1<<63 - 1)

@@ -324,7 +324,7 @@ func TestCauseASlowHandler(t *testing.T) {
 	t.Parallel()
 	kafkatest.OnBothEdges(t, func(t *testing.T, edge string) {
 		t.Parallel()
-		s := newTrouble(t, edge, "INBOX_HANDLER_TIMEOUT=1m", "KAFKA_REBALANCE_TIMEOUT=3m")
+		s := newTrouble(t, edge, "INBOX_HANDLER_TIMEOUT=1m")
 		waited := make(chan struct{})
 		goOn := sync.OnceFunc(func() { close(waited) })
 		defer goOn()

@@ -39,9 +39,7 @@ type Config struct {
 // PoolConfig is how a service uses its database.
 type PoolConfig struct {
 	MaxConns         int           `env:"MAX_CONNECTIONS" envDefault:"40" min:"4" max:"1000" doc:"connections of the pool: commits that wait for the disk at the same time share a write; the relay has one more of its own"`
-	ConnectTimeout   time.Duration `env:"CONNECT_TIMEOUT" envDefault:"5s" min:"100ms" max:"1m" doc:"for opening a connection"`
 	StatementTimeout time.Duration `env:"STATEMENT_TIMEOUT" envDefault:"30s" min:"100ms" max:"1h" doc:"for one statement, enforced by the server"`
-	IdleTimeout      time.Duration `env:"IDLE_IN_TRANSACTION_TIMEOUT" envDefault:"1m" min:"1s" max:"1h" doc:"how long a transaction may do nothing before the server ends it"`
 }
 
 // KafkaConfig is where the broker is and how to treat it.
@@ -50,8 +48,6 @@ type KafkaConfig struct {
 	Edge              string        `env:"EDGE" envDefault:"batch" oneof:"batch watermill" doc:"how the service writes to Kafka and reads from it: batch is the publisher and the consumer of engine/kafka, watermill is watermill-kafka's Publisher and Subscriber and Watermill's Router, an event at a time; docs/from-watermill.md has what that one cannot promise"` // part: batch
 	PublishTimeout    time.Duration `env:"PUBLISH_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one batch of the relay, retries included; must be shorter than OUTBOX_LEASE"`
 	SessionTimeout    time.Duration `env:"SESSION_TIMEOUT" envDefault:"10s" min:"500ms" max:"5m" doc:"silence after which the group takes a consumer for dead"`
-	RebalanceTimeout  time.Duration `env:"REBALANCE_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a rebalance waits for a consumer; must outlast INBOX_HANDLER_TIMEOUT twice"`
-	FetchBytes        int           `env:"FETCH_BYTES" envDefault:"262144" min:"1024" max:"67108864" doc:"of a partition, as it lies on the log, that are asked for at once; of all partitions together an answer has four times as much at most, or one larger batch. However far a consumer is behind, it holds for each of its partitions at most 4 MB of records (or one larger record), two records more, and its part of one answer, decompressed"`
 	InstanceID        string        `env:"INSTANCE_ID" envDefault:"auto" doc:"name that this process keeps when it is restarted in its place: after a crash the next start takes its partitions at once instead of after KAFKA_SESSION_TIMEOUT; auto: the machine's name and the port of ADMIN_ADDR, which no other process has, as long as machines (pods, containers) have different names; none: no name. Of two processes with one name the later has it, the earlier says so in an error and goes on without"` // part: batch
 	TLS               bool          `env:"TLS" envDefault:"false" doc:"encrypt connections to the broker"`
 	Username          string        `env:"USERNAME" doc:"SASL PLAIN user; empty: no login"`
@@ -68,7 +64,6 @@ type OutboxConfig struct {
 	Notify        bool          `env:"NOTIFY" envDefault:"true" doc:"with several instances: those that only follow tell the one whose relay leads of their commits, at most 50 times a second, instead of leaving them to its poll"`
 	Lease         time.Duration `env:"LEASE" envDefault:"15s" min:"500ms" max:"10m" doc:"how long the leading relay leads without renewal: a relay that hangs or is cut off from the database is replaced after that, one that was killed within a second"`
 	Retention     time.Duration `env:"RETENTION" envDefault:"72h" min:"1m" max:"87600h" doc:"how long published events are kept"`
-	MaxSilence    time.Duration `env:"MAX_SILENCE" envDefault:"0s" min:"0s" max:"24h" doc:"how long unpublished events may wait without any progress before /readyz fails; 0: one and a half times KAFKA_PUBLISH_TIMEOUT, which is 15s, and at least twice OUTBOX_POLL"`
 	MaxEventBytes int           `env:"MAX_EVENT_BYTES" envDefault:"900000" min:"1024" max:"1000000" doc:"of one event with its headers; below the broker's message.max.bytes"`
 	OnConflict    string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event that is added under another event's id is refused (error) or added and logged (warn); ids that the outbox makes never conflict"`
 }
@@ -78,12 +73,10 @@ type InboxConfig struct {
 	Retention       time.Duration `env:"RETENTION" envDefault:"240h" min:"1h" max:"87600h" doc:"how long an event is remembered, counted from its own time; must exceed the topics' retention plus INBOX_REPLAY_WINDOW"`
 	ReplayWindow    time.Duration `env:"REPLAY_WINDOW" envDefault:"48h" min:"0s" max:"87600h" doc:"how long beyond its topic's retention an event may still come: retries, parked keys, replays, the broker's delay in deleting"`
 	JanitorInterval time.Duration `env:"JANITOR_INTERVAL" envDefault:"1h" min:"1s" max:"24h" doc:"between two rounds that make partitions ahead and drop what is forgotten"`
-	Batch           int           `env:"BATCH" envDefault:"200" min:"1" max:"10000" doc:"events of a partition that may share a transaction"`                                                                                           // part: batch
-	Parallel        int           `env:"PARALLEL" envDefault:"0" min:"0" max:"1000" doc:"partitions of a consumer that may handle less than a full batch at the same time; the others gather meanwhile; 0: as many as there are cores"` // part: batch
+	Batch           int           `env:"BATCH" envDefault:"200" min:"1" max:"10000" doc:"events of a partition that may share a transaction"` // part: batch
 	GapWait         time.Duration `env:"GAP_WAIT" envDefault:"5s" min:"1ms" max:"5m" doc:"how long a handler that waits for a missing version (inbox.GapWait) waits before it parks the key; the handlers here park at once"`
 	HandlerTimeout  time.Duration `env:"HANDLER_TIMEOUT" envDefault:"10s" min:"100ms" max:"5m" doc:"for one attempt of an event or a batch, transaction included"`
 	MaxAttempts     int           `env:"MAX_ATTEMPTS" envDefault:"5" min:"1" max:"1000" doc:"attempts that fail for an unknown reason before the event is given up"`
-	MaxReplays      int           `env:"MAX_REPLAYS" envDefault:"10" min:"1" max:"1000" doc:"failed replays of a dead letter after which another one has to be forced"`
 	RetryMin        time.Duration `env:"RETRY_MIN" envDefault:"1s" min:"1ms" max:"1h" doc:"pause after the first failed attempt; doubles each time"`
 	RetryMax        time.Duration `env:"RETRY_MAX" envDefault:"30s" min:"1ms" max:"1h" doc:"longest pause between attempts"`
 	OnConflict      string        `env:"ON_CONFLICT" envDefault:"error" oneof:"error warn" doc:"an event id that comes back with another payload is dead-lettered (error) or only logged (warn)"`
@@ -101,18 +94,6 @@ func (c Config) Rules() []config.Rule {
 			Variable: "OUTBOX_LEASE", Holds: c.Kafka.PublishTimeout < c.Outbox.Lease,
 			Text:   "must be longer than KAFKA_PUBLISH_TIMEOUT: a batch under way must end before the lease does",
 			Values: []any{c.Outbox.Lease, c.Kafka.PublishTimeout},
-		},
-		{
-			Variable: "OUTBOX_MAX_SILENCE", Holds: c.maxSilence() > max(c.Kafka.PublishTimeout, c.poll()),
-			Text: "must be 0 or longer than KAFKA_PUBLISH_TIMEOUT and OUTBOX_POLL: a batch or a pause may take that, and is " +
-				"no silence",
-			Values: []any{c.Outbox.MaxSilence, c.Kafka.PublishTimeout, c.poll()},
-		},
-		{
-			Variable: "INBOX_HANDLER_TIMEOUT", Holds: 2*c.Inbox.HandlerTimeout < c.Kafka.RebalanceTimeout,
-			Text: "must be less than half of KAFKA_REBALANCE_TIMEOUT: within a rebalance a handler may end and, " +
-				"cancelled, end again",
-			Values: []any{c.Inbox.HandlerTimeout, c.Kafka.RebalanceTimeout},
 		},
 		{
 			Variable: "INBOX_RETENTION", Holds: c.Inbox.Retention > c.Kafka.Retention+c.Inbox.ReplayWindow,
@@ -153,13 +134,12 @@ func (c Config) adminNames(addr string) []string {
 // poll is OUTBOX_POLL, or as much of it as lets a leader look often enough to keep its lease.
 func (c Config) poll() time.Duration { return min(c.Outbox.Poll, c.Outbox.Lease/3) }
 
-// maxSilence is OUTBOX_MAX_SILENCE, or what 0 stands for.
-func (c Config) maxSilence() time.Duration {
-	if c.Outbox.MaxSilence == 0 {
-		return max(c.Kafka.PublishTimeout*3/2, 2*c.poll())
-	}
-	return c.Outbox.MaxSilence
-}
+// maxSilence is how long unpublished events may wait without any progress before /readyz fails: a batch or a pause may
+// take its time, and is no silence.
+func (c Config) maxSilence() time.Duration { return max(c.Kafka.PublishTimeout*3/2, 2*c.poll()) }
+
+// rebalanceTimeout is how long the group waits for a consumer: within it a handler may end and, cancelled, end again.
+func (c Config) rebalanceTimeout() time.Duration { return max(5*time.Second, 3*c.Inbox.HandlerTimeout) }
 
 // Client is the configuration of a Kafka client of the service.
 func (c Config) Client(service string) kafka.Config {

@@ -31,14 +31,7 @@ func TestEachCrossCheckNamesItsVariable(t *testing.T) {
 	}{
 		"publishing outlasts the lease":                {[]string{"OUTBOX_LEASE=9s"}, []string{"OUTBOX_LEASE"}},
 		"polling for longer than a third of the lease": {[]string{"OUTBOX_LEASE=12s", "OUTBOX_POLL=1m"}, nil},
-		"publishing counts as silence": {
-			[]string{"OUTBOX_MAX_SILENCE=10s"}, []string{"OUTBOX_MAX_SILENCE"},
-		},
-		"a handler outlasts a rebalance": {
-			[]string{"INBOX_HANDLER_TIMEOUT=15s"}, []string{"INBOX_HANDLER_TIMEOUT"},
-		},
-		"a handler within a rebalance": {[]string{"INBOX_HANDLER_TIMEOUT=14s"}, nil},
-		"forgotten before it is gone":  {[]string{"INBOX_RETENTION=216h"}, []string{"INBOX_RETENTION"}},
+		"forgotten before it is gone":                  {[]string{"INBOX_RETENTION=216h"}, []string{"INBOX_RETENTION"}},
 		"retries the wrong way round": {
 			[]string{"INBOX_RETRY_MIN=2s", "INBOX_RETRY_MAX=1s"}, []string{"INBOX_RETRY_MAX"},
 		},

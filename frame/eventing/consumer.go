@@ -107,7 +107,7 @@ func (n *Node) Consume(c Consumer) error {
 	if err != nil {
 		return fmt.Errorf("open inbox of %s: %w", c.Name, err)
 	}
-	kc.replays, err = replay.New(replay.Config{Inbox: kc.inbox, Handler: kc.handle, MaxReplays: cfg.Inbox.MaxReplays})
+	kc.replays, err = replay.New(replay.Config{Inbox: kc.inbox, Handler: kc.handle})
 	if err != nil {
 		return fmt.Errorf("open replays of %s: %w", c.Name, err)
 	}
@@ -115,9 +115,8 @@ func (n *Node) Consume(c Consumer) error {
 		Config:            n.setup.client(),
 		Group:             kc.group,
 		SessionTimeout:    cfg.Kafka.SessionTimeout,
-		FetchBytes:        cfg.Kafka.FetchBytes,
 		HeartbeatInterval: min(heartbeat, cfg.Kafka.SessionTimeout/3),
-		RebalanceTimeout:  cfg.Kafka.RebalanceTimeout,
+		RebalanceTimeout:  cfg.rebalanceTimeout(),
 		DrainTimeout:      cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
 	}
 	if kc.reader, err = edge.reader(n, kc); err != nil {

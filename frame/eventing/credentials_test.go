@@ -162,7 +162,7 @@ func TestARightAtTheBrokerThatWasTakenAwayIsNotReady(t *testing.T) {
 	pool := pgtest.New(t, sets...)
 	cfg := environ(t, pgtest.DSN(pool), broker, kafkatest.OnBatchEdge, "KAFKA_TLS=true", "KAFKA_USERNAME=app",
 		"KAFKA_PASSWORD="+secret,
-		"KAFKA_PUBLISH_TIMEOUT=500ms", "OUTBOX_MAX_SILENCE=2100ms", "KAFKA_SESSION_TIMEOUT=6s")
+		"KAFKA_PUBLISH_TIMEOUT=500ms", "OUTBOX_POLL=1s", "KAFKA_SESSION_TIMEOUT=6s")
 	root := cfg
 	root.Kafka.Username = "root"
 	settings := root.Client("test").Producer()

@@ -37,7 +37,6 @@ func newBatchReader(n *Node, c *consumer) (reader, error) {
 		config: kafkaconsumer.Config{
 			GroupConfig: c.members,
 			Batch:       cfg.Inbox.Batch,
-			Parallel:    cfg.Inbox.Parallel,
 			Positions:   c.inbox,
 			// One by one, each with its whole time: what waits for its next attempt does not count.
 			HandlerLimit: max(5*time.Minute, time.Duration(cfg.Inbox.Batch)*cfg.Inbox.HandlerTimeout),

@@ -89,10 +89,10 @@ func TestWhatIsAddedComesBackOnce(t *testing.T) {
 func TestTheSessionsAreSetUpForThePromises(t *testing.T) {
 	t.Parallel()
 	b := open(t, environ(t, pgtest.DSN(pgtest.New(t, sets...)), "127.0.0.1:1",
-		"DATABASE_STATEMENT_TIMEOUT=7s", "DATABASE_IDLE_IN_TRANSACTION_TIMEOUT=8s", "DATABASE_MAX_CONNECTIONS=5"))
+		"DATABASE_STATEMENT_TIMEOUT=7s", "DATABASE_MAX_CONNECTIONS=5"))
 	defer func() { require.NoError(t, b.node.Close()) }()
 	for setting, want := range map[string]string{
-		"statement_timeout": "7s", "idle_in_transaction_session_timeout": "8s",
+		"statement_timeout": "7s", "idle_in_transaction_session_timeout": "1min",
 		"default_transaction_isolation": "read committed", "application_name": "test",
 	} {
 		var got string

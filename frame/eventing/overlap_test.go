@@ -38,7 +38,7 @@ func TestAZombieGoesOnWithItsBatch(t *testing.T) {
 			t.Parallel()
 			cluster, brokers := kafkatest.Fake(t)
 			s := newStage(t, pool, brokers, kafkatest.OnBatchEdge, "KAFKA_SESSION_TIMEOUT=1s", "KAFKA_TOPIC_PARTITIONS=1",
-				"INBOX_HANDLER_TIMEOUT=30s", "KAFKA_REBALANCE_TIMEOUT=61s") // a handler frozen for long is not late
+				"INBOX_HANDLER_TIMEOUT=30s") // a handler frozen for long is not late
 			s.send(counted(1, 20)...)
 			doomed := s.member
 			doomed.At, doomed.Nth, doomed.Freeze = strings.Replace(point, "inbox.", "inbox."+doomed.Consumer+".", 1), 1, true
@@ -144,7 +144,7 @@ func TestMembersChurn(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
 	s := newStage(t, newLedger(t), brokers, "KAFKA_SESSION_TIMEOUT=1s", "KAFKA_TOPIC_PARTITIONS=3",
-		"KAFKA_REBALANCE_TIMEOUT=5s", "INBOX_HANDLER_TIMEOUT=2s") // the group waits so long for one that was killed
+		"INBOX_HANDLER_TIMEOUT=2s") // the group waits so long for one that was killed
 	takeOffsets := refuseOffsets(cluster)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

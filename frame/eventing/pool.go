@@ -5,9 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	// connectTimeout is for opening a connection.
+	connectTimeout = 5 * time.Second
+	// idleTimeout is how long a transaction may do nothing before the server ends it.
+	idleTimeout = time.Minute
 )
 
 // databaseConfig reads how to connect, for the pool and, as ConnConfig, for a connection beside it: the URL may hold
@@ -18,7 +26,7 @@ func databaseConfig(cfg Config) (*pgxpool.Config, error) {
 		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL") // pgx's own text may repeat the password
 	}
 	pool.MaxConns = int32(cfg.Pool.MaxConns)
-	pool.ConnConfig.ConnectTimeout = cfg.Pool.ConnectTimeout
+	pool.ConnConfig.ConnectTimeout = connectTimeout
 	return pool, nil
 }
 
@@ -31,7 +39,7 @@ func poolConfig(cfg Config, service string) (*pgxpool.Config, error) {
 	params := pool.ConnConfig.RuntimeParams
 	params["application_name"] = service
 	params["statement_timeout"] = milliseconds(cfg.Pool.StatementTimeout)
-	params["idle_in_transaction_session_timeout"] = milliseconds(cfg.Pool.IdleTimeout)
+	params["idle_in_transaction_session_timeout"] = milliseconds(idleTimeout)
 	// The promises rest on it: the inbox waits for a twin's commit, which REPEATABLE READ turns into an error.
 	params["default_transaction_isolation"] = "read committed"
 	return pool, nil

@@ -229,11 +229,11 @@ func TestAFullDiskIsNotReady(t *testing.T) {
 }
 
 // The broker answers, knows its topics and acknowledges nothing: it is cut off from its peers. What waits for it makes
-// the service unready within OUTBOX_MAX_SILENCE, and ready again when it has been acknowledged.
+// the service unready within twice OUTBOX_POLL, and ready again when it has been acknowledged.
 func TestABrokerThatAcknowledgesNothingIsNotReady(t *testing.T) {
 	t.Parallel()
 	cluster, brokers := kafkatest.Fake(t)
-	b := ready(t, pgtest.New(t, sets...), brokers, "KAFKA_PUBLISH_TIMEOUT=500ms", "OUTBOX_MAX_SILENCE=2100ms")
+	b := ready(t, pgtest.New(t, sets...), brokers, "KAFKA_PUBLISH_TIMEOUT=500ms", "OUTBOX_POLL=1s")
 	topic := kafkatest.Group(t)
 	ensureTopic(t, environ(t, pgtest.DSN(b.node.Pool), brokers[0]), topic)
 	back := swallow(cluster, kmsg.Produce)
@@ -250,7 +250,7 @@ func TestATopicThatIsGoneIsNotReady(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Brokers(t)
 	pool := pgtest.New(t, sets...)
-	b := ready(t, pool, brokers, "KAFKA_PUBLISH_TIMEOUT=500ms", "OUTBOX_MAX_SILENCE=3s")
+	b := ready(t, pool, brokers, "KAFKA_PUBLISH_TIMEOUT=500ms", "OUTBOX_POLL=1s")
 	there, gone := kafkatest.Group(t), kafkatest.Group(t)
 	cfg := environ(t, pgtest.DSN(pool), brokers[0])
 	ensureTopic(t, cfg, there)

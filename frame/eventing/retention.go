@@ -18,7 +18,7 @@ func (s Setup) requirements(consumers ...*consumer) retention.Requirements {
 		TopicRetention:   s.topicRetention,
 		Slack:            cfg.Inbox.ReplayWindow,
 		HandlerTimeout:   cfg.Inbox.HandlerTimeout,
-		RebalanceTimeout: cfg.Kafka.RebalanceTimeout,
+		RebalanceTimeout: cfg.rebalanceTimeout(),
 		Environment:      cfg.Environment,
 		FromOldest:       true, // engine/kafka knows no other start
 	}

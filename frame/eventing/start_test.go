@@ -48,7 +48,7 @@ update public.outbox_cursor set sysid = (select system_identifier from pg_contro
 func TestThePoolsOwnParametersMayBeInTheURL(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t, sets...)
-	cfg := environ(t, pgtest.DSN(pool)+"&pool_max_conns=7", "127.0.0.1:1", "DATABASE_CONNECT_TIMEOUT=3s")
+	cfg := environ(t, pgtest.DSN(pool)+"&pool_max_conns=7", "127.0.0.1:1")
 	require.NoError(t, cfg.Migrate(t.Context(), io.Discard, sets...))
 	b := open(t, cfg)
 	_, ended := b.run(eventing.Listeners{Admin: "127.0.0.1:0"}, func(*service.Group, net.Listener) {})

@@ -47,8 +47,10 @@ func (r *Run) judge(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("look for what was made: %w", err)
 		}
-		if !arrived {
-			wrong.Missing++
+		if arrived {
+			continue
+		}
+		if wrong.Missing++; wrong.Missing <= 10 {
 			r.say("MISSING            %s", id)
 		}
 	}

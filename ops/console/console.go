@@ -50,7 +50,7 @@ type Console struct {
 	flow    *flow
 	changes *changes
 	session session
-	ending  chan struct{} // closed when Run is told to stop: streams end
+	ending  chan struct{} // closed when Run is told to stop: changes end
 }
 
 // New makes a console that has not asked a service yet.
@@ -90,7 +90,7 @@ func (c *Console) handler() http.Handler {
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, http.StatusNotFound, errors.New("there is no such page"))
 	})
-	mux.HandleFunc("GET /stream", c.streamFlow)
+	mux.HandleFunc("GET /history", c.showHistory)
 	mux.HandleFunc("GET /apis", apiPages{c}.showAll)
 	mux.HandleFunc("GET /apis/{service}/{api}", apiPages{c}.show)
 	for pattern, show := range map[string]http.HandlerFunc{

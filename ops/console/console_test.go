@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/leaktest"
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 	"example.com/twinbox/ops/metrics"
@@ -164,58 +164,30 @@ func (b *bundle) do(t *testing.T, method, path, body string, header http.Header)
 	return response.StatusCode, string(content)
 }
 
-// stream reads the events of a path until read has seen enough.
-func (b *bundle) stream(t *testing.T, path string, read func(name, data string) (enough bool)) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+path, http.NoBody)
-	require.NoError(t, err)
-	response, err := b.browser.Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	require.Equal(t, "text/event-stream", response.Header.Get("Content-Type"))
-	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(nil, 1<<20)
-	name, data := "", []string{}
-	for lines.Scan() {
-		line := lines.Text()
-		if text, is := strings.CutPrefix(line, "event: "); is {
-			name = text
-		} else if text, is := strings.CutPrefix(line, "data: "); is {
-			data = append(data, text)
-		} else if line == "" {
-			if read(name, strings.Join(data, "\n")) {
-				return
-			}
-			name, data = "", nil
-		}
-	}
-	require.NoError(t, lines.Err())
-	require.Fail(t, "the stream ended early")
-}
-
 func TestTheFlowIsLive(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
-	waiting := "3"
-	b.stream(t, "/stream", func(name, data string) bool {
-		if name == "sentence" && strings.Contains(data, "All is well") {
-			b.stub.set("/metrics", strings.Replace(theMetrics, "lag_events 3", "lag_events 41", 1))
+	const outbox = `data-station="customer/Outbox/customer" data-kind="Outbox" data-state="well" data-rate="0" data-waiting="`
+	shows := func(text string) func() bool {
+		return func() bool {
+			_, page := b.get(t, "/")
+			return strings.Contains(page, text)
 		}
-		if name != "figures" {
-			return false
-		}
-		var f figures
-		require.NoError(t, json.Unmarshal([]byte(data), &f))
-		if outbox := f.Stations["customer/Outbox/customer"]; outbox.Texts[1] != "" {
-			waiting = outbox.Texts[1]
-		}
-		return waiting == "41"
-	})
+	}
+	waittest.Until(t, shows("All is well"))
+	waittest.Until(t, shows(outbox+`3"`))
+	b.stub.set("/metrics", strings.Replace(theMetrics, "lag_events 3", "lag_events 41", 1))
+	waittest.Until(t, shows(outbox+`41"`))
 	_, page := b.get(t, "/")
 	require.Contains(t, page, "customer.users.v1")
 	require.Contains(t, page, "customer.profile")
+	var past history
+	_, answer := b.get(t, "/history")
+	require.NoError(t, json.Unmarshal([]byte(answer), &past))
+	waited := past.Stations["customer/Outbox/customer"][1]
+	require.Len(t, waited, len(past.At))
+	require.Nil(t, waited[0], "nothing is known before the first sample")
+	require.InDelta(t, 41.0, *waited[len(waited)-1], 0)
 	b.stub.mu.Lock()
 	defer b.stub.mu.Unlock()
 	require.Zero(t, b.stub.tokens, "metrics and readiness are read without the token")
@@ -232,33 +204,16 @@ func TestViewersShareOnePoll(t *testing.T) {
 	var viewers sync.WaitGroup
 	for range 20 {
 		viewers.Go(func() {
-			seen := 0
-			b.stream(t, "/stream", func(name, _ string) bool {
-				if name == "figures" {
-					seen++
-				}
-				return seen == 5
-			})
+			for range 20 {
+				status, _ := b.get(t, "/")
+				require.Equal(t, http.StatusOK, status)
+			}
 		})
 	}
 	viewers.Wait()
 	b.stub.mu.Lock()
 	defer b.stub.mu.Unlock()
-	most := int(time.Since(began)/(50*time.Millisecond)) + 22 // a viewer who comes is worth one look
-	require.LessOrEqual(t, b.stub.looks, most)
-}
-
-func TestAStopEndsTheStreams(t *testing.T) {
-	t.Parallel()
-	b := setup(t, nil)
-	response, err := b.browser.Get(b.url + "/stream")
-	require.NoError(t, err)
-	defer response.Body.Close()
-	began := time.Now()
-	b.stop()
-	_, err = io.Copy(io.Discard, response.Body)
-	require.NoError(t, err, "the stream ends as it should")
-	require.Less(t, time.Since(began), 5*time.Second)
+	require.LessOrEqual(t, b.stub.looks, int(time.Since(began)/(50*time.Millisecond))+2)
 }
 
 func TestASessionBeginsOnce(t *testing.T) {

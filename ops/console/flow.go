@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +20,7 @@ const (
 	rateOver    = 5 * time.Second // what a rate is the mean of
 	pollTimeout = 4 * time.Second // of one service
 	idleFactor  = 5               // how much longer the interval is without viewers
+	viewedFor   = 5 * time.Second // how long who asked for the flow is a viewer; a page asks each second
 )
 
 // sample is what one service said at a time.
@@ -42,13 +41,13 @@ type flow struct {
 	samples map[string][]sample // by service, oldest first, for the time that rates are made over
 	routes  map[route]bool      // remembered: a service that is away, or whose broker is, cannot say them
 	frames  []frame             // oldest first
-	viewers map[chan frame]bool
+	viewed  time.Time           // when a viewer asked last
 }
 
 func newFlow(cfg Config) *flow {
 	return &flow{
 		services: cfg.Services, readOnly: cfg.ReadOnly, interval: cfg.Interval,
-		samples: map[string][]sample{}, routes: map[route]bool{}, viewers: map[chan frame]bool{},
+		samples: map[string][]sample{}, routes: map[route]bool{},
 	}
 }
 
@@ -67,9 +66,9 @@ func (f *flow) repeat(ctx context.Context, do func()) error {
 	defer tick.Stop()
 	for n := 0; ; n++ {
 		f.mu.Lock()
-		watched := len(f.viewers) > 0
+		viewed := time.Since(f.viewed) < viewedFor
 		f.mu.Unlock()
-		if watched || n%idleFactor == 0 {
+		if viewed || n%idleFactor == 0 {
 			do()
 		}
 		select {
@@ -115,64 +114,30 @@ func (f *flow) keep(name string, taken sample) {
 	}
 }
 
-// publish makes the frame of now, adds it to the history and hands it to every viewer. One that is slow misses it.
+// publish makes the frame of now and adds it to the history.
 func (f *flow) publish(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	next := compose(now, f.services, f.samples, f.routes)
-	for len(f.frames) > 0 && now.Sub(f.frames[0].at) > historyFor {
+	for len(f.frames) > 0 && now.Sub(f.frames[0].At) > historyFor {
 		f.frames = f.frames[1:]
 	}
-	f.frames = append(f.frames, next)
-	for viewer := range f.viewers {
-		select {
-		case viewer <- next:
-		default:
-		}
-	}
+	f.frames = append(f.frames, compose(now, f.services, f.samples, f.routes))
 }
 
-// latest is the newest frame; before the first one it has a lane for each service and nothing in it.
-func (f *flow) latest() frame {
+// view gives a viewer the frames so far, at least one: before the first it has a lane for each service and nothing in it.
+func (f *flow) view() []frame {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.viewed = time.Now()
 	if len(f.frames) == 0 {
-		return compose(time.Now(), f.services, f.samples, f.routes)
+		return []frame{compose(f.viewed, f.services, f.samples, f.routes)}
 	}
-	return f.frames[len(f.frames)-1]
+	return append([]frame(nil), f.frames...)
 }
 
-// join gives the frames so far, those to come, and what ends that.
-func (f *flow) join() (past []frame, frames <-chan frame, leave func()) {
-	viewer := make(chan frame, 1)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.viewers[viewer] = true
-	return append([]frame(nil), f.frames...), viewer, func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		delete(f.viewers, viewer)
-	}
-}
-
-// figures are a frame's for the browser: the numbers for its charts, and what to write where.
-type figures struct {
-	At       int64                `json:"at"`
-	Stations map[string]station   `json:"stations"`
-	Lanes    map[string][2]string `json:"lanes"`   // their states and verdicts
-	Details  []string             `json:"details"` // of the causes
-}
-
-func figuresOf(f frame) figures {
-	out := figures{At: f.at.Unix(), Stations: map[string]station{}, Lanes: map[string][2]string{}}
-	for _, l := range f.Lanes {
-		out.Lanes[l.Service] = [2]string{l.State, l.Verdict}
-	}
-	for _, c := range f.Causes {
-		out.Details = append(out.Details, c.Detail)
-	}
-	f.stations(func(s station) { out.Stations[s.ID] = s })
-	return out
+func (c *Console) showFlow(w http.ResponseWriter, r *http.Request) {
+	frames := c.flow.view()
+	c.page(w, r, http.StatusOK, "flow", "Flow", frames[len(frames)-1])
 }
 
 // history is the past as columns, the way charts take it: the times, and for each station rates and what waited.
@@ -181,10 +146,12 @@ type history struct {
 	Stations map[string][2][]*float64 `json:"stations"`
 }
 
-func historyOf(past []frame) history {
+// showHistory answers what the flow's charts begin with.
+func (c *Console) showHistory(w http.ResponseWriter, _ *http.Request) {
+	past := c.flow.view()
 	h := history{At: make([]int64, len(past)), Stations: map[string][2][]*float64{}}
 	for i, f := range past {
-		h.At[i] = f.at.Unix()
+		h.At[i] = f.At.Unix()
 		f.stations(func(s station) {
 			columns, known := h.Stations[s.ID]
 			if !known {
@@ -194,56 +161,6 @@ func historyOf(past []frame) history {
 			columns[0][i], columns[1][i] = s.Rate, s.Waiting
 		})
 	}
-	return h
-}
-
-func (c *Console) showFlow(w http.ResponseWriter, r *http.Request) {
-	c.page(w, r, http.StatusOK, "flow", "Flow", c.flow.latest())
-}
-
-// viewerTimeout is how long a viewer may take for one message before it is cut off.
-const viewerTimeout = 10 * time.Second
-
-// streamFlow sends the past, and then each new frame: its figures, and the sentence and the stations when they have
-// changed, as the HTML that takes their place.
-func (c *Console) streamFlow(w http.ResponseWriter, r *http.Request) {
-	past, frames, leave := c.flow.join()
-	defer leave()
-	w.Header().Set("Content-Type", "text/event-stream")
-	conn := http.NewResponseController(w)
-	send := func(name, data string) error {
-		// The server's limits are for requests that end, so each message gets its own.
-		_ = conn.SetReadDeadline(time.Time{})
-		_ = conn.SetWriteDeadline(time.Now().Add(viewerTimeout))
-		_, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, strings.ReplaceAll(data, "\n", "\ndata: "))
-		return errors.Join(err, conn.Flush())
-	}
-	sendJSON := func(name string, value any) error {
-		encoded, err := json.Marshal(value)
-		return errors.Join(err, send(name, string(encoded)))
-	}
-	// replace sends a part of the page as HTML when its key is another one than that of what is shown. What
-	// a page showed before it came here may be as old as the page.
-	shown := map[string]string{}
-	replace := func(part, key string, data any) error {
-		if shown[part] == key {
-			return nil
-		}
-		shown[part] = key
-		body, err := render(part, data)
-		return errors.Join(err, send(part, string(body)))
-	}
-	err := sendJSON("history", historyOf(past))
-	for err == nil {
-		select {
-		case <-r.Context().Done():
-			return
-		case <-c.ending:
-			return
-		case next := <-frames:
-			err = errors.Join(replace("lanes", next.layout(), next.Lanes),
-				replace("sentence", next.sentences(), next.Causes), sendJSON("figures", figuresOf(next)))
-		}
-	}
-	c.cfg.Log.DebugContext(r.Context(), "viewer lost", "error", err)
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(h) // the browser may be gone
 }

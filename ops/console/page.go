@@ -21,7 +21,7 @@ var assetFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "since": since, "text": textOf,
-	"plural": plural, "short": short, "fields": fieldsOf, "rules": rules, "prose": prose, "example": exampleText,
+	"moves": func(rate *float64) bool { return rate != nil && *rate > 0 }, "plural": plural, "short": short, "fields": fieldsOf, "rules": rules, "prose": prose, "example": exampleText,
 }).ParseFS(templateFiles, "templates/*.html"))
 
 // serveAsset serves the page's own files. Their addresses hold what is in them, so a browser keeps them for ever.
@@ -57,9 +57,9 @@ type page struct {
 	Tag      string // of the body: a page that has one looks whether it has changed
 }
 
-// livePages are those that look again: the flow has its stream, and the others do not change.
+// livePages are those that look again: the others do not change.
 var livePages = map[string]bool{
-	"groups": true, "dead-letters": true, "dead-letter": true, "mails": true, "audit": true, "story": true, "failed": true,
+	"flow": true, "groups": true, "dead-letters": true, "dead-letter": true, "mails": true, "audit": true, "story": true, "failed": true,
 }
 
 // page answers with a page: the template of the name, within the frame that all pages have.

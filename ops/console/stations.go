@@ -27,15 +27,9 @@ const waitsLong = 5.0
 
 // station is a place that events pass. What is not known is nil.
 type station struct {
-	ID      string    `json:"-"`
-	Kind    string    `json:"-"`
-	Name    string    `json:"-"`
-	Rate    *float64  `json:"r"` // per second
-	Waiting *float64  `json:"w"`
-	Age     *float64  `json:"-"` // in seconds, of the oldest that waits
-	State   string    `json:"s"`
-	Note    string    `json:"-"`
-	Texts   [4]string `json:"t"` // rate, waiting, age and note as a page shows them
+	ID, Kind, Name     string
+	Rate, Waiting, Age *float64 // per second; events; seconds
+	State, Note        string
 }
 
 // watch says of a station how much of something there is beside what passes it.
@@ -76,7 +70,7 @@ func (l lane) join(above lane) lane {
 
 // frame is the whole flow at one time.
 type frame struct {
-	at     time.Time
+	At     time.Time
 	Lanes  []lane
 	Causes []cause
 }
@@ -94,22 +88,6 @@ func (f frame) stations(yield func(station)) {
 			}
 		}
 	}
-}
-
-// layout changes when stations come or go: a page then takes all of them anew.
-func (f frame) layout() string {
-	var ids []string
-	f.stations(func(s station) { ids = append(ids, s.ID) })
-	return strings.Join(ids, " ")
-}
-
-// sentences change when another thing is to be said: what only counts on is among the figures.
-func (f frame) sentences() string {
-	var said strings.Builder
-	for _, c := range f.Causes {
-		said.WriteString(c.Service + c.State + c.Sentence + c.Command + "\n")
-	}
-	return said.String()
 }
 
 // route is what a service was seen to read or write.
@@ -185,12 +163,11 @@ func (v view) finish(s station, checks ...string) station {
 	case s.State == "":
 		s.State = stateWell
 	}
-	s.Texts = [4]string{rate(s.Rate), number(s.Waiting), age(s.Age), s.Note}
 	return s
 }
 
 func compose(now time.Time, services []*client.Service, samples map[string][]sample, routes map[route]bool) frame {
-	f := frame{at: now}
+	f := frame{At: now}
 	views := map[string]view{}
 	for _, s := range services {
 		views[s.Name] = viewOf(s.Name, samples[s.Name], now)
@@ -357,7 +334,7 @@ func causesOf(f frame, services []*client.Service, views map[string]view) []caus
 		case v.cur.Ready.Status == service.StatusDraining:
 			found = append(found, cause{State: stateWatch, Sentence: "The service is shutting down.", Service: s.Name})
 		case said.Code != "" && said.Code != service.CodeAllWell:
-			found = append(found, causeOf(s.Name, said, f.at))
+			found = append(found, causeOf(s.Name, said, f.At))
 		case v.cur.Ready.Status != service.StatusReady:
 			found = append(found, unready(s.Name, v.cur.Ready))
 		}

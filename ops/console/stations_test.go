@@ -66,6 +66,13 @@ func (s *system) frame() frame {
 	return compose(s.now.Add(rateOver), s.services, s.samples, s.routes)
 }
 
+// layout names the stations in their order.
+func (f frame) layout() string {
+	var ids []string
+	f.stations(func(s station) { ids = append(ids, s.ID) })
+	return strings.Join(ids, " ")
+}
+
 func (s *system) station(id string) station {
 	s.t.Helper()
 	var found *station

@@ -1,5 +1,5 @@
-// The flow's figures are written into the text nodes that the server made: nothing that has the focus or is selected is
-// replaced. What is HTML comes from the server, through htmx.
+// All HTML comes from the server. A page is asked for again and again: the flow takes over what is new node by node, a
+// list as a whole.
 "use strict";
 
 const maxSeconds = 15 * 60;
@@ -9,6 +9,7 @@ const clock = t => new Date(t * 1000).toTimeString().slice(0, 8);
 let past = { at: [], stations: {} };
 let charts = new Map();
 let paused = false;
+const flow = document.getElementById("lanes") !== null;
 
 // A number a second of a quarter of an hour, per station: a spark for each and two charts for all of them.
 function line(label, colour, fill) {
@@ -60,69 +61,53 @@ function draw() {
   charts.get("waiting").setData([past.at, total("Outbox", 1), total("Inbox", 1), total("Mail", 1)]);
 }
 
-function write(figures) {
-  const first = past.at.findIndex(t => t > figures.at - maxSeconds);
-  past.at = [...past.at.slice(first), figures.at];
-  for (const [id, s] of Object.entries(figures.stations)) {
-    const columns = past.stations[id] ?? [[], []];
-    past.stations[id] = [s.r, s.w].map((v, i) => {
-      const kept = [...columns[i].slice(first < 0 ? 0 : first), v ?? null];
-      return [...Array(Math.max(0, past.at.length - kept.length)).fill(null), ...kept];
-    });
-    const element = document.querySelector(`[data-station="${CSS.escape(id)}"]`);
-    if (!element) continue;
-    element.dataset.state = s.s;
-    element.toggleAttribute("data-moving", s.r > 0);
-    for (const [i, text] of s.t.entries()) {
-      const node = element.querySelector(`[data-figure="${i}"]`);
-      if (node.textContent !== text) node.textContent = text;
+// patch makes what is shown like the newer page, node by node: nothing that has the focus or is selected is replaced.
+// The charts stay, of which the server knows nothing.
+function patch(shown, fresh) {
+  if (shown.nodeType !== Node.ELEMENT_NODE) {
+    if (shown.data !== fresh.data) shown.data = fresh.data;
+    return;
+  }
+  if (shown.matches(".spark, .charts")) return;
+  for (const { name } of [...shown.attributes]) if (!fresh.hasAttribute(name)) shown.removeAttribute(name);
+  for (const { name, value } of fresh.attributes) if (shown.getAttribute(name) !== value) shown.setAttribute(name, value);
+  const old = [...shown.childNodes], next = [...fresh.childNodes];
+  const alike = (a, b) => a.nodeName === b.nodeName && a.dataset?.station === b.dataset?.station;
+  if (old.length === next.length && old.every((node, i) => alike(node, next[i]))) old.forEach((node, i) => patch(node, next[i]));
+  else shown.replaceChildren(...next);
+}
+
+// record adds what the stations show to the past.
+function record() {
+  const at = Number(document.getElementById("lanes").dataset.at);
+  if (at > (past.at.at(-1) ?? 0)) {
+    const first = Math.max(0, past.at.findIndex(t => t > at - maxSeconds));
+    past.at = [...past.at.slice(first), at];
+    for (const { dataset: { station, rate, waiting } } of document.querySelectorAll("[data-station]")) {
+      const columns = past.stations[station] ?? [[], []];
+      past.stations[station] = [rate, waiting].map((v, i) => {
+        const kept = [...columns[i].slice(first), v === "" ? null : Number(v)];
+        return [...Array(Math.max(0, past.at.length - kept.length)).fill(null), ...kept];
+      });
     }
   }
-  for (const [name, [state, verdict]] of Object.entries(figures.lanes)) {
-    const dot = document.querySelector(`[data-lane="${CSS.escape(name)}"]`);
-    if (!dot) continue;
-    dot.dataset.state = state;
-    document.querySelector(`[data-verdict="${CSS.escape(name)}"]`).textContent = verdict;
-  }
-  document.querySelectorAll("[data-detail]").forEach((node, i) => {
-    const text = figures.details[i] ?? "";
-    if (node.textContent !== text) node.textContent = text;
-  });
   draw();
 }
 
-document.addEventListener("htmx:sseBeforeMessage", event => {
-  const { type, data } = event.detail;
-  if (type !== "history" && type !== "figures") {
-    if (paused) event.preventDefault();
-    return;
+// remember takes the past from the server, also what a page missed that was not seen or stood still.
+async function remember() {
+  try {
+    past = await (await fetch("/history")).json();
+  } catch {
+    return; // look says that the console does not answer
   }
-  event.preventDefault();
-  if (paused) return;
-  if (type === "figures") return write(JSON.parse(data));
-  past = JSON.parse(data);
-  draw();
-});
-
-// A tab that is not seen lets its connection go: a browser has six for each server. What it missed comes again with the
-// next one, as history.
-function follow(on) {
-  const live = document.getElementById("live");
-  if (!live) return;
-  const next = live.cloneNode(true);
-  htmx.remove(live);
-  if (on) next.setAttribute("sse-connect", next.dataset.connect ?? next.getAttribute("sse-connect"));
-  else {
-    next.dataset.connect ??= next.getAttribute("sse-connect");
-    next.removeAttribute("sse-connect");
-  }
-  document.getElementById("main").append(next);
-  htmx.process(next);
+  record();
 }
 
 document.addEventListener("visibilitychange", () => {
-  follow(!document.hidden && !paused);
-  if (!document.hidden) look();
+  if (document.hidden || paused) return;
+  if (flow) remember();
+  look();
 });
 
 function pause() {
@@ -130,7 +115,9 @@ function pause() {
   paused = !paused;
   button.setAttribute("aria-pressed", paused);
   button.textContent = paused ? "Go on" : "Pause";
-  follow(!paused);
+  if (paused) return;
+  remember();
+  look();
 }
 
 document.addEventListener("click", event => { if (event.target.id === "pause") pause(); });
@@ -143,11 +130,11 @@ document.addEventListener("keydown", event => {
   if (event.key === "p" && document.getElementById("pause")) pause();
 });
 
-// Lists. The page is asked for again and again, and takes the place of what is shown when it is another one. What the
-// operator has in hand stays as it is meanwhile: what is ticked, typed, open, focused or selected, and a dry run with
-// what follows it. A note at the edge, which moves nothing, says that there is news.
+// Lists. The newer page takes the place of what is shown when it is another one. What the operator has in hand stays as
+// it is meanwhile: what is ticked, typed, open, focused or selected, and a dry run with what follows it. A note at the
+// edge, which moves nothing, says that there is news.
 const main = document.getElementById("main");
-const lookEvery = 2000;
+const lookEvery = flow ? 1000 : 2000;
 let tag = main.dataset.tag; // of what is shown; none where the page never changes
 let news = null; // the newest page, while it is not shown
 let asked = 0; // the timer of the next look
@@ -187,25 +174,29 @@ function settle() {
 
 async function look() {
   clearTimeout(asked);
-  if (!tag || document.hidden) return;
+  if (!tag || document.hidden || paused) return;
   const began = performance.now();
   try {
     const answer = await fetch(location.href, { headers: { "If-None-Match": news?.tag ?? tag } });
-    if (answer.status === 403) tell("You are signed out: this list stands still.");
+    if (answer.status === 403) tell("You are signed out: this page stands still.");
     else if (answer.status !== 304) {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const fresh = page.getElementById("main");
-      news = fresh.dataset.tag === tag ? null : { main: fresh, tag: fresh.dataset.tag };
+      if (flow) {
+        tag = fresh.dataset.tag;
+        if (!paused) patch(main, fresh), record();
+      } else news = fresh.dataset.tag === tag ? null : { main: fresh, tag: fresh.dataset.tag };
     }
     if (answer.status !== 403) news ? settle() : tell();
   } catch {
-    tell("The console does not answer: this list stands still.");
+    tell("The console does not answer: this page stands still.");
   }
-  // A list that takes its time is asked for less often.
+  // A page that takes its time is asked for less often.
   asked = setTimeout(look, Math.max(lookEvery, 10 * (performance.now() - began)));
 }
 
 if (tag) asked = setTimeout(look, lookEvery);
+if (flow) remember();
 for (const event of ["change", "focusout", "toggle"]) document.addEventListener(event, () => setTimeout(settle), true);
 document.querySelector("#news button").addEventListener("click", show);
 

@@ -80,38 +80,54 @@ func FromMessage(m *message.Message) (Event, error) {
 	}
 	timeErr := e.readTime(m.Metadata[HeaderTime])
 	versionErr := e.readVersion(m.Metadata[HeaderVersion])
-	return e, firstError(
-		checkReadable(m),
-		e.checkIdentity(),
-		checkMode(m.Metadata),
-		textErr,
-		e.checkAttributes(m.Metadata[KeyMetadata]),
-		timeErr,
-		versionErr,
-		e.checkValue(),
-	)
+	if err := e.check(m, textErr, timeErr, versionErr); err != nil {
+		return e, err
+	}
+	return e, nil
 }
 
-func checkReadable(m *message.Message) *DecodeError {
-	origin, ok := m.Context().Value(originKey{}).(*Origin)
-	if !ok || origin.Unreadable == nil {
-		return nil
+// check returns the first of its problems in the order in which a reader would want to hear of them.
+func (e *Event) check(m *message.Message, textErr, timeErr, versionErr *DecodeError) *DecodeError {
+	key, spec := m.Metadata[KeyMetadata], m.Metadata[HeaderSpecVersion]
+	if origin, ok := m.Context().Value(originKey{}).(*Origin); ok && origin.Unreadable != nil {
+		return unreadable(origin)
 	}
+	if err, _ := errors.AsType[*DecodeError](ValidID(e.ID)); err != nil {
+		return err
+	}
+	switch {
+	case strings.HasPrefix(m.Metadata[HeaderContentType], "application/cloudevents"):
+		return &DecodeError{CodeStructuredMode, "only the binary content mode is supported"}
+	case spec != SpecVersion:
+		return &DecodeError{CodeUnsupportedSpec, fmt.Sprintf("%q, want %q", spec, SpecVersion)}
+	case textErr != nil:
+		return textErr
+	case e.Type == "":
+		return &DecodeError{CodeMissingType, "no ce_type"}
+	case e.Source == "":
+		return &DecodeError{CodeMissingSource, "no ce_source"}
+	case key == "" || e.Key == "":
+		return &DecodeError{CodeMissingKey, "no record key or no ce_subject"}
+	case len(key) > MaxKeyBytes:
+		return &DecodeError{CodeInvalidKey, fmt.Sprintf("%d bytes, at most %d", len(key), MaxKeyBytes)}
+	case key != e.Key:
+		return &DecodeError{CodeKeyMismatch, "the record key is not ce_subject"}
+	case timeErr != nil:
+		return timeErr
+	case versionErr != nil:
+		return versionErr
+	case len(e.Data) == 0:
+		return &DecodeError{CodeEmptyValue, "the record has no value"}
+	}
+	return nil
+}
+
+func unreadable(origin *Origin) *DecodeError {
 	detail := fmt.Sprintf("offsets %d to %d: %v", origin.Offset, origin.LastOffset, origin.Unreadable)
 	if kept := len(origin.Damaged); kept < origin.DamagedSize {
 		detail += fmt.Sprintf(" (kept: the first %d of %d bytes)", kept, origin.DamagedSize)
 	}
 	return &DecodeError{Code: CodeUnreadable, Detail: detail}
-}
-
-// firstError returns the first non-nil error in the order in which a reader would want to hear of them.
-func firstError(errs ...*DecodeError) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func isAttribute(name string) bool {
@@ -140,37 +156,6 @@ func ValidID(id string) error {
 
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 
-func (e *Event) checkIdentity() *DecodeError {
-	decodeErr, _ := errors.AsType[*DecodeError](ValidID(e.ID))
-	return decodeErr
-}
-
-func checkMode(metadata message.Metadata) *DecodeError {
-	if strings.HasPrefix(metadata[HeaderContentType], "application/cloudevents") {
-		return &DecodeError{CodeStructuredMode, "only the binary content mode is supported"}
-	}
-	if v := metadata[HeaderSpecVersion]; v != SpecVersion {
-		return &DecodeError{CodeUnsupportedSpec, fmt.Sprintf("%q, want %q", v, SpecVersion)}
-	}
-	return nil
-}
-
-func (e *Event) checkAttributes(key string) *DecodeError {
-	switch {
-	case e.Type == "":
-		return &DecodeError{CodeMissingType, "no ce_type"}
-	case e.Source == "":
-		return &DecodeError{CodeMissingSource, "no ce_source"}
-	case key == "" || e.Key == "":
-		return &DecodeError{CodeMissingKey, "no record key or no ce_subject"}
-	case len(key) > MaxKeyBytes:
-		return &DecodeError{CodeInvalidKey, fmt.Sprintf("%d bytes, at most %d", len(key), MaxKeyBytes)}
-	case key != e.Key:
-		return &DecodeError{CodeKeyMismatch, "the record key is not ce_subject"}
-	}
-	return nil
-}
-
 func (e *Event) readTime(text string) *DecodeError {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -192,12 +177,5 @@ func (e *Event) readVersion(text string) *DecodeError {
 		return &DecodeError{CodeInvalidVersion, "ce_aggregateversion is not a positive number"}
 	}
 	e.Version = v
-	return nil
-}
-
-func (e *Event) checkValue() *DecodeError {
-	if len(e.Data) == 0 {
-		return &DecodeError{CodeEmptyValue, "the record has no value"}
-	}
 	return nil
 }

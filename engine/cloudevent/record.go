@@ -3,8 +3,8 @@ package cloudevent
 import (
 	"encoding/base64"
 	"encoding/json"
-	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -71,16 +71,73 @@ func ParseWire(text string) (Wire, bool) {
 	return w, true
 }
 
-// RecordMessage is the message that a subscriber makes of a record: of a header that stands twice the last value, the
-// id from [HeaderID], the record key under [KeyMetadata]. It never fails; whether it is an event, [FromMessage] says.
-func RecordMessage(key []byte, headers []Header, value []byte) *message.Message {
-	msg := message.NewMessage("", value)
+// Attributes are the headers that every event of this project has, in the order in which they are written.
+var Attributes = []string{
+	HeaderSource, HeaderType, HeaderSpecVersion, HeaderTime, HeaderSubject, HeaderVersion, HeaderDataSchema,
+	HeaderContentType, HeaderTraceParent, HeaderTraceState, HeaderCorrelationID, HeaderCausationID,
+}
+
+// Causes are those of them that an event has among its extensions.
+var Causes = Attributes[len(Attributes)-4:]
+
+// IsExtra reports whether a name of metadata is a header that is written behind the [Attributes].
+func IsExtra(name string) bool {
+	return !isAttribute(name) && !slices.Contains(Causes, name) && name != RecordMetadata
+}
+
+// EachHeader calls write for every header of the message's record, always in the same order.
+func EachHeader(msg *message.Message, write func(name, value string)) {
+	if msg.UUID != "" {
+		write(HeaderID, msg.UUID)
+		write(HeaderWatermillID, msg.UUID)
+	}
+	for _, name := range Attributes {
+		if value, ok := msg.Metadata[name]; ok {
+			write(name, value)
+		}
+	}
+	var extras []string
+	for name := range msg.Metadata {
+		if IsExtra(name) {
+			extras = append(extras, name)
+		}
+	}
+	slices.Sort(extras)
+	for _, name := range extras {
+		write(name, msg.Metadata[name])
+	}
+}
+
+// MessageHeaders are the headers of the record that a message that no broker delivered would have.
+func MessageHeaders(msg *message.Message) []Header {
+	headers := make([]Header, 0, len(msg.Metadata)+2)
+	EachHeader(msg, func(name, value string) { headers = append(headers, Header{name, []byte(value)}) })
+	return headers
+}
+
+// FillMessage makes of msg what a subscriber makes of a record: of a header that stands twice the last value, the id from
+// [HeaderID], the record key under [KeyMetadata]. It never fails; whether it is an event, [FromMessage] says. The values
+// of all headers share one string: one allocation instead of one per header.
+func FillMessage(msg *message.Message, key []byte, headers []Header, value []byte) {
+	msg.Payload = value
+	msg.Metadata = make(message.Metadata, len(headers)+1)
+	size := 0
+	for _, h := range headers {
+		size += len(h.Value)
+	}
+	var all strings.Builder
+	all.Grow(size)
+	for _, h := range headers {
+		all.Write(h.Value)
+	}
+	text := all.String()
 	for _, h := range headers {
 		if h.Name == HeaderID {
-			msg.UUID = string(h.Value)
-			continue
+			msg.UUID = text[:len(h.Value)]
+		} else {
+			msg.Metadata[h.Name] = text[:len(h.Value)]
 		}
-		msg.Metadata[h.Name] = string(h.Value)
+		text = text[len(h.Value):]
 	}
 	delete(msg.Metadata, HeaderWatermillID)
 	delete(msg.Metadata, KeyMetadata)
@@ -88,19 +145,11 @@ func RecordMessage(key []byte, headers []Header, value []byte) *message.Message 
 	if len(key) > 0 {
 		msg.Metadata[KeyMetadata] = string(key)
 	}
-	return msg
 }
 
-// MessageHeaders are the headers of a message that no broker delivered, in the order of their names.
-func MessageHeaders(msg *message.Message) []Header {
-	headers := make([]Header, 0, len(msg.Metadata)+1)
-	if msg.UUID != "" {
-		headers = append(headers, Header{HeaderID, []byte(msg.UUID)})
-	}
-	for _, name := range slices.Sorted(maps.Keys(msg.Metadata)) {
-		if name != KeyMetadata && name != RecordMetadata && name != HeaderID {
-			headers = append(headers, Header{name, []byte(msg.Metadata[name])})
-		}
-	}
-	return headers
+// RecordMessage is the message that a subscriber makes of a record; see [FillMessage].
+func RecordMessage(key []byte, headers []Header, value []byte) *message.Message {
+	msg := message.NewMessage("", nil)
+	FillMessage(msg, key, headers, value)
+	return msg
 }

@@ -3,6 +3,7 @@ package cloudevent
 import (
 	"context"
 	"maps"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -39,7 +40,7 @@ func (s *Spans) Create(e *Event) {
 		return
 	}
 	ctx, span := s.tracer.Start(e.traced(), "create "+e.Topic, trace.WithSpanKind(trace.SpanKindProducer),
-		trace.WithAttributes(append(attributesOf("create", "create", e.Topic),
+		trace.WithAttributes(append(attributesOf("create", e.Topic),
 			attribute.String("messaging.message.id", e.ID), attribute.String("cloudevents.event_type", e.Type))...))
 	e.Extensions = maps.Clone(e.Extensions) // the caller has the other
 	propagation.TraceContext{}.Inject(ctx, propagation.MapCarrier(e.Extensions))
@@ -56,7 +57,7 @@ func (s *Spans) Send(topic string, events []*Event) (end func(error)) {
 		return noSpan
 	}
 	_, span := s.tracer.Start(context.Background(), "send "+topic, trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithLinks(links...), trace.WithAttributes(append(attributesOf("send", "send", topic),
+		trace.WithLinks(links...), trace.WithAttributes(append(attributesOf("send", topic),
 			attribute.Int("messaging.batch.message_count", len(events)))...))
 	return endOf(span)
 }
@@ -76,7 +77,7 @@ func (s *Spans) Process(consumer string, n int, event func(int) *Event) (end fun
 	}
 	_, span := s.tracer.Start(parent, "process "+consumer, trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithLinks(links...), trace.WithAttributes(
-			append(attributesOf("process", "process", event(0).Topic), attribute.Int("messaging.batch.message_count", n),
+			append(attributesOf("process", event(0).Topic), attribute.Int("messaging.batch.message_count", n),
 				attribute.String("messaging.consumer.group.name", consumer))...))
 	return endOf(span)
 }
@@ -105,11 +106,11 @@ func endOf(span trace.Span) func(error) {
 	}
 }
 
-func attributesOf(name, kind, topic string) []attribute.KeyValue {
+func attributesOf(operation, topic string) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.String("messaging.system", "kafka"),
-		attribute.String("messaging.operation.name", name),
-		attribute.String("messaging.operation.type", kind),
+		attribute.String("messaging.operation.name", operation),
+		attribute.String("messaging.operation.type", operation),
 		attribute.String("messaging.destination.name", topic),
 	}
 }
@@ -131,14 +132,7 @@ func (e *Event) sampled() bool {
 		return false
 	}
 	parent := e.Extensions[HeaderTraceParent]
-	if len(parent) != 55 {
-		return false
-	}
-	switch parent[54] {
-	case '1', '3', '5', '7', '9', 'b', 'd', 'f':
-		return true
-	}
-	return false
+	return len(parent) == 55 && strings.IndexByte("13579bdf", parent[54]) >= 0
 }
 
 // traced is a context in the event's trace.

@@ -42,7 +42,7 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 		}
 		return to, nil
 	}
-	codec.Each(msg, func(name, value string) {
+	cloudevent.EachHeader(msg, func(name, value string) {
 		to.Headers = append(to.Headers, sarama.RecordHeader{Key: []byte(name), Value: []byte(value)})
 	})
 	if key := msg.Metadata[cloudevent.KeyMetadata]; key != "" {

@@ -189,7 +189,11 @@ func (c claims) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.C
 	}
 	p.log.Debug("partition assigned", "offset", claim.InitialOffset())
 
-	p.own(p.read)
+	p.own(func() {
+		if p.identify() {
+			p.work()
+		}
+	})
 
 	p.log.Debug("partition lost")
 	c.mu.Lock()

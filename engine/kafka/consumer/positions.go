@@ -129,15 +129,6 @@ func (p *partition) noteSoon() bool {
 
 func (c Config) noteEvery() time.Duration { return c.CommitInterval / 2 }
 
-// notes tells when to note what came last. Without a store it never does.
-func (p *partition) notes() (tick <-chan time.Time, stop func()) {
-	if p.member.cfg.Positions == nil {
-		return nil, func() {}
-	}
-	ticker := time.NewTicker(p.member.cfg.noteEvery())
-	return ticker.C, ticker.Stop
-}
-
 // A topic that was deleted and created anew has the old one's name, and offsets that begin at 0 again. A reader that
 // goes on at its offset skips that many records, and nothing tells: as soon as there are so many, the offset is a valid
 // one. The cluster gives each topic an id, so a partition takes the id when it begins to read, compares it now and

@@ -8,21 +8,14 @@ import (
 	"example.com/twinbox/engine/fault"
 )
 
-// read is the worker: it has the partition's records delivered, in order, until the partition is to be let go or has to
-// be read anew.
-func (p *partition) read() {
-	if p.identify() {
-		p.work()
-	}
-}
-
+// work has the partition's records delivered, in order, until the partition is to be let go or has to be read anew.
 func (p *partition) work() {
 	looks := time.NewTicker(p.member.cfg.LookEvery)
 	defer looks.Stop()
-	notes, stop := p.notes()
-	defer stop()
+	notes := time.NewTicker(p.member.cfg.noteEvery())
+	defer notes.Stop()
 	defer p.note()
-	for p.receive(looks.C, notes) {
+	for p.receive(looks.C, notes.C) {
 		giveBack, ok := p.gather()
 		if !ok {
 			return

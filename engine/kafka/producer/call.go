@@ -1,6 +1,7 @@
 package producer
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -18,12 +19,15 @@ type call struct {
 	blocked  map[string]int // keys of which a record failed alone, and its index; owned by the sender
 
 	mu      sync.Mutex
-	settled int
-	expired bool // Publish has returned: nothing more of it may be sent
-	failed  map[int]error
-	acked   []bool
+	expired bool    // Publish has returned: nothing more of it may be sent
+	fates   []error // of each record; nil: not known yet
+	known   int
+	failed  bool
 	done    chan struct{} // closed when every record is settled
 }
+
+// errAcknowledged is the fate of a record that all in-sync replicas have.
+var errAcknowledged = errors.New("acknowledged")
 
 // record is one message in the form in which it is sent.
 type record struct {
@@ -37,27 +41,17 @@ type record struct {
 // newCall settles at once those records that cannot be sent at all.
 func newCall(topic string, records []record, deadline time.Time, maxBytes int) *call {
 	c := &call{
-		topic:    topic,
-		deadline: deadline,
-		records:  records,
-		acked:    make([]bool, len(records)),
-		done:     make(chan struct{}),
+		topic: topic, deadline: deadline, records: records,
+		fates: make([]error, len(records)), done: make(chan struct{}),
 	}
+	isTopic := kafka.ValidTopic(topic)
 	for i := range records {
-		records[i].call, records[i].index = c, i
-	}
-	if !kafka.ValidTopic(topic) {
-		err := &RecordError{Err: fmt.Errorf("%w: %q", kafka.ErrInvalidTopic, topic), permanent: true}
-		for i := range c.records {
-			c.fail(&c.records[i], err)
-		}
-		return c
-	}
-	for i := range c.records {
-		if r := &c.records[i]; r.size+batchOverhead > maxBytes {
-			c.fail(r, &RecordError{
-				Err: fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, r.size+batchOverhead, maxBytes), permanent: true,
-			})
+		r := &records[i]
+		r.call, r.index = c, i
+		if !isTopic {
+			r.settle(&RecordError{Err: fmt.Errorf("%w: %q", kafka.ErrInvalidTopic, topic), permanent: true})
+		} else if size := r.size + batchOverhead; size > maxBytes {
+			r.settle(&RecordError{Err: fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, size, maxBytes), permanent: true})
 			c.block(r)
 		}
 	}
@@ -77,57 +71,64 @@ func (c *call) block(r *record) {
 	}
 }
 
-func (c *call) isBlocked(r *record) bool {
-	first, ok := c.blocked[r.key]
-	return ok && r.index > first
-}
-
-func (c *call) ack(r *record) { c.settle(r.index, nil) }
-
-func (c *call) fail(r *record, err *RecordError) { c.settle(r.index, err) }
-
-func (c *call) settle(index int, err error) {
+// settle notes the record's fate: [errAcknowledged] or why it failed.
+func (r *record) settle(fate error) {
+	c := r.call
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.expired {
 		return // Publish has already returned what was known
 	}
-	if err == nil {
-		c.acked[index] = true
-	} else {
-		c.setFailed(index, err)
-	}
-	if c.settled++; c.settled == len(c.records) {
+	c.fates[r.index] = fate
+	c.failed = c.failed || fate != errAcknowledged
+	if c.known++; c.known == len(c.records) {
 		close(c.done)
 	}
 }
 
-func (c *call) setFailed(index int, err error) {
-	if c.failed == nil {
-		c.failed = make(map[int]error)
-	}
-	c.failed[index] = err
-}
-
 // isSettled reports whether the record failed before it was ever sent.
-func (c *call) isSettled(index int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.acked[index] || c.failed[index] != nil
+func (r *record) isSettled() bool {
+	r.call.mu.Lock()
+	defer r.call.mu.Unlock()
+	return r.call.fates[r.index] != nil
 }
 
-func (c *call) isExpired() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.expired
+// isSendable reports whether the record is still to be sent, and fails it if its key is held back.
+func (r *record) isSendable() bool {
+	r.call.mu.Lock()
+	expired := r.call.expired
+	r.call.mu.Unlock()
+	if expired {
+		return false
+	}
+	if first, blocked := r.call.blocked[r.key]; blocked && r.index > first {
+		r.settle(&RecordError{Err: kafka.ErrNotSent})
+		return false
+	}
+	return true
+}
+
+// failAll fails what is not settled yet.
+func (c *call) failAll(err *RecordError) {
+	for i := range c.records {
+		if r := &c.records[i]; !r.isSettled() {
+			r.settle(err)
+		}
+	}
 }
 
 // result is called once every record is settled, or the call has expired.
 func (c *call) result() error {
-	if len(c.failed) == 0 {
+	if !c.failed {
 		return nil
 	}
-	return &kafka.PublishError{Topic: c.topic, Failed: c.failed}
+	failed := make(map[int]error)
+	for i, fate := range c.fates {
+		if fate != errAcknowledged {
+			failed[i] = fate
+		}
+	}
+	return &kafka.PublishError{Topic: c.topic, Failed: failed}
 }
 
 // expire ends the call early. What is not acknowledged failed with cause; if the call was taken by the sender, its
@@ -137,9 +138,9 @@ func (c *call) expire(cause error, taken bool) error {
 	defer c.mu.Unlock()
 	c.expired = true
 	err := &RecordError{Err: cause, unknown: taken}
-	for i, acked := range c.acked {
-		if !acked && c.failed[i] == nil {
-			c.setFailed(i, err)
+	for i, fate := range c.fates {
+		if fate == nil {
+			c.fates[i], c.failed = err, true
 		}
 	}
 	return c.result()

@@ -1,11 +1,11 @@
 // Package producer sends the messages of one call as one batch, reports each record, and never lets a later record of a
 // key overtake an earlier one that failed.
 //
-//	publisher.go sender.go exchange.go    a call of Publish, rounds of calls, a round's requests
-//	call.go sequence.go                   a call's records
-//	partition.go partition_queue.go       in the batches of their partitions
-//	encode.go encode_event.go             what a record looks like; the same as kafka.Marshaler makes it
-//	spread.go errors.go                   over how many partitions keys are spread; what a broker's answers mean
+//	publisher.go call.go   a call of Publish, and its records
+//	sender.go exchange.go  rounds of calls, and a round's requests
+//	queue.go               the batches of a partition
+//	encode.go              what a record looks like; the same as kafka.Marshaler makes it
+//	errors.go              what a broker's answers mean
 //
 // # Why the publisher does not use sarama's producers
 //

@@ -1,32 +1,25 @@
 package producer
 
 import (
+	"maps"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/kafka/internal/codec"
 )
 
-// layout lays out any number of records in a handful of allocations, and in none when it
-// is used again. If a guess at the sizes was too low a slice moves on; what points to its
-// old place stays as it is.
+// layout lays out any number of records in a handful of allocations, and in none when it is used again. When a slice has
+// to grow it moves on; what points to its old place stays as it is.
 type layout struct {
 	records  []record
 	bytes    []byte
 	pairs    []sarama.RecordHeader
 	pointers []*sarama.RecordHeader
 	first    int // of pointers: where the headers of the record under way begin
-}
-
-// expect makes room.
-func (l *layout) expect(records, headers, bytes int) {
-	l.records = slices.Grow(l.records, records)
-	l.pairs = slices.Grow(l.pairs, headers)
-	l.pointers = slices.Grow(l.pointers, headers)
-	l.bytes = slices.Grow(l.bytes, bytes)
 }
 
 // reset forgets the records, and lets go of what is not the layout's own: the values.
@@ -37,18 +30,20 @@ func (l *layout) reset() {
 	l.first = 0
 }
 
+func (l *layout) since(start int) []byte { return l.bytes[start:len(l.bytes):len(l.bytes)] }
+
 func (l *layout) copyOf(s string) []byte {
 	start := len(l.bytes)
 	l.bytes = append(l.bytes, s...)
 	return l.since(start)
 }
 
-func (l *layout) since(start int) []byte { return l.bytes[start:len(l.bytes):len(l.bytes)] }
-
 func (l *layout) header(name, value []byte) {
 	l.pairs = append(l.pairs, sarama.RecordHeader{Key: name, Value: value})
 	l.pointers = append(l.pointers, &l.pairs[len(l.pairs)-1])
 }
+
+func (l *layout) text(name, value string) { l.header(l.copyOf(name), l.copyOf(value)) }
 
 // record ends the record to which the headers so far belong.
 func (l *layout) record(key string, value []byte) {
@@ -66,27 +61,29 @@ func (l *layout) record(key string, value []byte) {
 }
 
 func (l *layout) messages(msgs []*message.Message) {
-	headers, bytes := 0, 0
 	for _, msg := range msgs {
-		headers += len(msg.Metadata) + 2
-		bytes += 2*len(msg.UUID) + len(cloudevent.HeaderID) + len(cloudevent.HeaderWatermillID)
-		for name, value := range msg.Metadata {
-			bytes += len(name) + len(value)
+		if !l.wire(msg.Metadata[cloudevent.RecordMetadata], msg.Payload) {
+			cloudevent.EachHeader(msg, l.text)
+			l.record(msg.Metadata[cloudevent.KeyMetadata], msg.Payload)
 		}
-	}
-	l.expect(len(msgs), headers, bytes)
-	for _, msg := range msgs {
-		if wire, is := cloudevent.ParseWire(msg.Metadata[cloudevent.RecordMetadata]); is {
-			l.wire(wire, msg.Payload)
-			continue
-		}
-		codec.Each(msg, func(name, value string) { l.header(l.copyOf(name), l.copyOf(value)) })
-		l.record(msg.Metadata[cloudevent.KeyMetadata], msg.Payload)
 	}
 }
 
-// wire lays out another system's record as it was.
-func (l *layout) wire(w cloudevent.Wire, value []byte) {
+func (l *layout) events(events []*cloudevent.Event) {
+	for _, e := range events {
+		if !l.wire(e.Extensions[cloudevent.RecordMetadata], e.Data) {
+			l.eventHeaders(e)
+			l.record(e.Key, e.Data)
+		}
+	}
+}
+
+// wire lays out another system's record as it was, if it is one.
+func (l *layout) wire(encoded string, value []byte) bool {
+	w, is := cloudevent.ParseWire(encoded)
+	if !is {
+		return false
+	}
 	for _, h := range w.Headers {
 		l.header([]byte(h.Name), h.Value)
 	}
@@ -97,4 +94,57 @@ func (l *layout) wire(w cloudevent.Wire, value []byte) {
 	if w.Key != nil && len(w.Key) == 0 {
 		l.records[len(l.records)-1].data.Key = w.Key // empty, which is not null
 	}
+	return true
+}
+
+// eventHeaders writes what [cloudevent.EachHeader] would write of an event's message.
+func (l *layout) eventHeaders(e *cloudevent.Event) {
+	if e.ID != "" {
+		l.text(cloudevent.HeaderID, e.ID)
+		l.text(cloudevent.HeaderWatermillID, e.ID)
+	}
+	l.text(cloudevent.HeaderSource, e.Source)
+	l.text(cloudevent.HeaderType, e.Type)
+	l.text(cloudevent.HeaderSpecVersion, cloudevent.SpecVersion)
+	start := len(l.bytes)
+	l.bytes = e.Time.UTC().AppendFormat(l.bytes, time.RFC3339Nano)
+	instant := l.since(start)
+	l.header(l.copyOf(cloudevent.HeaderTime), instant)
+	l.text(cloudevent.HeaderSubject, e.Key)
+	if e.Version != 0 {
+		start := len(l.bytes)
+		l.bytes = strconv.AppendInt(l.bytes, e.Version, 10)
+		version := l.since(start)
+		l.header(l.copyOf(cloudevent.HeaderVersion), version)
+	} else {
+		l.extension(e, cloudevent.HeaderVersion)
+	}
+	if e.DataSchema != "" {
+		l.text(cloudevent.HeaderDataSchema, e.DataSchema)
+	} else {
+		l.extension(e, cloudevent.HeaderDataSchema)
+	}
+	l.text(cloudevent.HeaderContentType, cloudevent.ContentTypeJSON)
+	known := 0
+	for _, name := range cloudevent.Causes { // most often these are all there are
+		known += l.extension(e, name)
+	}
+	if known == len(e.Extensions) {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Extensions)) {
+		if cloudevent.IsExtra(name) {
+			l.extension(e, name)
+		}
+	}
+}
+
+// extension returns how many there are of that name.
+func (l *layout) extension(e *cloudevent.Event, name string) int {
+	value, ok := e.Extensions[name]
+	if !ok {
+		return 0
+	}
+	l.text(name, value)
+	return 1
 }

@@ -68,13 +68,3 @@ func judge(err sarama.KError) verdict {
 	}
 	return uncertain
 }
-
-func tooLarge(err sarama.KError) bool {
-	return err == sarama.ErrMessageSizeTooLarge || err == sarama.ErrMessageSetSizeTooLarge
-}
-
-// forgotten reports whether the producer id itself is of no use any more. A gap in the sequence is healed by a new
-// epoch.
-func forgotten(err sarama.KError) bool {
-	return judge(err) == outOfStep && err != sarama.ErrOutOfOrderSequenceNumber
-}

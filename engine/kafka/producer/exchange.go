@@ -1,7 +1,6 @@
 package producer
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,7 +54,7 @@ func (s *sender) pack(queues []*partitionQueue, deadline time.Time) []*parcel {
 			continue
 		}
 		if q.request == nil {
-			q.seal(s.ids.at(q.topicPartition), s.sarama, time.Now())
+			q.seal(&s.ids, s.sarama, time.Now())
 		}
 		p := byBroker[broker.ID()]
 		if p == nil {
@@ -105,11 +104,8 @@ func (s *sender) open(p *parcel, deadline time.Time) {
 // act decides what becomes of the queue's batch.
 func (s *sender) act(q *partitionQueue, answer sarama.KError, deadline time.Time) {
 	v := judge(answer)
-	if q.unknown && (v == badRecord || v == badTopic || v == outOfStep) {
-		// An earlier attempt may be on the log: this answer does not prove that it is not.
-		s.giveUp(q, answer)
-		s.lost = s.lost || forgotten(answer)
-		return
+	if q.unknown && (v == badRecord || v == badTopic) {
+		v = outOfStep // an earlier attempt may be on the log: this answer does not prove that it is not
 	}
 	switch v {
 	case acknowledged:
@@ -122,16 +118,18 @@ func (s *sender) act(q *partitionQueue, answer sarama.KError, deadline time.Time
 	case badRecord:
 		s.isolate(q, answer)
 	case badTopic:
-		s.refuse(q, answer)
+		err := &RecordError{Err: answer, permanent: true}
+		q.fail(err, err)
 	case outOfStep:
 		s.giveUp(q, answer)
-		s.lost = s.lost || forgotten(answer)
+		// The producer id itself may be of no use any more. A gap in the sequence is healed by a new epoch.
+		s.lost = s.lost || judge(answer) == outOfStep && answer != sarama.ErrOutOfOrderSequenceNumber
 	}
 }
 
 func (s *sender) acknowledge(q *partitionQueue) {
 	for _, r := range q.batch {
-		r.call.ack(r)
+		r.settle(errAcknowledged)
 	}
 	if s.ids.used(q.topicPartition, len(q.batch)) {
 		s.stale = true
@@ -147,32 +145,19 @@ func (s *sender) acknowledge(q *partitionQueue) {
 // number is free for the smaller one.
 func (s *sender) isolate(q *partitionQueue, answer sarama.KError) {
 	if n := len(q.batch); n > 1 {
-		if half := q.size() / 2; tooLarge(answer) && half >= minBatchBytes {
-			s.caps[q.topic] = half
-		} else {
-			q.limit = n / 2
-		}
-		q.unfill()
+		q.limit = n / 2
+		q.queue = append(q.batch, q.queue...)
+		q.clear()
 		return
 	}
 	r := q.batch[0]
 	err := &RecordError{Err: answer, permanent: true}
-	if tooLarge(answer) {
+	if answer == sarama.ErrMessageSizeTooLarge || answer == sarama.ErrMessageSetSizeTooLarge {
 		err.Err = fmt.Errorf("%w: %w", ErrTooLarge, answer)
 	}
-	r.call.fail(r, err)
+	r.settle(err)
 	r.call.block(r)
 	q.limit = 0
-	q.clear()
-}
-
-// refuse fails everything in the queue for good.
-func (s *sender) refuse(q *partitionQueue, answer sarama.KError) {
-	err := &RecordError{Err: answer, permanent: true}
-	for _, r := range append(q.batch, q.queue...) {
-		r.call.fail(r, err)
-	}
-	q.queue = nil
 	q.clear()
 }
 
@@ -181,7 +166,7 @@ func (s *sender) retry(q *partitionQueue, cause error, deadline time.Time) {
 	s.moved[q.topic] = struct{}{}
 	now := time.Now()
 	if q.since.IsZero() {
-		q.since, q.pauses = now, newPauses()
+		q.since, q.pauses = now, retryPauses
 	}
 	q.retryAt = now.Add(q.pauses.Next())
 	_, failing := s.failing[q.topicPartition]
@@ -204,20 +189,9 @@ func (s *sender) giveUp(q *partitionQueue, cause error) {
 		// Its sequence number may be on the log, or may get there: it must not be used for anything else.
 		s.stale = true
 	}
-	err := &RecordError{Err: cause, unknown: q.unknown}
-	for _, r := range q.batch {
-		r.call.fail(r, err)
-	}
-	behind := &RecordError{Err: fmt.Errorf("%w: %w", kafka.ErrNotSent, cause)}
-	for _, r := range q.queue {
-		r.call.fail(r, behind)
-	}
-	q.queue = nil
-	q.clear()
+	q.fail(&RecordError{Err: cause, unknown: q.unknown}, &RecordError{Err: fmt.Errorf("%w: %w", kafka.ErrNotSent, cause)})
 	if _, ok := s.failing[q.topicPartition]; !ok {
 		s.failing[q.topicPartition] = struct{}{}
 		s.log.Warn("partition refuses records", "topic", q.topic, "partition", q.partition, "err", cause)
 	}
 }
-
-func asKError(err error, target *sarama.KError) bool { return errors.As(err, target) }

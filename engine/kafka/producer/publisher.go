@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -27,7 +28,7 @@ type Publisher struct {
 	closing chan struct{}
 	done    chan struct{}
 	layouts sync.Pool // of *layout
-	spread  spread
+	spread  atomic.Pointer[map[string]int32]
 	close   sync.Once
 	err     error // of closing the client; read after done
 }
@@ -43,6 +44,7 @@ func New(cfg kafka.Config, log *slog.Logger) (*Publisher, error) {
 		calls:   make(chan *call),
 		closing: make(chan struct{}),
 		done:    make(chan struct{}),
+		layouts: sync.Pool{New: func() any { return new(layout) }},
 	}
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -64,7 +66,7 @@ func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*m
 	if len(msgs) == 0 {
 		return nil
 	}
-	l := p.layout()
+	l := p.layouts.Get().(*layout)
 	l.messages(msgs)
 	return p.publish(ctx, topic, l)
 }
@@ -75,16 +77,9 @@ func (p *Publisher) PublishEvents(ctx context.Context, topic string, events ...*
 	if len(events) == 0 {
 		return nil
 	}
-	l := p.layout()
+	l := p.layouts.Get().(*layout)
 	l.events(events)
 	return p.publish(ctx, topic, l)
-}
-
-func (p *Publisher) layout() *layout {
-	if l, ok := p.layouts.Get().(*layout); ok {
-		return l
-	}
-	return new(layout)
 }
 
 // publish uses the layout again if every record was acknowledged. Otherwise the sender may still hold some of it: a
@@ -123,6 +118,12 @@ func (p *Publisher) publish(ctx context.Context, topic string, l *layout) error 
 		return call.expire(ErrTimeout, true)
 	}
 }
+
+// SpreadKeys sets over how many partitions the keys of each topic are spread from the next request on; other topics'
+// keys are spread over all partitions there are. Partitions that are added to a topic then stay empty until it is
+// called again with the new count, and each key stays where its earlier events are. Records of a topic that has fewer
+// partitions than that are not sent: their calls fail, and may be repeated.
+func (p *Publisher) SpreadKeys(topics map[string]int32) { p.spread.Store(&topics) }
 
 // run owns the sender: nothing else touches sequences, partitions or the client.
 func (p *Publisher) run(s *sender) {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -12,11 +14,8 @@ import (
 	"example.com/twinbox/engine/kafka"
 )
 
-const (
-	retryBackoff    = 50 * time.Millisecond // before the second attempt; doubles up to maxRetryBackoff
-	maxRetryBackoff = time.Second
-	minBatchBytes   = 16 << 10 // a topic that takes less is not believed to
-)
+// retryPauses are those between the attempts at a batch.
+var retryPauses = failure.Backoff{Min: 50 * time.Millisecond, Max: time.Second}
 
 // sender sends rounds of calls. One goroutine owns it.
 type sender struct {
@@ -30,26 +29,30 @@ type sender struct {
 	stale   bool                        // raise the epoch before the next round
 	lost    bool                        // the broker no longer knows the producer id
 	failing map[topicPartition]struct{} // gave up last time: one attempt per round until it works again
-	caps    map[string]int              // batch bytes per topic, where the topic takes less than MaxMessageBytes
 	moved   map[string]struct{}         // topics whose leaders must be looked up again
 	round   uint32                      // where the next records without a key go
-	spread  *spread
+	spread  *atomic.Pointer[map[string]int32]
 
-	partitioners map[string]sarama.Partitioner
+	byHash   sarama.Partitioner
+	question sarama.ProducerMessage // for byHash, with key
+	key      keyEncoder
 }
 
-func newSender(cfg kafka.Config, keys *spread, closing <-chan struct{}, log *slog.Logger) *sender {
-	return &sender{
-		cfg:          cfg,
-		sarama:       cfg.Producer(),
-		spread:       keys,
-		closing:      closing,
-		log:          log,
-		failing:      make(map[topicPartition]struct{}),
-		caps:         make(map[string]int),
-		moved:        make(map[string]struct{}),
-		partitioners: make(map[string]sarama.Partitioner),
+func newSender(
+	cfg kafka.Config, keys *atomic.Pointer[map[string]int32], closing <-chan struct{}, log *slog.Logger,
+) *sender {
+	s := &sender{
+		cfg:     cfg,
+		sarama:  cfg.Producer(),
+		spread:  keys,
+		closing: closing,
+		log:     log,
+		failing: make(map[topicPartition]struct{}),
+		moved:   make(map[string]struct{}),
 	}
+	s.byHash = s.sarama.Producer.Partitioner("")
+	s.question.Key = &s.key
+	return s
 }
 
 // send brings every record of the calls to an end: acknowledged, failed, or unknown because its call expired.
@@ -62,7 +65,7 @@ func (s *sender) send(calls []*call) {
 	}
 	if err := s.connect(deadline); err != nil {
 		for _, c := range calls {
-			failAll(c, &RecordError{Err: err})
+			c.failAll(&RecordError{Err: err})
 		}
 		return
 	}
@@ -83,7 +86,7 @@ func (s *sender) send(calls []*call) {
 
 // connect makes the client and the producer id, retrying until the deadline.
 func (s *sender) connect(deadline time.Time) error {
-	for pauses := newPauses(); ; {
+	for pauses := retryPauses; ; {
 		err := s.tryConnect()
 		if err == nil {
 			return nil
@@ -117,7 +120,7 @@ func (s *sender) tryConnect() error {
 func (s *sender) settleEpoch() {
 	switch {
 	case s.lost:
-		s.ids.reset()
+		s.ids.known = false // the next round asks for another
 	case s.stale:
 		s.ids.raise()
 	}
@@ -150,12 +153,149 @@ func (s *sender) close() error {
 	return s.client.Close()
 }
 
-func failAll(c *call, err *RecordError) {
-	for i := range c.records {
-		if !c.isSettled(i) {
-			c.fail(&c.records[i], err)
+// byPartition puts the records of the calls into the queues of their partitions, keeping their order.
+func (s *sender) byPartition(calls []*call) map[topicPartition]*partitionQueue {
+	queues := make(map[topicPartition]*partitionQueue)
+	s.round++
+	for _, c := range calls {
+		partitions, err := s.partitions(c.topic)
+		if err != nil {
+			answer, _ := errors.AsType[sarama.KError](err)
+			c.failAll(&RecordError{Err: fmt.Errorf("look up partitions: %w", err), permanent: judge(answer) == badTopic})
+			continue
+		}
+		for i := range c.records {
+			r := &c.records[i]
+			if r.isSettled() {
+				continue
+			}
+			tp := topicPartition{c.topic, s.partitionOf(r, partitions)}
+			if queues[tp] == nil {
+				queues[tp] = &partitionQueue{topicPartition: tp}
+			}
+			queues[tp].queue = append(queues[tp].queue, r)
 		}
 	}
+	return queues
 }
 
-func newPauses() failure.Backoff { return failure.Backoff{Min: retryBackoff, Max: maxRetryBackoff} }
+// partitions are those that the topic's records may go to; all that there are, unless its keys are spread over fewer.
+func (s *sender) partitions(topic string) ([]int32, error) {
+	var want int32
+	if counts := s.spread.Load(); counts != nil {
+		want = (*counts)[topic]
+	}
+	partitions, err := s.client.Partitions(topic)
+	if err == nil && len(partitions) == 0 {
+		err = sarama.ErrLeaderNotAvailable
+	}
+	if err == nil && int(want) > len(partitions) {
+		// The client may not have heard yet of the partitions that keys are to be spread over from now on.
+		if err = s.client.RefreshMetadata(topic); err == nil {
+			partitions, err = s.client.Partitions(topic)
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case int(want) > len(partitions):
+		return nil, fmt.Errorf("topic %s has %d partitions, its keys are spread over %d", topic, len(partitions), want)
+	case want > 0:
+		return partitions[:want], nil
+	}
+	return partitions, nil
+}
+
+// keyEncoder hands a key to sarama's partitioner without an allocation per record.
+type keyEncoder []byte
+
+func (k *keyEncoder) Encode() ([]byte, error) { return *k, nil }
+func (k *keyEncoder) Length() int             { return len(*k) }
+
+// partitionOf is where a record belongs: by the hash of its key, as Java clients do it. Records without a key stay
+// together within a round, so that they share a batch, and move on with the next.
+func (s *sender) partitionOf(r *record, partitions []int32) int32 {
+	n := len(partitions)
+	if r.key == "" {
+		return partitions[s.round%uint32(n)]
+	}
+	s.key = r.data.Key
+	choice, err := s.byHash.Partition(&s.question, int32(n))
+	if err != nil {
+		panic(err) // murmur2 has no error of its own, and the encoder returns none
+	}
+	return partitions[choice]
+}
+
+// ready returns the queues that have something to send now; if there is none, wake is when the next one will, and zero
+// when the round is over.
+func (s *sender) ready(
+	queues map[topicPartition]*partitionQueue, now time.Time,
+) (ready []*partitionQueue, wake time.Time) {
+	closing := s.isClosing()
+	total := 0
+	for tp, q := range queues {
+		switch {
+		case q.retryAt.After(now) && !closing:
+			if wake.IsZero() || q.retryAt.Before(wake) {
+				wake = q.retryAt
+			}
+		case !q.fill(s.cfg.MaxMessageBytes):
+			delete(queues, tp)
+		case total > 0 && total+q.size > kafka.MaxRequestBytes:
+			wake = now // the request is full; this queue goes with the next
+		default:
+			total += q.size
+			ready = append(ready, q)
+		}
+	}
+	return ready, wake
+}
+
+// sequences hands out the numbers of an idempotent producer: per partition 0, 1, 2 ... under one producer id and epoch.
+// A number is used up only by an acknowledged batch; a batch of other content must never get a number that may already
+// be on the log, because the broker would take it for a repetition and drop it with a success.
+type sequences struct {
+	producer int64
+	epoch    int16
+	known    bool // the id is valid
+	next     map[topicPartition]int32
+}
+
+// maxSequence is far below the point where the numbers would wrap.
+const maxSequence = math.MaxInt32 / 2
+
+// ensure asks the cluster for a producer id if there is none.
+func (s *sequences) ensure(client sarama.Client) error {
+	if s.known {
+		return nil
+	}
+	answer, err := client.InitProducerID()
+	if err != nil {
+		return fmt.Errorf("request producer id: %w", err)
+	}
+	if answer.Err != sarama.ErrNoError {
+		return fmt.Errorf("request producer id: %w", answer.Err)
+	}
+	s.producer, s.epoch, s.known = answer.ProducerID, answer.ProducerEpoch, true
+	s.next = make(map[topicPartition]int32)
+	return nil
+}
+
+// used reports whether the epoch must be raised before the numbers of the partition run out.
+func (s *sequences) used(tp topicPartition, records int) (exhausted bool) {
+	s.next[tp] += int32(records)
+	return s.next[tp] > maxSequence
+}
+
+// raise starts a new epoch, all partitions from 0. It must be called between rounds, when no batch is on its way: a
+// partition that has seen the new epoch refuses the old one. That refusal is the point: it stops a batch that was given
+// up but is still in a broker's hands.
+func (s *sequences) raise() {
+	if s.epoch == math.MaxInt16 {
+		s.known = false // the next round asks for another id
+		return
+	}
+	s.epoch++
+	clear(s.next)
+}

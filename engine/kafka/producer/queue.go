@@ -7,7 +7,6 @@ import (
 	"github.com/IBM/sarama"
 
 	"example.com/twinbox/engine/failure"
-	"example.com/twinbox/engine/kafka"
 )
 
 // Upper bounds of what the record format adds: per batch (its header), per record and per header (their varints).
@@ -28,6 +27,7 @@ type partitionQueue struct {
 	queue []*record // in order, not yet in a batch
 
 	batch   []*record
+	size    int                 // bytes of batch
 	request *sarama.RecordBatch // of batch; sent again unchanged until its fate is known
 	unknown bool                // an attempt of it may have been appended
 	limit   int                 // records per batch while a bad one is being isolated; 0: no limit
@@ -46,36 +46,24 @@ func (q *partitionQueue) fill(maxBytes int) bool {
 		// It found no leader and was never sealed. It is taken anew: it must not grow, and a call may be over since.
 		q.queue, q.batch = append(q.batch, q.queue...), nil
 	}
-	size, taken := batchOverhead, 0
+	taken := 0
+	q.size = batchOverhead
 	for _, r := range q.queue {
-		if !sendable(r) {
-			taken++
-			continue
+		if r.isSendable() {
+			if len(q.batch) > 0 && (q.size+r.size > maxBytes || q.limit > 0 && len(q.batch) == q.limit) {
+				break
+			}
+			q.size += r.size
+			q.batch = append(q.batch, r)
 		}
-		if len(q.batch) > 0 && (size+r.size > maxBytes || q.limit > 0 && len(q.batch) == q.limit) {
-			break
-		}
-		size += r.size
-		q.batch = append(q.batch, r)
 		taken++
 	}
 	q.queue = q.queue[taken:]
 	return len(q.batch) > 0
 }
 
-func sendable(r *record) bool {
-	if r.call.isExpired() {
-		return false
-	}
-	if r.call.isBlocked(r) {
-		r.call.fail(r, &RecordError{Err: kafka.ErrNotSent})
-		return false
-	}
-	return true
-}
-
 // seal turns the batch into the form in which it stays until its fate is known.
-func (q *partitionQueue) seal(id sequence, cfg *sarama.Config, now time.Time) {
+func (q *partitionQueue) seal(ids *sequences, cfg *sarama.Config, now time.Time) {
 	records := make([]*sarama.Record, len(q.batch))
 	for i, r := range q.batch {
 		r.data.OffsetDelta = int64(i)
@@ -89,9 +77,9 @@ func (q *partitionQueue) seal(id sequence, cfg *sarama.Config, now time.Time) {
 		LastOffsetDelta:  int32(len(records) - 1),
 		FirstTimestamp:   now,
 		MaxTimestamp:     now,
-		ProducerID:       id.producer,
-		ProducerEpoch:    id.epoch,
-		FirstSequence:    id.first,
+		ProducerID:       ids.producer,
+		ProducerEpoch:    ids.epoch,
+		FirstSequence:    ids.next[q.topicPartition],
 		Records:          records,
 	}
 }
@@ -102,16 +90,14 @@ func (q *partitionQueue) clear() {
 	q.unknown, q.since, q.retryAt = false, time.Time{}, time.Time{}
 }
 
-// unfill puts the batch, which was refused whole, back in front of the queue.
-func (q *partitionQueue) unfill() {
-	q.queue = append(q.batch, q.queue...)
-	q.clear()
-}
-
-func (q *partitionQueue) size() int {
-	total := batchOverhead
+// fail ends the batch and everything behind it.
+func (q *partitionQueue) fail(batch, behind error) {
 	for _, r := range q.batch {
-		total += r.size
+		r.settle(batch)
 	}
-	return total
+	for _, r := range q.queue {
+		r.settle(behind)
+	}
+	q.queue = nil
+	q.clear()
 }

@@ -38,7 +38,7 @@ func OfferWith(node *eventing.Node, own Own) (prefix string, handler http.Handle
 		Topics:      inside,
 		Restore:     inside,
 		Consumers:   consumers,
-		Paused:      node.LookForPauses,
+		Paused:      inside.LookForPauses,
 		Metrics:     setup.Admin.Registry(),
 		Mails:       own.Mails,
 		Verifier:    node.Verifier,

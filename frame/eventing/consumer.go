@@ -131,7 +131,7 @@ func (n *Node) Consume(c Consumer) error {
 // commits its offset.
 func (n *Node) StartConsumers(g *service.Group) {
 	if len(n.consumers) > 0 {
-		g.Go("consumer pauses", n.watchPauses) // part: ops
+		g.Go("consumer pauses", n.gates.Run) // part: ops
 		g.Go("inbox janitor", n.forget)
 	}
 	for _, c := range n.consumers {
@@ -193,7 +193,7 @@ func (h inboxHost) Pause(ctx context.Context, failure error, d time.Duration) er
 	if err := h.node.dependencies.wait(ctx, failure, d); err != nil {
 		return err
 	}
-	if err := h.node.awaitResume(ctx, h.Name); err != nil { // part: ops, begin
+	if err := awaitResume(ctx, h.node.gates, h.Name); err != nil { // part: ops, begin
 		return err // what an operator paused is not tried again either
 	} // part: ops, end
 	return nil

@@ -51,7 +51,7 @@ func (r *batchReader) open(instanceID string) error {
 	cfg, handle := r.config, r.consumer.inbox.BatchMiddleware(r.consumer.handle)
 	cfg.InstanceID = instanceID
 	records, err := kafkaconsumer.New(cfg, func(ctx context.Context, msgs []*message.Message) (int, error) {
-		if err := r.node.awaitResume(ctx, r.consumer.Name); err != nil { // part: ops, begin
+		if err := awaitResume(ctx, r.node.gates, r.consumer.Name); err != nil { // part: ops, begin
 			return 0, err
 		} // part: ops, end
 		return handle(ctx, msgs)

@@ -164,7 +164,7 @@ func (r *watermillReader) Run(ctx context.Context) error {
 			ctx, end := r.watch.Call(msg.Context(), c.Topic, partition) // part: ops, begin
 			msg.SetContext(ctx)
 			defer func() { end(err) }()
-			if err := r.node.awaitResume(ctx, c.Name); err != nil {
+			if err := awaitResume(ctx, r.node.gates, c.Name); err != nil {
 				return err
 			} // part: ops, end
 			if end, known := r.ends.Load(partition); known {

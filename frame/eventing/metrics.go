@@ -18,7 +18,7 @@ import (
 // measure adds what the database, the pool and the broker say about the node.
 func (n *Node) measure() error {
 	admin := n.setup.Admin
-	n.measurePool()
+	measurePool(admin.Registry(), n.Pool)
 	n.copies = promauto.With(admin.Registry()).NewCounterVec(prometheus.CounterOpts{
 		Name: "dead_letter_copies_total",
 		Help: "Dead letters by what became of their copy: queued, or why there is none. The row is there in any case.",
@@ -94,8 +94,8 @@ func (l consumerLag) read(ctx context.Context) (map[string][]admin.Lag, error) {
 }
 
 // measurePool adds the connections of the service's pool.
-func (n *Node) measurePool() {
-	metrics := promauto.With(n.setup.Admin.Registry())
+func measurePool(registry prometheus.Registerer, pool *pgxpool.Pool) {
+	metrics := promauto.With(registry)
 	const name, connections = "database_pool_", "Connections: acquired, idle or being opened."
 	for _, g := range []struct {
 		name, help string
@@ -108,7 +108,7 @@ func (n *Node) measurePool() {
 		{"max_connections", "Connections that the pool may open.", nil, (*pgxpool.Stat).MaxConns},
 	} {
 		metrics.NewGaugeFunc(prometheus.GaugeOpts{Name: name + g.name, Help: g.help, ConstLabels: g.labels},
-			func() float64 { return float64(g.value(n.Pool.Stat())) })
+			func() float64 { return float64(g.value(pool.Stat())) })
 	}
 	for _, c := range []struct {
 		name, help string
@@ -125,9 +125,9 @@ func (n *Node) measurePool() {
 		},
 	} {
 		metrics.NewCounterFunc(prometheus.CounterOpts{Name: name + c.name, Help: c.help},
-			func() float64 { return float64(c.value(n.Pool.Stat())) })
+			func() float64 { return float64(c.value(pool.Stat())) })
 	}
 	metrics.NewCounterFunc(prometheus.CounterOpts{
 		Name: name + "wait_seconds_total", Help: "Time spent waiting for connections.",
-	}, func() float64 { return n.Pool.Stat().EmptyAcquireWaitTime().Seconds() })
+	}, func() float64 { return pool.Stat().EmptyAcquireWaitTime().Seconds() })
 }

@@ -109,7 +109,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if n.publisher, err = setup.Config.Kafka.edge().publisher(client, setup.Log); err != nil {
 		return nil, fmt.Errorf("open publisher: %w", err)
 	}
-	n.gates = pause.NewGates(n.readPauses) // part: ops
+	n.gates = newGates(n) // part: ops
 	if n.relay, err = relay.New(n.relayConfig()); err != nil {
 		return nil, fmt.Errorf("open relay: %w", err)
 	}
@@ -121,7 +121,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	setup.Admin.Check("broker", func(context.Context) error { return n.dependencies.broker.Err() })
 	n.Check("tables", checkTables(n.Pool, setup.Tables))
 	setup.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))
-	setup.Admin.Check("held events", n.dependencies.behind(n.checkHeld))
+	setup.Admin.Check("held events", n.dependencies.behind(checkHeld(n.Pool, setup.Config.maxSilence())))
 	return n, nil
 }
 

@@ -38,7 +38,7 @@ func TestCauseAConsumerThatIsPaused(t *testing.T) {
 		waittest.Until(t, func() bool { return b.node.Held() == 1 })
 		require.Zero(t, handled.Load())
 		change(resumeIt)
-		b.node.LookForPauses()
+		eventing.Operable{Node: b.node}.LookForPauses()
 		waittest.Until(t, func() bool { return handled.Load() == 2 })
 		b.awaitWell(t)
 

@@ -94,6 +94,6 @@ func checkTables(pool *pgxpool.Pool, own []string) func(context.Context) error {
 // checkHeld tells of events that the broker has not taken for longer than a relay may be silent, while it takes others:
 // the topic is gone, a right is missing, a partition has no leader. Events that it refuses for good are a matter of
 // their own keys, and no reason to be unready.
-func (n *Node) checkHeld(ctx context.Context) error {
-	return operate.CheckHeld(ctx, n.Pool, n.setup.Config.maxSilence())
+func checkHeld(pool *pgxpool.Pool, silence time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error { return operate.CheckHeld(ctx, pool, silence) }
 }

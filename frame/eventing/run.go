@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 
@@ -71,7 +72,7 @@ func (n *Node) open(
 	// part: observability, end
 	group.Go("database circuit", n.dependencies.database.Run)
 	group.Go("broker circuit", n.dependencies.broker.Run)
-	if err := n.await(ctx, "database", n.checkSchema); err != nil {
+	if err := n.await(ctx, "database", checkSchema(n.Pool, n.setup.Migrations)); err != nil {
 		return bound, err
 	}
 	group.Go("relay", n.relayEvents)
@@ -118,12 +119,14 @@ type uselessError struct{ error }
 
 // checkSchema asks whether the database answers and has the schema of this build. A database that is down is waited
 // for; a schema that does not fit is an error at once.
-func (n *Node) checkSchema(ctx context.Context) error {
-	err := migrations.Check(ctx, n.Pool, n.setup.Migrations...)
-	if _, wrong := errors.AsType[*migrations.SchemaError](err); wrong {
-		return uselessError{err}
+func checkSchema(pool *pgxpool.Pool, sets []migrations.Set) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := migrations.Check(ctx, pool, sets...)
+		if _, wrong := errors.AsType[*migrations.SchemaError](err); wrong {
+			return uselessError{err}
+		}
+		return err
 	}
-	return err
 }
 
 // refusal is an error that comes again with every start, until an operator changes a setting: synchronous_commit, the

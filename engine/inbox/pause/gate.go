@@ -12,6 +12,8 @@ import (
 // known whether its consumer is.
 type Gates struct {
 	read   func(context.Context) (map[string]Paused, error)
+	every  time.Duration
+	failed func(error)
 	asked  chan struct{}
 	held   atomic.Int64
 	paused atomic.Pointer[map[string]Paused] // nil: not known yet
@@ -20,9 +22,12 @@ type Gates struct {
 	news chan struct{} // closed when paused is read anew
 }
 
-// NewGates makes gates that read tells whether to open; see [Read].
-func NewGates(read func(context.Context) (map[string]Paused, error)) *Gates {
-	return &Gates{read: read, asked: make(chan struct{}, 1), news: make(chan struct{})}
+// NewGates makes gates that read tells whether to open, each time that so long has passed; see [Read]. failed hears of
+// its errors.
+func NewGates(
+	read func(context.Context) (map[string]Paused, error), every time.Duration, failed func(error),
+) *Gates {
+	return &Gates{read: read, every: every, failed: failed, asked: make(chan struct{}, 1), news: make(chan struct{})}
 }
 
 // IsOpen says whether [Gates.Wait] would return at once. It takes no lock.
@@ -65,10 +70,9 @@ func (g *Gates) Look() {
 	}
 }
 
-// Watch opens and shuts the gates until ctx ends, and asks each time that interval has passed. While there is no answer
-// they stay as they are; failed hears of that.
-func (g *Gates) Watch(ctx context.Context, interval time.Duration, failed func(error)) {
-	tick := time.NewTicker(interval)
+// Run opens and shuts the gates until ctx ends, and then returns nil. While there is no answer they stay as they are.
+func (g *Gates) Run(ctx context.Context) error {
+	tick := time.NewTicker(g.every)
 	defer tick.Stop()
 	for {
 		paused, err := g.read(ctx)
@@ -79,11 +83,11 @@ func (g *Gates) Watch(ctx context.Context, interval time.Duration, failed func(e
 			g.news = make(chan struct{})
 			g.mu.Unlock()
 		} else if ctx.Err() == nil {
-			failed(err)
+			g.failed(err)
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-tick.C:
 		case <-g.asked:
 		}

@@ -77,11 +77,11 @@ func TestAGateFollowsWhatIsSaid(t *testing.T) {
 		var table database
 		table.say(nil, errors.New("the database is away"))
 		var failures atomic.Int64
-		gates := pause.NewGates(table.read)
+		gates := pause.NewGates(table.read, time.Second, func(error) { failures.Add(1) })
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			gates.Watch(ctx, time.Second, func(error) { failures.Add(1) })
+			_ = gates.Run(ctx)
 		}()
 		synctest.Wait()
 		require.False(t, gates.IsOpen("c1"), "not read yet")

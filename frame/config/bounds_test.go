@@ -75,7 +75,7 @@ func TestLoad_WhatAProblemSays(t *testing.T) {
 		"OUTBOX_SHORT=soon":                     `"soon" is no duration`,
 		"DATABASE_POOL_SIZE=0":                  `"0" is not within 1 and 1000`,
 		"DATABASE_SMALL=-1":                     `"-1" is not within 0 and 2147483647`,
-		"DATABASE_POOL_SIZE=" + long:            `"` + strings.Repeat("9", 31) + `..." is no decimal number`,
+		"DATABASE_POOL_SIZE=" + long:            `"` + strings.Repeat("9", 31) + `é" is no decimal number`,
 		"KEY=k":                                 "1 bytes, at least 32",
 		"KEY=" + strings.Repeat("k", 65):        "65 bytes, at most 64",
 		"SMTP_ADDR=smtp://mail:25":              "has a scheme",

@@ -54,7 +54,7 @@ func (f *field) parse(text string) []Problem {
 		return f.parseInteger(text)
 	case "bool":
 		if text != "true" && text != "false" {
-			return f.problem(CodeInvalidBool, "%s is neither true nor false", echo(text))
+			return f.problem(CodeInvalidBool, "%.32q is neither true nor false", text)
 		}
 		f.value.SetBool(text == "true")
 		return nil
@@ -102,10 +102,10 @@ func (f *field) parseDuration(text string) []Problem {
 	value, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return f.problem(CodeInvalidDuration, "%s is no duration; write 300ms, 5s, 2m or 24h", echo(text))
+		return f.problem(CodeInvalidDuration, "%.32q is no duration; write 300ms, 5s, 2m or 24h", text)
 	case value < lowest || value > highest:
-		return f.problem(CodeOutOfRange, "%s is not within %s and %s",
-			echo(text), showDuration(lowest), showDuration(highest))
+		return f.problem(CodeOutOfRange, "%.32q is not within %s and %s",
+			text, showDuration(lowest), showDuration(highest))
 	}
 	f.value.SetInt(int64(value))
 	return nil
@@ -115,11 +115,11 @@ func (f *field) parseInteger(text string) []Problem {
 	read := func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 	lowest, highest := bounds(f, read, 0, 1<<(f.value.Type().Bits()-1)-1)
 	if !plainInteger.MatchString(text) {
-		return f.problem(CodeInvalidInteger, "%s is no decimal number; write 1000, not 1_000, 1e3 or 0x3e8", echo(text))
+		return f.problem(CodeInvalidInteger, "%.32q is no decimal number; write 1000, not 1_000, 1e3 or 0x3e8", text)
 	}
 	value, err := read(text)
 	if err != nil || value < lowest || value > highest {
-		return f.problem(CodeOutOfRange, "%s is not within %d and %d", echo(text), lowest, highest)
+		return f.problem(CodeOutOfRange, "%.32q is not within %d and %d", text, lowest, highest)
 	}
 	f.value.SetInt(value)
 	return nil
@@ -136,7 +136,7 @@ func (f *field) parseText(text string) []Problem {
 	if len(f.oneOf) > 0 {
 		i := slices.IndexFunc(f.oneOf, func(word string) bool { return strings.EqualFold(word, text) })
 		if i < 0 {
-			return f.problem(CodeNotAllowed, "%s is none of %s", echo(text), strings.Join(f.oneOf, ", "))
+			return f.problem(CodeNotAllowed, "%.32q is none of %s", text, strings.Join(f.oneOf, ", "))
 		}
 		text = f.oneOf[i] // DEBUG is debug
 	}
@@ -175,15 +175,7 @@ func (f *field) parseList(text string) (problems []Problem) {
 	return problems
 }
 
+// problem shows at most the first 32 characters of a value (%.32q), and only of one that cannot be a secret.
 func (f *field) problem(code Code, detail string, args ...any) []Problem {
 	return []Problem{{Variable: f.variable, Code: code, Detail: fmt.Sprintf(detail, args...)}}
-}
-
-// echo shows a short value in a problem. Only values that cannot be secrets are shown.
-func echo(text string) string {
-	const longest = 32
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "") + "..."
-	}
-	return strconv.Quote(text)
 }

@@ -26,7 +26,9 @@ const (
 // to the limit.
 func readBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, error) {
 	limit := exchangeOf(r).config.MaxBodyBytes
-	tooLarge := refuse(CodeBodyTooLarge, fmt.Sprintf("The body is longer than %d bytes.", limit))
+	tooLarge := func() error {
+		return refuse(CodeBodyTooLarge, fmt.Sprintf("The body is longer than %d bytes.", limit))
+	}
 	switch coding := strings.Join(r.Header["Content-Encoding"], ","); {
 	case r.ContentLength == 0:
 		return nil, refuse(CodeBodyMissing, "The body is empty.")
@@ -35,11 +37,11 @@ func readBody(w http.ResponseWriter, r *http.Request, media string) ([]byte, err
 	case !strings.EqualFold(cmp.Or(coding, "identity"), "identity"):
 		return nil, refuse(CodeUnsupportedEncoding, "The body must not be compressed.")
 	case r.ContentLength > limit:
-		return nil, tooLarge
+		return nil, tooLarge()
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if _, is := errors.AsType[*http.MaxBytesError](err); is {
-		return nil, tooLarge
+		return nil, tooLarge()
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -152,23 +154,23 @@ func jsonError(err error) *Error {
 		Field{Code: CodeWrongType, Pointer: "#/" + name, Detail: "must be " + words})
 }
 
+// kinds are the types of members in words.
+var kinds = map[reflect.Kind]string{
+	reflect.String:  "a string",
+	reflect.Bool:    "true or false",
+	reflect.Int:     "an integer in its range, without fraction or exponent",
+	reflect.Int32:   "an integer in its range, without fraction or exponent",
+	reflect.Int64:   "an integer in its range, without fraction or exponent",
+	reflect.Float64: "a number in its range",
+	reflect.Slice:   "an array",
+	reflect.Array:   "an array",
+}
+
 func kindInWords(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		return "an integer in its range, without fraction or exponent"
-	case reflect.Float32, reflect.Float64:
-		return "a number in its range"
-	case reflect.Slice, reflect.Array:
-		return "an array"
-	}
-	return "what the API describes"
+	return cmp.Or(kinds[t.Kind()], "what the API describes")
 }
 
 // IsForm says that the request was sent by an HTML form, so that its sender is a person who reads the answer.

@@ -74,20 +74,15 @@ func (c Config) Rules() []config.Rule {
 	)
 }
 
-// writer writes letters under a public URL that may end in a slash: a link with two would lead nowhere.
+// writer writes letters under a public URL that may end in a slash: a link with two would lead nowhere. Their host is the
+// domain of MAIL_FROM, in which a name, a quoted user or a comment may hold another "@".
 func (c Config) writer() Writer {
-	return Writer{
-		Links: c.links(), PublicURL: strings.TrimRight(c.PublicURL, "/"), LinksFor: c.LinksFor, Host: c.messageIDHost(),
+	w := Writer{
+		Links:     domain.VerificationKey(c.VerificationSecret),
+		PublicURL: strings.TrimRight(c.PublicURL, "/"), LinksFor: c.LinksFor,
 	}
-}
-
-func (c Config) links() domain.VerificationKey { return domain.VerificationKey(c.VerificationSecret) }
-
-// messageIDHost is the domain of MAIL_FROM, in which a name, a quoted user or a comment may hold another "@".
-func (c Config) messageIDHost() string {
-	from, err := mail.ParseAddress(c.MailFrom)
-	if err != nil {
-		return "" // cannot happen: the variable's format is checked by the same parser
+	if from, err := mail.ParseAddress(c.MailFrom); err == nil { // as the variable's format has it checked
+		w.Host = from.Address[strings.LastIndex(from.Address, "@")+1:]
 	}
-	return from.Address[strings.LastIndex(from.Address, "@")+1:]
+	return w
 }

@@ -23,7 +23,7 @@ func TestTheDefaultsHoldTogether(t *testing.T) {
 	t.Parallel()
 	var cfg Config
 	require.NoError(t, config.Load(environ(), &cfg))
-	require.Equal(t, "example.com", cfg.messageIDHost())
+	require.Equal(t, "example.com", cfg.writer().Host)
 	require.Equal(t, int32(6), cfg.Topics()[0].Partitions)
 }
 

@@ -3,13 +3,13 @@
 package visitors
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,19 +43,16 @@ func (v *Visitors) Close() { v.http.CloseIdleConnections() }
 func (v *Visitors) SignUp(ctx context.Context, n int) (id string, err error) {
 	key := fmt.Sprintf("%s-%d", v.name, n)
 	body := fmt.Sprintf(`{"email":"visitor-%s@example.org","name":"Visitor %d"}`, key, n)
-	var user struct {
-		ID string `json:"user_id"`
-	}
-	status, problem, err := v.call(ctx, http.MethodPost, "/v1/signups", body, key, &user)
+	status, said, err := v.call(ctx, http.MethodPost, "/v1/signups", body, key)
 	switch {
 	case err != nil:
 		return "", err
 	case status == http.StatusCreated:
-		return user.ID, nil
-	case slices.Contains(passing, problem):
-		return "", fmt.Errorf("sign up: %d %s", status, problem)
+		return said.UserID, nil
+	case slices.Contains(passing, said.Code):
+		return "", fmt.Errorf("sign up: %d %s", status, said.Code)
 	}
-	return "", &demo.FinalError{Err: fmt.Errorf("sign up: %d %s", status, problem)}
+	return "", &demo.FinalError{Err: fmt.Errorf("sign up: %d %s", status, said.Code)}
 }
 
 // passing are the codes of answers that are others a little later.
@@ -66,25 +63,29 @@ var passing = []web.Code{
 
 // HasProfile says whether the user's event has come through.
 func (v *Visitors) HasProfile(ctx context.Context, id string) (bool, error) {
-	status, problem, err := v.call(ctx, http.MethodGet, "/v1/customers/"+id, "", "", nil)
+	status, said, err := v.call(ctx, http.MethodGet, "/v1/customers/"+id, "", "")
 	switch {
 	case err != nil:
 		return false, err
 	case status == http.StatusOK, status == http.StatusNotFound:
 		return status == http.StatusOK, nil
 	}
-	return false, fmt.Errorf("look for a profile: %d %s", status, problem)
+	return false, fmt.Errorf("look for a profile: %d %s", status, said.Code)
 }
 
 // maxAnswer bounds what an answer may take.
 const maxAnswer = 1 << 20
 
-func (v *Visitors) call(
-	ctx context.Context, method, path, body, key string, into any,
-) (status int, problem web.Code, err error) {
-	request, err := http.NewRequestWithContext(ctx, method, v.base+path, bytes.NewReader([]byte(body)))
+// answer is what an answer says of a user or, where it is a problem, of that.
+type answer struct {
+	UserID string   `json:"user_id"`
+	Code   web.Code `json:"code"`
+}
+
+func (v *Visitors) call(ctx context.Context, method, path, body, key string) (status int, said answer, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, v.base+path, strings.NewReader(body))
 	if err != nil {
-		return 0, "", &demo.FinalError{Err: fmt.Errorf("make request: %w", err)}
+		return 0, said, &demo.FinalError{Err: fmt.Errorf("make request: %w", err)}
 	}
 	if key != "" {
 		request.Header.Set("Content-Type", "application/json")
@@ -92,28 +93,13 @@ func (v *Visitors) call(
 	}
 	response, err := v.http.Do(request)
 	if err != nil {
-		return 0, "", fmt.Errorf("call the API: %w", err)
+		return 0, said, fmt.Errorf("call the API: %w", err)
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return 0, "", fmt.Errorf("read answer: %w", err)
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&said); err != nil {
+		return 0, said, fmt.Errorf("read answer: %w", err)
 	}
-	if response.StatusCode >= http.StatusBadRequest {
-		said := web.Problem{}
-		err := json.Unmarshal(answer, &said)
-		if err != nil {
-			return 0, "", fmt.Errorf("read problem: %w", err)
-		}
-		return response.StatusCode, said.Code, nil
-	}
-	if into == nil {
-		return response.StatusCode, "", nil
-	}
-	if err := json.Unmarshal(answer, into); err != nil {
-		return 0, "", fmt.Errorf("read answer: %w", err)
-	}
-	return response.StatusCode, "", nil
+	return response.StatusCode, said, nil
 }
 
 // Poison is a registration that no consumer can read: it says nothing of whom.

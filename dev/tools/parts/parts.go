@@ -35,7 +35,7 @@ var All = []Part{
 			"engine/lease/decide.go", "engine/outbox/operate/release.go", "engine/outbox/operate/republish.go",
 			"engine/outbox/operate/tail.go", "engine/outbox/operate/topics.go", "engine/outbox/operate/scheduled.go",
 			"engine/outbox/restore/confirm.go", "frame/service/cause.go", "frame/eventing/cause.go", "frame/eventing/export_pause_test.go",
-			"internal/notification/reasons.go", "api/admin.yaml", "api/admin.gen.json", "api/admin-oapi.yaml",
+			"internal/notification/watch.go", "api/admin.yaml", "api/admin.gen.json", "api/admin-oapi.yaml",
 			"api/operations.http", "api/operations_test.go", "dev/console/", "docs/console.png",
 			"internal/services/visitors/", "dev/cmd/devstack/demo.go", "dev/cmd/devstack/demo_test.go",
 			"docs/adr/0092-the-demo-breaks-its-own-system.md", "docs/adr/0110-what-waits-is-told-in-lines.md",

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"example.com/twinbox/engine/verify"
 	"example.com/twinbox/frame/circuit"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/service"
+	"example.com/twinbox/internal/contract"
 )
 
 // The codes of this service's own causes.
@@ -61,4 +64,47 @@ func reasonsOf(pool *pgxpool.Pool, mailServer *circuit.Circuit) []eventing.Reaso
 			}, nil
 		},
 	}
+}
+
+// A row without an outcome is from before outcomes were stored, and may have been skipped. A mail that was purged was
+// sent long after its sign-up was taken in.
+const selectUnmailed = `
+select i.event_id
+from public.inbox i
+where i.consumer = $1 and i.event_type = $2 and i.metadata ->> 'outcome' = 'applied'
+    and ($5::float8 = 0 or i.processed_at > clock_timestamp() - make_interval(secs => $5))
+    and not exists (select from mail m join public.lease l on l.event_id = m.event_id and l.handler = $3
+        where m.event_id = i.event_id and m.template = $4)
+limit 1000`
+
+// mailCheck finds sign-ups that were taken in and have no mail, or one that no sender knows of.
+type mailCheck struct {
+	retention time.Duration // of mails; 0: they are kept
+}
+
+func (c mailCheck) find(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {
+	rows, _ := tx.Query(ctx, selectUnmailed, usersConsumer, contract.UserRegistered.Type, handlerVerification,
+		templateVerification, c.retention.Seconds())
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("look for mails: %w", err)
+	}
+	found := make([]verify.Finding, len(ids))
+	for i, id := range ids {
+		found[i] = verify.Finding{EventID: id, Detail: "the sign-up has no mail that is sent or will be"}
+	}
+	return found, nil
+}
+
+// An applied event moves its key's watermark and the contact's version in one transaction, so they are always equal.
+const selectOddContacts = `
+select coalesce(w.key, c.user_id::text), coalesce(w.version, 0), coalesce(c.version, 0)
+from (select key, version from public.inbox_watermark where consumer = $1) w
+full join contact c on c.user_id::text = w.key
+where c.version is distinct from w.version
+limit 1000`
+
+// checkContacts finds contacts that are not at the version up to which their events were applied.
+func checkContacts(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {
+	return verify.CompareVersions(ctx, tx, "contact", selectOddContacts, usersConsumer)
 }

@@ -5,7 +5,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -31,12 +30,12 @@ type Action struct {
 // ErrIncomplete says that an action does not name who did what to which kind of thing.
 var ErrIncomplete = errors.New("audit: an action needs By, Verb and Kind")
 
-const insertAction = `
+const insertActions = `
 insert into public.operator_action (operator, verb, kind, subject, reason, before, after, affected, detail)
-select a.operator, a.verb, a.kind, a.subject, a.reason, a.before, a.after, greatest(a.affected, 1), a.detail::jsonb
-from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[],
-    $9::text[]) with ordinality
-    as a (operator, verb, kind, subject, reason, before, after, affected, detail, nth)
+select a.by, a.verb, a.kind, a.subject, a.reason, a.before, a.after, greatest(a.count, 1), coalesce(a.detail, '{}')
+from rows from (jsonb_to_recordset($1::jsonb) as (by text, verb text, kind text, subject text, reason text,
+    before text, after text, count bigint, detail jsonb)) with ordinality
+    as a (by, verb, kind, subject, reason, before, after, count, detail, nth)
 order by a.nth`
 
 // Record writes the actions in the caller's transaction, in one statement.
@@ -44,28 +43,12 @@ func Record(ctx context.Context, tx pgx.Tx, actions ...Action) error {
 	if len(actions) == 0 {
 		return nil
 	}
-	columns := make([][]string, 8)
-	counts := make([]int64, len(actions))
-	for i, a := range actions {
+	for _, a := range actions {
 		if a.By == "" || a.Verb == "" || a.Kind == "" {
 			return ErrIncomplete
 		}
-		detail, err := json.Marshal(a.Detail)
-		if err != nil {
-			return fmt.Errorf("encode audit detail: %w", err)
-		}
-		if a.Detail == nil {
-			detail = []byte("{}")
-		}
-		row := []string{a.By, a.Verb, a.Kind, a.Subject, a.Reason, a.Before, a.After, string(detail)}
-		for c, value := range row {
-			columns[c] = append(columns[c], value)
-		}
-		counts[i] = a.Count
 	}
-	_, err := tx.Exec(ctx, insertAction, columns[0], columns[1], columns[2], columns[3], columns[4], columns[5],
-		columns[6], counts, columns[7])
-	if err != nil {
+	if _, err := tx.Exec(ctx, insertActions, actions); err != nil {
 		return fmt.Errorf("insert audit rows: %w", err)
 	}
 	return nil

@@ -52,10 +52,7 @@ func orNull(t time.Time) *time.Time {
 
 func read(ctx context.Context, q Querier, sql string, args ...any) ([]Action, error) {
 	rows, _ := q.Query(ctx, sql, args...)
-	actions, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a Action, err error) {
-		return a, row.Scan(&a.ID, &a.At, &a.By, &a.Verb, &a.Kind, &a.Subject, &a.Reason, &a.Before, &a.After, &a.Count,
-			&a.Detail)
-	})
+	actions, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Action])
 	if err != nil {
 		return nil, fmt.Errorf("read audit rows: %w", err)
 	}

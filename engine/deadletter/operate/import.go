@@ -93,52 +93,38 @@ func parse(text []byte) (l deadletter.Letter, err error) {
 	return l, nil
 }
 
-// unstorable is the first member that the table would not take, so that a dry run finds it as well, or "".
+// unstorable is the first member that the table would not take, or that could not be exported again, so that a dry run
+// finds it as well; or "".
 func unstorable(l deadletter.Letter) string {
-	for _, number := range []struct {
-		member string
-		value  int64
-	}{
-		{"attempts", int64(l.Attempts)},
-		{"replays", int64(l.Replays)},
-		{"version", l.Version},
-		{"partition", int64(l.Partition)},
-	} {
-		if number.value < 0 || number.member != "version" && number.value > math.MaxInt32 {
-			return number.member
-		}
-	}
-	edited := deadletter.Edited{By: "-", At: l.FirstFailedAt}
+	edited := deadletter.Edited{At: l.FirstFailedAt}
 	if l.Edited != nil {
 		edited = *l.Edited
 	}
-	for _, text := range []struct {
-		member, value string
-		longest       int
+	for _, member := range []struct {
+		name string
+		fits bool
 	}{
-		{"consumer", l.Consumer, 255},
-		{"event_id", l.EventID, cloudevent.MaxIDLength},
-		{"group", l.Group, 255},
-		{"topic", l.Topic, 255},
-		{"class", l.Class, 255},
-		{"code", l.Code, 255},
-		{"outcome", l.Outcome, 255},
-		{"edited.by", edited.By, 255},
+		{"attempts", isCount(l.Attempts)}, {"replays", isCount(l.Replays)}, {"version", l.Version >= 0},
+		{"partition", l.Partition >= 0}, {"consumer", isShort(l.Consumer)}, {"event_id", isShort(l.EventID)},
+		{"group", isShort(l.Group)}, {"topic", isShort(l.Topic)}, {"class", isShort(l.Class)}, {"code", isShort(l.Code)},
+		{"outcome", isShort(l.Outcome)}, {"edited.by", isShort(edited.By)},
+		{"first_failed_at", isOurs(l.FirstFailedAt)}, {"failed_at", isOurs(l.FailedAt)}, {"edited.at", isOurs(edited.At)},
 	} {
-		if utf8.RuneCountInString(text.value) > text.longest || deadletter.Text(text.value) != text.value {
-			return text.member
-		}
-	}
-	for _, moment := range []struct {
-		member string
-		at     time.Time
-	}{{"first_failed_at", l.FirstFailedAt}, {"failed_at", l.FailedAt}, {"edited.at", edited.At}} {
-		if moment.at.Year() < 1970 || moment.at.Year() > 9999 {
-			return moment.member
+		if !member.fits {
+			return member.name
 		}
 	}
 	return ""
 }
+
+func isCount(n int) bool { return n >= 0 && n <= math.MaxInt32 }
+
+func isShort(text string) bool {
+	return utf8.RuneCountInString(text) <= cloudevent.MaxIDLength && deadletter.Text(text) == text
+}
+
+// isOurs says that a clock of ours may have shown the time.
+func isOurs(at time.Time) bool { return at.Year() >= 1970 && at.Year() <= 9999 }
 
 const completeImported = `
 update public.dead_letter

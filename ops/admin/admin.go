@@ -153,7 +153,7 @@ func addressed(service, environment string) func(http.Handler) http.Handler {
 				header, own string
 				code        web.Code
 			}{
-				{HeaderService, service, codeWrongService}, {HeaderEnvironment, environment, codeWrongEnvironment},
+				{HeaderService, service, "wrong_service"}, {HeaderEnvironment, environment, "wrong_environment"},
 			} {
 				if given := r.Header.Values(check.header); len(given) > 1 || len(given) == 1 && given[0] != check.own {
 					web.WriteProblem(w, r, problem(http.StatusMisdirectedRequest, check.code, fmt.Sprintf(

@@ -219,7 +219,7 @@ func (s outboxHandlers) checkDrained(ctx context.Context, asked adminapi.Confirm
 		return err
 	}
 	group := slices.Min(slices.Collect(maps.Keys(behind)))
-	return problem(http.StatusConflict, codeNotDrained,
+	return problem(http.StatusConflict, "not_drained",
 		fmt.Sprintf("%d consumer groups have not read the topic to its end; %d records are before %s.",
 			len(behind), behind[group], group))
 }

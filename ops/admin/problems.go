@@ -22,37 +22,20 @@ import (
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
-// The codes of this API beyond those of package web.
+// The codes that stand at several places; api/admin.yaml lists all of them.
 const (
-	codeOff          web.Code = "operations_off"
-	codeUnauthorized web.Code = "unauthorized"
-	codeNotParked    web.Code = "not_parked"
-	codeNotScheduled web.Code = "not_scheduled"
-	codeNoSelection  web.Code = "nothing_selected"
-	codeRestoring    web.Code = "restoring"
-	codeInvalid      web.Code = "invalid_value"
-	codeNoMails      web.Code = "no_mails"
-
-	codeWrongService     web.Code = "wrong_service"
-	codeWrongEnvironment web.Code = "wrong_environment"
-	codePartitionCount   web.Code = "partition_count"
-	codeNotDrained       web.Code = "not_drained"
-	codeUnchanged        web.Code = "partitions_unchanged"
-	codeConsuming        web.Code = "consuming"
-	codeVerifying        web.Code = "verifying"
-	codeStandby          web.Code = "standby"
-	codeNoConsumer       web.Code = "consumer_not_found"
-	codePaused           web.Code = "consumer_paused"
-	codeNotPaused        web.Code = "consumer_not_paused"
+	codeRestoring      web.Code = "restoring"
+	codeInvalid        web.Code = "invalid_value"
+	codePartitionCount web.Code = "partition_count"
 )
 
 var (
-	errOff = problem(http.StatusForbidden, codeOff,
+	errOff = problem(http.StatusForbidden, "operations_off",
 		"This service was started without ADMIN_TOKEN, so its operations are off.")
-	errUnauthorized = problem(http.StatusUnauthorized, codeUnauthorized,
+	errUnauthorized = problem(http.StatusUnauthorized, "unauthorized",
 		"The bearer token is missing or is not this service's ADMIN_TOKEN.")
-	errNoMails    = problem(http.StatusNotFound, codeNoMails, "This service sends no mails.")
-	errNoConsumer = problem(http.StatusNotFound, codeNoConsumer, "This service has no consumer of that name.")
+	errNoMails    = problem(http.StatusNotFound, "no_mails", "This service sends no mails.")
+	errNoConsumer = problem(http.StatusNotFound, "consumer_not_found", "This service has no consumer of that name.")
 )
 
 // sentinels are errors of the packages below, and what a caller is told.
@@ -62,28 +45,28 @@ var sentinels = []struct {
 	code   web.Code
 	detail string
 }{
-	{pause.ErrPaused, http.StatusConflict, codePaused, "The consumer is paused already."},
-	{pause.ErrNotPaused, http.StatusConflict, codeNotPaused, "The consumer is not paused."},
-	{operate.ErrNotParked, http.StatusNotFound, codeNotParked, "This key, or this event, is not parked (any more)."},
+	{pause.ErrPaused, http.StatusConflict, "consumer_paused", "The consumer is paused already."},
+	{pause.ErrNotPaused, http.StatusConflict, "consumer_not_paused", "The consumer is not paused."},
+	{operate.ErrNotParked, http.StatusNotFound, "not_parked", "This key, or this event, is not parked (any more)."},
 	{
-		operate.ErrNotScheduled, http.StatusNotFound, codeNotScheduled,
+		operate.ErrNotScheduled, http.StatusNotFound, "not_scheduled",
 		"No event is scheduled under this name (any more).",
 	},
 	{
-		operate.ErrEmptySelection, http.StatusUnprocessableEntity, codeNoSelection,
+		operate.ErrEmptySelection, http.StatusUnprocessableEntity, "nothing_selected",
 		"Nothing is selected: give at least one bound, such as a position, a time or a key.",
 	},
 	{
-		operate.ErrPartitionsUnchanged, http.StatusNotFound, codeUnchanged,
+		operate.ErrPartitionsUnchanged, http.StatusNotFound, "partitions_unchanged",
 		"The topic's keys are spread over that many partitions already, or the relay has never seen the topic.",
 	},
 	{
-		kafkaadmin.ErrGroupActive, http.StatusConflict, codeConsuming,
+		kafkaadmin.ErrGroupActive, http.StatusConflict, "consuming",
 		"An instance of the service still consumes, so its offsets cannot go back. Stop all instances and start them " +
 			"again: they wait for this before they consume. A stopped one may count for KAFKA_SESSION_TIMEOUT.",
 	},
 	{
-		eventing.ErrVerifying, http.StatusConflict, codeVerifying,
+		eventing.ErrVerifying, http.StatusConflict, "verifying",
 		"A verification of this service is under way; ask again when it is done.",
 	},
 	{
@@ -91,7 +74,7 @@ var sentinels = []struct {
 		"The database was restored: nothing can be compared before that is confirmed and published.",
 	},
 	{
-		verify.ErrStandby, http.StatusConflict, codeStandby,
+		verify.ErrStandby, http.StatusConflict, "standby",
 		"The service's database is a standby, which may be behind what was published.",
 	},
 	{

@@ -3,7 +3,6 @@ package admin
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -43,16 +42,10 @@ type storyHandlers struct {
 // GetStory answers GET /admin/v1/story/{id}.
 func (s storyHandlers) GetStory(w http.ResponseWriter, r *http.Request, id string, p adminapi.GetStoryParams) {
 	answer(w, r, func(ctx context.Context) (adminapi.Story, error) {
-		t := &story{storyHandlers: s, story: adminapi.Story{ID: id, Related: []string{}, Steps: []adminapi.StoryStep{}}}
-		for _, ask := range []func(context.Context) error{
-			t.askService, t.askKey,
-			func(ctx context.Context) error {
-				return t.askOutbox(ctx, operate.Hint(p))
-			},
-			t.askKeyActions, t.askInbox, t.askLetters, t.askLettersOfKey,
-		} {
+		t := &story{storyHandlers: s, Story: adminapi.Story{ID: id, Related: []string{}}, hint: operate.Hint(p)}
+		for _, ask := range []func(context.Context) error{t.askService, t.askOutbox, t.askInbox, t.askLetters} {
 			if err := ask(ctx); err != nil {
-				return adminapi.Story{}, err
+				return t.Story, err
 			}
 		}
 		return t.told(), nil
@@ -62,58 +55,64 @@ func (s storyHandlers) GetStory(w http.ResponseWriter, r *http.Request, id strin
 // story is one being put together.
 type story struct {
 	storyHandlers
-	story adminapi.Story
+	adminapi.Story
+	hint operate.Hint
 }
 
-func (t *story) add(steps ...adminapi.StoryStep) { t.story.Steps = append(t.story.Steps, steps...) }
-func (t *story) relate(ids ...string)            { t.story.Related = append(t.story.Related, ids...) }
-func (t *story) is(kind adminapi.StoryKind)      { t.story.Kind = cmp.Or(t.story.Kind, kind) }
+func (t *story) add(steps ...adminapi.StoryStep) { t.Steps = append(t.Steps, steps...) }
+func (t *story) is(kind adminapi.StoryKind)      { t.Kind = cmp.Or(t.Kind, kind) }
+
+func (t *story) relate(ids ...string) { t.Related = append(t.Related, ids...) }
 
 func (t *story) askService(ctx context.Context) error {
 	if t.Tell == nil {
 		return nil
 	}
-	told, err := t.Tell(ctx, t.story.ID)
+	told, err := t.Tell(ctx, t.ID)
 	t.is(told.Kind)
 	t.add(told.Steps...)
 	t.relate(told.Related...)
 	return err
 }
 
-// askKey is for an id that is the key of events, such as a user's.
-func (t *story) askKey(ctx context.Context) error {
-	events, err := operate.EventsOfKey(ctx, t.Pool, t.story.ID)
-	for _, e := range events {
+// askOutbox is for an id that is the key of events, such as a user's, or an event's: the event, and what follows from
+// it. It also tells what operators did to the events' keys since they were added: released them, or gave one up.
+func (t *story) askOutbox(ctx context.Context) error {
+	found, err := operate.ReadTrace(ctx, t.Pool, t.ID, t.hint)
+	if err != nil {
+		return err
+	}
+	if found.NeedsHint {
+		t.Note = "The outbox cannot be searched for an id that carries no time: give the key of the event, " +
+			"or about when it was added."
+	}
+	for _, e := range found.OfKey {
 		t.is(adminapi.StoryKindKey)
 		t.addEvent(e)
 		t.relate(e.EventID)
 	}
-	return err
-}
-
-// askOutbox is for an id that is an event's: the event, and what follows from it.
-func (t *story) askOutbox(ctx context.Context, hint operate.Hint) error {
-	events, err := operate.FindEvent(ctx, t.Pool, t.story.ID, hint)
-	if errors.Is(err, operate.ErrNeedsHint) {
-		t.story.Note = "The outbox cannot be searched for an id that carries no time: give the key of the event, " +
-			"or about when it was added."
-		err = nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, e := range events {
+	for _, e := range found.Events {
 		t.is(adminapi.StoryKindEvent)
 		t.addEvent(e)
 		t.relate(e.Causation)
 	}
-	caused, err := operate.CausedBy(ctx, t.Pool, t.story.ID)
-	for _, e := range caused {
+	for _, e := range found.Caused {
 		t.is(adminapi.StoryKindEvent)
 		t.addEvent(e)
 		t.relate(e.EventID)
 	}
-	return err
+	asked := map[string]bool{}
+	for _, e := range t.Steps {
+		subject := e.Topic + "/" + e.Key
+		if e.Station != adminapi.StoryStepStationOutbox || asked[subject] {
+			continue
+		}
+		asked[subject] = true
+		if err := t.addAudit(ctx, e, kindOutboxKey, subject); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addEvent adds an event's row, and the request that led to it where no event did.
@@ -149,25 +148,10 @@ func traceID(parent string) string {
 	return ""
 }
 
-// askKeyActions tells what operators did to the events' keys since they were added: released them, or gave one up.
-func (t *story) askKeyActions(ctx context.Context) error {
-	asked := map[string]bool{}
-	for _, e := range t.story.Steps {
-		subject := e.Topic + "/" + e.Key
-		if e.Station != adminapi.StoryStepStationOutbox || asked[subject] {
-			continue
-		}
-		asked[subject] = true
-		if err := t.addAudit(ctx, e, kindOutboxKey, subject); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// askInbox tells what the consumers remember of an event, and where its record lay.
+// askInbox tells what the consumers remember of an event, and where its record lay: a step of its own, because several
+// consumers read the same one.
 func (t *story) askInbox(ctx context.Context) error {
-	found, err := inbox.Lookup(ctx, t.Pool, t.consumerNames(), t.story.ID)
+	found, err := inbox.Lookup(ctx, t.Pool, t.consumerNames(), t.ID)
 	for _, f := range found {
 		t.is(adminapi.StoryKindEvent)
 		step := adminapi.StoryStep{
@@ -176,7 +160,12 @@ func (t *story) askInbox(ctx context.Context) error {
 		}
 		if f.Topic != "" {
 			step.Topic, step.Partition, step.Offset = f.Topic, &f.Partition, &f.Offset
-			t.addRecord(step, f.TakenAt)
+			record := step
+			record.Station, record.Consumer, record.Outcome = adminapi.StoryStepStationRecord, "", "read"
+			if f.TakenAt != nil {
+				record.At = *f.TakenAt
+			}
+			t.add(record)
 		}
 		if f.Conflict != "" {
 			step.Detail = "warned of another record under this id at " + f.Conflict
@@ -186,19 +175,10 @@ func (t *story) askInbox(ctx context.Context) error {
 	return err
 }
 
-// addRecord adds where the record lay, as a step of its own: several consumers read the same one.
-func (t *story) addRecord(read adminapi.StoryStep, at *time.Time) {
-	record := read
-	record.Station, record.Consumer, record.Outcome = adminapi.StoryStepStationRecord, "", "read"
-	if at != nil {
-		record.At = *at
-	}
-	t.add(record)
-}
-
-// askLetters tells of the dead letters of an event, and what operators did to them.
+// askLetters tells of the dead letters of an event, and what operators did to them. Of a key whose events another
+// service's outbox holds it finds what waits here.
 func (t *story) askLetters(ctx context.Context) error {
-	letters, err := t.letters.OfEvent(ctx, t.consumerNames(), t.story.ID)
+	letters, err := t.letters.OfEvent(ctx, t.consumerNames(), t.ID)
 	if err != nil {
 		return err
 	}
@@ -206,6 +186,18 @@ func (t *story) askLetters(ctx context.Context) error {
 		t.is(adminapi.StoryKindEvent)
 		if err := t.addLetter(ctx, l.Summary); err != nil {
 			return err
+		}
+	}
+	for _, consumer := range t.consumerNames() {
+		waiting, err := t.letters.Summaries(ctx, deadletters.Filter{
+			Consumer: consumer, Key: t.ID, State: deadletter.Waiting,
+		})
+		if err != nil {
+			return err
+		}
+		for _, l := range waiting {
+			t.is(adminapi.StoryKindKey)
+			t.relate(l.EventID)
 		}
 	}
 	return nil
@@ -223,23 +215,6 @@ func (t *story) addLetter(ctx context.Context, l deadletters.Summary) error {
 	}
 	t.add(step)
 	return t.addAudit(ctx, step, deadletter.Kind, step.Subject)
-}
-
-// askLettersOfKey finds what waits of a key here that another service's outbox holds.
-func (t *story) askLettersOfKey(ctx context.Context) error {
-	for _, consumer := range t.consumerNames() {
-		letters, err := t.letters.Summaries(ctx, deadletters.Filter{
-			Consumer: consumer, Key: t.story.ID, State: deadletter.Waiting,
-		})
-		if err != nil {
-			return err
-		}
-		for _, l := range letters {
-			t.is(adminapi.StoryKindKey)
-			t.relate(l.EventID)
-		}
-	}
-	return nil
 }
 
 // addAudit adds what operators did to the subject of a step, since that.
@@ -260,14 +235,11 @@ func (t *story) addAudit(ctx context.Context, of adminapi.StoryStep, kind, subje
 
 // told is the story in the order of time.
 func (t *story) told() adminapi.Story {
-	out := t.story
-	for i := range out.Steps {
-		out.Steps[i].Service = t.Service
+	for i := range t.Steps {
+		t.Steps[i].Service = t.Service
 	}
-	out.Steps = steps.InOrder(out.Steps)
-	slices.Sort(out.Related)
-	out.Related = slices.DeleteFunc(slices.Compact(out.Related), func(id string) bool {
-		return id == "" || id == out.ID
-	})
-	return out
+	t.Steps = steps.InOrder(t.Steps)
+	slices.Sort(t.Related)
+	t.Related = slices.DeleteFunc(slices.Compact(t.Related), func(id string) bool { return id == "" || id == t.ID })
+	return t.Story
 }

@@ -104,11 +104,21 @@ func unstorable(l deadletter.Letter) string {
 		name string
 		fits bool
 	}{
-		{"attempts", isCount(l.Attempts)}, {"replays", isCount(l.Replays)}, {"version", l.Version >= 0},
-		{"partition", l.Partition >= 0}, {"consumer", isShort(l.Consumer)}, {"event_id", isShort(l.EventID)},
-		{"group", isShort(l.Group)}, {"topic", isShort(l.Topic)}, {"class", isShort(l.Class)}, {"code", isShort(l.Code)},
-		{"outcome", isShort(l.Outcome)}, {"edited.by", isShort(edited.By)},
-		{"first_failed_at", isOurs(l.FirstFailedAt)}, {"failed_at", isOurs(l.FailedAt)}, {"edited.at", isOurs(edited.At)},
+		{"attempts", isCount(l.Attempts)},
+		{"replays", isCount(l.Replays)},
+		{"version", l.Version >= 0},
+		{"partition", l.Partition >= 0},
+		{"consumer", isShort(l.Consumer)},
+		{"event_id", isShort(l.EventID)},
+		{"group", isShort(l.Group)},
+		{"topic", isShort(l.Topic)},
+		{"class", isShort(l.Class)},
+		{"code", isShort(l.Code)},
+		{"outcome", isShort(l.Outcome)},
+		{"edited.by", isShort(edited.By)},
+		{"first_failed_at", isOurs(l.FirstFailedAt)},
+		{"failed_at", isOurs(l.FailedAt)},
+		{"edited.at", isOurs(edited.At)},
 	} {
 		if !member.fits {
 			return member.name

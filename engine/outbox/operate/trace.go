@@ -35,13 +35,16 @@ type Hint struct {
 	At  time.Time // when it was added, give or take a minute
 }
 
-// ErrNeedsHint says that an event can only be found with a [Hint]: its id is no UUIDv7, and the outbox does not know
-// any more when it was given.
-var ErrNeedsHint = errors.New("outbox: an event whose id carries no time needs its key, or a time")
-
-// Beginner is a pool, a connection or a transaction.
-type Beginner interface {
-	Begin(ctx context.Context) (pgx.Tx, error)
+// Trace is what an outbox knows of an id.
+type Trace struct {
+	OfKey []Traced // the newest events whose key it is, at most 1000, in the order of their positions
+	// Events are those whose id it is. More than one: it was given twice. Nothing: none was added here, or its partition
+	// is dropped.
+	Events []Traced
+	Caused []Traced // events that say that they follow from the one of the id, at most 1000
+	// NeedsHint says that an event can only be found with a [Hint]: its id is no UUIDv7, and the outbox does not know any
+	// more when it was given.
+	NeedsHint bool
 }
 
 const tracedColumns = `
@@ -68,25 +71,41 @@ where event_id between $1::text::uuid and $2::text::uuid`
 	givenAt = `select added_at from public.outbox_given_id where event_id = $1::text::uuid`
 )
 
-// FindEvent finds the event of an id in the blocks where it may lie, and not by reading the table. More than one row is
-// an id that was given twice. Nothing: it was never added here, or its partition is dropped. [ErrNeedsHint]: see there.
-func FindEvent(ctx context.Context, db Beginner, id string, hint Hint) (found []Traced, err error) {
-	parsed, err := uuid.Parse(id)
+// noScans leaves the planner nothing but the summaries. Of a partition that was never analysed it takes them to tell
+// nothing, and reads all of the table, or all of it by the index of its positions, in whose order the rows are wanted.
+const noScans = `set local enable_seqscan = off; set local enable_indexscan = off; set local enable_indexonlyscan = off;
+set local max_parallel_workers_per_gather = 0; set local jit = off`
+
+// ReadTrace looks for an id in the blocks where it may lie, and does not read the table.
+func ReadTrace(
+	ctx context.Context, db interface {
+		Begin(ctx context.Context) (pgx.Tx, error)
+	}, id string, hint Hint,
+) (t Trace, err error) {
+	tx, err := db.Begin(ctx)
 	if err != nil {
-		return nil, nil // no id of an outbox
+		return t, fmt.Errorf("trace outbox: %w", err)
 	}
-	err = withoutScans(ctx, db, func(tx pgx.Tx) error {
-		switch {
-		case parsed.Version() == 7:
-			found, err = traced(ctx, tx, tracedByID, parsed.String())
-		case hint.Key != "":
-			found, err = traced(ctx, tx, tracedByKeyID, hint.Key, parsed.String())
-		default:
-			found, err = findForeign(ctx, tx, parsed.String(), hint.At)
-		}
-		return err
-	})
-	return found, err
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // it has changed nothing
+	if _, err := tx.Conn().PgConn().Exec(ctx, noScans).ReadAll(); err != nil {
+		return t, fmt.Errorf("trace outbox: %w", err)
+	}
+	if t.OfKey, err = traced(ctx, tx, tracedByKey, id); err != nil {
+		return t, err
+	}
+	if t.Caused, err = traced(ctx, tx, tracedByCause, id); err != nil {
+		return t, err
+	}
+	switch parsed, wrong := uuid.Parse(id); {
+	case wrong != nil: // no id of an outbox
+	case parsed.Version() == 7:
+		t.Events, err = traced(ctx, tx, tracedByID, parsed.String())
+	case hint.Key != "":
+		t.Events, err = traced(ctx, tx, tracedByKeyID, hint.Key, parsed.String())
+	default:
+		err = t.findForeign(ctx, tx, parsed.String(), hint.At)
+	}
+	return t, err
 }
 
 // aroundGiven is how far the clocks of a process and of its database may be apart; aroundHint is how well people
@@ -97,27 +116,30 @@ const (
 )
 
 // findForeign looks among the neighbours: events that got their ids, which carry a time, at about that time.
-func findForeign(ctx context.Context, tx pgx.Tx, id string, at time.Time) ([]Traced, error) {
+func (t *Trace) findForeign(ctx context.Context, tx pgx.Tx, id string, at time.Time) error {
 	around := aroundHint
 	if at.IsZero() {
 		around = aroundGiven
 		switch err := tx.QueryRow(ctx, givenAt, id).Scan(&at); {
 		case errors.Is(err, pgx.ErrNoRows):
-			return nil, ErrNeedsHint
+			t.NeedsHint = true
+			return nil
 		case err != nil:
-			return nil, fmt.Errorf("look up given id: %w", err)
+			return fmt.Errorf("look up given id: %w", err)
 		}
 	}
 	var first, last int64
 	low, high := idAt(at.Add(-around), "0"), idAt(at.Add(around), "f")
-	if err := tx.QueryRow(ctx, positionsNear, low, high).Scan(&first, &last); err != nil {
-		return nil, fmt.Errorf("look for neighbours: %w", err)
-	}
-	if last < first {
-		return nil, nil // nothing was added then
+	err := tx.QueryRow(ctx, positionsNear, low, high).Scan(&first, &last)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look for neighbours: %w", err)
+	case last < first:
+		return nil // nothing was added then
 	}
 	// The row may lie beside the first or the last of them.
-	return traced(ctx, tx, tracedNearID, first-neighbours, last+neighbours, id)
+	t.Events, err = traced(ctx, tx, tracedNearID, first-neighbours, last+neighbours, id)
+	return err
 }
 
 const neighbours = 10_000
@@ -127,41 +149,6 @@ func idAt(at time.Time, digit string) string {
 	ms := max(at.UnixMilli(), 0)
 	b := [6]byte{byte(ms >> 40), byte(ms >> 32), byte(ms >> 24), byte(ms >> 16), byte(ms >> 8), byte(ms)}
 	return hex.EncodeToString(b[:]) + strings.Repeat(digit, 20)
-}
-
-// EventsOfKey are the newest events of a key, at most 1000, in the order of their positions.
-func EventsOfKey(ctx context.Context, db Beginner, key string) (found []Traced, err error) {
-	err = withoutScans(ctx, db, func(tx pgx.Tx) error {
-		found, err = traced(ctx, tx, tracedByKey, key)
-		return err
-	})
-	return found, err
-}
-
-// CausedBy are the events that say that they follow from an event, at most 1000.
-func CausedBy(ctx context.Context, db Beginner, eventID string) (found []Traced, err error) {
-	err = withoutScans(ctx, db, func(tx pgx.Tx) error {
-		found, err = traced(ctx, tx, tracedByCause, eventID)
-		return err
-	})
-	return found, err
-}
-
-// noScans leaves the planner nothing but the summaries. Of a partition that was never analysed it takes them to tell
-// nothing, and reads all of the table, or all of it by the index of its positions, in whose order the rows are wanted.
-const noScans = `set local enable_seqscan = off; set local enable_indexscan = off; set local enable_indexonlyscan = off;
-set local max_parallel_workers_per_gather = 0; set local jit = off`
-
-func withoutScans(ctx context.Context, db Beginner, ask func(pgx.Tx) error) error {
-	tx, err := db.Begin(ctx)
-	if err != nil {
-		return fmt.Errorf("trace outbox: %w", err)
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // it has changed nothing
-	if _, err := tx.Conn().PgConn().Exec(ctx, noScans).ReadAll(); err != nil {
-		return fmt.Errorf("trace outbox: %w", err)
-	}
-	return ask(tx)
 }
 
 func traced(ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]Traced, error) {

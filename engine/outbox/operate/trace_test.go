@@ -31,21 +31,22 @@ func TestAnEventIsFoundByItsIDsAndTellsItsState(t *testing.T) {
 		return o.AddRecord(t.Context(), tx, "dlq.g.t", cloudevent.Wire{Key: []byte("a")}, []byte("v"))
 	}))
 
-	found, err := FindEvent(t.Context(), pool, strings.ToUpper(added[0].ID), Hint{})
-	require.NoError(t, err)
+	trace := func(id string) Trace {
+		found, err := ReadTrace(t.Context(), pool, id, Hint{})
+		require.NoError(t, err)
+		return found
+	}
+	found := trace(strings.ToUpper(added[0].ID)).Events
 	require.Equal(t, []Traced{{
 		Position: 1, EventID: added[0].ID, Type: event("a").Type, Topic: testTopic, Key: "a", Version: 1,
 		OccurredAt: found[0].OccurredAt, State: "published", Correlation: added[0].ID,
 	}}, found)
-	found, err = CausedBy(t.Context(), pool, added[0].ID)
-	require.NoError(t, err)
+	found = trace(added[0].ID).Caused
 	require.Len(t, found, 1)
 	require.Equal(t, []string{later[0].ID, "waiting", "order-7", added[0].ID},
 		[]string{found[0].EventID, found[0].State, found[0].Correlation, found[0].Causation})
 	require.NotEmpty(t, found[0].TraceParent)
-	found, err = EventsOfKey(t.Context(), pool, "a")
-	require.NoError(t, err)
-	require.Len(t, found, 1)
+	require.Len(t, trace("a").OfKey, 1)
 
 	for _, held := range []struct{ change, state string }{
 		{`insert into outbox_held values ('t', 'b', 2)`, "held"},
@@ -53,14 +54,10 @@ func TestAnEventIsFoundByItsIDsAndTellsItsState(t *testing.T) {
 	} {
 		_, err := pool.Exec(t.Context(), held.change)
 		require.NoError(t, err)
-		found, err = FindEvent(t.Context(), pool, later[0].ID, Hint{})
-		require.NoError(t, err)
-		require.Equal(t, held.state, found[0].State)
+		require.Equal(t, held.state, trace(later[0].ID).Events[0].State)
 	}
 	for _, id := range []string{uuid.Must(uuid.NewV7()).String(), "users/3/17", ""} {
-		found, err = FindEvent(t.Context(), pool, id, Hint{})
-		require.NoError(t, err, id)
-		require.Empty(t, found, id)
+		require.Empty(t, trace(id).Events, id)
 	}
 }
 
@@ -75,15 +72,16 @@ func TestAnEventOfAForeignID(t *testing.T) {
 	commit(t, o, pool, foreign)
 	addMany(t, o, pool, 20, 5)
 	find := func(hint Hint) int {
-		found, err := FindEvent(t.Context(), pool, foreign.ID, hint)
+		found, err := ReadTrace(t.Context(), pool, foreign.ID, hint)
 		require.NoError(t, err)
-		return len(found)
+		return len(found.Events)
 	}
 	require.Equal(t, 1, find(Hint{}))
 	_, err := pool.Exec(t.Context(), `delete from outbox_given_id`)
 	require.NoError(t, err)
-	_, err = FindEvent(t.Context(), pool, foreign.ID, Hint{})
-	require.ErrorIs(t, err, ErrNeedsHint)
+	lost, err := ReadTrace(t.Context(), pool, foreign.ID, Hint{})
+	require.NoError(t, err)
+	require.True(t, lost.NeedsHint)
 	require.Equal(t, 1, find(Hint{Key: "a"}))
 	require.Equal(t, 0, find(Hint{Key: "b"}))
 	require.Equal(t, 1, find(Hint{At: time.Now()}))
@@ -130,9 +128,9 @@ from generate_series(1, $1) n`, rows)
 		require.Equal(t, ask.rows, plan.rows, name)
 		require.Less(t, plan.blocks, pages/4, "%s: of %d", name, pages)
 	}
-	found, err := EventsOfKey(t.Context(), pool, key)
+	found, err := ReadTrace(t.Context(), pool, key, Hint{})
 	require.NoError(t, err)
-	require.Len(t, found, 3)
+	require.Len(t, found.OfKey, 3)
 }
 
 // plan is what the server did for a question.
@@ -153,9 +151,11 @@ type node struct {
 
 func explain(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) (p plan) {
 	t.Helper()
-	require.NoError(t, withoutScans(t.Context(), pool, func(tx pgx.Tx) error {
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		_, err := tx.Conn().PgConn().Exec(t.Context(), noScans).ReadAll()
+		require.NoError(t, err)
 		var document []byte
-		err := tx.QueryRow(context.Background(), `explain (analyze, buffers, format json) `+sql, args...).Scan(&document)
+		err = tx.QueryRow(context.Background(), `explain (analyze, buffers, format json) `+sql, args...).Scan(&document)
 		require.NoError(t, err)
 		var plans []struct{ Plan node }
 		require.NoError(t, json.Unmarshal(document, &plans))

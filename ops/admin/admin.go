@@ -82,11 +82,8 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	router.Use(guard(cfg.Token), addressed(cfg.Service, cfg.Environment))
-	store := deadletters.NewStore(cfg.Pool)
 	s := server{
-		outboxHandlers: outboxHandlers{cfg}, inboxHandlers: inboxHandlers{cfg, store, time.Now().UTC()},
-		deadLetterHandlers: deadLetterHandlers{cfg, store}, mailHandlers: mailHandlers{cfg.Mails},
-		serviceHandlers: serviceHandlers{cfg}, storyHandlers: storyHandlers{cfg, store},
+		outboxHandlers{cfg}, consumerHandlers{cfg, deadletters.NewStore(cfg.Pool), time.Now().UTC()}, serviceHandlers{cfg},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+adminapi.DocumentPath, web.Document(document.text))
@@ -100,19 +97,16 @@ func New(cfg Config) (http.Handler, error) {
 	return mux, nil
 }
 
-// server answers the operations, each resource's by a type of its own.
+// server answers the operations, each by the type of what it is about.
 type server struct {
 	outboxHandlers
-	inboxHandlers
-	deadLetterHandlers
-	mailHandlers
+	consumerHandlers
 	serviceHandlers
-	storyHandlers
 }
 
 var _ adminapi.ServerInterface = server{}
 
-// serviceHandlers answer what is about the service as a whole.
+// serviceHandlers answer what is about the service as a whole, and its mails.
 type serviceHandlers struct{ Config }
 
 // guard lets through who knows the token. It compares hashes: their length says nothing about the token's.

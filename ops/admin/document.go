@@ -2,13 +2,11 @@ package admin
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -148,16 +146,8 @@ func typed(schema *jsonschema.Schema, text string) any {
 	for schema.Ref != nil {
 		schema = schema.Ref
 	}
-	if schema.Types == nil {
-		return text
-	}
-	switch types := schema.Types.ToStrings(); {
-	case slices.Contains(types, "integer"):
-		if _, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return json.Number(text)
-		}
-	case slices.Contains(types, "boolean"):
-		if value, err := strconv.ParseBool(text); err == nil {
+	if schema.Types != nil && !slices.Contains(schema.Types.ToStrings(), "string") {
+		if value, err := jsonschema.UnmarshalJSON(strings.NewReader(text)); err == nil {
 			return value
 		}
 	}

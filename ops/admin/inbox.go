@@ -21,15 +21,15 @@ import (
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
-// inboxHandlers answer what is about the inbox.
-type inboxHandlers struct {
+// consumerHandlers answer what is about the consumers: the inbox, and the dead letters.
+type consumerHandlers struct {
 	Config
 	letters *deadletters.Store
 	started time.Time
 }
 
 // GetInboxStats answers GET /admin/v1/inbox/stats.
-func (s inboxHandlers) GetInboxStats(w http.ResponseWriter, r *http.Request) {
+func (s consumerHandlers) GetInboxStats(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, func(ctx context.Context) (out adminapi.InboxStats, err error) {
 		stats, err := retention.ReadStats(ctx, s.Pool)
 		if err != nil {
@@ -68,7 +68,7 @@ func (s inboxHandlers) GetInboxStats(w http.ResponseWriter, r *http.Request) {
 
 // figures are what the metrics say of the consumers: the deliveries to this process, and what waits on the log. To
 // count outcomes in the table would be to read all of it, and duplicates leave nothing there.
-func (s inboxHandlers) figures() ([]adminapi.ConsumerStats, error) {
+func (s consumerHandlers) figures() ([]adminapi.ConsumerStats, error) {
 	families, err := s.Metrics.Gather()
 	if err != nil {
 		return nil, fmt.Errorf("gather metrics: %w", err)
@@ -116,7 +116,7 @@ func largest(known *float64, value float64) *float64 {
 }
 
 // LookupInboxEvent answers GET /admin/v1/inbox/events.
-func (s inboxHandlers) LookupInboxEvent(w http.ResponseWriter, r *http.Request, p adminapi.LookupInboxEventParams) {
+func (s consumerHandlers) LookupInboxEvent(w http.ResponseWriter, r *http.Request, p adminapi.LookupInboxEventParams) {
 	answer(w, r, func(ctx context.Context) (out adminapi.InboxEvents, err error) {
 		found, err := inbox.Lookup(ctx, s.Pool, s.consumerNames(), p.EventID)
 		if err != nil {
@@ -178,7 +178,7 @@ func letterOutcome(l deadletters.Summary) string {
 }
 
 // PauseConsumer answers POST /admin/v1/consumers/pause.
-func (s inboxHandlers) PauseConsumer(w http.ResponseWriter, r *http.Request) {
+func (s consumerHandlers) PauseConsumer(w http.ResponseWriter, r *http.Request) {
 	s.changeConsumer(w, r, func(ctx context.Context, tx pgx.Tx, asked adminapi.ConsumerRequest) (audit.Action, error) {
 		err := pause.Pause(ctx, tx, asked.Consumer, asked.By, asked.Reason)
 		return audit.Action{Verb: "pause", Before: "running", After: "paused"}, err
@@ -186,14 +186,14 @@ func (s inboxHandlers) PauseConsumer(w http.ResponseWriter, r *http.Request) {
 }
 
 // ResumeConsumer answers POST /admin/v1/consumers/resume.
-func (s inboxHandlers) ResumeConsumer(w http.ResponseWriter, r *http.Request) {
+func (s consumerHandlers) ResumeConsumer(w http.ResponseWriter, r *http.Request) {
 	s.changeConsumer(w, r, func(ctx context.Context, tx pgx.Tx, asked adminapi.ConsumerRequest) (audit.Action, error) {
 		ended, err := pause.Resume(ctx, tx, asked.Consumer)
 		return audit.Action{Verb: "resume", Before: "paused by " + ended.By, After: "running"}, err
 	})
 }
 
-func (s inboxHandlers) changeConsumer(
+func (s consumerHandlers) changeConsumer(
 	w http.ResponseWriter, r *http.Request,
 	what func(ctx context.Context, tx pgx.Tx, asked adminapi.ConsumerRequest) (audit.Action, error),
 ) {

@@ -15,14 +15,8 @@ import (
 	"example.com/twinbox/ops/admin/adminapi"
 )
 
-// deadLetterHandlers answer what is about the dead letters.
-type deadLetterHandlers struct {
-	Config
-	letters *deadletters.Store
-}
-
 // QueryDeadLetters answers POST /admin/v1/dead-letters/query.
-func (s deadLetterHandlers) QueryDeadLetters(w http.ResponseWriter, r *http.Request) {
+func (s consumerHandlers) QueryDeadLetters(w http.ResponseWriter, r *http.Request) {
 	answerTo(w, r, func(ctx context.Context, request adminapi.DeadLetterQuery) (out adminapi.DeadLetters, err error) {
 		filter, limit := request.Filter, cmp.Or(request.Filter.Limit, defaultLimit)
 		filter.After, filter.Limit = request.After, limit+1
@@ -33,7 +27,7 @@ func (s deadLetterHandlers) QueryDeadLetters(w http.ResponseWriter, r *http.Requ
 }
 
 // GroupDeadLetters answers POST /admin/v1/dead-letters/groups.
-func (s deadLetterHandlers) GroupDeadLetters(w http.ResponseWriter, r *http.Request) {
+func (s consumerHandlers) GroupDeadLetters(w http.ResponseWriter, r *http.Request) {
 	answerTo(w, r, func(ctx context.Context, filter deadletters.Filter) (out adminapi.DeadLetterGroups, err error) {
 		groups, err := s.letters.Groups(ctx, filter)
 		out.Items, out.More = page(groups, maxLimit)
@@ -42,7 +36,7 @@ func (s deadLetterHandlers) GroupDeadLetters(w http.ResponseWriter, r *http.Requ
 }
 
 // GetDeadLetter answers GET /admin/v1/dead-letters/{id}.
-func (s deadLetterHandlers) GetDeadLetter(
+func (s consumerHandlers) GetDeadLetter(
 	w http.ResponseWriter, r *http.Request, id adminapi.DeadLetterID, params adminapi.GetDeadLetterParams,
 ) {
 	answer(w, r, func(ctx context.Context) (out adminapi.DeadLetterDetail, err error) {
@@ -52,7 +46,7 @@ func (s deadLetterHandlers) GetDeadLetter(
 }
 
 // EditDeadLetter answers POST /admin/v1/dead-letters/{id}/edit.
-func (s deadLetterHandlers) EditDeadLetter(w http.ResponseWriter, r *http.Request, id adminapi.DeadLetterID) {
+func (s consumerHandlers) EditDeadLetter(w http.ResponseWriter, r *http.Request, id adminapi.DeadLetterID) {
 	answerChange(w, r, func(
 		ctx context.Context, change audit.Change, request adminapi.EditRequest,
 	) (audit.Result, error) {
@@ -66,7 +60,7 @@ func (s deadLetterHandlers) EditDeadLetter(w http.ResponseWriter, r *http.Reques
 }
 
 // DiscardDeadLetters answers POST /admin/v1/dead-letters/discard.
-func (s deadLetterHandlers) DiscardDeadLetters(w http.ResponseWriter, r *http.Request) {
+func (s consumerHandlers) DiscardDeadLetters(w http.ResponseWriter, r *http.Request) {
 	streamChange(w, r, func(
 		ctx context.Context, change audit.Change, request adminapi.DiscardRequest,
 	) (audit.Result, error) {
@@ -82,7 +76,7 @@ type Consumer struct {
 }
 
 // ReplayDeadLetters answers POST /admin/v1/dead-letters/replay.
-func (s deadLetterHandlers) ReplayDeadLetters(w http.ResponseWriter, r *http.Request) {
+func (s consumerHandlers) ReplayDeadLetters(w http.ResponseWriter, r *http.Request) {
 	streamChange(w, r, s.replay)
 }
 
@@ -98,7 +92,7 @@ func checkAll(filter deadletters.Filter, all bool) error {
 }
 
 // replay goes through the consumers one after the other, so that the rate is the whole's and a limit is, too.
-func (s deadLetterHandlers) replay(
+func (s consumerHandlers) replay(
 	ctx context.Context, change audit.Change, request adminapi.ReplayRequest,
 ) (audit.Result, error) {
 	sum := audit.Result{DryRun: change.DryRun}
@@ -142,7 +136,7 @@ func (s deadLetterHandlers) replay(
 }
 
 // ExportDeadLetters answers POST /admin/v1/dead-letters/export.
-func (s deadLetterHandlers) ExportDeadLetters(w http.ResponseWriter, r *http.Request) {
+func (s consumerHandlers) ExportDeadLetters(w http.ResponseWriter, r *http.Request) {
 	request, err := web.Decode[deadletters.Filter](w, r)
 	if err != nil {
 		web.WriteProblem(w, r, err)
@@ -161,7 +155,7 @@ func (s deadLetterHandlers) ExportDeadLetters(w http.ResponseWriter, r *http.Req
 }
 
 // ImportDeadLetters answers POST /admin/v1/dead-letters/import.
-func (s deadLetterHandlers) ImportDeadLetters(
+func (s consumerHandlers) ImportDeadLetters(
 	w http.ResponseWriter, r *http.Request, params adminapi.ImportDeadLettersParams,
 ) {
 	control := http.NewResponseController(w)

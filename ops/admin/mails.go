@@ -18,43 +18,40 @@ type Mails interface {
 	MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error)
 }
 
-// mailHandlers answer what is about the mails.
-type mailHandlers struct{ mails Mails }
-
 // ListMails answers GET /admin/v1/mails.
-func (s mailHandlers) ListMails(w http.ResponseWriter, r *http.Request, p adminapi.ListMailsParams) {
+func (s serviceHandlers) ListMails(w http.ResponseWriter, r *http.Request, p adminapi.ListMailsParams) {
 	limit := cmp.Or(p.Limit, defaultLimit)
 	p.Limit = limit + 1
 	answer(w, r, func(ctx context.Context) (out adminapi.Mails, err error) {
-		if s.mails == nil {
+		if s.Mails == nil {
 			return out, errNoMails
 		}
-		mails, err := s.mails.List(ctx, p)
+		mails, err := s.Mails.List(ctx, p)
 		out.Items, out.More = page(mails, limit)
 		return out, err
 	})
 }
 
 // RetryMails answers POST /admin/v1/mails/retry.
-func (s mailHandlers) RetryMails(w http.ResponseWriter, r *http.Request) {
+func (s serviceHandlers) RetryMails(w http.ResponseWriter, r *http.Request) {
 	s.settle(w, r, Mails.Retry)
 }
 
 // MarkMailsSent answers POST /admin/v1/mails/mark-sent.
-func (s mailHandlers) MarkMailsSent(w http.ResponseWriter, r *http.Request) {
+func (s serviceHandlers) MarkMailsSent(w http.ResponseWriter, r *http.Request) {
 	s.settle(w, r, Mails.MarkSent)
 }
 
-func (s mailHandlers) settle(
+func (s serviceHandlers) settle(
 	w http.ResponseWriter, r *http.Request,
 	how func(Mails, context.Context, []string, audit.Change) (audit.Result, error),
 ) {
 	answerChange(w, r, func(
 		ctx context.Context, change audit.Change, request adminapi.MailRequest,
 	) (audit.Result, error) {
-		if s.mails == nil {
+		if s.Mails == nil {
 			return audit.Result{}, errNoMails
 		}
-		return how(s.mails, ctx, request.Ids, change)
+		return how(s.Mails, ctx, request.Ids, change)
 	})
 }

@@ -33,16 +33,10 @@ type Told struct {
 // The steps need not name the service.
 type Teller func(ctx context.Context, id string) (Told, error)
 
-// storyHandlers answer what became of an id, and why the service waits.
-type storyHandlers struct {
-	Config
-	letters *deadletters.Store
-}
-
 // GetStory answers GET /admin/v1/story/{id}.
-func (s storyHandlers) GetStory(w http.ResponseWriter, r *http.Request, id string, p adminapi.GetStoryParams) {
+func (s consumerHandlers) GetStory(w http.ResponseWriter, r *http.Request, id string, p adminapi.GetStoryParams) {
 	answer(w, r, func(ctx context.Context) (adminapi.Story, error) {
-		t := &story{storyHandlers: s, Story: adminapi.Story{ID: id, Related: []string{}}, hint: operate.Hint(p)}
+		t := &story{consumerHandlers: s, Story: adminapi.Story{ID: id, Related: []string{}}, hint: operate.Hint(p)}
 		for _, ask := range []func(context.Context) error{t.askService, t.askOutbox, t.askInbox, t.askLetters} {
 			if err := ask(ctx); err != nil {
 				return t.Story, err
@@ -54,7 +48,7 @@ func (s storyHandlers) GetStory(w http.ResponseWriter, r *http.Request, id strin
 
 // story is one being put together.
 type story struct {
-	storyHandlers
+	consumerHandlers
 	adminapi.Story
 	hint operate.Hint
 }

@@ -217,16 +217,10 @@ func (s serviceHandlers) Verify(w http.ResponseWriter, r *http.Request) {
 		web.WriteProblem(w, r, err)
 		return
 	}
-	l := newLines(w, r)
-	stop := l.keepAlive()
-	defer stop()
-	verdict, err := s.Verifier.Run(r.Context(), eventing.Verification{
-		Since: request.Since, Progress: l.progress, Suspected: l.suspects,
+	answerLines(w, r, func(ctx context.Context, l *lines) (any, error) {
+		verdict, err := s.Verifier.Run(ctx, eventing.Verification{
+			Since: request.Since, Progress: l.progress, Suspected: l.suspects,
+		})
+		return adminapi.VerifyLine{Verdict: verdict}, err
 	})
-	stop()
-	if err != nil {
-		l.fail(err)
-		return
-	}
-	l.write(adminapi.VerifyLine{Verdict: verdict})
 }

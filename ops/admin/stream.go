@@ -40,7 +40,24 @@ func newLines(w http.ResponseWriter, r *http.Request) *lines {
 	return &lines{w: w, r: r, control: http.NewResponseController(w), last: time.Now()}
 }
 
-// stream runs a long change, which tells how much is done. An error it returns ends the stream as a problem.
+// answerLines runs a long operation, and answers with what it tells and, in the last line, with what it returns. An
+// error ends the answer as a problem.
+func answerLines(
+	w http.ResponseWriter, r *http.Request, operation func(ctx context.Context, l *lines) (last any, err error),
+) {
+	l := newLines(w, r)
+	stop := l.keepAlive()
+	defer stop()
+	last, err := operation(r.Context(), l)
+	stop()
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	l.write(last)
+}
+
+// stream runs a long change, which tells how much is done.
 func stream(
 	w http.ResponseWriter, r *http.Request, request adminapi.Change,
 	operation func(ctx context.Context, change audit.Change) (audit.Result, error),
@@ -50,20 +67,14 @@ func stream(
 		web.WriteProblem(w, r, err)
 		return
 	}
-	l := newLines(w, r)
-	stop := l.keepAlive()
-	defer stop()
-	change.Progress = l.progress
-	result, err := operation(r.Context(), change)
-	stop()
-	if err != nil {
-		if result.Count > 0 && !result.DryRun {
-			l.write(adminapi.Line{Done: &result.Count}) // it stays done, so it has to be said
+	answerLines(w, r, func(ctx context.Context, l *lines) (any, error) {
+		change.Progress = l.progress
+		result, err := operation(ctx, change)
+		if err != nil && result.Count > 0 && !result.DryRun {
+			l.tell(result.Count, 0) // it stays done, so it has to be said
 		}
-		l.fail(err)
-		return
-	}
-	l.write(adminapi.Line{Result: &result})
+		return adminapi.Line{Result: &result}, err
+	})
 }
 
 // fail ends the answer with an error.
@@ -97,11 +108,13 @@ func (l *lines) keepAlive() (stop func()) {
 	}
 }
 
-func (l *lines) progress(done int64) {
+func (l *lines) progress(done int64) { l.tell(done, progressEvery) }
+
+func (l *lines) tell(done int64, pause time.Duration) {
 	l.mu.Lock()
 	l.done = done
 	l.mu.Unlock()
-	l.say(progressEvery)
+	l.say(pause)
 }
 
 // say writes how much is done, unless it was said within the pause.

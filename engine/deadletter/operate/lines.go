@@ -19,40 +19,36 @@ var ErrLineTooLong = errors.New("the line is too long")
 // [ErrLineTooLong], and the next one after it; any other error is the last thing that comes.
 func Lines(r io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		lines := bufio.NewReaderSize(r, 64<<10)
-		for {
-			line, err := readLine(lines)
-			if errors.Is(err, io.EOF) && len(line) == 0 {
+		tooLong := false // the line at work
+		lines := bufio.NewScanner(r)
+		lines.Buffer(nil, MaxLine+64<<10)
+		lines.Split(func(data []byte, atEnd bool) (advance int, line []byte, err error) {
+			end := bytes.IndexByte(data, '\n') + 1
+			whole := end > 0 || atEnd // the last line has no end
+			if end == 0 && (atEnd || len(data) > MaxLine) {
+				end = len(data)
+			}
+			tooLong = tooLong || end > MaxLine
+			if end == 0 || !whole { // there is more to come; what is too long is not held
+				return end, nil, nil
+			}
+			return end, data[:end], nil
+		})
+		for lines.Scan() {
+			line, err := bytes.TrimSpace(lines.Bytes()), error(nil)
+			if tooLong {
+				line, err, tooLong = nil, ErrLineTooLong, false
+			}
+			if !yield(line, err) {
 				return
 			}
-			last := err != nil && !errors.Is(err, ErrLineTooLong) && !errors.Is(err, io.EOF)
-			if errors.Is(err, io.EOF) {
-				err = nil // the last line has no end
-			}
-			if !yield(bytes.TrimSpace(line), err) || last {
-				return
-			}
 		}
-	}
-}
-
-// readLine holds no more of a line than may be held.
-func readLine(lines *bufio.Reader) (line []byte, err error) {
-	tooLong := false
-	for {
-		part, err := lines.ReadSlice('\n')
-		if len(line)+len(part) > MaxLine {
-			tooLong, line = true, nil
+		err := lines.Err()
+		if err == nil && tooLong {
+			err = ErrLineTooLong
 		}
-		if !tooLong {
-			line = append(line, part...)
+		if err != nil {
+			yield(nil, err)
 		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case tooLong && (err == nil || errors.Is(err, io.EOF)):
-			return nil, ErrLineTooLong
-		}
-		return line, err
 	}
 }

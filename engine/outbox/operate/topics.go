@@ -8,20 +8,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-const topicsSQL = `select topic, partitions from public.outbox_topic`
+const topicsSQL = `select coalesce(jsonb_object_agg(topic, partitions), '{}') from public.outbox_topic`
 
 // TopicPartitions is over how many partitions the keys of each topic are spread, as it was first seen or last
 // confirmed.
-func TopicPartitions(ctx context.Context, db DB) (map[string]int32, error) {
-	rows, _ := db.Query(ctx, topicsSQL)
-	recorded := map[string]int32{}
-	var topic string
-	var partitions int32
-	_, err := pgx.ForEachRow(rows, []any{&topic, &partitions}, func() error {
-		recorded[topic] = partitions
-		return nil
-	})
-	if err != nil {
+func TopicPartitions(ctx context.Context, db DB) (recorded map[string]int32, err error) {
+	if err := db.QueryRow(ctx, topicsSQL).Scan(&recorded); err != nil {
 		return nil, fmt.Errorf("read topics: %w", err)
 	}
 	return recorded, nil

@@ -167,7 +167,8 @@ func (b *bundle) do(t *testing.T, method, path, body string, header http.Header)
 func TestTheFlowIsLive(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
-	const outbox = `data-station="customer/Outbox/customer" data-kind="Outbox" data-state="well" data-rate="0" data-waiting="`
+	const outbox = `data-station="customer/Outbox/customer" data-kind="Outbox" data-state="well" ` +
+		`data-rate="0" data-waiting="`
 	shows := func(text string) func() bool {
 		return func() bool {
 			_, page := b.get(t, "/")

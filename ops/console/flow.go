@@ -124,7 +124,7 @@ func (f *flow) publish(now time.Time) {
 	f.frames = append(f.frames, compose(now, f.services, f.samples, f.routes))
 }
 
-// view gives a viewer the frames so far, at least one: before the first it has a lane for each service and nothing in it.
+// view gives a viewer the frames so far, at least one: before the first one a lane for each service with nothing in it.
 func (f *flow) view() []frame {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,7 +21,8 @@ var assetFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "since": since, "text": textOf,
-	"moves": func(rate *float64) bool { return rate != nil && *rate > 0 }, "plural": plural, "short": short, "fields": fieldsOf, "rules": rules, "prose": prose, "example": exampleText,
+	"plural": plural, "short": short, "fields": fieldsOf, "rules": rules, "prose": prose, "example": exampleText,
+	"moves": func(rate *float64) bool { return rate != nil && *rate > 0 },
 }).ParseFS(templateFiles, "templates/*.html"))
 
 // serveAsset serves the page's own files. Their addresses hold what is in them, so a browser keeps them for ever.
@@ -57,10 +58,8 @@ type page struct {
 	Tag      string // of the body: a page that has one looks whether it has changed
 }
 
-// livePages are those that look again: the others do not change.
-var livePages = map[string]bool{
-	"flow": true, "groups": true, "dead-letters": true, "dead-letter": true, "mails": true, "audit": true, "story": true, "failed": true,
-}
+// stillPages are those that do not look again.
+var stillPages = map[string]bool{"apis": true, "api": true, "refused": true}
 
 // page answers with a page: the template of the name, within the frame that all pages have.
 func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, name, title string, data any) {
@@ -71,7 +70,7 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, name,
 		c.broken(w, r, name, err)
 		return
 	}
-	if livePages[name] {
+	if !stillPages[name] {
 		whole.Tag = `"` + hashOf([]byte(whole.Body)) + `"`
 		w.Header().Set("ETag", whole.Tag)
 		if r.Header.Get("If-None-Match") == whole.Tag {

@@ -240,7 +240,7 @@ func (r *Run) tell(now standing) {
 	told := map[string]string{}
 	for _, c := range now.causes {
 		if told[c.service] = c.code; r.told[c.service] != c.code {
-			r.say("%s", c)
+			r.say("%.160s", c)
 		}
 	}
 	r.told = told

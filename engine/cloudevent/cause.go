@@ -69,18 +69,12 @@ func (c Cause) Extend(extensions map[string]string) map[string]string {
 	if c == (Cause{}) {
 		return extensions
 	}
-	extended, copied := extensions, false
+	extended := make(map[string]string, len(extensions)+4)
+	maps.Copy(extended, extensions)
 	add := func(name, value string) {
-		if value == "" || extended[name] != "" {
-			return
+		if value != "" && extended[name] == "" {
+			extended[name] = value
 		}
-		if !copied {
-			copied = true
-			if extended = maps.Clone(extensions); extended == nil {
-				extended = make(map[string]string, 4)
-			}
-		}
-		extended[name] = value
 	}
 	if extensions[HeaderTraceParent] == "" && c.TraceParent != "" {
 		add(HeaderTraceParent, c.TraceParent)

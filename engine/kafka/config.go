@@ -1,9 +1,11 @@
 package kafka
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"time"
@@ -34,31 +36,15 @@ type Config struct {
 	User, Password string
 }
 
-const (
-	defaultClientID       = "twinbox"
-	defaultPublishTimeout = 10 * time.Second
-	defaultRequestTimeout = 4 * time.Second
-	defaultMaxBytes       = 1_000_000
-	retryBackoff          = 50 * time.Millisecond
-)
+const retryBackoff = 50 * time.Millisecond
 
 // WithDefaults returns the configuration that is really used.
 func (c Config) WithDefaults() Config {
-	if c.ClientID == "" {
-		c.ClientID = defaultClientID
-	}
-	if c.PublishTimeout == 0 {
-		c.PublishTimeout = defaultPublishTimeout
-	}
-	if c.RetryFor == 0 {
-		c.RetryFor = c.PublishTimeout / 2
-	}
-	if c.RequestTimeout == 0 {
-		c.RequestTimeout = min(defaultRequestTimeout, c.PublishTimeout)
-	}
-	if c.MaxMessageBytes == 0 {
-		c.MaxMessageBytes = defaultMaxBytes
-	}
+	c.ClientID = cmp.Or(c.ClientID, "twinbox")
+	c.PublishTimeout = cmp.Or(c.PublishTimeout, 10*time.Second)
+	c.RetryFor = cmp.Or(c.RetryFor, c.PublishTimeout/2)
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, min(4*time.Second, c.PublishTimeout))
+	c.MaxMessageBytes = cmp.Or(c.MaxMessageBytes, 1_000_000)
 	return c
 }
 
@@ -77,8 +63,9 @@ func (c Config) Validate() error {
 			problems = append(problems, fmt.Errorf("brokers: %q is given twice", addr))
 		}
 	}
-	problems = append(problems, positive("publish timeout", c.PublishTimeout),
-		positive("retry time", c.RetryFor), positive("request timeout", c.RequestTimeout))
+	problems = append(problems, positive(map[string]time.Duration{
+		"publish timeout": c.PublishTimeout, "retry time": c.RetryFor, "request timeout": c.RequestTimeout,
+	}))
 	if c.RequestTimeout > c.PublishTimeout {
 		problems = append(problems, fmt.Errorf("request timeout %s exceeds publish timeout %s", c.RequestTimeout,
 			c.PublishTimeout))
@@ -93,11 +80,14 @@ func (c Config) Validate() error {
 	return errors.Join(problems...)
 }
 
-func positive(name string, d time.Duration) error {
-	if d < time.Millisecond {
-		return fmt.Errorf("%s: %s is not at least 1ms", name, d)
+func positive(durations map[string]time.Duration) error {
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(durations)) {
+		if d := durations[name]; d < time.Millisecond {
+			problems = append(problems, fmt.Errorf("%s: %s is not at least 1ms", name, d))
+		}
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // Client returns the settings that producing, consuming and administration have in common.
@@ -161,4 +151,26 @@ func (c Config) Producer() *sarama.Config {
 	cfg.Producer.Return.Successes = true
 	cfg.Producer.Return.Errors = true
 	return cfg
+}
+
+// MaxRequestBytes bounds a request to a broker and what is asked of one; brokers take 100 MiB.
+const MaxRequestBytes = 64 << 20
+
+// maxBatchMemory bounds what one compressed batch may become in memory. Without a bound, a megabyte of zeros compressed
+// well takes as many gigabytes and the process with them, again after every start. Reading a batch takes up to four
+// times as much for a moment, and a consumer may read one of each partition at the same time. Producers fill batches of
+// 1 MB or less before they compress them.
+const maxBatchMemory = 16 << 20
+
+// The bound is a variable of sarama's, read by its goroutines: it has to stand before the first of them starts.
+func init() { sarama.MaxDecompressedBatchSize = maxBatchMemory }
+
+// Topic is a topic as it should be.
+type Topic struct {
+	Name       string
+	Partitions int32
+	// Retention is how long records are kept; negative: for ever; 0: the broker's default.
+	Retention time.Duration
+	// ReplicationFactor; 0 is 1, which only a development cluster should have.
+	ReplicationFactor int16
 }

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -42,24 +43,13 @@ type GroupConfig struct {
 // WithDefaults returns the configuration that is really used.
 func (c GroupConfig) WithDefaults() GroupConfig {
 	c.Config = c.Config.WithDefaults()
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{
-		{&c.SessionTimeout, 10 * time.Second},
-		{&c.HeartbeatInterval, time.Second},
-		{&c.RebalanceTimeout, 30 * time.Second},
-		{&c.CommitInterval, time.Second},
-		{&c.DrainTimeout, 5 * time.Second},
-		{&c.ReconnectBackoff, 200 * time.Millisecond},
-	} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	if c.FetchBytes == 0 {
-		c.FetchBytes = 256 << 10
-	}
+	c.SessionTimeout = cmp.Or(c.SessionTimeout, 10*time.Second)
+	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, time.Second)
+	c.RebalanceTimeout = cmp.Or(c.RebalanceTimeout, 30*time.Second)
+	c.CommitInterval = cmp.Or(c.CommitInterval, time.Second)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, 5*time.Second)
+	c.ReconnectBackoff = cmp.Or(c.ReconnectBackoff, 200*time.Millisecond)
+	c.FetchBytes = cmp.Or(c.FetchBytes, 256<<10)
 	return c
 }
 
@@ -81,10 +71,11 @@ func (c GroupConfig) Validate() error {
 		problems = append(problems, fmt.Errorf("rebalance timeout %s does not exceed twice the drain timeout %s",
 			c.RebalanceTimeout, c.DrainTimeout))
 	}
-	problems = append(problems, positive("session timeout", c.SessionTimeout),
-		positive("heartbeat interval", c.HeartbeatInterval), positive("rebalance timeout", c.RebalanceTimeout),
-		positive("commit interval", c.CommitInterval), positive("drain timeout", c.DrainTimeout),
-		positive("reconnect backoff", c.ReconnectBackoff))
+	problems = append(problems, positive(map[string]time.Duration{
+		"session timeout": c.SessionTimeout, "heartbeat interval": c.HeartbeatInterval,
+		"rebalance timeout": c.RebalanceTimeout, "commit interval": c.CommitInterval,
+		"drain timeout": c.DrainTimeout, "reconnect backoff": c.ReconnectBackoff,
+	}))
 	return errors.Join(problems...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/IBM/sarama"
+	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/engine/cloudevent"
@@ -56,4 +57,19 @@ func (Marshaler) Marshal(topic string, msg *message.Message) (*sarama.ProducerMe
 // header that happens to be named like [cloudevent.KeyMetadata] does not pass for the record key.
 func (Marshaler) Unmarshal(from *sarama.ConsumerMessage) (*message.Message, error) {
 	return codec.Decode(context.Background(), from), nil
+}
+
+func init() { cloudevent.RegisterOrigin(watermillOrigin) }
+
+// watermillOrigin is what watermill-kafka's subscriber says of a record, and the topic as Watermill's Router does.
+func watermillOrigin(ctx context.Context) (o cloudevent.Origin, ok bool) {
+	o.Partition, ok = wkafka.MessagePartitionFromCtx(ctx)
+	o.Topic = message.SubscribeTopicFromCtx(ctx)
+	if !ok || o.Topic == "" {
+		return cloudevent.Origin{}, false
+	}
+	o.Offset, _ = wkafka.MessagePartitionOffsetFromCtx(ctx)
+	o.Time, _ = wkafka.MessageTimestampFromCtx(ctx)
+	o.Key, _ = wkafka.MessageKeyFromCtx(ctx)
+	return o, true
 }

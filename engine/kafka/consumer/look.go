@@ -36,7 +36,7 @@ func (g *gap) keep(f, before reader.Found) {
 // records: they may come in a moment, so they are only noted, see progress; but when sarama has failed again and again
 // meanwhile, they are taken past it.
 func (p *partition) look() {
-	for taken := 0; (p.queue.isEmpty() || taken > 0) && !isClosed(p.leaving); {
+	for taken := 0; (p.queue.size() == 0 || taken > 0) && !isClosed(p.leaving); {
 		f, err := p.reader.Read(p.at, p.queue.following(), reader.OneBatch)
 		if err != nil {
 			p.log.Debug("look at the log", "error", err)

@@ -19,7 +19,7 @@ func (c Config) settings() *sarama.Config {
 	cfg := c.Consumer()
 	cfg.ChannelBufferSize = 1
 	if c.Positions != nil {
-		cfg.Consumer.Offsets.AutoCommit.Interval = c.CommitInterval / 2 // see noteSoon
+		cfg.Consumer.Offsets.AutoCommit.Interval = c.CommitInterval / 2 // see partition.work
 	}
 	return cfg
 }

@@ -38,7 +38,7 @@ type partition struct {
 	leaving chan struct{}          // nothing more is to be handed out
 	left    atomic.Bool            // the group no longer waits for this member: nothing is marked any more
 	busy    atomic.Bool            // when it is left, messages are still being worked on
-	topicID atomic.Pointer[string] // of the topic that is read; see positions.go
+	topicID atomic.Pointer[string] // of the topic that is read; empty while it is not known, and with brokers that have none
 
 	progress *progress.Progress
 	suspects chan struct{} // sarama could not read something that may be here
@@ -69,6 +69,7 @@ func newPartition(c *Consumer, session sarama.ConsumerGroupSession, claim sarama
 		progress: progress.New(c.cfg.Now, claim.Topic(), claim.Partition()),
 		pauses:   failure.Backoff{Min: c.cfg.NackBackoff, Max: maxNackBackoffs * c.cfg.NackBackoff},
 	}
+	p.topicID.Store(new(string))
 	p.revoke = sync.OnceFunc(func() { close(p.revoked) })
 	values := p.progress.Into(c.values)
 	// Before its first fetch sarama has the end of the log from the request that found the offset to begin at.
@@ -182,7 +183,7 @@ func (p *partition) isLost() bool {
 func (p *partition) mark(offset int64) {
 	fault.Here("kafka.before_mark")
 	if !p.left.Load() {
-		p.session.MarkOffset(p.at.Topic, p.at.Partition, offset, p.knownID())
+		p.session.MarkOffset(p.at.Topic, p.at.Partition, offset, *p.topicID.Load())
 	}
 	fault.Here("kafka.after_mark")
 }

@@ -80,7 +80,7 @@ func (p *partition) goBack(next int64) (moved bool, err error) {
 		p.log.Error("records that the database may not have seen are not on the log any more",
 			"from_offset", next, "to_offset", from-1)
 	}
-	p.session.ResetOffset(p.at.Topic, p.at.Partition, from, p.knownID())
+	p.session.ResetOffset(p.at.Topic, p.at.Partition, from, *p.topicID.Load())
 	return true, nil
 }
 
@@ -117,17 +117,6 @@ func (p *partition) note() bool {
 	p.mark(p.done)
 	return true
 }
-
-// noteSoon is note unless that was just done: a partition under load does it as often as makes a crash repeat no more
-// than a commit interval, since what is stored is committed as often; one at rest with each batch.
-func (p *partition) noteSoon() bool {
-	if time.Since(p.noted) < p.member.cfg.noteEvery() {
-		return true
-	}
-	return p.note()
-}
-
-func (c Config) noteEvery() time.Duration { return c.CommitInterval / 2 }
 
 // A topic that was deleted and created anew has the old one's name, and offsets that begin at 0 again. A reader that
 // goes on at its offset skips that many records, and nothing tells: as soon as there are so many, the offset is a valid
@@ -183,14 +172,6 @@ func (p *partition) stopForOtherTopic() {
 	p.member.stop(p.member.reasonAt(p.at.Topic, p.at.Partition, fmt.Errorf("%w: %w", ErrOffsetGone, errOtherTopic)))
 }
 
-// knownID is the id of the topic that is read; empty while it is not known, and with brokers that have none.
-func (p *partition) knownID() string {
-	if id := p.topicID.Load(); id != nil {
-		return *id
-	}
-	return ""
-}
-
 // watchTopic stops the member when its topic is not the one that it began to read. What it committed meanwhile carries
 // the old id.
 func (c *Consumer) watchTopic(ended <-chan struct{}) {
@@ -199,7 +180,7 @@ func (c *Consumer) watchTopic(ended <-chan struct{}) {
 		partitions := slices.Collect(maps.Values(c.partitions))
 		c.mu.Unlock()
 		for _, p := range partitions {
-			began := p.knownID()
+			began := *p.topicID.Load()
 			if began == "" {
 				continue
 			}

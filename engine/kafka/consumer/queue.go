@@ -188,8 +188,6 @@ func (q *queue) size() int {
 	return len(q.entries) - q.first
 }
 
-func (q *queue) isEmpty() bool { return q.size() == 0 }
-
 // isOver says whether no more will come.
 func (q *queue) isOver() bool {
 	q.mu.Lock()

@@ -12,7 +12,10 @@ import (
 func (p *partition) work() {
 	looks := time.NewTicker(p.member.cfg.LookEvery)
 	defer looks.Stop()
-	notes := time.NewTicker(p.member.cfg.noteEvery())
+	// A partition under load notes as often as makes a crash repeat no more than a commit interval, since what is stored
+	// is committed as often; one at rest with each batch.
+	noteEvery := p.member.cfg.CommitInterval / 2
+	notes := time.NewTicker(noteEvery)
 	defer notes.Stop()
 	defer p.note()
 	for p.receive(looks.C, notes.C) {
@@ -40,10 +43,10 @@ func (p *partition) work() {
 		}
 		p.acknowledge(batch[:handled])
 		p.progress.End(handled, err)
-		if !p.noteSoon() {
+		if time.Since(p.noted) >= noteEvery && !p.note() {
 			return
 		}
-		if p.damaged && p.queue.isEmpty() {
+		if p.damaged && p.queue.size() == 0 {
 			return // what is behind the gap is read from the committed offset on, by a new session
 		}
 		if err != nil && !p.backOff(failed, err) {
@@ -57,7 +60,7 @@ var errIncomplete = errors.New("not all messages were handled")
 
 // receive waits until something is held; false when the partition is to be let go.
 func (p *partition) receive(looks, notes <-chan time.Time) bool {
-	for p.queue.isEmpty() {
+	for p.queue.size() == 0 {
 		if p.queue.isOver() {
 			return false
 		}

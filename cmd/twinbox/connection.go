@@ -251,7 +251,7 @@ func (i *instant) given() *time.Time {
 
 // Window is a stretch of time.
 type Window struct {
-	Since instant `help:"At this time or later: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
+	Since instant `help:"At this time or later, a dead letter by its last failure: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
 	Until instant `help:"Before this time." env:"-" placeholder:"TIME"`
 }
 

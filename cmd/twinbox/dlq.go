@@ -199,10 +199,11 @@ func (c *DLQList) each(ctx context.Context, to *streams, services []*client.Serv
 			next = append(next, letters[len(letters)-1].Ref)
 		}
 	}
+	err = to.reply(err, map[string]any{"items": letters, "next": next}, &t)
 	if len(next) > 0 {
 		to.warn("there are more: go on with --after %s, or list them with --all", strings.Join(next, " and with --after "))
 	}
-	return to.reply(err, map[string]any{"items": letters, "next": next}, &t)
+	return err
 }
 
 // pages is the one page that is asked for, or all there are.

@@ -86,10 +86,11 @@ func (c *MailList) list(ctx context.Context, to *streams, states []string) error
 	for _, m := range mails {
 		t.add(m.ID, m.State, m.Template, m.UserID, m.Attempts, moment(m.CreatedAt), orDash(m.Error), orDash(m.Recipient))
 	}
+	err = to.reply(err, map[string]any{"items": mails, "more": more}, &t)
 	if more {
 		to.warn("there are more: go on with --after %s", mails[len(mails)-1].ID)
 	}
-	return to.reply(err, map[string]any{"items": mails, "more": more}, &t)
+	return err
 }
 
 // MailChange is what settles mails.

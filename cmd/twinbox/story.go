@@ -152,10 +152,11 @@ func (c *AuditCommand) Run(ctx context.Context, to *streams) error {
 	for _, d := range deeds {
 		t.add(moment(d.At), d.Service, d.By, deedOf(d.Action), d.Kind, cmp.Or(d.Ref, "-"), d.Count, d.Reason)
 	}
+	err = to.reply(err, map[string]any{"items": deeds, "more": more}, &t)
 	if more {
 		to.warn("there is more, and older: give --until, or a larger --limit")
 	}
-	return to.reply(err, map[string]any{"items": deeds, "more": more}, &t)
+	return err
 }
 
 func deedsOf(service string, actions []adminapi.Action) []deed {

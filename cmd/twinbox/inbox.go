@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -49,14 +48,11 @@ func (c *InboxStats) Run(ctx context.Context, to *streams) error {
 	done.columns = append(done.columns, "OTHER")
 	return survey(ctx, to, &c.Survey, client.Get("/admin/v1/inbox/stats", nil), func(_ string, said adminapi.InboxStats) {
 		for _, s := range said.Items {
-			lag, oldest := "unknown", "-"
+			lag := "unknown"
 			if s.LagRecords != nil {
 				lag = fmt.Sprint(*s.LagRecords)
 			}
-			if s.LagSeconds != nil {
-				oldest = seconds(*s.LagSeconds)
-			}
-			waiting.add(s.Consumer, lag, oldest, s.Dead, s.Parked)
+			waiting.add(s.Consumer, lag, seconds(value(s.LagSeconds)), s.Dead, s.Parked)
 			done.add(deliveriesOf(said.StartedAt, s)...)
 		}
 	}, &waiting, &done)
@@ -129,7 +125,7 @@ func (c *InboxLookup) Run(ctx context.Context, to *streams) error {
 	}
 	for _, k := range found {
 		t.add(k.Consumer, outcomeOf(k.InboxEvent), moment(k.ProcessedAt), k.Type, recordOf(k.InboxEvent),
-			cmp.Or(k.DeadLetter, "-"), cmp.Or(string(k.Metadata), "-"))
+			k.DeadLetter, string(k.Metadata))
 	}
 	return to.reply(err, map[string]any{"items": found}, &t)
 }
@@ -145,7 +141,7 @@ func outcomeOf(e adminapi.InboxEvent) string {
 // recordOf says where the record lay; what was processed without a broker lay nowhere.
 func recordOf(e adminapi.InboxEvent) string {
 	if e.Topic == "" {
-		return "-"
+		return ""
 	}
 	return fmt.Sprintf("%s[%d]@%d", e.Topic, e.Partition, e.Offset)
 }
@@ -172,7 +168,7 @@ func (c *ConsumerList) Run(ctx context.Context, to *streams) error {
 			if p := s.Paused; p != nil {
 				t.add(s.Consumer, "paused", moment(p.Since), p.By, p.Reason)
 			} else {
-				t.add(s.Consumer, "running", "-", "-", "-")
+				t.add(s.Consumer, "running", "", "", "")
 			}
 		}
 	}, &t)

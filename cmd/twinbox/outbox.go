@@ -43,16 +43,13 @@ func (c *OutboxStatus) Run(ctx context.Context, to *streams) error {
 	}
 	question := client.Get("/admin/v1/outbox/status", nil)
 	return survey(ctx, to, &c.Survey, question, func(service string, s adminapi.OutboxStatus) {
-		status.add(service, relayOf(s), s.Epoch, s.Head, waitingOf(s), momentOf(s.OldestWaiting), len(s.Parked), s.HeldEvents)
+		status.add(service, relayOf(s), s.Epoch, s.Head, waitingOf(s), moment(value(s.OldestWaiting)), len(s.Parked), s.HeldEvents)
 		if s.Scheduled > 0 {
 			scheduled.add(service, s.Scheduled, seconds(s.OverdueSeconds))
 		}
 		for _, p := range s.Parked {
-			next := "on release"
-			if p.RetryAt != nil {
-				next = moment(*p.RetryAt)
-			}
-			parked.add(service, p.Topic, p.Key, p.Position, p.Held, moment(p.ParkedAt), next, p.Reason)
+			parked.add(service, p.Topic, p.Key, p.Position, p.Held, moment(p.ParkedAt),
+				cmp.Or(moment(value(p.RetryAt)), "on release"), p.Reason)
 		}
 	}, &status, &scheduled, &parked)
 }

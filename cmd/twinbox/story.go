@@ -22,7 +22,7 @@ type StatusCommand struct {
 func (c *StatusCommand) Run(ctx context.Context, to *streams) error {
 	t := table{columns: []string{"SERVICE", "SINCE", "WHY", "MORE"}, prose: "WHY", omit: []string{"SINCE", "MORE"}}
 	return survey(ctx, to, &c.Survey, client.Get("/admin/v1/cause", nil), func(service string, said adminapi.Cause) {
-		t.add(service, moment(said.Since), said.Sentence, cmp.Or(said.Command, "-"))
+		t.add(service, moment(said.Since), said.Sentence, said.Command)
 	}, &t)
 }
 
@@ -69,8 +69,8 @@ func (c *TraceCommand) Run(ctx context.Context, to *streams) error {
 			what += ", " + s.Cause
 		}
 		// To the millisecond: the steps of one event follow each other within a few.
-		t.add(s.At.UTC().Format("2006-01-02T15:04:05.000Z"), s.Station, cmp.Or(s.Consumer, s.Service), cmp.Or(what, "-"),
-			cmp.Or(s.EventID, "-"), cmp.Or(s.EventType, "-"), cmp.Or(whereOf(s), "-"), cmp.Or(detailOf(s), "-"))
+		t.add(s.At.UTC().Format("2006-01-02T15:04:05.000Z"), s.Station, cmp.Or(s.Consumer, s.Service), what, s.EventID,
+			s.EventType, whereOf(s), detailOf(s))
 	}
 	return to.reply(err, story, &t)
 }
@@ -150,7 +150,7 @@ func (c *AuditCommand) Run(ctx context.Context, to *streams) error {
 		prose:   "REASON", omit: []string{"KIND", "COUNT", "SERVICE", "REASON"}, none: "Nothing was done by hand.\n",
 	}
 	for _, d := range deeds {
-		t.add(moment(d.At), d.Service, d.By, deedOf(d.Action), d.Kind, cmp.Or(d.Ref, "-"), d.Count, d.Reason)
+		t.add(moment(d.At), d.Service, d.By, deedOf(d.Action), d.Kind, d.Ref, d.Count, d.Reason)
 	}
 	err = to.reply(err, map[string]any{"items": deeds, "more": more}, &t)
 	if more {

@@ -29,7 +29,7 @@ type table struct {
 	widths []int // of the widest values there have been
 }
 
-// add adds a row. Values without a column are not shown.
+// add adds a row. Values without a column are not shown, and what is empty is a dash.
 func (t *table) add(values ...any) {
 	if t.widths == nil {
 		for _, name := range t.columns {
@@ -38,7 +38,7 @@ func (t *table) add(values ...any) {
 	}
 	row := make([]string, len(t.columns))
 	for c := range row {
-		row[c] = printable(fmt.Sprint(values[c]))
+		row[c] = cmp.Or(printable(fmt.Sprint(values[c])), "-")
 		t.widths[c] = max(t.widths[c], utf8.RuneCountInString(row[c]))
 	}
 	t.rows = append(t.rows, row)
@@ -162,29 +162,26 @@ func printable(s string) string {
 	}, s)
 }
 
-// moment writes a time in UTC, to the second: what is compared with logs.
-func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// momentOf writes a time that may not be known.
-func momentOf(t *time.Time) string {
-	if t == nil {
-		return "-"
+// moment writes a time in UTC, to the second: what is compared with logs. One that is not known is empty.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
 	}
-	return moment(*t)
+	return t.UTC().Format(time.RFC3339)
 }
 
-// orDash writes a text that may not be known.
-func orDash(text *string) string {
-	if text == nil || *text == "" {
-		return "-"
+// value is what may not be known, else the zero value.
+func value[T any](known *T) (v T) {
+	if known != nil {
+		v = *known
 	}
-	return *text
+	return v
 }
 
 // seconds writes how long something has lasted.
 func seconds(n float64) string {
 	if n == 0 {
-		return "-"
+		return ""
 	}
 	return time.Duration(n * float64(time.Second)).Round(time.Second).String()
 }

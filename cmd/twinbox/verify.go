@@ -141,7 +141,7 @@ func (v *verdicts) write(to *streams) {
 	}
 	found := table{columns: []string{"FINDING", "RULE", "OF", "EVENT", "KEY", "VERSION", "WHAT"}, prose: "WHAT"}
 	for _, f := range v.all.Findings {
-		found.add(f.Kind, f.Rule, f.Subject, cmp.Or(f.EventID, "-"), cmp.Or(f.Key, "-"), f.Version, f.Detail)
+		found.add(f.Kind, f.Rule, f.Subject, f.EventID, f.Key, f.Version, f.Detail)
 	}
 	unknown := table{columns: []string{"NOT VERIFIABLE", "OF", "WHY"}, prose: "WHY"}
 	for _, u := range v.all.Unverifiable {

@@ -277,7 +277,7 @@ func TestARefusingPartitionHoldsUpNoOther(t *testing.T) {
 // Attempts that fail slowly get a tenth of the time, however many are due; released keys alternate with the others.
 func TestParkedKeysHoldUpTheOthersForATenthOfTheTime(t *testing.T) {
 	t.Parallel()
-	p := &parkedKeys{retryMax: 15 * time.Second}
+	p := &parkedKeys{cfg: Config{ParkedRetryMax: 15 * time.Second}}
 	now := time.Now()
 	due := window.Page{Records: make([]window.Record, 10), More: true}
 	require.Equal(t, now, p.nextFlush(now, time.Minute, 10, due), "all taken, more waits")

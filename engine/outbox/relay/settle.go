@@ -1,7 +1,9 @@
 package relay
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/engine/failure"
+	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/outbox/window"
 )
 
@@ -105,15 +108,19 @@ func (l *leader) setAside(failed []failedRecord, attempt int, all bool, out *out
 }
 
 // park sets a failure's key aside: at once, so that nothing of it is sent any more, and with the outcome in the
-// database.
+// database; for good if the failure is permanent.
 func (l *leader) park(x failedRecord, attempts int, out *outcome) {
-	if slices.ContainsFunc(out.parked, func(p parking) bool { return p.key == x.Key() }) {
+	key, permanent := x.Key(), isPermanent(x.err)
+	if slices.ContainsFunc(out.parked, func(p parking) bool { return p.key == key }) {
 		return // its first failure is the reason
 	}
-	out.parked = append(out.parked, l.parked.park(x, attempts))
-	if isPermanent(x.err) {
+	attempts += l.parked.attempts[key]
+	l.parked.attempts[key] = attempts
+	wait := min(l.cfg.ParkedRetryMax, l.cfg.RetryMin<<min(attempts, 16))
+	if permanent {
 		l.patience.failedAt = time.Time{} // that is an answer: the broker works
 	}
+	out.parked = append(out.parked, parking{key, x.Position, reasonOf(x.err), permanent, attempts, wait})
 	l.metrics.parkings.Inc()
 }
 
@@ -165,19 +172,14 @@ type parkedKeys struct {
 	due                         // held rows may be sent again
 	attempts map[window.Key]int // so far
 	pages    *window.Pager
-	pageSize int
-	retryMin time.Duration
-	retryMax time.Duration
+	cfg      Config
 }
 
 const loadParkedSQL = `select topic, key, attempts from public.outbox_parked`
 
 func loadParked(ctx context.Context, conn *pgx.Conn, cfg Config) (*parkedKeys, error) {
 	rows, _ := conn.Query(ctx, loadParkedSQL)
-	p := &parkedKeys{
-		attempts: map[window.Key]int{}, pages: window.NewPager(cfg.BatchSize, cfg.BatchBytes), pageSize: cfg.BatchSize,
-		retryMin: cfg.RetryMin, retryMax: cfg.ParkedRetryMax,
-	}
+	p := &parkedKeys{attempts: map[window.Key]int{}, pages: window.NewPager(cfg.BatchSize, cfg.BatchBytes), cfg: cfg}
 	var key window.Key
 	var attempts int
 	_, err := pgx.ForEachRow(rows, []any{&key.Topic, &key.Key, &attempts}, func() error {
@@ -195,20 +197,6 @@ func (p *parkedKeys) has(key window.Key) bool {
 	return is
 }
 
-// park sets the key of a failure aside, for good if it is permanent.
-func (p *parkedKeys) park(x failedRecord, attempts int) parking {
-	attempts += p.attempts[x.Key()]
-	p.attempts[x.Key()] = attempts
-	parked := parking{
-		key: x.Key(), position: x.Position, reason: reasonOf(x.err), permanent: isPermanent(x.err), attempts: attempts,
-		wait: -1,
-	}
-	if !parked.permanent {
-		parked.wait = min(p.retryMax, p.retryMin<<min(attempts, 16))
-	}
-	return parked
-}
-
 // parking is a key that is parked, or parked again.
 type parking struct {
 	key       window.Key
@@ -216,7 +204,7 @@ type parking struct {
 	reason    string
 	permanent bool
 	attempts  int
-	wait      time.Duration // before the leader tries again; -1: until released
+	wait      time.Duration // before the leader tries again; a permanent one waits until it is released
 }
 
 const maxReasonBytes = 500
@@ -243,7 +231,7 @@ func reasonOf(err error) string {
 
 const parkSQL = `
 insert into public.outbox_parked as p (topic, key, reason, permanent, attempts, retry_at)
-values ($1, $2, $3, $4, $5, clock_timestamp() + nullif($6::bigint, -1) * interval '1 microsecond')
+values ($1, $2, $3, $4, $5, case when not $4 then clock_timestamp() + $6::bigint * interval '1 microsecond' end)
 on conflict (topic, key) do update
 set reason = excluded.reason, permanent = excluded.permanent, attempts = excluded.attempts,
     retry_at = excluded.retry_at`
@@ -265,11 +253,7 @@ func writeOutcome(ctx context.Context, tx pgx.Tx, out outcome) error {
 
 func queueParked(batch *pgx.Batch, parked []parking) {
 	for _, p := range parked {
-		wait := int64(-1)
-		if p.wait >= 0 {
-			wait = p.wait.Microseconds()
-		}
-		batch.Queue(parkSQL, p.key.Topic, p.key.Key, p.reason, p.permanent, min(p.attempts, 1<<30), wait)
+		batch.Queue(parkSQL, p.key.Topic, p.key.Key, p.reason, p.permanent, min(p.attempts, 1<<30), p.wait.Microseconds())
 	}
 }
 
@@ -279,4 +263,170 @@ func queueHeld(batch *pgx.Batch, sql string, records []window.Record) {
 		topics[i], keys[i], positions[i] = r.Event.Topic, r.Event.Key, r.Position
 	}
 	batch.Queue(sql, topics, keys, positions)
+}
+
+// flushParked sends one page of the held rows of parked keys that are due, if any. It reports whether more of them may
+// go out at once; but a window comes first: a released partition alternates with all others.
+func (l *leader) flushParked(ctx context.Context) (more bool, err error) {
+	began := time.Now()
+	var due duePage
+	err = l.session.do(ctx, func(ctx context.Context) (err error) {
+		due, err = l.parked.readDue(ctx, l.session.conn)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	if due.keys == 0 {
+		l.parked.at = l.parked.nextFlush(began, 0, 0, due.Page)
+		return false, nil
+	}
+	taken, err := l.flushPage(ctx, due)
+	if err != nil || ctx.Err() != nil {
+		return false, err
+	}
+	l.parked.at = l.parked.nextFlush(time.Now(), time.Since(began), taken, due.Page)
+	return due.More && taken > 0, nil
+}
+
+// flushPage sends a page of held rows and records what became of each.
+func (l *leader) flushPage(ctx context.Context, due duePage) (taken int, err error) {
+	unsent := slices.DeleteFunc(slices.Clone(due.Records), func(r window.Record) bool {
+		return l.resumed[receiptOf(&r)]
+	})
+	if len(unsent) > 0 {
+		if err := l.session.secureLease(ctx); err != nil {
+			return 0, err
+		}
+	}
+	f := l.sender.launch(ctx, unsent)
+	if err := f.wait(); err != nil {
+		return 0, err
+	}
+	var out outcome
+	failed := map[int64]bool{}
+	failures := l.sender.collect(f)
+	for _, x := range failures {
+		failed[x.Position] = true
+		if errors.Is(x.err, errBehind) {
+			continue
+		}
+		if !isPermanent(x.err) {
+			l.noteFailure(x.err, len(failures) < len(unsent))
+		}
+		l.park(x, 1, &out)
+	}
+	gone := slices.DeleteFunc(slices.Clone(due.Records), func(r window.Record) bool { return failed[r.Position] })
+	return len(gone), l.recordFlush(ctx, due, gone, out)
+}
+
+const deleteHeldSQL = `
+delete from public.outbox_held h
+using unnest($1::text[], $2::text[], $3::bigint[]) as x (topic, key, position)
+where h.topic = x.topic and h.key = x.key and h.position = x.position`
+
+// deleteFreeSQL deletes the keys that were due at a time and of which nothing is held any more.
+const deleteFreeSQL = `
+delete from public.outbox_parked k
+where retry_at <= $1 and not exists (select from public.outbox_held h where h.topic = k.topic and h.key = k.key)
+returning topic, key`
+
+// recordFlush writes down, in a transaction that the epoch guards, what became of a page of held rows: those that were
+// taken go, and with the last of a key the key is free.
+func (l *leader) recordFlush(ctx context.Context, due duePage, taken []window.Record, out outcome) error {
+	fault.Here("relay.forget.before")
+	var freed []window.Key
+	err := l.session.do(ctx, func(ctx context.Context) error {
+		return l.session.runGuarded(ctx, func(tx pgx.Tx) error {
+			batch := &pgx.Batch{}
+			queueParked(batch, out.parked)
+			queueHeld(batch, deleteHeldSQL, taken)
+			batch.Queue(deleteFreeSQL, due.asOf).Query(func(rows pgx.Rows) (err error) {
+				freed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[window.Key])
+				return err
+			})
+			err := tx.SendBatch(ctx, batch).Close()
+			fault.Here("relay.forget.in_tx")
+			return err
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("record held rows: %w", err)
+	}
+	fault.Here("relay.forget.after")
+	logParked(ctx, l.log, out.parked)
+	for _, key := range freed {
+		delete(l.parked.attempts, key)
+		l.log.Info("key released", "topic", key.Topic)
+	}
+	if len(taken) > 0 {
+		l.patience.takenAt = time.Now()
+		l.health.markWell(stateLeading)
+	}
+	gone := map[int64]bool{}
+	for _, r := range taken {
+		gone[r.Position] = true
+	}
+	l.sender.unrecorded = slices.DeleteFunc(l.sender.unrecorded, func(x receipt) bool { return gone[x.position] })
+	return nil
+}
+
+// flushEvery is the pause between attempts to send held rows.
+const flushEvery = 500 * time.Millisecond
+
+// nextFlush keeps attempts that fail to a tenth of the time: while a partition is down, each may take as long as the
+// publisher takes to give up, and all other keys wait.
+func (p *parkedKeys) nextFlush(now time.Time, took time.Duration, taken int, due window.Page) time.Time {
+	if taken == len(due.Records) && due.More {
+		return now
+	}
+	pause := min(flushEvery, p.cfg.ParkedRetryMax)
+	if taken < len(due.Records) {
+		pause = max(pause, 9*took)
+	}
+	return now.Add(pause)
+}
+
+// duePage is the first held rows of the keys that are due at a time.
+type duePage struct {
+	window.Page
+	keys int
+	asOf time.Time
+}
+
+// dueKeysSQL takes the keys in the order in which they became due. A key that fails gets a later time and stands behind
+// all others: those of a partition that stays down, with more held rows than a page takes, keep no other key waiting.
+const dueKeysSQL = `
+select topic, key, statement_timestamp() from public.outbox_parked
+where retry_at <= statement_timestamp() order by retry_at, topic, key limit $1`
+
+// dueSQL reads the keys' held rows, key by key, each key's from its first on.
+const dueSQL = `
+select ` + window.Columns + `
+from unnest($1::text[], $2::text[]) with ordinality as k (topic, key, nth)
+cross join lateral (select h.position from public.outbox_held h where h.topic = k.topic and h.key = k.key
+    order by h.position limit $3) h
+join public.outbox o on o.position = h.position
+order by k.nth, h.position
+limit $3`
+
+func (p *parkedKeys) readDue(ctx context.Context, conn *pgx.Conn) (due duePage, err error) {
+	rows, _ := conn.Query(ctx, dueKeysSQL, p.cfg.BatchSize)
+	var topics, keys []string
+	var key window.Key
+	_, err = pgx.ForEachRow(rows, []any{&key.Topic, &key.Key, &due.asOf}, func() error {
+		topics, keys = append(topics, key.Topic), append(keys, key.Key)
+		return nil
+	})
+	if err != nil {
+		return due, fmt.Errorf("read parked keys: %w", err)
+	}
+	if due.keys = len(keys); due.keys == 0 {
+		return due, nil
+	}
+	if due.Page, err = p.pages.Read(ctx, conn, dueSQL, topics, keys); err != nil {
+		return due, fmt.Errorf("read held rows: %w", err)
+	}
+	slices.SortFunc(due.Records, func(x, y window.Record) int { return cmp.Compare(x.Position, y.Position) })
+	return due, nil
 }

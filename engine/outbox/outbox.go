@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -67,6 +68,8 @@ type Outbox struct {
 	cfg   Config
 	wake  chan struct{}
 	added *prometheus.CounterVec
+
+	scheduledAt atomic.Int64 // the last call of Schedule, in nanoseconds since 1970
 }
 
 // New returns a [*CheckError] for a configuration that cannot work.
@@ -95,6 +98,10 @@ func (o *Outbox) Committed() {
 
 // Wake signals each [Outbox.Committed] to the relay of this process. It has one reader.
 func (o *Outbox) Wake() <-chan struct{} { return o.wake }
+
+// LastScheduled is when [Outbox.Schedule] was last called here: a relay asks whether a commit of this process can have
+// scheduled something.
+func (o *Outbox) LastScheduled() time.Time { return time.Unix(0, o.scheduledAt.Load()) }
 
 func newAddedMetric() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -43,7 +43,7 @@ const maxNameBytes = 255
 //
 // Not guaranteed: the moment. It is added some milliseconds after it is due while a relay leads; later while none does,
 // while a transaction holds its key or its name, or within 30 s where another process has committed it and its
-// notification was lost. Never before.
+// notification was lost, or 30 s after the call. Never before.
 //
 // It locks the key until the transaction ends if the key is new.
 //
@@ -84,6 +84,7 @@ func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, 
 	if err := o.check(event); err != nil {
 		return err
 	}
+	o.scheduledAt.Store(time.Now().UnixNano())
 	var dueAt *time.Time
 	if !due.at.IsZero() {
 		dueAt = &due.at

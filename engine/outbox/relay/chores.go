@@ -312,8 +312,12 @@ const (
 	mostDue = 100
 )
 
-// committed is told of commits.
-func (s *scheduledEvents) committed() {
+// committed is told why the leader has looked for events: a commit may have scheduled one. One of this process can only
+// have done so if Schedule was called lately; in a transaction that takes longer it is found by looking anyway.
+func (s *scheduledEvents) committed(why reason) {
+	if s.cfg.Scheduled == nil || why == byCommit && time.Since(s.cfg.Scheduled.LastScheduled()) > lookAnyway {
+		return
+	}
 	if at := s.lookedAt.Add(lookAfterCommit); at.Before(s.at) {
 		s.at = at
 	}

@@ -140,7 +140,7 @@ func (l *leader) run(ctx context.Context) error {
 			return err
 		}
 		if found || more || why != byTime {
-			l.scheduled.committed()
+			l.scheduled.committed(why)
 		}
 		if found && why != byCommit || more {
 			pause = l.cfg.PollMin // others commit, too, and may not say so

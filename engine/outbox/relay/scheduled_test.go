@@ -57,11 +57,17 @@ func TestALeaderSleepsUntilSomethingIsDue(t *testing.T) {
 	require.False(t, s.isDue())
 	require.Greater(t, s.at.Sub(s.lookedAt), lookAnyway-time.Second)
 
+	looksAt := s.at
+	s.committed(byCommit)
+	require.Equal(t, looksAt, s.at, "no commit of this process can have scheduled anything")
+	s.committed(byNotification)
+	require.Less(t, s.at, looksAt, "another one's can")
+
 	schedule(t, o, pool, "a", outbox.After(20*time.Second))
 	require.NoError(t, s.add(t.Context()))
 	require.LessOrEqual(t, s.at.Sub(s.lookedAt), 20*time.Second)
-	s.committed()
-	s.committed()
+	s.committed(byCommit)
+	s.committed(byCommit)
 	require.Equal(t, lookAfterCommit, s.at.Sub(s.lookedAt), "however many commits there are")
 
 	schedule(t, o, pool, "b", outbox.After(-time.Minute))

@@ -278,12 +278,14 @@ func (r *Runner) beat(ctx context.Context) error {
 func (r *Runner) sweep(ctx context.Context) error {
 	swept, err := r.leases.Sweep(ctx)
 	for _, s := range swept {
-		ended, what := Uncertain, "outcome is uncertain: the claimant vanished after it had begun"
 		if s.State == Failed {
-			ended, what = Failed, "effect given up: its claimants vanished before they had begun"
+			r.leases.metrics.attempts.WithLabelValues(string(Failed)).Inc()
+			r.log.ErrorContext(ctx, "effect given up: its claimants vanished before they had begun", "event_id", s.EventID)
+			continue
 		}
-		r.leases.metrics.attempts.WithLabelValues(string(ended)).Inc()
-		r.log.ErrorContext(ctx, what, "event_id", s.EventID, "state", s.State)
+		r.leases.metrics.attempts.WithLabelValues(string(Uncertain)).Inc()
+		r.log.ErrorContext(ctx, "outcome is uncertain: the claimant vanished after it had begun",
+			"event_id", s.EventID, "state", s.State)
 	}
 	return err
 }
@@ -406,15 +408,6 @@ func (r *Runner) record(ctx context.Context, c *Claim, err error) {
 }
 
 func (r *Runner) report(ctx context.Context, c *Claim, result string, err error) {
-	level, what := slog.LevelError, "effect not done"
-	switch {
-	case err == nil && result == "done":
-		level, what = slog.LevelInfo, "effect done"
-	case result == "superseded":
-		level, what = slog.LevelInfo, "effect skipped: a later one of its key has begun"
-	case result == "postponed" || result == "unavailable":
-		level, what = slog.LevelWarn, "effect postponed"
-	}
 	attrs := []any{"event_id", c.EventID, "attempt", c.Attempt, "result", result}
 	if c.CorrelationID != "" {
 		attrs = append(attrs, "correlation_id", c.CorrelationID)
@@ -422,5 +415,14 @@ func (r *Runner) report(ctx context.Context, c *Claim, result string, err error)
 	if err != nil {
 		attrs = append(attrs, "error", err)
 	}
-	r.log.Log(ctx, level, what, attrs...)
+	switch {
+	case err == nil && result == "done":
+		r.log.InfoContext(ctx, "effect done", attrs...)
+	case result == "superseded":
+		r.log.InfoContext(ctx, "effect skipped: a later one of its key has begun", attrs...)
+	case result == "postponed" || result == "unavailable":
+		r.log.WarnContext(ctx, "effect postponed", attrs...)
+	default:
+		r.log.ErrorContext(ctx, "effect not done", attrs...)
+	}
 }

@@ -71,8 +71,8 @@ func VersionOf(f func(topic string, msg *message.Message) (int64, error)) Publis
 	return func(a *schemaAdapter) { a.versionOf = f }
 }
 
-// executor lets watermill-sql, which knows database/sql, run its one statement on a pgx transaction. The publisher never
-// queries.
+// executor lets watermill-sql, which knows database/sql, run its one statement on a pgx transaction. The publisher
+// never queries.
 type executor struct {
 	wsql.ContextExecutor
 	ctx    context.Context //nolint:containedctx // the publisher's interface has none, and passes Background here
@@ -89,8 +89,8 @@ func (e executor) ExecContext(_ context.Context, _ string, args ...any) (sql.Res
 }
 
 // schemaAdapter is this outbox's table for watermill-sql's Publisher: every topic goes to the one table, by the one
-// statement that locks, counts and inserts. It has the writing half of the interface: Watermill's Subscriber cannot read
-// the table, package relay does, and migrations make it.
+// statement that locks, counts and inserts. It has the writing half of the interface: Watermill's Subscriber cannot
+// read the table, package relay does, and migrations make it.
 type schemaAdapter struct {
 	wsql.SchemaAdapter
 	outbox    *Outbox

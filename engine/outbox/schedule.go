@@ -146,7 +146,8 @@ const maxSeconds = 1e9 // fits into a duration, and is 31 years
 
 // lockDueSQL takes what is due and locks it together with its keys. It passes over what another transaction holds, the
 // event, which it may cancel or replace until its end, or the key, however many events of held keys are due. Only an
-// event that was stored before [Outbox.Schedule] made keys' rows can have none; "not exists" would read all keys for it.
+// event that was stored before [Outbox.Schedule] made keys' rows can have none; "not exists" would read all keys for
+// it.
 const lockDueSQL = `
 select s.name, s.event_type, s.source, s.topic, s.key, s.data_schema, coalesce(s.occurred_at, s.due_at), s.headers,
     s.payload

@@ -181,9 +181,9 @@ func (t *tablePartitions) forgetIDs(ctx context.Context) error {
 
 const codePartitionCount = "partition_count"
 
-// topicCheck compares the broker's topics with what they were when they were first seen. It is done between windows, and
-// not in the middle of one: until an operator has confirmed the new count the publisher spreads keys over the old one,
-// see [Config.SpreadKeys].
+// topicCheck compares the broker's topics with what they were when they were first seen. It is done between windows,
+// and not in the middle of one: until an operator has confirmed the new count the publisher spreads keys over the old
+// one, see [Config.SpreadKeys].
 type topicCheck struct {
 	shared
 	due

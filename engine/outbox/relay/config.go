@@ -78,8 +78,6 @@ type Config struct {
 
 	// BatchSize limits a page, in events. Default 1,000.
 	BatchSize int
-	// BatchBytes limits the payloads of a page, of which four are in memory at most. Default 8 MiB.
-	BatchBytes int
 
 	// RecordEvery is how long events that were taken wait to be recorded as published while more are being sent; at the
 	// end of a backlog they wait for 25 ms at most. Default 100 ms.
@@ -129,7 +127,6 @@ func (c Config) withDefaults() Config {
 	c.Lease = cmp.Or(c.Lease, 15*time.Second)
 	c.PublishTimeout = cmp.Or(c.PublishTimeout, 10*time.Second)
 	c.BatchSize = cmp.Or(c.BatchSize, 1000)
-	c.BatchBytes = cmp.Or(c.BatchBytes, 8<<20)
 	c.RecordEvery = cmp.Or(c.RecordEvery, 100*time.Millisecond)
 	c.MaxUnrecorded = cmp.Or(c.MaxUnrecorded, 10_000)
 	c.RetryMin = cmp.Or(c.RetryMin, 50*time.Millisecond)
@@ -180,7 +177,6 @@ func (c Config) validate() error {
 		fmt.Sprintf("%s to %s is not a range", c.RetryMin, c.RetryMax))
 	e.RefuseIf(c.BatchSize < 1 || c.BatchSize > maxBatchSize, "batch_size",
 		fmt.Sprintf("%d is not within 1 to %d", c.BatchSize, maxBatchSize))
-	e.RefuseIf(c.BatchBytes < 1, "batch_bytes", "not positive")
 	e.RefuseIf(c.RecordEvery < 0 || c.MaxUnrecorded < 1 || c.MaxUnrecorded > maxBatchSize, "unrecorded",
 		fmt.Sprintf("%s and %d are not a time and 1 to %d events", c.RecordEvery, c.MaxUnrecorded, maxBatchSize))
 	e.RefuseIf(c.Attempts < 1 || c.Patience < 0, "attempts", "attempts or patience is not positive")
@@ -193,7 +189,11 @@ func (c Config) validate() error {
 	return e.Err()
 }
 
-const maxBatchSize = 100_000
+const (
+	maxBatchSize = 100_000
+	// batchBytes limits the payloads of a page, of which four are in memory at most.
+	batchBytes = 8 << 20
+)
 
 // sendingDeadline is when a flight counts as lost: after the publisher's own time, before the lease is over.
 func (c Config) sendingDeadline() time.Duration {

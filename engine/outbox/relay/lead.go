@@ -184,8 +184,8 @@ func (l *leader) prepareRound(ctx context.Context) (more bool, err error) {
 }
 
 // doChores does what is due between two windows and between two pages: a window can be long, and the lease, the table
-// partitions, and the parked keys and scheduled events that are due do not wait for its end. What was taken is recorded,
-// and held rows are written down, before any of them may be sent.
+// partitions, and the parked keys and scheduled events that are due do not wait for its end. What was taken is
+// recorded, and held rows are written down, before any of them may be sent.
 func (l *leader) doChores(ctx context.Context, record func(context.Context) error) (more bool, err error) {
 	if err := l.keepUp(ctx); err != nil {
 		return false, err

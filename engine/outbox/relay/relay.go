@@ -45,7 +45,7 @@ func New(cfg Config) (*Relay, error) {
 		cfg:     cfg,
 		log:     cfg.Log,
 		metrics: newMetrics(),
-		pages:   window.NewPager(cfg.BatchSize, cfg.BatchBytes),
+		pages:   window.NewPager(cfg.BatchSize, batchBytes),
 	}
 	r.sender = sender{
 		publisher: cfg.Publisher, timeout: cfg.PublishTimeout, deadline: cfg.sendingDeadline(), metrics: r.metrics,
@@ -62,8 +62,8 @@ func New(cfg Config) (*Relay, error) {
 
 // Run relays until ctx ends, then lets a call of Publish that is under way end, records what it achieved, gives the
 // lease back, if it still has its session, and returns nil. It returns earlier only with a [*outbox.CheckError], before
-// it has led for the first time: a server or a schema on which events would be lost. Everything else is tried again, for
-// ever.
+// it has led for the first time: a server or a schema on which events would be lost. Everything else is tried again,
+// for ever.
 func (r *Relay) Run(ctx context.Context) error {
 	r.health.begin()
 	defer r.health.end()

@@ -288,9 +288,9 @@ func (s *session) renew(ctx context.Context) error {
 	})
 }
 
-// runGuarded runs a transaction, inside of do, only if the epoch is still ours, and keeps a successor out until its end.
-// It extends the lease, also one that ran out and was not taken, if it commits: one that gives way to another's lock
-// takes the extension back with everything else.
+// runGuarded runs a transaction, inside of do, only if the epoch is still ours, and keeps a successor out until its
+// end. It extends the lease, also one that ran out and was not taken, if it commits: one that gives way to another's
+// lock takes the extension back with everything else.
 func (s *session) runGuarded(ctx context.Context, statements func(pgx.Tx) error) error {
 	sent := time.Now()
 	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {

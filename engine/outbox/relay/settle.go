@@ -179,7 +179,7 @@ const loadParkedSQL = `select topic, key, attempts from public.outbox_parked`
 
 func loadParked(ctx context.Context, conn *pgx.Conn, cfg Config) (*parkedKeys, error) {
 	rows, _ := conn.Query(ctx, loadParkedSQL)
-	p := &parkedKeys{attempts: map[window.Key]int{}, pages: window.NewPager(cfg.BatchSize, cfg.BatchBytes), cfg: cfg}
+	p := &parkedKeys{attempts: map[window.Key]int{}, pages: window.NewPager(cfg.BatchSize, batchBytes), cfg: cfg}
 	var key window.Key
 	var attempts int
 	_, err := pgx.ForEachRow(rows, []any{&key.Topic, &key.Key, &attempts}, func() error {

@@ -190,10 +190,3 @@ func TestAFollowerLeavesALeaderTimeToComeBack(t *testing.T) {
 	r.last = &window.Term{Epoch: 5}
 	require.True(t, r.mayLead(ended, other), "its own")
 }
-
-func endSessions(t testing.TB, pool *pgxpool.Pool) {
-	t.Helper()
-	_, err := pool.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity
-		where application_name = 'outbox relay' and datname = current_database()`)
-	require.NoError(t, err)
-}

@@ -25,8 +25,8 @@ type cursor struct {
 	win        *window // what is open, if anything
 }
 
-// window is the rows that are visible in it and not in the one before, or what a restore left. They are published in the
-// order of their positions.
+// window is the rows that are visible in it and not in the one before, or what a restore left. They are published in
+// the order of their positions.
 type window struct {
 	snapshot
 	after    string // the snapshot before it: done, once it is stored

@@ -148,11 +148,11 @@ const unreachable = "leases cannot be reached"
 func (r *Runner) dispatch(ctx context.Context, attempts chan<- func()) {
 	poll := r.leases.settings.Poll
 	for pause := poll; ; pause = min(2*pause, restPolls*poll) {
-		for ctx.Err() == nil && r.round(ctx, attempts) {
-			pause = poll
-		}
-		if r.failingFor(0) != nil {
-			pause = poll // that a claim failed does not mean that there are no rows
+		for more := true; more && ctx.Err() == nil; {
+			var err error
+			if more, err = r.round(ctx, attempts); more || err != nil {
+				pause = poll // that a claim failed does not mean that there are no rows
+			}
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -169,7 +169,7 @@ func (r *Runner) dispatch(ctx context.Context, attempts chan<- func()) {
 }
 
 // round claims once and reports whether it is worth claiming again at once.
-func (r *Runner) round(ctx context.Context, attempts chan<- func()) (more bool) {
+func (r *Runner) round(ctx context.Context, attempts chan<- func()) (more bool, err error) {
 	n := r.leases.settings.Batch
 	r.mu.Lock()
 	slow := r.slow
@@ -178,7 +178,7 @@ func (r *Runner) round(ctx context.Context, attempts chan<- func()) (more bool) 
 		n = 1
 		select {
 		case <-ctx.Done():
-			return false
+			return false, nil
 		case <-time.After(slow):
 		}
 	}
@@ -196,10 +196,10 @@ func (r *Runner) round(ctx context.Context, attempts chan<- func()) (more bool) 
 		case attempts <- attempt:
 		case <-ctx.Done():
 			r.giveBack(ctx, claims[i:])
-			return false
+			return false, nil
 		}
 	}
-	return len(claims) > 0
+	return len(claims) > 0, err
 }
 
 const giveBackTimeout = 2 * time.Second
@@ -327,7 +327,18 @@ const probeMax = 2 * time.Second
 // uncertain, superseded or stale, and how to record it.
 func (r *Runner) judge(c *Claim, err error) (result string, record func(context.Context) error) {
 	if err == nil && c.begun {
-		return "done", func(ctx context.Context) error { return r.done(ctx, c) }
+		return "done", func(ctx context.Context) error {
+			err := c.Done(ctx, func(ctx context.Context, tx pgx.Tx, at time.Time) error {
+				if r.effect.Done == nil {
+					return nil
+				}
+				return r.effect.Done(ctx, tx, c, at)
+			})
+			if err == nil && r.effect.Committed != nil {
+				r.effect.Committed(c)
+			}
+			return err
+		}
 	}
 	if err == nil {
 		err = failure.AsPermanent(errors.New("the effect returned without having begun"))
@@ -355,19 +366,6 @@ func (r *Runner) judge(c *Claim, err error) (result string, record func(context.
 		return "failed", failed
 	}
 	return "postponed", func(ctx context.Context) error { return c.Retry(ctx, reason, settings.pause(c.Attempt)) }
-}
-
-func (r *Runner) done(ctx context.Context, c *Claim) error {
-	err := c.Done(ctx, func(ctx context.Context, tx pgx.Tx, at time.Time) error {
-		if r.effect.Done == nil {
-			return nil
-		}
-		return r.effect.Done(ctx, tx, c, at)
-	})
-	if err == nil && r.effect.Committed != nil {
-		r.effect.Committed(c)
-	}
-	return err
 }
 
 const recordPause = 100 * time.Millisecond

@@ -47,7 +47,8 @@ func (l *leader) publish(ctx context.Context, p window.Page) error {
 		if !l.stuck() { // also behind a page of which nothing was to be sent
 			l.health.markWell(stateLeading)
 		}
-		taken.add(out)
+		taken.pos, taken.events, taken.resumed = out.pos, taken.events+out.events, taken.resumed || out.resumed
+		taken.parked, taken.held = append(taken.parked, out.parked...), append(taken.held, out.held...)
 		if ctx.Err() != nil && p.More { // a stop in the middle of a large window
 			return l.recorder.advance(ctx, &taken)
 		}
@@ -55,7 +56,13 @@ func (l *leader) publish(ctx context.Context, p window.Page) error {
 			return err
 		}
 	}
-	return l.recorder.finish(ctx, taken)
+	// What is through is left open. Not at a stop, nor while there is something to be written down with the end, nor what
+	// an earlier session has taken.
+	l.recorder.through = &taken
+	if ctx.Err() != nil || taken.hasSetAside() || taken.resumed {
+		return l.recorder.close(ctx)
+	}
+	return nil
 }
 
 func (l *leader) readPage(ctx context.Context, above int64) (p window.Page, err error) {
@@ -96,12 +103,6 @@ type outcome struct {
 }
 
 func (o *outcome) hasSetAside() bool { return len(o.parked)+len(o.held) > 0 }
-
-// add is for the next page.
-func (o *outcome) add(next outcome) {
-	o.pos, o.events, o.resumed = next.pos, o.events+next.events, o.resumed || next.resumed
-	o.parked, o.held = append(o.parked, next.parked...), append(o.held, next.held...)
-}
 
 // pagesAhead is how many pages wait while one is in the air. They even out calls of Publish that take longer, and the
 // moments in which the connection is needed for something else.
@@ -185,16 +186,6 @@ func (r *recorder) waitToClose() time.Duration {
 		return math.MaxInt64
 	}
 	return max(closeAfter-time.Since(r.recordedAt), time.Millisecond)
-}
-
-// finish leaves open what is through. Not at a stop, nor while there is something to be written down with the end, nor
-// what an earlier session has taken.
-func (r *recorder) finish(ctx context.Context, taken outcome) error {
-	r.through = &taken
-	if ctx.Err() != nil || taken.hasSetAside() || taken.resumed {
-		return r.close(ctx)
-	}
-	return nil
 }
 
 // close records what is through, if anything.

@@ -202,7 +202,7 @@ func (e *engine) skipKnown(ctx context.Context, items []*item) (all bool, err er
 
 // insist repeats a statement of the inbox's own until it works or the delivery is over.
 func (e *engine) insist(ctx context.Context, what string, do func(context.Context) error) error {
-	pauses := e.cfg.Backoff()
+	pauses := failure.Backoff{Min: e.cfg.RetryMin, Max: e.cfg.RetryMax}
 	for {
 		limited, cancel := context.WithTimeout(ctx, e.cfg.HandlerTimeout)
 		err := do(limited)

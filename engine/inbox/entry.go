@@ -63,9 +63,7 @@ func (m *metadata) append(to []byte, now time.Time) []byte {
 	return append(to, '}')
 }
 
-func (m *metadata) encode() string { return string(m.append(make([]byte, 0, 256), time.Now())) }
-
-// encodeAll is encode for many, in one piece of memory.
+// encodeAll is append for many, in one piece of memory.
 func encodeAll(items []*item) []string {
 	now, buffer, ends := time.Now(), make([]byte, 0, 192*len(items)), make([]int, len(items))
 	for i, it := range items {

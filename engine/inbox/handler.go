@@ -98,16 +98,17 @@ func (m *Mux) Apply(ctx context.Context, tx pgx.Tx, event cloudevent.Event) erro
 // HandleMessage is the Watermill handler: it runs the typed handler of the message's event. It works under
 // [Inbox.Middleware] or [Inbox.BatchMiddleware] alone, which supply the transaction. It returns no messages.
 func (m *Mux) HandleMessage(msg *message.Message) ([]*message.Message, error) {
-	return nil, m.HandleNoPublish(msg)
+	d, ok := msg.Context().Value(deliveryKey{}).(*delivery)
+	if !ok {
+		return nil, errors.New("inbox: no transaction in the message: is the middleware installed?")
+	}
+	return nil, m.handlers[d.event.Type].handle(msg.Context(), d.tx, *d.event)
 }
 
 // HandleNoPublish is [Mux.HandleMessage] as a [message.NoPublishHandlerFunc], which a Router wants of a consumer.
 func (m *Mux) HandleNoPublish(msg *message.Message) error {
-	d, ok := msg.Context().Value(deliveryKey{}).(*delivery)
-	if !ok {
-		return errors.New("inbox: no transaction in the message: is the middleware installed?")
-	}
-	return m.handlers[d.event.Type].handle(msg.Context(), d.tx, *d.event)
+	_, err := m.HandleMessage(msg)
+	return err
 }
 
 // codedError gives an error the stable code under which its dead letter is filed.

@@ -97,31 +97,23 @@ func (c Config) withDefaults() Config {
 // validate reports every mistake at once.
 func (c Config) validate() error {
 	var errs []error
-	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("inbox: "+format, args...)) }
-	if c.Consumer == "" {
-		wrong("consumer is missing")
+	demand := func(holds bool, format string, args ...any) {
+		if !holds {
+			errs = append(errs, fmt.Errorf("inbox: "+format, args...))
+		}
 	}
-	if c.Pool == nil {
-		wrong("pool is missing")
-	}
-	if c.OnConflict != ConflictError && c.OnConflict != ConflictWarn {
-		wrong("conflict mode %q is neither error nor warn", c.OnConflict)
-	}
-	if c.OnDead != DeadHold && c.OnDead != DeadPass {
-		wrong("dead letter policy %q is neither hold nor pass", c.OnDead)
-	}
-	if !c.OnGap.valid() {
-		wrong("gap policy %q is none of allow, wait, park", c.OnGap)
-	}
-	if c.Batch < 1 || c.GapWait < 0 {
-		wrong("batch %d, gap wait %s: want at least 1 and not negative", c.Batch, c.GapWait)
-	}
-	if c.MaxJump < 1 || c.MaxAttempts < 1 {
-		wrong("max jump is %d, max attempts %d, want at least 1", c.MaxJump, c.MaxAttempts)
-	}
-	if c.HandlerTimeout < 0 || c.RetryMin < 0 || c.RetryMax < c.RetryMin {
-		wrong("handler timeout %s, retry %s to %s: want positive and in order", c.HandlerTimeout, c.RetryMin, c.RetryMax)
-	}
+	demand(c.Consumer != "", "consumer is missing")
+	demand(c.Pool != nil, "pool is missing")
+	demand(c.OnConflict == ConflictError || c.OnConflict == ConflictWarn,
+		"conflict mode %q is neither error nor warn", c.OnConflict)
+	demand(c.OnDead == DeadHold || c.OnDead == DeadPass, "dead letter policy %q is neither hold nor pass", c.OnDead)
+	demand(c.OnGap.valid(), "gap policy %q is none of allow, wait, park", c.OnGap)
+	demand(c.Batch >= 1 && c.GapWait >= 0,
+		"batch %d, gap wait %s: want at least 1 and not negative", c.Batch, c.GapWait)
+	demand(c.MaxJump >= 1 && c.MaxAttempts >= 1,
+		"max jump is %d, max attempts %d, want at least 1", c.MaxJump, c.MaxAttempts)
+	demand(c.HandlerTimeout >= 0 && c.RetryMin >= 0 && c.RetryMax >= c.RetryMin,
+		"handler timeout %s, retry %s to %s: want positive and in order", c.HandlerTimeout, c.RetryMin, c.RetryMax)
 	return errors.Join(errs...)
 }
 

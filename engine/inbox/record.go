@@ -63,12 +63,12 @@ type idTable struct{ cfg *Config }
 // that are new. What the ids mean that were there before may be known no sooner than the commit; see compareHashes. The
 // keys' states are read by later statements than the insert, since that one may have waited: a snapshot from before
 // would not show what the twin committed.
-func (t *idTable) record(ctx context.Context, tx pgx.Tx, items []*item) (*state, error) {
-	unique, err := uniqueItems(items)
-	if err != nil {
-		return nil, err
+func (t *idTable) record(ctx context.Context, tx pgx.Tx, items []*item) (s *state, err error) {
+	if len(items) == 1 && !items[0].ignored {
+		s, err = t.insertOne(ctx, tx, items[0])
+	} else {
+		s, err = t.insert(ctx, tx, items)
 	}
-	s, err := t.insert(ctx, tx, unique, keysOf(items))
 	if err != nil {
 		return nil, err
 	}
@@ -78,10 +78,10 @@ func (t *idTable) record(ctx context.Context, tx pgx.Tx, items []*item) (*state,
 			known = append(known, it)
 		}
 	}
-	if len(known) == 0 {
-		return s, nil
+	if len(known) > 0 {
+		err = t.compareHashes(ctx, tx, known)
 	}
-	return s, t.compareHashes(ctx, tx, known)
+	return s, err
 }
 
 // isNew gives the item its outcome where the insert alone says it: an id that comes twice in a batch is new the first
@@ -105,9 +105,6 @@ var errOtherTime = errors.New("an id is in the batch with two times")
 // batch. It refuses one with another time, which an id that carries none may come with: that the inbox does not
 // remember the first one's says nothing of the second.
 func uniqueItems(items []*item) ([]*item, error) {
-	if len(items) == 1 && !items[0].ignored {
-		return items, nil
-	}
 	seen := make(map[string]time.Time, len(items))
 	unique := make([]*item, 0, len(items))
 	for i, it := range items {
@@ -127,15 +124,16 @@ func uniqueItems(items []*item) ([]*item, error) {
 }
 
 // insert inserts the items' rows and reads the state of the keys.
-func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item, keys []string) (*state, error) {
-	if len(items) == 1 && len(keys) <= 1 {
-		return t.insertOne(ctx, tx, items[0])
+func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item) (*state, error) {
+	unique, err := uniqueItems(items)
+	if err != nil {
+		return nil, err
 	}
-	s := &state{inserted: make(map[string]*item, len(items))}
+	s := &state{inserted: make(map[string]*item, len(unique))}
 	batch := &pgx.Batch{}
-	if len(items) > 0 {
-		batch.Queue(insertEntries, t.cfg.Consumer, columnOf(items, idOf), columnOf(items, placeOf),
-			columnOf(items, timeOf), columnOf(items, typeOf), columnOf(items, hashOf), textColumn(encodeAll(items))).
+	if len(unique) > 0 {
+		batch.Queue(insertEntries, t.cfg.Consumer, columnOf(unique, idOf), columnOf(unique, placeOf),
+			columnOf(unique, timeOf), columnOf(unique, typeOf), columnOf(unique, hashOf), textColumn(encodeAll(unique))).
 			Query(func(rows pgx.Rows) error {
 				var id string
 				_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
@@ -145,7 +143,7 @@ func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item, keys []s
 				return err
 			})
 	}
-	if len(keys) > 0 {
+	if keys := keysOf(items); len(keys) > 0 {
 		s.queue(batch, t.cfg, keys)
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
@@ -229,7 +227,8 @@ func (t *idTable) insertOne(ctx context.Context, tx pgx.Tx, it *item) (*state, e
 	if t.cfg.Versioned {
 		sql = insertVersioned
 	}
-	batch.Queue(sql, t.cfg.Consumer, e.id, e.place, e.typ, e.hash, e.origin.encode(), e.at, []byte(key), key).
+	origin := string(e.origin.append(make([]byte, 0, 256), time.Now()))
+	batch.Queue(sql, t.cfg.Consumer, e.id, e.place, e.typ, e.hash, origin, e.at, []byte(key), key).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&inserted, &parked, &version) })
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("insert inbox row: %w", routed(err))

@@ -50,13 +50,10 @@ func (c *Config) retryOf(eventType string) retries {
 		MaxAttempts: cmp.Or(own.MaxAttempts, c.MaxAttempts), GiveUpAfter: own.GiveUpAfter,
 		RetryMin: cmp.Or(own.RetryMin, c.RetryMin), RetryMax: cmp.Or(own.RetryMax, c.RetryMax),
 	}
-	switch {
-	case rules.RetryMin <= rules.RetryMax:
-	case own.RetryMin == 0:
-		rules.RetryMin = rules.RetryMax
-	default:
-		rules.RetryMax = rules.RetryMin
+	if own.RetryMin == 0 {
+		rules.RetryMin = min(rules.RetryMin, rules.RetryMax)
 	}
+	rules.RetryMax = max(rules.RetryMin, rules.RetryMax)
 	return retries{RetryRules: rules, pauses: failure.Backoff{Min: rules.RetryMin, Max: rules.RetryMax}}
 }
 

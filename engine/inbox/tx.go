@@ -32,7 +32,7 @@ var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 // commit sends what is queued and commits. It is one round trip unless a write must affect a row.
 func (w *work) commit(ctx context.Context) error {
 	if slices.ContainsFunc(w.queue, func(q queued) bool { return q.none != nil }) {
-		w.flush(ctx)
+		_ = w.ready(ctx)
 	}
 	if w.err != nil {
 		return w.err
@@ -40,15 +40,6 @@ func (w *work) commit(ctx context.Context) error {
 	queue := w.queue
 	w.queue = nil
 	return sendQueue(ctx, w, queue, true)
-}
-
-// flush sends what is queued. A failure is kept, because what follows may not look at it: the transaction is broken
-// then, or the check of its rows failed, and the engine commits neither.
-func (w *work) flush(ctx context.Context) {
-	if queue := w.queue; len(queue) > 0 && w.err == nil {
-		w.queue = nil
-		w.err = sendQueue(ctx, w, queue, false)
-	}
 }
 
 const rollbackLimit = 5 * time.Second
@@ -63,7 +54,8 @@ func (w *work) rollback(ctx context.Context) {
 	}
 }
 
-// ready begins and sends what is queued, so that the next statement sees it.
+// ready begins and sends what is queued, so that the next statement sees it. A failure is kept, because what follows
+// may not look at it: the transaction is broken then, or the check of its rows failed, and the engine commits neither.
 func (w *work) ready(ctx context.Context) (err error) {
 	if w.Tx == nil {
 		if w.Tx, err = w.conn.BeginTx(ctx, readCommitted); err != nil {
@@ -71,7 +63,10 @@ func (w *work) ready(ctx context.Context) (err error) {
 			return fmt.Errorf("begin: %w", err)
 		}
 	}
-	w.flush(ctx)
+	if queue := w.queue; len(queue) > 0 && w.err == nil {
+		w.queue = nil
+		w.err = sendQueue(ctx, w, queue, false)
+	}
 	return w.err
 }
 

@@ -93,7 +93,8 @@ set owner = excluded.owner, in_flight = greatest(o.in_flight, excluded.in_flight
 returning (select p.owner from public.inbox_owner p where p.consumer = $1 and p.topic = $2 and p.partition = $3),
     (select p.in_flight from public.inbox_owner p where p.consumer = $1 and p.topic = $2 and p.partition = $3)`
 
-// take records that the partition is this process's, which may have left it before.
+// take records that the partition is this process's, which may have left it before. It takes over from an owner that
+// did not leave it.
 func (a *Assignment) take(ctx context.Context, left *Assignment) error {
 	cfg := &a.guard.cfg
 	var before *string
@@ -101,30 +102,23 @@ func (a *Assignment) take(ctx context.Context, left *Assignment) error {
 	err := cfg.Insist(ctx, "take partition", func(ctx context.Context) error {
 		return cfg.Pool.QueryRow(ctx, takePartition, append(a.key(), a.owner, cfg.Batch)...).Scan(&before, &inFlight)
 	})
-	switch {
-	case err != nil:
+	if err != nil || before == nil {
 		return err
-	case before == nil:
-	case left != nil && *before == left.owner: // it came back before the database has heard that it was left
-		a.unproven, a.suspects = left.unproven, left.suspects
-	default:
-		return a.succeed(ctx, *inFlight)
 	}
-	return nil
-}
-
-// succeed takes over from an owner that did not leave the partition.
-func (a *Assignment) succeed(ctx context.Context, inFlight int) error {
-	a.unproven = inFlight
-	err := a.guard.cfg.Insist(ctx, "read attempts", func(ctx context.Context) (err error) {
-		a.suspects, err = a.readSuspects(ctx, a.guard.cfg.Pool)
+	if left != nil && *before == left.owner { // it came back before the database has heard that it was left
+		a.unproven, a.suspects = left.unproven, left.suspects
+		return nil
+	}
+	a.unproven = *inFlight
+	err = cfg.Insist(ctx, "read attempts", func(ctx context.Context) (err error) {
+		a.suspects, err = a.readSuspects(ctx, cfg.Pool)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	a.guard.cfg.Log.WarnContext(ctx, "partition was not left in good order: its first events are counted before they run",
-		"topic", a.topic, "partition", a.partition, "in_flight", inFlight, "suspect_ranges", len(a.suspects))
+	cfg.Log.WarnContext(ctx, "partition was not left in good order: its first events are counted before they run",
+		"topic", a.topic, "partition", a.partition, "in_flight", *inFlight, "suspect_ranges", len(a.suspects))
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -109,15 +108,18 @@ func (a *Assignment) Begin(
 func (t *Attempt) enter(
 	ctx context.Context, records []Record, known func(ctx context.Context, n int) (bool, error),
 ) error {
-	t.choose(records)
-	ignored := func(r Record) bool { return r.Ignored }
-	if t.suspect != nil && !slices.ContainsFunc(records[:t.N], func(r Record) bool { return !r.Ignored }) {
-		t.suspect = nil
+	t.N, t.suspect = t.assignment.suspected(records)
+	ignored := 0
+	for _, r := range records[:t.N] {
+		if r.Ignored {
+			ignored++
+		}
 	}
-	if t.suspect == nil {
+	if t.suspect == nil || ignored == t.N {
+		t.suspect = nil
 		return t.acquire(ctx, 1)
 	}
-	if !t.assignment.fresh && !slices.ContainsFunc(records[:t.N], ignored) {
+	if !t.assignment.fresh && ignored == 0 {
 		all, err := known(ctx, t.N)
 		if t.Known = all; err != nil || all {
 			return err
@@ -131,8 +133,6 @@ func (t *Attempt) enter(
 	}
 	return t.count(ctx)
 }
-
-func (t *Attempt) choose(records []Record) { t.N, t.suspect = t.assignment.suspected(records) }
 
 func (t *Attempt) acquire(ctx context.Context, weight int64) error {
 	if err := underWay.Acquire(ctx, weight); err != nil {
@@ -172,7 +172,7 @@ func (t *Attempt) isolate(ctx context.Context, records []Record) error {
 	if a.suspects, err = a.readSuspects(ctx, tx); err != nil {
 		return err
 	}
-	if t.choose(records); t.suspect == nil || !t.suspect.alone {
+	if t.N, t.suspect = a.suspected(records); t.suspect == nil || !t.suspect.alone {
 		return errChanged
 	}
 	switch {
@@ -316,10 +316,7 @@ set last_offset = greatest(coalesce(a.last_offset, a.record_offset), excluded.la
     attempts = greatest(a.attempts, excluded.attempts)`
 
 // Forget returns the statement that removes the counts of records up to an offset, which belongs into the transaction
-// of their effects; "" where there are none.
+// of their effects. There are none where nothing is suspicious.
 func (a *Assignment) Forget(upTo int64) (sql string, args []any) {
-	if !a.Suspicious() {
-		return "", nil
-	}
 	return forgetAttempts, append(a.key(), upTo, a.owner)
 }

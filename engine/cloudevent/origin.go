@@ -26,7 +26,8 @@ type Origin struct {
 	DamagedSize int
 }
 
-// Header is one record header, byte for byte.
+// Header is one record header, byte for byte. Its name may stand twice and need not be text. A nil value is null, which
+// is not empty.
 type Header struct {
 	Name  string
 	Value []byte

@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -23,6 +24,9 @@ const ClassParked = "parked"
 
 // Kind is what the audit trail calls a dead letter; the subject is its ID in decimal.
 const Kind = "dead_letter"
+
+// Header is one record header.
+type Header = cloudevent.Header
 
 // Letter is one record that a consumer gave up or parked.
 type Letter struct {
@@ -128,12 +132,7 @@ func CopyTopic(group, topic string) string { return CopyPrefix + group + "." + t
 // Copy is the dead letter as a record for other tools: the key and the headers that came, in their order, and behind
 // them why it is here. The value is the payload that came. A copy is not replayed: the row is.
 func (l Letter) Copy() cloudevent.Wire {
-	wire := cloudevent.Wire{
-		Key: l.Key, Headers: make([]cloudevent.Header, len(l.Headers), len(l.Headers)+12), NullValue: l.Payload == nil,
-	}
-	for i, h := range l.Headers {
-		wire.Headers[i] = cloudevent.Header(h)
-	}
+	wire := cloudevent.Wire{Key: l.Key, Headers: slices.Clone(l.Headers), NullValue: l.Payload == nil}
 	for _, h := range [][2]string{
 		{headerTopic, l.Topic},
 		{headerPartition, strconv.Itoa(int(l.Partition))},

@@ -106,13 +106,6 @@ func notNil(b []byte) []byte {
 	return b
 }
 
-// Header is one record header, byte for byte. Its name may stand twice and need not be text. A nil value is null, which
-// is not empty.
-type Header struct {
-	Name  string
-	Value []byte
-}
-
 // EncodeHeaders keeps order, duplicates and bytes: an array of [name, base64 of the value], with the base64 of the name
 // behind it where that is not text.
 func EncodeHeaders(headers []Header) ([]byte, error) {
@@ -140,14 +133,14 @@ func decodeHeaders(encoded []byte) ([]Header, error) {
 	}
 	headers := make([]Header, len(list))
 	for i, parts := range list {
-		if err := headers[i].decode(parts); err != nil {
+		if err := decodeHeader(&headers[i], parts); err != nil {
 			return nil, fmt.Errorf("decode record headers: %w", err)
 		}
 	}
 	return headers, nil
 }
 
-func (h *Header) decode(parts []json.RawMessage) error {
+func decodeHeader(h *Header, parts []json.RawMessage) error {
 	if len(parts) != 2 && len(parts) != 3 {
 		return errHeader
 	}

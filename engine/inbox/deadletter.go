@@ -49,13 +49,8 @@ func (it *item) newFailed() *failed {
 	if it.origin.Unreadable != nil {
 		l.letter.Payload = it.origin.Damaged
 	}
-	headers := it.origin.Headers
-	if headers == nil { // what there is of them is in the message
-		headers = cloudevent.MessageHeaders(it.msg)
-	}
-	l.letter.Headers = make([]deadletter.Header, len(headers))
-	for i, h := range headers {
-		l.letter.Headers[i] = deadletter.Header(h)
+	if l.letter.Headers = it.origin.Headers; l.letter.Headers == nil { // what there is of them is in the message
+		l.letter.Headers = cloudevent.MessageHeaders(it.msg)
 	}
 	if cloudevent.ValidID(it.event.ID) == nil {
 		e := newEntry(it.event, it.origin)

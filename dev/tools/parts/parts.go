@@ -29,7 +29,7 @@ var All = []Part{
 		Paths: []string{
 			"ops/", "cmd/twinbox/", "engine/verify/", "engine/kafka/admin/scan.go", "engine/kafka/admin/groups.go",
 			"engine/outbox/operate/trace.go", "engine/inbox/retention/stats.go",
-			"engine/deadletter/operate/", "engine/deadletter/header_json.go", "engine/inbox/replay/ordered.go",
+			"engine/deadletter/operate/", "engine/cloudevent/header_json.go", "engine/inbox/replay/ordered.go",
 			"engine/inbox/replay/ordered_test.go", "engine/inbox/lookup.go", "engine/inbox/pause/", "engine/audit/find.go",
 			"engine/audit/change.go",
 			"engine/lease/decide.go", "engine/outbox/operate/release.go", "engine/outbox/operate/republish.go",

@@ -223,11 +223,7 @@ func (r *run) readRecord(ctx context.Context, l deadletter.Letter) (*inbox.Recor
 			Code: l.Code, Err: errors.New("a damaged batch is no record: edit in what it held, headers and payload"),
 		}
 	}
-	stored, payload := l.Current()
-	headers := make([]cloudevent.Header, len(stored))
-	for i, h := range stored {
-		headers[i] = cloudevent.Header(h)
-	}
+	headers, payload := l.Current()
 	msg := cloudevent.RecordMessage(l.Key, headers, payload)
 	if len(l.Key) == 0 && l.Edited != nil && msg.Metadata[cloudevent.HeaderSubject] != "" {
 		msg.Metadata[cloudevent.KeyMetadata] = msg.Metadata[cloudevent.HeaderSubject]

@@ -1,11 +1,13 @@
-package deadletter
+package cloudevent
 
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 )
 
-// headerJSON is a header in an export. The bytes of a name are there where it is not text, which JSON could not carry.
+// headerJSON is a header in an export of dead letters. The bytes of a name are there where it is not text, which JSON
+// could not carry.
 type headerJSON struct {
 	Name      *string `json:"name"`
 	NameBytes []byte  `json:"name_base64,omitempty"`
@@ -14,7 +16,7 @@ type headerJSON struct {
 
 // MarshalJSON implements [json.Marshaler].
 func (h Header) MarshalJSON() ([]byte, error) {
-	name := Text(h.Name)
+	name := strings.ReplaceAll(strings.ToValidUTF8(h.Name, "\uFFFD"), "\x00", "\uFFFD")
 	encoded := headerJSON{Name: &name, Value: h.Value}
 	if name != h.Name {
 		encoded.NameBytes = []byte(h.Name)

@@ -81,13 +81,8 @@ func (c *RunCommand) listen() map[string]local.Listen {
 
 // isTerminal reports whether a person with a screen that knows colours reads the output.
 func isTerminal(out io.Writer) bool {
-	return os.Getenv("NO_COLOR") == "" && isScreen(out)
-}
-
-// isScreen reports whether it is a screen that can be drawn over.
-func isScreen(out io.Writer) bool {
 	file, ok := out.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" {
+	if !ok || os.Getenv("TERM") == "dumb" || os.Getenv("NO_COLOR") != "" {
 		return false
 	}
 	info, err := file.Stat()

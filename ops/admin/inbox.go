@@ -92,27 +92,22 @@ func (s consumerHandlers) figures() ([]adminapi.ConsumerStats, error) {
 			case "inbox_messages_total":
 				of.Outcomes[labels["outcome"]] = int64(metric.GetCounter().GetValue())
 			case "kafka_consumer_lag_records": // of one partition
-				of.LagRecords = sum(of.LagRecords, int64(metric.GetGauge().GetValue()))
+				of.LagRecords = new(known(of.LagRecords) + int64(metric.GetGauge().GetValue()))
 			case "kafka_consumer_lag_seconds":
-				of.LagSeconds = largest(of.LagSeconds, metric.GetGauge().GetValue())
+				of.LagSeconds = new(max(known(of.LagSeconds), metric.GetGauge().GetValue()))
 			}
 		}
 	}
 	return stats, nil
 }
 
-func sum(known *int64, n int64) *int64 {
-	if known != nil {
-		n += *known
+// known is a figure that may not be known: then it is nothing so far.
+func known[T any](figure *T) T {
+	if figure == nil {
+		var none T
+		return none
 	}
-	return &n
-}
-
-func largest(known *float64, value float64) *float64 {
-	if known != nil {
-		value = max(value, *known)
-	}
-	return &value
+	return *figure
 }
 
 // LookupInboxEvent answers GET /admin/v1/inbox/events.

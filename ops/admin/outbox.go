@@ -84,8 +84,8 @@ func (s outboxHandlers) CancelScheduled(w http.ResponseWriter, r *http.Request) 
 	})
 }
 
-// RepublishOutbox answers POST /admin/v1/outbox/republish. It leaves two audit rows: the broker knows no transaction, so
-// one says that it began and one how it ended.
+// RepublishOutbox answers POST /admin/v1/outbox/republish. It leaves two audit rows: the broker knows no transaction,
+// so one says that it began and one how it ended.
 func (s outboxHandlers) RepublishOutbox(w http.ResponseWriter, r *http.Request) {
 	streamChange(w, r, func(
 		ctx context.Context, change audit.Change, request adminapi.RepublishRequest,

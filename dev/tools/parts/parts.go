@@ -45,6 +45,7 @@ var All = []Part{
 			"docs/adr/0077-the-operations-page-is-run.md", "docs/adr/0078-requests-are-checked-against-the-document.md",
 			"docs/adr/0079-a-request-names-its-addressee.md", "docs/adr/0087-the-console-is-a-client.md",
 			"docs/adr/0093-api-pages-from-the-running-service.md", "docs/adr/0098-a-pause-is-a-row.md",
+			"docs/adr/0109-operations-answer-with-the-engines-types.md",
 			"docs/adr/0108-a-command-is-its-flags-and-its-columns.md",
 		},
 	},

@@ -24,8 +24,8 @@ type ScheduledEvent struct {
 // ErrNotScheduled means that nothing waits under the name (any more).
 var ErrNotScheduled = errors.New("outbox: not scheduled")
 
-const scheduledColumns = `name, due_at, greatest(extract(epoch from clock_timestamp() - due_at), 0)::float8, event_type, topic,
-    key, length(payload), scheduled_at`
+const scheduledColumns = `name, due_at, greatest(extract(epoch from clock_timestamp() - due_at), 0)::float8, event_type,
+    topic, key, length(payload), scheduled_at`
 
 const scheduledSQL = `select ` + scheduledColumns + `
 from public.outbox_scheduled

@@ -115,9 +115,9 @@ func MessageHeaders(msg *message.Message) []Header {
 	return headers
 }
 
-// FillMessage makes of msg what a subscriber makes of a record: of a header that stands twice the last value, the id from
-// [HeaderID], the record key under [KeyMetadata]. It never fails; whether it is an event, [FromMessage] says. The values
-// of all headers share one string: one allocation instead of one per header.
+// FillMessage makes of msg what a subscriber makes of a record: of a header that stands twice the last value, the id
+// from [HeaderID], the record key under [KeyMetadata]. It never fails; whether it is an event, [FromMessage] says. The
+// values of all headers share one string: one allocation instead of one per header.
 func FillMessage(msg *message.Message, key []byte, headers []Header, value []byte) {
 	msg.Payload = value
 	msg.Metadata = make(message.Metadata, len(headers)+1)

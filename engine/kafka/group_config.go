@@ -35,8 +35,8 @@ type GroupConfig struct {
 	// DrainTimeout is how long a handler under way may still finish when its partition is handed over or the member
 	// closes; then its context is cancelled, and it gets the same time again to return. Default 5 s.
 	DrainTimeout time.Duration
-	// ReconnectBackoff is the wait after the first failed attempt to consume; it doubles up to 2 s, each time up to a fifth
-	// shorter or longer. Default 200 ms.
+	// ReconnectBackoff is the wait after the first failed attempt to consume; it doubles up to 2 s, each time up to a
+	// fifth shorter or longer. Default 200 ms.
 	ReconnectBackoff time.Duration
 }
 

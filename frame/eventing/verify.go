@@ -50,7 +50,8 @@ func (v *Verifier) Run(ctx context.Context, asked Verification) (*verify.Verdict
 	defer v.busy.Unlock()
 	setup := v.node.setup
 	cfg := verify.Config{
-		DB: v.node.Pool, Log: admin.Log{Config: setup.Config.Client(setup.Service)}, Source: setup.Source, Checks: v.checks, Since: asked.Since, Pause: v.pause,
+		DB: v.node.Pool, Log: admin.Log{Config: setup.Config.Client(setup.Service)}, Source: setup.Source,
+		Checks: v.checks, Since: asked.Since, Pause: v.pause,
 		Progress: asked.Progress, Suspected: asked.Suspected,
 	}
 	for _, topic := range setup.Topics {

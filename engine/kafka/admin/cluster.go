@@ -24,8 +24,8 @@ type cluster struct {
 	reader *reader.Reader
 }
 
-// ask opens short-lived connections for a question. They are closed when ctx ends, and each broker gets its share of the
-// time that is left: the settings bound each read, and a question takes several, so a broker that accepts and never
+// ask opens short-lived connections for a question. They are closed when ctx ends, and each broker gets its share of
+// the time that is left: the settings bound each read, and a question takes several, so a broker that accepts and never
 // answers would be asked for its versions, then for its metadata, each for the whole time.
 //
 // The metadata are read in full: that is how sarama learns which broker is the controller.

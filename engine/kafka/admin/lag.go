@@ -24,8 +24,8 @@ type Lag struct {
 }
 
 // ReadLag asks how far a consumer group is behind in every partition of a topic. It reads what is committed and what is
-// on the log, so its answer does not depend on any member: it is the same on every instance, and true while the consumer
-// stands, is not running, or has never run.
+// on the log, so its answer does not depend on any member: it is the same on every instance, and true while the
+// consumer stands, is not running, or has never run.
 //
 // Members commit once in [kafka.GroupConfig.CommitInterval], so a group that keeps up is behind by what it handled
 // since. It asks the group's coordinator and each leader, and reads one record of each partition in which something

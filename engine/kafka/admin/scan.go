@@ -78,7 +78,8 @@ func (l Log) Committed(
 
 // Place is the partition to which a key belongs in a topic with so many of them: where package producer puts it.
 func (Log) Place(topic, key string, partitions int32) (int32, error) {
-	return sarama.NewMurmur2Partitioner(topic).Partition(&sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(key)}, partitions)
+	keyed := &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder(key)}
+	return sarama.NewMurmur2Partitioner(topic).Partition(keyed, partitions)
 }
 
 // Scan calls each for the records of a partition that a consumer would get, in the order of their offsets, and returns

@@ -99,8 +99,8 @@ func PartitionCounts(ctx context.Context, cfg kafka.Config, topics ...string) (m
 
 // TopicSettings is how a topic is configured now.
 type TopicSettings struct {
-	// Retention is how long the broker keeps the records; negative: for ever, as in a topic that is only compacted. A record
-	// may outlive it: the broker drops whole segments, and never the active one.
+	// Retention is how long the broker keeps the records; negative: for ever, as in a topic that is only compacted. A
+	// record may outlive it: the broker drops whole segments, and never the active one.
 	Retention time.Duration
 	// MaxBytes is the largest batch, and so the largest record with its frame, that the topic takes.
 	MaxBytes int
@@ -112,8 +112,8 @@ const (
 	maxBytesSetting  = "max.message.bytes"
 )
 
-// ReadTopicSettings asks how the topics are configured. A topic that does not exist is missing in the answer. It returns
-// by the deadline of ctx, or after a few request timeouts.
+// ReadTopicSettings asks how the topics are configured. A topic that does not exist is missing in the answer. It
+// returns by the deadline of ctx, or after a few request timeouts.
 func ReadTopicSettings(ctx context.Context, cfg kafka.Config, topics ...string) (map[string]TopicSettings, error) {
 	answer := make(map[string]TopicSettings, len(topics))
 	if len(topics) == 0 {

@@ -153,8 +153,8 @@ func (c *Consumer) Healthy(context.Context) error {
 	return errors.Join(problems...)
 }
 
-// judge reports a stall, a handler that keeps failing, and a broker that gives nothing to read. The last two never end the
-// membership: what the handler needs is down, or a right is missing, and starting again would not help.
+// judge reports a stall, a handler that keeps failing, and a broker that gives nothing to read. The last two never end
+// the membership: what the handler needs is down, or a right is missing, and starting again would not help.
 func (c *Consumer) judge(s progress.Standing) error {
 	now := c.cfg.Now()
 	if stuck, err := c.stalled(s); stuck > c.cfg.UnhealthyAfter {

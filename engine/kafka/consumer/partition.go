@@ -38,7 +38,7 @@ type partition struct {
 	leaving chan struct{}          // nothing more is to be handed out
 	left    atomic.Bool            // the group no longer waits for this member: nothing is marked any more
 	busy    atomic.Bool            // when it is left, messages are still being worked on
-	topicID atomic.Pointer[string] // of the topic that is read; empty while it is not known, and with brokers that have none
+	topicID atomic.Pointer[string] // of what is read; empty while it is not known, and with old brokers
 
 	progress *progress.Progress
 	suspects chan struct{} // sarama could not read something that may be here

@@ -57,9 +57,9 @@ func decodeAll(ctx context.Context, group string, batch []entry) []*message.Mess
 // Sarama's own channel counts records: it would hold hundreds of them, however large, while a handler waits for its
 // database.
 //
-// Half of the bytes may lie ready, behind a batch under way that has the other half at most. That has to be more than the
-// partition's part of an answer: sarama asks a broker again when all partitions have taken theirs, so one that took a few
-// at a time would let those starve of which the answer had nothing.
+// Half of the bytes may lie ready, behind a batch under way that has the other half at most. That has to be more than
+// the partition's part of an answer: sarama asks a broker again when all partitions have taken theirs, so one that took
+// a few at a time would let those starve of which the answer had nothing.
 type queue struct {
 	most int           // bytes
 	come chan struct{} // says that more lies ready, or that none will for now
@@ -109,8 +109,8 @@ func (q *queue) fill(records <-chan *sarama.ConsumerMessage, leaving <-chan stru
 	}
 }
 
-// put makes a record lie ready, unless it was read past sarama already, or returns false while there is no room for it. A
-// record that is larger than all that may be held takes it all: it comes by itself.
+// put makes a record lie ready, unless it was read past sarama already, or returns false while there is no room for it.
+// A record that is larger than all that may be held takes it all: it comes by itself.
 func (q *queue) put(m *sarama.ConsumerMessage) bool {
 	e := entry{ConsumerMessage: m, last: m.Offset}
 	e.weight = min(e.size(), q.most)

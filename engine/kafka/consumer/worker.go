@@ -103,9 +103,9 @@ func (p *partition) gather() (giveBack func(), ok bool) {
 // the log is of no interest (control records) or takes another fetch.
 const comingLimit = 5 * time.Millisecond
 
-// awaitComing waits while sarama knows of more records and there is room for them, up to a full batch. It hands them over
-// one by one: without a look at where the log ends, the records of one answer would be as many batches as the scheduler
-// likes.
+// awaitComing waits while sarama knows of more records and there is room for them, up to a full batch. It hands them
+// over one by one: without a look at where the log ends, the records of one answer would be as many batches as the
+// scheduler likes.
 func (p *partition) awaitComing() {
 	var waited <-chan time.Time
 	for !p.damaged && p.queue.expects(p.claim.HighWaterMarkOffset(), p.member.cfg.Batch) {

@@ -1,7 +1,6 @@
 package producer
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -19,15 +18,15 @@ type call struct {
 	blocked  map[string]int // keys of which a record failed alone, and its index; owned by the sender
 
 	mu      sync.Mutex
-	expired bool    // Publish has returned: nothing more of it may be sent
-	fates   []error // of each record; nil: not known yet
+	expired bool           // Publish has returned: nothing more of it may be sent
+	fates   []*RecordError // of each record; nil: not known yet
 	known   int
 	failed  bool
 	done    chan struct{} // closed when every record is settled
 }
 
-// errAcknowledged is the fate of a record that all in-sync replicas have.
-var errAcknowledged = errors.New("acknowledged")
+// isAcknowledged is the fate of a record that all in-sync replicas have.
+var isAcknowledged = &RecordError{}
 
 // record is one message in the form in which it is sent.
 type record struct {
@@ -42,7 +41,7 @@ type record struct {
 func newCall(topic string, records []record, deadline time.Time, maxBytes int) *call {
 	c := &call{
 		topic: topic, deadline: deadline, records: records,
-		fates: make([]error, len(records)), done: make(chan struct{}),
+		fates: make([]*RecordError, len(records)), done: make(chan struct{}),
 	}
 	isTopic := kafka.ValidTopic(topic)
 	for i := range records {
@@ -71,8 +70,8 @@ func (c *call) block(r *record) {
 	}
 }
 
-// settle notes the record's fate: [errAcknowledged] or why it failed.
-func (r *record) settle(fate error) {
+// settle notes the record's fate: [isAcknowledged] or why it failed.
+func (r *record) settle(fate *RecordError) {
 	c := r.call
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +79,7 @@ func (r *record) settle(fate error) {
 		return // Publish has already returned what was known
 	}
 	c.fates[r.index] = fate
-	c.failed = c.failed || fate != errAcknowledged
+	c.failed = c.failed || fate != isAcknowledged
 	if c.known++; c.known == len(c.records) {
 		close(c.done)
 	}
@@ -124,7 +123,7 @@ func (c *call) result() error {
 	}
 	failed := make(map[int]error)
 	for i, fate := range c.fates {
-		if fate != errAcknowledged {
+		if fate != isAcknowledged {
 			failed[i] = fate
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 )
 
-// layout lays out any number of records in a handful of allocations, and in none when it is used again. When a slice has
-// to grow it moves on; what points to its old place stays as it is.
+// layout lays out any number of records in a handful of allocations, and in none when it is used again. When a slice
+// has to grow it moves on; what points to its old place stays as it is.
 type layout struct {
 	records  []record
 	bytes    []byte

@@ -129,7 +129,7 @@ func (s *sender) act(q *partitionQueue, answer sarama.KError, deadline time.Time
 
 func (s *sender) acknowledge(q *partitionQueue) {
 	for _, r := range q.batch {
-		r.settle(errAcknowledged)
+		r.settle(isAcknowledged)
 	}
 	if s.ids.used(q.topicPartition, len(q.batch)) {
 		s.stale = true

@@ -91,7 +91,7 @@ func (q *partitionQueue) clear() {
 }
 
 // fail ends the batch and everything behind it.
-func (q *partitionQueue) fail(batch, behind error) {
+func (q *partitionQueue) fail(batch, behind *RecordError) {
 	for _, r := range q.batch {
 		r.settle(batch)
 	}

@@ -15,10 +15,10 @@ import (
 	"example.com/twinbox/engine/kafka"
 )
 
-// Reader reads batches, past sarama's consumer and on connections of its own. It finds the partition with the batch that
-// cannot be decoded: sarama asks a broker for all partitions at once, and one bad batch fails the whole answer. The
-// partitions of a member share it. Sarama has one request at a time on its way to a broker, so one that does not answer
-// holds up only its own callers.
+// Reader reads batches, past sarama's consumer and on connections of its own. It finds the partition with the batch
+// that cannot be decoded: sarama asks a broker for all partitions at once, and one bad batch fails the whole answer.
+// The partitions of a member share it. Sarama has one request at a time on its way to a broker, so one that does not
+// answer holds up only its own callers.
 type Reader struct {
 	brokers  []string
 	settings *sarama.Config
@@ -34,8 +34,8 @@ func New(brokers []string, settings *sarama.Config) *Reader {
 	return &Reader{brokers: brokers, settings: settings}
 }
 
-// fetchVersion is that of all fetches; [findRecords] takes their answers apart. Before 12, sarama takes an answer without
-// records for one that cannot be decoded.
+// fetchVersion is that of all fetches; [findRecords] takes their answers apart. Before 12, sarama takes an answer
+// without records for one that cannot be decoded.
 const fetchVersion = 12
 
 // OneBatch is how many bytes to ask for to get a single batch: a broker returns the first one whole.
@@ -59,8 +59,8 @@ type Found struct {
 
 var errTruncated = errors.New("fewer records than the batch announces")
 
-// Read asks for about so many bytes. It returns an error when nothing can be said about the batch: no broker, no leader,
-// no such offset.
+// Read asks for about so many bytes. It returns an error when nothing can be said about the batch: no broker, no
+// leader, no such offset.
 func (r *Reader) Read(at TopicPartition, offset int64, bytes int32) (found Found, err error) {
 	client, err := r.Connected()
 	if err != nil {

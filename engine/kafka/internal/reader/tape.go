@@ -2,6 +2,7 @@ package reader
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/binary"
 	"net"
@@ -24,8 +25,8 @@ func Taped(brokers []string, settings *sarama.Config) *Reader {
 	return &Reader{brokers: brokers, settings: settings, tape: &tape{}}
 }
 
-// tape opens connections and keeps the beginning of what comes after the last fetch, as it came. Sarama shows nothing of
-// an answer that it cannot decode, and a dead letter without bytes is of no use. TLS is done here, below the tape.
+// tape opens connections and keeps the beginning of what comes after the last fetch, as it came. Sarama shows nothing
+// of an answer that it cannot decode, and a dead letter without bytes is of no use. TLS is done here, below the tape.
 type tape struct {
 	dialer net.Dialer
 	tls    *tls.Config // nil: none
@@ -50,7 +51,7 @@ func (t *tape) record(cfg *sarama.Config) {
 // Dial implements sarama's dialer.
 func (t *tape) Dial(network, addr string) (conn net.Conn, err error) {
 	if t.tls != nil {
-		conn, err = tls.DialWithDialer(&t.dialer, network, addr, t.tls)
+		conn, err = (&tls.Dialer{NetDialer: &t.dialer, Config: t.tls}).DialContext(context.Background(), network, addr)
 	} else {
 		conn, err = t.dialer.Dial(network, addr)
 	}

@@ -2,12 +2,23 @@ package eventing
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill"
+	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/progress"
+	"example.com/twinbox/frame/circuit"
 )
 
 // edge is how a node writes to Kafka and reads from it. The rest is the same for each
@@ -38,4 +49,246 @@ func (c KafkaConfig) edge() edge {
 	}
 	// part: batch, end
 	return watermillEdge
+}
+
+// watermillEdge is watermill-kafka's Publisher and Subscriber, with Watermill's Router between it and the inbox.
+var watermillEdge = edge{
+	publisher: newWatermillPublisher,
+	reader:    newWatermillReader,
+}
+
+// quietly is the service's log for Watermill, which tells of its doings as information.
+func quietly(log *slog.Logger) watermill.LoggerAdapter {
+	return watermill.NewSlogLoggerWithLevelMapping(log, map[slog.Level]slog.Level{slog.LevelInfo: slog.LevelDebug})
+}
+
+// watermillPublisher is watermill-kafka's Publisher. That one connects when it is made, so it is made on first use.
+type watermillPublisher struct {
+	cfg    kafka.Config
+	log    *slog.Logger
+	mu     sync.Mutex
+	closed bool
+	sender *wkafka.Publisher
+}
+
+func newWatermillPublisher(cfg kafka.Config, log *slog.Logger) (message.Publisher, error) {
+	cfg = cfg.WithDefaults()
+	return &watermillPublisher{cfg: cfg, log: log}, cfg.Validate()
+}
+
+func (p *watermillPublisher) connected() (*wkafka.Publisher, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.sender != nil {
+		return p.sender, nil
+	}
+	sender, err := wkafka.NewPublisher(wkafka.PublisherConfig{
+		Brokers: p.cfg.Brokers, Marshaler: kafka.Marshaler{}, OverwriteSaramaConfig: p.cfg.Producer(),
+	}, quietly(p.log))
+	if err != nil {
+		return nil, fmt.Errorf("connect publisher: %w", err)
+	}
+	p.sender = sender
+	return sender, nil
+}
+
+func (p *watermillPublisher) Publish(topic string, msgs ...*message.Message) error {
+	return p.PublishContext(context.Background(), topic, msgs...)
+}
+
+// PublishContext sends the messages one by one, as watermill-kafka does, and says which ones failed. Of a key whose
+// message failed it sends no later one, so the order of the key survives; other keys go on until ctx ends.
+func (p *watermillPublisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
+	sender, err := p.connected()
+	if err == nil && sender == nil {
+		err = kafka.ErrClosed
+	}
+	if err != nil {
+		return fmt.Errorf("publish to %s: %w", topic, err)
+	}
+	failed, behind := make(map[int]error), make(map[string]bool)
+	for i, msg := range msgs {
+		key := msg.Metadata[cloudevent.KeyMetadata]
+		switch {
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+		case behind[key]:
+			err = kafka.ErrNotSent
+		default:
+			err = markPermanent(sender.Publish(topic, msg))
+		}
+		if err != nil {
+			failed[i], behind[key] = err, key != ""
+		}
+	}
+	if len(failed) > 0 {
+		return &kafka.PublishError{Topic: topic, Failed: failed}
+	}
+	return nil
+}
+
+// refusedError is a message that no broker will ever take.
+type refusedError struct{ error }
+
+func (e *refusedError) Unwrap() error { return e.error }
+func (*refusedError) Permanent() bool { return true }
+
+// markPermanent marks an error as permanent that is; sarama has one of its own for a message that is too large for it.
+func markPermanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	var tooLarge sarama.ConfigurationError
+	if errors.As(err, &tooLarge) || failure.Classify(err) == failure.Permanent {
+		return &refusedError{err}
+	}
+	return err
+}
+
+func (p *watermillPublisher) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if p.sender == nil {
+		return nil
+	}
+	return p.sender.Close()
+}
+
+// watermillReader is a Router with one handler.
+type watermillReader struct {
+	node     *Node
+	consumer *consumer
+	began    atomic.Pointer[time.Time] // when Run did
+	joined   atomic.Bool
+	ends     sync.Map       // partition -> where its log ended when this member began to read it
+	watch    progress.Watch // part: ops
+}
+
+func newWatermillReader(n *Node, c *consumer) (reader, error) {
+	return &watermillReader{node: n, consumer: c}, c.members.Validate()
+}
+
+// Run consumes until ctx ends. Handlers under way are cancelled then, and their events come again.
+func (r *watermillReader) Run(ctx context.Context) error {
+	began := time.Now()
+	r.began.Store(&began)
+	c, members := r.consumer, r.consumer.members.WithDefaults()
+	log := quietly(c.log.With("consumer", c.Name))
+	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
+		Brokers: members.Brokers, ConsumerGroup: members.Group, Unmarshaler: kafka.Marshaler{},
+		OverwriteSaramaConfig: members.Consumer(), ReconnectRetrySleep: members.ReconnectBackoff,
+		Tracer: sessions{r, ctx},
+	}, log)
+	if err != nil {
+		return fmt.Errorf("make subscriber: %w", err)
+	}
+	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: members.DrainTimeout}, log)
+	if err != nil {
+		return fmt.Errorf("make router: %w", err)
+	}
+	deliver := c.inbox.Middleware(c.handle)
+	router.AddConsumerHandler(c.Name, c.Topic, patientSubscriber{subscriber, r.node.dependencies.broker},
+		func(msg *message.Message) (err error) {
+			partition, _ := wkafka.MessagePartitionFromCtx(msg.Context())
+			ctx, end := r.watch.Call(msg.Context(), c.Topic, partition) // part: ops, begin
+			msg.SetContext(ctx)
+			defer func() { end(err) }()
+			if err := awaitResume(ctx, r.node.gates, c.Name); err != nil {
+				return err
+			} // part: ops, end
+			if end, known := r.ends.Load(partition); known {
+				msg.SetContext(cloudevent.WithLogEnd(msg.Context(), end.(int64)))
+			}
+			_, err = deliver(msg)
+			return err
+		})
+	return router.Run(ctx)
+}
+
+// part: ops, begin
+
+// Standings are those of the partitions that had a record.
+func (r *watermillReader) Standings() []progress.Standing { return r.watch.Standings() }
+
+// part: ops, end
+
+// joinPatience is how long Healthy overlooks that the member has not joined its group: its topic may be another
+// service's to create, which is started at the same time.
+const joinPatience = 30 * time.Second
+
+// Healthy says whether the member has ever joined its group. That it reads nothing since is not seen.
+func (r *watermillReader) Healthy(context.Context) error {
+	began := r.began.Load()
+	if began == nil {
+		return errors.New("not started")
+	}
+	if away := time.Since(*began); !r.joined.Load() && away > joinPatience {
+		return fmt.Errorf("not a member of the group for %s", away.Round(time.Second))
+	}
+	return nil
+}
+
+// patientSubscriber waits for a broker that is down when it subscribes, where watermill-kafka gives up.
+type patientSubscriber struct {
+	message.Subscriber
+	broker *circuit.Circuit
+}
+
+func (s patientSubscriber) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
+	for {
+		messages, err := s.Subscriber.Subscribe(ctx, topic)
+		if err == nil {
+			return messages, nil
+		}
+		s.broker.Report(err)
+		if s.broker.Pause(ctx, time.Second) != nil {
+			none := make(chan *message.Message)
+			close(none)
+			return none, nil
+		}
+	}
+}
+
+// sessions hears of the group's sessions and partitions in the one place that watermill-kafka lets others into.
+type sessions struct {
+	reader *watermillReader
+	ctx    context.Context //nolint:containedctx // of the whole run, not of a call
+}
+
+var _ wkafka.SaramaTracer = sessions{}
+
+func (sessions) WrapConsumer(c sarama.Consumer) sarama.Consumer { return c }
+
+func (sessions) WrapPartitionConsumer(c sarama.PartitionConsumer) sarama.PartitionConsumer {
+	return c
+}
+
+func (sessions) WrapSyncProducer(_ *sarama.Config, p sarama.SyncProducer) sarama.SyncProducer {
+	return p
+}
+
+func (s sessions) WrapConsumerGroupHandler(h sarama.ConsumerGroupHandler) sarama.ConsumerGroupHandler {
+	return claims{h, s}
+}
+
+type claims struct {
+	sarama.ConsumerGroupHandler
+	sessions
+}
+
+func (c claims) Setup(session sarama.ConsumerGroupSession) error {
+	c.reader.joined.Store(true)
+	return c.ConsumerGroupHandler.Setup(session)
+}
+
+// ConsumeClaim returns when the partition goes and its last message was handled, or when the consumer stops.
+func (c claims) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
+	c.reader.ends.Store(claim.Partition(), claim.HighWaterMarkOffset())
+	err := c.ConsumerGroupHandler.ConsumeClaim(session, claim)
+	c.reader.watch.Forget(claim.Topic(), claim.Partition()) // part: ops
+	if c.ctx.Err() == nil {
+		c.reader.consumer.lost(claim.Topic(), claim.Partition(), true)
+	}
+	return err
 }

@@ -2,10 +2,16 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
 	"text/tabwriter"
+	"time"
 
 	"example.com/twinbox/frame/config"
 )
@@ -53,54 +59,60 @@ func (p Program[C]) Run(ctx context.Context, args, environ []string, stdout, std
 }
 
 func (p Program[C]) run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
-	command := "serve"
+	name, commands := "serve", p.commands(stderr)
 	if len(args) > 0 {
-		command = args[0]
+		name = args[0]
 	}
 	switch {
-	case command == "help" || command == "-h" || command == "--help":
-		return p.usage(stdout)
+	case name == "help" || name == "-h" || name == "--help":
+		return p.usage(stdout, commands)
 	case len(args) > 1:
-		return &usageError{fmt.Sprintf("%s takes no arguments; %s help lists the commands", command, p.Name)}
+		return &usageError{fmt.Sprintf("%s takes no arguments; %s help lists the commands", name, p.Name)}
 	}
-	run, known := p.commands()[command]
-	if !known {
-		return &usageError{fmt.Sprintf("unknown command %q; %s help lists the commands", command, p.Name)}
+	i := slices.IndexFunc(commands, func(c command[C]) bool { return c.name == name })
+	if i < 0 {
+		return &usageError{fmt.Sprintf("unknown command %q; %s help lists the commands", name, p.Name)}
 	}
 	var cfg C
 	if err := config.Load(environ, &cfg); err != nil {
-		if command == commandConfig {
+		if name == commandConfig {
 			err = errors.Join(err, printConfig(cfg, stdout))
 		}
 		return err
 	}
-	return run(ctx, cfg, stdout, stderr)
+	return commands[i].run(ctx, cfg, stdout)
 }
 
 // isHealthcheck: container runtimes know 0 and 1 as a health check's exit codes and keep 2 to themselves.
 func isHealthcheck(args []string) bool { return len(args) == 1 && args[0] == "healthcheck" }
 
-type command[C any] func(ctx context.Context, cfg C, stdout, stderr io.Writer) error
-
-func (p Program[C]) commands() map[string]command[C] {
-	all := map[string]command[C]{
-		"serve": p.serve,
-		"healthcheck": func(ctx context.Context, cfg C, stdout, _ io.Writer) error {
-			return Healthcheck(ctx, p.Settings(cfg).AdminAddr, stdout)
-		},
-		commandConfig: func(_ context.Context, cfg C, stdout, _ io.Writer) error {
-			return printConfig(cfg, stdout)
-		},
-	}
-	for name, run := range map[string]func(context.Context, C, io.Writer) error{"migrate": p.Migrate, "topics": p.Topics} {
-		if run != nil {
-			all[name] = func(ctx context.Context, cfg C, stdout, _ io.Writer) error { return run(ctx, cfg, stdout) }
-		}
-	}
-	return all
+type command[C any] struct {
+	name, what string
+	run        func(ctx context.Context, cfg C, out io.Writer) error
 }
 
-func (p Program[C]) serve(ctx context.Context, cfg C, _, stderr io.Writer) error {
+func (p Program[C]) commands(stderr io.Writer) []command[C] {
+	return slices.DeleteFunc([]command[C]{
+		{
+			"serve", "run the service (the default); the first SIGINT or SIGTERM drains it, the second ends it",
+			func(ctx context.Context, cfg C, _ io.Writer) error { return p.serve(ctx, cfg, stderr) },
+		},
+		{"migrate", "bring the database to the schema of this build", p.Migrate},
+		{"topics", "create the Kafka topics of this service", p.Topics},
+		{
+			"healthcheck", "ask the running service whether it is ready: exit code 0 or 1",
+			func(ctx context.Context, cfg C, out io.Writer) error {
+				return Healthcheck(ctx, p.Settings(cfg).AdminAddr, out)
+			},
+		},
+		{
+			commandConfig, "list the settings and what is in effect, secrets masked; problems go to stderr",
+			func(_ context.Context, cfg C, out io.Writer) error { return printConfig(cfg, out) },
+		},
+	}, func(c command[C]) bool { return c.run == nil })
+}
+
+func (p Program[C]) serve(ctx context.Context, cfg C, stderr io.Writer) error {
 	settings := p.Settings(cfg)
 	log, err := NewLogger(stderr, settings.LogLevel, settings.LogFormat)
 	if err != nil {
@@ -112,22 +124,16 @@ func (p Program[C]) serve(ctx context.Context, cfg C, _, stderr io.Writer) error
 	return p.Serve(ctx, cfg, Host{Log: log})
 }
 
-func (p Program[C]) usage(out io.Writer) error {
-	prepare := ""
-	if p.Migrate != nil {
-		prepare += "  migrate      bring the database to the schema of this build\n"
+func (p Program[C]) usage(out io.Writer, commands []command[C]) error {
+	var list strings.Builder
+	for _, c := range commands {
+		_, _ = fmt.Fprintf(&list, "  %-11s  %s\n", c.name, c.what)
 	}
-	if p.Topics != nil {
-		prepare += "  topics       create the Kafka topics of this service\n"
-	}
-	_, err := fmt.Fprintf(out, `Usage: %[1]s [command]
+	_, err := fmt.Fprintf(out, `Usage: %s [command]
 
-  serve        run the service (the default); the first SIGINT or SIGTERM drains it, the second ends it
-%[2]s  healthcheck  ask the running service whether it is ready: exit code 0 or 1
-  config       list the settings and what is in effect, secrets masked; problems go to stderr
-
+%s
 All settings come from the environment. Exit codes: 0 done, 1 failed, 2 usage or configuration.
-`, p.Name, prepare)
+`, p.Name, &list)
 	return err
 }
 
@@ -151,3 +157,38 @@ func (e *usageError) Error() string { return e.text }
 
 // ExitCode is that of wrong usage.
 func (e *usageError) ExitCode() int { return ExitUsage }
+
+// Healthcheck asks the admin listener at addr whether the service is ready, prints the checks and returns an error
+// when it is not. It is the health check of containers whose image holds nothing but the service.
+func Healthcheck(ctx context.Context, addr string, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/readyz", http.NoBody)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", addr, err)
+	}
+	// Not the default client: a proxy in the environment must not be asked about this process. And not by a name: a bare
+	// image need not be able to resolve "localhost". An address that listens everywhere is dialled as this machine.
+	client := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		},
+	}}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask admin listener: %w", err)
+	}
+	defer response.Body.Close()
+	var report Readiness
+	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&report); err != nil {
+		return fmt.Errorf("read readiness: status %d: %w", response.StatusCode, err)
+	}
+	_, _ = fmt.Fprintln(out, report.Status)
+	for _, c := range report.Checks {
+		_, _ = fmt.Fprintf(out, "  %-8s %s %s\n", c.Status, c.Name, c.Reason)
+	}
+	if response.StatusCode != http.StatusOK {
+		return errors.New("not ready")
+	}
+	return nil
+}

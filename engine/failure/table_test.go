@@ -151,10 +151,9 @@ func TestEveryRow(t *testing.T) {
 		require.Equal(t, failure.Verdict{Class: one.want, Code: one.code}, failure.Examine(one.err), "%v", one.err)
 		codes = append(codes, one.code)
 	}
-	for _, row := range failure.Table() {
-		met := slices.ContainsFunc(codes, func(code string) bool { return strings.HasPrefix(code, row.Code) })
-		require.True(t, met, "no test of %s", row.Code)
-		require.NotEmpty(t, row.Why, row.Code)
+	for _, row := range failure.Codes() {
+		met := slices.ContainsFunc(codes, func(code string) bool { return strings.HasPrefix(code, row) })
+		require.True(t, met, "no test of %s", row)
 	}
 }
 
@@ -162,8 +161,8 @@ func TestEveryRow(t *testing.T) {
 func TestEveryAnswerOfABrokerIsInTheTable(t *testing.T) {
 	t.Parallel()
 	inTable := map[string]bool{}
-	for _, row := range failure.Table() {
-		inTable[row.Code] = true
+	for _, row := range failure.Codes() {
+		inTable[row] = true
 	}
 	for n := int16(-1); n < 200; n++ {
 		named := !strings.Contains(sarama.KError(n).Error(), "how did this happen")

@@ -32,25 +32,25 @@ var formats = map[Format]struct {
 }{
 	"": {check: func(string) string { return "" }},
 	// host:port to dial, the port a number from 1; as brokers for the entries of a list
-	FormatAddress: {CodeInvalidAddress, checkDial},
-	"brokers":     {CodeInvalidAddress, checkDial},
+	FormatAddress: {"invalid_address", checkDial},
+	"brokers":     {"invalid_address", checkDial},
 	// host:port to listen on; no host = every interface, port 0 = any free one
-	FormatListen: {CodeInvalidAddress, checkListen},
+	FormatListen: {"invalid_address", checkListen},
 	// name of a host, or an IP address, without a port
-	"host": {CodeInvalidHost, checkHost},
+	"host": {"invalid_host", checkHost},
 	// http or https, with a host, without user, query and fragment; ASCII
-	FormatURL: {CodeInvalidURL, checkURL},
+	FormatURL: {"invalid_url", checkURL},
 	// one mailbox, with or without a name: "Twinbox <no-reply@example.org>"
-	"mail": {CodeInvalidMail, checkMail},
+	"mail": {"invalid_mail_address", checkMail},
 	// what an HTTP header holds
-	"token": {CodeInvalidToken, matches(`^[!-~]*$`, "has characters other than printable ASCII without blanks")},
+	"token": {"invalid_token", matches(`^[!-~]*$`, "has characters other than printable ASCII without blanks")},
 	// usable in group ids and labels
-	"name": {CodeInvalidName, matches(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`,
+	"name": {"invalid_name", matches(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`,
 		"only a to z, 0 to 9 and inner hyphens, at most 63 characters")},
 	// CIDR with a prefix of 1 or longer and no bit set behind it: "10.0.0.0/8"
-	"network": {CodeInvalidNetwork, checkNetwork},
+	"network": {"invalid_network", checkNetwork},
 	// postgres://user[:password]@host[:port]/database[?parameters]
-	"postgres": {CodeInvalidPostgres, checkPostgres},
+	"postgres": {"invalid_postgres_url", checkPostgres},
 }
 
 // Check says what is wrong with a text, without repeating it; empty: nothing.

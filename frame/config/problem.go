@@ -9,7 +9,7 @@ import (
 // Code names a kind of problem. The names are stable: scripts and tests may compare them.
 type Code string
 
-// The codes of a [Problem].
+// The codes of a [Problem], beside those of formats.
 const (
 	CodeMissing          Code = "missing"           // required and not set
 	CodeEmpty            Code = "empty"             // set to nothing
@@ -24,14 +24,6 @@ const (
 	CodeTooShort         Code = "too_short"
 	CodeTooLong          Code = "too_long"
 	CodeNotAllowed       Code = "not_allowed" // none of the words allowed
-	CodeInvalidAddress   Code = "invalid_address"
-	CodeInvalidURL       Code = "invalid_url"
-	CodeInvalidMail      Code = "invalid_mail_address"
-	CodeInvalidName      Code = "invalid_name"
-	CodeInvalidPostgres  Code = "invalid_postgres_url"
-	CodeInvalidHost      Code = "invalid_host"
-	CodeInvalidNetwork   Code = "invalid_network"
-	CodeInvalidToken     Code = "invalid_token"
 	CodeEmptyEntry       Code = "empty_entry"
 	CodeDuplicateEntry   Code = "duplicate_entry"
 	CodeBothSet          Code = "both_set" // X and X_FILE

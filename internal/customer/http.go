@@ -89,6 +89,25 @@ func (a *api) CreateSignup(w http.ResponseWriter, r *http.Request, _ openapi.Cre
 	fault.Here("customer.signup.answered")
 }
 
+// invalidInput joins what is wrong with several fields into one answer, which has the first one's code.
+func invalidInput(errs ...error) error {
+	var first *web.Error
+	for _, err := range errs {
+		broken, is := errors.AsType[*domain.Error](err)
+		switch {
+		case !is:
+		case first == nil:
+			first = ruleError(broken)
+		default:
+			first.Fields = append(first.Fields, ruleError(broken).Fields...)
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return first
+}
+
 // GetCustomer answers GET /v1/customers/{id}.
 func (a *api) GetCustomer(w http.ResponseWriter, r *http.Request, id openapi.CustomerID) {
 	userID, err := domain.ParseUserID(id)

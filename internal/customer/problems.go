@@ -66,25 +66,6 @@ func ruleError(broken *domain.Error) *web.Error {
 	return answer
 }
 
-// invalidInput joins what is wrong with several fields into one answer, which has the first one's code.
-func invalidInput(errs ...error) error {
-	var first *web.Error
-	for _, err := range errs {
-		broken, is := errors.AsType[*domain.Error](err)
-		switch {
-		case !is:
-		case first == nil:
-			first = ruleError(broken)
-		default:
-			first.Fields = append(first.Fields, ruleError(broken).Fields...)
-		}
-	}
-	if first == nil {
-		return nil
-	}
-	return first
-}
-
 // parameterError translates what the generated code finds wrong with a parameter.
 func parameterError(err error) error {
 	if missing, is := errors.AsType[*openapi.RequiredParamError](err); is {

@@ -87,6 +87,9 @@ func (c *Commands) register(ctx context.Context, writes *pgx.Batch, s Signup) (d
 	return user, nil
 }
 
+// now is the business time of a command, in the microseconds that PostgreSQL keeps.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
 const insertUser = `
 insert into users (id, email, email_key, name, status, version, registered_at)
 values ($1, $2, $3, $4, $5, $6, $7)

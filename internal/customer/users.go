@@ -169,9 +169,6 @@ func update(ctx context.Context, tx pgx.Tx, u domain.User) error {
 	return nil
 }
 
-// now is the business time of a command, in the microseconds that PostgreSQL keeps.
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
-
 // forget deletes expired answers and allowances.
 func (c *Commands) forget(ctx context.Context) error {
 	return command.Forget(ctx, c.Pool, command.DeleteExpiredAnswers, deleteUnusedAllowances)

@@ -74,8 +74,8 @@ func (c Config) Rules() []config.Rule {
 	)
 }
 
-// writer writes letters under a public URL that may end in a slash: a link with two would lead nowhere. Their host is the
-// domain of MAIL_FROM, in which a name, a quoted user or a comment may hold another "@".
+// writer writes letters under a public URL that may end in a slash: a link with two would lead nowhere. Their host is
+// the domain of MAIL_FROM, in which a name, a quoted user or a comment may hold another "@".
 func (c Config) writer() Writer {
 	w := Writer{
 		Links:     domain.VerificationKey(c.VerificationSecret),

@@ -36,14 +36,13 @@ type Config struct {
 func (c Config) Rules() []config.Rule {
 	return []config.Rule{{
 		Variable: "FORWARD_URL", Holds: c.URL != "" || c.ReceiverAddr != "",
-		Text: "is missing, and there is no RECEIVER_ADDR", Values: []any{c.URL, c.ReceiverAddr},
+		Text: "is missing, and there is no RECEIVER_ADDR",
 	}, {
 		Variable: "FORWARD_DEAD_TOPIC", Holds: c.DeadTopic != c.Topic,
-		Text: "is FORWARD_TOPIC: what failed would be forwarded again and again", Values: []any{c.DeadTopic, c.Topic},
+		Text: "is FORWARD_TOPIC: what failed would be forwarded again and again",
 	}, {
 		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.Timeout,
-		Text:   "must not be shorter than FORWARD_TIMEOUT: a request under way is waited for",
-		Values: []any{c.DrainFor, c.Timeout},
+		Text: "must not be shorter than FORWARD_TIMEOUT: a request under way is waited for",
 	}}
 }
 

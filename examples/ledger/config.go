@@ -37,11 +37,9 @@ func (c Config) Topics() []kafka.Topic {
 func (c Config) Rules() []config.Rule {
 	return append(c.Config.Rules(), config.Rule{
 		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),
-		Text:   "is HTTP_ADDR, or one of the two is every interface with the other's port",
-		Values: []any{c.AdminAddr, c.HTTPAddr},
+		Text: "is HTTP_ADDR, or one of the two is every interface with the other's port",
 	}, config.Rule{
 		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.RequestTimeout,
-		Text:   "must not be shorter than REQUEST_TIMEOUT: a request under way is answered",
-		Values: []any{c.DrainFor, c.RequestTimeout},
+		Text: "must not be shorter than REQUEST_TIMEOUT: a request under way is answered",
 	})
 }

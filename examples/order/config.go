@@ -46,22 +46,18 @@ const margin = 5 * time.Second
 func (c Config) Rules() []config.Rule {
 	return append(append(c.Config.Rules(), c.SMTP.Rules()...), config.Rule{
 		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),
-		Text:   "is HTTP_ADDR, or one of the two is every interface with the other's port",
-		Values: []any{c.AdminAddr, c.HTTPAddr},
+		Text: "is HTTP_ADDR, or one of the two is every interface with the other's port",
 	}, config.Rule{
 		Variable: "MAIL_LEASE", Holds: c.Mail.Lease >= c.SMTP.Timeout+margin,
-		Text:   fmt.Sprintf("must outlast SMTP_TIMEOUT by %s: a mail may take that, and then it is recorded", margin),
-		Values: []any{c.Mail.Lease, c.SMTP.Timeout},
+		Text: fmt.Sprintf("must outlast SMTP_TIMEOUT by %s: a mail may take that, and then it is recorded", margin),
 	}, config.Rule{
 		Variable: "MAIL_HEARTBEAT", Holds: c.Mail.Heartbeat <= c.Mail.Lease/2,
-		Text:   "must be at most half of MAIL_LEASE: a heartbeat that is late must not cost the lease",
-		Values: []any{c.Mail.Heartbeat, c.Mail.Lease},
+		Text: "must be at most half of MAIL_LEASE: a heartbeat that is late must not cost the lease",
 	}, config.Rule{
 		Variable: "MAIL_RETRY_MAX", Holds: c.Mail.RetryMin <= c.Mail.RetryMax,
-		Text: "must not be shorter than MAIL_RETRY_MIN", Values: []any{c.Mail.RetryMax, c.Mail.RetryMin},
+		Text: "must not be shorter than MAIL_RETRY_MIN",
 	}, config.Rule{
 		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= max(c.RequestTimeout, c.SMTP.Timeout),
-		Text:   "must not be shorter than REQUEST_TIMEOUT and SMTP_TIMEOUT: a request and a mail under way are finished",
-		Values: []any{c.DrainFor, c.RequestTimeout, c.SMTP.Timeout},
+		Text: "must not be shorter than REQUEST_TIMEOUT and SMTP_TIMEOUT: a request and a mail under way are finished",
 	})
 }

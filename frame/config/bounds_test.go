@@ -109,22 +109,29 @@ func TestLoad_AProblemInAFile(t *testing.T) {
 	require.Equal(t, "KEY_FILE is set as well; which one is meant?", invalid.Problems[0].Detail)
 }
 
-type ruled struct{ rules []config.Rule }
+type ruled struct {
+	Lease time.Duration `env:"OUTBOX_LEASE" envDefault:"10s" doc:"d"`
+	Poll  time.Duration `env:"OUTBOX_POLL" envDefault:"20s" doc:"d"`
+	Key   config.Secret `env:"OUTBOX_KEY" doc:"d"`
+	rules []config.Rule
+}
 
-func (r ruled) Rules() []config.Rule { return r.rules }
+func (r *ruled) Rules() []config.Rule { return r.rules }
 
 func TestLoad_BrokenRules(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, config.Load(nil,
-		&ruled{[]config.Rule{{Variable: "A", Text: "A is above B", Holds: true, Values: []any{2, 1}}}}))
 	var invalid *config.Error
-	require.ErrorAs(t, config.Load(nil, &ruled{[]config.Rule{
-		{Variable: "A", Text: "A is above B", Values: []any{time.Second, 2}},
-		{Variable: "B", Holds: true},
-		{Variable: "C", Text: "C is set"},
+	require.ErrorAs(t, config.Load([]string{"OUTBOX_KEY=hunter2"}, &ruled{rules: []config.Rule{
+		{Variable: "OUTBOX_POLL", Text: "must not be longer than OUTBOX_LEASE or OTHER_POLL"},
+		{Variable: "OUTBOX_LEASE", Text: "must be longer", Holds: true},
+		{Variable: "OUTBOX_KEY", Text: "must not be set"},
 	}}), &invalid)
 	require.Equal(t, []config.Problem{
-		{"A", config.CodeConflict, "1s, 2: A is above B"}, {"C", config.CodeConflict, "C is set"},
+		{
+			"OUTBOX_POLL", config.CodeConflict,
+			"must not be longer than OUTBOX_LEASE or OTHER_POLL (OUTBOX_POLL=20s, OUTBOX_LEASE=10s)",
+		},
+		{"OUTBOX_KEY", config.CodeConflict, "must not be set (OUTBOX_KEY=***)"},
 	}, invalid.Problems)
 }
 

@@ -28,7 +28,7 @@ func Load(environ []string, into any) error {
 		problems = append(problems, list[i].load(env)...)
 	}
 	if ruled, ok := into.(interface{ Rules() []Rule }); ok {
-		problems = append(problems, broken(ruled.Rules(), problems)...)
+		problems = append(problems, broken(ruled.Rules(), list, problems)...)
 	}
 	problems = append(problems, unknown(env, list)...)
 	if len(problems) > 0 {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -65,24 +66,25 @@ type Rule struct {
 	Variable string // the one to change
 	Text     string // what must hold, naming the other variables; it goes into the documentation
 	Holds    bool   // for the values of this config
-	Values   []any  // that Text speaks of, in its order; never a secret
 }
 
-// broken makes a problem of each rule that does not hold. A variable that has a problem already is left out: this one
-// follows from that.
-func broken(rules []Rule, found []Problem) (problems []Problem) {
+// named finds the variables that a rule speaks of.
+var named = regexp.MustCompile(`[A-Z][A-Z0-9]*(_[A-Z0-9]+)+`)
+
+// broken makes a problem of each rule that does not hold, with the values of all variables that it names. A variable
+// that has a problem already is left out: this one follows from that.
+func broken(rules []Rule, list []field, found []Problem) (problems []Problem) {
 	for _, rule := range rules {
 		if rule.Holds || slices.ContainsFunc(found, func(p Problem) bool { return p.Variable == rule.Variable }) {
 			continue
 		}
-		detail := rule.Text
-		if len(rule.Values) > 0 {
-			shown := make([]string, len(rule.Values))
-			for i, value := range rule.Values {
-				shown[i] = fmt.Sprint(value)
+		var values []string
+		for _, name := range append([]string{rule.Variable}, named.FindAllString(rule.Text, -1)...) {
+			if i := slices.IndexFunc(list, func(f field) bool { return f.variable == name }); i >= 0 {
+				values = append(values, name+"="+list[i].show())
 			}
-			detail = strings.Join(shown, ", ") + ": " + rule.Text
 		}
+		detail := rule.Text + " (" + strings.Join(values, ", ") + ")"
 		problems = append(problems, Problem{Variable: rule.Variable, Code: CodeConflict, Detail: detail})
 	}
 	return problems

@@ -28,7 +28,7 @@ func (c Config) Rules() []config.Rule {
 	_, headersErr := c.headers()
 	return []config.Rule{{
 		Variable: "OTEL_TRACES_SAMPLER_ARG", Holds: err == nil && ratio >= 0 && ratio <= 1,
-		Text: "must be a number from 0 to 1", Values: []any{c.Ratio},
+		Text: "must be a number from 0 to 1",
 	}, {
 		Variable: "OTEL_EXPORTER_OTLP_HEADERS", Holds: headersErr == nil,
 		Text: "must be name=value, separated by commas",

@@ -54,15 +54,12 @@ func (c Config) allowances() Allowances {
 func (c Config) Rules() []config.Rule {
 	return append(c.Config.Rules(), config.Rule{
 		Variable: "ADMIN_ADDR", Holds: !config.SameListener(c.HTTPAddr, c.AdminAddr),
-		Text:   "is HTTP_ADDR, or one of the two is every interface with the other's port",
-		Values: []any{c.AdminAddr, c.HTTPAddr},
+		Text: "is HTTP_ADDR, or one of the two is every interface with the other's port",
 	}, config.Rule{
 		Variable: "HTTP_MAX_CONNECTIONS", Holds: c.MaxConnections <= listener.Descriptors()/2,
-		Text:   "is more than half of the descriptors that this process may open (ulimit -n): others need some",
-		Values: []any{c.MaxConnections, listener.Descriptors()},
+		Text: "is more than half of the descriptors that this process may open (ulimit -n): others need some",
 	}, config.Rule{
 		Variable: "SHUTDOWN_TIMEOUT", Holds: c.DrainFor >= c.RequestTimeout,
-		Text:   "must not be shorter than REQUEST_TIMEOUT: a request under way is answered",
-		Values: []any{c.DrainFor, c.RequestTimeout},
+		Text: "must not be shorter than REQUEST_TIMEOUT: a request under way is answered",
 	})
 }

@@ -60,7 +60,7 @@ func TestCrossChecksAreReportedAllAtOnce(t *testing.T) {
 	var cfg Config
 	err := config.Load(environ(
 		"MAIL_LEASE=10s", "SMTP_TIMEOUT=20s", "MAIL_RETRY_MIN=10s", "MAIL_RETRY_MAX=1s", "SHUTDOWN_TIMEOUT=5s",
-		"SMTP_USERNAME=u", "SMTP_PASSWORD=hunter2", "OUTBOX_LEASE=5s", "INBOX_HANDLER_TIMEOUT=1m",
+		"SMTP_USERNAME=u", "SMTP_PASSWORD=hunter2", "OUTBOX_LEASE=5s",
 		"INBOX_RETRY_MIN=10s", "INBOX_RETRY_MAX=1s", "KAFKA_PASSWORD=hunter2",
 	), &cfg)
 	var all *config.Error
@@ -72,7 +72,7 @@ func TestCrossChecksAreReportedAllAtOnce(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{
 		"MAIL_LEASE", "MAIL_RETRY_MAX", "SHUTDOWN_TIMEOUT", "SMTP_TLS", "OUTBOX_LEASE",
-		"INBOX_HANDLER_TIMEOUT", "INBOX_RETRY_MAX", "KAFKA_PASSWORD", "KAFKA_TLS",
+		"INBOX_RETRY_MAX", "KAFKA_PASSWORD", "KAFKA_TLS",
 	}, variables)
 	require.NotContains(t, err.Error(), "hunter2")
 }

@@ -43,7 +43,8 @@ func (c *OutboxStatus) Run(ctx context.Context, to *streams) error {
 	}
 	question := client.Get("/admin/v1/outbox/status", nil)
 	return survey(ctx, to, &c.Survey, question, func(service string, s adminapi.OutboxStatus) {
-		status.add(service, relayOf(s), s.Epoch, s.Head, waitingOf(s), moment(value(s.OldestWaiting)), len(s.Parked), s.HeldEvents)
+		status.add(service, relayOf(s), s.Epoch, s.Head, waitingOf(s), moment(value(s.OldestWaiting)), len(s.Parked),
+			s.HeldEvents)
 		if s.Scheduled > 0 {
 			scheduled.add(service, s.Scheduled, seconds(s.OverdueSeconds))
 		}
@@ -97,9 +98,8 @@ func (c *OutboxRepublish) Run(ctx context.Context, to *streams) error {
 	}
 	request := adminapi.RepublishRequest{
 		By: c.By, Reason: c.Reason, DryRun: !c.Yes, From: int64(c.From), To: int64(c.To), Topic: c.Topic,
-		Key: c.Key, Since: c.Since.Time, Until: c.Until.Time,
+		Key: c.Key, Since: c.Since.Time, Until: c.Until.Time, EventIds: c.ID,
 	}
-	request.EventIds = c.ID
 	what := effect{done: "Republished", would: "republish", thing: "event"}
 	return c.inTurn(ctx, to, services, what, effects{}, stream(ctx, client.Post("/admin/v1/outbox/republish", request)))
 }

@@ -227,7 +227,7 @@ func (d *deliverer) handleAgain(it *item) (int, error) {
 // retryAlone brings an item to its final outcome: it tries until there is one.
 func (d *deliverer) retryAlone(it *item) error {
 	retry := d.cfg.retryOf(it.event.Type)
-	if it.origin.Headers == nil {
+	if it.origin.Headers == nil && !it.ignored {
 		it.failures() // they are in the message alone, and its handler may change that
 	}
 	var gap time.Time // when it was first seen

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -94,43 +93,4 @@ func (c cluster) lag(at reader.TopicPartition, next, end int64) (Lag, error) {
 		next = f.Next
 	}
 	return lag, nil
-}
-
-// Owners is who owns the partitions of a topic in a consumer group, as its coordinator says.
-type Owners struct {
-	// State is the group's: Stable, Empty, PreparingRebalance ...
-	State string
-	// By is the owner of each partition: its client id and its address. A partition without an owner is missing.
-	By map[int32]string
-}
-
-// ReadOwners asks the group's coordinator. It is the same on every instance.
-func ReadOwners(ctx context.Context, cfg kafka.Config, group, topic string) (Owners, error) {
-	owners := Owners{By: make(map[int32]string)}
-	err := ask(ctx, cfg, func(c cluster) error {
-		found, err := c.admin.DescribeConsumerGroups([]string{group})
-		switch {
-		case err != nil:
-			return err
-		case len(found) != 1:
-			return sarama.ErrIncompleteResponse
-		case found[0].Err != sarama.ErrNoError:
-			return found[0].Err
-		}
-		owners.State = found[0].State
-		for _, member := range found[0].Members {
-			assignment, err := member.GetMemberAssignment()
-			if err != nil || assignment == nil {
-				continue // it has none yet
-			}
-			for _, partition := range assignment.Topics[topic] {
-				owners.By[partition] = member.ClientId + " at " + strings.TrimPrefix(member.ClientHost, "/")
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return owners, fmt.Errorf("describe group %s: %w", group, err)
-	}
-	return owners, nil
 }

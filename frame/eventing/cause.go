@@ -156,7 +156,8 @@ func (d *diagnosis) noLeader(ctx context.Context) (cause service.Cause, err erro
 	case s.Leader != "":
 		why = s.Leader + " has given up its lease"
 	}
-	cause.Code, cause.Command, cause.Figures = CauseNoLeader, "twinbox outbox status", figures{"events": float64(s.Waiting)}
+	cause.Code, cause.Command = CauseNoLeader, "twinbox outbox status"
+	cause.Figures = figures{"events": float64(s.Waiting)}
 	cause.Sentence = "No instance publishes the outbox: " + why + "; " + waiting(s) + "."
 	return cause, nil
 }

@@ -197,8 +197,8 @@ func (c Config) Migrate(ctx context.Context, out io.Writer, sets ...migrations.S
 	return nil
 }
 
-// roles are how the service and the owner of its tables connect, where that is another one. A URL that cannot be read is
-// told of elsewhere.
+// roles are how the service and the owner of its tables connect, where that is another one. A URL that cannot be read
+// is told of elsewhere.
 func (c Config) roles() (serving, owner *pgx.ConnConfig, both bool) {
 	if c.MigrateURL == "" {
 		return nil, nil, false

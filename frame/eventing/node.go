@@ -87,7 +87,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if n.Pool, err = n.openPool(ctx, pool); err != nil {
 		return nil, err
 	}
-	n.traces = tracing.New(setup.Config.Tracing, setup.Service, setup.Config.Environment, setup.Log, registry) // part: observability, begin
+	// part: observability, begin
+	n.traces = tracing.New(setup.Config.Tracing, setup.Service, setup.Config.Environment, setup.Log, registry)
 	if n.traces != nil {
 		n.Spans = cloudevent.NewSpans(n.traces.Provider())
 	}

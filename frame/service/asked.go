@@ -10,8 +10,8 @@ import (
 )
 
 // shared is something that a server is asked, once at a time however many want to know: a readiness check, a source of
-// gauges, why the service waits. Each of those who ask waits no longer than the timeout. A question that is late goes on
-// without them, is not asked a second time meanwhile, and its answer is the next one's.
+// gauges, why the service waits. Each of those who ask waits no longer than the timeout. A question that is late goes
+// on without them, is not asked a second time meanwhile, and its answer is the next one's.
 type shared[T any] struct {
 	ask     func(ctx context.Context) (T, error)
 	timeout time.Duration

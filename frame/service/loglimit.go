@@ -24,8 +24,8 @@ type LimitedLog struct {
 	single bool   // they name one of many
 }
 
-// LimitLog limits what goes to the handler. told reports whether an error is part of an outage that is logged elsewhere:
-// lines that carry one are lowered to debug.
+// LimitLog limits what goes to the handler. told reports whether an error is part of an outage that is logged
+// elsewhere: lines that carry one are lowered to debug.
 func LimitLog(handler slog.Handler, told func(err error) bool) *LimitedLog {
 	return &LimitedLog{Handler: handler, limits: &logLimits{told: told, kinds: map[string]*repeats{}}}
 }

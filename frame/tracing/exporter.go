@@ -46,7 +46,7 @@ type Exporter struct {
 	failing  bool
 }
 
-// New returns nil where spans go nowhere. It connects to nothing; Run sends. The configuration keeps its [Config.Rules].
+// New returns nil where spans go nowhere. It connects to nothing; Run sends. cfg keeps its [Config.Rules].
 func New(cfg Config, service, environment string, log *slog.Logger, registerer prometheus.Registerer) *Exporter {
 	if cfg.Exporter != "otlp" {
 		return nil

@@ -162,6 +162,7 @@ func (s outboxHandlers) ListTopics(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return out, err
 		}
+		out.Items = []adminapi.Topic{}
 		for _, name := range slices.Sorted(maps.Keys(found)) {
 			behind, err := s.Topics.Behind(ctx, name)
 			if err != nil {

@@ -78,13 +78,12 @@ func (s *Store) discardSome(ctx context.Context, f Filter, c audit.Change, limit
 	return n, nil
 }
 
+const countLetters = `select count(*) from (select from public.dead_letter where %s limit nullif(%d, 0)) l`
+
 // count is how many dead letters the filter picks, up to its limit.
 func (s *Store) count(ctx context.Context, f Filter) (n int64, err error) {
 	condition, args := f.Where(1)
-	sql := fmt.Sprintf(`select count(*) from public.dead_letter where %s`, condition)
-	if f.Limit > 0 {
-		sql = fmt.Sprintf(`select count(*) from (select from public.dead_letter where %s limit %d) l`, condition, f.Limit)
-	}
+	sql := fmt.Sprintf(countLetters, condition, f.Limit)
 	if err := s.pool.QueryRow(ctx, sql, args...).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count dead letters: %w", err)
 	}

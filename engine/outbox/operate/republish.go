@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,9 +71,13 @@ func Republish(ctx context.Context, db DB, publisher Publisher, s Selection) (in
 	pages := window.NewPager(republishPage, 8<<20)
 	sent, above := 0, max(s.From, 1)-1
 	for {
-		p, err := s.read(ctx, db, pages, above)
-		if err != nil || len(p.Records) == 0 {
-			return sent, err
+		p, err := pages.Read(ctx, db, republishSQL, window.CursorName, above, cmp.Or(s.To, math.MaxInt64),
+			optional(s.Since), optional(s.Until), s.IDs, s.Topic, s.Key)
+		if err != nil {
+			return sent, fmt.Errorf("read published rows: %w", err)
+		}
+		if len(p.Records) == 0 {
+			return sent, nil
 		}
 		topics, messages := messagesOf(p.Records)
 		for _, topic := range topics {
@@ -108,19 +113,6 @@ func checkRestoring(ctx context.Context, db DB) error {
 		return ErrRestoring
 	}
 	return nil
-}
-
-func (s Selection) read(ctx context.Context, db DB, pages *window.Pager, above int64) (window.Page, error) {
-	to := s.To
-	if to == 0 {
-		to = math.MaxInt64
-	}
-	p, err := pages.Read(ctx, db, republishSQL, window.CursorName, above, to, optional(s.Since), optional(s.Until),
-		s.IDs, s.Topic, s.Key)
-	if err != nil {
-		return p, fmt.Errorf("read published rows: %w", err)
-	}
-	return p, nil
 }
 
 func optional(t time.Time) *time.Time {

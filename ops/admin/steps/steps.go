@@ -26,14 +26,13 @@ func station(s adminapi.StoryStep) int { return slices.Index(stations, s.Station
 func InOrder(all []adminapi.StoryStep) []adminapi.StoryStep {
 	kept := joined(all)
 	seems := make(map[*adminapi.StoryStep]time.Time, len(kept))
-	byStation := slices.Clone(kept)
-	slices.SortStableFunc(byStation, func(a, b *adminapi.StoryStep) int { return cmp.Compare(station(*a), station(*b)) })
 	earliest := make(map[string]time.Time) // by event, of what comes behind the stations so far
-	for i := 0; i < len(byStation); {
+	for _, at := range stations {
 		reached := make(map[string]time.Time)
-		at := station(*byStation[i])
-		for ; i < len(byStation) && station(*byStation[i]) == at; i++ {
-			s := byStation[i]
+		for _, s := range kept {
+			if s.Station != at {
+				continue
+			}
 			seems[s] = s.At
 			if limit := earliest[s.EventID]; s.EventID != "" && limit.After(s.At) {
 				seems[s] = limit

@@ -17,9 +17,9 @@ import (
 
 // Where the codes of the Customer API are declared: constants of a type named Code.
 var codeFiles = []string{
-	"../frame/web/codes.go",
+	"../frame/web/problem.go",
 	"../frame/command/problem.go",
-	"../internal/domain/errors.go",
+	"../internal/domain/input.go",
 	"../internal/customer/problems.go",
 }
 

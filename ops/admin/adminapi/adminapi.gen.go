@@ -257,8 +257,8 @@ type DeadLetterQuery struct {
 	// After The id of the last one seen, 0 at first.
 	After int64 `json:"after"`
 
-	// Filter What is set must all hold.
-	Filter DeadLetterFilter `json:"filter"`
+	// Filter What is set must all hold; a page has 1000 dead letters at most.
+	Filter deadletters.Filter `json:"filter"`
 }
 
 // DeadLetters defines model for DeadLetters.
@@ -637,8 +637,8 @@ type VerifyLine struct {
 
 // VerifyRequest defines model for VerifyRequest.
 type VerifyRequest struct {
-	// Since A moment, RFC 3339. The zero of programs (year 1) is refused, it would be no condition.
-	Since *Time `json:"since,omitempty"`
+	// Since Verify events from this moment on.
+	Since *time.Time `json:"since,omitempty"`
 }
 
 // DeadLetterID defines model for DeadLetterID.

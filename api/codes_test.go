@@ -23,6 +23,10 @@ var codeFiles = []string{
 	"../internal/customer/problems.go",
 }
 
+// elsewhere are codes among them that no answer of this API has: of a request for another host, which is not one of the
+// API's, and of events that cannot be made.
+var elsewhere = []string{"host_not_allowed", "invalid_mail_id", "invalid_time"}
+
 func TestDocumentedCodesAreTheOnesInTheCode(t *testing.T) {
 	t.Parallel()
 	var declared []string
@@ -31,6 +35,7 @@ func TestDocumentedCodesAreTheOnesInTheCode(t *testing.T) {
 		require.NotEmpty(t, codes, file)
 		declared = append(declared, codes...)
 	}
+	declared = slices.DeleteFunc(declared, func(code string) bool { return slices.Contains(elsewhere, code) })
 	slices.Sort(declared) // a code may be said of a rule and of the race for it
 	documented := slices.Sorted(maps.Keys(contracttest.ProblemStatuses(t)))
 	require.Equal(t, documented, slices.Compact(declared))

@@ -121,7 +121,8 @@ func TestGroup_NamesWhatStillRuns(t *testing.T) {
 		began := time.Now()
 		cancel()
 		err := group.Wait()
-		require.EqualError(t, err, "stop: still running after 10s: sender, consumer", "the pool was stopped in the last grace")
+		require.EqualError(t, err, "stop: still running after 10s: sender, consumer",
+			"the pool was stopped in the last grace")
 		require.Equal(t, 11*time.Second, time.Since(began), "the drain timeout and the last grace")
 		close(release)
 	})

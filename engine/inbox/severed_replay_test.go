@@ -1,8 +1,10 @@
 package inbox_test
 
 import (
+	"net"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,6 +26,41 @@ func TestAReplayWhoseCommitIsNotAnswered(t *testing.T) {
 	var lost atomic.Bool
 	c.severing(t, func(answer []byte) bool { return isCommitted(answer) && lost.CompareAndSwap(false, true) })
 	c.Config.MaxAttempts = 2
+	c.open(t)
+	c.seen = nil
+	report := c.replay(t, operate.Filter{Code: inbox.CodeHandlerFailed})
+	require.True(t, lost.Load())
+	require.Equal(t, replay.Report{Matched: 3, Keys: 2, Applied: 3}, report)
+	c.requireEffects(t, events...)
+	require.Equal(t, []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Applied}, c.seen)
+}
+
+// muted does not let the first answer to a commit through, and keeps the connection.
+type muted struct {
+	net.Conn
+	lost *atomic.Bool
+}
+
+func (m *muted) Read(into []byte) (int, error) {
+	n, err := m.Conn.Read(into)
+	if n > 0 && isCommitted(into[:n]) && m.lost.CompareAndSwap(false, true) {
+		return m.Conn.Read(into) // until the time is over
+	}
+	return n, err
+}
+
+// The same with an answer that does not come in time: that is the end of a handler that takes too long, too, but the
+// dead letter is settled.
+func TestAReplayWhoseCommitIsAnsweredTooLate(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	c.fall("bad")
+	events := []cloudevent.Event{sick("a", 1, "bad"), v("a", 2), sick("b", 1, "bad")}
+	c.deliver(t, events...)
+	c.heal()
+	var lost atomic.Bool
+	c.dialing(t, func(conn net.Conn) net.Conn { return &muted{conn, &lost} })
+	c.Config.MaxAttempts, c.Config.HandlerTimeout = 2, time.Second
 	c.open(t)
 	c.seen = nil
 	report := c.replay(t, operate.Filter{Code: inbox.CodeHandlerFailed})

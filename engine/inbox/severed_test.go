@@ -15,11 +15,20 @@ import (
 // answer.
 func (b *bundle) severing(t *testing.T, cut func(answer []byte) bool) *pgxpool.Pool {
 	t.Helper()
+	return b.dialing(t, func(conn net.Conn) net.Conn { return &severed{Conn: conn, cut: cut} })
+}
+
+// dialing puts something between the bundle and its server.
+func (b *bundle) dialing(t *testing.T, between func(net.Conn) net.Conn) *pgxpool.Pool {
+	t.Helper()
 	cfg := b.Pool.Config()
 	dial := cfg.ConnConfig.DialFunc
 	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
-		return &severed{Conn: conn, cut: cut}, err
+		if err != nil {
+			return nil, err
+		}
+		return between(conn), nil
 	}
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	require.NoError(t, err)

@@ -63,7 +63,11 @@ func (r *run) retryLetter(ctx context.Context, l deadletter.Letter, done *Result
 		case ctx.Err() != nil:
 			return fmt.Errorf("replay dead letter %d: %w", l.ID, context.Cause(ctx))
 		case isFailed:
-			return r.recordFailure(ctx, l.ID, failed, done)
+			err = r.recordFailure(ctx, l.ID, failed, done)
+			if err != nil || done.Outcome != "" || !unanswered {
+				return err
+			}
+			// It is settled: by the commit whose answer came too late, which the next attempt finds out.
 		case attempt == r.inbox.MaxAttempts:
 			return fmt.Errorf("replay dead letter %d: %w", l.ID, err)
 		}

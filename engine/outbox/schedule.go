@@ -144,13 +144,12 @@ func NextDue(ctx context.Context, conn *pgx.Conn) (in time.Duration, scheduled b
 
 const maxSeconds = 1e9 // fits into a duration, and is 31 years
 
-// lockDueSQL takes what is due and locks it together with its keys. It passes over what another transaction holds, the
+// lockDueSQL finds what is due and locks it together with its keys. It passes over what another transaction holds, the
 // event, which it may cancel or replace until its end, or the key, however many events of held keys are due. Only an
 // event that was stored before [Outbox.Schedule] made keys' rows can have none; "not exists" would read all keys for
 // it.
 const lockDueSQL = `
-select s.name, s.event_type, s.source, s.topic, s.key, s.data_schema, coalesce(s.occurred_at, s.due_at), s.headers,
-    s.payload
+select s.topic, s.key
 from public.outbox_scheduled s
 where s.due_at <= (select clock_timestamp())
     and (exists (select from public.outbox_key k where k.topic = s.topic and k.key = s.key for update skip locked)
@@ -159,6 +158,16 @@ order by s.due_at
 limit $1
 for update of s skip locked`
 
+// takeDueSQL reads what is due of keys that are locked. A key that was let go while lockDueSQL ran was passed over with
+// its first events and locked with a later one: here all of them are in their order.
+const takeDueSQL = `
+select name, event_type, source, topic, key, data_schema, coalesce(occurred_at, due_at), headers, payload
+from public.outbox_scheduled
+where due_at <= (select clock_timestamp()) and (topic, key) in (select * from unnest($2::text[], $3::text[]))
+order by due_at
+limit $1
+for update skip locked`
+
 const deleteDueSQL = `delete from public.outbox_scheduled where name = any ($1)`
 
 // AddDue moves events that are due into the outbox, up to a limit, in the order in which they became due, and returns
@@ -166,23 +175,9 @@ const deleteDueSQL = `delete from public.outbox_scheduled where name = any ($1)`
 // transaction holds, and takes others instead: a writer that takes its time delays the events of its own keys alone.
 // What it moves was checked when it was scheduled, and is not again.
 func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, err error) {
-	rows, _ := tx.Query(ctx, lockDueSQL, limit)
-	var names []string
-	due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e cloudevent.Event, err error) {
-		var name string
-		var headers []byte
-		err = row.Scan(&name, &e.Type, &e.Source, &e.Topic, &e.Key, &e.DataSchema, &e.Time, &headers, &e.Data)
-		if err == nil && headers != nil {
-			err = json.Unmarshal(headers, &e.Extensions)
-		}
-		names, e.Time = append(names, name), e.Time.UTC()
-		return e, err
-	})
-	if err != nil {
-		return 0, fmt.Errorf("read due events: %w", err)
-	}
-	if len(due) == 0 {
-		return 0, nil
+	names, due, err := lockDue(ctx, tx, limit)
+	if err != nil || len(due) == 0 {
+		return 0, err
 	}
 	if o.cfg.Refuse != nil {
 		if err := o.cfg.Refuse(); err != nil {
@@ -205,4 +200,36 @@ func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, e
 		return 0, err
 	}
 	return len(due), nil
+}
+
+// lockDue locks what is due together with its keys, and reads it.
+func lockDue(ctx context.Context, tx pgx.Tx, limit int) (names []string, due []cloudevent.Event, err error) {
+	var topics, keys []string
+	var topic, key string
+	rows, _ := tx.Query(ctx, lockDueSQL, limit)
+	_, err = pgx.ForEachRow(rows, []any{&topic, &key}, func() error {
+		topics, keys = append(topics, topic), append(keys, key)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("lock due events: %w", err)
+	}
+	if len(keys) == 0 {
+		return nil, nil, nil
+	}
+	rows, _ = tx.Query(ctx, takeDueSQL, limit, topics, keys)
+	due, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (e cloudevent.Event, err error) {
+		var name string
+		var headers []byte
+		err = row.Scan(&name, &e.Type, &e.Source, &e.Topic, &e.Key, &e.DataSchema, &e.Time, &headers, &e.Data)
+		if err == nil && headers != nil {
+			err = json.Unmarshal(headers, &e.Extensions)
+		}
+		names, e.Time = append(names, name), e.Time.UTC()
+		return e, err
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read due events: %w", err)
+	}
+	return names, due, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/dev/waittest"
 	"example.com/twinbox/engine/cloudevent"
 )
 
@@ -169,6 +170,37 @@ func TestManyDueEventsOfHeldKeysStandInNoOthersWay(t *testing.T) {
 	require.Equal(t, int64(1), number(t, pool, `select count(*) from outbox where key = 'free'`))
 	require.Zero(t, addDue(t, o, pool))
 	require.Equal(t, int64(500), number(t, pool, `select count(*) from outbox_scheduled`))
+}
+
+// A key that is let go while its due events are looked at is passed over with all of them or with none.
+func TestDueEventsOfAKeyStayInOrder(t *testing.T) {
+	t.Parallel()
+	o, pool := newOutbox(t), newDatabase(t)
+	_, err := pool.Exec(t.Context(), `insert into outbox_scheduled (name, due_at, event_type, source, topic, key,
+		data_schema, payload) select i::text, now() - interval '10 days' + i * interval '1 second', 'test', '/test', $1,
+		'k', '', '{}' from generate_series(1, 100000) as i`, testTopic)
+	require.NoError(t, err)
+	commit(t, o, pool, event("k"))
+	writer := begin(t, pool)
+	_, err = o.Add(t.Context(), writer, event("k"))
+	require.NoError(t, err)
+
+	tx := begin(t, pool)
+	looking := make(chan error, 1)
+	go func() {
+		_, err := o.AddDue(t.Context(), tx, 10)
+		looking <- err
+	}()
+	waittest.Until(t, func() bool {
+		return number(t, pool, `select count(*) from pg_stat_activity where state = 'active' and datname = current_database()
+			and query like '%for update of s skip locked%' and pid <> pg_backend_pid()`) > 0
+	})
+	require.NoError(t, writer.Commit(t.Context()))
+	require.NoError(t, <-looking)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.NotZero(t, addDue(t, o, pool))
+	require.Zero(t, number(t, pool, `select min(name::int) + count(*) - 100001 from outbox_scheduled`),
+		"those that are left are the last ones")
 }
 
 // What is scheduled takes no number of its key before it is added, also if the key is new.

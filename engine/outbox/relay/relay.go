@@ -216,8 +216,11 @@ func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) err
 			_, err := conn.Exec(ctx, notifySQL)
 			return err
 		})
-		if err != nil {
+		switch {
+		case err != nil && conn.IsClosed():
 			return fmt.Errorf("notify the leader: %w", err)
+		case err != nil: // a full queue of notifications, say, is no reason to follow no longer
+			r.log.Warn("notify the leader", "error", err)
 		}
 		sleep(waiting, notifyEvery)
 	}

@@ -81,6 +81,14 @@ func (c Config) Validate() error {
 			problems = append(problems, fmt.Errorf("%s: %d is not at least 1", name, n))
 		}
 	}
+	for name, d := range map[string]time.Duration{
+		"handler limit": c.HandlerLimit, "unhealthy after": c.UnhealthyAfter, "stop after": c.StopAfter,
+		"look every": c.LookEvery,
+	} {
+		if d < time.Millisecond {
+			problems = append(problems, fmt.Errorf("%s: %s is not at least 1ms", name, d))
+		}
+	}
 	if c.NackBackoff < 0 {
 		problems = append(problems, fmt.Errorf("nack backoff: %s is negative", c.NackBackoff))
 	}

@@ -22,12 +22,12 @@ func TestConsumerDefaults(t *testing.T) {
 
 func TestConsumerConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
-	_, err := consumer.New(consumer.Config{Batch: -1, NackBackoff: -1, GroupConfig: kafka.GroupConfig{
+	_, err := consumer.New(consumer.Config{Batch: -1, NackBackoff: -1, LookEvery: -1, GroupConfig: kafka.GroupConfig{
 		HeartbeatInterval: 5 * time.Second, DrainTimeout: time.Minute, ReconnectBackoff: -1,
 	}}, nil, nil)
 	for _, problem := range []string{
 		"at least one host:port", "a consumer group is needed", "batch", "third of the session timeout",
-		"twice the drain timeout", "nack backoff", "reconnect backoff",
+		"twice the drain timeout", "nack backoff", "look every", "reconnect backoff",
 	} {
 		require.ErrorContains(t, err, problem)
 	}

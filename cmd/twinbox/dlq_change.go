@@ -204,8 +204,11 @@ func readPayload(name string, to *streams) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read payload: %w", err)
 	}
-	if len(text) > maxPayload {
+	switch {
+	case len(text) > maxPayload:
 		return nil, usage(fmt.Sprintf("the payload is longer than %d bytes", maxPayload))
+	case len(text) == 0: // a request cannot say it
+		return nil, usage("the payload is empty")
 	}
 	return text, nil
 }

@@ -115,6 +115,7 @@ func TestPayloadsAsGiven(t *testing.T) {
 	for says, r := range map[string]result{
 		"no such file":           edit("", "--payload", file+"x"),
 		"longer than 1048576":    edit(strings.Repeat("1", 1<<20+1), "--payload", file),
+		"the payload is empty":   edit("", "--payload", file, "--header", "x=1"),
 		"no editor":              edit("", "--editor", " "),
 		"not valid JSON":         edit("{", "--payload", file),
 		`--header "=x" is not N`: edit("{}", "--header", "=x"),

@@ -52,7 +52,10 @@ func (a *Admin) Explain(find func(ctx context.Context) Cause) {
 func (a *Admin) Cause(context.Context) Cause {
 	found, err := a.cause.get()
 	if err != nil {
-		return Cause{Code: CodeUnknown, Sentence: "It is not known whether anything waits: " + err.Error() + "."}
+		return Cause{
+			Code: CodeUnknown, At: time.Now().UTC(),
+			Sentence: "It is not known whether anything waits: " + err.Error() + ".",
+		}
 	}
 	return found
 }

@@ -50,6 +50,21 @@ func TestACauseIsWorkedOutOnceForAll(t *testing.T) {
 	})
 }
 
+// One that does not find out in time says so, and when.
+func TestACauseThatIsLateIsUnknown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		admin := service.NewAdmin(service.AdminConfig{Log: slog.New(slog.DiscardHandler)})
+		release := make(chan struct{})
+		admin.Explain(func(context.Context) service.Cause { <-release; return service.Cause{Code: service.CodeAllWell} })
+		found := admin.Cause(t.Context())
+		require.Equal(t, service.CodeUnknown, found.Code)
+		require.Contains(t, found.Sentence, "no answer within 3s")
+		require.WithinDuration(t, time.Now(), found.At, 0)
+		close(release)
+	})
+}
+
 // The report says why the service waits beside its checks, and nothing where it does not explain itself or where one
 // check alone was asked for.
 func TestReadinessSaysTheCause(t *testing.T) {

@@ -25,6 +25,8 @@ import (
 // Ruled is a payload with rules of its own. A payload that is not one has to fit its schema and no more.
 type Ruled interface {
 	// Check returns an error for what the producer could never have written. Its text names members and rules, not values.
+	// An error with a method ErrorCode() string gives the rule a code of its own, under which operators find its dead
+	// letters together; without it the code is [CodeSchemaViolation].
 	Check() error
 	// About is the id of the aggregate, which is the event's key.
 	About() string
@@ -35,7 +37,7 @@ type Ruled interface {
 // Code names one way in which an event breaks the contract. The names are stable: dead letters are grouped by them.
 type Code string
 
-// The codes of an [Error].
+// The codes of an [Error], beside those that rules bring; see [Ruled].
 const (
 	CodeUnknownType     Code = "unknown_type"
 	CodeInvalidJSON     Code = "invalid_json"
@@ -202,12 +204,23 @@ func checkRules(e cloudevent.Event, payload any, now time.Time) error {
 		return &Error{CodeSubjectMismatch, "the payload is about another aggregate than the envelope"}
 	}
 	if err := ruled.Check(); err != nil {
-		return &Error{CodeSchemaViolation, err.Error()}
+		return &Error{codeOf(err), err.Error()}
 	}
 	if at := ruled.HappenedAt(); at.After(e.Time.Add(maxAhead)) && at.After(now.Add(maxAhead)) {
 		return &Error{CodeSchemaViolation, "the payload tells of a time to come"}
 	}
 	return nil
+}
+
+// codeOf is the code that a rule brings.
+func codeOf(broken error) Code {
+	if own, has := errors.AsType[interface {
+		error
+		ErrorCode() string
+	}](broken); has && own.ErrorCode() != "" {
+		return Code(own.ErrorCode())
+	}
+	return CodeSchemaViolation
 }
 
 // describe lists the places that are wrong and the rules they break. The places are members that the schema names, so

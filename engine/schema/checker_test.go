@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -31,10 +32,18 @@ func (o order) Check() error {
 	case o.Total == 0:
 		return errors.New("total: is nothing")
 	case o.Total < 0:
-		return errors.New("total: is below nothing")
+		return errDebt
 	}
 	return nil
 }
+
+// errDebt is a rule with a code of its own.
+var errDebt = fmt.Errorf("total: %w", codedError("debt"))
+
+type codedError string
+
+func (e codedError) Error() string     { return "is below nothing" }
+func (e codedError) ErrorCode() string { return string(e) }
 
 type plain struct {
 	Total int `json:"total"`
@@ -55,11 +64,12 @@ func TestThePayloadsOwnRules(t *testing.T) {
 		event cloudevent.Event
 		want  string
 	}{
-		"fits":              {event("order", "/shop", `{"order":"7","total":1}`), ""},
-		"imported":          {event("order", "/import", `{"order":"7","total":1}`), ""},
-		"without rules":     {event("plain", "/till", `{"total":0}`), ""},
-		"breaks the schema": {event("plain", "/till", `{"total":"1"}`), "schema_violation: /total type"},
-		"breaks a rule":     {event("order", "/shop", `{"order":"7","total":0}`), "schema_violation: total: is nothing"},
+		"fits":                {event("order", "/shop", `{"order":"7","total":1}`), ""},
+		"imported":            {event("order", "/import", `{"order":"7","total":1}`), ""},
+		"without rules":       {event("plain", "/till", `{"total":0}`), ""},
+		"breaks the schema":   {event("plain", "/till", `{"total":"1"}`), "schema_violation: /total type"},
+		"breaks a rule":       {event("order", "/shop", `{"order":"7","total":0}`), "schema_violation: total: is nothing"},
+		"breaks a coded rule": {event("order", "/shop", `{"order":"7","total":-1}`), "debt: total: is below nothing"},
 		"another aggregate": {
 			event("order", "/shop", `{"order":"8","total":1}`),
 			"subject_mismatch: the payload is about another aggregate than the envelope",

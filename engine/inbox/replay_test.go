@@ -274,7 +274,7 @@ func TestAnUndecodableRecordNeedsAnEdit(t *testing.T) {
 	require.NoError(t, err)
 	headers := []deadletter.Header{}
 	for _, h := range cloudevent.MessageHeaders(right) {
-		headers = append(headers, deadletter.Header(h))
+		headers = append(headers, h)
 	}
 	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: headers}, audit.Change{By: "ben"})
 	require.NoError(t, err)
@@ -306,7 +306,7 @@ func TestADamagedBatchIsMendedByHand(t *testing.T) {
 
 	var headers []deadletter.Header
 	for _, h := range cloudevent.MessageHeaders(e.Message()) {
-		headers = append(headers, deadletter.Header(h))
+		headers = append(headers, h)
 	}
 	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: headers, Payload: e.Data},
 		audit.Change{By: "ben"})

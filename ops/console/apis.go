@@ -74,7 +74,10 @@ func (p apiPages) readAPI(ctx context.Context, s *client.Service, name string) (
 	if err := decoder.Decode(&read); err != nil {
 		return nil, fmt.Errorf("%s: read document: %w", s.Name, err)
 	}
-	d := nodeOf(resolved(read, read, nil))
+	d, err := resolve(read)
+	if err != nil {
+		return nil, fmt.Errorf("%s: read document: %w", s.Name, err)
+	}
 	found := &api{
 		Service: s.Name, Name: name, Info: child(d, "info"), Source: s.URL(documentPaths[name]), Base: s.URL(""),
 	}
@@ -111,14 +114,36 @@ func operationOf(d node, base, method, path string, item, said node) operation {
 	return o
 }
 
-// resolved is a part of a document with what references lead to in their places. One that leads to what it is part of
-// ends there.
-func resolved(root node, part any, within []string) any {
+// maxValues is how many values a document may have with what its references lead to in their places. Ours have some ten
+// thousand; a few lines whose references double what they lead to would fill the memory.
+const maxValues = 1_000_000
+
+var errTooLarge = errors.New("its references make too much of it")
+
+// resolve puts what references lead to in their places. One that leads to what it is part of ends there.
+func resolve(document node) (node, error) {
+	r := resolver{root: document, left: maxValues}
+	whole := nodeOf(r.part(document, nil))
+	if r.left <= 0 {
+		return nil, errTooLarge
+	}
+	return whole, nil
+}
+
+type resolver struct {
+	root node
+	left int // values that it may still make
+}
+
+func (r *resolver) part(part any, within []string) any {
+	if r.left--; r.left <= 0 {
+		return nil
+	}
 	switch part := part.(type) {
 	case []any:
 		all := make([]any, len(part))
 		for i, item := range part {
-			all[i] = resolved(root, item, within)
+			all[i] = r.part(item, within)
 		}
 		return all
 	case node:
@@ -126,15 +151,15 @@ func resolved(root node, part any, within []string) any {
 			if slices.Contains(within, to) {
 				return node{}
 			}
-			var at any = root
+			var at any = r.root
 			for name := range strings.SplitSeq(strings.TrimPrefix(to, "#/"), "/") {
 				at = nodeOf(at)[name]
 			}
-			return resolved(root, at, append(slices.Clone(within), to))
+			return r.part(at, append(slices.Clone(within), to))
 		}
 		all := node{}
 		for name, item := range part {
-			all[name] = resolved(root, item, within)
+			all[name] = r.part(item, within)
 		}
 		return all
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"fmt"
 	"html"
 	"net/http"
 	"os"
@@ -200,6 +201,20 @@ func TestDocumentsThatAreNone(t *testing.T) {
 	require.Equal(t, http.StatusOK, status, "the console goes on")
 }
 
+// A document of a few lines, each of which holds the next one twice, is not written out: it would fill the memory.
+func TestReferencesThatDouble(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	var lines []string
+	for i := range 60 {
+		lines = append(lines, fmt.Sprintf(`"%d":[{"$ref":"#/a/%d"},{"$ref":"#/a/%[2]d"}]`, i, i+1))
+	}
+	b.stub.set("/openapi.json", `{"paths":{},"a":{`+strings.Join(lines, ",")+`}}`)
+	status, page := b.get(t, "/apis/customer/api")
+	require.Equal(t, http.StatusBadGateway, status)
+	require.Contains(t, page, errTooLarge.Error())
+}
+
 // A document is shown as text, with any content; a schema that holds itself ends.
 func TestAHostileDocumentIsText(t *testing.T) {
 	t.Parallel()
@@ -243,8 +258,10 @@ func TestFieldsOfSchemas(t *testing.T) {
 		"at":{"type":["string","null"],"format":"date-time"},"any":true,"tree":{"$ref":"#/components/schemas/Tree"},
 		"both":{"allOf":[{"properties":{"n":{"type":"integer","minimum":0,"default":5}}}]},
 		"kinds":{"type":"array","items":{"enum":["a","b"]}}}}}`), &d))
+	d, err := resolve(d)
+	require.NoError(t, err)
 	said, required := map[string]string{}, []string{}
-	for _, f := range fieldsOf(child(resolved(d, d, nil).(node), "schema"), "") {
+	for _, f := range fieldsOf(child(d, "schema"), "") {
 		said[f.Name] = rules(f.Schema)
 		if f.Required {
 			required = append(required, f.Name)

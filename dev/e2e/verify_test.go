@@ -51,7 +51,8 @@ func names(topics []kafka.Topic) (names []string) {
 
 func (h *stack) verified(t *testing.T, settings eventing.Config, cfg verify.Config) (published int64) {
 	t.Helper()
-	cfg.Log, cfg.Pause = admin.Log{Config: settings.Client("e2e")}, func(context.Context) error { return nil } // nothing is under way any more
+	cfg.Log = admin.Log{Config: settings.Client("e2e")}
+	cfg.Pause = func(context.Context) error { return nil } // nothing is under way any more
 	for i := range cfg.Consumers {
 		cfg.Consumers[i].Group = "twinbox." + settings.Environment + "." + cfg.Consumers[i].Name
 	}

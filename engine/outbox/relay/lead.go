@@ -149,7 +149,7 @@ func (l *leader) run(ctx context.Context) error {
 			continue
 		}
 		if found && l.pace.goesOn(ctx, l.cfg.Wake) {
-			why = byCommit
+			why = l.session.heard()
 			continue
 		}
 		if !l.stuck() {

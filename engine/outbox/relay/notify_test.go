@@ -43,6 +43,37 @@ func TestALeaderAtRestHearsTheEndOfItsSession(t *testing.T) {
 	})
 }
 
+// A leader that has to publish what its own process commits, all the time, hears of other processes' commits: they may
+// have scheduled something.
+func TestABusyLeaderHearsOfOthersCommits(t *testing.T) {
+	t.Parallel()
+	pool := newDatabase(t)
+	s := newLeader(t, pool, testRelayConfig(t, pool, newLedger())).session
+	_, err := s.conn.Exec(t.Context(), listenSQL)
+	require.NoError(t, err)
+	wake := make(chan struct{}, 1)
+	notify := func() {
+		_, err := pool.Exec(t.Context(), notifySQL)
+		require.NoError(t, err)
+		require.NoError(t, s.renew(t.Context())) // the notification comes before the answer
+		wake <- struct{}{}
+	}
+	for range 20 {
+		notify()
+		why, err := s.awaitCommit(t.Context(), wake, testTimeout)
+		require.NoError(t, err)
+		require.Equal(t, byNotification, why, "though there is a commit of this process, too")
+		select {
+		case <-wake:
+		default:
+		}
+	}
+	notify()
+	require.Equal(t, byNotification, s.heard(), "also without a rest")
+	require.Equal(t, byCommit, s.heard())
+	require.NoError(t, s.renew(t.Context()), "the session lives")
+}
+
 // A relay that listens and is told nothing polls on the same session, again and again.
 func TestALeaderThatIsToldNothingPolls(t *testing.T) {
 	t.Parallel()

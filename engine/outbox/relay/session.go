@@ -335,8 +335,21 @@ const (
 	byCommit // of this process
 )
 
-// awaitCommit waits for d, for a notification or for a commit of this process, and says which it was. A session that
-// ends meanwhile is an error at once, not with the next statement.
+// heard says why there is something to publish when a leader that does not rest goes on: by a commit of this process,
+// or by a notification, if one has come meanwhile. It does not wait.
+func (s *session) heard() (why reason) {
+	ended, end := context.WithCancel(context.Background())
+	end()
+	for why = byCommit; ; why = byNotification {
+		if n, _ := s.conn.WaitForNotification(ended); n == nil {
+			return why
+		}
+	}
+}
+
+// awaitCommit waits for d, for a notification or for a commit of this process, and says which it was; of both, a
+// notification, since another process may have scheduled something. A session that ends meanwhile is an error at once,
+// not with the next statement.
 func (s *session) awaitCommit(ctx context.Context, wake <-chan struct{}, d time.Duration) (why reason, err error) {
 	waiting, stop := context.WithTimeout(ctx, d)
 	defer stop()
@@ -354,9 +367,9 @@ func (s *session) awaitCommit(ctx context.Context, wake <-chan struct{}, d time.
 	stopped := waiting.Err() != nil
 	stop()
 	switch why = <-committed; {
-	case err == nil && why == byTime:
+	case err == nil:
 		return byNotification, nil
-	case err == nil, stopped && !s.conn.IsClosed():
+	case stopped && !s.conn.IsClosed():
 		return why, nil
 	}
 	return byTime, fmt.Errorf("wait for notifications: %w", err)

@@ -273,9 +273,7 @@ func TestAnUndecodableRecordNeedsAnEdit(t *testing.T) {
 	letters, err := store.List(t.Context(), operate.Filter{Code: "missing_id"})
 	require.NoError(t, err)
 	headers := []deadletter.Header{}
-	for _, h := range cloudevent.MessageHeaders(right) {
-		headers = append(headers, h)
-	}
+	headers = append(headers, cloudevent.MessageHeaders(right)...)
 	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: headers}, audit.Change{By: "ben"})
 	require.NoError(t, err)
 	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
@@ -305,9 +303,7 @@ func TestADamagedBatchIsMendedByHand(t *testing.T) {
 	require.Equal(t, "unreadable", c.replay(t, operate.Filter{}).Problems[0].Code)
 
 	var headers []deadletter.Header
-	for _, h := range cloudevent.MessageHeaders(e.Message()) {
-		headers = append(headers, h)
-	}
+	headers = append(headers, cloudevent.MessageHeaders(e.Message())...)
 	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: headers, Payload: e.Data},
 		audit.Change{By: "ben"})
 	require.NoError(t, err)

@@ -1,6 +1,8 @@
 package inbox_test
 
 import (
+	"bytes"
+	"context"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -68,4 +70,30 @@ func TestAReplayWhoseCommitIsAnsweredTooLate(t *testing.T) {
 	require.Equal(t, replay.Report{Matched: 3, Keys: 2, Applied: 3}, report)
 	c.requireEffects(t, events...)
 	require.Equal(t, []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Applied}, c.seen)
+}
+
+// The commit is answered too late, and then the database is away: the replay ends with an error, as with any outage,
+// although its last attempt is behind it already.
+func TestAReplayWhoseCommitIsAnsweredTooLateInAnOutage(t *testing.T) {
+	t.Parallel()
+	c := newClinic(t, 1, nil)
+	c.fall("bad")
+	c.deliver(t, sick("a", 1, "bad"))
+	c.heal()
+	var lost atomic.Bool
+	var begun atomic.Int64 // transactions since
+	c.dialing(t, func(conn net.Conn) net.Conn {
+		return &severed{Conn: &muted{conn, &lost}, cut: func(answer []byte) bool {
+			return lost.Load() && bytes.Contains(answer, []byte("BEGIN\x00")) && begun.Add(1) > 1
+		}}
+	})
+	c.Config.MaxAttempts, c.Config.HandlerTimeout = 1, time.Second
+	c.open(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err := c.taker.Replay(ctx, operate.Filter{}, replay.Options{By: "ana"})
+	require.Error(t, err)
+	require.NoError(t, ctx.Err(), "it ends by itself")
+	require.True(t, lost.Load())
+	require.EqualValues(t, 2, begun.Load(), "it finds the dead letter settled, and cannot read how")
 }

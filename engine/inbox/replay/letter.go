@@ -68,7 +68,7 @@ func (r *run) retryLetter(ctx context.Context, l deadletter.Letter, done *Result
 				return err
 			}
 			// It is settled: by the commit whose answer came too late, which the next attempt finds out.
-		case attempt == r.inbox.MaxAttempts:
+		case attempt >= r.inbox.MaxAttempts:
 			return fmt.Errorf("replay dead letter %d: %w", l.ID, err)
 		}
 		if err := (inbox.Standalone{}).Pause(ctx, err, pauses.Next()); err != nil {

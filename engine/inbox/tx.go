@@ -32,7 +32,9 @@ var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 // commit sends what is queued and commits. It is one round trip unless a write must affect a row.
 func (w *work) commit(ctx context.Context) error {
 	if slices.ContainsFunc(w.queue, func(q queued) bool { return q.none != nil }) {
-		_ = w.ready(ctx)
+		if err := w.ready(ctx); err != nil {
+			return err
+		}
 	}
 	if w.err != nil {
 		return w.err

@@ -108,11 +108,13 @@ func (p *partition) skip(from int64) {
 		g.keep(further, f)
 		f, next = further, max(further.Next, next+1)
 	}
+	at := &sarama.ConsumerMessage{Topic: p.at.Topic, Partition: p.at.Partition, Offset: from}
+	if !p.queue.addGap(entry{ConsumerMessage: at, last: next - 1, gap: g}) {
+		return
+	}
 	p.log.Error("damaged batch on the log, handed over as one unreadable message",
 		"offset", from, "last_offset", next-1, "error", g.why)
 	p.damaged = true
-	at := &sarama.ConsumerMessage{Topic: p.at.Topic, Partition: p.at.Partition, Offset: from}
-	p.queue.addGap(entry{ConsumerMessage: at, last: next - 1, gap: g})
 	p.member.mu.Lock()
 	defer p.member.mu.Unlock()
 	p.member.group.Pause(map[string][]int32{p.at.Topic: {p.at.Partition}})

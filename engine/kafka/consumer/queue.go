@@ -136,11 +136,16 @@ func (q *queue) add(e entry) {
 	signal(q.come)
 }
 
-// addGap puts a gap where the next record is looked for.
-func (q *queue) addGap(e entry) {
+// addGap puts a gap where the next record is looked for, or returns false where sarama has delivered it meanwhile:
+// another broker that leads now may have it undamaged. Behind that record a gap would take the partition back.
+func (q *queue) addGap(e entry) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.next > e.Offset {
+		return false
+	}
 	q.add(e)
+	return true
 }
 
 func (q *queue) end() {

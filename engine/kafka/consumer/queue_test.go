@@ -226,3 +226,20 @@ func TestWhatWasFetchedTogetherSharesABatch(t *testing.T) {
 		<-left
 	})
 }
+
+// What was taken for damaged is read from another broker while its end is looked for: it stays what it is, in its place,
+// and no gap comes behind it.
+func TestNoGapComesBehindWhatWasRead(t *testing.T) {
+	t.Parallel()
+	at := func(offset int64) *sarama.ConsumerMessage { return &sarama.ConsumerMessage{Offset: offset} }
+	q := newQueue(10_000, 10)
+	require.True(t, q.put(at(10)))
+	require.True(t, q.put(at(11)))
+	require.False(t, q.addGap(entry{ConsumerMessage: at(10), last: 10, gap: &gap{}}))
+	require.Equal(t, 2, q.size())
+	require.EqualValues(t, 12, q.following(), "the partition does not go back")
+	require.True(t, q.addGap(entry{ConsumerMessage: at(12), last: 14, gap: &gap{}}))
+	require.EqualValues(t, 15, q.following())
+	first := newQueue(10_000, sarama.OffsetOldest)
+	require.True(t, first.addGap(entry{ConsumerMessage: at(0), last: 0, gap: &gap{}}), "of a group without an offset")
+}

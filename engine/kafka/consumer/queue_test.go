@@ -227,8 +227,8 @@ func TestWhatWasFetchedTogetherSharesABatch(t *testing.T) {
 	})
 }
 
-// What was taken for damaged is read from another broker while its end is looked for: it stays what it is, in its place,
-// and no gap comes behind it.
+// What was taken for damaged is read from another broker while its end is looked for: it stays what it is and where it
+// is, and no gap comes behind it.
 func TestNoGapComesBehindWhatWasRead(t *testing.T) {
 	t.Parallel()
 	at := func(offset int64) *sarama.ConsumerMessage { return &sarama.ConsumerMessage{Offset: offset} }

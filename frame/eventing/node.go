@@ -16,6 +16,7 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox/pause"
 	"example.com/twinbox/engine/kafka"
+	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/relay"
 	"example.com/twinbox/frame/service"
@@ -58,6 +59,7 @@ type Node struct {
 	relay        *relay.Relay
 	writers      *writers
 	consumers    []*consumer
+	lags         admin.LagReader
 	gates        *pause.Gates // of the consumers // part: ops
 	copies       *prometheus.CounterVec
 	limited      *service.LimitedLog

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -18,18 +19,36 @@ type Lag struct {
 	// Records is how many offsets lie between what the group has committed and the end of the log; 0 when none of them
 	// holds a record that the group would get.
 	Records int64
-	// Age is since when the first of these records has been on the log; 0 when none waits, or when it does not say.
+	// Age is since when the first of these records has been on the log; 0 when none waits. A record that is damaged, or
+	// does not say when it was written, or says what cannot be, has been there since it was first seen.
 	Age time.Duration
 }
 
-// ReadLag asks how far a consumer group is behind in every partition of a topic. It reads what is committed and what is
-// on the log, so its answer does not depend on any member: it is the same on every instance, and true while the
-// consumer stands, is not running, or has never run.
+// LagReader remembers when it first saw a record whose age the log does not tell. Its zero value is ready; it is safe
+// for concurrent use.
+type LagReader struct {
+	mu   sync.Mutex
+	seen map[groupPartition]sighting
+}
+
+type groupPartition struct {
+	group string // a group may read a topic that another one reads
+	reader.TopicPartition
+}
+
+type sighting struct {
+	offset int64
+	at     time.Time
+}
+
+// Read asks how far a consumer group is behind in every partition of a topic. It reads what is committed and what is on
+// the log, so its answer does not depend on any member: it is the same on every instance, and true while the consumer
+// stands, is not running, or has never run.
 //
 // Members commit once in [kafka.GroupConfig.CommitInterval], so a group that keeps up is behind by what it handled
 // since. It asks the group's coordinator and each leader, and reads one record of each partition in which something
 // waits. It ends when ctx does, and gives up on a broker that does not answer after [kafka.Config.RequestTimeout].
-func ReadLag(ctx context.Context, cfg kafka.Config, group, topic string) (lags []Lag, err error) {
+func (r *LagReader) Read(ctx context.Context, cfg kafka.Config, group, topic string) (lags []Lag, err error) {
 	err = ask(ctx, cfg, func(c cluster) error {
 		partitions, err := c.client.Partitions(topic)
 		if err != nil {
@@ -55,7 +74,8 @@ func ReadLag(ctx context.Context, cfg kafka.Config, group, topic string) (lags [
 			if next < starts[i] || next > ends[i] {
 				next = starts[i]
 			}
-			if lags[i], err = c.lag(reader.TopicPartition{Topic: topic, Partition: partitions[i]}, next, ends[i]); err != nil {
+			at := groupPartition{group, reader.TopicPartition{Topic: topic, Partition: partitions[i]}}
+			if lags[i], err = r.lag(c, at, next, ends[i]); err != nil {
 				return err
 			}
 		}
@@ -69,23 +89,21 @@ func ReadLag(ctx context.Context, cfg kafka.Config, group, topic string) (lags [
 
 // lag looks at the first record that waits. Offsets of which none holds a record, such as the marks that end a
 // transaction or what compaction left, are no lag.
-func (c cluster) lag(at reader.TopicPartition, next, end int64) (Lag, error) {
+func (r *LagReader) lag(c cluster, at groupPartition, next, end int64) (Lag, error) {
 	lag := Lag{Topic: at.Topic, Partition: at.Partition}
 	for next < end {
 		if err := c.ctx.Err(); err != nil {
 			return lag, err
 		}
-		f, err := c.reader.Read(at, next, reader.OneBatch)
+		f, err := c.reader.Read(at.TopicPartition, next, reader.OneBatch)
 		switch {
 		case err != nil:
 			return lag, fmt.Errorf("read first record of partition %d: %w", at.Partition, err)
 		case len(f.Records) > 0:
-			if written := f.Records[0].Timestamp; written.Unix() > 0 {
-				lag.Age = max(time.Since(written), 0)
-			}
-			fallthrough
+			lag.Records, lag.Age = end-next, r.age(at, f.Records[0].Offset, f.Records[0].Timestamp)
+			return lag, nil
 		case f.Damage != nil:
-			lag.Records = end - next
+			lag.Records, lag.Age = end-next, r.age(at, next, time.Time{})
 			return lag, nil
 		case f.Next == f.From: // nothing there yet that the group may read
 			return lag, nil
@@ -93,4 +111,21 @@ func (c cluster) lag(at reader.TopicPartition, next, end int64) (Lag, error) {
 		next = f.Next
 	}
 	return lag, nil
+}
+
+// age is how long the record at the offset has been on the log.
+func (r *LagReader) age(at groupPartition, offset int64, written time.Time) time.Duration {
+	now := time.Now()
+	if written.Unix() > 0 && !written.After(now) {
+		return now.Sub(written)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.seen == nil {
+		r.seen = make(map[groupPartition]sighting)
+	}
+	if first, known := r.seen[at]; !known || first.offset != offset {
+		r.seen[at] = sighting{offset, now}
+	}
+	return now.Sub(r.seen[at].at)
 }

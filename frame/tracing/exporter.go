@@ -27,7 +27,7 @@ import (
 const (
 	queueSpans   = 2048
 	batchSpans   = 512
-	gatherFor    = 200 * time.Millisecond
+	gatherFor    = time.Second
 	sendTimeout  = 5 * time.Second
 	drainTimeout = 2 * time.Second
 	longestPause = 30 * time.Second

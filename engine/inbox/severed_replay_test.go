@@ -20,13 +20,22 @@ import (
 // counted, and the replay goes on with those parked behind it, though they were not selected.
 func TestAReplayWhoseCommitIsNotAnswered(t *testing.T) {
 	t.Parallel()
+	replayWithoutAnAnswer(t, func(c *clinic, lost *atomic.Bool) {
+		c.severing(t, func(answer []byte) bool { return isCommitted(answer) && lost.CompareAndSwap(false, true) })
+	})
+}
+
+// replayWithoutAnAnswer replays what is dead, with another event parked behind it, over connections that lose one
+// answer to a commit.
+func replayWithoutAnAnswer(t *testing.T, lose func(c *clinic, lost *atomic.Bool)) {
+	t.Helper()
 	c := newClinic(t, 1, nil)
 	c.fall("bad")
 	events := []cloudevent.Event{sick("a", 1, "bad"), v("a", 2), sick("b", 1, "bad")}
 	c.deliver(t, events...)
 	c.heal()
 	var lost atomic.Bool
-	c.severing(t, func(answer []byte) bool { return isCommitted(answer) && lost.CompareAndSwap(false, true) })
+	lose(c, &lost)
 	c.Config.MaxAttempts = 2
 	c.open(t)
 	c.seen = nil
@@ -55,21 +64,10 @@ func (m *muted) Read(into []byte) (int, error) {
 // dead letter is settled.
 func TestAReplayWhoseCommitIsAnsweredTooLate(t *testing.T) {
 	t.Parallel()
-	c := newClinic(t, 1, nil)
-	c.fall("bad")
-	events := []cloudevent.Event{sick("a", 1, "bad"), v("a", 2), sick("b", 1, "bad")}
-	c.deliver(t, events...)
-	c.heal()
-	var lost atomic.Bool
-	c.dialing(t, func(conn net.Conn) net.Conn { return &muted{conn, &lost} })
-	c.Config.MaxAttempts, c.Config.HandlerTimeout = 2, time.Second
-	c.open(t)
-	c.seen = nil
-	report := c.replay(t, operate.Filter{Code: inbox.CodeHandlerFailed})
-	require.True(t, lost.Load())
-	require.Equal(t, replay.Report{Matched: 3, Keys: 2, Applied: 3}, report)
-	c.requireEffects(t, events...)
-	require.Equal(t, []inbox.Outcome{inbox.Applied, inbox.Applied, inbox.Applied}, c.seen)
+	replayWithoutAnAnswer(t, func(c *clinic, lost *atomic.Bool) {
+		c.dialing(t, func(conn net.Conn) net.Conn { return &muted{conn, lost} })
+		c.Config.HandlerTimeout = time.Second
+	})
 }
 
 // The commit is answered too late, and then the database is away: the replay ends with an error, as with any outage,

@@ -31,7 +31,6 @@ type Commands struct {
 	Outbox   OutboxCommands   `cmd:"" help:"Operate the outboxes: published and waiting events."`
 	Audit    AuditCommand     `cmd:"" help:"What operators did, to what and why: the newest, in the order of time."`
 
-	Demo    DemoCommand    `cmd:"" help:"Sign people up, with the faults you choose, and end with the verdict of verify."`
 	Console ConsoleCommand `cmd:"" help:"Serve the operators' page: where events are, why they wait, what to do about it."`
 
 	Completion CompletionCommand `cmd:"" help:"Print the script that completes commands and flags in a shell."`

@@ -217,7 +217,7 @@ func TestVersionAndMistypedCommands(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"": "audit\ncompletion\nconsole\nconsumer\ndemo\ndlq\n" +
+		"": "audit\ncompletion\nconsole\nconsumer\ndlq\n" +
 			"inbox\nmail\noutbox\nstatus\ntrace\nverify\n",
 		"dlq re":                 "replay\n",
 		"dlq list --sta":         "--state\n",

@@ -12,9 +12,7 @@ import (
 
 // writeOperators says how to operate this stack, for the operator's command. A reader sees all of the file or none.
 func (h *stack) writeOperators() error {
-	operators := client.Operators{
-		Services: map[string]string{}, Token: h.at.AdminToken.Reveal(), API: reachable(h.at.API()), Kafka: h.at.KafkaBrokers,
-	}
+	operators := client.Operators{Services: map[string]string{}, Token: h.at.AdminToken.Reveal()}
 	for name, listen := range h.at.Services {
 		operators.Services[name] = reachable(listen.Admin)
 	}

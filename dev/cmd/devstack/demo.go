@@ -16,9 +16,9 @@ import (
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/services"
-	"example.com/twinbox/internal/services/visitors"
+	"example.com/twinbox/dev/demo/visitors"
 	"example.com/twinbox/ops/admin/client"
-	"example.com/twinbox/ops/demo"
+	"example.com/twinbox/dev/demo"
 )
 
 // DemoCommand is "devstack demo".

@@ -38,7 +38,7 @@ var All = []Part{
 			"frame/eventing/export_pause_test.go", "internal/notification/watch.go",
 			"api/admin.yaml", "api/admin.gen.json", "api/admin-oapi.yaml",
 			"api/operations.http", "api/operations_test.go", "dev/console/", "docs/console.png",
-			"internal/services/visitors/", "dev/cmd/devstack/demo.go", "dev/cmd/devstack/demo_test.go",
+			"dev/demo/", "dev/cmd/devstack/demo.go", "dev/cmd/devstack/demo_test.go",
 			"docs/adr/0092-the-demo-breaks-its-own-system.md", "docs/adr/0110-what-waits-is-told-in-lines.md",
 			"frame/eventing/operate.go",
 			"internal/notification/operate_states_test.go", "docs/operations.md",

@@ -329,8 +329,6 @@ const OperatorsFile = "operators.json"
 type Operators struct {
 	Services map[string]string `json:"services"` // admin listeners by the service's name
 	Token    string            `json:"token"`
-	API      string            `json:"api,omitempty"`   // where people reach the system
-	Kafka    string            `json:"kafka,omitempty"` // its brokers, separated by commas
 }
 
 // ReadOperators finds out how to operate the dev stack in the folder. Where none runs the error is [os.ErrNotExist].

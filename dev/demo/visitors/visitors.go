@@ -1,5 +1,5 @@
-// Package visitors are people who sign up for a demonstration (twinbox demo, make demo). What the demonstration does
-// with this business is here; package ops/demo knows none.
+// Package visitors are people who sign up for the demonstration (make demo). What the demonstration does with this
+// business is here; package demo knows none.
 package visitors
 
 import (
@@ -17,7 +17,7 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/ops/demo"
+	"example.com/twinbox/dev/demo"
 )
 
 // Visitors sign up at one address, each under an address and a key that no others have.

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/internal/services/visitors"
-	"example.com/twinbox/ops/demo"
+	"example.com/twinbox/dev/demo/visitors"
+	"example.com/twinbox/dev/demo"
 )
 
 // What may be another answer a little later is repeated, with the same key; what will not be ends the demonstration.

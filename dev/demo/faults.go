@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ThreeDotsLabs/watermill"
-	wkafka "github.com/ThreeDotsLabs/watermill-kafka/v3/pkg/kafka"
+	"github.com/IBM/sarama"
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
@@ -54,14 +53,16 @@ func Poison(cfg kafka.Config, brew func() (cloudevent.Event, error)) Fault {
 			if err != nil {
 				return "", err
 			}
-			publisher, err := wkafka.NewPublisher(wkafka.PublisherConfig{
-				Brokers: cfg.Brokers, Marshaler: kafka.Marshaler{}, OverwriteSaramaConfig: cfg.WithDefaults().Producer(),
-			}, watermill.NopLogger{})
+			record, err := kafka.Marshaler{}.Marshal(event.Topic, event.Message())
 			if err != nil {
 				return "", err
 			}
-			err = publisher.Publish(event.Topic, event.Message())
-			if err = errors.Join(err, publisher.Close()); err != nil {
+			producer, err := sarama.NewSyncProducer(cfg.Brokers, cfg.WithDefaults().Producer())
+			if err != nil {
+				return "", err
+			}
+			_, _, err = producer.SendMessage(record)
+			if err = errors.Join(err, producer.Close()); err != nil {
 				return "", err
 			}
 			return "each consumer makes a dead letter of it: twinbox dlq list", nil

@@ -12,13 +12,13 @@ import (
 	"sync"
 	"time"
 
+	"example.com/twinbox/dev/demo"
+	"example.com/twinbox/dev/demo/visitors"
 	"example.com/twinbox/dev/local"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/internal/services"
-	"example.com/twinbox/dev/demo/visitors"
 	"example.com/twinbox/ops/admin/client"
-	"example.com/twinbox/dev/demo"
 )
 
 // DemoCommand is "devstack demo".

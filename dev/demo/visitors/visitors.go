@@ -14,10 +14,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"example.com/twinbox/dev/demo"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/dev/demo"
 )
 
 // Visitors sign up at one address, each under an address and a key that no others have.

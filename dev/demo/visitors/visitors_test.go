@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/internal/contract"
-	"example.com/twinbox/dev/demo/visitors"
 	"example.com/twinbox/dev/demo"
+	"example.com/twinbox/dev/demo/visitors"
+	"example.com/twinbox/internal/contract"
 )
 
 // What may be another answer a little later is repeated, with the same key; what will not be ends the demonstration.

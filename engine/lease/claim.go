@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,28 +23,17 @@ type Claim struct {
 	leases *Leases
 	token  uuid.UUID
 	begun  bool
+
+	ctx    context.Context // of the runner's attempt; ends early when the lease is lost
+	cancel context.CancelCauseFunc
 }
 
-// StaleError says that a lease has ended, or that another process has claimed the row. The step changed nothing.
-type StaleError struct {
-	Handler, EventID string
-	Step             string // what was tried
-}
-
-func (e *StaleError) Error() string {
-	return fmt.Sprintf("stale_lease: %s: the lease of %s on event %s has been lost", e.Step, e.Handler, e.EventID)
-}
-
-// SupersededError says that an effect was skipped because a later one of its key had begun.
-type SupersededError struct {
-	Handler, EventID string
-	By               int64 // the version that had begun
-}
-
-func (e *SupersededError) Error() string {
-	return fmt.Sprintf("superseded: the effect of %s on event %s is behind version %d of its key", e.Handler, e.EventID,
-		e.By)
-}
+var (
+	// ErrStale says that a lease has ended, or that another process has claimed the row. The step changed nothing.
+	ErrStale = errors.New("stale_lease")
+	// ErrSuperseded says that an effect was skipped because a later one of its key had begun.
+	ErrSuperseded = errors.New("superseded")
+)
 
 // undoneError marks a failure after which the effect has certainly not happened.
 type undoneError struct{ error }
@@ -85,7 +75,7 @@ returning l.superseded_by`
 // Begin is the point of no return: call it right before the step that cannot be taken back, and take the step only when
 // it returns nil. It renews the lease, which then outlasts the effect's timeout.
 //
-// It returns a [*SupersededError], and the row is done, if the effect has an order ([IntentInOrder]) and comes too
+// It returns [ErrSuperseded], and the row is done, if the effect has an order ([IntentInOrder]) and comes too
 // late.
 //
 // The lease's time is trusted from before the question was asked, on the local monotonic clock: a process that is
@@ -102,7 +92,8 @@ func (c *Claim) Begin(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("begin: %w", err)
 	case by != nil:
-		return &SupersededError{Handler: l.handler, EventID: c.EventID, By: *by}
+		return fmt.Errorf("%w: the effect of %s on event %s is behind version %d of its key", ErrSuperseded, l.handler,
+			c.EventID, *by)
 	case trusted.Err() != nil:
 		return fmt.Errorf("begin: too little of the lease is left: %w", trusted.Err())
 	}
@@ -110,107 +101,103 @@ func (c *Claim) Begin(ctx context.Context) error {
 	return nil
 }
 
-const endDone = `
-update lease set state = 'done', ended_at = clock_timestamp(), error = null
-where handler = $1 and event_id = $2 and token = $3 and state = 'submitting'
-returning ended_at`
+// step moves a row from some states to another one.
+type step struct {
+	name              string
+	from              []State
+	to                State
+	reason            string // empty: the row keeps the one that it has
+	pause             time.Duration
+	uncounted, doubts int // attempts
+}
+
+var (
+	claimed = []State{Claimed, Submitting}
+	begun   = []State{Submitting}
+)
 
 // Done records that the effect has happened. also runs in the same transaction and may be nil: it is where an event
 // about the effect is added to the outbox. at is the database's clock.
 //
 // It may be called again after an error, a lost connection for one: what is recorded is recorded once.
-func (c *Claim) Done(ctx context.Context, also func(ctx context.Context, tx pgx.Tx, at time.Time) error) error {
+func (c *Claim) Done(
+	ctx context.Context, also func(ctx context.Context, tx pgx.Tx, c *Claim, at time.Time) error,
+) error {
 	return pgx.BeginFunc(ctx, c.leases.pool, func(tx pgx.Tx) error {
-		var at time.Time
-		err := tx.QueryRow(ctx, endDone, c.leases.handler, c.EventID, c.token).Scan(&at)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return c.checkTaken(ctx, tx, "record done", Done)
-		case err != nil:
-			return fmt.Errorf("record done: %w", err)
-		case also == nil:
-			return nil
+		at, err := c.move(ctx, tx, step{name: "record done", from: begun, to: Done})
+		if err != nil || at == nil || also == nil {
+			return err
 		}
-		return also(ctx, tx, at)
+		return also(ctx, tx, c, *at)
 	})
 }
 
-const endFailed = `
-update lease set state = 'failed', ended_at = clock_timestamp(), error = $4
-where handler = $1 and event_id = $2 and token = $3 and state in ('claimed', 'submitting')`
-
 // Failed records that the effect will never happen. The reason is kept, so it must not hold personal data.
 func (c *Claim) Failed(ctx context.Context, reason string) error {
-	return c.move(ctx, "record failure", endFailed, []State{Failed}, reason)
+	_, err := c.move(ctx, c.leases.pool, step{name: "record failure", from: claimed, to: Failed, reason: reason})
+	return err
 }
-
-const putBack = `
-update lease set state = 'pending', attempts = attempts - $6, error = coalesce(nullif($4, ''), error),
-                 due_at = clock_timestamp() + make_interval(secs => $5)
-where handler = $1 and event_id = $2 and token = $3 and state in ('claimed', 'submitting')`
 
 // Retry puts the row back, to be tried again after the pause: the effect has certainly not happened.
 func (c *Claim) Retry(ctx context.Context, reason string, pause time.Duration) error {
-	return c.move(ctx, "put back", putBack, []State{Pending}, reason, pause.Seconds(), 0)
+	_, err := c.move(ctx, c.leases.pool,
+		step{name: "put back", from: claimed, to: Pending, reason: reason, pause: pause})
+	return err
 }
 
 // Release is [Claim.Retry] for an attempt that does not count: it was not made, or no server answered. Without a reason
 // the row keeps the one that it has.
 func (c *Claim) Release(ctx context.Context, reason string, pause time.Duration) error {
-	return c.move(ctx, "release", putBack, []State{Pending}, reason, pause.Seconds(), 1)
+	_, err := c.move(ctx, c.leases.pool,
+		step{name: "release", from: claimed, to: Pending, reason: reason, pause: pause, uncounted: 1})
+	return err
 }
-
-const doubtRow = `
-update lease
-set doubts = doubts + 1, error = $4,
-    state = case when $5 and attempts < $6 then 'pending' else 'uncertain' end,
-    ended_at = case when $5 and attempts < $6 then null else clock_timestamp() end,
-    due_at = clock_timestamp() + make_interval(secs => $7)
-where handler = $1 and event_id = $2 and token = $3 and state = 'submitting'`
 
 // Uncertain records that the effect may have happened: the row becomes uncertain, or pending again if the policy says
 // so and it has attempts left.
 func (c *Claim) Uncertain(ctx context.Context, reason string) error {
-	s := c.leases.settings
-	return c.move(ctx, "record doubt", doubtRow, []State{Pending, Uncertain},
-		reason, s.OnUncertain == Resend, s.MaxAttempts, s.pause(c.Attempt).Seconds())
+	settings, to := c.leases.settings, Uncertain
+	if settings.OnUncertain == Resend && c.Attempt < settings.MaxAttempts {
+		to = Pending
+	}
+	_, err := c.move(ctx, c.leases.pool,
+		step{name: "record doubt", from: begun, to: to, reason: reason, pause: settings.pause(c.Attempt), doubts: 1})
+	return err
 }
 
-// move takes one step.
-func (c *Claim) move(ctx context.Context, step, sql string, targets []State, args ...any) error {
-	row := []any{c.leases.handler, c.EventID, c.token}
-	tag, err := c.leases.pool.Exec(ctx, sql, append(row, args...)...)
-	if err != nil {
-		return fmt.Errorf("%s: %w", step, err)
-	}
-	if tag.RowsAffected() > 0 {
-		return nil
-	}
-	return c.checkTaken(ctx, c.leases.pool, step, targets...)
-}
+// The row still has the token unless it is another claimant's, and says in which state it was found.
+const moveRow = `
+with mine as (
+    select state from lease where handler = $1 and event_id = $2 and token = $3 for update
+), moved as (
+    update lease l
+    set state = $5, error = case when $5 <> 'done' then coalesce(nullif($6, ''), l.error) end,
+        due_at = clock_timestamp() + make_interval(secs => $7), attempts = l.attempts - $8, doubts = l.doubts + $9,
+        ended_at = case when $5 <> 'pending' then clock_timestamp() end
+    from mine where l.handler = $1 and l.event_id = $2 and mine.state = any($4::text[])
+    returning l.ended_at
+)
+select mine.state, moved.ended_at from mine left join moved on true`
 
-const readStep = `
-select true from lease where handler = $1 and event_id = $2 and token = $3 and state = any($4::text[])`
-
-// checkTaken tells a step whose answer was lost from a lease that was lost, after a statement that found no row. If an
-// earlier commit took the step, the row is in one of its target states and still has the token: no other process has
-// claimed it since.
-func (c *Claim) checkTaken(ctx context.Context, db interface {
+// move takes a step and returns when the row ended. It tells a step whose answer was lost from a lease that was lost: if
+// an earlier commit took the step, the row is in its target state and still has the token. Then it returns no time.
+func (c *Claim) move(ctx context.Context, db interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}, step string, targets ...State,
-) error {
-	var taken bool
-	err := db.QueryRow(ctx, readStep, c.leases.handler, c.EventID, c.token, targets).Scan(&taken)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return c.stale(step)
+}, s step,
+) (at *time.Time, err error) {
+	var was State
+	err = db.QueryRow(ctx, moveRow, c.leases.handler, c.EventID, c.token, s.from, s.to, s.reason, s.pause.Seconds(),
+		s.uncounted, s.doubts).Scan(&was, &at)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows), err == nil && was != s.to && !slices.Contains(s.from, was):
+		return nil, c.stale(s.name)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", step, err)
-	}
-	return nil
+	return at, nil
 }
 
 func (c *Claim) stale(step string) error {
 	c.leases.metrics.stale.Inc()
-	return &StaleError{Handler: c.leases.handler, EventID: c.EventID, Step: step}
+	return fmt.Errorf("%w: %s: the lease of %s on event %s has been lost", ErrStale, step, c.leases.handler, c.EventID)
 }

@@ -15,7 +15,7 @@
 // # Guarantees
 //
 // In the database one process at a time holds a row's lease: every claim has a new token, every statement that moves a
-// claimed row on repeats it, and one with an old token changes nothing and gets a [*StaleError]. All decisions are made
+// claimed row on repeats it, and one with an old token changes nothing and gets [ErrStale]. All decisions are made
 // on the database's clock (clock_timestamp, not the transaction's start); no process's clock counts.
 //
 // When a lease ends before Begin, the next claim takes the row over: the effect has not begun. Its row is claimed

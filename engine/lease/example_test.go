@@ -49,7 +49,7 @@ func Example() {
 }
 
 // A process that was away for longer than its lease finds that another one has it.
-func ExampleStaleError() {
+func ExampleClaim_Begin() {
 	ctx := context.Background()
 	pool, drop := pgtest.Open(migrations.Lease)
 	defer drop()

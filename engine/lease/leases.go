@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"example.com/twinbox/engine/cloudevent"
 )
@@ -112,12 +113,7 @@ func (l *Leases) Heartbeat(ctx context.Context, claims ...*Claim) (lost []*Claim
 	if err != nil {
 		return nil, fmt.Errorf("renew leases: %w", err)
 	}
-	for _, c := range claims {
-		if !slices.Contains(renewed, c.EventID) {
-			lost = append(lost, c)
-		}
-	}
-	return lost, nil
+	return slices.DeleteFunc(slices.Clone(claims), func(c *Claim) bool { return slices.Contains(renewed, c.EventID) }), nil
 }
 
 // Swept is a row whose claimant vanished.
@@ -129,26 +125,17 @@ type Swept struct {
 const sweepRows = `
 with ended as (
     select event_id from lease
-    where handler = $1 and state = 'submitting' and due_at <= (select clock_timestamp())
+    where handler = $1 and state in ('claimed', 'submitting') and due_at <= (select clock_timestamp())
+        and (state = 'submitting' or attempts >= $4)
     order by due_at limit $2 for update skip locked
 )
 update lease
-set doubts = doubts + 1, token = null, error = 'its claimant vanished after it had begun',
-    state = case when $3 and attempts < $4 then 'pending' else 'uncertain' end,
-    ended_at = case when $3 and attempts < $4 then null else clock_timestamp() end,
-    due_at = clock_timestamp()
-where handler = $1 and event_id = any (array(select event_id from ended))
-returning event_id, state`
-
-const giveUpRows = `
-with ended as (
-    select event_id from lease
-    where handler = $1 and state = 'claimed' and due_at <= (select clock_timestamp()) and attempts >= $3
-    order by due_at limit $2 for update skip locked
-)
-update lease
-set token = null, state = 'failed', ended_at = clock_timestamp(),
-    error = format('given up after %s attempts: its claimant vanished before it had begun', attempts)
+set token = null, due_at = clock_timestamp(),
+    state = case when state = 'claimed' then 'failed' when $3 and attempts < $4 then 'pending' else 'uncertain' end,
+    doubts = doubts + (state = 'submitting')::int,
+    ended_at = case when not $3 or attempts >= $4 then clock_timestamp() end,
+    error = case when state = 'submitting' then 'its claimant vanished after it had begun'
+        else format('given up after %s attempts: its claimant vanished before it had begun', attempts) end
 where handler = $1 and event_id = any (array(select event_id from ended))
 returning event_id, state`
 
@@ -160,16 +147,7 @@ const page = 1000
 // failed, since what ends a process again and again before it begins will end the next one. It touches no others, and
 // moves rows of its own handler only.
 func (l *Leases) Sweep(ctx context.Context) ([]Swept, error) {
-	swept, err := l.sweep(ctx, sweepRows, l.handler, page, l.settings.OnUncertain == Resend, l.settings.MaxAttempts)
-	if err != nil {
-		return nil, err
-	}
-	givenUp, err := l.sweep(ctx, giveUpRows, l.handler, page, l.settings.MaxAttempts)
-	return append(swept, givenUp...), err
-}
-
-func (l *Leases) sweep(ctx context.Context, sql string, args ...any) ([]Swept, error) {
-	rows, _ := l.pool.Query(ctx, sql, args...)
+	rows, _ := l.pool.Query(ctx, sweepRows, l.handler, page, l.settings.OnUncertain == Resend, l.settings.MaxAttempts)
 	swept, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Swept])
 	if err != nil {
 		return nil, fmt.Errorf("sweep leases: %w", err)
@@ -240,11 +218,12 @@ type metrics struct {
 
 func newMetrics(registerer prometheus.Registerer, handler string) *metrics {
 	labels := prometheus.Labels{"handler": handler}
+	factory := promauto.With(registerer)
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels})
+		return factory.NewCounter(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels})
 	}
-	m := &metrics{
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+	return &metrics{
+		attempts: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "lease_attempts_total", Help: "Attempts by how they ended.", ConstLabels: labels,
 		}, []string{"result"}),
 		takeovers: counter("lease_takeovers_total", "Leases of others that had ended, claimed or swept by this process."),
@@ -252,10 +231,6 @@ func newMetrics(registerer prometheus.Registerer, handler string) *metrics {
 			"Steps of this process that changed nothing because its lease was lost."),
 		purged: counter("lease_purged_total", "Rows that this process removed because they were done long ago."),
 	}
-	if registerer != nil {
-		registerer.MustRegister(m.attempts, m.takeovers, m.stale, m.purged)
-	}
-	return m
 }
 
 // Gauges are the rows of one handler that are not done, by state. They are read from the table, so every instance says

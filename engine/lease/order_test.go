@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -34,9 +35,8 @@ func (b *bundle) of(t *testing.T, l *Leases) map[string]*Claim {
 
 func requireSuperseded(t *testing.T, err error, by int64) {
 	t.Helper()
-	var superseded *SupersededError
-	require.ErrorAs(t, err, &superseded)
-	require.Equal(t, by, superseded.By)
+	require.ErrorIs(t, err, ErrSuperseded)
+	require.ErrorContains(t, err, fmt.Sprintf("behind version %d ", by))
 }
 
 // Once an effect has begun, none of an earlier version of its key begins, in any process, also if the first one fails.
@@ -67,8 +67,7 @@ func TestAnEffectBehindALaterOneIsSkipped(t *testing.T) {
 	lost := b.of(t, b.leases)["a0"]
 	b.expire(t)
 	b.of(t, b.leases)
-	var stale *StaleError
-	require.ErrorAs(t, lost.Begin(t.Context()), &stale, "a lost lease decides nothing")
+	require.ErrorIs(t, lost.Begin(t.Context()), ErrStale, "a lost lease decides nothing")
 	require.Equal(t, Claimed, b.state(t, "a0"))
 }
 

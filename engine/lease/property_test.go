@@ -119,7 +119,7 @@ func (b *bundle) step(t *testing.T, rt *rapid.T, actors []*actor) (stale int) {
 	case "uncertain":
 		err = c.Uncertain(ctx, "no answer")
 	}
-	if _, lost := errors.AsType[*StaleError](err); lost {
+	if errors.Is(err, ErrStale) {
 		return 1
 	}
 	require.NoError(t, err, what)

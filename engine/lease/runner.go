@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,10 +47,10 @@ type Runner struct {
 	wake   chan struct{}
 
 	mu      sync.Mutex
-	held    map[*Claim]context.CancelCauseFunc // waiting for a worker or with one
-	slow    time.Duration                      // the pause before a claim, while the other side cannot be reached
-	failing time.Time                          // since when claims have failed
-	err     error                              // of the last claim
+	held    map[*Claim]bool // waiting for a worker or with one
+	slow    time.Duration   // the pause before a claim, while the other side cannot be reached
+	failing time.Time       // since when claims have failed
+	err     error           // of the last claim
 }
 
 // NewRunner makes a runner; log may be nil.
@@ -57,12 +58,10 @@ func NewRunner(leases *Leases, effect Effect, log *slog.Logger) *Runner {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	if effect.Timeout == 0 {
-		effect.Timeout = leases.settings.Lease
-	}
+	effect.Timeout = cmp.Or(effect.Timeout, leases.settings.Lease)
 	return &Runner{
 		leases: leases, effect: effect, log: log.With("handler", leases.handler), wake: make(chan struct{}, 1),
-		held: map[*Claim]context.CancelCauseFunc{},
+		held: map[*Claim]bool{},
 	}
 }
 
@@ -103,7 +102,7 @@ const purgesEvery = time.Hour
 // Run works until ctx ends, then finishes what is under way and gives back what it has not begun.
 func (r *Runner) Run(ctx context.Context) error {
 	s := r.leases.settings
-	attempts := make(chan func())
+	claims := make(chan *Claim)
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var chores, workers sync.WaitGroup
 	chores.Go(func() { r.every(beating, s.Heartbeat, r.beat) })
@@ -113,13 +112,13 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 	for range s.Workers {
 		workers.Go(func() {
-			for attempt := range attempts {
-				attempt()
+			for c := range claims {
+				r.attempt(c)
 			}
 		})
 	}
-	r.dispatch(ctx, attempts)
-	close(attempts)
+	r.dispatch(ctx, claims)
+	close(claims)
 	workers.Wait()
 	stop()
 	chores.Wait()
@@ -145,55 +144,44 @@ func (r *Runner) every(ctx context.Context, pause time.Duration, chore func(cont
 const unreachable = "leases cannot be reached"
 
 // dispatch claims rows and hands them to the workers.
-func (r *Runner) dispatch(ctx context.Context, attempts chan<- func()) {
+func (r *Runner) dispatch(ctx context.Context, to chan<- *Claim) {
 	poll := r.leases.settings.Poll
-	for pause := poll; ; pause = min(2*pause, restPolls*poll) {
+	for pause := poll; ctx.Err() == nil; pause = min(2*pause, restPolls*poll) {
 		for more := true; more && ctx.Err() == nil; {
 			var err error
-			if more, err = r.round(ctx, attempts); more || err != nil {
+			if more, err = r.round(ctx, to); more || err != nil {
 				pause = poll // that a claim failed does not mean that there are no rows
 			}
 		}
-		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 		case <-r.wake:
 			pause = poll
-		case <-timer.C:
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return
+		case <-time.After(pause):
 		}
 	}
 }
 
 // round claims once and reports whether it is worth claiming again at once.
-func (r *Runner) round(ctx context.Context, attempts chan<- func()) (more bool, err error) {
+func (r *Runner) round(ctx context.Context, to chan<- *Claim) (more bool, err error) {
 	n := r.leases.settings.Batch
 	r.mu.Lock()
 	slow := r.slow
 	r.mu.Unlock()
 	if slow > 0 { // the other side was not there: ask with one row at a time
 		n = 1
-		select {
-		case <-ctx.Done():
+		if failure.Sleep(ctx, slow) != nil {
 			return false, nil
-		case <-time.After(slow):
 		}
 	}
 	claims, err := r.claim(ctx, n)
 	if err != nil && ctx.Err() == nil {
 		r.log.WarnContext(ctx, unreachable, "error", err)
 	}
-	waiting := make([]func(), len(claims))
-	for i, c := range claims { // all of them now: the last one's lease must not end while it waits for a worker
-		attempt := r.hold(context.WithoutCancel(ctx), c)
-		waiting[i] = func() { r.attempt(attempt, c) }
-	}
-	for i, attempt := range waiting {
+	r.hold(ctx, claims) // all of them now: the last one's lease must not end while it waits for a worker
+	for i, c := range claims {
 		select {
-		case attempts <- attempt:
+		case to <- c:
 		case <-ctx.Done():
 			r.giveBack(ctx, claims[i:])
 			return false, nil
@@ -236,22 +224,21 @@ func (r *Runner) giveBack(ctx context.Context, claims []*Claim) {
 	}
 }
 
-// hold gives the context of the claim's attempt, which ends early when the lease is lost.
-func (r *Runner) hold(ctx context.Context, c *Claim) context.Context {
-	ctx, cancel := context.WithCancelCause(ctx)
+// hold has the leases of claims renewed, and gives each the context of its attempt.
+func (r *Runner) hold(ctx context.Context, claims []*Claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.held[c] = cancel
-	return ctx
+	for _, c := range claims {
+		c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+		r.held[c] = true
+	}
 }
 
 func (r *Runner) drop(c *Claim, cause error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if cancel := r.held[c]; cancel != nil {
-		cancel(cause)
-		delete(r.held, c)
-	}
+	c.cancel(cause)
+	delete(r.held, c)
 }
 
 // errLost ends the context of an attempt whose lease is lost.
@@ -300,12 +287,12 @@ func (r *Runner) purge(ctx context.Context) error {
 }
 
 // attempt carries the effect out once and records how that ended.
-func (r *Runner) attempt(ctx context.Context, c *Claim) {
+func (r *Runner) attempt(c *Claim) {
 	defer r.drop(c, nil)
-	doing, cancel := context.WithTimeout(ctx, r.effect.Timeout)
+	doing, cancel := context.WithTimeout(c.ctx, r.effect.Timeout)
 	err := r.do(doing, c)
 	cancel()
-	r.record(context.WithoutCancel(ctx), c, err)
+	r.record(context.WithoutCancel(c.ctx), c, err)
 }
 
 func (r *Runner) do(ctx context.Context, c *Claim) (err error) {
@@ -323,49 +310,37 @@ func (r *Runner) do(ctx context.Context, c *Claim) (err error) {
 // probeMax is the longest pause between two attempts to reach the other side, and so the delay after its return.
 const probeMax = 2 * time.Second
 
-// judge reads from where and how an attempt ended what it means for its row: done, failed, postponed, unavailable,
-// uncertain, superseded or stale, and how to record it.
-func (r *Runner) judge(c *Claim, err error) (result string, record func(context.Context) error) {
-	if err == nil && c.begun {
-		return "done", func(ctx context.Context) error {
-			err := c.Done(ctx, func(ctx context.Context, tx pgx.Tx, at time.Time) error {
-				if r.effect.Done == nil {
-					return nil
-				}
-				return r.effect.Done(ctx, tx, c, at)
-			})
-			if err == nil && r.effect.Committed != nil {
-				r.effect.Committed(c)
-			}
-			return err
-		}
-	}
-	if err == nil {
-		err = failure.AsPermanent(errors.New("the effect returned without having begun"))
-	}
-	settings, reason := r.leases.settings, failure.Brief(err.Error())
-	failed := func(ctx context.Context) error { return c.Failed(ctx, reason) }
-	var stale *StaleError
-	var superseded *SupersededError
-	var undone *undoneError
+// settle reads from where and how an attempt ended what it means for its row, and records that: done, failed, postponed,
+// unavailable, uncertain, superseded or stale.
+func (r *Runner) settle(ctx context.Context, c *Claim, err error) (result string, recorded error) {
+	settings := r.leases.settings
 	switch {
-	case errors.As(err, &stale), errors.Is(err, errLost):
-		return "stale", func(context.Context) error { return nil } // nothing to record, nothing to be recorded on
-	case errors.As(err, &superseded):
-		return "superseded", func(context.Context) error { return nil } // the row says so already
-	case c.begun && !errors.As(err, &undone):
-		return "uncertain", func(ctx context.Context) error { return c.Uncertain(ctx, reason) }
-	case failure.Classify(err) == failure.Permanent:
-		return "failed", failed
-	case failure.Classify(err) == failure.Transient:
-		return "unavailable", func(ctx context.Context) error {
-			return c.Release(ctx, reason, min(settings.RetryMin, probeMax))
+	case err == nil && c.begun:
+		recorded = c.Done(ctx, r.effect.Done)
+		if recorded == nil && r.effect.Committed != nil {
+			r.effect.Committed(c)
 		}
-	case c.Attempt >= settings.MaxAttempts:
-		reason = failure.Brief(fmt.Sprintf("given up after %d attempts: %v", c.Attempt, err))
-		return "failed", failed
+		return "done", recorded
+	case err == nil:
+		err = failure.AsPermanent(errors.New("the effect returned without having begun"))
+	case errors.Is(err, ErrStale), errors.Is(err, errLost):
+		return "stale", nil // nothing to be recorded on
+	case errors.Is(err, ErrSuperseded):
+		return "superseded", nil // the row says so already
 	}
-	return "postponed", func(ctx context.Context) error { return c.Retry(ctx, reason, settings.pause(c.Attempt)) }
+	reason := failure.Brief(err.Error())
+	_, undone := errors.AsType[*undoneError](err)
+	switch class := failure.Classify(err); {
+	case c.begun && !undone:
+		return "uncertain", c.Uncertain(ctx, reason)
+	case class == failure.Transient:
+		return "unavailable", c.Release(ctx, reason, min(settings.RetryMin, probeMax))
+	case class != failure.Permanent && c.Attempt < settings.MaxAttempts:
+		return "postponed", c.Retry(ctx, reason, settings.pause(c.Attempt))
+	case class != failure.Permanent:
+		reason = failure.Brief(fmt.Sprintf("given up after %d attempts: %v", c.Attempt, err))
+	}
+	return "failed", c.Failed(ctx, reason)
 }
 
 const recordPause = 100 * time.Millisecond
@@ -373,7 +348,21 @@ const recordPause = 100 * time.Millisecond
 // record writes down how an attempt ended. It insists for as long as a lease lasts: an effect that happened and is
 // forgotten is an uncertain one.
 func (r *Runner) record(ctx context.Context, c *Claim, err error) {
-	result, record := r.judge(c, err)
+	recording, cancel := context.WithTimeout(ctx, r.leases.settings.Lease)
+	defer cancel()
+	result, recorded := r.settle(recording, c, err)
+	for recorded != nil && !errors.Is(recorded, ErrStale) {
+		r.log.WarnContext(ctx, "outcome not recorded yet", "event_id", c.EventID,
+			"correlation_id", c.CorrelationID, "result", result, "error", recorded)
+		if failure.Sleep(recording, recordPause) != nil {
+			break
+		}
+		_, recorded = r.settle(recording, c, err)
+	}
+	if errors.Is(recorded, ErrStale) {
+		result = "stale"
+	}
+	r.leases.metrics.attempts.WithLabelValues(result).Inc()
 	r.mu.Lock()
 	switch result {
 	case "stale", "superseded": // says nothing about the other side
@@ -383,25 +372,6 @@ func (r *Runner) record(ctx context.Context, c *Claim, err error) {
 		r.slow = 0
 	}
 	r.mu.Unlock()
-	recording, cancel := context.WithTimeout(ctx, r.leases.settings.Lease)
-	defer cancel()
-	again := time.NewTicker(recordPause)
-	defer again.Stop()
-	var stale *StaleError
-	recorded := record(recording)
-	for recorded != nil && !errors.As(recorded, &stale) && recording.Err() == nil {
-		r.log.WarnContext(ctx, "outcome not recorded yet", "event_id", c.EventID,
-			"correlation_id", c.CorrelationID, "result", result, "error", recorded)
-		select {
-		case <-again.C:
-			recorded = record(recording)
-		case <-recording.Done():
-		}
-	}
-	if errors.As(recorded, &stale) {
-		result = "stale"
-	}
-	r.leases.metrics.attempts.WithLabelValues(result).Inc()
 	r.report(ctx, c, result, errors.Join(err, recorded))
 }
 

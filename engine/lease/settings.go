@@ -43,19 +43,17 @@ func (s Settings) withDefaults() Settings {
 }
 
 func (s Settings) validate() error {
-	var problems []error
-	demand := func(holds bool, format string, args ...any) {
-		if !holds {
-			problems = append(problems, fmt.Errorf(format, args...))
-		}
+	switch {
+	case min(s.Workers, s.Batch, s.MaxAttempts) <= 0, min(s.Lease, s.Heartbeat, s.Poll, s.RetryMin) <= 0:
+		return errors.New("numbers and times must be positive")
+	case s.Heartbeat > s.Lease/2:
+		return fmt.Errorf("heartbeat %s is not within half of the lease %s", s.Heartbeat, s.Lease)
+	case s.RetryMin > s.RetryMax:
+		return fmt.Errorf("longest pause %s is shorter than the first %s", s.RetryMax, s.RetryMin)
+	case s.OnUncertain != Park && s.OnUncertain != Resend:
+		return fmt.Errorf("unknown policy %q", s.OnUncertain)
 	}
-	demand(s.Workers > 0 && s.Batch > 0 && s.MaxAttempts > 0, "workers, batch and attempts must be positive")
-	demand(s.Lease > 0 && s.Poll > 0 && s.RetryMin > 0, "lease, poll and pauses must be positive")
-	demand(s.Heartbeat > 0 && s.Heartbeat <= s.Lease/2,
-		"heartbeat %s is not within half of the lease %s", s.Heartbeat, s.Lease)
-	demand(s.RetryMin <= s.RetryMax, "longest pause %s is shorter than the first %s", s.RetryMax, s.RetryMin)
-	demand(s.OnUncertain == Park || s.OnUncertain == Resend, "unknown policy %q", s.OnUncertain)
-	return errors.Join(problems...)
+	return nil
 }
 
 // pause is RetryMin, doubled for every attempt after the first, at most RetryMax.
@@ -99,7 +97,8 @@ func New(cfg Config) (*Leases, error) {
 	if cfg.Handler == "" || cfg.Pool == nil || cfg.Timeout <= 0 || cfg.Timeout >= settings.Lease {
 		return nil, errors.New("leases: a handler, a pool and a timeout within the lease are required")
 	}
-	l := &Leases{handler: cfg.Handler, pool: cfg.Pool, settings: settings, timeout: cfg.Timeout}
-	l.metrics = newMetrics(cfg.Registerer, cfg.Handler)
-	return l, nil
+	return &Leases{
+		handler: cfg.Handler, pool: cfg.Pool, settings: settings, timeout: cfg.Timeout,
+		metrics: newMetrics(cfg.Registerer, cfg.Handler),
+	}, nil
 }

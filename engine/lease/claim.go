@@ -179,8 +179,8 @@ with mine as (
 )
 select mine.state, moved.ended_at from mine left join moved on true`
 
-// move takes a step and returns when the row ended. It tells a step whose answer was lost from a lease that was lost: if
-// an earlier commit took the step, the row is in its target state and still has the token. Then it returns no time.
+// move takes a step and returns when the row ended. It tells a step whose answer was lost from a lease that was lost:
+// if an earlier commit took the step, the row is in its target state and still has the token. Then it returns no time.
 func (c *Claim) move(ctx context.Context, db interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }, s step,
@@ -199,5 +199,6 @@ func (c *Claim) move(ctx context.Context, db interface {
 
 func (c *Claim) stale(step string) error {
 	c.leases.metrics.stale.Inc()
-	return fmt.Errorf("%w: %s: the lease of %s on event %s has been lost", ErrStale, step, c.leases.handler, c.EventID)
+	return fmt.Errorf("%w: %s: the lease of %s on event %s has been lost", ErrStale, step, c.leases.handler,
+		c.EventID)
 }

@@ -113,7 +113,9 @@ func (l *Leases) Heartbeat(ctx context.Context, claims ...*Claim) (lost []*Claim
 	if err != nil {
 		return nil, fmt.Errorf("renew leases: %w", err)
 	}
-	return slices.DeleteFunc(slices.Clone(claims), func(c *Claim) bool { return slices.Contains(renewed, c.EventID) }), nil
+	return slices.DeleteFunc(slices.Clone(claims), func(c *Claim) bool {
+		return slices.Contains(renewed, c.EventID)
+	}), nil
 }
 
 // Swept is a row whose claimant vanished.

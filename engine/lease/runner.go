@@ -310,8 +310,8 @@ func (r *Runner) do(ctx context.Context, c *Claim) (err error) {
 // probeMax is the longest pause between two attempts to reach the other side, and so the delay after its return.
 const probeMax = 2 * time.Second
 
-// settle reads from where and how an attempt ended what it means for its row, and records that: done, failed, postponed,
-// unavailable, uncertain, superseded or stale.
+// settle reads from where and how an attempt ended what it means for its row, and records that: done, failed,
+// postponed, unavailable, uncertain, superseded or stale.
 func (r *Runner) settle(ctx context.Context, c *Claim, err error) (result string, recorded error) {
 	settings := r.leases.settings
 	switch {

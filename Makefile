@@ -6,6 +6,8 @@ GO      ?= go
 # own, which no workspace takes.
 ALL      = ./... ./dev/...
 MODULES  = . dev
+ALL     += ./cmd/twinbox/... # part: ops
+MODULES += cmd/twinbox # part: ops
 ALL     += ./bench/... # part: bench
 MODULES += bench # part: bench
 ALL     += ./engine/inbox/kv/... # part: kv
@@ -47,6 +49,7 @@ help: ## list the targets
 
 build: ## every program of cmd/, in bin/
 	@CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/...
+	@CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/twinbox # part: ops
 
 run: ## the whole system in one process, without Docker; Ctrl-C stops it, .twinbox/ keeps its data
 	@export GO="$(GO)"; exec sh dev/tools/start/start.sh run $(ARGS)

@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -47,6 +48,28 @@ func TestServices_ShipNothingForTests(t *testing.T) {
 			"example.com/twinbox/examples", "example.com/twinbox/engine/inbox/kv", "github.com/nats-io/",
 		} {
 			require.False(t, name == foreign || strings.HasPrefix(name, strings.TrimSuffix(foreign, "/")+"/"), name)
+		}
+	}
+}
+
+// The product's go.mod names what its services link, what its tests need, and nothing else.
+func TestServices_LinkWhatGoModRequires(t *testing.T) {
+	t.Parallel()
+	list := []string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}"}
+	linked := goTool(t, root, append(list, programs()...)...)
+	needed := append(strings.Fields(linked),
+		"example.com/twinbox/dev", "github.com/stretchr/testify", "pgregory.net/rapid")
+	var moduleFile struct {
+		Require []struct {
+			Path     string
+			Indirect bool
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(goTool(t, root, "mod", "edit", "-json")), &moduleFile))
+	require.NotEmpty(t, moduleFile.Require)
+	for _, module := range moduleFile.Require {
+		if !module.Indirect {
+			require.Contains(t, needed, module.Path)
 		}
 	}
 }

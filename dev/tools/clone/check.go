@@ -84,11 +84,9 @@ func testWithout(ctx context.Context, tree parts.Tree, o order, dir string) erro
 	}
 	// What is compiled in one copy serves the next: without the folder's name nothing else tells them apart.
 	environ := []string{"GOFLAGS=-trimpath"}
-	all := []string{"./...", "./dev/..."}
-	for _, module := range []string{"bench", "engine/inbox/kv", "examples"} {
-		if _, exists := clone[module+"/go.mod"]; exists {
-			all = append(all, "./"+module+"/...")
-		}
+	var all []string
+	for _, module := range modules(clone["go.work"].Content) {
+		all = append(all, module+"/...")
 	}
 	commands := [][]string{{"generate", "./dev/tools/configdoc"}}
 	if o.without == strings.Join(parts.Names(), " ") { // a clone is built on: what its own commands make is tested with it

@@ -3,13 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -119,16 +118,27 @@ func removeOld(root, to string, tree, clone parts.Tree) (removed []string, err e
 // settle brings the module files and the engine's face in line with what was left out. Without a network it takes a
 // module cache that has what the tree needs, as its build does.
 func settle(ctx context.Context, dir string) error {
-	for _, module := range []string{".", "dev", "bench", "engine/inbox/kv", "examples"} {
-		if _, err := os.Stat(filepath.Join(dir, module, "go.mod")); errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+	work, err := os.ReadFile(filepath.Join(dir, "go.work"))
+	if err != nil {
+		return fmt.Errorf("list modules: %w", err)
+	}
+	for _, module := range modules(work) {
 		if _, err := run(ctx, filepath.Join(dir, module), []string{"GOWORK=off"}, "go", "mod", "tidy"); err != nil {
 			return err
 		}
 	}
-	_, err := run(ctx, filepath.Join(dir, "dev/tools/engineapi"), nil, "go", "generate", ".")
+	_, err = run(ctx, filepath.Join(dir, "dev/tools/engineapi"), nil, "go", "generate", ".")
 	return err
+}
+
+var usedModule = regexp.MustCompile(`(?m)^\t(\.\S*)$`)
+
+// modules are the folders of the modules of a workspace, as its go.work has them: ".", "./dev".
+func modules(work []byte) (folders []string) {
+	for _, used := range usedModule.FindAllSubmatch(work, -1) {
+		folders = append(folders, string(used[1]))
+	}
+	return folders
 }
 
 // tell lists what the clone has and what it has not.

@@ -36,10 +36,19 @@ type figure struct {
 }
 
 func report(ctx context.Context, out io.Writer, root string, quick bool) error {
-	figures, err := sizes(root)
+	sources, err := parts.Read(root)
 	if err != nil {
 		return err
 	}
+	figures, err := sizes(sources)
+	if err != nil {
+		return err
+	}
+	onItsWay, err := formsIn(sources)
+	if err != nil {
+		return err
+	}
+	figures = append(figures, onItsWay)
 	if !quick {
 		signup, err := oneSignup(ctx, root)
 		if err != nil {
@@ -63,11 +72,7 @@ func report(ctx context.Context, out io.Writer, root string, quick bool) error {
 }
 
 // sizes are the figures that the files alone tell.
-func sizes(root string) ([]figure, error) {
-	sources, err := parts.Read(root)
-	if err != nil {
-		return nil, err
-	}
+func sizes(sources parts.Tree) ([]figure, error) {
 	source, err := measure(sources)
 	if err != nil {
 		return nil, err

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/dev/tools/parts"
 )
 
 func write(t *testing.T, files map[string]string) string {
@@ -34,7 +37,9 @@ func TestSizes(t *testing.T) {
 		"dev/d.go": "package d\n\ntype d int\n\nfunc (d) a() {}\nfunc (d) b() {}\n" +
 			"func (d) c() {}\nfunc (d) e() {}\n",
 	})
-	figures, err := sizes(root)
+	sources, err := parts.Read(root)
+	require.NoError(t, err)
+	figures, err := sizes(sources)
 	require.NoError(t, err)
 	found := map[string]int{}
 	for _, f := range figures {
@@ -60,6 +65,23 @@ func TestWhatRan(t *testing.T) {
 		"m.org/a/dev/tools/size/onesignup/main.go:3:\tmain\t9.0%\n" +
 		"m.org/a/y.go:3:\tThree\t0.0%\nm.org/a/z.go:3:\tFour\t1.0%\ntotal\t(statements)\t50.0%\n")
 	require.Equal(t, []int{3, 2}, []int{functions, files})
+}
+
+// A form that is gone is told, so that the list stays true.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	sources, err := parts.Read("../../..")
+	require.NoError(t, err)
+	found, err := formsIn(sources)
+	require.NoError(t, err)
+	require.Len(t, forms, found.value)
+	for name := range sources {
+		if strings.HasPrefix(name, "engine/cloudevent/") {
+			delete(sources, name)
+		}
+	}
+	_, err = formsIn(sources)
+	require.ErrorContains(t, err, "no cloudevent.Event any more")
 }
 
 // The folders of the rings are those of this tree.

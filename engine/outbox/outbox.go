@@ -2,12 +2,15 @@ package outbox
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/engine/cloudevent"
@@ -123,23 +126,16 @@ type Problem struct {
 }
 
 func (e *CheckError) Error() string {
-	var text strings.Builder
-	text.WriteString("outbox refuses to work")
+	problems := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
-		text.WriteString([]string{": ", "; "}[min(i, 1)])
-		text.WriteString(p.Code + ": " + p.Detail)
+		problems[i] = p.Code + ": " + p.Detail
 	}
-	return text.String()
+	return "outbox refuses to work: " + strings.Join(problems, "; ")
 }
 
 // Has reports whether a problem of that code is among them.
 func (e *CheckError) Has(code string) bool {
-	for _, p := range e.Problems {
-		if p.Code == code {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Code == code })
 }
 
 // RefuseIf adds a problem if something is wrong.
@@ -147,6 +143,17 @@ func (e *CheckError) RefuseIf(wrong bool, code, detail string) {
 	if wrong {
 		e.Problems = append(e.Problems, Problem{code, detail})
 	}
+}
+
+// Ask adds the problems that a statement finds: it selects their codes and details.
+func (e *CheckError) Ask(ctx context.Context, db interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}, sql string, args ...any,
+) error {
+	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Problem])
+	e.Problems = append(e.Problems, found...)
+	return err
 }
 
 // Err is nil if there are no problems.

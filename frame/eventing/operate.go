@@ -10,6 +10,7 @@ import (
 	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/engine/outbox/restore"
+	"example.com/twinbox/engine/outbox/window"
 )
 
 // Operable is a node as its operations see it: what [Setup.Operations] makes them of.
@@ -46,11 +47,11 @@ func (n Operable) Behind(ctx context.Context, topic string) (map[string]int64, e
 const comparedAtOnce = 1000
 
 // lost are all events that the broker holds and the database does not know.
-func (s Setup) lost(ctx context.Context, db restore.DB, progress func(int64)) ([]cloudevent.Event, error) {
+func (s Setup) lost(ctx context.Context, db window.DB, progress func(int64)) ([]cloudevent.Event, error) {
 	var lost, some []cloudevent.Event
 	var read int64
 	compare := func() error {
-		missing, err := restore.Lost(ctx, db, some)
+		missing, _, err := restore.Lost(ctx, db, some)
 		lost, some = append(lost, missing...), some[:0]
 		progress(read)
 		return err

@@ -110,7 +110,7 @@ func (t *story) askOutbox(ctx context.Context) error {
 }
 
 // addEvent adds an event's row, and the request that led to it where no event did.
-func (t *story) addEvent(e operate.Traced) {
+func (t *story) addEvent(e operate.Entry) {
 	step := adminapi.StoryStep{
 		At: addedAt(e), Station: adminapi.StoryStepStationOutbox, Outcome: e.State, EventID: e.EventID,
 		EventType: e.Type, Key: e.Key, Version: e.Version, Position: e.Position, Topic: e.Topic,
@@ -126,7 +126,7 @@ func (t *story) addEvent(e operate.Traced) {
 }
 
 // addedAt is the time in the event's id: of an event that was given, the business time may be any.
-func addedAt(e operate.Traced) time.Time {
+func addedAt(e operate.Entry) time.Time {
 	id, err := uuid.Parse(e.EventID)
 	if err != nil || id.Version() != 7 {
 		return e.OccurredAt

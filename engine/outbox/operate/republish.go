@@ -31,10 +31,6 @@ var (
 	ErrRestoring = errors.New("outbox: a restore is still being published")
 )
 
-const restoringSQL = `
-select old_done is not null or sysid is distinct from (select system_identifier from pg_control_system())
-from public.outbox_cursor where name = $1`
-
 // republishSQL takes only rows that were published: of others it would send a later one before an earlier one.
 const republishSQL = `
 select ` + window.Columns + `
@@ -61,12 +57,15 @@ type Publisher interface {
 // Republish sends events again that were published before and are still kept: same ids, same versions, in the order of
 // their positions, so that consumers skip what they have. It returns how many were sent, also beside an error. It needs
 // no relay and disturbs none: every row it sends is a duplicate.
-func Republish(ctx context.Context, db DB, publisher Publisher, s Selection) (int, error) {
+func Republish(ctx context.Context, db window.DB, publisher Publisher, s Selection) (int, error) {
 	if s.From == 0 && s.To == 0 && s.Since.IsZero() && s.Until.IsZero() && s.IDs == nil && s.Topic == "" && s.Key == "" {
 		return 0, ErrEmptySelection
 	}
-	if err := checkRestoring(ctx, db); err != nil {
+	switch status, err := readStatus(ctx, db, 1); {
+	case err != nil:
 		return 0, err
+	case status.Restoring:
+		return 0, ErrRestoring
 	}
 	pages := window.NewPager(republishPage, 8<<20)
 	sent, above := 0, max(s.From, 1)-1
@@ -101,18 +100,6 @@ func messagesOf(records []window.Record) (topics []string, messages map[string][
 		messages[topic] = append(messages[topic], records[i].Event.Message())
 	}
 	return topics, messages
-}
-
-func checkRestoring(ctx context.Context, db DB) error {
-	var restoring bool
-	err := db.QueryRow(ctx, restoringSQL, window.CursorName).Scan(&restoring)
-	switch {
-	case err != nil:
-		return fmt.Errorf("read cursor: %w", err)
-	case restoring:
-		return ErrRestoring
-	}
-	return nil
 }
 
 func optional(t time.Time) *time.Time {

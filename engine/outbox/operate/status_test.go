@@ -15,7 +15,7 @@ func TestStatusCountsWhatWaits(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	s, err := ReadStatus(t.Context(), pool)
 	require.NoError(t, err)
-	require.Equal(t, Status{LeaseUntil: s.LeaseUntil}, s, "nothing was ever written or led")
+	require.Equal(t, Status{LeaseUntil: s.LeaseUntil, Room: s.Room}, s, "nothing was ever written or led")
 
 	slow := begin(t, pool)
 	addIn(t, o, slow, "slow") // position 1, not committed

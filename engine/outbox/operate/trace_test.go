@@ -37,8 +37,8 @@ func TestAnEventIsFoundByItsIDsAndTellsItsState(t *testing.T) {
 		return found
 	}
 	found := trace(strings.ToUpper(added[0].ID)).Events
-	require.Equal(t, []Traced{{
-		Position: 1, EventID: added[0].ID, Type: event("a").Type, Topic: testTopic, Key: "a", Version: 1,
+	require.Equal(t, []Entry{{
+		Position: 1, EventID: added[0].ID, Type: event("a").Type, Topic: testTopic, Key: "a", Version: 1, Bytes: 7,
 		OccurredAt: found[0].OccurredAt, State: "published", Correlation: added[0].ID,
 	}}, found)
 	found = trace(added[0].ID).Caused

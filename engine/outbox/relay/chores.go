@@ -16,6 +16,7 @@ import (
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/restore"
+	"example.com/twinbox/engine/outbox/window"
 )
 
 // tablePartitions keeps room ahead of the writers, and nothing for longer than it is to be kept.
@@ -51,19 +52,10 @@ func (t *tablePartitions) maintain(ctx context.Context) error {
 	})
 }
 
-const partitionsSQL = `
-select p.relname, bound[1]::bigint as lower, bound[2]::bigint as upper
-from pg_inherits i
-join pg_class p on p.oid = i.inhrelid
-join pg_namespace n on n.oid = p.relnamespace and n.nspname = 'public'
-cross join lateral regexp_match(pg_get_expr(p.relpartbound, p.oid),
-    'FROM \(''?(-?\d+)''?\) TO \(''?(-?\d+)''?\)') as bound
-where i.inhparent = 'public.outbox'::regclass and bound is not null`
-
 const roomSQL = `
 select coalesce(min(upper), 9223372036854775807), coalesce(max(upper), 1),
     coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0)
-from (` + partitionsSQL + `) p`
+from (` + window.Partitions + `) p`
 
 // createAhead returns where the first of the partitions that it found ends.
 func (t *tablePartitions) createAhead(ctx context.Context) (firstUpper int64, err error) {
@@ -95,14 +87,14 @@ func (t *tablePartitions) create(ctx context.Context, lower, upper int64) error 
 
 const notePublishedSQL = `
 insert into public.outbox_partition (upper_bound)
-select upper from (` + partitionsSQL + `) p where upper <= $1
+select upper from (` + window.Partitions + `) p where upper <= $1
 on conflict do nothing`
 
 // expiredSQL keeps a partition in which a parked key has rows, and passes over notes of partitions that were taken away
 // by hand.
 const expiredSQL = `
 select p.*
-from (` + partitionsSQL + `) p
+from (` + window.Partitions + `) p
 join public.outbox_partition note on note.upper_bound = p.upper
 where p.upper <= $1 and note.published_at < clock_timestamp() - $2 * interval '1 microsecond'
     and not exists (select from public.outbox_held h where h.position >= p.lower and h.position < p.upper)

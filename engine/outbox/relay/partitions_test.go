@@ -14,7 +14,7 @@ import (
 
 func listPartitions(t testing.TB, l *leader) []partition {
 	t.Helper()
-	rows, _ := l.session.conn.Query(t.Context(), partitionsSQL+` order by upper`)
+	rows, _ := l.session.conn.Query(t.Context(), window.Partitions+` order by upper`)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[partition])
 	require.NoError(t, err)
 	return list

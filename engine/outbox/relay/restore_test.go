@@ -83,7 +83,7 @@ func TestADatabaseThatKnowsLessThanTheBrokerPublishesNothing(t *testing.T) {
 
 	var adopted []int64
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		missing, err := restore.Lost(t.Context(), tx, lost)
+		missing, _, err := restore.Lost(t.Context(), tx, lost)
 		if err != nil {
 			return err
 		}

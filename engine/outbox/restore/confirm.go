@@ -11,13 +11,6 @@ import (
 	"example.com/twinbox/engine/outbox/window"
 )
 
-// Lost are those of the events, in their order, that have higher numbers than their keys have in the database: it has
-// forgotten them, or never knew them. The events are as the broker holds them, with their topics.
-func Lost(ctx context.Context, db DB, events []cloudevent.Event) ([]cloudevent.Event, error) {
-	lost, _, err := compare(ctx, db, events)
-	return lost, err
-}
-
 const raiseKeySQL = `
 insert into public.outbox_key as k (topic, key, version) values ($1, $2, $3)
 on conflict (topic, key) do update set version = greatest(k.version, excluded.version)`

@@ -33,12 +33,6 @@ const (
 	CodeNotCompared = "not_compared"
 )
 
-// DB is a pool, a connection or a transaction.
-type DB interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
 // incarnation is new when the server has been started or the cursor's table been written anew.
 const incarnation = `extract(epoch from pg_postmaster_start_time())::text || '/'
     || pg_relation_filenode('public.outbox_cursor')::text`
@@ -55,7 +49,7 @@ select coalesce(restored, ''), compared is not distinct from ` + incarnation + `
 from public.outbox_cursor where name = $1`
 
 // ReadStanding is asked by a relay that leads.
-func ReadStanding(ctx context.Context, db DB) (at Standing, err error) {
+func ReadStanding(ctx context.Context, db window.DB) (at Standing, err error) {
 	err = db.QueryRow(ctx, standingSQL, window.CursorName).Scan(&at.Restored, &at.Compared, &at.New)
 	if err != nil {
 		return at, fmt.Errorf("read standing towards the broker: %w", err)
@@ -71,8 +65,8 @@ returning epoch`
 
 // Compare compares the broker's newest events with the database and writes down, for the leader of an epoch, what came
 // of it: what is wrong, or that nothing is. A leader of another epoch gets [window.ErrDeposed].
-func Compare(ctx context.Context, db DB, events []cloudevent.Event, epoch int64) (found string, err error) {
-	lost, known, err := compare(ctx, db, events)
+func Compare(ctx context.Context, db window.DB, events []cloudevent.Event, epoch int64) (found string, err error) {
+	lost, known, err := Lost(ctx, db, events)
 	if err != nil {
 		return "", err
 	}
@@ -98,9 +92,12 @@ left join public.outbox_key k on k.topic = p.topic and k.key = p.key
 where p.version > coalesce(k.version, 0)
 order by p.nth`
 
-// compare returns those of the events, in their order, that have higher numbers than their keys have in the database,
-// and the number that the first one's key has there. The events are as the broker holds them, with their topics.
-func compare(ctx context.Context, db DB, events []cloudevent.Event) (lost []cloudevent.Event, known int64, err error) {
+// Lost are those of the events, in their order, that have higher numbers than their keys have in the database: it has
+// forgotten them, or never knew them; known is the number that the first one's key has there. The events are as the
+// broker holds them, with their topics.
+func Lost(
+	ctx context.Context, db window.DB, events []cloudevent.Event,
+) (lost []cloudevent.Event, known int64, err error) {
 	topics, keys, versions := make([]string, len(events)), make([]string, len(events)), make([]int64, len(events))
 	for i, e := range events {
 		topics[i], keys[i], versions[i] = e.Topic, e.Key, e.Version
@@ -121,30 +118,30 @@ func compare(ctx context.Context, db DB, events []cloudevent.Event) (lost []clou
 }
 
 const checkWritersSQL = `
-select sysid is distinct from (select system_identifier from pg_control_system()),
-    (select coalesce(max(position), 0) from public.outbox)
-        > coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0),
-    coalesce(restored, ''), coalesce(compared <> 'new' and compared <> ` + incarnation + `, false)
-from public.outbox_cursor where name = $1`
+select problem.code, problem.detail
+from (select) once
+left join public.outbox_cursor c on c.name = $1
+cross join lateral (values
+    (c.name is null, 'schema', 'public.outbox_cursor has no row ' || $1),
+    (c.sysid is distinct from (select system_identifier from pg_control_system()) and c.name is not null,
+        '` + CodeRestored + `', 'the database comes from another cluster; its relay has to lead first'),
+    (c.restored is not null, '` + CodeRestored + `', c.restored),
+    (c.restored is null and c.compared <> 'new' and c.compared <> ` + incarnation + `,
+        '` + CodeNotCompared + `', 'its relay has to lead and to ask the broker first'),
+    ((select max(position) from public.outbox) > coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0),
+        'sequence_behind', 'the sequence is behind the positions in the table')
+) as problem (found, code, detail)
+where problem.found`
 
 // CheckWriters says whether events may be added: not in a database that was restored from another cluster before a
 // relay has made the cursor this cluster's own, not if the restore lost the value of the sequence, and not before a
 // restore that the relay has found is confirmed. New events would get numbers among the old ones, and be lost. A
 // service that adds events asks after its relay has started, before it takes requests, and asks again while the answer
 // is a [*outbox.CheckError] with the code [CodeRestored], or [CodeNotCompared] while the broker can be asked.
-func CheckWriters(ctx context.Context, db DB) error {
+func CheckWriters(ctx context.Context, db window.DB) error {
 	var e outbox.CheckError
-	var foreign, behind, changed bool
-	var lost string
-	err := db.QueryRow(ctx, checkWritersSQL, window.CursorName).Scan(&foreign, &behind, &lost, &changed)
-	missing := errors.Is(err, pgx.ErrNoRows)
-	if err != nil && !missing {
+	if err := e.Ask(ctx, db, checkWritersSQL, window.CursorName); err != nil {
 		return fmt.Errorf("check outbox for writers: %w", err)
 	}
-	e.RefuseIf(foreign, CodeRestored, "the database comes from another cluster; its relay has to lead first")
-	e.RefuseIf(lost != "", CodeRestored, lost)
-	e.RefuseIf(lost == "" && changed, CodeNotCompared, "its relay has to lead and to ask the broker first")
-	e.RefuseIf(behind, "sequence_behind", "the sequence is behind the positions in the table")
-	e.RefuseIf(missing, "schema", "public.outbox_cursor has no row "+window.CursorName)
 	return e.Err()
 }

@@ -51,6 +51,27 @@ const IsPublished = `case when o.position > c.base then pg_visible_in_snapshot(o
         or o.position <= c.old_head and pg_visible_in_snapshot(o.xid, c.old_done)
         or coalesce(o.position <= c.old_win_pos and pg_visible_in_snapshot(o.xid, c.old_win), false) end`
 
+// State is the SQL expression of what became of the row o: published, waiting, held or discarded.
+const State = `case when exists (select from public.outbox_held h where h.position = o.position) then 'held'
+    when exists (select from public.outbox_discarded d where d.position = o.position) then 'discarded'
+    when ` + IsPublished + ` then 'published' else 'waiting' end`
+
+// Partitions selects the table partitions of the outbox, each with its range of positions, upper not included.
+const Partitions = `
+select p.relname, bound[1]::bigint as lower, bound[2]::bigint as upper
+from pg_inherits i
+join pg_class p on p.oid = i.inhrelid
+join pg_namespace n on n.oid = p.relnamespace and n.nspname = 'public'
+cross join lateral regexp_match(pg_get_expr(p.relpartbound, p.oid),
+    'FROM \(''?(-?\d+)''?\) TO \(''?(-?\d+)''?\)') as bound
+where i.inhparent = 'public.outbox'::regclass and bound is not null`
+
+// DB is a pool, a connection or a transaction that is read.
+type DB interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
 const loadSQL = `
 select generation, coalesce(sysid, 0), (select system_identifier from pg_control_system()),
     done::text, win::text, win_head, win_pos, mark_x, mark_h,

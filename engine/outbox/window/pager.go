@@ -72,10 +72,7 @@ func NewPager(maxLimit, maxBytes int) *Pager {
 var binaryResults = pgx.QueryResultFormats{pgx.BinaryFormatCode}
 
 // Read reads a page with a statement that selects [Columns] and has its limit as its last parameter.
-func (p *Pager) Read(ctx context.Context, db interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}, sql string, args ...any,
-) (Page, error) {
+func (p *Pager) Read(ctx context.Context, db DB, sql string, args ...any) (Page, error) {
 	args = append(append([]any{binaryResults}, args...), p.limit)
 	rows, _ := db.Query(ctx, sql, args...) // its error is that of the rows
 	defer rows.Close()

@@ -291,7 +291,7 @@ func (r *Reader) change(
 ) (xid uint64, err error) {
 	sent := time.Now()
 	args = append([]any{CursorName, r.term.Epoch, r.generation, r.term.Lease.Microseconds()}, args...)
-	update := func(q rowQuerier) error {
+	update := func(q DB) error {
 		err := q.QueryRow(ctx, sql, args...).Scan(&xid)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return r.whyNot(ctx, q)
@@ -319,15 +319,10 @@ func (r *Reader) change(
 	return xid, nil
 }
 
-// rowQuerier is a connection or a transaction on it.
-type rowQuerier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
 const epochSQL = `select epoch from public.outbox_cursor where name = $1`
 
 // whyNot says why an update of the cursor found no row.
-func (r *Reader) whyNot(ctx context.Context, q rowQuerier) error {
+func (r *Reader) whyNot(ctx context.Context, q DB) error {
 	var epoch int64
 	if err := q.QueryRow(ctx, epochSQL, CursorName).Scan(&epoch); err != nil {
 		return fmt.Errorf("read epoch: %w", err)

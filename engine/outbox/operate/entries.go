@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,18 +16,75 @@ import (
 	"example.com/twinbox/engine/outbox/window"
 )
 
-// Traced is an event as it lies in the outbox, without its payload, and what it follows from.
-type Traced struct {
-	Position    int64
-	EventID     string
-	Type        string
-	Topic, Key  string
-	Version     int64
-	OccurredAt  time.Time // business time
-	State       string    // published, waiting, held or discarded
-	Correlation string    // what it carries, else its own id
-	Causation   string    // the event from which it follows; empty: none
-	TraceParent string    // W3C Trace Context; empty: none
+// Entry is an event as it lies in the outbox.
+type Entry struct {
+	Position    int64     `json:"position"`
+	EventID     string    `json:"event_id"`
+	Type        string    `json:"type"`
+	Topic       string    `json:"topic"`
+	Key         string    `json:"key"`
+	Version     int64     `json:"version"`
+	OccurredAt  time.Time `json:"occurred_at"`      // business time
+	Bytes       int       `json:"bytes"`            // of the payload
+	State       string    `json:"state"`            // published, waiting, held or discarded
+	Correlation string    `json:"-"`                // what it carries, else its own id
+	Causation   string    `json:"-"`                // the event from which it follows; empty: none
+	TraceParent string    `json:"-"`                // W3C Trace Context; empty: none
+	Payload     []byte    `json:"payload,omitzero"` // only if asked for, and as far as it fits
+}
+
+const entryColumns = `
+select o.position, o.event_id::text, o.event_type, o.topic, o.key, o.version, o.occurred_at, length(o.payload),
+    ` + window.State + `,
+    coalesce(o.headers ->> '` + cloudevent.HeaderCorrelationID + `', o.event_id::text),
+    coalesce(o.headers ->> '` + cloudevent.HeaderCausationID + `', ''),
+    coalesce(o.headers ->> '` + cloudevent.HeaderTraceParent + `', ''), `
+
+// Tail says which entries to read: the last ones that fit. What is set must all hold.
+type Tail struct {
+	Topic, Key, Type string
+	Before           int64 // of positions below this one; 0: the newest
+	Payload          bool  // the newest ones, up to 8 MiB of them
+	Limit            int   // how many; below 1 counts as 1
+}
+
+// The length of a payload is known without reading it, so that what is left out is not read.
+const tailSQL = entryColumns + `
+    case when $6 and sum(length(o.payload)) over (order by o.position desc) <= 8388608 then o.payload end
+from public.outbox o cross join public.outbox_cursor c
+where c.name = $1 and o.position >= $7 and o.position < $8
+    and ($2 = '' or o.topic = $2) and ($3 = '' or o.key = $3) and ($4 = '' or o.event_type = $4)
+order by o.position desc
+limit $5`
+
+const keptSQL = `select coalesce(min(position), 0), coalesce(max(position), 0) from public.outbox`
+
+// tailPositions are looked at by one call: 0.2 s, at a microsecond each.
+const tailPositions = 200_000
+
+// ReadTail returns the newest entries in the order of their positions. A transaction that commits late puts its
+// entries below ones that were read before. One call looks at 200,000 positions at most, however rare a condition is:
+// if it found fewer than asked for and older rows are kept, rest is the Before to go on with; else 0.
+func ReadTail(ctx context.Context, db window.DB, t Tail) (entries []Entry, rest int64, err error) {
+	var oldest, newest int64
+	if err := db.QueryRow(ctx, keptSQL).Scan(&oldest, &newest); err != nil {
+		return nil, 0, fmt.Errorf("read positions: %w", err)
+	}
+	before, limit := newest+1, max(1, t.Limit)
+	if t.Before > 0 {
+		before = min(before, t.Before)
+	}
+	from := before - tailPositions
+	entries, err = list[Entry](ctx, db, "read tail", tailSQL,
+		window.CursorName, t.Topic, t.Key, t.Type, limit, t.Payload, from, before)
+	if err != nil {
+		return nil, 0, err
+	}
+	slices.Reverse(entries)
+	if len(entries) < limit && from > oldest {
+		rest = from
+	}
+	return entries, rest, nil
 }
 
 // Hint says more of an event whose id carries no time. Either helps.
@@ -37,24 +95,17 @@ type Hint struct {
 
 // Trace is what an outbox knows of an id.
 type Trace struct {
-	OfKey []Traced // the newest events whose key it is, at most 1000, in the order of their positions
+	OfKey []Entry // the newest events whose key it is, at most 1000, in the order of their positions
 	// Events are those whose id it is. More than one: it was given twice. Nothing: none was added here, or its partition
 	// is dropped.
-	Events []Traced
-	Caused []Traced // events that say that they follow from the one of the id, at most 1000
+	Events []Entry
+	Caused []Entry // events that say that they follow from the one of the id, at most 1000
 	// NeedsHint says that an event can only be found with a [Hint]: its id is no UUIDv7, and the outbox does not know any
 	// more when it was given.
 	NeedsHint bool
 }
 
-const tracedColumns = `
-select o.position, o.event_id::text, o.event_type, o.topic, o.key, o.version, o.occurred_at,
-    case when exists (select from public.outbox_held h where h.position = o.position) then 'held'
-        when exists (select from public.outbox_discarded d where d.position = o.position) then 'discarded'
-        when ` + window.IsPublished + ` then 'published' else 'waiting' end,
-    coalesce(o.headers ->> '` + cloudevent.HeaderCorrelationID + `', o.event_id::text),
-    coalesce(o.headers ->> '` + cloudevent.HeaderCausationID + `', ''),
-    coalesce(o.headers ->> '` + cloudevent.HeaderTraceParent + `', '')
+const tracedColumns = entryColumns + `null::bytea
 from public.outbox o cross join public.outbox_cursor c
 where c.name = $1 and (o.headers ? '` + cloudevent.RecordMetadata + `') is not true and `
 
@@ -151,11 +202,6 @@ func idAt(at time.Time, digit string) string {
 	return hex.EncodeToString(b[:]) + strings.Repeat(digit, 20)
 }
 
-func traced(ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]Traced, error) {
-	rows, _ := tx.Query(ctx, sql, append([]any{window.CursorName}, args...)...)
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Traced])
-	if err != nil {
-		return nil, fmt.Errorf("trace outbox: %w", err)
-	}
-	return found, nil
+func traced(ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]Entry, error) {
+	return list[Entry](ctx, tx, "trace outbox", sql, append([]any{window.CursorName}, args...)...)
 }

@@ -25,7 +25,9 @@ var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 // ValidTopic reports whether Kafka takes the name.
 func ValidTopic(name string) bool { return topicName.MatchString(name) && name != "." && name != ".." }
 
-// PublishError says which messages of one call failed. Those that are not in Failed are acknowledged.
+// PublishError says which messages of one call failed. Those that are not in Failed are acknowledged. The error of a
+// message that waiting does not cure has a method Permanent that returns true: the record is too large or malformed, the
+// topic's name is invalid. Everything else, an unknown topic included, may succeed later.
 type PublishError struct {
 	Topic  string
 	Failed map[int]error // index in the call -> why
@@ -39,16 +41,6 @@ func (e *PublishError) Error() string {
 // FailedIndexes returns Failed; it lets a caller read the result without importing this package.
 func (e *PublishError) FailedIndexes() map[int]error { return e.Failed }
 
-// Permanent reports whether every failed message is refused for good.
-func (e *PublishError) Permanent() bool {
-	for _, err := range e.Failed {
-		if !Permanent(err) {
-			return false
-		}
-	}
-	return true
-}
-
 // Unwrap returns the failures in the order of the call, for errors.Is.
 func (e *PublishError) Unwrap() []error {
 	errs := make([]error, 0, len(e.Failed))
@@ -56,12 +48,4 @@ func (e *PublishError) Unwrap() []error {
 		errs = append(errs, e.Failed[i])
 	}
 	return errs
-}
-
-// Permanent reports whether a publish failed for a reason that waiting does not cure: the record is too large or
-// malformed, the topic's name is invalid, writing to it is not allowed. Everything else, an unknown topic included, may
-// succeed later. For a [PublishError] every failed message must be permanent.
-func Permanent(err error) bool {
-	var p interface{ Permanent() bool }
-	return errors.As(err, &p) && p.Permanent()
 }

@@ -17,12 +17,11 @@ type call struct {
 	records  []record
 	blocked  map[string]int // keys of which a record failed alone, and its index; owned by the sender
 
-	mu      sync.Mutex
-	expired bool           // Publish has returned: nothing more of it may be sent
-	fates   []*RecordError // of each record; nil: not known yet
-	known   int
-	failed  bool
-	done    chan struct{} // closed when every record is settled
+	mu     sync.Mutex
+	fates  []*RecordError // of each record; nil: not known yet, and it may be sent
+	known  int
+	failed bool
+	done   chan struct{} // closed when every record is settled by the sender
 }
 
 // isAcknowledged is the fate of a record that all in-sync replicas have.
@@ -70,13 +69,14 @@ func (c *call) block(r *record) {
 	}
 }
 
-// settle notes the record's fate: [isAcknowledged] or why it failed.
+// settle notes the record's fate: [isAcknowledged] or why it failed. The first one counts; when the call has expired
+// that was noted by Publish, which has returned.
 func (r *record) settle(fate *RecordError) {
 	c := r.call
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.expired {
-		return // Publish has already returned what was known
+	if c.fates[r.index] != nil {
+		return
 	}
 	c.fates[r.index] = fate
 	c.failed = c.failed || fate != isAcknowledged
@@ -85,19 +85,12 @@ func (r *record) settle(fate *RecordError) {
 	}
 }
 
-// isSettled reports whether the record failed before it was ever sent.
-func (r *record) isSettled() bool {
-	r.call.mu.Lock()
-	defer r.call.mu.Unlock()
-	return r.call.fates[r.index] != nil
-}
-
 // isSendable reports whether the record is still to be sent, and fails it if its key is held back.
 func (r *record) isSendable() bool {
 	r.call.mu.Lock()
-	expired := r.call.expired
+	settled := r.call.fates[r.index] != nil
 	r.call.mu.Unlock()
-	if expired {
+	if settled {
 		return false
 	}
 	if first, blocked := r.call.blocked[r.key]; blocked && r.index > first {
@@ -110,9 +103,7 @@ func (r *record) isSendable() bool {
 // failAll fails what is not settled yet.
 func (c *call) failAll(err *RecordError) {
 	for i := range c.records {
-		if r := &c.records[i]; !r.isSettled() {
-			r.settle(err)
-		}
+		c.records[i].settle(err)
 	}
 }
 
@@ -135,7 +126,6 @@ func (c *call) result() error {
 func (c *call) expire(cause error, taken bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.expired = true
 	err := &RecordError{Err: cause, unknown: taken}
 	for i, fate := range c.fates {
 		if fate == nil {

@@ -30,12 +30,10 @@ func (l *layout) reset() {
 	l.first = 0
 }
 
-func (l *layout) since(start int) []byte { return l.bytes[start:len(l.bytes):len(l.bytes)] }
-
 func (l *layout) copyOf(s string) []byte {
 	start := len(l.bytes)
 	l.bytes = append(l.bytes, s...)
-	return l.since(start)
+	return l.bytes[start:len(l.bytes):len(l.bytes)]
 }
 
 func (l *layout) header(name, value []byte) {
@@ -106,16 +104,11 @@ func (l *layout) eventHeaders(e *cloudevent.Event) {
 	l.text(cloudevent.HeaderSource, e.Source)
 	l.text(cloudevent.HeaderType, e.Type)
 	l.text(cloudevent.HeaderSpecVersion, cloudevent.SpecVersion)
-	start := len(l.bytes)
-	l.bytes = e.Time.UTC().AppendFormat(l.bytes, time.RFC3339Nano)
-	instant := l.since(start)
-	l.header(l.copyOf(cloudevent.HeaderTime), instant)
+	var digits [32]byte // keeps the texts below off the heap
+	l.text(cloudevent.HeaderTime, string(e.Time.UTC().AppendFormat(digits[:0], time.RFC3339Nano)))
 	l.text(cloudevent.HeaderSubject, e.Key)
 	if e.Version != 0 {
-		start := len(l.bytes)
-		l.bytes = strconv.AppendInt(l.bytes, e.Version, 10)
-		version := l.since(start)
-		l.header(l.copyOf(cloudevent.HeaderVersion), version)
+		l.text(cloudevent.HeaderVersion, string(strconv.AppendInt(digits[:0], e.Version, 10)))
 	} else {
 		l.extension(e, cloudevent.HeaderVersion)
 	}

@@ -29,11 +29,7 @@ func (s *sender) exchange(queues []*partitionQueue, deadline time.Time) {
 	parcels := s.pack(queues, deadline)
 	fault.Here("kafka.before_send")
 	var wait sync.WaitGroup
-	for i, p := range parcels {
-		if i == len(parcels)-1 { // the usual case is one broker, and needs no goroutine
-			s.deliver(p)
-			continue
-		}
+	for _, p := range parcels {
 		wait.Go(func() { s.deliver(p) })
 	}
 	wait.Wait()
@@ -123,7 +119,7 @@ func (s *sender) act(q *partitionQueue, answer sarama.KError, deadline time.Time
 	case outOfStep:
 		s.giveUp(q, answer)
 		// The producer id itself may be of no use any more. A gap in the sequence is healed by a new epoch.
-		s.lost = s.lost || judge(answer) == outOfStep && answer != sarama.ErrOutOfOrderSequenceNumber
+		s.ids.lost = s.ids.lost || judge(answer) == outOfStep && answer != sarama.ErrOutOfOrderSequenceNumber
 	}
 }
 
@@ -131,9 +127,7 @@ func (s *sender) acknowledge(q *partitionQueue) {
 	for _, r := range q.batch {
 		r.settle(isAcknowledged)
 	}
-	if s.ids.used(q.topicPartition, len(q.batch)) {
-		s.stale = true
-	}
+	s.ids.use(q.topicPartition, len(q.batch))
 	if _, ok := s.failing[q.topicPartition]; ok {
 		delete(s.failing, q.topicPartition)
 		s.log.Info("partition accepts records again", "topic", q.topic, "partition", q.partition)
@@ -187,7 +181,7 @@ func (s *sender) refresh() {
 func (s *sender) giveUp(q *partitionQueue, cause error) {
 	if q.request != nil {
 		// Its sequence number may be on the log, or may get there: it must not be used for anything else.
-		s.stale = true
+		s.ids.stale = true
 	}
 	q.fail(&RecordError{Err: cause, unknown: q.unknown}, &RecordError{Err: fmt.Errorf("%w: %w", kafka.ErrNotSent, cause)})
 	if _, ok := s.failing[q.topicPartition]; !ok {

@@ -63,9 +63,6 @@ func (p *Publisher) Publish(topic string, msgs ...*message.Message) error {
 // PublishContext is [Publisher.Publish] that also returns when ctx ends; what is not acknowledged by then is reported
 // with an unknown outcome.
 func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
-	if len(msgs) == 0 {
-		return nil
-	}
 	l := p.layouts.Get().(*layout)
 	l.messages(msgs)
 	return p.publish(ctx, topic, l)
@@ -74,9 +71,6 @@ func (p *Publisher) PublishContext(ctx context.Context, topic string, msgs ...*m
 // PublishEvents is [Publisher.PublishContext] of the events' messages, byte for byte, without making them: a message
 // carries a map of its headers, which costs more than everything else that is done to it here.
 func (p *Publisher) PublishEvents(ctx context.Context, topic string, events ...*cloudevent.Event) error {
-	if len(events) == 0 {
-		return nil
-	}
 	l := p.layouts.Get().(*layout)
 	l.events(events)
 	return p.publish(ctx, topic, l)
@@ -85,37 +79,33 @@ func (p *Publisher) PublishEvents(ctx context.Context, topic string, events ...*
 // publish uses the layout again if every record was acknowledged. Otherwise the sender may still hold some of it: a
 // request that timed out is sent again, or lies in a connection's buffer.
 func (p *Publisher) publish(ctx context.Context, topic string, l *layout) error {
-	call := newCall(topic, l.records, time.Now().Add(p.cfg.PublishTimeout), p.cfg.MaxMessageBytes)
-	timeout := time.NewTimer(p.cfg.PublishTimeout)
-	defer timeout.Stop()
-	select {
-	case <-p.closing: // also when the goroutine could still take the call
-		return fmt.Errorf("publish to %s: %w", topic, kafka.ErrClosed)
-	case <-call.done: // none of its records can be sent at all, which takes no broker to say
-		return call.result()
-	default:
+	if len(l.records) == 0 {
+		return nil
 	}
-	select {
-	case p.calls <- call:
-	case <-p.closing:
-		return fmt.Errorf("publish to %s: %w", topic, kafka.ErrClosed)
-	case <-ctx.Done():
-		return call.expire(context.Cause(ctx), false)
-	case <-timeout.C:
-		return call.expire(ErrTimeout, false)
+	deadline := time.Now().Add(p.cfg.PublishTimeout)
+	ctx, cancel := context.WithDeadlineCause(ctx, deadline, ErrTimeout)
+	defer cancel()
+	call := newCall(topic, l.records, deadline, p.cfg.MaxMessageBytes)
+	calls, closing := p.calls, p.closing
+	if call.known == len(call.records) {
+		calls = nil // none of its records can be sent at all, which takes no broker to say
 	}
-	select {
-	case <-call.done:
-		err := call.result()
-		if err == nil {
-			l.reset()
-			p.layouts.Put(l)
+	for {
+		select {
+		case calls <- call:
+			calls, closing = nil, nil // from now on the sender brings it to an end, also when it closes
+		case <-call.done:
+			err := call.result()
+			if err == nil {
+				l.reset()
+				p.layouts.Put(l)
+			}
+			return err
+		case <-closing:
+			return fmt.Errorf("publish to %s: %w", topic, kafka.ErrClosed)
+		case <-ctx.Done():
+			return call.expire(context.Cause(ctx), calls == nil)
 		}
-		return err
-	case <-ctx.Done():
-		return call.expire(context.Cause(ctx), true)
-	case <-timeout.C:
-		return call.expire(ErrTimeout, true)
 	}
 }
 

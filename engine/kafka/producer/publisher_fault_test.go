@@ -92,7 +92,7 @@ func TestAPartitionRefusedForEverHoldsUpNoOther(t *testing.T) {
 
 	err := publisher.Publish(topic, msgs[:50]...)
 	require.ErrorIs(t, err, sarama.ErrNotEnoughReplicas)
-	require.False(t, kafka.Permanent(err))
+	require.False(t, isPermanent(err))
 	var one *producer.RecordError
 	require.ErrorAs(t, err, &one)
 	require.False(t, one.OutcomeUnknown(), "the broker said that it appended nothing")
@@ -138,7 +138,7 @@ func TestNothingOvertakesAFailedBatch(t *testing.T) {
 			err := publisher.Publish(topic, msgs...)
 			left := unsent(t, err, msgs)
 			require.Equal(t, idsOf(msgs[100-len(left):]), idsOf(left), "what failed is a tail")
-			require.False(t, kafka.Permanent(err))
+			require.False(t, isPermanent(err))
 
 			fault.Remove()
 			require.NoError(t, publisher.Publish(topic, left...), "usable again")
@@ -159,7 +159,7 @@ func TestARecordThatOnlyTheBrokerRefuses(t *testing.T) {
 
 	failed := failures(t, publisher.Publish(topic, msgs...))
 	require.ErrorIs(t, failed[100], producer.ErrTooLarge)
-	require.True(t, kafka.Permanent(failed[100]))
+	require.True(t, isPermanent(failed[100]))
 	delete(failed, 100)
 	require.Len(t, failed, 66, "the later ones of its key")
 	for i, err := range failed {
@@ -189,7 +189,7 @@ func TestAnInvalidRecordIsIsolated(t *testing.T) {
 
 	failed := failures(t, publisher.Publish(topic, msgs...))
 	require.Len(t, failed, 1)
-	require.True(t, kafka.Permanent(failed[17]))
+	require.True(t, isPermanent(failed[17]))
 	require.Len(t, logOf(t, brokers, topic, 49), 49)
 }
 
@@ -209,7 +209,7 @@ func TestATopicThatMayNotBeWritten(t *testing.T) {
 			err := publisher.Publish(topic, msgs...)
 			for _, failed := range failures(t, err) {
 				require.Equal(t, failure.Transient, failure.Classify(failed))
-				require.False(t, kafka.Permanent(failed))
+				require.False(t, isPermanent(failed))
 			}
 			require.Len(t, failures(t, err), 10)
 			fault.Remove()
@@ -227,7 +227,7 @@ func TestATopicThatTakesNoRecord(t *testing.T) {
 	cluster.Fault(kfake.Fault{Keys: produce, Topic: topic, Err: kerr.PolicyViolation, Count: -1})
 	err := publisher.Publish(topic, events(10, keys(10)...)...)
 	require.Len(t, failures(t, err), 10)
-	require.True(t, kafka.Permanent(err))
+	require.True(t, isPermanent(err))
 }
 
 // TestALateAppendIsFenced: the broker holds a request beyond the publish timeout and appends it when the records have
@@ -252,7 +252,7 @@ func TestALateAppendIsFenced(t *testing.T) {
 	var one *producer.RecordError
 	require.ErrorAs(t, err, &one)
 	require.True(t, one.OutcomeUnknown())
-	require.False(t, kafka.Permanent(err))
+	require.False(t, isPermanent(err))
 
 	acknowledged(t, publisher, topic, event("a", 2))
 	acknowledged(t, publisher, topic, event("a", 3))

@@ -105,9 +105,9 @@ func TestATooLargeRecordFailsAloneWithItsKeysTail(t *testing.T) {
 	failed := failures(t, publisher.Publish(topic, msgs...))
 	require.Len(t, failed, 2)
 	require.ErrorIs(t, failed[2], producer.ErrTooLarge)
-	require.True(t, kafka.Permanent(failed[2]))
+	require.True(t, isPermanent(failed[2]))
 	require.ErrorIs(t, failed[4], kafka.ErrNotSent)
-	require.False(t, kafka.Permanent(failed[4]))
+	require.False(t, isPermanent(failed[4]))
 	require.Equal(t, sent(msgs[0], msgs[1], msgs[3], msgs[5]), logOf(t, brokers, topic, 4))
 }
 
@@ -135,11 +135,11 @@ func TestTopicsThatCannotBeWritten(t *testing.T) {
 	for _, name := range []string{"", ".", "..", "with space", "ümlaut", strings.Repeat("x", 250)} {
 		err := publisher.Publish(name, event("a", 1))
 		require.ErrorIs(t, err, kafka.ErrInvalidTopic)
-		require.True(t, kafka.Permanent(err))
+		require.True(t, isPermanent(err))
 	}
 	err := publisher.Publish("no-such-topic", event("a", 1), event("b", 1))
 	require.ErrorIs(t, err, sarama.ErrUnknownTopicOrPartition)
-	require.False(t, kafka.Permanent(err), "a topic may be created later")
+	require.False(t, isPermanent(err), "a topic may be created later")
 	require.Len(t, failures(t, err), 2)
 }
 
@@ -159,7 +159,7 @@ func TestABrokerThatIsAwayIsATransientFailureWithinTheTimeout(t *testing.T) {
 	err := publisher.Publish("t", event("a", 1))
 	require.Less(t, time.Since(began), 9*time.Second, "the default would be 10")
 	require.Len(t, failures(t, err), 1)
-	require.False(t, kafka.Permanent(err))
+	require.False(t, isPermanent(err))
 }
 
 // What no broker would take is refused at once, also while no broker answers and another call waits for one.

@@ -26,8 +26,6 @@ type sender struct {
 	log     *slog.Logger
 
 	ids     sequences
-	stale   bool                        // raise the epoch before the next round
-	lost    bool                        // the broker no longer knows the producer id
 	failing map[topicPartition]struct{} // gave up last time: one attempt per round until it works again
 	moved   map[string]struct{}         // topics whose leaders must be looked up again
 	round   uint32                      // where the next records without a key go
@@ -76,7 +74,7 @@ func (s *sender) send(calls []*call) {
 		case len(ready) > 0:
 			s.exchange(ready, deadline)
 		case wake.IsZero():
-			s.settleEpoch()
+			s.ids.renew()
 			return
 		default:
 			s.pause(wake)
@@ -114,17 +112,6 @@ func (s *sender) tryConnect() error {
 		s.client = nil
 	}
 	return err
-}
-
-// settleEpoch runs between rounds, when no batch is on its way.
-func (s *sender) settleEpoch() {
-	switch {
-	case s.lost:
-		s.ids.known = false // the next round asks for another
-	case s.stale:
-		s.ids.raise()
-	}
-	s.lost, s.stale = false, false
 }
 
 // pause waits, but not when the publisher is closing: then what is left fails soon.
@@ -166,9 +153,6 @@ func (s *sender) byPartition(calls []*call) map[topicPartition]*partitionQueue {
 		}
 		for i := range c.records {
 			r := &c.records[i]
-			if r.isSettled() {
-				continue
-			}
 			tp := topicPartition{c.topic, s.partitionOf(r, partitions)}
 			if queues[tp] == nil {
 				queues[tp] = &partitionQueue{topicPartition: tp}
@@ -259,6 +243,8 @@ type sequences struct {
 	producer int64
 	epoch    int16
 	known    bool // the id is valid
+	stale    bool // raise the epoch before the next round
+	lost     bool // the broker no longer knows the id
 	next     map[topicPartition]int32
 }
 
@@ -282,20 +268,22 @@ func (s *sequences) ensure(client sarama.Client) error {
 	return nil
 }
 
-// used reports whether the epoch must be raised before the numbers of the partition run out.
-func (s *sequences) used(tp topicPartition, records int) (exhausted bool) {
+// use counts the numbers of an acknowledged batch.
+func (s *sequences) use(tp topicPartition, records int) {
 	s.next[tp] += int32(records)
-	return s.next[tp] > maxSequence
+	s.stale = s.stale || s.next[tp] > maxSequence
 }
 
-// raise starts a new epoch, all partitions from 0. It must be called between rounds, when no batch is on its way: a
-// partition that has seen the new epoch refuses the old one. That refusal is the point: it stops a batch that was given
-// up but is still in a broker's hands.
-func (s *sequences) raise() {
-	if s.epoch == math.MaxInt16 {
-		s.known = false // the next round asks for another id
-		return
+// renew starts a new epoch when that is due, all partitions from 0, or has the next round ask for another id. It is
+// called between rounds, when no batch is on its way: a partition that has seen the new epoch refuses the old one. That
+// refusal is the point: it stops a batch that was given up but is still in a broker's hands.
+func (s *sequences) renew() {
+	switch {
+	case s.lost, s.stale && s.epoch == math.MaxInt16:
+		s.known = false
+	case s.stale:
+		s.epoch++
+		clear(s.next)
 	}
-	s.epoch++
-	clear(s.next)
+	s.lost, s.stale = false, false
 }

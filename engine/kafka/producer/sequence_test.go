@@ -10,12 +10,15 @@ func TestSequencesEndBeforeTheyWrap(t *testing.T) {
 	t.Parallel()
 	tp := topicPartition{"t", 0}
 	ids := sequences{producer: 7, epoch: 32766, known: true, next: map[topicPartition]int32{tp: maxSequence - 1}}
-	require.False(t, ids.used(tp, 1))
-	require.True(t, ids.used(tp, 1))
-	ids.raise()
+	ids.use(tp, 1)
+	require.False(t, ids.stale)
+	ids.use(tp, 1)
+	require.True(t, ids.stale)
+	ids.renew()
 	require.EqualValues(t, 32767, ids.epoch)
 	require.Zero(t, ids.next[tp])
 	require.True(t, ids.known)
-	ids.raise()
+	ids.stale = true
+	ids.renew()
 	require.False(t, ids.known, "the epochs are used up: another producer id is needed")
 }

@@ -1,6 +1,7 @@
 package producer_test
 
 import (
+	"errors"
 	"log/slog"
 	"testing"
 
@@ -31,4 +32,10 @@ func newPublisher(t testing.TB, cfg kafka.Config) *producer.Publisher {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, publisher.Close()) })
 	return publisher
+}
+
+// isPermanent is what a relay makes of the error.
+func isPermanent(err error) bool {
+	var p interface{ Permanent() bool }
+	return errors.As(err, &p) && p.Permanent()
 }

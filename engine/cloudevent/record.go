@@ -3,9 +3,9 @@ package cloudevent
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 )
@@ -19,32 +19,12 @@ const RecordMetadata = "record_wire"
 type Wire struct {
 	Key       []byte // nil: null, which is not empty
 	Headers   []Header
-	NullValue bool // the value is null, which is not empty
-}
-
-// wireHeader is a [Header] in the value of [RecordMetadata]. A name that is not text stands in Bytes.
-type wireHeader struct {
-	Name  string
-	Bytes []byte `json:",omitempty"`
-	Value []byte
-}
-
-type wireJSON struct {
-	Key       []byte
-	Headers   []wireHeader
-	NullValue bool `json:",omitempty"`
+	NullValue bool `json:",omitempty"` // the value is null, which is not empty
 }
 
 // Encode is the value of [RecordMetadata].
 func (w Wire) Encode() (string, error) {
-	coded := wireJSON{Key: w.Key, NullValue: w.NullValue, Headers: make([]wireHeader, len(w.Headers))}
-	for i, h := range w.Headers {
-		coded.Headers[i] = wireHeader{Name: h.Name, Value: h.Value}
-		if !utf8.ValidString(h.Name) {
-			coded.Headers[i].Name, coded.Headers[i].Bytes = "", []byte(h.Name)
-		}
-	}
-	encoded, err := json.Marshal(coded)
+	encoded, err := json.Marshal(w)
 	return base64.StdEncoding.EncodeToString(encoded), err
 }
 
@@ -57,18 +37,49 @@ func ParseWire(text string) (Wire, bool) {
 	if err != nil {
 		return Wire{}, false
 	}
-	var coded wireJSON
-	if json.Unmarshal(encoded, &coded) != nil {
+	var w Wire
+	if json.Unmarshal(encoded, &w) != nil {
 		return Wire{}, false
 	}
-	w := Wire{Key: coded.Key, NullValue: coded.NullValue, Headers: make([]Header, len(coded.Headers))}
-	for i, h := range coded.Headers {
-		w.Headers[i] = Header{h.Name, h.Value}
-		if h.Bytes != nil {
-			w.Headers[i].Name = string(h.Bytes)
-		}
-	}
 	return w, true
+}
+
+// headerJSON is a header in a [Wire] and in an export of dead letters. The bytes of a name are there where it is not text, which JSON
+// could not carry.
+type headerJSON struct {
+	Name      *string `json:"name"`
+	NameBytes []byte  `json:"name_base64,omitempty"`
+	Value     []byte  `json:"value"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (h Header) MarshalJSON() ([]byte, error) {
+	name := strings.ReplaceAll(strings.ToValidUTF8(h.Name, "\uFFFD"), "\x00", "\uFFFD")
+	encoded := headerJSON{Name: &name, Value: h.Value}
+	if name != h.Name {
+		encoded.NameBytes = []byte(h.Name)
+	}
+	return json.Marshal(encoded)
+}
+
+var errNoName = errors.New("header without a name")
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (h *Header) UnmarshalJSON(text []byte) error {
+	var encoded headerJSON
+	if err := json.Unmarshal(text, &encoded); err != nil {
+		return err
+	}
+	switch {
+	case encoded.NameBytes != nil:
+		h.Name = string(encoded.NameBytes)
+	case encoded.Name != nil:
+		h.Name = *encoded.Name
+	default:
+		return errNoName
+	}
+	h.Value = encoded.Value
+	return nil
 }
 
 // Attributes are the headers that every event of this project has, in the order in which they are written.

@@ -30,7 +30,7 @@ var All = []Part{
 			"ops/", "cmd/twinbox/", "engine/verify/", "engine/kafka/admin/scan.go", "engine/kafka/admin/groups.go",
 			"engine/outbox/operate/change.go", "engine/outbox/operate/entries.go", "engine/outbox/operate/republish.go",
 			"engine/inbox/retention/stats.go",
-			"engine/deadletter/operate/", "engine/cloudevent/header_json.go", "engine/inbox/replay/ordered.go",
+			"engine/deadletter/operate/", "engine/inbox/replay/ordered.go",
 			"engine/inbox/replay/ordered_test.go", "engine/inbox/lookup.go", "engine/inbox/pause/", "engine/audit/find.go",
 			"engine/audit/change.go", "engine/lease/decide.go",
 			"engine/outbox/restore/confirm.go", "frame/service/cause.go", "frame/eventing/cause.go",

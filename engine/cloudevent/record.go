@@ -44,8 +44,8 @@ func ParseWire(text string) (Wire, bool) {
 	return w, true
 }
 
-// headerJSON is a header in a [Wire] and in an export of dead letters. The bytes of a name are there where it is not text, which JSON
-// could not carry.
+// headerJSON is a header in a [Wire] and in an export of dead letters. The bytes of a name are there where it is not
+// text, which JSON could not carry.
 type headerJSON struct {
 	Name      *string `json:"name"`
 	NameBytes []byte  `json:"name_base64,omitempty"`

@@ -26,8 +26,8 @@ var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 func ValidTopic(name string) bool { return topicName.MatchString(name) && name != "." && name != ".." }
 
 // PublishError says which messages of one call failed. Those that are not in Failed are acknowledged. The error of a
-// message that waiting does not cure has a method Permanent that returns true: the record is too large or malformed, the
-// topic's name is invalid. Everything else, an unknown topic included, may succeed later.
+// message that waiting does not cure has a method Permanent that returns true: the record is too large or malformed,
+// the topic's name is invalid. Everything else, an unknown topic included, may succeed later.
 type PublishError struct {
 	Topic  string
 	Failed map[int]error // index in the call -> why

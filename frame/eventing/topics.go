@@ -85,9 +85,8 @@ func (n *Node) awaitSizes(ctx context.Context) error {
 // has another number of partitions or keeps its records for another time than the settings ask for stays as it is.
 func (c Config) EnsureTopics(ctx context.Context, out io.Writer, service string, topics []kafka.Topic) error {
 	client, names := c.Client(service), namesOf(topics)
-	err := admin.EnsureTopics(ctx, client, topics...)
-	if err != nil {
-		return fmt.Errorf("ensure topics: %w", err)
+	if err := admin.EnsureTopics(ctx, client, topics...); err != nil {
+		return err
 	}
 	found, err := admin.PartitionCounts(ctx, client, names...)
 	if err != nil {

@@ -24,12 +24,18 @@ type cluster struct {
 	reader *reader.Reader
 }
 
-// ask opens short-lived connections for a question. They are closed when ctx ends, and each broker gets its share of
-// the time that is left: the settings bound each read, and a question takes several, so a broker that accepts and never
-// answers would be asked for its versions, then for its metadata, each for the whole time.
+// ask opens short-lived connections for a question, whose errors say what it is. They are closed when ctx ends, and
+// each broker gets its share of the time that is left: the settings bound each read, and a question takes several, so a
+// broker that accepts and never answers would be asked for its versions, then for its metadata, each for the whole
+// time.
 //
 // The metadata are read in full: that is how sarama learns which broker is the controller.
-func ask(ctx context.Context, cfg kafka.Config, question func(cluster) error) (err error) {
+func ask(ctx context.Context, cfg kafka.Config, what string, question func(cluster) error) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", what, err)
+		}
+	}()
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("configure: %w", err)
@@ -80,10 +86,7 @@ func (d dialer) Dial(network, addr string) (net.Conn, error) {
 
 // Ping asks the cluster for its metadata. It returns by the deadline of ctx.
 func Ping(ctx context.Context, cfg kafka.Config) error {
-	if err := ask(ctx, cfg, func(cluster) error { return nil }); err != nil {
-		return fmt.Errorf("ping brokers: %w", err)
-	}
-	return nil
+	return ask(ctx, cfg, "ping brokers", func(cluster) error { return nil })
 }
 
 // moving are the answers while a partition goes from one broker to another, or was made a moment ago: the brokers learn
@@ -146,11 +149,12 @@ func (c cluster) offsets(topic string, which int64, level sarama.IsolationLevel)
 	return offsets, nil
 }
 
-// ends are the first offset of each partition and the one behind its last record, that of an open transaction included.
-func (c cluster) ends(topic string) (oldest, newest []int64, err error) {
-	oldest, err = c.offsets(topic, sarama.OffsetOldest, sarama.ReadUncommitted)
+// ends are the first offset of each partition and the one behind its last record, of those that are committed or of
+// all.
+func (c cluster) ends(topic string, level sarama.IsolationLevel) (oldest, newest []int64, err error) {
+	oldest, err = c.offsets(topic, sarama.OffsetOldest, level)
 	if err == nil {
-		newest, err = c.offsets(topic, sarama.OffsetNewest, sarama.ReadUncommitted)
+		newest, err = c.offsets(topic, sarama.OffsetNewest, level)
 	}
 	if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 		return nil, nil, nil // there is no such topic

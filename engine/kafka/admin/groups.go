@@ -17,12 +17,12 @@ import (
 // the deadline of ctx, or after a few request timeouts.
 func GroupsBehind(ctx context.Context, cfg kafka.Config, topic string) (map[string]int64, error) {
 	behind := map[string]int64{}
-	err := ask(ctx, cfg, func(c cluster) error {
+	err := ask(ctx, cfg, "ask for groups behind", func(c cluster) error {
 		partitions, err := c.client.Partitions(topic)
 		if err != nil {
 			return err
 		}
-		oldest, newest, err := c.ends(topic)
+		oldest, newest, err := c.ends(topic, sarama.ReadUncommitted)
 		if err != nil {
 			return err
 		}
@@ -47,10 +47,7 @@ func GroupsBehind(ctx context.Context, cfg kafka.Config, topic string) (map[stri
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("ask for groups behind: %w", err)
-	}
-	return behind, nil
+	return behind, err
 }
 
 // ErrGroupActive means that a consumer group has members.
@@ -59,14 +56,14 @@ var ErrGroupActive = errors.New("the consumer group has members")
 // ForgetOffsets makes consumer groups start from the oldest records again. A group that does not exist is no error; one
 // that has members is an [ErrGroupActive], and then groups before it may have been forgotten.
 func ForgetOffsets(ctx context.Context, cfg kafka.Config, groups ...string) error {
-	return ask(ctx, cfg, func(c cluster) error {
+	return ask(ctx, cfg, "forget offsets", func(c cluster) error {
 		for _, group := range slices.Sorted(slices.Values(groups)) {
 			err := c.admin.DeleteConsumerGroup(group)
-			switch {
-			case errors.Is(err, sarama.ErrNonEmptyGroup):
-				return fmt.Errorf("forget offsets of %s: %w", group, ErrGroupActive)
-			case err != nil && !errors.Is(err, sarama.ErrGroupIDNotFound):
-				return fmt.Errorf("forget offsets of %s: %w", group, err)
+			if errors.Is(err, sarama.ErrNonEmptyGroup) {
+				err = ErrGroupActive
+			}
+			if err != nil && !errors.Is(err, sarama.ErrGroupIDNotFound) {
+				return fmt.Errorf("of %s: %w", group, err)
 			}
 		}
 		return nil
@@ -84,7 +81,7 @@ type Owners struct {
 // ReadOwners asks the group's coordinator. It is the same on every instance.
 func ReadOwners(ctx context.Context, cfg kafka.Config, group, topic string) (Owners, error) {
 	owners := Owners{By: make(map[int32]string)}
-	err := ask(ctx, cfg, func(c cluster) error {
+	err := ask(ctx, cfg, "describe group "+group, func(c cluster) error {
 		found, err := c.admin.DescribeConsumerGroups([]string{group})
 		switch {
 		case err != nil:
@@ -106,8 +103,5 @@ func ReadOwners(ctx context.Context, cfg kafka.Config, group, topic string) (Own
 		}
 		return nil
 	})
-	if err != nil {
-		return owners, fmt.Errorf("describe group %s: %w", group, err)
-	}
-	return owners, nil
+	return owners, err
 }

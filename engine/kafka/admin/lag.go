@@ -49,7 +49,7 @@ type sighting struct {
 // since. It asks the group's coordinator and each leader, and reads one record of each partition in which something
 // waits. It ends when ctx does, and gives up on a broker that does not answer after [kafka.Config.RequestTimeout].
 func (r *LagReader) Read(ctx context.Context, cfg kafka.Config, group, topic string) (lags []Lag, err error) {
-	err = ask(ctx, cfg, func(c cluster) error {
+	err = ask(ctx, cfg, "read lag of "+group+" in "+topic, func(c cluster) error {
 		partitions, err := c.client.Partitions(topic)
 		if err != nil {
 			return err
@@ -58,16 +58,12 @@ func (r *LagReader) Read(ctx context.Context, cfg kafka.Config, group, topic str
 		if err != nil {
 			return err
 		}
-		ends, err := c.offsets(topic, sarama.OffsetNewest, sarama.ReadCommitted)
+		starts, ends, err := c.ends(topic, sarama.ReadCommitted)
 		if err != nil {
 			return err
 		}
-		starts, err := c.offsets(topic, sarama.OffsetOldest, sarama.ReadCommitted)
-		if err != nil {
-			return err
-		}
-		lags = make([]Lag, min(len(partitions), len(ends), len(starts)))
-		for i := range lags {
+		found := make([]Lag, min(len(partitions), len(ends), len(starts)))
+		for i := range found {
 			next := committed[partitions[i]].Offset
 			// No offset, one whose records were deleted, or one beyond the end, which is of a topic that was created anew:
 			// all that is there waits.
@@ -75,16 +71,14 @@ func (r *LagReader) Read(ctx context.Context, cfg kafka.Config, group, topic str
 				next = starts[i]
 			}
 			at := groupPartition{group, reader.TopicPartition{Topic: topic, Partition: partitions[i]}}
-			if lags[i], err = r.lag(c, at, next, ends[i]); err != nil {
+			if found[i], err = r.lag(c, at, next, ends[i]); err != nil {
 				return err
 			}
 		}
+		lags = found
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read lag of %s in %s: %w", group, topic, err)
-	}
-	return lags, nil
+	return lags, err
 }
 
 // lag looks at the first record that waits. Offsets of which none holds a record, such as the marks that end a

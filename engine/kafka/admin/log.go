@@ -19,8 +19,8 @@ import (
 //
 // It reads past all consumer groups, and ends between two requests when ctx does.
 func ReadLog(ctx context.Context, cfg kafka.Config, topic string, last int64, each func(*message.Message) error) error {
-	err := ask(ctx, cfg, func(c cluster) error {
-		oldest, newest, err := c.ends(topic)
+	return ask(ctx, cfg, "read log of "+topic, func(c cluster) error {
+		oldest, newest, err := c.ends(topic, sarama.ReadUncommitted)
 		if err != nil {
 			return err
 		}
@@ -35,10 +35,6 @@ func ReadLog(ctx context.Context, cfg kafka.Config, topic string, last int64, ea
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("read log of %s: %w", topic, err)
-	}
-	return nil
 }
 
 // scanBytes is how much of a log is asked for at once.

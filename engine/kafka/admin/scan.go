@@ -19,8 +19,8 @@ type Log struct{ Config kafka.Config }
 // Ends returns of each partition of a topic, in their order, the first offset and the one behind the last record, that
 // of an open transaction included. A topic that does not exist has none.
 func (l Log) Ends(ctx context.Context, topic string) (oldest, newest []int64, err error) {
-	err = ask(ctx, l.Config, func(c cluster) error {
-		if oldest, newest, err = c.ends(topic); err == nil && len(oldest) != len(newest) {
+	err = ask(ctx, l.Config, "find the ends", func(c cluster) error {
+		if oldest, newest, err = c.ends(topic, sarama.ReadUncommitted); err == nil && len(oldest) != len(newest) {
 			err = sarama.ErrIncompleteResponse // it was given more of them in between
 		}
 		return err
@@ -30,7 +30,7 @@ func (l Log) Ends(ctx context.Context, topic string) (oldest, newest []int64, er
 
 // Since returns of each partition the first offset whose record was written at that time or later, or its end.
 func (l Log) Since(ctx context.Context, topic string, at time.Time) (first []int64, err error) {
-	err = ask(ctx, l.Config, func(c cluster) error {
+	err = ask(ctx, l.Config, "find offsets", func(c cluster) error {
 		if first, err = c.offsets(topic, at.UnixMilli(), sarama.ReadUncommitted); err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (l Log) Since(ctx context.Context, topic string, at time.Time) (first []int
 func (l Log) Committed(
 	ctx context.Context, group, topic string,
 ) (offsets []int64, otherTopic []bool, err error) {
-	err = ask(ctx, l.Config, func(c cluster) error {
+	err = ask(ctx, l.Config, "read offsets of "+group, func(c cluster) error {
 		partitions, err := c.client.Partitions(topic)
 		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 			return nil
@@ -89,7 +89,7 @@ func (l Log) Scan(
 	ctx context.Context, topic string, partition int32, from, to int64, each func(*message.Message),
 ) (next int64, err error) {
 	next = from
-	err = ask(ctx, l.Config, func(c cluster) error {
+	err = ask(ctx, l.Config, "scan", func(c cluster) error {
 		next, err = c.scan(topic, partition, from, to, func(m *message.Message) error {
 			each(m)
 			return nil

@@ -18,12 +18,10 @@ import (
 // left as they are, retention and number of partitions included: adding partitions would move keys past their earlier
 // events. Every topic is tried, and all errors are reported. Calling it from several processes at once is fine.
 func EnsureTopics(ctx context.Context, cfg kafka.Config, topics ...kafka.Topic) error {
-	return ask(ctx, cfg, func(c cluster) error {
+	return ask(ctx, cfg, "ensure topics", func(c cluster) error {
 		var problems []error
 		for _, topic := range topics {
-			if err := c.ensure(topic); err != nil {
-				problems = append(problems, fmt.Errorf("ensure topic: %w", err))
-			}
+			problems = append(problems, c.ensure(topic))
 		}
 		return errors.Join(problems...)
 	})
@@ -78,7 +76,7 @@ func PartitionCounts(ctx context.Context, cfg kafka.Config, topics ...string) (m
 	if len(topics) == 0 {
 		return counts, nil // to the broker, none means all
 	}
-	err := ask(ctx, cfg, func(c cluster) error {
+	err := ask(ctx, cfg, "ask for partitions", func(c cluster) error {
 		found, err := c.admin.DescribeTopics(topics)
 		for _, topic := range found {
 			if topic.Err == sarama.ErrUnknownTopicOrPartition {
@@ -91,10 +89,7 @@ func PartitionCounts(ctx context.Context, cfg kafka.Config, topics ...string) (m
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("ask for partitions: %w", err)
-	}
-	return counts, nil
+	return counts, err
 }
 
 // TopicSettings is how a topic is configured now.
@@ -119,7 +114,7 @@ func ReadTopicSettings(ctx context.Context, cfg kafka.Config, topics ...string) 
 	if len(topics) == 0 {
 		return answer, nil
 	}
-	err := ask(ctx, cfg, func(c cluster) error {
+	err := ask(ctx, cfg, "ask for settings of topics", func(c cluster) error {
 		wanted := make([]*sarama.ConfigResource, len(topics))
 		for i, topic := range topics {
 			wanted[i] = &sarama.ConfigResource{
@@ -141,10 +136,7 @@ func ReadTopicSettings(ctx context.Context, cfg kafka.Config, topics ...string) 
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("ask for settings of topics: %w", err)
-	}
-	return answer, nil
+	return answer, err
 }
 
 func parseSettings(configs []sarama.ConfigEntry) (s TopicSettings, err error) {

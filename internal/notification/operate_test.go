@@ -50,7 +50,7 @@ func texts(ids ...uuid.UUID) []string {
 func TestMailsAreListedByPageAndFilter(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
-	mails := mails{b.pool, b.outbox}
+	mails := newMailList(b.pool, b.outbox)
 	uncertain, failed := b.put(t, adminapi.Uncertain, 3), b.put(t, adminapi.Failed, 2)
 	list := func(q adminapi.ListMailsParams) []adminapi.Mail {
 		q.Limit = cmp.Or(q.Limit, 100)
@@ -77,7 +77,7 @@ func TestMailsAreListedByPageAndFilter(t *testing.T) {
 func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
-	mails := mails{b.pool, b.outbox}
+	mails := newMailList(b.pool, b.outbox)
 	uncertain, sent := b.put(t, adminapi.Uncertain, 1), b.put(t, adminapi.Sent, 1)
 	missing := uuid.Must(uuid.NewV7())
 
@@ -119,7 +119,7 @@ func TestRetryPutsAMailBackUnderItsOldMessageID(t *testing.T) {
 func TestMarkSentSaysSoLikeASender(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
-	mails := mails{b.pool, b.outbox}
+	mails := newMailList(b.pool, b.outbox)
 	uncertain := b.put(t, adminapi.Uncertain, 2)
 	result, err := mails.MarkSent(t.Context(), texts(uncertain...),
 		audit.Change{By: "ada", Reason: "it is in the provider's log"})

@@ -368,7 +368,9 @@ type Mail struct {
 	SentAt    *time.Time `json:"sent_at,omitempty"`
 	State     MailState  `json:"state"`
 	Template  string     `json:"template"`
-	UserID    string     `json:"user_id"`
+
+	// UserID Of what the mail is about: a user, or in other services an order.
+	UserID string `json:"user_id"`
 }
 
 // MailRequest defines model for MailRequest.

@@ -1,4 +1,4 @@
-package notification
+package mails
 
 import (
 	"strings"

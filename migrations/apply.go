@@ -2,8 +2,10 @@ package migrations
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
 )
 
 // Applied is one migration that a call of [Apply] ran.
@@ -30,18 +33,14 @@ type Applied struct {
 //
 // No error repeats the dsn, which may hold a password.
 func Apply(ctx context.Context, dsn string, sets ...Set) (applied []Applied, err error) {
-	conn, err := connect(ctx, dsn)
+	cfg, err := parse(dsn)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { // ends the session, and with it the lock, also when the context has ended
-		err = errors.Join(err, closeConn(ctx, conn))
-	}()
-	if err := lock(ctx, conn); err != nil {
-		return nil, fmt.Errorf("take migration lock: %w", err)
-	}
+	db := stdlib.OpenDB(*cfg)
+	defer func() { err = errors.Join(err, db.Close()) }()
 	for _, set := range sets {
-		done, err := applySet(ctx, conn.Config(), set)
+		done, err := applySet(ctx, db, set)
 		applied = append(applied, done...)
 		if err != nil {
 			return applied, fmt.Errorf("migrate %s: %w", set.Name, err)
@@ -50,59 +49,33 @@ func Apply(ctx context.Context, dsn string, sets ...Set) (applied []Applied, err
 	return applied, nil
 }
 
-// lockID is the advisory lock of migrations; any number that no other user of the database takes.
-const lockID = 0x7477696e626f78
-
-const tryLockSQL = `select pg_try_advisory_lock($1)`
-
-const lockPoll = 20 * time.Millisecond
-
-// lock polls instead of waiting inside the server: a session that waits for the lock in a statement holds a snapshot,
-// and a "create index concurrently" of the one that has the lock would wait for that snapshot, for ever.
-func lock(ctx context.Context, conn *pgx.Conn) error {
-	tick := time.NewTicker(lockPoll)
-	defer tick.Stop()
-	for {
-		var locked bool
-		if err := conn.QueryRow(ctx, tryLockSQL, int64(lockID)).Scan(&locked); err != nil || locked {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 // ErrInvalidDSN is returned by [Apply] and [Grant] for a database URL that cannot be read. It does not repeat it.
 var ErrInvalidDSN = errors.New("read database url: not a PostgreSQL URL or key=value list")
 
-func connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
+func parse(dsn string) (*pgx.ConnConfig, error) {
 	pool, err := pgxpool.ParseConfig(dsn) // a service's pool reads the same URL, which may hold parameters for it alone
 	if err != nil {
 		return nil, ErrInvalidDSN // its own text repeats the dsn
 	}
-	conn, err := pgx.ConnectConfig(ctx, pool.ConnConfig)
+	return pool.ConnConfig, nil
+}
+
+const (
+	// lockID is the advisory lock of migrations; any number that no other user of the database takes.
+	lockID = 0x7477696e626f78
+	// lockSeconds and lockAttempts are how often a process asks for it: until its context ends. It asks instead of waiting
+	// inside the server: a session that waits for the lock in a statement holds a snapshot, and a "create index
+	// concurrently" of the one that has the lock would wait for that snapshot, for ever.
+	lockSeconds, lockAttempts = 1, math.MaxInt64
+)
+
+func applySet(ctx context.Context, db *sql.DB, set Set) (applied []Applied, err error) {
+	locker, err := lock.NewPostgresSessionLocker(
+		lock.WithLockID(lockID), lock.WithLockTimeout(lockSeconds, lockAttempts))
 	if err != nil {
-		return nil, fmt.Errorf("connect to migrate: %w", err)
+		return nil, err
 	}
-	return conn, nil
-}
-
-const closeTimeout = 5 * time.Second
-
-func closeConn(ctx context.Context, conn *pgx.Conn) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-	defer cancel()
-	return conn.Close(ctx)
-}
-
-func applySet(ctx context.Context, cfg *pgx.ConnConfig, set Set) (applied []Applied, err error) {
-	db := stdlib.OpenDB(*cfg)
-	defer func() { err = errors.Join(err, db.Close()) }()
-
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, set.FS,
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, set.FS, goose.WithSessionLocker(locker),
 		goose.WithTableName(set.table()), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	if errors.Is(err, goose.ErrNoMigrations) {
 		return nil, nil
@@ -133,11 +106,15 @@ where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') order 
 //
 // It runs in one transaction, so a service that serves meanwhile notices nothing. No error repeats the dsn.
 func Grant(ctx context.Context, dsn, role string) error {
-	conn, err := connect(ctx, dsn)
+	cfg, err := parse(dsn)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = closeConn(ctx, conn) }() // what it did is committed
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return fmt.Errorf("connect to grant rights: %w", err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // what it did is committed
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return grant(ctx, tx, pgx.Identifier{role}.Sanitize()) })
 	if err != nil {
 		return fmt.Errorf("grant rights to %s: %w", role, err)

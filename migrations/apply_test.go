@@ -108,13 +108,12 @@ func TestApplyWaitsNoLongerThanItsContext(t *testing.T) {
 	go func() {
 		for asked := false; !asked && ctx.Err() == nil; { // until Apply has found the lock taken
 			_ = conn.QueryRow(ctx, `select exists (select from pg_stat_activity where datname = current_database()
-				and state = 'idle' and query like 'select pg_try_advisory_lock%')`).Scan(&asked)
+				and state = 'idle' and query ilike 'select pg_try_advisory_lock%')`).Scan(&asked)
 		}
 		cancel()
 	}()
 	applied, err := migrations.Apply(ctx, pgtest.DSN(pool), set("one", `create table a (n int);`))
 	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorContains(t, err, "take migration lock")
 	require.Empty(t, applied)
 }
 

@@ -82,31 +82,42 @@ func (t Transaction) Once(
 	ctx context.Context, claim Claim, keep time.Duration,
 	do func(ctx context.Context, tx pgx.Tx, writes *pgx.Batch) (Answer, error),
 ) (answer Answer, err error) {
-	keyed := claim.Key != ""
+	keyed, locked := claim.Key != "", false
+	var known []byte // fingerprint of the command that was answered under the key
 	if keyed {
 		begin := &pgx.Batch{}
-		claim.Queue(begin)
+		begin.Queue(lockKey, claim.Scope, claim.Key).QueryRow(func(row pgx.Row) error { return row.Scan(&locked) })
+		begin.Queue(selectAnswer, claim.Scope, claim.Key).Query(func(rows pgx.Rows) error {
+			given := []any{&known, &answer.Status, &answer.Body, &answer.Metadata}
+			_, err := pgx.ForEachRow(rows, given, func() error { return nil })
+			return err
+		})
 		if t.First != nil {
 			begin.QueuedQueries = append(begin.QueuedQueries, t.First.QueuedQueries...)
 		}
 		t.First = begin
 	}
 	err = t.Run(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		if keyed {
-			given, found, err := claim.Given()
-			if err != nil || found {
-				answer = given
-				return err
-			}
+		// What is known is committed, so it counts also where the lock is another retry's: two that come at once both get
+		// the answer. A hash collision of two keys costs one of them a needless ErrKeyInFlight.
+		switch {
+		case known != nil && !bytes.Equal(known, claim.Fingerprint):
+			return ErrKeyReused
+		case known != nil:
+			return nil
+		case keyed && !locked:
+			return ErrKeyInFlight
 		}
 		writes := &pgx.Batch{}
 		if answer, err = do(ctx, tx, writes); err != nil {
 			return err
 		}
+		if m := answer.Metadata; keyed && m != nil && (len(m) > MaxMetadataBytes || !isObject(m)) {
+			return ErrMetadata
+		}
 		if keyed {
-			if err := claim.Store(writes, answer, keep); err != nil {
-				return err
-			}
+			writes.Queue(upsertAnswer, claim.Scope, claim.Key, claim.Fingerprint,
+				answer.Status, answer.Body, keep.Seconds(), answer.Metadata)
 		}
 		if writes.Len() == 0 {
 			return nil
@@ -120,6 +131,34 @@ func (t Transaction) Once(
 		return Answer{}, err
 	}
 	return answer, nil
+}
+
+// Claim names a command: one transaction at a time works on it, and its retries find its answer.
+type Claim struct {
+	Scope, Key  string // the scope separates the keys of one command from those of others
+	Fingerprint []byte // of the command
+}
+
+// Two statements, though one could say both: a snapshot that was taken before the lock was granted would not see the
+// answer that the lock's last holder has just committed.
+const (
+	lockKey      = `select pg_try_advisory_xact_lock(hashtextextended($1 || chr(31) || $2, 0))`
+	selectAnswer = `
+select fingerprint, status, body, metadata from idempotency_key
+where scope = $1 and key = $2 and expires_at > clock_timestamp()`
+)
+
+// An expired row may still lie there; it is overwritten.
+const upsertAnswer = `
+insert into idempotency_key (scope, key, fingerprint, status, body, expires_at, metadata)
+values ($1, $2, $3, $4, $5, clock_timestamp() + make_interval(secs => $6), $7)
+on conflict (scope, key) do update set
+    fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
+    created_at = excluded.created_at, expires_at = excluded.expires_at, metadata = excluded.metadata`
+
+func isObject(text json.RawMessage) bool {
+	var object map[string]json.RawMessage
+	return json.Unmarshal(text, &object) == nil && object != nil
 }
 
 // Answer is what a command answered the first time, kept so that a retry gets it again.
@@ -142,74 +181,6 @@ var (
 	ErrKeyInFlight = errors.New("a request with this idempotency key is under way")
 	ErrKeyReused   = errors.New("this idempotency key belongs to another request")
 )
-
-// Two statements, though one could say both: a snapshot that was taken before the lock was granted would not see the
-// answer that the lock's last holder has just committed.
-const (
-	lockKey      = `select pg_try_advisory_xact_lock(hashtextextended($1 || chr(31) || $2, 0))`
-	selectAnswer = `
-select fingerprint, status, body, metadata from idempotency_key
-where scope = $1 and key = $2 and expires_at > clock_timestamp()`
-)
-
-// Claim makes a transaction the only one that works under a key, or finds out that another does.
-type Claim struct {
-	Scope, Key  string // the scope separates the keys of one command from those of others
-	Fingerprint []byte // of the command
-
-	locked bool
-	known  []byte // fingerprint of the command that was answered under the key
-	answer Answer
-}
-
-// Queue adds the claim's statements to the first batch of the transaction.
-func (c *Claim) Queue(batch *pgx.Batch) {
-	batch.Queue(lockKey, c.Scope, c.Key).QueryRow(func(row pgx.Row) error { return row.Scan(&c.locked) })
-	batch.Queue(selectAnswer, c.Scope, c.Key).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(&c.known, &c.answer.Status, &c.answer.Body, &c.answer.Metadata)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		return err
-	})
-}
-
-// Given is the answer that was given before, if found. What is known is committed, so it counts also where the lock is
-// another retry's: two that come at once both get the answer. A hash collision of two keys costs one of them a needless
-// ErrKeyInFlight.
-func (c *Claim) Given() (answer Answer, found bool, err error) {
-	switch {
-	case c.known == nil && !c.locked:
-		return Answer{}, false, ErrKeyInFlight
-	case c.known == nil:
-		return Answer{}, false, nil
-	case !bytes.Equal(c.known, c.Fingerprint):
-		return Answer{}, false, ErrKeyReused
-	}
-	return c.answer, true, nil
-}
-
-// An expired row may still lie there; it is overwritten.
-const upsertAnswer = `
-insert into idempotency_key (scope, key, fingerprint, status, body, expires_at, metadata)
-values ($1, $2, $3, $4, $5, clock_timestamp() + make_interval(secs => $6), $7)
-on conflict (scope, key) do update set
-    fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
-    created_at = excluded.created_at, expires_at = excluded.expires_at, metadata = excluded.metadata`
-
-// Store adds what keeps the answer under the key to a batch of the transaction.
-func (c *Claim) Store(batch *pgx.Batch, answer Answer, keep time.Duration) error {
-	if m := answer.Metadata; m != nil && (len(m) > MaxMetadataBytes || !isObject(m)) {
-		return ErrMetadata
-	}
-	batch.Queue(upsertAnswer, c.Scope, c.Key, c.Fingerprint, answer.Status, answer.Body, keep.Seconds(), answer.Metadata)
-	return nil
-}
-
-func isObject(text json.RawMessage) bool {
-	var object map[string]json.RawMessage
-	return json.Unmarshal(text, &object) == nil && object != nil
-}
 
 // DeleteExpiredAnswers is a statement for [Forget].
 const DeleteExpiredAnswers = `
@@ -262,15 +233,11 @@ func Forget(ctx context.Context, pool *pgxpool.Pool, statements ...string) error
 
 // Hourly forgets now and every hour, until ctx ends.
 func Hourly(ctx context.Context, log *slog.Logger, forget func(context.Context) error) error {
-	hourly := time.NewTicker(time.Hour)
-	defer hourly.Stop()
 	for {
 		if err := forget(ctx); err != nil && ctx.Err() == nil {
 			log.WarnContext(ctx, "expired rows not deleted", "error", err)
 		}
-		select {
-		case <-hourly.C:
-		case <-ctx.Done():
+		if failure.Sleep(ctx, time.Hour) != nil {
 			return nil
 		}
 	}

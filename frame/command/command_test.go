@@ -88,16 +88,17 @@ func TestACommandIsDoneOncePerKey(t *testing.T) {
 func TestOneRequestWorksUnderAKey(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
-	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		batch := &pgx.Batch{}
-		(&command.Claim{Scope: "test", Key: "k"}).Queue(batch)
-		require.NoError(t, tx.SendBatch(t.Context(), batch).Close())
-		_, err := answer(t.Context(), pool, "a", time.Hour)
-		require.ErrorIs(t, err, command.ErrKeyInFlight)
-		require.EqualValues(t, 409, command.Problem(err).Status)
-		return nil
-	}))
-	_, err := answer(t.Context(), pool, "a", time.Hour)
+	refused := errors.New("refused")
+	first := command.Transaction{Pool: pool, Timeout: time.Minute}
+	_, err := first.Once(t.Context(), command.Claim{Scope: "test", Key: "k"}, time.Hour,
+		func(context.Context, pgx.Tx, *pgx.Batch) (command.Answer, error) {
+			_, err := answer(t.Context(), pool, "a", time.Hour)
+			require.ErrorIs(t, err, command.ErrKeyInFlight)
+			require.EqualValues(t, 409, command.Problem(err).Status)
+			return command.Answer{}, refused
+		})
+	require.Equal(t, refused, err)
+	_, err = answer(t.Context(), pool, "a", time.Hour)
 	require.NoError(t, err)
 }
 

@@ -8,11 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"example.com/twinbox/frame/command"
 	"example.com/twinbox/internal/contract"
 	"example.com/twinbox/internal/domain"
 )
@@ -102,9 +100,8 @@ func (b *bundle) holdKey(t *testing.T, key string) (release func()) {
 	tx, err := b.pool.Begin(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }) // nothing is left to do after a release
-	batch := &pgx.Batch{}
-	(&command.Claim{Scope: signUpScope, Key: key}).Queue(batch)
-	require.NoError(t, tx.SendBatch(t.Context(), batch).Close())
+	_, err = tx.Exec(t.Context(), `select pg_advisory_xact_lock(hashtextextended($1 || chr(31) || $2, 0))`, signUpScope, key)
+	require.NoError(t, err)
 	return func() { require.NoError(t, tx.Commit(t.Context())) }
 }
 

@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -99,30 +98,12 @@ func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeH
 
 // Serve answers on the listener until ctx is cancelled, and closes it. It has a share of the connections to itself
 // ([listener.Small]), so that clients that take all of the API's leave it reachable. Requests under way get a second to
-// end.
+// end; then they are cut off, which is no failure: what they ask for can be asked for again.
 func (a *Admin) Serve(ctx context.Context, ln net.Listener) error {
-	server := &http.Server{
-		Handler:           web.ForHosts(a.cfg.Hosts, "in ADMIN_HOSTS", a),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      time.Minute,
-		IdleTimeout:       time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(a.cfg.Log.Handler(), slog.LevelWarn),
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener.Limit(ln, listener.Share(listener.Small))) }()
-	select {
-	case err := <-ended:
-		return fmt.Errorf("serve admin: %w", err)
-	case <-ctx.Done():
-	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	if err := server.Shutdown(grace); err != nil {
-		_ = server.Close()
-	}
-	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+	server := web.NewServer(web.ServerConfig{
+		WriteTimeout: time.Minute, MaxConnections: listener.Share(listener.Small), DrainTimeout: time.Second,
+	}, web.ForHosts(a.cfg.Hosts, "in ADMIN_HOSTS", a), a.cfg.Log)
+	if err := server.Serve(ctx, ln); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serve admin: %w", err)
 	}
 	return nil

@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -9,6 +11,44 @@ import (
 
 	"example.com/twinbox/engine/failure"
 )
+
+// NewLogger returns a logger that writes records of the level (debug, info, warn or error) and above, as "text" or
+// "json". Times are UTC with any TZ: operators read records of several machines side by side. Durations are text (25s)
+// in both forms; slog's JSON would count nanoseconds.
+func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
+	var threshold slog.Level
+	if err := threshold.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("create logger: unknown level %q", level)
+	}
+	options := &slog.HandlerOptions{Level: threshold, ReplaceAttr: Readable}
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, options)), nil
+	}
+	return nil, fmt.Errorf("create logger: unknown format %q", format)
+}
+
+// maxLogText is the longest text of a record that is no error's: room for a stack.
+const maxLogText = 16 << 10
+
+// Readable is what a logger does to each attribute (ReplaceAttr): durations as text, times in UTC, and no text longer
+// than [failure.MaxText], for an error, or 16 KiB: errors and what they quote may come from the other side.
+func Readable(groups []string, a slog.Attr) slog.Attr {
+	if err, is := a.Value.Any().(error); is && a.Value.Kind() == slog.KindAny {
+		return slog.String(a.Key, failure.Brief(err.Error()))
+	}
+	switch {
+	case a.Value.Kind() == slog.KindString:
+		return slog.String(a.Key, failure.Cut(a.Value.String(), maxLogText))
+	case a.Value.Kind() == slog.KindDuration:
+		return slog.String(a.Key, a.Value.Duration().String())
+	case len(groups) == 0 && a.Key == slog.TimeKey && a.Value.Kind() == slog.KindTime:
+		return slog.Time(slog.TimeKey, a.Value.Time().UTC())
+	}
+	return a
+}
 
 // LimitedLog is a handler that writes the first line of each kind in full and then one a minute for as long as there
 // are more, with their number as "repeated". When there were none for a minute it says "no longer repeated", with the

@@ -105,11 +105,7 @@ func (c cluster) settled(topic string, ask func() error) error {
 		if !slices.ContainsFunc(moving, func(known error) bool { return errors.Is(err, known) }) || time.Now().After(end) {
 			return err
 		}
-		timer := time.NewTimer(pause.Next())
-		select {
-		case <-timer.C:
-		case <-c.ctx.Done():
-			timer.Stop()
+		if failure.Sleep(c.ctx, pause.Next()) != nil {
 			return err
 		}
 		_ = c.client.RefreshMetadata(topic) // what the next question meets says more

@@ -119,7 +119,7 @@ func (c *Consumer) begin(ctx context.Context, topic string) bool {
 	}
 	c.began, c.topic, c.values = true, topic, context.WithoutCancel(ctx)
 	c.ctx, c.cancel = context.WithCancel(ctx)
-	c.status = &status{topic: topic, now: c.cfg.Now, log: c.log, since: c.cfg.Now()}
+	c.status = &status{topic: topic, now: c.cfg.Now, log: c.log, since: c.cfg.Now(), ended: c.ctx.Done()}
 	return true
 }
 

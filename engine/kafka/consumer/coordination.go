@@ -223,12 +223,10 @@ type cooperative interface {
 	sarama.OnAssignmentBalanceStrategy
 }
 
-// watch replaces the strategies of cfg by watched ones.
+// watch replaces the strategy of cfg by a watched one.
 func watch(cfg *sarama.Config, joining func(), assigned func(map[string][]int32)) {
 	strategies := cfg.Consumer.Group.Rebalance.GroupStrategies
-	for i, strategy := range strategies {
-		strategies[i] = watchedStrategy{strategy.(cooperative), joining, assigned}
-	}
+	strategies[0] = watchedStrategy{strategies[0].(cooperative), joining, assigned}
 }
 
 // SubscriptionUserData implements [sarama.SubscriptionUserDataBalanceStrategy]: sarama asks for it to join with.

@@ -36,15 +36,16 @@ func (g *gap) keep(f, before reader.Found) {
 // records: they may come in a moment, so they are only noted, see progress; but when sarama has failed again and again
 // meanwhile, they are taken past it.
 func (p *partition) look() {
-	for taken := 0; (p.queue.size() == 0 || taken > 0) && !isClosed(p.leaving); {
-		f, err := p.reader.Read(p.at, p.queue.following(), reader.OneBatch)
-		if err != nil {
-			p.log.Debug("look at the log", "error", err)
-			p.progress.TurnedAway(err)
+	for taken := 0; !isClosed(p.leaving); {
+		if n, _ := p.queue.held(); n > 0 && taken == 0 {
 			return
 		}
-		p.progress.Admitted()
+		f, err := p.reader.Read(p.at, p.queue.following(), reader.OneBatch)
+		p.progress.Refused(err)
 		switch {
+		case err != nil:
+			p.log.Debug("look at the log", "error", err)
+			return
 		case f.Damage != nil:
 			if taken == 0 {
 				p.skip(f.From)

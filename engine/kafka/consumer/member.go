@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,8 +33,6 @@ const (
 // join is a member of the group until the consumer's context ends, connecting again after every failure.
 func (c *Consumer) join() {
 	defer c.cancel()
-	stopClosing := context.AfterFunc(c.ctx, c.status.close)
-	defer stopClosing()
 	pauses := failure.Backoff{Min: c.cfg.ReconnectBackoff, Max: maxReconnectBackoff}
 	for c.ctx.Err() == nil {
 		started := c.cfg.Now()
@@ -84,15 +81,14 @@ func (c *Consumer) connect() error {
 	c.group, c.reader = group, batches
 	c.mu.Unlock()
 	ended := make(chan struct{})
-	var beside, reports sync.WaitGroup
+	var beside sync.WaitGroup
 	beside.Go(func() { c.cutWhenLeaving(open, ended) })
-	reports.Go(func() {
+	beside.Go(func() { c.watchTopic(ended) })
+	beside.Go(func() {
 		for err := range group.Errors() {
 			c.report(err)
 		}
 	})
-	watched := make(chan struct{})
-	reports.Go(func() { c.watchTopic(watched) })
 	for c.ctx.Err() == nil && err == nil {
 		began := c.cfg.Now()
 		err = group.Consume(c.ctx, []string{c.topic}, claims{c})
@@ -101,12 +97,10 @@ func (c *Consumer) connect() error {
 			break // a session that ends at once is a failure that sarama does not call one
 		}
 	}
-	close(watched)
 	closeErr := errors.Join(group.Close(), batches.Close())
 	close(ended)
 	beside.Wait()
 	closeErr = errors.Join(closeErr, client.Close())
-	reports.Wait()
 	if errors.Is(err, sarama.ErrFencedInstancedId) {
 		c.report(err)
 	}

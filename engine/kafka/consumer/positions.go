@@ -137,7 +137,7 @@ func (p *partition) identify() bool {
 			return same
 		}
 		p.log.Debug("compare the topic with the offset's", "error", err)
-		p.progress.TurnedAway(err)
+		p.progress.Refused(err)
 		if !pauseUntil(p.leaving, p.member.cfg.NackBackoff) {
 			return false
 		}

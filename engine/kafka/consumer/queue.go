@@ -186,18 +186,11 @@ func (q *queue) release(n int) {
 	signal(q.room)
 }
 
-// size is how many records are held.
-func (q *queue) size() int {
+// held is how many records there are, and whether no more will come.
+func (q *queue) held() (n int, over bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.entries) - q.first
-}
-
-// isOver says whether no more will come.
-func (q *queue) isOver() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.over
+	return len(q.entries) - q.first, q.over
 }
 
 // expects says whether more is to come of a log that ends there, up to n records, and there is room for it.

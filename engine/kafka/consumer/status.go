@@ -22,7 +22,7 @@ type status struct {
 	code      string
 	met       time.Time // when it came last, logged or not
 	stopped   error
-	closed    bool
+	ended     <-chan struct{} // closed when the member has stopped, or the end was asked for
 }
 
 func (s *status) joined() {
@@ -54,28 +54,21 @@ func (s *status) trouble(err error) {
 	text, now := err.Error(), s.now()
 	isNews := text != s.last || now.Sub(s.met) > troubleOver
 	s.met = now
-	if isNews && s.stopped == nil && !s.closed {
+	if isNews && s.stopped == nil && !isClosed(s.ended) {
 		s.last, s.code = text, failure.Examine(err).Code
 		s.log.Warn("consume failed, trying again", "code", s.code, "error", err)
 	}
 }
 
-// stop records why the member ends for good; the first reason counts.
+// stop records why the member ends for good; the first reason counts, and none does when the end was asked for.
 func (s *status) stop(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopped != nil || s.closed {
+	if s.stopped != nil || isClosed(s.ended) {
 		return
 	}
 	s.stopped = err
 	s.log.Error("consuming stopped", "error", err)
-}
-
-// close says that the end is intended.
-func (s *status) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
 }
 
 // reason is why the member ended for good; nil when that was intended.
@@ -92,7 +85,7 @@ func (s *status) healthy(patience, failing time.Duration) error {
 	switch {
 	case s.stopped != nil:
 		return s.stopped
-	case s.closed, s.consuming:
+	case isClosed(s.ended), s.consuming:
 		return nil
 	}
 	reason := "no answer yet"

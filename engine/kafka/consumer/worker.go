@@ -30,23 +30,19 @@ func (p *partition) work() {
 		p.progress.Begin()
 		handled, err := p.member.deliver(p, batch)
 		giveBack()
-		handled = max(0, min(handled, len(batch)))
-		if handled == len(batch) {
+		switch handled = max(0, min(handled, len(batch))); {
+		case handled == len(batch):
 			err = nil
-		} else if err == nil {
+		case err == nil:
 			err = errIncomplete
 		}
-		left := batch[handled:]
-		var failed int64
-		if len(left) > 0 {
-			failed = left[0].Offset
-		}
+		failed := batch[min(handled, len(batch)-1)].Offset // if there is an error; what is released is no longer here
 		p.acknowledge(batch[:handled])
 		p.progress.End(handled, err)
 		if time.Since(p.noted) >= noteEvery && !p.note() {
 			return
 		}
-		if p.damaged && p.queue.size() == 0 {
+		if left, _ := p.queue.held(); left == 0 && p.damaged {
 			return // what is behind the gap is read from the committed offset on, by a new session
 		}
 		if err != nil && !p.backOff(failed, err) {
@@ -60,9 +56,9 @@ var errIncomplete = errors.New("not all messages were handled")
 
 // receive waits until something is held; false when the partition is to be let go.
 func (p *partition) receive(looks, notes <-chan time.Time) bool {
-	for p.queue.size() == 0 {
-		if p.queue.isOver() {
-			return false
+	for {
+		if n, over := p.queue.held(); n > 0 || over {
+			return n > 0
 		}
 		select {
 		case <-p.queue.come:
@@ -79,7 +75,6 @@ func (p *partition) receive(looks, notes <-chan time.Time) bool {
 			}
 		}
 	}
-	return true
 }
 
 // gather waits for what is about to come and, unless that makes a full batch, until it is the partition's turn; what
@@ -87,12 +82,12 @@ func (p *partition) receive(looks, notes <-chan time.Time) bool {
 func (p *partition) gather() (giveBack func(), ok bool) {
 	giveBack = func() {}
 	p.awaitComing()
-	if p.queue.size() < p.member.cfg.Batch {
+	if n, _ := p.queue.held(); n < p.member.cfg.Batch {
 		if giveBack = p.member.turns.take(p.leaving); giveBack == nil {
 			return nil, false
 		}
 	}
-	if isClosed(p.leaving) || p.queue.isOver() {
+	if _, over := p.queue.held(); over || isClosed(p.leaving) {
 		giveBack()
 		return nil, false
 	}

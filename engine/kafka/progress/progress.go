@@ -112,18 +112,15 @@ func (p *Progress) Received() {
 	p.state.Unread, p.state.Refused, p.state.Refusal = time.Time{}, time.Time{}, nil
 }
 
-// Admitted notes that the broker answers fetches.
-func (p *Progress) Admitted() {
+// Refused notes that the broker gives nothing to read: the topic is gone, or this client has no right to it. Nil means
+// that it answers.
+func (p *Progress) Refused(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state.Refused, p.state.Refusal = time.Time{}, nil
-}
-
-// TurnedAway notes that the broker gives nothing to read: the topic is gone, or this client has no right to it.
-func (p *Progress) TurnedAway(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.state.Refusal = err; p.state.Refused.IsZero() {
+	switch p.state.Refusal = err; {
+	case err == nil:
+		p.state.Refused = time.Time{}
+	case p.state.Refused.IsZero():
 		p.state.Refused = p.now()
 	}
 }

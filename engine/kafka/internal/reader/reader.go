@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 
 	"github.com/IBM/sarama"
@@ -238,19 +239,10 @@ func aborted(batch *sarama.RecordBatch, transactions []*sarama.AbortedTransactio
 
 // isTransport reports whether an error comes from the way to the broker rather than from what the broker sent.
 func isTransport(err error) bool {
-	if _, ok := errors.AsType[net.Error](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[sarama.KError](err); ok {
-		return true
-	}
-	for _, known := range []error{
+	_, isNetwork := errors.AsType[net.Error](err)
+	_, isAnswer := errors.AsType[sarama.KError](err)
+	return isNetwork || isAnswer || slices.ContainsFunc([]error{
 		io.EOF, net.ErrClosed, context.Canceled, sarama.ErrNotConnected, sarama.ErrClosedClient,
 		sarama.ErrOutOfBrokers, sarama.ErrShuttingDown, sarama.ErrBrokerNotFound,
-	} {
-		if errors.Is(err, known) {
-			return true
-		}
-	}
-	return false
+	}, func(known error) bool { return errors.Is(err, known) })
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox/poison"
 )
@@ -89,10 +90,12 @@ func (d *deliverer) handleNext(ctx context.Context, msgs []*message.Message, nex
 	return n, err
 }
 
-// read makes items of the messages, up to the first one that is no event: its dead letter is written when those before
-// it are committed.
+// read makes items of the messages that may share a transaction. The first one that is no event ends them: its dead
+// letter is written when those before it are committed. So does an id that came before: to compare it with that, its
+// row must be there.
 func (d *deliverer) read(msgs []*message.Message, next message.HandlerFunc) (items []*item, err error) {
 	made, items := make([]item, len(msgs)), make([]*item, 0, len(msgs))
+	seen := make(map[string]bool, len(msgs))
 	for i, msg := range msgs {
 		it := &made[i]
 		d.engine.crash("received")
@@ -111,11 +114,15 @@ func (d *deliverer) read(msgs []*message.Message, next message.HandlerFunc) (ite
 		// A partition that has waited lately parks its next gap at once: if thousands of keys have one, the partition loses
 		// a tenth of its time and not a wait for each of them.
 		it.waited = !it.partition.WaitedAt.IsZero() && time.Since(it.partition.WaitedAt) < 9*d.cfg.GapWait
-		if it.invalid == nil || i == 0 {
-			items = append(items, it)
+		if i > 0 && (it.invalid != nil || !it.ignored && seen[it.event.ID]) {
+			break
 		}
+		items = append(items, it)
 		if it.invalid != nil {
 			break
+		}
+		if !it.ignored {
+			seen[it.event.ID] = true
 		}
 	}
 	return items, nil
@@ -140,13 +147,18 @@ func (d *deliverer) readItem(it *item, msg *message.Message, next message.Handle
 		}
 	}
 	it.event, it.invalid = cloudevent.FromMessage(msg)
+	accepted := false
+	it.registered, accepted = d.cfg.Handlers.find(it.event.Type)
 	switch it.decoded = it.invalid == nil; {
-	case !it.decoded:
-		it.invalid, it.outcome = failure.AsPermanent(it.invalid), Failed
-	case !d.cfg.Handlers.Accepts(it.event.Type):
+	case it.decoded && accepted:
+		it.entry = newEntry(it.event)
+	case it.decoded:
 		it.ignored, it.outcome = true, Ignored
 	default:
-		it.entry = newEntry(it.event, it.origin)
+		it.invalid, it.outcome = failure.AsPermanent(it.invalid), Failed
+		if cloudevent.ValidID(it.event.ID) == nil {
+			it.entry = newEntry(it.event) // its dead letter remembers the id
+		}
 	}
 	return known
 }
@@ -226,7 +238,7 @@ func (d *deliverer) handleAgain(it *item) (int, error) {
 
 // retryAlone brings an item to its final outcome: it tries until there is one.
 func (d *deliverer) retryAlone(it *item) error {
-	retry := d.cfg.retryOf(it.event.Type)
+	retry := d.cfg.retries(it.registered.retry)
 	if it.origin.Headers == nil && !it.ignored {
 		it.failures() // they are in the message alone, and its handler may change that
 	}
@@ -239,7 +251,7 @@ func (d *deliverer) retryAlone(it *item) error {
 		died, isDead := errors.AsType[*poison.DiedError](err)
 		switch {
 		case it.invalid != nil:
-			return d.giveUp(it, it.failures().after(it.invalid))
+			return d.giveUp(it, addFailure(it.failures(), it.invalid))
 		case err == nil:
 			_ = d.cfg.Host.Pause(it.ctx, nil, 0)
 			return d.fileOutcome(it)
@@ -258,15 +270,15 @@ func (d *deliverer) retryAlone(it *item) error {
 			continue
 		case isDead:
 			dead := it.failures()
-			dead.letter.Attempts, dead.letter.FirstFailedAt = died.Deaths-1, died.Since
-			return d.giveUp(it, dead.after(&codedError{CodeProcessDied, failure.AsPermanent(died)}))
+			dead.Attempts, dead.FirstFailedAt = died.Deaths-1, died.Since
+			return d.giveUp(it, addFailure(dead, &codedError{CodeProcessDied, failure.AsPermanent(died)}))
 		}
 		if _, unclear := errors.AsType[*guardError](err); unclear && !it.lockFirst {
 			// Perhaps another transaction had the key's watermark for all that time. The next attempt takes it first, so
 			// that what is late then is the handler.
 			it.lockFirst, err = true, failure.AsTransient(err)
 		}
-		it.failures().after(err)
+		addFailure(it.failures(), err)
 		class, again := retry.after(err)
 		d.metrics.retries.WithLabelValues(string(class)).Inc()
 		if !again && !it.ignored { // what is only counted in its key's order cannot fail for a reason of its own
@@ -274,7 +286,7 @@ func (d *deliverer) retryAlone(it *item) error {
 		}
 		pause := retry.pauses.Next()
 		d.log.WarnContext(it.ctx, "attempt failed", "event_id", it.event.ID, "event_type", it.event.Type,
-			"correlation_id", it.event.CorrelationID(), "attempt", it.failures().letter.Attempts, "class", class,
+			"correlation_id", it.event.CorrelationID(), "attempt", it.failures().Attempts, "class", class,
 			"retry_in", pause, "error", err)
 		if err := d.cfg.Host.Pause(it.ctx, err, pause); err != nil {
 			return err
@@ -355,9 +367,9 @@ func (d *deliverer) growBatch() {
 func (d *deliverer) fileOutcome(it *item) error {
 	switch {
 	case it.outcome == Conflict && d.cfg.OnConflict == ConflictError:
-		return d.giveUp(it, it.newFailed().after(&codedError{CodeConflict, failure.AsPermanent(errConflict)}))
+		return d.giveUp(it, addFailure(it.newLetter(), &codedError{CodeConflict, failure.AsPermanent(errConflict)}))
 	case it.outcome == Expired:
-		return d.giveUp(it, it.newFailed().after(&codedError{CodeTooOld, failure.AsPermanent(ErrExpired)}))
+		return d.giveUp(it, addFailure(it.newLetter(), &codedError{CodeTooOld, failure.AsPermanent(ErrExpired)}))
 	case it.outcome == Conflict:
 		return d.engine.insist(it.ctx, "note conflict", func(ctx context.Context) error {
 			return d.engine.ids.markConflict(ctx, it)
@@ -368,7 +380,7 @@ func (d *deliverer) fileOutcome(it *item) error {
 
 // giveUp writes the dead letter for as long as it takes: until it is committed the record is not acknowledged, so it
 // cannot be lost between the log and the table.
-func (d *deliverer) giveUp(it *item, record *failed) error {
+func (d *deliverer) giveUp(it *item, l *deadletter.Letter) error {
 	outcome := Dead
 	if it.outcome == Conflict || it.outcome == Expired {
 		outcome = it.outcome
@@ -376,7 +388,7 @@ func (d *deliverer) giveUp(it *item, record *failed) error {
 	it.outcome = Failed
 	twin := false
 	err := d.engine.insist(it.ctx, "write dead letter", func(ctx context.Context) (err error) {
-		twin, err = d.engine.file(ctx, it, record, outcome)
+		twin, err = d.engine.file(ctx, it, *l, outcome)
 		return err
 	})
 	switch {
@@ -388,11 +400,10 @@ func (d *deliverer) giveUp(it *item, record *failed) error {
 	}
 	it.outcome = outcome
 	it.unblocks = d.cfg.Versioned && d.cfg.OnDead == DeadPass
-	l := &record.letter
 	d.metrics.letters.WithLabelValues(l.Code).Inc()
 	d.log.ErrorContext(it.ctx, "event given up", "outcome", outcome, "event_id", l.EventID, "event_type", l.EventType,
 		"correlation_id", it.event.CorrelationID(), "code", l.Code, "class", l.Class, "attempts", l.Attempts,
-		"topic", l.Topic, "partition", l.Partition, "offset", l.Offset, "error", record.err, "list", "twinbox dlq list")
+		"topic", l.Topic, "partition", l.Partition, "offset", l.Offset, "error", l.Error, "list", "twinbox dlq list")
 	return nil
 }
 

@@ -27,8 +27,9 @@ type Config struct {
 	Group string
 	// Pool is the database of the handlers' writes. Its sessions must be READ COMMITTED, PostgreSQL's default.
 	Pool *pgxpool.Pool
-	// Handlers say which events the consumer handles: a [*Mux]. Default: every event is accepted.
-	Handlers Handlers
+	// Handlers say which events the consumer handles. Events of other types are acknowledged and counted as ignored.
+	// Default: every event is accepted.
+	Handlers *Mux
 	// Validate checks an accepted event against its contract before a transaction is opened. Its errors are
 	// permanent. Default: no check.
 	Validate func(cloudevent.Event) error
@@ -75,7 +76,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Handlers = cmp.Or[Handlers](c.Handlers, anyHandler{})
 	c.Host = cmp.Or[Host](c.Host, Standalone{})
 	if c.Validate == nil {
 		c.Validate = func(cloudevent.Event) error { return nil }
@@ -163,21 +163,6 @@ func (in *Inbox) Abandon(topic string, partition int32) { in.guard.Abandon(topic
 
 // Close leaves every partition that is neither left nor abandoned. Call it when the last delivery has ended.
 func (in *Inbox) Close(ctx context.Context) error { return in.guard.Close(ctx) }
-
-// Handlers say which events a consumer handles. A [*Mux] does.
-type Handlers interface {
-	// Accepts reports whether there is a handler for the type. Events of other types are acknowledged and counted as
-	// ignored.
-	Accepts(eventType string) bool
-	// OnGap is the policy of a type that has one of its own; "" stands for [Config.OnGap].
-	OnGap(eventType string) GapPolicy
-}
-
-// anyHandler accepts every event.
-type anyHandler struct{}
-
-func (anyHandler) Accepts(string) bool    { return true }
-func (anyHandler) OnGap(string) GapPolicy { return "" }
 
 // Host is the program around the inbox: what the inbox tells it, and asks of it. Embed [Standalone] for what does not
 // matter. All methods are called from several goroutines at once.

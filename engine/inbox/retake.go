@@ -176,10 +176,13 @@ func (e *engine) retakeID(ctx context.Context, w *work, r *Record) (Outcome, err
 	if tag.RowsAffected() == 1 {
 		return Applied, nil
 	}
-	it.entry.origin.outcome = "" // it is about to be applied, like a delivery
+	it.entry.outcome = "" // it is about to be applied, like a delivery
 	s, err := e.ids.insertOne(ctx, w, it)
-	if err != nil || it.isNew(s) {
-		return it.outcome, err
+	if err != nil {
+		return Failed, err
+	}
+	if s.inserted[it.entry.id] {
+		return Applied, nil
 	}
 	hashes, err := e.ids.hashesOf(ctx, w, it)
 	if err != nil {

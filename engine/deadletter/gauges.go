@@ -6,6 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/twinbox/engine/audit"
 )
 
 // Gauges are the dead letters that wait, by consumer and state: dead (given up) or parked (behind one of their key):
@@ -15,16 +17,14 @@ import (
 //
 // They are read from the table, so a restart does not reset them and every instance says the same.
 type Gauges struct {
-	pool      querier
+	pool      audit.Querier
 	consumers func() []string
 }
 
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
 // NewGauges reads the dead letters of the consumers that the function names, when it is asked.
-func NewGauges(pool querier, consumers func() []string) *Gauges { return &Gauges{pool, consumers} }
+func NewGauges(pool audit.Querier, consumers func() []string) *Gauges {
+	return &Gauges{pool, consumers}
+}
 
 var (
 	waitingDesc = prometheus.NewDesc("dead_letters_waiting",

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/failure"
 )
 
 // State says what has become of a dead letter.
@@ -139,7 +139,7 @@ func (l Letter) Copy() cloudevent.Wire {
 		{headerOffset, strconv.FormatInt(l.Offset, 10)},
 		{headerGroup, l.Group},
 		{headerDeliveries, strconv.Itoa(l.Attempts)},
-		{headerMessage, shortened(Text(l.Error))},
+		{headerMessage, failure.Cut(Text(l.Error), maxMessage)},
 		{headerClass, l.Class},
 		{headerCode, l.Code},
 		{headerAttempts, strconv.Itoa(l.Attempts)},
@@ -152,15 +152,4 @@ func (l Letter) Copy() cloudevent.Wire {
 	return wire
 }
 
-const maxMessage = 1000 // bytes of the error in the copy; the row has up to failure.MaxText
-
-func shortened(s string) string {
-	if len(s) <= maxMessage {
-		return s
-	}
-	end := maxMessage
-	for !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end]
-}
+const maxMessage = 950 // bytes of the error in the copy, with how much is missing 1000; the row has failure.MaxText

@@ -14,29 +14,22 @@ import (
 )
 
 // Columns is what [Scan] reads, in its order.
-const Columns = `id, consumer, event_id, event_type, version, key, headers, payload, consumer_group, topic, partition,
-    record_offset, record_time, edited_headers, edited_payload, edited_by, edited_at, class, code, error, attempts,
-    first_failed_at, failed_at, state, holds, remembered, replays, outcome, settled_at, key_null, payload_null,
-    coalesce(record_ms, 0) as record_ms`
+const Columns = `id, consumer, event_id, event_type, version, case when not key_null then key end as key, headers,
+    case when not payload_null then payload end as payload, consumer_group, topic, partition, record_offset,
+    record_time, edited_headers, edited_payload, edited_by, edited_at, class, code, error, attempts, first_failed_at,
+    failed_at, state, holds, remembered, replays, outcome, settled_at, coalesce(record_ms, 0) as record_ms`
 
 // Scan reads a row of [Columns].
 func Scan(row pgx.CollectableRow) (l Letter, err error) {
 	var headers, editedHeaders, editedPayload []byte
 	var editedBy string
 	var recordTime, editedAt, settledAt *time.Time
-	var noKey, noPayload bool
 	err = row.Scan(&l.ID, &l.Consumer, &l.EventID, &l.EventType, &l.Version, &l.Key, &headers, &l.Payload, &l.Group,
 		&l.Topic, &l.Partition, &l.Offset, &recordTime, &editedHeaders, &editedPayload, &editedBy, &editedAt, &l.Class,
 		&l.Code, &l.Error, &l.Attempts, &l.FirstFailedAt, &l.FailedAt, &l.State, &l.Holds, &l.Remembered, &l.Replays,
-		&l.Outcome, &settledAt, &noKey, &noPayload, &l.RecordMS)
+		&l.Outcome, &settledAt, &l.RecordMS)
 	if err != nil {
 		return l, err
-	}
-	if noKey {
-		l.Key = nil
-	}
-	if noPayload {
-		l.Payload = nil
 	}
 	l.RecordTime, l.SettledAt = orZero(recordTime), orZero(settledAt)
 	l.FirstFailedAt, l.FailedAt = l.FirstFailedAt.UTC(), l.FailedAt.UTC()

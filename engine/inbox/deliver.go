@@ -273,7 +273,7 @@ func (d *deliverer) retryAlone(it *item) error {
 			dead.Attempts, dead.FirstFailedAt = died.Deaths-1, died.Since
 			return d.giveUp(it, addFailure(dead, &codedError{CodeProcessDied, failure.AsPermanent(died)}))
 		}
-		if _, unclear := errors.AsType[*guardError](err); unclear && !it.lockFirst {
+		if whose, is := errors.AsType[*itemError](err); is && whose.unguarded && !it.lockFirst {
 			// Perhaps another transaction had the key's watermark for all that time. The next attempt takes it first, so
 			// that what is late then is the handler.
 			it.lockFirst, err = true, failure.AsTransient(err)

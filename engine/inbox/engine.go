@@ -168,7 +168,7 @@ func (e *engine) callHandler(ctx context.Context, w *work, i int, it *item) (err
 		case w.err != nil:
 			err = w.err // a failed queued write causes the handler's error
 		case err != nil:
-			err = &itemError{i, err}
+			err = &itemError{item: i, err: err}
 		}
 	}()
 	if it.next == nil {

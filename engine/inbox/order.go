@@ -34,13 +34,10 @@ func (p GapPolicy) valid() bool { return p == GapAllow || p == GapWait || p == G
 // keyOrder keeps the versions of each key in order.
 type keyOrder struct{ cfg *Config }
 
-// counts says whether the event has a place in its key's order although no handler wants it.
-func (o *keyOrder) counts(it *item) bool { return o.cfg.Versioned && it.event.Version > 0 }
-
 // relevant are the items that a transaction is for: those that there are handlers for, and those that count in their
 // key's order all the same.
 func (o *keyOrder) relevant(items []*item) []*item {
-	skip := func(it *item) bool { return it.ignored && !o.counts(it) }
+	skip := func(it *item) bool { return it.ignored && (!o.cfg.Versioned || it.event.Version == 0) }
 	if !slices.ContainsFunc(items, skip) {
 		return items
 	}
@@ -76,7 +73,7 @@ func (o *keyOrder) decide(ctx context.Context, tx pgx.Tx, items []*item, s *stat
 			it.outcome, err = o.place(ctx, tx, it, s)
 		}
 		if errors.Is(err, errNoVersion) || errors.Is(err, errGap) {
-			err = &itemError{i, err}
+			err = &itemError{item: i, err: err}
 		}
 		if err != nil {
 			return err

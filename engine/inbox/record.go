@@ -190,13 +190,7 @@ with fresh as (
 select exists (select from fresh),
     (select version from public.dead_letter
         where consumer = $1 and state = 'waiting' and holds and key_start = $8::bytea order by version limit 1),
-    `
-
-// The two forms of it. One with a condition would be planned anew each time.
-const (
-	insertUnversioned = insertEntry + `null::bigint where $9::text is not null`
-	insertVersioned   = insertEntry + `(select version from public.inbox_watermark where consumer = $1 and key = $9)`
-)
+    (select version from public.inbox_watermark where consumer = $1 and key = $9)`
 
 // insertOne is insert for one event, which costs the server half as much.
 func (t *idTable) insertOne(ctx context.Context, tx pgx.Tx, it *item) (*state, error) {
@@ -204,12 +198,8 @@ func (t *idTable) insertOne(ctx context.Context, tx pgx.Tx, it *item) (*state, e
 	var inserted bool
 	var parked, version *int64
 	batch := &pgx.Batch{}
-	sql := insertUnversioned
-	if t.cfg.Versioned {
-		sql = insertVersioned
-	}
 	metadata := string(it.appendMetadata(make([]byte, 0, 256), time.Now()))
-	batch.Queue(sql, t.cfg.Consumer, e.id, e.place, e.typ, e.hash, metadata, e.at, []byte(key), key).
+	batch.Queue(insertEntry, t.cfg.Consumer, e.id, e.place, e.typ, e.hash, metadata, e.at, []byte(key), key).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&inserted, &parked, &version) })
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("insert inbox row: %w", routed(err))

@@ -211,29 +211,23 @@ func (q *queued) take(results pgx.BatchResults) error {
 			err = q.none
 		}
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case q.refusal == nil:
-	case errors.As(err, &pgErr) && (pgErr.Code == divisionByZero || pgErr.Code == uniqueViolation):
-		err = q.refusal
-	case errors.Is(err, context.DeadlineExceeded):
-		err = &guardError{err}
 	}
-	return &itemError{q.item, err}
+	if q.refusal != nil && errors.As(err, &pgErr) && (pgErr.Code == divisionByZero || pgErr.Code == uniqueViolation) {
+		err = q.refusal
+	}
+	return &itemError{q.item, err, q.refusal != nil && errors.Is(err, context.DeadlineExceeded)}
 }
-
-// guardError says that the time ended before a guard was answered: it waited for another transaction, or what was sent
-// with it took too long, or the time was over when it was sent.
-type guardError struct{ err error }
-
-func (e *guardError) Error() string { return e.err.Error() }
-func (e *guardError) Unwrap() error { return e.err }
 
 // itemError says which event of a batch failed.
 type itemError struct {
 	item int
 	err  error
+
+	// The time ended before a guard was answered: it waited for another transaction, or what was sent with it took too
+	// long, or the time was over when it was sent.
+	unguarded bool
 }
 
 func (e *itemError) Error() string { return e.err.Error() }

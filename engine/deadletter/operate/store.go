@@ -27,16 +27,12 @@ const maxPageBytes = 8 << 20
 // The sizes are known without reading what they are of.
 const selectPage = `
 select ` + deadletter.Columns + ` from (
-    select *, row_number() over in_order as nth, sum(octet_length(payload) + coalesce(octet_length(edited_payload), 0)
-        + pg_column_size(headers) + pg_column_size(error)) over in_order as bytes
-    from (%[1]s) picked
-    window in_order as (order by %[2]s)
+    select *, row_number() over by_id as nth, sum(octet_length(payload) + coalesce(octet_length(edited_payload), 0)
+        + pg_column_size(headers) + pg_column_size(error)) over by_id as bytes
+    from (select * from public.dead_letter where %s order by id limit %d) picked
+    window by_id as (order by id)
 ) sized
-where nth = 1 or bytes <= %[3]d order by %[2]s`
-
-// Page is the query for the first letters, in the order given, that another query picks of all columns: the first one,
-// and those after it that fit into 8 MiB with it. [Scan] reads them. That fewer came than were picked says nothing.
-func Page(picked, order string) string { return fmt.Sprintf(selectPage, picked, order, maxPageBytes) }
+where nth = 1 or bytes <= %d order by id`
 
 // List is a page of whole dead letters that the filter picks, by ID. It ends early where the records become large, but
 // never before the first: the next page begins with [Filter.After] at the last ID of this one, and an empty one is the
@@ -49,8 +45,7 @@ func (s *Store) List(ctx context.Context, f Filter) ([]deadletter.Letter, error)
 		f.Limit = defaultList
 	}
 	condition, args := f.Where(1)
-	picked := fmt.Sprintf(`select * from public.dead_letter where %s order by id limit %d`, condition, f.Limit)
-	rows, _ := s.pool.Query(ctx, Page(picked, "id"), args...)
+	rows, _ := s.pool.Query(ctx, fmt.Sprintf(selectPage, condition, f.Limit, maxPageBytes), args...)
 	letters, err := pgx.CollectRows(rows, deadletter.Scan)
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", err)

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"example.com/twinbox/engine/audit"
 )
 
 // Paused says of a consumer that it is paused.
@@ -63,15 +65,10 @@ func Resume(ctx context.Context, tx pgx.Tx, consumer string) (Paused, error) {
 	return ended, nil
 }
 
-// Querier is a pool, a connection or a transaction.
-type Querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
 const selectPauses = `select consumer, paused_by, reason, since from public.inbox_pause`
 
 // Read returns the consumers that are paused.
-func Read(ctx context.Context, db Querier) (map[string]Paused, error) {
+func Read(ctx context.Context, db audit.Querier) (map[string]Paused, error) {
 	rows, _ := db.Query(ctx, selectPauses)
 	paused := map[string]Paused{}
 	var consumer string

@@ -20,7 +20,7 @@ type Claim struct {
 	// CorrelationID may be set by the effect: the log names it beside the event's id.
 	CorrelationID string
 
-	leases *Leases
+	runner *Runner
 	token  uuid.UUID
 	begun  bool
 
@@ -81,18 +81,18 @@ returning l.superseded_by`
 // The lease's time is trusted from before the question was asked, on the local monotonic clock: a process that is
 // stopped between the commit and the answer finds its time used up.
 func (c *Claim) Begin(ctx context.Context) error {
-	l := c.leases
-	trusted, cancel := context.WithTimeout(ctx, l.settings.Lease-l.timeout)
+	r := c.runner
+	trusted, cancel := context.WithTimeout(ctx, r.settings.Lease-r.timeout)
 	defer cancel()
 	var by *int64
-	err := l.pool.QueryRow(trusted, beginRow, l.handler, c.EventID, c.token, l.settings.Lease.Seconds()).Scan(&by)
+	err := r.pool.QueryRow(trusted, beginRow, r.handler, c.EventID, c.token, r.settings.Lease.Seconds()).Scan(&by)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return c.stale("begin")
 	case err != nil:
 		return fmt.Errorf("begin: %w", err)
 	case by != nil:
-		return fmt.Errorf("%w: the effect of %s on event %s is behind version %d of its key", ErrSuperseded, l.handler,
+		return fmt.Errorf("%w: the effect of %s on event %s is behind version %d of its key", ErrSuperseded, r.handler,
 			c.EventID, *by)
 	case trusted.Err() != nil:
 		return fmt.Errorf("begin: too little of the lease is left: %w", trusted.Err())
@@ -123,7 +123,7 @@ var (
 func (c *Claim) Done(
 	ctx context.Context, also func(ctx context.Context, tx pgx.Tx, c *Claim, at time.Time) error,
 ) error {
-	return pgx.BeginFunc(ctx, c.leases.pool, func(tx pgx.Tx) error {
+	return pgx.BeginFunc(ctx, c.runner.pool, func(tx pgx.Tx) error {
 		at, err := c.move(ctx, tx, step{name: "record done", from: begun, to: Done})
 		if err != nil || at == nil || also == nil {
 			return err
@@ -134,13 +134,13 @@ func (c *Claim) Done(
 
 // Failed records that the effect will never happen. The reason is kept, so it must not hold personal data.
 func (c *Claim) Failed(ctx context.Context, reason string) error {
-	_, err := c.move(ctx, c.leases.pool, step{name: "record failure", from: claimed, to: Failed, reason: reason})
+	_, err := c.move(ctx, c.runner.pool, step{name: "record failure", from: claimed, to: Failed, reason: reason})
 	return err
 }
 
 // Retry puts the row back, to be tried again after the pause: the effect has certainly not happened.
 func (c *Claim) Retry(ctx context.Context, reason string, pause time.Duration) error {
-	_, err := c.move(ctx, c.leases.pool,
+	_, err := c.move(ctx, c.runner.pool,
 		step{name: "put back", from: claimed, to: Pending, reason: reason, pause: pause})
 	return err
 }
@@ -148,7 +148,7 @@ func (c *Claim) Retry(ctx context.Context, reason string, pause time.Duration) e
 // Release is [Claim.Retry] for an attempt that does not count: it was not made, or no server answered. Without a reason
 // the row keeps the one that it has.
 func (c *Claim) Release(ctx context.Context, reason string, pause time.Duration) error {
-	_, err := c.move(ctx, c.leases.pool,
+	_, err := c.move(ctx, c.runner.pool,
 		step{name: "release", from: claimed, to: Pending, reason: reason, pause: pause, uncounted: 1})
 	return err
 }
@@ -156,11 +156,11 @@ func (c *Claim) Release(ctx context.Context, reason string, pause time.Duration)
 // Uncertain records that the effect may have happened: the row becomes uncertain, or pending again if the policy says
 // so and it has attempts left.
 func (c *Claim) Uncertain(ctx context.Context, reason string) error {
-	settings, to := c.leases.settings, Uncertain
+	settings, to := c.runner.settings, Uncertain
 	if settings.OnUncertain == Resend && c.Attempt < settings.MaxAttempts {
 		to = Pending
 	}
-	_, err := c.move(ctx, c.leases.pool,
+	_, err := c.move(ctx, c.runner.pool,
 		step{name: "record doubt", from: begun, to: to, reason: reason, pause: settings.pause(c.Attempt), doubts: 1})
 	return err
 }
@@ -186,7 +186,7 @@ func (c *Claim) move(ctx context.Context, db interface {
 }, s step,
 ) (at *time.Time, err error) {
 	var was State
-	err = db.QueryRow(ctx, moveRow, c.leases.handler, c.EventID, c.token, s.from, s.to, s.reason, s.pause.Seconds(),
+	err = db.QueryRow(ctx, moveRow, c.runner.handler, c.EventID, c.token, s.from, s.to, s.reason, s.pause.Seconds(),
 		s.uncounted, s.doubts).Scan(&was, &at)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows), err == nil && was != s.to && !slices.Contains(s.from, was):
@@ -198,7 +198,7 @@ func (c *Claim) move(ctx context.Context, db interface {
 }
 
 func (c *Claim) stale(step string) error {
-	c.leases.metrics.stale.Inc()
-	return fmt.Errorf("%w: %s: the lease of %s on event %s has been lost", ErrStale, step, c.leases.handler,
+	c.runner.metrics.stale.Inc()
+	return fmt.Errorf("%w: %s: the lease of %s on event %s has been lost", ErrStale, step, c.runner.handler,
 		c.EventID)
 }

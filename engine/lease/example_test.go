@@ -18,16 +18,12 @@ func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	pool, drop := pgtest.Open(migrations.Lease)
 	defer drop()
-	leases, err := lease.New(lease.Config{Handler: "parcel", Pool: pool})
-	if err != nil {
-		panic(err)
-	}
 
 	// In the handler of an event, in the transaction of its inbox row.
-	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return lease.Add(ctx, tx, "parcel", "order-42-paid") })
+	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return lease.Add(ctx, tx, "parcel", "order-42-paid") })
 	fmt.Println("intent:", err)
 
-	runner := lease.NewRunner(leases, lease.Effect{
+	runner, err := lease.New(lease.Config{Handler: "parcel", Pool: pool, Effect: lease.Effect{
 		Do: func(ctx context.Context, c *lease.Claim) error {
 			// Prepare, connect, ask: steps that can still be taken back. Then:
 			if err := c.Begin(ctx); err != nil {
@@ -40,7 +36,10 @@ func Example() {
 			return nil // add "parcel handed over" to the outbox here
 		},
 		Committed: func(*lease.Claim) { stop() },
-	}, nil)
+	}})
+	if err != nil {
+		panic(err)
+	}
 	fmt.Println("stopped:", runner.Run(ctx))
 	// Output:
 	// intent: <nil>

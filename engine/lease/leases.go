@@ -77,16 +77,16 @@ where handler = $1 and event_id = any (array(select event_id from ended union al
 returning event_id, attempts, event_id in (select event_id from ended), clock_timestamp()`
 
 // Claim takes a row whose claimant has lost it before it began, or up to n rows that are due, the longest waiting
-// first. Rows whose attempts are used up by claimants that vanished are left to [Leases.Sweep].
-func (l *Leases) Claim(ctx context.Context, n int) ([]*Claim, error) {
+// first. Rows whose attempts are used up by claimants that vanished are left to [Runner.Sweep].
+func (r *Runner) Claim(ctx context.Context, n int) ([]*Claim, error) {
 	token := uuid.New()
-	rows, _ := l.pool.Query(ctx, claimRows, l.handler, n, token, l.settings.Lease.Seconds(), l.settings.MaxAttempts)
+	rows, _ := r.pool.Query(ctx, claimRows, r.handler, n, token, r.settings.Lease.Seconds(), r.settings.MaxAttempts)
 	claims, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Claim, error) {
-		c := &Claim{leases: l, token: token}
+		c := &Claim{runner: r, token: token}
 		var takenOver bool
 		err := row.Scan(&c.EventID, &c.Attempt, &takenOver, &c.At)
 		if takenOver {
-			l.metrics.takeovers.Inc()
+			r.metrics.takeovers.Inc()
 		}
 		return c, err
 	})
@@ -103,12 +103,12 @@ where l.handler = $1 and l.event_id = held.event_id and l.token = held.token and
 returning l.event_id`
 
 // Heartbeat renews the leases and returns those that are lost. An error says nothing about any of them.
-func (l *Leases) Heartbeat(ctx context.Context, claims ...*Claim) (lost []*Claim, err error) {
+func (r *Runner) Heartbeat(ctx context.Context, claims ...*Claim) (lost []*Claim, err error) {
 	ids, tokens := make([]string, len(claims)), make([]uuid.UUID, len(claims))
 	for i, c := range claims {
 		ids[i], tokens[i] = c.EventID, c.token
 	}
-	rows, _ := l.pool.Query(ctx, renewRows, l.handler, ids, tokens, l.settings.Lease.Seconds())
+	rows, _ := r.pool.Query(ctx, renewRows, r.handler, ids, tokens, r.settings.Lease.Seconds())
 	renewed, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
 		return nil, fmt.Errorf("renew leases: %w", err)
@@ -141,20 +141,20 @@ set token = null, due_at = clock_timestamp(),
 where handler = $1 and event_id = any (array(select event_id from ended))
 returning event_id, state`
 
-// page bounds one statement of [Leases.Sweep], the next one takes the rest, and one transaction of [Leases.Purge].
+// page bounds one statement of [Runner.Sweep], the next one takes the rest, and one transaction of [Runner.Purge].
 const page = 1000
 
 // Sweep ends the leases that ran out after the effect had begun: the rows are uncertain, or pending again where the
 // policy says so. Those that ran out before are left to the next claim, unless their attempts are used up: they are
 // failed, since what ends a process again and again before it begins will end the next one. It touches no others, and
 // moves rows of its own handler only.
-func (l *Leases) Sweep(ctx context.Context) ([]Swept, error) {
-	rows, _ := l.pool.Query(ctx, sweepRows, l.handler, page, l.settings.OnUncertain == Resend, l.settings.MaxAttempts)
+func (r *Runner) Sweep(ctx context.Context) ([]Swept, error) {
+	rows, _ := r.pool.Query(ctx, sweepRows, r.handler, page, r.settings.OnUncertain == Resend, r.settings.MaxAttempts)
 	swept, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Swept])
 	if err != nil {
 		return nil, fmt.Errorf("sweep leases: %w", err)
 	}
-	l.metrics.takeovers.Add(float64(len(swept)))
+	r.metrics.takeovers.Add(float64(len(swept)))
 	return swept, nil
 }
 
@@ -170,12 +170,12 @@ returning event_id`
 // Purge removes what has been done for longer than the retention, a thousand rows per transaction, and returns how
 // many. also, if set, removes in the same transaction what belongs to the events. What failed or is uncertain stays: it
 // is a person's to decide. It is safe beside other processes' purges, and does nothing without a retention.
-func (l *Leases) Purge(ctx context.Context, also func(ctx context.Context, tx pgx.Tx, eventIDs []string) error) (
+func (r *Runner) Purge(ctx context.Context, also func(ctx context.Context, tx pgx.Tx, eventIDs []string) error) (
 	purged int, err error,
 ) {
-	for n := page; n == page && l.settings.Retention > 0; {
-		err := pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
-			rows, _ := tx.Query(ctx, purgeRows, l.handler, l.settings.Retention.Seconds(), page)
+	for n := page; n == page && r.settings.Retention > 0; {
+		err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
+			rows, _ := tx.Query(ctx, purgeRows, r.handler, r.settings.Retention.Seconds(), page)
 			gone, err := pgx.CollectRows(rows, pgx.RowTo[string])
 			if n = len(gone); err != nil || n == 0 || also == nil {
 				return err
@@ -186,7 +186,7 @@ func (l *Leases) Purge(ctx context.Context, also func(ctx context.Context, tx pg
 			return purged, fmt.Errorf("purge leases: %w", err)
 		}
 		purged += n
-		l.metrics.purged.Add(float64(n))
+		r.metrics.purged.Add(float64(n))
 	}
 	return purged, nil
 }
@@ -241,15 +241,15 @@ func newMetrics(registerer prometheus.Registerer, handler string) *metrics {
 //	lease_rows{handler,state}             how many
 //	lease_oldest_seconds{handler,state}   since the oldest of them was added; 0 if there is none
 type Gauges struct {
-	leases       *Leases
+	runner       *Runner
 	rows, oldest *prometheus.Desc
 }
 
 // Gauges reads from the database when it is asked.
-func (l *Leases) Gauges() *Gauges {
-	labels := prometheus.Labels{"handler": l.handler}
+func (r *Runner) Gauges() *Gauges {
+	labels := prometheus.Labels{"handler": r.handler}
 	return &Gauges{
-		leases: l,
+		runner: r,
 		rows:   prometheus.NewDesc("lease_rows", "Rows that are not done, by state.", []string{"state"}, labels),
 		oldest: prometheus.NewDesc("lease_oldest_seconds",
 			"Time since the oldest row of the state was added; 0 if there is none.", []string{"state"}, labels),
@@ -268,7 +268,7 @@ group by states.state`
 
 // Measure reads the gauges.
 func (g *Gauges) Measure(ctx context.Context) ([]prometheus.Metric, error) {
-	rows, _ := g.leases.pool.Query(ctx, countRows, g.leases.handler)
+	rows, _ := g.runner.pool.Query(ctx, countRows, g.runner.handler)
 	var metrics []prometheus.Metric
 	var state string
 	var n, age float64

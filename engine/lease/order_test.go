@@ -22,7 +22,7 @@ func (b *bundle) owe(t *testing.T, id, key string, version int64) {
 }
 
 // of claims everything that is due and returns each event's claim.
-func (b *bundle) of(t *testing.T, l *Leases) map[string]*Claim {
+func (b *bundle) of(t *testing.T, l *Runner) map[string]*Claim {
 	t.Helper()
 	claims, err := l.Claim(t.Context(), 10)
 	require.NoError(t, err)

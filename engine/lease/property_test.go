@@ -31,7 +31,7 @@ create trigger watch after update on lease for each row execute function watch()
 // actor is a process: leases over a connection of its own name, and the claims that it believes to have.
 type actor struct {
 	name   string
-	leases *Leases
+	leases *Runner
 	claims []*Claim
 }
 

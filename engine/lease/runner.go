@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/engine/failure"
 	_ "example.com/twinbox/engine/failure/pgerrors" // what the database's errors mean
@@ -39,30 +39,23 @@ type Effect struct {
 	Timeout time.Duration
 }
 
-// Runner carries out the effects of one handler. Any number of runners may run, in one process or in many.
+// Runner has the rows of one handler, says what may be done with them, and carries out their effects. Any number of
+// runners may run, in one process or in many.
 type Runner struct {
-	leases *Leases
-	effect Effect
-	log    *slog.Logger
-	wake   chan struct{}
+	handler  string
+	pool     *pgxpool.Pool
+	settings Settings
+	timeout  time.Duration // of an effect that has begun
+	effect   Effect
+	log      *slog.Logger
+	metrics  *metrics
+	wake     chan struct{}
 
 	mu      sync.Mutex
 	held    map[*Claim]bool // waiting for a worker or with one
 	slow    time.Duration   // the pause before a claim, while the other side cannot be reached
 	failing time.Time       // since when claims have failed
 	err     error           // of the last claim
-}
-
-// NewRunner makes a runner; log may be nil.
-func NewRunner(leases *Leases, effect Effect, log *slog.Logger) *Runner {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	effect.Timeout = cmp.Or(effect.Timeout, leases.settings.Lease)
-	return &Runner{
-		leases: leases, effect: effect, log: log.With("handler", leases.handler), wake: make(chan struct{}, 1),
-		held: map[*Claim]bool{},
-	}
 }
 
 // Wake says that there may be a row to take. It never blocks; polling finds what a lost wake-up missed.
@@ -101,7 +94,7 @@ const purgesEvery = time.Hour
 
 // Run works until ctx ends, then finishes what is under way and gives back what it has not begun.
 func (r *Runner) Run(ctx context.Context) error {
-	s := r.leases.settings
+	s := r.settings
 	claims := make(chan *Claim)
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var chores, workers sync.WaitGroup
@@ -145,7 +138,7 @@ const unreachable = "leases cannot be reached"
 
 // dispatch claims rows and hands them to the workers.
 func (r *Runner) dispatch(ctx context.Context, to chan<- *Claim) {
-	poll := r.leases.settings.Poll
+	poll := r.settings.Poll
 	for pause := poll; ctx.Err() == nil; pause = min(2*pause, restPolls*poll) {
 		for more := true; more && ctx.Err() == nil; {
 			var err error
@@ -164,7 +157,7 @@ func (r *Runner) dispatch(ctx context.Context, to chan<- *Claim) {
 
 // round claims once and reports whether it is worth claiming again at once.
 func (r *Runner) round(ctx context.Context, to chan<- *Claim) (more bool, err error) {
-	n := r.leases.settings.Batch
+	n := r.settings.Batch
 	r.mu.Lock()
 	slow := r.slow
 	r.mu.Unlock()
@@ -178,7 +171,6 @@ func (r *Runner) round(ctx context.Context, to chan<- *Claim) (more bool, err er
 	if err != nil && ctx.Err() == nil {
 		r.log.WarnContext(ctx, unreachable, "error", err)
 	}
-	r.hold(ctx, claims) // all of them now: the last one's lease must not end while it waits for a worker
 	for i, c := range claims {
 		select {
 		case to <- c:
@@ -192,15 +184,16 @@ func (r *Runner) round(ctx context.Context, to chan<- *Claim) (more bool, err er
 
 const giveBackTimeout = 2 * time.Second
 
-// claim lets a claim that is under way end when the runner is stopped: one that was cancelled may have been made all
-// the same, and its rows would wait for their leases to end.
+// claim has the leases of what it claims renewed, and gives each the context of its attempt: all of them now, because
+// the last one's lease must not end while it waits for a worker. A claim that is under way ends when the runner is
+// stopped: one that was cancelled may have been made all the same, and its rows would wait for their leases to end.
 func (r *Runner) claim(ctx context.Context, n int) (claims []*Claim, err error) {
 	if err = context.Cause(ctx); err == nil {
 		claiming, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		defer cancel()
 		stop := context.AfterFunc(ctx, func() { time.AfterFunc(giveBackTimeout, cancel) })
 		defer stop()
-		claims, err = r.leases.Claim(claiming, n)
+		claims, err = r.Claim(claiming, n)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -208,6 +201,10 @@ func (r *Runner) claim(ctx context.Context, n int) (claims []*Claim, err error) 
 		r.failing = time.Now()
 	}
 	r.err = err
+	for _, c := range claims {
+		c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+		r.held[c] = true
+	}
 	return claims, err
 }
 
@@ -221,16 +218,6 @@ func (r *Runner) giveBack(ctx context.Context, claims []*Claim) {
 			r.log.WarnContext(ctx, "claim not given back", "event_id", c.EventID, "correlation_id", c.CorrelationID,
 				"error", err)
 		}
-	}
-}
-
-// hold has the leases of claims renewed, and gives each the context of its attempt.
-func (r *Runner) hold(ctx context.Context, claims []*Claim) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, c := range claims {
-		c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-		r.held[c] = true
 	}
 }
 
@@ -252,9 +239,9 @@ func (r *Runner) beat(ctx context.Context) error {
 	if len(claims) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.leases.settings.Heartbeat)
+	ctx, cancel := context.WithTimeout(ctx, r.settings.Heartbeat)
 	defer cancel()
-	lost, err := r.leases.Heartbeat(ctx, claims...)
+	lost, err := r.Heartbeat(ctx, claims...)
 	for _, c := range lost { // or finished a moment ago: then this changes nothing
 		r.drop(c, errLost)
 	}
@@ -263,14 +250,14 @@ func (r *Runner) beat(ctx context.Context) error {
 
 // sweep takes care of what vanished claimants left behind, also while there is always more to claim.
 func (r *Runner) sweep(ctx context.Context) error {
-	swept, err := r.leases.Sweep(ctx)
+	swept, err := r.Sweep(ctx)
 	for _, s := range swept {
 		if s.State == Failed {
-			r.leases.metrics.attempts.WithLabelValues(string(Failed)).Inc()
+			r.metrics.attempts.WithLabelValues(string(Failed)).Inc()
 			r.log.ErrorContext(ctx, "effect given up: its claimants vanished before they had begun", "event_id", s.EventID)
 			continue
 		}
-		r.leases.metrics.attempts.WithLabelValues(string(Uncertain)).Inc()
+		r.metrics.attempts.WithLabelValues(string(Uncertain)).Inc()
 		r.log.ErrorContext(ctx, "outcome is uncertain: the claimant vanished after it had begun",
 			"event_id", s.EventID, "state", s.State)
 	}
@@ -279,7 +266,7 @@ func (r *Runner) sweep(ctx context.Context) error {
 
 // purge removes old rows.
 func (r *Runner) purge(ctx context.Context) error {
-	purged, err := r.leases.Purge(ctx, r.effect.Purged)
+	purged, err := r.Purge(ctx, r.effect.Purged)
 	if purged > 0 {
 		r.log.InfoContext(ctx, "old effects purged", "rows", purged)
 	}
@@ -313,7 +300,7 @@ const probeMax = 2 * time.Second
 // settle reads from where and how an attempt ended what it means for its row, and records that: done, failed,
 // postponed, unavailable, uncertain, superseded or stale.
 func (r *Runner) settle(ctx context.Context, c *Claim, err error) (result string, recorded error) {
-	settings := r.leases.settings
+	settings := r.settings
 	switch {
 	case err == nil && c.begun:
 		recorded = c.Done(ctx, r.effect.Done)
@@ -348,7 +335,7 @@ const recordPause = 100 * time.Millisecond
 // record writes down how an attempt ended. It insists for as long as a lease lasts: an effect that happened and is
 // forgotten is an uncertain one.
 func (r *Runner) record(ctx context.Context, c *Claim, err error) {
-	recording, cancel := context.WithTimeout(ctx, r.leases.settings.Lease)
+	recording, cancel := context.WithTimeout(ctx, r.settings.Lease)
 	defer cancel()
 	result, recorded := r.settle(recording, c, err)
 	for recorded != nil && !errors.Is(recorded, ErrStale) {
@@ -362,12 +349,12 @@ func (r *Runner) record(ctx context.Context, c *Claim, err error) {
 	if errors.Is(recorded, ErrStale) {
 		result = "stale"
 	}
-	r.leases.metrics.attempts.WithLabelValues(result).Inc()
+	r.metrics.attempts.WithLabelValues(result).Inc()
 	r.mu.Lock()
 	switch result {
 	case "stale", "superseded": // says nothing about the other side
 	case "unavailable":
-		r.slow = min(max(r.slow*2, r.leases.settings.RetryMin), probeMax)
+		r.slow = min(max(r.slow*2, r.settings.RetryMin), probeMax)
 	default:
 		r.slow = 0
 	}

@@ -265,7 +265,8 @@ func TestMetricsCountTheOpenRows(t *testing.T) {
 func TestARunnerThatCannotClaimIsNotHealthy(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quick)
-	r := NewRunner(b.leases, Effect{Do: func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }}, nil)
+	r := b.leases
+	r.effect.Do = func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
@@ -290,8 +291,9 @@ func TestARunnerThatCannotClaimTriesWithEveryPoll(t *testing.T) {
 	b := setup(t, settings)
 	b.exec(t, `alter table lease rename to lease_gone`)
 	failures := make(chan struct{}, 100)
-	r := NewRunner(b.leases, Effect{Do: func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }},
-		slog.New(counting{slog.DiscardHandler, failures}))
+	r := b.leases
+	r.effect.Do = func(ctx context.Context, c *Claim) error { return c.Begin(ctx) }
+	r.log = slog.New(counting{slog.DiscardHandler, failures})
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -67,38 +68,32 @@ func (s Settings) pause(attempt int) time.Duration {
 	return pause
 }
 
-// Config describes the leases of one handler.
+// Config describes a handler's effects. Handler and Pool are required, and to run it, Effect.
 type Config struct {
 	Handler    string        // names the effect; one row per handler and event
 	Pool       *pgxpool.Pool // of the database that holds the table
 	Settings   Settings
+	Effect     Effect
 	Timeout    time.Duration         // the longest that the effect may take after Begin. Default: half of the lease
+	Log        *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
 }
 
-// Leases are the rows of one handler and what may be done with them. Any number of processes may have the same.
-type Leases struct {
-	handler  string
-	pool     *pgxpool.Pool
-	settings Settings
-	timeout  time.Duration
-	metrics  *metrics
-}
-
 // New checks the configuration and connects to nothing.
-func New(cfg Config) (*Leases, error) {
+func New(cfg Config) (*Runner, error) {
 	settings := cfg.Settings.withDefaults()
 	if err := settings.validate(); err != nil {
 		return nil, fmt.Errorf("leases of %s: %w", cfg.Handler, err)
 	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = settings.Lease / 2
-	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, settings.Lease/2)
+	cfg.Effect.Timeout = cmp.Or(cfg.Effect.Timeout, settings.Lease)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.Handler == "" || cfg.Pool == nil || cfg.Timeout <= 0 || cfg.Timeout >= settings.Lease {
 		return nil, errors.New("leases: a handler, a pool and a timeout within the lease are required")
 	}
-	return &Leases{
-		handler: cfg.Handler, pool: cfg.Pool, settings: settings, timeout: cfg.Timeout,
-		metrics: newMetrics(cfg.Registerer, cfg.Handler),
+	return &Runner{
+		handler: cfg.Handler, pool: cfg.Pool, settings: settings, timeout: cfg.Timeout, effect: cfg.Effect,
+		log: cfg.Log.With("handler", cfg.Handler), metrics: newMetrics(cfg.Registerer, cfg.Handler),
+		wake: make(chan struct{}, 1), held: map[*Claim]bool{},
 	}, nil
 }

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"testing"
 
@@ -21,7 +22,7 @@ const patience = kafkatest.Patience
 // bundle is one handler's leases on a database of their own.
 type bundle struct {
 	pool   *pgxpool.Pool
-	leases *Leases
+	leases *Runner
 }
 
 func setup(t *testing.T, settings Settings) *bundle {
@@ -32,7 +33,7 @@ func setup(t *testing.T, settings Settings) *bundle {
 }
 
 // open is another process's leases on the same rows.
-func (b *bundle) open(t *testing.T, settings Settings) *Leases {
+func (b *bundle) open(t *testing.T, settings Settings) *Runner {
 	t.Helper()
 	l, err := New(Config{Handler: "test", Pool: b.pool, Settings: settings})
 	require.NoError(t, err)
@@ -91,12 +92,13 @@ func (b *bundle) await(t *testing.T, event string, want State) {
 }
 
 // run runs the effect until the test ends or stop is called.
-func (b *bundle) run(t *testing.T, l *Leases, effect Effect) (stop func()) {
+func (b *bundle) run(t *testing.T, l *Runner, effect Effect) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	r := NewRunner(l, effect, nil)
-	go func() { done <- r.Run(ctx) }()
+	l.effect = effect
+	l.effect.Timeout = cmp.Or(effect.Timeout, l.settings.Lease)
+	go func() { done <- l.Run(ctx) }()
 	stopped := false
 	stop = func() {
 		if !stopped {

@@ -24,22 +24,18 @@ const handlerReceipt = "mail.receipt"
 // processes may run it on one list.
 type receipts struct {
 	*lease.Runner
-	leases *lease.Leases
-	pool   *pgxpool.Pool
-	smtp   *smtp.Sender
+	pool *pgxpool.Pool
+	smtp *smtp.Sender
 }
 
-func newReceipts(node *eventing.Node, cfg Config) (*receipts, error) {
-	leases, err := lease.New(lease.Config{
+func newReceipts(node *eventing.Node, cfg Config) (r *receipts, err error) {
+	r = &receipts{pool: node.Pool, smtp: &smtp.Sender{Config: cfg.SMTP, From: cfg.MailFrom}}
+	r.Runner, err = lease.New(lease.Config{
 		Handler: handlerReceipt, Pool: node.Pool, Settings: cfg.Mail, Timeout: cfg.SMTP.Timeout,
-		Registerer: node.Admin().Registry(),
+		Effect: lease.Effect{Do: r.send, Timeout: cfg.SMTP.Timeout + margin},
+		Log:    node.Log(), Registerer: node.Admin().Registry(),
 	})
-	if err != nil {
-		return nil, err
-	}
-	r := &receipts{leases: leases, pool: node.Pool, smtp: &smtp.Sender{Config: cfg.SMTP, From: cfg.MailFrom}}
-	r.Runner = lease.NewRunner(leases, lease.Effect{Do: r.send, Timeout: cfg.SMTP.Timeout + margin}, node.Log())
-	return r, nil
+	return r, err
 }
 
 const selectReceipt = `

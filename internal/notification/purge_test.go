@@ -29,7 +29,7 @@ func TestOldMailsArePurged(t *testing.T) {
 		select gen_random_uuid(), 'e2', template, user_id, recipient from mail`)
 	exec(`insert into lease (handler, event_id, state, ended_at)
 		values ('` + handlerVerification + `', 'e2', 'uncertain', clock_timestamp() - interval '2 h')`)
-	purgedRows, err := b.sender.leases.Purge(t.Context(), purged)
+	purgedRows, err := b.sender.Purge(t.Context(), purged)
 	require.NoError(t, err)
 	require.Equal(t, 1, purgedRows)
 	require.Equal(t, 1, b.count(t, `select count(*) from mail where event_id = 'e2'`))

@@ -42,21 +42,17 @@ type Sender struct {
 	registerer prometheus.Registerer
 
 	*lease.Runner
-	leases *lease.Leases
 }
 
 func newSender(s Sender) (_ *Sender, err error) {
-	s.leases, err = lease.New(lease.Config{
-		Handler: handlerVerification, Pool: s.pool, Settings: s.settings,
-		Timeout: s.smtp.Config.Timeout, Registerer: s.registerer,
+	s.Runner, err = lease.New(lease.Config{
+		Handler: handlerVerification, Pool: s.pool, Settings: s.settings, Timeout: s.smtp.Config.Timeout,
+		Effect: lease.Effect{
+			Do: s.send, Done: s.announce, Committed: s.committed, Purged: purged, Timeout: s.smtp.Config.Timeout + margin,
+		},
+		Log: s.log, Registerer: s.registerer,
 	})
-	if err != nil {
-		return nil, err
-	}
-	s.Runner = lease.NewRunner(s.leases, lease.Effect{
-		Do: s.send, Done: s.announce, Committed: s.committed, Purged: purged, Timeout: s.smtp.Config.Timeout + margin,
-	}, s.log)
-	return &s, nil
+	return &s, err
 }
 
 // send makes one attempt. The clock of the claim, the database's, dates the letter and its link.

@@ -66,7 +66,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	server := &http.Server{
-		Handler:           s.gate(ctx),
+		Handler:           s.gate(),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: s.config.ReadHeaderTimeout,
 		ReadTimeout:       s.config.ReadTimeout,
@@ -82,6 +82,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		return fmt.Errorf("serve http: %w", err)
 	case <-ctx.Done():
 	}
+	server.SetKeepAlivesEnabled(false) // each connection ends with its answer
 	err := s.drain(server, cancel)
 	if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
 		err = errors.Join(err, fmt.Errorf("serve http: %w", serveErr))
@@ -118,11 +119,10 @@ func (s *Server) drain(server *http.Server, cancelRequests context.CancelFunc) e
 	return errors.Join(fmt.Errorf("drain http: requests took longer than %s", s.config.DrainTimeout), err)
 }
 
-// gate lets requests in until the server drains, which begins when ctx ends, and refuses them from then on.
-func (s *Server) gate(ctx context.Context) http.Handler {
+// gate lets requests in until the server drains, and refuses them from then on.
+func (s *Server) gate() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.open.TryRLock() {
-			w.Header().Set("Connection", "close")
 			WriteProblem(w, r, refuseFor(time.Second, CodeShuttingDown, "This instance is shutting down."))
 			return
 		}
@@ -132,26 +132,9 @@ func (s *Server) gate(ctx context.Context) http.Handler {
 		if len(r.TransferEncoding) > 0 {
 			w.Header().Set("Connection", "close")
 		}
-		s.handler.ServeHTTP(&closing{w, ctx}, r)
+		s.handler.ServeHTTP(w, r)
 	})
 }
-
-// closing tells the client with the last answer that there will be no other on this connection. An answer without an
-// explicit WriteHeader only lacks the hint.
-type closing struct {
-	http.ResponseWriter
-	serving context.Context // ends when the server is to stop
-}
-
-func (c *closing) WriteHeader(status int) {
-	if c.serving.Err() != nil {
-		c.Header().Set("Connection", "close")
-	}
-	c.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap lets http.ResponseController find the connection.
-func (c *closing) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // ForHosts passes on what is asked of localhost, of an IP address or of one of the names, and answers everything else
 // with 421, whose text says where names are set: "in ADMIN_HOSTS". A page from elsewhere can point a name of its own at

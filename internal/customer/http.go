@@ -69,8 +69,8 @@ func (a *api) CreateSignup(w http.ResponseWriter, r *http.Request, _ openapi.Cre
 	}
 	email, emailErr := domain.ParseEmail(body.Email)
 	name, nameErr := domain.ParseName(body.Name)
-	if err := invalidInput(emailErr, nameErr); err != nil {
-		web.WriteProblem(w, r, err)
+	if emailErr != nil || nameErr != nil {
+		web.WriteProblem(w, r, invalidInput(emailErr, nameErr))
 		return
 	}
 	fault.Here("customer.signup.decoded")
@@ -90,7 +90,7 @@ func (a *api) CreateSignup(w http.ResponseWriter, r *http.Request, _ openapi.Cre
 }
 
 // invalidInput joins what is wrong with several fields into one answer, which has the first one's code.
-func invalidInput(errs ...error) error {
+func invalidInput(errs ...error) *web.Error {
 	var first *web.Error
 	for _, err := range errs {
 		broken, is := errors.AsType[*domain.Error](err)
@@ -101,9 +101,6 @@ func invalidInput(errs ...error) error {
 		default:
 			first.Fields = append(first.Fields, ruleError(broken).Fields...)
 		}
-	}
-	if first == nil {
-		return nil
 	}
 	return first
 }

@@ -67,16 +67,11 @@ func (c *Commands) Verify(ctx context.Context, token string) (domain.User, error
 		})
 	switch {
 	case errors.Is(err, errNoUser):
-		err = errUnknownToken
+		err = domain.ErrTokenInvalid
 	case err == nil:
 		fault.Here("customer.verify.committed")
 	}
 	return verified, err
-}
-
-// errUnknownToken is the answer to a token of no user.
-var errUnknownToken = &domain.Error{
-	Code: domain.CodeTokenInvalid, Field: "token", Message: "is not a valid verification token",
 }
 
 const selectLinkOwner = `select email, status from users where id = $1`
@@ -93,7 +88,7 @@ func (c *Commands) CheckLink(ctx context.Context, token string) (domain.Status, 
 	err = c.Pool.QueryRow(ctx, selectLinkOwner, claim.UserID).Scan(&email, &status)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return "", errUnknownToken
+		return "", domain.ErrTokenInvalid
 	case err != nil:
 		return "", fmt.Errorf("read user: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/pressly/goose/v3"
 )
 
@@ -84,18 +85,12 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("%s: %s has migrations %v that this binary does not know", e.Code, e.Set, e.Versions)
 }
 
-// Querier is what [Check] reads with: a pool, a connection or a transaction.
-type Querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
 // Check compares the database with this binary's sets and changes nothing. It returns nil when they are the same,
 // else one [SchemaError] per set that differs, joined; older wins when a set differs both ways.
-func Check(ctx context.Context, q Querier, sets ...Set) error {
+func Check(ctx context.Context, pool *pgxpool.Pool, sets ...Set) error {
 	var problems []error
 	for _, set := range sets {
-		have, err := recorded(ctx, q, set)
+		have, err := recorded(ctx, pool, set)
 		if err != nil {
 			return fmt.Errorf("read migrations of %s: %w", set.Name, err)
 		}
@@ -115,13 +110,13 @@ func Check(ctx context.Context, q Querier, sets ...Set) error {
 const tableExistsSQL = `select to_regclass($1) is not null`
 
 // recorded lists the versions the database says it has, without goose's own 0.
-func recorded(ctx context.Context, q Querier, set Set) ([]int64, error) {
+func recorded(ctx context.Context, pool *pgxpool.Pool, set Set) ([]int64, error) {
 	table := pgx.Identifier{set.table()}.Sanitize()
 	var exists bool
-	if err := q.QueryRow(ctx, tableExistsSQL, table).Scan(&exists); err != nil || !exists {
+	if err := pool.QueryRow(ctx, tableExistsSQL, table).Scan(&exists); err != nil || !exists {
 		return nil, err
 	}
-	rows, _ := q.Query(ctx, `select version_id from `+table+` where is_applied and version_id > 0 order by version_id`)
+	rows, _ := pool.Query(ctx, `select version_id from `+table+` where is_applied and version_id > 0 order by version_id`)
 	return pgx.CollectRows(rows, pgx.RowTo[int64])
 }
 

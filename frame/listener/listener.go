@@ -70,9 +70,7 @@ func (l *limited) Accept() (net.Conn, error) {
 		}
 		select {
 		case <-time.After(pauses.Next()):
-		case <-l.closed:
-			<-l.free
-			return nil, net.ErrClosed
+		case <-l.closed: // as the next Accept says
 		}
 	}
 }

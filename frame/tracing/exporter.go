@@ -33,8 +33,8 @@ const (
 	longestPause = 30 * time.Second
 )
 
-// Exporter sends the spans of one service. It is a span processor: a span that ends is put in a queue, or dropped where
-// that is full. Nothing else happens where the span ended.
+// Exporter sends the spans of one service. A span that ends is put in a queue, or dropped where that is full. Nothing
+// else happens where the span ended.
 type Exporter struct {
 	cfg      Config
 	headers  map[string]string
@@ -62,7 +62,7 @@ func New(cfg Config, service, environment string, log *slog.Logger, registerer p
 	for _, result := range []string{"sent", "dropped"} {
 		e.spans.WithLabelValues(result)
 	}
-	e.provider = sdktrace.NewTracerProvider(sdktrace.WithSampler(cfg.sampler()), sdktrace.WithSpanProcessor(e),
+	e.provider = sdktrace.NewTracerProvider(sdktrace.WithSampler(cfg.sampler()), sdktrace.WithSyncer(e),
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", service),
 			attribute.String("service.namespace", "twinbox"),
 			attribute.String("deployment.environment.name", environment))))
@@ -72,26 +72,20 @@ func New(cfg Config, service, environment string, log *slog.Logger, registerer p
 // Provider makes the spans that are sent.
 func (e *Exporter) Provider() *sdktrace.TracerProvider { return e.provider }
 
-// OnStart implements [sdktrace.SpanProcessor].
-func (*Exporter) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
-
-// OnEnd implements [sdktrace.SpanProcessor]. It never blocks.
-func (e *Exporter) OnEnd(span sdktrace.ReadOnlySpan) {
-	if !span.SpanContext().IsSampled() {
-		return
+// ExportSpans implements [sdktrace.SpanExporter], for sampled spans as each of them ends. It never blocks.
+func (e *Exporter) ExportSpans(_ context.Context, ended []sdktrace.ReadOnlySpan) error {
+	for _, span := range ended {
+		select {
+		case e.queue <- span:
+		default:
+			e.spans.WithLabelValues("dropped").Inc()
+		}
 	}
-	select {
-	case e.queue <- span:
-	default:
-		e.spans.WithLabelValues("dropped").Inc()
-	}
+	return nil
 }
 
-// Shutdown implements [sdktrace.SpanProcessor]: Run ends with its context.
+// Shutdown implements [sdktrace.SpanExporter]: Run ends with its context.
 func (*Exporter) Shutdown(context.Context) error { return nil }
-
-// ForceFlush implements [sdktrace.SpanProcessor].
-func (*Exporter) ForceFlush(context.Context) error { return nil }
 
 // Run sends spans until ctx ends, and then makes one attempt at what waits, for 2 s at most.
 func (e *Exporter) Run(ctx context.Context) error {

@@ -26,13 +26,26 @@ func (s *Sender) connect(ctx context.Context) (*smtp.Client, error) {
 		"none": mail.NoTLS, "opportunistic": mail.TLSOpportunistic, "starttls": mail.TLSMandatory,
 		"tls": mail.TLSOpportunistic, // the library finds the connection encrypted, and STARTTLS not offered
 	}
-	dialer := &dialer{
-		addr: s.Config.Addr, encrypted: s.Config.TLS == "tls",
-		tls: &tls.Config{ServerName: host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12},
+	security := &tls.Config{ServerName: host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
+	var opened net.Conn
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) { // the mail library knows the host alone
+		raw, err := new(net.Dialer).DialContext(ctx, network, s.Config.Addr)
+		if err != nil {
+			return nil, err
+		}
+		opened = &bounded{Conn: raw, left: MaxReplyBytes}
+		if s.Config.TLS != "tls" {
+			return opened, nil
+		}
+		encrypted := tls.Client(opened, security)
+		if err := encrypted.HandshakeContext(ctx); err != nil {
+			return nil, errors.Join(err, raw.Close())
+		}
+		return encrypted, nil
 	}
 	options := []mail.Option{
 		mail.WithTLSPolicy(policies[s.Config.TLS]), mail.WithTimeout(s.Config.Timeout / connectSteps),
-		mail.WithTLSConfig(dialer.tls), mail.WithDialContextFunc(dialer.dial),
+		mail.WithTLSConfig(security), mail.WithDialContextFunc(dial),
 	}
 	if s.Config.Username != "" {
 		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.Config.Username),
@@ -44,8 +57,10 @@ func (s *Sender) connect(ctx context.Context) (*smtp.Client, error) {
 	}
 	conn, err := client.DialToSMTPClientWithContext(ctx)
 	if err != nil {
-		if dialer.opened != nil {
-			_ = dialer.opened.Close()
+		// The library leaves the connection open when hello, TLS or login fails on it; the sender, which comes again every
+		// two seconds for as long as that lasts, would fill the server with them.
+		if opened != nil {
+			_ = opened.Close()
 		}
 		return nil, err
 	}
@@ -62,33 +77,6 @@ const connectSteps = 3
 func hangUp(conn *smtp.Client) {
 	_ = conn.Text.PrintfLine("QUIT")
 	_ = conn.Close()
-}
-
-// dialer connects to a mail server and keeps the connection. The mail library leaves the connection open when hello,
-// TLS or login fails on it; the sender, which comes again every two seconds for as long as that lasts, would fill the
-// server with them.
-type dialer struct {
-	addr      string
-	tls       *tls.Config
-	encrypted bool // from the first byte
-	opened    net.Conn
-}
-
-// dial is the mail library's, which knows the host alone.
-func (d *dialer) dial(ctx context.Context, network, _ string) (net.Conn, error) {
-	raw, err := new(net.Dialer).DialContext(ctx, network, d.addr)
-	if err != nil {
-		return nil, err
-	}
-	d.opened = &bounded{Conn: raw, left: MaxReplyBytes}
-	if !d.encrypted {
-		return d.opened, nil
-	}
-	encrypted := tls.Client(d.opened, d.tls)
-	if err := encrypted.HandshakeContext(ctx); err != nil {
-		return nil, errors.Join(err, raw.Close())
-	}
-	return encrypted, nil
 }
 
 // MaxReplyBytes is what a mail server may say in all on one connection, which carries one mail: the greeting, half a

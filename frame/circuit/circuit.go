@@ -128,27 +128,27 @@ func (c *Circuit) probe(ctx context.Context) error {
 // judge draws the conclusion from a probe that began when so many reports were known. One that came later may be of
 // something that happened after the server had answered.
 func (c *Circuit) judge(ctx context.Context, err error, known int) {
+	before, was := errors.AsType[*DownError](c.Err()) // which this method alone changes
 	if err == nil {
-		c.rise(ctx, known)
+		c.rise(ctx, known, before)
 		return
 	}
-	c.mu.Lock()
-	first := c.down == nil
-	since := time.Now()
-	if !first {
-		since = c.down.Since
+	down := &DownError{Name: c.cfg.Name, Since: time.Now(), Err: err}
+	if was {
+		down.Since = before.Since
 	}
-	c.down = &DownError{Name: c.cfg.Name, Since: since, Err: err}
+	c.mu.Lock()
+	c.down = down
 	c.mu.Unlock()
 	code := failure.Examine(err).Code
 	switch {
-	case first:
+	case !was:
 		c.up.Set(0)
 		c.outages.Inc()
 		c.cfg.Log.ErrorContext(ctx, "dependency is down", "dependency", c.cfg.Name, "code", code, "error", err)
 	case time.Since(c.saidAt) >= sayEvery:
 		c.cfg.Log.WarnContext(ctx, "dependency is still down", "dependency", c.cfg.Name,
-			"for", time.Since(since).Round(time.Second), "code", code, "error", err)
+			"for", time.Since(down.Since).Round(time.Second), "code", code, "error", err)
 	default:
 		return
 	}
@@ -158,10 +158,8 @@ func (c *Circuit) judge(ctx context.Context, err error, known int) {
 // sayEvery is how often an outage that goes on is logged.
 const sayEvery = time.Minute
 
-func (c *Circuit) rise(ctx context.Context, known int) {
-	c.mu.Lock()
-	was := c.down
-	c.mu.Unlock()
+// rise says that the server is up, and wakes those who wait; was is nil where it was up before.
+func (c *Circuit) rise(ctx context.Context, known int, was *DownError) {
 	if was != nil {
 		if c.cfg.OnUp != nil {
 			c.cfg.OnUp()

@@ -84,7 +84,9 @@ func (connectTracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.Tra
 // TraceQueryEnd implements [pgx.QueryTracer]: a statement that failed is reported too. It may have lost its connection,
 // or the server has no room left; what is the statement's own fault the circuit leaves alone.
 func (c connectTracer) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
-	c.report(data.Err)
+	if data.Err != nil {
+		c.report(data.Err)
+	}
 }
 
 func milliseconds(d interface{ Milliseconds() int64 }) string {

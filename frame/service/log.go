@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -91,19 +90,18 @@ func (l *LimitedLog) Handle(ctx context.Context, record slog.Record) error {
 	if record.Level < slog.LevelInfo {
 		return l.Handler.Handle(ctx, record)
 	}
-	kind, single, told := strings.Builder{}, l.single, false
-	kind.WriteString(l.kind)
+	kind, single, told := l.kind, l.single, false
 	record.Attrs(func(attr slog.Attr) bool {
 		single = single || singleKeys[attr.Key]
 		if err, is := attr.Value.Any().(error); is && err != nil {
 			told = told || l.limits.told(err)
 			attr = slog.String("code", failure.Examine(err).Code)
 		}
-		addKind(&kind, attr)
+		kind += kindOf(attr)
 		return true
 	})
 	isLimited := single || record.Level >= slog.LevelWarn
-	if isLimited && (told || !l.limits.isFirst(kind.String(), l.Handler, record)) {
+	if isLimited && (told || !l.limits.isFirst(kind, l.Handler, record)) {
 		if record.Level = slog.LevelDebug; !l.Enabled(ctx, record.Level) {
 			return nil
 		}
@@ -111,21 +109,22 @@ func (l *LimitedLog) Handle(ctx context.Context, record slog.Record) error {
 	return l.Handler.Handle(ctx, record)
 }
 
-func addKind(kind *strings.Builder, attr slog.Attr) {
-	if kindKeys[attr.Key] {
-		kind.WriteString("\x00" + attr.Key + "=" + attr.Value.String())
+// kindOf is what an attribute adds to the kind of its line.
+func kindOf(attr slog.Attr) string {
+	if !kindKeys[attr.Key] {
+		return ""
 	}
+	return "\x00" + attr.Key + "=" + attr.Value.String()
 }
 
 // WithAttrs implements [slog.Handler].
 func (l *LimitedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
-	with, kind := *l, strings.Builder{}
-	kind.WriteString(l.kind)
+	with := *l
 	for _, attr := range attrs {
 		with.single = with.single || singleKeys[attr.Key]
-		addKind(&kind, attr)
+		with.kind += kindOf(attr)
 	}
-	with.Handler, with.kind = l.Handler.WithAttrs(attrs), kind.String()
+	with.Handler = l.Handler.WithAttrs(attrs)
 	return &with
 }
 

@@ -69,6 +69,7 @@ func newMetrics(registerer prometheus.Registerer) metrics {
 // exchange is what this package knows about one request and its answer. It travels in the request's context.
 type exchange struct {
 	id     string // names the request in the log and in the answer
+	method string // of the request; what a client made up stays out of logs, metrics and traces
 	follow string // correlation id of all that follows from the request: the client's, or id
 	client string // see [ClientOf]
 	config Config
@@ -100,13 +101,18 @@ var correlationID = regexp.MustCompile(`^[A-Za-z0-9_.:/+=-]{1,128}$`)
 func (e *edge) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		x := &exchange{id: uuid.Must(uuid.NewV7()).String(), client: identify(r, e.proxies), config: e.config}
+		x := &exchange{
+			id: uuid.Must(uuid.NewV7()).String(), method: r.Method, client: identify(r, e.proxies), config: e.config,
+		}
+		if !slices.Contains(methods, x.method) {
+			x.method = "_OTHER"
+		}
 		x.follow = x.id
 		if asked := r.Header.Get("X-Correlation-Id"); correlationID.MatchString(asked) {
 			x.follow = asked
 		}
 		ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		ctx, span := e.tracer.Start(ctx, methodOf(r), trace.WithSpanKind(trace.SpanKindServer))
+		ctx, span := e.tracer.Start(ctx, x.method, trace.WithSpanKind(trace.SpanKindServer))
 		ctx = cloudevent.WithCause(ctx, cloudevent.Cause{CorrelationID: x.follow})
 		ctx, cancel := context.WithTimeout(context.WithValue(ctx, exchangeKey{}, x), e.config.RequestTimeout)
 		defer cancel()
@@ -135,7 +141,7 @@ func (e *edge) wrap(next http.Handler) http.Handler {
 func (e *edge) finish(
 	r *http.Request, x *exchange, answer middleware.WrapResponseWriter, span trace.Span, took time.Duration,
 ) {
-	method, route, status := methodOf(r), chi.RouteContext(r.Context()).RoutePattern(), answer.Status()
+	method, route, status := x.method, chi.RouteContext(r.Context()).RoutePattern(), answer.Status()
 	attributes := []slog.Attr{
 		slog.String("request_id", x.id), slog.String("correlation_id", x.follow),
 		slog.String("method", method), slog.String("route", route), slog.Int("status", status),
@@ -172,16 +178,6 @@ func (e *edge) finish(
 	e.inFlight.Dec()
 	e.requests.WithLabelValues(method, route, strconv.Itoa(status/100)+"xx").Inc()
 	e.seconds.WithLabelValues(method, route).Observe(took.Seconds())
-}
-
-// methodOf keeps what a client made up out of logs, metrics and traces.
-func methodOf(r *http.Request) string {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
-		http.MethodOptions, http.MethodTrace, http.MethodConnect:
-		return r.Method
-	}
-	return "_OTHER"
 }
 
 // answerPanic, deferred, turns a panic into a 500, or cuts the connection when the answer has begun: half an answer

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,22 +87,24 @@ func NewRouter(config Config, log *slog.Logger) (*chi.Mux, error) {
 	return r, nil
 }
 
+// methods are all that HTTP has.
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+	http.MethodOptions, http.MethodTrace, http.MethodConnect,
+}
+
 // otherMethod answers a method that no handler of the path takes. The router calls it also for methods it has never
 // heard of, whether the path exists or not.
 func otherMethod(routes *chi.Mux, w http.ResponseWriter, r *http.Request) {
-	var methods []string
-	for _, method := range []string{
-		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
-	} {
-		if routes.Match(chi.NewRouteContext(), method, cmp.Or(r.URL.RawPath, r.URL.Path)) {
-			methods = append(methods, method)
-		}
-	}
-	if methods == nil {
+	path := cmp.Or(r.URL.RawPath, r.URL.Path)
+	taken := slices.DeleteFunc(slices.Clone(methods), func(method string) bool {
+		return method == http.MethodOptions || !routes.Match(chi.NewRouteContext(), method, path)
+	})
+	if len(taken) == 0 {
 		routes.NotFoundHandler()(w, r)
 		return
 	}
-	allowed := strings.Join(append(methods, http.MethodOptions), ", ")
+	allowed := strings.Join(append(taken, http.MethodOptions), ", ")
 	w.Header().Set("Allow", allowed)
 	if r.Method == http.MethodOptions {
 		w.WriteHeader(http.StatusNoContent)

@@ -2,9 +2,11 @@ package smtp
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -196,4 +198,110 @@ func (s *Sender) compose(letter Letter) (msg *mail.Msg, from, to string, err err
 		return nil, "", "", errors.New("compose to: not one recipient")
 	}
 	return msg, from, recipients[0], nil
+}
+
+// connect opens a connection and brings it to where the first mail may be sent: TLS and login included.
+func (s *Sender) connect(ctx context.Context) (*smtp.Client, error) {
+	host, _, err := net.SplitHostPort(s.Config.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("mail server address: %w", err)
+	}
+	policies := map[string]mail.TLSPolicy{
+		"none": mail.NoTLS, "opportunistic": mail.TLSOpportunistic, "starttls": mail.TLSMandatory,
+		"tls": mail.TLSOpportunistic, // the library finds the connection encrypted, and STARTTLS not offered
+	}
+	security := &tls.Config{ServerName: host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
+	var opened net.Conn
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) { // the mail library knows the host alone
+		raw, err := new(net.Dialer).DialContext(ctx, network, s.Config.Addr)
+		if err != nil {
+			return nil, err
+		}
+		opened = &bounded{Conn: raw, left: MaxReplyBytes}
+		if s.Config.TLS != "tls" {
+			return opened, nil
+		}
+		encrypted := tls.Client(opened, security)
+		if err := encrypted.HandshakeContext(ctx); err != nil {
+			return nil, errors.Join(err, raw.Close())
+		}
+		return encrypted, nil
+	}
+	options := []mail.Option{
+		mail.WithTLSPolicy(policies[s.Config.TLS]), mail.WithTimeout(s.Config.Timeout / connectSteps),
+		mail.WithTLSConfig(security), mail.WithDialContextFunc(dial),
+	}
+	if s.Config.Username != "" {
+		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.Config.Username),
+			mail.WithPassword(string(s.Config.Password)))
+	}
+	client, err := mail.NewClient(host, options...)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := client.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		// The library leaves the connection open when hello, TLS or login fails on it; the sender, which comes again every
+		// two seconds for as long as that lasts, would fill the server with them.
+		if opened != nil {
+			_ = opened.Close()
+		}
+		return nil, err
+	}
+	// One deadline for the rest, on the connection itself: a process that is stopped and woken up finds it over.
+	until, _ := ctx.Deadline()
+	return conn, conn.UpdateDeadline(time.Until(until))
+}
+
+// connectSteps is how often the mail library starts its timeout anew while it connects: for the connection, for the
+// greeting, and for the rest.
+const connectSteps = 3
+
+// hangUp says goodbye and does not wait for the answer: the outcome has to be recorded.
+func hangUp(conn *smtp.Client) {
+	_ = conn.Text.PrintfLine("QUIT")
+	_ = conn.Close()
+}
+
+// MaxReplyBytes is what a mail server may say in all on one connection, which carries one mail: the greeting, half a
+// dozen replies and the certificates of a TLS handshake are some 10 KB. The mail library reads a line to its end and a
+// reply to its last line, however long that is.
+const MaxReplyBytes = 256 << 10
+
+var errTooManyReplies = errors.New("the mail server says more than 256 KiB on one connection")
+
+// bounded is a connection from which so much may be read and no more.
+type bounded struct {
+	net.Conn
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, errTooManyReplies
+	}
+	n, err := b.Conn.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+// refusal is an answer to a mail that went further than a probe can.
+type refusal struct {
+	at  time.Time
+	err error
+}
+
+// Heard tells the probes how an attempt ended, and reports whether it failed by what concerns all mails.
+func (s *Sender) Heard(err error) (concernsAll bool) {
+	e, is := errors.AsType[*SubmitError](err)
+	switch {
+	case err == nil:
+		s.refusal.Store(nil)
+	case is && e.concernsAll():
+		if e.Stage != StageConnect && e.Stage != StageMail {
+			s.refusal.Store(&refusal{time.Now(), err})
+		}
+		return true
+	}
+	return false
 }

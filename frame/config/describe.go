@@ -24,10 +24,8 @@ type Setting struct {
 func Describe(cfg any) []Setting {
 	var settings []Setting
 	for _, f := range fields(reflect.Indirect(reflect.ValueOf(cfg)), "") {
-		settings = append(settings, Setting{
-			Variable: f.variable, Type: f.kind(), Value: f.show(), Default: f.fallback, Required: f.required,
-			Limits: f.limits(), Doc: f.doc,
-		})
+		f.Value, f.Limits = f.show(), f.limits()
+		settings = append(settings, f.Setting)
 	}
 	return settings
 }

@@ -39,15 +39,11 @@ func Load(environ []string, into any) error {
 
 // field is one variable of a config and where its value goes.
 type field struct {
-	variable   string
-	required   bool
-	fallback   string
-	hasDefault bool
-	min, max   string
-	oneOf      []string
-	format     Format
-	doc        string
-	value      reflect.Value
+	Setting  // without what depends on the value
+	min, max string
+	oneOf    []string
+	format   Format
+	value    reflect.Value
 }
 
 // fields lists the variables of a config struct, depth first. A tag that makes no sense is the program's mistake, not
@@ -63,13 +59,15 @@ func fields(config reflect.Value, prefix string) []field {
 		case tagged:
 			name, option, _ := strings.Cut(tag, ",")
 			f := field{
-				variable: prefix + name, required: option == "required", min: tags.Get("min"), max: tags.Get("max"),
-				oneOf: strings.Fields(tags.Get("oneof")), format: Format(tags.Get("format")), doc: tags.Get("doc"),
-				value: config.Field(i),
+				Setting: Setting{
+					Variable: prefix + name, Type: typeOf(config.Field(i)), Default: tags.Get("envDefault"),
+					Required: option == "required", Doc: tags.Get("doc"),
+				},
+				min: tags.Get("min"), max: tags.Get("max"), oneOf: strings.Fields(tags.Get("oneof")),
+				format: Format(tags.Get("format")), value: config.Field(i),
 			}
-			f.fallback, f.hasDefault = tags.Lookup("envDefault")
-			if _, known := formats[f.format]; !known || name == "" || (option != "" && !f.required) || f.kind() == "" ||
-				f.hasDefault && (f.required || f.isSecret()) {
+			if _, known := formats[f.format]; !known || name == "" || (option != "" && !f.Required) || f.Type == "" ||
+				f.Default != "" && (f.Required || f.Type == "secret") {
 				panic("config: the tags of " + structField.Name + " make no sense: " + string(tags))
 			}
 			list = append(list, f)
@@ -80,36 +78,34 @@ func fields(config reflect.Value, prefix string) []field {
 	return list
 }
 
-func (f *field) isSecret() bool { return f.kind() == "secret" }
-
 // fileVariable is the variable that may name a file with the secret, "" for fields that are none.
 func (f *field) fileVariable() string {
-	if !f.isSecret() {
+	if f.Type != "secret" {
 		return ""
 	}
-	return f.variable + "_FILE"
+	return f.Variable + "_FILE"
 }
 
 // load finds the field's text and parses it. The default is set first, so that it also stands where the text is bad.
 func (f *field) load(env map[string]string) []Problem {
-	if f.hasDefault {
-		if p := f.parse(f.fallback); p != nil {
+	if f.Default != "" {
+		if p := f.parse(f.Default); p != nil {
 			panic("config: default of " + p[0].String())
 		}
 	}
-	text, set := env[f.variable]
+	text, set := env[f.Variable]
 	path, fromFile := env[f.fileVariable()]
 	switch {
 	case set && fromFile:
 		return f.problem(CodeBothSet, "%s is set as well; which one is meant?", f.fileVariable())
 	case fromFile:
 		return f.loadFile(path)
-	case set && text == "" && f.isSecret() && !f.required:
+	case set && text == "" && f.Type == "secret" && !f.Required:
 		return nil // an optional secret: a variable that is there and empty is how compose and CI pass on "none"
 	case set:
 		return f.parse(text)
-	case f.required:
-		return f.problem(CodeMissing, "required; %s", f.doc)
+	case f.Required:
+		return f.problem(CodeMissing, "required; %s", f.Doc)
 	}
 	return nil
 }
@@ -119,7 +115,7 @@ func (f *field) load(env map[string]string) []Problem {
 func unknown(env map[string]string, list []field) (problems []Problem) {
 	names, prefixes := map[string]bool{}, map[string]bool{}
 	for i := range list {
-		for _, name := range []string{list[i].variable, list[i].fileVariable()} {
+		for _, name := range []string{list[i].Variable, list[i].fileVariable()} {
 			names[name] = true
 			if word, _, ok := strings.Cut(name, "_"); ok {
 				prefixes[word] = true

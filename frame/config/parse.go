@@ -20,16 +20,16 @@ const (
 // plainInteger is an integer as people write it: no plus sign, no leading zero (octal?), no 1_000, no 1e3, no 0x10.
 var plainInteger = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)
 
-// kind is what a variable holds, in words: duration, integer, bool, text, list or secret. Empty: no type of a setting.
-func (f *field) kind() string {
-	switch t := f.value.Type(); {
+// typeOf is what a variable holds, in words; see [Setting]. Empty: no type of a setting.
+func typeOf(value reflect.Value) string {
+	switch t := value.Type(); {
 	case t == reflect.TypeFor[Secret]():
 		return "secret"
 	case t == reflect.TypeFor[time.Duration]():
 		return "duration"
 	case t == reflect.TypeFor[[]string]():
 		return "list"
-	case f.value.CanInt():
+	case value.CanInt():
 		return "integer"
 	case t.Kind() == reflect.Bool:
 		return "bool"
@@ -42,10 +42,10 @@ func (f *field) kind() string {
 // parse checks the text and stores it in the field's place, which keeps its value when there are problems. Of a list
 // each bad entry is one.
 func (f *field) parse(text string) []Problem {
-	if code, why := checkShape(text); code != "" && (f.kind() != "list" || code == CodeEmpty || code == CodeQuoted) {
+	if code, why := checkShape(text); code != "" && (f.Type != "list" || code == CodeEmpty || code == CodeQuoted) {
 		return f.problem(code, "%s", why)
 	}
-	switch f.kind() {
+	switch f.Type {
 	case "list":
 		return f.parseList(text)
 	case "duration":
@@ -90,7 +90,7 @@ func bounds[T any](f *field, read func(string) (T, error), lowest, highest T) (T
 		}
 		value, err := read(bound.text)
 		if err != nil {
-			panic("config: a bound of " + f.variable + ": " + err.Error())
+			panic("config: a bound of " + f.Variable + ": " + err.Error())
 		}
 		*bound.value = value
 	}
@@ -177,5 +177,5 @@ func (f *field) parseList(text string) (problems []Problem) {
 
 // problem shows at most the first 32 characters of a value (%.32q), and only of one that cannot be a secret.
 func (f *field) problem(code Code, detail string, args ...any) []Problem {
-	return []Problem{{Variable: f.variable, Code: code, Detail: fmt.Sprintf(detail, args...)}}
+	return []Problem{{Variable: f.Variable, Code: code, Detail: fmt.Sprintf(detail, args...)}}
 }

@@ -80,7 +80,7 @@ func broken(rules []Rule, list []field, found []Problem) (problems []Problem) {
 		}
 		var values []string
 		for _, name := range append([]string{rule.Variable}, named.FindAllString(rule.Text, -1)...) {
-			if i := slices.IndexFunc(list, func(f field) bool { return f.variable == name }); i >= 0 {
+			if i := slices.IndexFunc(list, func(f field) bool { return f.Variable == name }); i >= 0 {
 				values = append(values, name+"="+list[i].show())
 			}
 		}

@@ -67,7 +67,7 @@ const largestFile = 64 << 10
 // there; everything else counts as part of the secret and is checked like it.
 func (f *field) loadFile(path string) []Problem {
 	inFile := *f
-	inFile.variable = f.fileVariable()
+	inFile.Variable = f.fileVariable()
 	if path == "" {
 		return inFile.problem(CodeEmpty, "set, but to nothing")
 	}

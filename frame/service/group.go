@@ -161,7 +161,6 @@ func (t *task) run(ctx context.Context, log *slog.Logger, run func(ctx context.C
 func (t *task) endedBefore(ctx context.Context) bool {
 	select {
 	case <-t.done:
-		return true
 	case <-ctx.Done():
 	}
 	select { // both may have come

@@ -64,10 +64,8 @@ func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 
 // deliverer brings deliveries to their final outcome: it retries, isolates, gives up and reports.
 type deliverer struct {
-	cfg     *Config
-	log     *slog.Logger
+	*engine
 	metrics *metrics
-	engine  *engine
 	guard   *poison.Guard
 	limit   atomic.Int64 // of a batch: what time has shown to be possible
 	resumer Resumer      // nil: none
@@ -98,7 +96,7 @@ func (d *deliverer) read(msgs []*message.Message, next message.HandlerFunc) (ite
 	seen := make(map[string]bool, len(msgs))
 	for i, msg := range msgs {
 		it := &made[i]
-		d.engine.crash("received")
+		d.crash("received")
 		known := d.readItem(it, msg, next)
 		switch {
 		case i > 0:
@@ -196,11 +194,11 @@ func (d *deliverer) attempt(ctx context.Context, items []*item) (tried []*item, 
 		return items, attempt.Died
 	}
 	tried = d.check(items)
-	relevant := d.engine.order.relevant(tried)
+	relevant := d.order.relevant(tried)
 	if len(relevant) == 0 {
 		return tried, nil
 	}
-	err = d.engine.apply(ctx, relevant, tried[len(tried)-1].last())
+	err = d.apply(ctx, relevant, tried[len(tried)-1].last())
 	applied = err == nil
 	return tried, err
 }
@@ -212,7 +210,7 @@ func (d *deliverer) beginSuspected(ctx context.Context, items []*item) (poison.A
 		records[i] = poison.Record{First: it.origin.Offset, Last: it.last(), Ignored: it.ignored}
 	}
 	return items[0].partition.Begin(ctx, records, func(ctx context.Context, n int) (bool, error) {
-		return d.engine.ids.allProcessed(ctx, d.cfg.Pool, items[:n])
+		return d.ids.allProcessed(ctx, d.cfg.Pool, items[:n])
 	})
 }
 
@@ -304,7 +302,7 @@ func (d *deliverer) handleBatch(ctx context.Context, items []*item, started time
 	if _, died := errors.AsType[*poison.DiedError](err); died || len(tried) == 0 {
 		return d.handleAgain(items[0])
 	}
-	relevant := d.engine.order.relevant(tried)
+	relevant := d.order.relevant(tried)
 	if err != nil {
 		d.metrics.splits.Inc()
 		d.log.DebugContext(ctx, "batch rolled back", "events", len(relevant), "error", err)
@@ -371,8 +369,8 @@ func (d *deliverer) fileOutcome(it *item) error {
 	case it.outcome == Expired:
 		return d.giveUp(it, addFailure(it.newLetter(), &codedError{CodeTooOld, failure.AsPermanent(ErrExpired)}))
 	case it.outcome == Conflict:
-		return d.engine.insist(it.ctx, "note conflict", func(ctx context.Context) error {
-			return d.engine.ids.markConflict(ctx, it)
+		return d.insist(it.ctx, "note conflict", func(ctx context.Context) error {
+			return d.ids.markConflict(ctx, it)
 		})
 	}
 	return nil
@@ -387,8 +385,8 @@ func (d *deliverer) giveUp(it *item, l *deadletter.Letter) error {
 	}
 	it.outcome = Failed
 	twin := false
-	err := d.engine.insist(it.ctx, "write dead letter", func(ctx context.Context) (err error) {
-		twin, err = d.engine.file(ctx, it, *l, outcome)
+	err := d.insist(it.ctx, "write dead letter", func(ctx context.Context) (err error) {
+		twin, err = d.file(ctx, it, *l, outcome)
 		return err
 	})
 	switch {
@@ -413,7 +411,7 @@ func (d *deliverer) report(it *item, started time.Time, err error) {
 	d.metrics.seconds.Observe(time.Since(started).Seconds())
 	d.logOutcome(it, err)
 	d.cfg.Host.Handled(it.event, it.outcome)
-	d.engine.crash("acknowledging")
+	d.crash("acknowledging")
 }
 
 // finish tells the partition that the items have come to their end, and takes up what waited for them, now that they
@@ -437,21 +435,16 @@ func (d *deliverer) finish(items ...*item) {
 	}
 }
 
-// logOutcome logs what is of interest; an applied event is not news.
+// levels are how much the outcomes are of interest; an applied event is not news.
+var levels = map[Outcome]slog.Level{
+	Applied: slog.LevelDebug, Ignored: slog.LevelDebug, Duplicate: slog.LevelInfo, Stale: slog.LevelInfo,
+	Gap: slog.LevelWarn, Parked: slog.LevelWarn, Failed: slog.LevelWarn, Conflict: slog.LevelWarn,
+}
+
 func (d *deliverer) logOutcome(it *item, err error) {
-	level := slog.LevelInfo
-	switch it.outcome {
-	case Applied, Ignored:
-		level = slog.LevelDebug
-	case Conflict:
-		if level = slog.LevelWarn; d.cfg.OnConflict == ConflictError {
-			return // giveUp has said why
-		}
-	case Gap, Parked, Failed:
-		level = slog.LevelWarn
-	case Dead, Expired:
-		return // giveUp has said why
-	case Duplicate, Stale:
+	level, logged := levels[it.outcome]
+	if it.outcome == Conflict && d.cfg.OnConflict == ConflictError || !logged { // giveUp has said why
+		return
 	}
 	if !d.log.Enabled(it.ctx, level) {
 		return

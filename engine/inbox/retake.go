@@ -84,9 +84,9 @@ func (in *Inbox) Retake(parent context.Context, r Retake) (outcome Outcome, err 
 		return Failed, err
 	}
 	defer leave()
-	err = in.engine.withTimeout(parent, func(ctx context.Context) error {
-		return in.engine.transact(ctx, func(w *work) (err error) {
-			outcome, err = in.engine.retake(ctx, w, r)
+	err = in.deliverer.withTimeout(parent, func(ctx context.Context) error {
+		return in.deliverer.transact(ctx, func(w *work) (err error) {
+			outcome, err = in.deliverer.retake(ctx, w, r)
 			return err
 		})
 	})

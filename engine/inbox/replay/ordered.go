@@ -10,6 +10,7 @@ import (
 
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/deadletter/operate"
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox"
 )
 
@@ -196,7 +197,7 @@ func (p *Pace) Await(ctx context.Context) error {
 	}
 	now := time.Now()
 	if wait := p.next.Sub(now); wait > 0 {
-		if err := (inbox.Standalone{}).Pause(ctx, nil, wait); err != nil {
+		if err := failure.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	} else {

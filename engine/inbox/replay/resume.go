@@ -99,20 +99,13 @@ func (r *Replayer) ResumeGaps(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	rounds := time.NewTicker(r.cfg.ResumeEvery)
-	defer rounds.Stop()
-	from := []byte{}
-	for {
+	for from := []byte{}; ctx.Err() == nil; _ = failure.Sleep(ctx, r.cfg.ResumeEvery) {
 		next, err := r.resumeRound(ctx, from)
 		if from = next; err != nil && ctx.Err() == nil {
 			r.inbox.Log.DebugContext(ctx, "parked events not resumed", "error", err) // the outage is told elsewhere
 		}
-		select {
-		case <-rounds.C:
-		case <-ctx.Done():
-			return nil
-		}
 	}
+	return nil
 }
 
 const lockRound = `select pg_try_advisory_xact_lock(hashtextextended('inbox/resume/' || $1::text, 0))`

@@ -27,7 +27,7 @@ var All = []Part{
 		What: "the operations on the admin listener, the operator's command, the console; " +
 			"without them operators work on dead letters in SQL, and no command says why a service waits",
 		Paths: []string{
-			"ops/", "cmd/twinbox/", "engine/verify/", "engine/kafka/admin/scan.go", "engine/kafka/admin/groups.go",
+			"ops/", "cmd/twinbox/", "engine/verify/", "engine/kafka/admin/groups.go",
 			"engine/outbox/operate/change.go", "engine/outbox/operate/entries.go", "engine/outbox/operate/republish.go",
 			"engine/inbox/retention/stats.go",
 			"engine/deadletter/operate/", "engine/inbox/replay/ordered.go",

@@ -2,6 +2,7 @@
 //
 //	cluster.go        a question, which ends when its context does
 //	topics.go         the topics, and their settings
-//	lag.go groups.go  how far groups are behind, with any client
-//	log.go scan.go    what lies on the log
+//	lag.go            how far a group is behind, with any client
+//	log.go            what lies on the log
+//	groups.go         what operators ask of groups, and a verification of the log
 package admin

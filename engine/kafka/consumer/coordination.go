@@ -192,13 +192,9 @@ func (c *Consumer) sendLeave() (err error) {
 	if err != nil {
 		return fmt.Errorf("send request: %w", err)
 	}
-	refusals := []sarama.KError{answer.Err}
-	for _, member := range answer.Members {
-		refusals = append(refusals, member.Err)
-	}
-	for _, refusal := range refusals {
-		if refusal != sarama.ErrNoError && refusal != sarama.ErrUnknownMemberId {
-			return refusal
+	for _, member := range append(answer.Members, sarama.MemberResponse{Err: answer.Err}) {
+		if member.Err != sarama.ErrNoError && member.Err != sarama.ErrUnknownMemberId {
+			return member.Err
 		}
 	}
 	return nil

@@ -4,12 +4,11 @@
 //
 // usual_ways_test.go shows what watermill-kafka's Subscriber cannot promise under the same settings.
 //
-//	consumer.go config.go            a handler's batches, the settings, and what ends a membership
-//	member.go coordination.go        a membership of the group
-//	partition.go worker.go queue.go  a partition that is owned, what is taken of it, and how much of it is held
-//	positions.go                     how far the handler's own store says it is read, and of which topic
-//	look.go                          what lies on the log and is not delivered
-//	status.go                        what a member says about itself
+//	consumer.go config.go      a handler's batches, the settings, what ends a membership and what it says about itself
+//	member.go coordination.go  a membership of the group
+//	partition.go queue.go      a partition that is owned, what is taken of it, and how much of it is held
+//	positions.go               how far the handler's own store says it is read, and of which topic
+//	look.go                    what lies on the log and is not delivered
 //
 // # How a partition is read
 //

@@ -39,7 +39,7 @@ func (c *Consumer) join() {
 		if err := c.connect(); err != nil {
 			c.trouble(err)
 		}
-		c.status.left()
+		c.status.become(false)
 		if c.cfg.Now().Sub(started) > stable {
 			pauses.Reset()
 		}
@@ -92,7 +92,7 @@ func (c *Consumer) connect() error {
 	for c.ctx.Err() == nil && err == nil {
 		began := c.cfg.Now()
 		err = group.Consume(c.ctx, []string{c.topic}, claims{c})
-		c.status.left()
+		c.status.become(false)
 		if err == nil && c.cfg.Now().Sub(began) < stable {
 			break // a session that ends at once is a failure that sarama does not call one
 		}
@@ -163,7 +163,7 @@ func (c claims) Setup(session sarama.ConsumerGroupSession) error {
 	c.mu.Lock()
 	c.session = session
 	c.mu.Unlock()
-	c.status.joined()
+	c.status.become(true)
 	return nil
 }
 

@@ -19,7 +19,7 @@ func TestTroubleIsOneLineForAsLongAsItLasts(t *testing.T) {
 	var out bytes.Buffer
 	s := &status{now: func() time.Time { return now }, log: slog.New(slog.NewTextHandler(&out, nil))}
 	lines := func() int { return strings.Count(out.String(), "consume failed") }
-	s.joined()
+	s.become(true)
 	for range 60 {
 		s.trouble(errors.New("commit refused"))
 		now = now.Add(time.Minute)
@@ -37,10 +37,10 @@ func TestAnOldTroubleIsNoReason(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s := &status{now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler)}
-	s.joined()
+	s.become(true)
 	s.trouble(errors.New("commit refused"))
 	now = now.Add(time.Hour)
-	s.left()
+	s.become(false)
 	now = now.Add(time.Minute)
 	require.ErrorContains(t, s.healthy(time.Second, time.Second), "no answer yet")
 	s.trouble(errors.New("connection refused"))

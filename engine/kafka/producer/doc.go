@@ -1,11 +1,11 @@
 // Package producer sends the messages of one call as one batch, reports each record, and never lets a later record of a
 // key overtake an earlier one that failed.
 //
-//	publisher.go call.go   a call of Publish, and its records
-//	sender.go exchange.go  rounds of calls, and a round's requests
-//	queue.go               the batches of a partition
-//	encode.go              what a record looks like; the same as kafka.Marshaler makes it
-//	errors.go              what a broker's answers mean
+//	publisher.go  a call of Publish, and its records
+//	sender.go     rounds of calls
+//	exchange.go   a round's requests, and the batches of a partition
+//	encode.go     what a record looks like; the same as kafka.Marshaler makes it
+//	errors.go     what a broker's answers mean
 //
 // # Why the publisher does not use sarama's producers
 //

@@ -1,18 +1,13 @@
 package outbox
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
-	"log/slog"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/engine/cloudevent"
 )
@@ -45,58 +40,34 @@ func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...cloudevent.Event)
 	return o.insert(ctx, tx, b)
 }
 
-// insert adds the batch, apart from what has been added before under a given id.
+// insert adds the batch, in a savepoint if some of it could be done and not the rest: a conflict must leave nothing
+// behind, even if the caller commits nevertheless. Id, lock, number and row share the savepoint, so a rollback to it
+// takes back all four.
 func (o *Outbox) insert(ctx context.Context, tx pgx.Tx, b *batch) ([]Added, error) {
-	err := b.withSavepoint(ctx, tx, func(tx pgx.Tx) error {
+	add := func(tx pgx.Tx) error {
 		if len(b.given) > 0 {
-			rows, _ := tx.Query(ctx, recordIDsSQL, b.givenIDs()...)
-			repeated, err := o.readRepeated(rows, b.given)
-			if err == nil && len(repeated) > 0 {
-				err = b.drop(repeated)
-			}
-			if err != nil || len(b.events) == 0 {
+			rows, _ := tx.Query(ctx, recordIDsSQL, b.ids()...)
+			if err := o.dropRepeated(rows, b); err != nil || len(b.events) == 0 {
 				return err
 			}
 		}
-		return o.insertEvents(ctx, tx, b)
-	})
+		sql, args, err := b.statement()
+		if err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, sql, args...)
+		return o.readInserted(rows, b)
+	}
+	var err error
+	if len(b.given) > 0 || len(b.events) > 1 && b.conditional {
+		err = pgx.BeginFunc(ctx, tx, add)
+	} else {
+		err = add(tx)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return b.added, nil
-}
-
-func (o *Outbox) insertEvents(ctx context.Context, tx pgx.Tx, b *batch) error {
-	rows, _ := tx.Query(ctx, b.sql(), b.args()...)
-	inserted := 0 // the statement returns the rows in the order in which it inserts them, that of the call
-	var position, version int64
-	_, err := pgx.ForEachRow(rows, []any{&position, &version}, func() error {
-		b.added[b.index[inserted]] = Added{ID: b.events[inserted].ID, Version: version, Position: position}
-		inserted++
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("insert events: %w", err)
-	}
-	return o.checkInserted(b, inserted)
-}
-
-// checkInserted counts the events, if they were all inserted, and says what the transaction adds, if it commits.
-func (o *Outbox) checkInserted(b *batch, inserted int) error {
-	if inserted != len(b.events) {
-		return ErrVersionConflict
-	}
-	for _, k := range b.keys {
-		o.added.WithLabelValues(k.topic).Add(float64(k.events))
-	}
-	if o.cfg.Log.Enabled(context.Background(), slog.LevelDebug) {
-		for i := range b.events {
-			e := &b.events[i]
-			o.cfg.Log.Debug("event added", "event_id", e.ID, "event_type", e.Type, "correlation_id", e.CorrelationID(),
-				"topic", e.Topic)
-		}
-	}
-	return nil
 }
 
 // recordType is the type of a row that stands for another system's record.
@@ -140,11 +111,8 @@ func (o *Outbox) AddRecord(ctx context.Context, tx pgx.Tx, topic string, wire cl
 	case size > o.cfg.MaxEventBytes:
 		return refuse(CodeTooLarge, "the record is larger than an event may be")
 	}
-	b := &batch{added: make([]Added, 1)}
-	b.append(0, complete(e, "", o.cfg.Now(), cloudevent.Cause{}))
-	if err := b.countKeys(); err != nil {
-		return err
-	}
+	b := &batch{}
+	b.append(complete(e, "", o.cfg.Now(), cloudevent.Cause{}), nil)
 	_, err = o.insert(ctx, tx, b)
 	return err
 }
@@ -160,22 +128,13 @@ func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, event cloudevent.Event
 	if err != nil {
 		return err
 	}
-	sql, args, repeated := one.sql(), one.args(), false
+	sql, args, err := one.statement()
 	if len(one.given) > 0 {
-		b.Queue(recordIDsSQL, one.givenIDs()...).Query(func(rows pgx.Rows) error {
-			found, err := o.readRepeated(rows, one.given)
-			repeated = len(found) > 0
-			return err
-		})
-		sql, args = insertGivenSQL, one.givenArgs()
+		b.Queue(recordIDsSQL, one.ids()...).Query(func(rows pgx.Rows) error { return o.dropRepeated(rows, one) })
+		sql, args = insertGivenSQL, append(args, one.contents[0])
 	}
-	b.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
-		if repeated {
-			return nil
-		}
-		return o.checkInserted(one, int(tag.RowsAffected()))
-	})
-	return nil
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) error { return o.readInserted(rows, one) })
+	return err
 }
 
 // OnConflict says what happens to an event whose id, given by the caller, belongs to another event already.
@@ -186,12 +145,6 @@ const (
 	ConflictError OnConflict = "error" // it is refused with [CodeIDConflict]
 	ConflictWarn  OnConflict = "warn"  // it is added and logged; consumers refuse one of the two, not all the same one
 )
-
-// given is the event under an id that the caller gave.
-type given struct {
-	index   int // in the call
-	content []byte
-}
 
 // contentOf is a hash of what an event says. Time, schema and extensions are left out: a caller that repeats itself
 // after an error whose outcome it does not know has another clock and another trace, and means the same event. A
@@ -207,24 +160,8 @@ func contentOf(e cloudevent.Event) []byte {
 	return h.Sum(nil)
 }
 
-// giveID notes the id that the caller gave an event, and reports whether the call has the event already.
-func (o *Outbox) giveID(b *batch, i int, e cloudevent.Event) (repeated bool, err *EventError) {
-	content := contentOf(e)
-	earlier, twice := b.given[e.ID]
-	switch {
-	case twice && bytes.Equal(earlier.content, content):
-		return true, nil
-	case twice:
-		return false, o.checkConflict(i, e.ID)
-	case b.given == nil:
-		b.given = make(map[string]given, 1)
-	}
-	b.given[e.ID] = given{i, content}
-	return false, nil
-}
-
 // checkConflict refuses an event under another one's id, or lets it pass.
-func (o *Outbox) checkConflict(index int, id string) *EventError {
+func (o *Outbox) checkConflict(index int, id string) error {
 	if o.cfg.OnConflict == ConflictWarn {
 		o.cfg.Log.Warn("event id added again with another content", "event_id", id)
 		return nil
@@ -233,48 +170,4 @@ func (o *Outbox) checkConflict(index int, id string) *EventError {
 		Code: CodeIDConflict, Index: index,
 		Detail: "the id " + id + " belongs to an event with another source, type, topic, key, version or payload",
 	}
-}
-
-// recordIDsSQL makes the transaction the owner of ids, in their order. Of two transactions the second one waits here
-// until the first has ended, and then sees its row, which a plain select of the same statement would not; in a
-// transaction with an older snapshot it fails with 40001.
-const recordIDsSQL = `
-insert into public.outbox_given_id as g (event_id, content)
-select e.id::uuid, e.content from unnest($1::text[], $2::bytea[]) as e (id, content) order by e.id::uuid
-on conflict (event_id) do update set repeats = g.repeats + 1
-returning g.event_id::text, g.content, g.repeats`
-
-// givenIDs are the arguments of recordIDsSQL.
-func (b *batch) givenIDs() []any {
-	ids, contents := make([]string, 0, len(b.given)), make([][]byte, 0, len(b.given))
-	for id, g := range b.given {
-		ids, contents = append(ids, id), append(contents, g.content)
-	}
-	return []any{ids, contents}
-}
-
-// readRepeated returns the ids under which the same event has been added before.
-func (o *Outbox) readRepeated(rows pgx.Rows, ids map[string]given) (repeated map[string]bool, err error) {
-	repeated = map[string]bool{}
-	var conflict *EventError
-	var id string
-	var content []byte
-	var repeats int
-	_, err = pgx.ForEachRow(rows, []any{&id, &content, &repeats}, func() error {
-		switch g := ids[id]; {
-		case repeats == 0:
-		case bytes.Equal(content, g.content):
-			repeated[id] = true
-		case conflict == nil || g.index < conflict.Index:
-			conflict = cmp.Or(o.checkConflict(g.index, id), conflict)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("record given ids: %w", err)
-	}
-	if conflict != nil {
-		return nil, conflict
-	}
-	return repeated, nil
 }

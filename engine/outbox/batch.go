@@ -1,10 +1,12 @@
 package outbox
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -13,23 +15,15 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 )
 
-// batch is what a call adds: its events, checked, and the numbers that they want.
+// batch is what a call adds: its events, checked.
 type batch struct {
-	events []cloudevent.Event
-	index  []int            // of each event in the call
-	behind []int64          // how many events of the same key follow each
-	keys   []keyCount       // sorted
-	given  map[string]given // ids that come first: their events may turn out to be there already
-	added  []Added          // the call's answer; an event that is not inserted is a repeated one
+	events      []cloudevent.Event
+	index       []int             // of each event in the call
+	contents    [][]byte          // of the events whose ids the caller gave; nil for others
+	given       map[string][]byte // the first content under each of these ids
+	conditional bool              // an event names its version
+	added       []Added           // the call's answer
 }
-
-// keyCount is one key of a call: how many events it gets, and after which version (anyVersion: the newest).
-type keyCount struct {
-	topic, key   string
-	events, base int64
-}
-
-const anyVersion = -1
 
 // batch checks the events and fills in what the caller has left out.
 func (o *Outbox) batch(events []cloudevent.Event, cause cloudevent.Cause) (*batch, error) {
@@ -39,93 +33,41 @@ func (o *Outbox) batch(events []cloudevent.Event, cause cloudevent.Cause) (*batc
 		}
 	}
 	now := o.cfg.Now()
-	b := &batch{
-		events: make([]cloudevent.Event, 0, len(events)), index: make([]int, 0, len(events)),
-		added: make([]Added, len(events)),
-	}
+	b := &batch{events: make([]cloudevent.Event, 0, len(events))}
 	for i, e := range events {
-		own, repeated := e.ID == "", false
+		own := e.ID == ""
 		e = complete(e, o.cfg.Source, now, cause)
-		err := o.check(e)
-		if err == nil && !own {
-			repeated, err = o.giveID(b, i, e)
-		}
-		if err != nil {
+		if err := o.check(e); err != nil {
 			err.Index = i
 			return nil, err
 		}
-		b.added[i] = Added{ID: e.ID, Repeated: true}
-		if repeated {
-			continue
+		var content []byte
+		if !own {
+			content = contentOf(e)
+			switch first, twice := b.given[e.ID]; {
+			case twice && bytes.Equal(first, content):
+				b.added = append(b.added, Added{ID: e.ID, Repeated: true})
+				continue
+			case twice:
+				if err := o.checkConflict(i, e.ID); err != nil {
+					return nil, err
+				}
+			case b.given == nil:
+				b.given = map[string][]byte{e.ID: content}
+			default:
+				b.given[e.ID] = content
+			}
 		}
 		o.cfg.Spans.Create(&e) // part: observability
-		b.append(i, e)
+		b.append(e, content)
 	}
-	return b, b.countKeys()
+	return b, nil
 }
 
-func (b *batch) append(index int, e cloudevent.Event) {
-	b.events, b.index = append(b.events, e), append(b.index, index)
-}
-
-// countKeys counts the events of each key, all of which must mean the same base. It has to be done before the batch is
-// inserted.
-func (b *batch) countKeys() error {
-	b.keys, b.behind = nil, make([]int64, len(b.events))
-	places := make(map[[2]string]int, len(b.events)) // in keys
-	for i, e := range b.events {
-		name := [2]string{e.Topic, e.Key}
-		place, known := places[name]
-		if !known {
-			place = len(b.keys)
-			places[name] = place
-			b.keys = append(b.keys, keyCount{topic: e.Topic, key: e.Key, base: anyVersion})
-		}
-		k := &b.keys[place]
-		k.events++
-		if e.Version != 0 { // the nth event of the key wants version base+n
-			base := e.Version - k.events
-			if base < 0 || k.base != anyVersion && k.base != base {
-				return fmt.Errorf("add event %d: %w", b.index[i], ErrVersionConflict)
-			}
-			k.base = base
-		}
-		b.behind[i] = -k.events
-	}
-	for i, e := range b.events {
-		b.behind[i] += b.keys[places[[2]string{e.Topic, e.Key}]].events
-	}
-	slices.SortFunc(b.keys, func(x, y keyCount) int {
-		return cmp.Or(cmp.Compare(x.topic, y.topic), cmp.Compare(x.key, y.key))
-	})
-	return nil
-}
-
-// drop takes the events of some given ids out of the batch.
-func (b *batch) drop(ids map[string]bool) error {
-	events, index := b.events, b.index
-	b.events, b.index = nil, nil
-	for i, e := range events {
-		if !ids[e.ID] {
-			b.append(index[i], e)
-		}
-	}
-	return b.countKeys()
-}
-
-// unconditional says that no event names its version.
-func (b *batch) unconditional() bool {
-	return !slices.ContainsFunc(b.keys, func(k keyCount) bool { return k.base != anyVersion })
-}
-
-// withSavepoint runs the statements in a savepoint if they could do some of the work and not the rest: a conflict must
-// leave nothing behind, even if the caller commits nevertheless. Id, lock, number and row share the savepoint, so a
-// rollback to it takes back all four.
-func (b *batch) withSavepoint(ctx context.Context, tx pgx.Tx, do func(pgx.Tx) error) error {
-	if len(b.given) == 0 && (len(b.keys) == 1 || b.unconditional()) {
-		return do(tx)
-	}
-	return pgx.BeginFunc(ctx, tx, do)
+func (b *batch) append(e cloudevent.Event, content []byte) {
+	b.events, b.index, b.contents = append(b.events, e), append(b.index, len(b.added)), append(b.contents, content)
+	b.added = append(b.added, Added{ID: e.ID})
+	b.conditional = b.conditional || e.Version != 0
 }
 
 func (o *Outbox) check(e cloudevent.Event) *EventError {
@@ -141,44 +83,159 @@ func (o *Outbox) check(e cloudevent.Event) *EventError {
 	return nil
 }
 
-// args are in the order of the parameters of the batch's statement.
-func (b *batch) args() []any {
-	if len(b.events) == 1 {
-		args := b.columns()
-		if base := b.keys[0].base; base > 0 {
-			args = append(args, base) // lockNextSQL's
+// ids are the parameters of recordIDsSQL.
+func (b *batch) ids() []any {
+	ids, contents := make([]string, 0, len(b.given)), make([][]byte, 0, len(b.given))
+	for id, content := range b.given {
+		ids, contents = append(ids, id), append(contents, content)
+	}
+	return []any{ids, contents}
+}
+
+// dropRepeated takes out the events that have been added before, under the ids that were given.
+func (o *Outbox) dropRepeated(rows pgx.Rows, b *batch) error {
+	before := map[string][]byte{}
+	var id string
+	var content []byte
+	var repeats int
+	_, err := pgx.ForEachRow(rows, []any{&id, &content, &repeats}, func() error {
+		if repeats > 0 {
+			before[id] = content
 		}
-		return args
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("record given ids: %w", err)
 	}
-	topics, keys := make([]string, len(b.keys)), make([]string, len(b.keys))
-	events, bases := make([]int64, len(b.keys)), make([]int64, len(b.keys))
-	for i, k := range b.keys {
-		topics[i], keys[i], events[i], bases[i] = k.topic, k.key, k.events, k.base
+	events, index := b.events, b.index
+	b.events, b.index = nil, nil
+	for i, e := range events {
+		content, known := before[e.ID]
+		if known && bytes.Equal(content, b.contents[i]) {
+			b.added[index[i]].Repeated = true
+			continue
+		}
+		if known {
+			if err := o.checkConflict(index[i], e.ID); err != nil {
+				return err
+			}
+		}
+		b.events, b.index = append(b.events, e), append(b.index, index[i])
 	}
-	var ids, types, sources, eventTopics, eventKeys, schemas, headers []string
+	return nil
+}
+
+// readInserted reads what the insert has made of the events, and counts them: the transaction adds them, if it commits.
+func (o *Outbox) readInserted(rows pgx.Rows, b *batch) error {
+	var position, version int64
+	inserted := 0 // rows come in the order in which they were inserted, that of the call
+	_, err := pgx.ForEachRow(rows, []any{&position, &version}, func() error {
+		added := &b.added[b.index[inserted]]
+		added.Position, added.Version = position, version
+		inserted++
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("insert events: %w", err)
+	}
+	if inserted != len(b.events) {
+		return ErrVersionConflict
+	}
+	debug := o.cfg.Log.Enabled(context.Background(), slog.LevelDebug)
+	for i := range b.events {
+		e := &b.events[i]
+		o.added.WithLabelValues(e.Topic).Inc()
+		if debug {
+			o.cfg.Log.Debug("event added", "event_id", e.ID, "event_type", e.Type, "correlation_id", e.CorrelationID(),
+				"topic", e.Topic)
+		}
+	}
+	return nil
+}
+
+// recordIDsSQL makes the transaction the owner of ids, in their order. Of two transactions the second one waits here
+// until the first has ended, and then sees its row, which a plain select of the same statement would not; in a
+// transaction with an older snapshot it fails with 40001.
+const recordIDsSQL = `
+insert into public.outbox_given_id as g (event_id, content)
+select e.id::uuid, e.content from unnest($1::text[], $2::bytea[]) as e (id, content) order by e.id::uuid
+on conflict (event_id) do update set repeats = g.repeats + 1
+returning g.event_id::text, g.content, g.repeats`
+
+// statement is the one that inserts the events, with its parameters.
+func (b *batch) statement() (sql string, args []any, err error) {
+	if len(b.events) == 1 {
+		e := &b.events[0]
+		args = []any{e.Topic, e.Key, e.ID, e.Type, e.Source, e.DataSchema, e.Time, headersOf(*e), e.Data, e.Version}
+		if e.Version > 1 {
+			return lockNextSQL + insertOneSQL, args, nil
+		}
+		return lockSQL + insertOneSQL, args, nil
+	}
+	wanted, behind, err := b.countKeys()
+	if err != nil {
+		return "", nil, err
+	}
+	var keyTopics, keys []string
+	var counts, bases []int64
+	for _, k := range wanted {
+		keyTopics, keys = append(keyTopics, k.topic), append(keys, k.key)
+		counts, bases = append(counts, k.events), append(bases, k.base)
+	}
+	var ids, types, sources, topics, eventKeys, schemas, headers []string
 	var times []time.Time
 	var data [][]byte
 	for _, e := range b.events {
 		ids, types, sources = append(ids, e.ID), append(types, e.Type), append(sources, e.Source)
-		eventTopics, eventKeys = append(eventTopics, e.Topic), append(eventKeys, e.Key)
+		topics, eventKeys = append(topics, e.Topic), append(eventKeys, e.Key)
 		schemas, headers = append(schemas, e.DataSchema), append(headers, headersOf(e))
 		times, data = append(times, e.Time), append(data, e.Data)
 	}
-	return []any{
-		topics, keys, events, bases, b.unconditional(),
-		ids, types, sources, eventTopics, eventKeys, b.behind, schemas, times, headers, data,
+	return insertSQL, []any{
+		keyTopics, keys, counts, bases, !b.conditional,
+		ids, types, sources, topics, eventKeys, behind, schemas, times, headers, data,
+	}, nil
+}
+
+// keyCount is one key of a call: how many events it gets, and after which version (anyVersion: the newest).
+type keyCount struct {
+	topic, key   string
+	events, base int64
+}
+
+const anyVersion = -1
+
+// countKeys counts the events of each key, all of which must mean the same base. It returns the keys in their order,
+// and how many events of its key follow each event.
+func (b *batch) countKeys() (keys []keyCount, behind []int64, err error) {
+	counts, behind := make(map[[2]string]*keyCount, len(b.events)), make([]int64, len(b.events))
+	for i, e := range b.events {
+		name := [2]string{e.Topic, e.Key}
+		k := counts[name]
+		if k == nil {
+			k = &keyCount{topic: e.Topic, key: e.Key, base: anyVersion}
+			counts[name] = k
+		}
+		k.events++
+		if e.Version != 0 { // the nth event of the key wants version base+n
+			base := e.Version - k.events
+			if base < 0 || k.base != anyVersion && k.base != base {
+				return nil, nil, fmt.Errorf("add event %d: %w", b.index[i], ErrVersionConflict)
+			}
+			k.base = base
+		}
+		behind[i] = -k.events
 	}
-}
-
-// columns are those of a batch of one.
-func (b *batch) columns() []any {
-	e := &b.events[0]
-	return []any{e.Topic, e.Key, e.ID, e.Type, e.Source, e.DataSchema, e.Time, headersOf(*e), e.Data}
-}
-
-// givenArgs are the parameters of insertGivenSQL.
-func (b *batch) givenArgs() []any {
-	return append(b.columns(), b.keys[0].base, b.given[b.events[0].ID].content)
+	for i, e := range b.events {
+		behind[i] += counts[[2]string{e.Topic, e.Key}].events
+	}
+	for _, k := range counts {
+		keys = append(keys, *k)
+	}
+	slices.SortFunc(keys, func(x, y keyCount) int {
+		return cmp.Or(cmp.Compare(x.topic, y.topic), cmp.Compare(x.key, y.key))
+	})
+	return keys, behind, nil
 }
 
 func headersOf(e cloudevent.Event) string {
@@ -187,20 +244,6 @@ func headersOf(e cloudevent.Event) string {
 	}
 	headers, _ := json.Marshal(e.Extensions) // strings always can be
 	return string(headers)
-}
-
-// sql is the statement that adds the batch.
-func (b *batch) sql() string {
-	switch {
-	case len(b.events) != 1:
-		return insertSQL
-	case b.keys[0].base == anyVersion:
-		return lockAnySQL + insertOneSQL
-	case b.keys[0].base == 0:
-		return lockFirstSQL + insertOneSQL
-	default:
-		return lockNextSQL + insertOneSQL
-	}
 }
 
 // insertSQL locks and counts the keys, then inserts. It holds the rules of a writer:
@@ -235,21 +278,15 @@ join counted k on k.topic = e.topic and k.key = e.key
 order by e.nth
 returning position, version`
 
-// One event, the usual case, is insertSQL without arrays, which the server plans once per session. Each of its three
-// locks does only what the expected version may need: the server prepares for the rest of a plan with every execution.
+// One event, the usual case, is insertSQL without arrays, which the server plans once per session. Its two locks do
+// only what the named version may need: the server prepares for the rest of a plan with every execution.
 
-const lockAnySQL = `
+// lockSQL is for the next version, and for version 1: then the key must be new, or have had its events scheduled and
+// not added yet.
+const lockSQL = `
 with counted as (
     insert into public.outbox_key as k (topic, key, version) values ($1, $2, 1)
-    on conflict (topic, key) do update set version = k.version + 1
-    returning version
-)`
-
-// lockFirstSQL is for version 1: the key must be new, or have had its events scheduled and not added yet.
-const lockFirstSQL = `
-with counted as (
-    insert into public.outbox_key as k (topic, key, version) values ($1, $2, 1)
-    on conflict (topic, key) do update set version = 1 where k.version = 0
+    on conflict (topic, key) do update set version = k.version + 1 where $10::bigint = 0 or k.version = 0
     returning version
 )`
 
@@ -257,7 +294,7 @@ with counted as (
 const lockNextSQL = `
 with counted as (
     update public.outbox_key set version = version + 1
-    where topic = $1 and key = $2 and version = $10
+    where topic = $1 and key = $2 and version = $10::bigint - 1
     returning version
 )`
 
@@ -277,7 +314,7 @@ with counted as (
     select $1, $2, 1
     where exists (select from public.outbox_given_id g
             where g.event_id = $3::text::uuid and (g.repeats = 0 or g.content <> $11))
-        and ($10::bigint < 1 or exists (select from public.outbox_key o where o.topic = $1 and o.key = $2))
-    on conflict (topic, key) do update set version = k.version + 1 where $10::bigint in (-1, k.version)
+        and ($10::bigint < 2 or exists (select from public.outbox_key o where o.topic = $1 and o.key = $2))
+    on conflict (topic, key) do update set version = k.version + 1 where $10::bigint in (0, k.version + 1)
     returning version
 )` + insertOneSQL

@@ -122,7 +122,7 @@ func (a schemaAdapter) InsertQuery(topic string, msgs message.Messages) (wsql.Qu
 	if err != nil {
 		return wsql.Query{}, err
 	}
-	return wsql.Query{Query: b.sql(), Args: []any{b}}, nil
+	return wsql.Query{Query: insertSQL, Args: []any{b}}, nil
 }
 
 // eventOf is the message as an event; what the outbox has a default for may still be missing.

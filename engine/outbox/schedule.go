@@ -184,22 +184,17 @@ func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, e
 			return 0, fmt.Errorf("add due events: %w", err)
 		}
 	}
-	b := &batch{added: make([]Added, len(due))}
-	for i, e := range due {
+	b := &batch{}
+	for _, e := range due {
 		e.ID = uuid.Must(uuid.NewV7()).String()
 		o.cfg.Spans.Create(&e) // part: observability
-		b.append(i, e)
-	}
-	if err := b.countKeys(); err != nil {
-		return 0, err
+		b.append(e, nil)
 	}
 	if _, err := tx.Exec(ctx, deleteDueSQL, names); err != nil {
 		return 0, fmt.Errorf("take due events: %w", err)
 	}
-	if err := o.insertEvents(ctx, tx, b); err != nil {
-		return 0, err
-	}
-	return len(due), nil
+	_, err = o.insert(ctx, tx, b)
+	return len(due), err
 }
 
 // lockDue locks what is due together with its keys, and reads it.

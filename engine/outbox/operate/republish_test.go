@@ -26,7 +26,7 @@ func TestRepublishSendsOnlyWhatWasPublished(t *testing.T) {
 	require.Equal(t, []int64{1, 2, 3, 5}, read(t, r))
 	commit(t, o, pool, event("a"), event("b"), event("c")) // 6 to 8
 	require.NoError(t, slow.Commit(t.Context()))
-	_, found, err := r.Next(t.Context())
+	_, found, err := r.Next(t.Context(), false)
 	require.NoError(t, err)
 	require.True(t, found)
 	require.NoError(t, r.Advance(t.Context(), 6, nil)) // 4 and 6 are out, 7 and 8 are not

@@ -50,7 +50,7 @@ func newReader(t testing.TB, pool *pgxpool.Pool, pageSize int) *window.Reader {
 func read(t testing.TB, r *window.Reader) (positions []int64) {
 	t.Helper()
 	for {
-		p, found, err := r.Next(t.Context())
+		p, found, err := r.Next(t.Context(), false)
 		require.NoError(t, err)
 		if !found {
 			return positions

@@ -18,7 +18,7 @@ func TestStatusAndTailOfARestore(t *testing.T) {
 	addMany(t, o, pool, 3, 3)
 	require.Len(t, read(t, r), 3)
 	addMany(t, o, pool, 2, 3)
-	_, found, err := r.Next(t.Context())
+	_, found, err := r.Next(t.Context(), false)
 	require.NoError(t, err)
 	require.True(t, found)
 	require.NoError(t, r.Advance(t.Context(), 4, nil))
@@ -119,7 +119,7 @@ func TestTailReadsBackwardsInSteps(t *testing.T) {
 // readPage reads one page of what is open, and records it.
 func readPage(t *testing.T, r *window.Reader) (positions []int64) {
 	t.Helper()
-	p, _, err := r.Next(t.Context())
+	p, _, err := r.Next(t.Context(), false)
 	require.NoError(t, err)
 	for _, rec := range p.Records {
 		positions = append(positions, rec.Position)

@@ -157,12 +157,8 @@ const closeAfter = 25 * time.Millisecond
 
 // next opens the next window and reads its first page. It reports false if there is nothing new.
 func (r *recorder) next(ctx context.Context) (first window.Page, found bool, err error) {
-	open := r.window.Next
-	if r.through != nil {
-		open = r.window.FinishAndNext
-	}
 	err = r.session.do(ctx, func(ctx context.Context) (err error) {
-		first, found, err = open(ctx)
+		first, found, err = r.window.Next(ctx, r.through != nil)
 		return err
 	})
 	switch {

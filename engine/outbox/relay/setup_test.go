@@ -75,7 +75,7 @@ func newLeader(t testing.TB, pool *pgxpool.Pool, cfg Config) *leader {
 func read(t testing.TB, r *window.Reader) (positions []int64) {
 	t.Helper()
 	for {
-		p, found, err := r.Next(t.Context())
+		p, found, err := r.Next(t.Context(), false)
 		require.NoError(t, err)
 		if !found {
 			return positions

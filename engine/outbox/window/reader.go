@@ -14,7 +14,7 @@ import (
 // Reader finds the rows to publish and records what is published. It knows nothing of publishing: its caller opens a
 // window, reads its pages, says how far they are out, and closes it.
 //
-//	Next  ->  Page ... Page, Advance ...  ->  Finish, or FinishAndNext, which is the Next of another round
+//	Next  ->  Page ... Page, Advance ...  ->  Finish, or the Next of another round
 //
 // It works on one session in autocommit: a snapshot taken inside a transaction that has an id shows that very id as
 // ended. After any error the reader and its session are to be thrown away; the cursor row knows how to go on.
@@ -75,31 +75,38 @@ func (r *Reader) PublishedTo() int64 {
 
 // Next opens what is to be published next and returns its first page: what a restore left, the window that a
 // predecessor left open, as it was, or a new one. It reports false if no row was committed since the last one.
-func (r *Reader) Next(ctx context.Context) (first Page, found bool, err error) {
-	if r.win != nil { // a predecessor left it open: its rows may be half out
-		first, err = r.Page(ctx, r.win.pos)
-		return first, err == nil, err
+//
+// With through, what is open is published. It is then closed by the change of the cursor that opens what is next: while
+// events keep coming a window costs one commit and not two. If no row was committed it is open as before.
+func (r *Reader) Next(ctx context.Context, through bool) (first Page, found bool, err error) {
+	if through && r.leftover() != nil {
+		if err := r.Finish(ctx, nil); err != nil {
+			return Page{}, false, err
+		}
 	}
-	w, first, err := r.find(ctx, r.done)
+	after := r.done
+	if r.win != nil {
+		if !through { // a predecessor left it open: its rows may be half out
+			first, err = r.Page(ctx, r.win.pos)
+			return first, err == nil, err
+		}
+		after = r.win.snapshot
+	}
+	w, err := r.poll(ctx, after)
 	if w == nil || err != nil {
 		return Page{}, false, err
 	}
-	if len(first.Records) == 0 {
-		r.done = w.snapshot // transactions without events have ended: only memory learns of it
-		return Page{}, false, nil
-	}
-	err = r.store(ctx, w)
-	return first, err == nil, err
-}
-
-// find returns the window that follows a snapshot, and its first page; nil if no transaction has ended since.
-func (r *Reader) find(ctx context.Context, after snapshot) (w *window, first Page, err error) {
-	w, err = r.poll(ctx, after)
-	if w == nil || err != nil {
-		return nil, Page{}, err
-	}
 	first, err = r.readPage(ctx, w, w.pos)
-	return w, first, err
+	switch {
+	case err != nil:
+		return Page{}, false, err
+	case len(first.Records) > 0:
+		err = r.store(ctx, w)
+		return first, err == nil, err
+	case r.win == nil:
+		r.done = w.snapshot // transactions without events have ended: only memory learns of it
+	}
+	return Page{}, false, nil
 }
 
 // Page reads the rows above a position of what is open.
@@ -167,17 +174,29 @@ const storeSQL = `
 update public.outbox_cursor
 set win = $5::pg_snapshot, win_head = $6, win_pos = $7, ` + guardSQL
 
-// store makes the window the one that a restart goes on with. It has to be done before the first row is sent: its
-// commit reaches the disk after those of the window's writers, so nothing that was sent can be undone by a crash of a
-// server that acknowledges commits early; and a successor repeats this window, not a larger one.
-func (r *Reader) store(ctx context.Context, w *window) error {
-	fault.Here("relay.store.before")
-	_, err := r.change(ctx, nil, storeSQL, w.text, w.head, w.pos)
-	fault.Here("relay.store.after")
+const finishAndStoreSQL = `
+update public.outbox_cursor
+set done = win, head = win_head, mark_x = $5::xid8[] || pg_current_xact_id(), mark_h = $6::bigint[] || $8::bigint,
+    win = $7::pg_snapshot, win_head = $8, win_pos = $9, ` + guardSQL
+
+// store makes the window the one that a restart goes on with, and closes what is open. It has to be done before the
+// first row is sent: its commit reaches the disk after those of the window's writers, so nothing that was sent can be
+// undone by a crash of a server that acknowledges commits early; and a successor repeats this window, not a larger one.
+func (r *Reader) store(ctx context.Context, w *window) (err error) {
+	if r.win == nil {
+		fault.Here("relay.store.before")
+		if _, err = r.change(ctx, nil, storeSQL, w.text, w.head, w.pos); err == nil {
+			r.win = w
+		}
+		fault.Here("relay.store.after")
+	} else {
+		fault.Here("relay.finish_and_store.before")
+		err = r.close(ctx, nil, finishAndStoreSQL, w)
+		fault.Here("relay.finish_and_store.after")
+	}
 	if err != nil {
 		return fmt.Errorf("store window: %w", err)
 	}
-	r.win = w
 	return nil
 }
 
@@ -247,36 +266,6 @@ func (r *Reader) close(ctx context.Context, also func(pgx.Tx) error, sql string,
 		r.done, r.marks, r.win = r.win.snapshot, append(kept, landmark{xid, head}), next
 	}
 	return err
-}
-
-const finishAndStoreSQL = `
-update public.outbox_cursor
-set done = win, head = win_head, mark_x = $5::xid8[] || pg_current_xact_id(), mark_h = $6::bigint[] || $8::bigint,
-    win = $7::pg_snapshot, win_head = $8, win_pos = $9, ` + guardSQL
-
-// FinishAndNext closes what is open by the change of the cursor that opens what is next: while events keep coming a
-// window costs one commit and not two. It reports false if no row was committed meanwhile; the window is open then as
-// before.
-func (r *Reader) FinishAndNext(ctx context.Context) (first Page, found bool, err error) {
-	if r.leftover() != nil {
-		if err := r.Finish(ctx, nil); err != nil {
-			return Page{}, false, err
-		}
-	}
-	if r.win == nil {
-		return r.Next(ctx)
-	}
-	w, first, err := r.find(ctx, r.win.snapshot)
-	if err != nil || len(first.Records) == 0 {
-		return Page{}, false, err
-	}
-	fault.Here("relay.finish_and_store.before")
-	err = r.close(ctx, nil, finishAndStoreSQL, w)
-	fault.Here("relay.finish_and_store.after")
-	if err != nil {
-		return Page{}, false, fmt.Errorf("close window, store the next: %w", err)
-	}
-	return first, true, nil
 }
 
 // guardSQL ends every change of the cursor: it is made in the epoch that leads and on the state that is known, and it

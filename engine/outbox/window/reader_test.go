@@ -18,7 +18,7 @@ func (r *Reader) round(ctx context.Context, seen func(Record)) (bool, error) {
 // roundAndNext opens the next window with the end of this one, and only closes it if there is none.
 func (r *Reader) roundAndNext(ctx context.Context, seen func(Record)) (bool, error) {
 	return r.roundUntil(ctx, seen, func(ctx context.Context) error {
-		_, found, err := r.FinishAndNext(ctx)
+		_, found, err := r.Next(ctx, true)
 		if found || err != nil {
 			return err
 		}
@@ -29,7 +29,7 @@ func (r *Reader) roundAndNext(ctx context.Context, seen func(Record)) (bool, err
 func (r *Reader) roundUntil(
 	ctx context.Context, seen func(Record), finish func(context.Context) error,
 ) (bool, error) {
-	p, found, err := r.Next(ctx)
+	p, found, err := r.Next(ctx, false)
 	if !found || err != nil {
 		return false, err
 	}
@@ -51,7 +51,7 @@ func (r *Reader) roundUntil(
 
 // open is the beginning of a round, which goes on from there.
 func (r *Reader) open(ctx context.Context) error {
-	_, _, err := r.Next(ctx)
+	_, _, err := r.Next(ctx, false)
 	return err
 }
 
@@ -182,14 +182,14 @@ func TestAWindowIsClosedWithTheNextOne(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	r := newSession(t, pool, 2)
 	commit(t, o, pool, event("a"))
-	_, found, err := r.Next(t.Context())
+	_, found, err := r.Next(t.Context(), false)
 	require.NoError(t, err)
 	require.True(t, found)
 	closed := r.win.text
 	commit(t, o, pool, event("a"), event("b"), event("b"))
 	generation := r.generation
 
-	first, found, err := r.FinishAndNext(t.Context())
+	first, found, err := r.Next(t.Context(), true)
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Len(t, first.Records, 2)
@@ -223,13 +223,13 @@ func TestTheScanFollowsWindowsThatOpenOneAnother(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	r := newSession(t, pool, 10)
 	commit(t, o, pool, event("k"))
-	_, _, err := r.Next(t.Context())
+	_, _, err := r.Next(t.Context(), false)
 	require.NoError(t, err)
 	quiet := 0
 	for n := int64(0); quiet < 8; n++ {
 		require.Less(t, n, int64(1000), "the server is never quiet")
 		commit(t, o, pool, event("k"))
-		_, found, err := r.FinishAndNext(t.Context())
+		_, found, err := r.Next(t.Context(), true)
 		require.NoError(t, err)
 		require.True(t, found)
 		require.LessOrEqual(t, len(r.marks), 3+len(r.done.running))
@@ -246,12 +246,12 @@ func TestAWindowStaysOpenUntilThereIsANextOne(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	r := newSession(t, pool, 10)
 	commit(t, o, pool, event("a"))
-	_, found, err := r.Next(t.Context())
+	_, found, err := r.Next(t.Context(), false)
 	require.NoError(t, err)
 	require.True(t, found)
 	opened := r.cursor
 	for range 2 {
-		_, found, err = r.FinishAndNext(t.Context())
+		_, found, err = r.Next(t.Context(), true)
 		require.NoError(t, err)
 		require.False(t, found)
 	}
@@ -259,7 +259,7 @@ func TestAWindowStaysOpenUntilThereIsANextOne(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, opened, stored, "nothing was changed")
 	commit(t, o, pool, event("b"))
-	first, found, err := r.FinishAndNext(t.Context())
+	first, found, err := r.Next(t.Context(), true)
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Len(t, first.Records, 1)
@@ -278,12 +278,12 @@ func TestWhatARestoreLeftIsFollowedByWhatWasCommitted(t *testing.T) {
 	r := newSession(t, pool, 10)
 	require.NoError(t, r.Rebase(t.Context()))
 	require.NotNil(t, r.leftover())
-	first, found, err := r.Next(t.Context())
+	first, found, err := r.Next(t.Context(), false)
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Len(t, first.Records, 1)
 	commit(t, o, pool, event("b"))
-	first, found, err = r.FinishAndNext(t.Context())
+	first, found, err = r.Next(t.Context(), true)
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Nil(t, r.leftover())
@@ -310,7 +310,7 @@ func TestAStaleReaderChangesNothing(t *testing.T) {
 	require.ErrorIs(t, moving.Advance(t.Context(), 1, nil), ErrDeposed)
 	require.ErrorIs(t, moving.Finish(t.Context(), nil), ErrDeposed)
 	commit(t, o, pool, event("k"))
-	_, found, err := moving.FinishAndNext(t.Context())
+	_, found, err := moving.Next(t.Context(), true)
 	require.ErrorIs(t, err, ErrDeposed)
 	require.False(t, found)
 

@@ -85,27 +85,24 @@ func (t *tablePartitions) create(ctx context.Context, lower, upper int64) error 
 	return nil
 }
 
-const notePublishedSQL = `
-insert into public.outbox_partition (upper_bound)
-select upper from (` + window.Partitions + `) p where upper <= $1
-on conflict do nothing`
-
-// expiredSQL keeps a partition in which a parked key has rows, and passes over notes of partitions that were taken away
-// by hand.
+// expiredSQL notes when a partition was first seen to be published, and finds those that were noted long ago. It keeps
+// a partition in which a parked key has rows, and passes over notes of partitions that were taken away by hand.
 const expiredSQL = `
+with published as (
+    select p.* from (` + window.Partitions + `) p where upper <= $1
+), noted as (
+    insert into public.outbox_partition (upper_bound) select upper from published on conflict do nothing
+)
 select p.*
-from (` + window.Partitions + `) p
+from published p
 join public.outbox_partition note on note.upper_bound = p.upper
-where p.upper <= $1 and note.published_at < clock_timestamp() - $2 * interval '1 microsecond'
+where note.published_at < clock_timestamp() - $2 * interval '1 microsecond'
     and not exists (select from public.outbox_held h where h.position >= p.lower and h.position < p.upper)
 order by p.upper limit $3`
 
 // dropPublished drops whole partitions, which costs no vacuum. One whose end is not above the window's position is
 // wholly published.
 func (t *tablePartitions) dropPublished(ctx context.Context, published int64) error {
-	if _, err := t.session.conn.Exec(ctx, notePublishedSQL, published); err != nil {
-		return fmt.Errorf("note published partitions: %w", err)
-	}
 	rows, _ := t.session.conn.Query(ctx, expiredSQL, published, t.cfg.Retention.Microseconds(), maxChanges)
 	expired, err := pgx.CollectRows(rows, pgx.RowToStructByPos[partition])
 	if err != nil {
@@ -195,12 +192,11 @@ func (c *topicCheck) check(ctx context.Context) error {
 		c.counts = counts
 	}
 	var recorded map[string]int32
-	err = c.session.do(ctx, func(ctx context.Context) (err error) {
-		recorded, err = recordTopics(ctx, c.session.conn, c.counts)
-		return err
+	err = c.session.do(ctx, func(ctx context.Context) error {
+		return c.session.conn.QueryRow(ctx, recordTopicsSQL, c.counts).Scan(&recorded)
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("record topics: %w", err)
 	}
 	c.cfg.SpreadKeys(recorded)
 	var e outbox.CheckError
@@ -211,65 +207,39 @@ func (c *topicCheck) check(ctx context.Context) error {
 	return e.Err()
 }
 
+// recordTopicsSQL records the counts of topics that are seen for the first time, and returns all that are recorded.
 const recordTopicsSQL = `
 with added as (
     insert into public.outbox_topic (topic, partitions)
-    select * from unnest($1::text[], $2::int[])
+    select key, value::int from jsonb_each_text(coalesce(nullif($1::jsonb, 'null'), '{}'))
     on conflict do nothing
     returning topic, partitions
 )
-select topic, partitions from public.outbox_topic union all select topic, partitions from added`
-
-// recordTopics records the counts of topics that are seen for the first time, and returns all that are recorded.
-func recordTopics(ctx context.Context, conn *pgx.Conn, found map[string]int32) (map[string]int32, error) {
-	topics := slices.Sorted(maps.Keys(found))
-	partitions := make([]int32, len(topics))
-	for i, topic := range topics {
-		partitions[i] = found[topic]
-	}
-	rows, _ := conn.Query(ctx, recordTopicsSQL, topics, partitions)
-	recorded := map[string]int32{}
-	var topic string
-	var count int32
-	_, err := pgx.ForEachRow(rows, []any{&topic, &count}, func() error {
-		recorded[topic] = count
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("record topics: %w", err)
-	}
-	return recorded, nil
-}
+select coalesce(jsonb_object_agg(topic, partitions), '{}')
+from (select topic, partitions from public.outbox_topic union all select topic, partitions from added) t`
 
 // checkRestore asks the broker, when a relay begins to lead, for events that the database has forgotten. It refuses a
 // restore, with a [*outbox.CheckError], that is not confirmed.
 func (l *leader) checkRestore(ctx context.Context) error {
-	found, err := l.findRestore(ctx)
-	if err != nil {
-		return err
-	}
-	if found == "" {
-		l.restored.Store(nil)
-		return nil
-	}
-	var e outbox.CheckError
-	e.RefuseIf(true, restore.CodeRestored, found)
-	l.restored.Store(&e)
-	return &e
-}
-
-// findRestore says what is wrong; empty: nothing.
-func (l *leader) findRestore(ctx context.Context) (found string, err error) {
 	var at restore.Standing
-	err = l.session.do(ctx, func(ctx context.Context) (err error) {
+	err := l.session.do(ctx, func(ctx context.Context) (err error) {
 		at, err = restore.ReadStanding(ctx, l.session.conn)
 		return err
 	})
-	if err != nil || at.Restored != "" || at.Compared || l.cfg.Published == nil {
-		return at.Restored, err
+	found := at.Restored
+	if err == nil && found == "" && !at.Compared && l.cfg.Published != nil {
+		found, err = l.compare(ctx, at.New)
 	}
+	if err != nil || found == "" {
+		return err
+	}
+	return &outbox.CheckError{Problems: []outbox.Problem{{Code: restore.CodeRestored, Detail: found}}}
+}
+
+// compare says what the database has forgotten, if anything. A new one has forgotten nothing.
+func (l *leader) compare(ctx context.Context, isNew bool) (found string, err error) {
 	var events []cloudevent.Event
-	if !at.New {
+	if !isNew {
 		// The broker first: what it holds by then the database knew before.
 		ask, cancel := context.WithTimeout(ctx, l.cfg.Lease/2)
 		defer cancel()
@@ -277,10 +247,11 @@ func (l *leader) findRestore(ctx context.Context) (found string, err error) {
 			return "", fmt.Errorf("compare with the broker: %w", err)
 		}
 	}
-	return found, l.session.do(ctx, func(ctx context.Context) (err error) {
+	err = l.session.do(ctx, func(ctx context.Context) (err error) {
 		found, err = restore.Compare(ctx, l.session.conn, events, l.session.term.Epoch)
 		return err
 	})
+	return found, err
 }
 
 // scheduledEvents adds what was scheduled when it is due. The leader sleeps until then; it looks again after a commit,

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/outbox"
 )
 
@@ -269,8 +270,5 @@ func (noDestination) Report(error) {}
 func (noDestination) Down() bool   { return false }
 
 func (noDestination) Pause(ctx context.Context, d time.Duration) error {
-	if !sleep(ctx, d) {
-		return ctx.Err()
-	}
-	return nil
+	return failure.Sleep(ctx, d)
 }

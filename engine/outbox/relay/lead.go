@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/engine/outbox/window"
 )
@@ -20,7 +20,6 @@ type leader struct {
 	parked     *parkedKeys
 	patience   patience
 	partitions *tablePartitions
-	restored   *atomic.Pointer[outbox.CheckError] // what [Relay.Restored] says
 	topics     *topicCheck
 	scheduled  *scheduledEvents
 	resumed    map[receipt]bool // taken in an earlier session of this process
@@ -49,7 +48,6 @@ func (r *Relay) lead(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	defer r.restored.Store(nil)
 	for _, check := range []func(context.Context) error{l.rebase, l.checkRestore} {
 		if err := l.awaitSuccess(ctx, check); err != nil {
 			return err
@@ -63,9 +61,8 @@ func (r *Relay) newLeader(ctx context.Context, s *session) (*leader, error) {
 		shared: shared{
 			cfg: r.cfg, log: r.log, metrics: r.metrics, health: &r.health, sender: &r.sender, session: s,
 		},
-		restored: &r.restored,
 		resumed:  r.sender.unrecorded.asSet(),
-		pace:     roundPace{every: r.cfg.RoundEvery, sleep: sleep},
+		pace:     roundPace{every: r.cfg.RoundEvery, sleep: failure.Sleep},
 		patience: patience{attempts: r.cfg.Attempts, limit: r.cfg.Patience},
 	}
 	err := s.do(ctx, func(ctx context.Context) (err error) {
@@ -117,8 +114,8 @@ func (l *leader) awaitSuccess(ctx context.Context, check func(context.Context) e
 			l.health.markFailed(err)
 		}
 		l.log.Error("relay publishes nothing", "error", err)
-		if !sleep(ctx, l.cfg.ConfirmEvery) {
-			return ctx.Err()
+		if err := failure.Sleep(ctx, l.cfg.ConfirmEvery); err != nil {
+			return err
 		}
 		if err := l.keepUp(ctx); err != nil {
 			return err
@@ -228,8 +225,8 @@ func (l *leader) keepUp(ctx context.Context) error {
 // roundPace keeps rounds apart while commits keep coming: what is committed meanwhile shares the next one's statements.
 // The first event after a rest is published at once, and so is what was committed during its round.
 type roundPace struct {
-	every time.Duration                             // [Config.RoundEvery]
-	sleep func(context.Context, time.Duration) bool // until then
+	every time.Duration                              // [Config.RoundEvery]
+	sleep func(context.Context, time.Duration) error // until then
 	began time.Time
 	// steady says that there was something to publish as soon as the last round was through.
 	steady bool
@@ -239,7 +236,7 @@ type roundPace struct {
 // here is found by the round that follows.
 func (p *roundPace) goesOn(ctx context.Context, wake <-chan struct{}) bool {
 	if left := p.every - time.Since(p.began); p.steady && left > 0 {
-		p.sleep(ctx, left)
+		_ = p.sleep(ctx, left)
 	}
 	select {
 	case <-wake:

@@ -10,6 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/outbox/window"
 )
 
@@ -20,7 +21,7 @@ func TestRoundsKeepTheirIntervalWhileCommitsCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const every, round = 4 * time.Millisecond, time.Millisecond
 		wake := make(chan struct{}, 1)
-		p := roundPace{every: every, sleep: sleep}
+		p := roundPace{every: every, sleep: failure.Sleep}
 		next := func(committed bool) (waited time.Duration, goesOn bool) {
 			p.began = time.Now()
 			<-time.After(round)
@@ -83,11 +84,11 @@ func TestARelayUnderLoadPausesBetweenRounds(t *testing.T) {
 	})
 	leader := newLeader(t, pool, cfg)
 	var pauses []int // by the calls of Publish before them
-	leader.pace.sleep = func(_ context.Context, d time.Duration) bool {
+	leader.pace.sleep = func(_ context.Context, d time.Duration) error {
 		require.Positive(t, d)
 		require.LessOrEqual(t, d, time.Hour)
 		pauses = append(pauses, l.CallCount())
-		return true
+		return nil
 	}
 	commit(t, o, pool, event("k"))
 	require.ErrorIs(t, leader.run(ctx), context.Canceled)

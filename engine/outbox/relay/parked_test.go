@@ -413,7 +413,7 @@ func TestAStaleLeaderForgetsNothing(t *testing.T) {
 	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
 	takeOver(t, pool)
 	held := records("k")
-	require.ErrorIs(t, l.recordFlush(t.Context(), duePage{asOf: time.Now()}, held, outcome{}), window.ErrDeposed)
+	require.ErrorIs(t, l.recordFlush(t.Context(), held, outcome{}), window.ErrDeposed)
 	keys, err := operate.Parked(t.Context(), pool, 10)
 	require.NoError(t, err)
 	require.Len(t, keys, 1)

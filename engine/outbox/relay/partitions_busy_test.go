@@ -115,8 +115,7 @@ func TestWhatIsTakenBackExtendsNoLease(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	l, _ := newPatientLeader(t, pool)
 	partitions := listPartitions(t, l)
-	_, err := pool.Exec(t.Context(), notePublishedSQL, partitions[3].Upper)
-	require.NoError(t, err)
+	require.NoError(t, l.partitions.dropPublished(t.Context(), partitions[3].Upper), "notes that it is published")
 	busy := begin(t, pool)
 	addIn(t, o, busy, "busy")
 	before := l.session.term.Until

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,6 +14,7 @@ import (
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/engine/outbox/restore"
 	"example.com/twinbox/engine/outbox/window"
 )
 
@@ -24,15 +24,14 @@ import (
 // passes it; per key and topic, first occurrences are in the order of versions, through failures, restarts and hangs.
 // Not guaranteed: that an event is sent once, nor any order across keys.
 type Relay struct {
-	cfg      Config
-	log      *slog.Logger
-	metrics  *metrics
-	health   health
-	pages    *window.Pager
-	sender   sender
-	last     *window.Term // nil: never led
-	restored atomic.Pointer[outbox.CheckError]
-	ready    bool // a session passed all checks once: what is wrong later may pass
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	health  health
+	pages   *window.Pager
+	sender  sender
+	last    *window.Term // nil: never led
+	ready   bool         // a session passed all checks once: what is wrong later may pass
 }
 
 // New returns a [*outbox.CheckError] that lists everything wrong with the configuration. It connects to nothing.
@@ -96,7 +95,7 @@ func (r *Relay) runSessions(ctx context.Context) error {
 		if time.Since(began) > retryMax {
 			pauses.Reset()
 		}
-		if !sleep(ctx, pauses.Next()) {
+		if failure.Sleep(ctx, pauses.Next()) != nil {
 			return nil
 		}
 	}
@@ -222,7 +221,7 @@ func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) err
 		case err != nil: // a full queue of notifications, say, is no reason to follow no longer
 			r.log.Warn("notify the leader", "error", err)
 		}
-		sleep(waiting, notifyEvery)
+		_ = failure.Sleep(waiting, notifyEvery)
 	}
 }
 
@@ -235,7 +234,9 @@ func (r *Relay) Healthy(context.Context) error { return r.health.check() }
 
 // Restored is not nil while the relay of this process knows of a restore that is not confirmed.
 func (r *Relay) Restored() error {
-	if refused := r.restored.Load(); refused != nil {
+	r.health.mu.Lock()
+	defer r.health.mu.Unlock()
+	if refused := r.health.refused; refused != nil && refused.Has(restore.CodeRestored) {
 		return refused
 	}
 	return nil
@@ -248,18 +249,6 @@ func withTimeout(ctx context.Context, do func(context.Context) error) error {
 		fmt.Errorf("no answer from PostgreSQL in %s", statementTimeout))
 	defer cancel()
 	return do(ctx)
-}
-
-// sleep reports false if ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // states of a relay; in the last two all is well.
@@ -278,8 +267,8 @@ type health struct {
 	running bool
 	wellAt  time.Time
 	state   string
-	err     error // since then
-	refused error // why nothing is published until an operator acts
+	err     error              // since then
+	refused *outbox.CheckError // why nothing is published until an operator acts
 }
 
 func (h *health) set(change func()) {
@@ -298,14 +287,12 @@ func (h *health) end() { h.set(func() { h.running = false }) }
 func (h *health) markLeading() { h.set(func() { h.state = stateLeading }) }
 
 func (h *health) markWell(state string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.wellAt, h.state, h.err, h.refused = time.Now(), state, nil, nil
+	h.set(func() { h.wellAt, h.state, h.err, h.refused = time.Now(), state, nil, nil })
 }
 
 func (h *health) markFailed(err error) { h.set(func() { h.err = err }) }
 
-func (h *health) markRefused(err error) { h.set(func() { h.refused = err }) }
+func (h *health) markRefused(refused *outbox.CheckError) { h.set(func() { h.refused = refused }) }
 
 // check is [Relay.Healthy].
 func (h *health) check() error {

@@ -317,7 +317,7 @@ func (l *leader) flushPage(ctx context.Context, due duePage) (taken int, err err
 		l.park(x, 1, &out)
 	}
 	gone := slices.DeleteFunc(slices.Clone(due.Records), func(r window.Record) bool { return failed[r.Position] })
-	return len(gone), l.recordFlush(ctx, due, gone, out)
+	return len(gone), l.recordFlush(ctx, gone, out)
 }
 
 const deleteHeldSQL = `
@@ -325,15 +325,17 @@ delete from public.outbox_held h
 using unnest($1::text[], $2::text[], $3::bigint[]) as x (topic, key, position)
 where h.topic = x.topic and h.key = x.key and h.position = x.position`
 
-// deleteFreeSQL deletes the keys that were due at a time and of which nothing is held any more.
+// deleteFreeSQL deletes the keys that are due and of which nothing is held any more. Only the leader holds rows, and it
+// has written down all of them by now.
 const deleteFreeSQL = `
 delete from public.outbox_parked k
-where retry_at <= $1 and not exists (select from public.outbox_held h where h.topic = k.topic and h.key = k.key)
+where retry_at <= clock_timestamp()
+    and not exists (select from public.outbox_held h where h.topic = k.topic and h.key = k.key)
 returning topic, key`
 
 // recordFlush writes down, in a transaction that the epoch guards, what became of a page of held rows: those that were
 // taken go, and with the last of a key the key is free.
-func (l *leader) recordFlush(ctx context.Context, due duePage, taken []window.Record, out outcome) error {
+func (l *leader) recordFlush(ctx context.Context, taken []window.Record, out outcome) error {
 	fault.Here("relay.forget.before")
 	var freed []window.Key
 	err := l.session.do(ctx, func(ctx context.Context) error {
@@ -341,7 +343,7 @@ func (l *leader) recordFlush(ctx context.Context, due duePage, taken []window.Re
 			batch := &pgx.Batch{}
 			queueParked(batch, out.parked)
 			queueHeld(batch, deleteHeldSQL, taken)
-			batch.Queue(deleteFreeSQL, due.asOf).Query(func(rows pgx.Rows) (err error) {
+			batch.Queue(deleteFreeSQL).Query(func(rows pgx.Rows) (err error) {
 				freed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[window.Key])
 				return err
 			})
@@ -387,17 +389,16 @@ func (p *parkedKeys) nextFlush(now time.Time, took time.Duration, taken int, due
 	return now.Add(pause)
 }
 
-// duePage is the first held rows of the keys that are due at a time.
+// duePage is the first held rows of the keys that are due.
 type duePage struct {
 	window.Page
 	keys int
-	asOf time.Time
 }
 
 // dueKeysSQL takes the keys in the order in which they became due. A key that fails gets a later time and stands behind
 // all others: those of a partition that stays down, with more held rows than a page takes, keep no other key waiting.
 const dueKeysSQL = `
-select topic, key, statement_timestamp() from public.outbox_parked
+select topic, key from public.outbox_parked
 where retry_at <= statement_timestamp() order by retry_at, topic, key limit $1`
 
 // dueSQL reads the keys' held rows, key by key, each key's from its first on.
@@ -414,7 +415,7 @@ func (p *parkedKeys) readDue(ctx context.Context, conn *pgx.Conn) (due duePage, 
 	rows, _ := conn.Query(ctx, dueKeysSQL, p.cfg.BatchSize)
 	var topics, keys []string
 	var key window.Key
-	_, err = pgx.ForEachRow(rows, []any{&key.Topic, &key.Key, &due.asOf}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&key.Topic, &key.Key}, func() error {
 		topics, keys = append(topics, key.Topic), append(keys, key.Key)
 		return nil
 	})

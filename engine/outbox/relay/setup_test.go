@@ -3,11 +3,13 @@ package relay
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/outboxtest"
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/outbox/window"
 )
 
@@ -90,3 +92,6 @@ func read(t testing.TB, r *window.Reader) (positions []int64) {
 		require.NoError(t, r.Finish(t.Context(), nil))
 	}
 }
+
+// sleep reports false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool { return failure.Sleep(ctx, d) == nil }

@@ -81,7 +81,10 @@ func New(cfg Config) (*Outbox, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	o := &Outbox{cfg: cfg, wake: make(chan struct{}, 1), added: newAddedMetric()}
+	o := &Outbox{cfg: cfg, wake: make(chan struct{}, 1), added: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "outbox_events_added_total",
+		Help: "Events handed to callers' transactions, committed or not.",
+	}, []string{"topic"})}
 	if cfg.Registerer != nil {
 		if err := cfg.Registerer.Register(o.added); err != nil {
 			return nil, fmt.Errorf("register outbox metrics: %w", err)
@@ -105,13 +108,6 @@ func (o *Outbox) Wake() <-chan struct{} { return o.wake }
 // LastScheduled is when [Outbox.Schedule] was last called here: a relay asks whether a commit of this process can have
 // scheduled something.
 func (o *Outbox) LastScheduled() time.Time { return time.Unix(0, o.scheduledAt.Load()) }
-
-func newAddedMetric() *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "outbox_events_added_total",
-		Help: "Events handed to callers' transactions, committed or not.",
-	}, []string{"topic"})
-}
 
 // A CheckError lists everything that keeps an outbox or a relay from working, not only the first. A service that is
 // starting should treat it as a configuration error: trying again changes nothing.

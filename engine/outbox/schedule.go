@@ -126,23 +126,20 @@ func (o *Outbox) Cancel(ctx context.Context, tx pgx.Tx, name string) (cancelled 
 }
 
 const nextDueSQL = `
-select extract(epoch from due_at - clock_timestamp())::float8 from public.outbox_scheduled order by due_at limit 1`
+select due_at - clock_timestamp() from public.outbox_scheduled order by due_at limit 1`
 
 // NextDue is how long it is, by the database's clock, until a scheduled event is due; not positive if one is already.
 // It reports false if none is scheduled.
 func NextDue(ctx context.Context, conn *pgx.Conn) (in time.Duration, scheduled bool, err error) {
-	var seconds float64
-	err = conn.QueryRow(ctx, nextDueSQL).Scan(&seconds)
+	err = conn.QueryRow(ctx, nextDueSQL).Scan(&in)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, false, nil
 	}
 	if err != nil {
 		return 0, false, fmt.Errorf("read next due event: %w", err)
 	}
-	return time.Duration(min(seconds, maxSeconds) * float64(time.Second)), true, nil
+	return in, true, nil
 }
-
-const maxSeconds = 1e9 // fits into a duration, and is 31 years
 
 // lockDueSQL finds what is due and locks it together with its keys. It passes over what another transaction holds, the
 // event, which it may cancel or replace until its end, or the key, however many events of held keys are due. Only an

@@ -73,9 +73,7 @@ func (l *look) passProduced(ctx context.Context) error {
 const selectRows = `
 select o.position, o.event_id::text, o.event_type, o.source, o.topic, o.key, o.version, coalesce(o.data_schema, ''),
     o.occurred_at, o.headers, o.payload,
-    case when exists (select from public.outbox_held h where h.position = o.position) then 2
-        when exists (select from public.outbox_discarded d where d.position = o.position) then 3
-        when ` + window.IsPublished + ` then 0 else 1 end,
+    ` + window.State + `,
     coalesce((select t.partitions from public.outbox_topic t where t.topic = o.topic), 0)
 from public.outbox o cross join public.outbox_cursor c
 where c.name = $1 and o.position > $2 and ($3::timestamptz is null or o.occurred_at >= $3)
@@ -85,7 +83,7 @@ order by o.position limit $4`
 func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
 	var position int64
 	var e cloudevent.Event
-	var state rowState
+	var state string
 	var spread int32
 	args := func() []any { return []any{window.CursorName, position, l.cfg.Since} }
 	scan := []any{
@@ -96,7 +94,7 @@ func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
 		l.step()
 		p := all[e.Topic]
 		if p == nil {
-			if l.this == 0 && state == published {
+			if l.this == 0 && state == "published" {
 				l.cannot(e.Topic, NoTopic, 1)
 			}
 			return nil
@@ -107,7 +105,7 @@ func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
 		}
 		l.label(r.id, e.ID)
 		l.label(r.key, e.Key)
-		r.state = state
+		r.state = state[0]
 		partitions := int32(len(p.parts))
 		if spread > 0 {
 			partitions = min(partitions, spread)
@@ -167,10 +165,7 @@ func (p *produced) eventFact(m *message.Message, o cloudevent.Origin) fact {
 
 // selectHorizon is asked after the rows: a table partition that is dropped between the two must count as dropped.
 const selectHorizon = `
-select coalesce((
-        select min((regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''?(-?\d+)''?\)'))[1]::bigint)
-        from pg_catalog.pg_inherits i join pg_catalog.pg_class c on c.oid = i.inhrelid
-        where i.inhparent = 'public.outbox'::regclass), 1) > 1,
+select coalesce((select min(lower) from (` + window.Partitions + `) p), 1) > 1,
     coalesce((select o.event_id::text from public.outbox o order by o.position limit 1), ''),
     coalesce((select o.occurred_at from public.outbox o order by o.position limit 1), clock_timestamp()),
     exists (select from public.operator_action where verb = 'confirm_restore'),
@@ -214,6 +209,9 @@ func (p *produced) compare() {
 	p.order()
 	p.count()
 }
+
+// What became of a row; a published one must have its record.
+const published, waiting, held, discarded = 'p', 'w', 'h', 'd'
 
 // missing judges a row without a record.
 func (p *produced) missing(r fact) {

@@ -60,7 +60,7 @@ where c.name = $1`
 const waitingSQL = `
 select count(*), case count(*) when 0 then 0 else greatest(1, $4 - min(position) + 1) end,
     (array_agg(occurred_at order by position))[1],
-    coalesce(extract(epoch from clock_timestamp() - (array_agg(occurred_at order by position))[1]), 0)::float8
+    coalesce(greatest(clock_timestamp() - (array_agg(occurred_at order by position))[1], '0'), '0')
 from (
     select o.occurred_at, o.position
     from public.outbox o
@@ -79,12 +79,11 @@ func ReadStatus(ctx context.Context, db window.DB) (Status, error) {
 // readStatus counts the waiting events up to a limit.
 func readStatus(ctx context.Context, db window.DB, limit int) (Status, error) {
 	var (
-		s            Status
-		done, now    string
-		xids         []uint64
-		heads        []int64
-		start        int64
-		waitingSince float64
+		s         Status
+		done, now string
+		xids      []uint64
+		heads     []int64
+		start     int64
 	)
 	err := db.QueryRow(ctx, statusSQL, window.CursorName, MaxScheduled).Scan(&s.Leader, &s.Epoch, &s.LeaseUntil,
 		&s.Leading, &done, &xids, &heads, &now, &s.Head, &s.Room, &s.ParkedKeys, &s.HeldEvents, &s.Restoring,
@@ -96,11 +95,10 @@ func readStatus(ctx context.Context, db window.DB, limit int) (Status, error) {
 		return Status{}, fmt.Errorf("read outbox status: %w", err)
 	}
 	err = db.QueryRow(ctx, waitingSQL, window.CursorName, start, limit, s.Head).Scan(
-		&s.Waiting, &s.Lag, &s.OldestWaiting, &waitingSince)
+		&s.Waiting, &s.Lag, &s.OldestWaiting, &s.WaitingFor)
 	if err != nil {
 		return Status{}, fmt.Errorf("count waiting events: %w", err)
 	}
-	s.WaitingFor = max(0, time.Duration(waitingSince*float64(time.Second)))
 	return s, nil
 }
 
@@ -163,7 +161,7 @@ func (g *Gauges) Measure(ctx context.Context) ([]prometheus.Metric, error) {
 }
 
 const heldSQL = `
-select topic, reason, extract(epoch from clock_timestamp() - parked_at)::float8
+select topic, reason, clock_timestamp() - parked_at
 from public.outbox_parked
 where not permanent and parked_at <= clock_timestamp() - $1 * interval '1 microsecond'
 order by parked_at limit 1`
@@ -173,14 +171,13 @@ order by parked_at limit 1`
 // partitions has no leader, while others are published. A key that waits for an operator's release does not count.
 func CheckHeld(ctx context.Context, db window.DB, limit time.Duration) error {
 	var topic, reason string
-	var seconds float64
-	err := db.QueryRow(ctx, heldSQL, limit.Microseconds()).Scan(&topic, &reason, &seconds)
+	var since time.Duration
+	err := db.QueryRow(ctx, heldSQL, limit.Microseconds()).Scan(&topic, &reason, &since)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil
 	case err != nil:
 		return fmt.Errorf("read held events: %w", err)
 	}
-	since := time.Duration(seconds * float64(time.Second)).Round(time.Second)
-	return fmt.Errorf("events for %s have been held for %s: %s", topic, since, reason)
+	return fmt.Errorf("events for %s have been held for %s: %s", topic, since.Round(time.Second), reason)
 }

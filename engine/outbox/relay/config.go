@@ -117,7 +117,7 @@ type Config struct {
 	MaxSilence time.Duration
 	// Log is where the relay tells what happens to it. Default nowhere.
 	Log *slog.Logger
-	// Registerer takes the metrics; metrics.go lists them. Optional.
+	// Registerer takes the metrics; send.go lists them. Optional.
 	Registerer prometheus.Registerer
 }
 

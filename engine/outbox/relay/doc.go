@@ -5,7 +5,7 @@
 //	session.go   what its server must be like, the lease, the leader's statements
 //	lead.go      a leader at work: what is due, a window, a pause
 //	round.go     a window: pages are read while others are sent, and what was taken is recorded
-//	send.go      calls of Publish, and what became of each record
+//	send.go      calls of Publish, what became of each record, and the metrics
 //	settle.go    failed records are sent again, or their keys parked and tried again later
 //	chores.go    the table's partitions, the broker's topics, a database that was set back, events that are due later
 //

@@ -133,7 +133,7 @@ func checkServer(ctx context.Context, conn *pgx.Conn) error {
 const lockClass = 0x74776f62 // "twob"
 
 const leadershipSQL = `
-select epoch, extract(epoch from lease_until - clock_timestamp())::float8,
+select epoch, lease_until - clock_timestamp(),
     case when lock_epoch = epoch then pg_try_advisory_xact_lock_shared($2, (epoch & 2147483647)::int) else false end
 from public.outbox_cursor where name = $1`
 
@@ -152,12 +152,10 @@ type leadership struct {
 // readLeadership takes the leader's lock for the time of the statement, shared with other followers.
 func readLeadership(ctx context.Context, conn *pgx.Conn) (leadership, error) {
 	var l leadership
-	var seconds float64
-	err := conn.QueryRow(ctx, leadershipSQL, window.CursorName, lockClass).Scan(&l.epoch, &seconds, &l.ended)
+	err := conn.QueryRow(ctx, leadershipSQL, window.CursorName, lockClass).Scan(&l.epoch, &l.remaining, &l.ended)
 	if err != nil {
 		return l, fmt.Errorf("read lease: %w", err)
 	}
-	l.remaining = time.Duration(seconds * float64(time.Second))
 	return l, nil
 }
 

@@ -180,13 +180,8 @@ func (r *Relay) awaitTerm(ctx context.Context, conn *pgx.Conn) (*window.Term, er
 // mayLead decides after two readings. This relay may lead if none does; if it was itself the last, since none has led
 // while the epoch is the one it had; and if the leader's session had ended already at the reading before.
 func (r *Relay) mayLead(before, seen leadership) bool {
-	switch {
-	case seen.remaining <= 0:
-		return true
-	case r.last != nil && r.last.Epoch == seen.epoch:
-		return true
-	}
-	return seen.ended && before.ended && before.epoch == seen.epoch
+	return seen.remaining <= 0 || r.last != nil && r.last.Epoch == seen.epoch ||
+		seen.ended && before.ended && before.epoch == seen.epoch
 }
 
 const (

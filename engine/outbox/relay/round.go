@@ -12,37 +12,34 @@ import (
 )
 
 // publishNext publishes one window, or what a restore left. It reports false if there is nothing new.
+//
+// It sends what is open page by page. While a page is in the air, those behind it are read, and what was taken before
+// it is recorded if that is due. Nothing is recorded before it was taken.
 func (l *leader) publishNext(ctx context.Context) (found bool, err error) {
-	first, found, err := l.recorder.next(ctx)
+	p, found, err := l.recorder.next(ctx)
 	if err != nil || !found {
 		return false, err
 	}
-	return true, l.publish(ctx, first)
-}
-
-// publish sends what is open page by page. While a page is in the air, those behind it are read, and what was taken
-// before it is recorded if that is due. Nothing is recorded before it was taken.
-func (l *leader) publish(ctx context.Context, p window.Page) error {
 	nextPage, stop := readAhead(ctx, p, l.readPage)
 	defer stop()
 	var taken outcome // not yet recorded
 	for len(p.Records) > 0 {
 		_, err := l.doChores(ctx, func(ctx context.Context) error { return l.recorder.advance(ctx, &taken) })
 		if err != nil {
-			return err
+			return true, err
 		}
 		if err := l.session.secureLease(ctx); err != nil {
-			return err
+			return true, err
 		}
 		f, out := l.launch(ctx, p.Records)
 		if l.recorder.isDue(taken, len(p.Records)) {
 			if err := l.recorder.advance(ctx, &taken); err != nil {
 				l.sender.collect(f) // what has landed by now need not be sent again
-				return err
+				return true, err
 			}
 		}
 		if err := l.settle(ctx, f, &out); err != nil {
-			return err
+			return true, err
 		}
 		if !l.stuck() { // also behind a page of which nothing was to be sent
 			l.health.markWell(stateLeading)
@@ -50,19 +47,19 @@ func (l *leader) publish(ctx context.Context, p window.Page) error {
 		taken.pos, taken.events, taken.resumed = out.pos, taken.events+out.events, taken.resumed || out.resumed
 		taken.parked, taken.held = append(taken.parked, out.parked...), append(taken.held, out.held...)
 		if ctx.Err() != nil && p.More { // a stop in the middle of a large window
-			return l.recorder.advance(ctx, &taken)
+			return true, l.recorder.advance(ctx, &taken)
 		}
 		if p, err = nextPage(); err != nil {
-			return err
+			return true, err
 		}
 	}
 	// What is through is left open. Not at a stop, nor while there is something to be written down with the end, nor what
 	// an earlier session has taken.
 	l.recorder.through = &taken
 	if ctx.Err() != nil || taken.hasSetAside() || taken.resumed {
-		return l.recorder.close(ctx)
+		return true, l.recorder.close(ctx)
 	}
-	return nil
+	return true, nil
 }
 
 func (l *leader) readPage(ctx context.Context, above int64) (p window.Page, err error) {
@@ -199,15 +196,9 @@ func (r *recorder) close(ctx context.Context) error {
 // events. What was set aside is written down at once, and so is what an earlier session has taken: if sessions keep
 // breaking, each must get further than the last.
 func (r *recorder) isDue(taken outcome, inTheAir int) bool {
-	switch {
-	case taken.events == 0:
-		return false
-	case taken.resumed || taken.hasSetAside():
-		return true
-	case taken.events+inTheAir+r.cfg.BatchSize > r.cfg.MaxUnrecorded:
-		return true // the next page could exceed it
-	}
-	return time.Since(r.recordedAt) >= r.cfg.RecordEvery
+	return taken.events > 0 && (taken.resumed || taken.hasSetAside() ||
+		taken.events+inTheAir+r.cfg.BatchSize > r.cfg.MaxUnrecorded || // the next page could exceed it
+		time.Since(r.recordedAt) >= r.cfg.RecordEvery)
 }
 
 // advance records what was taken, if anything, and that nothing is left to be recorded.

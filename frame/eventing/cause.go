@@ -115,28 +115,23 @@ func (n *Node) diagnose(ctx context.Context) service.Cause {
 			Sentence: "It is not known whether anything waits: " + failure.Cut(strings.Join(unknown, "; "), maxSaid) + ".",
 		}
 	}
-	var records int64
-	for _, c := range d.lags {
-		_, _, waiting := c.sum(func(admin.Lag) bool { return true })
-		records += waiting
-	}
-	return service.Cause{
-		Code: service.CodeAllWell, Sentence: "All is well.",
-		Figures: figures{"events_waiting": float64(d.outbox.Waiting), "records_waiting": float64(records)},
-	}
+	return service.Cause{Code: service.CodeAllWell, Sentence: "All is well."}
 }
 
 func (d *diagnosis) dependencyDown(context.Context) (service.Cause, error) {
-	for _, c := range []*circuit.Circuit{d.node.dependencies.database, d.node.dependencies.broker} {
-		if down, is := errors.AsType[*circuit.DownError](c.Err()); is {
-			return DownCause(CauseDependencyDown, down), nil
-		}
+	cause := DownCause(CauseDependencyDown, d.node.dependencies.database)
+	if cause.Code == "" {
+		cause = DownCause(CauseDependencyDown, d.node.dependencies.broker)
 	}
-	return service.Cause{}, nil
+	return cause, nil
 }
 
-// DownCause says since when a server is down, and why.
-func DownCause(code string, down *circuit.DownError) service.Cause {
+// DownCause says since when a server is down, and why; the zero Cause: it is up.
+func DownCause(code string, server *circuit.Circuit) service.Cause {
+	down, is := errors.AsType[*circuit.DownError](server.Err())
+	if !is {
+		return service.Cause{}
+	}
 	return service.Cause{
 		Code: code, Since: down.Since, Figures: figures{},
 		Sentence: fmt.Sprintf("The %s has been down since %s: %s.", down.Name, clock(down.Since),
@@ -206,17 +201,15 @@ func (d *diagnosis) relayRefuses(ctx context.Context) (service.Cause, error) {
 }
 
 func (d *diagnosis) keysParked(ctx context.Context) (service.Cause, error) {
+	keys, events := d.outbox.ParkedKeys, d.outbox.HeldEvents
+	if keys == 0 {
+		return service.Cause{}, nil
+	}
 	parked, err := operate.Parked(ctx, d.node.Pool, 1)
 	if err != nil || len(parked) == 0 {
 		return service.Cause{}, err
 	}
-	status := d.outbox
-	if status.ParkedKeys == 0 { // it was parked since
-		if status, err = operate.ReadStatus(ctx, d.node.Pool); err != nil || status.ParkedKeys == 0 {
-			return service.Cause{}, err
-		}
-	}
-	first, keys, events := parked[0], status.ParkedKeys, status.HeldEvents
+	first := parked[0]
 	command := "twinbox outbox status"
 	if first.Permanent {
 		command = "twinbox outbox release"

@@ -4,14 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/jackc/pgx/v5"
-	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
@@ -23,6 +18,8 @@ import (
 	"example.com/twinbox/engine/kafka/progress"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/frame/service"
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
 )
 
 // Consumer is one reader of one topic, with a consumer group and an inbox of its own.
@@ -49,16 +46,16 @@ type Consumer struct {
 	OnOutcome func(cloudevent.Event, inbox.Outcome)
 }
 
-// consumer is a Consumer that has been set up.
+// consumer is a Consumer that has been set up. It is the [inbox.Host] of its inbox: what that knows of the process.
 type consumer struct {
 	Consumer
+	node    *Node
 	group   string
 	members kafka.GroupConfig   // what every edge has of them
 	handle  message.HandlerFunc // the Mux inside the middlewares
 	inbox   *inbox.Inbox
 	replays *replay.Replayer
 	reader  reader
-	log     *slog.Logger
 	leaving sync.WaitGroup // partitions that were lost
 }
 
@@ -83,7 +80,7 @@ func (n *Node) Consume(c Consumer) error {
 		batch = cfg.Inbox.Batch
 	}
 	// part: batch, end
-	kc := &consumer{Consumer: c, group: cfg.group(c.Name), handle: c.handler(), log: n.setup.Log}
+	kc := &consumer{Consumer: c, node: n, group: cfg.group(c.Name), handle: c.handler()}
 	var err error
 	kc.inbox, err = inbox.New(inbox.Config{
 		Consumer:       c.Name,
@@ -101,7 +98,7 @@ func (n *Node) Consume(c Consumer) error {
 		HandlerTimeout: cfg.Inbox.HandlerTimeout,
 		RetryMin:       cfg.Inbox.RetryMin,
 		RetryMax:       cfg.Inbox.RetryMax,
-		Host:           inboxHost{kc, n},
+		Host:           kc,
 		Log:            n.setup.Log,
 		Registerer:     n.setup.Admin.Registry(),
 		Spans:          n.Spans, // part: observability
@@ -114,14 +111,14 @@ func (n *Node) Consume(c Consumer) error {
 		return fmt.Errorf("open replays of %s: %w", c.Name, err)
 	}
 	kc.members = kafka.GroupConfig{
-		Config:            n.setup.client(),
+		Config:            n.setup.client,
 		Group:             kc.group,
 		SessionTimeout:    cfg.Kafka.SessionTimeout,
 		HeartbeatInterval: min(heartbeat, cfg.Kafka.SessionTimeout/3),
 		RebalanceTimeout:  cfg.rebalanceTimeout(),
 		DrainTimeout:      cfg.Inbox.HandlerTimeout, // so a delivery under way ends by itself when a partition moves
 	}
-	if kc.reader, err = edge.reader(n, kc); err != nil {
+	if kc.reader, err = edge.reader(kc); err != nil {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
 	}
 	n.consumers = append(n.consumers, kc)
@@ -138,11 +135,10 @@ func (n *Node) StartConsumers(g *service.Group) {
 	}
 	for _, c := range n.consumers {
 		g.Go("consumer "+c.Name, func(ctx context.Context) error {
-			together, ctx := errgroup.WithContext(ctx)
-			together.Go(func() error { return n.awaitRequirements(ctx, c) })
-			together.Go(func() error { return c.reader.Run(ctx) })
-			together.Go(func() error { return c.replays.ResumeGaps(ctx) })
-			err := together.Wait()
+			// Whether an event of the topic could come again after the inbox has forgotten it. The consumer runs meanwhile: the
+			// janitor forgets nothing as long as it gets no answer to the same question.
+			err := n.runWhileAsking(ctx, "requirements of "+c.Name, n.setup.requirements(c).Check,
+				c.reader.Run, c.replays.ResumeGaps)
 			c.leave(ctx)
 			return err
 		})
@@ -156,7 +152,7 @@ const leaveTimeout = 2 * time.Second
 func (c *consumer) lost(topic string, partition int32, idle bool) {
 	if !idle {
 		c.inbox.Abandon(topic, partition)
-		c.log.Warn("partition left with a handler still at work", "consumer", c.Name, "partition", partition)
+		c.node.setup.Log.Warn("partition left with a handler still at work", "consumer", c.Name, "partition", partition)
 		return
 	}
 	record := c.inbox.Leave(topic, partition)
@@ -164,7 +160,7 @@ func (c *consumer) lost(topic string, partition int32, idle bool) {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 		defer cancel()
 		if err := record(ctx); err != nil {
-			c.log.WarnContext(ctx, "partition not left", "consumer", c.Name, "partition", partition, "error", err)
+			c.node.setup.Log.WarnContext(ctx, "partition not left", "consumer", c.Name, "partition", partition, "error", err)
 		}
 	})
 }
@@ -176,56 +172,63 @@ func (c *consumer) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	if err := c.inbox.Close(ctx); err != nil {
-		c.log.WarnContext(ctx, "inbox not closed", "consumer", c.Name, "error", err)
+		c.node.setup.Log.WarnContext(ctx, "inbox not closed", "consumer", c.Name, "error", err)
 	}
 }
 
-// inboxHost is what a consumer's inbox knows of the process: its dependencies, its outbox and the partition's loop.
-type inboxHost struct {
-	*consumer
-	node *Node
-}
-
 // Pause implements [inbox.Host]. A pause is no stall of the partition, however long the database is away.
-func (h inboxHost) Pause(ctx context.Context, failure error, d time.Duration) error {
+func (c *consumer) Pause(ctx context.Context, failure error, d time.Duration) error {
 	defer progress.Pausing(ctx, failure)() // part: standing
 	if d == 0 {
 		return nil
 	}
-	if err := h.node.dependencies.wait(ctx, failure, d); err != nil {
+	if err := c.node.dependencies.wait(ctx, failure, d); err != nil {
 		return err
 	}
-	if err := awaitResume(ctx, h.node.gates, h.Name); err != nil { // part: ops, begin
+	if err := c.awaitResume(ctx); err != nil { // part: ops, begin
 		return err // what an operator paused is not tried again either
 	} // part: ops, end
 	return nil
 }
 
+// part: ops, begin
+
+// awaitResume waits while the consumer is paused. That is no stall of the partition, and nothing fails.
+func (c *consumer) awaitResume(ctx context.Context) error {
+	if c.node.gates.IsOpen(c.Name) {
+		return nil
+	}
+	defer progress.Pausing(ctx, nil)()
+	return c.node.gates.Wait(ctx, c.Name)
+}
+
+// part: ops, end
+
 // Handled implements [inbox.Host].
-func (h inboxHost) Handled(event cloudevent.Event, outcome inbox.Outcome) {
-	if h.OnOutcome != nil {
-		h.OnOutcome(event, outcome)
+func (c *consumer) Handled(event cloudevent.Event, outcome inbox.Outcome) {
+	if c.OnOutcome != nil {
+		c.OnOutcome(event, outcome)
 	}
 }
 
 // CopyDeadLetter implements [inbox.Host]: the copy goes through the outbox, in the transaction that files the dead
 // letter. A record that the outbox does not take, say because it is too large, has no copy: the database's errors alone
 // keep the dead letter from being filed.
-func (h inboxHost) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter) error {
+func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter) error {
 	if l.Group == "" || l.Topic == "" {
-		h.node.copies.WithLabelValues(l.Consumer, "no_origin").Inc()
+		c.node.copies.WithLabelValues(l.Consumer, "no_origin").Inc()
 		return nil
 	}
 	result := "queued"
-	err := h.node.Outbox.AddRecord(ctx, tx, deadletter.CopyTopic(l.Group, l.Topic), l.Copy(), l.Payload)
+	err := c.node.Outbox.AddRecord(ctx, tx, deadletter.CopyTopic(l.Group, l.Topic), l.Copy(), l.Payload)
 	if refused, is := errors.AsType[*outbox.EventError](err); is {
 		result = string(refused.Code)
-		h.log.WarnContext(ctx, "dead letter has no copy", "consumer", l.Consumer, "event_id", l.EventID,
+		c.node.setup.Log.WarnContext(ctx, "dead letter has no copy", "consumer", l.Consumer, "event_id", l.EventID,
 			"correlation_id", l.CorrelationID(), "code", refused.Code, "reason", refused.Detail)
 	} else if err != nil {
 		return fmt.Errorf("copy dead letter: %w", err)
 	}
-	h.node.copies.WithLabelValues(l.Consumer, result).Inc()
+	c.node.copies.WithLabelValues(l.Consumer, result).Inc()
 	return nil
 }
 
@@ -248,36 +251,13 @@ func (s Setup) requirements(consumers ...*consumer) retention.Requirements {
 	return r
 }
 
-var errNoTopic = errors.New("the topic does not exist")
-
 // topicRetention asks the broker how long it keeps the records of one topic.
 func (s Setup) topicRetention(ctx context.Context, topic string) (time.Duration, error) {
-	kept, err := admin.ReadTopicSettings(ctx, s.client(), topic)
-	if err != nil {
-		return 0, err
+	kept, err := admin.ReadTopicSettings(ctx, s.client, topic)
+	if _, exists := kept[topic]; !exists && err == nil {
+		err = errors.New("the topic does not exist")
 	}
-	found, exists := kept[topic]
-	if !exists {
-		return 0, errNoTopic
-	}
-	return found.Retention, nil
-}
-
-// awaitRequirements finds out whether an event of the consumer's topic could come again after the inbox has forgotten
-// it, and returns an error if it could. A broker that does not answer or a topic that is not there yet is asked again,
-// while the consumer already runs: the janitor forgets nothing as long as it gets no answer to the same question.
-func (n *Node) awaitRequirements(ctx context.Context, c *consumer) error {
-	err := n.await(ctx, "requirements of "+c.Name, func(ctx context.Context) error {
-		err := n.setup.requirements(c).Check(ctx)
-		if wrong, found := errors.AsType[*retention.RequirementError](err); found && wrong.Known() {
-			return uselessError{err}
-		}
-		return err
-	})
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return kept[topic].Retention, err
 }
 
 // forget tidies the inbox that all consumers of the service share.

@@ -14,7 +14,7 @@ import (
 type dependencies struct{ database, broker *circuit.Circuit }
 
 func newDependencies(setup Setup, probeDatabase func(context.Context) error, resetPool func()) dependencies {
-	client, registry := setup.client(), setup.Admin.Registry()
+	client, registry := setup.client, setup.Admin.Registry()
 	return dependencies{
 		database: circuit.New(circuit.Config{
 			Name: "database", Probe: probeDatabase, OnUp: resetPool, Log: setup.Log, Registerer: registry,

@@ -28,7 +28,7 @@ type edge struct {
 	// publisher is what the relay publishes through. It connects on first use.
 	publisher func(kafka.Config, *slog.Logger) (message.Publisher, error)
 	// reader hands a consumer's records to its inbox.
-	reader  func(*Node, *consumer) (reader, error)
+	reader  func(*consumer) (reader, error)
 	batches bool // events of a partition may share a transaction // part: batch
 }
 
@@ -157,7 +157,6 @@ func (p *watermillPublisher) Close() error {
 
 // watermillReader is a Router with one handler.
 type watermillReader struct {
-	node     *Node
 	consumer *consumer
 	began    atomic.Pointer[time.Time] // when Run did
 	joined   atomic.Bool
@@ -165,8 +164,8 @@ type watermillReader struct {
 	watch    progress.Watch // part: ops
 }
 
-func newWatermillReader(n *Node, c *consumer) (reader, error) {
-	return &watermillReader{node: n, consumer: c}, c.members.Validate()
+func newWatermillReader(c *consumer) (reader, error) {
+	return &watermillReader{consumer: c}, c.members.Validate()
 }
 
 // Run consumes until ctx ends. Handlers under way are cancelled then, and their events come again.
@@ -174,7 +173,7 @@ func (r *watermillReader) Run(ctx context.Context) error {
 	began := time.Now()
 	r.began.Store(&began)
 	c, members := r.consumer, r.consumer.members.WithDefaults()
-	log := quietly(c.log.With("consumer", c.Name))
+	log := quietly(c.node.setup.Log.With("consumer", c.Name))
 	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
 		Brokers: members.Brokers, ConsumerGroup: members.Group, Unmarshaler: kafka.Marshaler{},
 		OverwriteSaramaConfig: members.Consumer(), ReconnectRetrySleep: members.ReconnectBackoff,
@@ -188,13 +187,13 @@ func (r *watermillReader) Run(ctx context.Context) error {
 		return fmt.Errorf("make router: %w", err)
 	}
 	deliver := c.inbox.Middleware(c.handle)
-	router.AddConsumerHandler(c.Name, c.Topic, patientSubscriber{subscriber, r.node.dependencies.broker},
+	router.AddConsumerHandler(c.Name, c.Topic, patientSubscriber{subscriber, c.node.dependencies.broker},
 		func(msg *message.Message) (err error) {
 			partition, _ := wkafka.MessagePartitionFromCtx(msg.Context())
 			ctx, end := r.watch.Call(msg.Context(), c.Topic, partition) // part: ops, begin
 			msg.SetContext(ctx)
 			defer func() { end(err) }()
-			if err := awaitResume(ctx, r.node.gates, c.Name); err != nil {
+			if err := c.awaitResume(ctx); err != nil {
 				return err
 			} // part: ops, end
 			if end, known := r.ends.Load(partition); known {

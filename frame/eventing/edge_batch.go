@@ -24,23 +24,22 @@ var batchEdge = edge{
 
 // batchReader is a member of the consumer's group that hands over batches.
 type batchReader struct {
-	node     *Node
 	consumer *consumer
 	config   kafkaconsumer.Config
 	records  atomic.Pointer[kafkaconsumer.Consumer]
 }
 
-func newBatchReader(n *Node, c *consumer) (reader, error) {
-	cfg := n.setup.Config
+func newBatchReader(c *consumer) (reader, error) {
+	cfg := c.node.setup.Config
 	r := &batchReader{
-		node: n, consumer: c,
+		consumer: c,
 		config: kafkaconsumer.Config{
 			GroupConfig: c.members,
 			Batch:       cfg.Inbox.Batch,
 			Positions:   c.inbox,
 			// One by one, each with its whole time: what waits for its next attempt does not count.
 			HandlerLimit: max(5*time.Minute, time.Duration(cfg.Inbox.Batch)*cfg.Inbox.HandlerTimeout),
-			Hooks:        kafkaconsumer.Hooks{Lost: c.lost, Failed: n.dependencies.broker.Report},
+			Hooks:        kafkaconsumer.Hooks{Lost: c.lost, Failed: c.node.dependencies.broker.Report},
 		},
 	}
 	return r, r.open("")
@@ -51,11 +50,11 @@ func (r *batchReader) open(instanceID string) error {
 	cfg, handle := r.config, r.consumer.inbox.BatchMiddleware(r.consumer.handle)
 	cfg.InstanceID = instanceID
 	records, err := kafkaconsumer.New(cfg, func(ctx context.Context, msgs []*message.Message) (int, error) {
-		if err := awaitResume(ctx, r.node.gates, r.consumer.Name); err != nil { // part: ops, begin
+		if err := r.consumer.awaitResume(ctx); err != nil { // part: ops, begin
 			return 0, err
 		} // part: ops, end
 		return handle(ctx, msgs)
-	}, r.consumer.log)
+	}, r.consumer.node.setup.Log)
 	if err == nil {
 		r.records.Store(records)
 	}
@@ -65,7 +64,8 @@ func (r *batchReader) open(instanceID string) error {
 // Run consumes under the process's name for as long as no other process takes it. Then it goes on without one: if it
 // ended, or took the name back, the two would throw each other out for ever.
 func (r *batchReader) Run(ctx context.Context) error {
-	instanceID := r.node.setup.Config.Kafka.instanceID(r.node.bound)
+	node := r.consumer.node
+	instanceID := node.setup.Config.Kafka.instanceID(node.bound)
 	if err := r.open(instanceID); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (r *batchReader) Run(ctx context.Context) error {
 	if !errors.Is(err, kafkaconsumer.ErrFenced) {
 		return err
 	}
-	r.consumer.log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",
+	node.setup.Log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",
 		"consumer", r.consumer.Name, "instance_id", instanceID)
 	if err := r.open(""); err != nil {
 		return err

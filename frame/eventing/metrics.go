@@ -18,13 +18,12 @@ import (
 // measure adds what the database, the pool and the broker say about the node.
 func (n *Node) measure() error {
 	admin := n.setup.Admin
-	measurePool(admin.Registry(), n.Pool)
 	n.copies = promauto.With(admin.Registry()).NewCounterVec(prometheus.CounterOpts{
 		Name: "dead_letter_copies_total",
 		Help: "Dead letters by what became of their copy: queued, or why there is none. The row is there in any case.",
 	}, []string{"consumer", "result"})
 	return errors.Join(
-		admin.Registry().Register(n.Verifier), // part: ops
+		admin.Registry().Register(poolMetrics{n.Pool}),
 		admin.Measure("outbox", operate.NewGauges(n.Pool)),
 		admin.Measure("dead_letters", deadletter.NewGauges(n.Pool, n.consumerNames)),
 		admin.Measure("consumer_lag", consumerLag{n}),
@@ -93,41 +92,42 @@ func (l consumerLag) read(ctx context.Context) (map[string][]admin.Lag, error) {
 	return found, errors.Join(problems...)
 }
 
-// measurePool adds the connections of the service's pool.
-func measurePool(registry prometheus.Registerer, pool *pgxpool.Pool) {
-	metrics := promauto.With(registry)
-	const name, connections = "database_pool_", "Connections: acquired, idle or being opened."
-	for _, g := range []struct {
-		name, help string
-		labels     prometheus.Labels
-		value      func(*pgxpool.Stat) int32
+// poolMetrics are the connections of the service's pool.
+type poolMetrics struct{ *pgxpool.Pool }
+
+// Describe implements [prometheus.Collector].
+func (p poolMetrics) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(p, out) }
+
+// Collect implements [prometheus.Collector].
+func (p poolMetrics) Collect(out chan<- prometheus.Metric) {
+	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
+	const connections = "Connections: acquired, idle or being opened."
+	s := p.Stat()
+	for _, m := range []struct {
+		name, state string
+		kind        prometheus.ValueType
+		value       float64
+		help        string
 	}{
-		{"connections", connections, prometheus.Labels{"state": "acquired"}, (*pgxpool.Stat).AcquiredConns},
-		{"connections", connections, prometheus.Labels{"state": "idle"}, (*pgxpool.Stat).IdleConns},
-		{"connections", connections, prometheus.Labels{"state": "opening"}, (*pgxpool.Stat).ConstructingConns},
-		{"max_connections", "Connections that the pool may open.", nil, (*pgxpool.Stat).MaxConns},
-	} {
-		metrics.NewGaugeFunc(prometheus.GaugeOpts{Name: name + g.name, Help: g.help, ConstLabels: g.labels},
-			func() float64 { return float64(g.value(pool.Stat())) })
-	}
-	for _, c := range []struct {
-		name, help string
-		value      func(*pgxpool.Stat) int64
-	}{
-		{"acquires_total", "Connections handed out.", (*pgxpool.Stat).AcquireCount},
+		{"connections", "acquired", gauge, float64(s.AcquiredConns()), connections},
+		{"connections", "idle", gauge, float64(s.IdleConns()), connections},
+		{"connections", "opening", gauge, float64(s.ConstructingConns()), connections},
+		{"max_connections", "", gauge, float64(s.MaxConns()), "Connections that the pool may open."},
+		{"acquires_total", "", counter, float64(s.AcquireCount()), "Connections handed out."},
 		{
-			"waits_total", "Connections handed out after waiting for one to come free or open.",
-			(*pgxpool.Stat).EmptyAcquireCount,
+			"waits_total", "", counter, float64(s.EmptyAcquireCount()),
+			"Connections handed out after waiting for one to come free or open.",
 		},
+		{"wait_seconds_total", "", counter, s.EmptyAcquireWaitTime().Seconds(), "Time spent waiting for connections."},
 		{
-			"canceled_acquires_total", "Callers who gave up waiting for a connection.",
-			(*pgxpool.Stat).CanceledAcquireCount,
+			"canceled_acquires_total", "", counter, float64(s.CanceledAcquireCount()),
+			"Callers who gave up waiting for a connection.",
 		},
 	} {
-		metrics.NewCounterFunc(prometheus.CounterOpts{Name: name + c.name, Help: c.help},
-			func() float64 { return float64(c.value(pool.Stat())) })
+		labels := prometheus.Labels{}
+		if m.state != "" {
+			labels["state"] = m.state
+		}
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("database_pool_"+m.name, m.help, nil, labels), m.kind, m.value)
 	}
-	metrics.NewCounterFunc(prometheus.CounterOpts{
-		Name: name + "wait_seconds_total", Help: "Time spent waiting for connections.",
-	}, func() float64 { return pool.Stat().EmptyAcquireWaitTime().Seconds() })
 }

@@ -43,6 +43,8 @@ type Setup struct {
 	// Operations makes what operates the service, to be put on the admin listener below the prefix. It is called before
 	// the database is known to answer: during an outage an operator is told so, instead of finding nothing there.
 	Operations func(*Node) (prefix string, handler http.Handler, err error)
+
+	client kafka.Config // of the service's Kafka clients; set by Open
 }
 
 // Node is one service's events: what it writes and what it consumes.
@@ -80,6 +82,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	setup.client = setup.Config.Client(setup.Service)
 	n.dependencies = newDependencies(setup, probeDatabase(pool.ConnConfig), func() { n.Pool.Reset() })
 	n.limited = service.LimitLog(setup.Log.Handler(), n.dependencies.tell)
 	setup.Log = slog.New(n.limited)
@@ -107,12 +110,16 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open outbox: %w", err)
 	}
-	client := setup.client()
+	client := setup.client
 	client.RetryFor = min(retryFor, client.PublishTimeout/2)
 	if n.publisher, err = setup.Config.Kafka.edge().publisher(client, setup.Log); err != nil {
 		return nil, fmt.Errorf("open publisher: %w", err)
 	}
-	n.gates = newGates(n) // part: ops
+	// part: ops, begin
+	// The gates are shut until it is known which consumers are paused. That the database is away its circuit says.
+	n.gates = pause.NewGates(func(ctx context.Context) (map[string]pause.Paused, error) { return pause.Read(ctx, n.Pool) },
+		pausesEvery, n.dependencies.database.Report)
+	// part: ops, end
 	if n.relay, err = relay.New(n.relayConfig()); err != nil {
 		return nil, fmt.Errorf("open relay: %w", err)
 	}
@@ -127,6 +134,9 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	setup.Admin.Check("held events", n.dependencies.behind(checkHeld(n.Pool, setup.Config.maxSilence())))
 	return n, nil
 }
+
+// pausesEvery is how often an instance asks whether a consumer of it is paused. // part: ops
+const pausesEvery = 2 * time.Second // part: ops
 
 // retryFor is how long the publisher insists on a partition by itself. It is short because the relay, too, tries again,
 // and in the meantime publishes what goes to the other partitions.

@@ -40,7 +40,7 @@ func (n Operable) Partitions(ctx context.Context, others ...string) (map[string]
 
 // Behind are the consumer groups that have not read a topic to its end, with the number of records before each.
 func (n Operable) Behind(ctx context.Context, topic string) (map[string]int64, error) {
-	return admin.GroupsBehind(ctx, n.setup.client(), topic)
+	return admin.GroupsBehind(ctx, n.setup.client, topic)
 }
 
 // comparedAtOnce bounds the events in memory that are not known to be lost.
@@ -89,7 +89,7 @@ func (n Operable) ConfirmRestore(
 	for i, c := range n.consumers {
 		groups[i] = c.group
 	}
-	if err := admin.ForgetOffsets(ctx, n.setup.client(), groups...); err != nil {
+	if err := admin.ForgetOffsets(ctx, n.setup.client, groups...); err != nil {
 		return adopted, err
 	}
 	for _, e := range lost {

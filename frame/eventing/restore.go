@@ -38,7 +38,7 @@ func (s Setup) eachPublished(ctx context.Context, last int64, do func(cloudevent
 		if strings.HasPrefix(topic, deadletter.CopyPrefix) {
 			continue
 		}
-		err := admin.ReadLog(ctx, s.client(), topic, last, func(m *message.Message) error {
+		err := admin.ReadLog(ctx, s.client, topic, last, func(m *message.Message) error {
 			event, err := cloudevent.FromMessage(m)
 			if err != nil || event.Source != s.Source || event.Version == 0 || s.Validate(event) != nil {
 				return nil //nolint:nilerr // another program wrote it
@@ -101,19 +101,15 @@ func (w *writers) refuse() error {
 // check asks whether events may be added. After a restore into another cluster the relay has to put the cursor
 // right first, and after one that the broker knows better an operator has to confirm: an event added before that could
 // take a number among the old ones and be lost. Only the broker can tell whether there was one; while it is down
-// writers do not wait. What no relay cures is an error at once.
+// writers do not wait.
 func (w *writers) check(ctx context.Context) error {
 	err := restore.CheckWriters(ctx, w.node.Pool)
-	refused, is := errors.AsType[*outbox.CheckError](err)
-	switch {
-	case err == nil:
+	if err == nil {
 		w.refused.Store(nil) // what a connection heard before
-		return nil
-	case !is || refused.Has(restore.CodeRestored):
-		return err
-	case !refused.Has(restore.CodeNotCompared):
-		return uselessError{err}
-	case w.node.dependencies.broker.Down():
+	}
+	refused, is := errors.AsType[*outbox.CheckError](err)
+	if is && refused.Has(restore.CodeNotCompared) && !refused.Has(restore.CodeRestored) &&
+		w.node.dependencies.broker.Down() {
 		return nil
 	}
 	return err

@@ -8,13 +8,14 @@ import (
 	"net"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox/retention"
 	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/engine/outbox/restore"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/migrations"
 )
@@ -72,10 +73,15 @@ func (n *Node) open(
 	// part: observability, end
 	group.Go("database circuit", n.dependencies.database.Run)
 	group.Go("broker circuit", n.dependencies.broker.Run)
-	if err := n.await(ctx, "database", checkSchema(n.Pool, n.setup.Migrations)); err != nil {
+	err = n.await(ctx, "database", func(ctx context.Context) error {
+		return migrations.Check(ctx, n.Pool, n.setup.Migrations...)
+	})
+	if err != nil {
 		return bound, err
 	}
-	group.Go("relay", n.relayEvents)
+	group.Go("relay", func(ctx context.Context) error { // which does not wait for the answer: there may be no broker yet
+		return n.runWhileAsking(ctx, "sizes of topics", n.setup.checkSizes, n.relay.Run)
+	})
 	group.Go("writers", n.writers.await)
 	if err := n.await(ctx, "outbox", n.writers.check); err != nil {
 		return bound, err
@@ -93,16 +99,33 @@ func (n *Node) open(
 	return bound, nil
 }
 
-// await repeats a check until it passes, and says what it waits for. A check ends it with a [uselessError] when
-// waiting would change nothing.
+// runWhileAsking runs tasks together, and beside them repeats a check until it passes. The tasks end with an error of
+// the check that waiting does not change.
+func (n *Node) runWhileAsking(
+	ctx context.Context, what string, check func(context.Context) error, tasks ...func(context.Context) error,
+) error {
+	together, ctx := errgroup.WithContext(ctx)
+	together.Go(func() error {
+		if err := n.await(ctx, what, check); ctx.Err() == nil {
+			return err
+		}
+		return nil
+	})
+	for _, task := range tasks {
+		together.Go(func() error { return task(ctx) })
+	}
+	return together.Wait()
+}
+
+// await repeats a check until it passes, and says what it waits for. An error that waiting does not change ends it.
 func (n *Node) await(ctx context.Context, what string, check func(context.Context) error) error {
 	for pauses := (failure.Backoff{Min: 100 * time.Millisecond, Max: time.Second}); ; {
 		err := check(ctx)
 		if err == nil {
 			return nil
 		}
-		if useless, is := errors.AsType[uselessError](err); is {
-			return fmt.Errorf("check %s: %w", what, useless.error)
+		if lasts(err) {
+			return fmt.Errorf("check %s: %w", what, err)
 		}
 		if ctx.Err() == nil {
 			n.setup.Log.WarnContext(ctx, "waiting", "for", what, "error", err)
@@ -114,19 +137,13 @@ func (n *Node) await(ctx context.Context, what string, check func(context.Contex
 	}
 }
 
-// uselessError is one that waiting does not change.
-type uselessError struct{ error }
-
-// checkSchema asks whether the database answers and has the schema of this build. A database that is down is waited
-// for; a schema that does not fit is an error at once.
-func checkSchema(pool *pgxpool.Pool, sets []migrations.Set) func(context.Context) error {
-	return func(ctx context.Context) error {
-		err := migrations.Check(ctx, pool, sets...)
-		if _, wrong := errors.AsType[*migrations.SchemaError](err); wrong {
-			return uselessError{err}
-		}
-		return err
-	}
+// lasts says of a check's error that waiting changes nothing: a schema that does not fit, or a refusal. That the
+// database was restored, or is not compared with the broker yet, the relay or an operator settles meanwhile.
+func lasts(err error) bool {
+	_, ofSchema := errors.AsType[*migrations.SchemaError](err)
+	refused, ofOutbox := errors.AsType[*outbox.CheckError](err)
+	settled := ofOutbox && (refused.Has(restore.CodeRestored) || refused.Has(restore.CodeNotCompared))
+	return ofSchema || isRefusal(err) && !settled
 }
 
 // refusal is an error that comes again with every start, until an operator changes a setting: synchronous_commit, the

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/outbox"
@@ -22,15 +20,12 @@ func namesOf(topics []kafka.Topic) []string {
 	return names
 }
 
-// client is the configuration of the service's Kafka clients.
-func (s Setup) client() kafka.Config { return s.Config.Client(s.Service) }
-
 // lagPatience is shorter than a scrape's timeout.
 const lagPatience = time.Second
 
 // lagClient is how the broker is asked what waits.
 func (s Setup) lagClient() kafka.Config {
-	client := s.client()
+	client := s.client
 	client.RequestTimeout = min(lagPatience, client.WithDefaults().PublishTimeout)
 	return client
 }
@@ -40,45 +35,30 @@ func (s Setup) lagClient() kafka.Config {
 func (s Setup) partitions(ctx context.Context, others ...string) (map[string]int32, error) {
 	names := slices.Concat(namesOf(s.Topics), others)
 	slices.Sort(names)
-	return admin.PartitionCounts(ctx, s.client(), slices.Compact(names)...)
+	return admin.PartitionCounts(ctx, s.client, slices.Compact(names)...)
 }
 
-// relayEvents publishes, and beside it asks once whether the topics take what may be added: an event that the outbox
-// accepts and its topic refuses would park its key. The relay does not wait for the answer: there may be no broker yet.
-func (n *Node) relayEvents(ctx context.Context) error {
-	together, ctx := errgroup.WithContext(ctx)
-	together.Go(func() error { return n.awaitSizes(ctx) })
-	together.Go(func() error { return n.relay.Run(ctx) })
-	return together.Wait()
-}
-
-// awaitSizes returns an error if a topic that exists takes less than the largest event. A limit that is lowered later
-// parks the keys that exceed it.
-func (n *Node) awaitSizes(ctx context.Context) error {
-	names, largest := namesOf(n.setup.Topics), n.setup.Config.Outbox.MaxEventBytes
-	err := n.await(ctx, "sizes of topics", func(ctx context.Context) error {
-		sizes, err := admin.ReadTopicSettings(ctx, n.setup.client(), names...)
-		if err != nil {
-			return err
-		}
-		var refused outbox.CheckError
-		for _, name := range names {
-			if size, exists := sizes[name]; exists && size.MaxBytes < largest {
-				refused.Problems = append(refused.Problems, outbox.Problem{
-					Code:   "max_event_bytes",
-					Detail: fmt.Sprintf("%s takes %d bytes, an event may have %d", name, size.MaxBytes, largest),
-				})
-			}
-		}
-		if len(refused.Problems) > 0 {
-			return uselessError{&refused}
-		}
-		return nil
-	})
-	if ctx.Err() != nil {
-		return nil
+// checkSizes returns an error if a topic that exists takes less than the largest event: one that the outbox accepts and
+// its topic refuses would park its key. A limit that is lowered later parks the keys that exceed it.
+func (s Setup) checkSizes(ctx context.Context) error {
+	names, largest := namesOf(s.Topics), s.Config.Outbox.MaxEventBytes
+	sizes, err := admin.ReadTopicSettings(ctx, s.client, names...)
+	if err != nil {
+		return err
 	}
-	return err
+	var refused outbox.CheckError
+	for _, name := range names {
+		if size, exists := sizes[name]; exists && size.MaxBytes < largest {
+			refused.Problems = append(refused.Problems, outbox.Problem{
+				Code:   "max_event_bytes",
+				Detail: fmt.Sprintf("%s takes %d bytes, an event may have %d", name, size.MaxBytes, largest),
+			})
+		}
+	}
+	if len(refused.Problems) > 0 {
+		return &refused
+	}
+	return nil
 }
 
 // EnsureTopics creates the topics that are not there and says on out which there are, as the broker has them. One that

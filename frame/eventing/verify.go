@@ -9,7 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/verify"
 )
@@ -20,14 +22,21 @@ var ErrVerifying = errors.New("a verification is under way")
 // Verifier says whether anything is lost, doubled, altered, invented or reordered between the service's outbox, its
 // topics and its inbox; see package verify.
 type Verifier struct {
-	node   *Node
-	checks []verify.Check
-	busy   sync.Mutex
-	last   atomic.Pointer[verify.Verdict]
-	pause  func(context.Context) error
+	node    *Node
+	checks  []verify.Check
+	busy    sync.Mutex
+	last    atomic.Pointer[verify.Verdict]
+	measure sync.Once
+	pause   func(context.Context) error
 }
 
-func newVerifier(n *Node) *Verifier { return &Verifier{node: n, pause: n.outlastWork} }
+// newVerifier makes one that pauses for longer than what is under way may take: a batch that is sent and recorded, an
+// event that is handled.
+func newVerifier(n *Node) *Verifier {
+	cfg := n.setup.Config
+	pause := max(cfg.Outbox.Lease, cfg.Inbox.HandlerTimeout) + cfg.Kafka.PublishTimeout
+	return &Verifier{node: n, pause: func(ctx context.Context) error { return failure.Sleep(ctx, pause) }}
+}
 
 // Check registers a check of the service's own tables, which runs with each verification. Call it before [Node.Run].
 func (v *Verifier) Check(name string, run func(context.Context, pgx.Tx) ([]verify.Finding, error)) {
@@ -50,12 +59,9 @@ func (v *Verifier) Run(ctx context.Context, asked Verification) (*verify.Verdict
 	defer v.busy.Unlock()
 	setup := v.node.setup
 	cfg := verify.Config{
-		DB: v.node.Pool, Log: admin.Log{Config: setup.Config.Client(setup.Service)}, Source: setup.Source,
+		DB: v.node.Pool, Log: admin.Log{Config: setup.client}, Source: setup.Source, Topics: namesOf(setup.Topics),
 		Checks: v.checks, Since: asked.Since, Pause: v.pause,
 		Progress: asked.Progress, Suspected: asked.Suspected,
-	}
-	for _, topic := range setup.Topics {
-		cfg.Topics = append(cfg.Topics, topic.Name)
 	}
 	for _, c := range v.node.consumers {
 		cfg.Consumers = append(cfg.Consumers, verify.Consumer{
@@ -67,59 +73,35 @@ func (v *Verifier) Run(ctx context.Context, asked Verification) (*verify.Verdict
 		return nil, err
 	}
 	v.last.Store(verdict)
+	v.measure.Do(v.addGauges)
 	return verdict, nil
 }
 
-// outlastWork waits for longer than what is under way may take: a batch that is sent and recorded, an event that is
-// handled.
-func (n *Node) outlastWork(ctx context.Context) error {
-	cfg := n.setup.Config
-	timer := time.NewTimer(max(cfg.Outbox.Lease, cfg.Inbox.HandlerTimeout) + cfg.Kafka.PublishTimeout)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// The last verdict of this process:
-//
-//	verify_findings{kind}   what is wrong
-//	verify_unverifiable     how much could not be verified
-//	verify_age_seconds      how long ago it was begun
-var (
-	findingsDesc     = prometheus.NewDesc("verify_findings", "Findings of the last verification.", []string{"kind"}, nil)
-	unverifiableDesc = prometheus.NewDesc("verify_unverifiable",
-		"How many events or rows the last verification could not verify.", nil, nil)
-	verdictAgeDesc = prometheus.NewDesc("verify_age_seconds", "Time since the last verification was begun.", nil, nil)
-)
-
-// Describe implements [prometheus.Collector].
-func (v *Verifier) Describe(out chan<- *prometheus.Desc) {
-	out <- findingsDesc
-	out <- unverifiableDesc
-	out <- verdictAgeDesc
-}
-
-// Collect implements [prometheus.Collector]. Before the first verdict there is nothing: 0 would be one.
-func (v *Verifier) Collect(out chan<- prometheus.Metric) {
-	verdict := v.last.Load()
-	if verdict == nil {
-		return
-	}
-	found := map[verify.Kind]float64{}
-	for _, f := range verdict.Findings {
-		found[f.Kind]++
-	}
+// addGauges adds the last verdict of this process to the metrics. Before the first one there is nothing: 0 would be one.
+func (v *Verifier) addGauges() {
+	metrics := promauto.With(v.node.setup.Admin.Registry())
 	for _, kind := range verify.Kinds {
-		out <- prometheus.MustNewConstMetric(findingsDesc, prometheus.GaugeValue, found[kind], string(kind))
+		metrics.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "verify_findings", Help: "Findings of the last verification.",
+			ConstLabels: prometheus.Labels{"kind": string(kind)},
+		}, func() (found float64) {
+			for _, f := range v.last.Load().Findings {
+				if f.Kind == kind {
+					found++
+				}
+			}
+			return found
+		})
 	}
-	var unverifiable float64
-	for _, u := range verdict.Unverifiable {
-		unverifiable += float64(u.Events)
-	}
-	out <- prometheus.MustNewConstMetric(unverifiableDesc, prometheus.GaugeValue, unverifiable)
-	out <- prometheus.MustNewConstMetric(verdictAgeDesc, prometheus.GaugeValue, time.Since(verdict.At).Seconds())
+	metrics.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "verify_unverifiable", Help: "How many events or rows the last verification could not verify.",
+	}, func() (count float64) {
+		for _, u := range v.last.Load().Unverifiable {
+			count += float64(u.Events)
+		}
+		return count
+	})
+	metrics.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "verify_age_seconds", Help: "Time since the last verification was begun.",
+	}, func() float64 { return time.Since(v.last.Load().At).Seconds() })
 }

@@ -3,9 +3,6 @@ package admin
 import (
 	"context"
 	"net/http"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -46,11 +43,7 @@ func answerChange[R adminapi.Change](
 	operation func(ctx context.Context, change audit.Change, request R) (audit.Result, error),
 ) {
 	answerTo(w, r, func(ctx context.Context, request R) (audit.Result, error) {
-		change, err := changeOf(request)
-		if err != nil {
-			return audit.Result{}, err
-		}
-		return operation(ctx, change, request)
+		return operation(ctx, request.Asked(), request)
 	})
 }
 
@@ -78,25 +71,6 @@ func streamChange[R adminapi.Change](
 	stream(w, r, request, func(ctx context.Context, change audit.Change) (audit.Result, error) {
 		return operation(ctx, change, request)
 	})
-}
-
-// changeOf takes a name and a reason of one line, which a reader of the audit sees as they are.
-func changeOf(request adminapi.Change) (audit.Change, error) {
-	change := request.Asked()
-	for _, text := range [][2]string{{"by", change.By}, {"reason", change.Reason}} {
-		if !utf8.ValidString(text[1]) || strings.ContainsFunc(text[1], isHidden) || !strings.ContainsFunc(text[1], isSeen) {
-			return change, invalid(text[0], "shows nothing, holds control characters or unseen ones, or is not UTF-8")
-		}
-	}
-	return change, nil
-}
-
-func isSeen(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
-
-// isHidden says of a character that it is not seen, or turns how others are read. A joiner within a word is neither.
-func isHidden(r rune) bool {
-	const nonJoiner, joiner = 0x200c, 0x200d
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && r != nonJoiner && r != joiner
 }
 
 const (

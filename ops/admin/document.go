@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -128,6 +129,8 @@ func (o operation) checkQuery(raw string) error {
 			return invalidParameter("query", "has a parameter that this operation does not know")
 		case len(values) != 1:
 			return invalidParameter(name, "is there more than once")
+		case !utf8.ValidString(values[0]):
+			return invalid(name, "is not UTF-8")
 		}
 		given[name] = typed(schema, values[0])
 	}
@@ -219,7 +222,7 @@ func rule(broken jsonschema.ErrorKind) string {
 	case *kind.Enum:
 		return "is none of " + strings.Trim(fmt.Sprint(k.Want), "[]")
 	case *kind.Pattern:
-		return "says nothing, or is malformed"
+		return "says nothing, holds what is not seen, or is malformed"
 	}
 	return "does not fit api/admin.yaml"
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/twinbox/engine/audit"
@@ -28,16 +29,15 @@ type lines struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	control *http.ResponseController
+	done    atomic.Int64
 
 	mu    sync.Mutex // the operation and its sign of life take turns
-	done  int64
-	last  time.Time
 	begun bool
 }
 
 // newLines leaves the listener's read timeout alone: net/http ends it with the body, and [imported] sets its own.
 func newLines(w http.ResponseWriter, r *http.Request) *lines {
-	return &lines{w: w, r: r, control: http.NewResponseController(w), last: time.Now()}
+	return &lines{w: w, r: r, control: http.NewResponseController(w)}
 }
 
 // answerLines runs a long operation, and answers with what it tells and, in the last line, with what it returns. An
@@ -46,7 +46,7 @@ func answerLines(
 	w http.ResponseWriter, r *http.Request, operation func(ctx context.Context, l *lines) (last any, err error),
 ) {
 	l := newLines(w, r)
-	stop := l.keepAlive()
+	stop := l.keepTelling()
 	defer stop()
 	last, err := operation(r.Context(), l)
 	stop()
@@ -62,16 +62,12 @@ func stream(
 	w http.ResponseWriter, r *http.Request, request adminapi.Change,
 	operation func(ctx context.Context, change audit.Change) (audit.Result, error),
 ) {
-	change, err := changeOf(request)
-	if err != nil {
-		web.WriteProblem(w, r, err)
-		return
-	}
 	answerLines(w, r, func(ctx context.Context, l *lines) (any, error) {
-		change.Progress = l.progress
+		change := request.Asked()
+		change.Progress = l.done.Store
 		result, err := operation(ctx, change)
 		if err != nil && result.Count > 0 && !result.DryRun {
-			l.tell(result.Count, 0) // it stays done, so it has to be said
+			l.write(adminapi.Line{Done: &result.Count}) // it stays done, so it has to be said
 		}
 		return adminapi.Line{Result: &result}, err
 	})
@@ -86,19 +82,23 @@ func (l *lines) fail(err error) {
 	l.write(map[string]web.Problem{"problem": web.ProblemOf(l.r, err)})
 }
 
-// keepAlive repeats the count for as long as nothing else is said, until stop is called.
-func (l *lines) keepAlive() (stop func()) {
+// keepTelling says how much is done when that has changed, and from time to time, until stop is called.
+func (l *lines) keepTelling() (stop func()) {
 	ctx, cancel := context.WithCancel(l.r.Context())
 	var beats sync.WaitGroup
 	beats.Go(func() {
-		tick := time.NewTicker(aliveEvery)
+		tick := time.NewTicker(progressEvery)
 		defer tick.Stop()
+		said, at := int64(0), time.Now()
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				l.say(aliveEvery)
+			}
+			if done := l.done.Load(); done != said || time.Since(at) >= aliveEvery {
+				l.write(adminapi.Line{Done: &done})
+				said, at = done, time.Now()
 			}
 		}
 	})
@@ -108,35 +108,10 @@ func (l *lines) keepAlive() (stop func()) {
 	}
 }
 
-func (l *lines) progress(done int64) { l.tell(done, progressEvery) }
-
-func (l *lines) tell(done int64, pause time.Duration) {
-	l.mu.Lock()
-	l.done = done
-	l.mu.Unlock()
-	l.say(pause)
-}
-
-// say writes how much is done, unless it was said within the pause.
-func (l *lines) say(pause time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if time.Since(l.last) < pause {
-		return
-	}
-	l.last = time.Now()
-	l.write(adminapi.Line{Done: &l.done})
-}
-
-// suspects says that something is to be looked at again, which takes a while.
-func (l *lines) suspects(n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.write(adminapi.VerifyLine{Suspects: &n})
-}
-
 // write sends one line. A client that is gone ends the request's context, which ends the operation.
 func (l *lines) write(line any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	_ = json.NewEncoder(l).Encode(line)
 	_ = l.control.Flush()
 }

@@ -141,21 +141,34 @@ var details = map[Rule]map[Kind]string{
 	"V7": {Lost: "the inbox says that it was set aside, and no dead letter has it"},
 }
 
-// CompareVersions is for a [Check] of what a consumer has made of its events: a row that moves with its key's
-// watermark, in one transaction, is always at its version. The SQL, given the consumer, selects what is not: the key,
-// the version up to which its events were applied, and the row's. What is what a row is called in a finding.
-func CompareVersions(ctx context.Context, tx pgx.Tx, what, sql, consumer string) (found []Finding, err error) {
-	rows, _ := tx.Query(ctx, sql, consumer)
+// A Projection is a table that a consumer makes of its events, with a row for each key. The row's version moves with its
+// key's watermark, in one transaction, so they are always equal.
+type Projection struct {
+	Table, Key string // the table and its column with the key; the other is "version"
+	Consumer   string
+}
+
+const selectOddVersions = `
+select coalesce(w.key, p.%[2]s::text), coalesce(w.version, 0), coalesce(p.version, 0)
+from (select key, version from public.inbox_watermark where consumer = $1) w
+full join %[1]s p on p.%[2]s::text = w.key
+where p.version is distinct from w.version
+limit 1000`
+
+// Compare is for a [Check]: it finds rows that are not at the version up to which their events were applied.
+func (p Projection) Compare(ctx context.Context, tx pgx.Tx) (found []Finding, err error) {
+	rows, _ := tx.Query(ctx, fmt.Sprintf(selectOddVersions, p.Table, p.Key), p.Consumer)
 	var key string
 	var applied, version int64
 	_, err = pgx.ForEachRow(rows, []any{&key, &applied, &version}, func() error {
 		found = append(found, Finding{
-			Key: key, Version: version, Detail: fmt.Sprintf("the %s is at version %d, its events at %d", what, version, applied),
+			Key: key, Version: version,
+			Detail: fmt.Sprintf("the row in %s is at version %d, its events at %d", p.Table, version, applied),
 		})
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("compare versions of each %s: %w", what, err)
+		return nil, fmt.Errorf("compare versions in %s: %w", p.Table, err)
 	}
 	return found, nil
 }

@@ -9,13 +9,8 @@ import (
 	"example.com/twinbox/engine/verify"
 )
 
-// An applied event moves its key's watermark and the balance's version in one transaction, so they are always equal.
-const selectOddVersions = `
-select coalesce(w.key, b.account_id::text), coalesce(w.version, 0), coalesce(b.version, 0)
-from (select key, version from public.inbox_watermark where consumer = $1) w
-full join account_balance b on b.account_id::text = w.key
-where b.version is distinct from w.version
-limit 1000`
+// projection moves with their accounts' events.
+var projection = verify.Projection{Table: "account_balance", Key: "account_id", Consumer: balanceConsumer}
 
 // Write side and read side are of one database: an account that both have at the same version has one balance.
 const selectOddBalances = `
@@ -26,7 +21,7 @@ limit 1000`
 // checkBalances finds balances that are not at the version up to which their events were applied, or not the sum of
 // their account's commands.
 func checkBalances(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {
-	found, err := verify.CompareVersions(ctx, tx, "balance", selectOddVersions, balanceConsumer)
+	found, err := projection.Compare(ctx, tx)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,6 @@ func TestAWrongBalanceIsFound(t *testing.T) {
 	_, err = b.pool.Exec(t.Context(), `update account_balance set version = 2`)
 	require.NoError(t, err)
 	require.Equal(t, []verify.Finding{{
-		Key: string(id), Version: 2, Detail: "the balance is at version 2, its events at 3",
+		Key: string(id), Version: 2, Detail: "the row in account_balance is at version 2, its events at 3",
 	}}, check())
 }

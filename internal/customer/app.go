@@ -54,7 +54,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		return nil, err
 	}
 	server := web.NewServer(cfg.server(), handler, node.Log())
-	node.Verifier.Check("profiles", checkProfiles) // part: ops
+	node.Verifier.Check("profiles", profiles.Compare) // part: ops
 	start = func(group *service.Group, api net.Listener) {
 		group.Go("expired rows", func(ctx context.Context) error { return command.Hourly(ctx, node.Log(), commands.forget) })
 		node.StartConsumers(group)

@@ -36,7 +36,7 @@ func TestOldMailsArePurged(t *testing.T) {
 	require.Equal(t, 1, b.count(t, `select count(*) from mail`))
 	for retention, want := range map[time.Duration]int{time.Hour: 0, 4 * time.Hour: 1} {
 		require.NoError(t, pgx.BeginFunc(t.Context(), b.pool, func(tx pgx.Tx) error {
-			found, err := mailCheck{retention}.find(t.Context(), tx)
+			found, err := checkMails(retention)(t.Context(), tx)
 			require.Len(t, found, want)
 			return err
 		}))

@@ -2,7 +2,6 @@ package notification
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -37,11 +36,10 @@ func reasonsOf(pool *pgxpool.Pool, mailServer *circuit.Circuit) []eventing.Reaso
 	}
 	return []eventing.Reason{
 		func(ctx context.Context) (service.Cause, error) {
-			down, is := errors.AsType[*circuit.DownError](mailServer.Err())
-			if !is {
-				return service.Cause{}, nil
+			cause := eventing.DownCause(causeMailServerDown, mailServer)
+			if cause.Code == "" {
+				return cause, nil
 			}
-			cause := eventing.DownCause(causeMailServerDown, down)
 			open, _, _, err := count(ctx)
 			cause.Figures["mails"] = float64(open)
 			cause.Command = "twinbox mail list --state pending"
@@ -77,34 +75,23 @@ where i.consumer = $1 and i.event_type = $2 and i.metadata ->> 'outcome' = 'appl
         where m.event_id = i.event_id and m.template = $4)
 limit 1000`
 
-// mailCheck finds sign-ups that were taken in and have no mail, or one that no sender knows of.
-type mailCheck struct {
-	retention time.Duration // of mails; 0: they are kept
-}
-
-func (c mailCheck) find(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {
-	rows, _ := tx.Query(ctx, selectUnmailed, usersConsumer, contract.UserRegistered.Type, handlerVerification,
-		templateVerification, c.retention.Seconds())
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("look for mails: %w", err)
+// checkMails finds sign-ups that were taken in and have no mail, or one that no sender knows of. With a retention of 0
+// mails are kept.
+func checkMails(retention time.Duration) func(context.Context, pgx.Tx) ([]verify.Finding, error) {
+	return func(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {
+		rows, _ := tx.Query(ctx, selectUnmailed, usersConsumer, contract.UserRegistered.Type, handlerVerification,
+			templateVerification, retention.Seconds())
+		found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (verify.Finding, error) {
+			unmailed := verify.Finding{Detail: "the sign-up has no mail that is sent or will be"}
+			err := row.Scan(&unmailed.EventID)
+			return unmailed, err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("look for mails: %w", err)
+		}
+		return found, nil
 	}
-	found := make([]verify.Finding, len(ids))
-	for i, id := range ids {
-		found[i] = verify.Finding{EventID: id, Detail: "the sign-up has no mail that is sent or will be"}
-	}
-	return found, nil
 }
 
-// An applied event moves its key's watermark and the contact's version in one transaction, so they are always equal.
-const selectOddContacts = `
-select coalesce(w.key, c.user_id::text), coalesce(w.version, 0), coalesce(c.version, 0)
-from (select key, version from public.inbox_watermark where consumer = $1) w
-full join contact c on c.user_id::text = w.key
-where c.version is distinct from w.version
-limit 1000`
-
-// checkContacts finds contacts that are not at the version up to which their events were applied.
-func checkContacts(ctx context.Context, tx pgx.Tx) ([]verify.Finding, error) {
-	return verify.CompareVersions(ctx, tx, "contact", selectOddContacts, usersConsumer)
-}
+// contacts move with their users' events.
+var contacts = verify.Projection{Table: "contact", Key: "user_id", Consumer: usersConsumer}

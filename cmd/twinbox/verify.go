@@ -74,7 +74,7 @@ func (c *VerifyCommand) ask(ctx context.Context, to *streams, services []*client
 	v.of = map[string]*verify.Verdict{}
 	for _, s := range services {
 		show := to.progress(s.Name)
-		verdict, err := client.Verify(ctx, s, c.Since.given(), func(line adminapi.VerifyLine) {
+		verdict, err := client.Verify(ctx, s, c.Since.given(), func(line adminapi.Line) {
 			switch {
 			case line.Done != nil:
 				show(*line.Done)

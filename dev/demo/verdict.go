@@ -56,7 +56,7 @@ func (r *Run) judge(ctx context.Context) error {
 	}
 	var events, effects, again int64
 	for _, s := range r.cfg.Services {
-		verdict, err := client.Verify(ctx, s, &r.began, func(adminapi.VerifyLine) {})
+		verdict, err := client.Verify(ctx, s, &r.began, func(adminapi.Line) {})
 		if err != nil {
 			return fmt.Errorf("verify: %w", err)
 		}

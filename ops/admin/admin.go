@@ -220,8 +220,8 @@ func (s serviceHandlers) Verify(w http.ResponseWriter, r *http.Request) {
 	answerLines(w, r, func(ctx context.Context, l *lines) (any, error) {
 		verdict, err := s.Verifier.Run(ctx, eventing.Verification{
 			Since: request.Since, Progress: l.done.Store,
-			Suspected: func(n int) { l.write(adminapi.VerifyLine{Suspects: &n}) },
+			Suspected: func(n int) { l.write(adminapi.Line{Suspects: &n}) },
 		})
-		return adminapi.VerifyLine{Verdict: verdict}, err
+		return adminapi.Line{Verdict: verdict}, err
 	})
 }

@@ -47,7 +47,7 @@ func TestAVerdictIsStreamed(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(string(answer)), "\n")
 	require.Len(t, lines, 2)
 	require.JSONEq(t, `{"suspects":3}`, lines[0])
-	var line adminapi.VerifyLine
+	var line adminapi.Line
 	require.NoError(t, json.Unmarshal([]byte(lines[1]), &line))
 	require.Equal(t, verify.Lost, line.Verdict.Findings[0].Kind)
 	require.Equal(t, "2026-11-21T10:00:00Z", fake.asked.Since.Format(time.RFC3339))

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -112,27 +113,20 @@ next:
 }
 
 // Sum adds series up; nil: there are none, so it is not known.
-func Sum(all []Series) *float64 {
-	if len(all) == 0 {
-		return nil
-	}
-	total := 0.0
-	for _, s := range all {
-		total += s.Value
-	}
-	return &total
-}
+func Sum(all []Series) *float64 { return fold(all, func(a, b float64) float64 { return a + b }) }
 
 // Highest is the largest value of them; nil: there are none.
-func Highest(all []Series) *float64 {
+func Highest(all []Series) *float64 { return fold(all, math.Max) }
+
+func fold(all []Series, join func(a, b float64) float64) *float64 {
 	if len(all) == 0 {
 		return nil
 	}
-	top := all[0].Value
-	for _, s := range all {
-		top = max(top, s.Value)
+	value := all[0].Value
+	for _, s := range all[1:] {
+		value = join(value, s.Value)
 	}
-	return &top
+	return &value
 }
 
 // Values are those of a label, each once, in the order of the metric.

@@ -348,10 +348,14 @@ type InboxStats struct {
 
 // Line One of its members.
 type Line struct {
-	// Done How many so far.
+	// Done How many so far; of a verification, how many rows and records were read.
 	Done    *int64   `json:"done,omitempty"`
 	Problem *Problem `json:"problem,omitempty"`
 	Result  *Result  `json:"result,omitempty"`
+
+	// Suspects How many things look wrong to a verification, and are looked at again after a pause.
+	Suspects *int     `json:"suspects,omitempty"`
+	Verdict  *Verdict `json:"verdict,omitempty"`
 }
 
 // Mail defines model for Mail.
@@ -625,17 +629,6 @@ type UUID = string
 
 // Verdict defines model for Verdict.
 type Verdict = verify.Verdict
-
-// VerifyLine One of its members.
-type VerifyLine struct {
-	// Done How many rows and records were read so far.
-	Done    *int64   `json:"done,omitempty"`
-	Problem *Problem `json:"problem,omitempty"`
-
-	// Suspects How many things look wrong, and are looked at again after a pause.
-	Suspects *int     `json:"suspects,omitempty"`
-	Verdict  *Verdict `json:"verdict,omitempty"`
-}
 
 // VerifyRequest defines model for VerifyRequest.
 type VerifyRequest struct {

@@ -115,57 +115,50 @@ func Call[T any](ctx context.Context, s *Service, r Request) (value T, err error
 func Stream(
 	ctx context.Context, s *Service, progress func(done int64), r Request,
 ) (result adminapi.Result, err error) {
-	err = eachLine(ctx, s, r, func(line adminapi.Line) (last bool, problem *adminapi.Problem) {
-		switch {
-		case line.Result != nil:
-			result = *line.Result
-		case line.Done != nil:
+	last, err := readLines(ctx, s, r, func(line adminapi.Line) {
+		if line.Done != nil {
 			result.Count = *line.Done
 			progress(*line.Done)
 		}
-		return line.Result != nil, line.Problem
 	})
+	if last.Result != nil {
+		result = *last.Result
+	}
 	return result, err
 }
 
 // Verify asks for a verdict, and tells meanwhile how much was read and how much is looked at again.
 func Verify(
-	ctx context.Context, s *Service, since *time.Time, tell func(adminapi.VerifyLine),
-) (verdict *verify.Verdict, err error) {
-	request := Post("/admin/v1/verify", adminapi.VerifyRequest{Since: since})
-	err = eachLine(ctx, s, request, func(line adminapi.VerifyLine) (last bool, problem *adminapi.Problem) {
-		if verdict = line.Verdict; verdict == nil && line.Problem == nil {
-			tell(line)
-		}
-		return verdict != nil, line.Problem
-	})
-	return verdict, err
+	ctx context.Context, s *Service, since *time.Time, tell func(adminapi.Line),
+) (*verify.Verdict, error) {
+	last, err := readLines(ctx, s, Post("/admin/v1/verify", adminapi.VerifyRequest{Since: since}), tell)
+	return last.Verdict, err
 }
 
-// eachLine reads an answer of JSON lines up to its last one, or to a problem.
-func eachLine[T any](
-	ctx context.Context, s *Service, r Request, read func(line T) (last bool, problem *adminapi.Problem),
-) error {
+// readLines reads an answer of JSON lines up to its last one, or to a problem, and tells what is in those before.
+func readLines(
+	ctx context.Context, s *Service, r Request, tell func(adminapi.Line),
+) (last adminapi.Line, err error) {
 	body, err := s.Open(ctx, r)
 	if err != nil {
-		return err
+		return last, err
 	}
 	defer body.Close()
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, maxAnswerBytes)
-	for {
-		var line T
-		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &line) != nil {
-			return fmt.Errorf("%s: %w", s.Name, ErrCutOff)
+	for lines.Scan() {
+		var line adminapi.Line
+		switch err := json.Unmarshal(lines.Bytes(), &line); {
+		case err != nil:
+			return last, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
+		case line.Problem != nil:
+			return last, &ProblemError{Service: s.Name, Problem: *line.Problem}
+		case line.Result != nil, line.Verdict != nil:
+			return line, nil
 		}
-		last, problem := read(line)
-		switch {
-		case problem != nil:
-			return &ProblemError{Service: s.Name, Problem: *problem}
-		case last:
-			return nil
-		}
+		tell(line)
 	}
+	return last, fmt.Errorf("%s: %w", s.Name, ErrCutOff)
 }
 
 // Open makes a call and gives the body of its answer, for one that is neither of these.

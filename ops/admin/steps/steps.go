@@ -24,53 +24,54 @@ func station(s adminapi.StoryStep) int { return slices.Index(stations, s.Station
 // InOrder sorts steps by time and joins those that tell of the same. Their times are of several clocks: an event never
 // seems to be read before it was added, nor handled before it was read, however far apart these are.
 func InOrder(all []adminapi.StoryStep) []adminapi.StoryStep {
+	type told struct {
+		adminapi.StoryStep
+		seems time.Time
+	}
+	type reached struct {
+		station adminapi.StoryStepStation
+		seems   time.Time
+	}
 	kept := joined(all)
-	seems := make(map[*adminapi.StoryStep]time.Time, len(kept))
-	earliest := make(map[string]time.Time) // by event, of what comes behind the stations so far
-	for _, at := range stations {
-		reached := make(map[string]time.Time)
-		for _, s := range kept {
-			if s.Station != at {
-				continue
-			}
-			seems[s] = s.At
-			if limit := earliest[s.EventID]; s.EventID != "" && limit.After(s.At) {
-				seems[s] = limit
-			}
-			if first, known := reached[s.EventID]; !known || seems[s].Before(first) {
-				reached[s.EventID] = seems[s]
-			}
-		}
-		for event, first := range reached {
-			if first.After(earliest[event]) {
-				earliest[event] = first
-			}
-		}
-	}
-	slices.SortStableFunc(kept, func(a, b *adminapi.StoryStep) int {
-		return cmp.Or(seems[a].Compare(seems[b]), cmp.Compare(station(*a), station(*b)))
+	slices.SortStableFunc(kept, func(a, b adminapi.StoryStep) int {
+		return cmp.Or(cmp.Compare(station(a), station(b)), a.At.Compare(b.At))
 	})
-	ordered := make([]adminapi.StoryStep, len(kept))
+	ordered := make([]told, len(kept))
+	last := make(map[string]reached) // by event, when it first was at the station that it came to last
 	for i, s := range kept {
-		ordered[i] = *s
+		ordered[i] = told{s, s.At}
+		if before := last[s.EventID]; s.EventID != "" {
+			if before.seems.After(s.At) {
+				ordered[i].seems = before.seems
+			}
+			if before.station != s.Station {
+				last[s.EventID] = reached{s.Station, ordered[i].seems}
+			}
+		}
 	}
-	return ordered
+	slices.SortStableFunc(ordered, func(a, b told) int {
+		return cmp.Or(a.seems.Compare(b.seems), cmp.Compare(station(a.StoryStep), station(b.StoryStep)))
+	})
+	for i, s := range ordered {
+		kept[i] = s.StoryStep
+	}
+	return kept
 }
 
 // joined leaves out what is told twice.
-func joined(all []adminapi.StoryStep) []*adminapi.StoryStep {
-	var kept []*adminapi.StoryStep
+func joined(all []adminapi.StoryStep) []adminapi.StoryStep {
+	kept := make([]adminapi.StoryStep, 0, len(all))
 	for _, step := range all {
-		i := slices.IndexFunc(kept, func(k *adminapi.StoryStep) bool { return same(*k, step) })
+		i := slices.IndexFunc(kept, func(k adminapi.StoryStep) bool { return same(k, step) })
 		switch {
 		case i < 0:
-			kept = append(kept, &step)
+			kept = append(kept, step)
 		case kept[i].EventID == "" && step.EventID != "": // told by a table of the service: the event says more
 			step.Outcome = cmp.Or(step.Outcome, kept[i].Outcome)
-			*kept[i] = step
+			kept[i] = step
 		case step.Station == adminapi.StoryStepStationRecord && step.At.Before(kept[i].At), // who read it first
 			step.Station == adminapi.StoryStepStationMail && step.At.After(kept[i].At): // asked about twice: how far it is now
-			*kept[i] = step
+			kept[i] = step
 		default:
 			kept[i].Outcome = cmp.Or(kept[i].Outcome, step.Outcome)
 		}

@@ -39,12 +39,12 @@ func OfferWith(node *eventing.Node, own Own) (prefix string, handler http.Handle
 		Restore:     inside,
 		Consumers:   consumers,
 		Paused:      inside.LookForPauses,
-		Metrics:     setup.Admin.Registry(),
+		Metrics:     node.Admin.Registry(),
 		Mails:       own.Mails,
 		Verifier:    node.Verifier,
 		Cause:       node.Cause,
 		Tell:        own.Tell,
-		Log:         setup.Log,
+		Log:         node.Log,
 	})
 	return admin.Prefix, handler, err
 }

@@ -56,17 +56,17 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		Attempts: cfg.CommandAttempts,
 	}
 	edge := &api{commands: commands, balances: node.Pool}
-	handler, err := newHandler(edge, cfg, node.Admin().Registry(), node.Traces(), node.Log())
+	handler, err := newHandler(edge, cfg, node.Admin.Registry(), node.Traces, node.Log)
 	if err != nil {
 		return nil, err
 	}
 	bounds := web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}.WithDefaults()
 	bounds.WriteTimeout = max(bounds.ReadTimeout, cfg.RequestTimeout) + 5*time.Second // the slowest request is answered
-	server := web.NewServer(bounds, handler, node.Log())
+	server := web.NewServer(bounds, handler, node.Log)
 	node.Verifier.Check("balances", checkBalances) // part: ops
 	start = func(group *service.Group, listener net.Listener) {
 		group.Go("expired rows", func(ctx context.Context) error {
-			return command.Hourly(ctx, node.Log(), commands.forget)
+			return command.Hourly(ctx, node.Log, commands.forget)
 		})
 		node.StartConsumers(group)
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, listener) })

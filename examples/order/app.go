@@ -80,7 +80,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		return nil, err
 	}
 	node.Check("mails", mails.Healthy)
-	server := web.NewServer(web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}, handler, node.Log())
+	server := web.NewServer(web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}, handler, node.Log)
 	handles := handlers{node.Outbox}
 	wake := func(_ cloudevent.Event, outcome inbox.Outcome) {
 		if outcome == inbox.Applied {
@@ -89,13 +89,13 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		}
 	}
 	start = func(group *service.Group, api net.Listener) {
-		group.Go("expired rows", func(ctx context.Context) error { return command.Hourly(ctx, node.Log(), commands.forget) })
+		group.Go("expired rows", func(ctx context.Context) error { return command.Hourly(ctx, node.Log, commands.forget) })
 		group.Go("receipts", mails.Run)
 		node.StartConsumers(group)
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
 	}
 	return start, errors.Join(
-		node.Admin().Measure("mails", mails.Gauges()),
+		node.Admin.Measure("mails", mails.Gauges()),
 		node.Consume(eventing.Consumer{
 			Name: paymentConsumer, Topic: contract.TopicPayments, Handlers: handles.paymentEvents(), OnOutcome: wake,
 		}),

@@ -20,8 +20,8 @@ type api struct{ commands *Commands }
 func newHandler(commands *Commands, cfg Config, node *eventing.Node) (http.Handler, error) {
 	router, err := web.NewRouter(web.Config{
 		MapError: command.Problem, Document: openAPI, RequestTimeout: cfg.RequestTimeout,
-		Registerer: node.Admin().Registry(), Traces: node.Traces(),
-	}, node.Log())
+		Registerer: node.Admin.Registry(), Traces: node.Traces,
+	}, node.Log)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func newReceipts(node *eventing.Node, cfg Config) (r *receipts, err error) {
 	r.Runner, err = lease.New(lease.Config{
 		Handler: handlerReceipt, Pool: node.Pool, Settings: cfg.Mail, Timeout: cfg.SMTP.Timeout,
 		Effect: lease.Effect{Do: r.send, Timeout: cfg.SMTP.Timeout + margin},
-		Log:    node.Log(), Registerer: node.Admin().Registry(),
+		Log:    node.Log, Registerer: node.Admin.Registry(),
 	})
 	return r, err
 }

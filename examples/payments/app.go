@@ -58,14 +58,14 @@ func Migrations() []migrations.Set {
 func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.Listener), err error) {
 	router, err := web.NewRouter(web.Config{
 		MapError: command.Problem, Document: openAPI, RequestTimeout: cfg.RequestTimeout,
-		Registerer: node.Admin().Registry(), Traces: node.Traces(),
-	}, node.Log())
+		Registerer: node.Admin.Registry(), Traces: node.Traces,
+	}, node.Log)
 	if err != nil {
 		return nil, err
 	}
 	a := &api{node, cfg}
 	router.Post("/v1/payments", a.take)
-	server := web.NewServer(web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}, router, node.Log())
+	server := web.NewServer(web.ServerConfig{DrainTimeout: cfg.DrainFor / 2}, router, node.Log)
 	return func(group *service.Group, api net.Listener) {
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
 	}, nil

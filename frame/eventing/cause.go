@@ -64,7 +64,7 @@ type Reason func(ctx context.Context) (service.Cause, error)
 func (n *Node) Explain(reasons ...Reason) { n.reasons = append(n.reasons, reasons...) }
 
 // Cause is why the service waits, or that all is well.
-func (n *Node) Cause(ctx context.Context) service.Cause { return n.setup.Admin.Cause(ctx) }
+func (n *Node) Cause(ctx context.Context) service.Cause { return n.Admin.Cause(ctx) }
 
 // diagnosis is one look at the node for why it waits. What several reasons need is read once.
 type diagnosis struct {

@@ -99,8 +99,8 @@ func (n *Node) Consume(c Consumer) error {
 		RetryMin:       cfg.Inbox.RetryMin,
 		RetryMax:       cfg.Inbox.RetryMax,
 		Host:           kc,
-		Log:            n.setup.Log,
-		Registerer:     n.setup.Admin.Registry(),
+		Log:            n.Log,
+		Registerer:     n.Admin.Registry(),
 		Spans:          n.Spans, // part: observability
 	})
 	if err != nil {
@@ -122,7 +122,7 @@ func (n *Node) Consume(c Consumer) error {
 		return fmt.Errorf("open consumer %s: %w", c.Name, err)
 	}
 	n.consumers = append(n.consumers, kc)
-	n.setup.Admin.Check("consumer "+c.Name, n.dependencies.behind(kc.reader.Healthy))
+	n.Admin.Check("consumer "+c.Name, n.dependencies.behind(kc.reader.Healthy))
 	return nil
 }
 
@@ -152,7 +152,7 @@ const leaveTimeout = 2 * time.Second
 func (c *consumer) lost(topic string, partition int32, idle bool) {
 	if !idle {
 		c.inbox.Abandon(topic, partition)
-		c.node.setup.Log.Warn("partition left with a handler still at work", "consumer", c.Name, "partition", partition)
+		c.node.Log.Warn("partition left with a handler still at work", "consumer", c.Name, "partition", partition)
 		return
 	}
 	record := c.inbox.Leave(topic, partition)
@@ -160,7 +160,7 @@ func (c *consumer) lost(topic string, partition int32, idle bool) {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 		defer cancel()
 		if err := record(ctx); err != nil {
-			c.node.setup.Log.WarnContext(ctx, "partition not left", "consumer", c.Name, "partition", partition, "error", err)
+			c.node.Log.WarnContext(ctx, "partition not left", "consumer", c.Name, "partition", partition, "error", err)
 		}
 	})
 }
@@ -172,7 +172,7 @@ func (c *consumer) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	if err := c.inbox.Close(ctx); err != nil {
-		c.node.setup.Log.WarnContext(ctx, "inbox not closed", "consumer", c.Name, "error", err)
+		c.node.Log.WarnContext(ctx, "inbox not closed", "consumer", c.Name, "error", err)
 	}
 }
 
@@ -223,7 +223,7 @@ func (c *consumer) CopyDeadLetter(ctx context.Context, tx pgx.Tx, l deadletter.L
 	err := c.node.Outbox.AddRecord(ctx, tx, deadletter.CopyTopic(l.Group, l.Topic), l.Copy(), l.Payload)
 	if refused, is := errors.AsType[*outbox.EventError](err); is {
 		result = string(refused.Code)
-		c.node.setup.Log.WarnContext(ctx, "dead letter has no copy", "consumer", l.Consumer, "event_id", l.EventID,
+		c.node.Log.WarnContext(ctx, "dead letter has no copy", "consumer", l.Consumer, "event_id", l.EventID,
 			"correlation_id", l.CorrelationID(), "code", refused.Code, "reason", refused.Detail)
 	} else if err != nil {
 		return fmt.Errorf("copy dead letter: %w", err)
@@ -267,8 +267,8 @@ func (n *Node) forget(ctx context.Context) error {
 		Retention:  n.setup.Config.Inbox.Retention,
 		Redelivery: n.setup.requirements(n.consumers...).Redelivery,
 		Every:      n.setup.Config.Inbox.JanitorInterval,
-		Log:        n.setup.Log,
-		Registerer: n.setup.Admin.Registry(),
+		Log:        n.Log,
+		Registerer: n.Admin.Registry(),
 	})
 	if err != nil {
 		return fmt.Errorf("open janitor: %w", err)

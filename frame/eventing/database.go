@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"example.com/twinbox/engine/outbox/operate"
 )
 
 const (
@@ -41,8 +38,8 @@ func poolConfig(cfg Config, service string) (*pgxpool.Config, error) {
 	}
 	params := pool.ConnConfig.RuntimeParams
 	params["application_name"] = service
-	params["statement_timeout"] = milliseconds(cfg.Pool.StatementTimeout)
-	params["idle_in_transaction_session_timeout"] = milliseconds(idleTimeout)
+	params["statement_timeout"] = fmt.Sprint(cfg.Pool.StatementTimeout.Milliseconds())
+	params["idle_in_transaction_session_timeout"] = fmt.Sprint(idleTimeout.Milliseconds())
 	// The promises rest on it: the inbox waits for a twin's commit, which REPEATABLE READ turns into an error.
 	params["default_transaction_isolation"] = "read committed"
 	return pool, nil
@@ -87,10 +84,6 @@ func (c connectTracer) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.Tr
 	if data.Err != nil {
 		c.report(data.Err)
 	}
-}
-
-func milliseconds(d interface{ Milliseconds() int64 }) string {
-	return strconv.FormatInt(d.Milliseconds(), 10)
 }
 
 // probeSQL does what a commit of the service needs done, and leaves nothing behind:
@@ -169,11 +162,4 @@ func checkTables(pool *pgxpool.Pool, own []string) func(context.Context) error {
 			return fmt.Errorf("no right to %s %s", right, table)
 		})
 	}
-}
-
-// checkHeld tells of events that the broker has not taken for longer than a relay may be silent, while it takes others:
-// the topic is gone, a right is missing, a partition has no leader. Events that it refuses for good are a matter of
-// their own keys, and no reason to be unready.
-func checkHeld(pool *pgxpool.Pool, silence time.Duration) func(context.Context) error {
-	return func(ctx context.Context) error { return operate.CheckHeld(ctx, pool, silence) }
 }

@@ -173,7 +173,7 @@ func (r *watermillReader) Run(ctx context.Context) error {
 	began := time.Now()
 	r.began.Store(&began)
 	c, members := r.consumer, r.consumer.members.WithDefaults()
-	log := quietly(c.node.setup.Log.With("consumer", c.Name))
+	log := quietly(c.node.Log.With("consumer", c.Name))
 	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
 		Brokers: members.Brokers, ConsumerGroup: members.Group, Unmarshaler: kafka.Marshaler{},
 		OverwriteSaramaConfig: members.Consumer(), ReconnectRetrySleep: members.ReconnectBackoff,

@@ -54,7 +54,7 @@ func (r *batchReader) open(instanceID string) error {
 			return 0, err
 		} // part: ops, end
 		return handle(ctx, msgs)
-	}, r.consumer.node.setup.Log)
+	}, r.consumer.node.Log)
 	if err == nil {
 		r.records.Store(records)
 	}
@@ -73,7 +73,7 @@ func (r *batchReader) Run(ctx context.Context) error {
 	if !errors.Is(err, kafkaconsumer.ErrFenced) {
 		return err
 	}
-	node.setup.Log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",
+	node.Log.ErrorContext(ctx, "another process has the same KAFKA_INSTANCE_ID, going on without one",
 		"consumer", r.consumer.Name, "instance_id", instanceID)
 	if err := r.open(""); err != nil {
 		return err

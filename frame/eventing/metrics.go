@@ -17,7 +17,7 @@ import (
 
 // measure adds what the database, the pool and the broker say about the node.
 func (n *Node) measure() error {
-	admin := n.setup.Admin
+	admin := n.Admin
 	n.copies = promauto.With(admin.Registry()).NewCounterVec(prometheus.CounterOpts{
 		Name: "dead_letter_copies_total",
 		Help: "Dead letters by what became of their copy: queued, or why there is none. The row is there in any case.",

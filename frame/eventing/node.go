@@ -12,12 +12,15 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/inbox/pause"
 	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/admin"
 	"example.com/twinbox/engine/outbox"
+	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/engine/outbox/relay"
 	"example.com/twinbox/frame/service"
 	"example.com/twinbox/frame/tracing"
@@ -49,8 +52,16 @@ type Setup struct {
 
 // Node is one service's events: what it writes and what it consumes.
 type Node struct {
-	Pool         *pgxpool.Pool
-	Outbox       *outbox.Outbox
+	Pool   *pgxpool.Pool
+	Outbox *outbox.Outbox
+	Admin  *service.Admin
+	// Log is the service's logger. During an outage it leaves out what the circuits of the node tell of. CircuitLog is the
+	// logger for a circuit, which tells of an outage itself.
+	Log, CircuitLog *slog.Logger
+	// Traces gives the service's requests their spans: with or without a place to send them to, an event carries its
+	// request's trace on.
+	Traces trace.TracerProvider
+
 	Verifier     *Verifier         // part: ops
 	Spans        *cloudevent.Spans // nil: spans go nowhere // part: observability
 	traces       *tracing.Exporter // nil likewise // part: observability
@@ -65,13 +76,12 @@ type Node struct {
 	gates        *pause.Gates // of the consumers // part: ops
 	copies       *prometheus.CounterVec
 	limited      *service.LimitedLog
-	circuits     *slog.Logger      // not limited
 	bound        service.Listening // from Run on
 }
 
 // Open prepares the node and connects to nothing.
 func Open(ctx context.Context, setup Setup) (node *Node, err error) {
-	n := &Node{circuits: setup.Log}
+	n := &Node{Admin: setup.Admin, CircuitLog: setup.Log, Traces: otel.GetTracerProvider()}
 	n.writers = &writers{node: n}
 	defer func() {
 		if err != nil {
@@ -86,7 +96,7 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	n.dependencies = newDependencies(setup, probeDatabase(pool.ConnConfig), func() { n.Pool.Reset() })
 	n.limited = service.LimitLog(setup.Log.Handler(), n.dependencies.tell)
 	setup.Log = slog.New(n.limited)
-	n.setup = setup
+	n.setup, n.Log = setup, setup.Log
 	registry := setup.Admin.Registry()
 	n.Verifier = newVerifier(n) // part: ops
 	if n.Pool, err = n.openPool(ctx, pool); err != nil {
@@ -95,7 +105,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	// part: observability, begin
 	n.traces = tracing.New(setup.Config.Tracing, setup.Service, setup.Config.Environment, setup.Log, registry)
 	if n.traces != nil {
-		n.Spans = cloudevent.NewSpans(n.traces.Provider())
+		n.Traces = n.traces.Provider()
+		n.Spans = cloudevent.NewSpans(n.Traces)
 	}
 	// part: observability, end
 	n.Outbox, err = outbox.New(outbox.Config{
@@ -126,12 +137,16 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	if err = n.measure(); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	setup.Admin.Explain(n.diagnose) // part: ops
-	setup.Admin.Check("database", func(context.Context) error { return n.dependencies.database.Err() })
-	setup.Admin.Check("broker", func(context.Context) error { return n.dependencies.broker.Err() })
+	n.Admin.Explain(n.diagnose) // part: ops
+	n.Admin.Check("database", func(context.Context) error { return n.dependencies.database.Err() })
+	n.Admin.Check("broker", func(context.Context) error { return n.dependencies.broker.Err() })
 	n.Check("tables", checkTables(n.Pool, setup.Tables))
-	setup.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))
-	setup.Admin.Check("held events", n.dependencies.behind(checkHeld(n.Pool, setup.Config.maxSilence())))
+	n.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))
+	// Events that the broker has not taken for longer than a relay may be silent, while it takes others: the topic is gone,
+	// a right is missing, a partition has no leader. Events that it refuses for good are a matter of their own keys.
+	n.Admin.Check("held events", n.dependencies.behind(func(ctx context.Context) error {
+		return operate.CheckHeld(ctx, n.Pool, setup.Config.maxSilence())
+	}))
 	return n, nil
 }
 
@@ -161,7 +176,7 @@ func (n *Node) relayConfig() relay.Config {
 		MaxSilence:     setup.Config.maxSilence(),
 		Topics:         func(ctx context.Context) (map[string]int32, error) { return setup.partitions(ctx) },
 		Log:            setup.Log,
-		Registerer:     setup.Admin.Registry(),
+		Registerer:     n.Admin.Registry(),
 		Spans:          n.Spans, // part: observability
 	}
 	if spreads, can := n.publisher.(interface{ SpreadKeys(topics map[string]int32) }); can {
@@ -175,7 +190,7 @@ func (n *Node) relayConfig() relay.Config {
 
 // Check adds a check to the readiness report that needs the database: while that is down it only says so.
 func (n *Node) Check(name string, check func(context.Context) error) {
-	n.setup.Admin.Check(name, n.dependencies.needsDatabase(check))
+	n.Admin.Check(name, n.dependencies.needsDatabase(check))
 }
 
 // connectRelay waits until the database is there, so that the relay is back with it and not when its own pause ends.

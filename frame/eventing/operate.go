@@ -93,7 +93,7 @@ func (n Operable) ConfirmRestore(
 		return adopted, err
 	}
 	for _, e := range lost {
-		n.setup.Log.WarnContext(ctx, "event taken back from the broker", "event_id", e.ID, "event_type", e.Type,
+		n.Log.WarnContext(ctx, "event taken back from the broker", "event_id", e.ID, "event_type", e.Type,
 			"correlation_id", e.CorrelationID(),
 			"topic", e.Topic, "key", e.Key, "version", e.Version)
 	}

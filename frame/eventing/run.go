@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/engine/failure"
@@ -57,14 +54,14 @@ func (n *Node) open(
 		if err != nil {
 			return bound, fmt.Errorf("offer operations: %w", err)
 		}
-		n.setup.Admin.Handle(prefix, operations)
+		n.Admin.Handle(prefix, operations)
 	}
 	var listen net.ListenConfig
 	admin, err := listen.Listen(ctx, "tcp", at.Admin)
 	if err != nil {
 		return bound, fmt.Errorf("open admin listener: %w", err)
 	}
-	group.Go("admin", func(ctx context.Context) error { return n.setup.Admin.Serve(ctx, admin) })
+	group.Go("admin", func(ctx context.Context) error { return n.Admin.Serve(ctx, admin) })
 	bound.Admin = admin.Addr().String()
 	n.bound = bound
 	if n.traces != nil { // before what makes spans, and so it stops after it // part: observability, begin
@@ -128,7 +125,7 @@ func (n *Node) await(ctx context.Context, what string, check func(context.Contex
 			return fmt.Errorf("check %s: %w", what, err)
 		}
 		if ctx.Err() == nil {
-			n.setup.Log.WarnContext(ctx, "waiting", "for", what, "error", err)
+			n.Log.WarnContext(ctx, "waiting", "for", what, "error", err)
 			n.dependencies.report(err)
 		}
 		if err := failure.Sleep(ctx, pauses.Next()); err != nil {
@@ -160,23 +157,4 @@ func isRefusal(err error) bool {
 	_, ofOutbox := errors.AsType[*outbox.CheckError](err)
 	wrong, ofInbox := errors.AsType[*retention.RequirementError](err)
 	return ofOutbox || ofInbox && wrong.Known()
-}
-
-// Log is the service's logger. During an outage it leaves out what the circuits of the node tell of.
-func (n *Node) Log() *slog.Logger { return n.setup.Log }
-
-// CircuitLog is the logger for a circuit, which tells of an outage itself.
-func (n *Node) CircuitLog() *slog.Logger { return n.circuits }
-
-// Admin is the service's admin listener.
-func (n *Node) Admin() *service.Admin { return n.setup.Admin }
-
-// Traces is what gives the service's requests their spans: with or without a place to send them to, an event carries
-// its request's trace on.
-func (n *Node) Traces() trace.TracerProvider {
-	if n.traces != nil { // part: observability, begin
-		return n.traces.Provider()
-	}
-	// part: observability, end
-	return otel.GetTracerProvider()
 }

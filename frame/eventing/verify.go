@@ -79,7 +79,7 @@ func (v *Verifier) Run(ctx context.Context, asked Verification) (*verify.Verdict
 
 // addGauges adds the last verdict of this process to the metrics. Before the first one there is nothing: 0 would be one.
 func (v *Verifier) addGauges() {
-	metrics := promauto.With(v.node.setup.Admin.Registry())
+	metrics := promauto.With(v.node.Admin.Registry())
 	for _, kind := range verify.Kinds {
 		metrics.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "verify_findings", Help: "Findings of the last verification.",

@@ -49,14 +49,14 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		Timeout: cfg.RequestTimeout, Allowances: cfg.allowances(),
 	}
 	edge := &api{commands: commands, profiles: node.Pool}
-	handler, err := newHandler(edge, cfg, node.Admin().Registry(), node.Traces(), node.Log())
+	handler, err := newHandler(edge, cfg, node.Admin.Registry(), node.Traces, node.Log)
 	if err != nil {
 		return nil, err
 	}
-	server := web.NewServer(cfg.server(), handler, node.Log())
+	server := web.NewServer(cfg.server(), handler, node.Log)
 	node.Verifier.Check("profiles", profiles.Compare) // part: ops
 	start = func(group *service.Group, api net.Listener) {
-		group.Go("expired rows", func(ctx context.Context) error { return command.Hourly(ctx, node.Log(), commands.forget) })
+		group.Go("expired rows", func(ctx context.Context) error { return command.Hourly(ctx, node.Log, commands.forget) })
 		node.StartConsumers(group)
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
 	}

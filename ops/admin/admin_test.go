@@ -283,7 +283,7 @@ func TestAFailureInTheMiddleIsALine(t *testing.T) {
 	calls := 0
 	b.publisher.do = func([]*message.Message) error {
 		if calls++; calls < 3 {
-			<-time.After(250 * time.Millisecond) // longer than the pause between two lines of progress
+			<-time.After(250 * time.Millisecond) // longer than the pause between two looks at what is done
 			return nil
 		}
 		return errors.New("no")
@@ -296,7 +296,7 @@ func TestAFailureInTheMiddleIsALine(t *testing.T) {
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &line))
 		told = append(told, line)
 	}
-	require.GreaterOrEqual(t, len(told), 4, "one for each page, or more if that took long, what was done, the problem")
+	require.GreaterOrEqual(t, len(told), 3, "what is done, once or more, what was done in the end, the problem")
 	last, before := told[len(told)-1], told[len(told)-2]
 	require.NotNil(t, last.Problem)
 	require.Equal(t, "internal", last.Problem.Code)

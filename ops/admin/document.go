@@ -222,7 +222,7 @@ func rule(broken jsonschema.ErrorKind) string {
 	case *kind.Enum:
 		return "is none of " + strings.Trim(fmt.Sprint(k.Want), "[]")
 	case *kind.Pattern:
-		return "says nothing, holds what is not seen, or is malformed"
+		return "shows nothing, holds control characters or unseen ones, or is malformed"
 	}
 	return "does not fit api/admin.yaml"
 }

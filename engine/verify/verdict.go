@@ -141,8 +141,8 @@ var details = map[Rule]map[Kind]string{
 	"V7": {Lost: "the inbox says that it was set aside, and no dead letter has it"},
 }
 
-// A Projection is a table that a consumer makes of its events, with a row for each key. The row's version moves with its
-// key's watermark, in one transaction, so they are always equal.
+// A Projection is a table that a consumer makes of its events, with a row for each key. The row's version moves with
+// its key's watermark, in one transaction, so they are always equal.
 type Projection struct {
 	Table, Key string // the table and its column with the key; the other is "version"
 	Consumer   string

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/jackc/pgx/v5"
+
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/inbox"
@@ -18,8 +21,6 @@ import (
 	"example.com/twinbox/engine/kafka/progress"
 	"example.com/twinbox/engine/outbox"
 	"example.com/twinbox/frame/service"
-	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/jackc/pgx/v5"
 )
 
 // Consumer is one reader of one topic, with a consumer group and an inbox of its own.

@@ -128,6 +128,7 @@ func (p poolMetrics) Collect(out chan<- prometheus.Metric) {
 		if m.state != "" {
 			labels["state"] = m.state
 		}
-		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("database_pool_"+m.name, m.help, nil, labels), m.kind, m.value)
+		desc := prometheus.NewDesc("database_pool_"+m.name, m.help, nil, labels)
+		out <- prometheus.MustNewConstMetric(desc, m.kind, m.value)
 	}
 }

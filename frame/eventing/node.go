@@ -142,8 +142,8 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 	n.Admin.Check("broker", func(context.Context) error { return n.dependencies.broker.Err() })
 	n.Check("tables", checkTables(n.Pool, setup.Tables))
 	n.Admin.Check("relay", n.dependencies.behind(n.relay.Healthy))
-	// Events that the broker has not taken for longer than a relay may be silent, while it takes others: the topic is gone,
-	// a right is missing, a partition has no leader. Events that it refuses for good are a matter of their own keys.
+	// Events that the broker has not taken for longer than a relay may be silent, while it takes others: the topic is
+	// gone, a right is missing, a partition has no leader. Events that it refuses for good are a matter of their own keys.
 	n.Admin.Check("held events", n.dependencies.behind(func(ctx context.Context) error {
 		return operate.CheckHeld(ctx, n.Pool, setup.Config.maxSilence())
 	}))

@@ -77,7 +77,8 @@ func (v *Verifier) Run(ctx context.Context, asked Verification) (*verify.Verdict
 	return verdict, nil
 }
 
-// addGauges adds the last verdict of this process to the metrics. Before the first one there is nothing: 0 would be one.
+// addGauges adds the last verdict of this process to the metrics. Before the first one there are none: 0 would be a
+// verdict.
 func (v *Verifier) addGauges() {
 	metrics := promauto.With(v.node.Admin.Registry())
 	for _, kind := range verify.Kinds {

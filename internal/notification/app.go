@@ -47,7 +47,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		return nil, err
 	}
 	node.Check("mails", sender.Healthy)
-	node.Explain(reasonsOf(node.Pool, mailServer)...)            // part: ops
+	node.Explain(reasonOf(node.Pool, mailServer))                // part: ops
 	node.Verifier.Check("contacts", contacts.Compare)            // part: ops
 	node.Verifier.Check("mails", checkMails(cfg.Mail.Retention)) // part: ops
 	start = func(group *service.Group, _ net.Listener) {

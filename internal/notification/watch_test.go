@@ -13,18 +13,13 @@ import (
 	"example.com/twinbox/frame/service"
 )
 
-// awaitCause waits until the first reason that holds has the code; "" where none does.
+// awaitCause waits until the reason has the code; "" where none holds.
 func (b *bundle) awaitCause(t *testing.T, mailServer *circuit.Circuit, code, sentence string) (found service.Cause) {
 	t.Helper()
 	waittest.Until(t, func() bool {
-		found = service.Cause{}
-		for _, reason := range reasonsOf(b.pool, mailServer) {
-			cause, err := reason(t.Context())
-			require.NoError(t, err)
-			if found.Code == "" {
-				found = cause
-			}
-		}
+		var err error
+		found, err = reasonOf(b.pool, mailServer)(t.Context())
+		require.NoError(t, err)
 		return found.Code == code
 	}, "want %q: %v", code, &found)
 	require.Regexp(t, "^"+sentence+"$", found.Sentence)

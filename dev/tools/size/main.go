@@ -2,8 +2,8 @@
 // the root: go run ./dev/tools/size [-quick]
 //
 // Lines are those of Go files that are neither tests nor generated, without blank ones and comments. What a signup runs
-// is what a build with coverage counts from a request, the second one, until its mail has come, background work
-// included: two runs differ by a few functions.
+// is what a build with coverage counts from a request until its mail has come, in each of ten signups: what a chore in
+// the background runs in some of them is left out.
 package main
 
 import (

@@ -61,10 +61,13 @@ func TestSizes(t *testing.T) {
 
 func TestWhatRan(t *testing.T) {
 	t.Parallel()
-	functions, files := count("m.org/a/x.go:3:\tOne\t100.0%\nm.org/a/x.go:9:\tTwo\t50.0%\n" +
+	first := "m.org/a/x.go:3:\tOne\t100.0%\nm.org/a/x.go:9:\tTwo\t50.0%\n" +
 		"m.org/a/dev/tools/size/onesignup/main.go:3:\tmain\t9.0%\n" +
-		"m.org/a/y.go:3:\tThree\t0.0%\nm.org/a/z.go:3:\tFour\t1.0%\ntotal\t(statements)\t50.0%\n")
+		"m.org/a/y.go:3:\tThree\t0.0%\nm.org/a/z.go:3:\tFour\t1.0%\ntotal\t(statements)\t50.0%\n"
+	functions, files := count(first)
 	require.Equal(t, []int{3, 2}, []int{functions, files})
+	functions, files = count(first, "m.org/a/x.go:9:\tTwo\t10.0%\nm.org/a/z.go:3:\tFour\t0.0%\n")
+	require.Equal(t, []int{1, 1}, []int{functions, files}, "what ran each time")
 }
 
 // A form that is gone is told, so that the list stays true.

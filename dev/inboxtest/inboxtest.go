@@ -151,13 +151,14 @@ func (h *Host) CopyDeadLetter(ctx context.Context, tx pgx.Tx, letter deadletter.
 	return h.Copy(ctx, tx, letter)
 }
 
-// Only accepts one type, for handlers that are not the Mux's.
-func Only(eventType string) *inbox.Mux {
-	mux := inbox.NewMux()
-	inbox.Handle(mux, cloudevent.Define[Data](cloudevent.Declaration{Type: eventType}),
-		func(context.Context, pgx.Tx, cloudevent.Event, Data) error { return nil })
-	return mux
-}
+// Only are Handlers of one type.
+type Only string
+
+// Accepts implements [inbox.Handlers].
+func (o Only) Accepts(eventType string) bool { return eventType == string(o) }
+
+// OnGap implements [inbox.Handlers].
+func (Only) OnGap(string) inbox.GapPolicy { return "" }
 
 // Type is the type of the events.
 const Type = "com.example.test.v1"

@@ -12,7 +12,6 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox/poison"
 )
@@ -64,8 +63,10 @@ func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 
 // deliverer brings deliveries to their final outcome: it retries, isolates, gives up and reports.
 type deliverer struct {
-	*engine
+	cfg     *Config
+	log     *slog.Logger
 	metrics *metrics
+	engine  *engine
 	guard   *poison.Guard
 	limit   atomic.Int64 // of a batch: what time has shown to be possible
 	resumer Resumer      // nil: none
@@ -88,15 +89,13 @@ func (d *deliverer) handleNext(ctx context.Context, msgs []*message.Message, nex
 	return n, err
 }
 
-// read makes items of the messages that may share a transaction. The first one that is no event ends them: its dead
-// letter is written when those before it are committed. So does an id that came before: to compare it with that, its
-// row must be there.
+// read makes items of the messages, up to the first one that is no event: its dead letter is written when those before
+// it are committed.
 func (d *deliverer) read(msgs []*message.Message, next message.HandlerFunc) (items []*item, err error) {
 	made, items := make([]item, len(msgs)), make([]*item, 0, len(msgs))
-	seen := make(map[string]bool, len(msgs))
 	for i, msg := range msgs {
 		it := &made[i]
-		d.crash("received")
+		d.engine.crash("received")
 		known := d.readItem(it, msg, next)
 		switch {
 		case i > 0:
@@ -112,15 +111,11 @@ func (d *deliverer) read(msgs []*message.Message, next message.HandlerFunc) (ite
 		// A partition that has waited lately parks its next gap at once: if thousands of keys have one, the partition loses
 		// a tenth of its time and not a wait for each of them.
 		it.waited = !it.partition.WaitedAt.IsZero() && time.Since(it.partition.WaitedAt) < 9*d.cfg.GapWait
-		if i > 0 && (it.invalid != nil || !it.ignored && seen[it.event.ID]) {
-			break
+		if it.invalid == nil || i == 0 {
+			items = append(items, it)
 		}
-		items = append(items, it)
 		if it.invalid != nil {
 			break
-		}
-		if !it.ignored {
-			seen[it.event.ID] = true
 		}
 	}
 	return items, nil
@@ -145,18 +140,13 @@ func (d *deliverer) readItem(it *item, msg *message.Message, next message.Handle
 		}
 	}
 	it.event, it.invalid = cloudevent.FromMessage(msg)
-	accepted := false
-	it.registered, accepted = d.cfg.Handlers.find(it.event.Type)
 	switch it.decoded = it.invalid == nil; {
-	case it.decoded && accepted:
-		it.entry = newEntry(it.event)
-	case it.decoded:
+	case !it.decoded:
+		it.invalid, it.outcome = failure.AsPermanent(it.invalid), Failed
+	case !d.cfg.Handlers.Accepts(it.event.Type):
 		it.ignored, it.outcome = true, Ignored
 	default:
-		it.invalid, it.outcome = failure.AsPermanent(it.invalid), Failed
-		if cloudevent.ValidID(it.event.ID) == nil {
-			it.entry = newEntry(it.event) // its dead letter remembers the id
-		}
+		it.entry = newEntry(it.event, it.origin)
 	}
 	return known
 }
@@ -194,11 +184,11 @@ func (d *deliverer) attempt(ctx context.Context, items []*item) (tried []*item, 
 		return items, attempt.Died
 	}
 	tried = d.check(items)
-	relevant := d.order.relevant(tried)
+	relevant := d.engine.order.relevant(tried)
 	if len(relevant) == 0 {
 		return tried, nil
 	}
-	err = d.apply(ctx, relevant, tried[len(tried)-1].last())
+	err = d.engine.apply(ctx, relevant, tried[len(tried)-1].last())
 	applied = err == nil
 	return tried, err
 }
@@ -210,7 +200,7 @@ func (d *deliverer) beginSuspected(ctx context.Context, items []*item) (poison.A
 		records[i] = poison.Record{First: it.origin.Offset, Last: it.last(), Ignored: it.ignored}
 	}
 	return items[0].partition.Begin(ctx, records, func(ctx context.Context, n int) (bool, error) {
-		return d.ids.allProcessed(ctx, d.cfg.Pool, items[:n])
+		return d.engine.ids.allProcessed(ctx, d.cfg.Pool, items[:n])
 	})
 }
 
@@ -236,7 +226,7 @@ func (d *deliverer) handleAgain(it *item) (int, error) {
 
 // retryAlone brings an item to its final outcome: it tries until there is one.
 func (d *deliverer) retryAlone(it *item) error {
-	retry := d.cfg.retries(it.registered.retry)
+	retry := d.cfg.retryOf(it.event.Type)
 	if it.origin.Headers == nil && !it.ignored {
 		it.failures() // they are in the message alone, and its handler may change that
 	}
@@ -249,7 +239,7 @@ func (d *deliverer) retryAlone(it *item) error {
 		died, isDead := errors.AsType[*poison.DiedError](err)
 		switch {
 		case it.invalid != nil:
-			return d.giveUp(it, addFailure(it.failures(), it.invalid))
+			return d.giveUp(it, it.failures().after(it.invalid))
 		case err == nil:
 			_ = d.cfg.Host.Pause(it.ctx, nil, 0)
 			return d.fileOutcome(it)
@@ -268,15 +258,15 @@ func (d *deliverer) retryAlone(it *item) error {
 			continue
 		case isDead:
 			dead := it.failures()
-			dead.Attempts, dead.FirstFailedAt = died.Deaths-1, died.Since
-			return d.giveUp(it, addFailure(dead, &codedError{CodeProcessDied, failure.AsPermanent(died)}))
+			dead.letter.Attempts, dead.letter.FirstFailedAt = died.Deaths-1, died.Since
+			return d.giveUp(it, dead.after(&codedError{CodeProcessDied, failure.AsPermanent(died)}))
 		}
 		if whose, is := errors.AsType[*itemError](err); is && whose.unguarded && !it.lockFirst {
 			// Perhaps another transaction had the key's watermark for all that time. The next attempt takes it first, so
 			// that what is late then is the handler.
 			it.lockFirst, err = true, failure.AsTransient(err)
 		}
-		addFailure(it.failures(), err)
+		it.failures().after(err)
 		class, again := retry.after(err)
 		d.metrics.retries.WithLabelValues(string(class)).Inc()
 		if !again && !it.ignored { // what is only counted in its key's order cannot fail for a reason of its own
@@ -284,7 +274,7 @@ func (d *deliverer) retryAlone(it *item) error {
 		}
 		pause := retry.pauses.Next()
 		d.log.WarnContext(it.ctx, "attempt failed", "event_id", it.event.ID, "event_type", it.event.Type,
-			"correlation_id", it.event.CorrelationID(), "attempt", it.failures().Attempts, "class", class,
+			"correlation_id", it.event.CorrelationID(), "attempt", it.failures().letter.Attempts, "class", class,
 			"retry_in", pause, "error", err)
 		if err := d.cfg.Host.Pause(it.ctx, err, pause); err != nil {
 			return err
@@ -302,7 +292,7 @@ func (d *deliverer) handleBatch(ctx context.Context, items []*item, started time
 	if _, died := errors.AsType[*poison.DiedError](err); died || len(tried) == 0 {
 		return d.handleAgain(items[0])
 	}
-	relevant := d.order.relevant(tried)
+	relevant := d.engine.order.relevant(tried)
 	if err != nil {
 		d.metrics.splits.Inc()
 		d.log.DebugContext(ctx, "batch rolled back", "events", len(relevant), "error", err)
@@ -365,12 +355,12 @@ func (d *deliverer) growBatch() {
 func (d *deliverer) fileOutcome(it *item) error {
 	switch {
 	case it.outcome == Conflict && d.cfg.OnConflict == ConflictError:
-		return d.giveUp(it, addFailure(it.newLetter(), &codedError{CodeConflict, failure.AsPermanent(errConflict)}))
+		return d.giveUp(it, it.newFailed().after(&codedError{CodeConflict, failure.AsPermanent(errConflict)}))
 	case it.outcome == Expired:
-		return d.giveUp(it, addFailure(it.newLetter(), &codedError{CodeTooOld, failure.AsPermanent(ErrExpired)}))
+		return d.giveUp(it, it.newFailed().after(&codedError{CodeTooOld, failure.AsPermanent(ErrExpired)}))
 	case it.outcome == Conflict:
-		return d.insist(it.ctx, "note conflict", func(ctx context.Context) error {
-			return d.ids.markConflict(ctx, it)
+		return d.engine.insist(it.ctx, "note conflict", func(ctx context.Context) error {
+			return d.engine.ids.markConflict(ctx, it)
 		})
 	}
 	return nil
@@ -378,15 +368,15 @@ func (d *deliverer) fileOutcome(it *item) error {
 
 // giveUp writes the dead letter for as long as it takes: until it is committed the record is not acknowledged, so it
 // cannot be lost between the log and the table.
-func (d *deliverer) giveUp(it *item, l *deadletter.Letter) error {
+func (d *deliverer) giveUp(it *item, record *failed) error {
 	outcome := Dead
 	if it.outcome == Conflict || it.outcome == Expired {
 		outcome = it.outcome
 	}
 	it.outcome = Failed
 	twin := false
-	err := d.insist(it.ctx, "write dead letter", func(ctx context.Context) (err error) {
-		twin, err = d.file(ctx, it, *l, outcome)
+	err := d.engine.insist(it.ctx, "write dead letter", func(ctx context.Context) (err error) {
+		twin, err = d.engine.file(ctx, it, record, outcome)
 		return err
 	})
 	switch {
@@ -398,10 +388,11 @@ func (d *deliverer) giveUp(it *item, l *deadletter.Letter) error {
 	}
 	it.outcome = outcome
 	it.unblocks = d.cfg.Versioned && d.cfg.OnDead == DeadPass
+	l := &record.letter
 	d.metrics.letters.WithLabelValues(l.Code).Inc()
 	d.log.ErrorContext(it.ctx, "event given up", "outcome", outcome, "event_id", l.EventID, "event_type", l.EventType,
 		"correlation_id", it.event.CorrelationID(), "code", l.Code, "class", l.Class, "attempts", l.Attempts,
-		"topic", l.Topic, "partition", l.Partition, "offset", l.Offset, "error", l.Error, "list", "twinbox dlq list")
+		"topic", l.Topic, "partition", l.Partition, "offset", l.Offset, "error", record.err, "list", "twinbox dlq list")
 	return nil
 }
 
@@ -411,7 +402,7 @@ func (d *deliverer) report(it *item, started time.Time, err error) {
 	d.metrics.seconds.Observe(time.Since(started).Seconds())
 	d.logOutcome(it, err)
 	d.cfg.Host.Handled(it.event, it.outcome)
-	d.crash("acknowledging")
+	d.engine.crash("acknowledging")
 }
 
 // finish tells the partition that the items have come to their end, and takes up what waited for them, now that they
@@ -435,16 +426,21 @@ func (d *deliverer) finish(items ...*item) {
 	}
 }
 
-// levels are how much the outcomes are of interest; an applied event is not news.
-var levels = map[Outcome]slog.Level{
-	Applied: slog.LevelDebug, Ignored: slog.LevelDebug, Duplicate: slog.LevelInfo, Stale: slog.LevelInfo,
-	Gap: slog.LevelWarn, Parked: slog.LevelWarn, Failed: slog.LevelWarn, Conflict: slog.LevelWarn,
-}
-
+// logOutcome logs what is of interest; an applied event is not news.
 func (d *deliverer) logOutcome(it *item, err error) {
-	level, logged := levels[it.outcome]
-	if it.outcome == Conflict && d.cfg.OnConflict == ConflictError || !logged { // giveUp has said why
-		return
+	level := slog.LevelInfo
+	switch it.outcome {
+	case Applied, Ignored:
+		level = slog.LevelDebug
+	case Conflict:
+		if level = slog.LevelWarn; d.cfg.OnConflict == ConflictError {
+			return // giveUp has said why
+		}
+	case Gap, Parked, Failed:
+		level = slog.LevelWarn
+	case Dead, Expired:
+		return // giveUp has said why
+	case Duplicate, Stale:
 	}
 	if !d.log.Enabled(it.ctx, level) {
 		return

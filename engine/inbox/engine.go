@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/engine/cloudevent"
-	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/inbox/poison"
@@ -29,10 +28,9 @@ type item struct {
 	decoded     bool  // it is an event
 	invalid     error // why it needs no transaction to be given up
 	outcome     Outcome
-	letter      *deadletter.Letter                  // see failures
+	failed      *failed                             // see failures
 	handle      func(context.Context, pgx.Tx) error // of Process
 	next        message.HandlerFunc                 // of a message
-	registered  registration                        // for the event's type
 	filedBefore bool                                // as a dead letter
 	waited      bool                                // for its predecessor, for as long as it may
 	ignored     bool                                // of a type that has no handler: its version may count all the same
@@ -204,7 +202,7 @@ func (e *engine) skipKnown(ctx context.Context, items []*item) (all bool, err er
 
 // insist repeats a statement of the inbox's own until it works or the delivery is over.
 func (e *engine) insist(ctx context.Context, what string, do func(context.Context) error) error {
-	pauses := e.cfg.Backoff()
+	pauses := failure.Backoff{Min: e.cfg.RetryMin, Max: e.cfg.RetryMax}
 	for {
 		limited, cancel := context.WithTimeout(ctx, e.cfg.HandlerTimeout)
 		err := do(limited)

@@ -72,19 +72,17 @@ func Handle[T any](
 	m.handlers[event.Type] = r
 }
 
-// Accepts reports whether there is a handler for the type. A nil Mux stands for handlers that take every event.
+// Accepts implements [Handlers].
 func (m *Mux) Accepts(eventType string) bool {
-	_, accepted := m.find(eventType)
-	return accepted
+	_, ok := m.handlers[eventType]
+	return ok
 }
 
-func (m *Mux) find(eventType string) (r registration, accepted bool) {
-	if m == nil {
-		return r, true
-	}
-	r, accepted = m.handlers[eventType]
-	return r, accepted
-}
+// OnGap implements [Handlers]: the policy that the type's handler was registered with, "" without one.
+func (m *Mux) OnGap(eventType string) GapPolicy { return m.handlers[eventType].onGap }
+
+// Retry returns the rules that the type's handler was registered with; the zero value stands for the consumer's.
+func (m *Mux) Retry(eventType string) RetryRules { return m.handlers[eventType].retry }
 
 // Apply runs the handler of the event's type in a transaction that is not the inbox's: for callers who have recorded
 // the event themselves, with [Inbox.MarkProcessed] or in a table of their own. An event that the Mux does not accept is

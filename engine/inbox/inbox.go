@@ -14,7 +14,6 @@ import (
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
-	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox/poison"
 )
 
@@ -28,9 +27,8 @@ type Config struct {
 	Group string
 	// Pool is the database of the handlers' writes. Its sessions must be READ COMMITTED, PostgreSQL's default.
 	Pool *pgxpool.Pool
-	// Handlers say which events the consumer handles. Events of other types are acknowledged and counted as ignored.
-	// Default: every event is accepted.
-	Handlers *Mux
+	// Handlers say which events the consumer handles: a [*Mux]. Default: every event is accepted.
+	Handlers Handlers
 	// Validate checks an accepted event against its contract before a transaction is opened. Its errors are
 	// permanent. Default: no check.
 	Validate func(cloudevent.Event) error
@@ -77,6 +75,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	c.Handlers = cmp.Or[Handlers](c.Handlers, anyHandler{})
 	c.Host = cmp.Or[Host](c.Host, Standalone{})
 	if c.Validate == nil {
 		c.Validate = func(cloudevent.Event) error { return nil }
@@ -120,7 +119,10 @@ func (c Config) validate() error {
 
 // Inbox is one consumer's memory. It is safe for concurrent use.
 type Inbox struct {
+	positions // part: batch
 	cfg       Config
+	guard     *poison.Guard
+	engine    *engine
 	deliverer *deliverer
 }
 
@@ -137,9 +139,12 @@ func New(cfg Config) (*Inbox, error) {
 		Consumer: cfg.Consumer, Pool: cfg.Pool, Batch: cfg.Batch, MaxAttempts: cfg.MaxAttempts,
 		Insist: engine.insist, Log: log,
 	})
-	d := &deliverer{engine: engine, metrics: newMetrics(cfg.Registerer, cfg.Consumer), guard: guard}
+	d := &deliverer{cfg: &cfg, log: log, metrics: newMetrics(cfg.Registerer, cfg.Consumer), engine: engine, guard: guard}
 	d.limit.Store(int64(cfg.Batch))
-	return &Inbox{cfg, d}, nil
+	return &Inbox{
+		positions: positions{cfg.Consumer, cfg.Pool}, // part: batch
+		cfg:       cfg, guard: guard, engine: engine, deliverer: d,
+	}, nil
 }
 
 // Config is the inbox's configuration with its defaults.
@@ -149,15 +154,30 @@ func (in *Inbox) Config() Config { return in.cfg }
 // to record that. Until it is recorded the next owner counts its first events, as after a crash. It may be recorded
 // late, also when the partition has come back meanwhile.
 func (in *Inbox) Leave(topic string, partition int32) (record func(context.Context) error) {
-	return in.deliverer.guard.Leave(topic, partition)
+	return in.guard.Leave(topic, partition)
 }
 
 // Abandon says that a partition's events are no longer this process's, but that some may still be under way. The next
 // owner counts its first events, as after a crash.
-func (in *Inbox) Abandon(topic string, partition int32) { in.deliverer.guard.Abandon(topic, partition) }
+func (in *Inbox) Abandon(topic string, partition int32) { in.guard.Abandon(topic, partition) }
 
 // Close leaves every partition that is neither left nor abandoned. Call it when the last delivery has ended.
-func (in *Inbox) Close(ctx context.Context) error { return in.deliverer.guard.Close(ctx) }
+func (in *Inbox) Close(ctx context.Context) error { return in.guard.Close(ctx) }
+
+// Handlers say which events a consumer handles. A [*Mux] does.
+type Handlers interface {
+	// Accepts reports whether there is a handler for the type. Events of other types are acknowledged and counted as
+	// ignored.
+	Accepts(eventType string) bool
+	// OnGap is the policy of a type that has one of its own; "" stands for [Config.OnGap].
+	OnGap(eventType string) GapPolicy
+}
+
+// anyHandler accepts every event.
+type anyHandler struct{}
+
+func (anyHandler) Accepts(string) bool    { return true }
+func (anyHandler) OnGap(string) GapPolicy { return "" }
 
 // Host is the program around the inbox: what the inbox tells it, and asks of it. Embed [Standalone] for what does not
 // matter. All methods are called from several goroutines at once.
@@ -186,10 +206,14 @@ func (Standalone) Pause(ctx context.Context, _ error, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	if err := failure.Sleep(ctx, d); err != nil {
-		return fmt.Errorf("wait for retry: %w", err)
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for retry: %w", context.Cause(ctx))
 	}
-	return nil
 }
 
 // Handled implements [Host].

@@ -46,7 +46,7 @@ func (o *keyOrder) relevant(items []*item) []*item {
 
 // policy is what to do with a gap before an event of the item's type.
 func (o *keyOrder) policy(it *item) GapPolicy {
-	return cmp.Or(it.registered.onGap, o.cfg.OnGap)
+	return cmp.Or(o.cfg.Handlers.OnGap(it.event.Type), o.cfg.OnGap)
 }
 
 var (

@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/engine/audit"
-	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/failure"
 )
 
@@ -51,7 +50,7 @@ cross join lateral (
 
 // state is what the database said about the events and keys of a transaction.
 type state struct {
-	inserted   map[string]bool  // the ids that are new
+	inserted   map[string]*item // id -> the item that is new with it, once it is known; nil before
 	parked     map[string]int64 // key -> lowest version that holds it, 0 for one without
 	watermarks map[string]int64 // key -> version, as the transaction leaves it
 	moved      map[string]int64 // key -> version that was there before, of those that change; see noWatermark
@@ -75,13 +74,8 @@ func (t *idTable) record(ctx context.Context, tx pgx.Tx, items []*item) (s *stat
 	}
 	var known []*item
 	for _, it := range items {
-		switch {
-		case it.ignored:
-		case s.inserted[it.entry.id]:
-			it.outcome = Applied
-		default:
+		if !it.ignored && !it.isNew(s) {
 			known = append(known, it)
-			it.outcome = Failed // until its hash is known
 		}
 	}
 	if len(known) > 0 {
@@ -90,28 +84,64 @@ func (t *idTable) record(ctx context.Context, tx pgx.Tx, items []*item) (s *stat
 	return s, err
 }
 
+// isNew gives the item its outcome where the insert alone says it: an id that comes twice in a batch is new the first
+// time, and compared with that the second. It reports false for an id that was there before.
+func (it *item) isNew(s *state) bool {
+	first, inserted := s.inserted[it.entry.id]
+	switch {
+	case !inserted:
+		it.outcome = Failed // until its hash is known
+	case first == nil:
+		s.inserted[it.entry.id], it.outcome = it, Applied
+	default:
+		it.outcome = it.sameAs(first.entry.hash)
+	}
+	return inserted
+}
+
+var errOtherTime = errors.New("an id is in the batch with two times")
+
+// uniqueItems are the items to record: without those that no handler wants and without an id's second occurrence in the
+// batch. It refuses one with another time, which an id that carries none may come with: that the inbox does not
+// remember the first one's says nothing of the second.
+func uniqueItems(items []*item) ([]*item, error) {
+	seen := make(map[string]time.Time, len(items))
+	unique := make([]*item, 0, len(items))
+	for i, it := range items {
+		if it.ignored {
+			continue
+		}
+		at, again := seen[it.entry.id]
+		switch {
+		case !again:
+			seen[it.entry.id] = it.entry.at
+			unique = append(unique, it)
+		case !at.Equal(it.entry.at):
+			return nil, &itemError{item: i, err: errOtherTime}
+		}
+	}
+	return unique, nil
+}
+
 // insert inserts the items' rows and reads the state of the keys.
 func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item) (*state, error) {
-	wanted := slices.DeleteFunc(slices.Clone(items), func(it *item) bool { return it.ignored })
-	s := &state{inserted: make(map[string]bool, len(wanted))}
+	unique, err := uniqueItems(items)
+	if err != nil {
+		return nil, err
+	}
+	s := &state{inserted: make(map[string]*item, len(unique))}
 	batch := &pgx.Batch{}
-	if len(wanted) > 0 {
-		now, buffer := time.Now(), make([]byte, 0, 256)
-		batch.Queue(insertEntries, t.cfg.Consumer, columnOf(wanted, idOf), columnOf(wanted, placeOf),
-			columnOf(wanted, func(it *item) time.Time { return it.entry.at }),
-			columnOf(wanted, func(it *item) string { return it.entry.typ }),
-			columnOf(wanted, func(it *item) []byte { return it.entry.hash }),
-			columnOf(wanted, func(it *item) string {
-				buffer = it.appendMetadata(buffer[:0], now)
-				return string(buffer)
-			})).Query(func(rows pgx.Rows) error {
-			var id string
-			_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
-				s.inserted[id] = true
-				return nil
+	if len(unique) > 0 {
+		batch.Queue(insertEntries, t.cfg.Consumer, columnOf(unique, idOf), columnOf(unique, placeOf),
+			columnOf(unique, timeOf), columnOf(unique, typeOf), columnOf(unique, hashOf), textColumn(encodeAll(unique))).
+			Query(func(rows pgx.Rows) error {
+				var id string
+				_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+					s.inserted[id] = nil
+					return nil
+				})
+				return err
 			})
-			return err
-		})
 	}
 	if keys := keysOf(items); len(keys) > 0 {
 		s.queue(batch, t.cfg, keys)
@@ -122,24 +152,13 @@ func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item) (*state,
 	return s, nil
 }
 
-func idOf(it *item) string       { return it.entry.id }
-func placeOf(it *item) time.Time { return it.entry.place }
-
-func columnOf[V any](items []*item, of func(*item) V) []V {
-	column := make([]V, len(items))
-	for i, it := range items {
-		column[i] = of(it)
-	}
-	return column
-}
-
 // queue asks for what holds the keys, and for their watermarks.
 func (s *state) queue(batch *pgx.Batch, cfg *Config, keys []string) {
 	s.parked = make(map[string]int64)
 	batch.Queue(selectParked, cfg.Consumer, bytesOf(keys)).Query(collect(s.parked))
 	if cfg.Versioned {
 		s.watermarks = make(map[string]int64, len(keys))
-		batch.Queue(selectWatermarks, cfg.Consumer, keys).Query(collect(s.watermarks))
+		batch.Queue(selectWatermarks, cfg.Consumer, textColumn(keys)).Query(collect(s.watermarks))
 	}
 }
 
@@ -198,13 +217,16 @@ func (t *idTable) insertOne(ctx context.Context, tx pgx.Tx, it *item) (*state, e
 	var inserted bool
 	var parked, version *int64
 	batch := &pgx.Batch{}
-	metadata := string(it.appendMetadata(make([]byte, 0, 256), time.Now()))
-	batch.Queue(insertEntry, t.cfg.Consumer, e.id, e.place, e.typ, e.hash, metadata, e.at, []byte(key), key).
+	origin := string(e.origin.append(make([]byte, 0, 256), time.Now()))
+	batch.Queue(insertEntry, t.cfg.Consumer, e.id, e.place, e.typ, e.hash, origin, e.at, []byte(key), key).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&inserted, &parked, &version) })
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("insert inbox row: %w", routed(err))
 	}
-	s := &state{inserted: map[string]bool{e.id: inserted}}
+	s := &state{}
+	if inserted {
+		s.inserted = map[string]*item{e.id: nil}
+	}
 	if parked != nil {
 		s.parked = map[string]int64{key: *parked}
 	}
@@ -277,10 +299,15 @@ func readHashes(rows pgx.Rows) (map[string][]byte, error) {
 
 // outcomeAmong is the outcome of an item that was not inserted, by the hashes that are there.
 func (it *item) outcomeAmong(hashes map[string][]byte) Outcome {
-	switch hash, known := hashes[it.entry.id]; {
-	case !known:
+	hash, known := hashes[it.entry.id]
+	if !known {
 		return Expired
-	case bytes.Equal(hash, it.entry.hash):
+	}
+	return it.sameAs(hash)
+}
+
+func (it *item) sameAs(hash []byte) Outcome {
+	if bytes.Equal(hash, it.entry.hash) {
 		return Duplicate
 	}
 	return Conflict
@@ -324,17 +351,14 @@ func (t *idTable) markConflict(ctx context.Context, it *item) error {
 	return err
 }
 
-// take takes the id's place for a dead letter, or reports that the same event has it already. It does neither where
-// another event has the place, or the inbox does not remember so far back: what was refused before its id was looked at
-// may be either.
-func (t *idTable) take(ctx context.Context, tx pgx.Tx, it *item) (taken, twin bool, err error) {
-	dead := &item{entry: it.entry, origin: it.origin}
-	dead.entry.typ, dead.entry.outcome = deadletter.Text(it.entry.typ), Dead
-	dead.entry.correlationID = deadletter.Text(it.entry.correlationID)
-	s, err := t.insertOne(ctx, tx, dead)
-	if err != nil || s.inserted[dead.entry.id] {
+// take takes the id's place, or reports that the same event has it already. It does neither where another event has the
+// place, or the inbox does not remember so far back: what was refused before its id was looked at may be either.
+func (t *idTable) take(ctx context.Context, tx pgx.Tx, e entry) (taken, twin bool, err error) {
+	it := &item{entry: e}
+	s, err := t.insertOne(ctx, tx, it)
+	if err != nil || it.isNew(s) {
 		return err == nil, false, err
 	}
-	hashes, err := t.hashesOf(ctx, tx, dead)
-	return false, err == nil && dead.outcomeAmong(hashes) == Duplicate, err
+	hashes, err := t.hashesOf(ctx, tx, it)
+	return false, err == nil && it.outcomeAmong(hashes) == Duplicate, err
 }

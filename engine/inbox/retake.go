@@ -84,9 +84,9 @@ func (in *Inbox) Retake(parent context.Context, r Retake) (outcome Outcome, err 
 		return Failed, err
 	}
 	defer leave()
-	err = in.deliverer.withTimeout(parent, func(ctx context.Context) error {
-		return in.deliverer.transact(ctx, func(w *work) (err error) {
-			outcome, err = in.deliverer.retake(ctx, w, r)
+	err = in.engine.withTimeout(parent, func(ctx context.Context) error {
+		return in.engine.transact(ctx, func(w *work) (err error) {
+			outcome, err = in.engine.retake(ctx, w, r)
 			return err
 		})
 	})
@@ -176,13 +176,10 @@ func (e *engine) retakeID(ctx context.Context, w *work, r *Record) (Outcome, err
 	if tag.RowsAffected() == 1 {
 		return Applied, nil
 	}
-	it.entry.outcome = "" // it is about to be applied, like a delivery
+	it.entry.origin.outcome = "" // it is about to be applied, like a delivery
 	s, err := e.ids.insertOne(ctx, w, it)
-	if err != nil {
-		return Failed, err
-	}
-	if s.inserted[it.entry.id] {
-		return Applied, nil
+	if err != nil || it.isNew(s) {
+		return it.outcome, err
 	}
 	hashes, err := e.ids.hashesOf(ctx, w, it)
 	if err != nil {

@@ -27,6 +27,11 @@ func (r RetryRules) valid() bool {
 		(r.RetryMin == 0 || r.RetryMax == 0 || r.RetryMin <= r.RetryMax)
 }
 
+// retriers are [Handlers] that have rules of their own for some types. A [*Mux] is one.
+type retriers interface {
+	Retry(eventType string) RetryRules
+}
+
 // retries decides, failure by failure, whether one event is tried again.
 type retries struct {
 	RetryRules
@@ -35,8 +40,12 @@ type retries struct {
 	since    time.Time // the first of them
 }
 
-// retries are those of an event whose handler has rules of its own: its longest pause is not below its shortest one.
-func (c *Config) retries(own RetryRules) retries {
+// retryOf are the retries of an event of the type. A longest pause of the handler's own is not below its shortest one.
+func (c *Config) retryOf(eventType string) retries {
+	var own RetryRules
+	if handlers, have := c.Handlers.(retriers); have {
+		own = handlers.Retry(eventType)
+	}
 	rules := RetryRules{
 		MaxAttempts: cmp.Or(own.MaxAttempts, c.MaxAttempts), GiveUpAfter: own.GiveUpAfter,
 		RetryMin: cmp.Or(own.RetryMin, c.RetryMin), RetryMax: cmp.Or(own.RetryMax, c.RetryMax),

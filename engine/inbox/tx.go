@@ -104,14 +104,18 @@ func (w *work) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return w.Tx.QueryRow(ctx, sql, args...)
 }
 
-// SendBatch sends the first batch with a begin before it.
 func (w *work) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if w.Tx != nil {
-		if err := w.ready(ctx); err != nil {
-			return pgx.FailedBatchResults(b, err)
-		}
-		return w.Tx.SendBatch(ctx, b)
+	if w.Tx == nil {
+		return w.begin(ctx, b)
 	}
+	if err := w.ready(ctx); err != nil {
+		return pgx.FailedBatchResults(b, err)
+	}
+	return w.Tx.SendBatch(ctx, b)
+}
+
+// begin sends the first batch with a begin before it.
+func (w *work) begin(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	whole := &pgx.Batch{}
 	whole.BeginTx(readCommitted)
 	whole.QueuedQueries = append(whole.QueuedQueries, b.QueuedQueries...)

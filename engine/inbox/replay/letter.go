@@ -71,8 +71,8 @@ func (r *run) retryLetter(ctx context.Context, l deadletter.Letter, done *Result
 		case attempt >= r.inbox.MaxAttempts:
 			return fmt.Errorf("replay dead letter %d: %w", l.ID, err)
 		}
-		if err := failure.Sleep(ctx, pauses.Next()); err != nil {
-			return fmt.Errorf("replay dead letter %d: %w", l.ID, err)
+		if err := (inbox.Standalone{}).Pause(ctx, err, pauses.Next()); err != nil {
+			return err
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"time"
 
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/deadletter/operate"
-	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox"
 )
 
@@ -64,6 +64,8 @@ func (r *Replayer) Replay(ctx context.Context, f operate.Filter, o Options) (Rep
 type ordered struct {
 	run
 	options Options
+	where   string
+	args    []any
 	lastKey []byte // that was looked at last
 	report  Report
 }
@@ -85,12 +87,25 @@ func (r *Replayer) newOrdered(f operate.Filter, o Options) (*ordered, error) {
 		Replayer: r, by: o.By, reason: o.Reason, force: o.Force, acceptGap: o.AcceptGap, dryRun: o.DryRun,
 		position: position{key: []byte{}, version: -1, id: -1},
 	}}
-	n.where, n.args = f.Where(6)
-	n.try = n.retryPaced
+	n.next, n.try = n.selectNext, n.retryPaced
 	if o.DryRun {
 		n.try = n.checkLetter
 	}
+	n.where, n.args = f.Where(6)
 	return n, nil
+}
+
+// What waits behind a dead letter of the key at work is taken up with it: no replay would come back for it.
+const nextLetter = `
+select ` + deadletter.Columns + ` from public.dead_letter
+where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3, $4)
+    and (%s or key = $5 and class = 'parked')
+order by key_start, version, id limit 1`
+
+// selectNext finds one at a time: what the consumer parks meanwhile behind the key at work is then found in its place.
+func (r *ordered) selectNext(ctx context.Context, q audit.Querier) (deadletter.Letter, error) {
+	args := []any{r.inbox.Consumer, r.position.key, r.position.version, r.position.id, r.flowing}
+	return selectLetter(ctx, q, fmt.Sprintf(nextLetter, r.where), append(args, r.args...)...)
 }
 
 // replayNext takes up the next dead letter, or says what would be tried.
@@ -197,7 +212,7 @@ func (p *Pace) Await(ctx context.Context) error {
 	}
 	now := time.Now()
 	if wait := p.next.Sub(now); wait > 0 {
-		if err := failure.Sleep(ctx, wait); err != nil {
+		if err := (inbox.Standalone{}).Pause(ctx, nil, wait); err != nil {
 			return err
 		}
 	} else {

@@ -87,11 +87,9 @@ type run struct {
 	force, acceptGap bool   // the refusals to override; see [Options]
 	dryRun           bool
 
-	where string // which dead letters are picked, with the parameters from $6 on
-	only  string // all that may be taken up; empty: those of any key
-	args  []any  // of both
-
-	// try brings one to its outcome, which is "" where another replay settled it or something comes before it.
+	// next picks the first dead letter behind the position, or says errGone.
+	next func(ctx context.Context, q audit.Querier) (deadletter.Letter, error)
+	// try brings it to its outcome, which is "" where another replay settled it or something comes before it.
 	try func(ctx context.Context, l deadletter.Letter, done *Result) error
 
 	position position
@@ -127,20 +125,6 @@ const (
 	CodeReplayLimit = "replay_limit"   // it failed too often; see [Config]
 	CodeIDChanged   = "id_changed"     // the edited record is another event: only its content may change
 )
-
-// What waits behind a dead letter of the key at work is taken up with it: no replay would come back for it.
-const nextLetter = `
-select ` + deadletter.Columns + ` from public.dead_letter
-where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3, $4)
-    and (%s or key = $5 and class = 'parked') %s
-order by key_start, version, id limit 1`
-
-// next picks the first dead letter behind the position, or says errGone. It finds one at a time: what the consumer
-// parks meanwhile behind the key at work is then found in its place.
-func (r *run) next(ctx context.Context, q audit.Querier) (deadletter.Letter, error) {
-	args := []any{r.inbox.Consumer, r.position.key, r.position.version, r.position.id, r.flowing}
-	return selectLetter(ctx, q, fmt.Sprintf(nextLetter, r.where, r.only), append(args, r.args...)...)
-}
 
 // takeUp brings the next dead letter to its outcome and moves on behind it, unless that is "": then look again. A key
 // stops at its first failure or refusal. The error is errGone when there is no dead letter any more.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox"
@@ -99,13 +100,20 @@ func (r *Replayer) ResumeGaps(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	for from := []byte{}; ctx.Err() == nil; _ = failure.Sleep(ctx, r.cfg.ResumeEvery) {
+	rounds := time.NewTicker(r.cfg.ResumeEvery)
+	defer rounds.Stop()
+	from := []byte{}
+	for {
 		next, err := r.resumeRound(ctx, from)
 		if from = next; err != nil && ctx.Err() == nil {
 			r.inbox.Log.DebugContext(ctx, "parked events not resumed", "error", err) // the outage is told elsewhere
 		}
+		select {
+		case <-rounds.C:
+		case <-ctx.Done():
+			return nil
+		}
 	}
-	return nil
 }
 
 const lockRound = `select pg_try_advisory_xact_lock(hashtextextended('inbox/resume/' || $1::text, 0))`
@@ -186,15 +194,25 @@ const (
 	resumedReason = "the missing version has come"
 )
 
+// nextOfKey is the next dead letter of a key that goes on: the one with which it does, and what is parked behind it.
+const nextOfKey = `
+select ` + deadletter.Columns + ` from public.dead_letter
+where consumer = $1 and state = 'waiting' and key_start = $2 and (version, id) > ($3, $4)
+    and (id = $6 or key = $5 and class = 'parked')
+order by version, id limit 1`
+
 // resumeKey replays the dead letter and what is parked behind it, and begins with none of these after a time. No
 // operator reads a refusal here, so what cannot be tried as it is becomes a dead letter like others.
 func (r *Replayer) resumeKey(ctx context.Context, first resumable, limit time.Duration) error {
 	end := time.Now().Add(limit)
 	run := &run{
 		Replayer: r, by: resumedBy, reason: resumedReason, position: position{key: first.key, version: -1, id: -1},
-		where: "id = $6", only: "and key_start = $2", args: []any{first.id},
 	}
 	run.try = run.retryCounted
+	run.next = func(ctx context.Context, q audit.Querier) (deadletter.Letter, error) {
+		at := run.position
+		return selectLetter(ctx, q, nextOfKey, r.inbox.Consumer, at.key, at.version, at.id, run.flowing, first.id)
+	}
 	for time.Now().Before(end) {
 		l, done, err := run.takeUp(ctx)
 		switch {

@@ -12,9 +12,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
-
-	"example.com/twinbox/engine/failure"
 )
 
 // Config says how long a database's inbox remembers. Pool and Retention are required.
@@ -78,7 +75,9 @@ func New(cfg Config) (*Janitor, error) {
 		return nil, err
 	}
 	j := &Janitor{cfg: cfg, name: rand.Text(), log: cfg.Log}
-	j.registerGauges()
+	if err := j.registerGauges(); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
 	return j, nil
 }
 
@@ -93,15 +92,22 @@ type Round struct {
 
 // Run tidies up until ctx ends. A round that fails is logged and tried again a tenth of Every later.
 func (j *Janitor) Run(ctx context.Context) error {
-	for ; ctx.Err() == nil; _ = failure.Sleep(ctx, j.cfg.Every/10) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
 		round, err := j.Tidy(ctx)
 		if err != nil && ctx.Err() == nil {
 			j.log.ErrorContext(ctx, "inbox not tidied", "error", err)
 		}
 		j.measure(ctx)
 		j.cfg.OnRound(round, err)
+		timer.Reset(j.cfg.Every / 10)
 	}
-	return nil
 }
 
 // Where nothing is due this changes nothing.
@@ -169,8 +175,8 @@ func (r *leasedRound) change(ctx context.Context, do func(pgx.Tx) error) error {
 }
 
 // registerGauges makes the gauges that measureInbox reads, in its order.
-func (j *Janitor) registerGauges() {
-	register := promauto.With(j.cfg.Registerer)
+func (j *Janitor) registerGauges() error {
+	var errs []error
 	for _, g := range [][2]string{
 		{"inbox_table_bytes", "Size of the inbox with its indexes."},
 		{"inbox_rows", "Rows of the inbox, as the last analyze counted them."},
@@ -180,8 +186,13 @@ func (j *Janitor) registerGauges() {
 		{"inbox_parked_records", "Records that wait behind another of their key, 10000 at most."},
 		{"inbox_janitor_refused", "1 while nothing is forgotten because it might come again."},
 	} {
-		j.gauges = append(j.gauges, register.NewGauge(prometheus.GaugeOpts{Name: g[0], Help: g[1]}))
+		gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: g[0], Help: g[1]})
+		j.gauges = append(j.gauges, gauge)
+		if j.cfg.Registerer != nil {
+			errs = append(errs, j.cfg.Registerer.Register(gauge))
+		}
 	}
+	return errors.Join(errs...)
 }
 
 const measureInbox = `

@@ -154,7 +154,8 @@ func TestRun(t *testing.T) {
 	for _, part := range []string{"customer", "customer-admin", "notification-admin", "mailbox", "smtp", "kafka"} {
 		args = append(args, "--"+part+"-addr", "127.0.0.1:0")
 	}
-	args = append(args, "--examples") // part: examples, begin
+	args = append(args, "--console-addr", "127.0.0.1:0") // part: ops
+	args = append(args, "--examples")                    // part: examples, begin
 	for _, s := range examples.All() {
 		args = append(args, "--service-addr", s.Name+"=127.0.0.1:0", "--service-admin-addr", s.Name+"=127.0.0.1:0")
 	}

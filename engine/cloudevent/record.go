@@ -49,6 +49,7 @@ func ParseWire(text string) (Wire, bool) {
 type headerJSON struct {
 	Name      *string `json:"name"`
 	NameBytes []byte  `json:"name_base64,omitempty"`
+	Bytes     []byte  `json:",omitempty"` // the same, in rows that an earlier build has left in an outbox
 	Value     []byte  `json:"value"`
 }
 
@@ -73,6 +74,8 @@ func (h *Header) UnmarshalJSON(text []byte) error {
 	switch {
 	case encoded.NameBytes != nil:
 		h.Name = string(encoded.NameBytes)
+	case encoded.Bytes != nil:
+		h.Name = string(encoded.Bytes)
 	case encoded.Name != nil:
 		h.Name = *encoded.Name
 	default:

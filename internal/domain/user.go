@@ -90,7 +90,7 @@ type Claim struct {
 	raw     []byte
 }
 
-// ErrTokenInvalid is the answer to every token that is not good, whatever is wrong with it.
+// ErrTokenInvalid is the answer to every token that is not good, for any reason.
 var ErrTokenInvalid = &Error{CodeTokenInvalid, "token", "is not a valid verification token"}
 
 // ParseClaim reads a token. It trusts nothing: [VerificationKey.Verify] does the checking once the caller knows the

@@ -18,8 +18,8 @@ type form struct {
 	of   string // the folder of the package that declares it; none where it is not declared here
 }
 
-// forms are all of them, in their order, with the default edge; the handler gets the first one again. What they share
-// is said by hand: a test sees that each is still there, and whoever adds one adds it here.
+// forms are all of them, in their order, with the default edge; the handler gets the first one again. The list is
+// written by hand: a test sees that each is still there, and one that is added is added here.
 var forms = []form{
 	{name: "the business's struct"},
 	{name: "Event", of: "engine/cloudevent"},

@@ -26,7 +26,8 @@ func (s *System) Settle() {
 	defer cancel()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
-	last := []string{"the databases do not answer"}
+	var last []string // what the newest look found that got its answers, or else why none did
+	answered := false
 	for _, p := range s.parts { // of what the test itself has committed nothing tells the relay, but for its next poll
 		if _, err := p.pool.Exec(ctx, `select pg_notify('outbox', '')`); err != nil {
 			s.t.Fatalf("wake the relay of %s: %v", p.name, err)
@@ -38,8 +39,8 @@ func (s *System) Settle() {
 		case err == nil && len(busy) == 0:
 			return
 		case err == nil:
-			last = busy
-		case ctx.Err() == nil: // a topic that has no leader yet, say
+			last, answered = busy, true
+		case !answered: // a topic that has no leader yet, say; later on it may be that the time of this look has run out
 			last = []string{err.Error()}
 		}
 		select {

@@ -45,8 +45,9 @@ func TestAnyOrderComesToTheSame(t *testing.T) {
 					}
 				}
 				if mode == "late" || mode == "passes" {
-					require.Zero(t, c.Count(t, `select count(*) from dead_letter where state = 'waiting' and class = 'parked'`),
-						"what was only late needs no operator")
+					c.rounds(t, func() bool { // a key that takes its partition too long is left to the inbox's rounds
+						return c.Count(t, `select count(*) from dead_letter where state = 'waiting' and class = 'parked'`) == 0
+					})
 				}
 				c.heal()
 				c.replay(t, operate.Filter{})

@@ -93,9 +93,8 @@ func TestAPausedConsumerHoldsNoMoreThanItIsTold(t *testing.T) { //nolint:paralle
 			for len(busy) < partitions {
 				busy[receive(t, entered)] = true
 			}
-			held := heap(t) - before
 			bound := partitions*(most+2*size+tc.answer) + broker
-			require.Less(t, held, bound)
+			waittest.Until(t, func() bool { return heap(t)-before < bound }) // all handlers hang: what is held stays
 			require.Greater(t, partitions*tc.each*size, 2*bound, "there is more on the log")
 			close(release)
 			receive(t, all)

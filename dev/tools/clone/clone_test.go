@@ -271,7 +271,8 @@ func requireGone(t *testing.T, dir string) {
 func goTool(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", args...)
-	command.Dir, command.Env = dir, append(os.Environ(), "GOFLAGS=-trimpath")
+	// As the copies of the tree are built elsewhere: what is compiled for one serves all.
+	command.Dir, command.Env = dir, append(os.Environ(), "GOFLAGS=-trimpath", "CGO_ENABLED=0")
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, string(output))
 }

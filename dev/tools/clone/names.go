@@ -49,8 +49,7 @@ type naming struct {
 	name   string // kebab-case
 	module string // its host, turned round, begins the types of events
 
-	forms map[string]string // every text that is replaced
-	any   *regexp.Regexp    // one of them
+	forms *strings.Replacer // every text that is replaced, the longest of those that begin at one place
 }
 
 // newNaming checks a name against the tree.
@@ -70,7 +69,7 @@ func newNaming(tree parts.Tree, module, name string) (naming, error) {
 	case taken:
 		return n, fmt.Errorf("%q is the name of something in the tree: NAME=... gives the project another", name)
 	}
-	n.forms = map[string]string{
+	forms := map[string]string{
 		"com.example.":             n.reversed() + ".", // the types of events
 		firstName + "_":            n.snake() + "_",    // roles and databases: a hyphen would have to be quoted
 		firstName:                  n.name,
@@ -82,22 +81,19 @@ func newNaming(tree parts.Tree, module, name string) (naming, error) {
 			continue
 		}
 		for _, topic := range regexp.MustCompile(`(?m)^\tTopic\w+ += "([^"]+)"$`).FindAllSubmatch(source.Content, -1) {
-			n.forms[string(topic[1])] = name + "." + string(topic[1])
+			forms[string(topic[1])] = name + "." + string(topic[1])
 		}
 	}
-	var patterns []string
-	for _, form := range slices.Sorted(maps.Keys(n.forms)) {
-		patterns = append(patterns, regexp.QuoteMeta(form))
+	var pairs []string
+	for _, form := range slices.SortedFunc(maps.Keys(forms), func(a, b string) int { return len(b) - len(a) }) {
+		pairs = append(pairs, form, forms[form])
 	}
-	n.any = regexp.MustCompile(strings.Join(patterns, "|"))
-	n.any.Longest()
+	n.forms = strings.NewReplacer(pairs...)
 	return n, nil
 }
 
 // text renames in everything that is no Go, in one pass: what is put in is not looked at again.
-func (n naming) text(content []byte) []byte {
-	return n.any.ReplaceAllFunc(content, func(found []byte) []byte { return []byte(n.forms[string(found)]) })
-}
+func (n naming) text(content []byte) []byte { return []byte(n.forms.Replace(string(content))) }
 
 // source renames in a Go file: strings and comments are text, identifiers stay identifiers.
 func (n naming) source(path string, content []byte) ([]byte, error) {

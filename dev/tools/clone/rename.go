@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"strings"
 
 	"example.com/twinbox/dev/tools/parts"
 )
@@ -71,11 +72,39 @@ func renameFile(at string, file parts.File, old, module string, names *naming) (
 // replace exchanges whole occurrences of the path in text, in addresses as well: schemas and problems are named by one
 // below the module's path. What holds a NUL byte is no text.
 func replace(content []byte, old, module string) []byte {
-	if bytes.IndexByte(content, 0) >= 0 || !bytes.Contains(content, []byte(old)) {
+	if bytes.IndexByte(content, 0) >= 0 {
 		return content
 	}
-	whole := regexp.MustCompile(`(^|://|[^A-Za-z0-9_~./-])` + regexp.QuoteMeta(old) + `([^A-Za-z0-9_~-]|$)`)
-	with := []byte("${1}" + module + "${2}")
-	// Twice: of two occurrences with one character between them the first match takes that character away.
-	return whole.ReplaceAll(whole.ReplaceAll(content, with), with)
+	var out bytes.Buffer
+	written := 0
+	for from := 0; ; {
+		at := bytes.Index(content[from:], []byte(old))
+		if at < 0 {
+			break
+		}
+		at += from
+		from = at + len(old)
+		if before := content[:at]; continues(before[max(0, at-1):], "./") && !bytes.HasSuffix(before, []byte("://")) ||
+			continues(content[from:], "") {
+			continue
+		}
+		out.Write(content[written:at])
+		out.WriteString(module)
+		written = from
+	}
+	if written == 0 {
+		return content
+	}
+	out.Write(content[written:])
+	return out.Bytes()
+}
+
+// continues says whether a path may go on with the first character of the text: a letter, a digit, one of -_~ or of
+// the others.
+func continues(text []byte, others string) bool {
+	if len(text) == 0 {
+		return false
+	}
+	c := text[0]
+	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || strings.IndexByte("-_~"+others, c) >= 0
 }

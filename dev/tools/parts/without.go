@@ -68,7 +68,10 @@ func unmark(text string, gone []Part) (_ string, changed bool, err error) {
 	var kept strings.Builder
 	var inside []string
 	for line := range strings.Lines(text) {
-		found := mark.FindStringSubmatch(line)
+		var found []string
+		if strings.Contains(line, " part: ") { // looking for the pattern in each line of the tree takes seconds
+			found = mark.FindStringSubmatch(line)
+		}
 		switch {
 		case found == nil:
 			if len(inside) == 0 {

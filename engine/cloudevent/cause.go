@@ -35,9 +35,12 @@ type Cause struct {
 // and what a handler adds must not fail for them.
 func (e *Event) Cause() Cause {
 	c := Cause{CorrelationID: e.CorrelationID(), CausationID: e.ID}
-	if parent := e.Extensions[HeaderTraceParent]; isTraceParent(parent) {
+	parent, state := e.Extensions[HeaderTraceParent], e.Extensions[HeaderTraceState]
+	// Its form is version, trace, span, flags.
+	if len(parent) == 55 && parent[2] == '-' && parent[35] == '-' && parent[52] == '-' &&
+		strings.Trim(parent, "0123456789abcdef-") == "" && strings.Count(parent, "-") == 3 {
 		c.TraceParent = parent
-		if state := e.Extensions[HeaderTraceState]; len(state) <= maxTraceState {
+		if len(state) <= maxTraceState {
 			c.TraceState = state
 		}
 	}
@@ -55,14 +58,6 @@ func (e *Event) CorrelationID() string {
 }
 
 const maxTraceState = 512 // what W3C Trace Context asks every hop to pass on
-
-// isTraceParent looks at the form: version, trace, span, flags.
-func isTraceParent(text string) bool {
-	if len(text) != 55 || text[2] != '-' || text[35] != '-' || text[52] != '-' {
-		return false
-	}
-	return strings.Trim(text, "0123456789abcdef-") == "" && strings.Count(text, "-") == 3
-}
 
 // Extend returns the extensions of an event that follows from the cause. What is there already stays.
 func (c Cause) Extend(extensions map[string]string) map[string]string {

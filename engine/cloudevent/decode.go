@@ -1,7 +1,6 @@
 package cloudevent
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -43,11 +42,11 @@ func (e *DecodeError) Error() string { return fmt.Sprintf("decode event: %s: %s"
 // ErrorCode is the code as text: the name under which a dead letter is filed.
 func (e *DecodeError) ErrorCode() string { return string(e.Code) }
 
-// Earliest and latest business times that are believed. A producer's clock outside them is a defect, and PostgreSQL
-// could not partition by such a time.
+// Business times from Earliest to Latest, the latter not included, are believed. A producer's clock outside them is a
+// defect, and PostgreSQL could not partition by such a time.
 var (
-	earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+	Earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	Latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
 // FromMessage reads the envelope back from a Watermill message. The payload is not looked at, apart from being there:
@@ -66,7 +65,7 @@ func FromMessage(m *message.Message) (Event, error) {
 	}
 	var textErr *DecodeError
 	for name, value := range m.Metadata {
-		extends := !isAttribute(name)
+		extends := !IsAttribute(name)
 		if extends {
 			if e.Extensions == nil {
 				e.Extensions = make(map[string]string, 2)
@@ -78,23 +77,29 @@ func FromMessage(m *message.Message) (Event, error) {
 			textErr = &DecodeError{CodeInvalidHeader, fmt.Sprintf("header %q is not text", name)}
 		}
 	}
-	timeErr := e.readTime(m.Metadata[HeaderTime])
-	versionErr := e.readVersion(m.Metadata[HeaderVersion])
-	if err := e.check(m, textErr, timeErr, versionErr); err != nil {
-		return e, err
+	at, err := time.Parse(time.RFC3339Nano, m.Metadata[HeaderTime])
+	if err == nil && !at.Before(Earliest) && at.Before(Latest) {
+		e.Time = at.UTC()
 	}
-	return e, nil
+	if version, err := strconv.ParseInt(m.Metadata[HeaderVersion], 10, 64); err == nil && version > 0 {
+		e.Version = version
+	}
+	return e, e.check(m, textErr)
 }
 
 // check returns the first of its problems in the order in which a reader would want to hear of them.
-func (e *Event) check(m *message.Message, textErr, timeErr, versionErr *DecodeError) *DecodeError {
-	key, spec := m.Metadata[KeyMetadata], m.Metadata[HeaderSpecVersion]
+func (e *Event) check(m *message.Message, textErr *DecodeError) error {
 	if origin, ok := m.Context().Value(originKey{}).(*Origin); ok && origin.Unreadable != nil {
-		return unreadable(origin)
+		detail := fmt.Sprintf("offsets %d to %d: %v", origin.Offset, origin.LastOffset, origin.Unreadable)
+		if kept := len(origin.Damaged); kept < origin.DamagedSize {
+			detail += fmt.Sprintf(" (kept: the first %d of %d bytes)", kept, origin.DamagedSize)
+		}
+		return &DecodeError{CodeUnreadable, detail}
 	}
-	if err, _ := errors.AsType[*DecodeError](ValidID(e.ID)); err != nil {
+	if err := ValidID(e.ID); err != nil {
 		return err
 	}
+	key, spec := m.Metadata[KeyMetadata], m.Metadata[HeaderSpecVersion]
 	switch {
 	case strings.HasPrefix(m.Metadata[HeaderContentType], "application/cloudevents"):
 		return &DecodeError{CodeStructuredMode, "only the binary content mode is supported"}
@@ -112,70 +117,38 @@ func (e *Event) check(m *message.Message, textErr, timeErr, versionErr *DecodeEr
 		return &DecodeError{CodeInvalidKey, fmt.Sprintf("%d bytes, at most %d", len(key), MaxKeyBytes)}
 	case key != e.Key:
 		return &DecodeError{CodeKeyMismatch, "the record key is not ce_subject"}
-	case timeErr != nil:
-		return timeErr
-	case versionErr != nil:
-		return versionErr
+	case e.Time.IsZero():
+		return &DecodeError{CodeInvalidTime, "ce_time is not RFC 3339, or outside the years 2000 to 2199"}
+	case e.Version == 0 && m.Metadata[HeaderVersion] != "":
+		return &DecodeError{CodeInvalidVersion, "ce_aggregateversion is not a positive number"}
 	case len(e.Data) == 0:
 		return &DecodeError{CodeEmptyValue, "the record has no value"}
 	}
 	return nil
 }
 
-func unreadable(origin *Origin) *DecodeError {
-	detail := fmt.Sprintf("offsets %d to %d: %v", origin.Offset, origin.LastOffset, origin.Unreadable)
-	if kept := len(origin.Damaged); kept < origin.DamagedSize {
-		detail += fmt.Sprintf(" (kept: the first %d of %d bytes)", kept, origin.DamagedSize)
-	}
-	return &DecodeError{Code: CodeUnreadable, Detail: detail}
-}
-
-func isAttribute(name string) bool {
+// IsAttribute reports whether a name of metadata is the event's own, rather than an extension's: written from a field
+// of the [Event], or transport state.
+func IsAttribute(name string) bool {
 	switch name {
 	case HeaderID, HeaderSource, HeaderType, HeaderSpecVersion, HeaderTime, HeaderSubject, HeaderVersion,
-		HeaderDataSchema, HeaderContentType, HeaderWatermillID, KeyMetadata:
+		HeaderDataSchema, HeaderContentType, HeaderWatermillID, KeyMetadata, RecordMetadata:
 		return true
 	}
 	return false
 }
 
 // ValidID reports whether an inbox can remember the id: not empty, valid UTF-8 of at most [MaxIDLength] characters, and
-// free of control characters, which PostgreSQL (NUL) or a terminal would refuse.
+// free of control characters, which PostgreSQL (NUL) or a terminal would refuse. Its error is a [*DecodeError].
 func ValidID(id string) error {
-	switch {
+	isControl := func(r rune) bool { return r < 0x20 || r == 0x7f }
+	switch n := utf8.RuneCountInString(id); {
 	case id == "":
 		return &DecodeError{CodeMissingID, "the record carries no event id"}
 	case !utf8.ValidString(id), strings.ContainsFunc(id, isControl):
 		return &DecodeError{CodeInvalidID, "not printable UTF-8"}
-	case utf8.RuneCountInString(id) > MaxIDLength:
-		n := utf8.RuneCountInString(id)
+	case n > MaxIDLength:
 		return &DecodeError{CodeInvalidID, fmt.Sprintf("%d characters, at most %d", n, MaxIDLength)}
 	}
-	return nil
-}
-
-func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
-
-func (e *Event) readTime(text string) *DecodeError {
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return &DecodeError{CodeInvalidTime, "ce_time is not RFC 3339"}
-	}
-	if t.Before(earliest) || !t.Before(latest) {
-		return &DecodeError{CodeInvalidTime, "ce_time is outside the years 2000 to 2199"}
-	}
-	e.Time = t.UTC()
-	return nil
-}
-
-func (e *Event) readVersion(text string) *DecodeError {
-	if text == "" {
-		return nil
-	}
-	v, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || v < 1 {
-		return &DecodeError{CodeInvalidVersion, "ce_aggregateversion is not a positive number"}
-	}
-	e.Version = v
 	return nil
 }

@@ -101,12 +101,13 @@ type Declaration struct {
 	Source     string // ce_source of its producer
 	DataSchema string // ce_dataschema: the $id of its payload's schema
 
-	decode func(Event) (any, error)
+	// Payload is [Definition.Decode] for code that knows the event only as one of a list. [Define] sets it.
+	Payload func(Event) (any, error)
 }
 
 // Define declares an event whose payload is a T.
 func Define[T any](d Declaration) Definition[T] {
-	d.decode = func(e Event) (any, error) { return Definition[T]{d}.Decode(e) }
+	d.Payload = func(e Event) (any, error) { return Definition[T]{d}.Decode(e) }
 	return Definition[T]{d}
 }
 
@@ -139,7 +140,3 @@ func (d Definition[T]) Decode(e Event) (T, error) {
 	}
 	return payload, nil
 }
-
-// Payload is [Definition.Decode] for who knows the event only as one of a list. It panics for a declaration that is not
-// a definition's.
-func (d Declaration) Payload(e Event) (any, error) { return d.decode(e) }

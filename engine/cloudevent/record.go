@@ -23,9 +23,9 @@ type Wire struct {
 }
 
 // Encode is the value of [RecordMetadata].
-func (w Wire) Encode() (string, error) {
-	encoded, err := json.Marshal(w)
-	return base64.StdEncoding.EncodeToString(encoded), err
+func (w Wire) Encode() string {
+	encoded, _ := json.Marshal(w) // bytes and names always can be
+	return base64.StdEncoding.EncodeToString(encoded)
 }
 
 // ParseWire reads what [Wire.Encode] wrote. It is false for anything else, the empty string included.
@@ -96,7 +96,7 @@ var Causes = Attributes[len(Attributes)-4:]
 
 // IsExtra reports whether a name of metadata is a header that is written behind the [Attributes].
 func IsExtra(name string) bool {
-	return !isAttribute(name) && !slices.Contains(Causes, name) && name != RecordMetadata
+	return !IsAttribute(name) && !slices.Contains(Causes, name)
 }
 
 // EachHeader calls write for every header of the message's record, always in the same order.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -98,7 +97,7 @@ func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, events ...cloudevent.Event)
 	if len(events) == 0 {
 		return nil, nil
 	}
-	b, err := o.batch(events, cloudevent.CauseFrom(ctx))
+	b, err := o.batch(ctx, events)
 	if err != nil {
 		return nil, err
 	}
@@ -112,19 +111,19 @@ func (o *Outbox) insert(ctx context.Context, tx pgx.Tx, b *batch) ([]Added, erro
 	add := func(tx pgx.Tx) error {
 		if len(b.given) > 0 {
 			rows, _ := tx.Query(ctx, recordIDsSQL, b.ids()...)
-			if err := o.dropRepeated(rows, b); err != nil || len(b.events) == 0 {
+			if err := o.dropRepeated(rows, b); err != nil {
 				return err
 			}
 		}
-		sql, args, err := b.statement()
-		if err != nil {
-			return err
+		if len(b.items) == 0 {
+			return nil
 		}
+		sql, args := b.statement()
 		rows, _ := tx.Query(ctx, sql, args...)
 		return o.readInserted(rows, b)
 	}
 	var err error
-	if len(b.given) > 0 || len(b.events) > 1 && b.conditional {
+	if len(b.given) > 0 || len(b.items) > 1 && b.conditional {
 		err = pgx.BeginFunc(ctx, tx, add)
 	} else {
 		err = add(tx)
@@ -145,25 +144,6 @@ const recordType = "record"
 //
 // Errors: [*EventError] before anything is sent, else the database's.
 func (o *Outbox) AddRecord(ctx context.Context, tx pgx.Tx, topic string, wire cloudevent.Wire, value []byte) error {
-	encoded, err := wire.Encode()
-	if err != nil {
-		return refuse(CodeInvalidText, "the headers cannot be encoded")
-	}
-	e := cloudevent.Event{
-		Source: "/", Type: recordType, Topic: topic, Key: string(wire.Key), Data: value,
-		Extensions: map[string]string{cloudevent.RecordMetadata: encoded},
-	}
-	if e.Key == "" || len(e.Key) > maxKeyBytes || !validText(e.Key) { // what the table orders by is text
-		ordered := wire.Key
-		if len(ordered) == 0 {
-			ordered = value
-		}
-		sum := sha256.Sum256(ordered)
-		e.Key = hex.EncodeToString(sum[:])
-	}
-	if e.Data == nil {
-		e.Data = []byte{}
-	}
 	size := headerBytes + len(value) + len(wire.Key)
 	for _, h := range wire.Headers {
 		size += len(h.Name) + len(h.Value) + 10
@@ -176,9 +156,22 @@ func (o *Outbox) AddRecord(ctx context.Context, tx pgx.Tx, topic string, wire cl
 	case size > o.cfg.MaxEventBytes:
 		return refuse(CodeTooLarge, "the record is larger than an event may be")
 	}
-	b := &batch{}
-	b.append(complete(e, "", o.cfg.Now(), cloudevent.Cause{}), nil)
-	_, err = o.insert(ctx, tx, b)
+	key := string(wire.Key)
+	if key == "" || len(key) > cloudevent.MaxKeyBytes || !validText(key) { // what the table orders by is text
+		ordered := wire.Key
+		if len(ordered) == 0 {
+			ordered = value
+		}
+		key = fmt.Sprintf("%x", sha256.Sum256(ordered))
+	}
+	if value == nil {
+		value = []byte{}
+	}
+	e := complete(cloudevent.Event{
+		Source: "/", Type: recordType, Topic: topic, Key: key, Data: value,
+		Extensions: map[string]string{cloudevent.RecordMetadata: wire.Encode()},
+	}, "", o.cfg.Now(), cloudevent.Cause{})
+	_, err := o.insert(ctx, tx, &batch{added: make([]Added, 1), items: []item{{Event: e}}})
 	return err
 }
 
@@ -189,17 +182,17 @@ func (o *Outbox) AddRecord(ctx context.Context, tx pgx.Tx, topic string, wire cl
 // database's errors and the [*EventError] of an id that belongs to another event; what the batch held behind the event
 // may have run by then, so the transaction must be rolled back.
 func (o *Outbox) Queue(ctx context.Context, b *pgx.Batch, event cloudevent.Event) error {
-	one, err := o.batch([]cloudevent.Event{event}, cloudevent.CauseFrom(ctx))
+	one, err := o.batch(ctx, []cloudevent.Event{event})
 	if err != nil {
 		return err
 	}
-	sql, args, err := one.statement()
+	sql, args := one.statement()
 	if len(one.given) > 0 {
 		b.Queue(recordIDsSQL, one.ids()...).Query(func(rows pgx.Rows) error { return o.dropRepeated(rows, one) })
-		sql, args = insertGivenSQL, append(args, one.contents[0])
+		sql, args = insertGivenSQL, append(args, one.items[0].content)
 	}
 	b.Queue(sql, args...).Query(func(rows pgx.Rows) error { return o.readInserted(rows, one) })
-	return err
+	return nil
 }
 
 // OnConflict says what happens to an event whose id, given by the caller, belongs to another event already.
@@ -237,17 +230,6 @@ func (o *Outbox) checkConflict(index int, id string) error {
 	}
 }
 
-const (
-	maxTopicBytes = 249 // Kafka's limit
-	maxKeyBytes   = 1024
-)
-
-// Business times outside these years are refused by every consumer of this project.
-var (
-	earliest = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
-)
-
 // complete fills in what the caller has left out.
 func complete(e cloudevent.Event, source string, now time.Time, cause cloudevent.Cause) cloudevent.Event {
 	e.Extensions = cause.Extend(e.Extensions)
@@ -262,8 +244,8 @@ func complete(e cloudevent.Event, source string, now time.Time, cause cloudevent
 	return e
 }
 
-// checkEvent finds what the database, the broker or a consumer would refuse later, when the caller is gone.
-func checkEvent(e cloudevent.Event, maxBytes int) *EventError {
+// check finds what the database, the broker or a consumer would refuse later, when the caller is gone.
+func (o *Outbox) check(e cloudevent.Event) *EventError {
 	id, err := uuid.Parse(e.ID)
 	switch {
 	case err != nil || id.String() != e.ID || id == uuid.Nil: // one spelling only: consumers compare ids as text
@@ -278,71 +260,50 @@ func checkEvent(e cloudevent.Event, maxBytes int) *EventError {
 		return refuse(CodeInvalidTopic, "not a topic name")
 	case e.Key == "":
 		return refuse(CodeMissingKey, "no key")
-	case len(e.Key) > maxKeyBytes:
-		return refuse(CodeInvalidKey, fmt.Sprintf("%d bytes, at most %d", len(e.Key), maxKeyBytes))
+	case len(e.Key) > cloudevent.MaxKeyBytes:
+		return refuse(CodeInvalidKey, fmt.Sprintf("%d bytes, at most %d", len(e.Key), cloudevent.MaxKeyBytes))
 	case e.Version < 0:
 		return refuse(CodeInvalidVersion, "negative")
-	case e.Time.Before(earliest) || !e.Time.Before(latest):
+	case e.Time.Before(cloudevent.Earliest) || !e.Time.Before(cloudevent.Latest):
 		return refuse(CodeInvalidTime, "outside the years 2000 to 2199")
 	case len(e.Data) == 0:
 		return refuse(CodeMissingData, "no payload")
+	case !validText(e.Source) || !validText(e.Type) || !validText(e.Key) || !validText(e.DataSchema):
+		return refuse(CodeInvalidText, "an attribute holds a NUL or is not UTF-8")
 	}
-	if err := checkText(e); err != nil {
-		return err
+	size := headerBytes + len(e.Data) + 2*len(e.Key) + len(e.Source) + len(e.Type) + len(e.DataSchema)
+	for name, value := range e.Extensions {
+		switch {
+		case name == "" || !validText(name) || !validText(value):
+			return refuse(CodeInvalidText, "an extension is unnamed, holds a NUL or is not UTF-8")
+		case cloudevent.IsAttribute(name): // written from a column
+			return refuse(CodeReservedExtension, fmt.Sprintf("%q is an attribute of the event itself", name))
+		}
+		size += len(name) + len(value) + 10
 	}
-	if size := sizeOf(e); size > maxBytes {
-		return refuse(CodeTooLarge, fmt.Sprintf("%d bytes with headers, at most %d", size, maxBytes))
+	if size > o.cfg.MaxEventBytes {
+		return refuse(CodeTooLarge, fmt.Sprintf("%d bytes with headers, at most %d", size, o.cfg.MaxEventBytes))
+	}
+	if err := o.cfg.Validate(e); err != nil {
+		return &EventError{Code: CodeInvalidPayload, Detail: err.Error(), Err: err}
 	}
 	return nil
 }
 
-func checkText(e cloudevent.Event) *EventError {
-	for _, text := range []string{e.Source, e.Type, e.Key, e.DataSchema} {
-		if !validText(text) {
-			return refuse(CodeInvalidText, "an attribute holds a NUL or is not UTF-8")
-		}
-	}
-	for name, value := range e.Extensions {
-		if name == "" || !validText(name) || !validText(value) {
-			return refuse(CodeInvalidText, "an extension is unnamed, holds a NUL or is not UTF-8")
-		}
-		if reserved(name) {
-			return refuse(CodeReservedExtension, fmt.Sprintf("%q is an attribute of the event itself", name))
-		}
-	}
-	return nil
-}
+// headerBytes is what the headers written from columns add to a record, as the broker will count it, or a little more:
+// their names, two lengths each, the id twice (36), the time (27), the version (20), the content type and the record's
+// own frame, rounded up.
+const headerBytes = 470
 
 func refuse(code Code, detail string) *EventError { return &EventError{Code: code, Detail: detail} }
 
 func validText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
-const topicCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+const (
+	maxTopicBytes   = 249 // Kafka's limit
+	topicCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+)
 
 func validTopic(name string) bool {
 	return len(name) <= maxTopicBytes && name != "." && name != ".." && strings.Trim(name, topicCharacters) == ""
-}
-
-// reserved reports whether a header is written from a column.
-func reserved(name string) bool {
-	switch name {
-	case cloudevent.HeaderID, cloudevent.HeaderSource, cloudevent.HeaderType, cloudevent.HeaderSpecVersion,
-		cloudevent.HeaderTime, cloudevent.HeaderSubject, cloudevent.HeaderVersion, cloudevent.HeaderDataSchema,
-		cloudevent.HeaderContentType, cloudevent.HeaderWatermillID, cloudevent.KeyMetadata, cloudevent.RecordMetadata:
-		return true
-	}
-	return false
-}
-
-// headerBytes is what the headers written from columns add to a record: their names, two lengths each, the id twice
-// (36), the time (27), the version (20), the content type and the record's own frame, rounded up.
-const headerBytes = 470
-
-// sizeOf is the record as the broker will count it, or a little more.
-func sizeOf(e cloudevent.Event) int {
-	n := headerBytes + len(e.Data) + 2*len(e.Key) + len(e.Source) + len(e.Type) + len(e.DataSchema)
-	for name, value := range e.Extensions {
-		n += len(name) + len(value) + 10
-	}
-	return n
 }

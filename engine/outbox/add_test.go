@@ -200,8 +200,7 @@ func TestAddTakesTheLargestEvent(t *testing.T) {
 	o, pool := newOutbox(t), newDatabase(t)
 	e := event("k")
 	e.Source = "/test"
-	e.Data = make([]byte, 1)
-	e.Data = make([]byte, defaultMaxEventBytes-sizeOf(e)+1)
+	e.Data = make([]byte, defaultMaxEventBytes-headerBytes-2*len(e.Key)-len(e.Source)-len(e.Type))
 	require.Equal(t, int64(1), commit(t, o, pool, e)[0].Version)
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -17,70 +16,73 @@ import (
 
 // batch is what a call adds: its events, checked.
 type batch struct {
-	events      []cloudevent.Event
-	index       []int             // of each event in the call
-	contents    [][]byte          // of the events whose ids the caller gave; nil for others
-	given       map[string][]byte // the first content under each of these ids
+	items       []item
+	given       map[string][]byte // the ids that the caller gave, each with its first content
 	conditional bool              // an event names its version
 	added       []Added           // the call's answer
 }
 
+// item is an event that is to be inserted.
+type item struct {
+	cloudevent.Event
+	index   int    // in the call
+	content []byte // if the caller gave its id
+}
+
 // batch checks the events and fills in what the caller has left out.
-func (o *Outbox) batch(events []cloudevent.Event, cause cloudevent.Cause) (*batch, error) {
-	if o.cfg.Refuse != nil {
-		if err := o.cfg.Refuse(); err != nil {
-			return nil, fmt.Errorf("add events: %w", err)
-		}
+func (o *Outbox) batch(ctx context.Context, events []cloudevent.Event) (*batch, error) {
+	if err := o.cfg.Refuse(); err != nil {
+		return nil, fmt.Errorf("add events: %w", err)
 	}
-	now := o.cfg.Now()
-	b := &batch{events: make([]cloudevent.Event, 0, len(events))}
+	now, cause := o.cfg.Now(), cloudevent.CauseFrom(ctx)
+	b := &batch{items: make([]item, 0, len(events)), added: make([]Added, len(events))}
 	for i, e := range events {
 		own := e.ID == ""
-		e = complete(e, o.cfg.Source, now, cause)
-		if err := o.check(e); err != nil {
+		it := item{Event: complete(e, o.cfg.Source, now, cause), index: i}
+		if err := o.check(it.Event); err != nil {
 			err.Index = i
 			return nil, err
 		}
-		var content []byte
+		b.added[i].ID = it.ID
 		if !own {
-			content = contentOf(e)
-			switch first, twice := b.given[e.ID]; {
-			case twice && bytes.Equal(first, content):
-				b.added = append(b.added, Added{ID: e.ID, Repeated: true})
+			it.content = contentOf(it.Event)
+			if b.given == nil {
+				b.given = map[string][]byte{}
+			}
+			if repeated, err := o.isRepeated(it, b.given); err != nil {
+				return nil, err
+			} else if repeated {
+				b.added[i].Repeated = true
 				continue
-			case twice:
-				if err := o.checkConflict(i, e.ID); err != nil {
-					return nil, err
-				}
-			case b.given == nil:
-				b.given = map[string][]byte{e.ID: content}
-			default:
-				b.given[e.ID] = content
+			}
+			if b.given[it.ID] == nil {
+				b.given[it.ID] = it.content
 			}
 		}
-		o.cfg.Spans.Create(&e) // part: observability
-		b.append(e, content)
+		o.cfg.Spans.Create(&it.Event) // part: observability
+		b.conditional = b.conditional || it.Version != 0
+		b.items = append(b.items, it)
 	}
 	return b, nil
 }
 
-func (b *batch) append(e cloudevent.Event, content []byte) {
-	b.events, b.index, b.contents = append(b.events, e), append(b.index, len(b.added)), append(b.contents, content)
-	b.added = append(b.added, Added{ID: e.ID})
-	b.conditional = b.conditional || e.Version != 0
-}
-
-func (o *Outbox) check(e cloudevent.Event) *EventError {
-	if err := checkEvent(e, o.cfg.MaxEventBytes); err != nil {
-		return err
+// isRepeated reports whether the event is among those that are known by their ids, with their contents. It refuses
+// another event under one of these ids, or lets it pass.
+func (o *Outbox) isRepeated(it item, known map[string][]byte) (bool, error) {
+	content, is := known[it.ID]
+	switch {
+	case !is:
+		return false, nil
+	case bytes.Equal(content, it.content):
+		return true, nil
+	case o.cfg.OnConflict == ConflictWarn:
+		o.cfg.Log.Warn("event id added again with another content", "event_id", it.ID)
+		return false, nil
 	}
-	if o.cfg.Validate == nil {
-		return nil
+	return false, &EventError{
+		Code: CodeIDConflict, Index: it.index,
+		Detail: "the id " + it.ID + " belongs to an event with another source, type, topic, key, version or payload",
 	}
-	if err := o.cfg.Validate(e); err != nil {
-		return &EventError{Code: CodeInvalidPayload, Detail: err.Error(), Err: err}
-	}
-	return nil
 }
 
 // ids are the parameters of recordIDsSQL.
@@ -97,32 +99,20 @@ func (o *Outbox) dropRepeated(rows pgx.Rows, b *batch) error {
 	before := map[string][]byte{}
 	var id string
 	var content []byte
-	var repeats int
-	_, err := pgx.ForEachRow(rows, []any{&id, &content, &repeats}, func() error {
-		if repeats > 0 {
-			before[id] = content
-		}
+	_, err := pgx.ForEachRow(rows, []any{&id, &content}, func() error {
+		before[id] = content
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("record given ids: %w", err)
 	}
-	events, index := b.events, b.index
-	b.events, b.index = nil, nil
-	for i, e := range events {
-		content, known := before[e.ID]
-		if known && bytes.Equal(content, b.contents[i]) {
-			b.added[index[i]].Repeated = true
-			continue
-		}
-		if known {
-			if err := o.checkConflict(index[i], e.ID); err != nil {
-				return err
-			}
-		}
-		b.events, b.index = append(b.events, e), append(b.index, index[i])
-	}
-	return nil
+	b.items = slices.DeleteFunc(b.items, func(it item) bool {
+		repeated, conflict := o.isRepeated(it, before)
+		b.added[it.index].Repeated = repeated
+		err = cmp.Or(err, conflict)
+		return repeated
+	})
+	return err
 }
 
 // readInserted reads what the insert has made of the events, and counts them: the transaction adds them, if it commits.
@@ -130,7 +120,7 @@ func (o *Outbox) readInserted(rows pgx.Rows, b *batch) error {
 	var position, version int64
 	inserted := 0 // rows come in the order in which they were inserted, that of the call
 	_, err := pgx.ForEachRow(rows, []any{&position, &version}, func() error {
-		added := &b.added[b.index[inserted]]
+		added := &b.added[b.items[inserted].index]
 		added.Position, added.Version = position, version
 		inserted++
 		return nil
@@ -138,12 +128,12 @@ func (o *Outbox) readInserted(rows pgx.Rows, b *batch) error {
 	if err != nil {
 		return fmt.Errorf("insert events: %w", err)
 	}
-	if inserted != len(b.events) {
+	if inserted != len(b.items) {
 		return ErrVersionConflict
 	}
 	debug := o.cfg.Log.Enabled(context.Background(), slog.LevelDebug)
-	for i := range b.events {
-		e := &b.events[i]
+	for i := range b.items {
+		e := &b.items[i]
 		o.added.WithLabelValues(e.Topic).Inc()
 		if debug {
 			o.cfg.Log.Debug("event added", "event_id", e.ID, "event_type", e.Type, "correlation_id", e.CorrelationID(),
@@ -153,127 +143,83 @@ func (o *Outbox) readInserted(rows pgx.Rows, b *batch) error {
 	return nil
 }
 
-// recordIDsSQL makes the transaction the owner of ids, in their order. Of two transactions the second one waits here
-// until the first has ended, and then sees its row, which a plain select of the same statement would not; in a
-// transaction with an older snapshot it fails with 40001.
+// recordIDsSQL makes the transaction the owner of ids, in their order, and tells which of them it was not the first to
+// record. Of two transactions the second one waits here until the first has ended, and then sees its row, which a plain
+// select of the same statement would not; in a transaction with an older snapshot it fails with 40001.
 const recordIDsSQL = `
-insert into public.outbox_given_id as g (event_id, content)
-select e.id::uuid, e.content from unnest($1::text[], $2::bytea[]) as e (id, content) order by e.id::uuid
-on conflict (event_id) do update set repeats = g.repeats + 1
-returning g.event_id::text, g.content, g.repeats`
+with recorded as (
+    insert into public.outbox_given_id as g (event_id, content)
+    select e.id::uuid, e.content from unnest($1::text[], $2::bytea[]) as e (id, content) order by e.id::uuid
+    on conflict (event_id) do update set repeats = g.repeats + 1
+    returning event_id::text, content, repeats
+)
+select event_id, content from recorded where repeats > 0`
 
 // statement is the one that inserts the events, with its parameters.
-func (b *batch) statement() (sql string, args []any, err error) {
-	if len(b.events) == 1 {
-		e := &b.events[0]
-		args = []any{e.Topic, e.Key, e.ID, e.Type, e.Source, e.DataSchema, e.Time, headersOf(*e), e.Data, e.Version}
+func (b *batch) statement() (sql string, args []any) {
+	if len(b.items) == 1 {
+		e := &b.items[0].Event
+		args = []any{e.Topic, e.Key, e.ID, e.Type, e.Source, e.DataSchema, e.Time, e.Extensions, e.Data, e.Version}
 		if e.Version > 1 {
-			return lockNextSQL + insertOneSQL, args, nil
+			return lockNextSQL + insertOneSQL, args
 		}
-		return lockSQL + insertOneSQL, args, nil
+		return lockSQL + insertOneSQL, args
 	}
-	wanted, behind, err := b.countKeys()
-	if err != nil {
-		return "", nil, err
-	}
-	var keyTopics, keys []string
-	var counts, bases []int64
-	for _, k := range wanted {
-		keyTopics, keys = append(keyTopics, k.topic), append(keys, k.key)
-		counts, bases = append(counts, k.events), append(bases, k.base)
-	}
-	var ids, types, sources, topics, eventKeys, schemas, headers []string
+	var topics, keys, ids, types, sources, schemas []string
 	var times []time.Time
+	var headers []map[string]string
 	var data [][]byte
-	for _, e := range b.events {
-		ids, types, sources = append(ids, e.ID), append(types, e.Type), append(sources, e.Source)
-		topics, eventKeys = append(topics, e.Topic), append(eventKeys, e.Key)
-		schemas, headers = append(schemas, e.DataSchema), append(headers, headersOf(e))
-		times, data = append(times, e.Time), append(data, e.Data)
+	var versions []int64
+	for i := range b.items {
+		e := &b.items[i].Event
+		topics, keys, ids = append(topics, e.Topic), append(keys, e.Key), append(ids, e.ID)
+		types, sources, schemas = append(types, e.Type), append(sources, e.Source), append(schemas, e.DataSchema)
+		times, headers = append(times, e.Time), append(headers, e.Extensions)
+		data, versions = append(data, e.Data), append(versions, e.Version)
 	}
 	return insertSQL, []any{
-		keyTopics, keys, counts, bases, !b.conditional,
-		ids, types, sources, topics, eventKeys, behind, schemas, times, headers, data,
-	}, nil
-}
-
-// keyCount is one key of a call: how many events it gets, and after which version (anyVersion: the newest).
-type keyCount struct {
-	topic, key   string
-	events, base int64
-}
-
-const anyVersion = -1
-
-// countKeys counts the events of each key, all of which must mean the same base. It returns the keys in their order,
-// and how many events of its key follow each event.
-func (b *batch) countKeys() (keys []keyCount, behind []int64, err error) {
-	counts, behind := make(map[[2]string]*keyCount, len(b.events)), make([]int64, len(b.events))
-	for i, e := range b.events {
-		name := [2]string{e.Topic, e.Key}
-		k := counts[name]
-		if k == nil {
-			k = &keyCount{topic: e.Topic, key: e.Key, base: anyVersion}
-			counts[name] = k
-		}
-		k.events++
-		if e.Version != 0 { // the nth event of the key wants version base+n
-			base := e.Version - k.events
-			if base < 0 || k.base != anyVersion && k.base != base {
-				return nil, nil, fmt.Errorf("add event %d: %w", b.index[i], ErrVersionConflict)
-			}
-			k.base = base
-		}
-		behind[i] = -k.events
+		topics, keys, ids, types, sources, schemas, times, headers, data, versions, !b.conditional,
 	}
-	for i, e := range b.events {
-		behind[i] += counts[[2]string{e.Topic, e.Key}].events
-	}
-	for _, k := range counts {
-		keys = append(keys, *k)
-	}
-	slices.SortFunc(keys, func(x, y keyCount) int {
-		return cmp.Or(cmp.Compare(x.topic, y.topic), cmp.Compare(x.key, y.key))
-	})
-	return keys, behind, nil
-}
-
-func headersOf(e cloudevent.Event) string {
-	if len(e.Extensions) == 0 {
-		return ""
-	}
-	headers, _ := json.Marshal(e.Extensions) // strings always can be
-	return string(headers)
 }
 
 // insertSQL locks and counts the keys, then inserts. It holds the rules of a writer:
 //
 //   - The upsert locks a key's row before its event gets a position: the event's number comes out of the locked row.
-//     Keys arrive sorted, and rows are locked in that order.
+//     Rows are locked in the order of topic and key.
 //   - The row's version is the committed one, even if the statement had to wait for the lock: "on conflict" compares
 //     with the newest row, not at the statement's snapshot.
+//   - The nth event of a key that names a version wants the key to be at that version less n: its base. All events of
+//     a key must mean the same base, and those that name no version take any.
 //   - No row from the upsert (another version than the expected one) means no event of that key. "exists" is for a key
 //     that is expected and not there.
 //   - The rows of a key are inserted in the order of their versions: the sort ends before the first default is
 //     evaluated.
 const insertSQL = `
-with wanted as (
-    select * from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) as w (topic, key, events, base)
+with event as (
+    select *, row_number() over (partition by topic, key order by nth) as n,
+        count(*) over (partition by topic, key) as of_key
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[], $8::jsonb[],
+        $9::bytea[], $10::bigint[]) with ordinality as e (topic, key, event_id, event_type, source, data_schema,
+        occurred_at, headers, payload, version, nth)
+), wanted as (
+    select topic, key, count(*) as events, min(version - n) filter (where version <> 0) as base,
+        max(version - n) filter (where version <> 0) as other
+    from event group by topic, key
 ), counted as (
     insert into public.outbox_key as k (topic, key, version)
     select topic, key, events from wanted w
-    where $5 or base < 1 or exists (select from public.outbox_key o where o.topic = w.topic and o.key = w.key)
+    where base is null or base = other and (base = 0
+        or base > 0 and exists (select from public.outbox_key o where o.topic = w.topic and o.key = w.key))
+    order by topic collate "C", key collate "C"
     on conflict (topic, key) do update set version = k.version + excluded.version
-    where $5 or (select base in (-1, k.version) from wanted w where w.topic = k.topic and w.key = k.key)
+    where $11 or (select coalesce(base, k.version) = k.version from wanted w where w.topic = k.topic and w.key = k.key)
     returning topic, key, version
 )
 insert into public.outbox
     (event_id, event_type, source, topic, key, version, data_schema, occurred_at, headers, payload)
-select e.event_id::uuid, e.event_type, e.source, k.topic, k.key, k.version - e.behind, nullif(e.data_schema, ''),
-    e.occurred_at, nullif(e.headers, '')::jsonb, e.payload
-from unnest($6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::text[],
-    $13::timestamptz[], $14::text[], $15::bytea[]) with ordinality as e (event_id, event_type, source, topic, key,
-    behind, data_schema, occurred_at, headers, payload, nth)
+select e.event_id::uuid, e.event_type, e.source, k.topic, k.key, k.version - e.of_key + e.n,
+    nullif(e.data_schema, ''), e.occurred_at, nullif(e.headers, '{}'), e.payload
+from event e
 join counted k on k.topic = e.topic and k.key = e.key
 order by e.nth
 returning position, version`
@@ -301,7 +247,7 @@ with counted as (
 const insertOneSQL = `
 insert into public.outbox
     (event_id, event_type, source, topic, key, version, data_schema, occurred_at, headers, payload)
-select $3::text::uuid, $4, $5, $1, $2, counted.version, nullif($6, ''), $7, nullif($8::text, '')::jsonb, $9
+select $3::text::uuid, $4, $5, $1, $2, counted.version, nullif($6, ''), $7, nullif($8::jsonb, '{}'), $9
 from counted
 returning position, version`
 

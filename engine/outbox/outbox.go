@@ -45,27 +45,6 @@ const (
 	limitMaxEventBytes   = 1_000_000
 )
 
-func (c Config) withDefaults() Config {
-	if c.MaxEventBytes == 0 {
-		c.MaxEventBytes = defaultMaxEventBytes
-	}
-	c.OnConflict = cmp.Or(c.OnConflict, ConflictError)
-	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	return c
-}
-
-func (c Config) validate() error {
-	var e CheckError
-	e.RefuseIf(c.MaxEventBytes < 0 || c.MaxEventBytes > limitMaxEventBytes, "max_event_bytes",
-		fmt.Sprintf("%d is not within 1 to %d", c.MaxEventBytes, limitMaxEventBytes))
-	e.RefuseIf(c.OnConflict != ConflictError && c.OnConflict != ConflictWarn, "on_conflict",
-		fmt.Sprintf("%q is neither %q nor %q", c.OnConflict, ConflictError, ConflictWarn))
-	return e.Err()
-}
-
 // Outbox adds events to callers' transactions. It holds no connection and may be used by any number of goroutines.
 type Outbox struct {
 	cfg   Config
@@ -77,8 +56,24 @@ type Outbox struct {
 
 // New returns a [*CheckError] for a configuration that cannot work.
 func New(cfg Config) (*Outbox, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	cfg.MaxEventBytes = cmp.Or(cfg.MaxEventBytes, defaultMaxEventBytes)
+	cfg.OnConflict = cmp.Or(cfg.OnConflict, ConflictError)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	if cfg.Validate == nil {
+		cfg.Validate = func(cloudevent.Event) error { return nil }
+	}
+	if cfg.Refuse == nil {
+		cfg.Refuse = func() error { return nil }
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	var refused CheckError
+	refused.RefuseIf(cfg.MaxEventBytes < 0 || cfg.MaxEventBytes > limitMaxEventBytes, "max_event_bytes",
+		fmt.Sprintf("%d is not within 1 to %d", cfg.MaxEventBytes, limitMaxEventBytes))
+	refused.RefuseIf(cfg.OnConflict != ConflictError && cfg.OnConflict != ConflictWarn, "on_conflict",
+		fmt.Sprintf("%q is neither %q nor %q", cfg.OnConflict, ConflictError, ConflictWarn))
+	if err := refused.Err(); err != nil {
 		return nil, err
 	}
 	o := &Outbox{cfg: cfg, wake: make(chan struct{}, 1), added: prometheus.NewCounterVec(prometheus.CounterOpts{

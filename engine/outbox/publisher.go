@@ -40,7 +40,7 @@ import (
 // Every statement runs under the given context, not under a message's and not, as watermill-sql alone would have it,
 // under none. The publisher is of no use after the transaction's end.
 func (o *Outbox) Publisher(ctx context.Context, tx pgx.Tx, options ...PublisherOption) (message.Publisher, error) {
-	adapter := schemaAdapter{outbox: o, cause: cloudevent.CauseFrom(ctx)}
+	adapter := schemaAdapter{outbox: o, ctx: ctx}
 	for _, option := range options {
 		option(&adapter)
 	}
@@ -94,7 +94,7 @@ func (e executor) ExecContext(_ context.Context, _ string, args ...any) (sql.Res
 type schemaAdapter struct {
 	wsql.SchemaAdapter
 	outbox    *Outbox
-	cause     cloudevent.Cause
+	ctx       context.Context //nolint:containedctx // as in executor
 	typeOf    func(topic string, msg *message.Message) (string, error)
 	keyOf     func(topic string, msg *message.Message) (string, error)
 	versionOf func(topic string, msg *message.Message) (int64, error)
@@ -118,7 +118,7 @@ func (a schemaAdapter) InsertQuery(topic string, msgs message.Messages) (wsql.Qu
 		}
 		events[i] = e
 	}
-	b, err := a.outbox.batch(events, a.cause)
+	b, err := a.outbox.batch(a.ctx, events)
 	if err != nil {
 		return wsql.Query{}, err
 	}
@@ -132,7 +132,7 @@ func (a schemaAdapter) eventOf(topic string, m *message.Message) (cloudevent.Eve
 		Source:     cmp.Or(m.Metadata[cloudevent.HeaderSource], a.outbox.cfg.Source, "/"+topic),
 		Extensions: maps.Clone(m.Metadata),
 	}
-	maps.DeleteFunc(e.Extensions, func(name, _ string) bool { return reserved(name) })
+	maps.DeleteFunc(e.Extensions, func(name, _ string) bool { return cloudevent.IsAttribute(name) })
 	if err := identify(&e, m.UUID); err != nil {
 		return e, err
 	}

@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -49,10 +48,8 @@ const maxNameBytes = 255
 //
 // Errors: [*EventError] with nothing stored, for an event that gives its id or version as well; else the database's.
 func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, event cloudevent.Event) error {
-	if o.cfg.Refuse != nil {
-		if err := o.cfg.Refuse(); err != nil {
-			return fmt.Errorf("schedule event: %w", err)
-		}
+	if err := o.cfg.Refuse(); err != nil {
+		return fmt.Errorf("schedule event: %w", err)
 	}
 	now := o.cfg.Now()
 	at := due.at
@@ -62,7 +59,7 @@ func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, 
 	switch {
 	case name == "" || len(name) > maxNameBytes || !validText(name):
 		return refuse(CodeInvalidName, fmt.Sprintf("the name is not 1 to %d bytes of text", maxNameBytes))
-	case at.Before(earliest) || !at.Before(latest):
+	case at.Before(cloudevent.Earliest) || !at.Before(cloudevent.Latest):
 		return refuse(CodeInvalidTime, "due outside the years 2000 to 2199")
 	case event.ID != "":
 		return refuse(CodeInvalidID, "a scheduled event gets its id when it is added: consumers take its age from it")
@@ -90,7 +87,7 @@ func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, 
 		dueAt = &due.at
 	}
 	_, err := tx.Exec(ctx, scheduleSQL, name, dueAt, due.after.Microseconds(), event.Type, event.Source, event.Topic,
-		event.Key, event.DataSchema, occurredAt, headersOf(event), event.Data)
+		event.Key, event.DataSchema, occurredAt, event.Extensions, event.Data)
 	if err != nil {
 		return fmt.Errorf("schedule event: %w", err)
 	}
@@ -106,7 +103,7 @@ with known as (
 insert into public.outbox_scheduled
     (name, due_at, event_type, source, topic, key, data_schema, occurred_at, headers, payload)
 values ($1, coalesce($2::timestamptz, clock_timestamp() + $3::bigint * interval '1 microsecond'),
-    $4, $5, $6, $7, $8, $9, nullif($10::text, '')::jsonb, $11)
+    $4, $5, $6, $7, $8, $9, $10, $11)
 on conflict (name) do update set
     due_at = excluded.due_at, event_type = excluded.event_type, source = excluded.source, topic = excluded.topic,
     key = excluded.key, data_schema = excluded.data_schema, occurred_at = excluded.occurred_at,
@@ -146,82 +143,60 @@ func NextDue(ctx context.Context, conn *pgx.Conn) (in time.Duration, scheduled b
 // event that was stored before [Outbox.Schedule] made keys' rows can have none; "not exists" would read all keys for
 // it.
 const lockDueSQL = `
-select s.topic, s.key
-from public.outbox_scheduled s
-where s.due_at <= (select clock_timestamp())
-    and (exists (select from public.outbox_key k where k.topic = s.topic and k.key = s.key for update skip locked)
-        or (select k.version from public.outbox_key k where k.topic = s.topic and k.key = s.key) is null)
-order by s.due_at
-limit $1
-for update of s skip locked`
+with locked as (
+    select s.topic, s.key
+    from public.outbox_scheduled s
+    where s.due_at <= (select clock_timestamp())
+        and (exists (select from public.outbox_key k where k.topic = s.topic and k.key = s.key for update skip locked)
+            or (select k.version from public.outbox_key k where k.topic = s.topic and k.key = s.key) is null)
+    order by s.due_at
+    limit $1
+    for update of s skip locked
+)
+select array_agg(topic), array_agg(key) from locked`
 
-// takeDueSQL reads what is due of keys that are locked. A key that was let go while lockDueSQL ran was passed over with
-// its first events and locked with a later one: here all of them are in their order.
+// takeDueSQL takes what is due of keys that are locked, as [cloudevent.Event]. A key that was let go while lockDueSQL
+// ran was passed over with its first events and locked with a later one: here all of them are in their order.
 const takeDueSQL = `
-select name, event_type, source, topic, key, data_schema, coalesce(occurred_at, due_at), headers, payload
-from public.outbox_scheduled
-where due_at <= (select clock_timestamp()) and (topic, key) in (select * from unnest($2::text[], $3::text[]))
-order by due_at
-limit $1
-for update skip locked`
-
-const deleteDueSQL = `delete from public.outbox_scheduled where name = any ($1)`
+with due as (
+    select name from public.outbox_scheduled
+    where due_at <= (select clock_timestamp()) and (topic, key) in (select * from unnest($2::text[], $3::text[]))
+    order by due_at
+    limit $1
+    for update skip locked
+), taken as (
+    delete from public.outbox_scheduled s using due where s.name = due.name
+    returning s.*
+)
+select '', source, event_type, topic, key, 0, data_schema, coalesce(occurred_at, due_at), payload, headers
+from taken order by due_at`
 
 // AddDue moves events that are due into the outbox, up to a limit, in the order in which they became due, and returns
 // how many. It is the relay's to call, in a transaction of its own. It leaves those whose name or key another
 // transaction holds, and takes others instead: a writer that takes its time delays the events of its own keys alone.
 // What it moves was checked when it was scheduled, and is not again.
 func (o *Outbox) AddDue(ctx context.Context, tx pgx.Tx, limit int) (added int, err error) {
-	names, due, err := lockDue(ctx, tx, limit)
-	if err != nil || len(due) == 0 {
-		return 0, err
+	var topics, keys []string
+	if err := tx.QueryRow(ctx, lockDueSQL, limit).Scan(&topics, &keys); err != nil {
+		return 0, fmt.Errorf("lock due events: %w", err)
 	}
-	if o.cfg.Refuse != nil {
-		if err := o.cfg.Refuse(); err != nil {
-			return 0, fmt.Errorf("add due events: %w", err)
-		}
+	if len(keys) == 0 {
+		return 0, nil
 	}
-	b := &batch{}
-	for _, e := range due {
+	if err := o.cfg.Refuse(); err != nil {
+		return 0, fmt.Errorf("add due events: %w", err)
+	}
+	rows, _ := tx.Query(ctx, takeDueSQL, limit, topics, keys)
+	due, err := pgx.CollectRows(rows, pgx.RowToStructByPos[cloudevent.Event])
+	if err != nil {
+		return 0, fmt.Errorf("take due events: %w", err)
+	}
+	b := &batch{items: make([]item, len(due)), added: make([]Added, len(due))}
+	for i, e := range due {
 		e.ID = uuid.Must(uuid.NewV7()).String()
 		o.cfg.Spans.Create(&e) // part: observability
-		b.append(e, nil)
-	}
-	if _, err := tx.Exec(ctx, deleteDueSQL, names); err != nil {
-		return 0, fmt.Errorf("take due events: %w", err)
+		b.items[i] = item{Event: e, index: i}
 	}
 	_, err = o.insert(ctx, tx, b)
 	return len(due), err
-}
-
-// lockDue locks what is due together with its keys, and reads it.
-func lockDue(ctx context.Context, tx pgx.Tx, limit int) (names []string, due []cloudevent.Event, err error) {
-	var topics, keys []string
-	var topic, key string
-	rows, _ := tx.Query(ctx, lockDueSQL, limit)
-	_, err = pgx.ForEachRow(rows, []any{&topic, &key}, func() error {
-		topics, keys = append(topics, topic), append(keys, key)
-		return nil
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("lock due events: %w", err)
-	}
-	if len(keys) == 0 {
-		return nil, nil, nil
-	}
-	rows, _ = tx.Query(ctx, takeDueSQL, limit, topics, keys)
-	due, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (e cloudevent.Event, err error) {
-		var name string
-		var headers []byte
-		err = row.Scan(&name, &e.Type, &e.Source, &e.Topic, &e.Key, &e.DataSchema, &e.Time, &headers, &e.Data)
-		if err == nil && headers != nil {
-			err = json.Unmarshal(headers, &e.Extensions)
-		}
-		names, e.Time = append(names, name), e.Time.UTC()
-		return e, err
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("read due events: %w", err)
-	}
-	return names, due, nil
 }

@@ -27,22 +27,14 @@ type cursor struct {
 	win        *window // what is open, if anything
 }
 
-// window is the rows that are visible in it and not in the one before, or what a restore left. They are published in
-// the order of their positions.
+// window is what is open: the rows that are visible in it and not in the one before, or what a restore left. They are
+// published in the order of their positions.
 type window struct {
 	snapshot
 	after    string // the snapshot before it: done, once it is stored
 	head     int64  // the sequence head, read after the snapshot was taken: none of its rows lies above
 	pos      int64  // published up to here
-	leftover *leftover
-}
-
-// leftover is what a restore left, as long as it is open.
-func (c *cursor) leftover() *leftover {
-	if c.win == nil {
-		return nil
-	}
-	return c.win.leftover
+	leftover []any  // of a restore: the parameters of leftoverSQL behind the position. It is no window then
 }
 
 // IsPublished is the SQL condition that the cursor c has passed the row o. Held and discarded rows are passed and not
@@ -83,19 +75,16 @@ from public.outbox_cursor where name = $1`
 // loadCursor reads what is published.
 func loadCursor(ctx context.Context, conn *pgx.Conn) (cursor, error) {
 	var (
-		c               cursor
-		w               window
-		old             leftover
-		done            string
-		win, oldDone    *string
-		head, pos       *int64
-		oldHead, oldPos *int64
-		limit           *int64
-		xids            []uint64
-		heads           []int64
+		c                                               cursor
+		w                                               window
+		done                                            string
+		win, oldDone, oldWin                            *string
+		head, pos, oldHead, oldWinPos, oldLimit, oldPos *int64
+		xids                                            []uint64
+		heads                                           []int64
 	)
 	err := conn.QueryRow(ctx, loadSQL, CursorName).Scan(&c.generation, &c.sysid, &c.here, &done,
-		&win, &head, &pos, &xids, &heads, &oldDone, &oldHead, &old.win, &old.winPos, &limit, &oldPos)
+		&win, &head, &pos, &xids, &heads, &oldDone, &oldHead, &oldWin, &oldWinPos, &oldLimit, &oldPos)
 	if err != nil {
 		return c, fmt.Errorf("load cursor: %w", err)
 	}
@@ -105,10 +94,10 @@ func loadCursor(ctx context.Context, conn *pgx.Conn) (cursor, error) {
 	}
 	switch {
 	case oldDone != nil:
-		if oldHead == nil || limit == nil || oldPos == nil {
+		if oldHead == nil || oldLimit == nil || oldPos == nil {
 			return c, errors.New("load cursor: an unfinished restore without head, limit or position")
 		}
-		old.done, old.head, old.limit, w.pos, w.leftover = *oldDone, *oldHead, *limit, *oldPos, &old
+		w.pos, w.leftover = *oldPos, []any{oldLimit, oldHead, oldDone, oldWinPos, oldWin}
 	case win != nil:
 		if head == nil || pos == nil {
 			return c, errors.New("load cursor: an open window without head or position")
@@ -234,18 +223,6 @@ func (s snapshot) sees(xid uint64) bool {
 	return xid < s.xmax && !running
 }
 
-// leftover is what a restore into another cluster left to publish. The stored transaction ids are the old cluster's and
-// mean nothing in this one's snapshots, but whether a row was visible in the old cursor's snapshots can still be
-// computed from stored values alone. Rows above the old head were inserted after that snapshot was taken. Until it is
-// published no window is opened.
-type leftover struct {
-	done   string // a pg_snapshot of the old cluster, like win
-	head   int64
-	win    *string // the window that was open, and how far it was published
-	winPos *int64
-	limit  int64 // the sequence head at the time of the rebase: rows above it are this cluster's
-}
-
 // rebaseLockSQL is how long writers may be kept waiting for the rebase to start. A transaction that has written to the
 // outbox and not ended, a prepared one too, makes it fail; the relay tries again.
 const rebaseLockSQL = `set local lock_timeout = '2s'`
@@ -305,6 +282,11 @@ func (r *Reader) Rebase(ctx context.Context) error {
 	return err
 }
 
+// leftoverSQL reads what a restore into another cluster left to publish. The stored transaction ids are the old
+// cluster's and mean nothing in this one's snapshots, but whether a row was visible in the old cursor's snapshots, done
+// and the window that was open, can still be computed from stored values alone. Rows above the old head were inserted
+// after that snapshot was taken; rows above the limit, the sequence head at the time of the rebase, are this cluster's.
+// Until it is published no window is opened.
 const leftoverSQL = `
 select ` + Columns + `
 from public.outbox o

@@ -56,12 +56,13 @@ type Pager struct {
 	size int // of the last page's data: the best guess at the next one's
 }
 
-// row is a row before its page is complete: where its text ends in the page's.
+// row is a row before its page is complete: where its text and its data end in the page's.
 type row struct {
 	Record
-	idEnd, keyEnd     int
-	dataFrom, dataEnd int
+	textEnd, dataEnd int
 }
+
+const idLength = 36 // of an id's canonical form, with which a row's text begins
 
 // NewPager limits a page in rows, and in bytes of its payloads.
 func NewPager(maxLimit, maxBytes int) *Pager {
@@ -90,7 +91,16 @@ func (p *Pager) Read(ctx context.Context, db DB, sql string, args ...any) (Page,
 	if err := rows.Err(); err != nil {
 		return Page{}, fmt.Errorf("read page: %w", err)
 	}
-	result := Page{Records: p.build(), More: seen == p.limit || truncated}
+	result := Page{Records: make([]Record, len(p.rows)), More: seen == p.limit || truncated}
+	text, textFrom, dataFrom := string(p.text), 0, 0
+	for i := range p.rows {
+		r := &p.rows[i]
+		keyFrom := textFrom + idLength
+		r.Event.ID, r.Event.Key = text[textFrom:keyFrom], text[keyFrom:r.textEnd]
+		r.Event.Data = p.data[dataFrom:r.dataEnd:r.dataEnd]
+		textFrom, dataFrom = r.textEnd, r.dataEnd
+		result.Records[i] = r.Record
+	}
 	p.size = len(p.data)
 	switch {
 	case truncated:
@@ -107,11 +117,15 @@ func (p *Pager) scan(v [][]byte) error {
 	r := &p.rows[len(p.rows)-1]
 	r.Position = int64(binary.BigEndian.Uint64(v[0]))
 	copy(r.ID[:], v[1])
-	p.text = appendUUID(p.text, r.ID)
-	r.idEnd = len(p.text)
-	r.Event.Type, r.Event.Source, r.Event.Topic = p.intern(v[2]), p.intern(v[3]), p.intern(v[4])
+	for i, part := range [...][]byte{v[1][:4], v[1][4:6], v[1][6:8], v[1][8:10], v[1][10:]} {
+		if i > 0 {
+			p.text = append(p.text, '-')
+		}
+		p.text = hex.AppendEncode(p.text, part)
+	}
 	p.text = append(p.text, v[5]...)
-	r.keyEnd = len(p.text)
+	r.textEnd = len(p.text)
+	r.Event.Type, r.Event.Source, r.Event.Topic = p.intern(v[2]), p.intern(v[3]), p.intern(v[4])
 	r.Event.Version = int64(binary.BigEndian.Uint64(v[6]))
 	r.Event.DataSchema = p.intern(v[7])
 	r.Event.Time = time.UnixMicro(int64(binary.BigEndian.Uint64(v[8])) + pgEpoch).UTC()
@@ -124,24 +138,9 @@ func (p *Pager) scan(v [][]byte) error {
 	if p.data == nil {
 		p.data = make([]byte, 0, max(p.size, len(v[10])))
 	}
-	r.dataFrom = len(p.data)
 	p.data = append(p.data, v[10]...)
 	r.dataEnd = len(p.data)
 	return nil
-}
-
-func (p *Pager) build() []Record {
-	text := string(p.text)
-	records := make([]Record, len(p.rows))
-	from := 0
-	for i := range p.rows {
-		r := &p.rows[i]
-		r.Event.ID, r.Event.Key = text[from:r.idEnd], text[r.idEnd:r.keyEnd]
-		from = r.keyEnd
-		r.Event.Data = p.data[r.dataFrom:r.dataEnd:r.dataEnd]
-		records[i] = r.Record
-	}
-	return records
 }
 
 const maxInterned = 10_000 // a writer may put an id into its types
@@ -157,53 +156,29 @@ func (p *Pager) intern(b []byte) string {
 	return s
 }
 
-// appendUUID writes the canonical form.
-func appendUUID(dst []byte, id [16]byte) []byte {
-	for i, cut := range [...]int{4, 6, 8, 10, 16} {
-		if i > 0 {
-			dst = append(dst, '-')
-		}
-		dst = hex.AppendEncode(dst, id[[...]int{0, 4, 6, 8, 10}[i]:cut])
-	}
-	return dst
-}
-
 // pgEpoch is PostgreSQL's zero: a timestamptz counts microseconds from here.
 var pgEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 
 // decodeHeaders reads the headers column as the server sends it: a flat object of strings, spaced in one way. Almost no
 // value has an escape in it, and then names and values alternate between the quotes; anything else is left to
 // encoding/json.
-func decodeHeaders(b []byte) (map[string]string, error) {
-	if m := decodePlainHeaders(b); m != nil {
-		return m, nil
-	}
-	var m map[string]string
-	err := json.Unmarshal(b, &m)
-	return m, err
-}
-
-func decodePlainHeaders(b []byte) map[string]string {
-	rest, ok := bytes.CutPrefix(b, []byte(`{"`))
-	if !ok || bytes.IndexByte(b, '\\') >= 0 {
-		return nil
-	}
-	m := make(map[string]string, 2)
-	for {
-		name, after, ok := bytes.Cut(rest, []byte(`": "`))
-		if !ok || bytes.IndexByte(name, '"') >= 0 {
-			return nil
-		}
-		value, after, ok := bytes.Cut(after, []byte(`"`))
-		if !ok {
-			return nil
+func decodeHeaders(b []byte) (m map[string]string, err error) {
+	rest, plain := bytes.CutPrefix(b, []byte(`{"`))
+	plain = plain && bytes.IndexByte(b, '\\') < 0
+	m = make(map[string]string, 2)
+	for plain {
+		name, after, named := bytes.Cut(rest, []byte(`": "`))
+		value, after, ended := bytes.Cut(after, []byte(`"`))
+		if !named || !ended || bytes.IndexByte(name, '"') >= 0 {
+			break
 		}
 		m[string(name)] = string(value)
 		if string(after) == "}" {
-			return m
+			return m, nil
 		}
-		if rest, ok = bytes.CutPrefix(after, []byte(`, "`)); !ok {
-			return nil
-		}
+		rest, plain = bytes.CutPrefix(after, []byte(`, "`))
 	}
+	m = nil
+	err = json.Unmarshal(b, &m)
+	return m, err
 }

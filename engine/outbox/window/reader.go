@@ -67,7 +67,7 @@ func (r *Reader) Clusters() (stored, here int64) { return r.sysid, r.here }
 
 // PublishedTo is a position at or below which every row is published, as long as no restore has left any.
 func (r *Reader) PublishedTo() int64 {
-	if r.leftover() != nil {
+	if r.win != nil && r.win.leftover != nil {
 		return 0
 	}
 	return r.marks.below(r.done.xmin) // all rows that done does not see lie above
@@ -79,17 +79,17 @@ func (r *Reader) PublishedTo() int64 {
 // With through, what is open is published. It is then closed by the change of the cursor that opens what is next: while
 // events keep coming a window costs one commit and not two. If no row was committed it is open as before.
 func (r *Reader) Next(ctx context.Context, through bool) (first Page, found bool, err error) {
-	if through && r.leftover() != nil {
+	after := r.done
+	switch {
+	case r.win == nil:
+	case !through: // a predecessor left it open: its rows may be half out
+		first, err = r.Page(ctx, r.win.pos)
+		return first, err == nil, err
+	case r.win.leftover != nil:
 		if err := r.Finish(ctx, nil); err != nil {
 			return Page{}, false, err
 		}
-	}
-	after := r.done
-	if r.win != nil {
-		if !through { // a predecessor left it open: its rows may be half out
-			first, err = r.Page(ctx, r.win.pos)
-			return first, err == nil, err
-		}
+	default:
 		after = r.win.snapshot
 	}
 	w, err := r.poll(ctx, after)
@@ -111,9 +111,6 @@ func (r *Reader) Next(ctx context.Context, through bool) (first Page, found bool
 
 // Page reads the rows above a position of what is open.
 func (r *Reader) Page(ctx context.Context, above int64) (Page, error) {
-	if l := r.win.leftover; l != nil {
-		return r.pages.Read(ctx, r.conn, leftoverSQL, above, l.limit, l.head, l.done, l.winPos, l.win)
-	}
 	return r.readPage(ctx, r.win, above)
 }
 
@@ -165,7 +162,11 @@ limit $4`
 
 func (r *Reader) readPage(ctx context.Context, w *window, above int64) (Page, error) {
 	fault.Here("relay.page.before")
-	p, err := r.pages.Read(ctx, r.conn, pageSQL, above, w.after, w.text)
+	sql, args := pageSQL, []any{above, w.after, w.text}
+	if w.leftover != nil {
+		sql, args = leftoverSQL, append([]any{above}, w.leftover...)
+	}
+	p, err := r.pages.Read(ctx, r.conn, sql, args...)
 	fault.Here("relay.page.after")
 	return p, err
 }
@@ -173,11 +174,6 @@ func (r *Reader) readPage(ctx context.Context, w *window, above int64) (Page, er
 const storeSQL = `
 update public.outbox_cursor
 set win = $5::pg_snapshot, win_head = $6, win_pos = $7, ` + guardSQL
-
-const finishAndStoreSQL = `
-update public.outbox_cursor
-set done = win, head = win_head, mark_x = $5::xid8[] || pg_current_xact_id(), mark_h = $6::bigint[] || $8::bigint,
-    win = $7::pg_snapshot, win_head = $8, win_pos = $9, ` + guardSQL
 
 // store makes the window the one that a restart goes on with, and closes what is open. It has to be done before the
 // first row is sent: its commit reaches the disk after those of the window's writers, so nothing that was sent can be
@@ -191,7 +187,7 @@ func (r *Reader) store(ctx context.Context, w *window) (err error) {
 		fault.Here("relay.store.after")
 	} else {
 		fault.Here("relay.finish_and_store.before")
-		err = r.close(ctx, nil, finishAndStoreSQL, w)
+		err = r.close(ctx, nil, w)
 		fault.Here("relay.finish_and_store.after")
 	}
 	if err != nil {
@@ -222,11 +218,6 @@ func (r *Reader) Advance(ctx context.Context, pos int64, also func(pgx.Tx) error
 	return nil
 }
 
-const finishSQL = `
-update public.outbox_cursor
-set done = win, head = win_head, win = null, win_head = null, win_pos = null,
-    mark_x = $5::xid8[] || pg_current_xact_id(), mark_h = $6::bigint[] || win_head, ` + guardSQL
-
 // Finish closes what is open: everything visible in it is published, or passed with also. The transaction that says so
 // also makes a landmark of its own id, which it took long after the window's head was read.
 func (r *Reader) Finish(ctx context.Context, also func(pgx.Tx) error) (err error) {
@@ -239,7 +230,7 @@ func (r *Reader) Finish(ctx context.Context, also func(pgx.Tx) error) (err error
 		}
 	default:
 		fault.Here("relay.finish.before")
-		err = r.close(ctx, also, finishSQL, nil)
+		err = r.close(ctx, also, nil)
 		fault.Here("relay.finish.after")
 	}
 	if err != nil {
@@ -248,20 +239,25 @@ func (r *Reader) Finish(ctx context.Context, also func(pgx.Tx) error) (err error
 	return nil
 }
 
-// close makes a landmark of the change's own id and of the window's head, or of the next one's if it opens that: it was
-// read before the change took its id, too, so it makes the better landmark of the two.
-func (r *Reader) close(ctx context.Context, also func(pgx.Tx) error, sql string, next *window) error {
+// closeSQL closes the window that is open, and opens the next one if there is any. It makes a landmark of its own id and
+// of the window's head, or of the next one's: it was read before the change took its id, too, so it makes the better
+// landmark of the two.
+const closeSQL = `
+update public.outbox_cursor
+set done = win, head = win_head, mark_x = $5::xid8[] || pg_current_xact_id(), mark_h = $6::bigint[] || $7::bigint,
+    win = $8::pg_snapshot, win_head = $9, win_pos = $10, ` + guardSQL
+
+func (r *Reader) close(ctx context.Context, also func(pgx.Tx) error, next *window) error {
 	kept, head := r.marks.kept(r.win.snapshot), r.win.head
 	xids, heads := make([]uint64, len(kept)), make([]int64, len(kept))
 	for i, x := range kept {
 		xids[i], heads[i] = x.xid, x.head
 	}
-	args := []any{xids, heads}
+	opened := []any{nil, nil, nil}
 	if next != nil {
-		head = next.head
-		args = append(args, next.text, next.head, next.pos)
+		head, opened = next.head, []any{next.text, next.head, next.pos}
 	}
-	xid, err := r.change(ctx, also, sql, args...)
+	xid, err := r.change(ctx, also, closeSQL, append([]any{xids, heads, head}, opened...)...)
 	if err == nil {
 		r.done, r.marks, r.win = r.win.snapshot, append(kept, landmark{xid, head}), next
 	}

@@ -277,7 +277,7 @@ func TestWhatARestoreLeftIsFollowedByWhatWasCommitted(t *testing.T) {
 	restoreHere(t, pool)
 	r := newSession(t, pool, 10)
 	require.NoError(t, r.Rebase(t.Context()))
-	require.NotNil(t, r.leftover())
+	require.NotNil(t, leftoverOf(r))
 	first, found, err := r.Next(t.Context(), false)
 	require.NoError(t, err)
 	require.True(t, found)
@@ -286,7 +286,7 @@ func TestWhatARestoreLeftIsFollowedByWhatWasCommitted(t *testing.T) {
 	first, found, err = r.Next(t.Context(), true)
 	require.NoError(t, err)
 	require.True(t, found)
-	require.Nil(t, r.leftover())
+	require.Nil(t, leftoverOf(r))
 	require.Len(t, first.Records, 1)
 	require.Equal(t, int64(2), first.Last())
 }
@@ -316,7 +316,7 @@ func TestAStaleReaderChangesNothing(t *testing.T) {
 
 	require.NoError(t, heir.Rebase(t.Context()))
 	last := newSession(t, pool, 2)
-	require.NotNil(t, last.leftover())
+	require.NotNil(t, leftoverOf(last))
 	require.ErrorIs(t, heir.Advance(t.Context(), 1, nil), ErrDeposed)
 	require.ErrorIs(t, heir.Finish(t.Context(), nil), ErrDeposed)
 	require.Equal(t, []int64{1, 2}, readLeftover(t, last, -1))

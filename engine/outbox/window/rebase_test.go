@@ -55,7 +55,7 @@ func readRestored(t testing.TB, r *Reader) (positions []int64) {
 // readLeftover reads so many pages of the leftover, or all.
 func readLeftover(t testing.TB, r *Reader, pages int) (positions []int64) {
 	t.Helper()
-	for n := 0; r.leftover() != nil && n != pages; n++ {
+	for n := 0; leftoverOf(r) != nil && n != pages; n++ {
 		p, err := r.Page(t.Context(), r.win.pos)
 		require.NoError(t, err)
 		for _, rec := range p.Records {
@@ -170,7 +170,7 @@ func TestReaderOverRandomRestores(t *testing.T) {
 				require.NoError(rt, slow.Commit(t.Context()))
 			}
 			wire = append(wire, liveOn(rt, t, r, rapid.IntRange(-1, 3).Draw(rt, "leftover pages"))...)
-			if r.leftover() == nil && rapid.Bool().Draw(rt, "a round") {
+			if leftoverOf(r) == nil && rapid.Bool().Draw(rt, "a round") {
 				wire = roundPart(rt, t, r, wire)
 			}
 			if err := slow.Commit(t.Context()); !errors.Is(err, pgx.ErrTxClosed) {
@@ -191,7 +191,7 @@ func liveOn(rt *rapid.T, t *testing.T, r *Reader, pages int) (wire []entry) {
 	if r.sysid != r.here {
 		require.NoError(rt, r.Rebase(t.Context()))
 	}
-	for n := 0; r.leftover() != nil && n != pages; n++ {
+	for n := 0; leftoverOf(r) != nil && n != pages; n++ {
 		p, err := r.Page(t.Context(), r.win.pos)
 		require.NoError(rt, err)
 		wire = appendWire(wire, p.Records)

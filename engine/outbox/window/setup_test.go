@@ -74,3 +74,11 @@ func (s *sessions) next(t testing.TB, pageSize int) *Reader {
 	s.used = 1 - s.used
 	return takeOver(t, s.conns[s.used], pageSize)
 }
+
+// leftoverOf is what a restore has left, as long as it is open.
+func leftoverOf(r *Reader) []any {
+	if r.win == nil {
+		return nil
+	}
+	return r.win.leftover
+}

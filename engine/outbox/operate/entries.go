@@ -133,29 +133,27 @@ func ReadTrace(
 		Begin(ctx context.Context) (pgx.Tx, error)
 	}, id string, hint Hint,
 ) (t Trace, err error) {
-	tx, err := db.Begin(ctx)
-	if err != nil {
-		return t, fmt.Errorf("trace outbox: %w", err)
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // it has changed nothing
-	if _, err := tx.Conn().PgConn().Exec(ctx, noScans).ReadAll(); err != nil {
-		return t, fmt.Errorf("trace outbox: %w", err)
-	}
-	if t.OfKey, err = traced(ctx, tx, tracedByKey, id); err != nil {
-		return t, err
-	}
-	if t.Caused, err = traced(ctx, tx, tracedByCause, id); err != nil {
-		return t, err
-	}
-	switch parsed, wrong := uuid.Parse(id); {
-	case wrong != nil: // no id of an outbox
-	case parsed.Version() == 7:
-		t.Events, err = traced(ctx, tx, tracedByID, parsed.String())
-	case hint.Key != "":
-		t.Events, err = traced(ctx, tx, tracedByKeyID, hint.Key, parsed.String())
-	default:
-		err = t.findForeign(ctx, tx, parsed.String(), hint.At)
-	}
+	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) (err error) {
+		if _, err := tx.Conn().PgConn().Exec(ctx, noScans).ReadAll(); err != nil {
+			return fmt.Errorf("trace outbox: %w", err)
+		}
+		if t.OfKey, err = traced(ctx, tx, tracedByKey, id); err != nil {
+			return err
+		}
+		if t.Caused, err = traced(ctx, tx, tracedByCause, id); err != nil {
+			return err
+		}
+		switch parsed, wrong := uuid.Parse(id); {
+		case wrong != nil: // no id of an outbox
+		case parsed.Version() == 7:
+			t.Events, err = traced(ctx, tx, tracedByID, parsed.String())
+		case hint.Key != "":
+			t.Events, err = traced(ctx, tx, tracedByKeyID, hint.Key, parsed.String())
+		default:
+			err = t.findForeign(ctx, tx, parsed.String(), hint.At)
+		}
+		return err
+	})
 	return t, err
 }
 

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -38,7 +40,7 @@ from public.outbox o
 cross join public.outbox_cursor c
 where c.name = $1 and o.position > $2 and o.position <= $3
     and ` + window.IsPublished + `
-    and ($4::timestamptz is null or o.occurred_at >= $4) and ($5::timestamptz is null or o.occurred_at < $5)
+    and o.occurred_at >= $4 and o.occurred_at < $5
     and ($6::text[] is null or o.event_id = any($6::text[]::uuid[]))
     and ($7 = '' or o.topic = $7) and ($8 = '' or o.key = $8)
     and ($7 <> '' or $6::text[] is not null or (o.headers ? '` + cloudevent.RecordMetadata + `') is not true)
@@ -71,15 +73,18 @@ func Republish(ctx context.Context, db window.DB, publisher Publisher, s Selecti
 	sent, above := 0, max(s.From, 1)-1
 	for {
 		p, err := pages.Read(ctx, db, republishSQL, window.CursorName, above, cmp.Or(s.To, math.MaxInt64),
-			optional(s.Since), optional(s.Until), s.IDs, s.Topic, s.Key)
+			s.Since, cmp.Or(s.Until, cloudevent.Latest), s.IDs, s.Topic, s.Key)
 		if err != nil {
 			return sent, fmt.Errorf("read published rows: %w", err)
 		}
 		if len(p.Records) == 0 {
 			return sent, nil
 		}
-		topics, messages := messagesOf(p.Records)
-		for _, topic := range topics {
+		messages := map[string][]*message.Message{}
+		for _, r := range p.Records {
+			messages[r.Event.Topic] = append(messages[r.Event.Topic], r.Event.Message())
+		}
+		for _, topic := range slices.Sorted(maps.Keys(messages)) {
 			if err := publisher.PublishContext(ctx, topic, messages[topic]...); err != nil {
 				return sent, fmt.Errorf("republish to %s: %w", topic, err)
 			}
@@ -87,24 +92,4 @@ func Republish(ctx context.Context, db window.DB, publisher Publisher, s Selecti
 		}
 		above = p.Last()
 	}
-}
-
-// messagesOf makes the messages of each topic, and names the topics in the order in which they appear.
-func messagesOf(records []window.Record) (topics []string, messages map[string][]*message.Message) {
-	messages = map[string][]*message.Message{}
-	for i := range records {
-		topic := records[i].Event.Topic
-		if messages[topic] == nil {
-			topics = append(topics, topic)
-		}
-		messages[topic] = append(messages[topic], records[i].Event.Message())
-	}
-	return topics, messages
-}
-
-func optional(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }

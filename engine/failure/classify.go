@@ -6,7 +6,7 @@ package failure
 import (
 	"context"
 	"errors"
-	"net"
+	"slices"
 )
 
 // Class says what to do about an error.
@@ -85,10 +85,11 @@ func Examine(err error) Verdict {
 		}
 	}
 	for _, l := range libraries {
-		if l.Unsent != nil {
-			if code := l.Unsent(err); code != "" {
-				return rowOf(code)
-			}
+		if l.Unsent == nil {
+			continue
+		}
+		if found, known := look(l.Unsent(err)); known {
+			return found
 		}
 	}
 	return noRow
@@ -98,64 +99,57 @@ func Examine(err error) Verdict {
 func examineNode(err error) (Verdict, bool) {
 	switch known := err.(type) { //nolint:errorlint // Examine unwraps
 	case *mark:
-		return rowOf("marked_" + string(known.class)), true
-	case *net.OpError:
-		if known.Op == "dial" {
-			return around(known.Err, "net_dial"), true
-		}
-		return around(known.Err, "net_io"), true
+		return look("marked_" + string(known.class))
 	case interface{ Permanent() bool }:
 		if known.Permanent() {
-			return rowOf("says_permanent"), true
+			return look("says_permanent")
 		}
 	case interface{ OutcomeUnknown() bool }:
 		if known.OutcomeUnknown() {
-			return rowOf("outcome_unknown"), true
+			return look("outcome_unknown")
+		}
+	}
+	for sentinel, code := range sentinels {
+		if err == sentinel { //nolint:errorlint // Examine unwraps
+			return look(code)
 		}
 	}
 	for _, l := range libraries {
-		if l.Connecting != nil {
-			if code, inside := l.Connecting(err); code != "" {
-				return around(inside, code), true
-			}
+		found, known := look(l.Codes(err)...)
+		if !known {
+			continue
 		}
-		if found, known := look(l.Codes(err)); known {
+		if !slices.Contains(l.Connecting, found.Code) {
 			return found, true
 		}
+		// Only the connection can have caused it. What is inside gives the code if it is as transient, and the class only if
+		// it is a cancellation.
+		inside := errors.Unwrap(err)
+		if errors.Is(inside, context.Canceled) { // package net has a cancellation of its own
+			return look("context_canceled")
+		}
+		if inside != nil {
+			if v := Examine(inside); v.Class == Transient {
+				return v, true
+			}
+		}
+		return found, true
 	}
-	return look(codesOf(err))
-}
-
-// around sorts an error that only the connection can have caused. What is inside gives the code if it is as
-// transient, and the class only if it is a cancellation.
-func around(inside error, code string) Verdict {
-	if inside == nil {
-		return rowOf(code)
-	}
-	if errors.Is(inside, context.Canceled) { // package net has a cancellation of its own
-		return rowOf("context_canceled")
-	}
-	if v := Examine(inside); v.Class == Transient {
-		return v
-	}
-	return rowOf(code)
+	return Verdict{}, false
 }
 
 // precedence is that of joined errors: what lets the event come again goes before what gives it up.
 var precedence = []Class{Cancelled, Transient, Permanent, Unknown}
 
 func strongest(parts []error) Verdict {
-	best := noRow
-	rank := len(precedence)
+	best, rank := noRow, len(precedence)
 	for _, part := range parts {
 		if part == nil {
 			continue
 		}
 		v := Examine(part)
-		for i, class := range precedence {
-			if v.Class == class && (i < rank || i == rank && best.Code == CodeUnknown) {
-				best, rank = v, i
-			}
+		if at := slices.Index(precedence, v.Class); at < rank || at == rank && best.Code == CodeUnknown {
+			best, rank = v, at
 		}
 	}
 	return best

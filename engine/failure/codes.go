@@ -37,27 +37,29 @@ var errnoNames = map[syscall.Errno]string{
 	syscall.ENOSPC:        "ENOSPC",
 }
 
-// sentinels are errors that are compared, with the codes of their rows.
-var sentinels = []struct {
-	err  error
-	code string
-}{
-	{context.Canceled, "context_canceled"},
-	{context.DeadlineExceeded, "context_deadline"},
-	{io.EOF, "net_eof"},
-	{io.ErrUnexpectedEOF, "net_eof"},
-	{io.ErrClosedPipe, "net_closed"},
-	{net.ErrClosed, "net_closed"},
+// own is what is known without any client library.
+var own = Library{
+	Rows:  ownRows,
+	Codes: codesOf,
+	Sentinels: map[error]string{
+		context.Canceled:         "context_canceled",
+		context.DeadlineExceeded: "context_deadline",
+		io.EOF:                   "net_eof",
+		io.ErrUnexpectedEOF:      "net_eof",
+		io.ErrClosedPipe:         "net_closed",
+		net.ErrClosed:            "net_closed",
+	},
+	Connecting: []string{"net_dial", "net_io"},
 }
 
 // codesOf names the errors of the standard library and of mail servers.
 func codesOf(err error) []string {
-	for _, known := range sentinels {
-		if err == known.err { //nolint:errorlint // Examine unwraps
-			return []string{known.code}
-		}
-	}
 	switch known := err.(type) { //nolint:errorlint // Examine unwraps
+	case *net.OpError:
+		if known.Op == "dial" {
+			return []string{"net_dial"}
+		}
+		return []string{"net_io"}
 	case syscall.Errno:
 		return []string{"net_" + errnoNames[known]}
 	case *net.DNSError:
@@ -72,12 +74,16 @@ func codesOf(err error) []string {
 		EnhancedStatusCode() string
 	}:
 		return smtpCodes(known.ErrorCode(), known.EnhancedStatusCode())
+	case *tls.CertificateVerificationError, x509.UnknownAuthorityError, x509.HostnameError, x509.CertificateInvalidError:
+		return []string{"tls_certificate"}
+	case tls.AlertError, tls.RecordHeaderError:
+		return []string{"tls_handshake"}
 	case net.Error:
 		if known.Timeout() {
 			return []string{"net_timeout"}
 		}
 	}
-	return tlsCodes(err)
+	return nil
 }
 
 func dnsCode(err *net.DNSError) string {
@@ -88,16 +94,6 @@ func dnsCode(err *net.DNSError) string {
 		return "dns_timeout"
 	}
 	return "dns_failed"
-}
-
-func tlsCodes(err error) []string {
-	switch err.(type) { //nolint:errorlint // Examine unwraps
-	case *tls.CertificateVerificationError, x509.UnknownAuthorityError, x509.HostnameError, x509.CertificateInvalidError:
-		return []string{"tls_certificate"}
-	case tls.AlertError, tls.RecordHeaderError:
-		return []string{"tls_handshake"}
-	}
-	return nil
 }
 
 // smtpCodes names a mail server's answer by its enhanced status code (RFC 3463) where it has one, which says more than

@@ -1,6 +1,9 @@
 package failure
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // Library is what a package knows of the errors of one client library. All but Rows and Codes is optional.
 type Library struct {
@@ -9,9 +12,10 @@ type Library struct {
 	Rows map[string]Class
 	// Codes names one error, from the particular to the family, and looks at nothing below it. Nothing: it is another's.
 	Codes func(err error) []string
-	// Connecting recognises an error that only the connection can have caused, and returns its code and the error
-	// inside; an empty code: it is none.
-	Connecting func(err error) (code string, inside error)
+	// Sentinels are errors that are compared, with their codes.
+	Sentinels map[error]string
+	// Connecting are the codes of errors that only the connection can have caused: more is known of what they wrap.
+	Connecting []string
 	// Unsent gives the code of an error, wherever in its chain, that means that the server has seen nothing. It is asked
 	// last, when no code is known. Empty: it is none.
 	Unsent func(err error) (code string)
@@ -19,20 +23,18 @@ type Library struct {
 
 var (
 	libraries []Library
+	sentinels = map[error]string{}
 	byCode    = map[string]Class{}
 )
 
-func init() { addRows(ownRows) }
+func init() { Register(own) }
 
 // Register adds a library to the table. It is for the init of packages that know one, and panics for a code that the
 // table has.
 func Register(l Library) {
 	libraries = append(libraries, l)
-	addRows(l.Rows)
-}
-
-func addRows(rows map[string]Class) {
-	for codes, class := range rows {
+	maps.Copy(sentinels, l.Sentinels)
+	for codes, class := range l.Rows {
 		for code := range strings.FieldsSeq(codes) {
 			if _, twice := byCode[code]; twice {
 				panic("failure: two rows for " + code)
@@ -44,22 +46,13 @@ func addRows(rows map[string]Class) {
 
 // look takes the codes of one error, from the particular to the family, and returns the first row there is, under the
 // most particular code. An error without a row is not known.
-func look(codes []string) (Verdict, bool) {
+func look(codes ...string) (Verdict, bool) {
 	for _, code := range codes {
 		if class, found := byCode[code]; found {
 			return Verdict{class, codes[0]}, true
 		}
 	}
 	return Verdict{}, false
-}
-
-// rowOf is the row of a code that the program itself gives.
-func rowOf(code string) Verdict {
-	class, found := byCode[code]
-	if !found {
-		panic("failure: no row for " + code)
-	}
-	return Verdict{class, code}
 }
 
 // ownRows are what is known without any library: what errors say of themselves, contexts, the network, and a mail

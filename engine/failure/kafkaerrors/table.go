@@ -10,7 +10,7 @@ import (
 	"example.com/twinbox/engine/failure"
 )
 
-func init() { failure.Register(failure.Library{Rows: rows, Codes: codesOf}) }
+func init() { failure.Register(failure.Library{Rows: rows, Codes: codesOf, Sentinels: sentinels}) }
 
 // sentinels are errors that are compared, with the codes of their rows.
 var sentinels = map[error]string{
@@ -36,11 +36,6 @@ func codesOf(err error) []string {
 		return []string{"kafka_" + strconv.Itoa(int(known))}
 	case sarama.PacketDecodingError:
 		return []string{"kafka_damaged"}
-	}
-	for sentinel, code := range sentinels {
-		if err == sentinel { //nolint:errorlint // failure.Examine unwraps
-			return []string{code}
-		}
 	}
 	return nil
 }

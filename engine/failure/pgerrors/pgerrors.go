@@ -12,20 +12,25 @@ import (
 )
 
 func init() {
-	failure.Register(failure.Library{Rows: rows, Codes: codesOf, Connecting: connecting, Unsent: unsent})
+	failure.Register(failure.Library{
+		Rows:  rows,
+		Codes: codesOf,
+		Sentinels: map[error]string{
+			pgconn.ErrConnClosed:    "postgres_conn_closed",
+			pgx.ErrTxClosed:         "postgres_tx_closed",
+			pgx.ErrTxCommitRollback: "postgres_commit_rolled_back",
+		},
+		Connecting: []string{"postgres_connect"},
+		Unsent:     unsent,
+	})
 }
 
 func codesOf(err error) []string {
-	switch err {
-	case pgconn.ErrConnClosed: //nolint:errorlint // failure.Examine unwraps
-		return []string{"postgres_conn_closed"}
-	case pgx.ErrTxClosed:
-		return []string{"postgres_tx_closed"}
-	case pgx.ErrTxCommitRollback:
-		return []string{"postgres_commit_rolled_back"}
-	}
-	if answer, is := err.(*pgconn.PgError); is { //nolint:errorlint // failure.Examine unwraps
+	switch answer := err.(type) { //nolint:errorlint // failure.Examine unwraps
+	case *pgconn.PgError:
 		return []string{"sql_" + answer.Code, "sql_" + answer.Code[:min(2, len(answer.Code))]}
+	case *pgconn.ConnectError:
+		return []string{"postgres_connect"}
 	}
 	if err.Error() == poolClosed {
 		return []string{"postgres_pool_closed"}
@@ -36,28 +41,16 @@ func codesOf(err error) []string {
 // poolClosed is the error of a pool that is closed. It is puddle's, below pgxpool, and has no other mark.
 const poolClosed = "closed pool"
 
-func connecting(err error) (code string, inside error) {
-	if failed, is := err.(*pgconn.ConnectError); is { //nolint:errorlint // failure.Examine unwraps
-		return "postgres_connect", failed.Unwrap()
-	}
-	return "", nil
-}
-
 // unsent is asked of a whole chain of which nothing else is known.
 func unsent(err error) string {
-	if pgconn.SafeToRetry(err) && !busy(err) {
-		return "postgres_not_sent"
-	}
-	return ""
-}
-
-// busy finds pgx's own error inside any wrapping.
-func busy(err error) bool {
-	unsent, is := errors.AsType[interface {
+	says, is := errors.AsType[interface {
 		error
 		SafeToRetry() bool
 	}](err)
-	return is && unsent.Error() == connBusy
+	if is && says.SafeToRetry() && says.Error() != connBusy {
+		return "postgres_not_sent"
+	}
+	return ""
 }
 
 // connBusy is pgx's message for a connection that another goroutine is using. pgx calls it safe to retry, but its one

@@ -93,23 +93,19 @@ func Load(files fs.FS, declared ...cloudevent.Declaration) (*Checker, error) {
 }
 
 func addSchemas(compiler *jsonschema.Compiler, files fs.FS) error {
-	names, err := fs.Glob(files, "events/*.json")
-	if err != nil {
-		return fmt.Errorf("list schemas: %w", err)
-	}
+	names, _ := fs.Glob(files, "events/*.json") // its error would be the pattern's
 	for _, name := range names {
-		file, err := files.Open(name)
+		text, err := fs.ReadFile(files, name)
 		if err != nil {
-			return fmt.Errorf("load schema %s: %w", name, err)
+			return fmt.Errorf("load schema: %w", err)
 		}
-		document, err := jsonschema.UnmarshalJSON(file)
-		_ = file.Close()
+		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err == nil {
+			members, _ := document.(map[string]any)
+			id, _ := members["$id"].(string)
+			err = compiler.AddResource(id, document)
+		}
 		if err != nil {
-			return fmt.Errorf("load schema %s: %w", name, err)
-		}
-		members, _ := document.(map[string]any)
-		id, _ := members["$id"].(string)
-		if err := compiler.AddResource(id, document); err != nil {
 			return fmt.Errorf("load schema %s: %w", name, err)
 		}
 	}
@@ -142,9 +138,15 @@ func (c *Checker) Validate(e cloudevent.Event) error {
 	if !ok {
 		return &Error{CodeUnknownType, "no such event type"}
 	}
-	document, err := parse(e.Data)
-	if err != nil {
-		return err
+	var document any
+	err := json.Unmarshal(e.Data, &document, numbersAsText)
+	switch {
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return &Error{CodeInvalidJSON, "a member is there twice"}
+	case err != nil:
+		return &Error{CodeInvalidJSON, "the payload is not one JSON document in UTF-8"}
+	case bytes.Contains(e.Data, []byte(`\u0000`)) && nul.Match(e.Data):
+		return &Error{CodeInvalidJSON, "a string has a NUL character"}
 	}
 	if err := known.schema.Validate(document); err != nil {
 		return &Error{CodeSchemaViolation, describe(err)}
@@ -153,14 +155,27 @@ func (c *Checker) Validate(e cloudevent.Event) error {
 	if err != nil {
 		return &Error{CodeInvalidJSON, err.Error()}
 	}
-	if err := checkRules(e, payload, time.Now()); err != nil {
-		return err
+	if ruled, ok := payload.(Ruled); ok {
+		if ruled.About() != e.Key {
+			return &Error{CodeSubjectMismatch, "the payload is about another aggregate than the envelope"}
+		}
+		if err := ruled.Check(); err != nil {
+			return &Error{codeOf(err), err.Error()}
+		}
+		at := ruled.HappenedAt()
+		if at.After(e.Time.Add(maxAhead)) && at.After(time.Now().Add(maxAhead)) {
+			return &Error{CodeSchemaViolation, "the payload tells of a time to come"}
+		}
 	}
 	if e.Source != known.Source && slices.Contains(c.sources, e.Source) {
 		return &Error{CodeSchemaViolation, "the source is another service's"}
 	}
 	return nil
 }
+
+// maxAhead is how far a payload's time may lie ahead of both the event's own time and this process's clock. Producers
+// here write one time into both; others may take it twice, and clocks differ.
+const maxAhead = 24 * time.Hour
 
 // numbersAsText leaves numbers as they are written: nothing overflows.
 var numbersAsText = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, value *any) error {
@@ -174,43 +189,6 @@ var numbersAsText = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontex
 
 // nul is the one way to write a NUL in a string, or in a member's name: the escape, with its backslash not escaped.
 var nul = regexp.MustCompile(`(^|[^\\])(\\\\)*\\u0000`)
-
-// parse reads one JSON document into the form that the schema checker takes. What is wrong with it is said in words
-// that never repeat the payload.
-func parse(data []byte) (document any, err error) {
-	err = json.Unmarshal(data, &document, numbersAsText)
-	switch {
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		return nil, &Error{CodeInvalidJSON, "a member is there twice"}
-	case err != nil:
-		return nil, &Error{CodeInvalidJSON, "the payload is not one JSON document in UTF-8"}
-	case bytes.Contains(data, []byte(`\u0000`)) && nul.Match(data):
-		return nil, &Error{CodeInvalidJSON, "a string has a NUL character"}
-	}
-	return document, nil
-}
-
-// maxAhead is how far a payload's time may lie ahead of both the event's own time and this process's clock. Producers
-// here write one time into both; others may take it twice, and clocks differ.
-const maxAhead = 24 * time.Hour
-
-// checkRules finds what a schema cannot say.
-func checkRules(e cloudevent.Event, payload any, now time.Time) error {
-	ruled, ok := payload.(Ruled)
-	if !ok {
-		return nil
-	}
-	if ruled.About() != e.Key {
-		return &Error{CodeSubjectMismatch, "the payload is about another aggregate than the envelope"}
-	}
-	if err := ruled.Check(); err != nil {
-		return &Error{codeOf(err), err.Error()}
-	}
-	if at := ruled.HappenedAt(); at.After(e.Time.Add(maxAhead)) && at.After(now.Add(maxAhead)) {
-		return &Error{CodeSchemaViolation, "the payload tells of a time to come"}
-	}
-	return nil
-}
 
 // codeOf is the code that a rule brings.
 func codeOf(broken error) Code {
@@ -226,22 +204,21 @@ func codeOf(broken error) Code {
 // describe lists the places that are wrong and the rules they break. The places are members that the schema names, so
 // nothing of the payload is repeated.
 func describe(err error) string {
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
+	invalid, is := errors.AsType[*jsonschema.ValidationError](err)
+	if !is {
 		return "the payload does not fit"
 	}
-	var places []string
-	var walk func(*jsonschema.ValidationError)
-	walk = func(e *jsonschema.ValidationError) {
-		if len(e.Causes) == 0 {
-			place := "/" + strings.Join(e.InstanceLocation, "/")
-			places = append(places, place+" "+strings.Join(e.ErrorKind.KeywordPath(), "/"))
-		}
-		for _, cause := range e.Causes {
-			walk(cause)
-		}
-	}
-	walk(invalid)
+	places := placesOf(invalid)
 	slices.Sort(places)
 	return strings.Join(places, ", ")
+}
+
+func placesOf(e *jsonschema.ValidationError) (places []string) {
+	if len(e.Causes) == 0 {
+		return []string{"/" + strings.Join(e.InstanceLocation, "/") + " " + strings.Join(e.ErrorKind.KeywordPath(), "/")}
+	}
+	for _, cause := range e.Causes {
+		places = append(places, placesOf(cause)...)
+	}
+	return places
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -95,9 +94,19 @@ func applySet(ctx context.Context, db *sql.DB, set Set) (applied []Applied, err 
 	return applied, err
 }
 
-const tablesSQL = `
-select c.relname, c.relispartition from pg_class c
-where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') order by 1`
+// grantsSQL makes the statements that give a serving role its rights on tables. What it does to a partition it does to the
+// table that it belongs to, but for two whose rows the inbox deletes one by one.
+const grantsSQL = `
+select format('grant %s on public.%I to %I', rights, c.relname, $1::text)
+from pg_class c
+cross join lateral (select case
+    when c.relname in ('inbox_foreign', 'inbox_future') then 'select, delete'
+    when c.relispartition then null
+    when c.relname like 'migration\_%' then 'select'
+    when c.relname in ('outbox', 'operator_action') then 'select, insert'
+    else 'select, insert, update, delete' end) r (rights)
+where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and rights is not null
+order by c.relname`
 
 // Grant gives a role what a service needs to serve, takes from it what it had beyond that, and needs to be the owner of
 // the tables. The role may read and write rows and nothing else: it cannot make, change or drop a table, change or
@@ -115,53 +124,27 @@ func Grant(ctx context.Context, dsn, role string) error {
 		return fmt.Errorf("connect to grant rights: %w", err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // what it did is committed
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return grant(ctx, tx, pgx.Identifier{role}.Sanitize()) })
-	if err != nil {
-		return fmt.Errorf("grant rights to %s: %w", role, err)
-	}
-	return nil
-}
-
-func grant(ctx context.Context, tx pgx.Tx, role string) error {
-	rows, _ := tx.Query(ctx, tablesSQL)
-	statements := []string{
-		"revoke all on all tables in schema public from " + role,
-		"grant usage on schema public to " + role,
-		"grant usage, select, update on all sequences in schema public to " + role,
-		"grant execute on all functions in schema public to " + role,
-	}
-	var table string
-	var partition bool
-	_, err := pgx.ForEachRow(rows, []any{&table, &partition}, func() error {
-		if rights := rightsOn(table, partition); rights != "" {
-			statements = append(statements,
-				fmt.Sprintf("grant %s on public.%s to %s", rights, pgx.Identifier{table}.Sanitize(), role))
+	to := pgx.Identifier{role}.Sanitize()
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, grantsSQL, role)
+		grants, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return err
+		}
+		for _, sql := range append([]string{
+			"revoke all on all tables in schema public from " + to,
+			"grant usage on schema public to " + to,
+			"grant usage, select, update on all sequences in schema public to " + to,
+			"grant execute on all functions in schema public to " + to,
+		}, grants...) {
+			if _, err := tx.Exec(ctx, sql); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
 	if err != nil {
-		return err
-	}
-	for _, statement := range statements {
-		if _, err := tx.Exec(ctx, statement); err != nil {
-			return err
-		}
+		return fmt.Errorf("grant rights to %s: %w", role, err)
 	}
 	return nil
-}
-
-// rightsOn are those of a serving role. What it does to a partition it does to the table that it belongs to, but for
-// two whose rows the inbox deletes one by one.
-func rightsOn(table string, partition bool) string {
-	switch {
-	case table == "inbox_foreign" || table == "inbox_future":
-		return "select, delete"
-	case partition:
-		return ""
-	case strings.HasPrefix(table, "migration_"):
-		return "select"
-	case table == "outbox" || table == "operator_action":
-		return "select, insert"
-	}
-	return "select, insert, update, delete"
 }

@@ -121,12 +121,8 @@ func recorded(ctx context.Context, pool *pgxpool.Pool, set Set) ([]int64, error)
 }
 
 // known lists the versions this binary holds.
-func known(set Set) ([]int64, error) {
-	names, err := fs.Glob(set.FS, "*.sql")
-	if err != nil {
-		return nil, err
-	}
-	versions := make([]int64, 0, len(names))
+func known(set Set) (versions []int64, err error) {
+	names, _ := fs.Glob(set.FS, "*.sql") // its error would be the pattern's
 	for _, name := range names {
 		version, err := goose.NumericComponent(name)
 		if err != nil {
@@ -134,7 +130,6 @@ func known(set Set) ([]int64, error) {
 		}
 		versions = append(versions, version)
 	}
-	slices.Sort(versions)
 	return versions, nil
 }
 

@@ -64,22 +64,10 @@ func (c *OriginContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// foreign are the ways to find the origin of other subscribers' messages; written by init functions alone.
-var foreign []func(context.Context) (Origin, bool)
-
-// RegisterOrigin adds how to find the origin of messages whose subscriber knows nothing of [WithOrigin]. It is for the
-// init function of a package that knows that subscriber, so that programs without that subscriber do not link it.
-func RegisterOrigin(find func(context.Context) (Origin, bool)) { foreign = append(foreign, find) }
-
-// ForeignOrigin is what the registered ways find, without a group and headers.
-func ForeignOrigin(ctx context.Context) (o Origin, ok bool) {
-	for _, find := range foreign {
-		if o, ok = find(ctx); ok {
-			return o, true
-		}
-	}
-	return Origin{}, false
-}
+// ForeignOrigin finds the origin, without a group and headers, of a message whose subscriber knows nothing of
+// [WithOrigin]. The init function of the package that knows such a subscriber sets it, so that programs without that
+// subscriber do not link it.
+var ForeignOrigin = func(context.Context) (o Origin, ok bool) { return Origin{}, false }
 
 type logEndKey struct{}
 

@@ -63,7 +63,13 @@ func codesOf(err error) []string {
 	case syscall.Errno:
 		return []string{"net_" + errnoNames[known]}
 	case *net.DNSError:
-		return []string{dnsCode(known)}
+		switch {
+		case known.IsNotFound:
+			return []string{"dns_not_found"}
+		case known.IsTimeout:
+			return []string{"dns_timeout"}
+		}
+		return []string{"dns_failed"}
 	case *url.Error:
 		return nil // it says what was asked for; what went wrong is inside
 	case *textproto.Error:
@@ -84,16 +90,6 @@ func codesOf(err error) []string {
 		}
 	}
 	return nil
-}
-
-func dnsCode(err *net.DNSError) string {
-	switch {
-	case err.IsNotFound:
-		return "dns_not_found"
-	case err.IsTimeout:
-		return "dns_timeout"
-	}
-	return "dns_failed"
 }
 
 // smtpCodes names a mail server's answer by its enhanced status code (RFC 3463) where it has one, which says more than

@@ -59,7 +59,7 @@ func (Marshaler) Unmarshal(from *sarama.ConsumerMessage) (*message.Message, erro
 	return codec.Decode(context.Background(), from), nil
 }
 
-func init() { cloudevent.RegisterOrigin(watermillOrigin) }
+func init() { cloudevent.ForeignOrigin = watermillOrigin }
 
 // watermillOrigin is what watermill-kafka's subscriber says of a record, and the topic as Watermill's Router does.
 func watermillOrigin(ctx context.Context) (o cloudevent.Origin, ok bool) {

@@ -130,7 +130,7 @@ func (a schemaAdapter) eventOf(topic string, m *message.Message) (cloudevent.Eve
 	e := cloudevent.Event{
 		Topic: topic, Data: m.Payload, DataSchema: m.Metadata[cloudevent.HeaderDataSchema],
 		Source:     cmp.Or(m.Metadata[cloudevent.HeaderSource], a.outbox.cfg.Source, "/"+topic),
-		Extensions: maps.Clone(m.Metadata),
+		Extensions: maps.Collect(maps.All(m.Metadata)), // the caller has the other
 	}
 	maps.DeleteFunc(e.Extensions, func(name, _ string) bool { return cloudevent.IsAttribute(name) })
 	if err := identify(&e, m.UUID); err != nil {
@@ -164,9 +164,6 @@ func identify(e *cloudevent.Event, text string) error {
 		id = uuid.NewSHA1(uuid.NameSpaceOID, []byte(text))
 	}
 	if e.ID = id.String(); e.ID != text {
-		if e.Extensions == nil {
-			e.Extensions = make(map[string]string, 1)
-		}
 		e.Extensions[HeaderMessageID] = text
 	}
 	return nil

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,12 +16,12 @@ import (
 
 // Due says when a scheduled event is to be added, by the clock of the database.
 type Due struct {
-	at    time.Time
+	at    *time.Time // nil: after
 	after time.Duration
 }
 
 // DueAt is a moment. One that has passed is due at once.
-func DueAt(at time.Time) Due { return Due{at: at} }
+func DueAt(at time.Time) Due { return Due{at: &at} }
 
 // After is some time from the call of [Outbox.Schedule] on.
 func After(d time.Duration) Due { return Due{after: d} }
@@ -52,9 +53,9 @@ func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, 
 		return fmt.Errorf("schedule event: %w", err)
 	}
 	now := o.cfg.Now()
-	at := due.at
-	if at.IsZero() {
-		at = now.Add(due.after)
+	at := now.Add(due.after)
+	if due.at != nil {
+		at = *due.at
 	}
 	switch {
 	case name == "" || len(name) > maxNameBytes || !validText(name):
@@ -66,28 +67,17 @@ func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, 
 	case event.Version != 0:
 		return refuse(CodeInvalidVersion, "a scheduled event gets its version when it is added")
 	}
-	var occurredAt *time.Time
-	if event.Time.IsZero() {
-		event.Time = at // for the check
-	} else {
-		own := event.Time.UTC().Truncate(time.Microsecond)
-		occurredAt = &own
-	}
-	if event.Extensions = maps.Clone(event.Extensions); event.Extensions == nil {
-		event.Extensions = make(map[string]string, 4)
-	}
+	ownTime := !event.Time.IsZero()
+	event.Time = cmp.Or(event.Time, at)                         // for the check
+	event.Extensions = maps.Collect(maps.All(event.Extensions)) // the caller has the other
 	event.Extensions[HeaderScheduledName] = name
 	event = complete(event, o.cfg.Source, now, cloudevent.CauseFrom(ctx))
 	if err := o.check(event); err != nil {
 		return err
 	}
 	o.scheduledAt.Store(time.Now().UnixNano())
-	var dueAt *time.Time
-	if !due.at.IsZero() {
-		dueAt = &due.at
-	}
-	_, err := tx.Exec(ctx, scheduleSQL, name, dueAt, due.after.Microseconds(), event.Type, event.Source, event.Topic,
-		event.Key, event.DataSchema, occurredAt, event.Extensions, event.Data)
+	_, err := tx.Exec(ctx, scheduleSQL, name, due.at, due.after.Microseconds(), event.Type, event.Source, event.Topic,
+		event.Key, event.DataSchema, ownTime, event.Time, event.Extensions, event.Data)
 	if err != nil {
 		return fmt.Errorf("schedule event: %w", err)
 	}
@@ -103,7 +93,7 @@ with known as (
 insert into public.outbox_scheduled
     (name, due_at, event_type, source, topic, key, data_schema, occurred_at, headers, payload)
 values ($1, coalesce($2::timestamptz, clock_timestamp() + $3::bigint * interval '1 microsecond'),
-    $4, $5, $6, $7, $8, $9, $10, $11)
+    $4, $5, $6, $7, $8, case when $9 then $10::timestamptz end, $11, $12)
 on conflict (name) do update set
     due_at = excluded.due_at, event_type = excluded.event_type, source = excluded.source, topic = excluded.topic,
     key = excluded.key, data_schema = excluded.data_schema, occurred_at = excluded.occurred_at,

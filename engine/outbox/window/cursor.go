@@ -2,7 +2,6 @@ package window
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -66,25 +65,28 @@ type DB interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
+// loadSQL takes for what is missing beside something open, which no statement leaves behind, what publishes too much
+// rather than too little.
 const loadSQL = `
-select generation, coalesce(sysid, 0), (select system_identifier from pg_control_system()),
-    done::text, win::text, win_head, win_pos, mark_x, mark_h,
-    old_done::text, old_head, old_win::text, old_win_pos, old_limit, old_pos
+select generation, coalesce(sysid, 0), (select system_identifier from pg_control_system()), done::text, mark_x, mark_h,
+    win::text, coalesce(win_head, 0), coalesce(win_pos, 0),
+    old_done::text, coalesce(old_limit, 9223372036854775807), coalesce(old_head, 0), old_win_pos, old_win::text,
+    coalesce(old_pos, 0)
 from public.outbox_cursor where name = $1`
 
 // loadCursor reads what is published.
-func loadCursor(ctx context.Context, conn *pgx.Conn) (cursor, error) {
+func loadCursor(ctx context.Context, conn *pgx.Conn) (c cursor, err error) {
 	var (
-		c                                               cursor
-		w                                               window
-		done                                            string
-		win, oldDone, oldWin                            *string
-		head, pos, oldHead, oldWinPos, oldLimit, oldPos *int64
-		xids                                            []uint64
-		heads                                           []int64
+		w                         window
+		done                      string
+		win, oldDone, oldWin      *string
+		oldLimit, oldHead, oldPos int64
+		oldWinPos                 *int64
+		xids                      []uint64
+		heads                     []int64
 	)
-	err := conn.QueryRow(ctx, loadSQL, CursorName).Scan(&c.generation, &c.sysid, &c.here, &done,
-		&win, &head, &pos, &xids, &heads, &oldDone, &oldHead, &oldWin, &oldWinPos, &oldLimit, &oldPos)
+	err = conn.QueryRow(ctx, loadSQL, CursorName).Scan(&c.generation, &c.sysid, &c.here, &done, &xids, &heads,
+		&win, &w.head, &w.pos, &oldDone, &oldLimit, &oldHead, &oldWinPos, &oldWin, &oldPos)
 	if err != nil {
 		return c, fmt.Errorf("load cursor: %w", err)
 	}
@@ -94,23 +96,12 @@ func loadCursor(ctx context.Context, conn *pgx.Conn) (cursor, error) {
 	}
 	switch {
 	case oldDone != nil:
-		if oldHead == nil || oldLimit == nil || oldPos == nil {
-			return c, errors.New("load cursor: an unfinished restore without head, limit or position")
-		}
-		w.pos, w.leftover = *oldPos, []any{oldLimit, oldHead, oldDone, oldWinPos, oldWin}
+		c.win = &window{pos: oldPos, leftover: []any{oldLimit, oldHead, oldDone, oldWinPos, oldWin}}
 	case win != nil:
-		if head == nil || pos == nil {
-			return c, errors.New("load cursor: an open window without head or position")
-		}
-		w.after, w.head, w.pos = done, *head, *pos
-		if w.snapshot, err = parseSnapshot(*win); err != nil {
-			return c, err
-		}
-	default:
-		return c, nil
+		w.after, c.win = done, &w
+		w.snapshot, err = parseSnapshot(*win)
 	}
-	c.win = &w
-	return c, nil
+	return c, err
 }
 
 // landmark says that the sequence head was read, and then the transaction id was taken. So a transaction with a higher

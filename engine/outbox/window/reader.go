@@ -196,20 +196,17 @@ func (r *Reader) store(ctx context.Context, w *window) (err error) {
 	return nil
 }
 
-const (
-	advanceSQL         = `update public.outbox_cursor set win_pos = $5, ` + guardSQL
-	advanceLeftoverSQL = `update public.outbox_cursor set old_pos = $5, ` + guardSQL
-)
+// advanceSQL moves the position of what is open: of a window, or of what a restore left. There is never both.
+const advanceSQL = `
+update public.outbox_cursor
+set win_pos = case when win is not null then $5::bigint end, old_pos = case when old_done is not null then $5 end, ` +
+	guardSQL
 
 // Advance records that what is open is published up to a position. What is written by also, if anything, shares the
 // transaction: rows that were passed without being sent.
 func (r *Reader) Advance(ctx context.Context, pos int64, also func(pgx.Tx) error) error {
-	sql := advanceSQL
-	if r.win.leftover != nil {
-		sql = advanceLeftoverSQL
-	}
 	fault.Here("relay.advance.before")
-	_, err := r.change(ctx, also, sql, pos)
+	_, err := r.change(ctx, also, advanceSQL, pos)
 	fault.Here("relay.advance.after")
 	if err != nil {
 		return fmt.Errorf("advance window: %w", err)

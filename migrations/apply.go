@@ -94,8 +94,8 @@ func applySet(ctx context.Context, db *sql.DB, set Set) (applied []Applied, err 
 	return applied, err
 }
 
-// grantsSQL makes the statements that give a serving role its rights on tables. What it does to a partition it does to the
-// table that it belongs to, but for two whose rows the inbox deletes one by one.
+// grantsSQL makes the statements that give a serving role its rights on tables. What it does to a partition it does to
+// the table that it belongs to, but for two whose rows the inbox deletes one by one.
 const grantsSQL = `
 select format('grant %s on public.%I to %I', rights, c.relname, $1::text)
 from pg_class c

@@ -218,18 +218,6 @@ func contentOf(e cloudevent.Event) []byte {
 	return h.Sum(nil)
 }
 
-// checkConflict refuses an event under another one's id, or lets it pass.
-func (o *Outbox) checkConflict(index int, id string) error {
-	if o.cfg.OnConflict == ConflictWarn {
-		o.cfg.Log.Warn("event id added again with another content", "event_id", id)
-		return nil
-	}
-	return &EventError{
-		Code: CodeIDConflict, Index: index,
-		Detail: "the id " + id + " belongs to an event with another source, type, topic, key, version or payload",
-	}
-}
-
 // complete fills in what the caller has left out.
 func complete(e cloudevent.Event, source string, now time.Time, cause cloudevent.Cause) cloudevent.Event {
 	e.Extensions = cause.Extend(e.Extensions)

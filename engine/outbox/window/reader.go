@@ -236,9 +236,9 @@ func (r *Reader) Finish(ctx context.Context, also func(pgx.Tx) error) (err error
 	return nil
 }
 
-// closeSQL closes the window that is open, and opens the next one if there is any. It makes a landmark of its own id and
-// of the window's head, or of the next one's: it was read before the change took its id, too, so it makes the better
-// landmark of the two.
+// closeSQL closes the window that is open, and opens the next one if there is any. It makes a landmark of its own id
+// and of the window's head, or of the next one's: it was read before the change took its id, too, so it makes the
+// better landmark of the two.
 const closeSQL = `
 update public.outbox_cursor
 set done = win, head = win_head, mark_x = $5::xid8[] || pg_current_xact_id(), mark_h = $6::bigint[] || $7::bigint,

@@ -82,15 +82,12 @@ func loadCursor(ctx context.Context, conn *pgx.Conn) (c cursor, err error) {
 		win, oldDone, oldWin      *string
 		oldLimit, oldHead, oldPos int64
 		oldWinPos                 *int64
-		xids                      []uint64
-		heads                     []int64
 	)
-	err = conn.QueryRow(ctx, loadSQL, CursorName).Scan(&c.generation, &c.sysid, &c.here, &done, &xids, &heads,
-		&win, &w.head, &w.pos, &oldDone, &oldLimit, &oldHead, &oldWinPos, &oldWin, &oldPos)
+	err = conn.QueryRow(ctx, loadSQL, CursorName).Scan(&c.generation, &c.sysid, &c.here, &done,
+		&c.marks.xids, &c.marks.heads, &win, &w.head, &w.pos, &oldDone, &oldLimit, &oldHead, &oldWinPos, &oldWin, &oldPos)
 	if err != nil {
 		return c, fmt.Errorf("load cursor: %w", err)
 	}
-	c.marks = landmarksOf(xids, heads)
 	if c.done, err = parseSnapshot(done); err != nil {
 		return c, err
 	}
@@ -104,22 +101,19 @@ func loadCursor(ctx context.Context, conn *pgx.Conn) (c cursor, err error) {
 	return c, err
 }
 
-// landmark says that the sequence head was read, and then the transaction id was taken. So a transaction with a higher
-// id took it after the head was read; and since it takes its positions after its id (column order), they all lie above
-// the head.
-type landmark struct {
-	xid  uint64
-	head int64
+// landmarks are pairs, in the order in which they were made: ids and heads ascend. Each says that the sequence head was
+// read, and then the transaction id was taken. So a transaction with a higher id took it after the head was read; and
+// since it takes its positions after its id (column order), they all lie above the head.
+type landmarks struct {
+	xids  []uint64
+	heads []int64
 }
-
-// landmarks are in the order in which they were made: ids and heads ascend.
-type landmarks []landmark
 
 // below returns the head above which every row of a transaction with this id or a higher one lies.
 func (m landmarks) below(xid uint64) int64 {
-	for _, x := range slices.Backward(m) {
-		if x.xid < xid {
-			return x.head
+	for i, x := range slices.Backward(m.xids) {
+		if x < xid {
+			return m.heads[i]
 		}
 	}
 	return 0
@@ -140,28 +134,18 @@ func (m landmarks) start(done, cur snapshot) int64 {
 // kept are the landmarks that a later window, which starts from done, can still need: one for each transaction that is
 // running in done, one for those that begin after it, and those too young to say: of the change that stored the window
 // that is done. With the one that is made now there are never more of them than running transactions, plus three.
-func (m landmarks) kept(done snapshot) landmarks {
-	var kept landmarks
-	for i, x := range m {
-		newest := i == len(m)-1
-		needed := x.xid >= done.xmax || newest || m[i+1].xid >= done.xmax
+func (m landmarks) kept(done snapshot) (kept landmarks) {
+	for i, x := range m.xids {
+		newest := i == len(m.xids)-1
+		needed := x >= done.xmax || newest || m.xids[i+1] >= done.xmax
 		for _, xid := range done.running {
-			needed = needed || x.xid < xid && (newest || m[i+1].xid >= xid)
+			needed = needed || x < xid && (newest || m.xids[i+1] >= xid)
 		}
 		if needed {
-			kept = append(kept, x)
+			kept.xids, kept.heads = append(kept.xids, x), append(kept.heads, m.heads[i])
 		}
 	}
 	return kept
-}
-
-// landmarksOf are the landmarks as the cursor row stores them.
-func landmarksOf(xids []uint64, heads []int64) landmarks {
-	m := make(landmarks, min(len(xids), len(heads)))
-	for i := range m {
-		m[i] = landmark{xids[i], heads[i]}
-	}
-	return m
 }
 
 // ScanStart is the position above which the rows lie that wait: visible in the snapshot now and not in done, with the
@@ -175,7 +159,7 @@ func ScanStart(done, now string, xids []uint64, heads []int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return landmarksOf(xids, heads).start(published, current), nil
+	return landmarks{xids, heads}.start(published, current), nil
 }
 
 // snapshot is a pg_snapshot: which transactions had ended when it was taken. It is compared and sent back in the

@@ -246,17 +246,14 @@ set done = win, head = win_head, mark_x = $5::xid8[] || pg_current_xact_id(), ma
 
 func (r *Reader) close(ctx context.Context, also func(pgx.Tx) error, next *window) error {
 	kept, head := r.marks.kept(r.win.snapshot), r.win.head
-	xids, heads := make([]uint64, len(kept)), make([]int64, len(kept))
-	for i, x := range kept {
-		xids[i], heads[i] = x.xid, x.head
-	}
 	opened := []any{nil, nil, nil}
 	if next != nil {
 		head, opened = next.head, []any{next.text, next.head, next.pos}
 	}
-	xid, err := r.change(ctx, also, closeSQL, append([]any{xids, heads, head}, opened...)...)
+	xid, err := r.change(ctx, also, closeSQL, append([]any{kept.xids, kept.heads, head}, opened...)...)
 	if err == nil {
-		r.done, r.marks, r.win = r.win.snapshot, append(kept, landmark{xid, head}), next
+		r.marks = landmarks{append(kept.xids, xid), append(kept.heads, head)}
+		r.done, r.win = r.win.snapshot, next
 	}
 	return err
 }

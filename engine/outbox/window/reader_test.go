@@ -169,7 +169,7 @@ func TestTheStoredCursorIsTheReaders(t *testing.T) {
 	require.NoError(t, r.store(t.Context(), w))
 	commit(t, o, pool, event("k"))
 	require.NoError(t, r.Finish(t.Context(), nil))
-	require.Equal(t, int64(1), r.marks[len(r.marks)-1].head)
+	require.Equal(t, int64(1), r.marks.heads[len(r.marks.heads)-1])
 	stored, err := loadCursor(t.Context(), r.conn)
 	require.NoError(t, err)
 	require.Equal(t, r.cursor, stored)
@@ -196,7 +196,7 @@ func TestAWindowIsClosedWithTheNextOne(t *testing.T) {
 	require.True(t, first.More)
 	require.Equal(t, generation+1, r.generation, "one change")
 	require.Equal(t, closed, r.done.text)
-	require.Equal(t, int64(4), r.marks[len(r.marks)-1].head)
+	require.Equal(t, int64(4), r.marks.heads[len(r.marks.heads)-1])
 	stored, err := loadCursor(t.Context(), r.conn)
 	require.NoError(t, err)
 	require.Equal(t, r.cursor, stored)
@@ -232,7 +232,7 @@ func TestTheScanFollowsWindowsThatOpenOneAnother(t *testing.T) {
 		_, found, err := r.Next(t.Context(), true)
 		require.NoError(t, err)
 		require.True(t, found)
-		require.LessOrEqual(t, len(r.marks), 3+len(r.done.running))
+		require.LessOrEqual(t, len(r.marks.xids), 3+len(r.done.running))
 		if len(r.done.running) == 0 { // another test's transaction holds the scan back at where it began
 			quiet++
 			require.GreaterOrEqual(t, r.win.pos, n-1, "no more than the last two windows are looked at again")

@@ -167,10 +167,10 @@ func (o *Outbox) AddRecord(ctx context.Context, tx pgx.Tx, topic string, wire cl
 	if value == nil {
 		value = []byte{}
 	}
-	e := complete(cloudevent.Event{
-		Source: "/", Type: recordType, Topic: topic, Key: key, Data: value,
-		Extensions: map[string]string{cloudevent.RecordMetadata: wire.Encode()},
-	}, "", o.cfg.Now(), cloudevent.Cause{})
+	e := cloudevent.Event{
+		ID: uuid.Must(uuid.NewV7()).String(), Source: "/", Type: recordType, Topic: topic, Key: key, Data: value,
+		Time: o.cfg.Now(), Extensions: map[string]string{cloudevent.RecordMetadata: wire.Encode()},
+	}
 	_, err := o.insert(ctx, tx, &batch{added: make([]Added, 1), items: []item{{Event: e}}})
 	return err
 }
@@ -218,64 +218,60 @@ func contentOf(e cloudevent.Event) []byte {
 	return h.Sum(nil)
 }
 
-// complete fills in what the caller has left out.
-func complete(e cloudevent.Event, source string, now time.Time, cause cloudevent.Cause) cloudevent.Event {
+// prepare fills in what the caller has left out, and finds what the database, the broker or a consumer would refuse
+// later, when the caller is gone.
+func (o *Outbox) prepare(e cloudevent.Event, now time.Time, cause cloudevent.Cause) (cloudevent.Event, *EventError) {
 	e.Extensions = cause.Extend(e.Extensions)
 	if e.ID == "" {
 		e.ID = uuid.Must(uuid.NewV7()).String()
 	}
-	e.Source = cmp.Or(e.Source, source)
+	e.Source = cmp.Or(e.Source, o.cfg.Source)
 	if e.Time.IsZero() {
 		e.Time = now
 	}
 	e.Time = e.Time.UTC().Truncate(time.Microsecond)
-	return e
-}
-
-// check finds what the database, the broker or a consumer would refuse later, when the caller is gone.
-func (o *Outbox) check(e cloudevent.Event) *EventError {
 	id, err := uuid.Parse(e.ID)
 	switch {
 	case err != nil || id.String() != e.ID || id == uuid.Nil: // one spelling only: consumers compare ids as text
-		return refuse(CodeInvalidID, "not a UUID in its canonical form")
+		return e, refuse(CodeInvalidID, "not a UUID in its canonical form")
 	case e.Type == "":
-		return refuse(CodeMissingType, "no type")
+		return e, refuse(CodeMissingType, "no type")
 	case e.Source == "":
-		return refuse(CodeMissingSource, "no source")
+		return e, refuse(CodeMissingSource, "no source")
 	case e.Topic == "":
-		return refuse(CodeMissingTopic, "no topic")
+		return e, refuse(CodeMissingTopic, "no topic")
 	case !validTopic(e.Topic):
-		return refuse(CodeInvalidTopic, "not a topic name")
+		return e, refuse(CodeInvalidTopic, "not a topic name")
 	case e.Key == "":
-		return refuse(CodeMissingKey, "no key")
+		return e, refuse(CodeMissingKey, "no key")
 	case len(e.Key) > cloudevent.MaxKeyBytes:
-		return refuse(CodeInvalidKey, fmt.Sprintf("%d bytes, at most %d", len(e.Key), cloudevent.MaxKeyBytes))
+		return e, refuse(CodeInvalidKey, fmt.Sprintf("%d bytes, at most %d", len(e.Key), cloudevent.MaxKeyBytes))
 	case e.Version < 0:
-		return refuse(CodeInvalidVersion, "negative")
+		return e, refuse(CodeInvalidVersion, "negative")
 	case e.Time.Before(cloudevent.Earliest) || !e.Time.Before(cloudevent.Latest):
-		return refuse(CodeInvalidTime, "outside the years 2000 to 2199")
+		return e, refuse(CodeInvalidTime, "outside the years 2000 to 2199")
 	case len(e.Data) == 0:
-		return refuse(CodeMissingData, "no payload")
+		return e, refuse(CodeMissingData, "no payload")
 	case !validText(e.Source) || !validText(e.Type) || !validText(e.Key) || !validText(e.DataSchema):
-		return refuse(CodeInvalidText, "an attribute holds a NUL or is not UTF-8")
+		return e, refuse(CodeInvalidText, "an attribute holds a NUL or is not UTF-8")
 	}
 	size := headerBytes + len(e.Data) + 2*len(e.Key) + len(e.Source) + len(e.Type) + len(e.DataSchema)
 	for name, value := range e.Extensions {
 		switch {
 		case name == "" || !validText(name) || !validText(value):
-			return refuse(CodeInvalidText, "an extension is unnamed, holds a NUL or is not UTF-8")
+			return e, refuse(CodeInvalidText, "an extension is unnamed, holds a NUL or is not UTF-8")
 		case cloudevent.IsAttribute(name): // written from a column
-			return refuse(CodeReservedExtension, fmt.Sprintf("%q is an attribute of the event itself", name))
+			return e, refuse(CodeReservedExtension, fmt.Sprintf("%q is an attribute of the event itself", name))
 		}
 		size += len(name) + len(value) + 10
 	}
 	if size > o.cfg.MaxEventBytes {
-		return refuse(CodeTooLarge, fmt.Sprintf("%d bytes with headers, at most %d", size, o.cfg.MaxEventBytes))
+		return e, refuse(CodeTooLarge, fmt.Sprintf("%d bytes with headers, at most %d", size, o.cfg.MaxEventBytes))
 	}
 	if err := o.cfg.Validate(e); err != nil {
-		return &EventError{Code: CodeInvalidPayload, Detail: err.Error(), Err: err}
+		return e, &EventError{Code: CodeInvalidPayload, Detail: err.Error(), Err: err}
 	}
-	return nil
+	return e, nil
 }
 
 // headerBytes is what the headers written from columns add to a record, as the broker will count it, or a little more:

@@ -37,14 +37,14 @@ func (o *Outbox) batch(ctx context.Context, events []cloudevent.Event) (*batch, 
 	now, cause := o.cfg.Now(), cloudevent.CauseFrom(ctx)
 	b := &batch{items: make([]item, 0, len(events)), added: make([]Added, len(events))}
 	for i, e := range events {
-		own := e.ID == ""
-		it := item{Event: complete(e, o.cfg.Source, now, cause), index: i}
-		if err := o.check(it.Event); err != nil {
-			err.Index = i
-			return nil, err
+		prepared, refused := o.prepare(e, now, cause)
+		if refused != nil {
+			refused.Index = i
+			return nil, refused
 		}
+		it := item{Event: prepared, index: i}
 		b.added[i].ID = it.ID
-		if !own {
+		if e.ID != "" {
 			it.content = contentOf(it.Event)
 			if b.given == nil {
 				b.given = map[string][]byte{}

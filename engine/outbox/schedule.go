@@ -71,9 +71,9 @@ func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, 
 	event.Time = cmp.Or(event.Time, at)                         // for the check
 	event.Extensions = maps.Collect(maps.All(event.Extensions)) // the caller has the other
 	event.Extensions[HeaderScheduledName] = name
-	event = complete(event, o.cfg.Source, now, cloudevent.CauseFrom(ctx))
-	if err := o.check(event); err != nil {
-		return err
+	event, refused := o.prepare(event, now, cloudevent.CauseFrom(ctx))
+	if refused != nil {
+		return refused
 	}
 	o.scheduledAt.Store(time.Now().UnixNano())
 	_, err := tx.Exec(ctx, scheduleSQL, name, due.at, due.after.Microseconds(), event.Type, event.Source, event.Topic,

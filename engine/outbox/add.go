@@ -169,7 +169,7 @@ func (o *Outbox) AddRecord(ctx context.Context, tx pgx.Tx, topic string, wire cl
 	}
 	e := cloudevent.Event{
 		ID: uuid.Must(uuid.NewV7()).String(), Source: "/", Type: recordType, Topic: topic, Key: key, Data: value,
-		Time: o.cfg.Now(), Extensions: map[string]string{cloudevent.RecordMetadata: wire.Encode()},
+		Time: time.Now(), Extensions: map[string]string{cloudevent.RecordMetadata: wire.Encode()},
 	}
 	_, err := o.insert(ctx, tx, &batch{added: make([]Added, 1), items: []item{{Event: e}}})
 	return err
@@ -220,14 +220,14 @@ func contentOf(e cloudevent.Event) []byte {
 
 // prepare fills in what the caller has left out, and finds what the database, the broker or a consumer would refuse
 // later, when the caller is gone.
-func (o *Outbox) prepare(e cloudevent.Event, now time.Time, cause cloudevent.Cause) (cloudevent.Event, *EventError) {
+func (o *Outbox) prepare(e cloudevent.Event, cause cloudevent.Cause) (cloudevent.Event, *EventError) {
 	e.Extensions = cause.Extend(e.Extensions)
 	if e.ID == "" {
 		e.ID = uuid.Must(uuid.NewV7()).String()
 	}
 	e.Source = cmp.Or(e.Source, o.cfg.Source)
 	if e.Time.IsZero() {
-		e.Time = now
+		e.Time = time.Now()
 	}
 	e.Time = e.Time.UTC().Truncate(time.Microsecond)
 	id, err := uuid.Parse(e.ID)

@@ -34,10 +34,10 @@ func (o *Outbox) batch(ctx context.Context, events []cloudevent.Event) (*batch, 
 	if err := o.cfg.Refuse(); err != nil {
 		return nil, fmt.Errorf("add events: %w", err)
 	}
-	now, cause := o.cfg.Now(), cloudevent.CauseFrom(ctx)
+	cause := cloudevent.CauseFrom(ctx)
 	b := &batch{items: make([]item, 0, len(events)), added: make([]Added, len(events))}
 	for i, e := range events {
-		prepared, refused := o.prepare(e, now, cause)
+		prepared, refused := o.prepare(e, cause)
 		if refused != nil {
 			refused.Index = i
 			return nil, refused

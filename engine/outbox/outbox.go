@@ -32,8 +32,6 @@ type Config struct {
 	// Refuse, if set, keeps events from being added for as long as it returns an error, see relay.Relay.Restored. Records
 	// ([Outbox.AddRecord]) are added all the same.
 	Refuse func() error
-	// Now is the clock for events that name no time. Default time.Now.
-	Now func() time.Time
 	// Registerer takes the metric outbox_events_added_total{topic}. Optional.
 	Registerer prometheus.Registerer
 	// Spans gives each event that follows from a sampled request a span of its own. Default none. // part: observability
@@ -64,9 +62,6 @@ func New(cfg Config) (*Outbox, error) {
 	}
 	if cfg.Refuse == nil {
 		cfg.Refuse = func() error { return nil }
-	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
 	}
 	var refused CheckError
 	refused.RefuseIf(cfg.MaxEventBytes < 0 || cfg.MaxEventBytes > limitMaxEventBytes, "max_event_bytes",

@@ -52,8 +52,7 @@ func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, 
 	if err := o.cfg.Refuse(); err != nil {
 		return fmt.Errorf("schedule event: %w", err)
 	}
-	now := o.cfg.Now()
-	at := now.Add(due.after)
+	at := time.Now().Add(due.after)
 	if due.at != nil {
 		at = *due.at
 	}
@@ -71,7 +70,7 @@ func (o *Outbox) Schedule(ctx context.Context, tx pgx.Tx, name string, due Due, 
 	event.Time = cmp.Or(event.Time, at)                         // for the check
 	event.Extensions = maps.Collect(maps.All(event.Extensions)) // the caller has the other
 	event.Extensions[HeaderScheduledName] = name
-	event, refused := o.prepare(event, now, cloudevent.CauseFrom(ctx))
+	event, refused := o.prepare(event, cloudevent.CauseFrom(ctx))
 	if refused != nil {
 		return refused
 	}

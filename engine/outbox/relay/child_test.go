@@ -89,15 +89,14 @@ func playRelay(text string) error {
 	if cfg.Scheduled, err = outbox.New(outbox.Config{}); err != nil {
 		return err
 	}
-	cfg.DSN = c.DSN
-	if c.Statement != nil {
-		session, err := pgx.ParseConfig(c.DSN)
-		if err != nil {
-			return err
-		}
-		session.Tracer = c.Statement
-		cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, session) }
+	session, err := pgx.ParseConfig(c.DSN)
+	if err != nil {
+		return err
 	}
+	if c.Statement != nil {
+		session.Tracer = c.Statement
+	}
+	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, session) }
 	if c.Unrecorded > 0 {
 		cfg.MaxUnrecorded = c.Unrecorded
 	}

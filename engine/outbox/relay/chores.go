@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -21,8 +20,8 @@ import (
 
 // tablePartitions keeps room ahead of the writers, and nothing for longer than it is to be kept.
 type tablePartitions struct {
-	shared
-	due
+	*leader
+	at time.Time // they are to be maintained again
 }
 
 // partition is a range of positions: from Lower to Upper, Upper not included.
@@ -37,7 +36,7 @@ const maxChanges = 8
 // maintain creates partitions ahead of the writers, drops what is published and old enough, and forgets old ids.
 func (t *tablePartitions) maintain(ctx context.Context) error {
 	t.at = time.Now().Add(t.cfg.MaintainEvery)
-	return t.session.do(ctx, func(ctx context.Context) error {
+	return t.do(ctx, func(ctx context.Context) error {
 		firstUpper, err := t.createAhead(ctx)
 		if err != nil {
 			return err
@@ -60,7 +59,7 @@ from (` + window.Partitions + `) p`
 // createAhead returns where the first of the partitions that it found ends.
 func (t *tablePartitions) createAhead(ctx context.Context) (firstUpper int64, err error) {
 	var upper, head int64
-	if err := t.session.conn.QueryRow(ctx, roomSQL).Scan(&firstUpper, &upper, &head); err != nil {
+	if err := t.conn.QueryRow(ctx, roomSQL).Scan(&firstUpper, &upper, &head); err != nil {
 		return 0, fmt.Errorf("read room in partitions: %w", err)
 	}
 	room := t.cfg.PartitionSize * int64(t.cfg.PartitionsAhead)
@@ -81,7 +80,7 @@ func (t *tablePartitions) create(ctx context.Context, lower, upper int64) error 
 	if err := t.change(ctx, `set local lock_timeout = '1s'`, createPartitionSQL, lower, upper); err != nil {
 		return fmt.Errorf("create partition from %d: %w", lower, err)
 	}
-	t.log.Info("partition created", "from", lower, "to", upper)
+	t.cfg.Log.Info("partition created", "from", lower, "to", upper)
 	return nil
 }
 
@@ -103,7 +102,7 @@ order by p.upper limit $3`
 // dropPublished drops whole partitions, which costs no vacuum. One whose end is not above the window's position is
 // wholly published.
 func (t *tablePartitions) dropPublished(ctx context.Context, published int64) error {
-	rows, _ := t.session.conn.Query(ctx, expiredSQL, published, t.cfg.Retention.Microseconds(), maxChanges)
+	rows, _ := t.conn.Query(ctx, expiredSQL, published, t.cfg.Retention.Microseconds(), maxChanges)
 	expired, err := pgx.CollectRows(rows, pgx.RowToStructByPos[partition])
 	if err != nil {
 		return fmt.Errorf("find expired partitions: %w", err)
@@ -112,7 +111,7 @@ func (t *tablePartitions) dropPublished(ctx context.Context, published int64) er
 		err := t.drop(ctx, p)
 		if isBusy(err) { // the others would wait as long each, for the same lock
 			t.metrics.neglected.Inc()
-			t.log.Warn("partition not dropped, the outbox is in use", "from", p.Lower)
+			t.cfg.Log.Warn("partition not dropped, the outbox is in use", "from", p.Lower)
 			return nil
 		}
 		if err != nil {
@@ -131,13 +130,13 @@ func (t *tablePartitions) drop(ctx context.Context, p partition) error {
 	if err := t.change(ctx, `set local lock_timeout = '200ms'`, dropPartitionSQL, p.Name); err != nil {
 		return fmt.Errorf("drop partition from %d: %w", p.Lower, err)
 	}
-	t.log.Info("partition dropped", "from", p.Lower, "to", p.Upper)
+	t.cfg.Log.Info("partition dropped", "from", p.Lower, "to", p.Upper)
 	return nil
 }
 
 // change runs a function of the database that waits only so long for a lock.
 func (t *tablePartitions) change(ctx context.Context, limitSQL, sql string, args ...any) error {
-	return t.session.runGuarded(ctx, func(tx pgx.Tx) error {
+	return t.runGuarded(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, limitSQL); err != nil {
 			return err
 		}
@@ -162,7 +161,7 @@ const maxForgotten = 10_000
 
 // forgetIDs forgets ids that writers gave after [Config.IDRetention].
 func (t *tablePartitions) forgetIDs(ctx context.Context) error {
-	if _, err := t.session.conn.Exec(ctx, forgetIDsSQL, t.cfg.IDRetention.Microseconds(), maxForgotten); err != nil {
+	if _, err := t.conn.Exec(ctx, forgetIDsSQL, t.cfg.IDRetention.Microseconds(), maxForgotten); err != nil {
 		return fmt.Errorf("forget given ids: %w", err)
 	}
 	return nil
@@ -170,39 +169,32 @@ func (t *tablePartitions) forgetIDs(ctx context.Context) error {
 
 const codePartitionCount = "partition_count"
 
-// topicCheck compares the broker's topics with what they were when they were first seen. It is done between windows,
-// and not in the middle of one: until an operator has confirmed the new count the publisher spreads keys over the old
-// one, see [Config.SpreadKeys].
-type topicCheck struct {
-	shared
-	due
-	counts map[string]int32 // the broker's last answer
-}
-
-// check refuses, with a [*outbox.CheckError], a topic that has not the partitions that its keys are spread over. A
-// broker that does not answer is no reason to stop, nor to go on: what it said last still holds.
-func (c *topicCheck) check(ctx context.Context) error {
-	c.at = time.Now().Add(c.cfg.TopicsEvery)
-	ask, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.Lease/3)
+// checkTopics compares the broker's topics with what they were when they were first seen, and refuses, with a
+// [*outbox.CheckError], one that has not the partitions that its keys are spread over. It is done between windows, and
+// not in the middle of one: until an operator has confirmed the new count the publisher spreads keys over the old one,
+// see [Config.SpreadKeys]. A broker that does not answer is no reason to stop, nor to go on: what it said last still
+// holds.
+func (l *leader) checkTopics(ctx context.Context) error {
+	l.topicsAt = time.Now().Add(l.cfg.TopicsEvery)
+	ask, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cfg.Lease/3)
 	defer cancel()
-	counts, err := c.cfg.Topics(ask)
-	if err != nil {
-		c.log.Warn("partition counts are not known", "error", err)
+	if counts, err := l.cfg.Topics(ask); err != nil {
+		l.cfg.Log.Warn("partition counts are not known", "error", err)
 	} else {
-		c.counts = counts
+		l.topics = counts
 	}
 	var recorded map[string]int32
-	err = c.session.do(ctx, func(ctx context.Context) error {
-		return c.session.conn.QueryRow(ctx, recordTopicsSQL, c.counts).Scan(&recorded)
+	err := l.do(ctx, func(ctx context.Context) error {
+		return l.conn.QueryRow(ctx, recordTopicsSQL, l.topics).Scan(&recorded)
 	})
 	if err != nil {
 		return fmt.Errorf("record topics: %w", err)
 	}
-	c.cfg.SpreadKeys(recorded)
+	l.cfg.SpreadKeys(recorded)
 	var e outbox.CheckError
-	for _, topic := range slices.Sorted(maps.Keys(c.counts)) {
-		e.RefuseIf(c.counts[topic] != recorded[topic], codePartitionCount,
-			fmt.Sprintf("%s has %d partitions, its keys are spread over %d", topic, c.counts[topic], recorded[topic]))
+	for _, topic := range slices.Sorted(maps.Keys(l.topics)) {
+		e.RefuseIf(l.topics[topic] != recorded[topic], codePartitionCount,
+			fmt.Sprintf("%s has %d partitions, its keys are spread over %d", topic, l.topics[topic], recorded[topic]))
 	}
 	return e.Err()
 }
@@ -218,22 +210,28 @@ with added as (
 select coalesce(jsonb_object_agg(topic, partitions), '{}')
 from (select topic, partitions from public.outbox_topic union all select topic, partitions from added) t`
 
-// checkRestore asks the broker, when a relay begins to lead, for events that the database has forgotten. It refuses a
-// restore, with a [*outbox.CheckError], that is not confirmed.
-func (l *leader) checkRestore(ctx context.Context) error {
+// checkDatabase is done when a relay begins to lead. The cursor of a database that comes from another cluster is put
+// right, which fails while there are writers. Then the broker is asked for events that the database has forgotten: a
+// restore that is not confirmed is refused with a [*outbox.CheckError].
+func (l *leader) checkDatabase(ctx context.Context) error {
+	if from, to := l.window.Clusters(); from != to {
+		if err := l.do(ctx, l.window.Rebase); err != nil {
+			return err
+		}
+		l.cfg.Log.Warn("outbox was restored into another cluster", "from", from, "to", to)
+	}
 	var at restore.Standing
-	err := l.session.do(ctx, func(ctx context.Context) (err error) {
-		at, err = restore.ReadStanding(ctx, l.session.conn)
+	err := l.do(ctx, func(ctx context.Context) (err error) {
+		at, err = restore.ReadStanding(ctx, l.conn)
 		return err
 	})
-	found := at.Restored
-	if err == nil && found == "" && !at.Compared && l.cfg.Published != nil {
-		found, err = l.compare(ctx, at.New)
+	if err == nil && at.Restored == "" && !at.Compared && l.cfg.Published != nil {
+		at.Restored, err = l.compare(ctx, at.New)
 	}
-	if err != nil || found == "" {
+	if err != nil || at.Restored == "" {
 		return err
 	}
-	return &outbox.CheckError{Problems: []outbox.Problem{{Code: restore.CodeRestored, Detail: found}}}
+	return &outbox.CheckError{Problems: []outbox.Problem{{Code: restore.CodeRestored, Detail: at.Restored}}}
 }
 
 // compare says what the database has forgotten, if anything. A new one has forgotten nothing.
@@ -247,8 +245,8 @@ func (l *leader) compare(ctx context.Context, isNew bool) (found string, err err
 			return "", fmt.Errorf("compare with the broker: %w", err)
 		}
 	}
-	err = l.session.do(ctx, func(ctx context.Context) (err error) {
-		found, err = restore.Compare(ctx, l.session.conn, events, l.session.term.Epoch)
+	err = l.do(ctx, func(ctx context.Context) (err error) {
+		found, err = restore.Compare(ctx, l.conn, events, l.term.Epoch)
 		return err
 	})
 	return found, err
@@ -257,8 +255,8 @@ func (l *leader) compare(ctx context.Context, isNew bool) (found string, err err
 // scheduledEvents adds what was scheduled when it is due. The leader sleeps until then; it looks again after a commit,
 // which may have scheduled something that is due earlier.
 type scheduledEvents struct {
-	shared
-	due
+	*leader
+	at       time.Time // it looks again
 	lookedAt time.Time
 }
 
@@ -286,60 +284,53 @@ func (s *scheduledEvents) committed(why reason) {
 	}
 }
 
-// wait is how long the leader may sleep.
-func (s *scheduledEvents) wait() time.Duration {
-	if s.cfg.Scheduled == nil {
-		return math.MaxInt64
-	}
-	return max(time.Until(s.at), time.Millisecond)
-}
-
 // add adds what is due. Its error means that the session has ended: what the database refuses otherwise must not keep
 // the relay from publishing, and is tried again.
 func (s *scheduledEvents) add(ctx context.Context) error {
 	s.lookedAt = time.Now()
-	wait, err := s.addDue(ctx)
-	switch {
-	case err == nil:
-	case s.session.conn.IsClosed():
+	var wait time.Duration
+	err := s.do(ctx, func(ctx context.Context) (err error) {
+		wait, err = s.addDue(ctx)
 		return err
-	default:
+	})
+	if err != nil {
+		if s.conn.IsClosed() {
+			return err
+		}
 		wait = lookAfterFailure
 		if _, refused := errors.AsType[*outbox.CheckError](err); !refused { // who keeps writers out says why
-			s.log.WarnContext(ctx, "scheduled events not added", "error", err)
+			s.cfg.Log.WarnContext(ctx, "scheduled events not added", "error", err)
 		}
 	}
 	s.at = s.lookedAt.Add(min(wait, lookAnyway))
 	return nil
 }
 
-// addDue returns how long it is until there is something to do again.
+// addDue returns how long it is until there is something to do again, inside of do.
 func (s *scheduledEvents) addDue(ctx context.Context) (wait time.Duration, err error) {
-	err = s.session.do(ctx, func(ctx context.Context) error {
-		conn := s.session.conn
-		next, scheduled, err := outbox.NextDue(ctx, conn)
-		if wait = next; !scheduled {
-			wait = lookAnyway
-		}
-		if err != nil || wait > 0 {
-			return err
-		}
-		fault.Here("relay.scheduled.before")
-		var added int
-		err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			added, err = s.cfg.Scheduled.AddDue(ctx, tx, mostDue)
-			fault.Here("relay.scheduled.in_tx")
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("add scheduled events: %w", err)
-		}
-		fault.Here("relay.scheduled.after")
-		s.metrics.scheduled.Add(float64(added))
-		if added == 0 {
-			wait = lookAtHeld
-		}
-		return nil
+	wait, scheduled, err := outbox.NextDue(ctx, s.conn)
+	switch {
+	case err != nil:
+		return 0, err
+	case !scheduled:
+		return lookAnyway, nil
+	case wait > 0:
+		return wait, nil
+	}
+	fault.Here("relay.scheduled.before")
+	var added int
+	err = pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		added, err = s.cfg.Scheduled.AddDue(ctx, tx, mostDue)
+		fault.Here("relay.scheduled.in_tx")
+		return err
 	})
-	return wait, err
+	if err != nil {
+		return 0, fmt.Errorf("add scheduled events: %w", err)
+	}
+	fault.Here("relay.scheduled.after")
+	s.metrics.scheduled.Add(float64(added))
+	if added == 0 {
+		return lookAtHeld, nil
+	}
+	return wait, nil
 }

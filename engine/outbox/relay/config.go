@@ -18,11 +18,9 @@ import (
 	"example.com/twinbox/engine/outbox"
 )
 
-// Config of a relay. DSN (or Connect) and Publisher are required; zero means default.
+// Config of a relay. Connect and Publisher are required; zero means default.
 type Config struct {
-	// DSN of the database: its primary, reached directly, not through a pooler of transactions.
-	DSN string
-	// Connect opens connections instead of DSN.
+	// Connect opens connections to the database: to its primary, directly, not through a pooler of transactions.
 	Connect func(context.Context) (*pgx.Conn, error)
 
 	// Publisher takes the events, a page at a time and a topic per call. Its nil means: durably taken, in the order of
@@ -146,27 +144,18 @@ func (c Config) withDefaults() Config {
 	}
 	c.MaintainEvery = cmp.Or(c.MaintainEvery, 30*time.Second)
 	c.MaxSilence = cmp.Or(c.MaxSilence, c.PublishTimeout*3/2)
-	if c.Destination == nil {
-		c.Destination = noDestination{}
-	}
+	c.Destination = cmp.Or[Destination](c.Destination, noDestination{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Name == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			host = "unknown"
-		}
-		c.Name = fmt.Sprintf("%s/%d", host, os.Getpid())
-	}
-	if c.Connect == nil && c.DSN != "" {
-		dsn := c.DSN
-		c.Connect = func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, dsn) }
+		host, _ := os.Hostname()
+		c.Name = fmt.Sprintf("%s/%d", cmp.Or(host, "unknown"), os.Getpid())
 	}
 	return c
 }
 
 func (c Config) validate() error {
 	var e outbox.CheckError
-	e.RefuseIf(c.Connect == nil, "database", "neither DSN nor Connect is set")
+	e.RefuseIf(c.Connect == nil, "database", "Connect is not set")
 	e.RefuseIf(c.Publisher == nil, "publisher", "no publisher")
 	e.RefuseIf(c.PublishTimeout < 0 || c.Lease <= c.PublishTimeout, "publish_timeout",
 		fmt.Sprintf("%s is not shorter than the lease of %s", c.PublishTimeout, c.Lease))
@@ -195,11 +184,6 @@ const (
 	// batchBytes limits the payloads of a page, of which four are in memory at most.
 	batchBytes = 8 << 20
 )
-
-// sendingDeadline is when a flight counts as lost: after the publisher's own time, before the lease is over.
-func (c Config) sendingDeadline() time.Duration {
-	return c.PublishTimeout + (c.Lease-c.PublishTimeout)/2
-}
 
 // What the relay asks of a publisher beside [message.Publisher], all of it optional.
 
@@ -231,23 +215,27 @@ type Permanent interface {
 }
 
 func isPermanent(err error) bool {
-	var p Permanent
-	return errors.As(err, &p) && p.Permanent()
+	p, is := errors.AsType[Permanent](err)
+	return is && p.Permanent()
 }
 
-// publishEvents makes one call, in the cheapest way that the publisher has.
-func publishEvents(ctx context.Context, p message.Publisher, topic string, events []*cloudevent.Event) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// takesEvents is the publisher in the cheapest form that it has.
+func takesEvents(p message.Publisher) EventPublisher {
+	if p, is := p.(EventPublisher); is {
+		return p
 	}
-	if p, ok := p.(EventPublisher); ok {
-		return p.PublishEvents(ctx, topic, events...)
-	}
+	return messagePublisher{p}
+}
+
+// messagePublisher makes messages for a publisher that takes no events.
+type messagePublisher struct{ message.Publisher }
+
+func (p messagePublisher) PublishEvents(ctx context.Context, topic string, events ...*cloudevent.Event) error {
 	messages := make([]*message.Message, len(events))
 	for i, e := range events {
 		messages[i] = e.Message()
 	}
-	if p, ok := p.(ContextPublisher); ok {
+	if p, is := p.Publisher.(ContextPublisher); is {
 		return p.PublishContext(ctx, topic, messages...)
 	}
 	return p.Publish(topic, messages...)

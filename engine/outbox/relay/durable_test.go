@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -27,7 +28,7 @@ func TestRunRefusesAStandby(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "standby.signal"), nil, 0o644))
 	standby := pgtest.Restart(t, server)
 	cfg := testRelayConfig(t, pool, newLedger())
-	cfg.Connect, cfg.DSN = nil, standby.DSN("postgres")
+	cfg.Connect = func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, standby.DSN("postgres")) }
 	r, err := New(cfg)
 	require.NoError(t, err)
 	var refused *outbox.CheckError

@@ -32,7 +32,8 @@ func ExampleRelay() {
 	if err != nil {
 		panic(err)
 	}
-	r, err := relay.New(relay.Config{DSN: pgtest.DSN(db), Publisher: broker, Wake: box.Wake()})
+	connect := func(ctx context.Context) (*pgx.Conn, error) { return pgx.Connect(ctx, pgtest.DSN(db)) }
+	r, err := relay.New(relay.Config{Connect: connect, Publisher: broker, Wake: box.Wake()})
 	if err != nil {
 		panic(err)
 	}

@@ -3,8 +3,10 @@ package relay
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/outbox"
@@ -14,32 +16,31 @@ import (
 // leader is one term of leadership on one session. One goroutine runs it; only the calls of Publish and the reading
 // ahead have their own.
 type leader struct {
-	shared
-	recorder   *recorder
-	pace       roundPace
-	parked     *parkedKeys
-	patience   patience
-	partitions *tablePartitions
-	topics     *topicCheck
-	scheduled  *scheduledEvents
-	resumed    map[receipt]bool // taken in an earlier session of this process
-}
-
-// shared is what all parts of a leader work with.
-type shared struct {
-	cfg     Config
-	log     *slog.Logger
-	metrics *metrics
-	health  *health
-	sender  *sender
-	session *session
+	*Relay
+	*session
 	window  *window.Reader
+	pace    roundPace
+	resumed map[receipt]bool // taken in an earlier session of this process
+
+	// What is open of the window is taken up to here and not recorded; through if that is all of it.
+	taken      outcome
+	through    bool
+	recordedAt time.Time // the cursor was moved, or a window opened
+
+	// parked is the leader's copy of public.outbox_parked, with the attempts so far: it is asked about each record. Only
+	// the leader adds to that table and deletes from it.
+	parked  map[window.Key]int
+	flushAt time.Time // held rows may be sent again
+
+	takenAt  time.Time // a record was taken
+	failedAt time.Time // a call failed, and not for good, of which no record was taken
+	parkedAt time.Time // keys were set aside because a broker did not take them
+
+	partitions *tablePartitions
+	scheduled  *scheduledEvents
+	topicsAt   time.Time        // the broker is to be asked for its topics
+	topics     map[string]int32 // its last answer
 }
-
-// due is when a chore is to be done next; its zero value: at once.
-type due struct{ at time.Time }
-
-func (d *due) isDue() bool { return !time.Now().Before(d.at) }
 
 // lead publishes until something fails or ctx ends. All statements run detached from ctx: a stop waits for the few
 // milliseconds that a page takes, and then nothing has to be sent twice.
@@ -48,72 +49,75 @@ func (r *Relay) lead(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	for _, check := range []func(context.Context) error{l.rebase, l.checkRestore} {
-		if err := l.awaitSuccess(ctx, check); err != nil {
-			return err
-		}
+	if err := l.awaitSuccess(ctx, l.checkDatabase); err != nil {
+		return err
 	}
 	return l.run(ctx)
 }
 
+const (
+	// listenSQL has the session told of other processes' commits.
+	listenSQL     = `listen outbox`
+	loadParkedSQL = `select topic, key, attempts from public.outbox_parked`
+)
+
 func (r *Relay) newLeader(ctx context.Context, s *session) (*leader, error) {
 	l := &leader{
-		shared: shared{
-			cfg: r.cfg, log: r.log, metrics: r.metrics, health: &r.health, sender: &r.sender, session: s,
-		},
-		resumed:  r.sender.unrecorded.asSet(),
-		pace:     roundPace{every: r.cfg.RoundEvery, sleep: failure.Sleep},
-		patience: patience{attempts: r.cfg.Attempts, limit: r.cfg.Patience},
+		Relay: r, session: s, parked: map[window.Key]int{}, resumed: map[receipt]bool{},
+		pace: roundPace{every: r.cfg.RoundEvery, sleep: failure.Sleep},
 	}
-	err := s.do(ctx, func(ctx context.Context) (err error) {
+	l.partitions, l.scheduled = &tablePartitions{leader: l}, &scheduledEvents{leader: l}
+	for _, x := range r.unrecorded {
+		l.resumed[x] = true
+	}
+	return l, s.do(ctx, func(ctx context.Context) (err error) {
+		if r.cfg.Listen {
+			if _, err = s.conn.Exec(ctx, listenSQL); err != nil {
+				return fmt.Errorf("listen for notifications: %w", err)
+			}
+		}
 		if l.window, err = window.NewReader(ctx, s.conn, s.term, r.pages); err != nil {
 			return err
 		}
-		l.parked, err = loadParked(ctx, s.conn, r.cfg)
-		return err
-	})
-	l.recorder = &recorder{shared: l.shared}
-	l.partitions = &tablePartitions{shared: l.shared}
-	l.topics = &topicCheck{shared: l.shared}
-	l.scheduled = &scheduledEvents{shared: l.shared}
-	return l, err
-}
-
-// rebase is for a database that comes from another cluster. It fails while there are writers.
-func (l *leader) rebase(ctx context.Context) error {
-	from, to := l.window.Clusters()
-	if from == to {
+		rows, _ := s.conn.Query(ctx, loadParkedSQL)
+		var key window.Key
+		var attempts int
+		_, err = pgx.ForEachRow(rows, []any{&key.Topic, &key.Key, &attempts}, func() error {
+			l.parked[key] = attempts
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("load parked keys: %w", err)
+		}
 		return nil
-	}
-	if err := l.session.do(ctx, l.window.Rebase); err != nil {
-		return err
-	}
-	l.log.Warn("outbox was restored into another cluster", "from", from, "to", to)
-	return nil
+	})
 }
 
 // awaitSuccess returns when a check finds nothing wrong. Until then the relay leads and publishes nothing: it keeps its
 // lease and the room for writers, and checks again every [Config.ConfirmEvery]. If an operator has to act, which a
-// [*outbox.CheckError] says, it fails its health check at once.
+// [*outbox.CheckError] says, it fails its health check at once. What is through is recorded before.
 func (l *leader) awaitSuccess(ctx context.Context, check func(context.Context) error) error {
+	if err := l.record(ctx); err != nil {
+		return err
+	}
 	for failed := false; ; failed = true {
 		err := check(ctx)
 		switch {
-		case l.session.conn.IsClosed(), errors.Is(err, window.ErrDeposed), errors.Is(err, window.ErrDiverged):
+		case l.conn.IsClosed(), errors.Is(err, window.ErrDeposed), errors.Is(err, window.ErrDiverged):
 			return err
 		case err == nil && !failed:
 			return nil
 		case err == nil:
-			l.log.Info("relay publishes again")
+			l.cfg.Log.Info("relay publishes again")
 			l.health.markWell(stateLeading)
 			return nil
 		}
 		if refused, is := errors.AsType[*outbox.CheckError](err); is {
-			l.health.markRefused(refused)
+			l.health.set(func(h *health) { h.refused = refused })
 		} else {
 			l.health.markFailed(err)
 		}
-		l.log.Error("relay publishes nothing", "error", err)
+		l.cfg.Log.Error("relay publishes nothing", "error", err)
 		if err := failure.Sleep(ctx, l.cfg.ConfirmEvery); err != nil {
 			return err
 		}
@@ -127,7 +131,12 @@ func (l *leader) awaitSuccess(ctx context.Context, check func(context.Context) e
 func (l *leader) run(ctx context.Context) error {
 	why, pause := byTime, l.cfg.PollMin
 	for ctx.Err() == nil {
-		more, err := l.prepareRound(ctx)
+		if l.cfg.Topics != nil && time.Until(l.topicsAt) <= 0 {
+			if err := l.awaitSuccess(ctx, l.checkTopics); err != nil {
+				return err
+			}
+		}
+		more, err := l.doChores(ctx)
 		if err != nil {
 			return err
 		}
@@ -146,56 +155,43 @@ func (l *leader) run(ctx context.Context) error {
 			continue
 		}
 		if found && l.pace.goesOn(ctx, l.cfg.Wake) {
-			why = l.session.heard()
+			why = l.heard()
 			continue
 		}
-		if !l.stuck() {
-			l.health.markWell(stateLeading)
+		l.markWellUnlessStuck()
+		rest := pause
+		if l.cfg.Scheduled != nil {
+			rest = min(rest, max(time.Until(l.scheduled.at), time.Millisecond))
 		}
-		why, err = l.session.awaitCommit(ctx, l.cfg.Wake, min(pause, l.scheduled.wait(), l.recorder.waitToClose()))
-		if err != nil {
+		if l.through {
+			rest = min(rest, max(time.Until(l.recordedAt.Add(closeAfter)), time.Millisecond))
+		}
+		if why, err = l.awaitCommit(ctx, l.cfg.Wake, rest); err != nil {
 			return err
 		}
 		if why == byTime {
 			pause = min(2*pause, l.cfg.PollMax)
 		}
 	}
-	if err := l.recorder.close(ctx); err != nil {
+	if err := l.record(ctx); err != nil {
 		return err
 	}
 	return ctx.Err()
 }
 
-// prepareRound does what is due between two windows. What is through is recorded before an operator may have to be
-// waited for. It reports whether more held rows may go out at once.
-func (l *leader) prepareRound(ctx context.Context) (more bool, err error) {
-	if l.cfg.Topics != nil && l.topics.isDue() {
-		if err := l.recorder.close(ctx); err != nil {
-			return false, err
-		}
-		if err := l.awaitSuccess(ctx, l.topics.check); err != nil {
-			return false, err
-		}
-	}
-	return l.doChores(ctx, l.recorder.close)
-}
-
 // doChores does what is due between two windows and between two pages: a window can be long, and the lease, the table
-// partitions, and the parked keys and scheduled events that are due do not wait for its end. What was taken is
-// recorded, and held rows are written down, before any of them may be sent.
-func (l *leader) doChores(ctx context.Context, record func(context.Context) error) (more bool, err error) {
+// partitions, and the parked keys and scheduled events that are due do not wait for its end. It reports whether more
+// held rows may go out at once.
+func (l *leader) doChores(ctx context.Context) (more bool, err error) {
 	if err := l.keepUp(ctx); err != nil {
 		return false, err
 	}
-	if len(l.parked.attempts) > 0 && l.parked.isDue() {
-		if err := record(ctx); err != nil {
-			return false, err
-		}
+	if len(l.parked) > 0 && time.Until(l.flushAt) <= 0 {
 		if more, err = l.flushParked(ctx); err != nil {
 			return false, err
 		}
 	}
-	if l.cfg.Scheduled != nil && l.scheduled.isDue() {
+	if l.cfg.Scheduled != nil && time.Until(l.scheduled.at) <= 0 {
 		err = l.scheduled.add(ctx)
 	}
 	return more, err
@@ -203,23 +199,31 @@ func (l *leader) doChores(ctx context.Context, record func(context.Context) erro
 
 // keepUp does what cannot wait, also while a broker is down: it extends the lease and maintains the table partitions.
 func (l *leader) keepUp(ctx context.Context) error {
-	renew, maintain := l.session.term.Remaining() < l.cfg.Lease*2/3, l.partitions.isDue()
-	if renew {
-		if err := l.session.renew(ctx); err != nil {
+	if l.term.Remaining() < l.cfg.Lease*2/3 {
+		if err := l.renew(ctx); err != nil {
 			return err
 		}
 	}
-	if !maintain {
+	if time.Until(l.partitions.at) > 0 {
 		return nil
 	}
 	err := l.partitions.maintain(ctx)
-	if err == nil || errors.Is(err, window.ErrDeposed) || l.session.conn.IsClosed() {
+	if err == nil || errors.Is(err, window.ErrDeposed) || l.conn.IsClosed() {
 		return err
 	}
 	// There is room ahead for a while. A lock may be held or a right taken away: publishing goes on.
 	l.metrics.neglected.Inc()
-	l.log.Error("partitions not maintained", "error", err)
+	l.cfg.Log.Error("partitions not maintained", "error", err)
 	return nil
+}
+
+// markWellUnlessStuck is for when nothing failed. The relay is stuck if something waits and the last that was heard of
+// the broker is that it takes nothing. That no window is open then does not mean that all is well: keys that were set
+// aside leave none open.
+func (l *leader) markWellUnlessStuck() {
+	if len(l.parked) == 0 || !l.failedAt.After(l.takenAt) {
+		l.health.markWell(stateLeading)
+	}
 }
 
 // roundPace keeps rounds apart while commits keep coming: what is committed meanwhile shares the next one's statements.

@@ -53,11 +53,11 @@ func TestAStaleLeaderReleasesNothing(t *testing.T) {
 	t.Parallel()
 	pool := newDatabase(t)
 	stale, leader := takeOver(t, pool), takeOver(t, pool)
-	require.NoError(t, release(t.Context(), stale.conn, stale.term))
+	require.NoError(t, stale.release(t.Context()))
 	seen, err := readLeadership(t.Context(), leader.conn)
 	require.NoError(t, err)
 	require.Positive(t, seen.remaining)
-	require.NoError(t, release(t.Context(), leader.conn, leader.term))
+	require.NoError(t, leader.release(t.Context()))
 	seen, err = readLeadership(t.Context(), leader.conn)
 	require.NoError(t, err)
 	require.Negative(t, seen.remaining)
@@ -95,7 +95,7 @@ func TestTheLeaseIsKeptBetweenAttempts(t *testing.T) {
 	cfg.Lease = time.Hour
 	l := newLeader(t, pool, cfg)
 	l.session.term.Lease = cfg.Lease
-	enough := time.Now().Add(l.cfg.sendingDeadline() + time.Minute)
+	enough := time.Now().Add(l.need + time.Minute)
 	l.session.term.Until = enough
 	require.NoError(t, l.backOff(t.Context(), time.Millisecond))
 	require.Greater(t, l.session.term.Until, enough)

@@ -116,13 +116,11 @@ func TestWhatIsThroughIsRecordedBeforeAnythingElse(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(context.Context, *leader) error{
 		"partition counts": func(ctx context.Context, l *leader) error {
-			l.topics.at = time.Time{}
-			_, err := l.prepareRound(ctx)
-			return err
+			return l.awaitSuccess(ctx, l.checkTopics)
 		},
 		"held rows": func(ctx context.Context, l *leader) error {
-			l.parked.attempts[window.Key{Topic: testTopic, Key: "other"}] = 1
-			_, err := l.prepareRound(ctx)
+			l.parked[window.Key{Topic: testTopic, Key: "other"}] = 1
+			_, err := l.doChores(ctx)
 			return err
 		},
 		"a stop": func(ctx context.Context, l *leader) error {
@@ -143,14 +141,14 @@ func TestWhatIsThroughIsRecordedBeforeAnythingElse(t *testing.T) {
 				return nil, nil
 			}
 			l := newLeader(t, pool, cfg)
-			l.topics.at = time.Now().Add(time.Hour)
+			l.topicsAt = time.Now().Add(time.Hour)
 			commit(t, o, pool, event("k"))
 			found, err := l.publishNext(t.Context())
 			require.NoError(t, err)
 			require.True(t, found)
-			require.NotNil(t, l.recorder.through, "it stays open")
+			require.True(t, l.through, "it stays open")
 			require.NoError(t, prepare(t.Context(), l))
-			require.Nil(t, l.recorder.through)
+			require.False(t, l.through)
 			awaitCaughtUp(t, pool)
 		})
 	}

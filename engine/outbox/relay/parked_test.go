@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -135,9 +134,8 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 	}
 	leader := begin(t, pool) // the first is out, the second has failed; see leader.forget
 	key := window.Key{Topic: testTopic, Key: "k"}
-	batch := &pgx.Batch{}
-	queueParked(batch, []parking{{key: key, reason: "down", attempts: 2}})
-	require.NoError(t, leader.SendBatch(t.Context(), batch).Close())
+	failed := []parking{{key: key, reason: "down", attempts: 2}}
+	require.NoError(t, writeOutcome(t.Context(), leader, failed, deleteHeldSQL, nil))
 	var group errgroup.Group
 	group.Go(func() error { return operate.Discard(deadline(t), pool, testTopic, "k", added[0].Position) })
 	waittest.Until(t, func() bool {
@@ -146,9 +144,7 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 	})
 	taken := records("k")
 	taken[0].Event.Topic, taken[0].Position = testTopic, added[0].Position
-	batch = &pgx.Batch{}
-	queueHeld(batch, deleteHeldSQL, taken)
-	require.NoError(t, leader.SendBatch(t.Context(), batch).Close())
+	require.NoError(t, writeOutcome(t.Context(), leader, nil, deleteHeldSQL, taken))
 	require.NoError(t, leader.Commit(t.Context()))
 	require.ErrorIs(t, group.Wait(), operate.ErrNotParked, "it is published")
 	require.NoError(t, operate.Discard(t.Context(), pool, testTopic, "k", added[1].Position))
@@ -194,20 +190,19 @@ func TestARelayIsWellThatOnlyHolds(t *testing.T) {
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.MaxSilence = time.Minute
 	l := newLeader(t, pool, cfg)
-	l.parked.pages = window.NewPager(10, 1<<20)
-	l.parked.attempts[window.Key{Topic: testTopic, Key: "bad"}] = 1
-	l.health.begin()
+	l.parked[window.Key{Topic: testTopic, Key: "bad"}] = 1
+	l.health.markWell(stateStarting)
 	for _, down := range []bool{false, true} {
 		if down {
 			l.noteFailure(errors.New("no broker"), false)
 		}
 		l.health.wellAt = time.Now().Add(-time.Hour)
-		require.Error(t, l.health.check())
+		require.Error(t, l.Healthy(t.Context()))
 		commit(t, o, pool, event("bad"))
 		found, err := l.publishNext(t.Context())
 		require.NoError(t, err)
 		require.True(t, found)
-		require.Equal(t, down, l.health.check() != nil)
+		require.Equal(t, down, l.Healthy(t.Context()) != nil)
 	}
 }
 
@@ -227,16 +222,12 @@ func TestARelayIsWellThatSendsWhatWasHeld(t *testing.T) {
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.MaxSilence = time.Minute
 	l := newLeader(t, pool, cfg)
-	l.parked.pages = window.NewPager(10, 1<<20)
-	var err error
-	l.parked, err = loadParked(t.Context(), l.session.conn, l.cfg)
-	require.NoError(t, err)
-	l.health.begin()
+	l.health.markWell(stateStarting)
 	l.health.wellAt = time.Now().Add(-time.Hour)
 	more, err := l.flushParked(t.Context())
 	require.NoError(t, err)
 	require.True(t, more)
-	require.NoError(t, l.health.check())
+	require.NoError(t, l.Healthy(t.Context()))
 }
 
 func TestAPublisherThatRefusesTheWholeCallIsAskedOneByOne(t *testing.T) {
@@ -277,7 +268,7 @@ func TestARefusingPartitionHoldsUpNoOther(t *testing.T) {
 // Attempts that fail slowly get a tenth of the time, however many are due; released keys alternate with the others.
 func TestParkedKeysHoldUpTheOthersForATenthOfTheTime(t *testing.T) {
 	t.Parallel()
-	p := &parkedKeys{cfg: Config{ParkedRetryMax: 15 * time.Second}}
+	p := &leader{Relay: &Relay{cfg: Config{ParkedRetryMax: 15 * time.Second}}}
 	now := time.Now()
 	due := window.Page{Records: make([]window.Record, 10), More: true}
 	require.Equal(t, now, p.nextFlush(now, time.Minute, 10, due), "all taken, more waits")
@@ -350,21 +341,17 @@ func TestParkedKeysAreSentWhileOthersFail(t *testing.T) {
 				return &partialError{Failed: failed}
 			})
 			l := newLeader(t, pool, testRelayConfig(t, pool, broker))
-			var err error
-			l.parked, err = loadParked(t.Context(), l.session.conn, l.cfg)
-			require.NoError(t, err)
-			l.parked.pages = window.NewPager(10, 1<<20)
 			for range 4 {
 				_, err := pool.Exec(t.Context(), `update outbox_parked set retry_at = retry_at - interval '1 h'`) // it passes
 				require.NoError(t, err)
-				l.parked.at = time.Time{}
+				l.flushAt = time.Time{}
 				_, err = l.flushParked(t.Context())
 				require.NoError(t, err)
 			}
 			wire, _ := broker.Snapshot()
 			require.Len(t, wire, 2)
 			require.Equal(t, int64(down), number(t, pool, `select count(*) from outbox_parked`))
-			require.NotContains(t, l.parked.attempts, window.Key{Topic: testTopic, Key: "well"})
+			require.NotContains(t, l.parked, window.Key{Topic: testTopic, Key: "well"})
 		})
 	}
 }

@@ -107,10 +107,11 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	require.NoError(t, err)
 	restored, err := window.NewReader(t.Context(), l.session.conn, l.session.term, window.NewPager(10, 1<<20))
 	require.NoError(t, err)
-	l.partitions.window = restored
+	reader := l.window
+	l.window = restored
 	expire()
 	require.Equal(t, int64(17), uppers(t, l)[0], "nothing is dropped while a restore is being published")
-	l.partitions.window = l.window
+	l.window = reader
 
 	busy := begin(t, pool)
 	addIn(t, o, busy, "busy")

@@ -11,14 +11,16 @@ import (
 
 func TestRecentIsForgottenWhenRecorded(t *testing.T) {
 	t.Parallel()
-	var m receipts
-	require.Empty(t, m.asSet())
-	list := records("a", "b", "c")
-	for i := range list {
-		m.add(&list[i])
-	}
-	m.forgetTo(2)
-	require.Equal(t, map[receipt]bool{{position: 3}: true}, m.asSet())
+	r := &Relay{}
+	f := &flight{records: records("a", "b", "c", "d"), results: make([]error, 4), landed: make(chan struct{})}
+	f.results[3] = errBehind
+	close(f.landed)
+	failed, err := r.collect(f)
+	require.NoError(t, err)
+	require.Equal(t, 1, failed)
+	l := &leader{Relay: r, taken: outcome{pos: 2}}
+	l.noteRecorded()
+	require.Equal(t, []receipt{{position: 3}}, r.unrecorded)
 }
 
 // While the database was away it was set back, and gave the position of an event that was taken to another one. The
@@ -31,9 +33,9 @@ func TestAPositionWithAnotherIDIsNotWhatWasTaken(t *testing.T) {
 	require.NoError(t, err)
 	took := records("a", "b")
 	require.Equal(t, added[0].Position, took[0].Position)
-	r.sender.unrecorded.add(&took[0]) // with an id of zeros
+	r.unrecorded = append(r.unrecorded, receipt{took[0].Position, took[0].ID}) // with an id of zeros
 	took[1].ID = uuid.MustParse(added[1].ID)
-	r.sender.unrecorded.add(&took[1])
+	r.unrecorded = append(r.unrecorded, receipt{took[1].Position, took[1].ID})
 	run := startRelayOf(t, r)
 	awaitCaughtUp(t, pool)
 	run.stop()
@@ -56,7 +58,7 @@ func TestAHeldRowThatWasTakenIsNotSentAgain(t *testing.T) {
 	require.NoError(t, err)
 	took := records("k")
 	took[0].ID = uuid.MustParse(added[0].ID)
-	second.sender.unrecorded.add(&took[0])
+	second.unrecorded = append(second.unrecorded, receipt{took[0].Position, took[0].ID})
 	require.NoError(t, operate.Release(t.Context(), pool, testTopic, "k"))
 	startRelayOf(t, second)
 	awaitCaughtUp(t, pool)

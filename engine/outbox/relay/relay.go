@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/fault"
@@ -24,14 +23,21 @@ import (
 // passes it; per key and topic, first occurrences are in the order of versions, through failures, restarts and hangs.
 // Not guaranteed: that an event is sent once, nor any order across keys.
 type Relay struct {
-	cfg     Config
-	log     *slog.Logger
-	metrics *metrics
-	health  health
-	pages   *window.Pager
-	sender  sender
-	last    *window.Term // nil: never led
-	ready   bool         // a session passed all checks once: what is wrong later may pass
+	cfg       Config
+	metrics   *metrics
+	health    health
+	publisher EventPublisher
+	pages     *window.Pager
+	// sendingTime is after how long a flight counts as lost: after the publisher's own time, before the lease is over.
+	sendingTime time.Duration
+	led         int64 // the epoch of its last term; 0: it never led
+	ready       bool  // a session passed all checks once: what is wrong later may pass
+
+	// flight is the last one that was launched. At most one is in the air, and it may outlive its session.
+	flight *flight
+	// unrecorded was taken and is not yet recorded. It outlives sessions: a page that has to be read again because the
+	// database went away is not sent again.
+	unrecorded []receipt
 }
 
 // New returns a [*outbox.CheckError] that lists everything wrong with the configuration. It connects to nothing.
@@ -40,101 +46,80 @@ func New(cfg Config) (*Relay, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	own := prometheus.NewRegistry()
 	r := &Relay{
-		cfg:     cfg,
-		log:     cfg.Log,
-		metrics: newMetrics(),
-		pages:   window.NewPager(cfg.BatchSize, batchBytes),
+		cfg: cfg, metrics: newMetrics(own), publisher: takesEvents(cfg.Publisher),
+		pages:       window.NewPager(cfg.BatchSize, batchBytes),
+		sendingTime: cfg.PublishTimeout + (cfg.Lease-cfg.PublishTimeout)/2,
 	}
-	r.sender = sender{
-		publisher: cfg.Publisher, timeout: cfg.PublishTimeout, deadline: cfg.sendingDeadline(), metrics: r.metrics,
-		spans: cfg.Spans, // part: observability
-	}
-	r.health.limit = cfg.MaxSilence
 	if cfg.Registerer != nil {
-		if err := r.metrics.register(cfg.Registerer); err != nil {
+		if err := cfg.Registerer.Register(own); err != nil {
 			return nil, fmt.Errorf("register relay metrics: %w", err)
 		}
 	}
 	return r, nil
 }
 
+// retryMax is the longest pause between two sessions. A session that has lasted for longer was a good one.
+const retryMax = 5 * time.Second
+
 // Run relays until ctx ends, then lets a call of Publish that is under way end, records what it achieved, gives the
 // lease back, if it still has its session, and returns nil. It returns earlier only with a [*outbox.CheckError], before
 // it has led for the first time: a server or a schema on which events would be lost. Everything else is tried again,
 // for ever.
 func (r *Relay) Run(ctx context.Context) error {
-	r.health.begin()
-	defer r.health.end()
-	err := r.runSessions(ctx)
-	if late := r.sender.last.waitFor(context.WithoutCancel(ctx), r.cfg.PublishTimeout); late != nil {
-		return errors.Join(err, fmt.Errorf("stop relay: %w", late))
-	}
-	return err
-}
-
-// retryMax is the longest pause between two sessions. A session that has lasted for longer was a good one.
-const retryMax = 5 * time.Second
-
-// runSessions runs one session after the other. Its error is nil if ctx ended.
-func (r *Relay) runSessions(ctx context.Context) error {
+	r.health.markWell(stateStarting)
+	defer r.health.set(func(h *health) { h.state = stateStopped })
 	for pauses := (failure.Backoff{Min: 50 * time.Millisecond, Max: retryMax}); ; {
 		began := time.Now()
 		err := r.runSession(ctx)
 		r.metrics.leader.Set(0)
 		if ctx.Err() != nil {
-			return nil
+			break
 		}
-		var refused *outbox.CheckError
-		if errors.As(err, &refused) && !r.ready {
+		if _, refused := errors.AsType[*outbox.CheckError](err); refused && !r.ready {
 			return err
 		}
 		r.health.markFailed(err)
 		r.metrics.sessions.Inc()
-		r.log.Warn("relay session ended", "error", err)
+		r.cfg.Log.Warn("relay session ended", "error", err)
 		if time.Since(began) > retryMax {
 			pauses.Reset()
 		}
 		if failure.Sleep(ctx, pauses.Next()) != nil {
-			return nil
+			break
 		}
 	}
+	if late := r.flight.wait(context.WithoutCancel(ctx), r.cfg.PublishTimeout); late != nil {
+		return fmt.Errorf("stop relay: %w", late)
+	}
+	return nil
 }
 
 // runSession is one connection's life: follow, lead, end. Its error is never nil unless ctx ended.
 func (r *Relay) runSession(ctx context.Context) error {
-	if err := r.sender.last.waitFor(ctx, math.MaxInt64); err != nil { // the last session's, hanging in the publisher
+	if err := r.flight.wait(ctx, math.MaxInt64); err != nil { // the last session's, hanging in the publisher
 		return err
 	}
-	r.sender.collect(r.sender.last)
+	_, _ = r.collect(r.flight)
 	conn, err := connect(ctx, r.cfg.Connect)
 	if err != nil {
 		return err
 	}
 	defer closeConn(ctx, conn)
 	r.ready = true
-	t, err := r.awaitTerm(ctx, conn)
-	if err != nil {
+	s := &session{conn: conn, need: r.sendingTime}
+	if err := r.awaitTerm(ctx, s); err != nil {
 		return err
 	}
-	r.last = t
-	r.health.markLeading()
-	s := &session{conn: conn, term: t, need: r.cfg.sendingDeadline()}
-	if r.cfg.Listen {
-		err := s.do(ctx, func(ctx context.Context) error {
-			_, err := conn.Exec(ctx, listenSQL)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("listen for notifications: %w", err)
-		}
-	}
-	r.log.Info("relay leads", "epoch", t.Epoch, "leader", r.cfg.Name)
+	r.led = s.term.Epoch
+	r.health.set(func(h *health) { h.state = stateLeading }) // it holds the lease, whether or not anything moves yet
+	r.cfg.Log.Info("relay leads", "epoch", s.term.Epoch, "leader", r.cfg.Name)
 	r.metrics.leader.Set(1)
-	r.metrics.epoch.Set(float64(t.Epoch))
+	r.metrics.epoch.Set(float64(s.term.Epoch))
 	err = r.lead(ctx, s)
-	if ctx.Err() != nil && !conn.IsClosed() && r.sender.last.waitFor(ctx, 0) == nil {
-		err = errors.Join(err, withTimeout(ctx, func(ctx context.Context) error { return release(ctx, conn, t) }))
+	if ctx.Err() != nil && !conn.IsClosed() && r.flight.wait(ctx, 0) == nil {
+		err = errors.Join(err, s.do(ctx, s.release))
 	}
 	return err
 }
@@ -149,18 +134,17 @@ const (
 
 // awaitTerm follows until no relay leads. A follower reads the lease and tries the leader's lock often enough to take
 // over soon after the end of either.
-func (r *Relay) awaitTerm(ctx context.Context, conn *pgx.Conn) (*window.Term, error) {
+func (r *Relay) awaitTerm(ctx context.Context, s *session) error {
 	for before := (leadership{epoch: neverLed}); ; {
-		var t *window.Term
 		var seen leadership
-		err := withTimeout(ctx, func(ctx context.Context) (err error) {
-			if seen, err = readLeadership(ctx, conn); err == nil && r.mayLead(before, seen) {
-				t, err = acquire(ctx, conn, r.cfg.Name, r.cfg.Lease, seen)
+		err := s.do(ctx, func(ctx context.Context) (err error) {
+			if seen, err = readLeadership(ctx, s.conn); err == nil && r.mayLead(before, seen) {
+				s.term, err = acquire(ctx, s.conn, r.cfg.Name, r.cfg.Lease, seen)
 			}
 			return err
 		})
-		if err != nil || t != nil {
-			return t, err
+		if err != nil || s.term != nil {
+			return err
 		}
 		if seen.remaining > 0 {
 			r.health.markWell(stateFollowing)
@@ -170,8 +154,8 @@ func (r *Relay) awaitTerm(ctx context.Context, conn *pgx.Conn) (*window.Term, er
 		if seen.ended {
 			pause = returnGrace
 		}
-		if err := r.follow(ctx, conn, max(min(seen.remaining, pause), time.Millisecond)); err != nil {
-			return nil, err
+		if err := r.follow(ctx, s, max(min(seen.remaining, pause), time.Millisecond)); err != nil {
+			return err
 		}
 		before = seen
 	}
@@ -180,7 +164,7 @@ func (r *Relay) awaitTerm(ctx context.Context, conn *pgx.Conn) (*window.Term, er
 // mayLead decides after two readings. This relay may lead if none does; if it was itself the last, since none has led
 // while the epoch is the one it had; and if the leader's session had ended already at the reading before.
 func (r *Relay) mayLead(before, seen leadership) bool {
-	return seen.remaining <= 0 || r.last != nil && r.last.Epoch == seen.epoch ||
+	return seen.remaining <= 0 || r.led > 0 && r.led == seen.epoch ||
 		seen.ended && before.ended && before.epoch == seen.epoch
 }
 
@@ -193,7 +177,7 @@ const (
 
 // follow waits for d. What this process commits meanwhile it tells the relay that leads, the first commit after a pause
 // at once. Polling finds what a lost notification does not tell.
-func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) error {
+func (r *Relay) follow(ctx context.Context, s *session, d time.Duration) error {
 	waiting, stop := context.WithTimeout(ctx, d)
 	defer stop()
 	var wake <-chan struct{}
@@ -206,15 +190,15 @@ func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) err
 		case <-waiting.Done():
 			return ctx.Err()
 		}
-		err := withTimeout(ctx, func(ctx context.Context) error {
-			_, err := conn.Exec(ctx, notifySQL)
+		err := s.do(ctx, func(ctx context.Context) error {
+			_, err := s.conn.Exec(ctx, notifySQL)
 			return err
 		})
 		switch {
-		case err != nil && conn.IsClosed():
+		case err != nil && s.conn.IsClosed():
 			return fmt.Errorf("notify the leader: %w", err)
 		case err != nil: // a full queue of notifications, say, is no reason to follow no longer
-			r.log.Warn("notify the leader", "error", err)
+			r.cfg.Log.Warn("notify the leader", "error", err)
 		}
 		_ = failure.Sleep(waiting, notifyEvery)
 	}
@@ -225,7 +209,25 @@ func (r *Relay) follow(ctx context.Context, conn *pgx.Conn, d time.Duration) err
 // for [Config.MaxSilence] nothing has moved although there was something to publish, rows of keys that were set aside
 // included, or it was not even known whether there was: the broker is down, the publisher hangs, the database cannot
 // be reached, no relay leads. It needs no connection of its own.
-func (r *Relay) Healthy(context.Context) error { return r.health.check() }
+func (r *Relay) Healthy(context.Context) error {
+	h := &r.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	silence := time.Since(h.wellAt)
+	switch {
+	case h.state == stateStopped:
+		return errors.New("outbox relay does not run")
+	case h.refused != nil:
+		return fmt.Errorf("outbox relay publishes nothing: %w", h.refused)
+	case silence <= r.cfg.MaxSilence && h.state == stateStarting:
+		return errors.New("outbox relay has neither led nor seen a leader yet")
+	case silence <= r.cfg.MaxSilence:
+		return nil
+	case h.err != nil:
+		return fmt.Errorf("outbox relay: nothing moved for %s, was %s: %w", silence.Round(time.Second), h.state, h.err)
+	}
+	return fmt.Errorf("outbox relay: nothing moved for %s, was %s", silence.Round(time.Second), h.state)
+}
 
 // Restored is not nil while the relay of this process knows of a restore that is not confirmed.
 func (r *Relay) Restored() error {
@@ -237,17 +239,9 @@ func (r *Relay) Restored() error {
 	return nil
 }
 
-// withTimeout runs statements that are not to be cut off by a shutdown, which would cost the session and what could
-// still be recorded, but by a server that does not answer.
-func withTimeout(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), statementTimeout,
-		fmt.Errorf("no answer from PostgreSQL in %s", statementTimeout))
-	defer cancel()
-	return do(ctx)
-}
-
 // states of a relay; in the last two all is well.
 const (
+	stateStopped   = ""
 	stateStarting  = "starting" // it has neither led nor seen a leader
 	stateLeading   = "leading"
 	stateFollowing = "following a leader"
@@ -256,55 +250,21 @@ const (
 // health keeps when it was last known that everything moves. That is so when the leader found
 // nothing to publish or got something taken, and when a follower saw a lease that has not run out.
 type health struct {
-	limit time.Duration
-
 	mu      sync.Mutex
-	running bool
-	wellAt  time.Time
 	state   string
+	wellAt  time.Time
 	err     error              // since then
 	refused *outbox.CheckError // why nothing is published until an operator acts
 }
 
-func (h *health) set(change func()) {
+func (h *health) set(change func(*health)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	change()
+	change(h)
 }
-
-func (h *health) begin() {
-	h.set(func() { h.running, h.wellAt, h.state = true, time.Now(), stateStarting })
-}
-
-func (h *health) end() { h.set(func() { h.running = false }) }
-
-// markLeading says that it holds the lease, whether or not anything moves yet.
-func (h *health) markLeading() { h.set(func() { h.state = stateLeading }) }
 
 func (h *health) markWell(state string) {
-	h.set(func() { h.wellAt, h.state, h.err, h.refused = time.Now(), state, nil, nil })
+	h.set(func(h *health) { h.wellAt, h.state, h.err, h.refused = time.Now(), state, nil, nil })
 }
 
-func (h *health) markFailed(err error) { h.set(func() { h.err = err }) }
-
-func (h *health) markRefused(refused *outbox.CheckError) { h.set(func() { h.refused = refused }) }
-
-// check is [Relay.Healthy].
-func (h *health) check() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	silence := time.Since(h.wellAt)
-	switch {
-	case !h.running:
-		return errors.New("outbox relay does not run")
-	case h.refused != nil:
-		return fmt.Errorf("outbox relay publishes nothing: %w", h.refused)
-	case silence <= h.limit && h.state == stateStarting:
-		return errors.New("outbox relay has neither led nor seen a leader yet")
-	case silence <= h.limit:
-		return nil
-	case h.err != nil:
-		return fmt.Errorf("outbox relay: nothing moved for %s, was %s: %w", silence.Round(time.Second), h.state, h.err)
-	}
-	return fmt.Errorf("outbox relay: nothing moved for %s, was %s", silence.Round(time.Second), h.state)
-}
+func (h *health) markFailed(err error) { h.set(func(h *health) { h.err = err }) }

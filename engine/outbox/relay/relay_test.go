@@ -210,7 +210,7 @@ func TestNoSessionBeginsBesideALateCall(t *testing.T) {
 	}
 	r, err := New(cfg)
 	require.NoError(t, err)
-	r.sender.last = &flight{landed: make(chan struct{})}
+	r.flight = &flight{landed: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, r.runSession(ctx), context.Canceled)

@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -16,38 +15,34 @@ import (
 // It sends what is open page by page. While a page is in the air, those behind it are read, and what was taken before
 // it is recorded if that is due. Nothing is recorded before it was taken.
 func (l *leader) publishNext(ctx context.Context) (found bool, err error) {
-	p, found, err := l.recorder.next(ctx)
+	p, found, err := l.openNext(ctx)
 	if err != nil || !found {
 		return false, err
 	}
 	nextPage, stop := readAhead(ctx, p, l.readPage)
 	defer stop()
-	var taken outcome // not yet recorded
 	for len(p.Records) > 0 {
-		_, err := l.doChores(ctx, func(ctx context.Context) error { return l.recorder.advance(ctx, &taken) })
-		if err != nil {
+		if _, err := l.doChores(ctx); err != nil {
 			return true, err
 		}
-		if err := l.session.secureLease(ctx); err != nil {
+		if err := l.secureLease(ctx); err != nil {
 			return true, err
 		}
-		f, out := l.launch(ctx, p.Records)
-		if l.recorder.isDue(taken, len(p.Records)) {
-			if err := l.recorder.advance(ctx, &taken); err != nil {
-				l.sender.collect(f) // what has landed by now need not be sent again
+		f, out := l.launchPage(ctx, p.Records)
+		if l.recordIsDue(len(p.Records)) {
+			if err := l.record(ctx); err != nil {
+				_, _ = l.collect(f) // what has landed by now need not be sent again
 				return true, err
 			}
 		}
 		if err := l.settle(ctx, f, &out); err != nil {
 			return true, err
 		}
-		if !l.stuck() { // also behind a page of which nothing was to be sent
-			l.health.markWell(stateLeading)
-		}
-		taken.pos, taken.events, taken.resumed = out.pos, taken.events+out.events, taken.resumed || out.resumed
-		taken.parked, taken.held = append(taken.parked, out.parked...), append(taken.held, out.held...)
+		l.markWellUnlessStuck() // also behind a page of which nothing was to be sent
+		l.taken.pos, l.taken.events, l.taken.resumed = out.pos, l.taken.events+out.events, l.taken.resumed || out.resumed
+		l.taken.parked, l.taken.held = append(l.taken.parked, out.parked...), append(l.taken.held, out.held...)
 		if ctx.Err() != nil && p.More { // a stop in the middle of a large window
-			return true, l.recorder.advance(ctx, &taken)
+			return true, l.record(ctx)
 		}
 		if p, err = nextPage(); err != nil {
 			return true, err
@@ -55,39 +50,56 @@ func (l *leader) publishNext(ctx context.Context) (found bool, err error) {
 	}
 	// What is through is left open. Not at a stop, nor while there is something to be written down with the end, nor what
 	// an earlier session has taken.
-	l.recorder.through = &taken
-	if ctx.Err() != nil || taken.hasSetAside() || taken.resumed {
-		return true, l.recorder.close(ctx)
+	l.through = true
+	if ctx.Err() != nil || l.taken.resumed || len(l.taken.held) > 0 {
+		return true, l.record(ctx)
 	}
 	return true, nil
 }
 
+// openNext opens the next window and reads its first page. It reports false if there is nothing new. A window that is
+// through is closed by the change that opens the next one, or when none comes for a while.
+func (l *leader) openNext(ctx context.Context) (first window.Page, found bool, err error) {
+	err = l.do(ctx, func(ctx context.Context) (err error) {
+		first, found, err = l.window.Next(ctx, l.through)
+		return err
+	})
+	switch {
+	case err != nil || !found && time.Since(l.recordedAt) < closeAfter:
+		return first, false, err
+	case !found:
+		return first, false, l.record(ctx)
+	}
+	l.noteRecorded()
+	return first, true, nil
+}
+
 func (l *leader) readPage(ctx context.Context, above int64) (p window.Page, err error) {
-	err = l.session.do(ctx, func(ctx context.Context) error {
+	err = l.do(ctx, func(ctx context.Context) error {
 		p, err = l.window.Page(ctx, above)
 		return err
 	})
 	return p, err
 }
 
-// launch sends the page's records, apart from those of parked keys and those that were taken in an earlier session.
-func (l *leader) launch(ctx context.Context, records []window.Record) (*flight, outcome) {
+// launchPage sends the page's records, apart from those of parked keys and those that were taken in an earlier session.
+func (l *leader) launchPage(ctx context.Context, records []window.Record) (*flight, outcome) {
 	out := outcome{pos: records[len(records)-1].Position, events: len(records)}
-	if len(l.parked.attempts) == 0 && len(l.resumed) == 0 {
-		return l.sender.launch(ctx, records), out
+	if len(l.parked) == 0 && len(l.resumed) == 0 {
+		return l.launch(ctx, records), out
 	}
 	due := make([]window.Record, 0, len(records))
 	for _, r := range records {
 		switch {
-		case l.parked.has(r.Key()):
+		case l.isParked(r.Key()):
 			out.held = append(out.held, r)
-		case l.resumed[receiptOf(&r)]:
+		case l.resumed[receipt{r.Position, r.ID}]:
 			out.resumed = true
 		default:
 			due = append(due, r)
 		}
 	}
-	return l.sender.launch(ctx, due), out
+	return l.launch(ctx, due), out
 }
 
 // outcome is what became of the rows of a page that is through, or of several.
@@ -96,10 +108,8 @@ type outcome struct {
 	events  int
 	resumed bool // some were taken in an earlier session
 	parked  []parking
-	held    []window.Record
+	held    []window.Record // the rows of parked keys, also of those that it parks
 }
-
-func (o *outcome) hasSetAside() bool { return len(o.parked)+len(o.held) > 0 }
 
 // pagesAhead is how many pages wait while one is in the air. They even out calls of Publish that take longer, and the
 // moments in which the connection is needed for something else.
@@ -140,128 +150,55 @@ func readAhead(
 	return next, stop
 }
 
-// recorder opens windows and moves the cursor behind what was taken of them. A window that is through is closed by the
-// change that opens the next one, or when none comes for a while.
-type recorder struct {
-	shared
-	through    *outcome  // of the window that is open and through, if any: taken and not recorded
-	recordedAt time.Time // the cursor was moved, or a window opened
-}
-
 // closeAfter is how long a window that is through stays open at rest: with 100 commits a second the next one comes
 // sooner, and one change of the cursor serves both.
 const closeAfter = 25 * time.Millisecond
 
-// next opens the next window and reads its first page. It reports false if there is nothing new.
-func (r *recorder) next(ctx context.Context) (first window.Page, found bool, err error) {
-	err = r.session.do(ctx, func(ctx context.Context) (err error) {
-		first, found, err = r.window.Next(ctx, r.through != nil)
-		return err
-	})
-	switch {
-	case err != nil:
-		return first, false, err
-	case !found && time.Since(r.recordedAt) < closeAfter:
-		return first, false, nil
-	case !found:
-		return first, false, r.close(ctx)
-	case r.through != nil:
-		r.sender.unrecorded.forgetTo(r.through.pos)
-		r.through = nil
-	}
-	r.recordedAt = time.Now()
-	return first, true, nil
-}
-
-// waitToClose is how long the window that is through, if any, may stay open yet.
-func (r *recorder) waitToClose() time.Duration {
-	if r.through == nil {
-		return math.MaxInt64
-	}
-	return max(closeAfter-time.Since(r.recordedAt), time.Millisecond)
-}
-
-// close records what is through, if anything.
-func (r *recorder) close(ctx context.Context) error {
-	if r.through == nil {
-		return nil
-	}
-	err := r.record(ctx, r.window.Finish, *r.through)
-	r.through = nil
-	return err
-}
-
-// isDue decides whether what was taken is to be recorded while so many more are in the air. A commit per page
+// recordIsDue decides whether what was taken is to be recorded while so many more are in the air. A commit per page
 // would cost more than reading it. What waits is what a crash sends again, so there is a limit to it, in time and in
 // events. What was set aside is written down at once, and so is what an earlier session has taken: if sessions keep
 // breaking, each must get further than the last.
-func (r *recorder) isDue(taken outcome, inTheAir int) bool {
-	return taken.events > 0 && (taken.resumed || taken.hasSetAside() ||
-		taken.events+inTheAir+r.cfg.BatchSize > r.cfg.MaxUnrecorded || // the next page could exceed it
-		time.Since(r.recordedAt) >= r.cfg.RecordEvery)
+func (l *leader) recordIsDue(inTheAir int) bool {
+	return l.taken.events > 0 && (l.taken.resumed || len(l.taken.held) > 0 ||
+		l.taken.events+inTheAir+l.cfg.BatchSize > l.cfg.MaxUnrecorded || // the next page could exceed it
+		time.Since(l.recordedAt) >= l.cfg.RecordEvery)
 }
 
-// advance records what was taken, if anything, and that nothing is left to be recorded.
-func (r *recorder) advance(ctx context.Context, taken *outcome) error {
-	if taken.events == 0 {
+// record moves the cursor behind what was taken, if anything, together with what is to be written down, and closes the
+// window if it is through.
+func (l *leader) record(ctx context.Context) error {
+	if l.taken.events == 0 && !l.through {
 		return nil
 	}
-	err := r.record(ctx, func(ctx context.Context, also func(pgx.Tx) error) error {
-		return r.window.Advance(ctx, taken.pos, also)
-	}, *taken)
-	*taken = outcome{}
-	return err
-}
-
-// record runs a change of the cursor together with what is to be written down, if anything, and then forgets what need
-// not be remembered any more.
-func (r *recorder) record(
-	ctx context.Context, change func(ctx context.Context, also func(pgx.Tx) error) error, out outcome,
-) error {
-	err := r.session.do(ctx, func(ctx context.Context) error {
-		if !out.hasSetAside() {
-			return change(ctx, nil)
+	err := l.do(ctx, func(ctx context.Context) error {
+		var also func(pgx.Tx) error
+		if len(l.taken.held) > 0 {
+			also = func(tx pgx.Tx) error {
+				return writeOutcome(ctx, tx, l.taken.parked, holdSQL, l.taken.held)
+			}
 		}
-		return change(ctx, func(tx pgx.Tx) error { return writeOutcome(ctx, tx, out) })
+		if l.through {
+			return l.window.Finish(ctx, also)
+		}
+		return l.window.Advance(ctx, l.taken.pos, also)
 	})
 	if err != nil {
 		return err
 	}
-	r.recordedAt = time.Now()
-	logParked(ctx, r.log, out.parked)
-	r.sender.unrecorded.forgetTo(out.pos)
+	l.logParked(ctx, l.taken.parked)
+	l.noteRecorded()
 	return nil
 }
 
-// receipts are for what was taken and is not yet recorded. They outlive the session: a page that has to be read again
-// because the database went away is not sent again.
-type receipts []receipt
+// noteRecorded forgets what need not be remembered any more.
+func (l *leader) noteRecorded() {
+	l.unrecorded = slices.DeleteFunc(l.unrecorded, func(x receipt) bool { return x.position <= l.taken.pos })
+	l.taken, l.through, l.recordedAt = outcome{}, false, time.Now()
+}
 
-// receipt has the id beside the position, since a database that was set back gives a position to another event.
+// receipt is for a row that was taken. It has the id beside the position, since a database that was set back gives a
+// position to another event.
 type receipt struct {
 	position int64
 	id       [16]byte
-}
-
-func receiptOf(r *window.Record) receipt { return receipt{r.Position, r.ID} }
-
-// add drops receipts rather than grow without bound if nothing gets recorded: that costs duplicates, nothing else.
-func (m *receipts) add(r *window.Record) {
-	if len(*m) < maxBatchSize {
-		*m = append(*m, receiptOf(r))
-	}
-}
-
-// forgetTo is for rows that are recorded, up to a position.
-func (m *receipts) forgetTo(pos int64) {
-	*m = slices.DeleteFunc(*m, func(x receipt) bool { return x.position <= pos })
-}
-
-// asSet is for the next session, which asks it about each row.
-func (m receipts) asSet() map[receipt]bool {
-	set := make(map[receipt]bool, len(m))
-	for _, r := range m {
-		set[r] = true
-	}
-	return set
 }

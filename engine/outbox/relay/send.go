@@ -8,25 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/outbox/window"
 )
-
-// sender makes the calls of Publish, and knows what was taken and is not yet recorded. It outlives sessions. It has at
-// most one flight in the air.
-type sender struct {
-	publisher  message.Publisher
-	timeout    time.Duration // of a call
-	deadline   time.Duration // of a flight
-	metrics    *metrics
-	spans      *cloudevent.Spans // part: observability
-	last       *flight
-	unrecorded receipts
-}
 
 // flight is one round of calls, one per topic, in a goroutine of its own: the next page is read meanwhile. A nil flight
 // has nothing to send and has landed.
@@ -43,36 +31,38 @@ var (
 	errBehind = errors.New("outbox: an earlier record of the key failed")
 )
 
-// launch sends the records. Their order within a topic is that of their positions.
-func (s *sender) launch(ctx context.Context, records []window.Record) *flight {
+// launch sends the records, in calls that are made all at once. Their order within a topic is that of their positions.
+func (r *Relay) launch(ctx context.Context, records []window.Record) *flight {
 	if len(records) == 0 {
 		return nil
 	}
 	f := &flight{
-		records: records, results: make([]error, len(records)), lostAt: time.Now().Add(s.deadline),
+		records: records, results: make([]error, len(records)), lostAt: time.Now().Add(r.sendingTime),
 		landed: make(chan struct{}),
 	}
-	s.last = f
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.timeout, errPublishTimeout)
+	r.flight = f
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), r.cfg.PublishTimeout, errPublishTimeout)
 	go func() {
 		defer close(f.landed)
 		defer cancel()
-		s.send(ctx, f)
+		fault.Here("relay.publish.before")
+		began := time.Now()
+		calls := callsOf(records)
+		var others sync.WaitGroup
+		for _, c := range calls[1:] {
+			others.Go(func() { r.send(ctx, c, f.results) })
+		}
+		r.send(ctx, calls[0], f.results)
+		others.Wait()
+		r.metrics.seconds.Observe(time.Since(began).Seconds())
+		r.metrics.batch.Observe(float64(len(records)))
+		fault.Here("relay.publish.after")
 	}()
 	return f
 }
 
-// wait returns when the flight has landed. One that is late may still land, with anything; until then nothing else may
-// be sent, and the lease is left to run out.
-func (f *flight) wait() error {
-	if f == nil {
-		return nil
-	}
-	return f.waitFor(context.Background(), time.Until(f.lostAt))
-}
-
-// waitFor prefers a flight that has landed, however late.
-func (f *flight) waitFor(ctx context.Context, grace time.Duration) error {
+// wait prefers a flight that has landed, however late.
+func (f *flight) wait(ctx context.Context, grace time.Duration) error {
 	if f == nil {
 		return nil
 	}
@@ -93,54 +83,24 @@ func (f *flight) waitFor(ctx context.Context, grace time.Duration) error {
 	}
 }
 
-// collect sorts the results of a flight that has landed: what was taken gets a receipt, what was not is returned.
-func (s *sender) collect(f *flight) []failedRecord {
-	if f == nil || f.wait() != nil {
-		return nil
+// collect waits for a flight, remembers what was taken, and says how many of its records failed. A flight that is late
+// may still land, with anything; until then nothing else may be sent, and the lease is left to run out.
+func (r *Relay) collect(f *flight) (failed int, err error) {
+	if f == nil {
+		return 0, nil
 	}
-	var failed []failedRecord
-	for i, err := range f.results {
-		if err != nil {
-			failed = append(failed, failedRecord{f.records[i], err})
-		} else {
-			s.unrecorded.add(&f.records[i])
+	if err := f.wait(context.Background(), time.Until(f.lostAt)); err != nil {
+		return 0, err
+	}
+	for i, why := range f.results {
+		switch {
+		case why != nil:
+			failed++
+		case len(r.unrecorded) < maxBatchSize: // forgetting the others costs duplicates if nothing gets recorded, nothing else
+			r.unrecorded = append(r.unrecorded, receipt{f.records[i].Position, f.records[i].ID})
 		}
 	}
-	return failed
-}
-
-// send makes the calls of a flight, all at once.
-func (s *sender) send(ctx context.Context, f *flight) {
-	fault.Here("relay.publish.before")
-	began := time.Now()
-	calls := callsOf(f.records)
-	publish := func(c *call) {
-		end := s.spans.Send(c.topic, c.events) // part: observability
-		c.publish(ctx, s.publisher, f.results)
-		end(c.firstError(f.results)) // part: observability
-	}
-	var others sync.WaitGroup
-	for _, c := range calls[1:] {
-		others.Go(func() { publish(c) })
-	}
-	publish(calls[0])
-	others.Wait()
-	f.holdBack()
-	s.metrics.observeFlight(f, calls, time.Since(began))
-	fault.Here("relay.publish.after")
-}
-
-// holdBack marks each record behind a key's first failure as failed too, also an acknowledged one.
-func (f *flight) holdBack() {
-	failed := map[window.Key]bool{}
-	for i, err := range f.results {
-		switch key := f.records[i].Key(); {
-		case failed[key]:
-			f.results[i] = errBehind
-		case err != nil:
-			failed[key] = true
-		}
-	}
+	return failed, nil
 }
 
 // call is one call of Publish.
@@ -169,54 +129,62 @@ func callsOf(records []window.Record) []*call {
 	return calls
 }
 
-// publish makes the call and writes the results of its own records.
-func (c *call) publish(ctx context.Context, p message.Publisher, results []error) {
-	err := publishEvents(ctx, p, c.topic, c.events)
+// send makes a call and marks each record behind a key's first failure as failed too, also an acknowledged one.
+func (r *Relay) send(ctx context.Context, c *call, results []error) {
+	end := r.cfg.Spans.Send(c.topic, c.events) // part: observability
+	c.publish(ctx, r.publisher, results)
+	var first error // part: observability
+	taken, failed := 0, map[string]bool{}
+	for i, e := range c.events {
+		why := &results[c.index[i]]
+		switch {
+		case failed[e.Key]:
+			*why = errBehind
+		case *why == nil:
+			taken++
+			continue
+		default:
+			failed[e.Key] = true
+			first = cmp.Or(first, *why) // part: observability
+		}
+		r.metrics.failures.WithLabelValues(c.topic, classOf(*why)).Inc()
+	}
+	end(first) // part: observability
+	if taken > 0 {
+		r.metrics.published.WithLabelValues(c.topic).Add(float64(taken))
+	}
+}
+
+// publish makes the call and writes the results of its own records. Of a publisher that refuses the whole call it finds
+// the events that it refuses, by calls of one event: what an earlier call has taken is taken again.
+func (c *call) publish(ctx context.Context, p EventPublisher, results []error) {
+	err := context.Cause(ctx)
+	if err == nil {
+		err = p.PublishEvents(ctx, c.topic, c.events...)
+	}
 	if err == nil {
 		return
 	}
-	var partial FailedIndexes
+	partial, is := errors.AsType[FailedIndexes](err)
 	switch {
-	case errors.As(err, &partial):
+	case is:
 		for i, why := range partial.FailedIndexes() {
 			if i >= 0 && i < len(c.index) {
 				results[c.index[i]] = cmp.Or(why, err)
 			}
 		}
 	case isPermanent(err) && len(c.events) > 1:
-		c.publishOneByOne(ctx, p, results)
+		failed := map[string]bool{}
+		for i, e := range c.events {
+			if !failed[e.Key] { // else it is behind a failure
+				one := &call{c.topic, c.events[i : i+1], c.index[i : i+1]}
+				one.publish(ctx, p, results)
+				failed[e.Key] = results[c.index[i]] != nil
+			}
+		}
 	default:
 		for _, i := range c.index {
 			results[i] = err
-		}
-	}
-}
-
-// part: observability, begin
-
-// firstError is the first of the results of its own records.
-func (c *call) firstError(results []error) error {
-	for _, i := range c.index {
-		if results[i] != nil {
-			return results[i]
-		}
-	}
-	return nil
-}
-
-// part: observability, end
-
-// publishOneByOne finds the events that the publisher refuses. What an earlier call of it has taken is taken again.
-func (c *call) publishOneByOne(ctx context.Context, p message.Publisher, results []error) {
-	failed := map[string]bool{}
-	for i, e := range c.events {
-		if failed[e.Key] {
-			results[c.index[i]] = errBehind
-			continue
-		}
-		if err := publishEvents(ctx, p, c.topic, []*cloudevent.Event{e}); err != nil {
-			results[c.index[i]] = err
-			failed[e.Key] = true
 		}
 	}
 }
@@ -243,64 +211,28 @@ type metrics struct {
 	seconds, batch                prometheus.Histogram
 }
 
-func newMetrics() *metrics {
+func newMetrics(registry prometheus.Registerer) *metrics {
+	in := promauto.With(registry)
 	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "outbox_relay_" + name, Help: help})
+		return in.NewGauge(prometheus.GaugeOpts{Name: "outbox_relay_" + name, Help: help})
 	}
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "outbox_relay_" + name, Help: help})
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return in.NewCounterVec(prometheus.CounterOpts{Name: "outbox_relay_" + name, Help: help}, labels)
+	}
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		return in.NewHistogram(prometheus.HistogramOpts{Name: "outbox_relay_" + name, Help: help, Buckets: buckets})
 	}
 	return &metrics{
 		leader:    gauge("leader", "1 while this relay leads."),
 		epoch:     gauge("epoch", "Epoch of the last leadership."),
-		sessions:  counter("sessions_ended_total", "Sessions ended by an error."),
-		parkings:  counter("parkings_total", "Keys parked, or parked again."),
-		neglected: counter("neglects_total", "Looks at the partitions that failed."),
-		scheduled: counter("scheduled_added_total", "Scheduled events that were due and were added."),
-		published: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "outbox_relay_published_total", Help: "Events taken by the publisher, duplicates included.",
-		}, []string{"topic"}),
-		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "outbox_relay_failures_total", Help: "Events not taken by the publisher.",
-		}, []string{"topic", "class"}),
-		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "outbox_relay_publish_seconds", Help: "Time to publish a page.",
-			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
-		}),
-		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "outbox_relay_batch_events", Help: "Events in a page that was sent.",
-			Buckets: prometheus.ExponentialBuckets(1, 4, 9),
-		}),
-	}
-}
-
-func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{
-		m.leader, m.epoch, m.sessions, m.parkings, m.neglected, m.scheduled, m.published, m.failures, m.seconds, m.batch,
-	} {
-		if err := r.Register(c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// observeFlight counts what became of a flight's calls.
-func (m *metrics) observeFlight(f *flight, calls []*call, took time.Duration) {
-	m.seconds.Observe(took.Seconds())
-	m.batch.Observe(float64(len(f.records)))
-	for _, c := range calls {
-		taken := 0
-		for _, i := range c.index {
-			if err := f.results[i]; err != nil {
-				m.failures.WithLabelValues(c.topic, classOf(err)).Inc()
-			} else {
-				taken++
-			}
-		}
-		if taken > 0 {
-			m.published.WithLabelValues(c.topic).Add(float64(taken))
-		}
+		sessions:  counter("sessions_ended_total", "Sessions ended by an error.").WithLabelValues(),
+		parkings:  counter("parkings_total", "Keys parked, or parked again.").WithLabelValues(),
+		neglected: counter("neglects_total", "Looks at the partitions that failed.").WithLabelValues(),
+		scheduled: counter("scheduled_added_total", "Scheduled events that were due and were added.").WithLabelValues(),
+		published: counter("published_total", "Events taken by the publisher, duplicates included.", "topic"),
+		failures:  counter("failures_total", "Events not taken by the publisher.", "topic", "class"),
+		seconds:   histogram("publish_seconds", "Time to publish a page.", prometheus.ExponentialBuckets(0.0005, 2, 16)),
+		batch:     histogram("batch_events", "Events in a page that was sent.", prometheus.ExponentialBuckets(1, 4, 9)),
 	}
 }
 

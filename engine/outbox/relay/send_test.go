@@ -25,10 +25,14 @@ func records(keys ...string) []window.Record {
 func TestWhatFollowsAFailureIsHeldBack(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("failed")
-	f := &flight{records: records("a", "b", "a", "c", "b", "a"), results: make([]error, 6)}
-	f.results[2] = failed
-	f.results[4] = failed
-	f.holdBack()
+	r := &Relay{
+		metrics: newMetrics(nil), cfg: Config{PublishTimeout: testTimeout},
+		publisher: messagePublisher{funcPublisher(func(context.Context, string, ...*message.Message) error {
+			return &partialError{Failed: map[int]error{2: failed, 4: failed}}
+		})},
+	}
+	f := r.launch(t.Context(), records("a", "b", "a", "c", "b", "a"))
+	require.NoError(t, f.wait(t.Context(), testTimeout))
 	require.Equal(t, []error{nil, nil, failed, nil, failed, errBehind}, f.results)
 }
 
@@ -43,13 +47,15 @@ func (funcPublisher) Close() error                              { return nil }
 
 func TestPublishContextGetsTheTimeout(t *testing.T) {
 	t.Parallel()
-	s := sender{timeout: 1, metrics: newMetrics(), publisher: funcPublisher(
-		func(ctx context.Context, _ string, _ ...*message.Message) error {
+	r := &Relay{
+		metrics: newMetrics(nil), cfg: Config{PublishTimeout: 1},
+		publisher: messagePublisher{funcPublisher(func(ctx context.Context, _ string, _ ...*message.Message) error {
 			<-ctx.Done()
 			return context.Cause(ctx)
-		})}
-	f := s.launch(t.Context(), records("a", "b"))
-	require.NoError(t, f.waitFor(t.Context(), testTimeout))
+		})},
+	}
+	f := r.launch(t.Context(), records("a", "b"))
+	require.NoError(t, f.wait(t.Context(), testTimeout))
 	require.ErrorIs(t, f.results[0], errPublishTimeout)
 	require.ErrorIs(t, f.results[1], errPublishTimeout)
 }
@@ -59,8 +65,8 @@ func TestFailedIndexesOutOfRangeAreIgnored(t *testing.T) {
 	c := callsOf(records("a", "b"))[0]
 	results := make([]error, 2)
 	failed := errors.New("failed")
-	c.publish(t.Context(), funcPublisher(func(context.Context, string, ...*message.Message) error {
+	c.publish(t.Context(), messagePublisher{funcPublisher(func(context.Context, string, ...*message.Message) error {
 		return &partialError{Failed: map[int]error{1: failed, 7: failed, -1: failed}}
-	}), results)
+	})}, results)
 	require.Equal(t, []error{nil, failed}, results)
 }

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,13 +46,18 @@ func connect(ctx context.Context, open func(context.Context) (*pgx.Conn, error))
 	if err != nil {
 		return nil, fmt.Errorf("connect relay: %w", err)
 	}
-	err = checkServer(ctx, conn)
-	if err == nil {
-		if _, err = conn.Exec(ctx, settingsSQL); err != nil {
-			err = fmt.Errorf("set up session: %w", err)
-		}
+	var e outbox.CheckError // what would lose or double rows
+	err = e.Ask(ctx, conn, checkServerSQL, conn.PgConn().PID())
+	if err == nil && !e.Has("schema") {
+		err = e.Ask(ctx, conn, checkTableSQL, window.CursorName)
+	}
+	if err == nil && e.Err() == nil {
+		_, err = conn.Exec(ctx, settingsSQL)
 	}
 	if err != nil {
+		err = fmt.Errorf("set up session: %w", err)
+	}
+	if err = cmp.Or(err, e.Err()); err != nil {
 		closeConn(ctx, conn)
 		return nil, err
 	}
@@ -115,19 +121,6 @@ cross join lateral (values
     (not exists (select from public.outbox_cursor where name = $1), 'schema', 'public.outbox_cursor has no row ' || $1)
 ) as problem (found, code, detail)
 where seq.oid = 'public.outbox_position_seq'::regclass and problem.found`
-
-// checkServer refuses a server on which rows would be lost or doubled.
-func checkServer(ctx context.Context, conn *pgx.Conn) error {
-	var e outbox.CheckError
-	err := e.Ask(ctx, conn, checkServerSQL, conn.PgConn().PID())
-	if err == nil && !e.Has("schema") {
-		err = e.Ask(ctx, conn, checkTableSQL, window.CursorName)
-	}
-	if err != nil {
-		return fmt.Errorf("check server: %w", err)
-	}
-	return e.Err()
-}
 
 // lockClass is the first half of the advisory locks of relays; the second is the epoch.
 const lockClass = 0x74776f62 // "twob"
@@ -205,50 +198,55 @@ func acquire(
 	return t, nil
 }
 
-const releaseSQL = `update public.outbox_cursor set lease_until = 'epoch' where name = $1 and epoch = $2`
-
-// release ends the lease at once. Only for a relay that has nothing in flight any more.
-func release(ctx context.Context, conn *pgx.Conn, t *window.Term) error {
-	fault.Here("relay.release.before")
-	if _, err := conn.Exec(ctx, releaseSQL, window.CursorName, t.Epoch); err != nil {
-		return fmt.Errorf("release lease: %w", err)
-	}
-	return nil
-}
-
-// session is the connection of a relay that leads, and the lease that it keeps on it. The leader's goroutine and the
+// session is the connection of a relay, and the lease that it keeps on it while it leads. The leader's goroutine and the
 // one that reads ahead share it: pages read on another connection could come from another server.
 type session struct {
 	mu   sync.Mutex // held for the statements of one call of do
 	conn *pgx.Conn
-	term *window.Term
+	term *window.Term  // nil while it follows
 	need time.Duration // what has to be left of the lease when something is sent
 	// answered is when the last statements that succeeded were sent: the session lived then.
 	answered atomic.Pointer[time.Time]
 }
 
-// do runs statements that no other call of do interrupts, and no shutdown.
+var errNoAnswer = fmt.Errorf("no answer from PostgreSQL in %s", statementTimeout)
+
+// do runs statements that no other call of do interrupts. They are not to be cut off by a shutdown, which would cost the
+// session and what could still be recorded, but by a server that does not answer.
 func (s *session) do(ctx context.Context, statements func(context.Context) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), statementTimeout, errNoAnswer)
+	defer cancel()
 	sent := time.Now()
-	err := withTimeout(ctx, statements)
+	err := statements(ctx)
 	if err == nil {
 		s.answered.Store(&sent)
 	}
 	return err
 }
 
+const releaseSQL = `update public.outbox_cursor set lease_until = 'epoch' where name = $1 and epoch = $2`
+
+// release ends the lease at once, inside of do. Only for a relay that has nothing in flight any more.
+func (s *session) release(ctx context.Context) error {
+	fault.Here("relay.release.before")
+	if _, err := s.conn.Exec(ctx, releaseSQL, window.CursorName, s.term.Epoch); err != nil {
+		return fmt.Errorf("release lease: %w", err)
+	}
+	return nil
+}
+
 const renewSQL = `
 update public.outbox_cursor set lease_until = clock_timestamp() + $3 * interval '1 microsecond'
 where name = $1 and epoch = $2`
 
-func (s *session) extend(ctx context.Context, db interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-},
-) error {
+type execFunc func(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+
+// extend extends the lease in the database if the epoch is still ours, also a lease that ran out and was not taken.
+func (s *session) extend(ctx context.Context, exec execFunc) error {
 	fault.Here("relay.renew.before")
-	tag, err := db.Exec(ctx, renewSQL, window.CursorName, s.term.Epoch, s.term.Lease.Microseconds())
+	tag, err := exec(ctx, renewSQL, window.CursorName, s.term.Epoch, s.term.Lease.Microseconds())
 	switch {
 	case err != nil:
 		return fmt.Errorf("renew lease: %w", err)
@@ -262,7 +260,7 @@ func (s *session) extend(ctx context.Context, db interface {
 func (s *session) renew(ctx context.Context) error {
 	return s.do(ctx, func(ctx context.Context) error {
 		sent := time.Now()
-		err := s.extend(ctx, s.conn)
+		err := s.extend(ctx, s.conn.Exec)
 		if err == nil {
 			s.term.Extended(sent)
 		}
@@ -271,12 +269,12 @@ func (s *session) renew(ctx context.Context) error {
 }
 
 // runGuarded runs a transaction, inside of do, only if the epoch is still ours, and keeps a successor out until its
-// end. It extends the lease, also one that ran out and was not taken, if it commits: one that gives way to another's
-// lock takes the extension back with everything else.
+// end. The lease is extended if it commits: one that gives way to another's lock takes the extension back with
+// everything else.
 func (s *session) runGuarded(ctx context.Context, statements func(pgx.Tx) error) error {
 	sent := time.Now()
 	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
-		if err := s.extend(ctx, tx); err != nil {
+		if err := s.extend(ctx, tx.Exec); err != nil {
 			return err
 		}
 		return statements(tx)
@@ -304,9 +302,6 @@ func (s *session) secureLease(ctx context.Context) error {
 	}
 	return err
 }
-
-// listenSQL has the session told of other processes' commits.
-const listenSQL = `listen outbox`
 
 // reason is why a leader looks for something to publish.
 type reason int

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/outbox/window"
 )
 
 // leaderLockSQL finds the session that holds the lock of the present epoch.
@@ -187,6 +186,6 @@ func TestAFollowerLeavesALeaderTimeToComeBack(t *testing.T) {
 	require.False(t, r.mayLead(ended, other), "it came back, and broke again")
 	require.False(t, r.mayLead(ended, leadership{epoch: 5, remaining: time.Minute}))
 	require.True(t, r.mayLead(leadership{epoch: neverLed}, leadership{epoch: 4}), "the lease is over")
-	r.last = &window.Term{Epoch: 5}
+	r.led = 5
 	require.True(t, r.mayLead(ended, other), "its own")
 }

@@ -40,14 +40,18 @@ func TestNoMoreIsUnrecordedThanTheLimit(t *testing.T) {
 
 func TestWhatIsUnrecordedDoesNotWaitLong(t *testing.T) {
 	t.Parallel()
-	r := &recorder{shared: shared{cfg: Config{BatchSize: 10, MaxUnrecorded: 100, RecordEvery: time.Minute}}}
-	r.recordedAt = time.Now()
-	require.False(t, r.isDue(outcome{}, 10), "nothing to record")
-	require.False(t, r.isDue(outcome{events: 80}, 10))
-	require.True(t, r.isDue(outcome{events: 81}, 10), "the next page could exceed the limit")
-	require.True(t, r.isDue(outcome{events: 1, held: make([]window.Record, 1)}, 10), "something was set aside")
-	require.True(t, r.isDue(outcome{events: 1, resumed: true}, 10), "taken in an earlier session")
-	r.recordedAt = time.Now().Add(-time.Minute)
-	require.True(t, r.isDue(outcome{events: 1}, 10))
-	require.False(t, r.isDue(outcome{}, 10))
+	l := &leader{Relay: &Relay{cfg: Config{BatchSize: 10, MaxUnrecorded: 100, RecordEvery: time.Minute}}}
+	l.recordedAt = time.Now()
+	isDue := func(taken outcome) bool {
+		l.taken = taken
+		return l.recordIsDue(10)
+	}
+	require.False(t, isDue(outcome{}), "nothing to record")
+	require.False(t, isDue(outcome{events: 80}))
+	require.True(t, isDue(outcome{events: 81}), "the next page could exceed the limit")
+	require.True(t, isDue(outcome{events: 1, held: make([]window.Record, 1)}), "something was set aside")
+	require.True(t, isDue(outcome{events: 1, resumed: true}), "taken in an earlier session")
+	l.recordedAt = time.Now().Add(-time.Minute)
+	require.True(t, isDue(outcome{events: 1}))
+	require.False(t, isDue(outcome{}))
 }

@@ -25,15 +25,15 @@ func pagesOf(n int64, fail error) func(_ context.Context, above int64) (window.P
 func TestPagesComeInOrderAndEnd(t *testing.T) {
 	t.Parallel()
 	for _, fail := range []error{nil, errors.New("cut off")} {
-		next, stop := readAhead(t.Context(), first, pagesOf(5, fail))
+		pages, stop := readAhead(t.Context(), first, pagesOf(5, fail))
 		for want := int64(1); want < 5; want++ {
-			p, err := next()
-			require.NoError(t, err)
+			p := <-pages
+			require.NoError(t, p.err)
 			require.Equal(t, want+1, p.Last())
 		}
-		p, err := next()
+		p := <-pages
 		require.Empty(t, p.Records)
-		require.ErrorIs(t, err, fail, "only behind what was read before")
+		require.ErrorIs(t, p.err, fail, "only behind what was read before")
 		stop()
 	}
 }

@@ -33,6 +33,15 @@ type partition struct {
 // maxChanges bounds how many partitions are created at a time, and how many dropped: the relay has events to publish.
 const maxChanges = 8
 
+// forgetIDsSQL forgets ids that writers gave.
+const forgetIDsSQL = `
+delete from public.outbox_given_id where event_id = any (array(
+    select event_id from public.outbox_given_id
+    where added_at < statement_timestamp() - $1 * interval '1 microsecond' order by added_at limit $2))`
+
+// maxForgotten bounds how many ids are forgotten at a time.
+const maxForgotten = 10_000
+
 // maintain creates partitions ahead of the writers, drops what is published and old enough, and forgets old ids.
 func (t *tablePartitions) maintain(ctx context.Context) error {
 	t.at = time.Now().Add(t.cfg.MaintainEvery)
@@ -47,7 +56,10 @@ func (t *tablePartitions) maintain(ctx context.Context) error {
 				return err
 			}
 		}
-		return t.forgetIDs(ctx)
+		if _, err := t.conn.Exec(ctx, forgetIDsSQL, t.cfg.IDRetention.Microseconds(), maxForgotten); err != nil {
+			return fmt.Errorf("forget given ids: %w", err)
+		}
+		return nil
 	})
 }
 
@@ -149,22 +161,6 @@ func (t *tablePartitions) change(ctx context.Context, limitSQL, sql string, args
 func isBusy(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && pgErr.Code == "55P03" // lock_not_available
-}
-
-const forgetIDsSQL = `
-delete from public.outbox_given_id where event_id = any (array(
-    select event_id from public.outbox_given_id
-    where added_at < statement_timestamp() - $1 * interval '1 microsecond' order by added_at limit $2))`
-
-// maxForgotten bounds how many ids are forgotten at a time.
-const maxForgotten = 10_000
-
-// forgetIDs forgets ids that writers gave after [Config.IDRetention].
-func (t *tablePartitions) forgetIDs(ctx context.Context) error {
-	if _, err := t.conn.Exec(ctx, forgetIDsSQL, t.cfg.IDRetention.Microseconds(), maxForgotten); err != nil {
-		return fmt.Errorf("forget given ids: %w", err)
-	}
-	return nil
 }
 
 const codePartitionCount = "partition_count"

@@ -219,14 +219,6 @@ func isPermanent(err error) bool {
 	return is && p.Permanent()
 }
 
-// takesEvents is the publisher in the cheapest form that it has.
-func takesEvents(p message.Publisher) EventPublisher {
-	if p, is := p.(EventPublisher); is {
-		return p
-	}
-	return messagePublisher{p}
-}
-
 // messagePublisher makes messages for a publisher that takes no events.
 type messagePublisher struct{ message.Publisher }
 

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,19 +41,6 @@ type leader struct {
 	scheduled  *scheduledEvents
 	topicsAt   time.Time        // the broker is to be asked for its topics
 	topics     map[string]int32 // its last answer
-}
-
-// lead publishes until something fails or ctx ends. All statements run detached from ctx: a stop waits for the few
-// milliseconds that a page takes, and then nothing has to be sent twice.
-func (r *Relay) lead(ctx context.Context, s *session) error {
-	l, err := r.newLeader(ctx, s)
-	if err != nil {
-		return err
-	}
-	if err := l.awaitSuccess(ctx, l.checkDatabase); err != nil {
-		return err
-	}
-	return l.run(ctx)
 }
 
 const (
@@ -102,21 +90,15 @@ func (l *leader) awaitSuccess(ctx context.Context, check func(context.Context) e
 	}
 	for failed := false; ; failed = true {
 		err := check(ctx)
-		switch {
-		case l.conn.IsClosed(), errors.Is(err, window.ErrDeposed), errors.Is(err, window.ErrDiverged):
-			return err
-		case err == nil && !failed:
-			return nil
-		case err == nil:
+		if err == nil && failed {
 			l.cfg.Log.Info("relay publishes again")
 			l.health.markWell(stateLeading)
-			return nil
 		}
-		if refused, is := errors.AsType[*outbox.CheckError](err); is {
-			l.health.set(func(h *health) { h.refused = refused })
-		} else {
-			l.health.markFailed(err)
+		if err == nil || l.conn.IsClosed() || errors.Is(err, window.ErrDeposed) || errors.Is(err, window.ErrDiverged) {
+			return err
 		}
+		refused, _ := errors.AsType[*outbox.CheckError](err)
+		l.health.set(func(h *health) { h.err, h.refused = err, cmp.Or(refused, h.refused) })
 		l.cfg.Log.Error("relay publishes nothing", "error", err)
 		if err := failure.Sleep(ctx, l.cfg.ConfirmEvery); err != nil {
 			return err
@@ -127,8 +109,12 @@ func (l *leader) awaitSuccess(ctx context.Context, check func(context.Context) e
 	}
 }
 
-// run is the relay at work: what is due, a window, a pause.
+// run is the relay at work: what is due, a window, a pause, until something fails or ctx ends. All statements run
+// detached from ctx: a stop waits for the few milliseconds that a page takes, and then nothing has to be sent twice.
 func (l *leader) run(ctx context.Context) error {
+	if err := l.awaitSuccess(ctx, l.checkDatabase); err != nil {
+		return err
+	}
 	why, pause := byTime, l.cfg.PollMin
 	for ctx.Err() == nil {
 		if l.cfg.Topics != nil && time.Until(l.topicsAt) <= 0 {
@@ -173,10 +159,7 @@ func (l *leader) run(ctx context.Context) error {
 			pause = min(2*pause, l.cfg.PollMax)
 		}
 	}
-	if err := l.record(ctx); err != nil {
-		return err
-	}
-	return ctx.Err()
+	return cmp.Or(l.record(ctx), ctx.Err())
 }
 
 // doChores does what is due between two windows and between two pages: a window can be long, and the lease, the table

@@ -194,7 +194,7 @@ func TestARelayIsWellThatOnlyHolds(t *testing.T) {
 	l.health.markWell(stateStarting)
 	for _, down := range []bool{false, true} {
 		if down {
-			l.noteFailure(errors.New("no broker"), false)
+			l.failedAt = time.Now()
 		}
 		l.health.wellAt = time.Now().Add(-time.Hour)
 		require.Error(t, l.Healthy(t.Context()))
@@ -400,7 +400,7 @@ func TestAStaleLeaderForgetsNothing(t *testing.T) {
 	l := newLeader(t, pool, testRelayConfig(t, pool, newLedger()))
 	takeOver(t, pool)
 	held := records("k")
-	require.ErrorIs(t, l.recordFlush(t.Context(), held, outcome{}), window.ErrDeposed)
+	require.ErrorIs(t, l.recordFlush(t.Context(), held, nil), window.ErrDeposed)
 	keys, err := operate.Parked(t.Context(), pool, 10)
 	require.NoError(t, err)
 	require.Len(t, keys, 1)

@@ -47,8 +47,12 @@ func New(cfg Config) (*Relay, error) {
 		return nil, err
 	}
 	own := prometheus.NewRegistry()
+	publisher, is := cfg.Publisher.(EventPublisher)
+	if !is {
+		publisher = messagePublisher{cfg.Publisher}
+	}
 	r := &Relay{
-		cfg: cfg, metrics: newMetrics(own), publisher: takesEvents(cfg.Publisher),
+		cfg: cfg, metrics: newMetrics(own), publisher: publisher,
 		pages:       window.NewPager(cfg.BatchSize, batchBytes),
 		sendingTime: cfg.PublishTimeout + (cfg.Lease-cfg.PublishTimeout)/2,
 	}
@@ -108,7 +112,7 @@ func (r *Relay) runSession(ctx context.Context) error {
 	}
 	defer closeConn(ctx, conn)
 	r.ready = true
-	s := &session{conn: conn, need: r.sendingTime}
+	s := &session{conn: conn}
 	if err := r.awaitTerm(ctx, s); err != nil {
 		return err
 	}
@@ -117,7 +121,10 @@ func (r *Relay) runSession(ctx context.Context) error {
 	r.cfg.Log.Info("relay leads", "epoch", s.term.Epoch, "leader", r.cfg.Name)
 	r.metrics.leader.Set(1)
 	r.metrics.epoch.Set(float64(s.term.Epoch))
-	err = r.lead(ctx, s)
+	l, err := r.newLeader(ctx, s)
+	if err == nil {
+		err = l.run(ctx)
+	}
 	if ctx.Err() != nil && !conn.IsClosed() && r.flight.wait(ctx, 0) == nil {
 		err = errors.Join(err, s.do(ctx, s.release))
 	}

@@ -19,7 +19,7 @@ func (l *leader) publishNext(ctx context.Context) (found bool, err error) {
 	if err != nil || !found {
 		return false, err
 	}
-	nextPage, stop := readAhead(ctx, p, l.readPage)
+	pages, stop := readAhead(ctx, p, l.readPage)
 	defer stop()
 	for len(p.Records) > 0 {
 		if _, err := l.doChores(ctx); err != nil {
@@ -35,7 +35,7 @@ func (l *leader) publishNext(ctx context.Context) (found bool, err error) {
 				return true, err
 			}
 		}
-		if err := l.settle(ctx, f, &out); err != nil {
+		if err := l.settle(ctx, f, false, &out); err != nil {
 			return true, err
 		}
 		l.markWellUnlessStuck() // also behind a page of which nothing was to be sent
@@ -44,8 +44,9 @@ func (l *leader) publishNext(ctx context.Context) (found bool, err error) {
 		if ctx.Err() != nil && p.More { // a stop in the middle of a large window
 			return true, l.record(ctx)
 		}
-		if p, err = nextPage(); err != nil {
-			return true, err
+		next := <-pages
+		if p = next.Page; next.err != nil {
+			return true, next.err
 		}
 	}
 	// What is through is left open. Not at a stop, nor while there is something to be written down with the end, nor what
@@ -115,19 +116,23 @@ type outcome struct {
 // moments in which the connection is needed for something else.
 const pagesAhead = 2
 
-// readAhead reads the pages behind a first one before they are asked for, in a goroutine of its own. next waits for a
-// page; without records it was the last. stop returns when the reading has ended. It goes on after the end of ctx: what
-// is read last must be the last page.
+// pageAhead has no records behind the last page.
+type pageAhead struct {
+	window.Page
+	err error
+}
+
+// readAhead reads the pages behind a first one before they are asked for, in a goroutine of its own. stop returns when
+// the reading has ended. It goes on after the end of ctx: what is read last must be the last page.
 func readAhead(
 	ctx context.Context, first window.Page, read func(ctx context.Context, above int64) (window.Page, error),
-) (next func() (window.Page, error), stop func()) {
+) (<-chan pageAhead, func()) {
 	ctx, quit := context.WithCancel(context.WithoutCancel(ctx))
-	pages := make(chan window.Page, pagesAhead) // closed behind the last one, or when err is set
-	var failed error                            // read it when pages is closed
+	pages := make(chan pageAhead, pagesAhead) // closed behind the last one
 	go func() {
 		defer close(pages)
-		for p := first; p.More && ctx.Err() == nil; {
-			if p, failed = read(ctx, p.Last()); failed != nil || len(p.Records) == 0 {
+		for p := (pageAhead{Page: first}); p.More && ctx.Err() == nil; {
+			if p.Page, p.err = read(ctx, p.Last()); len(p.Records) == 0 && p.err == nil {
 				return
 			}
 			select {
@@ -136,18 +141,11 @@ func readAhead(
 			}
 		}
 	}()
-	next = func() (window.Page, error) {
-		if p, ok := <-pages; ok {
-			return p, nil
-		}
-		return window.Page{}, failed
-	}
-	stop = func() {
+	return pages, func() {
 		quit()
 		for range pages { // what was read in vain
 		}
 	}
-	return next, stop
 }
 
 // closeAfter is how long a window that is through stays open at rest: with 100 commits a second the next one comes

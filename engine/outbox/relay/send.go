@@ -71,12 +71,10 @@ func (f *flight) wait(ctx context.Context, grace time.Duration) error {
 		return nil
 	default:
 	}
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
 	select {
 	case <-f.landed:
 		return nil
-	case <-timer.C:
+	case <-time.After(grace):
 		return errPublishTimeout
 	case <-ctx.Done():
 		return ctx.Err()
@@ -136,18 +134,19 @@ func (r *Relay) send(ctx context.Context, c *call, results []error) {
 	var first error // part: observability
 	taken, failed := 0, map[string]bool{}
 	for i, e := range c.events {
-		why := &results[c.index[i]]
+		why, class := &results[c.index[i]], "transient"
 		switch {
 		case failed[e.Key]:
-			*why = errBehind
+			*why, class = errBehind, "behind"
 		case *why == nil:
 			taken++
 			continue
-		default:
-			failed[e.Key] = true
-			first = cmp.Or(first, *why) // part: observability
+		case isPermanent(*why):
+			class = "permanent"
 		}
-		r.metrics.failures.WithLabelValues(c.topic, classOf(*why)).Inc()
+		failed[e.Key] = true
+		first = cmp.Or(first, *why) // part: observability
+		r.metrics.failures.WithLabelValues(c.topic, class).Inc()
 	}
 	end(first) // part: observability
 	if taken > 0 {
@@ -234,14 +233,4 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		seconds:   histogram("publish_seconds", "Time to publish a page.", prometheus.ExponentialBuckets(0.0005, 2, 16)),
 		batch:     histogram("batch_events", "Events in a page that was sent.", prometheus.ExponentialBuckets(1, 4, 9)),
 	}
-}
-
-func classOf(err error) string {
-	switch {
-	case isPermanent(err):
-		return "permanent"
-	case err == errBehind: //nolint:errorlint // set by this package, never wrapped
-		return "behind"
-	}
-	return "transient"
 }

@@ -203,8 +203,7 @@ func acquire(
 type session struct {
 	mu   sync.Mutex // held for the statements of one call of do
 	conn *pgx.Conn
-	term *window.Term  // nil while it follows
-	need time.Duration // what has to be left of the lease when something is sent
+	term *window.Term // nil while it follows
 	// answered is when the last statements that succeeded were sent: the session lived then.
 	answered atomic.Pointer[time.Time]
 }
@@ -291,14 +290,14 @@ const proveAfter = 60 * time.Millisecond
 
 // secureLease makes sure that the lease outlasts the flight to come, and that the session has not ended meanwhile: a
 // follower may have taken over, since the leader's lock ends with the session.
-func (s *session) secureLease(ctx context.Context) error {
-	answered := s.answered.Load()
-	if s.term.Remaining() >= s.need && answered != nil && time.Since(*answered) < proveAfter {
+func (l *leader) secureLease(ctx context.Context) error {
+	answered := l.answered.Load()
+	if l.term.Remaining() >= l.sendingTime && answered != nil && time.Since(*answered) < proveAfter {
 		return nil
 	}
-	err := s.renew(ctx)
-	if err == nil && s.term.Remaining() < s.need {
-		err = fmt.Errorf("renew lease: took too long, %s of %s left", s.term.Remaining(), s.term.Lease)
+	err := l.renew(ctx)
+	if err == nil && l.term.Remaining() < l.sendingTime {
+		err = fmt.Errorf("renew lease: took too long, %s of %s left", l.term.Remaining(), l.term.Lease)
 	}
 	return err
 }

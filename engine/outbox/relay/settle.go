@@ -16,9 +16,9 @@ import (
 	"example.com/twinbox/engine/outbox/window"
 )
 
-// settle waits for a flight, sends again what failed, and sets aside keys that keep others waiting. After it every
-// record of the page is taken or held.
-func (l *leader) settle(ctx context.Context, f *flight, out *outcome) error {
+// settle waits for a flight, sends again what failed, and sets aside keys that keep others waiting: at once if these
+// are held rows. After it every record of the page is taken or held.
+func (l *leader) settle(ctx context.Context, f *flight, wereHeld bool, out *outcome) error {
 	began := time.Now()
 	pauses := failure.Backoff{Min: l.cfg.RetryMin, Max: l.cfg.RetryMax}
 	for attempt := 1; f != nil; attempt++ {
@@ -37,16 +37,19 @@ func (l *leader) settle(ctx context.Context, f *flight, out *outcome) error {
 		if failed == 0 {
 			return nil
 		}
-		// What is not refused for good may be taken yet, unless that keeps others waiting for too long.
-		var giveUp bool
-		first := slices.IndexFunc(f.results, isTransient)
-		if first >= 0 {
+		first, giveUp := slices.IndexFunc(f.results, isTransient), wereHeld
+		if first >= 0 && !wereHeld {
 			l.cfg.Destination.Report(f.results[first])
-			giveUp = !l.cfg.Destination.Down() && l.isPatienceOver(attempt, time.Since(began), taken)
+			if !l.cfg.Destination.Down() && l.isPatienceOver(attempt, time.Since(began), taken) {
+				giveUp, l.parkedAt = true, time.Now()
+			}
 		}
 		again := l.setAside(f, attempt, giveUp, out)
 		if first >= 0 {
-			l.noteFailure(f.results[first], taken)
+			l.health.markFailed(f.results[first])
+		}
+		if first >= 0 && !taken {
+			l.failedAt = time.Now()
 		}
 		if len(again) == 0 {
 			return nil
@@ -69,14 +72,6 @@ func (l *leader) logTaken(f *flight) {
 			l.cfg.Log.Debug("event published", "event_id", e.ID, "event_type", e.Type,
 				"correlation_id", e.CorrelationID(), "topic", e.Topic, "position", f.records[i].Position)
 		}
-	}
-}
-
-// noteFailure keeps why not everything was taken.
-func (l *leader) noteFailure(err error, taken bool) {
-	l.health.markFailed(err)
-	if !taken {
-		l.failedAt = time.Now()
 	}
 }
 
@@ -113,20 +108,17 @@ func (l *leader) isPatienceOver(attempt int, since time.Duration, taken bool) bo
 // failed of parked keys is held; it returns the rest.
 func (l *leader) setAside(f *flight, attempt int, all bool, out *outcome) (again []window.Record) {
 	for i, r := range f.records {
-		switch why := f.results[i]; {
-		case why == nil:
-			continue
-		case isPermanent(why) || all && !l.isParked(r.Key()):
+		why := f.results[i]
+		if isPermanent(why) || all && isTransient(why) {
 			l.park(&r, why, attempt, out)
 		}
-		if l.isParked(r.Key()) {
+		switch {
+		case why == nil:
+		case l.isParked(r.Key()):
 			out.held = append(out.held, r)
-		} else {
+		default:
 			again = append(again, r)
 		}
-	}
-	if all {
-		l.parkedAt = time.Now()
 	}
 	return again
 }
@@ -243,28 +235,21 @@ func (l *leader) flushPage(ctx context.Context, held []window.Record) (taken int
 	if err := l.secureLease(ctx); err != nil {
 		return 0, err
 	}
-	f := l.launch(ctx, unsent)
-	failed, err := l.collect(f)
-	if err != nil {
+	var out outcome
+	if err := l.settle(ctx, l.launch(ctx, unsent), true, &out); err != nil {
 		return 0, err
 	}
-	var out outcome
-	waits := map[int64]bool{}
-	for i, r := range unsent {
-		why := f.results[i]
-		if why == nil {
-			continue
-		}
-		waits[r.Position] = true
-		if isTransient(why) {
-			l.noteFailure(why, failed < len(unsent))
-		}
-		if !errors.Is(why, errBehind) {
-			l.park(&r, why, 1, &out)
-		}
+	failed := positionsOf(out.held)
+	gone := slices.DeleteFunc(held, func(r window.Record) bool { return failed[r.Position] })
+	return len(gone), l.recordFlush(ctx, gone, out.parked)
+}
+
+func positionsOf(records []window.Record) map[int64]bool {
+	positions := make(map[int64]bool, len(records))
+	for _, r := range records {
+		positions[r.Position] = true
 	}
-	gone := slices.DeleteFunc(slices.Clone(held), func(r window.Record) bool { return waits[r.Position] })
-	return len(gone), l.recordFlush(ctx, gone, out)
+	return positions
 }
 
 const deleteHeldSQL = `
@@ -282,12 +267,12 @@ returning topic, key`
 
 // recordFlush writes down, in a transaction that the epoch guards, what became of a page of held rows: those that were
 // taken go, and with the last of a key the key is free.
-func (l *leader) recordFlush(ctx context.Context, taken []window.Record, out outcome) error {
+func (l *leader) recordFlush(ctx context.Context, taken []window.Record, failed []parking) error {
 	fault.Here("relay.forget.before")
 	var freed []window.Key
 	err := l.do(ctx, func(ctx context.Context) error {
 		return l.runGuarded(ctx, func(tx pgx.Tx) error {
-			err := writeOutcome(ctx, tx, out.parked, deleteHeldSQL, taken)
+			err := writeOutcome(ctx, tx, failed, deleteHeldSQL, taken)
 			if err == nil {
 				rows, _ := tx.Query(ctx, deleteFreeSQL)
 				freed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[window.Key])
@@ -300,19 +285,12 @@ func (l *leader) recordFlush(ctx context.Context, taken []window.Record, out out
 		return fmt.Errorf("record held rows: %w", err)
 	}
 	fault.Here("relay.forget.after")
-	l.logParked(ctx, out.parked)
+	l.logParked(ctx, failed)
 	for _, key := range freed {
 		delete(l.parked, key)
 		l.cfg.Log.Info("key released", "topic", key.Topic)
 	}
-	if len(taken) > 0 {
-		l.takenAt = time.Now()
-		l.health.markWell(stateLeading)
-	}
-	gone := map[int64]bool{}
-	for _, r := range taken {
-		gone[r.Position] = true
-	}
+	gone := positionsOf(taken)
 	l.unrecorded = slices.DeleteFunc(l.unrecorded, func(x receipt) bool { return gone[x.position] })
 	return nil
 }

@@ -67,7 +67,7 @@ func newLeader(t testing.TB, pool *pgxpool.Pool, cfg Config) *leader {
 	r, err := New(cfg)
 	require.NoError(t, err)
 	s := takeOver(t, pool)
-	s.term.Lease, s.need = r.cfg.Lease, r.sendingTime
+	s.term.Lease = r.cfg.Lease
 	l, err := r.newLeader(t.Context(), s)
 	require.NoError(t, err)
 	return l

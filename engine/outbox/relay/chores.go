@@ -120,13 +120,12 @@ func (t *tablePartitions) dropPublished(ctx context.Context, published int64) er
 		return fmt.Errorf("find expired partitions: %w", err)
 	}
 	for _, p := range expired {
-		err := t.drop(ctx, p)
-		if isBusy(err) { // the others would wait as long each, for the same lock
+		switch err := t.drop(ctx, p); {
+		case isBusy(err): // the others would wait as long each, for the same lock
 			t.metrics.neglected.Inc()
 			t.cfg.Log.Warn("partition not dropped, the outbox is in use", "from", p.Lower)
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 	}
@@ -159,8 +158,8 @@ func (t *tablePartitions) change(ctx context.Context, limitSQL, sql string, args
 
 // isBusy reports that a lock was held for longer than one may wait for it here: it only has to be tried again.
 func isBusy(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && pgErr.Code == "55P03" // lock_not_available
+	pgErr, is := errors.AsType[*pgconn.PgError](err)
+	return is && pgErr.Code == "55P03" // lock_not_available
 }
 
 const codePartitionCount = "partition_count"
@@ -222,30 +221,24 @@ func (l *leader) checkDatabase(ctx context.Context) error {
 		return err
 	})
 	if err == nil && at.Restored == "" && !at.Compared && l.cfg.Published != nil {
-		at.Restored, err = l.compare(ctx, at.New)
+		var events []cloudevent.Event
+		if !at.New { // a new database has forgotten nothing
+			// The broker first: what it holds by then the database knew before.
+			ask, cancel := context.WithTimeout(ctx, l.cfg.Lease/2)
+			defer cancel()
+			if events, err = l.cfg.Published(ask); err != nil {
+				return fmt.Errorf("compare with the broker: %w", err)
+			}
+		}
+		err = l.do(ctx, func(ctx context.Context) (err error) {
+			at.Restored, err = restore.Compare(ctx, l.conn, events, l.term.Epoch)
+			return err
+		})
 	}
 	if err != nil || at.Restored == "" {
 		return err
 	}
 	return &outbox.CheckError{Problems: []outbox.Problem{{Code: restore.CodeRestored, Detail: at.Restored}}}
-}
-
-// compare says what the database has forgotten, if anything. A new one has forgotten nothing.
-func (l *leader) compare(ctx context.Context, isNew bool) (found string, err error) {
-	var events []cloudevent.Event
-	if !isNew {
-		// The broker first: what it holds by then the database knew before.
-		ask, cancel := context.WithTimeout(ctx, l.cfg.Lease/2)
-		defer cancel()
-		if events, err = l.cfg.Published(ask); err != nil {
-			return "", fmt.Errorf("compare with the broker: %w", err)
-		}
-	}
-	err = l.do(ctx, func(ctx context.Context) (err error) {
-		found, err = restore.Compare(ctx, l.conn, events, l.term.Epoch)
-		return err
-	})
-	return found, err
 }
 
 // scheduledEvents adds what was scheduled when it is due. The leader sleeps until then; it looks again after a commit,
@@ -284,34 +277,29 @@ func (s *scheduledEvents) committed(why reason) {
 // the relay from publishing, and is tried again.
 func (s *scheduledEvents) add(ctx context.Context) error {
 	s.lookedAt = time.Now()
-	var wait time.Duration
-	err := s.do(ctx, func(ctx context.Context) (err error) {
-		wait, err = s.addDue(ctx)
+	err := s.do(ctx, s.addDue)
+	if err == nil || s.conn.IsClosed() {
 		return err
-	})
-	if err != nil {
-		if s.conn.IsClosed() {
-			return err
-		}
-		wait = lookAfterFailure
-		if _, refused := errors.AsType[*outbox.CheckError](err); !refused { // who keeps writers out says why
-			s.cfg.Log.WarnContext(ctx, "scheduled events not added", "error", err)
-		}
 	}
-	s.at = s.lookedAt.Add(min(wait, lookAnyway))
+	s.at = s.lookedAt.Add(lookAfterFailure)
+	if _, refused := errors.AsType[*outbox.CheckError](err); !refused { // who keeps writers out says why
+		s.cfg.Log.WarnContext(ctx, "scheduled events not added", "error", err)
+	}
 	return nil
 }
 
-// addDue returns how long it is until there is something to do again, inside of do.
-func (s *scheduledEvents) addDue(ctx context.Context) (wait time.Duration, err error) {
+// addDue also says when there is something to do again.
+func (s *scheduledEvents) addDue(ctx context.Context) error {
 	wait, scheduled, err := outbox.NextDue(ctx, s.conn)
-	switch {
-	case err != nil:
-		return 0, err
-	case !scheduled:
-		return lookAnyway, nil
-	case wait > 0:
-		return wait, nil
+	if err != nil {
+		return err
+	}
+	if !scheduled {
+		wait = lookAnyway
+	}
+	s.at = s.lookedAt.Add(min(wait, lookAnyway))
+	if wait > 0 {
+		return nil
 	}
 	fault.Here("relay.scheduled.before")
 	var added int
@@ -321,12 +309,12 @@ func (s *scheduledEvents) addDue(ctx context.Context) (wait time.Duration, err e
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("add scheduled events: %w", err)
+		return fmt.Errorf("add scheduled events: %w", err)
 	}
 	fault.Here("relay.scheduled.after")
 	s.metrics.scheduled.Add(float64(added))
 	if added == 0 {
-		return lookAtHeld, nil
+		s.at = s.lookedAt.Add(lookAtHeld)
 	}
-	return wait, nil
+	return nil
 }

@@ -71,7 +71,7 @@ func (r *Relay) newLeader(ctx context.Context, s *session) (*leader, error) {
 		var key window.Key
 		var attempts int
 		_, err = pgx.ForEachRow(rows, []any{&key.Topic, &key.Key, &attempts}, func() error {
-			l.parked[key] = attempts
+			l.parked[key] = max(attempts, 1)
 			return nil
 		})
 		if err != nil {

@@ -73,17 +73,17 @@ func TestAFlightIsNotLaunchedOnAnExpiringLease(t *testing.T) {
 	l.session.term.Lease = cfg.Lease
 	soon := time.Now().Add(cfg.PublishTimeout)
 	l.session.term.Until = soon
-	require.NoError(t, l.secureLease(t.Context()))
+	require.NoError(t, l.secureLease(t.Context(), l.sendingTime))
 	require.True(t, l.session.term.Until.After(soon), "the lease is extended first")
 	takeOver(t, pool)
 	soonAfter, before := time.Now().Add(time.Hour), time.Now().Add(-proveAfter)
 	l.session.answered.Store(&soonAfter)
-	require.NoError(t, l.secureLease(t.Context()), "there is time, and a sign of life: the database is not asked")
+	require.NoError(t, l.secureLease(t.Context(), l.sendingTime), "there is time, and a sign of life: the database is not asked")
 	l.session.answered.Store(&before)
-	require.ErrorIs(t, l.secureLease(t.Context()), window.ErrDeposed, "the session may have ended")
+	require.ErrorIs(t, l.secureLease(t.Context(), l.sendingTime), window.ErrDeposed, "the session may have ended")
 	l.session.answered.Store(&soonAfter)
 	l.session.term.Until = soon
-	require.ErrorIs(t, l.secureLease(t.Context()), window.ErrDeposed)
+	require.ErrorIs(t, l.secureLease(t.Context(), l.sendingTime), window.ErrDeposed)
 }
 
 // While the broker is down there are only attempts and pauses between them. The lease is kept up all the same, long

@@ -74,7 +74,8 @@ const retryMax = 5 * time.Second
 func (r *Relay) Run(ctx context.Context) error {
 	r.health.markWell(stateStarting)
 	defer r.health.set(func(h *health) { h.state = stateStopped })
-	for pauses := (failure.Backoff{Min: 50 * time.Millisecond, Max: retryMax}); ; {
+	pauses := failure.Backoff{Min: 50 * time.Millisecond, Max: retryMax}
+	for ; ctx.Err() == nil; _ = failure.Sleep(ctx, pauses.Next()) {
 		began := time.Now()
 		err := r.runSession(ctx)
 		r.metrics.leader.Set(0)
@@ -89,9 +90,6 @@ func (r *Relay) Run(ctx context.Context) error {
 		r.cfg.Log.Warn("relay session ended", "error", err)
 		if time.Since(began) > retryMax {
 			pauses.Reset()
-		}
-		if failure.Sleep(ctx, pauses.Next()) != nil {
-			break
 		}
 	}
 	if late := r.flight.wait(context.WithoutCancel(ctx), r.cfg.PublishTimeout); late != nil {
@@ -146,7 +144,7 @@ func (r *Relay) awaitTerm(ctx context.Context, s *session) error {
 		var seen leadership
 		err := s.do(ctx, func(ctx context.Context) (err error) {
 			if seen, err = readLeadership(ctx, s.conn); err == nil && r.mayLead(before, seen) {
-				s.term, err = acquire(ctx, s.conn, r.cfg.Name, r.cfg.Lease, seen)
+				err = s.acquire(ctx, r.cfg.Name, r.cfg.Lease, seen)
 			}
 			return err
 		})

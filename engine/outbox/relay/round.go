@@ -25,7 +25,7 @@ func (l *leader) publishNext(ctx context.Context) (found bool, err error) {
 		if _, err := l.doChores(ctx); err != nil {
 			return true, err
 		}
-		if err := l.secureLease(ctx); err != nil {
+		if err := l.secureLease(ctx, l.sendingTime); err != nil {
 			return true, err
 		}
 		f, out := l.launchPage(ctx, p.Records)
@@ -92,7 +92,7 @@ func (l *leader) launchPage(ctx context.Context, records []window.Record) (*flig
 	due := make([]window.Record, 0, len(records))
 	for _, r := range records {
 		switch {
-		case l.isParked(r.Key()):
+		case l.parked[r.Key()] > 0:
 			out.held = append(out.held, r)
 		case l.resumed[receipt{r.Position, r.ID}]:
 			out.resumed = true
@@ -171,9 +171,7 @@ func (l *leader) record(ctx context.Context) error {
 	err := l.do(ctx, func(ctx context.Context) error {
 		var also func(pgx.Tx) error
 		if len(l.taken.held) > 0 {
-			also = func(tx pgx.Tx) error {
-				return writeOutcome(ctx, tx, l.taken.parked, holdSQL, l.taken.held)
-			}
+			also = func(tx pgx.Tx) error { return writeOutcome(ctx, tx, l.taken.parked, holdSQL, l.taken.held) }
 		}
 		if l.through {
 			return l.window.Finish(ctx, also)
@@ -183,7 +181,7 @@ func (l *leader) record(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.logParked(ctx, l.taken.parked)
+	logParked(ctx, l.cfg.Log, l.taken.parked)
 	l.noteRecorded()
 	return nil
 }

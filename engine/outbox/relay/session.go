@@ -152,52 +152,6 @@ func readLeadership(ctx context.Context, conn *pgx.Conn) (leadership, error) {
 	return l, nil
 }
 
-const acquireSQL = `
-update public.outbox_cursor
-set epoch = epoch + 1, lock_epoch = epoch + 1, leader = $3,
-    lease_until = clock_timestamp() + $4 * interval '1 microsecond'
-where name = $1 and epoch = $2 and (lease_until <= clock_timestamp() or $5)
-returning epoch`
-
-const lockSQL = `select pg_try_advisory_lock($1, ($2::bigint & 2147483647)::int)`
-
-const notLockedSQL = `update public.outbox_cursor set lock_epoch = null where name = $1 and epoch = $2`
-
-// acquire makes this relay the leader after the epoch that it has seen. If that one's lease had not run out, the caller
-// knows better: it is its own, or the leader's session has ended. With nil another relay was faster, or the leader has
-// renewed its lease. The lock of the new epoch is held before the epoch can be seen, so that it is never free while the
-// session lives. After an error the session has to be ended: it may hold the lock of an epoch that never began.
-func acquire(
-	ctx context.Context, conn *pgx.Conn, leader string, lease time.Duration, seen leadership,
-) (*window.Term, error) {
-	fault.Here("relay.acquire.before")
-	sent := time.Now()
-	t := &window.Term{Lease: lease}
-	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		row := tx.QueryRow(ctx, acquireSQL, window.CursorName, seen.epoch, leader, lease.Microseconds(), seen.remaining > 0)
-		if err := row.Scan(&t.Epoch); err != nil {
-			return err
-		}
-		fault.Here("relay.acquire.in_tx")
-		// If another session has the lock, the relay leads without it, and followers wait for its lease.
-		var locked bool
-		if err := tx.QueryRow(ctx, lockSQL, lockClass, t.Epoch).Scan(&locked); err != nil || locked {
-			return err
-		}
-		_, err := tx.Exec(ctx, notLockedSQL, window.CursorName, t.Epoch)
-		return err
-	})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("acquire lease: %w", err)
-	}
-	fault.Here("relay.acquire.after")
-	t.Extended(sent)
-	return t, nil
-}
-
 // session is the connection of a relay, and the lease that it keeps on it while it leads. The leader's goroutine and the
 // one that reads ahead share it: pages read on another connection could come from another server.
 type session struct {
@@ -223,6 +177,48 @@ func (s *session) do(ctx context.Context, statements func(context.Context) error
 		s.answered.Store(&sent)
 	}
 	return err
+}
+
+const acquireSQL = `
+update public.outbox_cursor
+set epoch = epoch + 1, lock_epoch = epoch + 1, leader = $3,
+    lease_until = clock_timestamp() + $4 * interval '1 microsecond'
+where name = $1 and epoch = $2 and (lease_until <= clock_timestamp() or $5)
+returning epoch`
+
+// lockSQL takes the lock of an epoch. If another session has it, the relay leads without it, and followers wait for its
+// lease.
+const lockSQL = `
+update public.outbox_cursor set lock_epoch = null
+where name = $1 and epoch = $2 and not pg_try_advisory_lock($3, ($2 & 2147483647)::int)`
+
+// acquire makes this relay the leader after the epoch that it has seen. If that one's lease had not run out, the caller
+// knows better: it is its own, or the leader's session has ended. There is no term if another relay was faster, or the
+// leader has renewed its lease. The lock of the new epoch is held before the epoch can be seen, so that it is never free
+// while the session lives. After an error the session has to be ended: it may hold the lock of an epoch that never began.
+func (s *session) acquire(ctx context.Context, leader string, lease time.Duration, seen leadership) error {
+	fault.Here("relay.acquire.before")
+	sent := time.Now()
+	t := &window.Term{Lease: lease}
+	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		row := tx.QueryRow(ctx, acquireSQL, window.CursorName, seen.epoch, leader, lease.Microseconds(), seen.remaining > 0)
+		if err := row.Scan(&t.Epoch); err != nil {
+			return err
+		}
+		fault.Here("relay.acquire.in_tx")
+		_, err := tx.Exec(ctx, lockSQL, window.CursorName, t.Epoch, lockClass)
+		return err
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("acquire lease: %w", err)
+	}
+	fault.Here("relay.acquire.after")
+	t.Extended(sent)
+	s.term = t
+	return nil
 }
 
 const releaseSQL = `update public.outbox_cursor set lease_until = 'epoch' where name = $1 and epoch = $2`
@@ -290,14 +286,14 @@ const proveAfter = 60 * time.Millisecond
 
 // secureLease makes sure that the lease outlasts the flight to come, and that the session has not ended meanwhile: a
 // follower may have taken over, since the leader's lock ends with the session.
-func (l *leader) secureLease(ctx context.Context) error {
-	answered := l.answered.Load()
-	if l.term.Remaining() >= l.sendingTime && answered != nil && time.Since(*answered) < proveAfter {
+func (s *session) secureLease(ctx context.Context, need time.Duration) error {
+	answered := s.answered.Load()
+	if s.term.Remaining() >= need && answered != nil && time.Since(*answered) < proveAfter {
 		return nil
 	}
-	err := l.renew(ctx)
-	if err == nil && l.term.Remaining() < l.sendingTime {
-		err = fmt.Errorf("renew lease: took too long, %s of %s left", l.term.Remaining(), l.term.Lease)
+	err := s.renew(ctx)
+	if err == nil && s.term.Remaining() < need {
+		err = fmt.Errorf("renew lease: took too long, %s of %s left", s.term.Remaining(), s.term.Lease)
 	}
 	return err
 }

@@ -1,7 +1,6 @@
 package relay
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +26,7 @@ func (l *leader) settle(ctx context.Context, f *flight, wereHeld bool, out *outc
 			return err
 		}
 		if l.cfg.Log.Enabled(ctx, slog.LevelDebug) {
-			l.logTaken(f)
+			f.logTaken(l.cfg.Log)
 		}
 		taken := failed < len(f.records)
 		if taken {
@@ -47,9 +46,9 @@ func (l *leader) settle(ctx context.Context, f *flight, wereHeld bool, out *outc
 		again := l.setAside(f, attempt, giveUp, out)
 		if first >= 0 {
 			l.health.markFailed(f.results[first])
-		}
-		if first >= 0 && !taken {
-			l.failedAt = time.Now()
+			if !taken {
+				l.failedAt = time.Now()
+			}
 		}
 		if len(again) == 0 {
 			return nil
@@ -66,11 +65,11 @@ func (l *leader) settle(ctx context.Context, f *flight, wereHeld bool, out *outc
 }
 
 // logTaken says what the broker took. It reads headers.
-func (l *leader) logTaken(f *flight) {
+func (f *flight) logTaken(log *slog.Logger) {
 	for i := range f.records {
 		if e := &f.records[i].Event; f.results[i] == nil {
-			l.cfg.Log.Debug("event published", "event_id", e.ID, "event_type", e.Type,
-				"correlation_id", e.CorrelationID(), "topic", e.Topic, "position", f.records[i].Position)
+			log.Debug("event published", "event_id", e.ID, "event_type", e.Type, "correlation_id", e.CorrelationID(),
+				"topic", e.Topic, "position", f.records[i].Position)
 		}
 	}
 }
@@ -83,7 +82,7 @@ func (l *leader) backOff(ctx context.Context, pause time.Duration) error {
 	if err := l.keepUp(ctx); err != nil {
 		return err
 	}
-	return l.secureLease(ctx)
+	return l.secureLease(ctx, l.sendingTime)
 }
 
 // isPatienceOver decides between waiting for the broker and setting keys aside. If others were taken, or have been since
@@ -114,7 +113,7 @@ func (l *leader) setAside(f *flight, attempt int, all bool, out *outcome) (again
 		}
 		switch {
 		case why == nil:
-		case l.isParked(r.Key()):
+		case l.parked[r.Key()] > 0:
 			out.held = append(out.held, r)
 		default:
 			again = append(again, r)
@@ -126,11 +125,6 @@ func (l *leader) setAside(f *flight, attempt int, all bool, out *outcome) (again
 // isTransient is about a key's first failure, which decides about it.
 func isTransient(why error) bool {
 	return why != nil && !errors.Is(why, errBehind) && !isPermanent(why)
-}
-
-func (l *leader) isParked(key window.Key) bool {
-	_, is := l.parked[key]
-	return is
 }
 
 // park sets a key aside whose record failed: at once, so that nothing of it is sent any more, and with the outcome in
@@ -160,7 +154,7 @@ type parking struct {
 const maxReasonBytes = 500
 
 // logParked is one line however many keys a partition takes with it.
-func (l *leader) logParked(ctx context.Context, parked []parking) {
+func logParked(ctx context.Context, log *slog.Logger, parked []parking) {
 	if len(parked) == 0 {
 		return
 	}
@@ -169,7 +163,7 @@ func (l *leader) logParked(ctx context.Context, parked []parking) {
 	if slices.ContainsFunc(parked, func(p parking) bool { return p.permanent }) {
 		level = slog.LevelError
 	}
-	l.cfg.Log.Log(ctx, level, "keys parked", "keys", len(parked), "topic", first.key.Topic, "position", first.position,
+	log.Log(ctx, level, "keys parked", "keys", len(parked), "topic", first.key.Topic, "position", first.position,
 		"permanent", first.permanent, "attempt", first.attempts, "error", first.reason)
 }
 
@@ -192,9 +186,7 @@ select * from unnest($1::text[], $2::text[], $3::bigint[])
 on conflict do nothing`
 
 // writeOutcome writes down keys that are parked, and adds or deletes held rows.
-func writeOutcome(
-	ctx context.Context, tx pgx.Tx, parked []parking, heldSQL string, held []window.Record,
-) error {
+func writeOutcome(ctx context.Context, tx pgx.Tx, parked []parking, heldSQL string, held []window.Record) error {
 	batch := &pgx.Batch{}
 	for _, p := range parked {
 		batch.Queue(parkSQL, p.key.Topic, p.key.Key, p.reason, p.permanent, min(p.attempts, 1<<30), p.wait.Microseconds())
@@ -232,7 +224,7 @@ func (l *leader) flushPage(ctx context.Context, held []window.Record) (taken int
 	unsent := slices.DeleteFunc(slices.Clone(held), func(r window.Record) bool {
 		return l.resumed[receipt{r.Position, r.ID}]
 	})
-	if err := l.secureLease(ctx); err != nil {
+	if err := l.secureLease(ctx, l.sendingTime); err != nil {
 		return 0, err
 	}
 	var out outcome
@@ -285,7 +277,7 @@ func (l *leader) recordFlush(ctx context.Context, taken []window.Record, failed 
 		return fmt.Errorf("record held rows: %w", err)
 	}
 	fault.Here("relay.forget.after")
-	l.logParked(ctx, failed)
+	logParked(ctx, l.cfg.Log, failed)
 	for _, key := range freed {
 		delete(l.parked, key)
 		l.cfg.Log.Info("key released", "topic", key.Topic)
@@ -341,6 +333,5 @@ func (l *leader) readDue(ctx context.Context) (due window.Page, found bool, err 
 	if err != nil {
 		return due, false, fmt.Errorf("read held rows: %w", err)
 	}
-	slices.SortFunc(due.Records, func(x, y window.Record) int { return cmp.Compare(x.Position, y.Position) })
 	return due, len(keys) > 0, nil
 }

@@ -54,10 +54,10 @@ func takeOver(t testing.TB, pool *pgxpool.Pool) *session {
 	endLease(t, pool)
 	seen, err := readLeadership(t.Context(), conn)
 	require.NoError(t, err)
-	term, err := acquire(t.Context(), conn, "test", testLease, seen)
-	require.NoError(t, err)
-	require.NotNil(t, term)
-	return &session{conn: conn, term: term}
+	s := &session{conn: conn}
+	require.NoError(t, s.acquire(t.Context(), "test", testLease, seen))
+	require.NotNil(t, s.term)
+	return s
 }
 
 // newLeader leads with pages of ten.

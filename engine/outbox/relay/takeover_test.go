@@ -77,9 +77,9 @@ func TestALeaseIsWaitedForUnlessItsLeaderHeldTheLock(t *testing.T) {
 		require.Equal(t, epoch, seen.epoch)
 		require.Equal(t, ended, seen.ended)
 		require.Positive(t, seen.remaining)
-		got, err := acquire(t.Context(), follower, "hasty", testLease, leadership{epoch: epoch})
-		require.NoError(t, err)
-		require.Nil(t, got, "the lease has not run out")
+		s := &session{conn: follower}
+		require.NoError(t, s.acquire(t.Context(), "hasty", testLease, leadership{epoch: epoch}))
+		require.Nil(t, s.term, "the lease has not run out")
 	}
 
 	leader := takeOver(t, pool)
@@ -97,7 +97,7 @@ func TestALeaseIsWaitedForUnlessItsLeaderHeldTheLock(t *testing.T) {
 	require.NoError(t, err)
 	requireSeen(2, false)
 
-	_, err = follower.Exec(t.Context(), lockSQL, lockClass, 3) // a stranger's, for all that the leader knows
+	_, err = follower.Exec(t.Context(), `select pg_advisory_lock($1, 3)`, lockClass) // a stranger's, for all that the leader knows
 	require.NoError(t, err)
 	takeOver(t, pool)
 	requireSeen(3, false)

@@ -33,7 +33,11 @@ type partition struct {
 // maxChanges bounds how many partitions are created at a time, and how many dropped: the relay has events to publish.
 const maxChanges = 8
 
-// forgetIDsSQL forgets ids that writers gave.
+const roomSQL = `
+select coalesce(min(upper), 9223372036854775807), coalesce(max(upper), 1),
+    coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0)
+from (` + window.Partitions + `) p`
+
 const forgetIDsSQL = `
 delete from public.outbox_given_id where event_id = any (array(
     select event_id from public.outbox_given_id
@@ -42,54 +46,44 @@ delete from public.outbox_given_id where event_id = any (array(
 // maxForgotten bounds how many ids are forgotten at a time.
 const maxForgotten = 10_000
 
-// maintain creates partitions ahead of the writers, drops what is published and old enough, and forgets old ids.
+// maintain creates partitions ahead of the writers, drops what is published and old enough, and forgets the ids that
+// writers gave, after [Config.IDRetention]. It runs inside of do.
 func (t *tablePartitions) maintain(ctx context.Context) error {
 	t.at = time.Now().Add(t.cfg.MaintainEvery)
-	return t.do(ctx, func(ctx context.Context) error {
-		firstUpper, err := t.createAhead(ctx)
-		if err != nil {
-			return err
-		}
-		// A relay that begins to lead publishes nothing before this: it asks no more than it has to.
-		if published := t.window.PublishedTo(); firstUpper <= published {
-			if err := t.dropPublished(ctx, published); err != nil {
-				return err
-			}
-		}
-		if _, err := t.conn.Exec(ctx, forgetIDsSQL, t.cfg.IDRetention.Microseconds(), maxForgotten); err != nil {
-			return fmt.Errorf("forget given ids: %w", err)
-		}
-		return nil
-	})
-}
-
-const roomSQL = `
-select coalesce(min(upper), 9223372036854775807), coalesce(max(upper), 1),
-    coalesce(pg_sequence_last_value('public.outbox_position_seq'), 0)
-from (` + window.Partitions + `) p`
-
-// createAhead returns where the first of the partitions that it found ends.
-func (t *tablePartitions) createAhead(ctx context.Context) (firstUpper int64, err error) {
-	var upper, head int64
+	var firstUpper, upper, head int64
 	if err := t.conn.QueryRow(ctx, roomSQL).Scan(&firstUpper, &upper, &head); err != nil {
-		return 0, fmt.Errorf("read room in partitions: %w", err)
+		return fmt.Errorf("read room in partitions: %w", err)
 	}
 	room := t.cfg.PartitionSize * int64(t.cfg.PartitionsAhead)
 	for n := 0; upper-head <= room && n < maxChanges; n++ {
 		if err := t.create(ctx, upper, upper+t.cfg.PartitionSize); err != nil {
-			return 0, err
+			return err
 		}
 		upper += t.cfg.PartitionSize
 	}
-	return firstUpper, nil
+	// A relay that begins to lead publishes nothing before this: it asks no more than it has to.
+	if published := t.window.PublishedTo(); firstUpper <= published {
+		if err := t.dropPublished(ctx, published); err != nil {
+			return err
+		}
+	}
+	if _, err := t.conn.Exec(ctx, forgetIDsSQL, t.cfg.IDRetention.Microseconds(), maxForgotten); err != nil {
+		return fmt.Errorf("forget given ids: %w", err)
+	}
+	return nil
 }
 
-const createPartitionSQL = `select public.outbox_create_partition($1, $2)`
+const createPartitionSQL = `
+select public.outbox_create_partition($1, $2) from set_config('lock_timeout', '1s', true)`
 
 // create does not lock the outbox against its writers. The function does what this session has no right to.
 func (t *tablePartitions) create(ctx context.Context, lower, upper int64) error {
 	fault.Here("relay.partition.before_create")
-	if err := t.change(ctx, `set local lock_timeout = '1s'`, createPartitionSQL, lower, upper); err != nil {
+	err := t.runGuarded(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, createPartitionSQL, lower, upper)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("create partition from %d: %w", lower, err)
 	}
 	t.cfg.Log.Info("partition created", "from", lower, "to", upper)
@@ -132,28 +126,21 @@ func (t *tablePartitions) dropPublished(ctx context.Context, published int64) er
 	return nil
 }
 
-const dropPartitionSQL = `select public.outbox_drop_partition($1)`
+const dropPartitionSQL = `select public.outbox_drop_partition($1) from set_config('lock_timeout', '200ms', true)`
 
 // drop waits for writers only briefly: dropping locks the whole outbox, and other writers wait behind it. A transaction
 // that is open for longer only puts it off.
 func (t *tablePartitions) drop(ctx context.Context, p partition) error {
 	fault.Here("relay.partition.before_drop")
-	if err := t.change(ctx, `set local lock_timeout = '200ms'`, dropPartitionSQL, p.Name); err != nil {
+	err := t.runGuarded(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, dropPartitionSQL, p.Name)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("drop partition from %d: %w", p.Lower, err)
 	}
 	t.cfg.Log.Info("partition dropped", "from", p.Lower, "to", p.Upper)
 	return nil
-}
-
-// change runs a function of the database that waits only so long for a lock.
-func (t *tablePartitions) change(ctx context.Context, limitSQL, sql string, args ...any) error {
-	return t.runGuarded(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, limitSQL); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, sql, args...)
-		return err
-	})
 }
 
 // isBusy reports that a lock was held for longer than one may wait for it here: it only has to be tried again.

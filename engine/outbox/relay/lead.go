@@ -23,9 +23,8 @@ type leader struct {
 	pace    roundPace
 	resumed map[receipt]bool // taken in an earlier session of this process
 
-	// What is open of the window is taken up to here and not recorded; through if that is all of it.
-	taken      outcome
-	through    bool
+	taken      outcome   // of the window that is open: taken and not recorded
+	through    bool      // nothing of that window is left to be sent
 	recordedAt time.Time // the cursor was moved, or a window opened
 
 	// parked is the leader's copy of public.outbox_parked, with the attempts so far: it is asked about each record. Only
@@ -43,11 +42,10 @@ type leader struct {
 	topics     map[string]int32 // its last answer
 }
 
-const (
-	// listenSQL has the session told of other processes' commits.
-	listenSQL     = `listen outbox`
-	loadParkedSQL = `select topic, key, attempts from public.outbox_parked`
-)
+// listenSQL has the session told of other processes' commits.
+const listenSQL = `listen outbox`
+
+const loadParkedSQL = `select topic, key, attempts from public.outbox_parked`
 
 func (r *Relay) newLeader(ctx context.Context, s *session) (*leader, error) {
 	l := &leader{
@@ -190,7 +188,7 @@ func (l *leader) keepUp(ctx context.Context) error {
 	if time.Until(l.partitions.at) > 0 {
 		return nil
 	}
-	err := l.partitions.maintain(ctx)
+	err := l.do(ctx, l.partitions.maintain)
 	if err == nil || errors.Is(err, window.ErrDeposed) || l.conn.IsClosed() {
 		return err
 	}

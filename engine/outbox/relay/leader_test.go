@@ -78,7 +78,8 @@ func TestAFlightIsNotLaunchedOnAnExpiringLease(t *testing.T) {
 	takeOver(t, pool)
 	soonAfter, before := time.Now().Add(time.Hour), time.Now().Add(-proveAfter)
 	l.session.answered.Store(&soonAfter)
-	require.NoError(t, l.secureLease(t.Context(), l.sendingTime), "there is time, and a sign of life: the database is not asked")
+	require.NoError(t, l.secureLease(t.Context(), l.sendingTime),
+		"there is time, and a sign of life: the database is not asked")
 	l.session.answered.Store(&before)
 	require.ErrorIs(t, l.secureLease(t.Context(), l.sendingTime), window.ErrDeposed, "the session may have ended")
 	l.session.answered.Store(&soonAfter)

@@ -132,7 +132,7 @@ func TestDiscardBesideTheLeader(t *testing.T) {
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err)
 	}
-	leader := begin(t, pool) // the first is out, the second has failed; see leader.forget
+	leader := begin(t, pool) // the first is out, the second has failed; see leader.recordFlush
 	key := window.Key{Topic: testTopic, Key: "k"}
 	failed := []parking{{key: key, reason: "down", attempts: 2}}
 	require.NoError(t, writeOutcome(t.Context(), leader, failed, deleteHeldSQL, nil))

@@ -124,7 +124,7 @@ func (r *Relay) runSession(ctx context.Context) error {
 		err = l.run(ctx)
 	}
 	if ctx.Err() != nil && !conn.IsClosed() && r.flight.wait(ctx, 0) == nil {
-		err = errors.Join(err, s.do(ctx, s.release))
+		_ = s.do(ctx, s.release) // or the lease runs out
 	}
 	return err
 }
@@ -140,7 +140,7 @@ const (
 // awaitTerm follows until no relay leads. A follower reads the lease and tries the leader's lock often enough to take
 // over soon after the end of either.
 func (r *Relay) awaitTerm(ctx context.Context, s *session) error {
-	for before := (leadership{epoch: neverLed}); ; {
+	for before := (leadership{}); ; {
 		var seen leadership
 		err := s.do(ctx, func(ctx context.Context) (err error) {
 			if seen, err = readLeadership(ctx, s.conn); err == nil && r.mayLead(before, seen) {
@@ -173,12 +173,11 @@ func (r *Relay) mayLead(before, seen leadership) bool {
 		seen.ended && before.ended && before.epoch == seen.epoch
 }
 
-const (
-	notifySQL = `select pg_notify('outbox', '')`
-	// notifyEvery is the least time between two notifications. One in every writing transaction would make all commits of
-	// the cluster wait for one lock.
-	notifyEvery = 20 * time.Millisecond
-)
+// notifyEvery is the least time between two notifications. One in every writing transaction would make all commits of
+// the cluster wait for one lock.
+const notifyEvery = 20 * time.Millisecond
+
+const notifySQL = `select pg_notify('outbox', '')`
 
 // follow waits for d. What this process commits meanwhile it tells the relay that leads, the first commit after a pause
 // at once. Polling finds what a lost notification does not tell.

@@ -109,7 +109,7 @@ type outcome struct {
 	events  int
 	resumed bool // some were taken in an earlier session
 	parked  []parking
-	held    []window.Record // the rows of parked keys, also of those that it parks
+	held    []window.Record // the rows of parked keys
 }
 
 // pagesAhead is how many pages wait while one is in the air. They even out calls of Publish that take longer, and the
@@ -178,12 +178,11 @@ func (l *leader) record(ctx context.Context) error {
 		}
 		return l.window.Advance(ctx, l.taken.pos, also)
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		logParked(ctx, l.cfg.Log, l.taken.parked)
+		l.noteRecorded()
 	}
-	logParked(ctx, l.cfg.Log, l.taken.parked)
-	l.noteRecorded()
-	return nil
+	return err
 }
 
 // noteRecorded forgets what need not be remembered any more.

@@ -31,7 +31,7 @@ var (
 	errBehind = errors.New("outbox: an earlier record of the key failed")
 )
 
-// launch sends the records, in calls that are made all at once. Their order within a topic is that of their positions.
+// launch sends the records, in calls that are made all at once. Within a topic they keep their order.
 func (r *Relay) launch(ctx context.Context, records []window.Record) *flight {
 	if len(records) == 0 {
 		return nil
@@ -94,7 +94,7 @@ func (r *Relay) collect(f *flight) (failed int, err error) {
 		switch {
 		case why != nil:
 			failed++
-		case len(r.unrecorded) < maxBatchSize: // forgetting the others costs duplicates if nothing gets recorded, nothing else
+		case len(r.unrecorded) < maxBatchSize: // it does not grow without bound: that costs duplicates, nothing else
 			r.unrecorded = append(r.unrecorded, receipt{f.records[i].Position, f.records[i].ID})
 		}
 	}

@@ -130,9 +130,6 @@ select epoch, lease_until - clock_timestamp(),
     case when lock_epoch = epoch then pg_try_advisory_xact_lock_shared($2, (epoch & 2147483647)::int) else false end
 from public.outbox_cursor where name = $1`
 
-// neverLed is an epoch that no cursor has.
-const neverLed = -1
-
 // leadership is what a follower sees of the relay that leads.
 type leadership struct {
 	epoch     int64
@@ -152,8 +149,8 @@ func readLeadership(ctx context.Context, conn *pgx.Conn) (leadership, error) {
 	return l, nil
 }
 
-// session is the connection of a relay, and the lease that it keeps on it while it leads. The leader's goroutine and the
-// one that reads ahead share it: pages read on another connection could come from another server.
+// session is the connection of a relay, and the lease that it keeps on it while it leads. The leader's goroutine and
+// the one that reads ahead share it: pages read on another connection could come from another server.
 type session struct {
 	mu   sync.Mutex // held for the statements of one call of do
 	conn *pgx.Conn
@@ -164,8 +161,8 @@ type session struct {
 
 var errNoAnswer = fmt.Errorf("no answer from PostgreSQL in %s", statementTimeout)
 
-// do runs statements that no other call of do interrupts. They are not to be cut off by a shutdown, which would cost the
-// session and what could still be recorded, but by a server that does not answer.
+// do runs statements that no other call of do interrupts. They are not to be cut off by a shutdown, which would cost
+// the session and what could still be recorded, but by a server that does not answer.
 func (s *session) do(ctx context.Context, statements func(context.Context) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,9 +190,10 @@ update public.outbox_cursor set lock_epoch = null
 where name = $1 and epoch = $2 and not pg_try_advisory_lock($3, ($2 & 2147483647)::int)`
 
 // acquire makes this relay the leader after the epoch that it has seen. If that one's lease had not run out, the caller
-// knows better: it is its own, or the leader's session has ended. There is no term if another relay was faster, or the
-// leader has renewed its lease. The lock of the new epoch is held before the epoch can be seen, so that it is never free
-// while the session lives. After an error the session has to be ended: it may hold the lock of an epoch that never began.
+// knows better: it is its own, or the leader's session has ended. No term begins if another relay was faster, or the
+// leader has renewed its lease. The lock of the new epoch is held before the epoch can be seen, so that it is never
+// free while the session lives. After an error the session has to be ended: it may hold the lock of an epoch that never
+// began.
 func (s *session) acquire(ctx context.Context, leader string, lease time.Duration, seen leadership) error {
 	fault.Here("relay.acquire.before")
 	sent := time.Now()
@@ -209,10 +207,10 @@ func (s *session) acquire(ctx context.Context, leader string, lease time.Duratio
 		_, err := tx.Exec(ctx, lockSQL, window.CursorName, t.Epoch, lockClass)
 		return err
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("acquire lease: %w", err)
 	}
 	fault.Here("relay.acquire.after")
@@ -226,10 +224,8 @@ const releaseSQL = `update public.outbox_cursor set lease_until = 'epoch' where 
 // release ends the lease at once, inside of do. Only for a relay that has nothing in flight any more.
 func (s *session) release(ctx context.Context) error {
 	fault.Here("relay.release.before")
-	if _, err := s.conn.Exec(ctx, releaseSQL, window.CursorName, s.term.Epoch); err != nil {
-		return fmt.Errorf("release lease: %w", err)
-	}
-	return nil
+	_, err := s.conn.Exec(ctx, releaseSQL, window.CursorName, s.term.Epoch)
+	return err
 }
 
 const renewSQL = `

@@ -15,8 +15,8 @@ import (
 	"example.com/twinbox/engine/outbox/window"
 )
 
-// settle waits for a flight, sends again what failed, and sets aside keys that keep others waiting: at once if these
-// are held rows. After it every record of the page is taken or held.
+// settle waits for a flight, sends again what failed, and sets aside keys that keep others waiting. What was held
+// before is tried once. After it every record of the page is taken or held.
 func (l *leader) settle(ctx context.Context, f *flight, wereHeld bool, out *outcome) error {
 	began := time.Now()
 	pauses := failure.Backoff{Min: l.cfg.RetryMin, Max: l.cfg.RetryMax}
@@ -85,10 +85,10 @@ func (l *leader) backOff(ctx context.Context, pause time.Duration) error {
 	return l.secureLease(ctx, l.sendingTime)
 }
 
-// isPatienceOver decides between waiting for the broker and setting keys aside. If others were taken, or have been since
-// the last key was set aside, the broker works and only some keys fail. A few attempts are enough then, or a single one
-// of a publisher that tries for long itself. Otherwise every new key of a partition that is down would hold up all
-// others. If nothing is taken, waiting holds up no other key, for a while.
+// isPatienceOver decides between waiting for the broker and setting keys aside. If others were taken, or have been
+// since the last key was set aside, the broker works and only some keys fail. A few attempts are enough then, or a
+// single one of a publisher that tries for long itself. Otherwise every new key of a partition that is down would hold
+// up all others. If nothing is taken, waiting holds up no other key, for a while.
 func (l *leader) isPatienceOver(attempt int, since time.Duration, taken bool) bool {
 	works := taken || l.takenAt.After(l.parkedAt) && !l.parkedAt.IsZero()
 	if works {
@@ -199,21 +199,48 @@ func writeOutcome(ctx context.Context, tx pgx.Tx, parked []parking, heldSQL stri
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// flushParked sends one page of the held rows of parked keys that are due, if any. It reports whether more of them may
-// go out at once; but a window comes first: a released partition alternates with all others. What was taken is
+// dueKeysSQL takes the keys in the order in which they became due. A key that fails gets a later time and stands behind
+// all others: those of a partition that stays down, with more held rows than a page takes, keep no other key waiting.
+const dueKeysSQL = `
+select array_agg(topic), array_agg(key) from (
+    select topic, key from public.outbox_parked
+    where retry_at <= statement_timestamp() order by retry_at, topic, key limit $1) k`
+
+// dueSQL reads the keys' held rows, key by key, each key's from its first on.
+const dueSQL = `
+select ` + window.Columns + `
+from unnest($1::text[], $2::text[]) with ordinality as k (topic, key, nth)
+cross join lateral (select h.position from public.outbox_held h where h.topic = k.topic and h.key = k.key
+    order by h.position limit $3) h
+join public.outbox o on o.position = h.position
+order by k.nth, h.position
+limit $3`
+
+// flushParked sends one page of the first held rows of parked keys that are due, if any. It reports whether more of
+// them may go out at once; but a window comes first: a released partition alternates with all others. What was taken is
 // recorded, and held rows are written down, before any of them may be sent.
 func (l *leader) flushParked(ctx context.Context) (more bool, err error) {
 	if err := l.record(ctx); err != nil {
 		return false, err
 	}
 	began := time.Now()
-	due, found, err := l.readDue(ctx)
-	taken := 0
-	if err == nil && found {
-		taken, err = l.flushPage(ctx, due.Records)
-	}
+	var topics, keys []string
+	var due window.Page
+	err = l.do(ctx, func(ctx context.Context) error {
+		err := l.conn.QueryRow(ctx, dueKeysSQL, l.cfg.BatchSize).Scan(&topics, &keys)
+		if err == nil && len(keys) > 0 {
+			due, err = l.pages.Read(ctx, l.conn, dueSQL, topics, keys)
+		}
+		return err
+	})
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("read held rows: %w", err)
+	}
+	taken := 0
+	if len(keys) > 0 { // one may have no rows, and is free then
+		if taken, err = l.flushPage(ctx, due.Records); err != nil {
+			return false, err
+		}
 	}
 	l.flushAt = l.nextFlush(time.Now(), time.Since(began), taken, due)
 	return due.More && taken > 0, nil
@@ -301,37 +328,4 @@ func (l *leader) nextFlush(now time.Time, took time.Duration, taken int, due win
 		pause = max(pause, 9*took)
 	}
 	return now.Add(pause)
-}
-
-// dueKeysSQL takes the keys in the order in which they became due. A key that fails gets a later time and stands behind
-// all others: those of a partition that stays down, with more held rows than a page takes, keep no other key waiting.
-const dueKeysSQL = `
-select array_agg(topic), array_agg(key) from (
-    select topic, key from public.outbox_parked
-    where retry_at <= statement_timestamp() order by retry_at, topic, key limit $1) k`
-
-// dueSQL reads the keys' held rows, key by key, each key's from its first on.
-const dueSQL = `
-select ` + window.Columns + `
-from unnest($1::text[], $2::text[]) with ordinality as k (topic, key, nth)
-cross join lateral (select h.position from public.outbox_held h where h.topic = k.topic and h.key = k.key
-    order by h.position limit $3) h
-join public.outbox o on o.position = h.position
-order by k.nth, h.position
-limit $3`
-
-// readDue reads the first held rows of the keys that are due. It reports false if no key is; one may have no rows.
-func (l *leader) readDue(ctx context.Context) (due window.Page, found bool, err error) {
-	var topics, keys []string
-	err = l.do(ctx, func(ctx context.Context) error {
-		err := l.conn.QueryRow(ctx, dueKeysSQL, l.cfg.BatchSize).Scan(&topics, &keys)
-		if err == nil && len(keys) > 0 {
-			due, err = l.pages.Read(ctx, l.conn, dueSQL, topics, keys)
-		}
-		return err
-	})
-	if err != nil {
-		return due, false, fmt.Errorf("read held rows: %w", err)
-	}
-	return due, len(keys) > 0, nil
 }

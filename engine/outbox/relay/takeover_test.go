@@ -97,7 +97,8 @@ func TestALeaseIsWaitedForUnlessItsLeaderHeldTheLock(t *testing.T) {
 	require.NoError(t, err)
 	requireSeen(2, false)
 
-	_, err = follower.Exec(t.Context(), `select pg_advisory_lock($1, 3)`, lockClass) // a stranger's, for all that the leader knows
+	// A stranger's, for all that the leader knows.
+	_, err = follower.Exec(t.Context(), `select pg_advisory_lock($1, 3)`, lockClass)
 	require.NoError(t, err)
 	takeOver(t, pool)
 	requireSeen(3, false)
@@ -181,11 +182,11 @@ func TestAFollowerLeavesALeaderTimeToComeBack(t *testing.T) {
 	r := &Relay{}
 	ended := leadership{epoch: 4, remaining: time.Minute, ended: true}
 	other := leadership{epoch: 5, remaining: time.Minute, ended: true}
-	require.False(t, r.mayLead(leadership{epoch: neverLed}, ended))
+	require.False(t, r.mayLead(leadership{}, ended))
 	require.True(t, r.mayLead(ended, ended))
 	require.False(t, r.mayLead(ended, other), "it came back, and broke again")
 	require.False(t, r.mayLead(ended, leadership{epoch: 5, remaining: time.Minute}))
-	require.True(t, r.mayLead(leadership{epoch: neverLed}, leadership{epoch: 4}), "the lease is over")
+	require.True(t, r.mayLead(leadership{}, leadership{epoch: 4}), "the lease is over")
 	r.led = 5
 	require.True(t, r.mayLead(ended, other), "its own")
 }

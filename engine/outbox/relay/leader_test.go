@@ -70,20 +70,20 @@ func TestAFlightIsNotLaunchedOnAnExpiringLease(t *testing.T) {
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.Lease = time.Hour
 	l := newLeader(t, pool, cfg)
-	l.session.term.Lease = cfg.Lease
+	l.term.Lease = cfg.Lease
 	soon := time.Now().Add(cfg.PublishTimeout)
-	l.session.term.Until = soon
+	l.term.Until = soon
 	require.NoError(t, l.secureLease(t.Context(), l.sendingTime))
-	require.True(t, l.session.term.Until.After(soon), "the lease is extended first")
+	require.True(t, l.term.Until.After(soon), "the lease is extended first")
 	takeOver(t, pool)
 	soonAfter, before := time.Now().Add(time.Hour), time.Now().Add(-proveAfter)
-	l.session.answered.Store(&soonAfter)
+	l.answered.Store(&soonAfter)
 	require.NoError(t, l.secureLease(t.Context(), l.sendingTime),
 		"there is time, and a sign of life: the database is not asked")
-	l.session.answered.Store(&before)
+	l.answered.Store(&before)
 	require.ErrorIs(t, l.secureLease(t.Context(), l.sendingTime), window.ErrDeposed, "the session may have ended")
-	l.session.answered.Store(&soonAfter)
-	l.session.term.Until = soon
+	l.answered.Store(&soonAfter)
+	l.term.Until = soon
 	require.ErrorIs(t, l.secureLease(t.Context(), l.sendingTime), window.ErrDeposed)
 }
 
@@ -95,11 +95,11 @@ func TestTheLeaseIsKeptBetweenAttempts(t *testing.T) {
 	cfg := testRelayConfig(t, pool, newLedger())
 	cfg.Lease = time.Hour
 	l := newLeader(t, pool, cfg)
-	l.session.term.Lease = cfg.Lease
+	l.term.Lease = cfg.Lease
 	enough := time.Now().Add(l.sendingTime + time.Minute)
-	l.session.term.Until = enough
+	l.term.Until = enough
 	require.NoError(t, l.backOff(t.Context(), time.Millisecond))
-	require.Greater(t, l.session.term.Until, enough)
+	require.Greater(t, l.term.Until, enough)
 }
 
 // The relay that led last need not wait for its own lease when its session is ended.

@@ -28,7 +28,7 @@ func newPatientLeader(t testing.TB, pool *pgxpool.Pool) (*leader, *bytes.Buffer)
 	cfg.PartitionSize, cfg.PartitionsAhead = 8, 4
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
 	l := newLeader(t, pool, cfg)
-	_, err := l.session.conn.Exec(t.Context(), `set lock_timeout = 0; set statement_timeout = 0`)
+	_, err := l.conn.Exec(t.Context(), `set lock_timeout = 0; set statement_timeout = 0`)
 	require.NoError(t, err)
 	return l, log
 }
@@ -118,12 +118,12 @@ func TestWhatIsTakenBackExtendsNoLease(t *testing.T) {
 	require.NoError(t, l.partitions.dropPublished(t.Context(), partitions[3].Upper), "notes that it is published")
 	busy := begin(t, pool)
 	addIn(t, o, busy, "busy")
-	before := l.session.term.Until
+	before := l.term.Until
 	require.True(t, isBusy(l.partitions.drop(t.Context(), partitions[3])))
-	require.Equal(t, before, l.session.term.Until)
+	require.Equal(t, before, l.term.Until)
 	require.NoError(t, busy.Commit(t.Context()))
 	require.NoError(t, l.partitions.drop(t.Context(), partitions[3]))
-	require.Greater(t, l.session.term.Until, before)
+	require.Greater(t, l.term.Until, before)
 }
 
 // The room that is left is told also when no partition can be created: it is then that an operator has to know.

@@ -14,7 +14,7 @@ import (
 
 func listPartitions(t testing.TB, l *leader) []partition {
 	t.Helper()
-	rows, _ := l.session.conn.Query(t.Context(), window.Partitions+` order by upper`)
+	rows, _ := l.conn.Query(t.Context(), window.Partitions+` order by upper`)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[partition])
 	require.NoError(t, err)
 	return list
@@ -105,7 +105,7 @@ func TestOnlyPublishedPartitionsAreDropped(t *testing.T) {
 	require.NoError(t, err)
 	_, err = pool.Exec(t.Context(), `update outbox_cursor set old_done = '3:3:', old_head = 0, old_limit = 0, old_pos = 0`)
 	require.NoError(t, err)
-	restored, err := window.NewReader(t.Context(), l.session.conn, l.session.term, window.NewPager(10, 1<<20))
+	restored, err := window.NewReader(t.Context(), l.conn, l.term, window.NewPager(10, 1<<20))
 	require.NoError(t, err)
 	reader := l.window
 	l.window = restored

@@ -18,8 +18,7 @@ type layout struct {
 	records  []record
 	bytes    []byte
 	pairs    []sarama.RecordHeader
-	pointers []*sarama.RecordHeader
-	first    int // of pointers: where the headers of the record under way begin
+	pointers []*sarama.RecordHeader // to the pairs of the records that are laid out
 }
 
 // reset forgets the records, and lets go of what is not the layout's own: the values.
@@ -27,33 +26,30 @@ func (l *layout) reset() {
 	clear(l.records)
 	clear(l.pairs)
 	l.records, l.pairs, l.pointers, l.bytes = l.records[:0], l.pairs[:0], l.pointers[:0], l.bytes[:0]
-	l.first = 0
 }
 
-func (l *layout) copyOf(s string) []byte {
+// header copies a header of the next record.
+func (l *layout) header(name, value string) {
 	start := len(l.bytes)
-	l.bytes = append(l.bytes, s...)
-	return l.bytes[start:len(l.bytes):len(l.bytes)]
+	l.bytes = append(append(l.bytes, name...), value...)
+	both := l.bytes[start:len(l.bytes):len(l.bytes)]
+	l.pairs = append(l.pairs, sarama.RecordHeader{Key: both[:len(name):len(name)], Value: both[len(name):]})
 }
-
-func (l *layout) header(name, value []byte) {
-	l.pairs = append(l.pairs, sarama.RecordHeader{Key: name, Value: value})
-	l.pointers = append(l.pointers, &l.pairs[len(l.pairs)-1])
-}
-
-func (l *layout) text(name, value string) { l.header(l.copyOf(name), l.copyOf(value)) }
 
 // record ends the record to which the headers so far belong.
 func (l *layout) record(key string, value []byte) {
-	headers := l.pointers[l.first:len(l.pointers):len(l.pointers)]
-	l.first = len(l.pointers)
 	r := record{key: key, size: recordOverhead + len(key) + len(value)}
-	r.data = sarama.Record{Value: value, Headers: headers}
-	for _, h := range headers {
+	first := len(l.pointers)
+	for i := first; i < len(l.pairs); i++ {
+		h := &l.pairs[i]
+		l.pointers = append(l.pointers, h)
 		r.size += headerOverhead + len(h.Key) + len(h.Value)
 	}
+	r.data = sarama.Record{Value: value, Headers: l.pointers[first:len(l.pointers):len(l.pointers)]}
 	if key != "" {
-		r.data.Key = l.copyOf(key)
+		start := len(l.bytes)
+		l.bytes = append(l.bytes, key...)
+		r.data.Key = l.bytes[start:len(l.bytes):len(l.bytes)]
 	}
 	l.records = append(l.records, r)
 }
@@ -61,7 +57,7 @@ func (l *layout) record(key string, value []byte) {
 func (l *layout) messages(msgs []*message.Message) {
 	for _, msg := range msgs {
 		if !l.wire(msg.Metadata[cloudevent.RecordMetadata], msg.Payload) {
-			cloudevent.EachHeader(msg, l.text)
+			cloudevent.EachHeader(msg, l.header)
 			l.record(msg.Metadata[cloudevent.KeyMetadata], msg.Payload)
 		}
 	}
@@ -83,7 +79,7 @@ func (l *layout) wire(encoded string, value []byte) bool {
 		return false
 	}
 	for _, h := range w.Headers {
-		l.header([]byte(h.Name), h.Value)
+		l.pairs = append(l.pairs, sarama.RecordHeader{Key: []byte(h.Name), Value: h.Value})
 	}
 	if w.NullValue {
 		value = nil
@@ -97,47 +93,43 @@ func (l *layout) wire(encoded string, value []byte) bool {
 
 // eventHeaders writes what [cloudevent.EachHeader] would write of an event's message.
 func (l *layout) eventHeaders(e *cloudevent.Event) {
-	if e.ID != "" {
-		l.text(cloudevent.HeaderID, e.ID)
-		l.text(cloudevent.HeaderWatermillID, e.ID)
+	written := 0 // of the extensions
+	extension := func(name string) {
+		if value, ok := e.Extensions[name]; ok {
+			l.header(name, value)
+			written++
+		}
 	}
-	l.text(cloudevent.HeaderSource, e.Source)
-	l.text(cloudevent.HeaderType, e.Type)
-	l.text(cloudevent.HeaderSpecVersion, cloudevent.SpecVersion)
+	if e.ID != "" {
+		l.header(cloudevent.HeaderID, e.ID)
+		l.header(cloudevent.HeaderWatermillID, e.ID)
+	}
+	l.header(cloudevent.HeaderSource, e.Source)
+	l.header(cloudevent.HeaderType, e.Type)
+	l.header(cloudevent.HeaderSpecVersion, cloudevent.SpecVersion)
 	var digits [32]byte // keeps the texts below off the heap
-	l.text(cloudevent.HeaderTime, string(e.Time.UTC().AppendFormat(digits[:0], time.RFC3339Nano)))
-	l.text(cloudevent.HeaderSubject, e.Key)
+	l.header(cloudevent.HeaderTime, string(e.Time.UTC().AppendFormat(digits[:0], time.RFC3339Nano)))
+	l.header(cloudevent.HeaderSubject, e.Key)
 	if e.Version != 0 {
-		l.text(cloudevent.HeaderVersion, string(strconv.AppendInt(digits[:0], e.Version, 10)))
+		l.header(cloudevent.HeaderVersion, string(strconv.AppendInt(digits[:0], e.Version, 10)))
 	} else {
-		l.extension(e, cloudevent.HeaderVersion)
+		extension(cloudevent.HeaderVersion)
 	}
 	if e.DataSchema != "" {
-		l.text(cloudevent.HeaderDataSchema, e.DataSchema)
+		l.header(cloudevent.HeaderDataSchema, e.DataSchema)
 	} else {
-		l.extension(e, cloudevent.HeaderDataSchema)
+		extension(cloudevent.HeaderDataSchema)
 	}
-	l.text(cloudevent.HeaderContentType, cloudevent.ContentTypeJSON)
-	known := 0
+	l.header(cloudevent.HeaderContentType, cloudevent.ContentTypeJSON)
 	for _, name := range cloudevent.Causes { // most often these are all there are
-		known += l.extension(e, name)
+		extension(name)
 	}
-	if known == len(e.Extensions) {
+	if written == len(e.Extensions) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Extensions)) {
 		if cloudevent.IsExtra(name) {
-			l.extension(e, name)
+			extension(name)
 		}
 	}
-}
-
-// extension returns how many there are of that name.
-func (l *layout) extension(e *cloudevent.Event, name string) int {
-	value, ok := e.Extensions[name]
-	if !ok {
-		return 0
-	}
-	l.text(name, value)
-	return 1
 }

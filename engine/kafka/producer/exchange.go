@@ -19,12 +19,13 @@ import (
 // produceVersion is the newest produce request of Kafka 3.6; brokers that know less are asked for less.
 const produceVersion = 9
 
-// parcel is one request: the queues that one broker leads.
+// parcel is one request: the batches of the queues that one broker leads.
 type parcel struct {
-	broker *sarama.Broker
-	queues []*partitionQueue
-	answer *sarama.ProduceResponse
-	err    error
+	broker  *sarama.Broker
+	queues  []*partitionQueue
+	request *sarama.ProduceRequest
+	answer  *sarama.ProduceResponse
+	err     error
 }
 
 // exchange sends one batch of each queue, all brokers at once, waits for the answers and acts on them.
@@ -33,12 +34,23 @@ func (s *sender) exchange(queues []*partitionQueue, deadline time.Time) {
 	fault.Here("kafka.before_send")
 	var wait sync.WaitGroup
 	for _, p := range parcels {
-		wait.Go(func() { s.deliver(p) })
+		wait.Go(func() { p.answer, p.err = p.broker.Produce(p.request) })
 	}
 	wait.Wait()
 	fault.Here("kafka.after_send")
 	for _, p := range parcels {
-		s.open(p, deadline)
+		if p.err != nil {
+			_ = p.broker.Close()
+			p.answer = &sarama.ProduceResponse{}
+		}
+		for _, q := range p.queues {
+			if block := p.answer.GetBlock(q.topic, q.partition); block != nil {
+				s.act(q, block.Err, deadline)
+			} else { // the request may have arrived all the same
+				q.unknown = true
+				s.retry(q, cmp.Or(p.err, sarama.ErrIncompleteResponse), deadline)
+			}
+		}
 	}
 	if len(s.moved) > 0 { // the leaders are looked up again; an error here is the next attempt's error
 		_ = s.client.RefreshMetadata(slices.Collect(maps.Keys(s.moved))...)
@@ -46,9 +58,9 @@ func (s *sender) exchange(queues []*partitionQueue, deadline time.Time) {
 	}
 }
 
-func (s *sender) pack(queues []*partitionQueue, deadline time.Time) []*parcel {
-	byBroker := make(map[int32]*parcel)
-	var parcels []*parcel
+// pack seals the batches that are not sealed yet, and puts those that go to the same broker together.
+func (s *sender) pack(queues []*partitionQueue, deadline time.Time) map[int32]*parcel {
+	parcels := make(map[int32]*parcel)
 	for _, q := range queues {
 		broker, err := s.client.Leader(q.topic, q.partition)
 		if err != nil {
@@ -58,102 +70,85 @@ func (s *sender) pack(queues []*partitionQueue, deadline time.Time) []*parcel {
 		if q.request == nil {
 			q.seal(&s.ids, s.sarama, time.Now())
 		}
-		p := byBroker[broker.ID()]
+		p := parcels[broker.ID()]
 		if p == nil {
-			p = &parcel{broker: broker}
-			byBroker[broker.ID()] = p
-			parcels = append(parcels, p)
+			p = &parcel{broker: broker, request: &sarama.ProduceRequest{
+				Version:      produceVersion,
+				RequiredAcks: s.sarama.Producer.RequiredAcks,
+				Timeout:      int32(s.sarama.Producer.Timeout / time.Millisecond),
+			}}
+			parcels[broker.ID()] = p
 		}
 		p.queues = append(p.queues, q)
+		p.request.AddBatch(q.topic, q.partition, q.request)
 	}
 	return parcels
 }
 
-func (s *sender) deliver(p *parcel) {
-	request := &sarama.ProduceRequest{
-		Version:      produceVersion,
-		RequiredAcks: s.sarama.Producer.RequiredAcks,
-		Timeout:      int32(s.sarama.Producer.Timeout / time.Millisecond),
-	}
-	for _, q := range p.queues {
-		request.AddBatch(q.topic, q.partition, q.request)
-	}
-	p.answer, p.err = p.broker.Produce(request)
-}
-
-// open acts on a broker's answer. Without one the request may have arrived all the same.
-func (s *sender) open(p *parcel, deadline time.Time) {
-	if p.err != nil {
-		_ = p.broker.Close()
-		p.answer = &sarama.ProduceResponse{}
-	}
-	for _, q := range p.queues {
-		block := p.answer.GetBlock(q.topic, q.partition)
-		if block == nil {
-			q.unknown = true
-			s.retry(q, cmp.Or(p.err, sarama.ErrIncompleteResponse), deadline)
-			continue
-		}
-		s.act(q, block.Err, deadline)
-	}
-}
-
-// act decides what becomes of the queue's batch.
+// act decides what becomes of the queue's batch. It knows every answer of a produce request; one that it does not know
+// counts as uncertain, the careful side. Where an earlier attempt may be on the log, a refusal does not prove that it is
+// not.
 func (s *sender) act(q *partitionQueue, answer sarama.KError, deadline time.Time) {
-	v := judge(answer)
-	if q.unknown && (v == badRecord || v == badTopic) {
-		v = outOfStep // an earlier attempt may be on the log: this answer does not prove that it is not
-	}
-	switch v {
-	case acknowledged:
-		s.acknowledge(q)
-	case retriable:
-		s.retry(q, answer, deadline)
-	case uncertain:
+	switch answer {
+	case sarama.ErrNoError, sarama.ErrDuplicateSequenceNumber: // it is on the log
+		for _, r := range q.records {
+			r.settle(isAcknowledged)
+		}
+		s.ids.use(q.topicPartition, len(q.records))
+		if _, failing := s.failing[q.topicPartition]; failing {
+			delete(s.failing, q.topicPartition)
+			s.log.Info("partition accepts records again", "topic", q.topic, "partition", q.partition)
+		}
+		q.batch = batch{}
+	case sarama.ErrNotLeaderForPartition, sarama.ErrLeaderNotAvailable, sarama.ErrUnknownTopicOrPartition,
+		sarama.ErrNotEnoughReplicas, sarama.ErrReplicaNotAvailable, sarama.ErrBrokerNotAvailable,
+		sarama.ErrFencedLeaderEpoch, sarama.ErrUnknownLeaderEpoch, sarama.ErrThrottlingQuotaExceeded,
+		sarama.ErrTopicAuthorizationFailed, sarama.ErrClusterAuthorizationFailed, // an operator gives rights, and takes them
+		sarama.ErrInvalidMessage: // "corrupt": a checksum that broke on the way
+		s.retry(q, answer, deadline) // it was not appended, and may be later
+	case sarama.ErrMessageSizeTooLarge, sarama.ErrMessageSetSizeTooLarge, sarama.ErrInvalidRecord,
+		sarama.ErrInvalidTimestamp: // one of the records is at fault
+		if q.unknown {
+			s.giveUp(q, answer)
+		} else {
+			s.isolate(q, answer)
+		}
+	case sarama.ErrInvalidTopic, sarama.ErrPolicyViolation, sarama.ErrUnsupportedForMessageFormat,
+		sarama.ErrUnsupportedCompressionType: // no record of this topic will be taken
+		if q.unknown {
+			s.giveUp(q, answer)
+		} else {
+			err := &RecordError{Err: answer, permanent: true}
+			q.fail(err, err)
+		}
+	case sarama.ErrOutOfOrderSequenceNumber: // a gap, which a new epoch heals
+		s.giveUp(q, answer)
+	case sarama.ErrUnknownProducerID, sarama.ErrInvalidProducerEpoch, sarama.ErrInvalidProducerIDMapping,
+		sarama.ErrProducerFenced: // the producer id itself may be of no use any more
+		s.giveUp(q, answer)
+		s.ids.lost = true
+	default: // perhaps it was appended: the same batch must be sent again, or given up as unknown
 		q.unknown = true
 		s.retry(q, answer, deadline)
-	case badRecord:
-		s.isolate(q, answer)
-	case badTopic:
-		err := &RecordError{Err: answer, permanent: true}
-		q.fail(err, err)
-	case outOfStep:
-		s.giveUp(q, answer)
-		// The producer id itself may be of no use any more. A gap in the sequence is healed by a new epoch.
-		s.ids.lost = s.ids.lost || judge(answer) == outOfStep && answer != sarama.ErrOutOfOrderSequenceNumber
 	}
-}
-
-func (s *sender) acknowledge(q *partitionQueue) {
-	for _, r := range q.batch {
-		r.settle(isAcknowledged)
-	}
-	s.ids.use(q.topicPartition, len(q.batch))
-	if _, ok := s.failing[q.topicPartition]; ok {
-		delete(s.failing, q.topicPartition)
-		s.log.Info("partition accepts records again", "topic", q.topic, "partition", q.partition)
-	}
-	q.clear()
 }
 
 // isolate narrows a refusal down to the record that caused it. The refused batch was not appended, so its sequence
 // number is free for the smaller one.
 func (s *sender) isolate(q *partitionQueue, answer sarama.KError) {
-	if n := len(q.batch); n > 1 {
+	if n := len(q.records); n > 1 {
 		q.limit = n / 2
-		q.queue = append(q.batch, q.queue...)
-		q.clear()
+		q.queue, q.batch = append(q.records, q.queue...), batch{}
 		return
 	}
-	r := q.batch[0]
+	r := q.records[0]
 	err := &RecordError{Err: answer, permanent: true}
 	if answer == sarama.ErrMessageSizeTooLarge || answer == sarama.ErrMessageSetSizeTooLarge {
 		err.Err = fmt.Errorf("%w: %w", ErrTooLarge, answer)
 	}
 	r.settle(err)
 	r.call.block(r)
-	q.limit = 0
-	q.clear()
+	q.limit, q.batch = 0, batch{}
 }
 
 // retry keeps the batch for another attempt, or gives the queue up when its time is over.
@@ -165,7 +160,7 @@ func (s *sender) retry(q *partitionQueue, cause error, deadline time.Time) {
 	}
 	q.retryAt = now.Add(q.pauses.Next())
 	_, failing := s.failing[q.topicPartition]
-	if failing || s.isClosing() || q.retryAt.After(deadline) || q.retryAt.Sub(q.since) > s.cfg.RetryFor {
+	if failing || s.closing.Err() != nil || q.retryAt.After(deadline) || q.retryAt.Sub(q.since) > s.cfg.RetryFor {
 		s.giveUp(q, cause)
 	}
 }
@@ -198,14 +193,18 @@ type topicPartition struct {
 // partitionQueue is what goes to one partition during a round. At most one batch of it is on its way at any time.
 type partitionQueue struct {
 	topicPartition
+	batch
 	queue []*record // in order, not yet in a batch
+	limit int       // records per batch while a bad one is being isolated; 0: no limit
+}
 
-	batch   []*record
-	size    int                 // bytes of batch
-	request *sarama.RecordBatch // of batch; sent again unchanged until its fate is known
+// batch is forgotten when its fate is known.
+type batch struct {
+	records []*record
+	size    int                 // bytes of them
+	request *sarama.RecordBatch // of them; sent again unchanged until its fate is known
 	unknown bool                // an attempt of it may have been appended
-	limit   int                 // records per batch while a bad one is being isolated; 0: no limit
-	since   time.Time           // of the first failed attempt of this batch
+	since   time.Time           // of the first failed attempt
 	pauses  failure.Backoff
 	retryAt time.Time
 }
@@ -216,30 +215,30 @@ func (q *partitionQueue) fill(maxBytes int) bool {
 	if q.request != nil {
 		return true
 	}
-	if len(q.batch) > 0 {
+	if len(q.records) > 0 {
 		// It found no leader and was never sealed. It is taken anew: it must not grow, and a call may be over since.
-		q.queue, q.batch = append(q.batch, q.queue...), nil
+		q.queue, q.records = append(q.records, q.queue...), nil
 	}
 	taken := 0
 	q.size = batchOverhead
 	for _, r := range q.queue {
 		if r.isSendable() {
-			if len(q.batch) > 0 && (q.size+r.size > maxBytes || q.limit > 0 && len(q.batch) == q.limit) {
+			if len(q.records) > 0 && (q.size+r.size > maxBytes || q.limit > 0 && len(q.records) == q.limit) {
 				break
 			}
 			q.size += r.size
-			q.batch = append(q.batch, r)
+			q.records = append(q.records, r)
 		}
 		taken++
 	}
 	q.queue = q.queue[taken:]
-	return len(q.batch) > 0
+	return len(q.records) > 0
 }
 
 // seal turns the batch into the form in which it stays until its fate is known.
 func (q *partitionQueue) seal(ids *sequences, cfg *sarama.Config, now time.Time) {
-	records := make([]*sarama.Record, len(q.batch))
-	for i, r := range q.batch {
+	records := make([]*sarama.Record, len(q.records))
+	for i, r := range q.records {
 		r.data.OffsetDelta = int64(i)
 		records[i] = &r.data
 	}
@@ -258,20 +257,13 @@ func (q *partitionQueue) seal(ids *sequences, cfg *sarama.Config, now time.Time)
 	}
 }
 
-// clear forgets the batch, whose fate is now known.
-func (q *partitionQueue) clear() {
-	q.batch, q.request = nil, nil
-	q.unknown, q.since, q.retryAt = false, time.Time{}, time.Time{}
-}
-
 // fail ends the batch and everything behind it.
-func (q *partitionQueue) fail(batch, behind *RecordError) {
-	for _, r := range q.batch {
-		r.settle(batch)
+func (q *partitionQueue) fail(cause, behind *RecordError) {
+	for _, r := range q.records {
+		r.settle(cause)
 	}
 	for _, r := range q.queue {
 		r.settle(behind)
 	}
-	q.queue = nil
-	q.clear()
+	q.queue, q.batch = nil, batch{}
 }

@@ -15,7 +15,7 @@ import (
 func TestRecordsWithoutAKeyAreSpreadForEver(t *testing.T) {
 	t.Parallel()
 	cfg := kafka.Config{Brokers: []string{"127.0.0.1:1"}}.WithDefaults()
-	s := newSender(cfg, new(atomic.Pointer[map[string]int32]), nil, slog.New(slog.DiscardHandler))
+	s := newSender(cfg, new(atomic.Pointer[map[string]int32]), t.Context(), slog.New(slog.DiscardHandler))
 	s.round = math.MaxInt32
 	partitions, used := []int32{0, 1, 2}, map[int32]int{}
 	for range 6 {

@@ -26,11 +26,11 @@ const maxRoundRecords = 20_000
 type Publisher struct {
 	cfg     kafka.Config
 	calls   chan *call
-	closing chan struct{}
+	closing context.Context //nolint:containedctx // of the publisher: Close ends it
+	stop    context.CancelFunc
 	done    chan struct{}
 	layouts sync.Pool // of *layout
 	spread  atomic.Pointer[map[string]int32]
-	close   sync.Once
 	err     error // of closing the client; read after done
 }
 
@@ -43,10 +43,11 @@ func New(cfg kafka.Config, log *slog.Logger) (*Publisher, error) {
 	p := &Publisher{
 		cfg:     cfg,
 		calls:   make(chan *call),
-		closing: make(chan struct{}),
 		done:    make(chan struct{}),
 		layouts: sync.Pool{New: func() any { return new(layout) }},
 	}
+	p.closing, p.stop = context.WithCancel(context.Background())
+	p.spread.Store(&map[string]int32{})
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -87,7 +88,7 @@ func (p *Publisher) publish(ctx context.Context, topic string, l *layout) error 
 	ctx, cancel := context.WithDeadlineCause(ctx, deadline, ErrTimeout)
 	defer cancel()
 	call := newCall(topic, l.records, deadline, p.cfg.MaxMessageBytes)
-	calls, closing := p.calls, p.closing
+	calls, closing := p.calls, p.closing.Done()
 	if call.known == len(call.records) {
 		calls = nil // none of its records can be sent at all, which takes no broker to say
 	}
@@ -96,12 +97,12 @@ func (p *Publisher) publish(ctx context.Context, topic string, l *layout) error 
 		case calls <- call:
 			calls, closing = nil, nil // from now on the sender brings it to an end, also when it closes
 		case <-call.done:
-			err := call.result()
-			if err == nil {
-				l.reset()
-				p.layouts.Put(l)
+			if call.failed {
+				return call.result()
 			}
-			return err
+			l.reset()
+			p.layouts.Put(l)
+			return nil
 		case <-closing:
 			return fmt.Errorf("publish to %s: %w", topic, kafka.ErrClosed)
 		case <-ctx.Done():
@@ -123,8 +124,10 @@ func (p *Publisher) run(s *sender) {
 		select {
 		case first := <-p.calls:
 			s.send(p.gather(first))
-		case <-p.closing:
-			p.err = s.close()
+		case <-p.closing.Done():
+			if s.client != nil {
+				p.err = s.client.Close()
+			}
 			return
 		}
 	}
@@ -148,7 +151,7 @@ func (p *Publisher) gather(first *call) []*call {
 // Close waits for the requests under way, then for the connections. Calls that wait to be sent return
 // [kafka.ErrClosed]. Calling it again does nothing.
 func (p *Publisher) Close() error {
-	p.close.Do(func() { close(p.closing) })
+	p.stop()
 	<-p.done
 	if p.err != nil {
 		return fmt.Errorf("close publisher: %w", p.err)
@@ -163,8 +166,7 @@ type call struct {
 	records  []record
 	blocked  map[string]int // keys of which a record failed alone, and its index; owned by the sender
 
-	mu     sync.Mutex
-	fates  []*RecordError // of each record; nil: not known yet, and it may be sent
+	mu     sync.Mutex // of the records' fates, too
 	known  int
 	failed bool
 	done   chan struct{} // closed when every record is settled by the sender
@@ -180,14 +182,12 @@ type record struct {
 	key   string // "": no key
 	size  int
 	data  sarama.Record
+	fate  *RecordError // nil: not known yet, and it may be sent
 }
 
 // newCall settles at once those records that cannot be sent at all.
 func newCall(topic string, records []record, deadline time.Time, maxBytes int) *call {
-	c := &call{
-		topic: topic, deadline: deadline, records: records,
-		fates: make([]*RecordError, len(records)), done: make(chan struct{}),
-	}
+	c := &call{topic: topic, deadline: deadline, records: records, done: make(chan struct{})}
 	isTopic := kafka.ValidTopic(topic)
 	for i := range records {
 		r := &records[i]
@@ -221,10 +221,10 @@ func (r *record) settle(fate *RecordError) {
 	c := r.call
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.fates[r.index] != nil {
+	if r.fate != nil {
 		return
 	}
-	c.fates[r.index] = fate
+	r.fate = fate
 	c.failed = c.failed || fate != isAcknowledged
 	if c.known++; c.known == len(c.records) {
 		close(c.done)
@@ -234,7 +234,7 @@ func (r *record) settle(fate *RecordError) {
 // isSendable reports whether the record is still to be sent, and fails it if its key is held back.
 func (r *record) isSendable() bool {
 	r.call.mu.Lock()
-	settled := r.call.fates[r.index] != nil
+	settled := r.fate != nil
 	r.call.mu.Unlock()
 	if settled {
 		return false
@@ -253,14 +253,11 @@ func (c *call) failAll(err *RecordError) {
 	}
 }
 
-// result is called once every record is settled, or the call has expired.
+// result is the error of the failed call, once every record is settled or the call has expired.
 func (c *call) result() error {
-	if !c.failed {
-		return nil
-	}
 	failed := make(map[int]error)
-	for i, fate := range c.fates {
-		if fate != isAcknowledged {
+	for i := range c.records {
+		if fate := c.records[i].fate; fate != isAcknowledged {
 			failed[i] = fate
 		}
 	}
@@ -273,10 +270,13 @@ func (c *call) expire(cause error, taken bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := &RecordError{Err: cause, unknown: taken}
-	for i, fate := range c.fates {
-		if fate == nil {
-			c.fates[i], c.failed = err, true
+	for i := range c.records {
+		if r := &c.records[i]; r.fate == nil {
+			r.fate, c.failed = err, true
 		}
+	}
+	if !c.failed {
+		return nil // the last one was acknowledged in the same moment
 	}
 	return c.result()
 }

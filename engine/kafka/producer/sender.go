@@ -1,10 +1,12 @@
 package producer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +24,7 @@ type sender struct {
 	cfg     kafka.Config
 	sarama  *sarama.Config
 	client  sarama.Client
-	closing <-chan struct{}
+	closing context.Context //nolint:containedctx // ends when the publisher is being closed: then what is left fails soon
 	log     *slog.Logger
 
 	ids     sequences
@@ -32,35 +34,28 @@ type sender struct {
 	spread  *atomic.Pointer[map[string]int32]
 
 	byHash   sarama.Partitioner
-	question sarama.ProducerMessage // for byHash, with key
-	key      keyEncoder
+	question sarama.ProducerMessage // for byHash
 }
 
 func newSender(
-	cfg kafka.Config, keys *atomic.Pointer[map[string]int32], closing <-chan struct{}, log *slog.Logger,
+	cfg kafka.Config, keys *atomic.Pointer[map[string]int32], closing context.Context, log *slog.Logger,
 ) *sender {
-	s := &sender{
+	settings := cfg.Producer()
+	return &sender{
 		cfg:     cfg,
-		sarama:  cfg.Producer(),
+		sarama:  settings,
 		spread:  keys,
 		closing: closing,
 		log:     log,
 		failing: make(map[topicPartition]struct{}),
 		moved:   make(map[string]struct{}),
+		byHash:  settings.Producer.Partitioner(""),
 	}
-	s.byHash = s.sarama.Producer.Partitioner("")
-	s.question.Key = &s.key
-	return s
 }
 
 // send brings every record of the calls to an end: acknowledged, failed, or unknown because its call expired.
 func (s *sender) send(calls []*call) {
-	deadline := calls[0].deadline
-	for _, c := range calls {
-		if c.deadline.After(deadline) {
-			deadline = c.deadline
-		}
-	}
+	deadline := slices.MaxFunc(calls, func(a, b *call) int { return a.deadline.Compare(b.deadline) }).deadline
 	if err := s.connect(deadline); err != nil {
 		for _, c := range calls {
 			c.failAll(&RecordError{Err: err})
@@ -77,67 +72,45 @@ func (s *sender) send(calls []*call) {
 			s.ids.renew()
 			return
 		default:
-			s.pause(wake)
+			_ = failure.Sleep(s.closing, time.Until(wake))
 		}
 	}
 }
 
-// connect makes the client and the producer id, retrying until the deadline.
+// connect makes the client and the producer id where there is none, retrying until the deadline.
 func (s *sender) connect(deadline time.Time) error {
-	for pauses := retryPauses; ; {
-		err := s.tryConnect()
-		if err == nil {
-			return nil
+	for pauses := retryPauses; !s.ids.known; {
+		if err := s.tryConnect(); err != nil {
+			pause := pauses.Next()
+			if time.Now().Add(pause).After(deadline) || s.closing.Err() != nil {
+				return fmt.Errorf("connect to brokers: %w", err)
+			}
+			_ = failure.Sleep(s.closing, pause)
 		}
-		retryAt := time.Now().Add(pauses.Next())
-		if retryAt.After(deadline) || s.isClosing() {
-			return fmt.Errorf("connect to brokers: %w", err)
-		}
-		s.pause(retryAt)
 	}
+	return nil
 }
 
-func (s *sender) tryConnect() error {
+func (s *sender) tryConnect() (err error) {
 	if s.client == nil {
-		client, err := sarama.NewClient(s.cfg.Brokers, s.sarama)
-		if err != nil {
+		if s.client, err = sarama.NewClient(s.cfg.Brokers, s.sarama); err != nil {
 			return err
 		}
-		s.client = client
 	}
-	err := s.ids.ensure(s.client)
+	id, err := s.client.InitProducerID()
 	if errors.Is(err, sarama.ErrOutOfBrokers) {
 		// The client has struck every broker off its list. A new one starts from the configured addresses.
 		_ = s.client.Close()
 		s.client = nil
 	}
-	return err
-}
-
-// pause waits, but not when the publisher is closing: then what is left fails soon.
-func (s *sender) pause(until time.Time) {
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.closing:
+	if err == nil && id.Err != sarama.ErrNoError {
+		err = id.Err
 	}
-}
-
-func (s *sender) isClosing() bool {
-	select {
-	case <-s.closing:
-		return true
-	default:
-		return false
+	if err != nil {
+		return fmt.Errorf("request producer id: %w", err)
 	}
-}
-
-func (s *sender) close() error {
-	if s.client == nil {
-		return nil
-	}
-	return s.client.Close()
+	s.ids = sequences{producer: id.ProducerID, epoch: id.ProducerEpoch, known: true, next: make(map[topicPartition]int32)}
+	return nil
 }
 
 // byPartition puts the records of the calls into the queues of their partitions, keeping their order.
@@ -147,8 +120,8 @@ func (s *sender) byPartition(calls []*call) map[topicPartition]*partitionQueue {
 	for _, c := range calls {
 		partitions, err := s.partitions(c.topic)
 		if err != nil {
-			answer, _ := errors.AsType[sarama.KError](err)
-			c.failAll(&RecordError{Err: fmt.Errorf("look up partitions: %w", err), permanent: judge(answer) == badTopic})
+			isRefused := errors.Is(err, sarama.ErrInvalidTopic)
+			c.failAll(&RecordError{Err: fmt.Errorf("look up partitions: %w", err), permanent: isRefused})
 			continue
 		}
 		for i := range c.records {
@@ -165,15 +138,12 @@ func (s *sender) byPartition(calls []*call) map[topicPartition]*partitionQueue {
 
 // partitions are those that the topic's records may go to; all that there are, unless its keys are spread over fewer.
 func (s *sender) partitions(topic string) ([]int32, error) {
-	var want int32
-	if counts := s.spread.Load(); counts != nil {
-		want = (*counts)[topic]
-	}
+	want := int((*s.spread.Load())[topic])
 	partitions, err := s.client.Partitions(topic)
 	if err == nil && len(partitions) == 0 {
 		err = sarama.ErrLeaderNotAvailable
 	}
-	if err == nil && int(want) > len(partitions) {
+	if err == nil && want > len(partitions) {
 		// The client may not have heard yet of the partitions that keys are to be spread over from now on.
 		if err = s.client.RefreshMetadata(topic); err == nil {
 			partitions, err = s.client.Partitions(topic)
@@ -182,19 +152,13 @@ func (s *sender) partitions(topic string) ([]int32, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case int(want) > len(partitions):
+	case want > len(partitions):
 		return nil, fmt.Errorf("topic %s has %d partitions, its keys are spread over %d", topic, len(partitions), want)
 	case want > 0:
 		return partitions[:want], nil
 	}
 	return partitions, nil
 }
-
-// keyEncoder hands a key to sarama's partitioner without an allocation per record.
-type keyEncoder []byte
-
-func (k *keyEncoder) Encode() ([]byte, error) { return *k, nil }
-func (k *keyEncoder) Length() int             { return len(*k) }
 
 // partitionOf is where a record belongs: by the hash of its key, as Java clients do it. Records without a key stay
 // together within a round, so that they share a batch, and move on with the next.
@@ -203,7 +167,7 @@ func (s *sender) partitionOf(r *record, partitions []int32) int32 {
 	if r.key == "" {
 		return partitions[s.round%uint32(n)]
 	}
-	s.key = r.data.Key
+	s.question.Key = (*sarama.ByteEncoder)(&r.data.Key) // a pointer: no allocation per record
 	choice, err := s.byHash.Partition(&s.question, int32(n))
 	if err != nil {
 		panic(err) // murmur2 has no error of its own, and the encoder returns none
@@ -216,7 +180,7 @@ func (s *sender) partitionOf(r *record, partitions []int32) int32 {
 func (s *sender) ready(
 	queues map[topicPartition]*partitionQueue, now time.Time,
 ) (ready []*partitionQueue, wake time.Time) {
-	closing := s.isClosing()
+	closing := s.closing.Err() != nil
 	total := 0
 	for tp, q := range queues {
 		switch {
@@ -250,23 +214,6 @@ type sequences struct {
 
 // maxSequence is far below the point where the numbers would wrap.
 const maxSequence = math.MaxInt32 / 2
-
-// ensure asks the cluster for a producer id if there is none.
-func (s *sequences) ensure(client sarama.Client) error {
-	if s.known {
-		return nil
-	}
-	answer, err := client.InitProducerID()
-	if err != nil {
-		return fmt.Errorf("request producer id: %w", err)
-	}
-	if answer.Err != sarama.ErrNoError {
-		return fmt.Errorf("request producer id: %w", answer.Err)
-	}
-	s.producer, s.epoch, s.known = answer.ProducerID, answer.ProducerEpoch, true
-	s.next = make(map[topicPartition]int32)
-	return nil
-}
 
 // use counts the numbers of an acknowledged batch.
 func (s *sequences) use(tp topicPartition, records int) {

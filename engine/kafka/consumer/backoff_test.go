@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 )
 
@@ -28,17 +30,17 @@ func runByScript(t *testing.T, n, batch int, script ...answer) (waits []time.Dur
 		defer m.cancel()
 		m.cfg.NackBackoff, m.log = time.Second, slog.New(slog.NewTextHandler(&lines, nil))
 		last := time.Now()
-		m.deliver = func(p *partition, _ []entry) (int, error) {
+		p := newFakeSession(n).ready(m)
+		m.handle = func(context.Context, []*message.Message) (int, error) {
 			waits = append(waits, time.Since(last))
 			last = time.Now()
 			now := script[0]
 			if script = script[1:]; len(script) == 0 {
-				close(p.leaving)
+				p.leave(nil)
 			}
 			return now.handled, now.err
 		}
-		session := newFakeSession(n)
-		session.ready(m).work()
+		p.work()
 		log = lines.String()
 	})
 	return waits, log

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"example.com/twinbox/engine/kafka"
@@ -19,11 +18,6 @@ type Config struct {
 	// A record counts with its key, value and headers and a few hundred bytes more; a larger one is held by itself.
 	// Default 4,000,000.
 	MaxBytes int
-	// Parallel is for how many partitions at a time a batch that is not full may be handled. The others wait for their
-	// turn and gather more, so that under load a batch is a batch and not a record: fewer, larger transactions. Full
-	// batches do not count, and a call that lasts longer than 10 ms counts no more, so a handler that waits holds
-	// the others up for no longer. Default: as many as there are cores.
-	Parallel int
 	// HandlerLimit is how long a call may take, counted anew after each pause ([progress.Pausing]), before the partition
 	// counts as stalled. It ends nothing: a handler has its own timeouts, and they should be shorter. Default 5 min.
 	HandlerLimit time.Duration
@@ -55,7 +49,6 @@ func (c Config) WithDefaults() Config {
 	c.GroupConfig = c.GroupConfig.WithDefaults()
 	c.Batch = cmp.Or(c.Batch, 200)
 	c.MaxBytes = cmp.Or(c.MaxBytes, 4_000_000)
-	c.Parallel = cmp.Or(c.Parallel, runtime.GOMAXPROCS(0))
 	c.HandlerLimit = cmp.Or(c.HandlerLimit, 5*time.Minute)
 	c.NackBackoff = cmp.Or(c.NackBackoff, 100*time.Millisecond)
 	c.UnhealthyAfter = cmp.Or(c.UnhealthyAfter, 30*time.Second)
@@ -76,7 +69,7 @@ func (c Config) failingAfter() time.Duration { return c.UnhealthyAfter / 3 }
 func (c Config) Validate() error {
 	c = c.WithDefaults()
 	problems := []error{c.GroupConfig.Validate()}
-	for name, n := range map[string]int{"batch": c.Batch, "parallel": c.Parallel, "max bytes": c.MaxBytes} {
+	for name, n := range map[string]int{"batch": c.Batch, "max bytes": c.MaxBytes} {
 		if n < 1 {
 			problems = append(problems, fmt.Errorf("%s: %d is not at least 1", name, n))
 		}

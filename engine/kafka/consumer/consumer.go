@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -28,8 +29,8 @@ type Handler func(ctx context.Context, batch []*message.Message) (handled int, e
 // Consumer runs a handler over the partitions that a member of a consumer group owns, a loop per partition.
 //
 // Guaranteed: the messages of a partition are handed over in the order of their offsets, to one call at a time. A
-// batch is what is there when it is the partition's turn ([Config.Parallel]), with what was fetched with it; it
-// is never waited for beyond that, and meanwhile the next one is fetched. An offset is committed only when it and all
+// batch is what is there when it is the partition's turn, with what was fetched with it; it is never waited for beyond
+// that, and meanwhile the next one is fetched. An offset is committed only when it and all
 // before it were handled; what was not comes again after a backoff, before anything newer. Every record is handed over,
 // with any content; a damaged batch on the log is handed over as one message that says so
 // ([cloudevent.Origin.Unreadable]).
@@ -38,26 +39,30 @@ type Handler func(ctx context.Context, batch []*message.Message) (handled int, e
 // it is handled again, perhaps while the first call still runs elsewhere; the inbox is what makes its effect single.
 // A panic of the handler is not caught.
 type Consumer struct {
-	cfg   Config
-	log   *slog.Logger
-	turns turns // of the partitions
-	// deliver hands the records over and returns how many of them, from the first on, are dealt with. It returns soon
-	// after the partition's context has ended, and hands out nothing after partition.leaving was closed.
-	deliver func(p *partition, batch []entry) (handled int, err error)
+	cfg    Config
+	handle Handler
+	log    *slog.Logger
+	turns  turns // of the partitions
 
 	// Since Run has begun:
 	topic  string
-	status *status
 	values context.Context // the caller's; its values go into every message, its end does not
 	ctx    context.Context // ends when the membership shall
 	cancel context.CancelFunc
 
 	mu         sync.Mutex
-	began      bool
 	group      sarama.ConsumerGroup        // of the present connection
 	reader     *reader.Reader              // of the same
 	session    sarama.ConsumerGroupSession // the last one
 	partitions map[int32]*partition
+
+	// What the member says about itself: one log line per change, and the answer for a readiness check.
+	consuming bool
+	since     time.Time // of the last change of consuming
+	last      string    // the trouble last logged, and its code
+	code      string
+	met       time.Time // when it came last, logged or not
+	stopped   error     // why the membership ended for good; nil when that was intended
 }
 
 var (
@@ -82,17 +87,11 @@ func New(cfg Config, handle Handler, log *slog.Logger) (*Consumer, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := newConsumer(cfg.WithDefaults(), log.With("group", cfg.Group))
-	c.deliver = func(p *partition, batch []entry) (int, error) {
-		return handle(p.ctx, decodeAll(p.ctx, c.cfg.Group, batch))
-	}
-	return c, nil
-}
-
-func newConsumer(cfg Config, log *slog.Logger) *Consumer {
+	cfg = cfg.WithDefaults()
 	return &Consumer{
-		cfg: cfg, log: log, turns: newTurns(cfg.Parallel, turnLimit), partitions: make(map[int32]*partition),
-	}
+		cfg: cfg, handle: handle, log: log.With("group", cfg.Group), turns: newTurns(runtime.GOMAXPROCS(0), turnLimit),
+		partitions: make(map[int32]*partition),
+	}, nil
 }
 
 // Run consumes the topic, as one member of the group, until ctx is cancelled; then it lets the calls under way finish
@@ -108,18 +107,17 @@ func (c *Consumer) Run(ctx context.Context, topic string) error {
 		return errors.New("consume: runs already, or has run")
 	}
 	c.join()
-	return c.status.reason()
+	return c.reason()
 }
 
 func (c *Consumer) begin(ctx context.Context, topic string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.began {
+	if c.ctx != nil {
 		return false
 	}
-	c.began, c.topic, c.values = true, topic, context.WithoutCancel(ctx)
+	c.topic, c.values, c.since = topic, context.WithoutCancel(ctx), c.cfg.Now()
 	c.ctx, c.cancel = context.WithCancel(ctx)
-	c.status = &status{topic: topic, now: c.cfg.Now, log: c.log, since: c.cfg.Now(), ended: c.ctx.Done()}
 	return true
 }
 
@@ -140,17 +138,31 @@ func (c *Consumer) Standings() []progress.Standing {
 // a third of UnhealthyAfter is none, and neither is a broker that has refused for as long to say whether there is
 // something: a right is missing, or the topic.
 func (c *Consumer) Healthy(context.Context) error {
-	c.mu.Lock()
-	began := c.began
-	c.mu.Unlock()
-	if !began {
-		return errors.New("consume: not started")
-	}
-	problems := []error{c.status.healthy(c.cfg.UnhealthyAfter, c.cfg.failingAfter())}
+	problems := []error{c.absence()}
 	for _, s := range c.Standings() {
 		problems = append(problems, c.judge(s))
 	}
 	return errors.Join(problems...)
+}
+
+// absence is patient with a membership that has not come yet, and less so with one that is known to fail.
+func (c *Consumer) absence() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.ctx == nil:
+		return errors.New("consume: not started")
+	case c.ctx.Err() != nil, c.consuming:
+		return c.stopped
+	}
+	reason, patience := "no answer yet", c.cfg.UnhealthyAfter
+	if c.last != "" && c.since.Sub(c.met) <= troubleOver {
+		reason, patience = c.code+": "+c.last, c.cfg.failingAfter()
+	}
+	if away := c.cfg.Now().Sub(c.since); away > patience {
+		return fmt.Errorf("consume %s: not a member of the group for %s: %s", c.topic, away.Round(time.Second), reason)
+	}
+	return nil
 }
 
 // judge reports a stall, a handler that keeps failing, and a broker that gives nothing to read. The last two never end
@@ -193,33 +205,17 @@ func (c *Consumer) reasonAt(topic string, partition int32, err error) error {
 	return fmt.Errorf("consume %s/%d as %s: %w", topic, partition, c.cfg.Group, err)
 }
 
-// status is what a member says about itself: one log line per change, and the answer for a readiness check.
-type status struct {
-	topic string
-	now   func() time.Time
-	log   *slog.Logger
-
-	mu        sync.Mutex
-	consuming bool
-	since     time.Time // of the last change of consuming
-	last      string    // the trouble last logged, and its code
-	code      string
-	met       time.Time // when it came last, logged or not
-	stopped   error
-	ended     <-chan struct{} // closed when the member has stopped, or the end was asked for
-}
-
 // become notes that the member consumes, or does no more.
-func (s *status) become(consuming bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.consuming == consuming {
+func (c *Consumer) become(consuming bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.consuming == consuming {
 		return
 	}
-	s.consuming, s.since = consuming, s.now()
+	c.consuming, c.since = consuming, c.cfg.Now()
 	if consuming {
-		s.last, s.code = "", ""
-		s.log.Info("consuming")
+		c.last, c.code = "", ""
+		c.log.Info("consuming")
 	}
 }
 
@@ -227,55 +223,37 @@ func (s *status) become(consuming bool) {
 // attempts.
 const troubleOver = 5 * time.Minute
 
-// trouble logs an error unless it is the one that was logged last and goes on: a broker that is down for an hour is one
-// line.
-func (s *status) trouble(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	text, now := err.Error(), s.now()
-	isNews := text != s.last || now.Sub(s.met) > troubleOver
-	s.met = now
-	if isNews && s.stopped == nil && !isClosed(s.ended) {
-		s.last, s.code = text, failure.Examine(err).Code
-		s.log.Warn("consume failed, trying again", "code", s.code, "error", err)
+// trouble tells of a failure after which the member tries again. It is logged unless it is the one that was logged last
+// and goes on: a broker that is down for an hour is one line.
+func (c *Consumer) trouble(err error) {
+	c.mu.Lock()
+	text, now := err.Error(), c.cfg.Now()
+	isNews := text != c.last || now.Sub(c.met) > troubleOver
+	c.met = now
+	if isNews && c.ctx.Err() == nil {
+		c.last, c.code = text, failure.Examine(err).Code
+		c.log.Warn("consume failed, trying again", "code", c.code, "error", err)
+	}
+	c.mu.Unlock()
+	if hook := c.cfg.Hooks.Failed; hook != nil {
+		hook(err)
 	}
 }
 
-// stop records why the member ends for good; the first reason counts, and none does when the end was asked for.
-func (s *status) stop(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopped != nil || isClosed(s.ended) {
-		return
+// stop ends the membership for good; the first reason counts, and none does when the end was asked for.
+func (c *Consumer) stop(reason error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() == nil {
+		c.stopped = reason
+		c.log.Error("consuming stopped", "error", reason)
 	}
-	s.stopped = err
-	s.log.Error("consuming stopped", "error", err)
+	c.cancel()
 }
 
 // reason is why the member ended for good; nil when that was intended.
-func (s *status) reason() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stopped
-}
-
-// healthy is patient with a membership that has not come yet, and less so with one that is known to fail.
-func (s *status) healthy(patience, failing time.Duration) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.stopped != nil:
-		return s.stopped
-	case isClosed(s.ended), s.consuming:
-		return nil
-	}
-	reason := "no answer yet"
-	if s.last != "" && s.since.Sub(s.met) <= troubleOver {
-		reason, patience = s.code+": "+s.last, failing
-	}
-	if away := s.now().Sub(s.since); away > patience {
-		return fmt.Errorf("consume %s: not a member of the group for %s: %s", s.topic,
-			away.Round(time.Second), reason)
-	}
-	return nil
+func (c *Consumer) reason() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stopped
 }

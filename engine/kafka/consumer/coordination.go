@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"example.com/twinbox/engine/failure"
 )
 
 // coordinatedClient is the client of a consumer group in which the group's coordinator has connections of its own.
@@ -146,13 +148,13 @@ func (c *connection) Read(b []byte) (int, error) {
 // cutWhenLeaving bounds how long a member that stops waits for its coordinator: with nothing left to hand over, for an
 // answer at most [kafka.Config.RequestTimeout]. Else a rebalance, which waits for a member that hangs, would keep this
 // one from ending until that one's session ends.
-func (c *Consumer) cutWhenLeaving(open *connections, ended <-chan struct{}) {
+func (c *Consumer) cutWhenLeaving(connected context.Context, open *connections) {
 	select {
 	case <-c.ctx.Done():
-	case <-ended:
+	case <-connected.Done():
 		return
 	}
-	for waits := false; pauseUntil(ended, c.cfg.RequestTimeout/2); {
+	for waits := false; failure.Sleep(connected, c.cfg.RequestTimeout/2) == nil; {
 		waited := waits
 		if waits = len(c.Standings()) == 0; waited && waits {
 			open.cut()
@@ -163,16 +165,10 @@ func (c *Consumer) cutWhenLeaving(open *connections, ended <-chan struct{}) {
 // leave tells the group that a member with an instance id is gone. sarama leaves for members without one; with one it
 // stays, and its partitions would have no owner until the session times out. The id is there to avoid that wait after
 // a crash, and a shutdown should not cause it either. The member id goes along, so that a successor is not thrown out.
-func (c *Consumer) leave() {
-	if c.cfg.InstanceID == "" || c.session == nil || errors.Is(c.status.reason(), ErrFenced) {
-		return
+func (c *Consumer) leave() (err error) {
+	if c.cfg.InstanceID == "" || c.session == nil || errors.Is(c.reason(), ErrFenced) {
+		return nil
 	}
-	if err := c.sendLeave(); err != nil {
-		c.log.Warn("leave the group", "error", err)
-	}
-}
-
-func (c *Consumer) sendLeave() (err error) {
 	cfg := c.cfg.Client()
 	cfg.Metadata.Retry.Max = 1
 	client, err := sarama.NewClient(c.cfg.Brokers, cfg)

@@ -28,7 +28,7 @@ func TestAPartitionThatCannotBeIdentifiedIsUnhealthy(t *testing.T) {
 	waittest.Until(t, func() bool {
 		return !p.progress.Standing().Refused.IsZero()
 	})
-	close(p.leaving)
+	p.leave(nil)
 	require.False(t, <-identified)
 	require.NoError(t, m.judge(p.progress.Standing()))
 	now = now.Add(m.cfg.UnhealthyAfter + time.Second)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 )
 
@@ -16,7 +17,7 @@ func TestWhatEndsAfterThePartitionWasLeftIsNotMarked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		m := quick(1, 0)
-		m.deliver = func(_ *partition, batch []entry) (int, error) {
+		m.handle = func(_ context.Context, batch []*message.Message) (int, error) {
 			<-release
 			return len(batch), nil
 		}

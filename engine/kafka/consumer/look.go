@@ -5,6 +5,7 @@ import (
 
 	"github.com/IBM/sarama"
 
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/kafka/internal/reader"
 )
 
@@ -36,7 +37,8 @@ func (g *gap) keep(f, before reader.Found) {
 // records: they may come in a moment, so they are only noted, see progress; but when sarama has failed again and again
 // meanwhile, they are taken past it.
 func (p *partition) look() {
-	for taken := 0; !isClosed(p.leaving); {
+	var own detacher
+	for taken := 0; p.leaving.Err() == nil; {
 		if n, _ := p.queue.held(); n > 0 && taken == 0 {
 			return
 		}
@@ -61,7 +63,7 @@ func (p *partition) look() {
 			return
 		}
 		for _, m := range f.Records {
-			if !p.queue.put(m) {
+			if _, full := p.queue.put(own.detach(m)); full {
 				return
 			}
 			p.progress.Received()
@@ -75,7 +77,7 @@ func (p *partition) look() {
 func (p *partition) confirmed(taped *reader.Reader, offset int64) (f reader.Found, is bool) {
 	for range confirmations - 1 {
 		var err error
-		if !pauseUntil(p.leaving, p.member.cfg.NackBackoff) {
+		if failure.Sleep(p.leaving, p.member.cfg.NackBackoff) != nil {
 			return f, false
 		}
 		if f, err = taped.Read(p.at, offset, reader.OneBatch); err != nil || f.Damage == nil {
@@ -100,7 +102,7 @@ func (p *partition) skip(from int64) {
 	next := max(f.Next, from+1)
 	for {
 		further, err := taped.Read(p.at, next, reader.OneBatch)
-		if err != nil || isClosed(p.leaving) {
+		if err != nil || p.leaving.Err() != nil {
 			return // the next look begins anew
 		}
 		if further.Damage == nil {
@@ -110,8 +112,8 @@ func (p *partition) skip(from int64) {
 		f, next = further, max(further.Next, next+1)
 	}
 	at := &sarama.ConsumerMessage{Topic: p.at.Topic, Partition: p.at.Partition, Offset: from}
-	if !p.queue.addGap(entry{ConsumerMessage: at, last: next - 1, gap: g}) {
-		return
+	if added, _ := p.queue.put(entry{ConsumerMessage: at, last: next - 1, gap: g}); !added {
+		return // another broker that leads now has it undamaged: behind that record a gap would take the partition back
 	}
 	p.log.Error("damaged batch on the log, handed over as one unreadable message",
 		"offset", from, "last_offset", next-1, "error", g.why)

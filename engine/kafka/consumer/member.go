@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,24 +40,14 @@ func (c *Consumer) join() {
 		if err := c.connect(); err != nil {
 			c.trouble(err)
 		}
-		c.status.become(false)
+		c.become(false)
 		if c.cfg.Now().Sub(started) > stable {
 			pauses.Reset()
 		}
-		pauseUntil(c.ctx.Done(), pauses.Next())
+		_ = failure.Sleep(c.ctx, pauses.Next())
 	}
-	c.leave()
-}
-
-// pauseUntil waits before something is asked again, and returns false at once when the end has come.
-func pauseUntil(ended <-chan struct{}, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ended:
-		return false
+	if err := c.leave(); err != nil {
+		c.log.Warn("leave the group", "error", err)
 	}
 }
 
@@ -80,10 +71,10 @@ func (c *Consumer) connect() error {
 	c.mu.Lock()
 	c.group, c.reader = group, batches
 	c.mu.Unlock()
-	ended := make(chan struct{})
+	connected, end := context.WithCancel(context.Background())
 	var beside sync.WaitGroup
-	beside.Go(func() { c.cutWhenLeaving(open, ended) })
-	beside.Go(func() { c.watchTopic(ended) })
+	beside.Go(func() { c.cutWhenLeaving(connected, open) })
+	beside.Go(func() { c.watchTopic(connected) })
 	beside.Go(func() {
 		for err := range group.Errors() {
 			c.report(err)
@@ -92,13 +83,13 @@ func (c *Consumer) connect() error {
 	for c.ctx.Err() == nil && err == nil {
 		began := c.cfg.Now()
 		err = group.Consume(c.ctx, []string{c.topic}, claims{c})
-		c.status.become(false)
+		c.become(false)
 		if err == nil && c.cfg.Now().Sub(began) < stable {
 			break // a session that ends at once is a failure that sarama does not call one
 		}
 	}
 	closeErr := errors.Join(group.Close(), batches.Close())
-	close(ended)
+	end()
 	beside.Wait()
 	closeErr = errors.Join(closeErr, client.Close())
 	if errors.Is(err, sarama.ErrFencedInstancedId) {
@@ -130,27 +121,13 @@ func (c *Consumer) report(err error) {
 	}
 }
 
-// trouble tells of a failure after which the member tries again.
-func (c *Consumer) trouble(err error) {
-	c.status.trouble(err)
-	if hook := c.cfg.Hooks.Failed; hook != nil {
-		hook(err)
-	}
-}
-
-// stop ends the membership for good.
-func (c *Consumer) stop(err error) {
-	c.status.stop(err)
-	c.cancel()
-}
-
 // assigned is called by the balance strategy, before sarama acts on the assignment.
 func (c *Consumer) assigned(topics map[string][]int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for number, p := range c.partitions {
 		if !slices.Contains(topics[c.topic], number) {
-			p.revoke()
+			p.leave(errRevoked)
 		}
 	}
 }
@@ -163,7 +140,7 @@ func (c claims) Setup(session sarama.ConsumerGroupSession) error {
 	c.mu.Lock()
 	c.session = session
 	c.mu.Unlock()
-	c.status.become(true)
+	c.become(true)
 	return nil
 }
 

@@ -17,8 +17,14 @@ import (
 	"example.com/twinbox/engine/kafka/progress"
 )
 
-// errPartitionLost is the cause with which the context of a message ends when its partition is gone.
-var errPartitionLost = errors.New("partition lost")
+var (
+	// errPartitionLost is the cause with which the context of a message ends when its partition is gone.
+	errPartitionLost = errors.New("partition lost")
+	// errRevoked is why a partition is let go that the group gives to another member.
+	errRevoked = errors.New("partition revoked")
+	// errIncomplete is the error of a handler that has none and leaves something undone.
+	errIncomplete = errors.New("not all messages were handled")
+)
 
 // partition is one that this member owns, for as long as it does. Three goroutines share it: one takes records from
 // sarama (queue.fill), the worker calls the handler (work), and sarama's for the claim waits for the end and bounds it
@@ -33,9 +39,8 @@ type partition struct {
 
 	ctx     context.Context // parent of every message's
 	cancel  context.CancelCauseFunc
-	revoked chan struct{} // the group gives the partition to another member
-	revoke  func()
-	leaving chan struct{}          // nothing more is to be handed out
+	leaving context.Context // ends when nothing more is to be handed out
+	leave   context.CancelCauseFunc
 	left    atomic.Bool            // the group no longer waits for this member: nothing is marked any more
 	busy    atomic.Bool            // when it is left, messages are still being worked on
 	topicID atomic.Pointer[string] // of what is read; empty while it is not known, and with old brokers
@@ -62,15 +67,13 @@ func newPartition(c *Consumer, session sarama.ConsumerGroupSession, claim sarama
 		at:       reader.TopicPartition{Topic: claim.Topic(), Partition: claim.Partition()},
 		reader:   c.reader,
 		log:      c.log.With("topic", claim.Topic(), "partition", claim.Partition()),
-		revoked:  make(chan struct{}),
-		leaving:  make(chan struct{}),
 		suspects: make(chan struct{}, 1),
 		queue:    newQueue(c.cfg.MaxBytes, claim.InitialOffset()),
 		progress: progress.New(c.cfg.Now, claim.Topic(), claim.Partition()),
 		pauses:   failure.Backoff{Min: c.cfg.NackBackoff, Max: maxNackBackoffs * c.cfg.NackBackoff},
 	}
 	p.topicID.Store(new(string))
-	p.revoke = sync.OnceFunc(func() { close(p.revoked) })
+	p.leaving, p.leave = context.WithCancelCause(c.ctx)
 	values := p.progress.Into(c.values)
 	// Before its first fetch sarama has the end of the log from the request that found the offset to begin at.
 	p.ctx, p.cancel = context.WithCancelCause(cloudevent.WithLogEnd(values, claim.HighWaterMarkOffset()))
@@ -82,8 +85,9 @@ func newPartition(c *Consumer, session sarama.ConsumerGroupSession, claim sarama
 // acknowledged on the way is still committed: as long as this method has not returned, the group waits for the member.
 // A handler that ignores its context is left behind.
 func (p *partition) own(work func()) {
+	defer context.AfterFunc(p.session.Context(), func() { p.leave(nil) })()
 	var reading sync.WaitGroup
-	reading.Go(func() { p.queue.fill(p.claim.Messages(), p.leaving) })
+	reading.Go(func() { p.queue.fill(p.claim.Messages(), p.leaving.Done()) })
 	defer reading.Wait()
 	defer p.left.Store(true)
 	defer p.cancel(errPartitionLost)
@@ -93,7 +97,7 @@ func (p *partition) own(work func()) {
 		work()
 	}()
 	p.wait(finished)
-	close(p.leaving)
+	p.leave(nil)
 	if p.isLost() || !p.await(finished) {
 		p.cancel(errPartitionLost)
 		p.busy.Store(!p.await(finished))
@@ -105,7 +109,7 @@ func (p *partition) own(work func()) {
 // first, see watchedStrategy; a claim that ended before sarama had revoked it would count as a failure and end the
 // session, and with it all the other partitions.
 func (p *partition) awaitRevocation() {
-	for isClosed(p.revoked) {
+	for errors.Is(context.Cause(p.leaving), errRevoked) {
 		select {
 		case _, ok := <-p.claim.Messages():
 			if ok {
@@ -125,9 +129,7 @@ func (p *partition) wait(finished <-chan struct{}) {
 	for {
 		select {
 		case <-finished:
-		case <-p.revoked:
-		case <-p.session.Context().Done():
-		case <-p.member.ctx.Done():
+		case <-p.leaving.Done():
 		case <-ticker.C:
 			if stuck, err := p.member.stalled(p.progress.Standing()); stuck > p.member.cfg.StopAfter {
 				p.member.stop(err)
@@ -182,15 +184,6 @@ func (p *partition) mark(offset int64) {
 	fault.Here("kafka.after_mark")
 }
 
-func isClosed(signal <-chan struct{}) bool {
-	select {
-	case <-signal:
-		return true
-	default:
-		return false
-	}
-}
-
 // work has the partition's records delivered, in order, until the partition is to be let go or has to be read anew.
 func (p *partition) work() {
 	looks := time.NewTicker(p.member.cfg.LookEvery)
@@ -202,16 +195,15 @@ func (p *partition) work() {
 	defer notes.Stop()
 	defer p.note()
 	for p.receive(looks.C, notes.C) {
-		giveBack, ok := p.gather()
-		if !ok {
+		giveBack := p.gather()
+		if giveBack == nil {
 			return
 		}
 		batch := p.queue.take(p.member.cfg.Batch)
 		p.suspicion = 0
-		p.progress.Received()
 		fault.Here("kafka.taken")
 		p.progress.Begin()
-		handled, err := p.member.deliver(p, batch)
+		handled, err := p.member.handle(p.ctx, decodeAll(p.ctx, p.member.cfg.Group, batch))
 		giveBack()
 		switch handled = max(0, min(handled, len(batch))); {
 		case handled == len(batch):
@@ -220,22 +212,29 @@ func (p *partition) work() {
 			err = errIncomplete
 		}
 		failed := batch[min(handled, len(batch)-1)].Offset // if there is an error; what is released is no longer here
-		p.acknowledge(batch[:handled])
+		if handled > 0 {
+			p.pauses.Reset()
+			p.done = batch[handled-1].last + 1
+			if p.member.cfg.Positions == nil {
+				p.stored = p.done
+				p.mark(p.done)
+			}
+		}
+		p.queue.release(handled)
 		p.progress.End(handled, err)
 		if time.Since(p.noted) >= noteEvery && !p.note() {
 			return
 		}
-		if left, _ := p.queue.held(); left == 0 && p.damaged {
-			return // what is behind the gap is read from the committed offset on, by a new session
+		if p.damaged {
+			if left, _ := p.queue.held(); left == 0 {
+				return // what is behind the gap is read from the committed offset on, by a new session
+			}
 		}
 		if err != nil && !p.backOff(failed, err) {
 			return
 		}
 	}
 }
-
-// errIncomplete is the error of a handler that has none and leaves something undone.
-var errIncomplete = errors.New("not all messages were handled")
 
 // receive waits until something is held; false when the partition is to be let go.
 func (p *partition) receive(looks, notes <-chan time.Time) bool {
@@ -245,7 +244,7 @@ func (p *partition) receive(looks, notes <-chan time.Time) bool {
 		}
 		select {
 		case <-p.queue.come:
-		case <-p.leaving:
+		case <-p.leaving.Done():
 			return false
 		case <-p.suspects:
 			p.suspicion++
@@ -260,31 +259,16 @@ func (p *partition) receive(looks, notes <-chan time.Time) bool {
 	}
 }
 
-// gather waits for what is about to come and, unless that makes a full batch, until it is the partition's turn; what
-// comes meanwhile is in the batch, too. It is not ok when the partition is to be let go. The turn is to be given back.
-func (p *partition) gather() (giveBack func(), ok bool) {
-	giveBack = func() {}
-	p.awaitComing()
-	if n, _ := p.queue.held(); n < p.member.cfg.Batch {
-		if giveBack = p.member.turns.take(p.leaving); giveBack == nil {
-			return nil, false
-		}
-	}
-	if _, over := p.queue.held(); over || isClosed(p.leaving) {
-		giveBack()
-		return nil, false
-	}
-	return giveBack, true
-}
-
 // comingLimit is how long a batch waits for what is about to come. It comes within microseconds, unless what is left on
 // the log is of no interest (control records) or takes another fetch.
 const comingLimit = 5 * time.Millisecond
 
-// awaitComing waits while sarama knows of more records and there is room for them, up to a full batch. It hands them
-// over one by one: without a look at where the log ends, the records of one answer would be as many batches as the
-// scheduler likes.
-func (p *partition) awaitComing() {
+// gather waits for what is about to come and, unless that makes a full batch, until it is the partition's turn; what
+// comes meanwhile is in the batch, too. It returns how to give the turn back, nil when the partition is to be let go.
+//
+// About to come is what sarama knows of, as far as there is room for it, up to a full batch. It hands records over one by
+// one: without a look at where the log ends, the records of one answer would be as many batches as the scheduler likes.
+func (p *partition) gather() (giveBack func()) {
 	var waited <-chan time.Time
 	for !p.damaged && p.queue.expects(p.claim.HighWaterMarkOffset(), p.member.cfg.Batch) {
 		if waited == nil {
@@ -292,35 +276,32 @@ func (p *partition) awaitComing() {
 		}
 		select {
 		case <-p.queue.come:
+			continue
 		case <-waited:
-			return
-		case <-p.leaving:
-			return
+		case <-p.leaving.Done():
 		}
+		break
 	}
-}
-
-// acknowledge marks the first records of the batch as done, and gives the rest back.
-func (p *partition) acknowledge(handled []entry) {
-	if n := len(handled); n > 0 {
-		p.pauses.Reset()
-		if p.done = handled[n-1].last + 1; p.member.cfg.Positions == nil {
-			p.stored = p.done
-			p.mark(p.done)
-		}
+	giveBack = func() {}
+	if n, _ := p.queue.held(); n < p.member.cfg.Batch {
+		giveBack = p.member.turns.take(p.leaving.Done())
 	}
-	p.queue.release(len(handled))
+	if _, over := p.queue.held(); giveBack != nil && (over || p.leaving.Err() != nil) {
+		giveBack()
+		return nil
+	}
+	return giveBack
 }
 
 // backOff waits before what is left is handed over again; false when the partition is to be let go.
 func (p *partition) backOff(offset int64, err error) bool {
-	if isClosed(p.leaving) {
+	if p.leaving.Err() != nil {
 		return false // and the error, if there is one, is most often that
 	}
 	if !p.pauses.Began() {
 		p.log.Warn("handle messages, trying again", "offset", offset, "error", err)
 	}
-	return pauseUntil(p.leaving, p.pauses.Next())
+	return failure.Sleep(p.leaving, p.pauses.Next()) == nil
 }
 
 // turns lets so many partitions at a time hand over what they have, and the others wait: what they receive meanwhile

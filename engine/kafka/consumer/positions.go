@@ -10,6 +10,7 @@ import (
 
 	"github.com/IBM/sarama"
 
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/kafka/internal/reader"
 )
@@ -138,7 +139,7 @@ func (p *partition) identify() bool {
 		}
 		p.log.Debug("compare the topic with the offset's", "error", err)
 		p.progress.Refused(err)
-		if !pauseUntil(p.leaving, p.member.cfg.NackBackoff) {
+		if failure.Sleep(p.leaving, p.member.cfg.NackBackoff) != nil {
 			return false
 		}
 	}
@@ -174,8 +175,8 @@ func (p *partition) stopForOtherTopic() {
 
 // watchTopic stops the member when its topic is not the one that it began to read. What it committed meanwhile carries
 // the old id.
-func (c *Consumer) watchTopic(ended <-chan struct{}) {
-	for pauseUntil(ended, c.cfg.LookEvery) {
+func (c *Consumer) watchTopic(connected context.Context) {
+	for failure.Sleep(connected, c.cfg.LookEvery) == nil {
 		c.mu.Lock()
 		partitions := slices.Collect(maps.Values(c.partitions))
 		c.mu.Unlock()

@@ -16,17 +16,8 @@ import (
 type entry struct {
 	*sarama.ConsumerMessage
 	last   int64 // the last offset it stands for; its own, except for a gap
-	weight int   // what it takes of the bytes that its partition may hold
+	weight int   // what it takes of the bytes that its partition may hold: its own, and roughly what is around them
 	gap    *gap  // of what cannot be read
-}
-
-// size is what the record takes in memory, roughly: its bytes and what is around them.
-func (e entry) size() int {
-	n := 256 + len(e.Key) + len(e.Value)
-	for _, h := range e.Headers {
-		n += 64 + len(h.Key) + len(h.Value)
-	}
-	return n
 }
 
 // decodeAll makes the messages of a batch. What every one of them needs is allocated once for all.
@@ -81,7 +72,12 @@ func newQueue(most int, next int64) *queue {
 
 // fill takes records until there are no more or the partition is let go.
 func (q *queue) fill(records <-chan *sarama.ConsumerMessage, leaving <-chan struct{}) {
-	defer q.end()
+	defer func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.over = true
+		signal(q.come)
+	}()
 	var own detacher
 	for {
 		var m *sarama.ConsumerMessage
@@ -98,8 +94,10 @@ func (q *queue) fill(records <-chan *sarama.ConsumerMessage, leaving <-chan stru
 		if !ok {
 			return
 		}
-		own.detach(m)
-		for !q.put(m) {
+		for e := own.detach(m); ; {
+			if _, full := q.put(e); !full {
+				break
+			}
 			select {
 			case <-q.room:
 			case <-leaving:
@@ -109,50 +107,26 @@ func (q *queue) fill(records <-chan *sarama.ConsumerMessage, leaving <-chan stru
 	}
 }
 
-// put makes a record lie ready, unless it was read past sarama already, or returns false while there is no room for it.
-// A record that is larger than all that may be held takes it all: it comes by itself.
-func (q *queue) put(m *sarama.ConsumerMessage) bool {
-	e := entry{ConsumerMessage: m, last: m.Offset}
-	e.weight = min(e.size(), q.most)
+// put makes a record lie ready, or a gap where the next record is looked for, unless something was put there already:
+// sarama delivers what was read past it, too. It is full while there is no room. A record that is larger than all that
+// may be held takes it all: it comes by itself.
+func (q *queue) put(e entry) (added, full bool) {
+	e.weight = min(e.weight, q.most)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch {
-	case m.Offset < q.next:
-	case q.bytes+e.weight > q.most || q.readyBytes > 0 && q.readyBytes+e.weight > q.most/2:
-		q.full = true
-		signal(q.come)
-		return false
-	default:
-		q.add(e)
+	if e.Offset < q.next {
+		return false, false
 	}
-	return true
-}
-
-func (q *queue) add(e entry) {
+	defer signal(q.come)
+	if q.bytes+e.weight > q.most || q.readyBytes > 0 && q.readyBytes+e.weight > q.most/2 {
+		q.full = true
+		return false, true
+	}
 	q.entries = append(q.entries, e)
 	q.bytes += e.weight
 	q.readyBytes += e.weight
 	q.next = e.last + 1
-	signal(q.come)
-}
-
-// addGap puts a gap where the next record is looked for, or returns false where sarama has delivered it meanwhile:
-// another broker that leads now may have it undamaged. Behind that record a gap would take the partition back.
-func (q *queue) addGap(e entry) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.next > e.Offset {
-		return false
-	}
-	q.add(e)
-	return true
-}
-
-func (q *queue) end() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.over = true
-	signal(q.come)
+	return true, false
 }
 
 // take begins a batch: up to n records. They are held until they are released.
@@ -231,8 +205,9 @@ const detachChunk = 16 << 10
 // with the records of other partitions.
 type detacher struct{ rest []byte } // of the last chunk
 
-// detach gives the record bytes of its own; what is nil stays nil. A large record has an allocation of its own.
-func (d *detacher) detach(m *sarama.ConsumerMessage) {
+// detach makes an entry of the record, with bytes of its own; what is nil stays nil. A large record has an allocation of
+// its own.
+func (d *detacher) detach(m *sarama.ConsumerMessage) entry {
 	n := len(m.Key) + len(m.Value)
 	for _, h := range m.Headers {
 		n += len(h.Key) + len(h.Value)
@@ -247,20 +222,17 @@ func (d *detacher) detach(m *sarama.ConsumerMessage) {
 	default:
 		all, d.rest = d.rest[:0:n], d.rest[n:]
 	}
-	m.Key, all = moved(m.Key, all)
-	m.Value, all = moved(m.Value, all)
+	move := func(b []byte) []byte {
+		if len(b) == 0 {
+			return bytes.Clone(b)
+		}
+		from := len(all)
+		all = append(all, b...)
+		return all[from:len(all):len(all)] // nothing can be appended to it over what follows
+	}
+	m.Key, m.Value = move(m.Key), move(m.Value)
 	for _, h := range m.Headers {
-		h.Key, all = moved(h.Key, all)
-		h.Value, all = moved(h.Value, all)
+		h.Key, h.Value = move(h.Key), move(h.Value)
 	}
-}
-
-// moved copies b to the end of all, from where nothing can be appended to it over what follows.
-func moved(b, all []byte) (copied, with []byte) {
-	if len(b) == 0 {
-		return bytes.Clone(b), all
-	}
-	from := len(all)
-	all = append(all, b...)
-	return all[from:len(all):len(all)], all
+	return entry{ConsumerMessage: m, last: m.Offset, weight: 256 + 64*len(m.Headers) + n}
 }

@@ -1,11 +1,13 @@
 package consumer
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 )
 
@@ -16,8 +18,8 @@ func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, batch = 10_000, 50
 		m := quick(batch, most)
-		calls, release := make(chan []entry), make(chan struct{})
-		m.deliver = func(_ *partition, batch []entry) (int, error) {
+		calls, release := make(chan []*message.Message), make(chan struct{})
+		m.handle = func(_ context.Context, batch []*message.Message) (int, error) {
 			calls <- batch
 			<-release
 			return len(batch), nil
@@ -40,8 +42,8 @@ func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
 		for next := 0; next < total; {
 			held := 0
 			for _, r := range <-calls {
-				require.EqualValues(t, next, r.Offset)
-				held += r.size()
+				require.EqualValues(t, next, offsetOf(r))
+				held += weightOf(r)
 				next++
 			}
 			synctest.Wait() // until no more is taken
@@ -51,7 +53,7 @@ func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
 			} else {
 				held = 0
 				for _, r := range p.queue.entries[p.queue.first:] {
-					held += r.size()
+					held += r.weight
 				}
 				require.LessOrEqual(t, held, most)
 				require.Equal(t, held, p.queue.bytes)
@@ -75,12 +77,11 @@ func TestWhatIsReadTwiceIsHeldOnce(t *testing.T) {
 	p := newPartition(m, session, session)
 	close(session.records)
 	for offset := range int64(4) {
-		require.True(t, p.queue.put(&sarama.ConsumerMessage{Offset: offset, Value: make([]byte, offset%7)}))
+		require.True(t, put(p.queue, &sarama.ConsumerMessage{Offset: offset, Value: make([]byte, offset%7)}))
 	}
-	p.queue.fill(session.records, p.leaving)
-	batch := p.queue.take(10)
-	require.Len(t, batch, 6)
-	p.acknowledge(batch)
+	p.queue.fill(session.records, p.leaving.Done())
+	require.Len(t, p.queue.take(10), 6)
+	p.queue.release(6)
 	require.Zero(t, p.queue.bytes)
 	require.Zero(t, p.queue.readyBytes)
 }
@@ -93,8 +94,8 @@ func TestAnAnswerIsTakenAtOnce(t *testing.T) {
 		const each, answer = 1000, 200
 		m := quick(1, 4*answer*each)
 		calls, release := make(chan int64), make(chan struct{})
-		m.deliver = func(_ *partition, batch []entry) (int, error) {
-			calls <- batch[0].Offset
+		m.handle = func(_ context.Context, batch []*message.Message) (int, error) {
+			calls <- offsetOf(batch[0])
 			<-release
 			return len(batch), nil
 		}
@@ -128,7 +129,7 @@ func TestWhatThereIsNoRoomForIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := quick(10, 10_000)
 		batches := make(chan int, 10)
-		m.deliver = func(_ *partition, batch []entry) (int, error) {
+		m.handle = func(_ context.Context, batch []*message.Message) (int, error) {
 			batches <- len(batch)
 			return len(batch), nil
 		}
@@ -197,7 +198,7 @@ func TestWhatWasFetchedTogetherSharesABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := quick(10, 10_000)
 		batches := make(chan int, 10)
-		m.deliver = func(_ *partition, batch []entry) (int, error) {
+		m.handle = func(_ context.Context, batch []*message.Message) (int, error) {
 			batches <- len(batch)
 			return len(batch), nil
 		}
@@ -233,13 +234,16 @@ func TestNoGapComesBehindWhatWasRead(t *testing.T) {
 	t.Parallel()
 	at := func(offset int64) *sarama.ConsumerMessage { return &sarama.ConsumerMessage{Offset: offset} }
 	q := newQueue(10_000, 10)
-	require.True(t, q.put(at(10)))
-	require.True(t, q.put(at(11)))
-	require.False(t, q.addGap(entry{ConsumerMessage: at(10), last: 10, gap: &gap{}}))
+	require.True(t, put(q, at(10)))
+	require.True(t, put(q, at(11)))
+	added, _ := q.put(entry{ConsumerMessage: at(10), last: 10, gap: &gap{}})
+	require.False(t, added)
 	require.Len(t, q.entries, 2)
 	require.EqualValues(t, 12, q.following(), "the partition does not go back")
-	require.True(t, q.addGap(entry{ConsumerMessage: at(12), last: 14, gap: &gap{}}))
+	added, _ = q.put(entry{ConsumerMessage: at(12), last: 14, gap: &gap{}})
+	require.True(t, added)
 	require.EqualValues(t, 15, q.following())
 	first := newQueue(10_000, sarama.OffsetOldest)
-	require.True(t, first.addGap(entry{ConsumerMessage: at(0), last: 0, gap: &gap{}}), "of a group without an offset")
+	added, _ = first.put(entry{ConsumerMessage: at(0), last: 0, gap: &gap{}})
+	require.True(t, added, "of a group without an offset")
 }

@@ -17,7 +17,9 @@ func TestTroubleIsOneLineForAsLongAsItLasts(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var out bytes.Buffer
-	s := &status{now: func() time.Time { return now }, log: slog.New(slog.NewTextHandler(&out, nil))}
+	s := quick(1, 0)
+	defer s.cancel()
+	s.cfg.Now, s.log = func() time.Time { return now }, slog.New(slog.NewTextHandler(&out, nil))
 	lines := func() int { return strings.Count(out.String(), "consume failed") }
 	s.become(true)
 	for range 60 {
@@ -36,15 +38,18 @@ func TestTroubleIsOneLineForAsLongAsItLasts(t *testing.T) {
 func TestAnOldTroubleIsNoReason(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	s := &status{now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler)}
+	s := quick(1, 0)
+	defer s.cancel()
+	s.cfg.Now, s.cfg.UnhealthyAfter = func() time.Time { return now }, time.Second
 	s.become(true)
 	s.trouble(errors.New("commit refused"))
 	now = now.Add(time.Hour)
 	s.become(false)
 	now = now.Add(time.Minute)
-	require.ErrorContains(t, s.healthy(time.Second, time.Second), "no answer yet")
+	require.ErrorContains(t, s.absence(), "no answer yet")
 	s.trouble(errors.New("connection refused"))
 	now = now.Add(time.Hour)
-	require.ErrorContains(t, s.healthy(time.Second, time.Second), "connection refused")
-	require.ErrorContains(t, s.healthy(24*time.Hour, time.Second), "connection refused", "a reason need not be waited for")
+	require.ErrorContains(t, s.absence(), "connection refused")
+	s.cfg.UnhealthyAfter = 2 * time.Hour
+	require.ErrorContains(t, s.absence(), "connection refused", "a reason need not be waited for")
 }

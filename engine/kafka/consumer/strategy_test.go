@@ -32,8 +32,8 @@ func TestStrategyTellsOfRevocations(t *testing.T) {
 	defer m.cancel()
 	kept, gone := &partition{}, &partition{}
 	var revoked []string
-	kept.revoke = func() { revoked = append(revoked, "kept") }
-	gone.revoke = func() { revoked = append(revoked, "gone") }
+	kept.leave = func(error) { revoked = append(revoked, "kept") }
+	gone.leave = func(error) { revoked = append(revoked, "gone") }
 	m.partitions[1] = kept
 	m.partitions[2] = gone
 	m.assigned(told)

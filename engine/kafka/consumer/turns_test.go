@@ -1,11 +1,13 @@
 package consumer
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 )
 
@@ -33,7 +35,7 @@ func atTheTable(t *testing.T, limit time.Duration, test func(*testing.T, *turnTa
 		table := &turnTable{calls: make(chan int, 10), release: make(chan struct{})}
 		table.member = quick(turnBatch, 0)
 		table.member.turns = newTurns(1, limit)
-		table.member.deliver = func(_ *partition, batch []entry) (int, error) {
+		table.member.handle = func(_ context.Context, batch []*message.Message) (int, error) {
 			table.calls <- len(batch)
 			<-table.release
 			return len(batch), nil
@@ -43,7 +45,7 @@ func atTheTable(t *testing.T, limit time.Duration, test func(*testing.T, *turnTa
 		require.Equal(t, 1, <-table.calls)
 		test(t, table)
 		for _, s := range table.seats {
-			s.leave()
+			s.rise()
 		}
 	})
 }
@@ -63,14 +65,12 @@ func (table *turnTable) sit(n int) *seat {
 // send gives the partition records with the offsets from one to another.
 func (s *seat) send(from, to int) {
 	for offset := from; offset < to; offset++ {
-		s.queue.put(&sarama.ConsumerMessage{Topic: "t", Offset: int64(offset)})
+		put(s.queue, &sarama.ConsumerMessage{Topic: "t", Offset: int64(offset)})
 	}
 }
 
-func (s *seat) leave() {
-	if !isClosed(s.leaving) {
-		close(s.leaving)
-	}
+func (s *seat) rise() {
+	s.leave(nil)
 	<-s.ended
 }
 
@@ -123,7 +123,7 @@ func TestAPartitionThatIsLetGoLeavesTheQueue(t *testing.T) {
 	atTheTable(t, time.Hour, func(t *testing.T, table *turnTable) {
 		second := table.sit(2)
 		synctest.Wait()
-		second.leave()
+		second.rise()
 		table.sit(3)
 		table.release <- struct{}{}
 		require.Equal(t, 3, <-table.calls)

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/kafka"
 )
 
@@ -45,16 +47,32 @@ func (s *fakeSession) Messages() <-chan *sarama.ConsumerMessage { return s.recor
 func (s *fakeSession) ready(m *Consumer) *partition {
 	p := newPartition(m, s, s)
 	for range len(s.records) {
-		p.queue.put(<-s.records)
+		put(p.queue, <-s.records)
 	}
 	return p
 }
 
+// put makes a record lie ready, if there is room for it.
+func put(q *queue, m *sarama.ConsumerMessage) bool {
+	_, full := q.put(new(detacher).detach(m))
+	return !full
+}
+
+func offsetOf(msg *message.Message) int64 {
+	origin, _ := cloudevent.OriginFrom(msg.Context())
+	return origin.Offset
+}
+
+// weightOf is what a record without a key and headers takes.
+func weightOf(msg *message.Message) int { return 256 + len(msg.Payload) }
+
 // quick is a consumer that has begun, without a broker. Each of its partitions calls when it likes.
 func quick(batch, maxBytes int) *Consumer {
-	cfg := Config{NackBackoff: time.Microsecond, UnhealthyAfter: time.Hour, Parallel: 100}.WithDefaults()
+	cfg := Config{NackBackoff: time.Microsecond, UnhealthyAfter: time.Hour}.WithDefaults()
 	cfg.Batch, cfg.MaxBytes = batch, maxBytes
-	c := newConsumer(cfg, slog.New(slog.DiscardHandler))
+	c := &Consumer{
+		cfg: cfg, log: slog.New(slog.DiscardHandler), turns: newTurns(100, turnLimit), partitions: map[int32]*partition{},
+	}
 	c.begin(context.Background(), "t")
 	return c
 }
@@ -69,12 +87,13 @@ func TestWorker(t *testing.T) {
 		session, next := newFakeSession(total), int64(0)
 		var marks []int64
 		defer m.cancel()
-		m.deliver = func(p *partition, batch []entry) (int, error) {
+		p := newPartition(m, session, session)
+		m.handle = func(_ context.Context, batch []*message.Message) (int, error) {
 			require.LessOrEqual(t, len(batch), m.cfg.Batch)
 			size := 0
 			for i, r := range batch {
-				require.Equal(t, next+int64(i), r.Offset)
-				size += r.size()
+				require.Equal(t, next+int64(i), offsetOf(r))
+				size += weightOf(r)
 			}
 			require.True(t, m.cfg.MaxBytes == 0 || size <= m.cfg.MaxBytes || len(batch) == 1)
 			require.Equal(t, marks, session.marked)
@@ -84,16 +103,15 @@ func TestWorker(t *testing.T) {
 				marks = append(marks, next)
 			}
 			if next == int64(total) {
-				close(p.leaving)
+				p.leave(nil)
 			}
 			if rapid.Bool().Draw(t, "fails") {
 				return handled, errors.New("no")
 			}
 			return handled, nil
 		}
-		p := newPartition(m, session, session)
 		var reading sync.WaitGroup
-		reading.Go(func() { p.queue.fill(session.records, p.leaving) })
+		reading.Go(func() { p.queue.fill(session.records, p.leaving.Done()) })
 		p.work()
 		p.cancel(errPartitionLost)
 		reading.Wait()
@@ -109,10 +127,10 @@ func TestALookTakesUpWhereSaramaStands(t *testing.T) {
 	defer m.cancel()
 	session := newFakeSession(6)
 	p := newPartition(m, session, session)
-	require.True(t, p.queue.put(&sarama.ConsumerMessage{Offset: 0}))
-	require.True(t, p.queue.put(&sarama.ConsumerMessage{Offset: 1}))
+	require.True(t, put(p.queue, &sarama.ConsumerMessage{Offset: 0}))
+	require.True(t, put(p.queue, &sarama.ConsumerMessage{Offset: 1}))
 	close(session.records)
-	p.queue.fill(session.records, p.leaving)
+	p.queue.fill(session.records, p.leaving.Done())
 	batch := p.queue.take(10)
 	offsets := make([]int64, len(batch))
 	for i, r := range batch {

@@ -48,10 +48,11 @@ func (p *Progress) Standing() Standing {
 	return s
 }
 
-// Begin notes that the handler is called.
+// Begin notes that the handler is called, with what the broker gave.
 func (p *Progress) Begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.state.Unread, p.state.Refused, p.state.Refusal = time.Time{}, time.Time{}, nil
 	p.state.Handling = p.now()
 }
 
@@ -94,14 +95,12 @@ func Pausing(ctx context.Context, err error) (resumed func()) {
 	defer p.mu.Unlock()
 	p.paused = true
 	p.fail(err, false)
-	return p.resume
-}
-
-func (p *Progress) resume() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.paused {
-		p.paused, p.state.Handling = false, p.now()
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.paused {
+			p.paused, p.state.Handling = false, p.now()
+		}
 	}
 }
 

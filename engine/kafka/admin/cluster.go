@@ -152,8 +152,11 @@ func (c cluster) ends(topic string, level sarama.IsolationLevel) (oldest, newest
 	if err == nil {
 		newest, err = c.offsets(topic, sarama.OffsetNewest, level)
 	}
-	if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
+	switch {
+	case errors.Is(err, sarama.ErrUnknownTopicOrPartition):
 		return nil, nil, nil // there is no such topic
+	case err == nil && len(oldest) != len(newest):
+		err = sarama.ErrIncompleteResponse // it was given more partitions in between
 	}
 	return oldest, newest, err
 }

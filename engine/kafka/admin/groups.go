@@ -39,10 +39,9 @@ func GroupsBehind(ctx context.Context, cfg kafka.Config, topic string) (map[stri
 				return err
 			}
 			reads, waiting := false, int64(0) // it reads other topics if it has no offset of this one
-			for i := range newest {
-				at := committed[partitions[i]].Offset
-				reads = reads || at >= 0
-				waiting += max(newest[i]-max(oldest[i], at), 0)
+			for i := range min(len(committed), len(newest)) {
+				reads = reads || committed[i].Offset >= 0
+				waiting += max(newest[i]-max(oldest[i], committed[i].Offset), 0)
 			}
 			if reads && waiting > 0 {
 				behind[group] = waiting
@@ -116,9 +115,7 @@ type Log struct{ Config kafka.Config }
 // of an open transaction included. A topic that does not exist has none.
 func (l Log) Ends(ctx context.Context, topic string) (oldest, newest []int64, err error) {
 	err = ask(ctx, l.Config, "find the ends", func(c cluster) error {
-		if oldest, newest, err = c.ends(topic, sarama.ReadUncommitted); err == nil && len(oldest) != len(newest) {
-			err = sarama.ErrIncompleteResponse // it was given more of them in between
-		}
+		oldest, newest, err = c.ends(topic, sarama.ReadUncommitted)
 		return err
 	})
 	return oldest, newest, err
@@ -131,8 +128,8 @@ func (l Log) Since(ctx context.Context, topic string, at time.Time) (first []int
 			return err
 		}
 		ends, err := c.offsets(topic, sarama.OffsetNewest, sarama.ReadUncommitted)
-		for i := range first {
-			if first[i] < 0 && i < len(ends) {
+		for i := range min(len(first), len(ends)) {
+			if first[i] < 0 {
 				first[i] = ends[i]
 			}
 		}
@@ -147,27 +144,19 @@ func (l Log) Committed(
 	ctx context.Context, group, topic string,
 ) (offsets []int64, otherTopic []bool, err error) {
 	err = ask(ctx, l.Config, "read offsets of "+group, func(c cluster) error {
-		partitions, err := c.client.Partitions(topic)
+		committed, err := c.reader.Committed(group, topic)
 		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("list partitions of %s: %w", topic, err)
-		}
-		committed, err := c.reader.Committed(group, topic, partitions...)
-		if err != nil {
 			return err
 		}
-		id, err := c.reader.TopicID(reader.TopicPartition{Topic: topic, Partition: partitions[0]})
-		if err != nil {
-			return err
+		id, err := c.reader.TopicID(reader.TopicPartition{Topic: topic})
+		for _, c := range committed {
+			offsets = append(offsets, c.Offset)
+			otherTopic = append(otherTopic, reader.IsTopicID(c.Metadata) && id != "" && c.Metadata != id)
 		}
-		offsets, otherTopic = make([]int64, len(partitions)), make([]bool, len(partitions))
-		for i, partition := range partitions {
-			c := committed[partition]
-			offsets[i], otherTopic[i] = c.Offset, reader.IsTopicID(c.Metadata) && id != "" && c.Metadata != id
-		}
-		return nil
+		return err
 	})
 	return offsets, otherTopic, err
 }

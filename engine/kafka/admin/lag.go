@@ -50,11 +50,7 @@ type sighting struct {
 // waits. It ends when ctx does, and gives up on a broker that does not answer after [kafka.Config.RequestTimeout].
 func (r *LagReader) Read(ctx context.Context, cfg kafka.Config, group, topic string) (lags []Lag, err error) {
 	err = ask(ctx, cfg, "read lag of "+group+" in "+topic, func(c cluster) error {
-		partitions, err := c.client.Partitions(topic)
-		if err != nil {
-			return err
-		}
-		committed, err := c.reader.Committed(group, topic, partitions...)
+		committed, err := c.reader.Committed(group, topic)
 		if err != nil {
 			return err
 		}
@@ -62,15 +58,15 @@ func (r *LagReader) Read(ctx context.Context, cfg kafka.Config, group, topic str
 		if err != nil {
 			return err
 		}
-		found := make([]Lag, min(len(partitions), len(ends), len(starts)))
+		found := make([]Lag, min(len(committed), len(ends)))
 		for i := range found {
-			next := committed[partitions[i]].Offset
+			next := committed[i].Offset
 			// No offset, one whose records were deleted, or one beyond the end, which is of a topic that was created anew:
 			// all that is there waits.
 			if next < starts[i] || next > ends[i] {
 				next = starts[i]
 			}
-			at := groupPartition{group, reader.TopicPartition{Topic: topic, Partition: partitions[i]}}
+			at := groupPartition{group, reader.TopicPartition{Topic: topic, Partition: int32(i)}}
 			if found[i], err = r.lag(c, at, next, ends[i]); err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/IBM/sarama"
 
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/kafka"
 )
 
@@ -52,8 +53,6 @@ func (c cluster) ensure(topic kafka.Topic) error {
 
 // awaitLeaders polls, since nothing tells when a new topic's metadata has reached every broker.
 func (c cluster) awaitLeaders(topic kafka.Topic) error {
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
 	for {
 		found, err := c.admin.DescribeTopics([]string{topic.Name})
 		if err == nil && len(found) == 1 && found[0].Err == sarama.ErrNoError {
@@ -61,9 +60,7 @@ func (c cluster) awaitLeaders(topic kafka.Topic) error {
 				return nil
 			}
 		}
-		select {
-		case <-ticker.C:
-		case <-c.ctx.Done():
+		if failure.Sleep(c.ctx, 20*time.Millisecond) != nil {
 			return fmt.Errorf("wait for the leaders of %s: %w", topic.Name, c.ctx.Err())
 		}
 	}

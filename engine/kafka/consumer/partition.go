@@ -81,11 +81,16 @@ func newPartition(c *Consumer, session sarama.ConsumerGroupSession, claim sarama
 }
 
 // own lets the worker work until the partition is to be let go. Then nothing new goes out, the handler gets its time to
-// finish, is cancelled, and is waited for as long again. What is not acknowledged stays for the next owner; what is
-// acknowledged on the way is still committed: as long as this method has not returned, the group waits for the member.
-// A handler that ignores its context is left behind.
+// finish, is cancelled, and is waited for as long again. The loss of the group's membership cuts the first of the two
+// short. What is not acknowledged stays for the next owner; what is acknowledged on the way is still committed: as long
+// as this method has not returned, the group waits for the member. A handler that ignores its context is left behind.
 func (p *partition) own(work func()) {
-	defer context.AfterFunc(p.session.Context(), func() { p.leave(nil) })()
+	defer context.AfterFunc(p.session.Context(), func() {
+		p.leave(nil)
+		if p.isLost() {
+			p.cancel(errPartitionLost)
+		}
+	})()
 	var reading sync.WaitGroup
 	reading.Go(func() { p.queue.fill(p.claim.Messages(), p.leaving.Done()) })
 	defer reading.Wait()
@@ -98,26 +103,23 @@ func (p *partition) own(work func()) {
 	}()
 	p.wait(finished)
 	p.leave(nil)
-	if p.isLost() || !p.await(finished) {
+	select {
+	case <-finished:
+	case <-p.ctx.Done():
+	case <-time.After(p.member.cfg.DrainTimeout):
 		p.cancel(errPartitionLost)
-		p.busy.Store(!p.await(finished))
 	}
-	p.awaitRevocation()
-}
-
-// awaitRevocation returns when sarama, too, is done with a partition that the group takes away. The member hears of it
-// first, see watchedStrategy; a claim that ended before sarama had revoked it would count as a failure and end the
-// session, and with it all the other partitions.
-func (p *partition) awaitRevocation() {
-	for errors.Is(context.Cause(p.leaving), errRevoked) {
-		select {
-		case _, ok := <-p.claim.Messages():
-			if ok {
-				continue
-			}
-		case <-p.session.Context().Done():
+	select {
+	case <-finished:
+	case <-time.After(p.member.cfg.DrainTimeout):
+		p.busy.Store(true)
+	}
+	if errors.Is(context.Cause(p.leaving), errRevoked) {
+		// Until sarama, too, is done with the partition. The member hears of a revocation first, see watchedStrategy; a claim
+		// that ended before sarama had revoked it would count as a failure and end the session, and with it all the other
+		// partitions.
+		for range p.claim.Messages() {
 		}
-		return
 	}
 }
 
@@ -140,37 +142,11 @@ func (p *partition) wait(finished <-chan struct{}) {
 	}
 }
 
-// await reports whether the worker ended in time. The loss of the group's membership cuts it short once.
-func (p *partition) await(finished <-chan struct{}) bool {
-	timer := time.NewTimer(p.member.cfg.DrainTimeout)
-	defer timer.Stop()
-	lost := p.session.Context().Done()
-	if p.session.Context().Err() != nil {
-		lost = nil
-	}
-	for {
-		select {
-		case <-finished:
-			return true
-		case <-timer.C:
-			return false
-		case <-lost:
-			if p.isLost() {
-				return false
-			}
-			lost = nil
-		}
-	}
-}
-
-// isLost reports whether the group has already given the partition away without waiting for this member.
+// isLost reports whether the group, when the session ended, had given the partition away without waiting for this
+// member.
 func (p *partition) isLost() bool {
-	ctx := p.session.Context()
-	if ctx.Err() == nil || p.member.ctx.Err() != nil {
-		return false
-	}
-	cause := context.Cause(ctx)
-	return !errors.Is(cause, sarama.ErrRebalanceInProgress) &&
+	cause := context.Cause(p.session.Context())
+	return p.member.ctx.Err() == nil && !errors.Is(cause, sarama.ErrRebalanceInProgress) &&
 		!errors.Is(cause, sarama.ErrSessionConsumeClaimExited) &&
 		!errors.Is(cause, sarama.ErrSessionPartitionCountChanged)
 }

@@ -152,10 +152,10 @@ func (p *partition) compareIDs() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if found[p.at.Partition].Offset < 0 {
+		if found[0].Offset < 0 {
 			return false, nil // the topic, and the offset with it, was deleted since this session began
 		}
-		metadata = found[p.at.Partition].Metadata
+		metadata = found[0].Metadata
 	}
 	id, err := p.reader.TopicID(p.at)
 	if err != nil {

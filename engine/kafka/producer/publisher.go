@@ -96,18 +96,19 @@ func (p *Publisher) publish(ctx context.Context, topic string, l *layout) error 
 		select {
 		case calls <- call:
 			calls, closing = nil, nil // from now on the sender brings it to an end, also when it closes
-		case <-call.done:
-			if call.failed {
-				return call.result()
-			}
-			l.reset()
-			p.layouts.Put(l)
-			return nil
+			continue
 		case <-closing:
 			return fmt.Errorf("publish to %s: %w", topic, kafka.ErrClosed)
 		case <-ctx.Done():
-			return call.expire(context.Cause(ctx), calls == nil)
+			call.failAll(&RecordError{Err: context.Cause(ctx), unknown: calls == nil})
+		case <-call.done:
 		}
+		if call.failed {
+			return call.result()
+		}
+		l.reset()
+		p.layouts.Put(l)
+		return nil
 	}
 }
 
@@ -169,7 +170,7 @@ type call struct {
 	mu     sync.Mutex // of the records' fates, too
 	known  int
 	failed bool
-	done   chan struct{} // closed when every record is settled by the sender
+	done   chan struct{} // closed when every record is settled
 }
 
 // isAcknowledged is the fate of a record that all in-sync replicas have.
@@ -215,8 +216,8 @@ func (c *call) block(r *record) {
 	}
 }
 
-// settle notes the record's fate: [isAcknowledged] or why it failed. The first one counts; when the call has expired
-// that was noted by Publish, which has returned.
+// settle notes the record's fate: [isAcknowledged] or why it failed. The first one counts; of a call that has expired
+// that is Publish's, which has returned.
 func (r *record) settle(fate *RecordError) {
 	c := r.call
 	c.mu.Lock()
@@ -253,7 +254,7 @@ func (c *call) failAll(err *RecordError) {
 	}
 }
 
-// result is the error of the failed call, once every record is settled or the call has expired.
+// result is the error of the failed call, once every record is settled.
 func (c *call) result() error {
 	failed := make(map[int]error)
 	for i := range c.records {
@@ -262,21 +263,4 @@ func (c *call) result() error {
 		}
 	}
 	return &kafka.PublishError{Topic: c.topic, Failed: failed}
-}
-
-// expire ends the call early. What is not acknowledged failed with cause; if the call was taken by the sender, its
-// outcome is unknown.
-func (c *call) expire(cause error, taken bool) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	err := &RecordError{Err: cause, unknown: taken}
-	for i := range c.records {
-		if r := &c.records[i]; r.fate == nil {
-			r.fate, c.failed = err, true
-		}
-	}
-	if !c.failed {
-		return nil // the last one was acknowledged in the same moment
-	}
-	return c.result()
 }

@@ -10,6 +10,17 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 )
 
+// names are those that every event's headers have: one string for all of them.
+var names = map[string]string{
+	cloudevent.HeaderID: cloudevent.HeaderID, cloudevent.HeaderWatermillID: cloudevent.HeaderWatermillID,
+}
+
+func init() {
+	for _, name := range cloudevent.Attributes {
+		names[name] = name
+	}
+}
+
 // Decode makes a message whose acknowledgement can be waited for.
 func Decode(ctx context.Context, r *sarama.ConsumerMessage) *message.Message {
 	msg := message.NewMessage("", nil)
@@ -22,7 +33,11 @@ func Fill(
 	msg *message.Message, ctx *cloudevent.OriginContext, headers []cloudevent.Header, r *sarama.ConsumerMessage,
 ) {
 	for i, h := range r.Headers {
-		headers[i] = cloudevent.Header{Name: headerName(h.Key), Value: h.Value}
+		name, known := names[string(h.Key)]
+		if !known {
+			name = string(h.Key)
+		}
+		headers[i] = cloudevent.Header{Name: name, Value: h.Value}
 	}
 	cloudevent.FillMessage(msg, r.Key, headers, r.Value)
 	ctx.Origin = cloudevent.Origin{
@@ -30,20 +45,4 @@ func Fill(
 		Key: r.Key, Headers: headers,
 	}
 	msg.SetContext(ctx)
-}
-
-// headerName spares a string per header for the names that every event has.
-func headerName(name []byte) string {
-	switch string(name) {
-	case cloudevent.HeaderID:
-		return cloudevent.HeaderID
-	case cloudevent.HeaderWatermillID:
-		return cloudevent.HeaderWatermillID
-	}
-	for _, known := range cloudevent.Attributes {
-		if string(name) == known {
-			return known
-		}
-	}
-	return string(name)
 }

@@ -148,11 +148,16 @@ type Commit struct {
 	Metadata string
 }
 
-// Committed asks for the group's offsets.
-func (r *Reader) Committed(group, topic string, partitions ...int32) (found map[int32]Commit, err error) {
+// Committed asks for the group's offsets in partitions, or in all of the topic's, in their order.
+func (r *Reader) Committed(group, topic string, partitions ...int32) (found []Commit, err error) {
 	client, err := r.Connected()
 	if err != nil {
 		return nil, err
+	}
+	if len(partitions) == 0 {
+		if partitions, err = client.Partitions(topic); err != nil {
+			return nil, fmt.Errorf("list partitions of %s: %w", topic, err)
+		}
 	}
 	defer func() {
 		if err != nil {
@@ -169,12 +174,11 @@ func (r *Reader) Committed(group, topic string, partitions ...int32) (found map[
 		_ = coordinator.Close() // it is opened again when it is needed
 		return nil, err
 	}
-	found = make(map[int32]Commit, len(partitions))
 	for _, partition := range partitions {
 		block := answer.GetBlock(topic, partition)
 		switch {
 		case answer.GroupError() == sarama.ErrGroupIDNotFound:
-			found[partition] = Commit{Offset: -1} // as other brokers say it
+			found = append(found, Commit{Offset: -1}) // as other brokers say it
 		case answer.GroupError() != sarama.ErrNoError:
 			return nil, answer.GroupError()
 		case block == nil:
@@ -182,7 +186,7 @@ func (r *Reader) Committed(group, topic string, partitions ...int32) (found map[
 		case block.Err != sarama.ErrNoError:
 			return nil, block.Err
 		default:
-			found[partition] = Commit{block.Offset, block.Metadata}
+			found = append(found, Commit{block.Offset, block.Metadata})
 		}
 	}
 	return found, nil
@@ -229,12 +233,9 @@ func recordsOf(at TopicPartition, offset int64, batch *sarama.RecordBatch) (reco
 // aborted reports whether the batch belongs to a transaction that was given up. A producer has one transaction at a
 // time, so one that began before the batch and ends behind it is the batch's.
 func aborted(batch *sarama.RecordBatch, transactions []*sarama.AbortedTransaction) bool {
-	for _, t := range transactions {
-		if batch.IsTransactional && t.ProducerID == batch.ProducerID && t.FirstOffset <= batch.FirstOffset {
-			return true
-		}
-	}
-	return false
+	return batch.IsTransactional && slices.ContainsFunc(transactions, func(t *sarama.AbortedTransaction) bool {
+		return t.ProducerID == batch.ProducerID && t.FirstOffset <= batch.FirstOffset
+	})
 }
 
 // isTransport reports whether an error comes from the way to the broker rather than from what the broker sent.

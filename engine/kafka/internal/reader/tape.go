@@ -93,23 +93,19 @@ func (t *tape) records() (kept []byte, size int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for rest := t.heard; len(rest) >= 8; {
-		size := max(0, int(binary.BigEndian.Uint32(rest))-4)
-		answer := rest[8:min(len(rest), 8+size)]
-		if binary.BigEndian.Uint32(rest[4:]) == t.fetch {
-			return cutRecords(answer, size)
+		whole := max(0, int(binary.BigEndian.Uint32(rest))-4)
+		answer := rest[8:min(len(rest), 8+whole)]
+		if binary.BigEndian.Uint32(rest[4:]) != t.fetch {
+			rest = rest[8+len(answer):] // to another request
+			continue
 		}
-		rest = rest[8+len(answer):] // to another request
+		at, size := findRecords(answer)
+		if size == 0 || at >= len(answer) {
+			at, size = 0, whole
+		}
+		return bytes.Clone(answer[at:min(len(answer), at+size, at+MaxDamage)]), size
 	}
 	return nil, 0
-}
-
-func cutRecords(answer []byte, whole int) (kept []byte, size int) {
-	at, size := findRecords(answer)
-	if size == 0 || at >= len(answer) {
-		at, size = 0, whole
-	}
-	rest := answer[at:]
-	return bytes.Clone(rest[:min(len(rest), size, MaxDamage)]), size
 }
 
 // findRecords is where the records of the one partition begin that was asked for, and how many bytes they have.

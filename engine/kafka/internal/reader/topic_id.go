@@ -30,16 +30,13 @@ func (r *Reader) TopicID(at TopicPartition) (string, error) {
 		_ = client.RefreshMetadata(at.Topic) // perhaps another broker leads
 		return "", fmt.Errorf("ask for the topic: %w", err)
 	}
-	for _, topic := range answer.Topics {
-		switch {
-		case topic.Name != at.Topic:
-		case topic.Err != sarama.ErrNoError:
-			return "", fmt.Errorf("ask for the topic: %w", topic.Err)
-		case topic.Uuid == sarama.Uuid{}:
-			return "", nil
-		default:
-			return topicIDLabel + topic.Uuid.String(), nil
-		}
+	switch {
+	case len(answer.Topics) != 1:
+		return "", fmt.Errorf("ask for the topic: %w", sarama.ErrIncompleteResponse)
+	case answer.Topics[0].Err != sarama.ErrNoError:
+		return "", fmt.Errorf("ask for the topic: %w", answer.Topics[0].Err)
+	case answer.Topics[0].Uuid == sarama.Uuid{}:
+		return "", nil
 	}
-	return "", fmt.Errorf("ask for the topic: %w", sarama.ErrIncompleteResponse)
+	return topicIDLabel + answer.Topics[0].Uuid.String(), nil
 }

@@ -51,41 +51,38 @@ func (c Config) WithDefaults() Config {
 // Validate reports every problem at once, without connecting anywhere.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
-	var problems []error
-	if len(c.Brokers) == 0 {
-		problems = append(problems, errors.New("brokers: at least one host:port is needed"))
+	problems := []error{
+		need(len(c.Brokers) > 0, "brokers: at least one host:port is needed"),
+		positive(map[string]time.Duration{
+			"publish timeout": c.PublishTimeout, "retry time": c.RetryFor, "request timeout": c.RequestTimeout,
+		}),
+		need(c.RequestTimeout <= c.PublishTimeout, "request timeout %s exceeds publish timeout %s", c.RequestTimeout,
+			c.PublishTimeout),
+		need(c.MaxMessageBytes >= 1024 && c.MaxMessageBytes <= MaxRequestBytes,
+			"max message bytes: %d is not within 1024 and %d", c.MaxMessageBytes, MaxRequestBytes),
+		need((c.User == "") == (c.Password == ""), "user and password: one is given without the other"),
 	}
 	for i, addr := range c.Brokers {
-		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
-			problems = append(problems, fmt.Errorf("brokers: %q is not host:port", addr))
-		}
-		if slices.Index(c.Brokers, addr) < i {
-			problems = append(problems, fmt.Errorf("brokers: %q is given twice", addr))
-		}
-	}
-	problems = append(problems, positive(map[string]time.Duration{
-		"publish timeout": c.PublishTimeout, "retry time": c.RetryFor, "request timeout": c.RequestTimeout,
-	}))
-	if c.RequestTimeout > c.PublishTimeout {
-		problems = append(problems, fmt.Errorf("request timeout %s exceeds publish timeout %s", c.RequestTimeout,
-			c.PublishTimeout))
-	}
-	if c.MaxMessageBytes < 1024 || c.MaxMessageBytes > MaxRequestBytes {
-		problems = append(problems, fmt.Errorf("max message bytes: %d is not within 1024 and %d", c.MaxMessageBytes,
-			MaxRequestBytes))
-	}
-	if (c.User == "") != (c.Password == "") {
-		problems = append(problems, errors.New("user and password: one is given without the other"))
+		host, port, err := net.SplitHostPort(addr)
+		problems = append(problems, need(err == nil && host != "" && port != "", "brokers: %q is not host:port", addr),
+			need(slices.Index(c.Brokers, addr) == i, "brokers: %q is given twice", addr))
 	}
 	return errors.Join(problems...)
+}
+
+// need is the problem of a setting that does not hold.
+func need(holds bool, problem string, args ...any) error {
+	if holds {
+		return nil
+	}
+	return fmt.Errorf(problem, args...)
 }
 
 func positive(durations map[string]time.Duration) error {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(durations)) {
-		if d := durations[name]; d < time.Millisecond {
-			problems = append(problems, fmt.Errorf("%s: %s is not at least 1ms", name, d))
-		}
+		problems = append(problems, need(durations[name] >= time.Millisecond, "%s: %s is not at least 1ms", name,
+			durations[name]))
 	}
 	return errors.Join(problems...)
 }
@@ -165,6 +162,12 @@ const maxBatchMemory = 16 << 20
 // The bound is a variable of sarama's, read by its goroutines: it has to stand before the first of them starts.
 func init() { sarama.MaxDecompressedBatchSize = maxBatchMemory }
 
+// TopicPartition is a partition of a topic.
+type TopicPartition struct {
+	Topic     string
+	Partition int32
+}
+
 // Topic is a topic as it should be.
 type Topic struct {
 	Name       string
@@ -222,27 +225,21 @@ func (c GroupConfig) WithDefaults() GroupConfig {
 // Validate reports every problem at once, without connecting anywhere.
 func (c GroupConfig) Validate() error {
 	c = c.WithDefaults()
-	problems := []error{c.Config.Validate()}
-	if c.Group == "" {
-		problems = append(problems, errors.New("group: a consumer group is needed"))
-	}
-	if c.HeartbeatInterval*3 > c.SessionTimeout {
-		problems = append(problems, fmt.Errorf("heartbeat interval %s is more than a third of the session timeout %s",
-			c.HeartbeatInterval, c.SessionTimeout))
-	}
-	if c.FetchBytes < 1024 || c.FetchBytes > MaxRequestBytes {
-		problems = append(problems, fmt.Errorf("fetch bytes: %d is not between 1024 and %d", c.FetchBytes, MaxRequestBytes))
-	}
-	if c.DrainTimeout*2 >= c.RebalanceTimeout {
-		problems = append(problems, fmt.Errorf("rebalance timeout %s does not exceed twice the drain timeout %s",
-			c.RebalanceTimeout, c.DrainTimeout))
-	}
-	problems = append(problems, positive(map[string]time.Duration{
-		"session timeout": c.SessionTimeout, "heartbeat interval": c.HeartbeatInterval,
-		"rebalance timeout": c.RebalanceTimeout, "commit interval": c.CommitInterval,
-		"drain timeout": c.DrainTimeout, "reconnect backoff": c.ReconnectBackoff,
-	}))
-	return errors.Join(problems...)
+	return errors.Join(
+		c.Config.Validate(),
+		need(c.Group != "", "group: a consumer group is needed"),
+		need(c.HeartbeatInterval*3 <= c.SessionTimeout,
+			"heartbeat interval %s is more than a third of the session timeout %s", c.HeartbeatInterval, c.SessionTimeout),
+		need(c.FetchBytes >= 1024 && c.FetchBytes <= MaxRequestBytes, "fetch bytes: %d is not between 1024 and %d",
+			c.FetchBytes, MaxRequestBytes),
+		need(c.DrainTimeout*2 < c.RebalanceTimeout, "rebalance timeout %s does not exceed twice the drain timeout %s",
+			c.RebalanceTimeout, c.DrainTimeout),
+		positive(map[string]time.Duration{
+			"session timeout": c.SessionTimeout, "heartbeat interval": c.HeartbeatInterval,
+			"rebalance timeout": c.RebalanceTimeout, "commit interval": c.CommitInterval,
+			"drain timeout": c.DrainTimeout, "reconnect backoff": c.ReconnectBackoff,
+		}),
+	)
 }
 
 // Consumer returns the settings under which records are read; package consumer and watermill-kafka follow them.

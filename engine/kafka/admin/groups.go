@@ -151,7 +151,7 @@ func (l Log) Committed(
 		if err != nil {
 			return err
 		}
-		id, err := c.reader.TopicID(reader.TopicPartition{Topic: topic})
+		id, err := c.reader.TopicID(kafka.TopicPartition{Topic: topic})
 		for _, c := range committed {
 			offsets = append(offsets, c.Offset)
 			otherTopic = append(otherTopic, reader.IsTopicID(c.Metadata) && id != "" && c.Metadata != id)

@@ -33,7 +33,7 @@ type LagReader struct {
 
 type groupPartition struct {
 	group string // a group may read a topic that another one reads
-	reader.TopicPartition
+	kafka.TopicPartition
 }
 
 type sighting struct {
@@ -66,7 +66,7 @@ func (r *LagReader) Read(ctx context.Context, cfg kafka.Config, group, topic str
 			if next < starts[i] || next > ends[i] {
 				next = starts[i]
 			}
-			at := groupPartition{group, reader.TopicPartition{Topic: topic, Partition: int32(i)}}
+			at := groupPartition{group, kafka.TopicPartition{Topic: topic, Partition: int32(i)}}
 			if found[i], err = r.lag(c, at, next, ends[i]); err != nil {
 				return err
 			}

@@ -46,7 +46,7 @@ const scanBytes = 1 << 20
 func (c cluster) scan(
 	topic string, partition int32, from, to int64, each func(*message.Message) error,
 ) (next int64, err error) {
-	at := reader.TopicPartition{Topic: topic, Partition: partition}
+	at := kafka.TopicPartition{Topic: topic, Partition: partition}
 	for next = from; next < to; {
 		if err := c.ctx.Err(); err != nil {
 			return next, err
@@ -57,7 +57,10 @@ func (c cluster) scan(
 			return err
 		})
 		if errors.Is(err, sarama.ErrOffsetOutOfRange) {
-			found.Next, err = c.skipDeleted(at, next)
+			// The records there were deleted meanwhile if the first offset lies behind them.
+			if found.Next, _ = c.client.GetOffset(topic, partition, sarama.OffsetOldest); found.Next > next {
+				err = nil
+			}
 		}
 		if err != nil {
 			return next, fmt.Errorf("read %s/%d: %w", topic, partition, err)
@@ -79,13 +82,4 @@ func (c cluster) scan(
 		next = found.Next
 	}
 	return max(next, to), nil
-}
-
-// skipDeleted is the first offset that is there, if it lies behind the one asked for.
-func (c cluster) skipDeleted(at reader.TopicPartition, offset int64) (int64, error) {
-	oldest, err := c.client.GetOffset(at.Topic, at.Partition, sarama.OffsetOldest)
-	if err == nil && oldest <= offset {
-		err = sarama.ErrOffsetOutOfRange
-	}
-	return oldest, err
 }

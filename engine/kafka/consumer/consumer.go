@@ -169,7 +169,7 @@ func (c *Consumer) absence() error {
 // the membership: what the handler needs is down, or a right is missing, and starting again would not help.
 func (c *Consumer) judge(s progress.Standing) error {
 	now := c.cfg.Now()
-	if stuck, err := c.stalled(s); stuck > c.cfg.UnhealthyAfter {
+	if err := c.stalled(s, c.cfg.UnhealthyAfter); err != nil {
 		return err
 	}
 	if failing := now.Sub(s.Failing); s.Failure != nil && failing > c.cfg.failingAfter() {
@@ -183,9 +183,9 @@ func (c *Consumer) judge(s progress.Standing) error {
 	return nil
 }
 
-// stalled says for how long the partition has been stuck by now, and with what; zero when it is not.
-func (c *Consumer) stalled(s progress.Standing) (stuck time.Duration, err error) {
-	now, reason := c.cfg.Now(), ""
+// stalled says with what the partition has been stuck, if it has been for longer than the limit.
+func (c *Consumer) stalled(s progress.Standing, limit time.Duration) error {
+	now, stuck, reason := c.cfg.Now(), time.Duration(0), ""
 	switch running := now.Sub(s.Handling); {
 	case !s.Handling.IsZero() && running > c.cfg.HandlerLimit:
 		stuck = running - c.cfg.HandlerLimit
@@ -193,10 +193,11 @@ func (c *Consumer) stalled(s progress.Standing) (stuck time.Duration, err error)
 	case !s.Unread.IsZero():
 		stuck = now.Sub(s.Unread)
 		reason = fmt.Sprintf("offset %d can be read, but the client does not deliver it", s.UnreadAt)
-	default:
-		return 0, nil
 	}
-	return stuck, c.reasonAt(s.Topic, s.Partition, fmt.Errorf("%w for %s: %s", ErrStalled, stuck.Round(time.Millisecond),
+	if stuck <= limit {
+		return nil
+	}
+	return c.reasonAt(s.Topic, s.Partition, fmt.Errorf("%w for %s: %s", ErrStalled, stuck.Round(time.Millisecond),
 		reason))
 }
 

@@ -75,6 +75,7 @@ func (c *Consumer) connect() error {
 	var beside sync.WaitGroup
 	beside.Go(func() { c.cutWhenLeaving(connected, open) })
 	beside.Go(func() { c.watchTopic(connected) })
+	beside.Go(func() { c.watchStalls(connected) })
 	beside.Go(func() {
 		for err := range group.Errors() {
 			c.report(err)
@@ -99,6 +100,17 @@ func (c *Consumer) connect() error {
 		return nil
 	}
 	return errors.Join(err, closeErr)
+}
+
+// watchStalls ends the whole membership when a partition is stuck: the process is to be started again.
+func (c *Consumer) watchStalls(connected context.Context) {
+	for failure.Sleep(connected, c.cfg.LookEvery) == nil {
+		for _, s := range c.Standings() {
+			if err := c.stalled(s, c.cfg.StopAfter); err != nil {
+				c.stop(err)
+			}
+		}
+	}
 }
 
 // report receives what sarama does not return: errors of single partitions, of heartbeats and of commits.

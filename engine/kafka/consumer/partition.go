@@ -13,6 +13,7 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/fault"
+	"example.com/twinbox/engine/kafka"
 	"example.com/twinbox/engine/kafka/internal/reader"
 	"example.com/twinbox/engine/kafka/progress"
 )
@@ -33,7 +34,7 @@ type partition struct {
 	member  *Consumer
 	session sarama.ConsumerGroupSession
 	claim   sarama.ConsumerGroupClaim
-	at      reader.TopicPartition
+	at      kafka.TopicPartition
 	reader  *reader.Reader
 	log     *slog.Logger
 
@@ -64,7 +65,7 @@ func newPartition(c *Consumer, session sarama.ConsumerGroupSession, claim sarama
 		member:   c,
 		session:  session,
 		claim:    claim,
-		at:       reader.TopicPartition{Topic: claim.Topic(), Partition: claim.Partition()},
+		at:       kafka.TopicPartition{Topic: claim.Topic(), Partition: claim.Partition()},
 		reader:   c.reader,
 		log:      c.log.With("topic", claim.Topic(), "partition", claim.Partition()),
 		suspects: make(chan struct{}, 1),
@@ -101,7 +102,10 @@ func (p *partition) own(work func()) {
 		defer close(finished)
 		work()
 	}()
-	p.wait(finished)
+	select {
+	case <-finished:
+	case <-p.leaving.Done():
+	}
 	p.leave(nil)
 	select {
 	case <-finished:
@@ -120,25 +124,6 @@ func (p *partition) own(work func()) {
 		// partitions.
 		for range p.claim.Messages() {
 		}
-	}
-}
-
-// wait returns when the partition is to be let go. Until then it watches the worker, and ends the whole membership when
-// that is stuck: the process is to be started again.
-func (p *partition) wait(finished <-chan struct{}) {
-	ticker := time.NewTicker(p.member.cfg.LookEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-finished:
-		case <-p.leaving.Done():
-		case <-ticker.C:
-			if stuck, err := p.member.stalled(p.progress.Standing()); stuck > p.member.cfg.StopAfter {
-				p.member.stop(err)
-			}
-			continue
-		}
-		return
 	}
 }
 

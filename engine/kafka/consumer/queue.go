@@ -3,6 +3,7 @@ package consumer
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/IBM/sarama"
@@ -57,13 +58,12 @@ type queue struct {
 	room chan struct{} // says that more may be taken
 
 	mu         sync.Mutex
-	entries    []entry // from first on: the batch under way, and what lies ready behind it
-	first      int
-	bytes      int   // of all of them
-	readyBytes int   // of what lies ready
-	next       int64 // offset of the next record; negative while none is known
-	full       bool  // there is no room for the next record
-	over       bool  // no more will come
+	entries    []entry // the batch under way, and what lies ready behind it
+	bytes      int     // of all of them
+	readyBytes int     // of what lies ready
+	next       int64   // offset of the next record; negative while none is known
+	full       bool    // there is no room for the next record
+	over       bool    // no more will come
 }
 
 func newQueue(most int, next int64) *queue {
@@ -133,7 +133,7 @@ func (q *queue) put(e entry) (added, full bool) {
 func (q *queue) take(n int) []entry {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	batch := q.entries[q.first:min(q.first+n, len(q.entries))]
+	batch := q.entries[:min(n, len(q.entries))]
 	for _, e := range batch {
 		q.readyBytes -= e.weight
 	}
@@ -146,17 +146,11 @@ func (q *queue) take(n int) []entry {
 func (q *queue) release(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	done := q.entries[q.first : q.first+n]
-	for _, e := range done {
+	for _, e := range q.entries[:n] {
 		q.bytes -= e.weight
 	}
 	q.readyBytes, q.full = q.bytes, false
-	clear(done) // the array would keep them
-	if q.first += n; q.first > len(q.entries)/2 {
-		left := copy(q.entries, q.entries[q.first:])
-		clear(q.entries[left:])
-		q.entries, q.first = q.entries[:left], 0
-	}
+	q.entries = slices.Delete(q.entries, 0, n)
 	signal(q.room)
 }
 
@@ -164,14 +158,14 @@ func (q *queue) release(n int) {
 func (q *queue) held() (n int, over bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.entries) - q.first, q.over
+	return len(q.entries), q.over
 }
 
 // expects says whether more is to come of a log that ends there, up to n records, and there is room for it.
 func (q *queue) expects(end int64, n int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.next < end && len(q.entries)-q.first < n && !q.full && !q.over
+	return q.next < end && len(q.entries) < n && !q.full && !q.over
 }
 
 // following is the offset of the next record; negative while none is known.

@@ -44,7 +44,7 @@ func (s *sender) exchange(queues []*partitionQueue, deadline time.Time) {
 			p.answer = &sarama.ProduceResponse{}
 		}
 		for _, q := range p.queues {
-			if block := p.answer.GetBlock(q.topic, q.partition); block != nil {
+			if block := p.answer.GetBlock(q.Topic, q.Partition); block != nil {
 				s.act(q, block.Err, deadline)
 			} else { // the request may have arrived all the same
 				q.unknown = true
@@ -62,7 +62,7 @@ func (s *sender) exchange(queues []*partitionQueue, deadline time.Time) {
 func (s *sender) pack(queues []*partitionQueue, deadline time.Time) map[int32]*parcel {
 	parcels := make(map[int32]*parcel)
 	for _, q := range queues {
-		broker, err := s.client.Leader(q.topic, q.partition)
+		broker, err := s.client.Leader(q.Topic, q.Partition)
 		if err != nil {
 			s.retry(q, err, deadline)
 			continue
@@ -80,7 +80,7 @@ func (s *sender) pack(queues []*partitionQueue, deadline time.Time) map[int32]*p
 			parcels[broker.ID()] = p
 		}
 		p.queues = append(p.queues, q)
-		p.request.AddBatch(q.topic, q.partition, q.request)
+		p.request.AddBatch(q.Topic, q.Partition, q.request)
 	}
 	return parcels
 }
@@ -94,10 +94,10 @@ func (s *sender) act(q *partitionQueue, answer sarama.KError, deadline time.Time
 		for _, r := range q.records {
 			r.settle(isAcknowledged)
 		}
-		s.ids.use(q.topicPartition, len(q.records))
-		if _, failing := s.failing[q.topicPartition]; failing {
-			delete(s.failing, q.topicPartition)
-			s.log.Info("partition accepts records again", "topic", q.topic, "partition", q.partition)
+		s.ids.use(q.TopicPartition, len(q.records))
+		if _, failing := s.failing[q.TopicPartition]; failing {
+			delete(s.failing, q.TopicPartition)
+			s.log.Info("partition accepts records again", "topic", q.Topic, "partition", q.Partition)
 		}
 		q.batch = batch{}
 	case sarama.ErrNotLeaderForPartition, sarama.ErrLeaderNotAvailable, sarama.ErrUnknownTopicOrPartition,
@@ -153,13 +153,13 @@ func (s *sender) isolate(q *partitionQueue, answer sarama.KError) {
 
 // retry keeps the batch for another attempt, or gives the queue up when its time is over.
 func (s *sender) retry(q *partitionQueue, cause error, deadline time.Time) {
-	s.moved[q.topic] = struct{}{}
+	s.moved[q.Topic] = struct{}{}
 	now := time.Now()
 	if q.since.IsZero() {
 		q.since, q.pauses = now, retryPauses
 	}
 	q.retryAt = now.Add(q.pauses.Next())
-	_, failing := s.failing[q.topicPartition]
+	_, failing := s.failing[q.TopicPartition]
 	if failing || s.closing.Err() != nil || q.retryAt.After(deadline) || q.retryAt.Sub(q.since) > s.cfg.RetryFor {
 		s.giveUp(q, cause)
 	}
@@ -172,9 +172,9 @@ func (s *sender) giveUp(q *partitionQueue, cause error) {
 		s.ids.stale = true
 	}
 	q.fail(&RecordError{Err: cause, unknown: q.unknown}, &RecordError{Err: fmt.Errorf("%w: %w", kafka.ErrNotSent, cause)})
-	if _, ok := s.failing[q.topicPartition]; !ok {
-		s.failing[q.topicPartition] = struct{}{}
-		s.log.Warn("partition refuses records", "topic", q.topic, "partition", q.partition, "err", cause)
+	if _, ok := s.failing[q.TopicPartition]; !ok {
+		s.failing[q.TopicPartition] = struct{}{}
+		s.log.Warn("partition refuses records", "topic", q.Topic, "partition", q.Partition, "err", cause)
 	}
 }
 
@@ -185,14 +185,9 @@ const (
 	headerOverhead = 2 * binary.MaxVarintLen32
 )
 
-type topicPartition struct {
-	topic     string
-	partition int32
-}
-
 // partitionQueue is what goes to one partition during a round. At most one batch of it is on its way at any time.
 type partitionQueue struct {
-	topicPartition
+	kafka.TopicPartition
 	batch
 	queue []*record // in order, not yet in a batch
 	limit int       // records per batch while a bad one is being isolated; 0: no limit
@@ -252,7 +247,7 @@ func (q *partitionQueue) seal(ids *sequences, cfg *sarama.Config, now time.Time)
 		MaxTimestamp:     now,
 		ProducerID:       ids.producer,
 		ProducerEpoch:    ids.epoch,
-		FirstSequence:    ids.next[q.topicPartition],
+		FirstSequence:    ids.next[q.TopicPartition],
 		Records:          records,
 	}
 }

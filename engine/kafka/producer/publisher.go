@@ -205,15 +205,13 @@ func newCall(topic string, records []record, deadline time.Time, maxBytes int) *
 
 // block holds back the records of the same key behind this one; a record without a key has none.
 func (c *call) block(r *record) {
-	if r.key == "" {
+	if first, blocked := c.blocked[r.key]; r.key == "" || blocked && first < r.index {
 		return
 	}
 	if c.blocked == nil {
 		c.blocked = make(map[string]int)
 	}
-	if first, ok := c.blocked[r.key]; !ok || r.index < first {
-		c.blocked[r.key] = r.index
-	}
+	c.blocked[r.key] = r.index
 }
 
 // settle notes the record's fate: [isAcknowledged] or why it failed. The first one counts; of a call that has expired

@@ -28,9 +28,9 @@ type sender struct {
 	log     *slog.Logger
 
 	ids     sequences
-	failing map[topicPartition]struct{} // gave up last time: one attempt per round until it works again
-	moved   map[string]struct{}         // topics whose leaders must be looked up again
-	round   uint32                      // where the next records without a key go
+	failing map[kafka.TopicPartition]struct{} // gave up last time: one attempt per round until it works again
+	moved   map[string]struct{}               // topics whose leaders must be looked up again
+	round   uint32                            // where the next records without a key go
 	spread  *atomic.Pointer[map[string]int32]
 
 	byHash   sarama.Partitioner
@@ -47,7 +47,7 @@ func newSender(
 		spread:  keys,
 		closing: closing,
 		log:     log,
-		failing: make(map[topicPartition]struct{}),
+		failing: make(map[kafka.TopicPartition]struct{}),
 		moved:   make(map[string]struct{}),
 		byHash:  settings.Producer.Partitioner(""),
 	}
@@ -109,13 +109,13 @@ func (s *sender) tryConnect() (err error) {
 	if err != nil {
 		return fmt.Errorf("request producer id: %w", err)
 	}
-	s.ids = sequences{producer: id.ProducerID, epoch: id.ProducerEpoch, known: true, next: make(map[topicPartition]int32)}
+	s.ids = sequences{producer: id.ProducerID, epoch: id.ProducerEpoch, known: true, next: make(map[kafka.TopicPartition]int32)}
 	return nil
 }
 
 // byPartition puts the records of the calls into the queues of their partitions, keeping their order.
-func (s *sender) byPartition(calls []*call) map[topicPartition]*partitionQueue {
-	queues := make(map[topicPartition]*partitionQueue)
+func (s *sender) byPartition(calls []*call) map[kafka.TopicPartition]*partitionQueue {
+	queues := make(map[kafka.TopicPartition]*partitionQueue)
 	s.round++
 	for _, c := range calls {
 		partitions, err := s.partitions(c.topic)
@@ -126,9 +126,9 @@ func (s *sender) byPartition(calls []*call) map[topicPartition]*partitionQueue {
 		}
 		for i := range c.records {
 			r := &c.records[i]
-			tp := topicPartition{c.topic, s.partitionOf(r, partitions)}
+			tp := kafka.TopicPartition{Topic: c.topic, Partition: s.partitionOf(r, partitions)}
 			if queues[tp] == nil {
-				queues[tp] = &partitionQueue{topicPartition: tp}
+				queues[tp] = &partitionQueue{TopicPartition: tp}
 			}
 			queues[tp].queue = append(queues[tp].queue, r)
 		}
@@ -178,7 +178,7 @@ func (s *sender) partitionOf(r *record, partitions []int32) int32 {
 // ready returns the queues that have something to send now; if there is none, wake is when the next one will, and zero
 // when the round is over.
 func (s *sender) ready(
-	queues map[topicPartition]*partitionQueue, now time.Time,
+	queues map[kafka.TopicPartition]*partitionQueue, now time.Time,
 ) (ready []*partitionQueue, wake time.Time) {
 	closing := s.closing.Err() != nil
 	total := 0
@@ -209,14 +209,14 @@ type sequences struct {
 	known    bool // the id is valid
 	stale    bool // raise the epoch before the next round
 	lost     bool // the broker no longer knows the id
-	next     map[topicPartition]int32
+	next     map[kafka.TopicPartition]int32
 }
 
 // maxSequence is far below the point where the numbers would wrap.
 const maxSequence = math.MaxInt32 / 2
 
 // use counts the numbers of an acknowledged batch.
-func (s *sequences) use(tp topicPartition, records int) {
+func (s *sequences) use(tp kafka.TopicPartition, records int) {
 	s.next[tp] += int32(records)
 	s.stale = s.stale || s.next[tp] > maxSequence
 }

@@ -4,12 +4,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/twinbox/engine/kafka"
 )
 
 func TestSequencesEndBeforeTheyWrap(t *testing.T) {
 	t.Parallel()
-	tp := topicPartition{"t", 0}
-	ids := sequences{producer: 7, epoch: 32766, known: true, next: map[topicPartition]int32{tp: maxSequence - 1}}
+	tp := kafka.TopicPartition{Topic: "t"}
+	ids := sequences{producer: 7, epoch: 32766, known: true, next: map[kafka.TopicPartition]int32{tp: maxSequence - 1}}
 	ids.use(tp, 1)
 	require.False(t, ids.stale)
 	ids.use(tp, 1)

@@ -5,6 +5,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"example.com/twinbox/engine/kafka"
 )
 
 // Standing is the state of one partition that a member owns, and why it makes no progress if it does not.
@@ -41,11 +43,7 @@ func New(now func() time.Time, topic string, partition int32) *Progress {
 func (p *Progress) Standing() Standing {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.state
-	if p.paused {
-		s.Handling = time.Time{}
-	}
-	return s
+	return p.state
 }
 
 // Begin notes that the handler is called, with what the broker gave.
@@ -93,7 +91,7 @@ func Pausing(ctx context.Context, err error) (resumed func()) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.paused = true
+	p.paused, p.state.Handling = true, time.Time{}
 	p.fail(err, false)
 	return func() {
 		p.mu.Lock()
@@ -137,12 +135,7 @@ func (p *Progress) Waiting(offset int64) {
 // [Pausing] says under the context of a call counts. The zero value is ready; safe for concurrent use.
 type Watch struct {
 	mu sync.Mutex
-	of map[place]*Progress
-}
-
-type place struct {
-	topic     string
-	partition int32
+	of map[kafka.TopicPartition]*Progress
 }
 
 // Call notes that the handler is called, with the context returned, for a record of the partition. Call end when it has
@@ -151,12 +144,13 @@ func (w *Watch) Call(ctx context.Context, topic string, partition int32) (_ cont
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.of == nil {
-		w.of = make(map[place]*Progress)
+		w.of = make(map[kafka.TopicPartition]*Progress)
 	}
-	p := w.of[place{topic, partition}]
+	at := kafka.TopicPartition{Topic: topic, Partition: partition}
+	p := w.of[at]
 	if p == nil {
 		p = New(time.Now, topic, partition)
-		w.of[place{topic, partition}] = p
+		w.of[at] = p
 	}
 	p.Begin()
 	return p.Into(ctx), func(err error) { p.End(0, err) }
@@ -166,7 +160,7 @@ func (w *Watch) Call(ctx context.Context, topic string, partition int32) (_ cont
 func (w *Watch) Forget(topic string, partition int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.of, place{topic, partition})
+	delete(w.of, kafka.TopicPartition{Topic: topic, Partition: partition})
 }
 
 // Standings are those of the partitions that had a call, in no order. What the broker gives to read is not known here.

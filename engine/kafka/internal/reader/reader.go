@@ -42,12 +42,6 @@ const fetchVersion = 12
 // OneBatch is how many bytes to ask for to get a single batch: a broker returns the first one whole.
 const OneBatch = 1
 
-// TopicPartition is a partition of a topic.
-type TopicPartition struct {
-	Topic     string
-	Partition int32
-}
-
 // Found is the batch that holds an offset, and those behind it that were asked for, as far as they are to be delivered.
 type Found struct {
 	From    int64                     // the offset asked for
@@ -62,7 +56,7 @@ var errTruncated = errors.New("fewer records than the batch announces")
 
 // Read asks for about so many bytes. It returns an error when nothing can be said about the batch: no broker, no
 // leader, no such offset.
-func (r *Reader) Read(at TopicPartition, offset int64, bytes int32) (found Found, err error) {
+func (r *Reader) Read(at kafka.TopicPartition, offset int64, bytes int32) (found Found, err error) {
 	client, err := r.Connected()
 	if err != nil {
 		return Found{}, err
@@ -194,7 +188,7 @@ func (r *Reader) Committed(group, topic string, partitions ...int32) (found []Co
 
 // extract makes of a block what sarama's consumer would. Of transactions that were given up is told of all batches
 // together, see aborted: where there are some, it is the first batch alone.
-func extract(at TopicPartition, offset int64, block *sarama.FetchResponseBlock) Found {
+func extract(at kafka.TopicPartition, offset int64, block *sarama.FetchResponseBlock) Found {
 	f := Found{From: offset, Next: offset}
 	for i, set := range block.RecordsSet {
 		batch := set.RecordBatch
@@ -214,7 +208,7 @@ func extract(at TopicPartition, offset int64, block *sarama.FetchResponseBlock) 
 }
 
 // recordsOf are the records of a batch, from an offset on.
-func recordsOf(at TopicPartition, offset int64, batch *sarama.RecordBatch) (records []*sarama.ConsumerMessage) {
+func recordsOf(at kafka.TopicPartition, offset int64, batch *sarama.RecordBatch) (records []*sarama.ConsumerMessage) {
 	for _, r := range batch.Records {
 		m := &sarama.ConsumerMessage{
 			Topic: at.Topic, Partition: at.Partition, Offset: batch.FirstOffset + r.OffsetDelta,

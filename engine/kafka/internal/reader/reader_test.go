@@ -35,7 +35,7 @@ func TestALookWaitsForItsOwnBrokerAlone(t *testing.T) {
 	look := func(partition int32) <-chan error {
 		done := make(chan error, 1)
 		go func() {
-			_, err := reader.Read(TopicPartition{"t", partition}, 0, OneBatch)
+			_, err := reader.Read(kafka.TopicPartition{Topic: "t", Partition: partition}, 0, OneBatch)
 			done <- err
 		}()
 		return done
@@ -56,7 +56,7 @@ func TestALookWaitsForItsOwnBrokerAlone(t *testing.T) {
 
 func TestExtractLeavesOutHiddenRecords(t *testing.T) {
 	t.Parallel()
-	at := TopicPartition{Topic: "t", Partition: 0}
+	at := kafka.TopicPartition{Topic: "t", Partition: 0}
 	batch := func(change func(*sarama.RecordBatch)) *sarama.FetchResponseBlock {
 		b := &sarama.RecordBatch{
 			FirstOffset: 10, LastOffsetDelta: 2, ProducerID: 7, IsTransactional: true,

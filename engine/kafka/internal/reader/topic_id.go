@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/IBM/sarama"
+
+	"example.com/twinbox/engine/kafka"
 )
 
 // topicIDLabel is what stands before the id in the metadata of a committed offset.
@@ -15,7 +17,7 @@ func IsTopicID(metadata string) bool { return strings.HasPrefix(metadata, topicI
 
 // TopicID asks the leader of the partition for the id of its topic, as it stands in the metadata of an offset. It is
 // empty with brokers before 2.8. That the broker knows no such topic is an error: it may be about to.
-func (r *Reader) TopicID(at TopicPartition) (string, error) {
+func (r *Reader) TopicID(at kafka.TopicPartition) (string, error) {
 	client, err := r.Connected()
 	if err != nil {
 		return "", err

@@ -16,7 +16,7 @@ import (
 // partition without its guard for as long as it is read.
 func TestATopicThatIsNotKnownNowHasNoOtherID(t *testing.T) {
 	t.Parallel()
-	at := TopicPartition{Topic: "t", Partition: 0}
+	at := kafka.TopicPartition{Topic: "t", Partition: 0}
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, at.Topic))
 	require.NoError(t, err)
 	defer cluster.Close()

@@ -31,17 +31,9 @@ type cluster struct {
 //
 // The metadata are read in full: that is how sarama learns which broker is the controller.
 func ask(ctx context.Context, cfg kafka.Config, what string, question func(cluster) error) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("%s: %w", what, err)
-		}
-	}()
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
-		return fmt.Errorf("configure: %w", err)
-	}
-	if err := ctx.Err(); err != nil {
-		return err
+		return fmt.Errorf("%s: configure: %w", what, err)
 	}
 	if deadline, ends := ctx.Deadline(); ends {
 		share := time.Until(deadline) / time.Duration(len(cfg.Brokers))
@@ -55,10 +47,13 @@ func ask(ctx context.Context, cfg kafka.Config, what string, question func(clust
 	settings.Admin.Retry.Max = 0
 	c := cluster{ctx: ctx, cfg: cfg, reader: reader.New(cfg.Brokers, settings)}
 	defer func() {
-		err = errors.Join(err, c.reader.Close())
-		if err != nil && ctx.Err() != nil {
+		if err = errors.Join(err, c.reader.Close()); err == nil {
+			return
+		}
+		if ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
+		err = fmt.Errorf("%s: %w", what, err)
 	}()
 	if c.client, err = c.reader.Connected(); err != nil {
 		return err

@@ -59,8 +59,7 @@ type Consumer struct {
 	// What the member says about itself: one log line per change, and the answer for a readiness check.
 	consuming bool
 	since     time.Time // of the last change of consuming
-	last      string    // the trouble last logged, and its code
-	code      string
+	last      error     // the trouble last logged
 	met       time.Time // when it came last, logged or not
 	stopped   error     // why the membership ended for good; nil when that was intended
 }
@@ -156,8 +155,8 @@ func (c *Consumer) absence() error {
 		return c.stopped
 	}
 	reason, patience := "no answer yet", c.cfg.UnhealthyAfter
-	if c.last != "" && c.since.Sub(c.met) <= troubleOver {
-		reason, patience = c.code+": "+c.last, c.cfg.failingAfter()
+	if c.last != nil && c.since.Sub(c.met) <= troubleOver {
+		reason, patience = failure.Examine(c.last).Code+": "+c.last.Error(), c.cfg.failingAfter()
 	}
 	if away := c.cfg.Now().Sub(c.since); away > patience {
 		return fmt.Errorf("consume %s: not a member of the group for %s: %s", c.topic, away.Round(time.Second), reason)
@@ -215,7 +214,7 @@ func (c *Consumer) become(consuming bool) {
 	}
 	c.consuming, c.since = consuming, c.cfg.Now()
 	if consuming {
-		c.last, c.code = "", ""
+		c.last = nil
 		c.log.Info("consuming")
 	}
 }
@@ -228,12 +227,12 @@ const troubleOver = 5 * time.Minute
 // and goes on: a broker that is down for an hour is one line.
 func (c *Consumer) trouble(err error) {
 	c.mu.Lock()
-	text, now := err.Error(), c.cfg.Now()
-	isNews := text != c.last || now.Sub(c.met) > troubleOver
+	now := c.cfg.Now()
+	isNews := c.last == nil || err.Error() != c.last.Error() || now.Sub(c.met) > troubleOver
 	c.met = now
 	if isNews && c.ctx.Err() == nil {
-		c.last, c.code = text, failure.Examine(err).Code
-		c.log.Warn("consume failed, trying again", "code", c.code, "error", err)
+		c.last = err
+		c.log.Warn("consume failed, trying again", "code", failure.Examine(err).Code, "error", err)
 	}
 	c.mu.Unlock()
 	if hook := c.cfg.Hooks.Failed; hook != nil {

@@ -23,15 +23,11 @@ func TestWhatEndsAfterThePartitionWasLeftIsNotMarked(t *testing.T) {
 		}
 		session := newFakeSession(1)
 		p := newPartition(m, session, session)
-		left := make(chan struct{})
-		go func() {
-			defer close(left)
-			p.own(p.work)
-		}()
+		left := make(chan bool)
+		go func() { left <- p.own(p.work) }()
 		synctest.Wait() // until the handler runs
 		m.cancel()
-		<-left // after twice the drain timeout
-		require.True(t, p.busy.Load())
+		require.False(t, <-left, "after twice the drain timeout it is not idle")
 		require.ErrorIs(t, context.Cause(p.ctx), errPartitionLost)
 		close(release)
 		synctest.Wait()

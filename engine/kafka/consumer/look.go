@@ -23,15 +23,6 @@ type gap struct {
 	size int    // bytes of these batches
 }
 
-// keep adds a damaged batch to the gap, unless it is the one before, found again at its next offset.
-func (g *gap) keep(f, before reader.Found) {
-	if bytes.Equal(f.Raw, before.Raw) {
-		return
-	}
-	g.raw = append(g.raw, f.Raw[:min(len(f.Raw), reader.MaxDamage-len(g.raw))]...)
-	g.size += f.Size
-}
-
 // look asks the broker what lies at the next offset, since nothing has come for a while or sarama has reported an
 // error. Nothing there: all is well. A damaged batch: it becomes a gap, which is handed over like a record. Readable
 // records: they may come in a moment, so they are only noted, see progress; but when sarama has failed again and again
@@ -39,7 +30,7 @@ func (g *gap) keep(f, before reader.Found) {
 func (p *partition) look() {
 	var own detacher
 	for taken := 0; p.leaving.Err() == nil; {
-		if n, _ := p.queue.held(); n > 0 && taken == 0 {
+		if taken == 0 && p.queue.held() > 0 {
 			return
 		}
 		f, err := p.reader.Read(p.at, p.queue.following(), reader.OneBatch)
@@ -55,7 +46,7 @@ func (p *partition) look() {
 			return
 		case f.Next == f.From:
 			if taken == 0 {
-				p.progress.Received()
+				p.progress.Waiting(-1)
 			}
 			return
 		case len(f.Records) > 0 && p.suspicion < suspicions:
@@ -66,50 +57,39 @@ func (p *partition) look() {
 			if _, full := p.queue.put(own.detach(m)); full {
 				return
 			}
-			p.progress.Received()
 			taken++
 		}
 		p.queue.pass(f.Next)
 	}
 }
 
-// confirmed reads what is taken for damaged again, each time over another connection.
-func (p *partition) confirmed(taped *reader.Reader, offset int64) (f reader.Found, is bool) {
-	for range confirmations - 1 {
-		var err error
-		if failure.Sleep(p.leaving, p.member.cfg.NackBackoff) != nil {
-			return f, false
-		}
-		if f, err = taped.Read(p.at, offset, reader.OneBatch); err != nil || f.Damage == nil {
-			return f, false
-		}
-	}
-	return f, true
-}
-
 // skip puts a gap where a damaged batch is, and leaves the partition out of what sarama asks for, as long as its
-// connection lasts: what else is on that broker can be read again. Where the batch ends is in its header, which sarama
-// does not show when it fails; so its offsets are asked for one by one until one is readable, or the end is reached.
+// connection lasts: what else is on that broker can be read again. What is taken for damaged is read again before, over
+// another connection. Where the batch ends is in its header, which sarama does not show when it fails; so its offsets are
+// asked for one by one until one is readable, or the end is reached.
 func (p *partition) skip(from int64) {
 	taped := reader.Taped(p.member.cfg.Brokers, p.member.cfg.Client())
 	defer func() { _ = taped.Close() }()
-	f, is := p.confirmed(taped, from)
-	if !is {
-		return
+	var f, before reader.Found
+	var err error
+	for range confirmations - 1 {
+		if failure.Sleep(p.leaving, p.member.cfg.NackBackoff) != nil {
+			return
+		}
+		if f, err = taped.Read(p.at, from, reader.OneBatch); err != nil || f.Damage == nil {
+			return
+		}
 	}
-	g := &gap{why: f.Damage}
-	g.keep(f, reader.Found{})
-	next := max(f.Next, from+1)
-	for {
-		further, err := taped.Read(p.at, next, reader.OneBatch)
-		if err != nil || p.leaving.Err() != nil {
+	g, next := &gap{why: f.Damage}, from
+	for f.Damage != nil {
+		if !bytes.Equal(f.Raw, before.Raw) { // else it is the batch before, found again at its next offset
+			g.raw = append(g.raw, f.Raw[:min(len(f.Raw), reader.MaxDamage-len(g.raw))]...)
+			g.size += f.Size
+		}
+		before, next = f, max(f.Next, next+1)
+		if f, err = taped.Read(p.at, next, reader.OneBatch); err != nil || p.leaving.Err() != nil {
 			return // the next look begins anew
 		}
-		if further.Damage == nil {
-			break
-		}
-		g.keep(further, f)
-		f, next = further, max(further.Next, next+1)
 	}
 	at := &sarama.ConsumerMessage{Topic: p.at.Topic, Partition: p.at.Partition, Offset: from}
 	if added, _ := p.queue.put(entry{ConsumerMessage: at, last: next - 1, gap: g}); !added {

@@ -172,7 +172,7 @@ func (c claims) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.C
 	}
 	p.log.Debug("partition assigned", "offset", claim.InitialOffset())
 
-	p.own(func() {
+	idle := p.own(func() {
 		if p.identify() {
 			p.work()
 		}
@@ -183,7 +183,7 @@ func (c claims) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.C
 	delete(c.partitions, p.at.Partition)
 	c.mu.Unlock()
 	if hook := c.cfg.Hooks.Lost; hook != nil {
-		hook(p.at.Topic, p.at.Partition, !p.busy.Load())
+		hook(p.at.Topic, p.at.Partition, idle)
 	}
 	return nil
 }

@@ -43,7 +43,6 @@ type partition struct {
 	leaving context.Context // ends when nothing more is to be handed out
 	leave   context.CancelCauseFunc
 	left    atomic.Bool            // the group no longer waits for this member: nothing is marked any more
-	busy    atomic.Bool            // when it is left, messages are still being worked on
 	topicID atomic.Pointer[string] // of what is read; empty while it is not known, and with old brokers
 
 	progress *progress.Progress
@@ -84,8 +83,9 @@ func newPartition(c *Consumer, session sarama.ConsumerGroupSession, claim sarama
 // own lets the worker work until the partition is to be let go. Then nothing new goes out, the handler gets its time to
 // finish, is cancelled, and is waited for as long again. The loss of the group's membership cuts the first of the two
 // short. What is not acknowledged stays for the next owner; what is acknowledged on the way is still committed: as long
-// as this method has not returned, the group waits for the member. A handler that ignores its context is left behind.
-func (p *partition) own(work func()) {
+// as this method has not returned, the group waits for the member. A handler that ignores its context is left behind, and
+// then the partition is not idle.
+func (p *partition) own(work func()) (idle bool) {
 	defer context.AfterFunc(p.session.Context(), func() {
 		p.leave(nil)
 		if p.isLost() {
@@ -93,7 +93,10 @@ func (p *partition) own(work func()) {
 		}
 	})()
 	var reading sync.WaitGroup
-	reading.Go(func() { p.queue.fill(p.claim.Messages(), p.leaving.Done()) })
+	reading.Go(func() {
+		p.queue.fill(p.claim.Messages(), p.leaving.Done())
+		p.leave(nil) // sarama gives no more of it
+	})
 	defer reading.Wait()
 	defer p.left.Store(true)
 	defer p.cancel(errPartitionLost)
@@ -115,8 +118,8 @@ func (p *partition) own(work func()) {
 	}
 	select {
 	case <-finished:
+		idle = true
 	case <-time.After(p.member.cfg.DrainTimeout):
-		p.busy.Store(true)
 	}
 	if errors.Is(context.Cause(p.leaving), errRevoked) {
 		// Until sarama, too, is done with the partition. The member hears of a revocation first, see watchedStrategy; a claim
@@ -125,6 +128,7 @@ func (p *partition) own(work func()) {
 		for range p.claim.Messages() {
 		}
 	}
+	return idle
 }
 
 // isLost reports whether the group, when the session ended, had given the partition away without waiting for this
@@ -186,10 +190,8 @@ func (p *partition) work() {
 		if time.Since(p.noted) >= noteEvery && !p.note() {
 			return
 		}
-		if p.damaged {
-			if left, _ := p.queue.held(); left == 0 {
-				return // what is behind the gap is read from the committed offset on, by a new session
-			}
+		if p.damaged && p.queue.held() == 0 {
+			return // what is behind the gap is read from the committed offset on, by a new session
 		}
 		if err != nil && !p.backOff(failed, err) {
 			return
@@ -199,10 +201,7 @@ func (p *partition) work() {
 
 // receive waits until something is held; false when the partition is to be let go.
 func (p *partition) receive(looks, notes <-chan time.Time) bool {
-	for {
-		if n, over := p.queue.held(); n > 0 || over {
-			return n > 0
-		}
+	for p.queue.held() == 0 {
 		select {
 		case <-p.queue.come:
 		case <-p.leaving.Done():
@@ -218,6 +217,7 @@ func (p *partition) receive(looks, notes <-chan time.Time) bool {
 			}
 		}
 	}
+	return true
 }
 
 // comingLimit is how long a batch waits for what is about to come. It comes within microseconds, unless what is left on
@@ -244,10 +244,10 @@ func (p *partition) gather() (giveBack func()) {
 		break
 	}
 	giveBack = func() {}
-	if n, _ := p.queue.held(); n < p.member.cfg.Batch {
+	if p.queue.held() < p.member.cfg.Batch {
 		giveBack = p.member.turns.take(p.leaving.Done())
 	}
-	if _, over := p.queue.held(); giveBack != nil && (over || p.leaving.Err() != nil) {
+	if giveBack != nil && p.leaving.Err() != nil {
 		giveBack()
 		return nil
 	}

@@ -134,7 +134,7 @@ func (p *partition) identify() bool {
 	for {
 		same, err := p.compareIDs()
 		if err == nil {
-			p.progress.Received()
+			p.progress.Refused(nil)
 			return same
 		}
 		p.log.Debug("compare the topic with the offset's", "error", err)

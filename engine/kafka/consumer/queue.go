@@ -54,7 +54,7 @@ func decodeAll(ctx context.Context, group string, batch []entry) []*message.Mess
 // a few at a time would let those starve of which the answer had nothing.
 type queue struct {
 	most int           // bytes
-	come chan struct{} // says that more lies ready, or that none will for now
+	come chan struct{} // says that more lies ready, or that there is no room for it
 	room chan struct{} // says that more may be taken
 
 	mu         sync.Mutex
@@ -63,7 +63,6 @@ type queue struct {
 	readyBytes int     // of what lies ready
 	next       int64   // offset of the next record; negative while none is known
 	full       bool    // there is no room for the next record
-	over       bool    // no more will come
 }
 
 func newQueue(most int, next int64) *queue {
@@ -72,12 +71,6 @@ func newQueue(most int, next int64) *queue {
 
 // fill takes records until there are no more or the partition is let go.
 func (q *queue) fill(records <-chan *sarama.ConsumerMessage, leaving <-chan struct{}) {
-	defer func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.over = true
-		signal(q.come)
-	}()
 	var own detacher
 	for {
 		var m *sarama.ConsumerMessage
@@ -154,18 +147,18 @@ func (q *queue) release(n int) {
 	signal(q.room)
 }
 
-// held is how many records there are, and whether no more will come.
-func (q *queue) held() (n int, over bool) {
+// held is how many records there are.
+func (q *queue) held() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.entries), q.over
+	return len(q.entries)
 }
 
 // expects says whether more is to come of a log that ends there, up to n records, and there is room for it.
 func (q *queue) expects(end int64, n int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.next < end && len(q.entries) < n && !q.full && !q.over
+	return q.next < end && len(q.entries) < n && !q.full
 }
 
 // following is the offset of the next record; negative while none is known.

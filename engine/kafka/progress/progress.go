@@ -102,13 +102,6 @@ func Pausing(ctx context.Context, err error) (resumed func()) {
 	}
 }
 
-// Received notes that the broker gives what there is.
-func (p *Progress) Received() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.state.Unread, p.state.Refused, p.state.Refusal = time.Time{}, time.Time{}, nil
-}
-
 // Refused notes that the broker gives nothing to read: the topic is gone, or this client has no right to it. Nil means
 // that it answers.
 func (p *Progress) Refused(err error) {
@@ -122,11 +115,14 @@ func (p *Progress) Refused(err error) {
 	}
 }
 
-// Waiting notes that a record lies at offset and has not come.
+// Waiting notes that a record lies at the offset and has not come; with a negative one, that none does.
 func (p *Progress) Waiting(offset int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.state.Unread.IsZero() {
+	switch {
+	case offset < 0:
+		p.state.Unread = time.Time{}
+	case p.state.Unread.IsZero():
 		p.state.Unread, p.state.UnreadAt = p.now(), offset
 	}
 }

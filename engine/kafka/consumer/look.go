@@ -65,8 +65,8 @@ func (p *partition) look() {
 
 // skip puts a gap where a damaged batch is, and leaves the partition out of what sarama asks for, as long as its
 // connection lasts: what else is on that broker can be read again. What is taken for damaged is read again before, over
-// another connection. Where the batch ends is in its header, which sarama does not show when it fails; so its offsets are
-// asked for one by one until one is readable, or the end is reached.
+// another connection. Where the batch ends is in its header, which sarama does not show when it fails; so its offsets
+// are asked for one by one until one is readable, or the end is reached.
 func (p *partition) skip(from int64) {
 	taped := reader.Taped(p.member.cfg.Brokers, p.member.cfg.Client())
 	defer func() { _ = taped.Close() }()

@@ -83,8 +83,8 @@ func newPartition(c *Consumer, session sarama.ConsumerGroupSession, claim sarama
 // own lets the worker work until the partition is to be let go. Then nothing new goes out, the handler gets its time to
 // finish, is cancelled, and is waited for as long again. The loss of the group's membership cuts the first of the two
 // short. What is not acknowledged stays for the next owner; what is acknowledged on the way is still committed: as long
-// as this method has not returned, the group waits for the member. A handler that ignores its context is left behind, and
-// then the partition is not idle.
+// as this method has not returned, the group waits for the member. A handler that ignores its context is left behind,
+// and then the partition is not idle.
 func (p *partition) own(work func()) (idle bool) {
 	defer context.AfterFunc(p.session.Context(), func() {
 		p.leave(nil)
@@ -227,8 +227,9 @@ const comingLimit = 5 * time.Millisecond
 // gather waits for what is about to come and, unless that makes a full batch, until it is the partition's turn; what
 // comes meanwhile is in the batch, too. It returns how to give the turn back, nil when the partition is to be let go.
 //
-// About to come is what sarama knows of, as far as there is room for it, up to a full batch. It hands records over one by
-// one: without a look at where the log ends, the records of one answer would be as many batches as the scheduler likes.
+// About to come is what sarama knows of, as far as there is room for it, up to a full batch. It hands records over one
+// by one: without a look at where the log ends, the records of one answer would be as many batches as the scheduler
+// likes.
 func (p *partition) gather() (giveBack func()) {
 	var waited <-chan time.Time
 	for !p.damaged && p.queue.expects(p.claim.HighWaterMarkOffset(), p.member.cfg.Batch) {

@@ -192,8 +192,8 @@ const detachChunk = 16 << 10
 // with the records of other partitions.
 type detacher struct{ rest []byte } // of the last chunk
 
-// detach makes an entry of the record, with bytes of its own; what is nil stays nil. A large record has an allocation of
-// its own.
+// detach makes an entry of the record, with bytes of its own; what is nil stays nil. A large record has an allocation
+// of its own.
 func (d *detacher) detach(m *sarama.ConsumerMessage) entry {
 	n := len(m.Key) + len(m.Value)
 	for _, h := range m.Headers {

@@ -86,8 +86,8 @@ func (s *sender) pack(queues []*partitionQueue, deadline time.Time) map[int32]*p
 }
 
 // act decides what becomes of the queue's batch. It knows every answer of a produce request; one that it does not know
-// counts as uncertain, the careful side. Where an earlier attempt may be on the log, a refusal does not prove that it is
-// not.
+// counts as uncertain, the careful side. Where an earlier attempt may be on the log, a refusal does not prove that it
+// is not.
 func (s *sender) act(q *partitionQueue, answer sarama.KError, deadline time.Time) {
 	switch answer {
 	case sarama.ErrNoError, sarama.ErrDuplicateSequenceNumber: // it is on the log

@@ -109,7 +109,8 @@ func (s *sender) tryConnect() (err error) {
 	if err != nil {
 		return fmt.Errorf("request producer id: %w", err)
 	}
-	s.ids = sequences{producer: id.ProducerID, epoch: id.ProducerEpoch, known: true, next: make(map[kafka.TopicPartition]int32)}
+	s.ids = sequences{producer: id.ProducerID, epoch: id.ProducerEpoch, known: true}
+	s.ids.next = make(map[kafka.TopicPartition]int32)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package poison
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"example.com/twinbox/engine/cloudevent"
@@ -76,7 +78,7 @@ func (g *Guard) Of(ctx context.Context, topic string, partition int32) (*Assignm
 		return a, nil
 	}
 	a = &Assignment{guard: g, topicPartition: at, owner: rand.Text(), end: cloudevent.LogEndFrom(ctx)}
-	if err := a.take(ctx, left); err != nil {
+	if err := a.take(ctx, cmp.Or(left, &Assignment{})); err != nil {
 		return nil, err
 	}
 	g.mu.Lock()
@@ -90,35 +92,33 @@ const takePartition = `
 insert into public.inbox_owner as o (consumer, topic, partition, owner, in_flight) values ($1, $2, $3, $4, $5)
 on conflict (consumer, topic, partition) do update
 set owner = excluded.owner, in_flight = greatest(o.in_flight, excluded.in_flight), since = clock_timestamp()
-returning (select p.owner from public.inbox_owner p where p.consumer = $1 and p.topic = $2 and p.partition = $3),
-    (select p.in_flight from public.inbox_owner p where p.consumer = $1 and p.topic = $2 and p.partition = $3)`
+returning
+    coalesce((select p.owner from public.inbox_owner p where (p.consumer, p.topic, p.partition) = ($1, $2, $3)), ''),
+    coalesce((select p.in_flight from public.inbox_owner p where (p.consumer, p.topic, p.partition) = ($1, $2, $3)), 0)`
 
 // take records that the partition is this process's, which may have left it before. It takes over from an owner that
 // did not leave it.
 func (a *Assignment) take(ctx context.Context, left *Assignment) error {
 	cfg := &a.guard.cfg
-	var before *string
-	var inFlight *int
+	var before string
 	err := cfg.Insist(ctx, "take partition", func(ctx context.Context) error {
-		return cfg.Pool.QueryRow(ctx, takePartition, append(a.key(), a.owner, cfg.Batch)...).Scan(&before, &inFlight)
-	})
-	if err != nil || before == nil {
+		row := cfg.Pool.QueryRow(ctx, takePartition, append(a.key(), a.owner, cfg.Batch)...)
+		if err := row.Scan(&before, &a.unproven); err != nil || before == "" || before == left.owner {
+			return err
+		}
+		suspects, err := a.readSuspects(ctx, cfg.Pool)
+		a.suspects = suspects
 		return err
-	}
-	if left != nil && *before == left.owner { // it came back before the database has heard that it was left
+	})
+	switch {
+	case err != nil || before == "":
+		return err
+	case before == left.owner: // it came back before the database has heard that it was left
 		a.unproven, a.suspects = left.unproven, left.suspects
 		return nil
 	}
-	a.unproven = *inFlight
-	err = cfg.Insist(ctx, "read attempts", func(ctx context.Context) (err error) {
-		a.suspects, err = a.readSuspects(ctx, cfg.Pool)
-		return err
-	})
-	if err != nil {
-		return err
-	}
 	cfg.Log.WarnContext(ctx, "partition was not left in good order: its first events are counted before they run",
-		"topic", a.topic, "partition", a.partition, "in_flight", *inFlight, "suspect_ranges", len(a.suspects))
+		"topic", a.topic, "partition", a.partition, "in_flight", a.unproven, "suspect_ranges", len(a.suspects))
 	return nil
 }
 
@@ -129,29 +129,27 @@ func (a *Assignment) key() []any { return []any{a.guard.cfg.Consumer, a.topic, a
 // how to record that. Until it is recorded the next owner counts its first records, as after a crash. It may be
 // recorded late, also when the partition has come back meanwhile.
 func (g *Guard) Leave(topic string, partition int32) (record func(context.Context) error) {
-	a := g.drop(topic, partition, true)
-	if a == nil {
-		return func(context.Context) error { return nil }
-	}
-	return func(ctx context.Context) error { return g.recordLeft(ctx, a) }
+	left := g.drop(topic, partition, true)
+	return func(ctx context.Context) error { return g.recordLeft(ctx, left) }
 }
 
 // Abandon says that a partition's records are no longer this process's, but that some may still be under way. Its row
 // stays: the next owner counts its first records, as after a crash.
 func (g *Guard) Abandon(topic string, partition int32) { g.drop(topic, partition, false) }
 
-func (g *Guard) drop(topic string, partition int32, inGoodOrder bool) *Assignment {
+func (g *Guard) drop(topic string, partition int32, inGoodOrder bool) (dropped []*Assignment) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	at := topicPartition{topic, partition}
 	a := g.held[at]
-	delete(g.held, at)
-	if a != nil {
-		if delete(g.left, at); inGoodOrder {
-			g.left[at] = a
-		}
+	if a == nil {
+		return nil
 	}
-	return a
+	delete(g.held, at)
+	if delete(g.left, at); inGoodOrder {
+		g.left[at] = a
+	}
+	return []*Assignment{a}
 }
 
 // Close leaves every partition that is neither left nor abandoned. Call it when the last delivery has ended.
@@ -160,30 +158,29 @@ func (g *Guard) Close(ctx context.Context) error {
 	held := slices.Collect(maps.Values(g.held))
 	clear(g.held)
 	g.mu.Unlock()
-	return g.recordLeft(ctx, held...)
+	return g.recordLeft(ctx, held)
 }
 
-// What an owner before was suspected of and this one did not come to is left to the next.
-const leavePartitions = `
-with held as (
-    select * from unnest($2::text[], $3::int[], $4::text[], $5::bool[], $6::int[])
-        as h (topic, partition, owner, suspicious, unproven)
-), clean as (
-    delete from public.inbox_owner o using held h
-    where o.consumer = $1 and o.topic = h.topic and o.partition = h.partition and o.owner = h.owner and not h.suspicious
-)
-update public.inbox_owner o set in_flight = h.unproven from held h
-where o.consumer = $1 and o.topic = h.topic and o.partition = h.partition and o.owner = h.owner and h.suspicious`
+const leavePartition = `
+delete from public.inbox_owner where consumer = $1 and topic = $2 and partition = $3 and owner = $4`
 
-func (g *Guard) recordLeft(ctx context.Context, all ...*Assignment) error {
-	topics, owners := make([]string, len(all)), make([]string, len(all))
-	partitions, unproven, suspicious := make([]int32, len(all)), make([]int32, len(all)), make([]bool, len(all))
-	for i, a := range all {
-		topics[i], partitions[i], owners[i] = a.topic, a.partition, a.owner
-		suspicious[i], unproven[i] = a.Suspicious(), int32(a.unproven)
+// What an owner before was suspected of and this one did not come to is left to the next.
+const leaveSuspicious = `
+update public.inbox_owner set in_flight = $5 where consumer = $1 and topic = $2 and partition = $3 and owner = $4`
+
+func (g *Guard) recordLeft(ctx context.Context, left []*Assignment) error {
+	if len(left) == 0 {
+		return nil
 	}
-	_, err := g.cfg.Pool.Exec(ctx, leavePartitions, g.cfg.Consumer, topics, partitions, owners, suspicious, unproven)
-	if err != nil {
+	batch := &pgx.Batch{}
+	for _, a := range left {
+		if a.Suspicious() {
+			batch.Queue(leaveSuspicious, append(a.key(), a.owner, a.unproven)...)
+		} else {
+			batch.Queue(leavePartition, append(a.key(), a.owner)...)
+		}
+	}
+	if err := g.cfg.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("leave partitions: %w", err)
 	}
 	return nil

@@ -95,7 +95,7 @@ func (a *Assignment) Begin(
 		t = Attempt{assignment: a}
 		err := t.enter(ctx, records, known)
 		if err != nil {
-			t.release()
+			t.End(false)
 		}
 		return err
 	})
@@ -131,7 +131,7 @@ func (t *Attempt) enter(
 	if err := t.acquire(ctx, 1); err != nil {
 		return err
 	}
-	return t.count(ctx)
+	return t.count(ctx, records)
 }
 
 func (t *Attempt) acquire(ctx context.Context, weight int64) error {
@@ -175,38 +175,26 @@ func (t *Attempt) isolate(ctx context.Context, records []Record) error {
 	if t.N, t.suspect = a.suspected(records); t.suspect == nil || !t.suspect.alone {
 		return errChanged
 	}
-	switch {
-	case t.suspect.spent:
+	if t.suspect.spent {
 		t.Died = &DiedError{t.suspect.deaths, t.suspect.since}
 		return nil
-	case t.suspect.deaths == 0:
-		return t.count(ctx)
 	}
-	return t.split(ctx, records)
+	return t.count(ctx, records)
 }
 
 // End lets the next attempt begin. One that was broken off was no death, so it is taken back; where that fails the
 // range is left with one attempt less. The transaction of one that was applied has removed it.
 func (t *Attempt) End(applied bool) {
 	if t.counted && !applied {
-		ctx, cancel := context.WithTimeout(context.Background(), endLimit)
-		defer cancel()
-		t.uncount(ctx)
+		t.uncount()
 	}
-	t.release()
-}
-
-// release gives back what the attempt holds. It may be called again.
-func (t *Attempt) release() {
 	if t.lock != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), endLimit)
 		defer cancel()
 		_ = t.lock.Rollback(ctx) // where it fails the connection is closed, and the lock with it
-		t.lock = nil
 	}
 	if t.weight > 0 {
 		underWay.Release(t.weight)
-		t.weight = 0
 	}
 }
 
@@ -244,35 +232,28 @@ on conflict (consumer, topic, partition, record_offset) do update
 set last_offset = greatest(coalesce(a.last_offset, a.record_offset), excluded.last_offset),
     attempts = greatest(a.attempts, excluded.attempts), owner = excluded.owner, last_at = excluded.last_at`
 
-// count counts the first attempt at a range.
-func (t *Attempt) count(ctx context.Context) error {
-	t.counted = true
-	a, s := t.assignment, t.suspect
-	if _, err := a.guard.cfg.Pool.Exec(ctx, insertAttempt, append(a.key(), s.from, s.to, 1, a.owner)...); err != nil {
-		return fmt.Errorf("count attempt: %w", err)
-	}
-	return nil
-}
-
 const deleteAttempt = `
 delete from public.inbox_attempt where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4`
 
-// split counts an attempt at a part of a range and keeps the rest as a range of its own, in one transaction.
-func (t *Attempt) split(ctx context.Context, records []Record) error {
-	a, s := t.assignment, t.suspect
-	whole, rest := a.narrow(records, s)
-	t.counted = true
-	batch := &pgx.Batch{}
-	batch.Queue(deleteAttempt, append(a.key(), whole.from)...)
-	batch.Queue(insertAttempt, append(a.key(), s.from, s.to, s.deaths+1, a.owner)...)
-	if rest != nil {
-		batch.Queue(insertAttempt, append(a.key(), rest.from, rest.to, rest.deaths, rest.owner)...)
+// count counts the first attempt at a range; or one at a part of a range, of which it keeps the rest as a range of its
+// own, in the same transaction.
+func (t *Attempt) count(ctx context.Context, records []Record) error {
+	a, s, batch := t.assignment, t.suspect, &pgx.Batch{}
+	if s.deaths > 0 {
+		whole, rest := a.narrow(records, s)
+		batch.Queue(deleteAttempt, append(a.key(), whole.from)...)
+		if rest != nil {
+			batch.Queue(insertAttempt, append(a.key(), rest.from, rest.to, rest.deaths, rest.owner)...)
+		}
 	}
+	batch.Queue(insertAttempt, append(a.key(), s.from, s.to, s.deaths+1, a.owner)...)
 	if err := a.guard.cfg.Pool.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("count attempt: %w", err)
 	}
-	a.guard.cfg.Log.WarnContext(ctx, "the process ended with these events under way: they run alone",
-		"topic", a.topic, "partition", a.partition, "from_offset", s.from, "to_offset", s.to, "deaths", s.deaths)
+	if t.counted = true; s.deaths > 0 {
+		a.guard.cfg.Log.WarnContext(ctx, "the process ended with these events under way: they run alone",
+			"topic", a.topic, "partition", a.partition, "from_offset", s.from, "to_offset", s.to, "deaths", s.deaths)
+	}
 	return nil
 }
 
@@ -283,7 +264,9 @@ update public.inbox_attempt set attempts = $6, owner = nullif($7, '')
 where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4 and owner = $5`
 
 // uncount takes the count back.
-func (t *Attempt) uncount(ctx context.Context) {
+func (t *Attempt) uncount() {
+	ctx, cancel := context.WithTimeout(context.Background(), endLimit)
+	defer cancel()
 	s, sql, args := t.suspect, forgetAttempt, append(t.assignment.key(), t.suspect.from, t.assignment.owner)
 	if s.deaths > 0 {
 		sql, args = uncountAttempt, append(args, s.deaths, s.owner)

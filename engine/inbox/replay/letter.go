@@ -44,8 +44,8 @@ func (r *run) retryLetter(ctx context.Context, l deadletter.Letter, done *Result
 		unanswered = unanswered || sent
 		refused, isRefused := errors.AsType[*inbox.Refusal](err)
 		if isRefused {
-			done.Outcome, done.Code, done.Error = Refused, refused.Code, refused.Error()
-			if err = r.recordRefusal(ctx, done); err == nil {
+			done.refuse(refused)
+			if err = r.recordRefusal(ctx, l, done); err == nil {
 				return nil
 			}
 		}
@@ -58,13 +58,11 @@ func (r *run) retryLetter(ctx context.Context, l deadletter.Letter, done *Result
 			r.inbox.Host.Handled(event, inbox.Outcome(done.Outcome))
 			return nil
 		case errors.Is(err, errGone):
-			done.Outcome = ""
-			return nil
+			return err
 		case ctx.Err() != nil:
 			return fmt.Errorf("replay dead letter %d: %w", l.ID, context.Cause(ctx))
 		case isFailed:
-			err = r.recordFailure(ctx, l.ID, failed, done)
-			if err != nil || done.Outcome != "" || !unanswered {
+			if err = r.recordFailure(ctx, l.ID, failed, done); !unanswered || !errors.Is(err, errGone) {
 				return err
 			}
 			// It is settled: by the commit whose answer came too late, which the next attempt finds out.
@@ -77,16 +75,23 @@ func (r *run) retryLetter(ctx context.Context, l deadletter.Letter, done *Result
 	}
 }
 
+// Two replays, a replay and an edit, a replay and a consumer that parks behind the dead letter: they take turns here.
+const lockWaiting = `
+select ` + deadletter.Columns + ` from public.dead_letter where id = $1 and state = 'waiting' for update`
+
+const updateSettled = `
+update public.dead_letter set state = 'replayed', outcome = $2, settled_at = clock_timestamp() where id = $1`
+
 // retakeLetter is the dead letter's transaction. It says whether the commit was sent: then an error may be that of its
 // answer alone.
 func (r *run) retakeLetter(
 	ctx context.Context, id int64, done *Result, event *cloudevent.Event,
 ) (sent bool, err error) {
-	var letter deadletter.Letter
 	_, err = r.cfg.Inbox.Retake(ctx, inbox.Retake{
 		Alone: r.alone,
 		Lock: func(ctx context.Context, tx pgx.Tx) (record *inbox.Record, err error) {
-			if letter, err = selectLetter(ctx, tx, lockWaiting, id); err != nil {
+			letter, err := selectLetter(ctx, tx, lockWaiting, id)
+			if err != nil {
 				return nil, err
 			}
 			r.crash("replay_claimed")
@@ -97,9 +102,17 @@ func (r *run) retakeLetter(
 		},
 		Settle: func(ctx context.Context, tx pgx.Tx, outcome inbox.Outcome) error {
 			done.Outcome = string(outcome)
-			err := r.settleLetter(ctx, tx, letter, outcome)
-			sent = err == nil
-			return err
+			if err := inbox.Queue(ctx, tx, updateSettled, id, done.Outcome); err != nil {
+				return fmt.Errorf("settle dead letter: %w", err)
+			}
+			action := r.auditAction(id, map[string]string{"outcome": done.Outcome})
+			action.After = string(deadletter.Replayed)
+			if err := audit.Record(ctx, tx, action); err != nil {
+				return err
+			}
+			r.crash("replay_committing")
+			sent = true
+			return nil
 		},
 	})
 	return sent, err
@@ -120,47 +133,21 @@ func (r *run) readSettled(ctx context.Context, id int64, done *Result) error {
 	return nil
 }
 
-// recordRefusal leaves the audit row of a dead letter that was not tried: an operator finds there why it still waits.
-func (r *run) recordRefusal(ctx context.Context, done *Result) error {
-	return pgx.BeginFunc(ctx, r.inbox.Pool, func(tx pgx.Tx) error {
-		return audit.Record(ctx, tx, r.auditAction(done.ID, map[string]string{"outcome": Refused, "code": done.Code}))
-	})
-}
-
-// Two replays, a replay and an edit, a replay and a consumer that parks behind the dead letter: they take turns here.
-const lockWaiting = `
-select ` + deadletter.Columns + ` from public.dead_letter where id = $1 and state = 'waiting' for update`
-
 const updateReason = `
 update public.dead_letter set code = $2, error = $3 where id = $1 and state = 'waiting' and class = 'parked'`
 
-// updateReason says of a parked dead letter what keeps it now: the one that it was parked behind is gone, and a version
-// before it is missing.
-func (r *run) updateReason(ctx context.Context, l deadletter.Letter, done Result) error {
-	gap := done.Outcome == Refused && (done.Code == inbox.CodeGap || done.Code == inbox.CodeJump)
-	if !gap || !l.Parked() || l.Code == done.Code {
-		return nil
-	}
-	if _, err := r.inbox.Pool.Exec(ctx, updateReason, l.ID, done.Code, done.Error); err != nil {
-		return fmt.Errorf("note gap of dead letter: %w", err)
-	}
-	return nil
-}
-
-const updateSettled = `
-update public.dead_letter set state = 'replayed', outcome = $2, settled_at = clock_timestamp() where id = $1`
-
-func (r *run) settleLetter(ctx context.Context, tx pgx.Tx, l deadletter.Letter, outcome inbox.Outcome) error {
-	if err := inbox.Queue(ctx, tx, updateSettled, l.ID, string(outcome)); err != nil {
-		return fmt.Errorf("settle dead letter: %w", err)
-	}
-	action := r.auditAction(l.ID, map[string]string{"outcome": string(outcome)})
-	action.After = string(deadletter.Replayed)
-	if err := audit.Record(ctx, tx, action); err != nil {
-		return err
-	}
-	r.crash("replay_committing")
-	return nil
+// recordRefusal leaves the audit row of a dead letter that was not tried: an operator finds there why it still waits.
+// Of a parked one it says what keeps it now: the one that it was parked behind is gone, and a version before it is
+// missing.
+func (r *run) recordRefusal(ctx context.Context, l deadletter.Letter, done *Result) error {
+	return pgx.BeginFunc(ctx, r.inbox.Pool, func(tx pgx.Tx) error {
+		if gap := done.Code == inbox.CodeGap || done.Code == inbox.CodeJump; gap && l.Parked() && l.Code != done.Code {
+			if _, err := tx.Exec(ctx, updateReason, l.ID, done.Code, done.Error); err != nil {
+				return fmt.Errorf("note gap of dead letter: %w", err)
+			}
+		}
+		return audit.Record(ctx, tx, r.auditAction(l.ID, map[string]string{"outcome": Refused, "code": done.Code}))
+	})
 }
 
 func (r *run) auditAction(id int64, detail map[string]string) audit.Action {
@@ -208,10 +195,6 @@ func (r *run) recordFailure(ctx context.Context, id int64, failed *inbox.Handler
 		}
 		return audit.Record(ctx, tx, r.auditAction(id, map[string]string{"outcome": string(inbox.Failed), "code": l.Code}))
 	})
-	if errors.Is(err, errGone) {
-		done.Outcome = ""
-		return nil
-	}
 	if err == nil {
 		r.inbox.Log.WarnContext(ctx, "replay failed", "id", id, "event_id", done.EventID,
 			"correlation_id", correlation, "code", done.Code, "error", failed.Err)
@@ -262,7 +245,7 @@ func (r *run) admit(ctx context.Context, tx pgx.Tx, l deadletter.Letter) (*inbox
 	if err != nil {
 		return nil, err
 	}
-	behind := r.refuseBehind(ctx, tx, []byte(record.Event().Key), l)
+	behind := refuseBehind(ctx, tx, []byte(record.Event().Key), l)
 	if _, is := errors.AsType[*inbox.Refusal](behind); !is {
 		return record, behind
 	}
@@ -277,15 +260,13 @@ func (r *run) admit(ctx context.Context, tx pgx.Tx, l deadletter.Letter) (*inbox
 }
 
 // refuseBehind refuses a dead letter while an earlier one holds the key.
-func (r *run) refuseBehind(ctx context.Context, q interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}, key []byte, l deadletter.Letter,
-) error {
-	var earlier *int64
-	if err := q.QueryRow(ctx, selectEarlier, l.Consumer, key, l.Version, l.ID).Scan(&earlier); err != nil {
+func refuseBehind(ctx context.Context, q audit.Querier, key []byte, l deadletter.Letter) error {
+	rows, _ := q.Query(ctx, selectEarlier, l.Consumer, key, l.Version, l.ID)
+	earlier, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[*int64])
+	switch {
+	case err != nil:
 		return fmt.Errorf("look for earlier dead letters: %w", err)
-	}
-	if earlier == nil {
+	case earlier == nil:
 		return nil
 	}
 	return &inbox.Refusal{Code: CodeBehind, Err: fmt.Errorf("dead letter %d of its key comes first", *earlier)}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/inbox"
@@ -49,28 +48,37 @@ func (r *Replayer) Replay(ctx context.Context, f operate.Filter, o Options) (Rep
 	if err != nil {
 		return Report{}, err
 	}
-	started := time.Now()
-	for err == nil && (run.options.Limit == 0 || run.report.Matched < run.options.Limit) {
-		err = run.replayNext(ctx)
+	var report Report
+	started, limit := time.Now(), cmp.Or(o.Limit, f.Limit)
+	for limit == 0 || report.Matched < limit {
+		before := run.key
+		var done Result
+		if done, err = run.takeUp(ctx); err != nil {
+			break
+		}
+		if done.Outcome == "" {
+			continue
+		}
+		if report.Matched == 0 || !bytes.Equal(before, run.key) {
+			report.Keys++
+		}
+		report.add(done)
+		if o.OnProgress != nil {
+			o.OnProgress(done)
+		}
 	}
-	run.report.Took = time.Since(started)
+	report.Took = time.Since(started)
 	if errors.Is(err, errGone) {
 		err = nil
 	}
-	return run.report, err
+	return report, err
 }
 
-// ordered is a replay that an operator has ordered.
-type ordered struct {
-	run
-	options Options
-	where   string
-	args    []any
-	lastKey []byte // that was looked at last
-	report  Report
-}
+// What waits behind a dead letter of the key at work is taken up with it: no replay would come back for it.
+const pickOrdered = `(%s or key = $5 and class = 'parked')`
 
-func (r *Replayer) newOrdered(f operate.Filter, o Options) (*ordered, error) {
+// newOrdered is a replay that an operator has ordered.
+func (r *Replayer) newOrdered(f operate.Filter, o Options) (*run, error) {
 	switch {
 	case o.By == "":
 		return nil, &operate.Error{Code: operate.CodeMissingOperator, Detail: "say who replays"}
@@ -81,67 +89,34 @@ func (r *Replayer) newOrdered(f operate.Filter, o Options) (*ordered, error) {
 	case o.Limit < 0 || f.Limit < 0:
 		return nil, &operate.Error{Code: operate.CodeInvalidFilter, Detail: "a limit is not negative"}
 	}
-	o.Limit = cmp.Or(o.Limit, f.Limit)
 	f.Consumer, f.State = r.inbox.Consumer, deadletter.Waiting
-	n := &ordered{options: o, run: run{
+	where, args := f.Where(6)
+	n := &run{
 		Replayer: r, by: o.By, reason: o.Reason, force: o.Force, acceptGap: o.AcceptGap, dryRun: o.DryRun,
-		position: position{key: []byte{}, version: -1, id: -1},
-	}}
-	n.next, n.try = n.selectNext, n.retryPaced
+		pick: fmt.Sprintf(pickOrdered, where), args: args, key: []byte{}, version: -1, id: -1,
+	}
+	n.try = func(ctx context.Context, l deadletter.Letter, done *Result) error {
+		if err := o.Pace.Await(ctx); err != nil {
+			return fmt.Errorf("replay: %w", err)
+		}
+		return n.retryLetter(ctx, l, done)
+	}
 	if o.DryRun {
 		n.try = n.checkLetter
 	}
-	n.where, n.args = f.Where(6)
 	return n, nil
 }
 
-// What waits behind a dead letter of the key at work is taken up with it: no replay would come back for it.
-const nextLetter = `
-select ` + deadletter.Columns + ` from public.dead_letter
-where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3, $4)
-    and (%s or key = $5 and class = 'parked')
-order by key_start, version, id limit 1`
-
-// selectNext finds one at a time: what the consumer parks meanwhile behind the key at work is then found in its place.
-func (r *ordered) selectNext(ctx context.Context, q audit.Querier) (deadletter.Letter, error) {
-	args := []any{r.inbox.Consumer, r.position.key, r.position.version, r.position.id, r.flowing}
-	return selectLetter(ctx, q, fmt.Sprintf(nextLetter, r.where), append(args, r.args...)...)
-}
-
-// replayNext takes up the next dead letter, or says what would be tried.
-func (r *ordered) replayNext(ctx context.Context) error {
-	l, done, err := r.takeUp(ctx)
-	if err != nil || done.Outcome == "" {
-		return err
-	}
-	if !bytes.Equal(r.lastKey, l.Key) || r.report.Keys == 0 {
-		r.lastKey = l.Key
-		r.report.Keys++
-	}
-	r.report.add(done)
-	if r.options.OnProgress != nil {
-		r.options.OnProgress(done)
-	}
-	return nil
-}
-
-// retryPaced keeps to the rate.
-func (r *ordered) retryPaced(ctx context.Context, l deadletter.Letter, done *Result) error {
-	if err := r.options.Pace.Await(ctx); err != nil {
-		return fmt.Errorf("replay: %w", err)
-	}
-	return r.retryLetter(ctx, l, done)
-}
-
 // checkLetter says whether the dead letter would be tried.
-func (r *ordered) checkLetter(ctx context.Context, l deadletter.Letter, done *Result) error {
+func (r *run) checkLetter(ctx context.Context, l deadletter.Letter, done *Result) error {
 	done.Outcome = WouldReplay
 	_, err := r.readRecord(ctx, l)
-	if err == nil && !bytes.Equal(r.lastKey, l.Key) { // what comes after another picked dead letter has that one before it
-		err = r.refuseBehind(ctx, r.inbox.Pool, l.Key, l)
+	// What comes after another picked dead letter has that one before it.
+	if err == nil && !bytes.Equal(r.key, deadletter.KeyStart(l.Key)) {
+		err = refuseBehind(ctx, r.inbox.Pool, l.Key, l)
 	}
 	if refused, is := errors.AsType[*inbox.Refusal](err); is {
-		done.Outcome, done.Code, done.Error = Refused, refused.Code, refused.Error()
+		done.refuse(refused)
 		return nil
 	}
 	return err
@@ -168,30 +143,22 @@ const maxProblems = 100
 
 func (r *Report) add(one Result) {
 	r.Matched++
-	switch one.Outcome {
-	case string(inbox.Applied):
-		r.Applied++
-	case string(inbox.Duplicate):
-		r.Duplicate++
-	case string(inbox.Stale):
-		r.Stale++
-	case WouldReplay:
-		r.Would++
-	case string(inbox.Failed):
-		r.Failed++
-	default:
-		r.Refused++
+	counts := map[string]*int{
+		string(inbox.Applied): &r.Applied, string(inbox.Duplicate): &r.Duplicate, string(inbox.Stale): &r.Stale,
+		string(inbox.Failed): &r.Failed, WouldReplay: &r.Would,
 	}
+	*cmp.Or(counts[one.Outcome], &r.Refused)++
 	if one.Code != "" && len(r.Problems) < maxProblems {
 		r.Problems = append(r.Problems, one)
 	}
 }
 
 // Pace keeps what one goroutine begins apart in time. Time that slow work took is not made up for: one beginning
-// follows it at once and not a burst. Replays that share one keep to it together, one after the other.
+// follows it at once and not a burst. Replays that share one keep to it together, one after the other. A nil pace is no
+// bound.
 type Pace struct {
-	every time.Duration // 0: no bound
-	next  time.Time     // no beginning before
+	every time.Duration
+	next  time.Time // no beginning before
 }
 
 // slowest keeps a rate next to nothing from running over into no bound at all.
@@ -200,24 +167,18 @@ const slowest = 100 * 365 * 24 * time.Hour
 // NewPace bounds the beginnings per second. A rate that is not above 0 is no bound.
 func NewPace(rate float64) *Pace {
 	if rate <= 0 {
-		return &Pace{}
+		return nil
 	}
 	return &Pace{every: time.Duration(min(float64(time.Second)/rate, float64(slowest)))}
 }
 
-// Await returns when the next one may begin, or early with the reason when ctx ends. A nil pace is no bound.
+// Await returns when the next one may begin, or early with the reason when ctx ends.
 func (p *Pace) Await(ctx context.Context) error {
-	if p == nil || p.every == 0 {
+	if p == nil {
 		return nil
 	}
 	now := time.Now()
-	if wait := p.next.Sub(now); wait > 0 {
-		if err := (inbox.Standalone{}).Pause(ctx, nil, wait); err != nil {
-			return err
-		}
-	} else {
-		p.next = now
-	}
-	p.next = p.next.Add(p.every)
-	return nil
+	wait := max(0, p.next.Sub(now))
+	p.next = now.Add(wait).Add(p.every)
+	return inbox.Standalone{}.Pause(ctx, nil, wait)
 }

@@ -28,24 +28,6 @@ type Config struct {
 	ResumeEvery time.Duration
 }
 
-func (c Config) withDefaults() Config {
-	c.MaxReplays = cmp.Or(c.MaxReplays, 10)
-	c.ResumeEvery = cmp.Or(c.ResumeEvery, 5*time.Second)
-	return c
-}
-
-func (c Config) validate() error {
-	var errs []error
-	if c.Inbox == nil || c.Handler == nil {
-		errs = append(errs, errors.New("replay: inbox or handler is missing"))
-	}
-	if c.MaxReplays < 1 || c.ResumeEvery < 0 {
-		errs = append(errs, fmt.Errorf("replay: max replays %d, resume every %s: want at least 1 and positive",
-			c.MaxReplays, c.ResumeEvery))
-	}
-	return errors.Join(errs...)
-}
-
 // Replayer takes up the dead letters and parked events of one consumer. It is safe for concurrent use.
 type Replayer struct {
 	cfg     Config
@@ -56,9 +38,11 @@ type Replayer struct {
 // New checks the configuration. From now on parked events of the inbox go on by themselves as soon as their gap closes,
 // so call it before the inbox's first delivery.
 func New(cfg Config) (*Replayer, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
+	cfg.MaxReplays = cmp.Or(cfg.MaxReplays, 10)
+	cfg.ResumeEvery = cmp.Or(cfg.ResumeEvery, 5*time.Second)
+	if cfg.Inbox == nil || cfg.Handler == nil || cfg.MaxReplays < 1 || cfg.ResumeEvery < 0 {
+		return nil, fmt.Errorf("replay: max replays %d, resume every %s: want at least 1, positive, an inbox and a handler",
+			cfg.MaxReplays, cfg.ResumeEvery)
 	}
 	r := &Replayer{cfg: cfg, inbox: cfg.Inbox.Config()}
 	r.replays = inbox.Register(r.inbox.Registerer, prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -87,20 +71,15 @@ type run struct {
 	force, acceptGap bool   // the refusals to override; see [Options]
 	dryRun           bool
 
-	// next picks the first dead letter behind the position, or says errGone.
-	next func(ctx context.Context, q audit.Querier) (deadletter.Letter, error)
-	// try brings it to its outcome, which is "" where another replay settled it or something comes before it.
+	pick string // the condition of those that the run takes up
+	args []any  // its parameters, which are numbered from 6 on
+	// try brings one to its outcome, or says errGone where another replay settled it or something comes before it.
 	try func(ctx context.Context, l deadletter.Letter, done *Result) error
 
-	position position
-	flowing  []byte // the key, once a dead letter of it succeeded or is passed over; nil is equal to no key
-	alone    bool   // the dead letter may have ended a process: nothing else runs beside it
-}
-
-// position is a place in the order of a replay.
-type position struct {
-	key         []byte // as far as dead letters are ordered by it
-	version, id int64
+	key         []byte // of the position, as far as dead letters are ordered by it
+	version, id int64  // of the position
+	flowing     []byte // the key, once a dead letter of it succeeded or is passed over; nil is equal to no key
+	alone       bool   // the dead letter may have ended a process: nothing else runs beside it
 }
 
 // Result is what became of one dead letter in a replay.
@@ -126,28 +105,48 @@ const (
 	CodeIDChanged   = "id_changed"     // the edited record is another event: only its content may change
 )
 
+func (r *Result) refuse(why *inbox.Refusal) {
+	r.Outcome, r.Code, r.Error = Refused, why.Code, why.Error()
+}
+
+const nextLetter = `
+select ` + deadletter.Columns + ` from public.dead_letter
+where consumer = $1 and state = 'waiting' and (key_start, version, id) > ($2, $3, $4) and %s
+order by key_start, version, id limit 1`
+
+// next is the first dead letter behind the position. It finds one at a time: what the consumer parks meanwhile behind
+// the key at work is then found in its place.
+func (r *run) next(ctx context.Context, q audit.Querier) (deadletter.Letter, error) {
+	args := []any{r.inbox.Consumer, r.key, r.version, r.id, r.flowing}
+	return selectLetter(ctx, q, fmt.Sprintf(nextLetter, r.pick), append(args, r.args...)...)
+}
+
 // takeUp brings the next dead letter to its outcome and moves on behind it, unless that is "": then look again. A key
 // stops at its first failure or refusal. The error is errGone when there is no dead letter any more.
-func (r *run) takeUp(ctx context.Context) (l deadletter.Letter, done Result, err error) {
-	if l, err = r.next(ctx, r.inbox.Pool); err != nil {
-		return l, done, err
+func (r *run) takeUp(ctx context.Context) (done Result, err error) {
+	l, err := r.next(ctx, r.inbox.Pool)
+	if err != nil {
+		return done, err
 	}
 	done = Result{ID: l.ID, EventID: l.EventID, Key: deadletter.Text(string(l.Key))}
-	if err := r.try(ctx, l, &done); err != nil || done.Outcome == "" {
-		return l, done, err
+	switch err := r.try(ctx, l, &done); {
+	case errors.Is(err, errGone):
+		return Result{}, nil
+	case err != nil:
+		return done, err
 	}
-	r.position = position{deadletter.KeyStart(l.Key), l.Version, l.ID}
+	r.key, r.version, r.id = deadletter.KeyStart(l.Key), l.Version, l.ID
 	failed, refused := done.Outcome == string(inbox.Failed), done.Outcome == Refused
-	passed := failed && l.Holds && r.passes()
-	if (failed || refused) && l.Holds && !passed {
-		r.position.version, r.position.id = math.MaxInt64, math.MaxInt64
+	flows := !failed && !refused || failed && l.Holds && r.passes()
+	if !flows && l.Holds {
+		r.version, r.id = math.MaxInt64, math.MaxInt64
 	}
 	if r.dryRun {
-		return l, done, nil // it counts what was picked, and changes nothing
+		return done, nil // it counts what was picked, and changes nothing
 	}
-	if passed || !failed && !refused {
+	if flows {
 		r.flowing = l.Key
 	}
 	r.replays.WithLabelValues(done.Outcome).Inc()
-	return l, done, r.updateReason(ctx, l, done)
+	return done, nil
 }

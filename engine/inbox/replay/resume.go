@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox"
@@ -65,16 +64,14 @@ const (
 
 // resumable is the first dead letter of a key.
 type resumable struct {
-	id     int64
-	key    []byte
-	closed bool // nothing keeps it: the key goes on with it
+	ID     int64
+	Key    []byte
+	Closed bool // nothing keeps it: the key goes on with it
 }
 
 func (r *Replayer) selectFirst(ctx context.Context, from []byte, keys int) ([]resumable, error) {
 	rows, _ := r.inbox.Pool.Query(ctx, selectFirst, r.inbox.Consumer, from, r.passes(), keys)
-	first, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (k resumable, err error) {
-		return k, row.Scan(&k.id, &k.key, &k.closed)
-	})
+	first, err := pgx.CollectRows(rows, pgx.RowToStructByPos[resumable])
 	if err != nil {
 		return nil, fmt.Errorf("find closed gaps: %w", err)
 	}
@@ -84,7 +81,7 @@ func (r *Replayer) selectFirst(ctx context.Context, from []byte, keys int) ([]re
 // Resume implements [inbox.Resumer]. What fails here is left to [Replayer.ResumeGaps].
 func (r *Replayer) Resume(ctx context.Context, key string) {
 	first, err := r.selectFirst(ctx, []byte(key), 1)
-	if len(first) == 1 && first[0].closed && string(first[0].key) == key {
+	if len(first) == 1 && first[0].Closed && string(first[0].Key) == key {
 		err = r.resumeKey(ctx, first[0], resumeFor)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -130,7 +127,8 @@ func (r *Replayer) resumeRound(ctx context.Context, from []byte) (next []byte, e
 	if len(found) == resumeKeys {
 		next = after(found[resumeKeys-1])
 	}
-	if !slices.ContainsFunc(found, func(k resumable) bool { return k.closed }) {
+	closed := slices.DeleteFunc(found, func(k resumable) bool { return !k.Closed })
+	if len(closed) == 0 {
 		return next, nil
 	}
 	end := time.Now().Add(max(r.cfg.ResumeEvery, resumeFor))
@@ -139,10 +137,7 @@ func (r *Replayer) resumeRound(ctx context.Context, from []byte) (next []byte, e
 		if err := tx.QueryRow(ctx, lockRound, r.inbox.Consumer).Scan(&alone); err != nil || !alone {
 			return err
 		}
-		for _, first := range found {
-			if !first.closed {
-				continue
-			}
+		for _, first := range closed {
 			if err := r.resumeKey(ctx, first, time.Until(end)); err != nil || time.Now().After(end) {
 				next = after(first)
 				return err
@@ -154,7 +149,7 @@ func (r *Replayer) resumeRound(ctx context.Context, from []byte) (next []byte, e
 }
 
 // after is the smallest key above.
-func after(k resumable) []byte { return append(slices.Clone(k.key), 0) }
+func after(k resumable) []byte { return append(slices.Clone(k.Key), 0) }
 
 // uncountLimit bounds the statement that takes a count back.
 const uncountLimit = 5 * time.Second
@@ -168,7 +163,7 @@ func (r *run) retryCounted(ctx context.Context, l deadletter.Letter, done *Resul
 	var attempts int
 	err := r.inbox.Pool.QueryRow(ctx, countAttemptAt, l.ID, 1).Scan(&attempts)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil // settled meanwhile
+		return errGone
 	}
 	if err != nil {
 		return fmt.Errorf("count attempt: %w", err)
@@ -179,8 +174,9 @@ func (r *run) retryCounted(ctx context.Context, l deadletter.Letter, done *Resul
 		return r.recordFailure(ctx, l.ID, &inbox.HandlerError{Code: inbox.CodeProcessDied, Err: died}, done)
 	}
 	r.alone = attempts > 1+parked
-	if err = r.retryLetter(ctx, l, done); err == nil && done.Outcome != Refused {
-		return nil
+	err = r.retryLetter(ctx, l, done)
+	if err == nil && done.Outcome != Refused || errors.Is(err, errGone) {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), uncountLimit)
 	defer cancel()
@@ -194,27 +190,20 @@ const (
 	resumedReason = "the missing version has come"
 )
 
-// nextOfKey is the next dead letter of a key that goes on: the one with which it does, and what is parked behind it.
-const nextOfKey = `
-select ` + deadletter.Columns + ` from public.dead_letter
-where consumer = $1 and state = 'waiting' and key_start = $2 and (version, id) > ($3, $4)
-    and (id = $6 or key = $5 and class = 'parked')
-order by version, id limit 1`
+// pickOfKey are the dead letters of a key that goes on: the one with which it does, and what is parked behind it.
+const pickOfKey = `key_start = $2 and (id = $6 or key = $5 and class = 'parked')`
 
 // resumeKey replays the dead letter and what is parked behind it, and begins with none of these after a time. No
 // operator reads a refusal here, so what cannot be tried as it is becomes a dead letter like others.
 func (r *Replayer) resumeKey(ctx context.Context, first resumable, limit time.Duration) error {
 	end := time.Now().Add(limit)
 	run := &run{
-		Replayer: r, by: resumedBy, reason: resumedReason, position: position{key: first.key, version: -1, id: -1},
+		Replayer: r, by: resumedBy, reason: resumedReason,
+		pick: pickOfKey, args: []any{first.ID}, key: first.Key, version: -1, id: -1,
 	}
 	run.try = run.retryCounted
-	run.next = func(ctx context.Context, q audit.Querier) (deadletter.Letter, error) {
-		at := run.position
-		return selectLetter(ctx, q, nextOfKey, r.inbox.Consumer, at.key, at.version, at.id, run.flowing, first.id)
-	}
 	for time.Now().Before(end) {
-		l, done, err := run.takeUp(ctx)
+		done, err := run.takeUp(ctx)
 		switch {
 		case errors.Is(err, errGone):
 			return nil
@@ -224,7 +213,7 @@ func (r *Replayer) resumeKey(ctx context.Context, first resumable, limit time.Du
 			continue
 		}
 		refused := &inbox.HandlerError{Code: done.Code, Err: failure.AsPermanent(errors.New(done.Error))}
-		if err := run.recordFailure(ctx, l.ID, refused, &done); err != nil {
+		if err := run.recordFailure(ctx, done.ID, refused, &done); err != nil && !errors.Is(err, errGone) {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,8 +14,8 @@ import (
 
 // partition is a range of event times: from lower to upper, upper not included.
 type partition struct {
-	name         string
-	lower, upper time.Time
+	Name         string
+	Lower, Upper time.Time
 }
 
 const (
@@ -26,8 +25,9 @@ const (
 	chunkRows = 5_000
 )
 
+// listDays are the partitions with two bounds: the days, and the past before the first of them.
 const listDays = `
-select p.relname, (bound[1])::timestamptz, (bound[2])::timestamptz
+select p.relname, (bound[1])::timestamptz as lower, (bound[2])::timestamptz as upper
 from pg_inherits i
 join pg_class p on p.oid = i.inhrelid
 cross join lateral regexp_match(pg_get_expr(p.relpartbound, p.oid),
@@ -35,39 +35,26 @@ cross join lateral regexp_match(pg_get_expr(p.relpartbound, p.oid),
 where i.inhparent = 'public.inbox'::regclass and bound is not null
 order by 2`
 
-// days are the partitions with two bounds: the days, and the past before the first of them.
-func (j *Janitor) days(ctx context.Context) ([]partition, error) {
-	rows, _ := j.cfg.Pool.Query(ctx, listDays)
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p partition, err error) {
-		return p, row.Scan(&p.name, &p.lower, &p.upper)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list inbox partitions: %w", err)
-	}
-	return list, nil
-}
-
 // daysAhead is for how many days after today there are partitions.
 const daysAhead = 7
 
-const readToday = `select date_trunc('day', clock_timestamp() at time zone 'UTC') at time zone 'UTC'`
+const listMissing = `
+select day
+from (select date_trunc('day', clock_timestamp() at time zone 'UTC') as today) now
+cross join generate_series(0, $1::int) as n
+cross join lateral (select (today + n * interval '1 day') at time zone 'UTC' as day) as d
+where day not in (select lower from (` + listDays + `) as there)
+order by day`
 
 // createAhead gives today and the days after it their partitions.
 func (r *leasedRound) createAhead(ctx context.Context) error {
-	var today time.Time
-	if err := r.cfg.Pool.QueryRow(ctx, readToday).Scan(&today); err != nil {
-		return fmt.Errorf("read database clock: %w", err)
-	}
-	days, err := r.days(ctx)
+	rows, _ := r.cfg.Pool.Query(ctx, listMissing, daysAhead)
+	missing, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
 	if err != nil {
-		return err
+		return fmt.Errorf("list missing inbox partitions: %w", err)
 	}
-	for n := range daysAhead + 1 {
-		day := today.UTC().AddDate(0, 0, n)
-		if slices.ContainsFunc(days, func(p partition) bool { return p.lower.Equal(day) }) {
-			continue
-		}
-		if err := r.createDay(ctx, day); err != nil {
+	for _, day := range missing {
+		if err := r.createDay(ctx, day.UTC()); err != nil {
 			return err
 		}
 	}
@@ -88,24 +75,33 @@ func (r *leasedRound) createDay(ctx context.Context, day time.Time) error {
 	})
 	switch {
 	case busy(err):
-		r.log.WarnContext(ctx, "inbox partition not created, the inbox is in use", "day", from)
+		r.cfg.Log.WarnContext(ctx, "inbox partition not created, the inbox is in use", "day", from)
 		return nil
 	case err != nil:
 		return fmt.Errorf("create inbox partition of %s: %w", from, err)
 	case !created:
-		r.log.WarnContext(ctx, "inbox partition not created, its events stay in inbox_future", "day", from)
+		r.cfg.Log.WarnContext(ctx, "inbox partition not created, its events stay in inbox_future", "day", from)
 		return nil
 	}
 	r.round.Created++
-	r.log.InfoContext(ctx, "inbox partition created", "day", from)
+	r.cfg.Log.InfoContext(ctx, "inbox partition created", "day", from)
 	return nil
 }
 
 // busy reports that another transaction held a lock for too long; the next round tries again.
 func busy(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && pgErr.Code == "55P03" // lock_not_available
+	pgErr, is := errors.AsType[*pgconn.PgError](err)
+	return is && pgErr.Code == "55P03" // lock_not_available
 }
+
+// The horizon moves to the beginning of a day and never back. It is committed before anything is dropped: an event that
+// is recorded after that and passes the horizon has its partition still. It passes waiting dead letters too, which
+// remember by themselves whether their event was applied: one that no operator looks at must not stop all forgetting.
+const moveHorizon = `
+update public.inbox_horizon
+set remembers_from = greatest(remembers_from,
+    date_trunc('day', (clock_timestamp() - $1 * interval '1 microsecond') at time zone 'UTC') at time zone 'UTC')
+returning remembers_from`
 
 // forget moves the horizon and drops what lies wholly before it.
 func (r *leasedRound) forget(ctx context.Context) error {
@@ -113,10 +109,15 @@ func (r *leasedRound) forget(ctx context.Context) error {
 		r.round.Refused = true
 		return err
 	}
-	horizon, err := r.moveHorizon(ctx)
+	fault.Here("janitor.horizon.before")
+	var horizon time.Time
+	err := r.change(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, moveHorizon, r.cfg.Retention.Microseconds()).Scan(&horizon)
+	})
 	if err != nil {
-		return err
+		return fmt.Errorf("move inbox horizon: %w", err)
 	}
+	fault.Here("janitor.horizon.after")
 	if err := r.dropDays(ctx, horizon); err != nil {
 		return err
 	}
@@ -135,30 +136,9 @@ func (r *leasedRound) mayForget(ctx context.Context) (bool, error) {
 	if r.cfg.Retention > reach {
 		return true, nil
 	}
-	r.log.ErrorContext(ctx, "inbox forgets nothing: events may come again for longer than it is to remember them",
+	r.cfg.Log.ErrorContext(ctx, "inbox forgets nothing: events may come again for longer than it is to remember them",
 		"retention", r.cfg.Retention, "redelivery", reach)
 	return false, nil
-}
-
-// The horizon moves to the beginning of a day and never back. It is committed before anything is dropped: an event that
-// is recorded after that and passes the horizon has its partition still. It passes waiting dead letters too, which
-// remember by themselves whether their event was applied: one that no operator looks at must not stop all forgetting.
-const moveHorizon = `
-update public.inbox_horizon
-set remembers_from = greatest(remembers_from,
-    date_trunc('day', (clock_timestamp() - $1 * interval '1 microsecond') at time zone 'UTC') at time zone 'UTC')
-returning remembers_from`
-
-func (r *leasedRound) moveHorizon(ctx context.Context) (horizon time.Time, err error) {
-	fault.Here("janitor.horizon.before")
-	err = r.change(ctx, func(tx pgx.Tx) error {
-		return tx.QueryRow(ctx, moveHorizon, r.cfg.Retention.Microseconds()).Scan(&horizon)
-	})
-	if err != nil {
-		return horizon, fmt.Errorf("move inbox horizon: %w", err)
-	}
-	fault.Here("janitor.horizon.after")
-	return horizon, nil
 }
 
 const dropDaySQL = `select public.inbox_drop_day($1)`
@@ -166,29 +146,30 @@ const dropDaySQL = `select public.inbox_drop_day($1)`
 // dropDays drops partitions, oldest first. Dropping waits for the transactions that write to the inbox and keeps new
 // ones out meanwhile; where that takes too long it is put off.
 func (r *leasedRound) dropDays(ctx context.Context, horizon time.Time) error {
-	days, err := r.days(ctx)
+	rows, _ := r.cfg.Pool.Query(ctx, listDays)
+	days, err := pgx.CollectRows(rows, pgx.RowToStructByPos[partition])
 	if err != nil {
-		return err
+		return fmt.Errorf("list inbox partitions: %w", err)
 	}
 	for _, p := range days {
-		if p.upper.After(horizon) || r.round.Dropped == maxDrops {
+		if p.Upper.After(horizon) || r.round.Dropped == maxDrops {
 			return nil
 		}
 		fault.Here("janitor.drop.before")
 		err := r.change(ctx, func(tx pgx.Tx) error {
-			_, err := tx.Exec(ctx, dropDaySQL, p.name)
+			_, err := tx.Exec(ctx, dropDaySQL, p.Name)
 			return err
 		})
 		if busy(err) {
-			r.log.WarnContext(ctx, "inbox partition not dropped, the inbox is in use", "from", p.lower)
+			r.cfg.Log.WarnContext(ctx, "inbox partition not dropped, the inbox is in use", "from", p.Lower)
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("drop inbox partition from %s: %w", p.lower.Format(time.DateOnly), err)
+			return fmt.Errorf("drop inbox partition from %s: %w", p.Lower.Format(time.DateOnly), err)
 		}
 		fault.Here("janitor.drop.after")
 		r.round.Dropped++
-		r.log.InfoContext(ctx, "inbox partition dropped", "from", p.lower, "to", p.upper)
+		r.cfg.Log.InfoContext(ctx, "inbox partition dropped", "from", p.Lower, "to", p.Upper)
 	}
 	return nil
 }

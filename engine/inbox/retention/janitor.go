@@ -12,6 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"example.com/twinbox/engine/failure"
 )
 
 // Config says how long a database's inbox remembers. Pool and Retention are required.
@@ -36,47 +39,27 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-func (c Config) withDefaults() Config {
-	c.Every = cmp.Or(c.Every, time.Hour)
-	c.Lease = cmp.Or(c.Lease, 5*time.Minute)
-	if c.OnRound == nil {
-		c.OnRound = func(Round, error) {}
-	}
-	c.Log = cmp.Or(c.Log, slog.Default())
-	return c
-}
-
-func (c Config) validate() error {
-	var errs []error
-	if c.Pool == nil {
-		errs = append(errs, errors.New("inbox janitor: pool is missing"))
-	}
-	if c.Retention <= 0 || c.Every <= 0 || c.Lease <= 0 {
-		errs = append(errs, fmt.Errorf("inbox janitor: retention %s, every %s, lease %s: want more than 0",
-			c.Retention, c.Every, c.Lease))
-	}
-	return errors.Join(errs...)
-}
-
 // Janitor makes the inbox's partitions before they are needed and drops them when nothing in them can come again. Any
 // number of instances may run; one of them works at a time, by a lease on the database's clock. The work of a round is
 // bounded: what is left is done in the next one.
 type Janitor struct {
 	cfg    Config
 	name   string
-	log    *slog.Logger
-	gauges []prometheus.Gauge // in the order of measureInbox
+	gauges map[string]prometheus.Gauge
 }
 
 // New checks the configuration and opens nothing.
 func New(cfg Config) (*Janitor, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
+	cfg.Every = cmp.Or(cfg.Every, time.Hour)
+	cfg.Lease = cmp.Or(cfg.Lease, 5*time.Minute)
+	cfg.Log = cmp.Or(cfg.Log, slog.Default())
+	if cfg.Pool == nil || cfg.Retention <= 0 || cfg.Every <= 0 || cfg.Lease <= 0 {
+		return nil, fmt.Errorf("inbox janitor: retention %s, every %s, lease %s: want more than 0, and a pool",
+			cfg.Retention, cfg.Every, cfg.Lease)
 	}
-	j := &Janitor{cfg: cfg, name: rand.Text(), log: cfg.Log}
-	if err := j.registerGauges(); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
+	j := &Janitor{cfg: cfg, name: rand.Text(), gauges: map[string]prometheus.Gauge{}}
+	for name, help := range gauges {
+		j.gauges[name] = promauto.With(cfg.Registerer).NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
 	return j, nil
 }
@@ -92,22 +75,18 @@ type Round struct {
 
 // Run tidies up until ctx ends. A round that fails is logged and tried again a tenth of Every later.
 func (j *Janitor) Run(ctx context.Context) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-		}
+	for ctx.Err() == nil {
 		round, err := j.Tidy(ctx)
 		if err != nil && ctx.Err() == nil {
-			j.log.ErrorContext(ctx, "inbox not tidied", "error", err)
+			j.cfg.Log.ErrorContext(ctx, "inbox not tidied", "error", err)
 		}
 		j.measure(ctx)
-		j.cfg.OnRound(round, err)
-		timer.Reset(j.cfg.Every / 10)
+		if j.cfg.OnRound != nil {
+			j.cfg.OnRound(round, err)
+		}
+		_ = failure.Sleep(ctx, j.cfg.Every/10)
 	}
+	return nil
 }
 
 // Where nothing is due this changes nothing.
@@ -174,54 +153,41 @@ func (r *leasedRound) change(ctx context.Context, do func(pgx.Tx) error) error {
 	})
 }
 
-// registerGauges makes the gauges that measureInbox reads, in its order.
-func (j *Janitor) registerGauges() error {
-	var errs []error
-	for _, g := range [][2]string{
-		{"inbox_table_bytes", "Size of the inbox with its indexes."},
-		{"inbox_rows", "Rows of the inbox, as the last analyze counted them."},
-		{"inbox_partitions", "Partitions of the inbox."},
-		{"inbox_oldest_partition_seconds", "Time since the end of the oldest partition."},
-		{"inbox_future_rows", "Rows of events from beyond the days that have a partition, 10000 at most."},
-		{"inbox_parked_records", "Records that wait behind another of their key, 10000 at most."},
-		{"inbox_janitor_refused", "1 while nothing is forgotten because it might come again."},
-	} {
-		gauge := prometheus.NewGauge(prometheus.GaugeOpts{Name: g[0], Help: g[1]})
-		j.gauges = append(j.gauges, gauge)
-		if j.cfg.Registerer != nil {
-			errs = append(errs, j.cfg.Registerer.Register(gauge))
-		}
-	}
-	return errors.Join(errs...)
+// gauges are the columns of measureInbox, with their help.
+var gauges = map[string]string{
+	"inbox_table_bytes":              "Size of the inbox with its indexes.",
+	"inbox_rows":                     "Rows of the inbox, as the last analyze counted them.",
+	"inbox_partitions":               "Partitions of the inbox.",
+	"inbox_oldest_partition_seconds": "Time since the end of the oldest partition.",
+	"inbox_future_rows":              "Rows of events from beyond the days that have a partition, 10000 at most.",
+	"inbox_parked_records":           "Records that wait behind another of their key, 10000 at most.",
+	"inbox_janitor_refused":          "1 while nothing is forgotten because it might come again.",
 }
 
 const measureInbox = `
-select sum(pg_total_relation_size(p.relid))::float8, sum(greatest(c.reltuples, 0))::float8,
-    (count(*) filter (where p.isleaf))::float8,
+select sum(pg_total_relation_size(p.relid))::float8 as inbox_table_bytes,
+    sum(greatest(c.reltuples, 0))::float8 as inbox_rows,
+    (count(*) filter (where p.isleaf))::float8 as inbox_partitions,
     extract(epoch from clock_timestamp() - min((regexp_match(pg_get_expr(c.relpartbound, c.oid),
-        'TO \(''([^'']+)''\)'))[1]::timestamptz) filter (where p.relid <> 'public.inbox_foreign'::regclass))::float8,
-    (select count(*)::float8 from (select from public.inbox_future limit 10000) f),
+        'TO \(''([^'']+)''\)'))[1]::timestamptz) filter (where p.relid <> 'public.inbox_foreign'::regclass))::float8
+        as inbox_oldest_partition_seconds,
+    (select count(*)::float8 from (select from public.inbox_future limit 10000) f) as inbox_future_rows,
     (select count(*)::float8 from (
-        select from public.dead_letter where state = 'waiting' and class = 'parked' limit 10000) d),
-    (select refused::int::float8 from public.inbox_janitor)
+        select from public.dead_letter where state = 'waiting' and class = 'parked' limit 10000) d) as inbox_parked_records,
+    (select refused::int::float8 from public.inbox_janitor) as inbox_janitor_refused
 from pg_partition_tree('public.inbox') p join pg_class c on c.oid = p.relid`
 
 // measure reads the gauges. Every instance does, so that each one's metrics are whole, and none keeps saying what was
 // true when it led a round itself.
 func (j *Janitor) measure(ctx context.Context) {
-	values, targets := make([]*float64, len(j.gauges)), make([]any, len(j.gauges))
-	for i := range values {
-		targets[i] = &values[i]
+	rows, _ := j.cfg.Pool.Query(ctx, measureInbox)
+	values, err := pgx.CollectExactlyOneRow(rows, pgx.RowToMap)
+	if err != nil && ctx.Err() == nil {
+		j.cfg.Log.WarnContext(ctx, "inbox not measured", "error", err)
 	}
-	if err := j.cfg.Pool.QueryRow(ctx, measureInbox).Scan(targets...); err != nil {
-		if ctx.Err() == nil {
-			j.log.WarnContext(ctx, "inbox not measured", "error", err)
-		}
-		return
-	}
-	for i, value := range values {
-		if value != nil {
-			j.gauges[i].Set(*value)
+	for name, gauge := range j.gauges {
+		if value, known := values[name].(float64); known {
+			gauge.Set(value)
 		}
 	}
 }

@@ -24,9 +24,9 @@ from public.inbox_horizon h`
 
 // ReadStats reads the stats at the cost of a few rows, however much the inbox holds.
 func ReadStats(ctx context.Context, q audit.Querier) (Stats, error) {
-	var s Stats
 	rows, _ := q.Query(ctx, readStats)
-	if _, err := pgx.ForEachRow(rows, []any{&s.RemembersFrom, &s.Remembered}, func() error { return nil }); err != nil {
+	s, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Stats])
+	if err != nil {
 		return s, fmt.Errorf("read inbox stats: %w", err)
 	}
 	return s, nil

@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -91,10 +90,14 @@ type Gates struct {
 	failed func(error)
 	asked  chan struct{}
 	held   atomic.Int64
-	paused atomic.Pointer[map[string]Paused] // nil: not known yet
+	last   atomic.Pointer[answer]
+}
 
-	mu   sync.Mutex
-	news chan struct{} // closed when paused is read anew
+// answer is what was read.
+type answer struct {
+	paused map[string]Paused
+	known  bool          // false: nothing was read yet
+	newer  chan struct{} // closed when there is a newer one
 }
 
 // NewGates makes gates that read tells whether to open, each time that so long has passed; see [Read]. failed hears of
@@ -102,17 +105,16 @@ type Gates struct {
 func NewGates(
 	read func(context.Context) (map[string]Paused, error), every time.Duration, failed func(error),
 ) *Gates {
-	return &Gates{read: read, every: every, failed: failed, asked: make(chan struct{}, 1), news: make(chan struct{})}
+	g := &Gates{read: read, every: every, failed: failed, asked: make(chan struct{}, 1)}
+	g.last.Store(&answer{newer: make(chan struct{})})
+	return g
 }
 
 // IsOpen says whether [Gates.Wait] would return at once. It takes no lock.
 func (g *Gates) IsOpen(consumer string) bool {
-	paused := g.paused.Load()
-	if paused == nil {
-		return false
-	}
-	_, is := (*paused)[consumer]
-	return !is
+	last := g.last.Load()
+	_, paused := last.paused[consumer]
+	return last.known && !paused
 }
 
 // Held is how many callers wait.
@@ -123,14 +125,12 @@ func (g *Gates) Wait(ctx context.Context, consumer string) error {
 	g.held.Add(1)
 	defer g.held.Add(-1)
 	for {
-		g.mu.Lock()
-		news := g.news // before looking, so that none between is missed
-		g.mu.Unlock()
+		newer := g.last.Load().newer // before looking, so that none between is missed
 		if g.IsOpen(consumer) {
 			return nil
 		}
 		select {
-		case <-news:
+		case <-newer:
 		case <-ctx.Done():
 			return fmt.Errorf("wait while the consumer is paused: %w", context.Cause(ctx))
 		}
@@ -152,11 +152,7 @@ func (g *Gates) Run(ctx context.Context) error {
 	for {
 		paused, err := g.read(ctx)
 		if err == nil {
-			g.mu.Lock()
-			g.paused.Store(&paused)
-			close(g.news)
-			g.news = make(chan struct{})
-			g.mu.Unlock()
+			close(g.last.Swap(&answer{paused, true, make(chan struct{})}).newer)
 		} else if ctx.Err() == nil {
 			g.failed(err)
 		}

@@ -28,7 +28,7 @@ type Filter struct {
 
 const selectPicked = selectActions + `
 where ($1 = '' or operator = $1) and ($2 = '' or verb = $2) and ($3 = '' or kind = $3) and ($4 = '' or subject = $4)
-    and ($5::timestamptz is null or at >= $5) and ($6::timestamptz is null or at < $6) and id > $7`
+    and at >= $5 and (at < $6 or $6 = '0001-01-01 00:00Z') and id > $7`
 
 // Find is what the filter picks, oldest first.
 func Find(ctx context.Context, q Querier, f Filter) ([]Action, error) {
@@ -36,18 +36,11 @@ func Find(ctx context.Context, q Querier, f Filter) ([]Action, error) {
 	if f.Newest {
 		sql = selectPicked + ` order by id desc limit $8`
 	}
-	actions, err := read(ctx, q, sql, f.By, f.Verb, f.Kind, f.Subject, orNull(f.Since), orNull(f.Until), f.After, f.Limit)
+	actions, err := read(ctx, q, sql, f.By, f.Verb, f.Kind, f.Subject, f.Since, f.Until, f.After, f.Limit)
 	if f.Newest {
 		slices.Reverse(actions)
 	}
 	return actions, err
-}
-
-func orNull(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }
 
 func read(ctx context.Context, q Querier, sql string, args ...any) ([]Action, error) {

@@ -107,22 +107,6 @@ func (l Letter) Parked() bool { return l.Class == ClassParked }
 // any length. The key of an event is all there.
 func KeyStart(key []byte) []byte { return key[:min(len(key), cloudevent.MaxKeyBytes)] }
 
-// The headers that KIP-1191 gives a dead letter, and what it has no name for.
-const (
-	headerTopic         = "__dlq.errors.topic"
-	headerPartition     = "__dlq.errors.partition"
-	headerOffset        = "__dlq.errors.offset"
-	headerGroup         = "__dlq.errors.group"
-	headerDeliveries    = "__dlq.errors.delivery.count"
-	headerMessage       = "__dlq.errors.message"
-	headerClass         = "dlq_error_class"
-	headerCode          = "dlq_error_code"
-	headerAttempts      = "dlq_attempts"
-	headerFirstFailedAt = "dlq_first_failed_at"
-	headerReplays       = "dlq_replay_count"
-	headerHandler       = "dlq_handler"
-)
-
 // CopyPrefix begins the names of the topics for copies.
 const CopyPrefix = "dlq."
 
@@ -130,22 +114,23 @@ const CopyPrefix = "dlq."
 func CopyTopic(group, topic string) string { return CopyPrefix + group + "." + topic }
 
 // Copy is the dead letter as a record for other tools: the key and the headers that came, in their order, and behind
-// them why it is here. The value is the payload that came. A copy is not replayed: the row is.
+// them why it is here: the headers that KIP-1191 gives a dead letter, and what it has no name for. The value is the
+// payload that came. A copy is not replayed: the row is.
 func (l Letter) Copy() cloudevent.Wire {
 	wire := cloudevent.Wire{Key: l.Key, Headers: slices.Clone(l.Headers), NullValue: l.Payload == nil}
 	for _, h := range [][2]string{
-		{headerTopic, l.Topic},
-		{headerPartition, strconv.Itoa(int(l.Partition))},
-		{headerOffset, strconv.FormatInt(l.Offset, 10)},
-		{headerGroup, l.Group},
-		{headerDeliveries, strconv.Itoa(l.Attempts)},
-		{headerMessage, failure.Cut(Text(l.Error), maxMessage)},
-		{headerClass, l.Class},
-		{headerCode, l.Code},
-		{headerAttempts, strconv.Itoa(l.Attempts)},
-		{headerFirstFailedAt, l.FirstFailedAt.UTC().Format(time.RFC3339Nano)},
-		{headerReplays, strconv.Itoa(l.Replays)},
-		{headerHandler, l.Consumer},
+		{"__dlq.errors.topic", l.Topic},
+		{"__dlq.errors.partition", strconv.Itoa(int(l.Partition))},
+		{"__dlq.errors.offset", strconv.FormatInt(l.Offset, 10)},
+		{"__dlq.errors.group", l.Group},
+		{"__dlq.errors.delivery.count", strconv.Itoa(l.Attempts)},
+		{"__dlq.errors.message", failure.Cut(Text(l.Error), maxMessage)},
+		{"dlq_error_class", l.Class},
+		{"dlq_error_code", l.Code},
+		{"dlq_attempts", strconv.Itoa(l.Attempts)},
+		{"dlq_first_failed_at", l.FirstFailedAt.UTC().Format(time.RFC3339Nano)},
+		{"dlq_replay_count", strconv.Itoa(l.Replays)},
+		{"dlq_handler", l.Consumer},
 	} {
 		wire.Headers = append(wire.Headers, cloudevent.Header{Name: h[0], Value: []byte(h[1])})
 	}

@@ -70,8 +70,8 @@ const insertLetter = `
 insert into public.dead_letter (consumer, event_id, event_type, version, key, headers, payload, consumer_group, topic,
     partition, record_offset, record_time, class, code, error, attempts, first_failed_at, holds, remembered, key_null,
     payload_null, record_ms)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-    nullif($22::bigint, 0))
+values ($1, $2, $3, $4, coalesce($5::bytea, ''), $6, coalesce($7::bytea, ''), $8, $9, $10, $11, $12, $13, $14, $15, $16,
+    $17, $18, $19, $5 is null, $7 is null, nullif($20::bigint, 0))
 on conflict do nothing`
 
 // Insertion is the statement that stores a new dead letter, with its arguments; it does nothing where the event has
@@ -86,17 +86,10 @@ func Insertion(l Letter) (sql string, args []any, err error) {
 		recordMS = l.RecordTime.UnixMilli()
 	}
 	return insertLetter, []any{
-		l.Consumer, l.EventID, Text(l.EventType), l.Version, notNil(l.Key), headers, notNil(l.Payload), l.Group, l.Topic,
+		l.Consumer, l.EventID, Text(l.EventType), l.Version, l.Key, headers, l.Payload, l.Group, l.Topic,
 		l.Partition, l.Offset, recordTime, l.Class, l.Code, Text(failure.Brief(l.Error)), l.Attempts,
-		l.FirstFailedAt, l.Holds, l.Remembered, l.Key == nil, l.Payload == nil, recordMS,
+		l.FirstFailedAt, l.Holds, l.Remembered, recordMS,
 	}, nil
-}
-
-func notNil(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
 }
 
 // EncodeHeaders keeps order, duplicates and bytes: an array of [name, base64 of the value], with the base64 of the name
@@ -117,34 +110,31 @@ func EncodeHeaders(headers []Header) ([]byte, error) {
 	return encoded, nil
 }
 
-var errHeader = errors.New("a header is not a name and a value")
-
 func decodeHeaders(encoded []byte) ([]Header, error) {
-	var list [][]json.RawMessage
-	if err := json.Unmarshal(encoded, &list); err != nil {
-		return nil, fmt.Errorf("decode record headers: %w", err)
-	}
+	var list []json.RawMessage
+	err := json.Unmarshal(encoded, &list)
 	headers := make([]Header, len(list))
-	for i, parts := range list {
-		if err := decodeHeader(&headers[i], parts); err != nil {
-			return nil, fmt.Errorf("decode record headers: %w", err)
-		}
+	for i, part := range list {
+		err = errors.Join(err, decodeHeader(&headers[i], part))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decode record headers: %w", err)
 	}
 	return headers, nil
 }
 
-func decodeHeader(h *Header, parts []json.RawMessage) error {
-	if len(parts) != 2 && len(parts) != 3 {
-		return errHeader
-	}
-	if err := errors.Join(json.Unmarshal(parts[0], &h.Name), json.Unmarshal(parts[1], &h.Value)); err != nil {
+func decodeHeader(h *Header, encoded []byte) error {
+	var bytes []byte
+	parts := []any{&h.Name, &h.Value, &bytes}
+	if err := json.Unmarshal(encoded, &parts); err != nil {
 		return err
 	}
-	if len(parts) == 2 {
-		return nil
+	switch len(parts) {
+	case 2:
+	case 3:
+		h.Name = string(bytes)
+	default:
+		return errors.New("a header is not a name and a value")
 	}
-	var name []byte
-	err := json.Unmarshal(parts[2], &name)
-	h.Name = string(name)
-	return err
+	return nil
 }

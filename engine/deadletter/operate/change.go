@@ -26,6 +26,9 @@ with picked as (
 update public.dead_letter d set state = 'discarded', settled_at = clock_timestamp()
 from picked p where d.id = p.id returning d.id`
 
+// How many dead letters a filter picks, up to its limit.
+const countLetters = `select count(*) from (select from public.dead_letter where %s limit nullif(%d, 0)) l`
+
 // Discard settles waiting dead letters without handling them. A discarded dead letter does not hold its key any more:
 // those that parked behind it can be replayed then. It works in chunks: after an error or a kill, what was counted is
 // discarded, and another call goes on. A filter that picks everything is refused with [CodeMissingFilter].
@@ -41,10 +44,15 @@ func (s *Store) Discard(ctx context.Context, f Filter, c audit.Change) (audit.Re
 		return result, &Error{CodeNotWaiting, "only waiting dead letters can be discarded"}
 	}
 	f.State = deadletter.Waiting
-	matched, err := s.count(ctx, f)
-	if err != nil || c.DryRun {
+	var matched int64
+	condition, args := f.Where(1)
+	err := s.pool.QueryRow(ctx, fmt.Sprintf(countLetters, condition, f.Limit), args...).Scan(&matched)
+	if err != nil {
+		return result, fmt.Errorf("count dead letters: %w", err)
+	}
+	if c.DryRun {
 		result.Count = matched
-		return result, err
+		return result, nil
 	}
 	for result.Count < matched {
 		n, err := s.discardSome(ctx, f, c, min(discardChunk, matched-result.Count))
@@ -74,18 +82,6 @@ func (s *Store) discardSome(ctx context.Context, f Filter, c audit.Change, limit
 	})
 	if err != nil {
 		return 0, fmt.Errorf("discard dead letters: %w", err)
-	}
-	return n, nil
-}
-
-const countLetters = `select count(*) from (select from public.dead_letter where %s limit nullif(%d, 0)) l`
-
-// count is how many dead letters the filter picks, up to its limit.
-func (s *Store) count(ctx context.Context, f Filter) (n int64, err error) {
-	condition, args := f.Where(1)
-	sql := fmt.Sprintf(countLetters, condition, f.Limit)
-	if err := s.pool.QueryRow(ctx, sql, args...).Scan(&n); err != nil {
-		return 0, fmt.Errorf("count dead letters: %w", err)
 	}
 	return n, nil
 }

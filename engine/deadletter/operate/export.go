@@ -1,9 +1,11 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/go-json-experiment/json"
 
@@ -28,17 +30,11 @@ func (s *Store) Export(ctx context.Context, f Filter, w io.Writer) (n int, err e
 	if err := f.check(); err != nil {
 		return 0, err
 	}
-	limit := f.Limit
-	for {
-		f.Limit = exportPage
-		if limit > 0 {
-			f.Limit = min(exportPage, limit-n)
-		}
-		if f.Limit == 0 {
-			return n, nil
-		}
+	limit := cmp.Or(f.Limit, math.MaxInt)
+	for n < limit {
+		f.Limit = min(exportPage, limit-n)
 		letters, err := s.List(ctx, f)
-		if err != nil {
+		if err != nil || len(letters) == 0 {
 			return n, err
 		}
 		for _, l := range letters {
@@ -51,8 +47,6 @@ func (s *Store) Export(ctx context.Context, f Filter, w io.Writer) (n int, err e
 			}
 			n, f.After = n+1, l.ID
 		}
-		if len(letters) == 0 {
-			return n, nil
-		}
 	}
+	return n, nil
 }

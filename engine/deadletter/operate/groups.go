@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,7 +25,7 @@ select g.consumer, g.code, g.event_type, g.letters, g.keys, g.oldest, g.newest, 
 from (
     select consumer, code, event_type, count(*) as letters, count(distinct key) as keys,
         min(first_failed_at) as oldest, max(failed_at) as newest, max(id) as example
-    from public.dead_letter where %s
+    from public.dead_letter where %[1]s
     group by consumer, code, event_type
 ) g
 join public.dead_letter l on l.id = g.example
@@ -35,14 +34,5 @@ order by g.letters desc, g.consumer, g.code, g.event_type`
 // Groups counts the dead letters that the filter picks, the largest group first. The example is each group's latest
 // dead letter.
 func (s *Store) Groups(ctx context.Context, f Filter) ([]Group, error) {
-	if err := f.check(); err != nil {
-		return nil, err
-	}
-	condition, args := f.Where(1)
-	rows, _ := s.pool.Query(ctx, fmt.Sprintf(selectGroups, condition), args...)
-	groups, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Group])
-	if err != nil {
-		return nil, fmt.Errorf("group dead letters: %w", err)
-	}
-	return groups, nil
+	return list(ctx, s, f, selectGroups, pgx.RowToStructByPos[Group])
 }

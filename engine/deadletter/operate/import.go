@@ -46,7 +46,7 @@ func (s *Store) Import(ctx context.Context, r io.Reader, c audit.Change) (audit.
 		case err != nil:
 			return result, fmt.Errorf("read import: %w", err)
 		case len(text) > 0:
-			added, err = s.importLine(ctx, text, c)
+			added, err = s.importOne(ctx, text, c)
 		}
 		wrong, is := errors.AsType[*Error](err)
 		switch {
@@ -60,15 +60,6 @@ func (s *Store) Import(ctx context.Context, r io.Reader, c audit.Change) (audit.
 		}
 	}
 	return result, nil
-}
-
-// importLine says whether the line is added. The error is an [*Error] where the line is at fault.
-func (s *Store) importLine(ctx context.Context, text []byte, c audit.Change) (added bool, err error) {
-	l, err := parse(text)
-	if err != nil || c.DryRun {
-		return err == nil, err
-	}
-	return s.importOne(ctx, l, c)
 }
 
 func parse(text []byte) (l deadletter.Letter, err error) {
@@ -143,8 +134,13 @@ set state = $4, failed_at = $5, replays = $6, outcome = $7, settled_at = $8,
 where consumer = $1 and event_id = $2 and sha256(payload) = sha256(coalesce($3::bytea, ''))
 returning id`
 
-// importOne files the dead letter if its event has none. What the database refuses for its content is the line's fault.
-func (s *Store) importOne(ctx context.Context, l deadletter.Letter, c audit.Change) (added bool, err error) {
+// importOne files the line's dead letter if its event has none, and says whether it did. The error is an [*Error] where
+// the line is at fault; so it is where the database refuses its content.
+func (s *Store) importOne(ctx context.Context, text []byte, c audit.Change) (added bool, err error) {
+	l, err := parse(text)
+	if err != nil || c.DryRun {
+		return err == nil, err
+	}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		sql, args, err := deadletter.Insertion(l)
 		if err != nil {
@@ -157,9 +153,13 @@ func (s *Store) importOne(ctx context.Context, l deadletter.Letter, c audit.Chan
 		complete := []any{
 			l.Consumer, l.EventID, l.Payload, string(l.State), l.FailedAt, l.Replays, l.Outcome, deadletter.OrNull(l.SettledAt),
 		}
-		edited, err := editedColumns(l.Edited)
-		if err != nil {
-			return err
+		edited := []any{nil, nil, "", nil}
+		if l.Edited != nil {
+			headers, err := deadletter.EncodeHeaders(l.Edited.Headers)
+			if err != nil {
+				return err
+			}
+			edited = []any{headers, l.Edited.Payload, l.Edited.By, l.Edited.At}
 		}
 		var id int64
 		if err := tx.QueryRow(ctx, completeImported, append(complete, edited...)...).Scan(&id); err != nil {
@@ -172,13 +172,4 @@ func (s *Store) importOne(ctx context.Context, l deadletter.Letter, c audit.Chan
 		return false, &Error{LineRefused, refused}
 	}
 	return added && err == nil, err
-}
-
-// editedColumns are the edited ones, empty for a nil edit.
-func editedColumns(e *deadletter.Edited) ([]any, error) {
-	if e == nil {
-		return []any{nil, nil, "", nil}, nil
-	}
-	headers, err := deadletter.EncodeHeaders(e.Headers)
-	return []any{headers, e.Payload, e.By, e.At}, err
 }

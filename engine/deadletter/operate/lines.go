@@ -19,36 +19,24 @@ var ErrLineTooLong = errors.New("the line is too long")
 // [ErrLineTooLong], and the next one after it; any other error is the last thing that comes.
 func Lines(r io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		tooLong := false // the line at work
-		lines := bufio.NewScanner(r)
-		lines.Buffer(nil, MaxLine+64<<10)
-		lines.Split(func(data []byte, atEnd bool) (advance int, line []byte, err error) {
-			end := bytes.IndexByte(data, '\n') + 1
-			whole := end > 0 || atEnd // the last line has no end
-			if end == 0 && (atEnd || len(data) > MaxLine) {
-				end = len(data)
+		in := bufio.NewReaderSize(r, MaxLine+1)
+		for more := true; more; {
+			line, err := in.ReadSlice('\n')
+			tooLong := len(line) > MaxLine
+			for errors.Is(err, bufio.ErrBufferFull) { // the rest of it is not held
+				_, err = in.ReadSlice('\n')
 			}
-			tooLong = tooLong || end > MaxLine
-			if end == 0 || !whole { // there is more to come; what is too long is not held
-				return end, nil, nil
-			}
-			return end, data[:end], nil
-		})
-		for lines.Scan() {
-			line, err := bytes.TrimSpace(lines.Bytes()), error(nil)
-			if tooLong {
-				line, err, tooLong = nil, ErrLineTooLong, false
-			}
-			if !yield(line, err) {
+			ended := errors.Is(err, io.EOF)
+			switch {
+			case err != nil && !ended:
+				yield(nil, err)
 				return
+			case tooLong:
+				more = yield(nil, ErrLineTooLong)
+			case len(line) > 0:
+				more = yield(bytes.TrimSpace(line), nil)
 			}
-		}
-		err := lines.Err()
-		if err == nil && tooLong {
-			err = ErrLineTooLong
-		}
-		if err != nil {
-			yield(nil, err)
+			more = more && !ended
 		}
 	}
 }

@@ -66,14 +66,6 @@ type Header struct {
 	Null       bool   `json:"null,omitempty"`
 }
 
-func headerOf(h deadletter.Header) Header {
-	out := Header{Name: deadletter.Text(h.Name), Value: notNull(h.Value), Null: h.Value == nil}
-	if out.Name != h.Name {
-		out.NameBase64 = []byte(h.Name)
-	}
-	return out
-}
-
 // Record is the header of the record that is meant.
 func (h Header) Record() deadletter.Header {
 	in := deadletter.Header{Name: h.Name, Value: h.Value}
@@ -102,7 +94,10 @@ func (s *Summary) show(l deadletter.Letter) {
 	}
 	s.Headers = make([]Header, len(l.Headers))
 	for i, h := range l.Headers {
-		s.Headers[i] = headerOf(h)
+		s.Headers[i] = Header{Name: deadletter.Text(h.Name), Value: notNull(h.Value), Null: h.Value == nil}
+		if s.Headers[i].Name != h.Name {
+			s.Headers[i].NameBase64 = []byte(h.Name)
+		}
 	}
 }
 
@@ -114,26 +109,13 @@ const summaryColumns = `id, consumer, event_id, event_type, version, key_start, 
     record_offset, edited_by, edited_at, class, code, left(error, 1000), attempts, first_failed_at, failed_at, state,
     holds, replays, outcome, settled_at`
 
-const selectSummaries = `select ` + summaryColumns + ` from public.dead_letter where %s order by id limit %d`
+const selectSummaries = `select ` + summaryColumns + ` from public.dead_letter where %[1]s order by id limit %[2]d`
 
 // Summaries is a page of the dead letters that the filter picks, by ID. The next page begins with [Filter.After] at the
 // last ID of this one, so it costs as much as the first, and dead letters that arrive meanwhile shift nothing. It reads
 // no payload.
 func (s *Store) Summaries(ctx context.Context, f Filter) ([]Summary, error) {
-	if err := f.check(); err != nil {
-		return nil, err
-	}
-	if f.Limit == 0 {
-		f.Limit = defaultList
-	}
-	condition, args := f.Where(1)
-	sql := fmt.Sprintf(selectSummaries, condition, f.Limit)
-	rows, _ := s.pool.Query(ctx, sql, args...)
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Summary])
-	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", err)
-	}
-	return list, nil
+	return list(ctx, s, f, selectSummaries, pgx.RowToStructByPos[Summary])
 }
 
 // Known is a dead letter with what tells its record from another one of the same event: the SHA-256 of the payload that

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,38 +20,39 @@ type Store struct{ pool *pgxpool.Pool }
 // NewStore opens nothing: the tables must be there (migrations/inbox, migrations/audit).
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 
-const defaultList = 100
+// list is a page of what the filter picks, by a statement that it completes with a condition and a limit.
+func list[T any](ctx context.Context, s *Store, f Filter, sql string, row pgx.RowToFunc[T]) ([]T, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	const defaultLimit = 100
+	condition, args := f.Where(1)
+	rows, _ := s.pool.Query(ctx, fmt.Sprintf(sql, condition, cmp.Or(f.Limit, defaultLimit)), args...)
+	found, err := pgx.CollectRows(rows, row)
+	if err != nil {
+		return nil, fmt.Errorf("list dead letters: %w", err)
+	}
+	return found, nil
+}
 
-// maxPageBytes bounds what one page of whole dead letters takes in memory, beyond the first of them.
-const maxPageBytes = 8 << 20
+// maxPageBytes bounds what one page of whole dead letters takes in memory, beyond the first of them: 8 MiB.
+const maxPageBytes = `8388608`
 
 // The sizes are known without reading what they are of.
 const selectPage = `
 select ` + deadletter.Columns + ` from (
     select *, row_number() over by_id as nth, sum(octet_length(payload) + coalesce(octet_length(edited_payload), 0)
         + pg_column_size(headers) + pg_column_size(error)) over by_id as bytes
-    from (select * from public.dead_letter where %s order by id limit %d) picked
+    from (select * from public.dead_letter where %[1]s order by id limit %[2]d) picked
     window by_id as (order by id)
 ) sized
-where nth = 1 or bytes <= %d order by id`
+where nth = 1 or bytes <= ` + maxPageBytes + ` order by id`
 
 // List is a page of whole dead letters that the filter picks, by ID. It ends early where the records become large, but
 // never before the first: the next page begins with [Filter.After] at the last ID of this one, and an empty one is the
 // end. To look at many dead letters use [Store.Summaries], which reads no payload.
 func (s *Store) List(ctx context.Context, f Filter) ([]deadletter.Letter, error) {
-	if err := f.check(); err != nil {
-		return nil, err
-	}
-	if f.Limit == 0 {
-		f.Limit = defaultList
-	}
-	condition, args := f.Where(1)
-	rows, _ := s.pool.Query(ctx, fmt.Sprintf(selectPage, condition, f.Limit, maxPageBytes), args...)
-	letters, err := pgx.CollectRows(rows, deadletter.Scan)
-	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", err)
-	}
-	return letters, nil
+	return list(ctx, s, f, selectPage, deadletter.Scan)
 }
 
 // Get is one dead letter, with what its record holds if that is asked for, and what was done to it, oldest first. The

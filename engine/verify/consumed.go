@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -25,12 +26,11 @@ type consumed struct {
 	ids       map[uint64]bool    // ids of those
 	conflicts map[uint64]bool    // ids of which a record with another payload was only warned of
 	edited    map[uint64]bool    // keys of which a dead letter was edited: its version may be another one since
-	marks     map[uint64]int64   // the watermarks of some keys
-	spans     map[uint64]span    // the versions on the topic of those that have a watermark
+	marks     map[uint64]mark    // of some keys
 }
 
-// span is the lowest and the highest version of a key.
-type span struct{ from, to int64 }
+// mark is the watermark of a key, and the lowest and the highest of its versions on the topic.
+type mark struct{ version, from, to int64 }
 
 // lookAtConsumed compares a consumer's topic with its inbox.
 func (l *look) lookAtConsumed(ctx context.Context, of Consumer) error {
@@ -47,7 +47,7 @@ func (l *look) lookAtConsumed(ctx context.Context, of Consumer) error {
 		c := &consumed{
 			comparison: comparison{look: l, subject: of.Name}, Consumer: of, counts: &counts, letters: map[place]bool{},
 			lettered: map[[2]uint64]bool{}, ids: map[uint64]bool{}, conflicts: map[uint64]bool{}, edited: map[uint64]bool{},
-			marks: map[uint64]int64{}, spans: map[uint64]span{},
+			marks: map[uint64]mark{},
 		}
 		if l.cfg.Since != nil {
 			c.since = l.cfg.Since.Unix()
@@ -181,7 +181,7 @@ func (c *consumed) readMarks(ctx context.Context) error {
 	return pages(ctx, c.cfg.DB, "watermarks", selectMarks, args, []any{&key, &version}, func() error {
 		if hash := hashOf(c.Topic, key); c.takes(hash) {
 			c.label(hash, key)
-			c.marks[hash] = version
+			c.marks[hash] = mark{version: version}
 		}
 		return nil
 	})
@@ -205,7 +205,7 @@ func (c *consumed) readTopic(ctx context.Context) error {
 		e, err := cloudevent.FromMessage(m)
 		r := fact{
 			id: hashOf(c.Topic, idOf(e, o)), content: payloadHash(m.Payload), key: hashOf(c.Topic, e.Key), version: e.Version,
-			offset: o.Offset, part: o.Partition, at: earliest(e.ID, o.Time), handled: err != nil || c.Accepts(e.Type),
+			place: place{o.Offset, o.Partition}, at: earliest(e.ID, o.Time), handled: err != nil || c.Accepts(e.Type),
 			old: err == nil && c.old(e.Time),
 		}
 		c.behind(r)
@@ -245,7 +245,7 @@ func (c *consumed) has(r fact, rows []fact) bool {
 	case !r.handled, r.old, r.offset >= c.parts[r.part].committed:
 		return false
 	case len(rows) > 0 && (rows[0].content == r.content || rows[0].conflict),
-		c.letters[r.place()], c.lettered[[2]uint64{r.id, r.content}]:
+		c.letters[r.place], c.lettered[[2]uint64{r.id, r.content}]:
 		return true
 	case len(rows) > 0:
 		c.suspect("V4", Altered, r)
@@ -266,7 +266,7 @@ func (c *consumed) remembered(rows []fact, onTopic bool) {
 	if r.aside && !c.ids[r.id] {
 		c.suspect("V7", Lost, r)
 	}
-	if onTopic || r.part < 0 || r.at < c.since || c.letters[r.place()] { // or it was edited and has another id since
+	if onTopic || r.part < 0 || r.at < c.since || c.letters[r.place] { // or it was edited and has another id since
 		return
 	}
 	if int(r.part) >= len(c.parts) { // the topic is gone, or was made anew with fewer of them
@@ -293,15 +293,13 @@ func (c *consumed) behind(r fact) {
 	}
 	mark, known := c.marks[r.key]
 	if known {
-		of, seen := c.spans[r.key]
-		if !seen {
-			of.from = r.version
-		}
-		c.spans[r.key] = span{min(of.from, r.version), max(of.to, r.version)}
+		mark.from = min(cmp.Or(mark.from, r.version), r.version)
+		mark.to = max(mark.to, r.version)
+		c.marks[r.key] = mark
 	}
 	switch {
-	case !r.handled || r.old || r.offset >= c.parts[r.part].committed || r.version <= mark,
-		c.edited[r.key], c.conflicts[r.id], c.letters[r.place()], c.ids[r.id]:
+	case !r.handled || r.old || r.offset >= c.parts[r.part].committed || r.version <= mark.version,
+		c.edited[r.key], c.conflicts[r.id], c.letters[r.place], c.ids[r.id]:
 		return
 	}
 	c.suspect("V6", Reordered, r)
@@ -313,9 +311,9 @@ func (c *consumed) ahead() {
 	if slices.ContainsFunc(c.parts, func(p part) bool { return p.cut || p.open }) {
 		return
 	}
-	for key, of := range c.spans {
-		if mark := c.marks[key]; of.from == 1 && mark > of.to && !c.edited[key] {
-			c.suspect("V6", Reordered, fact{key: key, version: mark})
+	for key, mark := range c.marks {
+		if mark.from == 1 && mark.version > mark.to && !c.edited[key] {
+			c.suspect("V6", Reordered, fact{key: key, version: mark.version})
 		}
 	}
 }

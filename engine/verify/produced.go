@@ -119,7 +119,7 @@ func (l *look) readOutbox(ctx context.Context, all map[string]*produced) error {
 }
 
 func outboxFact(e cloudevent.Event) fact {
-	f := fact{key: hashOf(e.Topic, e.Key), version: e.Version, part: -1, at: earliest(e.ID, e.Time)}
+	f := fact{key: hashOf(e.Topic, e.Key), version: e.Version, place: place{part: -1}, at: earliest(e.ID, e.Time)}
 	if wire, is := cloudevent.ParseWire(e.Extensions[cloudevent.RecordMetadata]); is {
 		f.content, f.wire = wireOf(wire, e.Data), true
 		f.id, f.key = f.content, f.content // of its record nothing else is known
@@ -137,7 +137,7 @@ func (p *produced) readTopic(ctx context.Context) error {
 	}
 	return p.readParts(ctx, p.subject, p.parts, func(m *message.Message, o cloudevent.Origin) {
 		r := recordFact(m, o)
-		r.part, r.offset = o.Partition, o.Offset
+		r.place = place{o.Offset, o.Partition}
 		if p.takesAll(r) {
 			p.label(r.id, m.UUID)
 			p.label(r.key, m.Metadata[cloudevent.KeyMetadata])
@@ -300,17 +300,11 @@ func (p *produced) order() {
 }
 
 func (p *produced) count() {
+	states := map[byte]*int64{
+		published: &p.counts.Published, waiting: &p.counts.Waiting, held: &p.counts.Held, discarded: &p.counts.Discarded,
+	}
 	for _, r := range p.rows {
-		switch r.state {
-		case published:
-			p.counts.Published++
-		case waiting:
-			p.counts.Waiting++
-		case held:
-			p.counts.Held++
-		case discarded:
-			p.counts.Discarded++
-		}
+		*states[r.state]++
 	}
 	for _, r := range p.records {
 		switch {

@@ -183,13 +183,18 @@ func idOf(e cloudevent.Event, o cloudevent.Origin) string {
 	return e.ID
 }
 
+// place is where a record lies.
+type place struct {
+	offset int64
+	part   int32 // of the outbox: where its key belongs. -1: it does not say, or anywhere
+}
+
 // fact is what one side says of an event: a row of the outbox, a record of a topic, or a row of the inbox.
 type fact struct {
 	id, content, key uint64 // hashes: of topic and event id, of what must not change, of topic and key
 	version          int64
 	at               int64 // the earliest time that anything says, in Unix seconds; of the inbox: when it was processed
-	offset           int64 // of the record; of the inbox: of the record that it was
-	part             int32 // where that lies; of the outbox: where its key belongs. -1: it does not say, or anywhere
+	place                  // of the record; of the inbox: of the record that it was
 
 	// Of the outbox.
 	state byte // the first letter of its [window.State]
@@ -205,14 +210,6 @@ type fact struct {
 	aside    bool // given up or parked
 	conflict bool // a record with its id and another payload was only warned of
 }
-
-// place is where a record lies.
-type place struct {
-	offset int64
-	part   int32
-}
-
-func (f fact) place() place { return place{f.offset, f.part} }
 
 func byID(a, b fact) int {
 	return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.part, b.part), cmp.Compare(a.offset, b.offset))

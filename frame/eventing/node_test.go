@@ -193,9 +193,9 @@ func TestATopicThatOutlivesTheInboxIsRefused(t *testing.T) {
 		b.node.StartConsumers(g)
 	})
 	err := <-ended
-	var wrong *retention.RequirementError
+	var wrong *retention.Violation
 	require.ErrorAs(t, err, &wrong)
-	require.Equal(t, retention.CheckRetention, wrong.Violations[0].Code)
+	require.Equal(t, retention.CheckRetention, wrong.Code)
 	requireExitCode(t, service.ExitUsage, err)
 }
 

@@ -155,6 +155,6 @@ func (refusal) ExitCode() int { return service.ExitUsage }
 
 func isRefusal(err error) bool {
 	_, ofOutbox := errors.AsType[*outbox.CheckError](err)
-	wrong, ofInbox := errors.AsType[*retention.RequirementError](err)
-	return ofOutbox || ofInbox && wrong.Known()
+	_, ofInbox := errors.AsType[*retention.Violation](err)
+	return ofOutbox || ofInbox
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -31,54 +30,24 @@ type Requirements struct {
 
 // Stable codes of a [Violation].
 const (
-	CheckRetention      = "retention_too_short"
-	CheckTopicRetention = "topic_retention_unknown"
-	CheckTimeout        = "handler_timeout_too_long"
-	CheckGroup          = "group_without_environment"
-	CheckOffset         = "offset_not_oldest"
+	CheckRetention = "retention_too_short"
+	CheckTimeout   = "handler_timeout_too_long"
+	CheckGroup     = "group_without_environment"
+	CheckOffset    = "offset_not_oldest"
 )
 
-// A Violation is one requirement that does not hold.
-type Violation struct {
-	Code   string
-	Detail string
-	Err    error // what kept the check from finding out; usually nil
-}
+// A Violation is one requirement that does not hold. Asking again does not change it.
+type Violation struct{ Code, Detail string }
 
-// A RequirementError has every violation that [Requirements.Check] found.
-type RequirementError struct{ Violations []Violation }
+func (v *Violation) Error() string { return "inbox requirement " + v.Code + ": " + v.Detail }
 
-func (e *RequirementError) Error() string {
-	parts := make([]string, len(e.Violations))
-	for i, v := range e.Violations {
-		parts[i] = v.Code + ": " + v.Detail
-	}
-	return "inbox requirements: " + strings.Join(parts, "; ")
-}
-
-// Unwrap gives the errors that kept a check from finding out, so that the caller can tell an unreachable broker, which
-// is worth another try, from a wrong setting, which is not.
-func (e *RequirementError) Unwrap() []error {
-	var errs []error
-	for _, v := range e.Violations {
-		if v.Err != nil {
-			errs = append(errs, v.Err)
-		}
-	}
-	return errs
-}
-
-// Known reports a violation that asking again would not change.
-func (e *RequirementError) Known() bool {
-	return slices.ContainsFunc(e.Violations, func(v Violation) bool { return v.Err == nil })
-}
-
-// Check finds every requirement that does not hold and returns them as one [*RequirementError], or nil.
+// Check finds every requirement that does not hold. It joins a [*Violation] for each, and the error of a broker that
+// did not tell how long a topic keeps its records: asking again may.
 func (r Requirements) Check(ctx context.Context) error {
-	var violations []Violation
+	var errs []error
 	demand := func(holds bool, code, format string, args ...any) {
 		if !holds {
-			violations = append(violations, Violation{Code: code, Detail: fmt.Sprintf(format, args...)})
+			errs = append(errs, &Violation{code, fmt.Sprintf(format, args...)})
 		}
 	}
 	demand(r.FromOldest, CheckOffset, "a new group would miss the records that are there already")
@@ -89,17 +58,9 @@ func (r Requirements) Check(ctx context.Context) error {
 			"%q does not name the environment %q: two environments would share its work", group, r.Environment)
 	}
 	reach, err := r.Redelivery(ctx)
-	switch {
-	case err != nil:
-		violations = append(violations, Violation{CheckTopicRetention, err.Error(), err})
-	default:
-		demand(r.Retention > reach, CheckRetention,
-			"the inbox forgets after %s, an event may come again after %s", r.Retention, reach)
-	}
-	if len(violations) == 0 {
-		return nil
-	}
-	return &RequirementError{violations}
+	demand(err != nil || r.Retention > reach, CheckRetention,
+		"the inbox forgets after %s, an event may come again after %s", r.Retention, reach)
+	return errors.Join(append(errs, err)...)
 }
 
 // contains looks for the environment as a whole part of the group's name, so that "prod" is not found in "reproduce".

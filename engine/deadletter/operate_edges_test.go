@@ -38,9 +38,9 @@ func TestEditsAddUp(t *testing.T) {
 	both := edited(operate.Edit{Payload: []byte("p")}, audit.Change{By: "ben"})
 	require.Equal(t, set.Headers, both.Headers, "the headers of the edit before")
 	require.Equal(t, "ben", both.By)
-	all := edited(operate.Edit{Headers: []deadletter.Header{header("z", "3")}}, by)
-	require.Equal(t, []deadletter.Header{header("z", "3")}, all.Headers)
-	require.Equal(t, "p", string(all.Payload))
+	again := edited(operate.Edit{Set: []deadletter.Header{header("x", "3")}}, by)
+	require.Equal(t, []deadletter.Header{header("y", "2"), header("x", "3")}, again.Headers)
+	require.Equal(t, "p", string(again.Payload))
 
 	l, history, err := s.Get(t.Context(), id, true)
 	require.NoError(t, err)

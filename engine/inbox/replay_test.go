@@ -235,13 +235,13 @@ func TestAnEditedLetterIsReplayed(t *testing.T) {
 	require.NoError(t, err)
 	other := letters[0].Headers[0]
 	require.Equal(t, "ce_id", other.Name)
-	renamed := append([]deadletter.Header{{Name: "ce_id", Value: []byte("another")}}, letters[0].Headers[1:]...)
-	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: renamed}, audit.Change{By: "ben"})
+	renamed := []deadletter.Header{{Name: "ce_id", Value: []byte("another")}}
+	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Set: renamed}, audit.Change{By: "ben"})
 	require.NoError(t, err)
 	require.Equal(t, replay.CodeIDChanged, c.replay(t, operate.Filter{}).Problems[0].Code)
 
 	mended := []byte(`{"value":"mended"}`)
-	edit := operate.Edit{Headers: letters[0].Headers, Payload: mended}
+	edit := operate.Edit{Set: letters[0].Headers, Payload: mended}
 	edited, err := store.Edit(t.Context(), letters[0].ID, edit, audit.Change{By: "ben", Reason: "array"})
 	require.NoError(t, err)
 	require.Equal(t, e.Data, edited.Payload, "what came stays")
@@ -274,7 +274,7 @@ func TestAnUndecodableRecordNeedsAnEdit(t *testing.T) {
 	require.NoError(t, err)
 	headers := []deadletter.Header{}
 	headers = append(headers, cloudevent.MessageHeaders(right)...)
-	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: headers}, audit.Change{By: "ben"})
+	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Set: headers}, audit.Change{By: "ben"})
 	require.NoError(t, err)
 	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)
 	require.Equal(t, 1, c.Effects(t, right.UUID))
@@ -304,7 +304,7 @@ func TestADamagedBatchIsMendedByHand(t *testing.T) {
 
 	var headers []deadletter.Header
 	headers = append(headers, cloudevent.MessageHeaders(e.Message())...)
-	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Headers: headers, Payload: e.Data},
+	_, err = store.Edit(t.Context(), letters[0].ID, operate.Edit{Set: headers, Payload: e.Data},
 		audit.Change{By: "ben"})
 	require.NoError(t, err)
 	require.Equal(t, 1, c.replay(t, operate.Filter{}).Applied)

@@ -87,3 +87,25 @@ func get(ctx context.Context, q audit.Querier, id int64, lock string) (deadlette
 	}
 	return l, nil
 }
+
+// The stable codes of an [Error].
+const (
+	CodeNotFound        = "not_found"
+	CodeNotWaiting      = "not_waiting"      // it is settled: nothing changes any more
+	CodeMissingOperator = "missing_operator" // a replay says who makes it
+	CodeMissingFilter   = "missing_filter"   // a change of everything at once is not offered
+	CodeInvalidFilter   = "invalid_filter"
+	CodeNothingToEdit   = "nothing_to_edit"
+	CodeInvalidHeaders  = "invalid_headers"
+)
+
+// An Error is a refusal: the caller asked for what cannot be done, and nothing was changed.
+type Error struct {
+	Code   string
+	Detail string
+}
+
+func (e *Error) Error() string { return e.Code + ": " + e.Detail }
+
+// ErrorCode is the stable code.
+func (e *Error) ErrorCode() string { return e.Code }

@@ -1,21 +1,99 @@
 package operate
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
+	"slices"
 	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
 )
+
+// Format is what every exported line says of itself. Another layout gets another number.
+const Format = "twinbox.dead_letter/1"
+
+// line is one exported dead letter. Keys, header values and payloads are base64: they need not be text. Null stays
+// null.
+type line struct {
+	Format string `json:"format"`
+	deadletter.Letter
+}
+
+const exportPage = 200
+
+// Export writes the dead letters that the filter picks, one JSON object per line, by ID, and returns how many it wrote.
+// It reads page by page, a bounded number of bytes at once: what arrives meanwhile may or may not be among them.
+func (s *Store) Export(ctx context.Context, f Filter, w io.Writer) (n int, err error) {
+	if err := f.check(); err != nil {
+		return 0, err
+	}
+	limit := cmp.Or(f.Limit, math.MaxInt)
+	for n < limit {
+		f.Limit = min(exportPage, limit-n)
+		letters, err := s.List(ctx, f)
+		if err != nil || len(letters) == 0 {
+			return n, err
+		}
+		for _, l := range letters {
+			encoded, err := json.Marshal(line{Format, l}, json.FormatNilSliceAsNull(true))
+			if err != nil {
+				return n, fmt.Errorf("encode dead letter %d: %w", l.ID, err)
+			}
+			if _, err := w.Write(append(encoded, '\n')); err != nil {
+				return n, fmt.Errorf("write dead letter %d: %w", l.ID, err)
+			}
+			n, f.After = n+1, l.ID
+		}
+	}
+	return n, nil
+}
+
+// MaxLine bounds one line of an import: a record of the largest size a broker takes, twice (it may be edited), in
+// base64.
+const MaxLine = 8 << 20
+
+// ErrLineTooLong says that a line is longer than [MaxLine].
+var ErrLineTooLong = errors.New("the line is too long")
+
+// Lines reads line by line, without the line ends and the blanks around. One that is too long comes as
+// [ErrLineTooLong], and the next one after it; any other error is the last thing that comes.
+func Lines(r io.Reader) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		in := bufio.NewReaderSize(r, MaxLine+1)
+		for more := true; more; {
+			line, err := in.ReadSlice('\n')
+			tooLong := len(line) > MaxLine
+			for errors.Is(err, bufio.ErrBufferFull) { // the rest of it is not held
+				_, err = in.ReadSlice('\n')
+			}
+			ended := errors.Is(err, io.EOF)
+			switch {
+			case err != nil && !ended:
+				yield(nil, err)
+				return
+			case tooLong:
+				more = yield(nil, ErrLineTooLong)
+			case len(line) > 0:
+				more = yield(bytes.TrimSpace(line), nil)
+			}
+			more = more && !ended
+		}
+	}
+}
 
 // The stable codes of lines that are not imported.
 const (
@@ -168,8 +246,11 @@ func (s *Store) importOne(ctx context.Context, text []byte, c audit.Change) (add
 		added = true
 		return audit.Record(ctx, tx, action(c, "import", id, "", l.State))
 	})
-	if refused, is := refusedContent(err); is {
-		return false, &Error{LineRefused, refused}
+	// The value is too long, not text or out of range (class 22), against a constraint (23), or more than an index
+	// holds (54).
+	pgErr, is := errors.AsType[*pgconn.PgError](err)
+	if is && slices.Contains([]string{"22", "23", "54"}, pgErr.Code[:2]) {
+		return false, &Error{LineRefused, pgErr.Message}
 	}
 	return added && err == nil, err
 }

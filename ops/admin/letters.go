@@ -108,10 +108,10 @@ func (s consumerHandlers) replay(
 			continue
 		}
 		of := filter
-		of.Consumer, of.Limit = c.Name, 0
+		of.Consumer, of.Limit = c.Name, left
 		report, err := c.Replay(ctx, of, replay.Options{
 			By: change.By, Reason: change.Reason, DryRun: change.DryRun, Force: request.Force,
-			AcceptGap: request.AcceptGap, Pace: pace, Limit: left,
+			AcceptGap: request.AcceptGap, Pace: pace,
 			OnProgress: func(replay.Result) {
 				done++
 				change.Tell(done)

@@ -63,7 +63,6 @@ func TestReplaySumsTheConsumersUp(t *testing.T) {
 	require.Equal(t, []adminapi.Failure{{Subject: "7", Code: "handler_failed", Detail: "e"}}, line.Result.Errors)
 	require.Len(t, calls, 2)
 	require.Equal(t, deadletters.Filter{Consumer: "b", Key: "k"}, calls[1].filter, "each is asked for its own")
-	require.Zero(t, calls[1].options.Limit)
 	require.Same(t, calls[0].options.Pace, calls[1].options.Pace, "the rate is the whole's")
 	require.True(t, calls[1].options.Force)
 	require.True(t, calls[1].options.AcceptGap)
@@ -71,7 +70,7 @@ func TestReplaySumsTheConsumersUp(t *testing.T) {
 
 	calls = nil
 	b.replay(t, `{"by":"ada","reason":"r","dry_run":true,"all":true,"filter":{"limit":5}}`)
-	require.Equal(t, []int{5, 2}, []int{calls[0].options.Limit, calls[1].options.Limit}, "a limit is the whole's")
+	require.Equal(t, []int{5, 2}, []int{calls[0].filter.Limit, calls[1].filter.Limit}, "a limit is the whole's")
 	require.True(t, calls[0].options.DryRun)
 	calls = nil
 	b.replay(t, `{"by":"ada","reason":"r","dry_run":true,"all":true,"filter":{"limit":3}}`)

@@ -28,8 +28,6 @@ type Options struct {
 	// Pace bounds the dead letters per second, so that a replay leaves room for the live events; a dry run does
 	// not wait. nil: no bound.
 	Pace *Pace
-	// Limit bounds how many dead letters are tried. 0: the filter's limit, and all that are picked where it has none.
-	Limit int
 	// OnProgress is called after each dead letter, in the goroutine of the replay. Default: nothing.
 	OnProgress func(Result)
 }
@@ -49,29 +47,22 @@ func (r *Replayer) Replay(ctx context.Context, f operate.Filter, o Options) (Rep
 		return Report{}, err
 	}
 	var report Report
-	started, limit := time.Now(), cmp.Or(o.Limit, f.Limit)
-	for limit == 0 || report.Matched < limit {
-		before := run.key
-		var done Result
-		if done, err = run.takeUp(ctx); err != nil {
-			break
-		}
-		if done.Outcome == "" {
+	for f.Limit == 0 || report.Matched < f.Limit {
+		done, err := run.takeUp(ctx)
+		switch {
+		case errors.Is(err, errGone):
+			return report, nil
+		case err != nil:
+			return report, err
+		case done.Outcome == "":
 			continue
-		}
-		if report.Matched == 0 || !bytes.Equal(before, run.key) {
-			report.Keys++
 		}
 		report.add(done)
 		if o.OnProgress != nil {
 			o.OnProgress(done)
 		}
 	}
-	report.Took = time.Since(started)
-	if errors.Is(err, errGone) {
-		err = nil
-	}
-	return report, err
+	return report, nil
 }
 
 // What waits behind a dead letter of the key at work is taken up with it: no replay would come back for it.
@@ -86,7 +77,7 @@ func (r *Replayer) newOrdered(f operate.Filter, o Options) (*run, error) {
 		return nil, &operate.Error{Code: operate.CodeInvalidFilter, Detail: "the filter names another consumer"}
 	case f.State != "" && f.State != deadletter.Waiting:
 		return nil, &operate.Error{Code: operate.CodeNotWaiting, Detail: "only waiting dead letters can be replayed"}
-	case o.Limit < 0 || f.Limit < 0:
+	case f.Limit < 0:
 		return nil, &operate.Error{Code: operate.CodeInvalidFilter, Detail: "a limit is not negative"}
 	}
 	f.Consumer, f.State = r.inbox.Consumer, deadletter.Waiting
@@ -124,16 +115,14 @@ func (r *run) checkLetter(ctx context.Context, l deadletter.Letter, done *Result
 
 // Report sums a replay up.
 type Report struct {
-	Matched   int           `json:"matched"` // dead letters that were looked at
-	Keys      int           `json:"keys"`    // of these
-	Applied   int           `json:"applied"`
-	Duplicate int           `json:"duplicate"` // settled: the event had been applied
-	Stale     int           `json:"stale"`     // settled: its key is further already
-	Failed    int           `json:"failed"`
-	Refused   int           `json:"refused"`
-	Would     int           `json:"would_replay"`       // in a dry run
-	Problems  []Result      `json:"problems,omitempty"` // the first 100 that failed or were refused
-	Took      time.Duration `json:"took_ns"`
+	Matched   int      `json:"matched"` // dead letters that were looked at
+	Applied   int      `json:"applied"`
+	Duplicate int      `json:"duplicate"` // settled: the event had been applied
+	Stale     int      `json:"stale"`     // settled: its key is further already
+	Failed    int      `json:"failed"`
+	Refused   int      `json:"refused"`
+	Would     int      `json:"would_replay"`       // in a dry run
+	Problems  []Result `json:"problems,omitempty"` // the first 100 that failed or were refused
 }
 
 // WouldReplay is the outcome of a dead letter that a dry run would have tried.

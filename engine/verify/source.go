@@ -3,7 +3,6 @@ package verify
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -287,12 +286,7 @@ func wireOf(w cloudevent.Wire, value []byte) uint64 {
 	return hashOf(parts...)
 }
 
-// payloadHash is the beginning of the hash that an inbox keeps.
-func payloadHash(payload []byte) uint64 {
-	sum := sha256.Sum256(payload)
-	return shortHash(sum[:])
-}
-
+// shortHash is the beginning of the hash of a payload that an inbox keeps.
 func shortHash(hash []byte) uint64 {
 	if len(hash) < 8 { // of an id that was marked without its event
 		return 0

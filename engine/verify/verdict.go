@@ -109,15 +109,7 @@ type suspect struct {
 	id, key uint64 // 0: of none
 }
 
-// finding puts a suspect into words.
-func (s suspect) finding(labels map[uint64]string) Finding {
-	f := s.Finding
-	if f.Kind != Broken {
-		f.EventID, f.Key, f.Detail = labels[s.id], labels[s.key], details[f.Rule][f.Kind]
-	}
-	return f
-}
-
+// details put findings into words.
 var details = map[Rule]map[Kind]string{
 	"V1": {
 		Lost:    "the outbox has it as published, and the topic does not hold it",

@@ -104,7 +104,11 @@ func Run(ctx context.Context, cfg Config) (*Verdict, error) {
 		suspects = both(suspects, again.suspects)
 	}
 	for _, s := range suspects {
-		verdict.Findings = append(verdict.Findings, s.finding(labels))
+		f := s.Finding
+		if f.Kind != Broken {
+			f.EventID, f.Key, f.Detail = labels[s.id], labels[s.key], details[f.Rule][f.Kind]
+		}
+		verdict.Findings = append(verdict.Findings, f)
 	}
 	return verdict, nil
 }

@@ -241,21 +241,6 @@ func halve(records []Record, r suspect, maxAttempts int) (n int, s *suspect) {
 	return n, s
 }
 
-// narrow replaces the range that is halved by its parts: the one to attempt and the rest, with the deaths of the range.
-func (a *Assignment) narrow(records []Record, s *suspect) (whole suspect, rest *suspect) {
-	whole = a.suspects[0]
-	parts := []suspect{*s}
-	if s.to < whole.to {
-		rest = &suspect{from: s.to + 1, to: whole.to, deaths: whole.deaths, since: whole.since}
-		if records[within(records, whole.to)-1].Last < whole.to {
-			rest.owner = whole.owner // it may still be more than a half
-		}
-		parts = append(parts, *rest)
-	}
-	a.suspects = append(parts, a.suspects[1:]...)
-	return whole, rest
-}
-
 // Settle says that the partition's records up to an offset have come to their end, so many of them not before the last
 // owner did.
 func (a *Assignment) Settle(upTo int64, fresh int) {

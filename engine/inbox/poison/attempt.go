@@ -235,16 +235,22 @@ set last_offset = greatest(coalesce(a.last_offset, a.record_offset), excluded.la
 const deleteAttempt = `
 delete from public.inbox_attempt where consumer = $1 and topic = $2 and partition = $3 and record_offset = $4`
 
-// count counts the first attempt at a range; or one at a part of a range, of which it keeps the rest as a range of its
-// own, in the same transaction.
+// count counts the first attempt at a range; or one at a part of a range, which it replaces by its parts: the one to
+// attempt and the rest, with the deaths of the range, in one transaction.
 func (t *Attempt) count(ctx context.Context, records []Record) error {
 	a, s, batch := t.assignment, t.suspect, &pgx.Batch{}
 	if s.deaths > 0 {
-		whole, rest := a.narrow(records, s)
+		whole, parts := a.suspects[0], []suspect{*s}
 		batch.Queue(deleteAttempt, append(a.key(), whole.from)...)
-		if rest != nil {
+		if s.to < whole.to {
+			rest := suspect{from: s.to + 1, to: whole.to, deaths: whole.deaths, since: whole.since}
+			if records[within(records, whole.to)-1].Last < whole.to {
+				rest.owner = whole.owner // it may still be more than a half
+			}
+			parts = append(parts, rest)
 			batch.Queue(insertAttempt, append(a.key(), rest.from, rest.to, rest.deaths, rest.owner)...)
 		}
+		a.suspects = append(parts, a.suspects[1:]...)
 	}
 	batch.Queue(insertAttempt, append(a.key(), s.from, s.to, s.deaths+1, a.owner)...)
 	if err := a.guard.cfg.Pool.SendBatch(ctx, batch).Close(); err != nil {

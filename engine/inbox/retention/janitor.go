@@ -173,7 +173,8 @@ select sum(pg_total_relation_size(p.relid))::float8 as inbox_table_bytes,
         as inbox_oldest_partition_seconds,
     (select count(*)::float8 from (select from public.inbox_future limit 10000) f) as inbox_future_rows,
     (select count(*)::float8 from (
-        select from public.dead_letter where state = 'waiting' and class = 'parked' limit 10000) d) as inbox_parked_records,
+        select from public.dead_letter where state = 'waiting' and class = 'parked' limit 10000) d)
+        as inbox_parked_records,
     (select refused::int::float8 from public.inbox_janitor) as inbox_janitor_refused
 from pg_partition_tree('public.inbox') p join pg_class c on c.oid = p.relid`
 

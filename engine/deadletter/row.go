@@ -114,27 +114,20 @@ func decodeHeaders(encoded []byte) ([]Header, error) {
 	var list []json.RawMessage
 	err := json.Unmarshal(encoded, &list)
 	headers := make([]Header, len(list))
-	for i, part := range list {
-		err = errors.Join(err, decodeHeader(&headers[i], part))
+	for i, header := range list {
+		var bytes []byte
+		parts := []any{&headers[i].Name, &headers[i].Value, &bytes}
+		err = errors.Join(err, json.Unmarshal(header, &parts))
+		switch len(parts) {
+		case 2:
+		case 3:
+			headers[i].Name = string(bytes)
+		default:
+			err = errors.Join(err, errors.New("a header is not a name and a value"))
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decode record headers: %w", err)
 	}
 	return headers, nil
-}
-
-func decodeHeader(h *Header, encoded []byte) error {
-	var bytes []byte
-	parts := []any{&h.Name, &h.Value, &bytes}
-	if err := json.Unmarshal(encoded, &parts); err != nil {
-		return err
-	}
-	switch len(parts) {
-	case 2:
-	case 3:
-		h.Name = string(bytes)
-	default:
-		return errors.New("a header is not a name and a value")
-	}
-	return nil
 }

@@ -60,17 +60,11 @@ var (
 // not beside one at a suspect: if it ended the process, the suspect would be blamed. What may have ended a process
 // itself runs alone.
 func Enter(ctx context.Context, alone bool) (leave func(), err error) {
-	weight := int64(1)
-	if alone {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, aloneLimit)
-		defer cancel()
-		weight = everything
+	var t Attempt
+	if err := t.acquire(ctx, alone); err != nil {
+		return nil, failure.AsTransient(err)
 	}
-	if err := underWay.Acquire(ctx, weight); err != nil {
-		return nil, failure.AsTransient(errNotAlone)
-	}
-	return func() { underWay.Release(weight) }, nil
+	return func() { t.End(true) }, nil
 }
 
 // TryBegin begins an attempt at n records where nothing is suspected and nothing has to be waited for.
@@ -117,7 +111,7 @@ func (t *Attempt) enter(
 	}
 	if t.suspect == nil || ignored == t.N {
 		t.suspect = nil
-		return t.acquire(ctx, 1)
+		return t.acquire(ctx, false)
 	}
 	if !t.assignment.fresh && ignored == 0 {
 		all, err := known(ctx, t.N)
@@ -128,13 +122,20 @@ func (t *Attempt) enter(
 	if t.suspect.alone {
 		return t.isolate(ctx, records)
 	}
-	if err := t.acquire(ctx, 1); err != nil {
+	if err := t.acquire(ctx, false); err != nil {
 		return err
 	}
 	return t.count(ctx, records)
 }
 
-func (t *Attempt) acquire(ctx context.Context, weight int64) error {
+func (t *Attempt) acquire(ctx context.Context, alone bool) error {
+	weight := int64(1)
+	if alone {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, aloneLimit)
+		defer cancel()
+		weight = everything
+	}
 	if err := underWay.Acquire(ctx, weight); err != nil {
 		return errNotAlone
 	}
@@ -152,9 +153,7 @@ select pg_try_advisory_xact_lock(hashtextextended(concat_ws('/', $1::text, $2::t
 // come to is read anew then.
 func (t *Attempt) isolate(ctx context.Context, records []Record) error {
 	a := t.assignment
-	patient, cancel := context.WithTimeout(ctx, aloneLimit)
-	defer cancel()
-	if err := t.acquire(patient, everything); err != nil {
+	if err := t.acquire(ctx, true); err != nil {
 		return err
 	}
 	tx, err := a.guard.cfg.Pool.Begin(ctx)

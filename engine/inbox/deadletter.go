@@ -130,7 +130,7 @@ func (e *engine) letter(l *failed, remembered bool) deadletter.Letter {
 // the event turns out to be processed, by another owner of the partition: then there is nothing to give up.
 func (e *engine) file(ctx context.Context, it *item, record *failed, outcome Outcome) (twin bool, err error) {
 	e.crash("giving_up")
-	err = e.transact(ctx, func(w *work) error {
+	err = e.transact(ctx, func(ctx context.Context, w *work) error {
 		remembered := false
 		if record.entry != nil && outcome == Dead {
 			if remembered, twin, err = e.ids.take(ctx, w, *record.entry); err != nil {
@@ -142,16 +142,21 @@ func (e *engine) file(ctx context.Context, it *item, record *failed, outcome Out
 				return err
 			}
 		}
-		if err := forgetAttempts(ctx, w, it.partition, it.last()); err != nil || twin {
-			return err
+		if p := it.partition; p.Suspicious() {
+			sql, args := p.Forget(it.last())
+			if err := Queue(ctx, w, sql, args...); err != nil {
+				return err
+			}
 		}
-		e.crash("burying")
+		if !twin {
+			e.crash("burying")
+		}
 		return nil
 	})
 	if err == nil {
 		e.crash("buried")
 	}
-	return twin && err == nil, err
+	return twin, err
 }
 
 // insertLetter stores the dead letter and its copy, where the event has none already.

@@ -318,7 +318,7 @@ func (d *deliverer) splitBatch(
 ) (int, error) {
 	var whose *itemError
 	known := errors.As(cause, &whose) && whose.item != noItem
-	late := errors.Is(cause, context.DeadlineExceeded)
+	late := errors.Is(cause, context.DeadlineExceeded) || codeOf(cause) == CodeHandlerTimeout
 	if late {
 		d.limit.Store(max(1, int64(len(relevant))/2)) // too many for the time there is
 	}

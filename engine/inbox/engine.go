@@ -56,16 +56,11 @@ type engine struct {
 // everything is committed; or none, where a look shows that nothing is new. It is the same for one item and for many.
 // With an error nothing is committed; an [*itemError] says whose fault it is, where that is known. The counts of
 // attempts at records up to an offset go with it.
-func (e *engine) apply(parent context.Context, items []*item, upTo int64) error {
+func (e *engine) apply(ctx context.Context, items []*item, upTo int64) error {
 	// part: observability, begin
 	end := e.cfg.Spans.Process(e.cfg.Consumer, len(items), func(i int) *cloudevent.Event { return &items[i].event })
 	// part: observability, end
-	err := e.withTimeout(parent, func(ctx context.Context) error {
-		if skip, err := e.skipKnown(ctx, items); err != nil || skip {
-			return err
-		}
-		return e.transact(ctx, func(w *work) error { return e.handleItems(ctx, w, items, upTo) })
-	})
+	err := e.transact(ctx, func(ctx context.Context, w *work) error { return e.handleItems(ctx, w, items, upTo) })
 	end(err) // part: observability
 	if err != nil {
 		for _, it := range items {
@@ -81,20 +76,22 @@ func (e *engine) apply(parent context.Context, items []*item, upTo int64) error 
 	return nil
 }
 
-// withTimeout bounds an attempt, and says of one that came too late that it did.
-func (e *engine) withTimeout(parent context.Context, do func(context.Context) error) error {
-	deadline := time.Now().Add(e.cfg.HandlerTimeout)
-	ctx, cancel := context.WithDeadline(parent, deadline)
-	defer cancel()
-	err := do(ctx)
-	if err != nil && parent.Err() == nil && !time.Now().Before(deadline) {
-		err = late(err, e.cfg.HandlerTimeout)
-	}
-	return err
-}
+// lookAfter is how many deliveries in a row must have brought nothing new before the next one is looked up first.
+const lookAfter = 3
 
-// handleItems is what happens inside the transaction.
+// handleItems is what happens inside the transaction, which begins with the first statement behind the look.
+//
+// Redeliveries come in long runs: after a crash everything since the last committed offset. In such a run a look, in
+// one round trip, is all they need, since a row that is there stays; outside of one nothing is looked up. What is not
+// found is not decided by the look: its insert will. There is none for suspects, which were looked up and whose counts
+// go with a transaction, and none for an ignored event: whether its version is counted is in another table.
 func (e *engine) handleItems(ctx context.Context, w *work, items []*item, upTo int64) error {
+	p, ignored := items[0].partition, func(it *item) bool { return it.ignored }
+	if p.Repeats >= lookAfter && !p.Suspicious() && !slices.ContainsFunc(items, ignored) {
+		if all, err := e.ids.allProcessed(ctx, w.conn, items); err != nil || all {
+			return err
+		}
+	}
 	e.crash("beginning")
 	err := e.record(ctx, w, items)
 	if err == nil && items[0].lockFirst {
@@ -115,11 +112,6 @@ func (e *engine) handleItems(ctx context.Context, w *work, items []*item, upTo i
 		e.crash("handled")
 	}
 	e.crash("committing")
-	return forgetAttempts(ctx, w, items[0].partition, upTo)
-}
-
-// forgetAttempts removes, in the transaction of their effects, the counts of events that come to their end.
-func forgetAttempts(ctx context.Context, w *work, p *poison.Assignment, upTo int64) error {
 	if !p.Suspicious() {
 		return nil
 	}
@@ -153,8 +145,10 @@ func (e *engine) record(ctx context.Context, tx pgx.Tx, items []*item) error {
 	return e.order.advance(ctx, tx, s)
 }
 
-// callHandler runs the handler of the item with that index. A panic is an error like any other: the transaction is
-// rolled back.
+var errPublishes = errors.New("handler returned messages to publish: write them to the outbox in its transaction")
+
+// callHandler runs the handler of the item with that index. A Watermill handler finds the transaction in the message,
+// for as long as it runs. A panic is an error like any other: the transaction is rolled back.
 func (e *engine) callHandler(ctx context.Context, w *work, i int, it *item) (err error) {
 	w.item, w.row = i, &it.entry
 	defer func() {
@@ -172,7 +166,13 @@ func (e *engine) callHandler(ctx context.Context, w *work, i int, it *item) (err
 	if it.next == nil {
 		return it.handle(ctx, w)
 	}
-	return it.handleMessage(ctx, w)
+	defer it.msg.SetContext(it.ctx)
+	it.msg.SetContext(&delivery{Context: ctx, message: it.ctx, tx: w, event: &it.event})
+	produced, err := it.next(it.msg)
+	if err == nil && len(produced) > 0 {
+		err = &codedError{CodePublishes, Permanent(errPublishes)}
+	}
+	return err
 }
 
 // crash is the crash point inbox.<consumer>.<point>.
@@ -182,27 +182,9 @@ func (e *engine) crash(point string) {
 	}
 }
 
-// lookAfter is how many deliveries in a row must have brought nothing new before the next one is looked up first.
-const lookAfter = 3
-
-// skipKnown looks, in one round trip and without a transaction, whether all the items were processed before.
-// Redeliveries come in long runs: after a crash everything since the last committed offset. In such a run a look is all
-// they need, since a row that is there stays; outside of one nothing is looked up. What is not found is not decided
-// here: its insert will.
-func (e *engine) skipKnown(ctx context.Context, items []*item) (all bool, err error) {
-	p := items[0].partition
-	if p.Repeats < lookAfter || p.Suspicious() { // then they were looked up, and counts go with a transaction
-		return false, nil
-	}
-	if slices.ContainsFunc(items, func(it *item) bool { return it.ignored }) {
-		return false, nil // whether its version is counted is in another table
-	}
-	return e.ids.allProcessed(ctx, e.cfg.Pool, items)
-}
-
 // insist repeats a statement of the inbox's own until it works or the delivery is over.
 func (e *engine) insist(ctx context.Context, what string, do func(context.Context) error) error {
-	pauses := failure.Backoff{Min: e.cfg.RetryMin, Max: e.cfg.RetryMax}
+	pauses := e.cfg.Backoff()
 	for {
 		limited, cancel := context.WithTimeout(ctx, e.cfg.HandlerTimeout)
 		err := do(limited)
@@ -221,8 +203,12 @@ func (e *engine) insist(ctx context.Context, what string, do func(context.Contex
 	}
 }
 
-// transact runs do in a transaction and commits it, or rolls it back when do or a queued write fails.
-func (e *engine) transact(ctx context.Context, do func(*work) error) error {
+// transact runs do in a transaction and commits it, or rolls it back when do or a queued write fails. It bounds both, and
+// says of an attempt that came too late that it did.
+func (e *engine) transact(parent context.Context, do func(context.Context, *work) error) error {
+	deadline := time.Now().Add(e.cfg.HandlerTimeout)
+	ctx, cancel := context.WithDeadline(parent, deadline)
+	defer cancel()
 	conn, err := e.cfg.Pool.Acquire(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		// Others have all connections, or the server does not answer a new one. That is no event's fault.
@@ -234,7 +220,7 @@ func (e *engine) transact(ctx context.Context, do func(*work) error) error {
 	// A connection that is still in a transaction is closed when it is released, also when do panics.
 	defer conn.Release()
 	w := &work{conn: conn.Conn(), consumer: e.cfg.Consumer, item: noItem}
-	err = do(w)
+	err = do(ctx, w)
 	if w.err != nil {
 		err = w.err // it came first and causes do's error
 	}
@@ -243,6 +229,9 @@ func (e *engine) transact(ctx context.Context, do func(*work) error) error {
 	}
 	if err != nil && w.Tx != nil && !w.conn.IsClosed() {
 		w.rollback(ctx)
+	}
+	if err != nil && parent.Err() == nil && !time.Now().Before(deadline) {
+		err = late(err, e.cfg.HandlerTimeout)
 	}
 	return err
 }

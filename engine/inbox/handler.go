@@ -173,16 +173,3 @@ func (d *delivery) Value(key any) any {
 // AfterFunc spares contexts that are derived from this one a goroutine: without it, package context would find by the
 // values that the message's context is their parent, see that it is not, and wait for this one in another way.
 func (d *delivery) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(d.Context, f) }
-
-var errPublishes = errors.New("handler returned messages to publish: write them to the outbox in its transaction")
-
-// handleMessage calls the Watermill handler with the transaction in the message, and takes it out again.
-func (it *item) handleMessage(ctx context.Context, tx pgx.Tx) error {
-	defer it.msg.SetContext(it.ctx)
-	it.msg.SetContext(&delivery{Context: ctx, message: it.ctx, tx: tx, event: &it.event})
-	produced, err := it.next(it.msg)
-	if err == nil && len(produced) > 0 {
-		err = &codedError{CodePublishes, Permanent(errPublishes)}
-	}
-	return err
-}

@@ -84,11 +84,9 @@ func (in *Inbox) Retake(parent context.Context, r Retake) (outcome Outcome, err 
 		return Failed, err
 	}
 	defer leave()
-	err = in.engine.withTimeout(parent, func(ctx context.Context) error {
-		return in.engine.transact(ctx, func(w *work) (err error) {
-			outcome, err = in.engine.retake(ctx, w, r)
-			return err
-		})
+	err = in.engine.transact(parent, func(ctx context.Context, w *work) (err error) {
+		outcome, err = in.engine.retake(ctx, w, r)
+		return err
 	})
 	if err != nil {
 		return Failed, blame(err)
@@ -99,10 +97,10 @@ func (in *Inbox) Retake(parent context.Context, r Retake) (outcome Outcome, err 
 // blame makes an error that is the event's or its handler's own a [*HandlerError].
 func blame(err error) error {
 	whose, known := errors.AsType[*itemError](err)
-	_, tooLate := errors.AsType[*lateError](err)
-	class := failure.Classify(err)
-	if class != failure.Transient && (tooLate || known && whose.item != noItem || class == failure.Permanent) {
-		return &HandlerError{codeOf(err), err}
+	class, code := failure.Classify(err), codeOf(err)
+	atFault := known && whose.item != noItem || code == CodeHandlerTimeout || class == failure.Permanent
+	if class != failure.Transient && atFault {
+		return &HandlerError{code, err}
 	}
 	return err
 }

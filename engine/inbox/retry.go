@@ -27,34 +27,28 @@ func (r RetryRules) valid() bool {
 		(r.RetryMin == 0 || r.RetryMax == 0 || r.RetryMin <= r.RetryMax)
 }
 
-// retriers are [Handlers] that have rules of their own for some types. A [*Mux] is one.
-type retriers interface {
-	Retry(eventType string) RetryRules
-}
-
 // retries decides, failure by failure, whether one event is tried again.
 type retries struct {
-	RetryRules
-	pauses   failure.Backoff
-	attempts int       // that failed for an unknown reason
-	since    time.Time // the first of them
+	maxAttempts int
+	giveUpAfter time.Duration
+	pauses      failure.Backoff
+	attempts    int       // that failed for an unknown reason
+	since       time.Time // the first of them
 }
 
-// retryOf are the retries of an event of the type. A longest pause of the handler's own is not below its shortest one.
-func (c *Config) retryOf(eventType string) retries {
+// retryOf are the retries of an event of the type. [Handlers] may have rules of their own for some types, as a [*Mux]
+// does; a longest pause is not below a shortest one of the handler's own.
+func (c *Config) retryOf(eventType string) *retries {
 	var own RetryRules
-	if handlers, have := c.Handlers.(retriers); have {
+	if handlers, have := c.Handlers.(interface{ Retry(eventType string) RetryRules }); have {
 		own = handlers.Retry(eventType)
 	}
-	rules := RetryRules{
-		MaxAttempts: cmp.Or(own.MaxAttempts, c.MaxAttempts), GiveUpAfter: own.GiveUpAfter,
-		RetryMin: cmp.Or(own.RetryMin, c.RetryMin), RetryMax: cmp.Or(own.RetryMax, c.RetryMax),
+	return &retries{
+		maxAttempts: cmp.Or(own.MaxAttempts, c.MaxAttempts), giveUpAfter: own.GiveUpAfter,
+		pauses: failure.Backoff{
+			Min: cmp.Or(own.RetryMin, c.RetryMin), Max: cmp.Or(own.RetryMax, max(c.RetryMax, own.RetryMin)),
+		},
 	}
-	if own.RetryMin == 0 {
-		rules.RetryMin = min(rules.RetryMin, rules.RetryMax)
-	}
-	rules.RetryMax = max(rules.RetryMin, rules.RetryMax)
-	return retries{RetryRules: rules, pauses: failure.Backoff{Min: rules.RetryMin, Max: rules.RetryMax}}
 }
 
 // Backoff gives the pauses between attempts.
@@ -74,44 +68,28 @@ func (r *retries) after(err error) (class failure.Class, again bool) {
 	if r.attempts++; r.attempts == 1 {
 		r.since = time.Now()
 	}
-	late := r.GiveUpAfter > 0 && r.attempts > 1 && time.Since(r.since) >= r.GiveUpAfter
-	return class, r.attempts < r.MaxAttempts && !late
-}
-
-// lateError is what becomes of a handler that was cut off by its timeout: a failure for an unknown reason, so that one
-// that is always late uses up its attempts.
-type lateError struct {
-	limit time.Duration
-	err   error
-}
-
-// late says so of an error that came when the time was over, unless that says better itself what it is.
-//
-// The error may be less than the truth. pgx closes a connection whose statement the timeout has ended, so a handler
-// that overlooks that and goes on hears of a closed connection. That is no lost one, which would be tried again for
-// ever.
-func late(err error, limit time.Duration) error {
-	var coded interface{ ErrorCode() string }
-	cutOff := failure.Examine(err).Code == connClosed
-	if errors.As(err, &coded) || !cutOff && failure.Classify(err) != failure.Unknown {
-		return fmt.Errorf("handler ran longer than %s: %w", limit, err)
-	}
-	return &lateError{limit, err}
+	late := r.giveUpAfter > 0 && r.attempts > 1 && time.Since(r.since) >= r.giveUpAfter
+	return class, r.attempts < r.maxAttempts && !late
 }
 
 const connClosed = "postgres_conn_closed"
 
-func (e *lateError) Error() string {
-	return fmt.Sprintf("handler ran longer than %s: %s", e.limit, e.err)
-}
-
-// ErrorCode implements what dead letters ask for.
-func (*lateError) ErrorCode() string { return CodeHandlerTimeout }
-
-// Unwrap leaves out an error that would be taken for the surroundings' fault.
-func (e *lateError) Unwrap() []error {
-	if failure.Classify(e.err) != failure.Unknown {
-		return []error{context.DeadlineExceeded}
+// late says of an error that it came when the time was over. Unless it says better itself what it is, it becomes a
+// failure for an unknown reason, so that a handler that is always late uses up its attempts.
+//
+// The error may be less than the truth. pgx closes a connection whose statement the timeout has ended, so a handler
+// that overlooks that and goes on hears of a closed connection. That is no lost one, which would be tried again for
+// ever: it is left out of what the error is judged by.
+func late(err error, limit time.Duration) error {
+	var coded interface{ ErrorCode() string }
+	isCoded, verdict := errors.As(err, &coded), failure.Examine(err)
+	cutOff := verdict.Code == connClosed
+	if cutOff && !isCoded {
+		err = fmt.Errorf("%w: %s", context.DeadlineExceeded, err.Error())
 	}
-	return []error{context.DeadlineExceeded, e.err}
+	err = fmt.Errorf("handler ran longer than %s: %w", limit, err)
+	if isCoded || !cutOff && verdict.Class != failure.Unknown {
+		return err
+	}
+	return &codedError{CodeHandlerTimeout, err}
 }

@@ -29,8 +29,12 @@ type work struct {
 
 var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
-// commit sends what is queued and commits. It is one round trip unless a write must affect a row.
+// commit sends what is queued and commits. It is one round trip unless a write must affect a row, and none where
+// nothing was asked.
 func (w *work) commit(ctx context.Context) error {
+	if w.Tx == nil && len(w.queue) == 0 {
+		return nil
+	}
 	if slices.ContainsFunc(w.queue, func(q queued) bool { return q.none != nil }) {
 		if err := w.ready(ctx); err != nil {
 			return err
@@ -104,18 +108,14 @@ func (w *work) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return w.Tx.QueryRow(ctx, sql, args...)
 }
 
+// SendBatch sends the first batch with a begin before it.
 func (w *work) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if w.Tx == nil {
-		return w.begin(ctx, b)
+	if w.Tx != nil {
+		if err := w.ready(ctx); err != nil {
+			return pgx.FailedBatchResults(b, err)
+		}
+		return w.Tx.SendBatch(ctx, b)
 	}
-	if err := w.ready(ctx); err != nil {
-		return pgx.FailedBatchResults(b, err)
-	}
-	return w.Tx.SendBatch(ctx, b)
-}
-
-// begin sends the first batch with a begin before it.
-func (w *work) begin(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	whole := &pgx.Batch{}
 	whole.BeginTx(readCommitted)
 	whole.QueuedQueries = append(whole.QueuedQueries, b.QueuedQueries...)

@@ -12,6 +12,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox/poison"
 )
@@ -26,8 +27,9 @@ import (
 // programs that import package kafka; the consumer group is [Config.Group]. Messages that next returns for publishing
 // are refused: they would leave after the commit and be lost by a crash in between; the outbox is for them.
 func (in *Inbox) Middleware(next message.HandlerFunc) message.HandlerFunc {
+	handle := in.BatchMiddleware(next)
 	return func(msg *message.Message) ([]*message.Message, error) {
-		_, err := in.deliverer.handleNext(msg.Context(), []*message.Message{msg}, next)
+		_, err := handle(msg.Context(), []*message.Message{msg})
 		return nil, err
 	}
 }
@@ -46,15 +48,23 @@ type BatchFunc func(ctx context.Context, msgs []*message.Message) (handled int, 
 // a time. It acknowledges the first handled messages, which are committed or given up, and hands over the rest again
 // unless the partition is gone. err is nil if and only if handled is len(msgs); otherwise the context has ended.
 func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
+	d := in.deliverer
 	return func(ctx context.Context, msgs []*message.Message) (handled int, err error) {
 		for handled < len(msgs) {
-			if err := ctx.Err(); err != nil {
+			if ctx.Err() != nil {
 				return handled, fmt.Errorf("handle events: %w", context.Cause(ctx))
 			}
-			n, err := in.deliverer.handleNext(ctx, msgs[handled:], next)
-			handled += n
+			started, limit := time.Now(), int(d.limit.Load())
+			items, err := d.read(msgs[handled:min(len(msgs), handled+limit)], next)
 			if err != nil {
 				return handled, err
+			}
+			n, err := d.handle(ctx, items, started)
+			if handled += n; err != nil {
+				return handled, err
+			}
+			if n == limit && limit < d.cfg.Batch && time.Since(started) < d.cfg.HandlerTimeout/2 {
+				d.limit.CompareAndSwap(int64(limit), int64(limit)+1) // there was time for another one
 			}
 		}
 		return handled, nil
@@ -63,30 +73,11 @@ func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 
 // deliverer brings deliveries to their final outcome: it retries, isolates, gives up and reports.
 type deliverer struct {
-	cfg     *Config
-	log     *slog.Logger
+	*engine
 	metrics *metrics
-	engine  *engine
 	guard   *poison.Guard
 	limit   atomic.Int64 // of a batch: what time has shown to be possible
 	resumer Resumer      // nil: none
-}
-
-// handleNext handles at least one of the messages, from the first on, and returns how many.
-func (d *deliverer) handleNext(ctx context.Context, msgs []*message.Message, next message.HandlerFunc) (int, error) {
-	started, limit := time.Now(), int(d.limit.Load())
-	items, err := d.read(msgs[:min(len(msgs), limit)], next)
-	if err != nil {
-		return 0, err
-	}
-	if len(items) > 1 {
-		return d.handleBatch(ctx, items, started)
-	}
-	n, err := d.handleOne(items[0], started)
-	if limit == 1 && n == 1 && time.Since(started) < d.cfg.HandlerTimeout/2 {
-		d.growBatch() // there was time for another one; no batch could show it
-	}
-	return n, err
 }
 
 // read makes items of the messages, up to the first one that is no event: its dead letter is written when those before
@@ -95,7 +86,7 @@ func (d *deliverer) read(msgs []*message.Message, next message.HandlerFunc) (ite
 	made, items := make([]item, len(msgs)), make([]*item, 0, len(msgs))
 	for i, msg := range msgs {
 		it := &made[i]
-		d.engine.crash("received")
+		d.crash("received")
 		known := d.readItem(it, msg, next)
 		switch {
 		case i > 0:
@@ -118,6 +109,9 @@ func (d *deliverer) read(msgs []*message.Message, next message.HandlerFunc) (ite
 			break
 		}
 	}
+	if it := items[0]; len(items) == 1 && it.origin.Headers == nil && !it.ignored {
+		it.failures() // they are in the message alone, and its handler may change that
+	}
 	return items, nil
 }
 
@@ -139,190 +133,126 @@ func (d *deliverer) readItem(it *item, msg *message.Message, next message.Handle
 			}
 		}
 	}
+	it.origin.LastOffset = max(it.origin.Offset, it.origin.LastOffset)
 	it.event, it.invalid = cloudevent.FromMessage(msg)
 	switch it.decoded = it.invalid == nil; {
+	case it.decoded && !d.cfg.Handlers.Accepts(it.event.Type):
+		it.ignored, it.outcome = true, Ignored
+		return known
 	case !it.decoded:
 		it.invalid, it.outcome = failure.AsPermanent(it.invalid), Failed
-	case !d.cfg.Handlers.Accepts(it.event.Type):
-		it.ignored, it.outcome = true, Ignored
-	default:
-		it.entry = newEntry(it.event, it.origin)
+	}
+	if it.decoded || cloudevent.ValidID(it.event.ID) == nil { // the dead letter of what is no event may have an id
+		it.entry = newEntry(&it.event)
 	}
 	return known
 }
 
-// check holds the events against their contract, up to the first one that breaks it. It returns those before it.
-func (d *deliverer) check(items []*item) []*item {
+// check holds the events against their contract, up to the first one that breaks it. It returns those before it and, of
+// these, the ones that a transaction is for: those that there are handlers for, and those that count in their key's
+// order all the same.
+func (d *deliverer) check(items []*item) (valid, relevant []*item) {
 	for i, it := range items {
 		if it.ignored {
 			continue
 		}
 		if err := d.cfg.Validate(it.event); err != nil {
 			it.invalid, it.outcome = failure.AsPermanent(err), Failed
-			return items[:i]
+			items = items[:i]
+			break
 		}
 	}
-	return items
+	skip := func(it *item) bool { return it.ignored && (!d.cfg.Versioned || it.event.Version == 0) }
+	if !slices.ContainsFunc(items, skip) {
+		return items, items
+	}
+	return items, slices.DeleteFunc(slices.Clone(items), skip)
 }
 
-// attempt checks and applies as many of the items as may share a transaction, and returns those. With an error, nothing
-// of them is committed. An item that is not even to be applied ends them and is not one of them; it has the reason.
-func (d *deliverer) attempt(ctx context.Context, items []*item) (tried []*item, err error) {
+// attempt checks and applies as many of the items as may share a transaction, and returns those, and for which of them
+// the transaction was. With an error, nothing of them is committed. An item that is not even to be applied ends them
+// and is not one of them; it has the reason.
+func (d *deliverer) attempt(ctx context.Context, items []*item) (tried, relevant []*item, err error) {
+	if items[0].invalid != nil {
+		return nil, nil, nil
+	}
 	attempt, begun := items[0].partition.TryBegin(len(items))
 	if !begun {
 		if attempt, err = d.beginSuspected(ctx, items); err != nil {
-			return items, err
+			return items, nil, err
 		}
 	}
 	applied := false
 	defer func() { attempt.End(applied) }()
-	items = items[:attempt.N]
+	tried = items[:attempt.N]
 	switch {
 	case attempt.Known:
-		return items, nil
+		return tried, tried, nil
 	case attempt.Died != nil:
-		return items, attempt.Died
+		return tried, nil, attempt.Died
 	}
-	tried = d.check(items)
-	relevant := d.engine.order.relevant(tried)
-	if len(relevant) == 0 {
-		return tried, nil
+	if tried, relevant = d.check(tried); len(relevant) > 0 {
+		err = d.apply(ctx, relevant, tried[len(tried)-1].origin.LastOffset)
+		applied = err == nil
 	}
-	err = d.engine.apply(ctx, relevant, tried[len(tried)-1].last())
-	applied = err == nil
-	return tried, err
+	return tried, relevant, err
 }
 
 // beginSuspected finds out how many of the items may share an attempt, and waits until it may run.
 func (d *deliverer) beginSuspected(ctx context.Context, items []*item) (poison.Attempt, error) {
 	records := make([]poison.Record, len(items))
 	for i, it := range items {
-		records[i] = poison.Record{First: it.origin.Offset, Last: it.last(), Ignored: it.ignored}
+		records[i] = poison.Record{First: it.origin.Offset, Last: it.origin.LastOffset, Ignored: it.ignored}
 	}
 	return items[0].partition.Begin(ctx, records, func(ctx context.Context, n int) (bool, error) {
-		return d.engine.ids.allProcessed(ctx, d.cfg.Pool, items[:n])
+		return d.ids.allProcessed(ctx, d.cfg.Pool, items[:n])
 	})
 }
 
-// handleOne brings an item to its final outcome, or to Failed when its context ends first.
-func (d *deliverer) handleOne(it *item, started time.Time) (int, error) {
-	err := d.retryAlone(it)
-	d.report(it, started, err)
-	if err != nil {
-		return 0, err
+// handle handles as many of the items as may share a transaction. If one of them does not let it, it runs that one
+// alone, after those before it: what comes after it is the caller's next batch.
+func (d *deliverer) handle(ctx context.Context, items []*item, started time.Time) (int, error) {
+	tried, relevant, err := d.attempt(ctx, items)
+	_, died := errors.AsType[*poison.DiedError](err)
+	switch {
+	case err == nil && len(tried) > 0:
+		if len(items) > 1 {
+			d.metrics.batches.Observe(float64(len(relevant)))
+		}
+		_ = d.cfg.Host.Pause(ctx, nil, 0)
+		return d.settle(tried, started, nil)
+	case len(items) == 1:
+		return d.settle(items, started, d.retryAlone(items[0], err))
+	case err != nil && ctx.Err() != nil:
+		return 0, fmt.Errorf("handle events: %w", context.Cause(ctx))
+	case died || len(tried) == 0:
+		return d.handleAgain(items[0])
 	}
-	d.finish(it)
-	return 1, nil
+	d.metrics.splits.Inc()
+	d.log.DebugContext(ctx, "batch rolled back", "events", len(relevant), "error", err)
+	_ = d.cfg.Host.Pause(ctx, err, 0) // known from now on: the next attempt may take all its time, too
+	return d.splitBatch(ctx, tried, relevant, err, started)
 }
 
-// handleAgain is handleOne for an item of a batch that was rolled back: it begins anew with the message.
+// handleAgain handles an item of a batch that was rolled back: it begins anew with the message.
 func (d *deliverer) handleAgain(it *item) (int, error) {
 	items, err := d.read([]*message.Message{it.msg}, it.next)
 	if err != nil {
 		return 0, err
 	}
-	return d.handleOne(items[0], time.Now())
-}
-
-// retryAlone brings an item to its final outcome: it tries until there is one.
-func (d *deliverer) retryAlone(it *item) error {
-	retry := d.cfg.retryOf(it.event.Type)
-	if it.origin.Headers == nil && !it.ignored {
-		it.failures() // they are in the message alone, and its handler may change that
-	}
-	var gap time.Time // when it was first seen
-	for {
-		var err error
-		if it.invalid == nil {
-			_, err = d.attempt(it.ctx, []*item{it})
-		}
-		died, isDead := errors.AsType[*poison.DiedError](err)
-		switch {
-		case it.invalid != nil:
-			return d.giveUp(it, it.failures().after(it.invalid))
-		case err == nil:
-			_ = d.cfg.Host.Pause(it.ctx, nil, 0)
-			return d.fileOutcome(it)
-		case it.ctx.Err() != nil:
-			return fmt.Errorf("handle event: %w", context.Cause(it.ctx))
-		case errors.Is(err, errGap):
-			if gap.IsZero() {
-				gap = time.Now()
-			}
-			if it.waited = time.Since(gap) >= d.cfg.GapWait; it.waited {
-				it.partition.WaitedAt = time.Now()
-			}
-			if err := d.cfg.Host.Pause(it.ctx, nil, min(d.cfg.RetryMin, d.cfg.GapWait)); err != nil {
-				return err
-			}
-			continue
-		case isDead:
-			dead := it.failures()
-			dead.letter.Attempts, dead.letter.FirstFailedAt = died.Deaths-1, died.Since
-			return d.giveUp(it, dead.after(&codedError{CodeProcessDied, failure.AsPermanent(died)}))
-		}
-		if whose, is := errors.AsType[*itemError](err); is && whose.unguarded && !it.lockFirst {
-			// Perhaps another transaction had the key's watermark for all that time. The next attempt takes it first, so
-			// that what is late then is the handler.
-			it.lockFirst, err = true, failure.AsTransient(err)
-		}
-		it.failures().after(err)
-		class, again := retry.after(err)
-		d.metrics.retries.WithLabelValues(string(class)).Inc()
-		if !again && !it.ignored { // what is only counted in its key's order cannot fail for a reason of its own
-			return d.giveUp(it, it.failures())
-		}
-		pause := retry.pauses.Next()
-		d.log.WarnContext(it.ctx, "attempt failed", "event_id", it.event.ID, "event_type", it.event.Type,
-			"correlation_id", it.event.CorrelationID(), "attempt", it.failures().letter.Attempts, "class", class,
-			"retry_in", pause, "error", err)
-		if err := d.cfg.Host.Pause(it.ctx, err, pause); err != nil {
-			return err
-		}
-	}
-}
-
-// handleBatch handles as many of the items as may share a transaction. If one of them does not let it, it runs that one
-// alone, after those before it: what comes after it is the caller's next batch.
-func (d *deliverer) handleBatch(ctx context.Context, items []*item, started time.Time) (int, error) {
-	tried, err := d.attempt(ctx, items)
-	if err != nil && ctx.Err() != nil {
-		return 0, fmt.Errorf("handle events: %w", context.Cause(ctx))
-	}
-	if _, died := errors.AsType[*poison.DiedError](err); died || len(tried) == 0 {
-		return d.handleAgain(items[0])
-	}
-	relevant := d.engine.order.relevant(tried)
-	if err != nil {
-		d.metrics.splits.Inc()
-		d.log.DebugContext(ctx, "batch rolled back", "events", len(relevant), "error", err)
-		_ = d.cfg.Host.Pause(ctx, err, 0) // known from now on: the next attempt may take all its time, too
-		return d.splitBatch(ctx, tried, relevant, err, started)
-	}
-	d.metrics.batches.Observe(float64(len(relevant)))
-	_ = d.cfg.Host.Pause(ctx, nil, 0)
-	d.growBatch()
-	for i, it := range tried {
-		if err := d.fileOutcome(it); err != nil {
-			return i, err
-		}
-		d.report(it, started, nil)
-	}
-	d.finish(tried...)
-	return len(tried), nil
+	return d.handle(it.ctx, items, time.Now())
 }
 
 // splitBatch runs the events of a batch that was rolled back.
 func (d *deliverer) splitBatch(
 	ctx context.Context, items, relevant []*item, cause error, started time.Time,
 ) (int, error) {
-	var whose *itemError
-	known := errors.As(cause, &whose) && whose.item != noItem
+	whose, known := errors.AsType[*itemError](cause)
 	late := errors.Is(cause, context.DeadlineExceeded) || codeOf(cause) == CodeHandlerTimeout
 	if late {
 		d.limit.Store(max(1, int64(len(relevant))/2)) // too many for the time there is
 	}
-	if !known || late {
+	if !known || whose.item == noItem || late {
 		for i, it := range items {
 			if _, err := d.handleAgain(it); err != nil {
 				return i, err
@@ -330,13 +260,10 @@ func (d *deliverer) splitBatch(
 		}
 		return len(items), nil
 	}
-	culprit := 0
-	for items[culprit] != relevant[whose.item] {
-		culprit++
-	}
+	culprit := slices.Index(items, relevant[whose.item])
 	if culprit > 0 {
 		// One of them that went well before may fail now: then those behind it have not run, and come before the culprit.
-		if n, err := d.handleBatch(ctx, items[:culprit], started); err != nil || n < culprit {
+		if n, err := d.handle(ctx, items[:culprit], started); err != nil || n < culprit {
 			return n, err
 		}
 	}
@@ -344,39 +271,68 @@ func (d *deliverer) splitBatch(
 	return culprit + n, err
 }
 
-// growBatch lets batches become larger again after a time in which they had to be small.
-func (d *deliverer) growBatch() {
-	if limit := d.limit.Load(); limit < int64(d.cfg.Batch) {
-		d.limit.CompareAndSwap(limit, limit+1)
+// retryAlone brings an item whose first attempt has failed, or that is not even to be applied, to its final outcome: it
+// tries until there is one.
+func (d *deliverer) retryAlone(it *item, err error) error {
+	retry := d.cfg.retryOf(it.event.Type)
+	var gap time.Time // when it was first seen
+	for err != nil || it.invalid != nil {
+		var pause time.Duration
+		cause := err
+		died, isDead := errors.AsType[*poison.DiedError](err)
+		switch {
+		case it.invalid != nil:
+			return d.giveUp(it, it.failures(), it.invalid)
+		case it.ctx.Err() != nil:
+			return fmt.Errorf("handle event: %w", context.Cause(it.ctx))
+		case isDead:
+			dead := it.failures()
+			dead.Attempts, dead.FirstFailedAt = died.Deaths-1, died.Since
+			return d.giveUp(it, dead, &codedError{CodeProcessDied, failure.AsPermanent(died)})
+		case errors.Is(err, errGap):
+			if gap.IsZero() {
+				gap = time.Now()
+			}
+			if it.waited = time.Since(gap) >= d.cfg.GapWait; it.waited {
+				it.partition.WaitedAt = time.Now()
+			}
+			cause, pause = nil, min(d.cfg.RetryMin, d.cfg.GapWait)
+		default:
+			if whose, is := errors.AsType[*itemError](err); is && whose.unguarded && !it.lockFirst {
+				// Perhaps another transaction had the key's watermark for all that time. The next attempt takes it first, so
+				// that what is late then is the handler.
+				it.lockFirst, cause = true, failure.AsTransient(err)
+			}
+			class, again := retry.after(cause)
+			d.metrics.retries.WithLabelValues(string(class)).Inc()
+			if !again && !it.ignored { // what is only counted in its key's order cannot fail for a reason of its own
+				return d.giveUp(it, it.failures(), cause)
+			}
+			addFailure(it.failures(), cause)
+			pause = retry.pauses.Next()
+			d.log.WarnContext(it.ctx, "attempt failed", "event_id", it.event.ID, "event_type", it.event.Type,
+				"correlation_id", it.event.CorrelationID(), "attempt", it.letter.Attempts, "class", class,
+				"retry_in", pause, "error", cause)
+		}
+		if err := d.cfg.Host.Pause(it.ctx, cause, pause); err != nil {
+			return err
+		}
+		_, _, err = d.attempt(it.ctx, []*item{it})
 	}
-}
-
-// fileOutcome writes the dead letter, or the mark, of an outcome that wants one.
-func (d *deliverer) fileOutcome(it *item) error {
-	switch {
-	case it.outcome == Conflict && d.cfg.OnConflict == ConflictError:
-		return d.giveUp(it, it.newFailed().after(&codedError{CodeConflict, failure.AsPermanent(errConflict)}))
-	case it.outcome == Expired:
-		return d.giveUp(it, it.newFailed().after(&codedError{CodeTooOld, failure.AsPermanent(ErrExpired)}))
-	case it.outcome == Conflict:
-		return d.engine.insist(it.ctx, "note conflict", func(ctx context.Context) error {
-			return d.engine.ids.markConflict(ctx, it)
-		})
-	}
+	_ = d.cfg.Host.Pause(it.ctx, nil, 0)
 	return nil
 }
 
 // giveUp writes the dead letter for as long as it takes: until it is committed the record is not acknowledged, so it
 // cannot be lost between the log and the table.
-func (d *deliverer) giveUp(it *item, record *failed) error {
-	outcome := Dead
-	if it.outcome == Conflict || it.outcome == Expired {
-		outcome = it.outcome
+func (d *deliverer) giveUp(it *item, l *deadletter.Letter, reason error) error {
+	addFailure(l, reason)
+	if it.outcome != Conflict && it.outcome != Expired {
+		it.outcome = Dead
 	}
-	it.outcome = Failed
 	twin := false
-	err := d.engine.insist(it.ctx, "write dead letter", func(ctx context.Context) (err error) {
-		twin, err = d.engine.file(ctx, it, record, outcome)
+	err := d.insist(it.ctx, "write dead letter", func(ctx context.Context) (err error) {
+		twin, err = d.file(ctx, it, l)
 		return err
 	})
 	switch {
@@ -386,36 +342,42 @@ func (d *deliverer) giveUp(it *item, record *failed) error {
 		it.outcome = Duplicate
 		return nil
 	}
-	it.outcome = outcome
 	it.unblocks = d.cfg.Versioned && d.cfg.OnDead == DeadPass
-	l := &record.letter
 	d.metrics.letters.WithLabelValues(l.Code).Inc()
-	d.log.ErrorContext(it.ctx, "event given up", "outcome", outcome, "event_id", l.EventID, "event_type", l.EventType,
+	d.log.ErrorContext(it.ctx, "event given up", "outcome", it.outcome, "event_id", l.EventID, "event_type", l.EventType,
 		"correlation_id", it.event.CorrelationID(), "code", l.Code, "class", l.Class, "attempts", l.Attempts,
-		"topic", l.Topic, "partition", l.Partition, "offset", l.Offset, "error", record.err, "list", "twinbox dlq list")
+		"topic", l.Topic, "partition", l.Partition, "offset", l.Offset, "error", reason, "list", "twinbox dlq list")
 	return nil
 }
 
-// report tells metrics, log and host.
-func (d *deliverer) report(it *item, started time.Time, err error) {
-	d.metrics.messages.WithLabelValues(string(it.outcome)).Inc()
-	d.metrics.seconds.Observe(time.Since(started).Seconds())
-	d.logOutcome(it, err)
-	d.cfg.Host.Handled(it.event, it.outcome)
-	d.engine.crash("acknowledging")
-}
-
-// finish tells the partition that the items have come to their end, and takes up what waited for them, now that they
-// are committed.
-func (d *deliverer) finish(items ...*item) {
-	if p := items[0].partition; p.Suspicious() {
-		fresh := 0 // that had not come to their end before: what had is processed, or has its dead letter
-		for _, it := range items {
-			if it.outcome != Duplicate && it.outcome != Failed && !it.ignored && !it.filedBefore {
-				fresh++
-			}
+// settle brings items of which it is decided what they come to, or which err keeps from that, to their end. It writes
+// the dead letters and marks that their outcomes want, and reports them. Then it tells the partition, and takes up what
+// waited for them, now that they are committed.
+func (d *deliverer) settle(items []*item, started time.Time, err error) (settled int, _ error) {
+	fresh := 0 // that had not come to their end before: what had is processed, or has its dead letter
+	for i, it := range items {
+		switch {
+		case err != nil:
+		case it.outcome == Conflict && d.cfg.OnConflict == ConflictError:
+			err = d.giveUp(it, it.newLetter(), &codedError{CodeConflict, failure.AsPermanent(errConflict)})
+		case it.outcome == Conflict:
+			err = d.insist(it.ctx, "note conflict", func(ctx context.Context) error { return d.ids.markConflict(ctx, it) })
+		case it.outcome == Expired:
+			err = d.giveUp(it, it.newLetter(), &codedError{CodeTooOld, failure.AsPermanent(ErrExpired)})
 		}
-		p.Settle(items[len(items)-1].last(), fresh)
+		if err != nil {
+			it.outcome = Failed
+		}
+		d.report(it, started, err)
+		if err != nil {
+			return i, err
+		}
+		if it.outcome != Duplicate && !it.ignored && !it.filedBefore {
+			fresh++
+		}
+	}
+	if p := items[0].partition; p.Suspicious() {
+		p.Settle(items[len(items)-1].origin.LastOffset, fresh)
 	}
 	var resumed []string
 	for _, it := range items {
@@ -424,36 +386,38 @@ func (d *deliverer) finish(items ...*item) {
 			d.resumer.Resume(it.ctx, key)
 		}
 	}
+	return len(items), nil
 }
 
-// logOutcome logs what is of interest; an applied event is not news.
-func (d *deliverer) logOutcome(it *item, err error) {
-	level := slog.LevelInfo
+// report tells metrics, log and host. An applied event is no news, and of what is given up the reason has been told.
+func (d *deliverer) report(it *item, started time.Time, err error) {
+	d.metrics.messages.WithLabelValues(string(it.outcome)).Inc()
+	d.metrics.seconds.Observe(time.Since(started).Seconds())
+	level, told := slog.LevelInfo, false
 	switch it.outcome {
 	case Applied, Ignored:
 		level = slog.LevelDebug
-	case Conflict:
-		if level = slog.LevelWarn; d.cfg.OnConflict == ConflictError {
-			return // giveUp has said why
-		}
 	case Gap, Parked, Failed:
 		level = slog.LevelWarn
+	case Conflict:
+		level, told = slog.LevelWarn, d.cfg.OnConflict == ConflictError
 	case Dead, Expired:
-		return // giveUp has said why
+		told = true
 	case Duplicate, Stale:
 	}
-	if !d.log.Enabled(it.ctx, level) {
-		return
+	if !told && d.log.Enabled(it.ctx, level) {
+		attrs := []any{
+			"outcome", it.outcome, "event_id", it.event.ID, "event_type", it.event.Type,
+			"correlation_id", it.event.CorrelationID(),
+		}
+		if it.origin.Topic != "" {
+			attrs = append(attrs, "topic", it.origin.Topic, "partition", it.origin.Partition, "offset", it.origin.Offset)
+		}
+		if err != nil {
+			attrs = append(attrs, "error", err)
+		}
+		d.log.Log(it.ctx, level, "event settled", attrs...)
 	}
-	attrs := []any{
-		"outcome", it.outcome, "event_id", it.event.ID, "event_type", it.event.Type,
-		"correlation_id", it.event.CorrelationID(),
-	}
-	if it.origin.Topic != "" {
-		attrs = append(attrs, "topic", it.origin.Topic, "partition", it.origin.Partition, "offset", it.origin.Offset)
-	}
-	if err != nil {
-		attrs = append(attrs, "error", err)
-	}
-	d.log.Log(it.ctx, level, "event settled", attrs...)
+	d.cfg.Host.Handled(it.event, it.outcome)
+	d.crash("acknowledging")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"example.com/twinbox/engine/cloudevent"
+	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/fault"
 	"example.com/twinbox/engine/inbox/poison"
@@ -28,7 +29,7 @@ type item struct {
 	decoded     bool  // it is an event
 	invalid     error // why it needs no transaction to be given up
 	outcome     Outcome
-	failed      *failed                             // see failures
+	letter      *deadletter.Letter                  // see failures
 	handle      func(context.Context, pgx.Tx) error // of Process
 	next        message.HandlerFunc                 // of a message
 	filedBefore bool                                // as a dead letter
@@ -40,9 +41,6 @@ type item struct {
 	force       bool                                // also over a jump
 	lockFirst   bool                                // its watermark is moved before its handler runs
 }
-
-// last is the last offset that the item stands for.
-func (it *item) last() int64 { return max(it.origin.Offset, it.origin.LastOffset) }
 
 // engine runs transactions. It knows neither partitions nor retries.
 type engine struct {
@@ -119,23 +117,38 @@ func (e *engine) handleItems(ctx context.Context, w *work, items []*item, upTo i
 	return Queue(ctx, w, sql, args...)
 }
 
-// record records the ids and keeps the order of the keys. The outcome of an item whose handler is to run is Applied.
+// record records the ids and keeps the order of the keys: it finds, of the items that are new, those that must not run
+// now. It follows them in order, so that an event sees what the ones before it in the same batch change. The outcome of
+// an item whose handler is to run is Applied.
 func (e *engine) record(ctx context.Context, tx pgx.Tx, items []*item) error {
 	s, err := e.ids.record(ctx, tx, items)
+	if err == nil && len(s.parked) > 0 {
+		err = e.order.lockHolders(ctx, tx, items, s)
+	}
 	if err != nil {
 		return err
 	}
-	if err := e.order.decide(ctx, tx, items, s); err != nil {
-		return err
+	for i, it := range items {
+		if it.ignored {
+			err = e.order.passOver(ctx, tx, it, s)
+		} else if it.outcome == Applied {
+			it.outcome, err = e.order.place(ctx, tx, it, s)
+		}
+		if errors.Is(err, errNoVersion) || errors.Is(err, errGap) {
+			err = &itemError{item: i, err: err}
+		}
+		if err != nil {
+			return err
+		}
 	}
 	for _, it := range items {
-		if it.outcome != Stale && it.outcome != Parked && it.outcome != Gap {
-			continue
+		switch it.outcome {
+		case Parked, Gap:
+			err = errors.Join(e.park(ctx, tx, it), e.ids.markOutcome(ctx, tx, it))
+		case Stale:
+			err = e.ids.markOutcome(ctx, tx, it)
 		}
-		if it.outcome != Stale {
-			err = e.park(ctx, tx, it)
-		}
-		if err = errors.Join(err, e.ids.markOutcome(ctx, tx, it)); err != nil {
+		if err != nil {
 			return err
 		}
 	}

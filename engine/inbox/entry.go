@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"strconv"
 	"time"
@@ -12,48 +13,53 @@ import (
 	"example.com/twinbox/engine/cloudevent"
 )
 
-// entry is what the inbox remembers of an event.
+// entry is what the inbox remembers of an event, beside where its record lay.
 type entry struct {
-	id     string
-	place  time.Time // where among the partitions the id lies: a function of the id alone
-	at     time.Time // when the event was, which decides whether the inbox still remembers that time
-	typ    string
-	hash   []byte
-	origin metadata
+	id            string
+	place         time.Time // where among the partitions the id lies: a function of the id alone
+	at            time.Time // when the event was, which decides whether the inbox still remembers that time
+	typ           string
+	hash          []byte  // empty: nothing is known but the id
+	correlationID string  // empty: the id
+	outcome       Outcome // what the row says; empty: applied
 }
 
-// metadata is the JSON beside an entry.
-type metadata struct {
-	group         string
-	topic         string
-	partition     int32
-	offset        int64
-	correlationID string
-	outcome       Outcome // empty: applied
-	bare          bool    // nothing of all that is known
+func newEntry(event *cloudevent.Event) entry {
+	hash := sha256.Sum256(event.Data)
+	e := entry{id: event.ID, place: place(event.ID), typ: event.Type, hash: hash[:]}
+	if e.at = e.place; e.place.Equal(foreign) {
+		e.at = event.Time
+	}
+	if id := event.CorrelationID(); id != event.ID { // that of a first event is its id, which stands beside it
+		e.correlationID = id
+	}
+	return e
 }
 
-// append writes the JSON, by hand because it is written with every event. Its outcome is what the event comes to if
-// nothing keeps its handler from running; the few rows for which that proves wrong are corrected in the same
-// transaction. Its processing_time is when, by this process's clock, the transaction took the event up: next to
-// processed_at, the database's clock, it shows a clock that is wrong.
-func (m *metadata) append(to []byte, now time.Time) []byte {
+// bareEntry is the entry of an id of which nothing else is known.
+func bareEntry(id string) entry {
+	e := newEntry(&cloudevent.Event{ID: id, Time: time.Now().UTC()})
+	e.hash = []byte{}
+	return e
+}
+
+// appendMetadata writes the JSON beside an entry, by hand because it is written with every event. Its outcome is what
+// the event comes to if nothing keeps its handler from running; the few rows for which that proves wrong are corrected
+// in the same transaction. Its processing_time is when, by this process's clock, the transaction took the event up:
+// next to processed_at, the database's clock, it shows a clock that is wrong.
+func (it *item) appendMetadata(to []byte, now time.Time) []byte {
 	to = append(to, `{"processing_time":"`...)
 	to = append(now.UTC().AppendFormat(to, time.RFC3339Nano), '"')
-	outcome := Applied
-	if m.outcome != "" {
-		outcome = m.outcome
-	}
-	to = append(append(append(to, `,"outcome":"`...), outcome...), '"')
-	if m.bare {
+	to = append(append(append(to, `,"outcome":"`...), cmp.Or(it.entry.outcome, Applied)...), '"')
+	if len(it.entry.hash) == 0 {
 		return append(to, '}')
 	}
-	to = strconv.AppendInt(append(to, `,"partition":`...), int64(m.partition), 10)
-	to = strconv.AppendInt(append(to, `,"offset":`...), m.offset, 10)
+	to = strconv.AppendInt(append(to, `,"partition":`...), int64(it.origin.Partition), 10)
+	to = strconv.AppendInt(append(to, `,"offset":`...), it.origin.Offset, 10)
 	for _, text := range [...]struct{ name, value string }{
-		{`,"group":`, m.group},
-		{`,"topic":`, m.topic},
-		{`,"correlation_id":`, m.correlationID},
+		{`,"group":`, it.origin.Group},
+		{`,"topic":`, it.origin.Topic},
+		{`,"correlation_id":`, it.entry.correlationID},
 	} {
 		if text.value != "" {
 			// The error says that something was no UTF-8 and has been replaced, which is what is wanted here.
@@ -63,11 +69,11 @@ func (m *metadata) append(to []byte, now time.Time) []byte {
 	return append(to, '}')
 }
 
-// encodeAll is append for many, in one piece of memory.
+// encodeAll is appendMetadata for many, in one piece of memory.
 func encodeAll(items []*item) []string {
 	now, buffer, ends := time.Now(), make([]byte, 0, 192*len(items)), make([]int, len(items))
 	for i, it := range items {
-		buffer = it.entry.origin.append(buffer, now)
+		buffer = it.appendMetadata(buffer, now)
 		ends[i] = len(buffer)
 	}
 	whole, start, encoded := string(buffer), 0, make([]string, len(items))
@@ -75,32 +81,6 @@ func encodeAll(items []*item) []string {
 		encoded[i], start = whole[start:end], end
 	}
 	return encoded
-}
-
-func newEntry(event cloudevent.Event, origin cloudevent.Origin) entry {
-	hash := sha256.Sum256(event.Data)
-	e := bareEntry(event.ID)
-	if e.place.Equal(foreign) {
-		e.at = event.Time
-	}
-	e.typ, e.hash = event.Type, hash[:]
-	e.origin = metadata{
-		group: origin.Group, topic: origin.Topic, partition: origin.Partition, offset: origin.Offset,
-	}
-	if id := event.CorrelationID(); id != event.ID { // that of a first event is its id, which stands beside it
-		e.origin.correlationID = id
-	}
-	return e
-}
-
-// bareEntry is the entry of an id of which nothing else is known.
-func bareEntry(id string) entry {
-	e := entry{id: id, place: place(id), hash: []byte{}, origin: metadata{bare: true}}
-	e.at = e.place
-	if e.place.Equal(foreign) {
-		e.at = time.Now().UTC()
-	}
-	return e
 }
 
 // foreign is the place of all ids that carry no time. Were it the event's own time, an id that comes back with another

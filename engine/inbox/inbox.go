@@ -139,7 +139,7 @@ func New(cfg Config) (*Inbox, error) {
 		Consumer: cfg.Consumer, Pool: cfg.Pool, Batch: cfg.Batch, MaxAttempts: cfg.MaxAttempts,
 		Insist: engine.insist, Log: log,
 	})
-	d := &deliverer{cfg: &cfg, log: log, metrics: newMetrics(cfg.Registerer, cfg.Consumer), engine: engine, guard: guard}
+	d := &deliverer{engine: engine, metrics: newMetrics(cfg.Registerer, cfg.Consumer), guard: guard}
 	d.limit.Store(int64(cfg.Batch))
 	return &Inbox{
 		positions: positions{cfg.Consumer, cfg.Pool}, // part: batch

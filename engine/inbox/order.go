@@ -34,16 +34,6 @@ func (p GapPolicy) valid() bool { return p == GapAllow || p == GapWait || p == G
 // keyOrder keeps the versions of each key in order.
 type keyOrder struct{ cfg *Config }
 
-// relevant are the items that a transaction is for: those that there are handlers for, and those that count in their
-// key's order all the same.
-func (o *keyOrder) relevant(items []*item) []*item {
-	skip := func(it *item) bool { return it.ignored && (!o.cfg.Versioned || it.event.Version == 0) }
-	if !slices.ContainsFunc(items, skip) {
-		return items
-	}
-	return slices.DeleteFunc(slices.Clone(items), skip)
-}
-
 // policy is what to do with a gap before an event of the item's type.
 func (o *keyOrder) policy(it *item) GapPolicy {
 	return cmp.Or(o.cfg.Handlers.OnGap(it.event.Type), o.cfg.OnGap)
@@ -56,31 +46,6 @@ var (
 	errBehind    = errors.New("an earlier event of the key is parked")
 	errMoved     = failure.AsTransient(errors.New("another transaction applied an event of the key meanwhile"))
 )
-
-// decide finds, of the items that are new, those that must not run now. It follows the items in order, so that an event
-// sees what the ones before it in the same batch change.
-func (o *keyOrder) decide(ctx context.Context, tx pgx.Tx, items []*item, s *state) (err error) {
-	if len(s.parked) > 0 {
-		if err := o.lockHolders(ctx, tx, items, s); err != nil {
-			return err
-		}
-	}
-	for i, it := range items {
-		switch {
-		case it.ignored:
-			err = o.passOver(ctx, tx, it, s)
-		case it.outcome == Applied:
-			it.outcome, err = o.place(ctx, tx, it, s)
-		}
-		if errors.Is(err, errNoVersion) || errors.Is(err, errGap) {
-			err = &itemError{item: i, err: err}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // place finds the event's place behind what its key has seen. The error errGap says that it may still be in order when
 // it is tried again.

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"example.com/twinbox/engine/audit"
+	"example.com/twinbox/engine/deadletter"
 	"example.com/twinbox/engine/failure"
 )
 
@@ -48,9 +49,8 @@ cross join lateral (
     select m.version from public.inbox_watermark m where m.consumer = asked.consumer and m.key = k.key offset 0
 ) as w`
 
-// state is what the database said about the events and keys of a transaction.
+// state is what the database said about the keys of a transaction.
 type state struct {
-	inserted   map[string]*item // id -> the item that is new with it, once it is known; nil before
 	parked     map[string]int64 // key -> lowest version that holds it, 0 for one without
 	watermarks map[string]int64 // key -> version, as the transaction leaves it
 	moved      map[string]int64 // key -> version that was there before, of those that change; see noWatermark
@@ -74,7 +74,7 @@ func (t *idTable) record(ctx context.Context, tx pgx.Tx, items []*item) (s *stat
 	}
 	var known []*item
 	for _, it := range items {
-		if !it.ignored && !it.isNew(s) {
+		if it.outcome == Failed && !it.ignored {
 			known = append(known, it)
 		}
 	}
@@ -84,60 +84,35 @@ func (t *idTable) record(ctx context.Context, tx pgx.Tx, items []*item) (s *stat
 	return s, err
 }
 
-// isNew gives the item its outcome where the insert alone says it: an id that comes twice in a batch is new the first
-// time, and compared with that the second. It reports false for an id that was there before.
-func (it *item) isNew(s *state) bool {
-	first, inserted := s.inserted[it.entry.id]
-	switch {
-	case !inserted:
-		it.outcome = Failed // until its hash is known
-	case first == nil:
-		s.inserted[it.entry.id], it.outcome = it, Applied
-	default:
-		it.outcome = it.sameAs(first.entry.hash)
-	}
-	return inserted
-}
-
 var errOtherTime = errors.New("an id is in the batch with two times")
 
-// uniqueItems are the items to record: without those that no handler wants and without an id's second occurrence in the
-// batch. It refuses one with another time, which an id that carries none may come with: that the inbox does not
-// remember the first one's says nothing of the second.
-func uniqueItems(items []*item) ([]*item, error) {
-	seen := make(map[string]time.Time, len(items))
+// insert inserts the items' rows and reads the state of the keys. An id that comes twice among them is new the first
+// time, and compared with that the second; with another time, which an id that carries none may come with, it is
+// refused: that the inbox does not remember the first one's says nothing of the second. The outcome is Failed for ids
+// that were there before.
+func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item) (*state, error) {
+	first := make(map[string]*item, len(items)) // by id; those that no handler wants are not recorded
 	unique := make([]*item, 0, len(items))
 	for i, it := range items {
 		if it.ignored {
 			continue
 		}
-		at, again := seen[it.entry.id]
-		switch {
-		case !again:
-			seen[it.entry.id] = it.entry.at
-			unique = append(unique, it)
-		case !at.Equal(it.entry.at):
+		it.outcome = Failed
+		switch twin := first[it.entry.id]; {
+		case twin == nil:
+			first[it.entry.id], unique = it, append(unique, it)
+		case !twin.entry.at.Equal(it.entry.at):
 			return nil, &itemError{item: i, err: errOtherTime}
 		}
 	}
-	return unique, nil
-}
-
-// insert inserts the items' rows and reads the state of the keys.
-func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item) (*state, error) {
-	unique, err := uniqueItems(items)
-	if err != nil {
-		return nil, err
-	}
-	s := &state{inserted: make(map[string]*item, len(unique))}
-	batch := &pgx.Batch{}
+	s, batch := &state{}, &pgx.Batch{}
 	if len(unique) > 0 {
 		batch.Queue(insertEntries, t.cfg.Consumer, columnOf(unique, idOf), columnOf(unique, placeOf),
 			columnOf(unique, timeOf), columnOf(unique, typeOf), columnOf(unique, hashOf), textColumn(encodeAll(unique))).
 			Query(func(rows pgx.Rows) error {
 				var id string
 				_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
-					s.inserted[id] = nil
+					first[id].outcome = Applied
 					return nil
 				})
 				return err
@@ -148,6 +123,13 @@ func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item) (*state,
 	}
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("insert inbox rows: %w", routed(err))
+	}
+	if len(unique) < len(items) {
+		for _, it := range items {
+			if twin := first[it.entry.id]; !it.ignored && twin != it && twin.outcome == Applied {
+				it.outcome = it.sameAs(twin.entry.hash)
+			}
+		}
 	}
 	return s, nil
 }
@@ -209,23 +191,33 @@ with fresh as (
 select exists (select from fresh),
     (select version from public.dead_letter
         where consumer = $1 and state = 'waiting' and holds and key_start = $8::bytea order by version limit 1),
-    (select version from public.inbox_watermark where consumer = $1 and key = $9)`
+    `
+
+// The two forms of it, since only a versioned consumer is to pay for the watermark. One form with a condition would be
+// planned anew each time.
+const (
+	insertUnversioned = insertEntry + `null::bigint where $9::text is not null`
+	insertVersioned   = insertEntry + `(select version from public.inbox_watermark where consumer = $1 and key = $9)`
+)
 
 // insertOne is insert for one event, which costs the server half as much.
 func (t *idTable) insertOne(ctx context.Context, tx pgx.Tx, it *item) (*state, error) {
-	e, key := it.entry, it.event.Key
-	var inserted bool
+	e, key, sql := it.entry, it.event.Key, insertUnversioned
+	if t.cfg.Versioned {
+		sql = insertVersioned
+	}
+	var isNew bool
 	var parked, version *int64
 	batch := &pgx.Batch{}
-	origin := string(e.origin.append(make([]byte, 0, 256), time.Now()))
-	batch.Queue(insertEntry, t.cfg.Consumer, e.id, e.place, e.typ, e.hash, origin, e.at, []byte(key), key).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&inserted, &parked, &version) })
+	metadata := string(it.appendMetadata(make([]byte, 0, 256), time.Now()))
+	batch.Queue(sql, t.cfg.Consumer, e.id, e.place, e.typ, e.hash, metadata, e.at, []byte(key), key).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&isNew, &parked, &version) })
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("insert inbox row: %w", routed(err))
 	}
 	s := &state{}
-	if inserted {
-		s.inserted = map[string]*item{e.id: nil}
+	if it.outcome = Failed; isNew {
+		it.outcome = Applied
 	}
 	if parked != nil {
 		s.parked = map[string]int64{key: *parked}
@@ -277,12 +269,6 @@ func (t *idTable) hashArgs(items []*item) []any {
 	return []any{t.cfg.Consumer, columnOf(items, idOf), columnOf(items, placeOf)}
 }
 
-// hashesOf reads the payload hashes under the items' ids at once.
-func (t *idTable) hashesOf(ctx context.Context, q audit.Querier, items ...*item) (map[string][]byte, error) {
-	rows, _ := q.Query(ctx, selectHashes, t.hashArgs(items)...)
-	return readHashes(rows)
-}
-
 func readHashes(rows pgx.Rows) (map[string][]byte, error) {
 	var id string
 	var hash []byte
@@ -315,7 +301,8 @@ func (it *item) sameAs(hash []byte) Outcome {
 
 // allProcessed says whether all the items were processed before, with the same payload. If so, that is their outcome.
 func (t *idTable) allProcessed(ctx context.Context, q audit.Querier, items []*item) (all bool, err error) {
-	hashes, err := t.hashesOf(ctx, q, items...)
+	rows, _ := q.Query(ctx, selectHashes, t.hashArgs(items)...)
+	hashes, err := readHashes(rows)
 	if err != nil {
 		return false, failure.AsTransient(err)
 	}
@@ -351,14 +338,21 @@ func (t *idTable) markConflict(ctx context.Context, it *item) error {
 	return err
 }
 
-// take takes the id's place, or reports that the same event has it already. It does neither where another event has the
-// place, or the inbox does not remember so far back: what was refused before its id was looked at may be either.
-func (t *idTable) take(ctx context.Context, tx pgx.Tx, e entry) (taken, twin bool, err error) {
-	it := &item{entry: e}
-	s, err := t.insertOne(ctx, tx, it)
-	if err != nil || it.isNew(s) {
-		return err == nil, false, err
+// recordNow is record for one item, whose outcome is known when it returns.
+func (t *idTable) recordNow(ctx context.Context, w *work, it *item) error {
+	if _, err := t.record(ctx, w, []*item{it}); err != nil {
+		return err
 	}
-	hashes, err := t.hashesOf(ctx, tx, it)
-	return false, err == nil && it.outcomeAmong(hashes) == Duplicate, err
+	return w.ready(ctx)
+}
+
+// take takes the id's place for a dead letter, or reports that the same event has it already. It does neither where
+// another event has the place, or the inbox does not remember so far back: what was refused before its id was looked at
+// may be either.
+func (t *idTable) take(ctx context.Context, w *work, it *item) (taken, twin bool, err error) {
+	dead := &item{entry: it.entry, origin: it.origin}
+	dead.entry.outcome, dead.entry.typ = Dead, deadletter.Text(it.entry.typ)
+	dead.entry.correlationID = deadletter.Text(it.entry.correlationID)
+	err = t.recordNow(ctx, w, dead)
+	return dead.outcome == Applied, dead.outcome == Duplicate, err
 }

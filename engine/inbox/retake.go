@@ -174,26 +174,18 @@ func (e *engine) retakeID(ctx context.Context, w *work, r *Record) (Outcome, err
 	if tag.RowsAffected() == 1 {
 		return Applied, nil
 	}
-	it.entry.origin.outcome = "" // it is about to be applied, like a delivery
-	s, err := e.ids.insertOne(ctx, w, it)
-	if err != nil || it.isNew(s) {
-		return it.outcome, err
-	}
-	hashes, err := e.ids.hashesOf(ctx, w, it)
-	if err != nil {
+	if err := e.ids.recordNow(ctx, w, it); err != nil {
 		return Failed, err
 	}
-	switch it.outcomeAmong(hashes) {
-	case Expired:
-		if r.letter.Remembered || r.letter.Force {
-			return Applied, nil // the inbox has forgotten the id; the dead letter has not, or an operator answers for it
-		}
-		return Failed, &Refusal{CodeTooOld, ErrExpired}
-	case Conflict:
+	switch {
+	case it.outcome == Conflict:
 		return Failed, &Refusal{CodeConflict, errConflict}
-	default:
-		return Duplicate, nil
+	case it.outcome == Expired && (r.letter.Remembered || r.letter.Force):
+		return Applied, nil // the inbox has forgotten the id; the dead letter has not, or an operator answers for it
+	case it.outcome == Expired:
+		return Failed, &Refusal{CodeTooOld, ErrExpired}
 	}
+	return it.outcome, nil
 }
 
 // Resumer takes up parked events.

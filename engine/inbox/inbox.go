@@ -14,6 +14,7 @@ import (
 
 	"example.com/twinbox/engine/cloudevent"
 	"example.com/twinbox/engine/deadletter"
+	"example.com/twinbox/engine/failure"
 	"example.com/twinbox/engine/inbox/poison"
 )
 
@@ -119,10 +120,7 @@ func (c Config) validate() error {
 
 // Inbox is one consumer's memory. It is safe for concurrent use.
 type Inbox struct {
-	positions // part: batch
 	cfg       Config
-	guard     *poison.Guard
-	engine    *engine
 	deliverer *deliverer
 }
 
@@ -141,10 +139,7 @@ func New(cfg Config) (*Inbox, error) {
 	})
 	d := &deliverer{engine: engine, metrics: newMetrics(cfg.Registerer, cfg.Consumer), guard: guard}
 	d.limit.Store(int64(cfg.Batch))
-	return &Inbox{
-		positions: positions{cfg.Consumer, cfg.Pool}, // part: batch
-		cfg:       cfg, guard: guard, engine: engine, deliverer: d,
-	}, nil
+	return &Inbox{cfg, d}, nil
 }
 
 // Config is the inbox's configuration with its defaults.
@@ -154,15 +149,15 @@ func (in *Inbox) Config() Config { return in.cfg }
 // to record that. Until it is recorded the next owner counts its first events, as after a crash. It may be recorded
 // late, also when the partition has come back meanwhile.
 func (in *Inbox) Leave(topic string, partition int32) (record func(context.Context) error) {
-	return in.guard.Leave(topic, partition)
+	return in.deliverer.guard.Leave(topic, partition)
 }
 
 // Abandon says that a partition's events are no longer this process's, but that some may still be under way. The next
 // owner counts its first events, as after a crash.
-func (in *Inbox) Abandon(topic string, partition int32) { in.guard.Abandon(topic, partition) }
+func (in *Inbox) Abandon(topic string, partition int32) { in.deliverer.guard.Abandon(topic, partition) }
 
 // Close leaves every partition that is neither left nor abandoned. Call it when the last delivery has ended.
-func (in *Inbox) Close(ctx context.Context) error { return in.guard.Close(ctx) }
+func (in *Inbox) Close(ctx context.Context) error { return in.deliverer.guard.Close(ctx) }
 
 // Handlers say which events a consumer handles. A [*Mux] does.
 type Handlers interface {
@@ -206,14 +201,10 @@ func (Standalone) Pause(ctx context.Context, _ error, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for retry: %w", context.Cause(ctx))
+	if err := failure.Sleep(ctx, d); err != nil {
+		return fmt.Errorf("wait for retry: %w", err)
 	}
+	return nil
 }
 
 // Handled implements [Host].

@@ -236,17 +236,17 @@ func (o *keyOrder) advance(ctx context.Context, tx pgx.Tx, s *state) error {
 // wherever several dead letters are locked. Keys and ids are looked up one at a time, as in selectParked: the condition
 // that a dead letter holds stands outside, or an index of all that do would serve for finding an id.
 const selectHolders = `
-select convert_from(l.key, 'UTF8')
+select
 from (
-    select h.id from unnest($2::bytea[]) as k (key)
+    select h.id from unnest($2::text[]) as k (key)
     cross join lateral (
         select d.id from public.dead_letter d
-        where d.consumer = $1 and d.key_start = k.key and d.state = 'waiting' and d.holds
+        where d.consumer = $1 and d.key_start = convert_to(k.key, 'UTF8') and d.state = 'waiting' and d.holds
         order by d.version desc, d.id desc limit 1
     ) as h
     order by h.id offset 0
 ) as last
-cross join lateral (select d.key, d.state, d.holds from public.dead_letter d where d.id = last.id for share) as l
+cross join lateral (select d.state, d.holds from public.dead_letter d where d.id = last.id for share) as l
 where l.state = 'waiting' and l.holds`
 
 // lockHolders locks the dead letters that hold keys of this transaction, so that none is released before what parks
@@ -262,12 +262,11 @@ where l.state = 'waiting' and l.holds`
 // gone, and asks anew what holds the key and how far its versions are. In the normal case nothing is held or asked.
 func (o *keyOrder) lockHolders(ctx context.Context, tx pgx.Tx, items []*item, s *state) error {
 	for len(s.parked) > 0 {
-		rows, _ := tx.Query(ctx, selectHolders, o.cfg.Consumer, bytesOf(slices.Collect(maps.Keys(s.parked))))
-		held, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		held, err := tx.Exec(ctx, selectHolders, o.cfg.Consumer, slices.Collect(maps.Keys(s.parked)))
 		if err != nil {
 			return fmt.Errorf("lock dead letters: %w", err)
 		}
-		if len(held) == len(s.parked) {
+		if held.RowsAffected() == int64(len(s.parked)) {
 			return nil
 		}
 		batch := &pgx.Batch{}

@@ -6,22 +6,15 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
-
-// positions says how far each partition is, as the database knows it.
-type positions struct {
-	consumer string
-	pool     *pgxpool.Pool
-}
 
 const selectPosition = `
 select next_offset from public.inbox_position where consumer = $1 and topic = $2 and partition = $3`
 
 // Position is the offset of the partition's next record as the database knows it; false where it knows none. A consumer
 // group that is ahead of it has committed what a restore took away.
-func (p *positions) Position(ctx context.Context, topic string, partition int32) (next int64, known bool, err error) {
-	err = p.pool.QueryRow(ctx, selectPosition, p.consumer, topic, partition).Scan(&next)
+func (in *Inbox) Position(ctx context.Context, topic string, partition int32) (next int64, known bool, err error) {
+	err = in.cfg.Pool.QueryRow(ctx, selectPosition, in.cfg.Consumer, topic, partition).Scan(&next)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, false, nil
 	}
@@ -36,8 +29,8 @@ insert into public.inbox_position (consumer, topic, partition, next_offset) valu
 on conflict (consumer, topic, partition) do update set next_offset = excluded.next_offset`
 
 // SetPosition stores where the reading of a partition begins.
-func (p *positions) SetPosition(ctx context.Context, topic string, partition int32, next int64) error {
-	if _, err := p.pool.Exec(ctx, setPosition, p.consumer, topic, partition, next); err != nil {
+func (in *Inbox) SetPosition(ctx context.Context, topic string, partition int32, next int64) error {
+	if _, err := in.cfg.Pool.Exec(ctx, setPosition, in.cfg.Consumer, topic, partition, next); err != nil {
 		return fmt.Errorf("store position: %w", err)
 	}
 	return nil
@@ -50,10 +43,10 @@ where consumer = $1 and topic = $2 and partition = $3 and next_offset >= $4`
 
 // Advance stores how far a partition was read since from was stored, before that is committed to the group. It reports
 // false where the database is not as far as from: it was restored meanwhile.
-func (p *positions) Advance(
+func (in *Inbox) Advance(
 	ctx context.Context, topic string, partition int32, from, next int64,
 ) (kept bool, err error) {
-	tag, err := p.pool.Exec(ctx, advancePosition, p.consumer, topic, partition, from, next)
+	tag, err := in.cfg.Pool.Exec(ctx, advancePosition, in.cfg.Consumer, topic, partition, from, next)
 	if err != nil {
 		return false, fmt.Errorf("store position: %w", err)
 	}

@@ -24,7 +24,7 @@ func (in *Inbox) Process(ctx context.Context, eventID string, fn func(context.Co
 		return Failed, err
 	}
 	it := &item{entry: bareEntry(eventID), handle: fn, partition: new(poison.Assignment)}
-	err := in.engine.apply(ctx, []*item{it}, 0)
+	err := in.deliverer.apply(ctx, []*item{it}, 0)
 	if err == nil && it.outcome == Expired {
 		err = ErrExpired
 	}
@@ -57,7 +57,7 @@ func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, eventID string) (
 		return Failed, err
 	}
 	it := &item{entry: bareEntry(eventID)}
-	if err := in.engine.record(ctx, tx, []*item{it}); err != nil {
+	if err := in.deliverer.record(ctx, tx, []*item{it}); err != nil {
 		return Failed, err
 	}
 	if w, ok := tx.(*work); ok { // inside another consumer's handler: it wants to know now

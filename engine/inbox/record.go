@@ -31,17 +31,17 @@ returning event_id`
 // selectParked looks up one key at a time, which "limit" keeps the planner to; see selectWatermarks. A key that is held
 // for long may have very many dead letters, of which the first is read alone.
 const selectParked = `
-with asked as materialized (select $1::text as consumer, $2::bytea[] as keys)
-select convert_from(k.key, 'UTF8'), h.version from asked cross join unnest(asked.keys) as k (key)
+with asked as materialized (select $1::text as consumer, $2::text[] as keys)
+select k.key, h.version from asked cross join unnest(asked.keys) as k (key)
 cross join lateral (
     select d.version from public.dead_letter d
-    where d.consumer = asked.consumer and d.key_start = k.key and d.state = 'waiting' and d.holds
+    where d.consumer = asked.consumer and d.key_start = convert_to(k.key, 'UTF8') and d.state = 'waiting' and d.holds
     order by d.version limit 1
 ) as h`
 
 // selectWatermarks looks up one key at a time, which "offset 0" keeps the planner to. With "key = any ($2)" each batch
 // would read all keys of the consumer as long as the table has no statistics, its first minutes of load among them.
-// Its parameters stand apart as those of selectHashes do.
+// Its parameters stand apart as those of selectTwins do.
 const selectWatermarks = `
 with asked as materialized (select $1::text as consumer, $2::text[] as keys)
 select k.key, w.version from asked cross join unnest(asked.keys) as k (key)
@@ -60,9 +60,12 @@ type state struct {
 type idTable struct{ cfg *Config }
 
 // record inserts the inbox rows of the items, in one round trip, and gives each item its outcome: Applied for those
-// that are new. What the ids mean that were there before may be known no sooner than the commit; see compareHashes. The
-// keys' states are read by later statements than the insert, since that one may have waited: a snapshot from before
-// would not show what the twin committed.
+// that are new. The keys' states are read by later statements than the insert, since that one may have waited: a
+// snapshot from before would not show what the twin committed.
+//
+// What was there before runs no handler and moves no watermark, so nothing in the transaction waits for what its id
+// means: in a transaction of the inbox's own the question is queued, and travels with the handlers' writes and the
+// commit. Until then the outcome is Failed.
 func (t *idTable) record(ctx context.Context, tx pgx.Tx, items []*item) (s *state, err error) {
 	if len(items) == 1 && !items[0].ignored {
 		s, err = t.insertOne(ctx, tx, items[0])
@@ -79,7 +82,7 @@ func (t *idTable) record(ctx context.Context, tx pgx.Tx, items []*item) (s *stat
 		}
 	}
 	if len(known) > 0 {
-		err = t.compareHashes(ctx, tx, known)
+		err = enqueue(ctx, tx, t.compare(known))
 	}
 	return s, err
 }
@@ -127,7 +130,7 @@ func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item) (*state,
 	if len(unique) < len(items) {
 		for _, it := range items {
 			if twin := first[it.entry.id]; !it.ignored && twin != it && twin.outcome == Applied {
-				it.outcome = it.sameAs(twin.entry.hash)
+				it.meetTwin(bytes.Equal(it.entry.hash, twin.entry.hash))
 			}
 		}
 	}
@@ -137,7 +140,7 @@ func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item) (*state,
 // queue asks for what holds the keys, and for their watermarks.
 func (s *state) queue(batch *pgx.Batch, cfg *Config, keys []string) {
 	s.parked = make(map[string]int64)
-	batch.Queue(selectParked, cfg.Consumer, bytesOf(keys)).Query(collect(s.parked))
+	batch.Queue(selectParked, cfg.Consumer, textColumn(keys)).Query(collect(s.parked))
 	if cfg.Versioned {
 		s.watermarks = make(map[string]int64, len(keys))
 		batch.Queue(selectWatermarks, cfg.Consumer, textColumn(keys)).Query(collect(s.watermarks))
@@ -169,14 +172,6 @@ func keysOf(items []*item) []string {
 	return slices.Compact(keys)
 }
 
-func bytesOf(texts []string) [][]byte {
-	list := make([][]byte, len(texts))
-	for i, text := range texts {
-		list[i] = []byte(text)
-	}
-	return list
-}
-
 // insertEntry is what insertEntries, selectParked and selectWatermarks do, in one statement for one event. It may wait
 // for a twin of this event only, and if that twin commits the rest does not matter: so here one snapshot is enough.
 // "limit" and not min(), which the server plans twice: a third of what a session's first events cost.
@@ -190,14 +185,15 @@ with fresh as (
 )
 select exists (select from fresh),
     (select version from public.dead_letter
-        where consumer = $1 and state = 'waiting' and holds and key_start = $8::bytea order by version limit 1),
+        where consumer = $1 and state = 'waiting' and holds and key_start = convert_to($8::text, 'UTF8')
+        order by version limit 1),
     `
 
 // The two forms of it, since only a versioned consumer is to pay for the watermark. One form with a condition would be
 // planned anew each time.
 const (
-	insertUnversioned = insertEntry + `null::bigint where $9::text is not null`
-	insertVersioned   = insertEntry + `(select version from public.inbox_watermark where consumer = $1 and key = $9)`
+	insertUnversioned = insertEntry + `null::bigint`
+	insertVersioned   = insertEntry + `(select version from public.inbox_watermark where consumer = $1 and key = $8)`
 )
 
 // insertOne is insert for one event, which costs the server half as much.
@@ -210,7 +206,7 @@ func (t *idTable) insertOne(ctx context.Context, tx pgx.Tx, it *item) (*state, e
 	var parked, version *int64
 	batch := &pgx.Batch{}
 	metadata := string(it.appendMetadata(make([]byte, 0, 256), time.Now()))
-	batch.Queue(sql, t.cfg.Consumer, e.id, e.place, e.typ, e.hash, metadata, e.at, []byte(key), key).
+	batch.Queue(sql, t.cfg.Consumer, e.id, e.place, e.typ, e.hash, metadata, e.at, key).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&isNew, &parked, &version) })
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("insert inbox row: %w", routed(err))
@@ -238,103 +234,82 @@ func routed(err error) error {
 	return err
 }
 
-// selectHashes looks up one id at a time, in the partition of its place; "offset 0" keeps the planner to that. A join
+// selectTwins looks up one id at a time, in the partition of its place; "offset 0" keeps the planner to that. A join
 // would read all that a consumer remembers, as long as a partition has no statistics. The parameters stand apart
 // because the planner must not see how many ids there are: for few it would think a plan of their own the cheaper one
 // and make it anew for each batch, over every partition.
-const selectHashes = `
-with asked as materialized (select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as places)
-select e.id, i.payload_hash from asked cross join unnest(asked.ids, asked.places) as e (id, place)
+const selectTwins = `
+with asked as materialized (
+    select $1::text as consumer, $2::text[] as ids, $3::timestamptz[] as places, $4::bytea[] as hashes
+)
+select e.n, i.payload_hash = e.hash from asked
+cross join unnest(asked.ids, asked.places, asked.hashes) with ordinality as e (id, place, hash, n)
 cross join lateral (
     select r.payload_hash from public.inbox r
     where r.consumer = asked.consumer and r.event_id = e.id and r.event_time = e.place offset 0
 ) as i`
 
-// compareHashes gives their outcomes to items whose ids were there before: Duplicate, Conflict, or Expired for one that
-// is not there either, because the horizon kept it out. None of them runs a handler or moves a watermark, so nothing in
-// the transaction waits for the answer: in one of the inbox's own the question is queued, and travels with the
-// handlers' writes and the commit. Until then their outcome is Failed.
-func (t *idTable) compareHashes(ctx context.Context, tx pgx.Tx, items []*item) error {
-	read := func(rows pgx.Rows) error {
-		hashes, err := readHashes(rows)
-		for _, it := range items {
-			it.outcome = it.outcomeAmong(hashes)
-		}
-		return err
+// compare is the question what is remembered under the items' ids. Its answer gives them their outcomes: Duplicate,
+// Conflict, or Expired for one that is not there.
+func (t *idTable) compare(items []*item) queued {
+	return queued{
+		sql:  selectTwins,
+		args: []any{t.cfg.Consumer, columnOf(items, idOf), columnOf(items, placeOf), columnOf(items, hashOf)},
+		read: func(rows pgx.Rows) error {
+			for _, it := range items {
+				it.outcome = Expired
+			}
+			var n int
+			var same bool
+			_, err := pgx.ForEachRow(rows, []any{&n, &same}, func() error {
+				items[n-1].meetTwin(same)
+				return nil
+			})
+			if err != nil {
+				return fmt.Errorf("read inbox rows: %w", err)
+			}
+			return nil
+		},
 	}
-	return enqueue(ctx, tx, queued{sql: selectHashes, args: t.hashArgs(items), read: read})
 }
 
-func (t *idTable) hashArgs(items []*item) []any {
-	return []any{t.cfg.Consumer, columnOf(items, idOf), columnOf(items, placeOf)}
-}
-
-func readHashes(rows pgx.Rows) (map[string][]byte, error) {
-	var id string
-	var hash []byte
-	hashes := make(map[string][]byte)
-	_, err := pgx.ForEachRow(rows, []any{&id, &hash}, func() error {
-		hashes[id] = bytes.Clone(hash)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read inbox rows: %w", err)
+// meetTwin gives an item whose id is another one's, too, its outcome.
+func (it *item) meetTwin(same bool) {
+	if it.outcome = Conflict; same {
+		it.outcome = Duplicate
 	}
-	return hashes, nil
-}
-
-// outcomeAmong is the outcome of an item that was not inserted, by the hashes that are there.
-func (it *item) outcomeAmong(hashes map[string][]byte) Outcome {
-	hash, known := hashes[it.entry.id]
-	if !known {
-		return Expired
-	}
-	return it.sameAs(hash)
-}
-
-func (it *item) sameAs(hash []byte) Outcome {
-	if bytes.Equal(hash, it.entry.hash) {
-		return Duplicate
-	}
-	return Conflict
 }
 
 // allProcessed says whether all the items were processed before, with the same payload. If so, that is their outcome.
 func (t *idTable) allProcessed(ctx context.Context, q audit.Querier, items []*item) (all bool, err error) {
-	rows, _ := q.Query(ctx, selectHashes, t.hashArgs(items)...)
-	hashes, err := readHashes(rows)
-	if err != nil {
+	question := t.compare(items)
+	rows, _ := q.Query(ctx, question.sql, question.args...)
+	if err := question.read(rows); err != nil {
 		return false, failure.AsTransient(err)
 	}
-	for _, it := range items {
-		if it.outcomeAmong(hashes) != Duplicate {
-			return false, nil
-		}
+	if !slices.ContainsFunc(items, func(it *item) bool { return it.outcome != Duplicate }) {
+		return true, nil
 	}
 	for _, it := range items {
-		it.outcome = Duplicate
+		it.outcome = Failed // until it is decided
 	}
-	return true, nil
+	return false, nil
 }
 
-// updateOutcome corrects a row that was written as applied, before it was known what becomes of the event.
-const updateOutcome = `
-update public.inbox set metadata = metadata || jsonb_build_object('outcome', $4::text)
+// amendEntry adds a field to the row of an event, or replaces it.
+const amendEntry = `
+update public.inbox set metadata = metadata || jsonb_build_object($4::text, $5::text)
 where consumer = $1 and event_id = $2 and event_time = $3`
 
-// markOutcome stores the outcome of an event that was recorded in this transaction and is not applied.
+// markOutcome stores the outcome of an event that was recorded in this transaction, as applied, and is not.
 func (t *idTable) markOutcome(ctx context.Context, tx pgx.Tx, it *item) error {
-	return Queue(ctx, tx, updateOutcome, t.cfg.Consumer, it.entry.id, it.entry.place, string(it.outcome))
+	return Queue(ctx, tx, amendEntry, t.cfg.Consumer, it.entry.id, it.entry.place, "outcome", string(it.outcome))
 }
-
-const markConflict = `
-update public.inbox set metadata = metadata || jsonb_build_object('conflict', $4::text)
-where consumer = $1 and event_id = $2 and event_time = $3`
 
 // markConflict leaves a mark of a record that is only warned of on the row of the event that has its id.
 func (t *idTable) markConflict(ctx context.Context, it *item) error {
 	at := fmt.Sprintf("%s[%d]@%d", it.origin.Topic, it.origin.Partition, it.origin.Offset)
-	_, err := t.cfg.Pool.Exec(ctx, markConflict, t.cfg.Consumer, it.entry.id, it.entry.place, at)
+	_, err := t.cfg.Pool.Exec(ctx, amendEntry, t.cfg.Consumer, it.entry.id, it.entry.place, "conflict", at)
 	return err
 }
 

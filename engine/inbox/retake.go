@@ -84,8 +84,8 @@ func (in *Inbox) Retake(parent context.Context, r Retake) (outcome Outcome, err 
 		return Failed, err
 	}
 	defer leave()
-	err = in.engine.transact(parent, func(ctx context.Context, w *work) (err error) {
-		outcome, err = in.engine.retake(ctx, w, r)
+	err = in.deliverer.transact(parent, func(ctx context.Context, w *work) (err error) {
+		outcome, err = in.deliverer.retake(ctx, w, r)
 		return err
 	})
 	if err != nil {

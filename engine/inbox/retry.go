@@ -40,7 +40,9 @@ type retries struct {
 // does; a longest pause is not below a shortest one of the handler's own.
 func (c *Config) retryOf(eventType string) *retries {
 	var own RetryRules
-	if handlers, have := c.Handlers.(interface{ Retry(eventType string) RetryRules }); have {
+	if handlers, have := c.Handlers.(interface {
+		Retry(eventType string) RetryRules
+	}); have {
 		own = handlers.Retry(eventType)
 	}
 	return &retries{

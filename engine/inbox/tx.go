@@ -43,9 +43,9 @@ func (w *work) commit(ctx context.Context) error {
 	if w.err != nil {
 		return w.err
 	}
-	queue := w.queue
+	queue := append(w.queue, queued{item: noItem, sql: `commit`})
 	w.queue = nil
-	return sendQueue(ctx, w, queue, true)
+	return sendQueue(ctx, w, queue)
 }
 
 const rollbackLimit = 5 * time.Second
@@ -71,7 +71,7 @@ func (w *work) ready(ctx context.Context) (err error) {
 	}
 	if queue := w.queue; len(queue) > 0 && w.err == nil {
 		w.queue = nil
-		w.err = sendQueue(ctx, w, queue, false)
+		w.err = sendQueue(ctx, w, queue)
 	}
 	return w.err
 }
@@ -191,7 +191,7 @@ func enqueue(ctx context.Context, tx pgx.Tx, q queued) error {
 	w, own := tx.(*work)
 	if !own {
 		q.item = noItem
-		return sendQueue(ctx, tx, []queued{q}, false)
+		return sendQueue(ctx, tx, []queued{q})
 	}
 	q.item = w.item
 	w.queue = append(w.queue, q)
@@ -199,21 +199,24 @@ func enqueue(ctx context.Context, tx pgx.Tx, q queued) error {
 }
 
 // take reads what the statement came to.
-func (q *queued) take(results pgx.BatchResults) error {
-	var err error
-	var pgErr *pgconn.PgError
+func (q *queued) take(results pgx.BatchResults) (err error) {
 	if q.read != nil {
 		rows, _ := results.Query()
 		err = q.read(rows)
 	} else {
 		var tag pgconn.CommandTag
-		if tag, err = results.Exec(); err == nil && tag.RowsAffected() == 0 {
+		switch tag, err = results.Exec(); {
+		case err != nil:
+		case tag.String() == "ROLLBACK": // PostgreSQL's answer to a commit where a statement had failed before
+			err = pgx.ErrTxCommitRollback
+		case tag.RowsAffected() == 0:
 			err = q.none
 		}
 	}
 	if err == nil {
 		return nil
 	}
+	var pgErr *pgconn.PgError
 	if q.refusal != nil && errors.As(err, &pgErr) && (pgErr.Code == divisionByZero || pgErr.Code == uniqueViolation) {
 		err = q.refusal
 	}
@@ -235,14 +238,11 @@ func (e *itemError) Unwrap() error { return e.err }
 
 const noItem = -1 // the inbox's own statements are no event's
 
-// sendQueue sends the queue, and behind it the commit if asked to: after a failed statement the server skips the rest.
-func sendQueue(ctx context.Context, tx pgx.Tx, queue []queued, commit bool) (err error) {
+// sendQueue sends the queue in one round trip: after a failed statement the server skips the rest, a commit included.
+func sendQueue(ctx context.Context, tx pgx.Tx, queue []queued) (err error) {
 	batch := &pgx.Batch{}
 	for _, q := range queue {
 		batch.Queue(q.sql, q.args...)
-	}
-	if commit {
-		batch.Queue(`commit`)
 	}
 	results := tx.SendBatch(ctx, batch)
 	defer func() {
@@ -254,16 +254,6 @@ func sendQueue(ctx context.Context, tx pgx.Tx, queue []queued, commit bool) (err
 		if err := queue[i].take(results); err != nil {
 			return err
 		}
-	}
-	if !commit {
-		return nil
-	}
-	tag, err := results.Exec()
-	if err == nil && tag.String() == "ROLLBACK" { // PostgreSQL's answer where a statement had failed before
-		err = pgx.ErrTxCommitRollback
-	}
-	if err != nil {
-		return fmt.Errorf("commit: %w", err)
 	}
 	return nil
 }

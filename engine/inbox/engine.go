@@ -26,8 +26,9 @@ type item struct {
 	event       cloudevent.Event
 	origin      cloudevent.Origin
 	entry       entry
-	decoded     bool  // it is an event
-	invalid     error // why it needs no transaction to be given up
+	key         *keyState // of its event, in the transaction under way
+	decoded     bool      // it is an event
+	invalid     error     // why it needs no transaction to be given up
 	outcome     Outcome
 	letter      *deadletter.Letter                  // see failures
 	handle      func(context.Context, pgx.Tx) error // of Process
@@ -121,18 +122,18 @@ func (e *engine) handleItems(ctx context.Context, w *work, items []*item, upTo i
 // now. It follows them in order, so that an event sees what the ones before it in the same batch change. The outcome of
 // an item whose handler is to run is Applied.
 func (e *engine) record(ctx context.Context, tx pgx.Tx, items []*item) error {
-	s, err := e.ids.record(ctx, tx, items)
-	if err == nil && len(s.parked) > 0 {
-		err = e.order.lockHolders(ctx, tx, items, s)
+	keys, err := e.ids.record(ctx, tx, items)
+	if err == nil && slices.ContainsFunc(keys, func(k keyState) bool { return k.held }) {
+		err = e.order.lockHolders(ctx, tx, keys)
 	}
 	if err != nil {
 		return err
 	}
 	for i, it := range items {
 		if it.ignored {
-			err = e.order.passOver(ctx, tx, it, s)
+			err = e.order.passOver(ctx, tx, it)
 		} else if it.outcome == Applied {
-			it.outcome, err = e.order.place(ctx, tx, it, s)
+			it.outcome, err = e.order.place(ctx, tx, it)
 		}
 		if errors.Is(err, errNoVersion) || errors.Is(err, errGap) {
 			err = &itemError{item: i, err: err}
@@ -152,10 +153,10 @@ func (e *engine) record(ctx context.Context, tx pgx.Tx, items []*item) error {
 			return err
 		}
 	}
-	if len(s.moved) == 0 {
+	if !slices.ContainsFunc(keys, keyState.moved) {
 		return nil
 	}
-	return e.order.advance(ctx, tx, s)
+	return e.order.advance(ctx, tx, keys)
 }
 
 var errPublishes = errors.New("handler returned messages to publish: write them to the outbox in its transaction")

@@ -132,7 +132,8 @@ func New(cfg Config) (*Inbox, error) {
 		return nil, err
 	}
 	log := cfg.Log.With("consumer", cfg.Consumer)
-	engine := &engine{cfg: &cfg, log: log, ids: idTable{&cfg}, order: keyOrder{&cfg}}
+	order := keyOrder{&cfg}
+	engine := &engine{cfg: &cfg, log: log, ids: idTable{&cfg, order}, order: order}
 	guard := poison.New(poison.Config{
 		Consumer: cfg.Consumer, Pool: cfg.Pool, Batch: cfg.Batch, MaxAttempts: cfg.MaxAttempts,
 		Insist: engine.insist, Log: log,

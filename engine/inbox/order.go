@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -34,6 +32,79 @@ func (p GapPolicy) valid() bool { return p == GapAllow || p == GapWait || p == G
 // keyOrder keeps the versions of each key in order.
 type keyOrder struct{ cfg *Config }
 
+// keyState is what the database said of a key, and what the transaction has made of it.
+type keyState struct {
+	key     string
+	held    bool  // by a dead letter
+	from    int64 // the lowest version of those that hold it, 0 for one without
+	found   int64 // the watermark that was there before
+	version int64 // the watermark as the transaction leaves it; 0: none
+}
+
+func (k keyState) moved() bool { return k.version > max(k.found, 0) }
+
+func (k *keyState) isHeld(version int64) { k.held, k.from = true, version }
+func (k *keyState) isAt(version int64)   { k.found, k.version = version, version }
+
+// noWatermark stands for the version that is found of a key that has no row yet.
+const noWatermark = -1
+
+// keysOf are the keys of the items, each once; the items know theirs from now on.
+func keysOf(items []*item) []keyState {
+	keys, known := make([]keyState, 0, len(items)), make(map[string]*keyState, len(items))
+	for _, it := range items {
+		if it.key = known[it.event.Key]; it.key == nil {
+			keys = append(keys, keyState{key: it.event.Key, found: noWatermark})
+			it.key = &keys[len(keys)-1]
+			known[it.event.Key] = it.key
+		}
+	}
+	return keys
+}
+
+// selectParked looks up one key at a time, which "limit" keeps the planner to; see selectWatermarks. A key that is held
+// for long may have very many dead letters, of which the first is read alone.
+const selectParked = `
+with asked as materialized (select $1::text as consumer, $2::text[] as keys)
+select k.n, h.version from asked cross join unnest(asked.keys) with ordinality as k (key, n)
+cross join lateral (
+    select d.version from public.dead_letter d
+    where d.consumer = asked.consumer and d.key_start = convert_to(k.key, 'UTF8') and d.state = 'waiting' and d.holds
+    order by d.version limit 1
+) as h`
+
+// selectWatermarks looks up one key at a time, which "offset 0" keeps the planner to. With "key = any ($2)" each batch
+// would read all keys of the consumer as long as the table has no statistics, its first minutes of load among them.
+// Its parameters stand apart as those of selectTwins do.
+const selectWatermarks = `
+with asked as materialized (select $1::text as consumer, $2::text[] as keys)
+select k.n, w.version from asked cross join unnest(asked.keys) with ordinality as k (key, n)
+cross join lateral (
+    select m.version from public.inbox_watermark m where m.consumer = asked.consumer and m.key = k.key offset 0
+) as w`
+
+// ask asks what holds the keys, and for their watermarks.
+func (o *keyOrder) ask(batch *pgx.Batch, keys []keyState) {
+	names := column[*textValue]{len(keys), func(i int) *textValue { return (*textValue)(&keys[i].key) }}
+	batch.Queue(selectParked, o.cfg.Consumer, names).Query(eachKey(keys, (*keyState).isHeld))
+	if o.cfg.Versioned {
+		batch.Queue(selectWatermarks, o.cfg.Consumer, names).Query(eachKey(keys, (*keyState).isAt))
+	}
+}
+
+// eachKey reads rows of a key's number, from 1, and a version.
+func eachKey(keys []keyState, note func(*keyState, int64)) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		var n int
+		var version int64
+		_, err := pgx.ForEachRow(rows, []any{&n, &version}, func() error {
+			note(&keys[n-1], version)
+			return nil
+		})
+		return err
+	}
+}
+
 // policy is what to do with a gap before an event of the item's type.
 func (o *keyOrder) policy(it *item) GapPolicy {
 	return cmp.Or(o.cfg.Handlers.OnGap(it.event.Type), o.cfg.OnGap)
@@ -49,62 +120,36 @@ var (
 
 // place finds the event's place behind what its key has seen. The error errGap says that it may still be in order when
 // it is tried again.
-func (o *keyOrder) place(ctx context.Context, tx pgx.Tx, it *item, s *state) (Outcome, error) {
-	key, version := it.event.Key, it.event.Version
-	first, blocked := s.parked[key]
-	if blocked && (version == 0 || version > first) {
-		s.parked[key] = min(first, version) // its dead letter holds the key too
+func (o *keyOrder) place(ctx context.Context, tx pgx.Tx, it *item) (Outcome, error) {
+	k, version := it.key, it.event.Version
+	if k.held && (version == 0 || version > k.from) {
+		k.from = min(k.from, version) // its dead letter holds the key too
 		return Parked, nil
 	}
-	known, numbered := s.watermarks[key]
 	switch {
 	case !o.cfg.Versioned:
 		return Applied, nil
-	case version == 0 && numbered: // it may belong before or behind any of them
+	case version == 0 && (k.found != noWatermark || k.version > 0): // it may belong before or behind any of them
 		return Failed, errNoVersion
 	case version == 0: // as the first builds wrote it, and others still may: the partition has the order
 		return Applied, nil
-	}
-	if version <= known {
+	case version <= k.version:
 		return Stale, nil
 	}
-	if version > known+1 {
-		open, err := o.hasGap(ctx, tx, it, known)
-		if err != nil {
+	if version > k.version+1 {
+		open, err := o.hasGap(ctx, tx, it)
+		switch {
+		case err != nil:
 			return Failed, err
-		}
-		if open && !it.waited && o.policy(it) == GapWait && !it.jumps {
+		case open && !it.waited && o.policy(it) == GapWait && !it.jumps:
 			return Failed, errGap
-		}
-		if open {
-			if s.parked == nil {
-				s.parked = make(map[string]int64)
-			}
-			s.parked[key] = version
+		case open:
+			k.isHeld(version)
 			return Gap, nil
 		}
 	}
-	o.move(it, s)
+	k.version, it.unblocks = version, k.held // what is parked is above it, and may have waited for it
 	return Applied, nil
-}
-
-// move raises the key's watermark to the item's version.
-func (o *keyOrder) move(it *item, s *state) {
-	key := it.event.Key
-	if s.moved == nil {
-		s.moved = make(map[string]int64)
-	}
-	if _, again := s.moved[key]; !again {
-		s.moved[key] = noWatermark
-		if known, there := s.watermarks[key]; there {
-			s.moved[key] = known
-		}
-	}
-	if s.watermarks == nil {
-		s.watermarks = make(map[string]int64)
-	}
-	s.watermarks[key] = it.event.Version
-	_, it.unblocks = s.parked[key] // what is parked is above it, and may have waited for it
 }
 
 // parkedFor is why the item is parked, with the code of its dead letter.
@@ -137,8 +182,8 @@ const forgetPassed = `delete from public.inbox_passed where consumer = $1 and ke
 
 // hasGap says whether a version between the key's watermark and the event's is missing that the event must not go
 // without. Only an event that skips ahead costs this question.
-func (o *keyOrder) hasGap(ctx context.Context, tx pgx.Tx, it *item, known int64) (open bool, err error) {
-	key, version := it.event.Key, it.event.Version
+func (o *keyOrder) hasGap(ctx context.Context, tx pgx.Tx, it *item) (open bool, err error) {
+	key, known, version := it.event.Key, it.key.version, it.event.Version
 	it.jumps = version-known > o.cfg.MaxJump
 	excused := it.acceptGap && (it.force || !it.jumps) || o.policy(it) == GapAllow && !it.jumps
 	if !excused {
@@ -161,19 +206,20 @@ insert into public.inbox_passed (consumer, key, version) values ($1, $2, $3) on 
 
 // passOver counts a version whose type has no handler here, or every event of such a type would leave a gap. Nothing
 // else is recorded of it.
-func (o *keyOrder) passOver(ctx context.Context, tx pgx.Tx, it *item, s *state) error {
+func (o *keyOrder) passOver(ctx context.Context, tx pgx.Tx, it *item) error {
+	k, version := it.key, it.event.Version
 	it.outcome = Ignored
-	switch known := s.watermarks[it.event.Key]; {
-	case it.event.Version <= known:
-		return nil
-	case it.event.Version == known+1:
-		o.move(it, s)
+	if version <= k.version {
 		return nil
 	}
-	if err := Queue(ctx, tx, insertPassed, o.cfg.Consumer, it.event.Key, it.event.Version); err != nil {
+	it.unblocks = k.held // what is parked may have waited for this one too
+	if version == k.version+1 {
+		k.version = version
+		return nil
+	}
+	if err := Queue(ctx, tx, insertPassed, o.cfg.Consumer, k.key, version); err != nil {
 		return fmt.Errorf("insert passed version: %w", err)
 	}
-	_, it.unblocks = s.parked[it.event.Key] // what is parked may have waited for this one too
 	return nil
 }
 
@@ -205,17 +251,16 @@ select $1, m.key, m.upto from unnest($2::text[], $3::bigint[]) as m (key, upto) 
 
 const insertWatermark = `insert into public.inbox_watermark (consumer, key, version) values ($1, $2, $3)`
 
-// noWatermark stands for the version of a key that has no row yet.
-const noWatermark = -1
-
-// advance takes the keys' rows before any handler runs, so that transactions on one key take turns. It is queued: it
-// travels with the handlers' own writes and, as it fails by itself, with the commit.
-func (o *keyOrder) advance(ctx context.Context, tx pgx.Tx, s *state) error {
+// advance takes the rows of the keys whose watermark has moved before any handler runs, so that transactions on one key
+// take turns. It is queued: it travels with the handlers' own writes and, as it fails by itself, with the commit.
+func (o *keyOrder) advance(ctx context.Context, tx pgx.Tx, states []keyState) error {
 	isNew := true
-	keys, from, to := make([]string, 0, len(s.moved)), make([]int64, 0, len(s.moved)), make([]int64, 0, len(s.moved))
-	for key, before := range s.moved {
-		isNew = isNew && before == noWatermark
-		keys, from, to = append(keys, key), append(from, max(before, 0)), append(to, s.watermarks[key])
+	keys, from, to := make([]string, 0, len(states)), make([]int64, 0, len(states)), make([]int64, 0, len(states))
+	for _, k := range states {
+		if k.moved() {
+			isNew = isNew && k.found == noWatermark
+			keys, from, to = append(keys, k.key), append(from, max(k.found, 0)), append(to, k.version)
+		}
 	}
 	q := queued{refusal: errMoved}
 	switch {
@@ -260,20 +305,31 @@ where l.state = 'waiting' and l.holds`
 // With the lock one of them waits. If the consumer is first, the replay cannot settle the key's last dead letter before
 // event 6 is there to be found. If the replay is first, the consumer waits for its commit, sees that the dead letter is
 // gone, and asks anew what holds the key and how far its versions are. In the normal case nothing is held or asked.
-func (o *keyOrder) lockHolders(ctx context.Context, tx pgx.Tx, items []*item, s *state) error {
-	for len(s.parked) > 0 {
-		held, err := tx.Exec(ctx, selectHolders, o.cfg.Consumer, slices.Collect(maps.Keys(s.parked)))
+func (o *keyOrder) lockHolders(ctx context.Context, tx pgx.Tx, keys []keyState) error {
+	for {
+		var held []string
+		for _, k := range keys {
+			if k.held {
+				held = append(held, k.key)
+			}
+		}
+		if len(held) == 0 {
+			return nil
+		}
+		locked, err := tx.Exec(ctx, selectHolders, o.cfg.Consumer, held)
 		if err != nil {
 			return fmt.Errorf("lock dead letters: %w", err)
 		}
-		if held.RowsAffected() == int64(len(s.parked)) {
+		if locked.RowsAffected() == int64(len(held)) {
 			return nil
 		}
 		batch := &pgx.Batch{}
-		s.queue(batch, o.cfg, keysOf(items))
+		for i := range keys {
+			keys[i] = keyState{key: keys[i].key, found: noWatermark}
+		}
+		o.ask(batch, keys)
 		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 			return fmt.Errorf("ask for parked keys: %w", err)
 		}
 	}
-	return nil
 }

@@ -28,36 +28,11 @@ where e.at >= (select remembers_from from public.inbox_horizon)
 on conflict do nothing
 returning event_id`
 
-// selectParked looks up one key at a time, which "limit" keeps the planner to; see selectWatermarks. A key that is held
-// for long may have very many dead letters, of which the first is read alone.
-const selectParked = `
-with asked as materialized (select $1::text as consumer, $2::text[] as keys)
-select k.key, h.version from asked cross join unnest(asked.keys) as k (key)
-cross join lateral (
-    select d.version from public.dead_letter d
-    where d.consumer = asked.consumer and d.key_start = convert_to(k.key, 'UTF8') and d.state = 'waiting' and d.holds
-    order by d.version limit 1
-) as h`
-
-// selectWatermarks looks up one key at a time, which "offset 0" keeps the planner to. With "key = any ($2)" each batch
-// would read all keys of the consumer as long as the table has no statistics, its first minutes of load among them.
-// Its parameters stand apart as those of selectTwins do.
-const selectWatermarks = `
-with asked as materialized (select $1::text as consumer, $2::text[] as keys)
-select k.key, w.version from asked cross join unnest(asked.keys) as k (key)
-cross join lateral (
-    select m.version from public.inbox_watermark m where m.consumer = asked.consumer and m.key = k.key offset 0
-) as w`
-
-// state is what the database said about the keys of a transaction.
-type state struct {
-	parked     map[string]int64 // key -> lowest version that holds it, 0 for one without
-	watermarks map[string]int64 // key -> version, as the transaction leaves it
-	moved      map[string]int64 // key -> version that was there before, of those that change; see noWatermark
-}
-
 // idTable is the inbox table: which ids a consumer has processed. What it reads of keys travels with the inserts.
-type idTable struct{ cfg *Config }
+type idTable struct {
+	cfg   *Config
+	order keyOrder
+}
 
 // record inserts the inbox rows of the items, in one round trip, and gives each item its outcome: Applied for those
 // that are new. The keys' states are read by later statements than the insert, since that one may have waited: a
@@ -66,11 +41,11 @@ type idTable struct{ cfg *Config }
 // What was there before runs no handler and moves no watermark, so nothing in the transaction waits for what its id
 // means: in a transaction of the inbox's own the question is queued, and travels with the handlers' writes and the
 // commit. Until then the outcome is Failed.
-func (t *idTable) record(ctx context.Context, tx pgx.Tx, items []*item) (s *state, err error) {
+func (t *idTable) record(ctx context.Context, tx pgx.Tx, items []*item) (keys []keyState, err error) {
 	if len(items) == 1 && !items[0].ignored {
-		s, err = t.insertOne(ctx, tx, items[0])
+		keys, err = t.insertOne(ctx, tx, items[0])
 	} else {
-		s, err = t.insert(ctx, tx, items)
+		keys, err = t.insert(ctx, tx, items)
 	}
 	if err != nil {
 		return nil, err
@@ -84,7 +59,7 @@ func (t *idTable) record(ctx context.Context, tx pgx.Tx, items []*item) (s *stat
 	if len(known) > 0 {
 		err = enqueue(ctx, tx, t.compare(known))
 	}
-	return s, err
+	return keys, err
 }
 
 var errOtherTime = errors.New("an id is in the batch with two times")
@@ -93,7 +68,7 @@ var errOtherTime = errors.New("an id is in the batch with two times")
 // time, and compared with that the second; with another time, which an id that carries none may come with, it is
 // refused: that the inbox does not remember the first one's says nothing of the second. The outcome is Failed for ids
 // that were there before.
-func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item) (*state, error) {
+func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item) ([]keyState, error) {
 	first := make(map[string]*item, len(items)) // by id; those that no handler wants are not recorded
 	unique := make([]*item, 0, len(items))
 	for i, it := range items {
@@ -108,7 +83,7 @@ func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item) (*state,
 			return nil, &itemError{item: i, err: errOtherTime}
 		}
 	}
-	s, batch := &state{}, &pgx.Batch{}
+	keys, batch := keysOf(items), &pgx.Batch{}
 	if len(unique) > 0 {
 		batch.Queue(insertEntries, t.cfg.Consumer, columnOf(unique, idOf), columnOf(unique, placeOf),
 			columnOf(unique, timeOf), columnOf(unique, typeOf), columnOf(unique, hashOf), textColumn(encodeAll(unique))).
@@ -121,9 +96,7 @@ func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item) (*state,
 				return err
 			})
 	}
-	if keys := keysOf(items); len(keys) > 0 {
-		s.queue(batch, t.cfg, keys)
-	}
+	t.order.ask(batch, keys)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("insert inbox rows: %w", routed(err))
 	}
@@ -134,42 +107,7 @@ func (t *idTable) insert(ctx context.Context, tx pgx.Tx, items []*item) (*state,
 			}
 		}
 	}
-	return s, nil
-}
-
-// queue asks for what holds the keys, and for their watermarks.
-func (s *state) queue(batch *pgx.Batch, cfg *Config, keys []string) {
-	s.parked = make(map[string]int64)
-	batch.Queue(selectParked, cfg.Consumer, textColumn(keys)).Query(collect(s.parked))
-	if cfg.Versioned {
-		s.watermarks = make(map[string]int64, len(keys))
-		batch.Queue(selectWatermarks, cfg.Consumer, textColumn(keys)).Query(collect(s.watermarks))
-	}
-}
-
-// collect reads rows of a text and a number into the map.
-func collect(into map[string]int64) func(pgx.Rows) error {
-	return func(rows pgx.Rows) error {
-		var name string
-		var number int64
-		_, err := pgx.ForEachRow(rows, []any{&name, &number}, func() error {
-			into[name] = number
-			return nil
-		})
-		return err
-	}
-}
-
-// keysOf are the keys of the items, each once.
-func keysOf(items []*item) []string {
-	keys := make([]string, 0, len(items))
-	for _, it := range items {
-		if key := it.event.Key; key != "" {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
+	return keys, nil
 }
 
 // insertEntry is what insertEntries, selectParked and selectWatermarks do, in one statement for one event. It may wait
@@ -197,31 +135,32 @@ const (
 )
 
 // insertOne is insert for one event, which costs the server half as much.
-func (t *idTable) insertOne(ctx context.Context, tx pgx.Tx, it *item) (*state, error) {
-	e, key, sql := it.entry, it.event.Key, insertUnversioned
+func (t *idTable) insertOne(ctx context.Context, tx pgx.Tx, it *item) ([]keyState, error) {
+	keys := []keyState{{key: it.event.Key, found: noWatermark}}
+	it.key = &keys[0]
+	e, sql := &it.entry, insertUnversioned
 	if t.cfg.Versioned {
 		sql = insertVersioned
 	}
 	var isNew bool
-	var parked, version *int64
+	var held, version *int64
 	batch := &pgx.Batch{}
 	metadata := string(it.appendMetadata(make([]byte, 0, 256), time.Now()))
-	batch.Queue(sql, t.cfg.Consumer, e.id, e.place, e.typ, e.hash, metadata, e.at, key).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&isNew, &parked, &version) })
+	batch.Queue(sql, t.cfg.Consumer, e.id, e.place, e.typ, e.hash, metadata, e.at, it.key.key).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&isNew, &held, &version) })
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("insert inbox row: %w", routed(err))
 	}
-	s := &state{}
 	if it.outcome = Failed; isNew {
 		it.outcome = Applied
 	}
-	if parked != nil {
-		s.parked = map[string]int64{key: *parked}
+	if held != nil {
+		it.key.isHeld(*held)
 	}
 	if version != nil {
-		s.watermarks = map[string]int64{key: *version}
+		it.key.isAt(*version)
 	}
-	return s, nil
+	return keys, nil
 }
 
 // routed makes one failure transient: the janitor gave the event's day a partition of its own between the statement's

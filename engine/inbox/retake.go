@@ -139,12 +139,12 @@ func (e *engine) retakePlace(ctx context.Context, w *work, r *Record) (Outcome, 
 	if err != nil || outcome != Applied || !e.cfg.Versioned || it.event.Version == 0 {
 		return outcome, err
 	}
-	s := &state{watermarks: make(map[string]int64)}
+	keys := keysOf([]*item{it})
 	rows, _ := w.Query(ctx, selectWatermarks, e.cfg.Consumer, []string{it.event.Key})
-	if err := collect(s.watermarks)(rows); err != nil {
+	if err := eachKey(keys, (*keyState).isAt)(rows); err != nil {
 		return Failed, fmt.Errorf("read watermark: %w", err)
 	}
-	if it.outcome, err = e.order.place(ctx, w, it, s); err != nil {
+	if it.outcome, err = e.order.place(ctx, w, it); err != nil {
 		return Failed, err
 	}
 	switch it.outcome {
@@ -154,7 +154,7 @@ func (e *engine) retakePlace(ctx context.Context, w *work, r *Record) (Outcome, 
 		reason := it.parkedFor()
 		return Failed, &Refusal{reason.code, reason.err}
 	default:
-		return Applied, e.order.advance(ctx, w, s)
+		return Applied, e.order.advance(ctx, w, keys)
 	}
 }
 

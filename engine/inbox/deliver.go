@@ -54,16 +54,16 @@ func (in *Inbox) BatchMiddleware(next message.HandlerFunc) BatchFunc {
 			if ctx.Err() != nil {
 				return handled, fmt.Errorf("handle events: %w", context.Cause(ctx))
 			}
-			started, limit := time.Now(), int(d.limit.Load())
+			limit := int(d.limit.Load())
 			items, err := d.read(msgs[handled:min(len(msgs), handled+limit)], next)
 			if err != nil {
 				return handled, err
 			}
-			n, err := d.handle(ctx, items, started)
+			n, err := d.handle(ctx, items)
 			if handled += n; err != nil {
 				return handled, err
 			}
-			if n == limit && limit < d.cfg.Batch && time.Since(started) < d.cfg.HandlerTimeout/2 {
+			if n == limit && limit < d.cfg.Batch && time.Since(items[0].started) < d.cfg.HandlerTimeout/2 {
 				d.limit.CompareAndSwap(int64(limit), int64(limit)+1) // there was time for another one
 			}
 		}
@@ -84,10 +84,12 @@ type deliverer struct {
 // it are committed.
 func (d *deliverer) read(msgs []*message.Message, next message.HandlerFunc) (items []*item, err error) {
 	made, items := make([]item, len(msgs)), make([]*item, 0, len(msgs))
+	started := time.Now()
 	for i, msg := range msgs {
 		it := &made[i]
 		d.crash("received")
 		known := d.readItem(it, msg, next)
+		it.started = started
 		switch {
 		case i > 0:
 			it.partition = made[0].partition
@@ -99,18 +101,12 @@ func (d *deliverer) read(msgs []*message.Message, next message.HandlerFunc) (ite
 		if err != nil {
 			return nil, err
 		}
-		// A partition that has waited lately parks its next gap at once: if thousands of keys have one, the partition loses
-		// a tenth of its time and not a wait for each of them.
-		it.waited = !it.partition.WaitedAt.IsZero() && time.Since(it.partition.WaitedAt) < 9*d.cfg.GapWait
 		if it.invalid == nil || i == 0 {
 			items = append(items, it)
 		}
 		if it.invalid != nil {
 			break
 		}
-	}
-	if it := items[0]; len(items) == 1 && it.origin.Headers == nil && !it.ignored {
-		it.failures() // they are in the message alone, and its handler may change that
 	}
 	return items, nil
 }
@@ -211,7 +207,12 @@ func (d *deliverer) beginSuspected(ctx context.Context, items []*item) (poison.A
 
 // handle handles as many of the items as may share a transaction. If one of them does not let it, it runs that one
 // alone, after those before it: what comes after it is the caller's next batch.
-func (d *deliverer) handle(ctx context.Context, items []*item, started time.Time) (int, error) {
+func (d *deliverer) handle(ctx context.Context, items []*item) (int, error) {
+	if it := items[0]; len(items) == 1 {
+		if ctx = it.ctx; it.origin.Headers == nil && !it.ignored {
+			it.failures() // they are in the message alone, and its handler may change that
+		}
+	}
 	tried, relevant, err := d.attempt(ctx, items)
 	_, died := errors.AsType[*poison.DiedError](err)
 	switch {
@@ -220,41 +221,30 @@ func (d *deliverer) handle(ctx context.Context, items []*item, started time.Time
 			d.metrics.batches.Observe(float64(len(relevant)))
 		}
 		_ = d.cfg.Host.Pause(ctx, nil, 0)
-		return d.settle(tried, started, nil)
+		return d.settle(tried, nil)
 	case len(items) == 1:
-		return d.settle(items, started, d.retryAlone(items[0], err))
+		return d.settle(items, d.retryAlone(items[0], err))
 	case err != nil && ctx.Err() != nil:
 		return 0, fmt.Errorf("handle events: %w", context.Cause(ctx))
 	case died || len(tried) == 0:
-		return d.handleAgain(items[0])
+		return d.handle(ctx, items[:1])
 	}
 	d.metrics.splits.Inc()
 	d.log.DebugContext(ctx, "batch rolled back", "events", len(relevant), "error", err)
 	_ = d.cfg.Host.Pause(ctx, err, 0) // known from now on: the next attempt may take all its time, too
-	return d.splitBatch(ctx, tried, relevant, err, started)
-}
-
-// handleAgain handles an item of a batch that was rolled back: it begins anew with the message.
-func (d *deliverer) handleAgain(it *item) (int, error) {
-	items, err := d.read([]*message.Message{it.msg}, it.next)
-	if err != nil {
-		return 0, err
-	}
-	return d.handle(it.ctx, items, time.Now())
+	return d.splitBatch(ctx, tried, relevant, err)
 }
 
 // splitBatch runs the events of a batch that was rolled back.
-func (d *deliverer) splitBatch(
-	ctx context.Context, items, relevant []*item, cause error, started time.Time,
-) (int, error) {
+func (d *deliverer) splitBatch(ctx context.Context, items, relevant []*item, cause error) (int, error) {
 	whose, known := errors.AsType[*itemError](cause)
 	late := errors.Is(cause, context.DeadlineExceeded) || codeOf(cause) == CodeHandlerTimeout
 	if late {
 		d.limit.Store(max(1, int64(len(relevant))/2)) // too many for the time there is
 	}
 	if !known || whose.item == noItem || late {
-		for i, it := range items {
-			if _, err := d.handleAgain(it); err != nil {
+		for i := range items {
+			if _, err := d.handle(ctx, items[i:i+1]); err != nil {
 				return i, err
 			}
 		}
@@ -263,11 +253,11 @@ func (d *deliverer) splitBatch(
 	culprit := slices.Index(items, relevant[whose.item])
 	if culprit > 0 {
 		// One of them that went well before may fail now: then those behind it have not run, and come before the culprit.
-		if n, err := d.handle(ctx, items[:culprit], started); err != nil || n < culprit {
+		if n, err := d.handle(ctx, items[:culprit]); err != nil || n < culprit {
 			return n, err
 		}
 	}
-	n, err := d.handleAgain(items[culprit])
+	n, err := d.handle(ctx, items[culprit:culprit+1])
 	return culprit + n, err
 }
 
@@ -353,7 +343,7 @@ func (d *deliverer) giveUp(it *item, l *deadletter.Letter, reason error) error {
 // settle brings items of which it is decided what they come to, or which err keeps from that, to their end. It writes
 // the dead letters and marks that their outcomes want, and reports them. Then it tells the partition, and takes up what
 // waited for them, now that they are committed.
-func (d *deliverer) settle(items []*item, started time.Time, err error) (settled int, _ error) {
+func (d *deliverer) settle(items []*item, err error) (settled int, _ error) {
 	fresh := 0 // that had not come to their end before: what had is processed, or has its dead letter
 	for i, it := range items {
 		switch {
@@ -368,7 +358,7 @@ func (d *deliverer) settle(items []*item, started time.Time, err error) (settled
 		if err != nil {
 			it.outcome = Failed
 		}
-		d.report(it, started, err)
+		d.report(it, err)
 		if err != nil {
 			return i, err
 		}
@@ -390,9 +380,9 @@ func (d *deliverer) settle(items []*item, started time.Time, err error) (settled
 }
 
 // report tells metrics, log and host. An applied event is no news, and of what is given up the reason has been told.
-func (d *deliverer) report(it *item, started time.Time, err error) {
+func (d *deliverer) report(it *item, err error) {
 	d.metrics.messages.WithLabelValues(string(it.outcome)).Inc()
-	d.metrics.seconds.Observe(time.Since(started).Seconds())
+	d.metrics.seconds.Observe(time.Since(it.started).Seconds())
 	level, told := slog.LevelInfo, false
 	switch it.outcome {
 	case Applied, Ignored:

@@ -22,6 +22,7 @@ import (
 type item struct {
 	ctx         context.Context // of the delivery; the handler gets one derived from it
 	msg         *message.Message
+	started     time.Time          // when it was taken
 	partition   *poison.Assignment // of the record
 	event       cloudevent.Event
 	origin      cloudevent.Origin
@@ -135,18 +136,15 @@ func (e *engine) record(ctx context.Context, tx pgx.Tx, items []*item) error {
 		} else if it.outcome == Applied {
 			it.outcome, err = e.order.place(ctx, tx, it)
 		}
-		if errors.Is(err, errNoVersion) || errors.Is(err, errGap) {
-			err = &itemError{item: i, err: err}
-		}
 		if err != nil {
-			return err
+			return &itemError{item: i, err: err}
 		}
 	}
 	for _, it := range items {
-		switch it.outcome {
-		case Parked, Gap:
-			err = errors.Join(e.park(ctx, tx, it), e.ids.markOutcome(ctx, tx, it))
-		case Stale:
+		if it.outcome == Parked || it.outcome == Gap {
+			err = e.park(ctx, tx, it)
+		}
+		if err == nil && (it.outcome == Parked || it.outcome == Gap || it.outcome == Stale) {
 			err = e.ids.markOutcome(ctx, tx, it)
 		}
 		if err != nil {
@@ -217,8 +215,8 @@ func (e *engine) insist(ctx context.Context, what string, do func(context.Contex
 	}
 }
 
-// transact runs do in a transaction and commits it, or rolls it back when do or a queued write fails. It bounds both, and
-// says of an attempt that came too late that it did.
+// transact runs do in a transaction and commits it, or rolls it back when do or a queued write fails. It bounds both,
+// and says of an attempt that came too late that it did.
 func (e *engine) transact(parent context.Context, do func(context.Context, *work) error) error {
 	deadline := time.Now().Add(e.cfg.HandlerTimeout)
 	ctx, cancel := context.WithDeadline(parent, deadline)

@@ -57,13 +57,8 @@ func (in *Inbox) MarkProcessed(ctx context.Context, tx pgx.Tx, eventID string) (
 		return Failed, err
 	}
 	it := &item{entry: bareEntry(eventID)}
-	if err := in.deliverer.record(ctx, tx, []*item{it}); err != nil {
+	if err := in.deliverer.ids.recordNow(ctx, tx, it); err != nil {
 		return Failed, err
-	}
-	if w, ok := tx.(*work); ok { // inside another consumer's handler: it wants to know now
-		if err := w.ready(ctx); err != nil {
-			return Failed, err
-		}
 	}
 	if it.outcome == Expired {
 		return Expired, ErrExpired
@@ -80,10 +75,6 @@ var (
 	ErrNotRecorded      = errors.New("inbox: no row of this id in this transaction")
 )
 
-const putMetadata = `
-update public.inbox set metadata = metadata || jsonb_build_object('caller', $4::jsonb)
-where consumer = $1 and event_id = $2 and event_time = $3`
-
 // PutMetadata keeps data of the caller beside the id whose handler tx belongs to, such as what the effect made:
 // {"notification_id": "123"}. It is committed with the effect or not at all; a second call replaces the first.
 // [Lookup] and "twinbox inbox lookup" show it to operators, so it holds nothing that people wrote. It costs the
@@ -96,11 +87,7 @@ func PutMetadata(ctx context.Context, tx pgx.Tx, metadata map[string]any) error 
 	if !is || w.row == nil {
 		return Permanent(ErrNotRecorded)
 	}
-	encoded, err := encodeMetadata(metadata)
-	if err != nil {
-		return err
-	}
-	return Queue(ctx, tx, putMetadata, w.consumer, w.row.id, w.row.place, encoded)
+	return putMetadata(ctx, tx, nil, w.consumer, w.row.id, metadata)
 }
 
 // PutMetadata is the function for an id that the caller has recorded with [Inbox.MarkProcessed].
@@ -108,20 +95,20 @@ func (in *Inbox) PutMetadata(ctx context.Context, tx pgx.Tx, eventID string, met
 	if err := cloudevent.ValidID(eventID); err != nil {
 		return err
 	}
-	encoded, err := encodeMetadata(metadata)
-	if err != nil {
-		return err
-	}
-	return QueueRows(ctx, tx, Permanent(ErrNotRecorded), putMetadata, in.cfg.Consumer, eventID, place(eventID), encoded)
+	return putMetadata(ctx, tx, Permanent(ErrNotRecorded), in.cfg.Consumer, eventID, metadata)
 }
 
-func encodeMetadata(metadata map[string]any) (string, error) {
+const updateMetadata = `
+update public.inbox set metadata = metadata || jsonb_build_object('caller', $4::jsonb)
+where consumer = $1 and event_id = $2 and event_time = $3`
+
+func putMetadata(ctx context.Context, tx pgx.Tx, none error, consumer, id string, metadata map[string]any) error {
 	encoded, err := json.Marshal(metadata)
 	switch {
 	case err != nil:
-		return "", Permanent(fmt.Errorf("encode metadata: %w", err))
+		return Permanent(fmt.Errorf("encode metadata: %w", err))
 	case len(encoded) > MaxMetadataBytes:
-		return "", Permanent(ErrMetadataTooLarge)
+		return Permanent(ErrMetadataTooLarge)
 	}
-	return string(encoded), nil
+	return QueueRows(ctx, tx, none, updateMetadata, consumer, id, place(id), string(encoded))
 }

@@ -253,20 +253,21 @@ func (t *idTable) markConflict(ctx context.Context, it *item) error {
 }
 
 // recordNow is record for one item, whose outcome is known when it returns.
-func (t *idTable) recordNow(ctx context.Context, w *work, it *item) error {
-	if _, err := t.record(ctx, w, []*item{it}); err != nil {
-		return err
+func (t *idTable) recordNow(ctx context.Context, tx pgx.Tx, it *item) error {
+	_, err := t.record(ctx, tx, []*item{it})
+	if w, own := tx.(*work); err == nil && own {
+		err = w.ready(ctx)
 	}
-	return w.ready(ctx)
+	return err
 }
 
 // take takes the id's place for a dead letter, or reports that the same event has it already. It does neither where
 // another event has the place, or the inbox does not remember so far back: what was refused before its id was looked at
 // may be either.
-func (t *idTable) take(ctx context.Context, w *work, it *item) (taken, twin bool, err error) {
+func (t *idTable) take(ctx context.Context, tx pgx.Tx, it *item) (taken, twin bool, err error) {
 	dead := &item{entry: it.entry, origin: it.origin}
 	dead.entry.outcome, dead.entry.typ = Dead, deadletter.Text(it.entry.typ)
 	dead.entry.correlationID = deadletter.Text(it.entry.correlationID)
-	err = t.recordNow(ctx, w, dead)
+	err = t.recordNow(ctx, tx, dead)
 	return dead.outcome == Applied, dead.outcome == Duplicate, err
 }

@@ -113,7 +113,7 @@ func (e *engine) retake(ctx context.Context, w *work, r Retake) (outcome Outcome
 		end := e.cfg.Spans.Process(e.cfg.Consumer, 1, func(int) *cloudevent.Event { return &record.it.event })
 		defer func() { end(err) }()
 		// part: observability, end
-		record.it.outcome, err = e.retakePlace(ctx, w, record)
+		err = e.retakePlace(ctx, w, record)
 	}
 	if err == nil {
 		err = w.ready(ctx)
@@ -121,41 +121,40 @@ func (e *engine) retake(ctx context.Context, w *work, r Retake) (outcome Outcome
 	if err != nil {
 		return Failed, w.waitedInVain(err)
 	}
-	if record.it.outcome == Applied {
-		if err := e.callHandler(ctx, w, 0, record.it); err != nil {
+	it := record.it
+	if it.outcome == Applied {
+		if err := e.callHandler(ctx, w, 0, it); err != nil {
 			return Failed, err
 		}
 	}
 	e.crash("replay_handled")
-	return record.it.outcome, r.Settle(ctx, w, record.it.outcome)
+	return it.outcome, r.Settle(ctx, w, it.outcome)
 }
 
-// retakePlace takes the event's id and its place in the order of its key, as for a delivery. It returns Applied when
-// the handler is to run, Duplicate and Stale when there is nothing left to do, and a refusal where neither can be
-// known.
-func (e *engine) retakePlace(ctx context.Context, w *work, r *Record) (Outcome, error) {
+// retakePlace takes the event's id and its place in the order of its key, as for a delivery. The outcome is Applied
+// when the handler is to run, Duplicate and Stale when there is nothing left to do. Where neither can be known it
+// refuses.
+func (e *engine) retakePlace(ctx context.Context, w *work, r *Record) error {
 	it := r.it
-	outcome, err := e.retakeID(ctx, w, r)
-	if err != nil || outcome != Applied || !e.cfg.Versioned || it.event.Version == 0 {
-		return outcome, err
+	if err := e.retakeID(ctx, w, r); err != nil || it.outcome != Applied || !e.cfg.Versioned || it.event.Version == 0 {
+		return err
 	}
 	keys := keysOf([]*item{it})
 	rows, _ := w.Query(ctx, selectWatermarks, e.cfg.Consumer, []string{it.event.Key})
-	if err := eachKey(keys, (*keyState).isAt)(rows); err != nil {
-		return Failed, fmt.Errorf("read watermark: %w", err)
+	err := eachKey(keys, (*keyState).isAt)(rows)
+	if err != nil {
+		return fmt.Errorf("read watermark: %w", err)
 	}
-	if it.outcome, err = e.order.place(ctx, w, it); err != nil {
-		return Failed, err
-	}
-	switch it.outcome {
-	case Stale:
-		return Stale, e.ids.markOutcome(ctx, w, it)
-	case Gap:
+	switch it.outcome, err = e.order.place(ctx, w, it); {
+	case err != nil:
+		return err
+	case it.outcome == Stale:
+		return e.ids.markOutcome(ctx, w, it)
+	case it.outcome == Gap:
 		reason := it.parkedFor()
-		return Failed, &Refusal{reason.code, reason.err}
-	default:
-		return Applied, e.order.advance(ctx, w, keys)
+		return &Refusal{reason.code, reason.err}
 	}
+	return e.order.advance(ctx, w, keys)
 }
 
 // retakeEntry takes an id that was given up or parked with this very record, and not with another one that has the id
@@ -165,27 +164,27 @@ update public.inbox set metadata = metadata || '{"outcome": "applied"}'
 where consumer = $1 and event_id = $2 and event_time = $3 and payload_hash = $4
     and metadata ->> 'outcome' in ('dead', 'parked', 'gap')`
 
-func (e *engine) retakeID(ctx context.Context, w *work, r *Record) (Outcome, error) {
+func (e *engine) retakeID(ctx context.Context, w *work, r *Record) error {
 	it, came := r.it, sha256.Sum256(r.letter.Payload)
-	tag, err := w.Exec(ctx, retakeEntry, e.cfg.Consumer, it.entry.id, it.entry.place, came[:])
+	taken, err := w.Exec(ctx, retakeEntry, e.cfg.Consumer, it.entry.id, it.entry.place, came[:])
 	if err != nil {
-		return Failed, fmt.Errorf("claim inbox row: %w", err)
+		return fmt.Errorf("claim inbox row: %w", err)
 	}
-	if tag.RowsAffected() == 1 {
-		return Applied, nil
-	}
-	if err := e.ids.recordNow(ctx, w, it); err != nil {
-		return Failed, err
+	if taken.RowsAffected() == 0 {
+		err = e.ids.recordNow(ctx, w, it)
 	}
 	switch {
+	case err != nil:
+		return err
 	case it.outcome == Conflict:
-		return Failed, &Refusal{CodeConflict, errConflict}
-	case it.outcome == Expired && (r.letter.Remembered || r.letter.Force):
-		return Applied, nil // the inbox has forgotten the id; the dead letter has not, or an operator answers for it
-	case it.outcome == Expired:
-		return Failed, &Refusal{CodeTooOld, ErrExpired}
+		return &Refusal{CodeConflict, errConflict}
+	case it.outcome != Expired:
+		return nil
+	case !r.letter.Remembered && !r.letter.Force:
+		return &Refusal{CodeTooOld, ErrExpired}
 	}
-	return it.outcome, nil
+	it.outcome = Applied // the inbox has forgotten the id; the dead letter has not, or an operator answers for it
+	return nil
 }
 
 // Resumer takes up parked events.

@@ -302,3 +302,23 @@ func TestSuspectsNeedTwoConnections(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 2, most)
 }
+
+// A delivery that ends before its attempt could be counted has failed, whatever it would have come to.
+func TestADeliveryThatEndsBeforeItsAttempt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Config.Batch = 1
+	b.Exec(t, `insert into inbox_owner (consumer, topic, partition, owner, in_flight)
+		values ('test', 'topic-1', 2, 'a dead process', 1)`)
+	b.Exec(t, `alter table inbox_attempt add check (false)`)
+	impatient, stop := context.WithCancel(t.Context())
+	b.Host.OnPause = func(context.Context, error) { stop() }
+	var outcomes []inbox.Outcome
+	b.Host.OnOutcome = func(_ cloudevent.Event, o inbox.Outcome) { outcomes = append(outcomes, o) }
+	_, handle := b.handle(t, effect)
+	handled, err := handle(impatient, records(t, impatient, newEvent()))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, handled)
+	require.Equal(t, []inbox.Outcome{inbox.Failed}, outcomes)
+	require.Zero(t, b.Count(t, `select count(*) from ledger`))
+}

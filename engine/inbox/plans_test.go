@@ -100,3 +100,23 @@ select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_user_tables w
 	handledBatches(t, b, batches)
 	require.Less(t, read()-before, 50*batches)
 }
+
+// Only a consumer whose handlers need the order of versions pays for it, one by one and in batches.
+func TestOnlyAVersionedConsumerReadsWatermarks(t *testing.T) {
+	t.Parallel()
+	for versioned, want := range map[bool]bool{false: false, true: true} {
+		b := setup(t)
+		b.Config.Versioned = versioned
+		session := b.onOneConnection(t)
+		_, handle := b.handle(t, effect)
+		for _, events := range [][]cloudevent.Event{{v("a", 1)}, {v("b", 1), v("c", 1)}} {
+			_, err := handle(t.Context(), records(t, t.Context(), events...))
+			require.NoError(t, err)
+		}
+		_, err := session.Exec(t.Context(), `select pg_stat_force_next_flush()`)
+		require.NoError(t, err)
+		read := b.Count(t, `
+select seq_scan + coalesce(idx_scan, 0) from pg_stat_user_tables where relname = 'inbox_watermark'`)
+		require.Equal(t, want, read > 0, "versioned %t: %d scans", versioned, read)
+	}
+}

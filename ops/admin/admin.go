@@ -5,7 +5,6 @@
 package admin
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -19,7 +18,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/twinbox/engine/audit"
-	deadletters "example.com/twinbox/engine/deadletter/operate"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/engine/verify"
 	"example.com/twinbox/frame/eventing"
@@ -82,32 +80,14 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	router.Use(guard(cfg.Token), addressed(cfg.Service, cfg.Environment))
-	s := server{
-		outboxHandlers{cfg}, consumerHandlers{cfg, deadletters.NewStore(cfg.Pool), time.Now().UTC()}, serviceHandlers{cfg},
+	if err := document.mount(router, handlersOf(cfg)); err != nil {
+		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+adminapi.DocumentPath, web.Document(document.text))
-	adminapi.HandlerWithOptions(s, adminapi.ChiServerOptions{
-		BaseRouter: router.With(document.checkQuery),
-		ErrorHandlerFunc: func(w http.ResponseWriter, r *http.Request, err error) {
-			web.WriteProblem(w, r, parameterError(err))
-		},
-	})
 	mux.Handle("/", router)
 	return mux, nil
 }
-
-// server answers the operations, each by the type of what it is about.
-type server struct {
-	outboxHandlers
-	consumerHandlers
-	serviceHandlers
-}
-
-var _ adminapi.ServerInterface = server{}
-
-// serviceHandlers answer what is about the service as a whole, and its mails.
-type serviceHandlers struct{ Config }
 
 // guard lets through who knows the token. It compares hashes: their length says nothing about the token's.
 func guard(token string) func(http.Handler) http.Handler {
@@ -160,13 +140,13 @@ func addressed(service, environment string) func(http.Handler) http.Handler {
 	}
 }
 
-// GetService answers GET /admin/v1/service.
-func (s serviceHandlers) GetService(w http.ResponseWriter, r *http.Request) {
-	answer(w, r, func(context.Context) (adminapi.Service, error) {
-		return adminapi.Service{
-			Name: s.Service, Environment: s.Environment, Consumers: s.consumerNames(), Mails: s.Mails != nil,
-		}, nil
-	})
+// serviceHandlers answer what is about the service as a whole, and its mails.
+type serviceHandlers struct{ Config }
+
+func (s serviceHandlers) service(context.Context, nothing) (adminapi.Service, error) {
+	return adminapi.Service{
+		Name: s.Service, Environment: s.Environment, Consumers: s.consumerNames(), Mails: s.Mails != nil,
+	}, nil
 }
 
 func (c Config) consumerNames() []string {
@@ -177,32 +157,28 @@ func (c Config) consumerNames() []string {
 	return names
 }
 
-// GetCause answers GET /admin/v1/cause.
-func (s serviceHandlers) GetCause(w http.ResponseWriter, r *http.Request) {
-	answer(w, r, func(ctx context.Context) (adminapi.Cause, error) {
-		c := s.Cause(ctx)
-		if c.Figures == nil {
-			c.Figures = map[string]float64{}
-		}
-		return adminapi.Cause{
-			Service: s.Service, At: c.At, Well: c.Well(), Code: c.Code, Sentence: c.Sentence, Since: c.Since,
-			Figures: c.Figures, Command: c.Command,
-		}, nil
-	})
+func (s serviceHandlers) cause(ctx context.Context, _ nothing) (adminapi.Cause, error) {
+	c := s.Cause(ctx)
+	if c.Figures == nil {
+		c.Figures = map[string]float64{}
+	}
+	return adminapi.Cause{
+		Service: s.Service, At: c.At, Well: c.Well(), Code: c.Code, Sentence: c.Sentence, Since: c.Since,
+		Figures: c.Figures, Command: c.Command,
+	}, nil
 }
 
-// ListAudit answers GET /admin/v1/audit.
-func (s serviceHandlers) ListAudit(w http.ResponseWriter, r *http.Request, p adminapi.ListAuditParams) {
-	limit := cmp.Or(p.Limit, defaultLimit)
-	p.Limit = limit + 1
-	answer(w, r, func(ctx context.Context) (out adminapi.Actions, err error) {
-		actions, err := audit.Find(ctx, s.Pool, audit.Filter(p))
-		out.Items, out.More = page(actions, limit)
-		if out.More && p.Newest {
-			out.Items = actions[1:]
-		}
-		return out, err
+func (s serviceHandlers) audit(ctx context.Context, asked adminapi.ListAuditParams) (out adminapi.Actions, err error) {
+	var found []adminapi.Action
+	out.Items, out.More, err = page(asked.Limit, func(limit int) ([]adminapi.Action, error) {
+		asked.Limit = limit
+		found, err = audit.Find(ctx, s.Pool, audit.Filter(asked))
+		return found, err
 	})
+	if out.More && asked.Newest {
+		out.Items = found[1:]
+	}
+	return out, err
 }
 
 // Verifier verifies the service's events; see [eventing.Verifier].
@@ -210,16 +186,10 @@ type Verifier interface {
 	Run(ctx context.Context, asked eventing.Verification) (*verify.Verdict, error)
 }
 
-// Verify answers POST /admin/v1/verify.
-func (s serviceHandlers) Verify(w http.ResponseWriter, r *http.Request) {
-	request, err := web.Decode[adminapi.VerifyRequest](w, r)
-	if err != nil {
-		web.WriteProblem(w, r, err)
-		return
-	}
-	answerLines(w, r, func(ctx context.Context, l *lines) (any, error) {
+func (s serviceHandlers) verify(c call) {
+	answerLines(c, func(ctx context.Context, l *lines, asked adminapi.VerifyRequest) (any, error) {
 		verdict, err := s.Verifier.Run(ctx, eventing.Verification{
-			Since: request.Since, Progress: l.done.Store,
+			Since: asked.Since, Progress: l.done.Store,
 			Suspected: func(n int) { l.write(adminapi.Line{Suspects: &n}) },
 		})
 		return adminapi.Line{Verdict: verdict}, err

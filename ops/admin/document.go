@@ -27,6 +27,7 @@ type document struct {
 
 // operation is what the document says of one method of one path.
 type operation struct {
+	id    string
 	query *jsonschema.Schema // of its parameters, as the members of one object
 	body  *jsonschema.Schema // of application/json; nil: none
 }
@@ -44,6 +45,7 @@ func loadDocument() (*document, error) {
 		return nil, fmt.Errorf("read admin.yaml: %w", err)
 	}
 	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat() // a time that is none
 	if err := compiler.AddResource(documentURL, whole); err != nil {
 		return nil, fmt.Errorf("read admin.yaml: %w", err)
 	}
@@ -90,6 +92,7 @@ func compileOperation(
 			}
 		}
 	}
+	op.id, _ = described["operationId"].(string)
 	described["x-query"] = map[string]any{"type": "object", "properties": properties, "required": required}
 	if op.query, err = compiler.Compile(place + "/x-query"); err != nil {
 		return op, err
@@ -100,47 +103,52 @@ func compileOperation(
 	return op, err
 }
 
-// of is the operation that a routed request asks for.
-func (d *document) of(r *http.Request) operation {
-	return d.operations[r.Method+" "+chi.RouteContext(r.Context()).RoutePattern()]
-}
-
-// checkQuery refuses a query that says something else than the document allows.
-func (d *document) checkQuery(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := d.of(r).checkQuery(r.URL.RawQuery); err != nil {
-			web.WriteProblem(w, r, err)
-			return
+// mount makes the router answer every operation of the document, with a query that it allows.
+func (d *document) mount(router chi.Router, handlers map[string]handler) error {
+	for place, op := range d.operations {
+		method, path, _ := strings.Cut(place, " ")
+		handle := handlers[op.id]
+		if handle == nil {
+			return fmt.Errorf("mount admin.yaml: no handler of %s", op.id)
 		}
-		next.ServeHTTP(w, r)
-	})
+		router.MethodFunc(method, path, func(w http.ResponseWriter, r *http.Request) {
+			query, err := op.readQuery(r.URL.RawQuery)
+			if err != nil {
+				web.WriteProblem(w, r, err)
+				return
+			}
+			handle(call{w: w, r: r, query: query, hasBody: op.body != nil})
+		})
+	}
+	return nil
 }
 
-func (o operation) checkQuery(raw string) error {
+// readQuery reads the parameters of a query. It refuses what says something else than the document allows.
+func (o operation) readQuery(raw string) (given map[string]any, err error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
-		return invalidParameter("query", "is malformed")
+		return nil, invalidParameter("query", "is malformed")
 	}
-	given := map[string]any{}
+	given = map[string]any{}
 	for name, values := range query {
 		schema, known := o.query.Properties[name]
 		switch {
 		case !known: // the name is the caller's invention, and not repeated
-			return invalidParameter("query", "has a parameter that this operation does not know")
+			return nil, invalidParameter("query", "has a parameter that this operation does not know")
 		case len(values) != 1:
-			return invalidParameter(name, "is there more than once")
+			return nil, invalidParameter(name, "is there more than once")
 		case !utf8.ValidString(values[0]):
-			return invalid(name, "is not UTF-8")
+			return nil, invalid(name, "is not UTF-8")
 		}
 		given[name] = typed(schema, values[0])
 	}
 	switch name, broken := check(o.query, given); broken.(type) {
 	case nil:
-		return nil
+		return given, nil
 	case *kind.Required:
-		return web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, name, "is missing")
+		return nil, web.ParameterError(http.StatusBadRequest, web.CodeMissingParameter, name, "is missing")
 	default:
-		return invalidParameter(name, rule(broken))
+		return nil, invalidParameter(name, rule(broken))
 	}
 }
 
@@ -159,7 +167,7 @@ func typed(schema *jsonschema.Schema, text string) any {
 
 // checkBody is [web.Config.CheckBody].
 func (d *document) checkBody(r *http.Request, body []byte) error {
-	schema := d.of(r).body
+	schema := d.operations[r.Method+" "+chi.RouteContext(r.Context()).RoutePattern()].body
 	if schema == nil {
 		return nil
 	}
@@ -221,6 +229,8 @@ func rule(broken jsonschema.ErrorKind) string {
 		return "is out of its range"
 	case *kind.Enum:
 		return "is none of " + strings.Trim(fmt.Sprint(k.Want), "[]")
+	case *kind.Format:
+		return "is malformed"
 	case *kind.Pattern:
 		return "shows nothing, holds control characters or unseen ones, or is malformed"
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -28,42 +27,38 @@ type consumerHandlers struct {
 	started time.Time
 }
 
-// GetInboxStats answers GET /admin/v1/inbox/stats.
-func (s consumerHandlers) GetInboxStats(w http.ResponseWriter, r *http.Request) {
-	answer(w, r, func(ctx context.Context) (out adminapi.InboxStats, err error) {
-		stats, err := retention.ReadStats(ctx, s.Pool)
-		if err != nil {
-			return out, err
-		}
-		groups, err := s.letters.Groups(ctx, deadletters.Filter{State: deadletter.Waiting})
-		if err != nil {
-			return out, err
-		}
-		paused, err := pause.Read(ctx, s.Pool)
-		if err != nil {
-			return out, err
-		}
-		items, err := s.figures()
-		out = adminapi.InboxStats{
-			StartedAt: s.started, RemembersFrom: stats.RemembersFrom, Remembered: stats.Remembered, Items: items,
-		}
-		for i := range items {
-			item := &items[i]
-			if p, is := paused[item.Consumer]; is {
-				item.Paused = &p
-			}
-			for _, g := range groups {
-				switch {
-				case g.Consumer != item.Consumer:
-				case g.Code == inbox.CodeParked:
-					item.Parked += g.Count
-				default:
-					item.Dead += g.Count
-				}
-			}
-		}
+func (s consumerHandlers) stats(ctx context.Context, _ nothing) (out adminapi.InboxStats, err error) {
+	stats, err := retention.ReadStats(ctx, s.Pool)
+	if err != nil {
 		return out, err
-	})
+	}
+	groups, err := s.letters.Groups(ctx, deadletters.Filter{State: deadletter.Waiting})
+	if err != nil {
+		return out, err
+	}
+	paused, err := pause.Read(ctx, s.Pool)
+	if err != nil {
+		return out, err
+	}
+	items, err := s.figures()
+	for i := range items {
+		item := &items[i]
+		if p, is := paused[item.Consumer]; is {
+			item.Paused = &p
+		}
+		for _, g := range groups {
+			switch {
+			case g.Consumer != item.Consumer:
+			case g.Code == inbox.CodeParked:
+				item.Parked += g.Count
+			default:
+				item.Dead += g.Count
+			}
+		}
+	}
+	return adminapi.InboxStats{
+		StartedAt: s.started, RemembersFrom: stats.RemembersFrom, Remembered: stats.Remembered, Items: items,
+	}, err
 }
 
 // figures are what the metrics say of the consumers: the deliveries to this process, and what waits on the log. To
@@ -110,17 +105,16 @@ func known[T any](figure *T) T {
 	return *figure
 }
 
-// LookupInboxEvent answers GET /admin/v1/inbox/events.
-func (s consumerHandlers) LookupInboxEvent(w http.ResponseWriter, r *http.Request, p adminapi.LookupInboxEventParams) {
-	answer(w, r, func(ctx context.Context) (out adminapi.InboxEvents, err error) {
-		found, err := inbox.Lookup(ctx, s.Pool, s.consumerNames(), p.EventID)
-		if err != nil {
-			return out, err
-		}
-		letters, err := s.letters.OfEvent(ctx, s.consumerNames(), p.EventID)
-		out.Items = whatBecame(found, letters)
+func (s consumerHandlers) lookup(
+	ctx context.Context, asked adminapi.LookupInboxEventParams,
+) (out adminapi.InboxEvents, err error) {
+	found, err := inbox.Lookup(ctx, s.Pool, s.consumerNames(), asked.EventID)
+	if err != nil {
 		return out, err
-	})
+	}
+	letters, err := s.letters.OfEvent(ctx, s.consumerNames(), asked.EventID)
+	out.Items = whatBecame(found, letters)
+	return out, err
 }
 
 // whatBecame joins what the inbox remembers with the dead letters, which know more where there is one.
@@ -172,40 +166,37 @@ func letterOutcome(l deadletters.Summary) string {
 	return string(inbox.Dead)
 }
 
-// PauseConsumer answers POST /admin/v1/consumers/pause.
-func (s consumerHandlers) PauseConsumer(w http.ResponseWriter, r *http.Request) {
-	s.changeConsumer(w, r, func(ctx context.Context, tx pgx.Tx, asked adminapi.ConsumerRequest) (audit.Action, error) {
+func (s consumerHandlers) pause(
+	ctx context.Context, change audit.Change, asked adminapi.ConsumerRequest,
+) (audit.Result, error) {
+	return s.changeConsumer(ctx, change, asked.Consumer, func(tx pgx.Tx) (audit.Action, error) {
 		err := pause.Pause(ctx, tx, asked.Consumer, asked.By, asked.Reason)
 		return audit.Action{Verb: "pause", Before: "running", After: "paused"}, err
 	})
 }
 
-// ResumeConsumer answers POST /admin/v1/consumers/resume.
-func (s consumerHandlers) ResumeConsumer(w http.ResponseWriter, r *http.Request) {
-	s.changeConsumer(w, r, func(ctx context.Context, tx pgx.Tx, asked adminapi.ConsumerRequest) (audit.Action, error) {
+func (s consumerHandlers) resume(
+	ctx context.Context, change audit.Change, asked adminapi.ConsumerRequest,
+) (audit.Result, error) {
+	return s.changeConsumer(ctx, change, asked.Consumer, func(tx pgx.Tx) (audit.Action, error) {
 		ended, err := pause.Resume(ctx, tx, asked.Consumer)
 		return audit.Action{Verb: "resume", Before: "paused by " + ended.By, After: "running"}, err
 	})
 }
 
 func (s consumerHandlers) changeConsumer(
-	w http.ResponseWriter, r *http.Request,
-	what func(ctx context.Context, tx pgx.Tx, asked adminapi.ConsumerRequest) (audit.Action, error),
-) {
-	answerChange(w, r, func(
-		ctx context.Context, change audit.Change, asked adminapi.ConsumerRequest,
-	) (audit.Result, error) {
-		if !slices.Contains(s.consumerNames(), asked.Consumer) {
-			return audit.Result{}, errNoConsumer
-		}
-		err := change.Make(ctx, s.Pool, func(tx pgx.Tx) (audit.Action, error) {
-			done, err := what(ctx, tx, asked)
-			done.Kind, done.Subject = "consumer", asked.Consumer
-			return done, err
-		})
-		if err == nil && !change.DryRun && s.Paused != nil {
-			s.Paused()
-		}
-		return audit.Result{DryRun: change.DryRun, Count: 1}, err
+	ctx context.Context, change audit.Change, consumer string, what func(tx pgx.Tx) (audit.Action, error),
+) (audit.Result, error) {
+	if !slices.Contains(s.consumerNames(), consumer) {
+		return audit.Result{}, errNoConsumer
+	}
+	err := change.Make(ctx, s.Pool, func(tx pgx.Tx) (audit.Action, error) {
+		done, err := what(tx)
+		done.Kind, done.Subject = "consumer", consumer
+		return done, err
 	})
+	if err == nil && !change.DryRun && s.Paused != nil {
+		s.Paused()
+	}
+	return audit.Result{DryRun: change.DryRun, Count: 1}, err
 }

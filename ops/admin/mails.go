@@ -1,9 +1,7 @@
 package admin
 
 import (
-	"cmp"
 	"context"
-	"net/http"
 
 	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/ops/admin/adminapi"
@@ -18,40 +16,25 @@ type Mails interface {
 	MarkSent(ctx context.Context, ids []string, c audit.Change) (audit.Result, error)
 }
 
-// ListMails answers GET /admin/v1/mails.
-func (s serviceHandlers) ListMails(w http.ResponseWriter, r *http.Request, p adminapi.ListMailsParams) {
-	limit := cmp.Or(p.Limit, defaultLimit)
-	p.Limit = limit + 1
-	answer(w, r, func(ctx context.Context) (out adminapi.Mails, err error) {
-		if s.Mails == nil {
-			return out, errNoMails
-		}
-		mails, err := s.Mails.List(ctx, p)
-		out.Items, out.More = page(mails, limit)
-		return out, err
+func (s serviceHandlers) mails(ctx context.Context, asked adminapi.ListMailsParams) (out adminapi.Mails, err error) {
+	if s.Mails == nil {
+		return out, errNoMails
+	}
+	out.Items, out.More, err = page(asked.Limit, func(limit int) ([]adminapi.Mail, error) {
+		asked.Limit = limit
+		return s.Mails.List(ctx, asked)
 	})
+	return out, err
 }
 
-// RetryMails answers POST /admin/v1/mails/retry.
-func (s serviceHandlers) RetryMails(w http.ResponseWriter, r *http.Request) {
-	s.settle(w, r, Mails.Retry)
-}
-
-// MarkMailsSent answers POST /admin/v1/mails/mark-sent.
-func (s serviceHandlers) MarkMailsSent(w http.ResponseWriter, r *http.Request) {
-	s.settle(w, r, Mails.MarkSent)
-}
-
+// settle settles mails in one of the ways there are.
 func (s serviceHandlers) settle(
-	w http.ResponseWriter, r *http.Request,
 	how func(Mails, context.Context, []string, audit.Change) (audit.Result, error),
-) {
-	answerChange(w, r, func(
-		ctx context.Context, change audit.Change, request adminapi.MailRequest,
-	) (audit.Result, error) {
+) changing[adminapi.MailRequest] {
+	return func(ctx context.Context, change audit.Change, asked adminapi.MailRequest) (audit.Result, error) {
 		if s.Mails == nil {
 			return audit.Result{}, errNoMails
 		}
-		return how(s.Mails, ctx, request.Ids, change)
-	})
+		return how(s.Mails, ctx, asked.Ids, change)
+	}
 }

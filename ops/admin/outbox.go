@@ -29,95 +29,78 @@ const (
 	kindScheduled = "scheduled_event"
 )
 
-// GetOutboxStatus answers GET /admin/v1/outbox/status.
-func (s outboxHandlers) GetOutboxStatus(w http.ResponseWriter, r *http.Request) {
-	answer(w, r, func(ctx context.Context) (adminapi.OutboxStatus, error) { return operate.ReadOverview(ctx, s.Pool) })
+func (s outboxHandlers) status(ctx context.Context, _ nothing) (adminapi.OutboxStatus, error) {
+	return operate.ReadOverview(ctx, s.Pool)
 }
 
-// TailOutbox answers GET /admin/v1/outbox/events.
-func (s outboxHandlers) TailOutbox(w http.ResponseWriter, r *http.Request, p adminapi.TailOutboxParams) {
-	p.Limit = cmp.Or(p.Limit, defaultLimit)
-	answer(w, r, func(ctx context.Context) (adminapi.OutboxEvents, error) {
-		entries, rest, err := operate.ReadTail(ctx, s.Pool, operate.Tail(p))
-		return adminapi.OutboxEvents{Items: entries, Rest: rest}, err
-	})
+func (s outboxHandlers) tail(ctx context.Context, asked adminapi.TailOutboxParams) (out adminapi.OutboxEvents, err error) {
+	asked.Limit = cmp.Or(asked.Limit, defaultLimit)
+	out.Items, out.Rest, err = operate.ReadTail(ctx, s.Pool, operate.Tail(asked))
+	return out, err
 }
 
-// ReleaseOutboxKey answers POST /admin/v1/outbox/release.
-func (s outboxHandlers) ReleaseOutboxKey(w http.ResponseWriter, r *http.Request) {
-	changeOne(w, r, s.Pool, func(
-		ctx context.Context, tx pgx.Tx, request adminapi.ReleaseRequest,
-	) (audit.Action, error) {
-		row := audit.Action{
-			Verb: "release", Kind: kindOutboxKey, Subject: request.Topic + "/" + request.Key,
-			Before: "parked", After: "released",
-		}
-		if request.Drop == 0 {
-			return row, operate.Release(ctx, tx, request.Topic, request.Key)
-		}
-		row.Verb, row.After = "drop", "dropped"
-		return row, operate.Discard(ctx, tx, request.Topic, request.Key, request.Drop)
-	})
+func (s outboxHandlers) release(ctx context.Context, tx pgx.Tx, asked adminapi.ReleaseRequest) (audit.Action, error) {
+	row := audit.Action{
+		Verb: "release", Kind: kindOutboxKey, Subject: asked.Topic + "/" + asked.Key, Before: "parked", After: "released",
+	}
+	if asked.Drop == 0 {
+		return row, operate.Release(ctx, tx, asked.Topic, asked.Key)
+	}
+	row.Verb, row.After = "drop", "dropped"
+	return row, operate.Discard(ctx, tx, asked.Topic, asked.Key, asked.Drop)
 }
 
-// ListScheduled answers GET /admin/v1/outbox/scheduled.
-func (s outboxHandlers) ListScheduled(w http.ResponseWriter, r *http.Request, p adminapi.ListScheduledParams) {
-	limit := cmp.Or(p.Limit, defaultLimit)
-	answer(w, r, func(ctx context.Context) (out adminapi.ScheduledEvents, err error) {
-		events, err := operate.Scheduled(ctx, s.Pool, p.Topic, p.Key, limit+1)
-		out.Items, out.More = page(events, limit)
-		return out, err
+func (s outboxHandlers) scheduled(
+	ctx context.Context, asked adminapi.ListScheduledParams,
+) (out adminapi.ScheduledEvents, err error) {
+	out.Items, out.More, err = page(asked.Limit, func(limit int) ([]adminapi.ScheduledEvent, error) {
+		return operate.Scheduled(ctx, s.Pool, asked.Topic, asked.Key, limit)
 	})
+	return out, err
 }
 
-// CancelScheduled answers POST /admin/v1/outbox/scheduled/cancel.
-func (s outboxHandlers) CancelScheduled(w http.ResponseWriter, r *http.Request) {
-	changeOne(w, r, s.Pool, func(
-		ctx context.Context, tx pgx.Tx, request adminapi.CancelScheduledRequest,
-	) (audit.Action, error) {
-		event, err := operate.CancelScheduled(ctx, tx, request.Name)
-		return audit.Action{
-			Verb: "cancel", Kind: kindScheduled, Subject: request.Name,
-			Before: "due " + event.DueAt.UTC().Format(time.RFC3339), After: "cancelled",
-			Detail: map[string]string{"type": event.Type, "topic": event.Topic, "key": event.Key},
-		}, err
-	})
+func (s outboxHandlers) cancelScheduled(
+	ctx context.Context, tx pgx.Tx, asked adminapi.CancelScheduledRequest,
+) (audit.Action, error) {
+	event, err := operate.CancelScheduled(ctx, tx, asked.Name)
+	return audit.Action{
+		Verb: "cancel", Kind: kindScheduled, Subject: asked.Name,
+		Before: "due " + event.DueAt.UTC().Format(time.RFC3339), After: "cancelled",
+		Detail: map[string]string{"type": event.Type, "topic": event.Topic, "key": event.Key},
+	}, err
 }
 
-// RepublishOutbox answers POST /admin/v1/outbox/republish. It leaves two audit rows: the broker knows no transaction,
-// so one says that it began and one how it ended.
-func (s outboxHandlers) RepublishOutbox(w http.ResponseWriter, r *http.Request) {
-	streamChange(w, r, func(
-		ctx context.Context, change audit.Change, request adminapi.RepublishRequest,
-	) (audit.Result, error) {
-		switch {
-		case request.To > 0 && request.From > request.To:
-			return audit.Result{}, invalid("to", "is below from")
-		case !request.Until.IsZero() && !request.Since.Before(request.Until):
-			return audit.Result{}, invalid("until", "is not after since")
+// republish leaves two audit rows: the broker knows no transaction, so one says that it began and one how it ended.
+func (s outboxHandlers) republish(
+	ctx context.Context, change audit.Change, asked adminapi.RepublishRequest,
+) (audit.Result, error) {
+	switch {
+	case asked.To > 0 && asked.From > asked.To:
+		return audit.Result{}, invalid("to", "is below from")
+	case !asked.Until.IsZero() && !asked.Since.Before(asked.Until):
+		return audit.Result{}, invalid("until", "is not after since")
+	}
+	row := change.Action("republish", kindOutbox, "", "", "started")
+	if !change.DryRun {
+		if err := s.record(ctx, row); err != nil {
+			return audit.Result{}, err
 		}
-		row := change.Action("republish", kindOutbox, "", "", "started")
-		if !change.DryRun {
-			if err := s.record(ctx, row); err != nil {
-				return audit.Result{}, err
-			}
-		}
-		n, err := operate.Republish(ctx, s.Pool, &counting{Publisher: s.Publisher, change: change}, operate.Selection{
-			From: request.From, To: request.To, Since: request.Since, Until: request.Until, IDs: request.EventIds,
-			Topic: request.Topic, Key: request.Key,
-		})
-		result := audit.Result{DryRun: change.DryRun, Count: int64(n)}
-		if change.DryRun {
-			return result, err
-		}
-		row.Before, row.After, row.Count = row.After, "done", result.Count
-		if err != nil {
-			row.After = "failed"
-		}
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), shortTimeout)
-		defer cancel()
-		return result, errors.Join(err, s.record(late, row))
+	}
+	n, err := operate.Republish(ctx, s.Pool, &counting{Publisher: s.Publisher, change: change}, operate.Selection{
+		From: asked.From, To: asked.To, Since: asked.Since, Until: asked.Until, IDs: asked.EventIds,
+		Topic: asked.Topic, Key: asked.Key,
 	})
+	result := audit.Result{DryRun: change.DryRun, Count: int64(n)}
+	if change.DryRun {
+		return result, err
+	}
+	row.Before, row.After, row.Count = row.After, "done", result.Count
+	if err != nil {
+		row.After = "failed"
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), shortTimeout)
+	defer cancel()
+	return result, errors.Join(err, s.record(late, row))
 }
 
 func (s outboxHandlers) record(ctx context.Context, row audit.Action) error {
@@ -151,51 +134,44 @@ type Topics interface {
 	Behind(ctx context.Context, topic string) (map[string]int64, error)
 }
 
-// ListTopics answers GET /admin/v1/outbox/topics.
-func (s outboxHandlers) ListTopics(w http.ResponseWriter, r *http.Request) {
-	answer(w, r, func(ctx context.Context) (out adminapi.Topics, err error) {
-		recorded, err := operate.TopicPartitions(ctx, s.Pool)
+// topics are those that exist, and behind them those that the service wrote to and that are gone.
+func (s outboxHandlers) topics(ctx context.Context, _ nothing) (out adminapi.Topics, err error) {
+	recorded, err := operate.TopicPartitions(ctx, s.Pool)
+	if err != nil {
+		return out, err
+	}
+	found, err := s.Topics.Partitions(ctx, slices.Collect(maps.Keys(recorded))...)
+	if err != nil {
+		return out, err
+	}
+	out.Items = []adminapi.Topic{}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		behind, err := s.Topics.Behind(ctx, name)
 		if err != nil {
 			return out, err
 		}
-		found, err := s.Topics.Partitions(ctx, slices.Collect(maps.Keys(recorded))...)
-		if err != nil {
-			return out, err
-		}
-		out.Items = []adminapi.Topic{}
-		for _, name := range slices.Sorted(maps.Keys(found)) {
-			behind, err := s.Topics.Behind(ctx, name)
-			if err != nil {
-				return out, err
-			}
-			out.Items = append(out.Items, adminapi.Topic{
-				Topic: name, SpreadOver: recorded[name], Partitions: found[name], Behind: behind,
-			})
-			delete(recorded, name)
-		}
-		for _, gone := range slices.Sorted(maps.Keys(recorded)) {
-			out.Items = append(out.Items, adminapi.Topic{
-				Topic: gone, SpreadOver: recorded[gone], Behind: map[string]int64{},
-			})
-		}
-		return out, nil
-	})
+		out.Items = append(out.Items, adminapi.Topic{
+			Topic: name, SpreadOver: recorded[name], Partitions: found[name], Behind: behind,
+		})
+		delete(recorded, name)
+	}
+	for _, gone := range slices.Sorted(maps.Keys(recorded)) {
+		out.Items = append(out.Items, adminapi.Topic{Topic: gone, SpreadOver: recorded[gone], Behind: map[string]int64{}})
+	}
+	return out, nil
 }
 
-// ConfirmPartitions answers POST /admin/v1/outbox/topics/confirm.
-func (s outboxHandlers) ConfirmPartitions(w http.ResponseWriter, r *http.Request) {
-	changeOne(w, r, s.Pool, func(
-		ctx context.Context, tx pgx.Tx, request adminapi.ConfirmPartitionsRequest,
-	) (audit.Action, error) {
-		if err := s.checkDrained(ctx, request); err != nil {
-			return audit.Action{}, err
-		}
-		before, err := operate.ConfirmPartitions(ctx, tx, request.Topic, request.Partitions)
-		return audit.Action{
-			Verb: "confirm", Kind: kindTopic, Subject: request.Topic,
-			Before: fmt.Sprintf("%d partitions", before), After: fmt.Sprintf("%d partitions", request.Partitions),
-		}, err
-	})
+func (s outboxHandlers) confirmPartitions(
+	ctx context.Context, tx pgx.Tx, asked adminapi.ConfirmPartitionsRequest,
+) (audit.Action, error) {
+	if err := s.checkDrained(ctx, asked); err != nil {
+		return audit.Action{}, err
+	}
+	before, err := operate.ConfirmPartitions(ctx, tx, asked.Topic, asked.Partitions)
+	return audit.Action{
+		Verb: "confirm", Kind: kindTopic, Subject: asked.Topic,
+		Before: fmt.Sprintf("%d partitions", before), After: fmt.Sprintf("%d partitions", asked.Partitions),
+	}, err
 }
 
 // checkDrained refuses a number of partitions that the topic does not have, and a topic that a group has not read to
@@ -232,22 +208,19 @@ type Restore interface {
 	ConfirmRestore(ctx context.Context, tx pgx.Tx, dryRun bool, progress func(int64)) (int, error)
 }
 
-// ConfirmRestore answers POST /admin/v1/outbox/restore/confirm.
-func (s outboxHandlers) ConfirmRestore(w http.ResponseWriter, r *http.Request) {
-	streamChange(w, r, func(
-		ctx context.Context, change audit.Change, _ adminapi.ConfirmRestoreRequest,
-	) (audit.Result, error) {
-		result := audit.Result{DryRun: change.DryRun}
-		err := change.Make(ctx, s.Pool, func(tx pgx.Tx) (audit.Action, error) {
-			n, err := s.Restore.ConfirmRestore(ctx, tx, change.DryRun, change.Tell)
-			result.Count = int64(n)
-			return audit.Action{
-				Verb: "confirm_restore", Kind: kindOutbox, Before: "restored", After: "confirmed", Count: result.Count,
-			}, err
-		})
-		if err != nil {
-			result.Count = 0 // the transaction took everything back
-		}
-		return result, err
+func (s outboxHandlers) confirmRestore(
+	ctx context.Context, change audit.Change, _ adminapi.ConfirmRestoreRequest,
+) (audit.Result, error) {
+	result := audit.Result{DryRun: change.DryRun}
+	err := change.Make(ctx, s.Pool, func(tx pgx.Tx) (audit.Action, error) {
+		n, err := s.Restore.ConfirmRestore(ctx, tx, change.DryRun, change.Tell)
+		result.Count = int64(n)
+		return audit.Action{
+			Verb: "confirm_restore", Kind: kindOutbox, Before: "restored", After: "confirmed", Count: result.Count,
+		}, err
 	})
+	if err != nil {
+		result.Count = 0 // the transaction took everything back
+	}
+	return result, err
 }

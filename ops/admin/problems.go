@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/engine/verify"
 	"example.com/twinbox/frame/eventing"
 	"example.com/twinbox/frame/web"
-	"example.com/twinbox/ops/admin/adminapi"
 )
 
 // The codes that stand at several places; api/admin.yaml lists all of them.
@@ -124,14 +123,6 @@ func mapError(service string, err error) *web.Error {
 		}
 	}
 	return nil
-}
-
-// parameterError translates what the generated code finds wrong with a parameter that fits the document.
-func parameterError(err error) error {
-	if format, is := errors.AsType[*adminapi.InvalidParamFormatError](err); is {
-		return invalidParameter(format.ParamName, "is malformed")
-	}
-	return invalidParameter("query", "is malformed")
 }
 
 func invalidParameter(name, detail string) error {

@@ -3,12 +3,13 @@ package admin
 import (
 	"cmp"
 	"context"
-	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"example.com/twinbox/engine/audit"
@@ -33,17 +34,19 @@ type Told struct {
 // The steps need not name the service.
 type Teller func(ctx context.Context, id string) (Told, error)
 
-// GetStory answers GET /admin/v1/story/{id}.
-func (s consumerHandlers) GetStory(w http.ResponseWriter, r *http.Request, id string, p adminapi.GetStoryParams) {
-	answer(w, r, func(ctx context.Context) (adminapi.Story, error) {
-		t := &story{consumerHandlers: s, Story: adminapi.Story{ID: id, Related: []string{}}, hint: operate.Hint(p)}
-		for _, ask := range []func(context.Context) error{t.askService, t.askOutbox, t.askInbox, t.askLetters} {
-			if err := ask(ctx); err != nil {
-				return t.Story, err
-			}
+// story is what the service knows of the id in the operation's path.
+func (s consumerHandlers) story(ctx context.Context, asked adminapi.GetStoryParams) (adminapi.Story, error) {
+	id, err := url.PathUnescape(chi.URLParamFromCtx(ctx, "id"))
+	if err != nil {
+		return adminapi.Story{}, invalidParameter("id", "is malformed")
+	}
+	t := &story{consumerHandlers: s, Story: adminapi.Story{ID: id, Related: []string{}}, hint: operate.Hint(asked)}
+	for _, ask := range []func(context.Context) error{t.askService, t.askOutbox, t.askInbox, t.askLetters} {
+		if err := ask(ctx); err != nil {
+			return t.Story, err
 		}
-		return t.told(), nil
-	})
+	}
+	return t.told(), nil
 }
 
 // story is one being put together.

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"example.com/twinbox/engine/audit"
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/ops/admin/adminapi"
 )
@@ -26,8 +25,7 @@ const (
 // lines is an answer that is written while the operation runs. The first line makes it a 200; an operation that fails
 // before that is answered like any other.
 type lines struct {
-	w       http.ResponseWriter
-	r       *http.Request
+	call
 	control *http.ResponseController
 	done    atomic.Int64
 
@@ -36,50 +34,33 @@ type lines struct {
 }
 
 // newLines leaves the listener's read timeout alone: net/http ends it with the body, and [imported] sets its own.
-func newLines(w http.ResponseWriter, r *http.Request) *lines {
-	return &lines{w: w, r: r, control: http.NewResponseController(w)}
+func newLines(c call) *lines {
+	return &lines{call: c, control: http.NewResponseController(c.w)}
 }
 
 // answerLines runs a long operation, and answers with what it tells and, in the last line, with what it returns. An
 // error ends the answer as a problem.
-func answerLines(
-	w http.ResponseWriter, r *http.Request, operation func(ctx context.Context, l *lines) (last any, err error),
+func answerLines[R any](
+	c call, operation func(ctx context.Context, l *lines, asked R) (last any, err error),
 ) {
-	l := newLines(w, r)
+	asked, err := decode[R](c)
+	if err != nil {
+		web.WriteProblem(c.w, c.r, err)
+		return
+	}
+	l := newLines(c)
 	stop := l.keepTelling()
 	defer stop()
-	last, err := operation(r.Context(), l)
+	last, err := operation(c.r.Context(), l, asked)
 	stop()
-	if err != nil {
-		l.fail(err)
-		return
+	switch {
+	case err == nil:
+		l.write(last)
+	case l.begun:
+		l.write(map[string]web.Problem{"problem": web.ProblemOf(c.r, err)})
+	default:
+		web.WriteProblem(c.w, c.r, err)
 	}
-	l.write(last)
-}
-
-// stream runs a long change, which tells how much is done.
-func stream(
-	w http.ResponseWriter, r *http.Request, request adminapi.Change,
-	operation func(ctx context.Context, change audit.Change) (audit.Result, error),
-) {
-	answerLines(w, r, func(ctx context.Context, l *lines) (any, error) {
-		change := request.Asked()
-		change.Progress = l.done.Store
-		result, err := operation(ctx, change)
-		if err != nil && result.Count > 0 && !result.DryRun {
-			l.write(adminapi.Line{Done: &result.Count}) // it stays done, so it has to be said
-		}
-		return adminapi.Line{Result: &result}, err
-	})
-}
-
-// fail ends the answer with an error.
-func (l *lines) fail(err error) {
-	if !l.begun {
-		web.WriteProblem(l.w, l.r, err)
-		return
-	}
-	l.write(map[string]web.Problem{"problem": web.ProblemOf(l.r, err)})
 }
 
 // keepTelling says how much is done when that has changed, and from time to time, until stop is called.

@@ -1,4 +1,4 @@
-// Package adminapi holds the types and the routes of the operations, generated from api/admin.yaml.
+// Package adminapi holds the types of the operations, generated from api/admin.yaml.
 //
 // Bodies of requests are left to [web.Decode], which is stricter than any generated decoder.
 package adminapi

@@ -9,17 +9,21 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
 )
 
-// Change is what every command that changes something takes.
+// Change is what every command that changes something takes. A command is the body of its request, too: under the names
+// of their json tags its flags say what is changed.
 type Change struct {
-	Operator `embed:""`
+	Operator `embed:"" json:"-"`
 
-	Yes    bool   `help:"Do it. Without this the command says what it would do and changes nothing." env:"-"`
-	Reason string `help:"Why, for the audit; needed with --yes." env:"-" placeholder:"TEXT"`
-	By     string `help:"Your name, for the audit. Default: the user of this process." env:"-" placeholder:"NAME"`
+	DryRun bool   `json:"dry_run" kong:"-"`
+	Yes    bool   `json:"-" help:"Do it. Without this the command says what it would do and changes nothing." env:"-"`
+	Reason string `json:"reason" help:"Why, for the audit; needed with --yes." env:"-" placeholder:"TEXT"`
+	By     string `json:"by" help:"Your name, for the audit. Default: the user of this process." env:"-" placeholder:"NAME"`
 }
 
 // AfterApply fills what may be left out.
@@ -27,6 +31,7 @@ func (c *Change) AfterApply() error {
 	if c.Yes && strings.TrimSpace(c.Reason) == "" {
 		return usage("--yes needs --reason: the audit says why things were changed")
 	}
+	c.DryRun = !c.Yes
 	c.Reason = cmp.Or(c.Reason, "dry run")
 	if u, err := user.Current(); err == nil {
 		c.By = cmp.Or(c.By, u.Username)
@@ -35,9 +40,9 @@ func (c *Change) AfterApply() error {
 	return nil
 }
 
-// connect finds the services, and asks them who they are. One that does not answer is left for its turn.
-func (c *Change) connect(ctx context.Context) ([]*client.Service, error) {
-	services, err := c.Connection.connect()
+// ProvideServices finds the services, and asks them who they are. One that does not answer is left for its turn.
+func (c *Change) ProvideServices(ctx context.Context) ([]*client.Service, error) {
+	services, err := c.Connection.ProvideServices()
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +50,13 @@ func (c *Change) connect(ctx context.Context) ([]*client.Service, error) {
 		return nil, err
 	}
 	return services, nil
+}
+
+// Run makes the change that the command's tags tell of, in the service that knows the thing.
+func (c *Change) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
+	node := command.Selected()
+	what := effect{node.Tag.Get("done"), node.Tag.Get("would"), node.Tag.Get("thing"), node.Tag.Get("after")}
+	return whoHasIt(ctx, to, services, what, client.Post(node.Tag.Get("post"), node.Target.Addr().Interface()))
 }
 
 // effect says what a change does, with what goes before the count and the things, and what follows.
@@ -131,11 +143,9 @@ func stream(
 }
 
 // whoHasIt makes a change in the one service that knows the thing.
-func (c *Change) whoHasIt(ctx context.Context, to *streams, what effect, change client.Request) error {
-	services, err := c.connect(ctx)
-	if err != nil {
-		return err
-	}
+func whoHasIt(
+	ctx context.Context, to *streams, services []*client.Service, what effect, change client.Request,
+) error {
 	var sum effects
 	var errs []error
 	for _, s := range services {

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"example.com/twinbox/internal/services"
 	"example.com/twinbox/ops/admin/adminapi"
 	"example.com/twinbox/ops/admin/client"
@@ -77,8 +75,8 @@ func (o *Connection) find() (addresses map[string]string, token string, err erro
 	return addresses, strings.TrimSpace(string(content)), nil
 }
 
-// connect finds the services, also beside errNoToken. It asks none of them yet.
-func (o *Connection) connect() (found []*client.Service, err error) {
+// ProvideServices finds the services for the commands that take them, also beside errNoToken. It asks none of them yet.
+func (o *Connection) ProvideServices() (found []*client.Service, err error) {
 	addresses, token, err := o.find()
 	if err != nil && !errors.Is(err, errNoToken) {
 		return nil, err
@@ -112,37 +110,23 @@ func inOrder[T any](of map[string]T) []string {
 	return names
 }
 
-// answerOf is what one service said.
-type answerOf[T any] struct {
-	service *client.Service
-	value   T
-}
-
 // call asks a service a question whose answer is one document.
-func call[T any](question client.Request) func(context.Context, *client.Service) (T, error) {
-	return func(ctx context.Context, s *client.Service) (T, error) { return client.Call[T](ctx, s, question) }
+func call[T any](ctx context.Context, question client.Request) func(*client.Service) (T, error) {
+	return func(s *client.Service) (T, error) { return client.Call[T](ctx, s, question) }
 }
 
 // ask asks all services at once and returns the answers in their order. One that does not answer is an error beside the
 // others' answers.
 func ask[T any](
-	ctx context.Context, services []*client.Service, call func(context.Context, *client.Service) (T, error),
-) (answers []answerOf[T], err error) {
-	values, errs := make([]T, len(services)), make([]error, len(services))
-	var all errgroup.Group
-	for i, s := range services {
-		all.Go(func() error {
-			values[i], errs[i] = call(ctx, s)
-			return nil
-		})
-	}
-	_ = all.Wait()
-	for i, s := range services {
+	services []*client.Service, call func(*client.Service) (T, error),
+) (answers []client.Answer[T], err error) {
+	var errs []error
+	for _, a := range client.Ask(services, call) {
 		switch {
-		case errs[i] == nil:
-			answers = append(answers, answerOf[T]{s, values[i]})
-		case errorCode(errs[i]) == "no_mails": // it is not asked for any
-			errs[i] = nil
+		case a.Err == nil:
+			answers = append(answers, a)
+		case errorCode(a.Err) != "no_mails": // it is not asked for any
+			errs = append(errs, a.Err)
 		}
 	}
 	return answers, errors.Join(errs...)
@@ -161,11 +145,11 @@ func survey[T any](
 	tables ...*table,
 ) error {
 	return c.repeat(ctx, to, func() error {
-		services, err := c.connect()
+		services, err := c.ProvideServices()
 		if err != nil {
 			return err
 		}
-		answers, err := ask(ctx, services, call[T](question))
+		answers, err := ask(services, call[T](ctx, question))
 		if len(answers) == 0 {
 			return err
 		}
@@ -174,8 +158,8 @@ func survey[T any](
 		}
 		document := map[string]T{}
 		for _, a := range answers {
-			document[a.service.Name] = a.value
-			row(a.service.Name, a.value)
+			document[a.Service] = a.Value
+			row(a.Service, a.Value)
 		}
 		return to.reply(err, document, tables...)
 	})
@@ -184,10 +168,10 @@ func survey[T any](
 // askWho asks all services what they are, before anything is done or shown. It refuses where one is not the service
 // that its address is given for or where they are of different environments. From then on each request names the
 // environment, too.
-func askWho(ctx context.Context, services []*client.Service) ([]answerOf[adminapi.Service], error) {
-	question := call[adminapi.Service](client.Get("/admin/v1/service", nil))
-	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.Service, error) {
-		who, err := question(ctx, s)
+func askWho(ctx context.Context, services []*client.Service) ([]client.Answer[adminapi.Service], error) {
+	question := call[adminapi.Service](ctx, client.Get("/admin/v1/service", nil))
+	answers, err := ask(services, func(s *client.Service) (adminapi.Service, error) {
+		who, err := question(s)
 		if err == nil && who.Name != s.Name {
 			err = refused("wrong_service", "%s: at %s is %s, not %[1]s; nothing was changed", s.Name, s.Addr,
 				cmp.Or(printable(who.Name), "another program"))
@@ -202,14 +186,14 @@ func askWho(ctx context.Context, services []*client.Service) ([]answerOf[adminap
 		}
 	}
 	for _, a := range answers {
-		if first := answers[0]; a.value.Environment != first.value.Environment {
+		if first := answers[0]; a.Value.Environment != first.Value.Environment {
 			return nil, refused("wrong_environment", "%s is in the environment %s, but %s in %s; nothing was changed",
-				first.service.Name, printable(first.value.Environment), a.service.Name, printable(a.value.Environment))
+				first.Service, printable(first.Value.Environment), a.Service, printable(a.Value.Environment))
 		}
 	}
 	for _, s := range services {
 		if len(answers) > 0 {
-			s.Environment = cmp.Or(s.Environment, answers[0].value.Environment)
+			s.Environment = cmp.Or(s.Environment, answers[0].Value.Environment)
 		}
 	}
 	return answers, err
@@ -251,8 +235,8 @@ func (i *instant) given() *time.Time {
 
 // Window is a stretch of time.
 type Window struct {
-	Since instant `help:"At this time or later, a dead letter by its last failure: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
-	Until instant `help:"Before this time." env:"-" placeholder:"TIME"`
+	Since instant `json:"since,omitzero" help:"At this time or later, a dead letter by its last failure: RFC 3339, or how long ago, such as 1h or 2d." env:"-" placeholder:"TIME"`
+	Until instant `json:"until,omitzero" help:"Before this time." env:"-" placeholder:"TIME"`
 }
 
 // AfterApply refuses one that ends before it begins.

@@ -25,7 +25,7 @@ func TestWhatElseRunsInAFolderIsAsked(t *testing.T) {
 	content, err := json.Marshal(map[string]any{"services": addresses, "token": "t"})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, client.OperatorsFile), content, 0o600))
-	found, err := (&Connection{Dir: dir}).connect()
+	found, err := (&Connection{Dir: dir}).ProvideServices()
 	require.NoError(t, err)
 	var asked []string
 	for _, s := range found {
@@ -69,7 +69,7 @@ func TestWhereTheServicesAre(t *testing.T) {
 		"no address": {Connection{CustomerAdmin: "a b\x00:1"}, "t", nil, "customer"},
 	} {
 		t.Setenv(tokenVariable, c.token)
-		services, err := c.operator.connect()
+		services, err := c.operator.ProvideServices()
 		if c.says != "" {
 			require.ErrorContains(t, err, c.says, name)
 			require.Equal(t, service.ExitUsage, exitCode(err), name)

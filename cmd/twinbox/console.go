@@ -22,7 +22,7 @@ type ConsoleCommand struct {
 
 // Run serves the page until the context ends. Without a token it shows the flow alone.
 func (c *ConsoleCommand) Run(ctx context.Context, to *streams) error {
-	services, err := c.connect()
+	services, err := c.ProvideServices()
 	readOnly := errors.Is(err, errNoToken)
 	if err != nil && !readOnly {
 		return err

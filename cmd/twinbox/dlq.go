@@ -41,13 +41,12 @@ func (f *LetterFilter) given() bool { return *f != LetterFilter{} }
 // body is the filter as the API takes it.
 func (f *LetterFilter) body(state string, ids []int64) adminapi.DeadLetterFilter {
 	body := adminapi.DeadLetterFilter{
-		Consumer: f.Consumer, Type: f.Type, Key: f.Key, EventID: f.EventID, Code: f.Code,
-		Error: f.Error, Since: f.Since.Time, Until: f.Until.Time,
+		IDs: ids, Consumer: f.Consumer, Type: f.Type, Key: f.Key, EventID: f.EventID, Code: f.Code, Error: f.Error,
+		Since: f.Since.Time, Until: f.Until.Time,
 	}
 	if state != "all" {
 		body.State = deadletter.State(state)
 	}
-	body.IDs = ids
 	return body
 }
 
@@ -107,18 +106,19 @@ type DLQList struct {
 	After string   `help:"With --each: those after this one, such as customer/100; the next page." env:"-" placeholder:"ID"`
 }
 
-// Run asks every service.
-func (c *DLQList) Run(ctx context.Context, to *streams) error {
+// AfterApply refuses pages of what has none.
+func (c *DLQList) AfterApply() error {
 	switch {
 	case !c.Each && (c.Limit > 0 || c.All || c.After != ""):
 		return usage("--limit, --all and --after go with --each: errors are not listed in pages")
 	case c.All && c.Limit > 0:
 		return usage("--all goes with no --limit")
 	}
-	services, err := c.connect()
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+// Run asks every service.
+func (c *DLQList) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	var after int64
 	if c.After != "" {
 		ids, of, err := parseIDs([]string{c.After}, services)
@@ -145,8 +145,8 @@ type group struct {
 const noLetters = "No dead letters.\n"
 
 func (c *DLQList) groups(ctx context.Context, to *streams, services []*client.Service) error {
-	answers, err := ask(ctx, services, call[adminapi.DeadLetterGroups](
-		client.Post("/admin/v1/dead-letters/groups", c.body(c.State, nil))))
+	answers, err := ask(services, call[adminapi.DeadLetterGroups](
+		ctx, client.Post("/admin/v1/dead-letters/groups", c.body(c.State, nil))))
 	if len(answers) == 0 {
 		return err
 	}
@@ -156,12 +156,12 @@ func (c *DLQList) groups(ctx context.Context, to *streams, services []*client.Se
 		prose:   "ERROR", omit: []string{"TYPE", "LAST", "KEYS", "ERROR"}, none: noLetters,
 	}
 	for _, a := range answers {
-		if a.value.More {
-			to.warn("%s has more and smaller groups; pick some of them with --consumer or --code", a.service.Name)
+		if a.Value.More {
+			to.warn("%s has more and smaller groups; pick some of them with --consumer or --code", a.Service)
 		}
-		for _, g := range a.value.Items {
-			example := letterID(a.service.Name, g.Example)
-			groups = append(groups, group{a.service.Name, g, example})
+		for _, g := range a.Value.Items {
+			example := letterID(a.Service, g.Example)
+			groups = append(groups, group{a.Service, g, example})
 			t.add(g.Consumer, g.Code, g.Type, g.Count, g.Keys, moment(g.Newest), example, g.Error)
 		}
 	}
@@ -175,7 +175,7 @@ type letter struct {
 }
 
 func (c *DLQList) each(ctx context.Context, to *streams, services []*client.Service, after int64) error {
-	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (adminapi.DeadLetters, error) {
+	answers, err := ask(services, func(s *client.Service) (adminapi.DeadLetters, error) {
 		return c.pages(ctx, s, after)
 	})
 	if len(answers) == 0 {
@@ -190,12 +190,12 @@ func (c *DLQList) each(ctx context.Context, to *streams, services []*client.Serv
 		t.columns = append(t.columns, "STATE")
 	}
 	for _, a := range answers {
-		for _, l := range a.value.Items {
-			ref := letterID(a.service.Name, l.ID)
+		for _, l := range a.Value.Items {
+			ref := letterID(a.Service, l.ID)
 			letters = append(letters, letter{ref, l})
 			t.add(ref, l.Consumer, l.Type, l.Key, l.Version, l.Code, l.Attempts, moment(l.FailedAt), l.Error, l.State)
 		}
-		if a.value.More {
+		if a.Value.More {
 			next = append(next, letters[len(letters)-1].Ref)
 		}
 	}
@@ -235,11 +235,7 @@ type DLQShow struct {
 }
 
 // Run asks the service that the id names.
-func (c *DLQShow) Run(ctx context.Context, to *streams) error {
-	services, err := c.connect()
-	if err != nil {
-		return err
-	}
+func (c *DLQShow) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	s, detail, err := getLetter(ctx, services, c.ID, c.Payload)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func (c *LetterChange) apply(
 	case !all && !some:
 		return usage("say which dead letters: ids, filters or --all")
 	}
-	services, err := c.connect(ctx)
+	services, err := c.ProvideServices(ctx)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (c *DLQEdit) Run(ctx context.Context, to *streams) error {
 	if err != nil {
 		return err
 	}
-	services, err := c.connect(ctx)
+	services, err := c.ProvideServices(ctx)
 	if err != nil {
 		return err
 	}
@@ -275,11 +275,7 @@ type DLQExport struct {
 }
 
 // Run writes the dead letters of one service after the other.
-func (c *DLQExport) Run(ctx context.Context, to *streams) error {
-	services, err := c.connect()
-	if err != nil {
-		return err
-	}
+func (c *DLQExport) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	ids, services, err := parseIDs(c.IDs, services)
 	if err != nil {
 		return err
@@ -354,7 +350,7 @@ type DLQImport struct {
 
 // Run gives each line to the service that has its consumer.
 func (c *DLQImport) Run(ctx context.Context, to *streams) error {
-	services, err := c.Connection.connect()
+	services, err := c.Connection.ProvideServices()
 	if err != nil {
 		return err
 	}
@@ -371,13 +367,13 @@ func (c *DLQImport) Run(ctx context.Context, to *streams) error {
 	for _, a := range answers {
 		part, err := os.CreateTemp("", "twinbox-import-*.jsonl") // 0600
 		if err != nil {
-			return fmt.Errorf("make file for %s: %w", a.service.Name, err)
+			return fmt.Errorf("make file for %s: %w", a.Service, err)
 		}
 		defer os.Remove(part.Name())
 		defer part.Close()
-		parts[a.service.Name] = part
-		for _, consumer := range a.value.Consumers {
-			owners[consumer] = a.service.Name
+		parts[a.Service] = part
+		for _, consumer := range a.Value.Consumers {
+			owners[consumer] = a.Service
 		}
 	}
 	sum, err := share(from, owners, parts)

@@ -88,16 +88,17 @@ type known struct {
 	DeadLetter string `json:"dead_letter,omitempty"` // in place of the embedded one
 }
 
-// Run asks every service.
-func (c *InboxLookup) Run(ctx context.Context, to *streams) error {
+// AfterApply refuses what is no id.
+func (c *InboxLookup) AfterApply() error {
 	if n := utf8.RuneCountInString(c.EventID); n == 0 || n > cloudevent.MaxIDLength {
 		return usage(fmt.Sprintf("an event id has 1 to %d characters", cloudevent.MaxIDLength))
 	}
-	services, err := c.connect()
-	if err != nil {
-		return err
-	}
-	answers, err := ask(ctx, services, call[adminapi.InboxEvents](
+	return nil
+}
+
+// Run asks every service.
+func (c *InboxLookup) Run(ctx context.Context, to *streams, services []*client.Service) error {
+	answers, err := ask(services, call[adminapi.InboxEvents](ctx,
 		client.Get("/admin/v1/inbox/events", adminapi.LookupInboxEventParams{EventID: c.EventID})))
 	if len(answers) == 0 {
 		return err
@@ -108,8 +109,8 @@ func (c *InboxLookup) Run(ctx context.Context, to *streams) error {
 		omit:    []string{"TYPE", "RECORD", "PROCESSED"}, prose: "METADATA",
 	}
 	for _, a := range answers {
-		for _, e := range a.value.Items {
-			k := known{Service: a.service.Name, InboxEvent: e}
+		for _, e := range a.Value.Items {
+			k := known{Service: a.Service, InboxEvent: e}
 			if e.DeadLetter != 0 {
 				k.DeadLetter = letterID(k.Service, e.DeadLetter)
 			}
@@ -149,8 +150,8 @@ func recordOf(e adminapi.InboxEvent) string {
 // ConsumerCommands are "twinbox consumer ...".
 type ConsumerCommands struct {
 	List   ConsumerList   `cmd:"" help:"The consumers, which of them are paused, by whom and why."`
-	Pause  ConsumerPause  `cmd:"" help:"Pause a consumer: its instances handle no more records, its records wait on the topic."`
-	Resume ConsumerResume `cmd:"" help:"Let a paused consumer go on, where it stopped."`
+	Pause  ConsumerChange `cmd:"" post:"/admin/v1/consumers/pause" done:"Paused" would:"pause" thing:"consumer" help:"Pause a consumer: its instances handle no more records, its records wait on the topic."`
+	Resume ConsumerChange `cmd:"" post:"/admin/v1/consumers/resume" done:"Resumed" would:"resume" thing:"consumer" help:"Let a paused consumer go on, where it stopped."`
 }
 
 // ConsumerList is "twinbox consumer list".
@@ -174,37 +175,9 @@ func (c *ConsumerList) Run(ctx context.Context, to *streams) error {
 	}, &t)
 }
 
-// ConsumerChange is what changes one consumer.
+// ConsumerChange is "twinbox consumer pause" and "... resume".
 type ConsumerChange struct {
 	Change `embed:""`
 
-	Name string `arg:"" help:"The consumer, as \"consumer list\" shows it."`
-}
-
-// change changes the consumer as the path says, in the service that has it.
-func (c *ConsumerChange) change(ctx context.Context, to *streams, what effect, path string) error {
-	request := adminapi.ConsumerRequest{By: c.By, Reason: c.Reason, DryRun: !c.Yes, Consumer: c.Name}
-	return c.whoHasIt(ctx, to, what, client.Post(path, request))
-}
-
-// ConsumerPause is "twinbox consumer pause".
-type ConsumerPause struct {
-	ConsumerChange `embed:""`
-}
-
-// Run pauses the consumer.
-func (c *ConsumerPause) Run(ctx context.Context, to *streams) error {
-	what := effect{done: "Paused", would: "pause", thing: "consumer"}
-	return c.change(ctx, to, what, "/admin/v1/consumers/pause")
-}
-
-// ConsumerResume is "twinbox consumer resume".
-type ConsumerResume struct {
-	ConsumerChange `embed:""`
-}
-
-// Run lets it go on.
-func (c *ConsumerResume) Run(ctx context.Context, to *streams) error {
-	what := effect{done: "Resumed", would: "resume", thing: "consumer"}
-	return c.change(ctx, to, what, "/admin/v1/consumers/resume")
+	Name string `arg:"" json:"consumer" help:"The consumer, as \"consumer list\" shows it."`
 }

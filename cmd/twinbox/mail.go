@@ -13,9 +13,9 @@ import (
 
 // MailCommands are "twinbox mail ...".
 type MailCommands struct {
-	List     MailList     `cmd:"" aliases:"ls" help:"The mails that wait for an operator's decision: uncertain and failed ones."`
-	Retry    MailRetry    `cmd:"" help:"Send uncertain or failed mails again. An uncertain one may then arrive twice."`
-	MarkSent MailMarkSent `cmd:"" help:"Settle uncertain mails of which you know that they arrived."`
+	List     MailList   `cmd:"" aliases:"ls" help:"The mails that wait for an operator's decision: uncertain and failed ones."`
+	Retry    MailChange `cmd:"" post:"/admin/v1/mails/retry" done:"Put back" would:"put back" thing:"mail" help:"Send uncertain or failed mails again. An uncertain one may then arrive twice."`
+	MarkSent MailChange `cmd:"" post:"/admin/v1/mails/mark-sent" done:"Marked" would:"mark" thing:"mail" after:" as sent" help:"Settle uncertain mails of which you know that they arrived."`
 }
 
 // MailList is "twinbox mail list".
@@ -44,12 +44,12 @@ func (c *MailList) Run(ctx context.Context, to *streams) error {
 }
 
 func (c *MailList) list(ctx context.Context, to *streams, states []string) error {
-	services, err := c.connect()
+	services, err := c.ProvideServices()
 	if err != nil {
 		return err
 	}
 	limit := c.Limit.most(defaultLimit)
-	answers, err := ask(ctx, services, func(ctx context.Context, s *client.Service) (all adminapi.Mails, err error) {
+	answers, err := ask(services, func(s *client.Service) (all adminapi.Mails, err error) {
 		for _, state := range states {
 			page, err := client.Call[adminapi.Mails](ctx, s, client.Get("/admin/v1/mails", adminapi.ListMailsParams{
 				State: adminapi.MailState(state), UserID: c.User, EventID: c.EventID, Recipient: c.Recipient,
@@ -71,7 +71,7 @@ func (c *MailList) list(ctx context.Context, to *streams, states []string) error
 	}
 	mails, more := []adminapi.Mail{}, false
 	for _, a := range answers {
-		mails, more = append(mails, a.value.Items...), more || a.value.More
+		mails, more = append(mails, a.Value.Items...), more || a.Value.More
 	}
 	slices.SortFunc(mails, func(a, b adminapi.Mail) int { return cmp.Compare(a.ID, b.ID) }) // as --after goes on
 	more = more || len(mails) > limit
@@ -93,44 +93,20 @@ func (c *MailList) list(ctx context.Context, to *streams, states []string) error
 	return err
 }
 
-// MailChange is what settles mails.
+// MailChange is "twinbox mail retry" and "... mark-sent".
 type MailChange struct {
 	Change `embed:""`
 
-	IDs []string `arg:"" name:"id" help:"Mails, as \"mail list\" shows them."`
+	IDs []string `arg:"" name:"id" json:"ids" help:"Mails, as \"mail list\" shows them."`
 }
 
-// settle settles the mails as the path says.
-func (c *MailChange) settle(ctx context.Context, to *streams, what effect, path string) error {
+// AfterApply refuses what is no id. One that is given twice is meant once.
+func (c *MailChange) AfterApply() error {
 	for _, id := range c.IDs {
 		if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
 			return usage(id + " is no id of a mail: a UUID in lower case")
 		}
 	}
-	ids := slices.Compact(slices.Sorted(slices.Values(c.IDs))) // one that is given twice is meant once
-	return c.whoHasIt(ctx, to, what, client.Post(path, adminapi.MailRequest{
-		By: c.By, Reason: c.Reason, DryRun: !c.Yes, Ids: ids,
-	}))
-}
-
-// MailRetry is "twinbox mail retry".
-type MailRetry struct {
-	MailChange `embed:""`
-}
-
-// Run retries the mails.
-func (c *MailRetry) Run(ctx context.Context, to *streams) error {
-	what := effect{done: "Put back", would: "put back", thing: "mail"}
-	return c.settle(ctx, to, what, "/admin/v1/mails/retry")
-}
-
-// MailMarkSent is "twinbox mail mark-sent".
-type MailMarkSent struct {
-	MailChange `embed:""`
-}
-
-// Run marks the mails as sent.
-func (c *MailMarkSent) Run(ctx context.Context, to *streams) error {
-	what := effect{done: "Marked", would: "mark", thing: "mail", after: " as sent"}
-	return c.settle(ctx, to, what, "/admin/v1/mails/mark-sent")
+	c.IDs = slices.Compact(slices.Sorted(slices.Values(c.IDs)))
+	return nil
 }

@@ -22,7 +22,7 @@ type OutboxCommands struct {
 	Release        OutboxRelease        `cmd:"" help:"Let the relay try a parked key's events again."`
 	Topics         OutboxTopics         `cmd:"" help:"Over how many partitions each topic's keys are spread, and which consumer groups are behind."`
 	ConfirmRestore OutboxConfirmRestore `cmd:"" help:"Go on with a restored database: take back from the broker the events that it lost."`
-	Confirm        OutboxConfirm        `cmd:"" help:"Confirm a topic's new number of partitions, for which the relay waits."`
+	Confirm        OutboxConfirm        `cmd:"" post:"/admin/v1/outbox/topics/confirm" done:"Confirmed the partitions of" would:"confirm the partitions of" thing:"topic" help:"Confirm a topic's new number of partitions, for which the relay waits."`
 }
 
 // OutboxStatus is "twinbox outbox status".
@@ -77,31 +77,28 @@ type OutboxRepublish struct {
 	Change `embed:""`
 	Window `embed:""`
 
-	From  positive `help:"First position. Positions are a service's own: give --service too." env:"-" placeholder:"N"`
-	To    positive `help:"Last position." env:"-" placeholder:"N"`
-	ID    []string `help:"Event id; may be repeated." name:"id" env:"-" placeholder:"UUID"`
-	Topic string   `help:"Of this topic. Copies of dead letters are left out unless their topic (dlq.*) or --id asks for them." env:"-"`
-	Key   string   `help:"Of this key." env:"-"`
+	From  positive `json:"from,omitempty" help:"First position. Positions are a service's own: give --service too." env:"-" placeholder:"N"`
+	To    positive `json:"to,omitempty" help:"Last position." env:"-" placeholder:"N"`
+	ID    []string `json:"event_ids,omitempty" help:"Event id; may be repeated." name:"id" env:"-" placeholder:"UUID"`
+	Topic string   `json:"topic,omitempty" help:"Of this topic. Copies of dead letters are left out unless their topic (dlq.*) or --id asks for them." env:"-"`
+	Key   string   `json:"key,omitempty" help:"Of this key." env:"-"`
 }
 
-// Run asks every service to republish what it has of the selection.
-func (c *OutboxRepublish) Run(ctx context.Context, to *streams) error {
+// AfterApply wants to be told of which events.
+func (c *OutboxRepublish) AfterApply() error {
 	if c.From == 0 && c.To == 0 && c.Window == (Window{}) && len(c.ID) == 0 && c.Topic == "" && c.Key == "" {
 		return usage("nothing selected: give --from, --to, --since, --until, --id, --topic or --key")
 	}
-	services, err := c.connect(ctx)
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+// Run asks every service to republish what it has of the selection.
+func (c *OutboxRepublish) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	if (c.From != 0 || c.To != 0) && len(services) > 1 {
 		return usage("positions are a service's own: give --service too")
 	}
-	request := adminapi.RepublishRequest{
-		By: c.By, Reason: c.Reason, DryRun: !c.Yes, From: int64(c.From), To: int64(c.To), Topic: c.Topic,
-		Key: c.Key, Since: c.Since.Time, Until: c.Until.Time, EventIds: c.ID,
-	}
 	what := effect{done: "Republished", would: "republish", thing: "event"}
-	return c.inTurn(ctx, to, services, what, effects{}, stream(ctx, client.Post("/admin/v1/outbox/republish", request)))
+	return c.inTurn(ctx, to, services, what, effects{}, stream(ctx, client.Post("/admin/v1/outbox/republish", c)))
 }
 
 // OutboxConfirmRestore is "twinbox outbox confirm-restore".
@@ -110,37 +107,30 @@ type OutboxConfirmRestore struct {
 }
 
 // Run asks one service to go on with its restored database.
-func (c *OutboxConfirmRestore) Run(ctx context.Context, to *streams) error {
-	services, err := c.connect(ctx)
-	if err != nil {
-		return err
-	}
+func (c *OutboxConfirmRestore) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	if len(services) > 1 {
 		return usage("a restore is of one service's database: give --service too")
 	}
 	what := effect{done: "Took back", would: "take back", thing: "event"}
-	return c.inTurn(ctx, to, services, what, effects{}, stream(ctx, client.Post("/admin/v1/outbox/restore/confirm",
-		adminapi.ConfirmRestoreRequest{By: c.By, Reason: c.Reason, DryRun: !c.Yes})))
+	return c.inTurn(ctx, to, services, what, effects{}, stream(ctx, client.Post("/admin/v1/outbox/restore/confirm", c)))
 }
 
 // OutboxRelease is "twinbox outbox release".
 type OutboxRelease struct {
 	Change `embed:""`
 
-	Topic string   `help:"Topic of the key." required:"" env:"-"`
-	Key   string   `help:"The key." required:"" env:"-"`
-	Drop  positive `help:"First give up the held event at this position, one that the broker refuses for good: it is never published." env:"-" placeholder:"POSITION"`
+	Topic string   `json:"topic" help:"Topic of the key." required:"" env:"-"`
+	Key   string   `json:"key" help:"The key." required:"" env:"-"`
+	Drop  positive `json:"drop,omitempty" help:"First give up the held event at this position, one that the broker refuses for good: it is never published." env:"-" placeholder:"POSITION"`
 }
 
 // Run finds the service that has parked the key and asks it.
-func (c *OutboxRelease) Run(ctx context.Context, to *streams) error {
+func (c *OutboxRelease) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	what := effect{done: "Released", would: "release", thing: "key"}
 	if c.Drop != 0 {
 		what = effect{done: "Dropped", would: "drop", thing: "event"}
 	}
-	return c.whoHasIt(ctx, to, what, client.Post("/admin/v1/outbox/release", adminapi.ReleaseRequest{
-		By: c.By, Reason: c.Reason, DryRun: !c.Yes, Topic: c.Topic, Key: c.Key, Drop: int64(c.Drop),
-	}))
+	return whoHasIt(ctx, to, services, what, client.Post("/admin/v1/outbox/release", c))
 }
 
 // OutboxTopics is "twinbox outbox topics".
@@ -181,23 +171,15 @@ func spreadOf(t adminapi.Topic) string {
 type OutboxConfirm struct {
 	Change `embed:""`
 
-	Topic      string `help:"The topic that was given more partitions." required:"" env:"-"`
-	Partitions int32  `help:"How many it has now." required:"" env:"-"`
-	Force      bool   `help:"Also while a consumer group has not read the topic to its end." env:"-"`
-}
-
-// Run finds the service that writes to the topic and asks it.
-func (c *OutboxConfirm) Run(ctx context.Context, to *streams) error {
-	what := effect{done: "Confirmed the partitions of", would: "confirm the partitions of", thing: "topic"}
-	return c.whoHasIt(ctx, to, what, client.Post("/admin/v1/outbox/topics/confirm", adminapi.ConfirmPartitionsRequest{
-		By: c.By, Reason: c.Reason, DryRun: !c.Yes, Topic: c.Topic, Partitions: c.Partitions, Force: c.Force,
-	}))
+	Topic      string `json:"topic" help:"The topic that was given more partitions." required:"" env:"-"`
+	Partitions int32  `json:"partitions" help:"How many it has now." required:"" env:"-"`
+	Force      bool   `json:"force,omitempty" help:"Also while a consumer group has not read the topic to its end." env:"-"`
 }
 
 // OutboxScheduled are "twinbox outbox scheduled ...".
 type OutboxScheduled struct {
 	List   ScheduledList   `cmd:"" aliases:"ls" help:"Events that are due later, in the order in which they are due."`
-	Cancel ScheduledCancel `cmd:"" help:"Cancel a scheduled event: it is never added."`
+	Cancel ScheduledCancel `cmd:"" post:"/admin/v1/outbox/scheduled/cancel" done:"Cancelled" would:"cancel" thing:"scheduled event" help:"Cancel a scheduled event: it is never added."`
 }
 
 // ScheduledList is "twinbox outbox scheduled list".
@@ -232,14 +214,7 @@ func (c *ScheduledList) Run(ctx context.Context, to *streams) error {
 type ScheduledCancel struct {
 	Change `embed:""`
 
-	Name string `arg:"" help:"Its name, as \"outbox scheduled list\" shows it."`
-}
-
-// Run finds the service that has scheduled the event and asks it.
-func (c *ScheduledCancel) Run(ctx context.Context, to *streams) error {
-	what := effect{done: "Cancelled", would: "cancel", thing: "scheduled event"}
-	return c.whoHasIt(ctx, to, what, client.Post("/admin/v1/outbox/scheduled/cancel",
-		adminapi.CancelScheduledRequest{By: c.By, Reason: c.Reason, DryRun: !c.Yes, Name: c.Name}))
+	Name string `arg:"" json:"name" help:"Its name, as \"outbox scheduled list\" shows it."`
 }
 
 // OutboxTail is "twinbox outbox tail".
@@ -266,11 +241,7 @@ const (
 )
 
 // Run asks every service and puts the events in the order of their time.
-func (c *OutboxTail) Run(ctx context.Context, to *streams) error {
-	services, err := c.connect()
-	if err != nil {
-		return err
-	}
+func (c *OutboxTail) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	limit := c.Limit.most(tailLimit)
 	t := table{
 		columns: []string{"SERVICE", "POSITION", "TIME", "TYPE", "KEY", "VERSION", "STATE", "EVENT ID"},
@@ -293,8 +264,8 @@ func (c *OutboxTail) Run(ctx context.Context, to *streams) error {
 // followed, it asks on until the limit is reached or nothing older is kept.
 func (c *OutboxTail) read(
 	ctx context.Context, services []*client.Service, limit int,
-) ([]answerOf[adminapi.OutboxEvents], error) {
-	return ask(ctx, services, func(ctx context.Context, s *client.Service) (all adminapi.OutboxEvents, err error) {
+) ([]client.Answer[adminapi.OutboxEvents], error) {
+	return ask(services, func(s *client.Service) (all adminapi.OutboxEvents, err error) {
 		for {
 			next, err := client.Call[adminapi.OutboxEvents](ctx, s,
 				client.Get("/admin/v1/outbox/events", adminapi.TailOutboxParams{
@@ -310,12 +281,12 @@ func (c *OutboxTail) read(
 }
 
 // merged are the newest events of each service, up to the limit, in the order of their time.
-func merged(pages []answerOf[adminapi.OutboxEvents], limit int) []tailed {
+func merged(pages []client.Answer[adminapi.OutboxEvents], limit int) []tailed {
 	events := []tailed{}
 	for _, a := range pages {
-		items := a.value.Items
+		items := a.Value.Items
 		for _, e := range items[max(0, len(items)-limit):] {
-			events = append(events, tailed{a.service.Name, e})
+			events = append(events, tailed{a.Service, e})
 		}
 	}
 	slices.SortStableFunc(events, func(a, b tailed) int { return a.OccurredAt.Compare(b.OccurredAt) })

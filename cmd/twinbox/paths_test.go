@@ -15,7 +15,7 @@ import (
 )
 
 var calls = regexp.MustCompile(
-	`(?s)\b(Get|Post|PostLines)\(\s*(?:fmt\.Sprintf\()?\s*"(/admin[^"]+)"|what, "(/admin[^"]+)"`)
+	`(?s)\b(Get|Post|PostLines)\(\s*(?:fmt\.Sprintf\()?\s*"(/admin[^"]+)"|post:"(/admin[^"]+)"`)
 
 // The requests of the commands, and of the client that they share with the console, name their operations by method and
 // path. Each is one of the document's, and each of the document's has a command.

@@ -38,15 +38,16 @@ type TraceCommand struct {
 // maxTraced is the longest key of an event, in characters.
 const maxTraced = 1024
 
-// Run asks every service, and about what they name.
-func (c *TraceCommand) Run(ctx context.Context, to *streams) error {
+// AfterApply refuses what is no id.
+func (c *TraceCommand) AfterApply() error {
 	if n := utf8.RuneCountInString(c.ID); n == 0 || n > maxTraced {
 		return usage(fmt.Sprintf("an id has 1 to %d characters", maxTraced))
 	}
-	services, err := c.connect()
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+// Run asks every service, and about what they name.
+func (c *TraceCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	story, err := client.Story(ctx, services, c.ID, adminapi.GetStoryParams{Key: c.Key, At: c.At.Time})
 	switch {
 	case len(story.Steps) > 0:
@@ -122,17 +123,13 @@ type deed struct {
 }
 
 // Run asks every service.
-func (c *AuditCommand) Run(ctx context.Context, to *streams) error {
-	services, err := c.connect()
-	if err != nil {
-		return err
-	}
+func (c *AuditCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	subject, kind := c.Subject, c.Kind
 	if ids, of, err := parseIDs([]string{c.Subject}, services); err == nil {
 		services = of
 		subject, kind = strconv.FormatInt(ids[of[0].Name][0], 10), cmp.Or(kind, "dead_letter")
 	}
-	answers, err := ask(ctx, services, call[adminapi.Actions](client.Get("/admin/v1/audit", adminapi.ListAuditParams{
+	answers, err := ask(services, call[adminapi.Actions](ctx, client.Get("/admin/v1/audit", adminapi.ListAuditParams{
 		By: c.By, Verb: c.Verb, Kind: kind, Subject: subject,
 		Since: c.Since.Time, Until: c.Until.Time, Newest: true, Limit: c.Limit.most(defaultLimit),
 	})))
@@ -141,8 +138,8 @@ func (c *AuditCommand) Run(ctx context.Context, to *streams) error {
 	}
 	deeds, more := []deed{}, false
 	for _, a := range answers {
-		deeds = append(deeds, deedsOf(a.service.Name, a.value.Items)...)
-		more = more || a.value.More
+		deeds = append(deeds, deedsOf(a.Service, a.Value.Items)...)
+		more = more || a.Value.More
 	}
 	slices.SortStableFunc(deeds, func(a, b deed) int { return a.At.Compare(b.At) })
 	t := table{

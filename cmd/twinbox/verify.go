@@ -32,16 +32,17 @@ func (VerifyCommand) Help() string {
 		"could be verified; --since leaves out what outbox, topic or inbox no longer have.\n\n"
 }
 
-// Run asks one service after the other: each proves its own halves of the way. What --follow ends with is the worst
-// that was found.
-func (c *VerifyCommand) Run(ctx context.Context, to *streams) error {
+// AfterApply refuses to verify without a pause.
+func (c *VerifyCommand) AfterApply() error {
 	if c.Follow && c.Every < time.Second {
 		return usage("--every is below 1s")
 	}
-	services, err := c.connect()
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+// Run asks one service after the other: each proves its own halves of the way. What --follow ends with is the worst
+// that was found.
+func (c *VerifyCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
 	if !c.Follow {
 		all, err := c.ask(ctx, to, services)
 		if err != nil {

@@ -301,8 +301,8 @@ func prose(text any) template.HTML {
 }
 
 // showAll lists the APIs of all services. Their documents need no token, neither there nor here.
-func (p apiPages) showAll(w http.ResponseWriter, r *http.Request) {
-	answers := ask(p.cfg.Services, func(s *client.Service) (found []*api, err error) {
+func (p apiPages) showAll(r *http.Request) (content, error) {
+	answers := client.Ask(p.cfg.Services, func(s *client.Service) (found []*api, err error) {
 		for _, name := range []string{"api", "operations"} {
 			one, notRead := p.readAPI(r.Context(), s, name)
 			if err = errors.Join(err, notRead); one != nil {
@@ -311,23 +311,22 @@ func (p apiPages) showAll(w http.ResponseWriter, r *http.Request) {
 		}
 		return found, err
 	})
-	p.page(w, r, http.StatusOK, "apis", "APIs", answers)
+	return content{"apis", "APIs", answers}, nil
 }
 
 // show shows the operations of an API.
-func (p apiPages) show(w http.ResponseWriter, r *http.Request) {
-	s, name := p.service(r.PathValue("service")), r.PathValue("api")
-	if s == nil || documentPaths[name] == "" {
-		p.fail(w, r, http.StatusNotFound, errors.New("there is no such API"))
-		return
+func (p apiPages) show(r *http.Request) (content, error) {
+	s, err := p.service(r)
+	name := r.PathValue("api")
+	if err != nil || documentPaths[name] == "" {
+		return content{}, missing("there is no such API")
 	}
 	found, err := p.readAPI(r.Context(), s, name)
-	switch {
-	case err != nil:
-		p.fail(w, r, statusOf(err), err)
-	case found == nil:
-		p.fail(w, r, http.StatusNotFound, errors.New(s.Name+" has no such API"))
-	default:
-		p.page(w, r, http.StatusOK, "api", fmt.Sprint(found.Info["title"], " of ", s.Name), found)
+	if err == nil && found == nil {
+		err = missing(s.Name + " has no such API")
 	}
+	if err != nil {
+		return content{}, err
+	}
+	return content{"api", fmt.Sprint(found.Info["title"], " of ", s.Name), found}, nil
 }

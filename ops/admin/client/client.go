@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"example.com/twinbox/engine/verify"
@@ -108,6 +109,27 @@ func Call[T any](ctx context.Context, s *Service, r Request) (value T, err error
 		return value, fmt.Errorf("%s: read answer: %w", s.Name, err)
 	}
 	return value, nil
+}
+
+// An Answer is what one service said, or why it did not.
+type Answer[T any] struct {
+	Service string
+	Value   T
+	Err     error
+}
+
+// Ask asks all services at once and returns the answers in their order.
+func Ask[T any](services []*Service, call func(*Service) (T, error)) []Answer[T] {
+	answers := make([]Answer[T], len(services))
+	var all sync.WaitGroup
+	for i, s := range services {
+		all.Go(func() {
+			value, err := call(s)
+			answers[i] = Answer[T]{s.Name, value, err}
+		})
+	}
+	all.Wait()
+	return answers
 }
 
 // Stream makes a call whose answer is JSON lines, and tells progress what is done so far. Beside an error the result

@@ -19,28 +19,29 @@ type verb struct {
 	Do, Doing, Done, Things string // Replay, Replaying, Replayed; dead letters
 	Note                    string // what to know before
 	Danger                  bool
-	run                     func(ctx context.Context, c *change, progress func(int64)) (adminapi.Result, error)
+	request                 func(c *change) client.Request
+	long                    bool // it tells how far it is
 }
 
 var verbs = map[string]verb{
 	"replay": {
-		Do: "Replay", Doing: "Replaying", Done: "Replayed", Things: "dead letters", run: replay,
+		Do: "Replay", Doing: "Replaying", Done: "Replayed", Things: "dead letters", long: true, request: replay,
 		Note: "Those of a key run in their order and stop at the first that fails; other keys go on. It is safe to repeat.",
 	},
 	"discard": {
-		Do: "Discard", Doing: "Discarding", Done: "Discarded", Things: "dead letters", Danger: true, run: discard,
+		Do: "Discard", Doing: "Discarding", Done: "Discarded", Things: "dead letters", Danger: true, long: true, request: discard,
 		Note: "They are settled without being handled, and what waits behind them goes on.",
 	},
 	"edit": {
-		Do: "Edit", Doing: "Editing", Done: "Edited", Things: "dead letters", run: edit,
+		Do: "Edit", Doing: "Editing", Done: "Edited", Things: "dead letters", request: edit,
 		Note: "The original stays beside the new payload, which is checked when it is replayed.",
 	},
 	"retry": {
-		Do: "Send again", Doing: "Listing", Done: "Listed again", Things: "mails", run: settle("retry"),
+		Do: "Send again", Doing: "Listing", Done: "Listed again", Things: "mails", request: settle("retry"),
 		Note: "One that is uncertain may then arrive twice, with the same Message-ID.",
 	},
 	"mark-sent": {
-		Do: "Mark as sent", Doing: "Marking", Done: "Marked as sent", Things: "mails", run: settle("mark-sent"),
+		Do: "Mark as sent", Doing: "Marking", Done: "Marked as sent", Things: "mails", request: settle("mark-sent"),
 		Note: "For mails of which you know that they arrived: they are never sent again.",
 	},
 }
@@ -81,14 +82,16 @@ func (c *changes) read(r *http.Request, dryRun bool) (*change, error) {
 	if asked.verb, known = verbs[form.Get("verb")]; !known {
 		return nil, errors.New("there is no such operation")
 	}
-	if asked.service = c.service(form.Get("service")); asked.service == nil {
-		return nil, errors.New("there is no such service")
-	}
 	var err error
+	if asked.service, err = c.serviceOf(form.Get("service")); err != nil {
+		return nil, err
+	}
 	if asked.filter, err = filterOf(form); err != nil {
 		return nil, err
 	}
 	switch {
+	case form.Get("verb") == "edit" && len(asked.filter.IDs) != 1:
+		return nil, errors.New("one dead letter is edited at a time")
 	case asked.Things == "mails" && len(form["mail"]) == 0:
 		return nil, errors.New("choose the mails first")
 	case dryRun:
@@ -113,35 +116,37 @@ func filterOf(from url.Values) (filter adminapi.DeadLetterFilter, err error) {
 	return filter, nil
 }
 
-func replay(ctx context.Context, c *change, progress func(int64)) (adminapi.Result, error) {
-	return client.Stream(ctx, c.service, progress, client.Post("/admin/v1/dead-letters/replay", adminapi.ReplayRequest{
+func replay(c *change) client.Request {
+	return client.Post("/admin/v1/dead-letters/replay", adminapi.ReplayRequest{
 		By: c.by, Reason: c.reason, DryRun: c.dryRun, Filter: c.filter,
 		Force: c.Form.Get("force") != "", AcceptGap: c.Form.Get("accept_gap") != "",
-	}))
+	})
 }
 
-func discard(ctx context.Context, c *change, progress func(int64)) (adminapi.Result, error) {
-	return client.Stream(ctx, c.service, progress, client.Post("/admin/v1/dead-letters/discard", adminapi.DiscardRequest{
+func discard(c *change) client.Request {
+	return client.Post("/admin/v1/dead-letters/discard", adminapi.DiscardRequest{
 		By: c.by, Reason: c.reason, DryRun: c.dryRun, Filter: c.filter,
-	}))
+	})
 }
 
-func edit(ctx context.Context, c *change, _ func(int64)) (adminapi.Result, error) {
-	if len(c.filter.IDs) != 1 {
-		return adminapi.Result{}, errors.New("one dead letter is edited at a time")
-	}
+func edit(c *change) client.Request {
 	payload := []byte(strings.ReplaceAll(c.Form.Get("payload"), "\r\n", "\n")) // forms send line ends as mails do
-	return client.Call[adminapi.Result](ctx, c.service, client.Post(
-		fmt.Sprintf("/admin/v1/dead-letters/%d/edit", c.filter.IDs[0]),
-		adminapi.EditRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun, Payload: payload}))
+	return client.Post(fmt.Sprintf("/admin/v1/dead-letters/%d/edit", c.filter.IDs[0]),
+		adminapi.EditRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun, Payload: payload})
 }
 
-func settle(how string) func(context.Context, *change, func(int64)) (adminapi.Result, error) {
-	return func(ctx context.Context, c *change, _ func(int64)) (adminapi.Result, error) {
-		return client.Call[adminapi.Result](ctx, c.service, client.Post("/admin/v1/mails/"+how, adminapi.MailRequest{
-			By: c.by, Reason: c.reason, DryRun: c.dryRun, Ids: c.Form["mail"],
-		}))
+func settle(how string) func(*change) client.Request {
+	return func(c *change) client.Request {
+		return client.Post("/admin/v1/mails/"+how,
+			adminapi.MailRequest{By: c.by, Reason: c.reason, DryRun: c.dryRun, Ids: c.Form["mail"]})
 	}
+}
+
+func (c *change) run(ctx context.Context, progress func(int64)) (adminapi.Result, error) {
+	if c.long {
+		return client.Stream(ctx, c.service, progress, c.request(c))
+	}
+	return client.Call[adminapi.Result](ctx, c.service, c.request(c))
 }
 
 // outcome is what came of a change, or would.
@@ -162,7 +167,7 @@ func (c *changes) try(w http.ResponseWriter, r *http.Request) {
 	asked, err := c.read(r, true)
 	tried := outcome{change: asked, Err: err}
 	if err == nil {
-		tried.Result, tried.Err = asked.run(r.Context(), asked, func(int64) {})
+		tried.Result, tried.Err = asked.run(r.Context(), func(int64) {})
 	}
 	c.answer(w, r, http.StatusOK, "plan", tried)
 }
@@ -228,7 +233,7 @@ func (c *changes) start(ctx context.Context, asked *change) outcome {
 	})
 	c.running.Go(func() {
 		defer cancel()
-		result, err := asked.run(ctx, asked, func(done int64) {
+		result, err := asked.run(ctx, func(done int64) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			begun.Progress = done

@@ -12,7 +12,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -86,18 +85,16 @@ func (c *Console) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /assets/", serveAsset)
 	mux.HandleFunc("GET /session/{key}", c.signIn)
-	mux.HandleFunc("GET /{$}", c.showFlow)
-	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
-		c.fail(w, r, http.StatusNotFound, errors.New("there is no such page"))
-	})
+	mux.HandleFunc("GET /{$}", c.shows(c.showFlow))
+	mux.HandleFunc("GET /", c.shows(func(*http.Request) (content, error) { return content{}, missing("there is no such page") }))
 	mux.HandleFunc("GET /history", c.showHistory)
-	mux.HandleFunc("GET /apis", apiPages{c}.showAll)
-	mux.HandleFunc("GET /apis/{service}/{api}", apiPages{c}.show)
+	mux.HandleFunc("GET /apis", c.shows(apiPages{c}.showAll))
+	mux.HandleFunc("GET /apis/{service}/{api}", c.shows(apiPages{c}.show))
 	for pattern, show := range map[string]http.HandlerFunc{
-		"GET /dead-letters": c.showGroups, "GET /dead-letters/{service}": c.showDeadLetters,
-		"GET /dead-letters/{service}/{id}": c.showDeadLetter, "GET /mails": c.showMails, "GET /audit": c.showAudit,
-		"GET /events/{id}": c.showStory, "GET /find": c.find, "POST /changes/dry-run": c.changes.try,
-		"POST /changes": c.changes.begin, "GET /operations/{id}": c.changes.follow,
+		"GET /dead-letters": c.shows(c.showGroups), "GET /dead-letters/{service}": c.shows(c.showDeadLetters),
+		"GET /dead-letters/{service}/{id}": c.shows(c.showDeadLetter), "GET /mails": c.shows(c.showMails),
+		"GET /audit": c.shows(c.showAudit), "GET /events/{id}": c.shows(c.showStory), "GET /find": find,
+		"POST /changes/dry-run": c.changes.try, "POST /changes": c.changes.begin, "GET /operations/{id}": c.changes.follow,
 	} {
 		mux.HandleFunc(pattern, c.operator(show))
 	}
@@ -188,5 +185,5 @@ func (c *Console) operator(next http.HandlerFunc) http.HandlerFunc {
 }
 
 func (c *Console) refuse(w http.ResponseWriter, r *http.Request) {
-	c.page(w, r, http.StatusForbidden, "refused", "Not signed in", nil)
+	c.page(w, r, http.StatusForbidden, content{"refused", "Not signed in", nil})
 }

@@ -135,9 +135,9 @@ func (f *flow) view() []frame {
 	return append([]frame(nil), f.frames...)
 }
 
-func (c *Console) showFlow(w http.ResponseWriter, r *http.Request) {
+func (c *Console) showFlow(*http.Request) (content, error) {
 	frames := c.flow.view()
-	c.page(w, r, http.StatusOK, "flow", "Flow", frames[len(frames)-1])
+	return content{"flow", "Flow", frames[len(frames)-1]}, nil
 }
 
 // history is the past as columns, the way charts take it: the times, and for each station rates and what waited.

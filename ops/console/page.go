@@ -5,12 +5,15 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"example.com/twinbox/ops/admin/client"
 )
 
 //go:embed templates
@@ -61,16 +64,42 @@ type page struct {
 // stillPages are those that do not look again.
 var stillPages = map[string]bool{"apis": true, "api": true, "refused": true}
 
-// page answers with a page: the template of the name, within the frame that all pages have.
-func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, name, title string, data any) {
-	whole := page{Title: title, Operate: c.mayOperate(r), ReadOnly: c.cfg.ReadOnly, Links: c.cfg.Links}
+// content is what is on a page, within the frame that all pages have.
+type content struct {
+	name, title string // of its template, and of the page
+	data        any
+}
+
+// missing is why there is nothing at an address.
+type missing string
+
+func (m missing) Error() string { return string(m) }
+
+// shows answers with a page, or with one that says why it could not be made.
+func (c *Console) shows(of func(r *http.Request) (content, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		shown, err := of(r)
+		status := http.StatusOK
+		if err != nil {
+			shown, status = content{"failed", "Not found", err}, http.StatusBadGateway
+		}
+		problem, is := errors.AsType[*client.ProblemError](err)
+		if _, none := errors.AsType[missing](err); none || is && problem.Problem.Status == http.StatusNotFound {
+			status = http.StatusNotFound
+		}
+		c.page(w, r, status, shown)
+	}
+}
+
+func (c *Console) page(w http.ResponseWriter, r *http.Request, status int, shown content) {
+	whole := page{Title: shown.title, Operate: c.mayOperate(r), ReadOnly: c.cfg.ReadOnly, Links: c.cfg.Links}
 	whole.Section, _, _ = strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	var err error
-	if whole.Body, err = render(name, data); err != nil {
-		c.broken(w, r, name, err)
+	if whole.Body, err = render(shown.name, shown.data); err != nil {
+		c.broken(w, r, shown.name, err)
 		return
 	}
-	if !stillPages[name] {
+	if !stillPages[shown.name] {
 		whole.Tag = `"` + hashOf([]byte(whole.Body)) + `"`
 		w.Header().Set("ETag", whole.Tag)
 		if r.Header.Get("If-None-Match") == whole.Tag {

@@ -46,8 +46,9 @@ func (c *Change) ProvideServices(ctx context.Context) ([]*client.Service, error)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := askWho(ctx, services); isStranger(err) {
-		return nil, err
+	_, err = askWho(ctx, services)
+	if stranger, is := errors.AsType[*ending](err); is {
+		return nil, stranger
 	}
 	return services, nil
 }

@@ -45,48 +45,44 @@ const tokenVariable = "TWINBOX_ADMIN_TOKEN"
 // errNoToken says that the services are known, and nothing that opens their operations is.
 var errNoToken = usage("no token: give --token-file or set " + tokenVariable)
 
-// named reports whether the address of a service is given.
-func (o *Connection) named() bool {
-	return o.CustomerAdmin != "" || o.NotificationAdmin != "" || len(o.Admin) > 0
-}
-
 // find gives the addresses also beside errNoToken.
-func (o *Connection) find() (addresses map[string]string, token string, err error) {
-	if !o.named() {
-		stack, err := client.ReadOperators(o.Dir)
+func (o *Connection) find() (at client.Operators, err error) {
+	if o.CustomerAdmin == "" && o.NotificationAdmin == "" && len(o.Admin) == 0 {
+		at, err = client.ReadOperators(o.Dir)
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, "", fmt.Errorf("no system runs in %s; start one with \"make run\", or say where it is with "+
+			err = fmt.Errorf("no system runs in %s; start one with \"make run\", or say where it is with "+
 				"--customer-admin, --notification-admin, --admin and --token-file", o.Dir)
 		}
-		return stack.Services, stack.Token, err
+		return at, err
 	}
-	addresses = map[string]string{"customer": o.CustomerAdmin, "notification": o.NotificationAdmin}
-	maps.Copy(addresses, o.Admin)
+	at.Services = map[string]string{"customer": o.CustomerAdmin, "notification": o.NotificationAdmin}
+	maps.Copy(at.Services, o.Admin)
 	if o.TokenFile == "" {
-		if token := os.Getenv(tokenVariable); token != "" {
-			return addresses, token, nil
+		if at.Token = os.Getenv(tokenVariable); at.Token == "" {
+			err = errNoToken
 		}
-		return addresses, "", errNoToken
+		return at, err
 	}
 	content, err := os.ReadFile(o.TokenFile)
 	if err != nil {
-		return nil, "", usage("read token file: " + err.Error())
+		return at, usage("read token file: " + err.Error())
 	}
-	return addresses, strings.TrimSpace(string(content)), nil
+	at.Token = strings.TrimSpace(string(content))
+	return at, nil
 }
 
 // ProvideServices finds the services for the commands that take them, also beside errNoToken. It asks none of them yet.
 func (o *Connection) ProvideServices() (found []*client.Service, err error) {
-	addresses, token, err := o.find()
+	at, err := o.find()
 	if err != nil && !errors.Is(err, errNoToken) {
 		return nil, err
 	}
-	names := inOrder(addresses) // of the folder: "make run" may run more than serviceNames
+	names := inOrder(at.Services) // of the folder: "make run" may run more than serviceNames
 	for _, name := range names {
-		if addresses[name] == "" || o.Service != "" && o.Service != name {
+		if at.Services[name] == "" || o.Service != "" && o.Service != name {
 			continue
 		}
-		s, err := client.New(name, addresses[name], token)
+		s, err := client.New(name, at.Services[name], at.Token)
 		if err != nil {
 			return nil, usage(err.Error())
 		}
@@ -167,23 +163,22 @@ func survey[T any](
 
 // askWho asks all services what they are, before anything is done or shown. It refuses where one is not the service
 // that its address is given for or where they are of different environments. From then on each request names the
-// environment, too.
+// environment, too. One that does not answer is an error beside the others' answers, and no refusal.
 func askWho(ctx context.Context, services []*client.Service) ([]client.Answer[adminapi.Service], error) {
 	question := call[adminapi.Service](ctx, client.Get("/admin/v1/service", nil))
 	answers, err := ask(services, func(s *client.Service) (adminapi.Service, error) {
 		who, err := question(s)
-		if err == nil && who.Name != s.Name {
+		switch code := errorCode(err); {
+		case err == nil && who.Name != s.Name:
 			err = refused("wrong_service", "%s: at %s is %s, not %[1]s; nothing was changed", s.Name, s.Addr,
 				cmp.Or(printable(who.Name), "another program"))
+		case code == "wrong_service" || code == "wrong_environment":
+			err = refused(code, "%w", err)
 		}
 		return who, err
 	})
-	if joined, is := err.(interface{ Unwrap() []error }); is {
-		for _, err := range joined.Unwrap() {
-			if isStranger(err) {
-				return nil, err
-			}
-		}
+	if stranger, is := errors.AsType[*ending](err); is {
+		return nil, stranger
 	}
 	for _, a := range answers {
 		if first := answers[0]; a.Value.Environment != first.Value.Environment {
@@ -197,11 +192,6 @@ func askWho(ctx context.Context, services []*client.Service) ([]client.Answer[ad
 		}
 	}
 	return answers, err
-}
-
-// isStranger says that an address leads to another service than the flag says, or to another environment.
-func isStranger(err error) bool {
-	return err != nil && slices.Contains([]string{"wrong_service", "wrong_environment"}, errorCode(err))
 }
 
 // instant is a moment as people write it: RFC 3339, or how long ago it was, such as 90s, 30m, 1h or 2d.

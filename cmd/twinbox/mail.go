@@ -84,7 +84,7 @@ func (c *MailList) list(ctx context.Context, to *streams, states []string) error
 		t.columns = append(t.columns, "RECIPIENT")
 	}
 	for _, m := range mails {
-		t.add(m.ID, m.State, m.Template, m.UserID, m.Attempts, moment(m.CreatedAt), value(m.Error), value(m.Recipient))
+		t.add(m.ID, m.State, m.Template, m.UserID, m.Attempts, moment(m.CreatedAt), m.Error, m.Recipient)
 	}
 	err = to.reply(err, map[string]any{"items": mails, "more": more}, &t)
 	if more {

@@ -188,7 +188,6 @@ type ending struct {
 }
 
 func (e *ending) Unwrap() error { return e.error }
-func (e *ending) ExitCode() int { return e.exit }
 
 // usage is a command line that makes no sense.
 func usage(text string) error {
@@ -210,23 +209,6 @@ func partial(err error) error {
 	return &ending{error: err, exit: exitPartial, code: "partial", answered: true}
 }
 
-// exitCode is what a command ends with.
-func exitCode(err error) int {
-	var coded interface{ ExitCode() int }
-	var problem *client.ProblemError
-	switch {
-	case err == nil:
-		return service.ExitOK
-	case errors.As(err, &coded):
-		return coded.ExitCode()
-	case errors.Is(err, client.ErrCutOff):
-		return exitPartial
-	case errors.As(err, &problem):
-		return cmp.Or(exitOf[problem.Problem.Status], service.ExitFailure)
-	}
-	return service.ExitFailure
-}
-
 // exitOf has the exit codes of a service's answers that are no failures of the service.
 var exitOf = map[int]int{
 	http.StatusNotFound: exitNotFound, http.StatusBadRequest: service.ExitUsage,
@@ -235,19 +217,29 @@ var exitOf = map[int]int{
 	http.StatusMisdirectedRequest: exitRefused,
 }
 
-// errorCode is the stable name of what went wrong.
-func errorCode(err error) string {
+// endingOf is what a command ends with, whatever the error.
+func endingOf(err error) *ending {
 	if ended, is := errors.AsType[*ending](err); is {
-		return ended.code
+		return ended
 	}
+	end := &ending{error: err, exit: service.ExitFailure, code: "failed"}
 	if problem, is := errors.AsType[*client.ProblemError](err); is {
-		return problem.Problem.Code
+		end.exit, end.code = cmp.Or(exitOf[problem.Problem.Status], end.exit), problem.Problem.Code
+	} else if _, is := errors.AsType[*client.UnreachableError](err); is {
+		end.code = "unreachable"
 	}
-	if _, is := errors.AsType[*client.UnreachableError](err); is {
-		return "unreachable"
+	switch {
+	case err == nil:
+		end.exit = service.ExitOK
+	case errors.Is(err, client.ErrCutOff):
+		end.exit = exitPartial
 	}
-	return "failed"
+	return end
 }
+
+// exitCode is what a command ends with, and errorCode the stable name of what went wrong.
+func exitCode(err error) int     { return endingOf(err).exit }
+func errorCode(err error) string { return endingOf(err).code }
 
 // report ends a command: it says an error to people, and to a program that asked for JSON and has got none yet. That
 // the reader of the output is gone, as behind "| head", is no failure.
@@ -262,12 +254,11 @@ func (s *streams) report(args []string, err error) int {
 		return service.ExitOK
 	}
 	s.warn("%v", err)
-	if ended, is := errors.AsType[*ending](err); wantsJSON(args) && (!is || !ended.answered) {
-		s.document(map[string]any{
-			"error": map[string]any{"code": errorCode(err), "message": err.Error(), "exit": exitCode(err)},
-		})
+	end := endingOf(err)
+	if wantsJSON(args) && !end.answered {
+		s.document(map[string]any{"error": map[string]any{"code": end.code, "message": err.Error(), "exit": end.exit}})
 	}
-	return exitCode(err)
+	return end.exit
 }
 
 // wantsJSON says whether a command line asked for JSON, also one that cannot be parsed.

@@ -60,7 +60,7 @@ func TestAnUncertainReceiptIsSettled(t *testing.T) {
 	uncertain := list(adminapi.Uncertain)
 	require.Len(t, uncertain, 1)
 	require.Equal(t, []string{"receipt", o.ID, "ada@example.org"},
-		[]string{uncertain[0].Template, uncertain[0].UserID, *uncertain[0].Recipient})
+		[]string{uncertain[0].Template, uncertain[0].UserID, uncertain[0].Recipient})
 
 	ada := audit.Change{By: "ada", Reason: "the provider has it"}
 	result, err := receipts.MarkSent(t.Context(), []string{uncertain[0].ID}, ada)

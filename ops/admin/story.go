@@ -18,7 +18,6 @@ import (
 	"example.com/twinbox/engine/inbox"
 	"example.com/twinbox/engine/outbox/operate"
 	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/steps"
 )
 
 // Told is what a service's own tables know of an id.
@@ -83,20 +82,16 @@ func (t *story) askOutbox(ctx context.Context) error {
 		t.Note = "The outbox cannot be searched for an id that carries no time: give the key of the event, " +
 			"or about when it was added."
 	}
-	for _, e := range found.OfKey {
+	if len(found.OfKey) > 0 {
 		t.is(adminapi.StoryKindKey)
+	}
+	for _, e := range slices.Concat(found.OfKey, found.Events, found.Caused) {
+		t.is(adminapi.StoryKindEvent)
 		t.addEvent(e)
 		t.relate(e.EventID)
 	}
 	for _, e := range found.Events {
-		t.is(adminapi.StoryKindEvent)
-		t.addEvent(e)
 		t.relate(e.Causation)
-	}
-	for _, e := range found.Caused {
-		t.is(adminapi.StoryKindEvent)
-		t.addEvent(e)
-		t.relate(e.EventID)
 	}
 	asked := map[string]bool{}
 	for _, e := range t.Steps {
@@ -235,7 +230,7 @@ func (t *story) told() adminapi.Story {
 	for i := range t.Steps {
 		t.Steps[i].Service = t.Service
 	}
-	t.Steps = steps.InOrder(t.Steps)
+	t.Steps = adminapi.InOrder(t.Steps)
 	slices.Sort(t.Related)
 	t.Related = slices.DeleteFunc(slices.Compact(t.Related), func(id string) bool { return id == "" || id == t.ID })
 	return t.Story

@@ -23,7 +23,7 @@ var templateFiles embed.FS
 var assetFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "since": since, "text": textOf,
+	"number": number, "rate": rate, "age": age, "clock": clock, "asset": asset, "since": since,
 	"plural": plural, "short": short, "fields": fieldsOf, "rules": rules, "prose": prose, "example": exampleText,
 	"moves": func(rate *float64) bool { return rate != nil && *rate > 0 },
 }).ParseFS(templateFiles, "templates/*.html"))
@@ -201,13 +201,6 @@ func short(eventType string) string {
 		return eventType
 	}
 	return strings.Join(parts[len(parts)-2:], ".")
-}
-
-func textOf(optional *string) string {
-	if optional == nil {
-		return ""
-	}
-	return *optional
 }
 
 func clock(t time.Time) string { return t.Local().Format("2 Jan 15:04:05") }

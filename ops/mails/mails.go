@@ -19,7 +19,6 @@ import (
 	"example.com/twinbox/frame/web"
 	"example.com/twinbox/ops/admin"
 	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/steps"
 )
 
 // List is the list of the mails of one lease handler. Every change leaves an action of kind mail in engine/audit's
@@ -50,8 +49,8 @@ func (l *List) from() string {
 
 const listColumns = `
 select mail.id, ` + stateOf + ` as state, mail.event_id, mail.template, mail.user_id,
-       case when $7 then mail.recipient end as recipient, attempts, nullif(error, '') as error, mail.created_at, due_at,
-       case lease.state when 'done' then ended_at end as sent_at`
+       coalesce(case when $7 then mail.recipient end, '') as recipient, attempts, coalesce(error, '') as error,
+       mail.created_at, due_at, case lease.state when 'done' then ended_at end as sent_at`
 
 const listConditions = `
 where ($2 = '' or lease.state = case when $2 in ('sent', 'superseded') then 'done' else $2 end
@@ -228,7 +227,7 @@ func (l *List) Tell(ctx context.Context, id string) (told admin.Told, err error)
 // owed is the step at which the mail became due.
 func (m mail) owed() adminapi.StoryStep {
 	return adminapi.StoryStep{
-		At: m.CreatedAt, Station: adminapi.StoryStepStationMail, Outcome: steps.Owed, EventID: m.EventID,
+		At: m.CreatedAt, Station: adminapi.StoryStepStationMail, Outcome: adminapi.Owed, EventID: m.EventID,
 		Key: m.Key, CorrelationID: m.Correlation, Subject: m.ID,
 	}
 }

@@ -360,10 +360,10 @@ type Mail struct {
 	DueAt     time.Time `json:"due_at"`
 
 	// Error Of the last attempt.
-	Error     *string    `json:"error,omitempty"`
+	Error     string     `json:"error,omitempty,omitzero"`
 	EventID   string     `json:"event_id"`
 	ID        string     `json:"id"`
-	Recipient *string    `json:"recipient,omitempty"`
+	Recipient string     `json:"recipient,omitempty,omitzero"`
 	SentAt    *time.Time `json:"sent_at,omitempty"`
 	State     MailState  `json:"state"`
 	Template  string     `json:"template"`

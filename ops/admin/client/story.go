@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/steps"
 )
 
 const (
@@ -57,7 +56,7 @@ func Story(
 			}
 		}
 	}
-	told.Steps = steps.InOrder(told.Steps)
+	told.Steps = adminapi.InOrder(told.Steps)
 	return told, errors.Join(failed...)
 }
 

@@ -1,4 +1,4 @@
-package steps_test
+package adminapi_test
 
 import (
 	"slices"
@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/ops/admin/adminapi"
-	"example.com/twinbox/ops/admin/steps"
 )
 
 // One consumer reads a record long after another has handled it, and after what that caused was added. The record was
@@ -36,7 +35,7 @@ func TestARecordIsReadWhenItsFirstConsumerReadsIt(t *testing.T) {
 		append([]adminapi.StoryStep{late}, inOrder...),
 		append(slices.Clip(inOrder), late),
 	} {
-		require.Equal(t, inOrder, steps.InOrder(told))
+		require.Equal(t, inOrder, adminapi.InOrder(told))
 	}
 }
 
@@ -49,8 +48,8 @@ func TestAMailThatGoesOnIsToldOfOnce(t *testing.T) {
 			Outcome: outcome,
 		}
 	}
-	owed, submitting, sent := mail(0, steps.Owed), mail(time.Second, "submitting"), mail(2*time.Second, "sent")
+	owed, submitting, sent := mail(0, adminapi.Owed), mail(time.Second, "submitting"), mail(2*time.Second, "sent")
 	for _, told := range [][]adminapi.StoryStep{{owed, submitting, owed, sent}, {owed, sent, submitting, owed}} {
-		require.Equal(t, []adminapi.StoryStep{owed, sent}, steps.InOrder(told))
+		require.Equal(t, []adminapi.StoryStep{owed, sent}, adminapi.InOrder(told))
 	}
 }

@@ -1,39 +1,36 @@
-// Package steps puts the steps of a story in order: those that one service tells, and those of several.
-package steps
+package adminapi
 
 import (
 	"cmp"
 	"slices"
 	"time"
-
-	"example.com/twinbox/ops/admin/adminapi"
 )
 
 // stations are in the order in which an event meets them.
-var stations = []adminapi.StoryStepStation{
-	adminapi.StoryStepStationRequest, adminapi.StoryStepStationOutbox, adminapi.StoryStepStationRecord,
-	adminapi.StoryStepStationInbox, adminapi.StoryStepStationDeadLetter, adminapi.StoryStepStationMail,
-	adminapi.StoryStepStationAudit,
+var stations = []StoryStepStation{
+	StoryStepStationRequest, StoryStepStationOutbox, StoryStepStationRecord,
+	StoryStepStationInbox, StoryStepStationDeadLetter, StoryStepStationMail,
+	StoryStepStationAudit,
 }
 
 // Owed is the outcome of the step that tells when a mail became due. What has become of it since is a step of its own.
 const Owed = "owed"
 
-func station(s adminapi.StoryStep) int { return slices.Index(stations, s.Station) }
+func station(s StoryStep) int { return slices.Index(stations, s.Station) }
 
 // InOrder sorts steps by time and joins those that tell of the same. Their times are of several clocks: an event never
 // seems to be read before it was added, nor handled before it was read, however far apart these are.
-func InOrder(all []adminapi.StoryStep) []adminapi.StoryStep {
+func InOrder(all []StoryStep) []StoryStep {
 	type told struct {
-		adminapi.StoryStep
+		StoryStep
 		seems time.Time
 	}
 	type reached struct {
-		station adminapi.StoryStepStation
+		station StoryStepStation
 		seems   time.Time
 	}
 	kept := joined(all)
-	slices.SortStableFunc(kept, func(a, b adminapi.StoryStep) int {
+	slices.SortStableFunc(kept, func(a, b StoryStep) int {
 		return cmp.Or(cmp.Compare(station(a), station(b)), a.At.Compare(b.At))
 	})
 	ordered := make([]told, len(kept))
@@ -59,18 +56,18 @@ func InOrder(all []adminapi.StoryStep) []adminapi.StoryStep {
 }
 
 // joined leaves out what is told twice.
-func joined(all []adminapi.StoryStep) []adminapi.StoryStep {
-	kept := make([]adminapi.StoryStep, 0, len(all))
+func joined(all []StoryStep) []StoryStep {
+	kept := make([]StoryStep, 0, len(all))
 	for _, step := range all {
-		i := slices.IndexFunc(kept, func(k adminapi.StoryStep) bool { return same(k, step) })
+		i := slices.IndexFunc(kept, func(k StoryStep) bool { return same(k, step) })
 		switch {
 		case i < 0:
 			kept = append(kept, step)
 		case kept[i].EventID == "" && step.EventID != "": // told by a table of the service: the event says more
 			step.Outcome = cmp.Or(step.Outcome, kept[i].Outcome)
 			kept[i] = step
-		case step.Station == adminapi.StoryStepStationRecord && step.At.Before(kept[i].At), // who read it first
-			step.Station == adminapi.StoryStepStationMail && step.At.After(kept[i].At): // asked about twice: how far it is now
+		case step.Station == StoryStepStationRecord && step.At.Before(kept[i].At), // who read it first
+			step.Station == StoryStepStationMail && step.At.After(kept[i].At): // asked about twice: how far it is now
 			kept[i] = step
 		default:
 			kept[i].Outcome = cmp.Or(kept[i].Outcome, step.Outcome)
@@ -81,19 +78,19 @@ func joined(all []adminapi.StoryStep) []adminapi.StoryStep {
 
 // same: one request that a table of the service and an event tell of, a record that several consumers have read, or the
 // same row, which two ids led to.
-func same(a, b adminapi.StoryStep) bool {
+func same(a, b StoryStep) bool {
 	if a.Station != b.Station {
 		return false
 	}
 	switch a.Station {
-	case adminapi.StoryStepStationRequest:
+	case StoryStepStationRequest:
 		return a.Service == b.Service && a.Key == b.Key && a.At.Equal(b.At) &&
 			(a.EventID == "" || b.EventID == "" || a.EventID == b.EventID)
-	case adminapi.StoryStepStationOutbox:
+	case StoryStepStationOutbox:
 		return a.Service == b.Service && a.Position == b.Position
-	case adminapi.StoryStepStationRecord:
+	case StoryStepStationRecord:
 		return a.EventID == b.EventID && a.Topic == b.Topic && *a.Partition == *b.Partition && *a.Offset == *b.Offset
-	case adminapi.StoryStepStationMail:
+	case StoryStepStationMail:
 		return a.Service == b.Service && a.Subject == b.Subject && (a.Outcome == Owed) == (b.Outcome == Owed)
 	}
 	return a.Service == b.Service && a.Consumer == b.Consumer && a.EventID == b.EventID && a.Subject == b.Subject &&

@@ -18,7 +18,7 @@ import (
 // Change is what every command that changes something takes. A command is the body of its request, too: under the names
 // of their json tags its flags say what is changed.
 type Change struct {
-	Operator `embed:"" json:"-"`
+	Operator `json:"-"`
 
 	DryRun bool   `json:"dry_run" kong:"-"`
 	Yes    bool   `json:"-" help:"Do it. Without this the command says what it would do and changes nothing." env:"-"`
@@ -53,10 +53,17 @@ func (c *Change) ProvideServices(ctx context.Context) ([]*client.Service, error)
 	return services, nil
 }
 
-// Run makes the change that the command's tags tell of, in the service that knows the thing.
-func (c *Change) Run(ctx context.Context, command *kong.Context, to *streams, services []*client.Service) error {
+// ProvideEffect reads the tags in which a command says what it does.
+func (c *Change) ProvideEffect(command *kong.Context) effect {
+	tag := command.Selected().Tag
+	return effect{tag.Get("done"), tag.Get("would"), tag.Get("thing"), tag.Get("after")}
+}
+
+// Run makes the change that the command's tag names, in the service that knows the thing.
+func (c *Change) Run(
+	ctx context.Context, command *kong.Context, to *streams, services []*client.Service, what effect,
+) error {
 	node := command.Selected()
-	what := effect{node.Tag.Get("done"), node.Tag.Get("would"), node.Tag.Get("thing"), node.Tag.Get("after")}
 	return whoHasIt(ctx, to, services, what, client.Post(node.Tag.Get("post"), node.Target.Addr().Interface()))
 }
 

@@ -19,8 +19,8 @@ import (
 
 // Operator is what every command that operates a running system takes: where it is, and how to answer.
 type Operator struct {
-	Connection `embed:""`
-	Answer     `embed:""`
+	Connection
+	Answer
 }
 
 // Connection is where a running system is.
@@ -130,8 +130,8 @@ func ask[T any](
 
 // Survey is what every command takes that asks each service the same, once or again and again.
 type Survey struct {
-	Operator `embed:""`
-	Watch    `embed:""`
+	Operator
+	Watch
 }
 
 // survey asks every service the same and shows the answers: with --json as one document by the services' names, else as

@@ -13,7 +13,7 @@ import (
 
 // ConsoleCommand is "twinbox console".
 type ConsoleCommand struct {
-	Connection `embed:""`
+	Connection
 
 	Addr string   `help:"Where the page is served, in plain HTTP: on loopback, unless a proxy with TLS stands before it." default:"127.0.0.1:8090" env:"-" placeholder:"HOST:PORT"`
 	Host []string `help:"Name under which it may be asked, beside localhost and IP addresses; may be repeated." env:"-" placeholder:"NAME"`

@@ -18,11 +18,11 @@ import (
 type DLQCommands struct {
 	List    DLQList    `cmd:"" aliases:"ls" help:"What waits in the dead letters, grouped by error."`
 	Show    DLQShow    `cmd:"" aliases:"get" help:"One dead letter and its history."`
-	Replay  DLQReplay  `cmd:"" help:"Handle dead letters again: through the inbox, in the order of their key, for their consumer alone."`
-	Edit    DLQEdit    `cmd:"" help:"Replace the payload or headers; the original is kept."`
-	Discard DLQDiscard `cmd:"" help:"Settle dead letters without handling them."`
+	Replay  DLQReplay  `cmd:"" done:"Replayed" would:"replay" thing:"dead letter" help:"Handle dead letters again: through the inbox, in the order of their key, for their consumer alone."`
+	Edit    DLQEdit    `cmd:"" done:"Edited" would:"edit" thing:"dead letter" help:"Replace the payload or headers; the original is kept."`
+	Discard DLQDiscard `cmd:"" done:"Discarded" would:"discard" thing:"dead letter" help:"Settle dead letters without handling them."`
 	Export  DLQExport  `cmd:"" help:"Write dead letters, whole, one JSON object per line."`
-	Import  DLQImport  `cmd:"" help:"Import exported dead letters that are not there yet."`
+	Import  DLQImport  `cmd:"" done:"Imported" would:"import at most" thing:"dead letter" help:"Import exported dead letters that are not there yet."`
 }
 
 // LetterFilter picks dead letters; what is given must all hold. The time is that of the last failure.
@@ -33,7 +33,7 @@ type LetterFilter struct {
 	EventID  string `help:"Of this event." name:"event-id" env:"-"`
 	Code     string `help:"With this stable reason, such as schema_violation." env:"-"`
 	Error    string `help:"Whose error contains this, in any case." env:"-" placeholder:"TEXT"`
-	Window   `embed:""`
+	Window
 }
 
 func (f *LetterFilter) given() bool { return *f != LetterFilter{} }
@@ -96,8 +96,8 @@ const (
 
 // DLQList is "twinbox dlq list".
 type DLQList struct {
-	Survey       `embed:""`
-	LetterFilter `embed:""`
+	Survey
+	LetterFilter
 
 	Each  bool     `help:"One line per dead letter instead of per error." env:"-"`
 	State string   `help:"In this state: waiting, replayed, discarded or all." enum:"waiting,replayed,discarded,all" default:"waiting" env:"-"`
@@ -228,7 +228,7 @@ func (c *DLQList) pages(ctx context.Context, s *client.Service, after int64) (al
 
 // DLQShow is "twinbox dlq show".
 type DLQShow struct {
-	Operator `embed:""`
+	Operator
 
 	ID      string `arg:"" help:"The dead letter, such as customer/17."`
 	Payload bool   `help:"Show the payload too, which holds personal data." env:"-"`

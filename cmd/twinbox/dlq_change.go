@@ -23,8 +23,8 @@ import (
 
 // LetterChange is what changes many dead letters.
 type LetterChange struct {
-	Change       `embed:""`
-	LetterFilter `embed:""`
+	Change
+	LetterFilter
 
 	IDs []string `arg:"" optional:"" name:"id" help:"Dead letters, such as customer/17."`
 }
@@ -56,7 +56,7 @@ func (c *LetterChange) apply(
 
 // DLQReplay is "twinbox dlq replay".
 type DLQReplay struct {
-	LetterChange `embed:""`
+	LetterChange
 
 	All   bool     `help:"All that wait." env:"-"`
 	Limit positive `help:"This many of each service at most. Default: all that are picked." env:"-" placeholder:"N"`
@@ -81,35 +81,31 @@ func (r *rate) UnmarshalText(text []byte) error {
 }
 
 // Run replays in one service after the other.
-func (c *DLQReplay) Run(ctx context.Context, to *streams) error {
-	what := effect{done: "Replayed", would: "replay", thing: "dead letter"}
+func (c *DLQReplay) Run(ctx context.Context, to *streams, what effect) error {
 	return c.apply(ctx, to, what, c.All, func(filter adminapi.DeadLetterFilter) client.Request {
 		filter.Limit = int(c.Limit)
 		return client.Post("/admin/v1/dead-letters/replay", adminapi.ReplayRequest{
-			By: c.By, Reason: c.Reason, DryRun: !c.Yes, Filter: filter, All: c.All, Force: c.Force,
+			By: c.By, Reason: c.Reason, DryRun: c.DryRun, Filter: filter, All: c.All, Force: c.Force,
 			AcceptGap: c.Gap, Rate: float64(c.Rate),
 		})
 	})
 }
 
 // DLQDiscard is "twinbox dlq discard". There is no --all: events are given up by name.
-type DLQDiscard struct {
-	LetterChange `embed:""`
-}
+type DLQDiscard struct{ LetterChange }
 
 // Run discards in one service after the other.
-func (c *DLQDiscard) Run(ctx context.Context, to *streams) error {
-	what := effect{done: "Discarded", would: "discard", thing: "dead letter"}
+func (c *DLQDiscard) Run(ctx context.Context, to *streams, what effect) error {
 	return c.apply(ctx, to, what, false, func(filter adminapi.DeadLetterFilter) client.Request {
 		return client.Post("/admin/v1/dead-letters/discard", adminapi.DiscardRequest{
-			By: c.By, Reason: c.Reason, DryRun: !c.Yes, Filter: filter,
+			By: c.By, Reason: c.Reason, DryRun: c.DryRun, Filter: filter,
 		})
 	})
 }
 
 // DLQEdit is "twinbox dlq edit".
 type DLQEdit struct {
-	Change `embed:""`
+	Change
 
 	ID      string   `arg:"" help:"The dead letter, such as customer/17."`
 	Payload string   `help:"The new payload; - is standard input. Default: without --header, $VISUAL or $EDITOR is opened on the current one." env:"-" placeholder:"FILE"`
@@ -118,7 +114,7 @@ type DLQEdit struct {
 }
 
 // Run edits one dead letter.
-func (c *DLQEdit) Run(ctx context.Context, to *streams) error {
+func (c *DLQEdit) Run(ctx context.Context, to *streams, what effect) error {
 	headers, err := c.headers()
 	if err != nil {
 		return err
@@ -131,21 +127,22 @@ func (c *DLQEdit) Run(ctx context.Context, to *streams) error {
 	if err != nil {
 		return err
 	}
-	request := adminapi.EditRequest{By: c.By, Reason: c.Reason, DryRun: !c.Yes, Headers: headers}
-	if c.Payload == "" && headers == nil {
-		return c.openEditor(ctx, to, current(detail.Letter), func(text []byte) error {
-			request.Payload = text
-			return c.send(ctx, to, s, detail.Letter, request)
-		})
-	}
-	if c.Payload != "" {
-		text, err := readPayload(c.Payload, to)
-		if err != nil {
-			return err
-		}
+	request := adminapi.EditRequest{By: c.By, Reason: c.Reason, DryRun: c.DryRun, Headers: headers}
+	send := func(text []byte) error {
 		request.Payload = text
+		return c.send(ctx, to, s, detail.Letter, request, what)
 	}
-	return c.send(ctx, to, s, detail.Letter, request)
+	switch {
+	case c.Payload == "" && headers == nil:
+		return c.openEditor(ctx, to, current(detail.Letter), send)
+	case c.Payload == "":
+		return send(nil)
+	}
+	text, err := readPayload(c.Payload, to)
+	if err != nil {
+		return err
+	}
+	return send(text)
 }
 
 func (c *DLQEdit) headers() (headers []adminapi.Header, err error) {
@@ -161,9 +158,9 @@ func (c *DLQEdit) headers() (headers []adminapi.Header, err error) {
 
 // send asks the service for the edit, unless there is nothing to do.
 func (c *DLQEdit) send(
-	ctx context.Context, to *streams, s *client.Service, l adminapi.DeadLetter, request adminapi.EditRequest,
+	ctx context.Context, to *streams, s *client.Service, l adminapi.DeadLetter, request adminapi.EditRequest, what effect,
 ) error {
-	result := adminapi.Result{DryRun: !c.Yes}
+	result := adminapi.Result{DryRun: c.DryRun}
 	var err error
 	before := current(l)
 	switch after := request.Payload; {
@@ -180,7 +177,7 @@ func (c *DLQEdit) send(
 	}
 	var sum effects
 	sum.add(s.Name, result)
-	return sum.write(to, effect{done: "Edited", would: "edit", thing: "dead letter"})
+	return sum.write(to, what)
 }
 
 // current is what a replay would take.
@@ -265,8 +262,8 @@ func (c *DLQEdit) openEditor(
 
 // DLQExport is "twinbox dlq export".
 type DLQExport struct {
-	Connection   `embed:""`
-	LetterFilter `embed:""`
+	Connection
+	LetterFilter
 
 	IDs   []string `arg:"" optional:"" name:"id" help:"Dead letters, such as customer/17. Default: all that the filters pick."`
 	State string   `help:"In this state: waiting, replayed, discarded or all." enum:"waiting,replayed,discarded,all" default:"waiting" env:"-"`
@@ -343,13 +340,13 @@ func copyLines(out io.Writer, body io.Reader) (n int, err error) {
 
 // DLQImport is "twinbox dlq import".
 type DLQImport struct {
-	Change `embed:""`
+	Change
 
 	File string `arg:"" help:"What was exported; - is standard input."`
 }
 
 // Run gives each line to the service that has its consumer.
-func (c *DLQImport) Run(ctx context.Context, to *streams) error {
+func (c *DLQImport) Run(ctx context.Context, to *streams, what effect) error {
 	services, err := c.Connection.ProvideServices()
 	if err != nil {
 		return err
@@ -380,8 +377,7 @@ func (c *DLQImport) Run(ctx context.Context, to *streams) error {
 	if err != nil {
 		return fmt.Errorf("read import: %w", err)
 	}
-	what := effect{done: "Imported", would: "import at most", thing: "dead letter"}
-	params := adminapi.ImportDeadLettersParams{By: c.By, Reason: c.Reason, DryRun: !c.Yes}
+	params := adminapi.ImportDeadLettersParams{By: c.By, Reason: c.Reason, DryRun: c.DryRun}
 	return c.inTurn(ctx, to, services, what, sum,
 		func(s *client.Service, progress func(int64)) (adminapi.Result, error) {
 			lines := io.NewSectionReader(parts[s.Name], 0, math.MaxInt64)

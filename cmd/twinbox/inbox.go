@@ -19,9 +19,7 @@ type InboxCommands struct {
 
 // InboxStats is "twinbox inbox stats": what waits for each consumer, the same from every instance, and the deliveries
 // to the one process that answers, since it started.
-type InboxStats struct {
-	Survey `embed:""`
-}
+type InboxStats struct{ Survey }
 
 // deliveries are the columns of the second table and the outcomes that each counts.
 var deliveries = []struct {
@@ -76,7 +74,7 @@ func deliveriesOf(since time.Time, s adminapi.ConsumerStats) []any {
 
 // InboxLookup is "twinbox inbox lookup".
 type InboxLookup struct {
-	Operator `embed:""`
+	Operator
 
 	EventID string `arg:"" name:"event-id" help:"The event."`
 }
@@ -155,9 +153,7 @@ type ConsumerCommands struct {
 }
 
 // ConsumerList is "twinbox consumer list".
-type ConsumerList struct {
-	Survey `embed:""`
-}
+type ConsumerList struct{ Survey }
 
 // Run asks every service.
 func (c *ConsumerList) Run(ctx context.Context, to *streams) error {
@@ -177,7 +173,7 @@ func (c *ConsumerList) Run(ctx context.Context, to *streams) error {
 
 // ConsumerChange is "twinbox consumer pause" and "... resume".
 type ConsumerChange struct {
-	Change `embed:""`
+	Change
 
 	Name string `arg:"" json:"consumer" help:"The consumer, as \"consumer list\" shows it."`
 }

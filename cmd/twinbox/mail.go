@@ -20,8 +20,8 @@ type MailCommands struct {
 
 // MailList is "twinbox mail list".
 type MailList struct {
-	Survey `embed:""`
-	Window `embed:""`
+	Survey
+	Window
 
 	State     string   `help:"In this state, such as uncertain; open: uncertain or failed; all: in any." default:"open" env:"-"`
 	User      string   `help:"To this user." env:"-" placeholder:"UUID"`
@@ -95,7 +95,7 @@ func (c *MailList) list(ctx context.Context, to *streams, states []string) error
 
 // MailChange is "twinbox mail retry" and "... mark-sent".
 type MailChange struct {
-	Change `embed:""`
+	Change
 
 	IDs []string `arg:"" name:"id" json:"ids" help:"Mails, as \"mail list\" shows them."`
 }

@@ -17,18 +17,16 @@ import (
 type OutboxCommands struct {
 	Status         OutboxStatus         `cmd:"" help:"How far each service's events are published, and which keys are parked."`
 	Tail           OutboxTail           `cmd:"" help:"The newest events and what became of them."`
-	Republish      OutboxRepublish      `cmd:"" help:"Send published events again, with the same ids; consumers skip what they have."`
+	Republish      OutboxRepublish      `cmd:"" done:"Republished" would:"republish" thing:"event" help:"Send published events again, with the same ids; consumers skip what they have."`
 	Scheduled      OutboxScheduled      `cmd:"" help:"Events that are due later: list them, take one back."`
-	Release        OutboxRelease        `cmd:"" help:"Let the relay try a parked key's events again."`
+	Release        OutboxRelease        `cmd:"" done:"Released" would:"release" thing:"key" help:"Let the relay try a parked key's events again."`
 	Topics         OutboxTopics         `cmd:"" help:"Over how many partitions each topic's keys are spread, and which consumer groups are behind."`
-	ConfirmRestore OutboxConfirmRestore `cmd:"" help:"Go on with a restored database: take back from the broker the events that it lost."`
+	ConfirmRestore OutboxConfirmRestore `cmd:"" done:"Took back" would:"take back" thing:"event" help:"Go on with a restored database: take back from the broker the events that it lost."`
 	Confirm        OutboxConfirm        `cmd:"" post:"/admin/v1/outbox/topics/confirm" done:"Confirmed the partitions of" would:"confirm the partitions of" thing:"topic" help:"Confirm a topic's new number of partitions, for which the relay waits."`
 }
 
 // OutboxStatus is "twinbox outbox status".
-type OutboxStatus struct {
-	Survey `embed:""`
-}
+type OutboxStatus struct{ Survey }
 
 // Run asks every service.
 func (c *OutboxStatus) Run(ctx context.Context, to *streams) error {
@@ -74,8 +72,8 @@ func waitingOf(s adminapi.OutboxStatus) string {
 
 // OutboxRepublish is "twinbox outbox republish".
 type OutboxRepublish struct {
-	Change `embed:""`
-	Window `embed:""`
+	Change
+	Window
 
 	From  positive `json:"from,omitempty" help:"First position. Positions are a service's own: give --service too." env:"-" placeholder:"N"`
 	To    positive `json:"to,omitempty" help:"Last position." env:"-" placeholder:"N"`
@@ -93,31 +91,29 @@ func (c *OutboxRepublish) AfterApply() error {
 }
 
 // Run asks every service to republish what it has of the selection.
-func (c *OutboxRepublish) Run(ctx context.Context, to *streams, services []*client.Service) error {
+func (c *OutboxRepublish) Run(ctx context.Context, to *streams, services []*client.Service, what effect) error {
 	if (c.From != 0 || c.To != 0) && len(services) > 1 {
 		return usage("positions are a service's own: give --service too")
 	}
-	what := effect{done: "Republished", would: "republish", thing: "event"}
 	return c.inTurn(ctx, to, services, what, effects{}, stream(ctx, client.Post("/admin/v1/outbox/republish", c)))
 }
 
 // OutboxConfirmRestore is "twinbox outbox confirm-restore".
-type OutboxConfirmRestore struct {
-	Change `embed:""`
-}
+type OutboxConfirmRestore struct{ Change }
 
 // Run asks one service to go on with its restored database.
-func (c *OutboxConfirmRestore) Run(ctx context.Context, to *streams, services []*client.Service) error {
+func (c *OutboxConfirmRestore) Run(
+	ctx context.Context, to *streams, services []*client.Service, what effect,
+) error {
 	if len(services) > 1 {
 		return usage("a restore is of one service's database: give --service too")
 	}
-	what := effect{done: "Took back", would: "take back", thing: "event"}
 	return c.inTurn(ctx, to, services, what, effects{}, stream(ctx, client.Post("/admin/v1/outbox/restore/confirm", c)))
 }
 
 // OutboxRelease is "twinbox outbox release".
 type OutboxRelease struct {
-	Change `embed:""`
+	Change
 
 	Topic string   `json:"topic" help:"Topic of the key." required:"" env:"-"`
 	Key   string   `json:"key" help:"The key." required:"" env:"-"`
@@ -125,8 +121,7 @@ type OutboxRelease struct {
 }
 
 // Run finds the service that has parked the key and asks it.
-func (c *OutboxRelease) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	what := effect{done: "Released", would: "release", thing: "key"}
+func (c *OutboxRelease) Run(ctx context.Context, to *streams, services []*client.Service, what effect) error {
 	if c.Drop != 0 {
 		what = effect{done: "Dropped", would: "drop", thing: "event"}
 	}
@@ -134,9 +129,7 @@ func (c *OutboxRelease) Run(ctx context.Context, to *streams, services []*client
 }
 
 // OutboxTopics is "twinbox outbox topics".
-type OutboxTopics struct {
-	Survey `embed:""`
-}
+type OutboxTopics struct{ Survey }
 
 // Run asks every service.
 func (c *OutboxTopics) Run(ctx context.Context, to *streams) error {
@@ -169,7 +162,7 @@ func spreadOf(t adminapi.Topic) string {
 
 // OutboxConfirm is "twinbox outbox confirm".
 type OutboxConfirm struct {
-	Change `embed:""`
+	Change
 
 	Topic      string `json:"topic" help:"The topic that was given more partitions." required:"" env:"-"`
 	Partitions int32  `json:"partitions" help:"How many it has now." required:"" env:"-"`
@@ -184,7 +177,7 @@ type OutboxScheduled struct {
 
 // ScheduledList is "twinbox outbox scheduled list".
 type ScheduledList struct {
-	Survey `embed:""`
+	Survey
 
 	Topic string   `help:"Of this topic." env:"-"`
 	Key   string   `help:"Of this key." env:"-"`
@@ -212,14 +205,14 @@ func (c *ScheduledList) Run(ctx context.Context, to *streams) error {
 
 // ScheduledCancel is "twinbox outbox scheduled cancel".
 type ScheduledCancel struct {
-	Change `embed:""`
+	Change
 
 	Name string `arg:"" json:"name" help:"Its name, as \"outbox scheduled list\" shows it."`
 }
 
 // OutboxTail is "twinbox outbox tail".
 type OutboxTail struct {
-	Operator `embed:""`
+	Operator
 
 	Limit   positive `help:"How many events of each service, 1 to 1000. Default: 20." short:"n" env:"-" placeholder:"N"`
 	Follow  bool     `help:"Follow new events, until Ctrl-C." short:"f" env:"-"`

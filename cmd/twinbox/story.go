@@ -14,9 +14,7 @@ import (
 )
 
 // StatusCommand is "twinbox status".
-type StatusCommand struct {
-	Survey `embed:""`
-}
+type StatusCommand struct{ Survey }
 
 // Run asks every service why it waits.
 func (c *StatusCommand) Run(ctx context.Context, to *streams) error {
@@ -28,7 +26,7 @@ func (c *StatusCommand) Run(ctx context.Context, to *streams) error {
 
 // TraceCommand is "twinbox trace".
 type TraceCommand struct {
-	Operator `embed:""`
+	Operator
 
 	ID  string  `arg:"" name:"id" help:"A user's, an event's or a mail's."`
 	Key string  `help:"The key of the event, where its id carries no time (is no UUIDv7)." env:"-"`
@@ -105,8 +103,8 @@ func detailOf(s adminapi.StoryStep) string {
 
 // AuditCommand is "twinbox audit".
 type AuditCommand struct {
-	Operator `embed:""`
-	Window   `embed:""`
+	Operator
+	Window
 
 	By      string   `help:"Done by this operator." env:"-" aliases:"operator" placeholder:"NAME"`
 	Verb    string   `help:"This operation, such as replay, edit, discard, republish, retry." env:"-" aliases:"operation" placeholder:"NAME"`

@@ -18,7 +18,7 @@ import (
 
 // VerifyCommand is "twinbox verify".
 type VerifyCommand struct {
-	Operator `embed:""`
+	Operator
 
 	Since  instant       `help:"Leave out events from before this time: RFC 3339, or how long ago, such as 1h or 2d. Default: all that is kept." env:"-" placeholder:"TIME"`
 	Follow bool          `help:"Verify again and again, until Ctrl-C: a line for each verdict, as a job." short:"f" env:"-"`
@@ -43,26 +43,25 @@ func (c *VerifyCommand) AfterApply() error {
 // Run asks one service after the other: each proves its own halves of the way. What --follow ends with is the worst
 // that was found.
 func (c *VerifyCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	if !c.Follow {
-		all, err := c.ask(ctx, to, services)
-		if err != nil {
-			return err
-		}
-		all.write(to)
-		return all.err()
-	}
 	var worst error
-	return cmp.Or(to.again(ctx, c.Every, func() error {
+	look := func(write func(*verdicts, *streams)) error {
 		all, err := c.ask(ctx, to, services)
 		if err != nil {
 			return err
 		}
-		all.writeLine(to)
+		write(&all, to)
 		if found := all.err(); worst == nil || exitCode(found) == service.ExitFailure {
 			worst = found
 		}
 		return nil
-	}), worst)
+	}
+	var err error
+	if c.Follow {
+		err = to.again(ctx, c.Every, func() error { return look((*verdicts).writeLine) })
+	} else {
+		err = look((*verdicts).write)
+	}
+	return cmp.Or(err, worst)
 }
 
 // verdicts are those of the services, by their names, and what is in all of them.

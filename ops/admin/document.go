@@ -40,13 +40,13 @@ func loadDocument() (*document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read admin.yaml: %w", err)
 	}
-	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("read admin.yaml: %w", err)
-	}
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat() // a time that is none
-	if err := compiler.AddResource(documentURL, whole); err != nil {
+	whole, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err == nil {
+		err = compiler.AddResource(documentURL, whole)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read admin.yaml: %w", err)
 	}
 	d := &document{text: text, operations: map[string]operation{}}

@@ -33,7 +33,9 @@ func (s outboxHandlers) status(ctx context.Context, _ nothing) (adminapi.OutboxS
 	return operate.ReadOverview(ctx, s.Pool)
 }
 
-func (s outboxHandlers) tail(ctx context.Context, asked adminapi.TailOutboxParams) (out adminapi.OutboxEvents, err error) {
+func (s outboxHandlers) tail(
+	ctx context.Context, asked adminapi.TailOutboxParams,
+) (out adminapi.OutboxEvents, err error) {
 	asked.Limit = cmp.Or(asked.Limit, defaultLimit)
 	out.Items, out.Rest, err = operate.ReadTail(ctx, s.Pool, operate.Tail(asked))
 	return out, err

@@ -26,13 +26,14 @@ var documentPaths = map[string]string{"api": web.DocumentPath, "operations": adm
 // node is an object of an OpenAPI document. The templates show what stands in it.
 type node = map[string]any
 
-// nodeOf is a value as an object, an empty one where it is none; child and list do so with the value under a name.
-func nodeOf(value any) node {
-	found, _ := value.(node)
+// child is what stands in a value under the names, as an object: nil where there is none. list is it as a list.
+func child(of any, names ...string) node {
+	found, _ := of.(node)
+	for _, name := range names {
+		found, _ = found[name].(node)
+	}
 	return found
 }
-
-func child(of node, name string) node { return nodeOf(of[name]) }
 
 func list(of node, name string) []any {
 	found, _ := of[name].([]any)
@@ -83,7 +84,7 @@ func (p apiPages) readAPI(ctx context.Context, s *client.Service, name string) (
 	}
 	if name == "api" { // the document knows better than the admin listener, and who started the service best
 		if servers := list(d, "servers"); len(servers) > 0 {
-			found.Base = fmt.Sprint(nodeOf(servers[0])["url"])
+			found.Base = fmt.Sprint(child(servers[0])["url"])
 		}
 		found.Base = cmp.Or(p.cfg.APIs[s.Name], found.Base)
 	}
@@ -109,7 +110,7 @@ func operationOf(d node, base, method, path string, item, said node) operation {
 	if said["security"] != nil {
 		security = list(said, "security")
 	}
-	o.Token = slices.ContainsFunc(security, func(one any) bool { return len(nodeOf(one)) > 0 })
+	o.Token = slices.ContainsFunc(security, func(one any) bool { return len(child(one)) > 0 })
 	o.Curl = o.curl(base)
 	return o
 }
@@ -122,48 +123,41 @@ var errTooLarge = errors.New("its references make too much of it")
 
 // resolve puts what references lead to in their places. One that leads to what it is part of ends there.
 func resolve(document node) (node, error) {
-	r := resolver{root: document, left: maxValues}
-	whole := nodeOf(r.part(document, nil))
-	if r.left <= 0 {
+	left := maxValues // that it may still make
+	var whole func(part any, within []string) any
+	whole = func(part any, within []string) any {
+		if left--; left <= 0 {
+			return nil
+		}
+		switch part := part.(type) {
+		case []any:
+			all := make([]any, len(part))
+			for i, item := range part {
+				all[i] = whole(item, within)
+			}
+			return all
+		case node:
+			if to, is := part["$ref"].(string); is {
+				if slices.Contains(within, to) {
+					return node{}
+				}
+				path := strings.Split(strings.TrimPrefix(to, "#/"), "/")
+				last := len(path) - 1
+				return whole(child(document, path[:last]...)[path[last]], append(slices.Clone(within), to))
+			}
+			all := node{}
+			for name, item := range part {
+				all[name] = whole(item, within)
+			}
+			return all
+		}
+		return part
+	}
+	resolved := child(whole(document, nil))
+	if left <= 0 {
 		return nil, errTooLarge
 	}
-	return whole, nil
-}
-
-type resolver struct {
-	root node
-	left int // values that it may still make
-}
-
-func (r *resolver) part(part any, within []string) any {
-	if r.left--; r.left <= 0 {
-		return nil
-	}
-	switch part := part.(type) {
-	case []any:
-		all := make([]any, len(part))
-		for i, item := range part {
-			all[i] = r.part(item, within)
-		}
-		return all
-	case node:
-		if to, is := part["$ref"].(string); is {
-			if slices.Contains(within, to) {
-				return node{}
-			}
-			var at any = r.root
-			for name := range strings.SplitSeq(strings.TrimPrefix(to, "#/"), "/") {
-				at = nodeOf(at)[name]
-			}
-			return r.part(at, append(slices.Clone(within), to))
-		}
-		all := node{}
-		for name, item := range part {
-			all[name] = r.part(item, within)
-		}
-		return all
-	}
-	return part
+	return resolved, nil
 }
 
 // exampleOf is the first example that something in a document has, or its schema has; nil: there is none.
@@ -207,7 +201,7 @@ type field struct {
 
 // fieldsOf are the members of a schema, with those of inner objects as outer.inner and of lists as list[].inner.
 func fieldsOf(of any, prefix string) (all []field) {
-	schema := nodeOf(of)
+	schema := child(of)
 	for _, part := range slices.Concat(list(schema, "allOf"), list(schema, "oneOf"), list(schema, "anyOf")) {
 		all = append(all, fieldsOf(part, prefix)...)
 	}
@@ -225,7 +219,7 @@ func fieldsOf(of any, prefix string) (all []field) {
 
 // rules says in a few words what a value must be, in the words of JSON Schema.
 func rules(of any) string {
-	schema, said := nodeOf(of), []string{}
+	schema, said := child(of), []string{}
 	for _, word := range []string{
 		"type", "format", "enum", "const", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
 		"default",
@@ -255,7 +249,7 @@ func (o *operation) curl(base string) string {
 		options = append(options, `-H "Authorization: Bearer $ADMIN_TOKEN"`)
 	}
 	for _, parameter := range o.Parameters {
-		p := nodeOf(parameter)
+		p := child(parameter)
 		name := fmt.Sprint(p["name"])
 		example := fmt.Sprint(cmp.Or(exampleOf(p), any(strings.ToUpper(name))))
 		switch {
@@ -271,7 +265,7 @@ func (o *operation) curl(base string) string {
 	if len(query) > 0 {
 		address += "?" + query.Encode()
 	}
-	content := child(child(o.Said, "requestBody"), "content")
+	content := child(o.Said, "requestBody", "content")
 	for media := range content { // there is one
 		options = append(options, "-H "+quoted("Content-Type: "+media), "-d "+quoted(exampleText(child(content, media))))
 	}

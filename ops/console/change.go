@@ -29,8 +29,8 @@ var verbs = map[string]verb{
 		Note: "Those of a key run in their order and stop at the first that fails; other keys go on. It is safe to repeat.",
 	},
 	"discard": {
-		Do: "Discard", Doing: "Discarding", Done: "Discarded", Things: "dead letters", Danger: true, long: true, request: discard,
-		Note: "They are settled without being handled, and what waits behind them goes on.",
+		Do: "Discard", Doing: "Discarding", Done: "Discarded", Things: "dead letters", long: true, request: discard,
+		Danger: true, Note: "They are settled without being handled, and what waits behind them goes on.",
 	},
 	"edit": {
 		Do: "Edit", Doing: "Editing", Done: "Edited", Things: "dead letters", request: edit,

@@ -86,7 +86,9 @@ func (c *Console) handler() http.Handler {
 	mux.HandleFunc("GET /assets/", serveAsset)
 	mux.HandleFunc("GET /session/{key}", c.signIn)
 	mux.HandleFunc("GET /{$}", c.shows(c.showFlow))
-	mux.HandleFunc("GET /", c.shows(func(*http.Request) (content, error) { return content{}, missing("there is no such page") }))
+	mux.HandleFunc("GET /", c.shows(func(*http.Request) (content, error) {
+		return content{}, missing("there is no such page")
+	}))
 	mux.HandleFunc("GET /history", c.showHistory)
 	mux.HandleFunc("GET /apis", c.shows(apiPages{c}.showAll))
 	mux.HandleFunc("GET /apis/{service}/{api}", c.shows(apiPages{c}.show))

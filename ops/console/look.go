@@ -21,7 +21,9 @@ func call[T any](c *Console, r *http.Request, asked client.Request) []client.Ans
 }
 
 // service is the one that the address names.
-func (c *Console) service(r *http.Request) (*client.Service, error) { return c.serviceOf(r.PathValue("service")) }
+func (c *Console) service(r *http.Request) (*client.Service, error) {
+	return c.serviceOf(r.PathValue("service"))
+}
 
 func (c *Console) serviceOf(name string) (*client.Service, error) {
 	i := slices.IndexFunc(c.cfg.Services, func(s *client.Service) bool { return s.Name == name })

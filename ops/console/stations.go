@@ -194,19 +194,16 @@ func compose(now time.Time, services []*client.Service, samples map[string][]sam
 func homesOf(services []*client.Service, routes map[route]bool) map[string]string {
 	homes := map[string]string{}
 	for r := range routes {
-		if r.consumer == "" {
-			homes[r.topic] = r.service
-		}
-	}
-	for r := range routes {
-		if homes[r.topic] != "" {
-			continue
-		}
 		homes[r.topic] = r.service
 		for _, s := range services {
 			if strings.HasPrefix(r.topic, s.Name+".") {
 				homes[r.topic] = s.Name
 			}
+		}
+	}
+	for r := range routes {
+		if r.consumer == "" {
+			homes[r.topic] = r.service
 		}
 	}
 	return homes

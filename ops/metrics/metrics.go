@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -99,17 +100,14 @@ func Read(r io.Reader) (Set, error) {
 
 // Having picks the series that have all of the labels, given as name, value, name, value.
 func (m Set) Having(name string, labels ...string) []Series {
-	var picked []Series
-next:
-	for _, s := range m[name] {
-		for i := 0; i < len(labels); i += 2 {
-			if s.Labels[labels[i]] != labels[i+1] {
-				continue next
+	return slices.DeleteFunc(slices.Clone(m[name]), func(s Series) bool {
+		for of := range slices.Chunk(labels, 2) {
+			if s.Labels[of[0]] != of[1] {
+				return true
 			}
 		}
-		picked = append(picked, s)
-	}
-	return picked
+		return false
+	})
 }
 
 // Sum adds series up; nil: there are none, so it is not known.
@@ -130,12 +128,9 @@ func fold(all []Series, join func(a, b float64) float64) *float64 {
 }
 
 // Values are those of a label, each once, in the order of the metric.
-func (m Set) Values(name, label string) []string {
-	var found []string
-	seen := map[string]bool{}
+func (m Set) Values(name, label string) (found []string) {
 	for _, s := range m[name] {
-		if v := s.Labels[label]; v != "" && !seen[v] {
-			seen[v] = true
+		if v := s.Labels[label]; v != "" && !slices.Contains(found, v) {
 			found = append(found, v)
 		}
 	}

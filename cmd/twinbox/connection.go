@@ -249,6 +249,3 @@ func (p *positive) UnmarshalText(text []byte) error {
 	*p = positive(n)
 	return nil
 }
-
-// most is a limit for a request, where another one is the rule.
-func (p positive) most(rule int) int { return int(cmp.Or(p, positive(rule))) }

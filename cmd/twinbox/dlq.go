@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -209,7 +210,7 @@ func (c *DLQList) each(ctx context.Context, to *streams, services []*client.Serv
 // pages is the one page that is asked for, or all there are.
 func (c *DLQList) pages(ctx context.Context, s *client.Service, after int64) (all adminapi.DeadLetters, err error) {
 	query := adminapi.DeadLetterQuery{Filter: c.body(c.State, nil), After: after}
-	query.Filter.Limit = c.Limit.most(defaultLimit)
+	query.Filter.Limit = int(cmp.Or(c.Limit, defaultLimit))
 	if c.All {
 		query.Filter.Limit = maxLimit
 	}

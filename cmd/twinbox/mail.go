@@ -20,41 +20,39 @@ type MailCommands struct {
 
 // MailList is "twinbox mail list".
 type MailList struct {
-	Survey
+	Survey `json:"-"`
 	Window
 
-	State     string   `help:"In this state, such as uncertain; open: uncertain or failed; all: in any." default:"open" env:"-"`
-	User      string   `help:"To this user." env:"-" placeholder:"UUID"`
-	EventID   string   `help:"Because of this event." name:"event-id" env:"-"`
-	Recipient bool     `help:"Show addresses, which are personal data." env:"-"`
-	Limit     positive `help:"How many, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
-	After     string   `help:"Those after this one; the next page." env:"-" placeholder:"ID"`
+	State     string   `json:"state,omitempty" help:"In this state, such as uncertain; open: uncertain or failed; all: in any." default:"open" env:"-"`
+	User      string   `json:"user_id,omitempty" help:"To this user." env:"-" placeholder:"UUID"`
+	EventID   string   `json:"event_id,omitempty" help:"Because of this event." name:"event-id" env:"-"`
+	Recipient bool     `json:"recipient,omitempty" help:"Show addresses, which are personal data." env:"-"`
+	Limit     positive `json:"limit" default:"100" help:"How many, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
+	After     string   `json:"after,omitempty" help:"Those after this one; the next page." env:"-" placeholder:"ID"`
 }
 
 // Run asks the services that send mails.
 func (c *MailList) Run(ctx context.Context, to *streams) error {
-	states := []string{c.State}
-	switch c.State {
-	case "open":
-		states = []string{"uncertain", "failed"}
-	case "all":
-		states = []string{""}
-	}
-	return c.repeat(ctx, to, func() error { return c.list(ctx, to, states) })
+	return c.repeat(ctx, to, func() error { return c.list(ctx, to) })
 }
 
-func (c *MailList) list(ctx context.Context, to *streams, states []string) error {
+// statesOf are those that a word for several stands for.
+var statesOf = map[string][]string{"open": {"uncertain", "failed"}, "all": {""}}
+
+func (c *MailList) list(ctx context.Context, to *streams) error {
 	services, err := c.ProvideServices()
 	if err != nil {
 		return err
 	}
-	limit := c.Limit.most(defaultLimit)
+	states, several := statesOf[c.State]
+	if !several {
+		states = []string{c.State}
+	}
 	answers, err := ask(services, func(s *client.Service) (all adminapi.Mails, err error) {
 		for _, state := range states {
-			page, err := client.Call[adminapi.Mails](ctx, s, client.Get("/admin/v1/mails", adminapi.ListMailsParams{
-				State: adminapi.MailState(state), UserID: c.User, EventID: c.EventID, Recipient: c.Recipient,
-				Limit: limit, After: c.After, Since: c.Since.Time, Until: c.Until.Time,
-			}))
+			asked := *c
+			asked.State = state
+			page, err := client.Call[adminapi.Mails](ctx, s, client.Get("/admin/v1/mails", asked))
 			if err != nil {
 				return all, err
 			}
@@ -74,8 +72,8 @@ func (c *MailList) list(ctx context.Context, to *streams, states []string) error
 		mails, more = append(mails, a.Value.Items...), more || a.Value.More
 	}
 	slices.SortFunc(mails, func(a, b adminapi.Mail) int { return cmp.Compare(a.ID, b.ID) }) // as --after goes on
-	more = more || len(mails) > limit
-	mails = mails[:min(len(mails), limit)]
+	more = more || len(mails) > int(c.Limit)
+	mails = mails[:min(len(mails), int(c.Limit))]
 	t := table{
 		columns: []string{"ID", "STATE", "TEMPLATE", "USER", "TRIES", "LISTED", "ERROR"},
 		prose:   "ERROR", omit: []string{"USER", "TEMPLATE", "TRIES", "LISTED"}, none: "No mails.\n",

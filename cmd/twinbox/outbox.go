@@ -177,11 +177,11 @@ type OutboxScheduled struct {
 
 // ScheduledList is "twinbox outbox scheduled list".
 type ScheduledList struct {
-	Survey
+	Survey `json:"-"`
 
-	Topic string   `help:"Of this topic." env:"-"`
-	Key   string   `help:"Of this key." env:"-"`
-	Limit positive `help:"The first of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
+	Topic string   `json:"topic,omitempty" help:"Of this topic." env:"-"`
+	Key   string   `json:"key,omitempty" help:"Of this key." env:"-"`
+	Limit positive `json:"limit" default:"100" help:"The first of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
 }
 
 // Run asks every service.
@@ -190,9 +190,7 @@ func (c *ScheduledList) Run(ctx context.Context, to *streams) error {
 		columns: []string{"SERVICE", "NAME", "DUE", "OVERDUE", "TYPE", "KEY", "SCHEDULED"},
 		omit:    []string{"SCHEDULED", "TYPE", "KEY", "OVERDUE"}, none: "No scheduled events.\n",
 	}
-	question := client.Get("/admin/v1/outbox/scheduled", adminapi.ListScheduledParams{
-		Topic: c.Topic, Key: c.Key, Limit: c.Limit.most(defaultLimit),
-	})
+	question := client.Get("/admin/v1/outbox/scheduled", c)
 	return survey(ctx, to, &c.Survey, question, func(service string, said adminapi.ScheduledEvents) {
 		if said.More {
 			to.warn("%s has more; see them with --limit, --topic or --key", service)
@@ -212,14 +210,15 @@ type ScheduledCancel struct {
 
 // OutboxTail is "twinbox outbox tail".
 type OutboxTail struct {
-	Operator
+	Operator `json:"-"`
 
-	Limit   positive `help:"How many events of each service, 1 to 1000. Default: 20." short:"n" env:"-" placeholder:"N"`
-	Follow  bool     `help:"Follow new events, until Ctrl-C." short:"f" env:"-"`
-	Topic   string   `help:"Of this topic." env:"-"`
-	Key     string   `help:"Of this key." env:"-"`
-	Type    string   `help:"Of this type." env:"-"`
-	Payload bool     `help:"Show payloads, which hold personal data: the newest ones, up to 8 MiB." env:"-"`
+	Limit   positive `json:"limit" default:"20" help:"How many events of each service, 1 to 1000. Default: 20." short:"n" env:"-" placeholder:"N"`
+	Follow  bool     `json:"-" help:"Follow new events, until Ctrl-C." short:"f" env:"-"`
+	Topic   string   `json:"topic,omitempty" help:"Of this topic." env:"-"`
+	Key     string   `json:"key,omitempty" help:"Of this key." env:"-"`
+	Type    string   `json:"type,omitempty" help:"Of this type." env:"-"`
+	Before  int64    `json:"before,omitempty" kong:"-"`
+	Payload bool     `json:"payload,omitempty" help:"Show payloads, which hold personal data: the newest ones, up to 8 MiB." env:"-"`
 }
 
 // tailed is an event with the service it is of.
@@ -228,14 +227,10 @@ type tailed struct {
 	adminapi.OutboxEvent
 }
 
-const (
-	tailLimit   = 20
-	followEvery = time.Second
-)
+const followEvery = time.Second
 
 // Run asks every service and puts the events in the order of their time.
 func (c *OutboxTail) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	limit := c.Limit.most(tailLimit)
 	t := table{
 		columns: []string{"SERVICE", "POSITION", "TIME", "TYPE", "KEY", "VERSION", "STATE", "EVENT ID"},
 		prose:   "PAYLOAD", omit: []string{"TYPE", "TIME", "KEY", "VERSION", "STATE"},
@@ -244,13 +239,13 @@ func (c *OutboxTail) Run(ctx context.Context, to *streams, services []*client.Se
 		t.columns = append(t.columns, "PAYLOAD")
 	}
 	if c.Follow {
-		return c.follow(ctx, to, services, &t, limit)
+		return c.follow(ctx, to, services, &t)
 	}
-	pages, err := c.read(ctx, services, limit)
+	pages, err := c.read(ctx, services, int(c.Limit))
 	if len(pages) == 0 {
 		return err
 	}
-	return writeEvents(to, &t, err, merged(pages, limit))
+	return writeEvents(to, &t, err, merged(pages, int(c.Limit)))
 }
 
 // read is the newest events of each service, up to the limit. One answer goes back so far; but where new ones are
@@ -259,12 +254,10 @@ func (c *OutboxTail) read(
 	ctx context.Context, services []*client.Service, limit int,
 ) ([]client.Answer[adminapi.OutboxEvents], error) {
 	return ask(services, func(s *client.Service) (all adminapi.OutboxEvents, err error) {
+		asked := *c
 		for {
-			next, err := client.Call[adminapi.OutboxEvents](ctx, s,
-				client.Get("/admin/v1/outbox/events", adminapi.TailOutboxParams{
-					Topic: c.Topic, Key: c.Key, Type: c.Type, Payload: c.Payload,
-					Limit: limit - len(all.Items), Before: all.Rest,
-				}))
+			asked.Limit, asked.Before = positive(limit-len(all.Items)), all.Rest
+			next, err := client.Call[adminapi.OutboxEvents](ctx, s, client.Get("/admin/v1/outbox/events", asked))
 			all.Items, all.Rest = append(next.Items, all.Items...), next.Rest
 			if err != nil || all.Rest == 0 || c.Follow {
 				return all, err
@@ -290,7 +283,7 @@ func merged(pages []client.Answer[adminapi.OutboxEvents], limit int) []tailed {
 // commits late puts its events below ones that were seen. Each look goes as far back, so that what is older than the
 // first rows is not taken for new.
 func (c *OutboxTail) follow(
-	ctx context.Context, to *streams, services []*client.Service, t *table, limit int,
+	ctx context.Context, to *streams, services []*client.Service, t *table,
 ) error {
 	type place struct {
 		service  string
@@ -311,7 +304,7 @@ func (c *OutboxTail) follow(
 		case first && len(fresh) == 0:
 			oldest = time.Now()
 		case first:
-			oldest, fresh = fresh[0].OccurredAt, merged(pages, limit)
+			oldest, fresh = fresh[0].OccurredAt, merged(pages, int(c.Limit))
 		case len(fresh) >= maxLimit:
 			to.warn("events come faster than they are shown; some are left out")
 		}

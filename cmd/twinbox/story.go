@@ -103,14 +103,15 @@ func detailOf(s adminapi.StoryStep) string {
 
 // AuditCommand is "twinbox audit".
 type AuditCommand struct {
-	Operator
+	Operator `json:"-"`
 	Window
 
-	By      string   `help:"Done by this operator." env:"-" aliases:"operator" placeholder:"NAME"`
-	Verb    string   `help:"This operation, such as replay, edit, discard, republish, retry." env:"-" aliases:"operation" placeholder:"NAME"`
-	Kind    string   `help:"Of these, such as dead_letter, mail, outbox_key, consumer or scheduled_event." env:"-" placeholder:"NAME"`
-	Subject string   `help:"On this subject: a dead letter such as customer/17, a mail, or a key as topic/key." env:"-" placeholder:"ID"`
-	Limit   positive `help:"The newest of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
+	By      string   `json:"by,omitempty" help:"Done by this operator." env:"-" aliases:"operator" placeholder:"NAME"`
+	Verb    string   `json:"verb,omitempty" help:"This operation, such as replay, edit, discard, republish, retry." env:"-" aliases:"operation" placeholder:"NAME"`
+	Kind    string   `json:"kind,omitempty" help:"Of these, such as dead_letter, mail, outbox_key, consumer or scheduled_event." env:"-" placeholder:"NAME"`
+	Subject string   `json:"subject,omitempty" help:"On this subject: a dead letter such as customer/17, a mail, or a key as topic/key." env:"-" placeholder:"ID"`
+	Newest  bool     `json:"newest" kong:"-"`
+	Limit   positive `json:"limit" default:"100" help:"The newest of each service, 1 to 1000. Default: 100." short:"n" env:"-" placeholder:"N"`
 }
 
 // deed is an action with the service it was done in and the name of what it was done to.
@@ -122,15 +123,13 @@ type deed struct {
 
 // Run asks every service.
 func (c *AuditCommand) Run(ctx context.Context, to *streams, services []*client.Service) error {
-	subject, kind := c.Subject, c.Kind
+	asked := *c
+	asked.Newest = true
 	if ids, of, err := parseIDs([]string{c.Subject}, services); err == nil {
 		services = of
-		subject, kind = strconv.FormatInt(ids[of[0].Name][0], 10), cmp.Or(kind, "dead_letter")
+		asked.Subject, asked.Kind = strconv.FormatInt(ids[of[0].Name][0], 10), cmp.Or(c.Kind, "dead_letter")
 	}
-	answers, err := ask(services, call[adminapi.Actions](ctx, client.Get("/admin/v1/audit", adminapi.ListAuditParams{
-		By: c.By, Verb: c.Verb, Kind: kind, Subject: subject,
-		Since: c.Since.Time, Until: c.Until.Time, Newest: true, Limit: c.Limit.most(defaultLimit),
-	})))
+	answers, err := ask(services, call[adminapi.Actions](ctx, client.Get("/admin/v1/audit", asked)))
 	if len(answers) == 0 {
 		return err
 	}

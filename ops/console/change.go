@@ -225,14 +225,8 @@ func (c *changes) start(ctx context.Context, asked *change) outcome {
 	begun := &outcome{change: asked, ID: c.last}
 	c.all[c.last] = begun
 	c.running.Go(func() {
-		select {
-		case <-c.ending:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
-	c.running.Go(func() {
 		defer cancel()
+		defer context.AfterFunc(c.life, cancel)()
 		result, err := asked.run(ctx, func(done int64) {
 			c.mu.Lock()
 			defer c.mu.Unlock()

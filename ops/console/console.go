@@ -49,7 +49,8 @@ type Console struct {
 	flow    *flow
 	changes *changes
 	session session
-	ending  chan struct{} // closed when Run is told to stop: changes end
+	life    context.Context // ends when Run is told to stop: changes end
+	end     context.CancelFunc
 }
 
 // New makes a console that has not asked a service yet.
@@ -57,7 +58,11 @@ func New(cfg Config) *Console {
 	if cfg.Interval <= 0 {
 		cfg.Interval = time.Second
 	}
-	c := &Console{cfg: cfg, flow: newFlow(cfg), session: session{key: rand.Text()}, ending: make(chan struct{})}
+	c := &Console{
+		cfg: cfg, flow: &flow{cfg: cfg, samples: map[string][]sample{}, routes: map[route]bool{}},
+		session: session{key: rand.Text()},
+	}
+	c.life, c.end = context.WithCancel(context.Background())
 	c.changes = &changes{Console: c, all: map[int]*outcome{}}
 	return c
 }
@@ -65,7 +70,7 @@ func New(cfg Config) *Console {
 // Run asks the services and answers on the listener, which it owns, until ctx ends. It is called once.
 func (c *Console) Run(ctx context.Context, ln net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
-	context.AfterFunc(ctx, func() { close(c.ending) })
+	context.AfterFunc(ctx, c.end)
 	group.Go(func() error { return c.flow.run(ctx) })
 	group.Go(func() error {
 		defer c.changes.running.Wait()

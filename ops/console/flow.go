@@ -33,9 +33,7 @@ type sample struct {
 
 // flow is the system's recent past: one poller per service for any number of viewers.
 type flow struct {
-	services []*client.Service
-	readOnly bool
-	interval time.Duration
+	cfg Config
 
 	mu      sync.Mutex
 	samples map[string][]sample // by service, oldest first, for the time that rates are made over
@@ -44,16 +42,9 @@ type flow struct {
 	viewed  time.Time           // when a viewer asked last
 }
 
-func newFlow(cfg Config) *flow {
-	return &flow{
-		services: cfg.Services, readOnly: cfg.ReadOnly, interval: cfg.Interval,
-		samples: map[string][]sample{}, routes: map[route]bool{},
-	}
-}
-
 func (f *flow) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, s := range f.services {
+	for _, s := range f.cfg.Services {
 		group.Go(func() error { return f.repeat(ctx, func() { f.keep(s.Name, f.take(ctx, s)) }) })
 	}
 	group.Go(func() error { return f.repeat(ctx, func() { f.publish(time.Now()) }) })
@@ -62,7 +53,7 @@ func (f *flow) run(ctx context.Context) error {
 
 // repeat does something at each interval; while there are no viewers it leaves most of them out.
 func (f *flow) repeat(ctx context.Context, do func()) error {
-	tick := time.NewTicker(f.interval)
+	tick := time.NewTicker(f.cfg.Interval)
 	defer tick.Stop()
 	for n := 0; ; n++ {
 		f.mu.Lock()
@@ -86,7 +77,7 @@ func (f *flow) take(ctx context.Context, s *client.Service) (taken sample) {
 	var explained adminapi.Cause
 	refused := errors.New("there is no token")
 	var both sync.WaitGroup
-	if !f.readOnly {
+	if !f.cfg.ReadOnly {
 		both.Go(func() { explained, refused = client.Call[adminapi.Cause](ctx, s, client.Get("/admin/v1/cause", nil)) })
 	}
 	taken.Sample, taken.err = metrics.Take(ctx, s)
@@ -121,7 +112,7 @@ func (f *flow) publish(now time.Time) {
 	for len(f.frames) > 0 && now.Sub(f.frames[0].At) > historyFor {
 		f.frames = f.frames[1:]
 	}
-	f.frames = append(f.frames, compose(now, f.services, f.samples, f.routes))
+	f.frames = append(f.frames, compose(now, f.cfg.Services, f.samples, f.routes))
 }
 
 // view gives a viewer the frames so far, at least one: before the first one a lane for each service with nothing in it.
@@ -130,7 +121,7 @@ func (f *flow) view() []frame {
 	defer f.mu.Unlock()
 	f.viewed = time.Now()
 	if len(f.frames) == 0 {
-		return []frame{compose(f.viewed, f.services, f.samples, f.routes)}
+		return []frame{compose(f.viewed, f.cfg.Services, f.samples, f.routes)}
 	}
 	return append([]frame(nil), f.frames...)
 }

@@ -29,9 +29,9 @@ func Story(
 ) (adminapi.Story, error) {
 	told := adminapi.Story{ID: id, Steps: []adminapi.StoryStep{}, Related: []string{}}
 	failed := make([]error, len(services))
-	asked, next := map[string]bool{id: true}, []string{id}
+	asked, next := []string{}, []string{id}
 	for len(next) > 0 {
-		var found []string
+		asked = append(asked, next...)
 		for _, answer := range askAll(ctx, services, next, params, failed) {
 			if answer.ID == id {
 				if told.Kind == "" || told.Kind == adminapi.StoryKindKey { // another service may know what the key stands for
@@ -40,21 +40,18 @@ func Story(
 				told.Note = cmp.Or(told.Note, answer.Note)
 			}
 			told.Steps = append(told.Steps, answer.Steps...)
-			found = append(found, answer.Related...)
+			told.Related = append(told.Related, answer.Related...)
 		}
-		params, next = adminapi.GetStoryParams{}, nil // the hints are about the first id
-		slices.Sort(found)
-		for _, related := range slices.Compact(found) {
-			switch {
-			case asked[related]:
-			case len(asked) < maxFollowed:
-				asked[related] = true
-				next = append(next, related)
-			case !slices.Contains(told.Related, related):
-				told.Related = append(told.Related, related)
-				told.Note = noteCut
-			}
-		}
+		params = adminapi.GetStoryParams{} // the hints are about the first id
+		slices.Sort(told.Related)
+		told.Related = slices.DeleteFunc(slices.Compact(told.Related), func(related string) bool {
+			return slices.Contains(asked, related)
+		})
+		followed := min(len(told.Related), maxFollowed-len(asked))
+		next, told.Related = told.Related[:followed], told.Related[followed:]
+	}
+	if len(told.Related) > 0 {
+		told.Note = noteCut
 	}
 	told.Steps = adminapi.InOrder(told.Steps)
 	return told, errors.Join(failed...)

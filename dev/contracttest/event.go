@@ -39,7 +39,7 @@ func Example(t testing.TB, d cloudevent.Declaration, version int64) cloudevent.E
 }
 
 func made(payload domain.Event, version int64) (cloudevent.Event, error) {
-	key, at := payload.About(), payload.HappenedAt()
+	key, at := payload.About()
 	switch p := payload.(type) {
 	case domain.UserRegistered:
 		return contract.UserRegistered.New(key, version, at, p)

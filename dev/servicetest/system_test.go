@@ -38,9 +38,8 @@ type throw struct {
 	Left int    `json:"left"`
 }
 
-func (throw) Check() error            { return nil }
-func (t throw) About() string         { return t.Ball }
-func (t throw) HappenedAt() time.Time { return time.Time{} }
+func (throw) Check() error                 { return nil }
+func (t throw) About() (string, time.Time) { return t.Ball, time.Time{} }
 
 const schemaID = "https://example.com/thrown.v1.json"
 

@@ -28,10 +28,8 @@ type Ruled interface {
 	// An error with a method ErrorCode() string gives the rule a code of its own, under which operators find its dead
 	// letters together; without it the code is [CodeSchemaViolation].
 	Check() error
-	// About is the id of the aggregate, which is the event's key.
-	About() string
-	// HappenedAt is the time of which the payload tells.
-	HappenedAt() time.Time
+	// About is the id of the aggregate, which is the event's key, and the time of which the payload tells.
+	About() (key string, at time.Time)
 }
 
 // Code names one way in which an event breaks the contract. The names are stable: dead letters are grouped by them.
@@ -156,13 +154,13 @@ func (c *Checker) Validate(e cloudevent.Event) error {
 		return &Error{CodeInvalidJSON, err.Error()}
 	}
 	if ruled, ok := payload.(Ruled); ok {
-		if ruled.About() != e.Key {
+		key, at := ruled.About()
+		if key != e.Key {
 			return &Error{CodeSubjectMismatch, "the payload is about another aggregate than the envelope"}
 		}
 		if err := ruled.Check(); err != nil {
 			return &Error{codeOf(err), err.Error()}
 		}
-		at := ruled.HappenedAt()
 		if at.After(e.Time.Add(maxAhead)) && at.After(time.Now().Add(maxAhead)) {
 			return &Error{CodeSchemaViolation, "the payload tells of a time to come"}
 		}

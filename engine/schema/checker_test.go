@@ -25,8 +25,7 @@ type order struct {
 	At    time.Time `json:"at"`
 }
 
-func (o order) About() string         { return o.Order }
-func (o order) HappenedAt() time.Time { return o.At }
+func (o order) About() (string, time.Time) { return o.Order, o.At }
 func (o order) Check() error {
 	switch {
 	case o.Total == 0:

@@ -30,7 +30,7 @@ func (c *Commands) Credit(ctx context.Context, m Movement) (command.Answer, erro
 		if err != nil {
 			return a, cloudevent.Event{}, err
 		}
-		event, err := contract.FundsCredited.New(said.About(), after.Version, at, said)
+		event, err := contract.FundsCredited.New(string(a.ID), after.Version, at, said)
 		return after, event, err
 	})
 }
@@ -42,7 +42,7 @@ func (c *Commands) Debit(ctx context.Context, m Movement) (command.Answer, error
 		if err != nil {
 			return a, cloudevent.Event{}, err
 		}
-		event, err := contract.FundsDebited.New(said.About(), after.Version, at, said)
+		event, err := contract.FundsDebited.New(string(a.ID), after.Version, at, said)
 		return after, event, err
 	})
 }

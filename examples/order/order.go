@@ -107,7 +107,8 @@ func save[T schema.Ruled](
 	if _, err := tx.Exec(ctx, updateOrder, o.ID, o.Version, o.Status, o.PaymentID); err != nil {
 		return fmt.Errorf("update order: %w", err)
 	}
-	event, err := of.New(o.ID, o.Version, said.HappenedAt(), said)
+	_, at := said.About()
+	event, err := of.New(o.ID, o.Version, at, said)
 	if err != nil {
 		return err
 	}

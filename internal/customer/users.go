@@ -97,7 +97,7 @@ func (c *Commands) CheckLink(ctx context.Context, token string) (domain.Status, 
 
 // change does to a user what a rule of the domain says, and appends the event that tells of it. A rule that leaves the
 // user's version as it is has changed nothing, and nothing is said.
-func change[T domain.Event](
+func change[T any](
 	ctx context.Context, c *Commands, id domain.UserID, of cloudevent.Definition[T],
 	rule func(user domain.User, at time.Time) (domain.User, T, error),
 ) (domain.User, error) {
@@ -107,7 +107,8 @@ func change[T domain.Event](
 		if err != nil {
 			return err
 		}
-		user, said, err := rule(before, now())
+		at := now()
+		user, said, err := rule(before, at)
 		if err != nil {
 			return err
 		}
@@ -118,7 +119,7 @@ func change[T domain.Event](
 		if err := update(ctx, tx, user); err != nil {
 			return err
 		}
-		event, err := of.New(string(user.ID), user.Version, said.HappenedAt(), said)
+		event, err := of.New(string(user.ID), user.Version, at, said)
 		if err != nil {
 			return err
 		}
@@ -173,8 +174,7 @@ func (c *Commands) forget(ctx context.Context) error {
 // database does not know any more. Events of a user come in the order of their versions. They hold all that a user is,
 // so the row is afterwards what it was; answers to idempotency keys are gone.
 func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
-	switch event.Type {
-	case contract.UserRegistered.Type:
+	if event.Type == contract.UserRegistered.Type {
 		data, err := contract.UserRegistered.Decode(event)
 		if err != nil {
 			return err
@@ -184,35 +184,26 @@ func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
 		writes := &pgx.Batch{}
 		queueInsert(writes, user)
 		return tx.SendBatch(ctx, writes).Close()
-	case contract.UserRenamed.Type:
-		return adoptChange(ctx, tx, contract.UserRenamed, event, func(u *domain.User, data domain.UserRenamed) {
-			u.Name = data.Name
-		})
-	case contract.EmailVerified.Type:
-		return adoptChange(ctx, tx, contract.EmailVerified, event, func(u *domain.User, _ domain.EmailVerified) {
-			u.Status = domain.StatusVerified
-		})
 	}
-	return nil
-}
-
-// adoptChange does to a user what an event says. A user whose first event the broker does not hold any more, and the
-// database neither, is gone: the event is passed.
-func adoptChange[T domain.Event](
-	ctx context.Context, tx pgx.Tx, of cloudevent.Definition[T], event cloudevent.Event, apply func(*domain.User, T),
-) error {
-	data, err := of.Decode(event)
-	if err != nil {
-		return err
-	}
-	user, err := lock(ctx, tx, domain.UserID(data.About()))
+	user, err := lock(ctx, tx, domain.UserID(event.Key))
 	switch {
 	case errors.Is(err, errNoUser):
-		return nil
+		return nil // gone: neither the broker nor the database has its first event any more
 	case err != nil:
-		return fmt.Errorf("adopt change: %w", err)
+		return err
 	}
-	apply(&user, data)
+	switch event.Type {
+	case contract.UserRenamed.Type:
+		data, err := contract.UserRenamed.Decode(event)
+		if err != nil {
+			return err
+		}
+		user.Name = data.Name
+	case contract.EmailVerified.Type:
+		user.Status = domain.StatusVerified
+	default:
+		return nil
+	}
 	user.Version = event.Version
 	return update(ctx, tx, user)
 }

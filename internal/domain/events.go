@@ -45,10 +45,8 @@ type Event interface {
 	// Check returns an [*Error] for the first field that no function of this package could have filled in. Addresses and
 	// names must be in the form that their parsers return: what a parser changes was not made by it.
 	Check() error
-	// About is the id of the user.
-	About() string
-	// HappenedAt is the event's business time.
-	HappenedAt() time.Time
+	// About is the id of the user, and the event's business time.
+	About() (user string, at time.Time)
 }
 
 var (
@@ -60,17 +58,25 @@ var (
 
 // Check implements [Event].
 func (e UserRegistered) Check() error {
-	return cmp.Or(e.UserID.check(), e.Email.check(), e.Name.check(), checkTime("registered_at", e.RegisteredAt))
+	return cmp.Or(
+		e.UserID.check(), checkStored(CodeInvalidEmail, "email", e.Email, ParseEmail),
+		checkStored(CodeInvalidName, "name", e.Name, ParseName), checkTime("registered_at", e.RegisteredAt),
+	)
 }
 
 // Check implements [Event].
 func (e UserRenamed) Check() error {
-	return cmp.Or(e.UserID.check(), e.Name.check(), checkTime("renamed_at", e.RenamedAt))
+	return cmp.Or(
+		e.UserID.check(), checkStored(CodeInvalidName, "name", e.Name, ParseName), checkTime("renamed_at", e.RenamedAt),
+	)
 }
 
 // Check implements [Event].
 func (e EmailVerified) Check() error {
-	return cmp.Or(e.UserID.check(), e.Email.check(), checkTime("verified_at", e.VerifiedAt))
+	return cmp.Or(
+		e.UserID.check(), checkStored(CodeInvalidEmail, "email", e.Email, ParseEmail),
+		checkTime("verified_at", e.VerifiedAt),
+	)
 }
 
 // Check implements [Event].
@@ -79,43 +85,24 @@ func (e VerificationEmailSent) Check() error {
 }
 
 // About implements [Event].
-func (e UserRegistered) About() string { return string(e.UserID) }
+func (e UserRegistered) About() (user string, at time.Time) { return string(e.UserID), e.RegisteredAt }
 
 // About implements [Event].
-func (e UserRenamed) About() string { return string(e.UserID) }
+func (e UserRenamed) About() (user string, at time.Time) { return string(e.UserID), e.RenamedAt }
 
 // About implements [Event].
-func (e EmailVerified) About() string { return string(e.UserID) }
+func (e EmailVerified) About() (user string, at time.Time) { return string(e.UserID), e.VerifiedAt }
 
 // About implements [Event].
-func (e VerificationEmailSent) About() string { return string(e.UserID) }
-
-// HappenedAt implements [Event].
-func (e UserRegistered) HappenedAt() time.Time { return e.RegisteredAt }
-
-// HappenedAt implements [Event].
-func (e UserRenamed) HappenedAt() time.Time { return e.RenamedAt }
-
-// HappenedAt implements [Event].
-func (e EmailVerified) HappenedAt() time.Time { return e.VerifiedAt }
-
-// HappenedAt implements [Event].
-func (e VerificationEmailSent) HappenedAt() time.Time { return e.SentAt }
+func (e VerificationEmailSent) About() (user string, at time.Time) { return string(e.UserID), e.SentAt }
 
 func (id UserID) check() error { return checkUUID(CodeInvalidUserID, "user_id", string(id)) }
 
-func (e Email) check() error {
-	parsed, err := ParseEmail(string(e))
-	if err == nil && parsed != e {
-		err = &Error{CodeInvalidEmail, "email", "has capitals in its domain"}
-	}
-	return err
-}
-
-func (n Name) check() error {
-	parsed, err := ParseName(string(n))
-	if err == nil && parsed != n {
-		err = &Error{CodeInvalidName, "name", "is not as it is stored: it has blanks around it"}
+// checkStored refuses what its parser refuses or would change, such as capitals in a domain or blanks around a name.
+func checkStored[T ~string](code Code, field string, value T, parse func(string) (T, error)) error {
+	parsed, err := parse(string(value))
+	if err == nil && parsed != value {
+		err = &Error{code, field, "is not as it is stored"}
 	}
 	return err
 }

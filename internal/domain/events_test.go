@@ -47,7 +47,9 @@ func TestEventsAreCheckedFieldByField(t *testing.T) {
 			err := event.Check()
 			if code == "" {
 				require.NoError(t, err)
-				require.Equal(t, now, event.HappenedAt())
+				user, at := event.About()
+				require.Equal(t, id, user)
+				require.Equal(t, now, at)
 				continue
 			}
 			require.ErrorIs(t, err, &domain.Error{Code: code}, "%+v", event)

@@ -127,40 +127,50 @@ type Name string
 // Markup is not refused: a name is data, and each page escapes it. Nor are look-alikes: a name does not identify a
 // user.
 func ParseName(text string) (Name, error) {
-	name := strings.TrimSpace(text)
+	name, wrong := strings.TrimSpace(text), ""
 	switch {
 	case !utf8.ValidString(name):
-		return "", &Error{CodeInvalidName, "name", "is not valid UTF-8"}
+		wrong = "is not valid UTF-8"
 	case name == "":
-		return "", &Error{CodeInvalidName, "name", "is empty"}
+		wrong = "is empty"
 	case utf8.RuneCountInString(name) > maxNameRunes:
-		return "", &Error{CodeInvalidName, "name", "is longer than 200 characters"}
-	case hasForbiddenRune(name):
-		return "", &Error{CodeInvalidName, "name", "has control, format or invisible characters"}
-	case strings.TrimFunc(name, isBlank) == "":
-		return "", &Error{CodeInvalidName, "name", "has no visible character"}
+		wrong = "is longer than 200 characters"
+	default:
+		wrong = wrongCharacters(name)
+	}
+	if wrong != "" {
+		return "", &Error{CodeInvalidName, "name", wrong}
 	}
 	return Name(name), nil
 }
 
 const joiners = "\u200c\u200d" // the zero-width non-joiner and joiner
 
-// hasForbiddenRune looks at each character with the one before it, on which a joiner depends. U+FFFD stands for bytes
-// that were lost before they came here, and there are letters and marks that Unicode defines to show nothing.
-func hasForbiddenRune(name string) bool {
+// wrongCharacters looks at each character with the one before it, on which a joiner depends. U+FFFD stands for bytes
+// that were lost before they came here, and there are letters and marks that Unicode defines to show nothing. Spaces,
+// joiners, selectors of a variant and the braille pattern without a dot leave nothing on a page when there is nothing
+// else.
+func wrongCharacters(name string) string {
 	var before rune
+	forbidden, visible := false, false
 	for _, r := range name {
 		switch {
 		case strings.ContainsRune(joiners, r):
-			if !takesJoiner(before) {
-				return true
-			}
+			forbidden = forbidden || !takesJoiner(before)
 		case !unicode.IsGraphic(r), r == utf8.RuneError, unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
-			return true
+			forbidden = true
+		case !unicode.IsSpace(r) && r != '\u2800' && !unicode.Is(unicode.Variation_Selector, r):
+			visible = true
 		}
 		before = r
 	}
-	return false
+	switch {
+	case forbidden:
+		return "has control, format or invisible characters"
+	case !visible:
+		return "has no visible character"
+	}
+	return ""
 }
 
 // takesJoiner accepts the letters, marks and emoji that a joiner changes the look of. In the three scripts named here
@@ -168,10 +178,4 @@ func hasForbiddenRune(name string) bool {
 func takesJoiner(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.So, unicode.Sk) &&
 		!unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic)
-}
-
-// isBlank names what leaves nothing on a page when there is nothing else: spaces, joiners, selectors of a variant, and
-// the braille pattern without a dot.
-func isBlank(r rune) bool {
-	return unicode.IsSpace(r) || strings.ContainsRune(joiners+"\u2800", r) || unicode.Is(unicode.Variation_Selector, r)
 }

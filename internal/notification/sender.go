@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,46 +44,63 @@ type Sender struct {
 }
 
 func newSender(s Sender) (_ *Sender, err error) {
+	announce := func(ctx context.Context, tx pgx.Tx, c *lease.Claim, at time.Time) error {
+		fault.Here("notification.mail.recording")
+		return announceSent(ctx, tx, s.outbox, lease.Settled{EventID: c.EventID, At: at})
+	}
+	committed := func(*lease.Claim) {
+		s.outbox.Committed()
+		fault.Here("notification.mail.recorded")
+	}
 	s.Runner, err = lease.New(lease.Config{
 		Handler: handlerVerification, Pool: s.pool, Settings: s.settings, Timeout: s.smtp.Config.Timeout,
 		Effect: lease.Effect{
-			Do: s.send, Done: s.announce, Committed: s.committed, Purged: purged, Timeout: s.smtp.Config.Timeout + margin,
+			Do: s.send, Done: announce, Committed: committed, Purged: purged, Timeout: s.smtp.Config.Timeout + margin,
 		},
 		Log: s.log, Registerer: s.registerer,
 	})
 	return &s, err
 }
 
-// send makes one attempt. The clock of the claim, the database's, dates the letter and its link.
+// Mail is what is to be sent to whom.
+type Mail struct {
+	ID        uuid.UUID
+	UserID    domain.UserID
+	Recipient domain.Email
+}
+
+const readMail = `
+select mail.id, mail.user_id, contact.email, coalesce(mail.correlation_id, mail.event_id),
+    coalesce(mail.traceparent, ''), coalesce(mail.tracestate, '')
+from mail join contact using (user_id) where mail.event_id = $1 and mail.template = $2`
+
+var errNoRecipient = errors.New("read mail: there is no such mail, or it has no recipient")
+
+// send makes one attempt. The mail is read now, so that it goes to the address that the contact has now; a contact that
+// is gone gets none. The clock of the claim, the database's, dates the letter and its link.
 func (s *Sender) send(ctx context.Context, c *lease.Claim) error {
 	fault.Here("notification.mail.claimed")
-	m, err := readVerification(ctx, s.pool, c.EventID)
-	if err != nil {
-		return err
+	var m Mail
+	var cause cloudevent.Cause
+	err := s.pool.QueryRow(ctx, readMail, c.EventID, templateVerification).Scan(&m.ID, &m.UserID, &m.Recipient,
+		&c.CorrelationID, &cause.TraceParent, &cause.TraceState)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return failure.AsPermanent(errNoRecipient)
+	case err != nil:
+		return fmt.Errorf("read mail: %w", err)
 	}
-	c.CorrelationID = m.CorrelationID
 	letter, err := s.writer.Write(m, c.At)
 	if err != nil {
 		return failure.AsPermanent(err)
 	}
-	end := s.spans.Call("send mail", m.Trace) // part: observability
+	end := s.spans.Call("send mail", cause) // part: observability
 	err = s.smtp.Submit(ctx, letter, c.Begin)
 	end(err) // part: observability
 	if s.smtp.Heard(err) {
 		s.suspect()
 	}
 	return err
-}
-
-// announce tells the world, in the transaction that records the mail as sent.
-func (s *Sender) announce(ctx context.Context, tx pgx.Tx, c *lease.Claim, at time.Time) error {
-	fault.Here("notification.mail.recording")
-	return announceSent(ctx, tx, s.outbox, lease.Settled{EventID: c.EventID, At: at})
-}
-
-func (s *Sender) committed(*lease.Claim) {
-	s.outbox.Committed()
-	fault.Here("notification.mail.recorded")
 }
 
 const deleteMails = `delete from mail where template = $1 and event_id = any($2)`
@@ -131,37 +147,6 @@ func announceSent(ctx context.Context, tx pgx.Tx, out *outbox.Outbox, sent ...le
 	return nil
 }
 
-// Mail is what is to be sent to whom.
-type Mail struct {
-	ID        uuid.UUID
-	UserID    domain.UserID
-	Recipient domain.Email
-
-	CorrelationID string
-	Trace         cloudevent.Cause // of its event; the trace alone
-}
-
-const readMail = `
-select mail.id, mail.user_id, contact.email, coalesce(mail.correlation_id, mail.event_id),
-    coalesce(mail.traceparent, ''), coalesce(mail.tracestate, '')
-from mail join contact using (user_id) where mail.event_id = $1 and mail.template = $2`
-
-var errNoRecipient = errors.New("read mail: there is no such mail, or it has no recipient")
-
-// readVerification reads an event's mail when it is about to be sent, so that it goes to the address that the
-// contact has now. A contact that is gone gets no mail.
-func readVerification(ctx context.Context, pool *pgxpool.Pool, eventID string) (m Mail, err error) {
-	err = pool.QueryRow(ctx, readMail, eventID, templateVerification).Scan(&m.ID, &m.UserID, &m.Recipient,
-		&m.CorrelationID, &m.Trace.TraceParent, &m.Trace.TraceState)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return m, failure.AsPermanent(errNoRecipient)
-	case err != nil:
-		return m, fmt.Errorf("read mail: %w", err)
-	}
-	return m, nil
-}
-
 // Writer writes letters.
 type Writer struct {
 	Links     domain.VerificationKey
@@ -169,6 +154,16 @@ type Writer struct {
 	LinksFor  time.Duration
 	Host      string // right-hand side of Message-IDs
 }
+
+const letterText = `Hello,
+
+this address was given at a sign-up. To confirm that it is yours, open this page
+and press the button on it:
+
+%s/v1/verifications?token=%s
+
+It works until %s. If you did not sign up, do nothing: the address stays unconfirmed.
+`
 
 // Write makes the letter of a mail. The link is signed here and not when the mail was put on the list: it lives from
 // when it is sent, and no database holds it.
@@ -178,17 +173,11 @@ func (w Writer) Write(m Mail, now time.Time) (smtp.Letter, error) {
 	if err != nil {
 		return smtp.Letter{}, fmt.Errorf("sign link: %w", err)
 	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "Hello,\n\nthis address was given at a sign-up. To confirm that it is yours, open this page\n")
-	fmt.Fprintf(&text, "and press the button on it:\n\n")
-	fmt.Fprintf(&text, "%s/v1/verifications?token=%s\n\n", w.PublicURL, token)
-	fmt.Fprintf(&text, "It works until %s. ", expires.UTC().Format("2 January 2006, 15:04 MST"))
-	fmt.Fprintf(&text, "If you did not sign up, do nothing: the address stays unconfirmed.\n")
 	return smtp.Letter{
 		MessageID: m.ID.String() + "@" + w.Host,
 		To:        string(m.Recipient),
 		Subject:   "Please confirm your address",
-		Text:      text.String(),
+		Text:      fmt.Sprintf(letterText, w.PublicURL, token, expires.UTC().Format("2 January 2006, 15:04 MST")),
 		WrittenAt: now,
 	}, nil
 }
@@ -206,12 +195,8 @@ func adopt(ctx context.Context, tx pgx.Tx, event cloudevent.Event) error {
 	if err != nil {
 		return err
 	}
-	id, err := uuid.Parse(data.MailID)
-	if err != nil {
-		return fmt.Errorf("parse mail id: %w", err)
-	}
 	var owedFor string
-	if err := tx.QueryRow(ctx, selectMailEvent, id).Scan(&owedFor); err != nil {
+	if err := tx.QueryRow(ctx, selectMailEvent, data.MailID).Scan(&owedFor); err != nil {
 		return fmt.Errorf("find mail: %w", err)
 	}
 	return lease.Remember(ctx, tx, handlerVerification, owedFor)

@@ -50,23 +50,20 @@ func (e FundsDebited) Check() error {
 	return cmp.Or(e.AccountID.check(), invalid, checkTime("debited_at", e.DebitedAt))
 }
 
-// About is the id of the account.
-func (e Opened) About() string { return string(e.AccountID) }
+// About is the id of the account, and the business time.
+func (e Opened) About() (key string, at time.Time) {
+	return string(e.AccountID), e.OpenedAt
+}
 
-// About is the id of the account.
-func (e FundsCredited) About() string { return string(e.AccountID) }
+// About is the id of the account, and the business time.
+func (e FundsCredited) About() (key string, at time.Time) {
+	return string(e.AccountID), e.CreditedAt
+}
 
-// About is the id of the account.
-func (e FundsDebited) About() string { return string(e.AccountID) }
-
-// HappenedAt is the event's business time.
-func (e Opened) HappenedAt() time.Time { return e.OpenedAt }
-
-// HappenedAt is the event's business time.
-func (e FundsCredited) HappenedAt() time.Time { return e.CreditedAt }
-
-// HappenedAt is the event's business time.
-func (e FundsDebited) HappenedAt() time.Time { return e.DebitedAt }
+// About is the id of the account, and the business time.
+func (e FundsDebited) About() (key string, at time.Time) {
+	return string(e.AccountID), e.DebitedAt
+}
 
 func (id ID) check() error {
 	_, err := ParseID(string(id))

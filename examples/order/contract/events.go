@@ -117,37 +117,19 @@ func (e Overdue) Check() error { return checkIDs(e.OrderID) }
 func (e Payment) Check() error { return checkIDs(e.OrderID, e.PaymentID) }
 
 // About implements [schema.Ruled].
-func (e Placed) About() string { return e.OrderID }
+func (e Placed) About() (key string, at time.Time) { return e.OrderID, e.PlacedAt }
 
 // About implements [schema.Ruled].
-func (e Paid) About() string { return e.OrderID }
+func (e Paid) About() (key string, at time.Time) { return e.OrderID, e.PaidAt }
 
 // About implements [schema.Ruled].
-func (e Cancelled) About() string { return e.OrderID }
+func (e Cancelled) About() (key string, at time.Time) { return e.OrderID, e.CancelledAt }
 
 // About implements [schema.Ruled].
-func (e Refund) About() string { return e.OrderID }
+func (e Refund) About() (key string, at time.Time) { return e.OrderID, e.DueAt }
 
 // About implements [schema.Ruled].
-func (e Overdue) About() string { return e.OrderID }
+func (e Overdue) About() (key string, at time.Time) { return e.OrderID, e.PayBy }
 
 // About implements [schema.Ruled].
-func (e Payment) About() string { return e.PaymentID }
-
-// HappenedAt implements [schema.Ruled].
-func (e Placed) HappenedAt() time.Time { return e.PlacedAt }
-
-// HappenedAt implements [schema.Ruled].
-func (e Paid) HappenedAt() time.Time { return e.PaidAt }
-
-// HappenedAt implements [schema.Ruled].
-func (e Cancelled) HappenedAt() time.Time { return e.CancelledAt }
-
-// HappenedAt implements [schema.Ruled].
-func (e Refund) HappenedAt() time.Time { return e.DueAt }
-
-// HappenedAt implements [schema.Ruled].
-func (e Overdue) HappenedAt() time.Time { return e.PayBy }
-
-// HappenedAt implements [schema.Ruled].
-func (e Payment) HappenedAt() time.Time { return e.CompletedAt }
+func (e Payment) About() (key string, at time.Time) { return e.PaymentID, e.CompletedAt }

@@ -154,7 +154,17 @@ func (r *Runner) Sweep(ctx context.Context) ([]Swept, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sweep leases: %w", err)
 	}
-	r.metrics.takeovers.Add(float64(len(swept)))
+	for _, s := range swept {
+		r.metrics.takeovers.Inc()
+		if s.State == Failed {
+			r.metrics.attempts.WithLabelValues(string(Failed)).Inc()
+			r.log.ErrorContext(ctx, "effect given up: its claimants vanished before they had begun", "event_id", s.EventID)
+			continue
+		}
+		r.metrics.attempts.WithLabelValues(string(Uncertain)).Inc()
+		r.log.ErrorContext(ctx, "outcome is uncertain: the claimant vanished after it had begun",
+			"event_id", s.EventID, "state", s.State)
+	}
 	return swept, nil
 }
 
@@ -167,28 +177,32 @@ with old as (
 delete from lease where handler = $1 and event_id = any (array(select event_id from old))
 returning event_id`
 
-// Purge removes what has been done for longer than the retention, a thousand rows per transaction, and returns how
-// many. also, if set, removes in the same transaction what belongs to the events. What failed or is uncertain stays: it
-// is a person's to decide. It is safe beside other processes' purges, and does nothing without a retention.
-func (r *Runner) Purge(ctx context.Context, also func(ctx context.Context, tx pgx.Tx, eventIDs []string) error) (
-	purged int, err error,
-) {
-	for n := page; n == page && r.settings.Retention > 0; {
-		err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
+// Purge removes what has been done for longer than the retention, a thousand rows per transaction, and with it what
+// [Effect.Purged] says. What failed or is uncertain stays: it is a person's to decide. It is safe beside other
+// processes' purges, and does nothing without a retention.
+func (r *Runner) Purge(ctx context.Context) (err error) {
+	purged := 0
+	for n := page; err == nil && n == page && r.settings.Retention > 0; {
+		err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
 			rows, _ := tx.Query(ctx, purgeRows, r.handler, r.settings.Retention.Seconds(), page)
 			gone, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			if n = len(gone); err != nil || n == 0 || also == nil {
+			if n = len(gone); err != nil || n == 0 || r.effect.Purged == nil {
 				return err
 			}
-			return also(ctx, tx, gone)
+			return r.effect.Purged(ctx, tx, gone)
 		})
-		if err != nil {
-			return purged, fmt.Errorf("purge leases: %w", err)
+		if err == nil {
+			purged += n
 		}
-		purged += n
-		r.metrics.purged.Add(float64(n))
 	}
-	return purged, nil
+	if purged > 0 {
+		r.metrics.purged.Add(float64(purged))
+		r.log.InfoContext(ctx, "old effects purged", "rows", purged)
+	}
+	if err != nil {
+		return fmt.Errorf("purge leases: %w", err)
+	}
+	return nil
 }
 
 // Settled is a row that an operator marks as done.
@@ -210,12 +224,11 @@ func Remember(ctx context.Context, tx pgx.Tx, handler, eventID string) error {
 	return nil
 }
 
-// metrics counts what this process does.
+// metrics counts what this process does, and describes the gauges of [Runner.Measure].
 type metrics struct {
-	attempts  *prometheus.CounterVec
-	takeovers prometheus.Counter
-	stale     prometheus.Counter
-	purged    prometheus.Counter
+	attempts                 *prometheus.CounterVec
+	takeovers, stale, purged prometheus.Counter
+	rows, oldest             *prometheus.Desc
 }
 
 func newMetrics(registerer prometheus.Registerer, handler string) *metrics {
@@ -223,6 +236,9 @@ func newMetrics(registerer prometheus.Registerer, handler string) *metrics {
 	factory := promauto.With(registerer)
 	counter := func(name, help string) prometheus.Counter {
 		return factory.NewCounter(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels})
+	}
+	gauge := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, []string{"state"}, labels)
 	}
 	return &metrics{
 		attempts: factory.NewCounterVec(prometheus.CounterOpts{
@@ -232,32 +248,16 @@ func newMetrics(registerer prometheus.Registerer, handler string) *metrics {
 		stale: counter("lease_stale_rejects_total",
 			"Steps of this process that changed nothing because its lease was lost."),
 		purged: counter("lease_purged_total", "Rows that this process removed because they were done long ago."),
+		rows:   gauge("lease_rows", "Rows that are not done, by state."),
+		oldest: gauge("lease_oldest_seconds", "Time since the oldest row of the state was added; 0 if there is none."),
 	}
 }
 
-// Gauges are the rows of one handler that are not done, by state. They are read from the table, so every instance says
-// the same:
-//
-//	lease_rows{handler,state}             how many
-//	lease_oldest_seconds{handler,state}   since the oldest of them was added; 0 if there is none
-type Gauges struct {
-	runner       *Runner
-	rows, oldest *prometheus.Desc
+// Describe lists the gauges of [Runner.Measure].
+func (r *Runner) Describe(out chan<- *prometheus.Desc) {
+	out <- r.metrics.rows
+	out <- r.metrics.oldest
 }
-
-// Gauges reads from the database when it is asked.
-func (r *Runner) Gauges() *Gauges {
-	labels := prometheus.Labels{"handler": r.handler}
-	return &Gauges{
-		runner: r,
-		rows:   prometheus.NewDesc("lease_rows", "Rows that are not done, by state.", []string{"state"}, labels),
-		oldest: prometheus.NewDesc("lease_oldest_seconds",
-			"Time since the oldest row of the state was added; 0 if there is none.", []string{"state"}, labels),
-	}
-}
-
-// Describe lists the gauges.
-func (g *Gauges) Describe(out chan<- *prometheus.Desc) { out <- g.rows; out <- g.oldest }
 
 const countRows = `
 select states.state, count(l.state)::float8,
@@ -266,15 +266,19 @@ from unnest(array['pending', 'claimed', 'submitting', 'failed', 'uncertain']) as
 left join lease l on l.handler = $1 and l.state = states.state and l.state <> 'done'
 group by states.state`
 
-// Measure reads the gauges.
-func (g *Gauges) Measure(ctx context.Context) ([]prometheus.Metric, error) {
-	rows, _ := g.runner.pool.Query(ctx, countRows, g.runner.handler)
+// Measure counts the rows of the handler that are not done, by state. It reads the table, so every instance says the
+// same:
+//
+//	lease_rows{handler,state}             how many
+//	lease_oldest_seconds{handler,state}   since the oldest of them was added; 0 if there is none
+func (r *Runner) Measure(ctx context.Context) ([]prometheus.Metric, error) {
+	rows, _ := r.pool.Query(ctx, countRows, r.handler)
 	var metrics []prometheus.Metric
 	var state string
 	var n, age float64
 	_, err := pgx.ForEachRow(rows, []any{&state, &n, &age}, func() error {
-		metrics = append(metrics, prometheus.MustNewConstMetric(g.rows, prometheus.GaugeValue, n, state),
-			prometheus.MustNewConstMetric(g.oldest, prometheus.GaugeValue, age, state))
+		metrics = append(metrics, prometheus.MustNewConstMetric(r.metrics.rows, prometheus.GaugeValue, n, state),
+			prometheus.MustNewConstMetric(r.metrics.oldest, prometheus.GaugeValue, age, state))
 		return nil
 	})
 	if err != nil {

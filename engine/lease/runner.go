@@ -99,14 +99,20 @@ func (r *Runner) Run(ctx context.Context) error {
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var chores, workers sync.WaitGroup
 	chores.Go(func() { r.every(beating, s.Heartbeat, r.beat) })
-	chores.Go(func() { r.every(ctx, min(sweepPolls*s.Poll, s.Lease/2), r.sweep) })
+	chores.Go(func() {
+		r.every(ctx, min(sweepPolls*s.Poll, s.Lease/2), func(ctx context.Context) error {
+			_, err := r.Sweep(ctx)
+			return err
+		})
+	})
 	if s.Retention > 0 {
-		chores.Go(func() { r.every(ctx, min(purgesEvery, s.Retention), r.purge) })
+		chores.Go(func() { r.every(ctx, min(purgesEvery, s.Retention), r.Purge) })
 	}
 	for range s.Workers {
 		workers.Go(func() {
 			for c := range claims {
-				r.attempt(c)
+				r.record(c, r.attempt(c))
+				r.drop(c, nil)
 			}
 		})
 	}
@@ -139,47 +145,33 @@ const unreachable = "leases cannot be reached"
 // dispatch claims rows and hands them to the workers.
 func (r *Runner) dispatch(ctx context.Context, to chan<- *Claim) {
 	poll := r.settings.Poll
-	for pause := poll; ctx.Err() == nil; pause = min(2*pause, restPolls*poll) {
-		for more := true; more && ctx.Err() == nil; {
-			var err error
-			if more, err = r.round(ctx, to); more || err != nil {
-				pause = poll // that a claim failed does not mean that there are no rows
+	for pause := poll; ctx.Err() == nil; {
+		claims, err := r.claim(ctx)
+		if err != nil && ctx.Err() == nil {
+			r.log.WarnContext(ctx, unreachable, "error", err)
+		}
+		for i, c := range claims {
+			select {
+			case to <- c:
+			case <-ctx.Done():
+				r.giveBack(ctx, claims[i:])
+				return
 			}
+		}
+		if len(claims) > 0 || err != nil {
+			pause = poll // that a claim failed does not mean that there are no rows
+		}
+		if len(claims) > 0 {
+			continue
 		}
 		select {
 		case <-ctx.Done():
 		case <-r.wake:
 			pause = poll
 		case <-time.After(pause):
+			pause = min(2*pause, restPolls*poll)
 		}
 	}
-}
-
-// round claims once and reports whether it is worth claiming again at once.
-func (r *Runner) round(ctx context.Context, to chan<- *Claim) (more bool, err error) {
-	n := r.settings.Batch
-	r.mu.Lock()
-	slow := r.slow
-	r.mu.Unlock()
-	if slow > 0 { // the other side was not there: ask with one row at a time
-		n = 1
-		if failure.Sleep(ctx, slow) != nil {
-			return false, nil
-		}
-	}
-	claims, err := r.claim(ctx, n)
-	if err != nil && ctx.Err() == nil {
-		r.log.WarnContext(ctx, unreachable, "error", err)
-	}
-	for i, c := range claims {
-		select {
-		case to <- c:
-		case <-ctx.Done():
-			r.giveBack(ctx, claims[i:])
-			return false, nil
-		}
-	}
-	return len(claims) > 0, err
 }
 
 const giveBackTimeout = 2 * time.Second
@@ -187,7 +179,15 @@ const giveBackTimeout = 2 * time.Second
 // claim has the leases of what it claims renewed, and gives each the context of its attempt: all of them now, because
 // the last one's lease must not end while it waits for a worker. A claim that is under way ends when the runner is
 // stopped: one that was cancelled may have been made all the same, and its rows would wait for their leases to end.
-func (r *Runner) claim(ctx context.Context, n int) (claims []*Claim, err error) {
+func (r *Runner) claim(ctx context.Context) (claims []*Claim, err error) {
+	n := r.settings.Batch
+	r.mu.Lock()
+	slow := r.slow
+	r.mu.Unlock()
+	if slow > 0 { // the other side was not there: ask with one row at a time
+		n = 1
+		_ = failure.Sleep(ctx, slow)
+	}
 	if err = context.Cause(ctx); err == nil {
 		claiming, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		defer cancel()
@@ -248,41 +248,10 @@ func (r *Runner) beat(ctx context.Context) error {
 	return err
 }
 
-// sweep takes care of what vanished claimants left behind, also while there is always more to claim.
-func (r *Runner) sweep(ctx context.Context) error {
-	swept, err := r.Sweep(ctx)
-	for _, s := range swept {
-		if s.State == Failed {
-			r.metrics.attempts.WithLabelValues(string(Failed)).Inc()
-			r.log.ErrorContext(ctx, "effect given up: its claimants vanished before they had begun", "event_id", s.EventID)
-			continue
-		}
-		r.metrics.attempts.WithLabelValues(string(Uncertain)).Inc()
-		r.log.ErrorContext(ctx, "outcome is uncertain: the claimant vanished after it had begun",
-			"event_id", s.EventID, "state", s.State)
-	}
-	return err
-}
-
-// purge removes old rows.
-func (r *Runner) purge(ctx context.Context) error {
-	purged, err := r.Purge(ctx, r.effect.Purged)
-	if purged > 0 {
-		r.log.InfoContext(ctx, "old effects purged", "rows", purged)
-	}
-	return err
-}
-
-// attempt carries the effect out once and records how that ended.
-func (r *Runner) attempt(c *Claim) {
-	defer r.drop(c, nil)
-	doing, cancel := context.WithTimeout(c.ctx, r.effect.Timeout)
-	err := r.do(doing, c)
-	cancel()
-	r.record(context.WithoutCancel(c.ctx), c, err)
-}
-
-func (r *Runner) do(ctx context.Context, c *Claim) (err error) {
+// attempt carries the effect out once.
+func (r *Runner) attempt(c *Claim) (err error) {
+	ctx, cancel := context.WithTimeout(c.ctx, r.effect.Timeout)
+	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
@@ -334,40 +303,27 @@ const recordPause = 100 * time.Millisecond
 
 // record writes down how an attempt ended. It insists for as long as a lease lasts: an effect that happened and is
 // forgotten is an uncertain one.
-func (r *Runner) record(ctx context.Context, c *Claim, err error) {
-	recording, cancel := context.WithTimeout(ctx, r.settings.Lease)
+func (r *Runner) record(c *Claim, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), r.settings.Lease)
 	defer cancel()
-	result, recorded := r.settle(recording, c, err)
+	result, recorded := r.settle(ctx, c, err)
 	for recorded != nil && !errors.Is(recorded, ErrStale) {
 		r.log.WarnContext(ctx, "outcome not recorded yet", "event_id", c.EventID,
 			"correlation_id", c.CorrelationID, "result", result, "error", recorded)
-		if failure.Sleep(recording, recordPause) != nil {
+		if failure.Sleep(ctx, recordPause) != nil {
 			break
 		}
-		_, recorded = r.settle(recording, c, err)
+		_, recorded = r.settle(ctx, c, err)
 	}
 	if errors.Is(recorded, ErrStale) {
 		result = "stale"
 	}
 	r.metrics.attempts.WithLabelValues(result).Inc()
-	r.mu.Lock()
-	switch result {
-	case "stale", "superseded": // says nothing about the other side
-	case "unavailable":
-		r.slow = min(max(r.slow*2, r.settings.RetryMin), probeMax)
-	default:
-		r.slow = 0
-	}
-	r.mu.Unlock()
-	r.report(ctx, c, result, errors.Join(err, recorded))
-}
-
-func (r *Runner) report(ctx context.Context, c *Claim, result string, err error) {
 	attrs := []any{"event_id", c.EventID, "attempt", c.Attempt, "result", result}
 	if c.CorrelationID != "" {
 		attrs = append(attrs, "correlation_id", c.CorrelationID)
 	}
-	if err != nil {
+	if err = errors.Join(err, recorded); err != nil {
 		attrs = append(attrs, "error", err)
 	}
 	switch {
@@ -379,5 +335,14 @@ func (r *Runner) report(ctx context.Context, c *Claim, result string, err error)
 		r.log.WarnContext(ctx, "effect postponed", attrs...)
 	default:
 		r.log.ErrorContext(ctx, "effect not done", attrs...)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch result {
+	case "stale", "superseded": // says nothing about the other side
+	case "unavailable":
+		r.slow = min(max(r.slow*2, r.settings.RetryMin), probeMax)
+	default:
+		r.slow = 0
 	}
 }

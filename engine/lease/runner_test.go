@@ -236,8 +236,7 @@ func TestMetricsCountTheOpenRows(t *testing.T) {
 	b.expire(t)
 	_, err := b.leases.Sweep(t.Context())
 	require.NoError(t, err)
-	gauges := b.leases.Gauges()
-	metrics, err := gauges.Measure(t.Context())
+	metrics, err := b.leases.Measure(t.Context())
 	require.NoError(t, err)
 	values := map[string]float64{}
 	for _, m := range metrics {
@@ -257,7 +256,7 @@ func TestMetricsCountTheOpenRows(t *testing.T) {
 	require.Zero(t, values["lease_oldest_seconds claimed"])
 
 	b.pool.Close()
-	_, err = gauges.Measure(t.Context())
+	_, err = b.leases.Measure(t.Context())
 	require.ErrorContains(t, err, "count leases")
 }
 

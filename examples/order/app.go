@@ -95,7 +95,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		group.Go("http", func(ctx context.Context) error { return server.Serve(ctx, api) })
 	}
 	return start, errors.Join(
-		node.Admin.Measure("mails", mails.Gauges()),
+		node.Admin.Measure("mails", mails),
 		node.Consume(eventing.Consumer{
 			Name: paymentConsumer, Topic: contract.TopicPayments, Handlers: handles.paymentEvents(), OnOutcome: wake,
 		}),

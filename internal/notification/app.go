@@ -56,7 +56,7 @@ func setUp(node *eventing.Node, cfg Config) (start func(*service.Group, net.List
 		node.StartConsumers(group)
 	}
 	return start, errors.Join(
-		admin.Measure("mails", sender.Gauges()),
+		admin.Measure("mails", sender),
 		node.Consume(eventing.Consumer{
 			Name: usersConsumer, Topic: contract.TopicUsers, Handlers: UserEvents(), Versioned: true,
 			OnOutcome: func(event cloudevent.Event, outcome inbox.Outcome) {

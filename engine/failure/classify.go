@@ -33,6 +33,9 @@ type mark struct {
 func (m *mark) Error() string { return m.err.Error() }
 func (m *mark) Unwrap() error { return m.err }
 
+// Permanent is for callers that do not know this package, such as a relay.
+func (m *mark) Permanent() bool { return m.class == Permanent }
+
 // AsPermanent marks err as final: consumer, relay and sender do not try again. It returns nil for nil.
 func AsPermanent(err error) error { return marked(err, Permanent) }
 

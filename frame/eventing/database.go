@@ -18,31 +18,24 @@ const (
 	idleTimeout = time.Minute
 )
 
-// databaseConfig reads how to connect, for the pool and, as ConnConfig, for a connection beside it: the URL may hold
-// parameters that are the pool's own, and a server refuses what it does not know. It connects to nothing.
-func databaseConfig(cfg Config) (*pgxpool.Config, error) {
-	pool, err := pgxpool.ParseConfig(string(cfg.DatabaseURL))
+// databaseConfig reads how to connect: for the pool, and for the relay's connection beside it, which makes the settings
+// of its session itself. The URL may hold parameters that are the pool's own, and a server refuses what it does not
+// know. It connects to nothing.
+func databaseConfig(cfg Config, service string) (pool *pgxpool.Config, relay *pgx.ConnConfig, err error) {
+	pool, err = pgxpool.ParseConfig(string(cfg.DatabaseURL))
 	if err != nil {
-		return nil, errors.New("read DATABASE_URL: not a PostgreSQL URL") // pgx's own text may repeat the password
+		return nil, nil, errors.New("read DATABASE_URL: not a PostgreSQL URL") // pgx's own text may repeat the password
 	}
 	pool.MaxConns = int32(cfg.Pool.MaxConns)
 	pool.ConnConfig.ConnectTimeout = connectTimeout
-	return pool, nil
-}
-
-// poolConfig is databaseConfig with the settings of the pool's sessions. The relay makes its own.
-func poolConfig(cfg Config, service string) (*pgxpool.Config, error) {
-	pool, err := databaseConfig(cfg)
-	if err != nil {
-		return nil, err
-	}
+	relay = pool.ConnConfig.Copy()
 	params := pool.ConnConfig.RuntimeParams
 	params["application_name"] = service
 	params["statement_timeout"] = fmt.Sprint(cfg.Pool.StatementTimeout.Milliseconds())
 	params["idle_in_transaction_session_timeout"] = fmt.Sprint(idleTimeout.Milliseconds())
 	// The promises rest on it: the inbox waits for a twin's commit, which REPEATABLE READ turns into an error.
 	params["default_transaction_isolation"] = "read committed"
-	return pool, nil
+	return pool, relay, nil
 }
 
 // openPool prepares a pool. A database that is down keeps a service waiting, not crashing.

@@ -79,17 +79,17 @@ func newWatermillPublisher(cfg kafka.Config, log *slog.Logger) (message.Publishe
 func (p *watermillPublisher) connected() (*wkafka.Publisher, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || p.sender != nil {
+	if p.closed {
+		return nil, kafka.ErrClosed
+	}
+	if p.sender != nil {
 		return p.sender, nil
 	}
-	sender, err := wkafka.NewPublisher(wkafka.PublisherConfig{
+	var err error
+	p.sender, err = wkafka.NewPublisher(wkafka.PublisherConfig{
 		Brokers: p.cfg.Brokers, Marshaler: kafka.Marshaler{}, OverwriteSaramaConfig: p.cfg.Producer(),
 	}, quietly(p.log))
-	if err != nil {
-		return nil, fmt.Errorf("connect publisher: %w", err)
-	}
-	p.sender = sender
-	return sender, nil
+	return p.sender, err
 }
 
 func (p *watermillPublisher) Publish(topic string, msgs ...*message.Message) error {
@@ -100,9 +100,6 @@ func (p *watermillPublisher) Publish(topic string, msgs ...*message.Message) err
 // message failed it sends no later one, so the order of the key survives; other keys go on until ctx ends.
 func (p *watermillPublisher) PublishContext(ctx context.Context, topic string, msgs ...*message.Message) error {
 	sender, err := p.connected()
-	if err == nil && sender == nil {
-		err = kafka.ErrClosed
-	}
 	if err != nil {
 		return fmt.Errorf("publish to %s: %w", topic, err)
 	}
@@ -115,7 +112,11 @@ func (p *watermillPublisher) PublishContext(ctx context.Context, topic string, m
 		case behind[key]:
 			err = kafka.ErrNotSent
 		default:
-			err = markPermanent(sender.Publish(topic, msg))
+			err = sender.Publish(topic, msg)
+			_, tooLarge := errors.AsType[sarama.ConfigurationError](err) // for sarama
+			if tooLarge || err != nil && failure.Classify(err) == failure.Permanent {
+				err = failure.AsPermanent(err)
+			}
 		}
 		if err != nil {
 			failed[i], behind[key] = err, key != ""
@@ -125,24 +126,6 @@ func (p *watermillPublisher) PublishContext(ctx context.Context, topic string, m
 		return &kafka.PublishError{Topic: topic, Failed: failed}
 	}
 	return nil
-}
-
-// refusedError is a message that no broker will ever take.
-type refusedError struct{ error }
-
-func (e *refusedError) Unwrap() error { return e.error }
-func (*refusedError) Permanent() bool { return true }
-
-// markPermanent marks an error as permanent that is; sarama has one of its own for a message that is too large for it.
-func markPermanent(err error) error {
-	if err == nil {
-		return nil
-	}
-	var tooLarge sarama.ConfigurationError
-	if errors.As(err, &tooLarge) || failure.Classify(err) == failure.Permanent {
-		return &refusedError{err}
-	}
-	return err
 }
 
 func (p *watermillPublisher) Close() error {
@@ -177,7 +160,7 @@ func (r *watermillReader) Run(ctx context.Context) error {
 	subscriber, err := wkafka.NewSubscriber(wkafka.SubscriberConfig{
 		Brokers: members.Brokers, ConsumerGroup: members.Group, Unmarshaler: kafka.Marshaler{},
 		OverwriteSaramaConfig: members.Consumer(), ReconnectRetrySleep: members.ReconnectBackoff,
-		Tracer: sessions{r, ctx},
+		Tracer: sessions{reader: r, ctx: ctx},
 	}, log)
 	if err != nil {
 		return fmt.Errorf("make subscriber: %w", err)
@@ -251,20 +234,9 @@ func (s patientSubscriber) Subscribe(ctx context.Context, topic string) (<-chan 
 
 // sessions hears of the group's sessions and partitions in the one place that watermill-kafka lets others into.
 type sessions struct {
-	reader *watermillReader
-	ctx    context.Context //nolint:containedctx // of the whole run, not of a call
-}
-
-var _ wkafka.SaramaTracer = sessions{}
-
-func (sessions) WrapConsumer(c sarama.Consumer) sarama.Consumer { return c }
-
-func (sessions) WrapPartitionConsumer(c sarama.PartitionConsumer) sarama.PartitionConsumer {
-	return c
-}
-
-func (sessions) WrapSyncProducer(_ *sarama.Config, p sarama.SyncProducer) sarama.SyncProducer {
-	return p
+	wkafka.SaramaTracer // nil: of a subscriber with a group it wraps the handler and nothing else
+	reader              *watermillReader
+	ctx                 context.Context //nolint:containedctx // of the whole run, not of a call
 }
 
 func (s sessions) WrapConsumerGroupHandler(h sarama.ConsumerGroupHandler) sarama.ConsumerGroupHandler {

@@ -62,21 +62,22 @@ type Node struct {
 	// request's trace on.
 	Traces trace.TracerProvider
 
-	Verifier     *Verifier         // part: ops
-	Spans        *cloudevent.Spans // nil: spans go nowhere // part: observability
-	traces       *tracing.Exporter // nil likewise // part: observability
-	setup        Setup
-	reasons      []Reason // the service's own // part: ops
-	dependencies dependencies
-	publisher    message.Publisher
-	relay        *relay.Relay
-	writers      *writers
-	consumers    []*consumer
-	lags         admin.LagReader
-	gates        *pause.Gates // of the consumers // part: ops
-	copies       *prometheus.CounterVec
-	limited      *service.LimitedLog
-	bound        service.Listening // from Run on
+	Verifier      *Verifier         // part: ops
+	Spans         *cloudevent.Spans // nil: spans go nowhere // part: observability
+	traces        *tracing.Exporter // nil likewise // part: observability
+	setup         Setup
+	reasons       []Reason // the service's own // part: ops
+	dependencies  dependencies
+	publisher     message.Publisher
+	relay         *relay.Relay
+	relayDatabase *pgx.ConnConfig
+	writers       *writers
+	consumers     []*consumer
+	lags          admin.LagReader
+	gates         *pause.Gates // of the consumers // part: ops
+	copies        *prometheus.CounterVec
+	limited       *service.LimitedLog
+	bound         service.Listening // from Run on
 }
 
 // Open prepares the node and connects to nothing.
@@ -88,12 +89,14 @@ func Open(ctx context.Context, setup Setup) (node *Node, err error) {
 			err = errors.Join(err, n.Close())
 		}
 	}()
-	pool, err := poolConfig(setup.Config, setup.Service)
+	pool, relayDatabase, err := databaseConfig(setup.Config, setup.Service)
 	if err != nil {
 		return nil, err
 	}
 	setup.client = setup.Config.Client(setup.Service)
 	n.dependencies = newDependencies(setup, probeDatabase(pool.ConnConfig), func() { n.Pool.Reset() })
+	relayDatabase.Tracer = connectTracer{n.dependencies.database.Report}
+	n.relayDatabase = relayDatabase
 	n.limited = service.LimitLog(setup.Log.Handler(), n.dependencies.tell)
 	setup.Log = slog.New(n.limited)
 	n.setup, n.Log = setup, setup.Log
@@ -198,12 +201,7 @@ func (n *Node) connectRelay(ctx context.Context) (*pgx.Conn, error) {
 	if err := n.dependencies.database.Await(ctx); err != nil {
 		return nil, err
 	}
-	cfg, err := databaseConfig(n.setup.Config)
-	if err != nil {
-		return nil, err
-	}
-	cfg.ConnConfig.Tracer = connectTracer{n.dependencies.database.Report}
-	return pgx.ConnectConfig(ctx, cfg.ConnConfig)
+	return pgx.ConnectConfig(ctx, n.relayDatabase)
 }
 
 // Close closes the pool and the connections to the broker. [Node.Run] does it; call it when Run is not reached.

@@ -59,29 +59,38 @@ var (
 // Check implements [Event].
 func (e UserRegistered) Check() error {
 	return cmp.Or(
-		e.UserID.check(), checkStored(CodeInvalidEmail, "email", e.Email, ParseEmail),
-		checkStored(CodeInvalidName, "name", e.Name, ParseName), checkTime("registered_at", e.RegisteredAt),
+		checkUUID(CodeInvalidUserID, "user_id", e.UserID),
+		checkStored(CodeInvalidEmail, "email", e.Email, ParseEmail),
+		checkStored(CodeInvalidName, "name", e.Name, ParseName),
+		checkTime("registered_at", e.RegisteredAt),
 	)
 }
 
 // Check implements [Event].
 func (e UserRenamed) Check() error {
 	return cmp.Or(
-		e.UserID.check(), checkStored(CodeInvalidName, "name", e.Name, ParseName), checkTime("renamed_at", e.RenamedAt),
+		checkUUID(CodeInvalidUserID, "user_id", e.UserID),
+		checkStored(CodeInvalidName, "name", e.Name, ParseName),
+		checkTime("renamed_at", e.RenamedAt),
 	)
 }
 
 // Check implements [Event].
 func (e EmailVerified) Check() error {
 	return cmp.Or(
-		e.UserID.check(), checkStored(CodeInvalidEmail, "email", e.Email, ParseEmail),
+		checkUUID(CodeInvalidUserID, "user_id", e.UserID),
+		checkStored(CodeInvalidEmail, "email", e.Email, ParseEmail),
 		checkTime("verified_at", e.VerifiedAt),
 	)
 }
 
 // Check implements [Event].
 func (e VerificationEmailSent) Check() error {
-	return cmp.Or(e.UserID.check(), checkUUID(CodeInvalidMailID, "mail_id", e.MailID), checkTime("sent_at", e.SentAt))
+	return cmp.Or(
+		checkUUID(CodeInvalidUserID, "user_id", e.UserID),
+		checkUUID(CodeInvalidMailID, "mail_id", e.MailID),
+		checkTime("sent_at", e.SentAt),
+	)
 }
 
 // About implements [Event].
@@ -95,8 +104,6 @@ func (e EmailVerified) About() (user string, at time.Time) { return string(e.Use
 
 // About implements [Event].
 func (e VerificationEmailSent) About() (user string, at time.Time) { return string(e.UserID), e.SentAt }
-
-func (id UserID) check() error { return checkUUID(CodeInvalidUserID, "user_id", string(id)) }
 
 // checkStored refuses what its parser refuses or would change, such as capitals in a domain or blanks around a name.
 func checkStored[T ~string](code Code, field string, value T, parse func(string) (T, error)) error {

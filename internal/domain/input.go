@@ -57,8 +57,8 @@ func ParseUserID(text string) (UserID, error) {
 	return UserID(text), checkUUID(CodeInvalidUserID, "id", text)
 }
 
-func checkUUID(code Code, field, text string) error {
-	if !canonicalUUID.MatchString(text) || text == "00000000-0000-0000-0000-000000000000" {
+func checkUUID[T ~string](code Code, field string, id T) error {
+	if !canonicalUUID.MatchString(string(id)) || id == "00000000-0000-0000-0000-000000000000" {
 		return &Error{code, field, "is not a lower-case UUID"}
 	}
 	return nil

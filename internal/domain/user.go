@@ -71,7 +71,7 @@ type VerificationKey []byte
 
 // Sign returns the token with which the reader of the address's mail proves it, until expires.
 func (k VerificationKey) Sign(id UserID, email Email, expires time.Time) (string, error) {
-	if err := id.check(); err != nil {
+	if err := checkUUID(CodeInvalidUserID, "user_id", id); err != nil {
 		return "", err
 	}
 	token, err := hex.DecodeString(strings.ReplaceAll(string(id), "-", ""))

@@ -40,13 +40,12 @@ func welcome(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data domain
 		return fmt.Errorf("make mail id: %w", err)
 	}
 	cause := event.Cause()
-	intent, args := lease.Intent(handlerVerification, event.ID)
 	return errors.Join(
 		inbox.Queue(ctx, tx, insertContact, string(data.UserID), data.Email, data.Name, event.Version),
 		inbox.Queue(ctx, tx, insertMail,
 			mailID, event.ID, templateVerification, string(data.UserID), data.Email,
 			cause.CorrelationID, cause.TraceParent, cause.TraceState),
-		inbox.Queue(ctx, tx, intent, args...),
+		inbox.Queue(ctx, tx, lease.Intent, handlerVerification, event.ID),
 	)
 }
 

@@ -10,8 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-
-	"example.com/twinbox/engine/cloudevent"
 )
 
 // State is where a row is on its way.
@@ -40,17 +38,13 @@ func Add(ctx context.Context, tx pgx.Tx, handler, eventID string) error {
 	return nil
 }
 
-const insertOrdered = `insert into lease (handler, event_id, key, version) values ($1, $2, $3, $4)`
-
-// IntentInOrder is [Intent] for an effect that must not follow one of a later event of its key, such as a state that is
-// told to another system: once an effect of a higher version has begun, this one is skipped, and its row is done with
-// that version as superseded_by. A version counts from when its effect begins, also if it then fails.
+// IntentInOrder is [Intent] for an effect that must not follow one of a later event of its key ($3), such as a state that
+// is told to another system: once an effect of a higher version ($4) has begun, this one is skipped, and its row is done
+// with that version as superseded_by. A version counts from when its effect begins, also if it then fails.
 //
 // An effect that has begun is not called back: of two that begin one right after the other, the other side may hear the
-// second one first. The event needs a key and a version.
-func IntentInOrder(handler string, event cloudevent.Event) (sql string, args []any) {
-	return insertOrdered, []any{handler, event.ID, event.Key, event.Version}
-}
+// second one first.
+const IntentInOrder = `insert into lease (handler, event_id, key, version) values ($1, $2, $3, $4)`
 
 // SKIP LOCKED lets several processes claim side by side; there is no order between rows. A lease that ended before the
 // effect began is as good as none; but its row may be what ended the claimant, so it is claimed alone: else its

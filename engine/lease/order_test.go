@@ -12,13 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/twinbox/dev/waittest"
-	"example.com/twinbox/engine/cloudevent"
 )
 
 func (b *bundle) owe(t *testing.T, id, key string, version int64) {
 	t.Helper()
-	sql, args := IntentInOrder("test", cloudevent.Event{ID: id, Key: key, Version: version})
-	b.exec(t, sql, args...)
+	b.exec(t, IntentInOrder, "test", id, key, version)
 }
 
 // of claims everything that is due and returns each event's claim.

@@ -94,9 +94,7 @@ func (n *Node) diagnose(ctx context.Context) service.Cause {
 		cause, err := reason(ctx)
 		if err != nil {
 			n.dependencies.report(err)
-			if text := err.Error(); !slices.Contains(unknown, text) {
-				unknown = append(unknown, text)
-			}
+			unknown = append(unknown, err.Error())
 		}
 		if cause.Code == "" {
 			continue
@@ -112,7 +110,7 @@ func (n *Node) diagnose(ctx context.Context) service.Cause {
 	if unknown != nil {
 		return service.Cause{
 			Code:     CauseUnknown,
-			Sentence: "It is not known whether anything waits: " + failure.Cut(strings.Join(unknown, "; "), maxSaid) + ".",
+			Sentence: "It is not known whether anything waits: " + failure.Cut(strings.Join(slices.Compact(unknown), "; "), maxSaid) + ".",
 		}
 	}
 	return service.Cause{Code: service.CodeAllWell, Sentence: "All is well."}
@@ -133,7 +131,7 @@ func DownCause(code string, server *circuit.Circuit) service.Cause {
 		return service.Cause{}
 	}
 	return service.Cause{
-		Code: code, Since: down.Since, Figures: figures{},
+		Code: code, Since: down.Since,
 		Sentence: fmt.Sprintf("The %s has been down since %s: %s.", down.Name, clock(down.Since),
 			failure.Cut(down.Err.Error(), maxSaid)),
 	}
@@ -157,22 +155,20 @@ func (d *diagnosis) noLeader(ctx context.Context) (cause service.Cause, err erro
 	return cause, nil
 }
 
-func (d *diagnosis) restoreWaits(ctx context.Context) (service.Cause, error) {
-	cause := service.Cause{Code: CauseRestoreWaits, Figures: figures{"events": float64(d.outbox.Waiting)}}
+func (d *diagnosis) restoreWaits(ctx context.Context) (cause service.Cause, err error) {
 	at, err := restore.ReadStanding(ctx, d.node.Pool)
 	switch {
 	case err != nil:
-		return service.Cause{}, err
+		return cause, err
 	case at.Restored != "":
-		cause.Command = "twinbox outbox confirm-restore"
+		cause.Code, cause.Command = CauseRestoreWaits, "twinbox outbox confirm-restore"
 		cause.Sentence = "Nothing is published until the restore of the database is confirmed: " +
 			failure.Cut(at.Restored, maxSaid) + "."
 	case d.outbox.Restoring:
-		cause.Command = "twinbox outbox status"
+		cause.Code, cause.Command = CauseRestoreWaits, "twinbox outbox status"
 		cause.Sentence = "What a restore of the database left is still being published; " + waiting(d.outbox) + "."
-	default:
-		return service.Cause{}, nil
 	}
+	cause.Figures = figures{"events": float64(d.outbox.Waiting)}
 	return cause, nil
 }
 
@@ -217,8 +213,8 @@ func (d *diagnosis) keysParked(ctx context.Context) (service.Cause, error) {
 	return service.Cause{
 		Code: CauseKeysParked, Since: first.ParkedAt, Command: command,
 		Figures: figures{"keys": float64(keys), "events": float64(events)},
-		Sentence: fmt.Sprintf("%s %s parked and %s %s; of the first, for %s since %s, the broker says: %s.",
-			several(keys, "key"), verb(keys, "is", "are"), verb(keys, "holds", "hold"), several(events, "event"), first.Topic,
+		Sentence: fmt.Sprintf("%s %s; of the first, for %s since %s, the broker says: %s.",
+			count(keys, "key is parked and holds", "keys are parked and hold"), count(events, "event", "events"), first.Topic,
 			clock(first.ParkedAt), failure.Cut(first.Reason, maxSaid)),
 	}, nil
 }
@@ -256,21 +252,20 @@ func (d *diagnosis) consumerPaused(ctx context.Context) (cause service.Cause, er
 		return cause, nil
 	}
 	paused, err := pause.Read(ctx, d.node.Pool)
-	count := 0.0
-	for _, c := range d.node.consumers {
-		p, is := paused[c.Name]
-		if !is {
-			continue
-		}
-		if count++; cause.Code == "" || p.Since.Before(cause.Since) {
-			cause = service.Cause{
-				Code: CauseConsumerPaused, Since: p.Since, Command: "twinbox consumer resume " + c.Name,
-				Sentence: fmt.Sprintf("%s has been paused by %s since %s: %s.", c.Name, p.By, clock(p.Since), p.Reason),
-			}
-		}
+	names := slices.DeleteFunc(d.node.consumerNames(), func(name string) bool {
+		_, is := paused[name]
+		return !is
+	})
+	if len(names) == 0 {
+		return cause, err
 	}
-	cause.Figures = figures{"consumers": count}
-	return cause, err
+	first := slices.MinFunc(names, func(a, b string) int { return paused[a].Since.Compare(paused[b].Since) })
+	p := paused[first]
+	return service.Cause{
+		Code: CauseConsumerPaused, Since: p.Since, Command: "twinbox consumer resume " + first,
+		Figures:  figures{"consumers": float64(len(names))},
+		Sentence: fmt.Sprintf("%s has been paused by %s since %s: %s.", first, p.By, clock(p.Since), p.Reason),
+	}, nil
 }
 
 // consumerLags are what waits for one consumer, and who owns the partitions where it does.
@@ -317,13 +312,13 @@ func (d *diagnosis) noOwner(ctx context.Context) (cause service.Cause, err error
 		}
 		more := ""
 		if partitions > 1 {
-			more = " and " + several(partitions-1, "more partition")
+			more = " and " + count(partitions-1, "more partition", "more partitions")
 		}
 		cause = service.Cause{
 			Code: CauseNoOwner, Command: "twinbox inbox stats",
 			Figures: figures{"partitions": float64(partitions), "records": float64(records)},
 			Sentence: fmt.Sprintf("No instance of %s reads %s%s; %s.", c.Name, at(first.Topic, first.Partition), more,
-				waitingRecords(records)),
+				count(records, "record waits", "records wait")),
 		}
 		if first.Records > 0 {
 			cause.Since = time.Now().Add(-first.Age)
@@ -344,7 +339,7 @@ func (d *diagnosis) consumerBehind(context.Context) (service.Cause, error) {
 			Code: CauseConsumerBehind, Since: since, Command: "twinbox inbox stats",
 			Figures: figures{"records": float64(records)},
 			Sentence: fmt.Sprintf("%s is behind: %s, the first in %s since %s, which %s reads.", c.Name,
-				waitingRecords(records), at(first.Topic, first.Partition), clock(since), c.owners.By[first.Partition]),
+				count(records, "record waits", "records wait"), at(first.Topic, first.Partition), clock(since), c.owners.By[first.Partition]),
 		}, nil
 	}
 	return service.Cause{}, nil
@@ -367,7 +362,7 @@ func (d *diagnosis) stands(
 					said = failure.Examine(err).Code + ": " + failure.Cut(err.Error(), maxSaid)
 				}
 				cause = service.Cause{
-					Code: code, Since: since, Figures: figures{},
+					Code: code, Since: since,
 					Sentence: fmt.Sprintf(sentence, c.Name, at(s.Topic, s.Partition), clock(since), said),
 				}
 			}
@@ -398,31 +393,30 @@ func (d *diagnosis) waitsForGap(ctx context.Context) (cause service.Cause, err e
 		Code: CauseGap, Since: first.Oldest, Command: "twinbox dlq list",
 		Figures: figures{"keys": float64(keys), "events": float64(events)},
 		Sentence: fmt.Sprintf("%s of %s %s for an earlier version that has not come since %s; %s parked.",
-			several(keys, "key"), first.Consumer, verb(keys, "waits", "wait"), clock(first.Oldest),
-			several(events, "event")+verb(events, " is", " are")),
+			count(keys, "key", "keys"), first.Consumer, verb(keys, "waits", "wait"), clock(first.Oldest),
+			count(events, "event is", "events are")),
 	}, nil
 }
 
 func (d *diagnosis) deadLetters(context.Context) (service.Cause, error) {
-	groups, count, keys := d.pick(false, inbox.CodeParked)
+	groups, dead, keys := d.pick(false, inbox.CodeParked)
 	if len(groups) == 0 {
 		return service.Cause{}, nil
 	}
 	_, behind, _ := d.pick(true, inbox.CodeParked)
 	largest, most, parked := groups[0], "", ""
-	if largest.Count < count {
+	if largest.Count < dead {
 		most = "most of them "
 	}
 	if behind > 0 {
-		parked = fmt.Sprintf("; %s %s behind %s", several(behind, "later event"), verb(behind, "waits", "wait"),
-			verb(count, "it", "them"))
+		parked = "; " + count(behind, "later event waits", "later events wait") + " behind " + verb(dead, "it", "them")
 	}
 	return service.Cause{
 		Code: CauseDeadLetters, Since: largest.Oldest, Command: "twinbox dlq list",
-		Figures: figures{"letters": float64(count), "keys": float64(keys), "parked": float64(behind)},
+		Figures: figures{"letters": float64(dead), "keys": float64(keys), "parked": float64(behind)},
 		Sentence: fmt.Sprintf("%s of %s %s for an operator: %s%s in %s%s.",
-			several(count, "dead letter"), several(keys, "key"), verb(count, "waits", "wait"), most, largest.Code,
-			largest.Consumer, parked),
+			count(dead, "dead letter", "dead letters"), count(keys, "key", "keys"), verb(dead, "waits", "wait"), most,
+			largest.Code, largest.Consumer, parked),
 	}, nil
 }
 
@@ -432,18 +426,15 @@ func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func at(topic string, partition int32) string { return fmt.Sprintf("%s/%d", topic, partition) }
 
 func waiting(s operate.Status) string {
-	more := ""
 	if s.Waiting == operate.MaxWaiting {
-		more = " or more"
+		return fmt.Sprintf("%d or more events wait", s.Waiting)
 	}
-	return fmt.Sprintf("%d%s %s", s.Waiting, more, verb(s.Waiting, "event waits", "events wait"))
+	return count(s.Waiting, "event waits", "events wait")
 }
 
-func waitingRecords(n int64) string { return several(n, "record") + verb(n, " waits", " wait") }
-
-// several is a number with its noun.
-func several[N int | int64](n N, noun string) string {
-	return fmt.Sprint(n, " ", verb(n, noun, noun+"s"))
+// count is a number with what there are so many of.
+func count[N int | int64](n N, one, many string) string {
+	return fmt.Sprint(n, " ", verb(n, one, many))
 }
 
 // verb is what a number of things do.

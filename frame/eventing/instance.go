@@ -15,8 +15,11 @@ const (
 	instanceNone = "none"
 )
 
-// instanceName is what a broker takes; it refuses anything else when a member joins.
-var instanceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
+// What a broker takes; it refuses anything else when a member joins.
+var (
+	instanceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
+	notInName    = regexp.MustCompile(`[^A-Za-z0-9._-]`)
+)
 
 func (c KafkaConfig) validInstance() bool {
 	return instanceName.MatchString(c.InstanceID) && strings.Trim(c.InstanceID, ".") != ""
@@ -31,26 +34,13 @@ func (c KafkaConfig) instanceID(bound service.Listening) string {
 	case instanceNone:
 		return ""
 	case instanceAuto:
-		return autoInstance(bound)
-	default:
-		return c.InstanceID
-	}
-}
-
-func autoInstance(bound service.Listening) string {
-	_, port, err := net.SplitHostPort(bound.Admin)
-	if err != nil {
-		return ""
-	}
-	host, err := os.Hostname()
-	if err != nil || host == "" {
-		return ""
-	}
-	name := strings.Map(func(r rune) rune {
-		if !instanceName.MatchString(string(r)) {
-			return '-'
+		_, port, unknown := net.SplitHostPort(bound.Admin)
+		host, err := os.Hostname()
+		if unknown != nil || err != nil || host == "" {
+			return ""
 		}
-		return r
-	}, host)
-	return name[:min(len(name), 190)] + "-" + port
+		name := notInName.ReplaceAllString(host, "-")
+		return name[:min(len(name), 190)] + "-" + port
+	}
+	return c.InstanceID
 }

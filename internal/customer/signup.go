@@ -42,41 +42,33 @@ func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error)
 	fingerprint := sha256.Sum256([]byte(string(s.Email) + "\x00" + string(s.Name)))
 	claim := command.Claim{Scope: signUpScope, Key: s.Key, Fingerprint: fingerprint[:]}
 	whole := command.Transaction{Pool: c.Pool, Timeout: c.Timeout}
-	do := func(ctx context.Context, _ pgx.Tx, writes *pgx.Batch) (command.Answer, error) {
-		user, err := c.register(ctx, writes, s)
-		if err != nil {
-			return command.Answer{}, err
-		}
-		body, err := json.Marshal(openapi.SignupResponse{
-			UserId: string(user.ID), Email: string(user.Email), Status: openapi.Status(user.Status), Version: user.Version,
+	answer, err := whole.Once(ctx, claim, c.KeysFor,
+		func(ctx context.Context, _ pgx.Tx, writes *pgx.Batch) (command.Answer, error) {
+			return c.register(ctx, writes, s)
 		})
-		return command.Answer{Status: http.StatusCreated, Body: body}, err
+	if err == nil {
+		c.Outbox.Committed()
+		fault.Here("customer.signup.committed")
 	}
-	answer, err := whole.Once(ctx, claim, c.KeysFor, do)
-	if err != nil {
-		return command.Answer{}, err
-	}
-	c.Outbox.Committed()
-	fault.Here("customer.signup.committed")
-	return answer, nil
+	return answer, err
 }
 
-// register queues the new user, the event behind it, and what counts the sign-up. The client comes before the mailbox
-// in every transaction, so two that share both do not wait for each other in a circle.
-func (c *Commands) register(ctx context.Context, writes *pgx.Batch, s Signup) (domain.User, error) {
+// register queues the new user, the event behind it, and what counts the sign-up, and makes the answer. The client comes
+// before the mailbox in every transaction, so two that share both do not wait for each other in a circle.
+func (c *Commands) register(ctx context.Context, writes *pgx.Batch, s Signup) (answer command.Answer, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return domain.User{}, fmt.Errorf("make user id: %w", err)
+		return answer, fmt.Errorf("make user id: %w", err)
 	}
 	at := now()
 	user, registered := domain.Register(domain.UserID(id.String()), s.Email, s.Name, at)
 	event, err := contract.UserRegistered.New(id.String(), user.Version, at, registered)
 	if err != nil {
-		return domain.User{}, err
+		return answer, err
 	}
 	queueInsert(writes, user)
 	if err := c.Outbox.Queue(ctx, writes, event); err != nil {
-		return domain.User{}, fmt.Errorf("add to outbox: %w", err)
+		return answer, fmt.Errorf("add to outbox: %w", err)
 	}
 	if c.Allowances.PerClient > 0 && s.Client != "" {
 		c.queueAllowance(writes, "client", s.Client, clientPeriod, c.Allowances.PerClient)
@@ -84,7 +76,11 @@ func (c *Commands) register(ctx context.Context, writes *pgx.Batch, s Signup) (d
 	if c.Allowances.PerMailbox > 0 {
 		c.queueAllowance(writes, "email", s.Email.Mailbox(), mailboxPeriod, c.Allowances.PerMailbox)
 	}
-	return user, nil
+	answer.Status = http.StatusCreated
+	answer.Body, err = json.Marshal(openapi.SignupResponse{
+		UserId: string(user.ID), Email: string(user.Email), Status: openapi.Status(user.Status), Version: user.Version,
+	})
+	return answer, err
 }
 
 // now is the business time of a command, in the microseconds that PostgreSQL keeps.

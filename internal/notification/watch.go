@@ -37,7 +37,7 @@ func reasonOf(pool *pgxpool.Pool, mailServer *circuit.Circuit) eventing.Reason {
 		case err != nil:
 			return cause, fmt.Errorf("count mails: %w", err)
 		case cause.Code != "":
-			cause.Figures["mails"] = float64(open)
+			cause.Figures = map[string]float64{"mails": float64(open)}
 			cause.Command = "twinbox mail list --state pending"
 		case uncertain > 0:
 			mails, them := fmt.Sprintf("%d mails", uncertain), "them"

@@ -12,7 +12,7 @@ import (
 var faces = []string{
 	"engine/inbox.EventFromContext", "engine/inbox.OnGap", "engine/inbox.PutMetadata", "engine/inbox.Retry",
 	"engine/inbox.TxFromContext",
-	"engine/lease.Add", "engine/lease.IntentInOrder",
+	"engine/lease.Add",
 	"engine/outbox.After", "engine/outbox.DueAt", "engine/outbox.KeyOf", "engine/outbox.TypeOf",
 	"engine/outbox.VersionOf",
 	"engine/outbox/operate.ReadStatus",

@@ -38,9 +38,9 @@ func Add(ctx context.Context, tx pgx.Tx, handler, eventID string) error {
 	return nil
 }
 
-// IntentInOrder is [Intent] for an effect that must not follow one of a later event of its key ($3), such as a state that
-// is told to another system: once an effect of a higher version ($4) has begun, this one is skipped, and its row is done
-// with that version as superseded_by. A version counts from when its effect begins, also if it then fails.
+// IntentInOrder is [Intent] for an effect that must not follow one of a later event of its key ($3), such as a state
+// that is told to another system: once an effect of a higher version ($4) has begun, this one is skipped, and its row
+// is done with that version as superseded_by. A version counts from when its effect begins, also if it then fails.
 //
 // An effect that has begun is not called back: of two that begin one right after the other, the other side may hear the
 // second one first.

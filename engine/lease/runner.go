@@ -112,7 +112,6 @@ func (r *Runner) Run(ctx context.Context) error {
 		workers.Go(func() {
 			for c := range claims {
 				r.record(c, r.attempt(c))
-				r.drop(c, nil)
 			}
 		})
 	}
@@ -301,8 +300,8 @@ func (r *Runner) settle(ctx context.Context, c *Claim, err error) (result string
 
 const recordPause = 100 * time.Millisecond
 
-// record writes down how an attempt ended. It insists for as long as a lease lasts: an effect that happened and is
-// forgotten is an uncertain one.
+// record writes down how an attempt ended, and lets go of the claim. It insists for as long as a lease lasts: an effect
+// that happened and is forgotten is an uncertain one.
 func (r *Runner) record(c *Claim, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), r.settings.Lease)
 	defer cancel()
@@ -336,6 +335,7 @@ func (r *Runner) record(c *Claim, err error) {
 	default:
 		r.log.ErrorContext(ctx, "effect not done", attrs...)
 	}
+	r.drop(c, nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch result {

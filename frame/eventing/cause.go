@@ -108,10 +108,8 @@ func (n *Node) diagnose(ctx context.Context) service.Cause {
 		return cause
 	}
 	if unknown != nil {
-		return service.Cause{
-			Code:     CauseUnknown,
-			Sentence: "It is not known whether anything waits: " + failure.Cut(strings.Join(slices.Compact(unknown), "; "), maxSaid) + ".",
-		}
+		said := failure.Cut(strings.Join(slices.Compact(unknown), "; "), maxSaid)
+		return service.Cause{Code: CauseUnknown, Sentence: "It is not known whether anything waits: " + said + "."}
 	}
 	return service.Cause{Code: service.CodeAllWell, Sentence: "All is well."}
 }
@@ -339,7 +337,8 @@ func (d *diagnosis) consumerBehind(context.Context) (service.Cause, error) {
 			Code: CauseConsumerBehind, Since: since, Command: "twinbox inbox stats",
 			Figures: figures{"records": float64(records)},
 			Sentence: fmt.Sprintf("%s is behind: %s, the first in %s since %s, which %s reads.", c.Name,
-				count(records, "record waits", "records wait"), at(first.Topic, first.Partition), clock(since), c.owners.By[first.Partition]),
+				count(records, "record waits", "records wait"), at(first.Topic, first.Partition), clock(since),
+				c.owners.By[first.Partition]),
 		}, nil
 	}
 	return service.Cause{}, nil

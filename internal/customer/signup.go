@@ -53,8 +53,8 @@ func (c *Commands) SignUp(ctx context.Context, s Signup) (command.Answer, error)
 	return answer, err
 }
 
-// register queues the new user, the event behind it, and what counts the sign-up, and makes the answer. The client comes
-// before the mailbox in every transaction, so two that share both do not wait for each other in a circle.
+// register queues the new user, the event behind it, and what counts the sign-up, and makes the answer. The client
+// comes before the mailbox in every transaction, so two that share both do not wait for each other in a circle.
 func (c *Commands) register(ctx context.Context, writes *pgx.Batch, s Signup) (answer command.Answer, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {

@@ -95,40 +95,29 @@ func (l consumerLag) read(ctx context.Context) (map[string][]admin.Lag, error) {
 // poolMetrics are the connections of the service's pool.
 type poolMetrics struct{ *pgxpool.Pool }
 
+var poolConnectionsDesc = prometheus.NewDesc("database_pool_connections",
+	"Connections: acquired, idle or being opened.", []string{"state"}, nil)
+
 // Describe implements [prometheus.Collector].
 func (p poolMetrics) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(p, out) }
 
 // Collect implements [prometheus.Collector].
 func (p poolMetrics) Collect(out chan<- prometheus.Metric) {
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
-	const connections = "Connections: acquired, idle or being opened."
 	s := p.Stat()
-	for _, m := range []struct {
-		name, state string
-		kind        prometheus.ValueType
-		value       float64
-		help        string
-	}{
-		{"connections", "acquired", gauge, float64(s.AcquiredConns()), connections},
-		{"connections", "idle", gauge, float64(s.IdleConns()), connections},
-		{"connections", "opening", gauge, float64(s.ConstructingConns()), connections},
-		{"max_connections", "", gauge, float64(s.MaxConns()), "Connections that the pool may open."},
-		{"acquires_total", "", counter, float64(s.AcquireCount()), "Connections handed out."},
-		{
-			"waits_total", "", counter, float64(s.EmptyAcquireCount()),
-			"Connections handed out after waiting for one to come free or open.",
-		},
-		{"wait_seconds_total", "", counter, s.EmptyAcquireWaitTime().Seconds(), "Time spent waiting for connections."},
-		{
-			"canceled_acquires_total", "", counter, float64(s.CanceledAcquireCount()),
-			"Callers who gave up waiting for a connection.",
-		},
+	for state, connections := range map[string]int32{
+		"acquired": s.AcquiredConns(), "idle": s.IdleConns(), "opening": s.ConstructingConns(),
 	} {
-		labels := prometheus.Labels{}
-		if m.state != "" {
-			labels["state"] = m.state
-		}
-		desc := prometheus.NewDesc("database_pool_"+m.name, m.help, nil, labels)
-		out <- prometheus.MustNewConstMetric(desc, m.kind, m.value)
+		out <- prometheus.MustNewConstMetric(poolConnectionsDesc, gauge, float64(connections), state)
 	}
+	send := func(kind prometheus.ValueType, name string, value float64, help string) {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("database_pool_"+name, help, nil, nil), kind, value)
+	}
+	send(gauge, "max_connections", float64(s.MaxConns()), "Connections that the pool may open.")
+	send(counter, "acquires_total", float64(s.AcquireCount()), "Connections handed out.")
+	send(counter, "waits_total", float64(s.EmptyAcquireCount()),
+		"Connections handed out after waiting for one to come free or open.")
+	send(counter, "wait_seconds_total", s.EmptyAcquireWaitTime().Seconds(), "Time spent waiting for connections.")
+	send(counter, "canceled_acquires_total", float64(s.CanceledAcquireCount()),
+		"Callers who gave up waiting for a connection.")
 }

@@ -48,17 +48,11 @@ func (s Setup) checkSizes(ctx context.Context) error {
 	}
 	var refused outbox.CheckError
 	for _, name := range names {
-		if size, exists := sizes[name]; exists && size.MaxBytes < largest {
-			refused.Problems = append(refused.Problems, outbox.Problem{
-				Code:   "max_event_bytes",
-				Detail: fmt.Sprintf("%s takes %d bytes, an event may have %d", name, size.MaxBytes, largest),
-			})
-		}
+		size, exists := sizes[name]
+		refused.RefuseIf(exists && size.MaxBytes < largest, "max_event_bytes",
+			fmt.Sprintf("%s takes %d bytes, an event may have %d", name, size.MaxBytes, largest))
 	}
-	if len(refused.Problems) > 0 {
-		return &refused
-	}
-	return nil
+	return refused.Err()
 }
 
 // EnsureTopics creates the topics that are not there and says on out which there are, as the broker has them. One that

@@ -37,13 +37,14 @@ func mapError(err error) *web.Error {
 }
 
 func allowanceProblem(e *allowanceError) *web.Error {
-	answer := &web.Error{Status: http.StatusTooManyRequests, Code: codeSignupsUsedUp, RetryAfter: e.wait}
-	if e.of == "client" {
-		answer.Detail = "Too many sign-ups for this client."
-		return answer
+	answer := &web.Error{
+		Status: http.StatusTooManyRequests, Code: codeSignupsUsedUp, RetryAfter: e.wait,
+		Detail: "Too many sign-ups for this client.",
 	}
-	answer.Detail = "Too many sign-ups for this mailbox."
-	answer.Fields = []web.Field{{Code: codeSignupsUsedUp, Pointer: "#/" + e.of, Detail: "has had too many sign-ups"}}
+	if e.of == "email" {
+		answer.Detail = "Too many sign-ups for this mailbox."
+		answer.Fields = []web.Field{{Code: codeSignupsUsedUp, Pointer: "#/email", Detail: "has had too many sign-ups"}}
+	}
 	return answer
 }
 
@@ -53,17 +54,16 @@ func ruleError(broken *domain.Error) *web.Error {
 	if !known {
 		return nil
 	}
-	answer := &web.Error{
-		Status: status, Code: web.Code(broken.Code), Detail: "The " + broken.Field + " " + broken.Message + ".",
-	}
 	field := web.Field{Code: web.Code(broken.Code), Detail: broken.Message}
 	if broken.Field == "id" {
 		field.Parameter = broken.Field
 	} else {
 		field.Pointer = "#/" + broken.Field
 	}
-	answer.Fields = []web.Field{field}
-	return answer
+	return &web.Error{
+		Status: status, Code: field.Code, Detail: "The " + broken.Field + " " + broken.Message + ".",
+		Fields: []web.Field{field},
+	}
 }
 
 // parameterError translates what the generated code finds wrong with a parameter.

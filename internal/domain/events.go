@@ -49,13 +49,6 @@ type Event interface {
 	About() (user string, at time.Time)
 }
 
-var (
-	_ Event = UserRegistered{}
-	_ Event = UserRenamed{}
-	_ Event = EmailVerified{}
-	_ Event = VerificationEmailSent{}
-)
-
 // Check implements [Event].
 func (e UserRegistered) Check() error {
 	return cmp.Or(

@@ -63,9 +63,7 @@ func verifyContact(ctx context.Context, tx pgx.Tx, event cloudevent.Event, data 
 	return inbox.QueueRows(ctx, tx, errNoContact, updateContactVerified, data.UserID, event.Version)
 }
 
-// codeNoContact is the code of a change whose contact is not there, or is gone. All events of a user come one after the
-// other, so no later attempt could find it; an operator may bring it back and replay.
-const codeNoContact = "contact_missing"
-
-var errNoContact = inbox.PermanentAs(codeNoContact,
+// errNoContact is of a change whose contact is not there, or is gone. All events of a user come one after the other, so
+// no later attempt could find it; an operator may bring it back and replay.
+var errNoContact = inbox.PermanentAs("contact_missing",
 	errors.New("no contact below this version: an earlier event of the user is missing"))

@@ -335,9 +335,10 @@ func (r *Runner) record(c *Claim, err error) {
 	default:
 		r.log.ErrorContext(ctx, "effect not done", attrs...)
 	}
-	r.drop(c, nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	c.cancel(nil)
+	delete(r.held, c)
 	switch result {
 	case "stale", "superseded": // says nothing about the other side
 	case "unavailable":
